@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { type Config, pathsOf, type StorageConfig } from "./config/config.ts";
 import { readTextFile, UsageError } from "./config/usage-error.ts";
 import {
-  lostDatabaseError,
+  findLostDatabase,
   modeIfOpenToOthers,
   prepareDataDirectory,
   rejectLostDatabase,
@@ -71,11 +71,8 @@ export async function openAdapters(config: Config, clock: Clock, log: Log): Prom
     if (usesSqlite && !lock) {
       throw new Error(`another server is already running on ${config.dataDir} (${config.environment})`);
     }
-    const retention = new RetentionClock({
-      clock,
-      onDoubt: () => log.event("clock.doubted"),
-      onTrust: () => log.event("clock.trusted"),
-    });
+    const onDoubt = () => log.event("clock.doubted");
+    const retention = new RetentionClock(clock, onDoubt, () => log.event("clock.trusted"));
     const { now: retentionNow } = retention;
     const { promise: failed, resolve: onLost } = Promise.withResolvers<Error>();
     const stores = await openStores(config, { log, retentionNow, onLost });
@@ -158,13 +155,14 @@ export async function openEmptyStores(): Promise<Stores> {
 
 /** Only of a server, which has the database open for long. */
 function rescueOf(storage: StorageConfig, { log, onLost }: StoreOptions): RescueOptions | undefined {
-  if (onLost === undefined) return undefined;
   const { store: file, rescued: savedTo } = pathsOf(storage);
+  if (onLost === undefined) return undefined;
   return {
     to: savedTo,
     onRescue() {
       log?.event("database.lost", { file, savedTo });
-      onLost(lostDatabaseError(storage) ?? new Error(`${file} was deleted or replaced`));
+      const lost = findLostDatabase(storage);
+      onLost(new Error(`${lost?.message}; ${lost?.remedy}`));
     },
     onFailure: (error) => log?.event("database.rescue-failed", { file, pid: process.pid, error }),
   };
@@ -233,7 +231,7 @@ async function memoryRateLimiter(
     clock,
     ban: config.ban,
     onBan,
-    usageStore: openUsageStore(pathsOf(config).usageStore),
+    usageStore: openUsageStore(pathsOf(config).usageStore, true),
     onUsageStoreError: (error) => log.event("usage.save-failed", { error }),
     onUsageStoreRecovery: () => log.event("usage.saved-again"),
   });

@@ -63,43 +63,40 @@ export function rejectInterruptedRestore(storage: StorageConfig): void {
   );
 }
 
-interface LostDatabase {
-  readonly message: string;
-  readonly remedy: string;
-}
-
-/** That there was a database of SQLite and it is missing here; undefined if it is here, or if there was none. */
-export function findLostDatabase(storage: StorageConfig): LostDatabase | undefined {
+/** That there was a database of SQLite which is not here any more, and what to do about it. */
+export function findLostDatabase(storage: StorageConfig) {
+  const { dataDir, environment } = storage;
   const { store, rescued, usageStore, adminToken } = pathsOf(storage);
   if (existsSync(rescued)) {
     return {
       message: `${store} was deleted or replaced while a server used it; the server saved everything to ${rescued}`,
       remedy: `run rm -f ${store}* && mv ${rescued} ${store} to go on with it, or move it away`,
+      isRescued: true,
     };
   }
   // Without its file, SQLite deletes the log.
-  if (hasContent(store)) return undefined;
-  const left: string[] = [usageStore, adminToken].filter(hasContent);
-  const replaced = `${storage.environment}-replaced-`;
-  const names = existsSync(storage.dataDir) ? readdirSync(storage.dataDir) : [];
-  left.push(...names.filter((name) => name.startsWith(replaced)).map((name) => join(storage.dataDir, name)));
+  const names = existsSync(dataDir) && !hasContent(store) ? readdirSync(dataDir) : [];
+  const left = names
+    .map((name) => join(dataDir, name))
+    .filter(
+      (path) =>
+        path === usageStore ||
+        path === adminToken ||
+        path.startsWith(join(dataDir, `${environment}-replaced-`)),
+    );
   if (left.length === 0) return undefined;
   return {
     message: `${store} is missing or empty, but there was a database: see ${left.join(", ")}`,
     remedy: "restore a backup with petstore restore, or run petstore serve --new-database to begin anew",
+    isRescued: false,
   };
 }
 
 /** Without this, a server would create an empty database where the lost one was. */
 export function rejectLostDatabase(storage: StorageConfig): void {
-  const error = lostDatabaseError(storage);
-  const isAllowed = storage.allowsNewDatabase === true && !existsSync(pathsOf(storage).rescued);
-  if (error !== undefined && !isAllowed) throw error;
-}
-
-export function lostDatabaseError(storage: StorageConfig): Error | undefined {
   const lost = findLostDatabase(storage);
-  return lost && new Error(`${lost.message}; ${lost.remedy}`);
+  if (lost === undefined || (storage.allowsNewDatabase && !lost.isRescued)) return;
+  throw new Error(`${lost.message}; ${lost.remedy}`);
 }
 
 function hasContent(path: string): boolean {
@@ -121,8 +118,12 @@ export function writePrivateFile(path: string, text: string): void {
 /** Replaces the file in one step: whoever reads it gets all of the old text or all of the new. */
 export function replacePrivateFile(path: string, text: string): void {
   const temporary = `${path}.${process.pid}`;
-  writePrivateFile(temporary, text);
-  renameSync(temporary, path);
+  try {
+    writePrivateFile(temporary, text);
+    renameSync(temporary, path);
+  } finally {
+    rmSync(temporary, { force: true });
+  }
 }
 
 /** Returns whether it created the file: of several processes, one does. */

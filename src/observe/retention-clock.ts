@@ -15,28 +15,24 @@ interface Moment {
   readonly steady: number;
 }
 
-interface RetentionClockOptions {
-  readonly clock: Clock;
-  /** Called once each time that the machine's clock is found to differ. */
-  readonly onDoubt: () => void;
-  readonly onTrust: () => void;
-}
-
 /**
  * The time by which old data is deleted: that of the machine's clock, as long as it is within a day of what the steady
  * clock and the time stored with the data say. Otherwise the earlier of the two, so that a clock that was set forward
  * deletes nothing. A clock that has kept its difference for a day is trusted: the server was off, or was wrong before.
  */
 export class RetentionClock {
-  readonly #clock: Clock;
   readonly #latch: Latch;
   #trusted: Moment;
   #doubted: (Moment & { readonly forMs: number }) | undefined;
   #settings: SettingsStore | undefined;
   #timer: ScheduledTimer | undefined;
 
-  constructor({ clock, onDoubt, onTrust }: RetentionClockOptions) {
-    this.#clock = clock;
+  /** `onDoubt` is called once each time that the machine's clock is found to differ. */
+  constructor(
+    private readonly clock: Clock,
+    onDoubt: () => void,
+    onTrust: () => void,
+  ) {
     this.#latch = new Latch(onDoubt, onTrust);
     this.#trusted = this.#moment();
   }
@@ -91,7 +87,7 @@ export class RetentionClock {
   }
 
   #moment(): Moment {
-    return { wall: this.#clock.now(), steady: this.#clock.steadyNow() };
+    return { wall: this.clock.now(), steady: this.clock.steadyNow() };
   }
 }
 

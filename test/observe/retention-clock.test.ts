@@ -8,11 +8,8 @@ const DAY_MS = 24 * HOUR_MS;
 /** A server of this clock, on settings that outlive it. */
 async function startServer(clock: TestClock, stored: Record<string, string> = {}) {
   const events: string[] = [];
-  const retention = new RetentionClock({
-    clock,
-    onDoubt: () => void events.push("doubted"),
-    onTrust: () => void events.push("trusted"),
-  });
+  const onDoubt = () => void events.push("doubted");
+  const retention = new RetentionClock(clock, onDoubt, () => void events.push("trusted"));
   await retention.start({
     readSettings: () => stored,
     saveSettings: async (settings) => void Object.assign(stored, settings),
@@ -98,7 +95,8 @@ test("a clock that differs now by this and now by that is not trusted after a da
 
 test("without the settings, which cannot be written, the clock of this server still decides", async () => {
   const clock = new TestClock();
-  const retention = new RetentionClock({ clock, onDoubt() {}, onTrust() {} });
+  const none = () => {};
+  const retention = new RetentionClock(clock, none, none);
   await retention.start({
     readSettings: () => ({}),
     saveSettings: () => Promise.reject(new Error("disk full")),

@@ -1,4 +1,4 @@
-import type { Changes, Database, SQLQueryBindings, Statement } from "bun:sqlite";
+import { type Changes, constants, type Database, type SQLQueryBindings, type Statement } from "bun:sqlite";
 import { closeSync, openSync } from "node:fs";
 import { giveToDirectoryOwner } from "./durable-files.ts";
 import type { SqlQuery } from "../dialect.ts";
@@ -26,7 +26,7 @@ export class Connection {
     try {
       return this.prepared<Row>(sql).all(...values);
     } catch (error) {
-      throw toUnavailable(error);
+      throw toUnavailable(error, this.database.filename);
     }
   }
 
@@ -35,7 +35,7 @@ export class Connection {
     try {
       return this.prepared<Row>(sql).get(...values) ?? undefined;
     } catch (error) {
-      throw toUnavailable(error);
+      throw toUnavailable(error, this.database.filename);
     }
   }
 
@@ -43,7 +43,7 @@ export class Connection {
     try {
       return this.prepared(sql).run(...values);
     } catch (error) {
-      throw toUnavailable(error);
+      throw toUnavailable(error, this.database.filename);
     }
   }
 
@@ -74,7 +74,7 @@ export class Connection {
       using statement = this.database.prepare<Row, Values>(sql);
       return statement.all(...values);
     } catch (error) {
-      throw toUnavailable(error);
+      throw toUnavailable(error, this.database.filename);
     }
   }
 
@@ -89,7 +89,7 @@ export class Connection {
     } catch (error) {
       // A full disk ends the transaction; most other errors leave it open.
       if (this.database.inTransaction) this.run("ROLLBACK");
-      throw toUnavailable(error);
+      throw toUnavailable(error, this.database.filename);
     }
   }
 
@@ -105,6 +105,11 @@ export class Connection {
   close(): void {
     this.database.close(true);
   }
+}
+
+/** Closing the database leaves its log and shared memory: they could not be created on a disk that is full by then. */
+export function keepFiles(database: Database): void {
+  database.fileControl(constants.SQLITE_FCNTL_PERSIST_WAL, 1);
 }
 
 /**

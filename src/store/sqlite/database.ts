@@ -1,6 +1,7 @@
 import { Database } from "bun:sqlite";
-import { Connection, createPrivateFile } from "./connection.ts";
-import { isBusy } from "./errors.ts";
+import { existsSync } from "node:fs";
+import { Connection, createPrivateFile, keepFiles } from "./connection.ts";
+import { failureOf, isBusy } from "./errors.ts";
 import { migrate, rejectForeignDatabase, type SqliteMigration } from "./migrations.ts";
 import { scheduler } from "../../event-loop.ts";
 
@@ -34,6 +35,8 @@ interface DatabaseOptions {
   readonly beforeCommit?: () => void;
   /** Those of a database without identifiers are below 2^53; to read them as numbers is faster. */
   readonly integers?: "number";
+  /** Whether closing it leaves its log even if there was none. */
+  readonly keepsFiles?: boolean;
 }
 
 export function openDatabase(path: string, options: DatabaseOptions): Connection {
@@ -50,6 +53,7 @@ export function openDatabaseFor<T>(
     createPrivateFile(path);
     const safeIntegers = options.integers !== "number";
     const database = new Database(path, { readwrite: true, safeIntegers, strict: true });
+    if (options.keepsFiles || existsSync(`${path}-shm`)) keepFiles(database);
     const connection = new Connection(database, options);
     try {
       configure(connection, options);
@@ -61,8 +65,7 @@ export function openDatabaseFor<T>(
       throw error;
     }
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
-    throw new Error(`cannot open the database ${path}: ${reason}`, { cause: error });
+    throw failureOf("open the database", path, error);
   }
 }
 

@@ -31,11 +31,18 @@ export function giveToDirectoryOwner(path: string): void {
 /** Gives a database that is closed its name. */
 export function publishDatabase(from: string, to: string): void {
   syncToDisk(from);
+  removeLog(from);
   renameDurably(from, to);
   giveToDirectoryOwner(to);
 }
 
 /** Removes a database with the files that SQLite keeps beside it. */
 export function removeDatabase(path: string): void {
-  for (const suffix of ["", "-wal", "-shm"]) rmSync(path + suffix, { force: true });
+  rmSync(path, { force: true });
+  removeLog(path);
+}
+
+/** Removes what SQLite keeps beside a database. */
+export function removeLog(path: string): void {
+  for (const suffix of ["-wal", "-shm"]) rmSync(path + suffix, { force: true });
 }

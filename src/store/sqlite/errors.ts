@@ -1,9 +1,12 @@
 import { SQLiteError } from "bun:sqlite";
+import { accessSync, constants, statfsSync } from "node:fs";
+import { dirname } from "node:path";
 import { Unavailable } from "../../api/errors.ts";
 import type { StateChange } from "../../domain/ports.ts";
 import { scheduler } from "../../event-loop.ts";
 
 const BUSY = 5;
+const FULL = 13;
 
 /** The same call can succeed later: by itself, or after an operator has freed space. */
 const TRANSIENT_ERRORS: ReadonlySet<number> = new Set([
@@ -12,7 +15,7 @@ const TRANSIENT_ERRORS: ReadonlySet<number> = new Set([
   7, // NOMEM
   8, // READONLY: the disk was remounted after errors, or its permissions changed
   10, // IOERR
-  13, // FULL
+  FULL,
   14, // CANTOPEN: no file descriptors left
   15, // PROTOCOL: too many processes compete for a lock
 ]);
@@ -23,10 +26,40 @@ function primaryCode(error: unknown): number | undefined {
 }
 
 /** Turns a transient error of SQLite into Unavailable; returns every other error as it is. */
-export function toUnavailable(error: unknown): unknown {
+export function toUnavailable(error: unknown, path?: string): unknown {
   const code = primaryCode(error);
   if (code === undefined || !TRANSIENT_ERRORS.has(code)) return error;
-  return new Unavailable(`SQLite: ${error instanceof Error ? error.message : error}`, { cause: error });
+  return new Unavailable(`SQLite: ${reasonOf(error, path)}`, { cause: error });
+}
+
+const DISK_ERRORS: ReadonlySet<number | undefined> = new Set([8, 10, 14]);
+/** With less, not even the files beside a database can be created. */
+const LITTLE_SPACE_BYTES = 128 * 1024;
+
+/** Names a full disk and a read-only file system, which SQLite often reports as "disk I/O error". */
+function reasonOf(error: unknown, path?: string): string {
+  const code = primaryCode(error);
+  if (code === FULL) return "the disk is full";
+  const problem = path !== undefined && DISK_ERRORS.has(code) ? diskProblem(dirname(path)) : undefined;
+  return problem ?? (error instanceof Error ? error.message : String(error));
+}
+
+/** An error that names the file. What SQLite says of a full or read-only disk is left out. */
+export function failureOf(task: string, path: string, error: unknown): Error {
+  const reason = reasonOf(error, path);
+  const isNamed = primaryCode(error) !== undefined && error instanceof Error && reason !== error.message;
+  return new Error(`cannot ${task} ${path}: ${reason}`, isNamed ? {} : { cause: error });
+}
+
+function diskProblem(directory: string): string | undefined {
+  try {
+    accessSync(directory, constants.W_OK);
+    const { bavail, bsize } = statfsSync(directory);
+    return bavail * bsize < LITTLE_SPACE_BYTES ? "the disk is full" : undefined;
+  } catch (error) {
+    const isReadOnly = error instanceof Error && "code" in error && error.code === "EROFS";
+    return isReadOnly ? `the file system of ${directory} is read-only` : undefined;
+  }
 }
 
 /** Whether another process held the lock. Nothing has been written in that case. */

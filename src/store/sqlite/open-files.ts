@@ -1,10 +1,10 @@
-import { mkdirSync, rmSync, statSync } from "node:fs";
+import { mkdirSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import { Unavailable } from "../../api/errors.ts";
 import { Latch } from "../../api/latch.ts";
 import { type ScheduledTimer, scheduler } from "../../event-loop.ts";
 import { type Connection, createPrivateFile } from "./connection.ts";
-import { publishDatabase, removeDatabase } from "./durable-files.ts";
+import { publishDatabase, removeDatabase, removeLog } from "./durable-files.ts";
 
 const CHECK_EVERY_MS = 500;
 
@@ -16,46 +16,39 @@ export interface RescueOptions {
   readonly onFailure: (error: unknown) => void;
 }
 
-/**
- * The files of an open database. SQLite goes on with files that were deleted or replaced, and what it commits is gone
- * when the process ends.
- */
+/** The files of an open database. What SQLite commits to files that were deleted or replaced is gone in the end. */
 export class OpenFiles {
-  readonly #path: string;
-  /** Of the database and its log; undefined until they are open. */
-  #identities: readonly string[] | undefined;
-  #isRescued = false;
+  /** Of the database and its log, when they were opened. */
+  #identities: readonly string[] = [];
   #rescue = (): void => {};
   #timer: ScheduledTimer | undefined;
 
-  constructor(path: string) {
-    this.#path = path;
-  }
+  constructor(private readonly path: string) {}
 
   /** Call it with the first connection. The rescue copies what it has, within a second after its files are lost. */
   watch(connection: Connection, rescue: RescueOptions | undefined): void {
     this.#identities = this.#current();
     if (rescue === undefined) return;
-    const { to, onRescue, onFailure } = rescue;
-    const latch = new Latch(onFailure);
+    const latch = new Latch(rescue.onFailure);
     this.#rescue = () => {
-      if (this.#isRescued || !this.#areLost()) return;
+      if (!this.#areLost()) return;
       try {
-        copyDurably(connection, to);
-        this.#removeLog();
-        this.#isRescued = true;
-        onRescue();
+        copyDurably(connection, rescue.to);
+        // It would damage a database that has replaced this one.
+        if (this.#current()[1] === this.#identities[1]) removeLog(this.path);
+        this.#rescue = () => {};
+        rescue.onRescue();
       } catch (error) {
         latch.failed(error);
       }
     };
-    this.#timer = scheduler.setInterval(this.#rescue, CHECK_EVERY_MS);
+    this.#timer = scheduler.setInterval(() => this.#rescue(), CHECK_EVERY_MS);
     this.#timer.unref();
   }
 
   /** Called before each commit; takes 7 µs. */
   readonly check = (): void => {
-    if (this.#areLost()) throw new Unavailable(`${this.#path} was deleted or replaced`);
+    if (this.#areLost()) throw new Unavailable(`${this.path} was deleted or replaced`);
   };
 
   stop(): void {
@@ -65,22 +58,16 @@ export class OpenFiles {
 
   #areLost(): boolean {
     const now = this.#current();
-    return this.#identities?.some((identity, i) => identity !== now?.[i]) ?? false;
+    return this.#identities.some((identity, i) => identity !== now[i]);
   }
 
-  #current(): readonly string[] | undefined {
+  #current(): readonly string[] {
     try {
-      return [identityOf(this.#path), identityOf(`${this.#path}-wal`)];
+      return [this.path, `${this.path}-wal`].map(identityOf);
     } catch {
       // Nobody can tell, for example without permission.
       return this.#identities;
     }
-  }
-
-  /** A database that has replaced this one would be damaged by the log of this one. */
-  #removeLog(): void {
-    if (this.#current()?.[1] !== this.#identities?.[1]) return;
-    for (const suffix of ["-wal", "-shm"]) rmSync(this.#path + suffix, { force: true });
   }
 }
 

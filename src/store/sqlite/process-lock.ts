@@ -1,7 +1,7 @@
 import { Database } from "bun:sqlite";
 import { existsSync, statSync } from "node:fs";
 import { createPrivateFile } from "./connection.ts";
-import { isBusy } from "./errors.ts";
+import { failureOf, isBusy } from "./errors.ts";
 import { scheduler } from "../../event-loop.ts";
 
 interface ProcessLock {
@@ -42,8 +42,7 @@ export function acquireLock(path: string, databases: readonly string[] = []): Pr
   } catch (error) {
     lock?.close(true);
     if (isBusy(error)) return undefined;
-    const reason = error instanceof Error ? error.message : String(error);
-    throw new Error(`cannot lock ${path}: ${reason}`, { cause: error });
+    throw failureOf("lock", path, error);
   }
   const held = lock;
   return {

@@ -4,7 +4,8 @@ import { existsSync } from "node:fs";
 import type { NewAuditEntry } from "../../domain/audit.ts";
 import { latestVersion } from "../migrations.ts";
 import { insertAudit } from "./audit.ts";
-import { Connection, createPrivateFile } from "./connection.ts";
+import { Connection, createPrivateFile, keepFiles } from "./connection.ts";
+import { failureOf } from "./errors.ts";
 import { MIGRATIONS, rejectForeignDatabase, versionOf } from "./migrations.ts";
 
 const BUSY_TIMEOUT_MS = 5_000;
@@ -63,9 +64,9 @@ export function withDatabase<T>(
   task: "read" | "copy" = "read",
 ): T {
   try {
-    const connection = new Connection(
-      new Database(path, { readwrite: true, safeIntegers: true, strict: true }),
-    );
+    const database = new Database(path, { readwrite: true, safeIntegers: true, strict: true });
+    if (existsSync(`${path}-shm`)) keepFiles(database);
+    const connection = new Connection(database);
     try {
       connection.exec(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`);
       connection.exec(`PRAGMA cache_size = -${CACHE_KIB}`);
@@ -75,8 +76,7 @@ export function withDatabase<T>(
       connection.close();
     }
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
-    throw new Error(`cannot ${task} the database ${path}: ${reason}`, { cause: error });
+    throw failureOf(`${task} the database`, path, error);
   }
 }
 

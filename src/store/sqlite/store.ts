@@ -68,6 +68,7 @@ export function openSqlite(path: string, options: SqliteStoreOptions = {}): Sqli
     synchronous: "FULL",
     busyTimeoutMs: BUSY_TIMEOUT_MS,
     beforeCommit: files.check,
+    keepsFiles: options.rescue !== undefined,
   } as const;
   const storeOptions = { ...shared, cacheKiB: 16 * 1024 };
   const keyOptions = { ...shared, cacheKiB: 1024, writeWaitMs: KEY_WAIT_MS };
@@ -129,7 +130,7 @@ interface SqliteStoreOptions {
   readonly onStateChange?: (change: StateChange) => void;
   /** The time by which idempotency records expire, if it is earlier than that of a write. */
   readonly retentionNow?: () => number;
-  /** What to do when the files of the database are deleted or replaced. */
+  /** Of a server: what to do when the files of the database are deleted or replaced. */
   readonly rescue?: RescueOptions;
 }
 

@@ -50,18 +50,20 @@ interface Row {
  *
  * `synchronous` is NORMAL: saved counts survive a crash of the process; a power failure may lose the last seconds.
  */
-export function openUsageStore(path: string): UsageStore {
+export function openUsageStore(path: string, keepsFiles = false): UsageStore {
   const options = {
     migrations: MIGRATIONS,
     synchronous: "NORMAL",
     cacheKiB: 4 * 1024,
     busyTimeoutMs: 0,
     integers: "number",
+    keepsFiles,
   } as const;
   try {
     return openDatabaseFor(path, options, (connection) => new SqliteUsageStore(connection, path));
   } catch (error) {
-    throw withHint(error);
+    // Without a cause, the disk is full or read-only.
+    throw error instanceof Error && error.cause === undefined ? error : withHint(error);
   }
 }
 
