@@ -1,11 +1,12 @@
 import packageJson from "../package.json" with { type: "json" };
 import { mkdtempSync, rmSync } from "node:fs";
 import { hostname, tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { type Config, pathsOf, type StorageConfig } from "./config/config.ts";
 import { readTextFile, UsageError } from "./config/usage-error.ts";
 import {
   findLostDatabase,
+  freeBytes,
   modeIfOpenToOthers,
   prepareDataDirectory,
   rejectLostDatabase,
@@ -182,6 +183,7 @@ async function openSqliteStores(
     onStateChange: (change) => reportDatabase(database, change, log),
   });
   commits.queueLength = opened.commitQueueLength;
+  database.freeBytes = () => freeBytes(dirname(path));
   return { ...opened, database, commits };
 }
 

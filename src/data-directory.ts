@@ -9,6 +9,7 @@ import {
   renameSync,
   rmSync,
   type Stats,
+  statfsSync,
   statSync,
   writeFileSync,
 } from "node:fs";
@@ -61,6 +62,12 @@ export function rejectInterruptedRestore(storage: StorageConfig): void {
   throw new Error(
     `a restore to ${storage.dataDir} (${storage.environment}) was interrupted; run the same petstore restore command again`,
   );
+}
+
+/** For processes of this user, on the disk of the directory. */
+export function freeBytes(dataDir: string): number {
+  const { bavail, bsize } = statfsSync(dataDir);
+  return bavail * bsize;
 }
 
 /** That there was a database of SQLite which is not here any more, and what to do about it. */

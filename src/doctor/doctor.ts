@@ -1,5 +1,5 @@
 import { X509Certificate } from "node:crypto";
-import { constants, existsSync, readdirSync, statfsSync, statSync } from "node:fs";
+import { constants, existsSync, readdirSync, statSync } from "node:fs";
 import { createServer, isIP } from "node:net";
 import { join } from "node:path";
 import { type Config, originOf, pathsOf, type StorageConfig } from "../config/config.ts";
@@ -7,7 +7,7 @@ import { LISTEN_PROBLEMS, type PlainTextConnection, plainTextConnections } from 
 import type { Variables } from "../config/parse-options.ts";
 import { readTlsCredentials } from "../config/tls.ts";
 import { UsageError } from "../config/usage-error.ts";
-import { existingParent, notWritable } from "../data-directory.ts";
+import { existingParent, freeBytes, notWritable } from "../data-directory.ts";
 import { HEALTH_PATH } from "../domain/constants.ts";
 import type { Clock } from "../domain/ports.ts";
 import {
@@ -145,8 +145,7 @@ function checkDataDirectory(storage: StorageConfig): Finding[] {
 }
 
 function freeSpace(dataDir: string): Finding {
-  const { bavail, bsize } = statfsSync(dataDir);
-  const bytes = bavail * bsize;
+  const bytes = freeBytes(dataDir);
   const free = `${(bytes / 1e9).toFixed(1)} GB are free on the disk of ${dataDir}`;
   const remedy = "free space or enlarge the disk: without space, every write gets 503";
   if (bytes < TOO_LOW_BYTES) return space.error(free, remedy);

@@ -88,7 +88,7 @@ export const LOG_EVENTS = {
   "tls.certificate-changed": info("new connections get the new TLS certificate", ["file"]),
   "tls.certificate-invalid": error("the new TLS certificate cannot be used; the one before stays", ["error"]),
 
-  "database.unavailable": warn(
+  "database.unavailable": error(
     "the database is unavailable; requests that need it get 503 until it is available again",
     ["database", "cause"],
   ),
@@ -120,9 +120,9 @@ export const LOG_EVENTS = {
     "another server saves its quotas in this directory; this server keeps quotas in memory only",
     ["folder"],
   ),
-  "usage.save-failed": warn("used quotas cannot be saved; trying again", ["error"]),
+  "usage.save-failed": error("used quotas cannot be saved; trying again", ["error"]),
   "usage.saved-again": info("used quotas can be saved again"),
-  "usage-history.save-failed": warn("the usage history cannot be saved; trying again", ["error"]),
+  "usage-history.save-failed": error("the usage history cannot be saved; trying again", ["error"]),
   "usage-history.saved-again": info("the usage history can be saved again", ["lostRequests"]),
   "usage-history.incomplete": error("the last requests are missing in the usage history", ["error"]),
 

@@ -176,6 +176,10 @@ export const METRICS: Readonly<Record<string, MetricDefinition>> = {
     adapters.commits.queueLength(),
   ),
 
+  petstore_disk_free_bytes: gauge("Free space on the disk of SQLite.", ({ adapters }) =>
+    adapters.database.freeBytes(),
+  ),
+
   petstore_event_loop_delay_seconds: histogram(
     "How much later than asked a timer fired, every 20 ms.",
     ({ eventLoopDelay }) => eventLoopDelay.seconds,

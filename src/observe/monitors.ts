@@ -75,6 +75,8 @@ export class AdapterMonitor {
   readonly durations = new Histogram(DURATION_BOUNDS);
   /** Requests that wait for it. */
   queueLength: () => number = () => 0;
+  /** On the disk of SQLite. */
+  freeBytes: () => number | undefined = () => undefined;
 
   constructor(readonly name: AdapterName) {}
 

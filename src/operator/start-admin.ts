@@ -59,6 +59,9 @@ export interface StartAdminOptions {
 /** On every response. */
 const SECURITY_HEADER_LINES = headerLine("X-Content-Type-Options", "nosniff");
 
+/** With less free space, SQLite cannot commit much. */
+const NEEDED_BYTES = 1024 * 1024;
+
 /** Serves operators on a listener of their own. Throws AdminListenError if the address cannot be listened on. */
 export function startAdmin(options: StartAdminOptions): AdminListener {
   const { config, admin, adapters, metrics, facts, clock, log, isDraining } = options;
@@ -117,6 +120,7 @@ export function startAdmin(options: StartAdminOptions): AdminListener {
         await adapters.store.getPet(1n);
         return true;
       },
+      disk: () => (adapters.database.freeBytes() ?? Infinity) >= NEEDED_BYTES,
       // The listeners open after the migrations.
       migrations: () => true,
       "rate-limiter": () => adapters.limits.isAvailable,

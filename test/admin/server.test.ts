@@ -54,7 +54,9 @@ test("/readyz lists its checks with ?verbose, and ?exclude leaves one out", asyn
   expect((await service.admin({ path: "/livez", token: null })).text).toBe("ok\n");
   expect((await service.admin({ path: "/readyz", token: null })).text).toBe("ok\n");
   const verbose = await service.admin({ path: "/readyz?verbose", token: null });
-  expect(verbose.text).toBe("[+]database ok\n[+]migrations ok\n[+]rate-limiter ok\n[+]draining ok\nok\n");
+  expect(verbose.text).toBe(
+    "[+]database ok\n[+]disk ok\n[+]migrations ok\n[+]rate-limiter ok\n[+]draining ok\nok\n",
+  );
   const without = await service.admin({ path: "/readyz?verbose&exclude=rate-limiter", token: null });
   expect(without.text).not.toContain("rate-limiter");
 });
@@ -66,7 +68,7 @@ test("/readyz is 503 while the server drains, and /livez stays 200", async () =>
   const ready = await draining.admin({ path: "/readyz", token: null });
   expect(ready.status).toBe(503);
   expect(ready.text).toBe(
-    "[+]database ok\n[+]migrations ok\n[+]rate-limiter ok\n[-]draining failed\nnot ready\n",
+    "[+]database ok\n[+]disk ok\n[+]migrations ok\n[+]rate-limiter ok\n[-]draining failed\nnot ready\n",
   );
   expect((await draining.admin({ path: "/livez", token: null })).status).toBe(200);
   expect(await draining.ok({ path: "/api/server" })).toMatchObject({ draining: true });

@@ -147,6 +147,7 @@ test("writes that share a transaction are counted", async () => {
   expect(parsed.value("petstore_group_commit_queue_length")).toBe(0);
   expect(parsed.value('petstore_engine_up{engine="SQLite",role="database"}')).toBe(1);
   expect(parsed.value('petstore_engine_up{engine="memory",role="rate_limiter"}')).toBe(1);
+  expect(parsed.value("petstore_disk_free_bytes")).toBeGreaterThan(0);
 });
 
 test("the process and the build are described", () => {
