@@ -5,7 +5,7 @@ import { readTextFile, UsageError } from "../config/usage-error.ts";
 import type { NewAuditEntry } from "../domain/audit.ts";
 import { UsageCopy } from "../rate-limit/valkey/maintenance.ts";
 import { postgresSessions, postgresTables } from "../store/postgres/tables.ts";
-import { publishDatabase, removeDatabase } from "../store/sqlite/durable-files.ts";
+import { publishDatabase, removeDatabase, renameDurably } from "../store/sqlite/durable-files.ts";
 import { sqliteTables } from "../store/sqlite/tables.ts";
 import { openUsageStore } from "../store/sqlite/usage-store.ts";
 import {
@@ -186,9 +186,18 @@ async function copyUsageFromValkey(storage: StorageConfig, source: TableReader):
   const store = openUsageStore(copy);
   store.save(entries);
   store.close();
-  removeDatabase(usageStore);
+  moveAway(usageStore);
   publishDatabase(copy, usageStore);
   return entries.length;
+}
+
+/** Also what an interrupted copy has published: nobody can tell it from quotas of a server. */
+function moveAway(usageStore: string): void {
+  const time = new Date().toISOString().replaceAll(":", "");
+  for (const suffix of ["-wal", "-shm", ""]) {
+    const from = usageStore + suffix;
+    if (existsSync(from)) renameDurably(from, `${usageStore}.before-${time}${suffix}`);
+  }
 }
 
 async function withValkey<T>(

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { SQL } from "bun";
 import { hash } from "node:crypto";
-import { existsSync, mkdirSync, rmdirSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, rmdirSync } from "node:fs";
 import { join } from "node:path";
 import { contentsIn } from "../../../trials/harness/contents.ts";
 import { postgresUrl } from "../../../trials/harness/postgres.ts";
@@ -9,6 +9,8 @@ import { valkeyUrl } from "../../../trials/harness/valkey.ts";
 import type { Contents } from "../../../src/archive/contents.ts";
 import { copyTables } from "../../../src/archive/copy.ts";
 import type { NewAuditEntry } from "../../../src/domain/audit.ts";
+import { newUsage } from "../../../src/domain/rate-limit.ts";
+import { openUsageStore } from "../../../src/store/sqlite/usage-store.ts";
 import { openSqlite } from "../../../src/store/sqlite/store.ts";
 import { acquireLock } from "../../../src/store/sqlite/process-lock.ts";
 import { postgresTables } from "../../../src/store/postgres/tables.ts";
@@ -71,6 +73,10 @@ describe("petstore copy", () => {
 
     const back = new InProcessCli();
     back.clock.time = filled.clock.time;
+    mkdirSync(back.dataDir, { recursive: true });
+    const quotas = openUsageStore(join(back.dataDir, "production-limits.db"));
+    quotas.save([[{ kind: "key", id: 4_711 }, newUsage()]]);
+    quotas.close();
     for (let i = 0; i < 2; i++)
       expect(await copyWithLimits(back, "--from", url, "--limits-url", limits)).toMatchObject({ code: 0 });
     const inPostgresNow = await contentsIn(postgresAt(url));
@@ -79,6 +85,10 @@ describe("petstore copy", () => {
     expect(await back.json("keys", "list")).toEqual(before);
     expect(await back.json(...usage)).toEqual(usageBefore);
     expect(existsSync(join(back.dataDir, "production.db.copy"))).toBeFalse();
+    const kept = readdirSync(back.dataDir).find((name) => /^production-limits\.db\.before-.*Z$/.test(name));
+    const keptQuotas = openUsageStore(join(back.dataDir, kept ?? ""));
+    expect([...keptQuotas.load()].map(([subject]) => subject.id)).toEqual([4_711]);
+    keptQuotas.close();
 
     // One entry for each copy, none for a repetition.
     const place = placeOf(url);

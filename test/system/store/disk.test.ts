@@ -14,10 +14,7 @@ function onSmallDisk(directory: string, size: string): string[] {
 test("a database on a disk that was filled after a clean stop is read; full and read-only disks are named", async () => {
   const directory = temporaryFolder("disk");
   const child = Bun.spawn(
-    [
-      ...onSmallDisk(directory, "1m"),
-      ...[process.execPath, join(import.meta.dir, "disk-child.ts"), directory],
-    ],
+    [...onSmallDisk(directory, "1m"), process.execPath, join(import.meta.dir, "disk-child.ts"), directory],
     { stderr: "inherit" },
   );
   expect(JSON.parse(await child.stdout.text())).toEqual({
