@@ -94,11 +94,11 @@ export const LOG_EVENTS = {
   ),
   "database.available": info("the database is available again", ["database", "afterMs"]),
   "database.lost": error(
-    "the database was deleted or replaced, so the server stops; everything that was in it is saved",
+    "the database was deleted or replaced; the server has saved it elsewhere and stops",
     ["file", "savedTo"],
   ),
   "database.rescue-failed": error(
-    "the database was deleted or replaced and cannot be saved elsewhere; only this process still has it; trying again",
+    "the deleted database cannot be saved elsewhere, and only this process has it; trying again",
     ["file", "pid", "error"],
   ),
   "database.plain-text": warn(
@@ -174,7 +174,7 @@ export const LOG_EVENTS = {
 
   "clock.changed": warn("the system clock was changed; windows and bans keep their length", ["byMs"]),
   "clock.doubted": warn(
-    "the system clock is more than a day off the time of the data; nothing is deleted for its age until the clock is right, or has stayed so for a day",
+    "the system clock is more than a day off the time of the data; until it is right or has stayed so for a day, no old data is deleted",
   ),
   "clock.trusted": info("the system clock is trusted again, and old data is deleted"),
   "settings.save-failed": warn(
