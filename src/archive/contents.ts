@@ -1,6 +1,6 @@
 /** The databases of an environment, and what they contain. */
 import { pathsOf, type StorageConfig } from "../config/config.ts";
-import { prepareDataDirectory } from "../data-directory.ts";
+import { prepareDataDirectory, rejectLostDatabase } from "../data-directory.ts";
 import type { AuditAction } from "../domain/audit.ts";
 import {
   type Counters,
@@ -16,6 +16,7 @@ export async function tableStoreOf(storage: StorageConfig): Promise<TableStore> 
   const { databaseUrl: url, environment: schema } = storage;
   if (url === undefined) {
     prepareDataDirectory(storage);
+    rejectLostDatabase(storage);
     const { sqliteTables } = await import("../store/sqlite/tables.ts");
     return sqliteTables(pathsOf(storage).store);
   }

@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import { copyFileSync, existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
+import { tableStoreOf } from "../../src/archive/contents.ts";
 import { findLostDatabase, rejectLostDatabase } from "../../src/data-directory.ts";
 import { pathsOf } from "../../src/config/config.ts";
 import { openSqlite } from "../../src/store/sqlite/store.ts";
@@ -61,6 +62,14 @@ test("a rescue that fails is reported once and tried again; closing saves what t
   rmSync(folder.path("rescued"));
   await close();
   expect([failures.length, existsSync(to)]).toEqual([1, true]);
+});
+
+test("an import creates no database where there was one", async () => {
+  using folder = temporaryFolder();
+  const storage = { environment: "production", dataDir: folder.path("data") } as const;
+  mkdirSync(storage.dataDir);
+  writeFileSync(pathsOf(storage).adminToken, "x");
+  await expect(tableStoreOf(storage)).rejects.toThrow("is missing or empty, but there was a database");
 });
 
 test("a missing or empty database beside what a server left is not begun anew, unless that is asked for", () => {
