@@ -1,3 +1,4 @@
+import { traceIdOf } from "../api/dispatch.ts";
 import { Overloaded, Unavailable } from "../api/errors.ts";
 import { type ProtocolErrorStatus, type Request, RequestAborted } from "../http1/index.ts";
 import type { Log } from "./log.ts";
@@ -8,12 +9,18 @@ import { stateOf } from "../domain/key-list.ts";
 import type { ApiKey } from "../domain/api-keys.ts";
 import { scheduler } from "../event-loop.ts";
 
+/** The request is undefined if even its handler failed. */
+interface FailedRequest {
+  readonly requestId: string;
+  readonly request?: Request;
+}
+
 /** Of each kind. */
 const EVENTS = { max: 100, perSecond: 10 };
 
 /**
- * One event for each 5xx, with the id of the request. A database that is unavailable fails every request, so there is a
- * bound: the event after it has the number of those that are missing.
+ * One event for each 5xx, with the ids of the request and of its trace. A database that is unavailable fails every
+ * request, so there is a bound: the event after it has the number of those that are missing.
  */
 export class ErrorLog {
   readonly #failed = new Budget(EVENTS);
@@ -23,18 +30,19 @@ export class ErrorLog {
 
   constructor(private readonly log: Log) {}
 
-  report(where: string, error: unknown, requestId: string): void {
+  report(where: string, error: unknown, { requestId, request }: FailedRequest): void {
     const { log } = this;
     if (error instanceof RequestAborted) return;
+    const traceId = request && traceIdOf(request);
     if (error instanceof Unavailable) {
       const isOverloaded = error instanceof Overloaded;
       (isOverloaded ? this.#overloaded : this.#unavailable).spend((suppressed) => {
-        const details = { requestId, where, reason: reasonOf(error), suppressed };
+        const details = { requestId, traceId, where, reason: reasonOf(error), suppressed };
         log.event(isOverloaded ? "server.overloaded" : "request.unavailable", details);
       });
     } else {
       this.#failed.spend((suppressed) =>
-        log.event("request.failed", { requestId, where, error, suppressed }),
+        log.event("request.failed", { requestId, traceId, where, error, suppressed }),
       );
     }
   }

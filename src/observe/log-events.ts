@@ -37,6 +37,7 @@ export const LOG_EVENTS = {
   "server.close-failed": error("a database or the rate limiter cannot be closed", ["error"]),
   "server.overloaded": warn("a queue is full, so a request got 503", [
     "requestId",
+    "traceId",
     "where",
     "reason",
     "suppressed",
@@ -45,12 +46,14 @@ export const LOG_EVENTS = {
 
   "request.failed": error("an internal error occurred, so a request got 500", [
     "requestId",
+    "traceId",
     "where",
     "error",
     "suppressed",
   ]),
   "request.unavailable": warn("a request could not be executed in time, so it got 503", [
     "requestId",
+    "traceId",
     "where",
     "reason",
     "suppressed",

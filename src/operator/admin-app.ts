@@ -219,8 +219,8 @@ export function createAdminApp(options: AdminAppOptions): RequestHandler {
     execute: (input, { id, context }) => (handlers[id] as unknown as AnyHandler)(input, context),
     succeed,
     reject: (rejection) => reject(rejection),
-    fail(error, { id, requestId }) {
-      errorLog.report(`admin ${id}`, error, requestId);
+    fail(error, call) {
+      errorLog.report(`admin ${call.id}`, error, call);
       if (!(error instanceof Unavailable)) return reject(INTERNAL_ERROR);
       const { retryAfterSeconds } = error;
       return reject({ ...serviceUnavailable(retryAfterSeconds), retryAfterSeconds });
@@ -282,7 +282,7 @@ export function createAdminApp(options: AdminAppOptions): RequestHandler {
     },
     handleError(error) {
       const requestId = newRequestId();
-      errorLog.report("admin request handler", error, requestId);
+      errorLog.report("admin request handler", error, { requestId });
       return withRequestId(reject(INTERNAL_ERROR), requestId);
     },
     protocolError: (status) => withRequestId(protocolErrorResponse(status), newRequestId()),

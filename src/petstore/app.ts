@@ -160,10 +160,11 @@ export function createHttpApp(options: HttpAppOptions): RequestHandler {
     succeed: (result, call) => succeeded(result as AnySuccess, call),
     reject: rejected,
     fail(error, call) {
-      const { endpoint, decision, requestId } = call;
+      const { endpoint, decision, request, requestId } = call;
       if (error instanceof RequestAborted) return ABORTED_RESPONSE;
       return failed(error, operationLines(call) + apiLines(decision), {
         where: endpoint.id,
+        request,
         requestId,
       });
     },
@@ -188,9 +189,9 @@ export function createHttpApp(options: HttpAppOptions): RequestHandler {
   function failed(
     error: unknown,
     headerLines: string,
-    { where, requestId }: { where: string; requestId: string },
+    { where, ...failedRequest }: { where: string; request: Request; requestId: string },
   ): Response {
-    errorLog.report(where, error, requestId);
+    errorLog.report(where, error, failedRequest);
     return error instanceof Unavailable
       ? unavailableResponse(error.retryAfterSeconds, headerLines)
       : internalErrorResponse(headerLines);
@@ -225,16 +226,12 @@ export function createHttpApp(options: HttpAppOptions): RequestHandler {
             return dispatchCall({ endpoint, operation, request, requestId, identifier, principal, decision });
           });
         }),
-      (error) => undecided(error, counted ?? addressOf(request), requestId),
+      (error) => undecided(error, counted ?? addressOf(request), record),
     );
   }
 
-  function rejectUnauthenticated(
-    { requestId }: RequestRecord,
-    failure: AuthFailure,
-    decision: Decision,
-  ): Response {
-    if (failure instanceof Unavailable) errorLog.report("authentication", failure, requestId);
+  function rejectUnauthenticated(record: RequestRecord, failure: AuthFailure, decision: Decision): Response {
+    if (failure instanceof Unavailable) errorLog.report("authentication", failure, record);
     return authFailureResponse(failure, decision);
   }
 
@@ -255,10 +252,10 @@ export function createHttpApp(options: HttpAppOptions): RequestHandler {
           const headerLines = rateLimitLines(decision);
           return recover(
             () => orNotFound(route?.respond(request, headerLines), headerLines),
-            (error) => failed(error, headerLines, { where: "page", requestId }),
+            (error) => failed(error, headerLines, { where: "page", request, requestId }),
           );
         }),
-      (error) => undecided(error, address, requestId),
+      (error) => undecided(error, address, record),
     );
   }
 
@@ -274,9 +271,9 @@ export function createHttpApp(options: HttpAppOptions): RequestHandler {
   }
 
   /** The response after an error of authentication or of the rate limiter: its headers show the usage known before. */
-  function undecided(error: unknown, counted: Counted, requestId: string): Response {
+  function undecided(error: unknown, counted: Counted, { request, requestId }: RequestRecord): Response {
     const headerLines = apiLines({ ...knownUsage(counted), retryAfter: 0 });
-    return failed(error, headerLines, { where: "authentication or rate limit", requestId });
+    return failed(error, headerLines, { where: "authentication or rate limit", request, requestId });
   }
 
   function knownUsage({ subject, limits }: Counted): Decision {
@@ -300,7 +297,7 @@ export function createHttpApp(options: HttpAppOptions): RequestHandler {
     },
     handleError(error) {
       const requestId = newRequestId();
-      errorLog.report("request handler", error, requestId);
+      errorLog.report("request handler", error, { requestId });
       return withRequestId(internalErrorResponse(), requestId);
     },
     protocolError(status) {

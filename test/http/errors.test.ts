@@ -197,6 +197,26 @@ test("any 503: the database is unavailable and the key is not in the cache", asy
   ]);
 });
 
+test("any 5xx: the event has the trace of a valid traceparent, beside the id of the request", async () => {
+  const failures = [
+    { store: breaks },
+    { decide: breaks },
+    { decide: () => Promise.reject(new Overloaded("full")) },
+    { findCredential: () => Promise.reject(new Unavailable("unavailable")) },
+  ];
+  const traceId = "4bf92f3577b34da6a3ce929d0e0e4736";
+  for (const failure of failures) {
+    faults = failure;
+    // A key that was used before is in the cache.
+    const headers = {
+      Authorization: `Bearer ${await newKey()}`,
+      traceparent: `00-${traceId}-00f067aa0ba902b7-01`,
+    };
+    await fetch(`${app.url}/pets`, { headers });
+  }
+  expect(events().map((event) => event["traceId"])).toEqual([traceId, traceId, traceId, traceId]);
+});
+
 test("any 503: a queue is full, which is an event of its own", async () => {
   faults = { decide: () => Promise.reject(new Overloaded("the queue is full")) };
   const { status, headers } = await call(await newKey());
