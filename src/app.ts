@@ -12,8 +12,7 @@ import { createDocsSite } from "./docs-site/docs-site.ts";
 import type { Clock } from "./domain/ports.ts";
 import type { ServerActivity } from "./domain/servers.ts";
 import { yieldToEventLoop } from "./event-loop.ts";
-import { headerLine, HttpServer, type LimitEvent, slowRejectedClients } from "./http1/index.ts";
-import type { AccessLog } from "./observe/access-log.ts";
+import { headerLine, HttpServer, type LimitEvent, type Request, slowRejectedClients } from "./http1/index.ts";
 import { AuditRetention } from "./observe/audit-trail.ts";
 import { logKeyChanges, observeFloods } from "./observe/event-reports.ts";
 import { createLog, type Log } from "./observe/log.ts";
@@ -74,7 +73,12 @@ export async function serveOn(
   const { environment, plans } = config;
   const addresses = new Addresses(config.trustedProxies);
   const authenticator = await Authenticator.open({ keys, environment, plans, clock, addresses, rateLimiter });
-  const accessLog = config.accessLog === undefined ? undefined : await openAccessLog(config.accessLog, log);
+  const addressOf = (request: Request) => String(addresses.subjectOf(request).id);
+  const { accessLog: file, accessLogOmit: omit } = config;
+  const accessLog =
+    file === undefined
+      ? undefined
+      : await (await import("./observe/access-log.ts")).openAccessLog({ file, omit, addressOf, log });
   const { host, port, drainDelayMs } = config;
   const tls = config.tls && (await import("./config/tls.ts")).readTlsFiles(config.tls);
   const server = new HttpServer({
@@ -148,7 +152,7 @@ export async function serveOn(
     observers: [
       metrics.requests.observe,
       usageRecorder.observe,
-      observeFloods(log, (request) => String(addresses.subjectOf(request).id)),
+      observeFloods(log, addressOf),
       ...(accessLog ? [accessLog.observe] : []),
     ],
     onProtocolError: metrics.requests.countProtocolError,
@@ -245,11 +249,6 @@ function activityOf(server: HttpServer, { requests, live }: AppMetrics, adminUrl
 }
 
 // Code that few servers need is imported when it is used, so that the others start sooner.
-
-async function openAccessLog(file: string, log: Log): Promise<AccessLog> {
-  const accessLog = await import("./observe/access-log.ts");
-  return accessLog.openAccessLog(file, log);
-}
 
 async function followCertificate(
   files: TlsFiles,

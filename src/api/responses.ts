@@ -45,6 +45,10 @@ export function errorBody(errors: ErrorTable, rejection: Rejection): string {
   return `{"code":"${code}","message":${JSON.stringify(message)},"status":${statusOf(errors, rejection)}}`;
 }
 
+export function errorCodeOf({ status, body }: Response): string | undefined {
+  return status < 400 || typeof body !== "string" ? undefined : /^\{"code":"(\w+)"/.exec(body)?.[1];
+}
+
 export function internalErrorResponse(headerLines = ""): Response {
   return errorResponse(STANDARD_ERRORS, INTERNAL_ERROR, headerLines);
 }

@@ -3,7 +3,7 @@ import { hostUrls } from "../api/host-urls.ts";
 import type { Environment } from "../domain/api-keys.ts";
 import { DEFAULT_PLANS, type Plans } from "../domain/plans.ts";
 import type { BanRules } from "../domain/rate-limit.ts";
-import { BASE_PATH } from "../domain/constants.ts";
+import { type AccessLogField, BASE_PATH } from "../domain/constants.ts";
 import { type IpNetwork, ipVersionOf } from "./network.ts";
 import {
   ADDRESS_OPTIONS,
@@ -43,6 +43,7 @@ export interface Config extends StorageConfig {
   readonly drainDelayMs: number;
   /** Path of the access log, or - for standard output; undefined means none. */
   readonly accessLog?: string | undefined;
+  readonly accessLogOmit?: readonly AccessLogField[];
   readonly plans: Plans;
   readonly ban: BanRules;
   /** Older entries of the audit trail are deleted; undefined means none. */
@@ -102,6 +103,7 @@ export function configOf(values: ValuesOf<typeof SETTINGS>): Config {
     maxConnectionsPerAddress: values["max-connections-per-address"],
     drainDelayMs: values["drain-delay"],
     accessLog: values["access-log"],
+    accessLogOmit: values["access-log-omit"],
     plans: { ...plansOf(values), anonymous: values["anonymous-limits"] },
     ban: banRulesOf(values),
     auditRetentionMs: values["audit-retention"] ?? undefined,

@@ -1,7 +1,7 @@
 import { type Environment, ENVIRONMENTS } from "../domain/api-keys.ts";
 import { DEFAULT_PLANS } from "../domain/plans.ts";
 import { DAY_MS, DEFAULT_BAN, DEFAULT_DECISION_TIMEOUT_MS, LONGEST_BAN_MS } from "../domain/rate-limit.ts";
-import { BASE_PATH, LOG_FORMATS, LOG_LEVELS } from "../domain/constants.ts";
+import { ACCESS_LOG_FIELDS, BASE_PATH, LOG_FORMATS, LOG_LEVELS } from "../domain/constants.ts";
 import {
   baseUrl,
   host,
@@ -246,6 +246,10 @@ export const SETTINGS = {
     defaultText: "none",
     help: "File to which a line is appended for each request; - for standard output",
   },
+  "access-log-omit": anyNumberOf(
+    choice("FIELD", ACCESS_LOG_FIELDS),
+    "Fields to leave out of it; can be repeated",
+  ),
   ...PLAN_OPTIONS,
   "anonymous-limits": {
     type: limitPair,

@@ -29,3 +29,7 @@ export type LogFormat = (typeof LOG_FORMATS)[number];
 /** In ascending order of importance. */
 export const LOG_LEVELS = ["info", "warn", "error"] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];
+
+/** What an operator may leave out of the access log. */
+export const ACCESS_LOG_FIELDS = ["address", "path", "userAgent", "errorCode", "traceId"] as const;
+export type AccessLogField = (typeof ACCESS_LOG_FIELDS)[number];

@@ -1,7 +1,11 @@
+import { traceIdOf } from "../api/dispatch.ts";
+import { errorCodeOf } from "../api/responses.ts";
+import { type AccessLogField, HEALTH_PATH, KEY_PREFIX } from "../domain/constants.ts";
+import { Budget } from "../api/budget.ts";
 import { Latch } from "../api/latch.ts";
 import { Unavailable } from "../api/errors.ts";
 import type { RequestObserver, RequestRecord } from "./request-metrics.ts";
-import type { Response } from "../http1/index.ts";
+import type { Request, Response } from "../http1/index.ts";
 import type { Log } from "./log.ts";
 import { constants } from "node:fs";
 import { type FileHandle, open, stat } from "node:fs/promises";
@@ -13,19 +17,38 @@ export interface AccessLog {
   close(): Promise<void>;
 }
 
-/** `file` is a path, or `-` for standard output. Throws if the file cannot be opened. */
-export async function openAccessLog(file: string, log: Log): Promise<AccessLog> {
+export interface AccessLogOptions {
+  /** A path, or `-` for standard output. */
+  readonly file: string;
+  readonly omit?: readonly AccessLogField[] | undefined;
+  readonly addressOf: (request: Request) => string;
+  readonly log: Log;
+}
+
+/** Throws if the file cannot be opened. */
+export async function openAccessLog(options: AccessLogOptions): Promise<AccessLog> {
+  const { file, log } = options;
   const writer = new LineWriter({
     output: file === "-" ? outputLines : await openLogFile(file),
     onFailed: (error) => log.event("access-log.failed", { file, error }),
     onRecovered: () => log.event("access-log.recovered", { file }),
     onDropped: (lines) => log.event("access-log.lines-dropped", { file, lines }),
   });
+  const healthChecks = new Budget(ONE_A_MINUTE);
+  const preflights = new Budget(ONE_A_MINUTE);
   return {
-    observe: (record, response) => writer.write(accessLine(record, response)),
+    observe(record, response) {
+      const isHealthCheck = record.request.path === HEALTH_PATH;
+      const isLimited = record.decision !== undefined || (response.status >= 500 && !isHealthCheck);
+      if (!isLimited && !(isHealthCheck ? healthChecks : preflights).take()) return;
+      writer.write(accessLine(record, response, options));
+    },
     close: () => writer.close(),
   };
 }
+
+/** No rate limit bounds these requests, so a line for each of them could fill the disk. */
+const ONE_A_MINUTE = { max: 1, perSecond: 1 / 60, now: () => scheduler.now() };
 
 const outputLines: LineOutput = {
   write: (bytes) =>
@@ -36,23 +59,55 @@ const outputLines: LineOutput = {
   async close() {},
 };
 
-/** A method in a request line can be as long as the line. */
+/** Each can be as long as the head of a request. */
 const MAX_METHOD_LENGTH = 20;
+const MAX_LENGTH = 200;
 
-/** One JSON object. It takes about 1 µs of CPU time, and writing it 0.6 µs. */
-export function accessLine(record: RequestRecord, { status, body }: Response, now = Date.now()): string {
-  const { request, requestId, startedAt, operation = null } = record;
-  const { method } = request;
-  return `${JSON.stringify({
-    time: new Date(now).toISOString(),
-    requestId,
-    keyId: keyIdOf(record),
-    method: method.slice(0, MAX_METHOD_LENGTH),
-    operation,
-    status,
-    durationMs: Math.round((scheduler.now() - startedAt) * 1_000) / 1_000,
-    bytes: body === null || method === "HEAD" ? 0 : Buffer.byteLength(body),
-  })}\n`;
+/** One JSON object. It takes about 1.3 µs of CPU time, half of what `JSON.stringify` takes, and writing it 0.6 µs. */
+export function accessLine(
+  record: RequestRecord,
+  response: Response,
+  { omit = [], addressOf }: Pick<AccessLogOptions, "omit" | "addressOf">,
+): string {
+  const { request, requestId, startedAt, operation } = record;
+  const { method, path, headers } = request;
+  const { status, body } = response;
+  const durationMs = Math.round((scheduler.now() - startedAt) * 1_000) / 1_000;
+  const bytes = body === null || method === "HEAD" ? 0 : Buffer.byteLength(body);
+  const optional = (field: AccessLogField, text: string | undefined) =>
+    text === undefined || omit.includes(field) ? "" : `"${field}":${quoted(text)},`;
+  return (
+    `{"time":"${isoTime(Date.now())}","requestId":${quoted(requestId)},` +
+    optional("traceId", traceIdOf(request)) +
+    optional("address", addressOf(request)) +
+    `"keyId":${keyIdOf(record)},"method":${quoted(method.slice(0, MAX_METHOD_LENGTH))},` +
+    optional("path", path.slice(0, MAX_LENGTH)) +
+    `"operation":${operation ? `"${operation}"` : null},"status":${status},` +
+    optional("errorCode", errorCodeOf(response)) +
+    optional("userAgent", headers.get("user-agent")?.slice(0, MAX_LENGTH)) +
+    `"durationMs":${durationMs},"bytes":${bytes}}\n`
+  );
+}
+
+/** Many lines have the same time. */
+let lastTime = { ms: 0, text: "" };
+
+function isoTime(ms: number): string {
+  if (ms !== lastTime.ms) lastTime = { ms, text: new Date(ms).toISOString() };
+  return lastTime.text;
+}
+
+/** API keys, which a client may send in a wrong place, and all that JSON or a terminal treats in its own way. */
+const UNSAFE = new RegExp(`(${Object.values(KEY_PREFIX).join("|")})\\w+|[^ !#-[\\]-~]`, "g");
+const PLAIN = /^[ !#-[\]-~]*$/;
+
+function quoted(text: string): string {
+  const isSafe = PLAIN.test(text) && !text.includes("pet_");
+  return isSafe ? `"${text}"` : `"${text.replace(UNSAFE, safe)}"`;
+}
+
+function safe(found: string, keyPrefix: string | undefined): string {
+  return keyPrefix ? `${keyPrefix}…` : `\\u${found.charCodeAt(0).toString(16).padStart(4, "0")}`;
 }
 
 function keyIdOf({ principal }: RequestRecord): number | null {

@@ -9,12 +9,6 @@ import { stateOf } from "../domain/key-list.ts";
 import type { ApiKey } from "../domain/api-keys.ts";
 import { scheduler } from "../event-loop.ts";
 
-/** The request is undefined if even its handler failed. */
-interface FailedRequest {
-  readonly requestId: string;
-  readonly request?: Request;
-}
-
 /** Of each kind. */
 const EVENTS = { max: 100, perSecond: 10 };
 
@@ -30,7 +24,11 @@ export class ErrorLog {
 
   constructor(private readonly log: Log) {}
 
-  report(where: string, error: unknown, { requestId, request }: FailedRequest): void {
+  report(
+    where: string,
+    error: unknown,
+    { requestId, request }: { requestId: string; request?: Request },
+  ): void {
     const { log } = this;
     if (error instanceof RequestAborted) return;
     const traceId = request && traceIdOf(request);

@@ -19,6 +19,8 @@ const info = eventOf("info");
 const warn = eventOf("warn");
 const error = eventOf("error");
 
+const UNAVAILABLE_FIELDS = ["requestId", "traceId", "where", "reason", "suppressed"] as const;
+
 /**
  * Every event of the log: its message, then the names of its fields. Programs of operators look for the names of events
  * and fields, so both stay as they are.
@@ -35,13 +37,7 @@ export const LOG_EVENTS = {
   "server.stopping": info("a stop signal arrived; finishing the requests in progress", ["signal"]),
   "server.stopped": info("the server has stopped", ["afterMs"]),
   "server.close-failed": error("a database or the rate limiter cannot be closed", ["error"]),
-  "server.overloaded": warn("a queue is full, so a request got 503", [
-    "requestId",
-    "traceId",
-    "where",
-    "reason",
-    "suppressed",
-  ]),
+  "server.overloaded": warn("a queue is full, so a request got 503", UNAVAILABLE_FIELDS),
   "process.uncaught-error": error("nothing caught an error, so the process ends", ["error"]),
 
   "request.failed": error("an internal error occurred, so a request got 500", [
@@ -51,13 +47,7 @@ export const LOG_EVENTS = {
     "error",
     "suppressed",
   ]),
-  "request.unavailable": warn("a request could not be executed in time, so it got 503", [
-    "requestId",
-    "traceId",
-    "where",
-    "reason",
-    "suppressed",
-  ]),
+  "request.unavailable": warn("a request could not be executed in time, so it got 503", UNAVAILABLE_FIELDS),
   "request.unsupported": info("a client sent HTTP that the server does not support", [
     "requestId",
     "status",

@@ -162,11 +162,8 @@ export function createHttpApp(options: HttpAppOptions): RequestHandler {
     fail(error, call) {
       const { endpoint, decision, request, requestId } = call;
       if (error instanceof RequestAborted) return ABORTED_RESPONSE;
-      return failed(error, operationLines(call) + apiLines(decision), {
-        where: endpoint.id,
-        request,
-        requestId,
-      });
+      const headerLines = operationLines(call) + apiLines(decision);
+      return failed(error, headerLines, { where: endpoint.id, request, requestId });
     },
     timeoutMs: options.requestTimeoutMs,
   };

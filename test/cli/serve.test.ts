@@ -120,16 +120,23 @@ Only the owner of this file can read it. Delete it when you have stored the key 
     ]);
   });
 
-  test("--access-log writes a line for each request", async () => {
+  test("--access-log writes a line for each request, without the fields of --access-log-omit", async () => {
     const file = join(temporaryDirectory(), "access.log");
-    const server = await new InProcessCli().serve(["--access-log", file]);
+    const flags = ["--access-log", file, "--access-log-omit", "address,userAgent"];
+    const server = await new InProcessCli().serve(flags);
     expect(await status(server.url, "unknown")).toBe(401);
     await server.stop();
-    expect(JSON.parse(readFileSync(file, "utf8"))).toMatchObject({
+    expect(JSON.parse(readFileSync(file, "utf8"))).toEqual({
+      time: expect.any(String),
+      requestId: expect.any(String),
       keyId: null,
       method: "GET",
+      path: "/v1/pets",
       operation: null,
       status: 401,
+      errorCode: "invalid_api_key",
+      durationMs: expect.any(Number),
+      bytes: expect.any(Number),
     });
   });
 

@@ -23,6 +23,7 @@ describe("Config", () => {
       corsOrigins: [],
       maxConnectionsPerAddress: 256,
       drainDelayMs: 0,
+      accessLogOmit: [],
       plans: {
         free: { perMinute: 60, perDay: 1_000 },
         pro: { perMinute: 300, perDay: 10_000 },
