@@ -145,7 +145,7 @@ const TRANSIENT_STATES = [
   "3D000", // the database does not exist
   "40", // rolled back: deadlock
   "53", // out of connections, memory or disk
-  "55P03", // a lock was not available in time
+  "55P03", // a lock was not available in time, or at once with NOWAIT
   "57", // shutting down, starting up, or cancelled by statement_timeout
   "58", // a failure of the server's disk
 ];
@@ -175,6 +175,10 @@ export function isServerDown(error: unknown): boolean {
   if (error instanceof QueryTimeoutError) return true;
   if (!(error instanceof SQL.PostgresError)) return false;
   return startsWithAny(error.errno, DOWN_STATES) || CANNOT_CONNECT.test(error.code);
+}
+
+export function isLocked(error: unknown): boolean {
+  return error instanceof SQL.PostgresError && error.errno === "55P03";
 }
 
 /** Whether the server itself reported the error, which shows that it is reachable. */

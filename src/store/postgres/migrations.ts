@@ -1,6 +1,6 @@
-import { SQL } from "bun";
+import type { SQL } from "bun";
 import { latestVersion, type Migration, rejectNewerSchema } from "../migrations.ts";
-import { LOCK_SPACE, MIGRATIONS_LOCK, type QueryTimeout } from "./connection.ts";
+import { isLocked, LOCK_SPACE, MIGRATIONS_LOCK, type QueryTimeout } from "./connection.ts";
 import { scheduler } from "../../event-loop.ts";
 
 /**
@@ -351,7 +351,7 @@ async function applyInTransaction(sql: SQL, step: Migration): Promise<void> {
       });
       return;
     } catch (error) {
-      if (!isLockTimeout(error) || attempt === LOCK_ATTEMPTS) throw error;
+      if (!isLocked(error) || attempt === LOCK_ATTEMPTS) throw error;
       await scheduler.sleep(LOCK_RETRY_MS);
     }
   }
@@ -370,10 +370,6 @@ async function applyOnline(sql: SQL, step: OnlineMigration, timeout: QueryTimeou
 
 async function record(sql: SQL, { version, name }: Pick<Migration, "version" | "name">): Promise<void> {
   await sql`INSERT INTO schema_migrations (version, name) VALUES (${version}, ${name})`;
-}
-
-function isLockTimeout(error: unknown): boolean {
-  return error instanceof SQL.PostgresError && error.errno === "55P03";
 }
 
 async function versionOf(sql: SQL): Promise<number> {

@@ -59,6 +59,7 @@ export const ORDER_PAGES: PageQueries = {
   byStatus: `${SELECT} WHERE key_id = $3 AND (${STATUS_OF_KEY}, id) > ($4, $1) AND ${STATUS_OF_KEY} <= $4
     ORDER BY ${STATUS_OF_KEY}, id LIMIT $2`,
 };
+const LOCK = "FOR UPDATE NOWAIT";
 const SELECT_ONE = `${SELECT} WHERE id = $1 AND key_id = $2`;
 
 export class Orders {
@@ -81,7 +82,7 @@ export class Orders {
 
   async place(placement: OrderPlacement, at: number, request: IdempotentRequest | undefined) {
     const write = { at, request };
-    const result = await this.pools.writes.transaction(async (tx) => {
+    const result = await this.pools.rows.transaction(`pet ${placement.petId}`, async (tx) => {
       const earlier = (await this.#records.lockAndFind(tx, [write])).get(write);
       if (earlier !== undefined) return earlier;
       const result = await placeOrder(tx, placement, at);
@@ -93,7 +94,7 @@ export class Orders {
   }
 
   async update(keyId: number, id: bigint, status: OrderUpdate["status"]) {
-    return this.pools.writes.transaction((tx) => updateOrder(tx, { keyId, id, status }));
+    return this.pools.rows.transaction(`order ${id}`, (tx) => updateOrder(tx, { keyId, id, status }));
   }
 }
 
@@ -108,7 +109,7 @@ async function placeOrder(
   at: number,
 ): Promise<WriteResult | Rejection<"pet_not_found" | "pet_not_available">> {
   const [pet] = await tx<{ status: PetStatus | null }[]>`
-    SELECT status FROM pets WHERE id = ${petId} FOR NO KEY UPDATE`;
+    SELECT status FROM pets WHERE id = ${petId} FOR NO KEY UPDATE NOWAIT`;
   if (pet === undefined) return petNotFound(petId);
   const status = pet.status ?? undefined;
   if (!canBeOrdered(status)) return petNotAvailable(petId, status);
@@ -122,7 +123,7 @@ async function updateOrder(
   tx: SQL,
   { keyId, id, status }: { keyId: number; id: bigint; status: OrderUpdate["status"] },
 ): Promise<Order | Rejection<"order_not_found" | "order_closed">> {
-  const [row] = await tx.unsafe<OrderRow[]>(`${SELECT_ONE} FOR UPDATE`, [id, keyId]);
+  const [row] = await tx.unsafe<OrderRow[]>(`${SELECT_ONE} ${LOCK}`, [id, keyId]);
   if (row === undefined) return orderNotFound(id);
   return (await finishOrder(tx, row, status)) ?? orderOf({ ...row, status });
 }
@@ -135,7 +136,8 @@ export async function finishOrder(
 ): Promise<Rejection<"order_closed"> | undefined> {
   if (status !== "placed") return orderClosed(id, status);
   await tx`UPDATE orders SET status = ${newStatus} WHERE id = ${id}`;
-  await tx`UPDATE pets SET status = ${STATUS_AFTER[newStatus]} WHERE id = ${petId}`;
+  await tx`UPDATE pets SET status = ${STATUS_AFTER[newStatus]}
+    WHERE id = (SELECT id FROM pets WHERE id = ${petId} FOR NO KEY UPDATE NOWAIT)`;
   return undefined;
 }
 
@@ -178,7 +180,7 @@ export class PostgresOperatorStore implements OperatorStore {
   }
 
   updateOrder(id: bigint, status: OrderUpdate["status"], by: Attribution) {
-    return this.pools.writes.transaction((tx) => updateOrderOfAnyKey(tx, { id, status, by }));
+    return this.pools.rows.transaction(`order ${id}`, (tx) => updateOrderOfAnyKey(tx, { id, status, by }));
   }
 
   createPet(pet: NewPet, by: Attribution): Promise<Pet> {
@@ -192,11 +194,11 @@ export class PostgresOperatorStore implements OperatorStore {
   }
 
   updatePet(id: bigint, change: PetChange, by: Attribution) {
-    return this.pools.writes.transaction((tx) => updatePet(tx, { id, change, by }));
+    return this.pools.rows.transaction(`pet ${id}`, (tx) => updatePet(tx, { id, change, by }));
   }
 
   deletePet(id: bigint, by: Attribution) {
-    return this.pools.writes.transaction((tx) => deletePet(tx, id, by));
+    return this.pools.rows.transaction(`pet ${id}`, (tx) => deletePet(tx, id, by));
   }
 }
 
@@ -219,7 +221,7 @@ async function updateOrderOfAnyKey(
   tx: SQL,
   { id, status, by }: { id: bigint; status: OrderUpdate["status"]; by: Attribution },
 ): Promise<OrderWithKey | Rejection<"order_not_found" | "order_closed">> {
-  const [row] = await tx.unsafe<OrderWithKeyRow[]>(`${SELECT_WITH_KEY} WHERE id = $1 FOR UPDATE`, [id]);
+  const [row] = await tx.unsafe<OrderWithKeyRow[]>(`${SELECT_WITH_KEY} WHERE id = $1 ${LOCK}`, [id]);
   if (row === undefined) return orderNotFound(id);
   const closed = await finishOrder(tx, row, status);
   if (closed !== undefined) return closed;
@@ -263,6 +265,6 @@ async function deletePet(
 }
 
 async function lockPet(tx: SQL, id: bigint): Promise<Pet | undefined> {
-  const [row] = await tx.unsafe<PetRow[]>(`SELECT ${PET_COLUMNS} FROM pets WHERE id = $1 FOR UPDATE`, [id]);
+  const [row] = await tx.unsafe<PetRow[]>(`SELECT ${PET_COLUMNS} FROM pets WHERE id = $1 ${LOCK}`, [id]);
   return row && petOf(row);
 }

@@ -6,6 +6,7 @@ import {
   type ConnectOptions,
   explained,
   isFromServer,
+  isLocked,
   isServerDown,
   QueryTimeout,
   QueryTimeoutError,
@@ -49,6 +50,7 @@ export class Pools {
   readonly creates: ConnectionPool;
   readonly writes: ConnectionPool;
   readonly lookups: ConnectionPool;
+  readonly rows = new RowLocks(this);
   readonly timeoutMs: number;
   readonly maxQueued: number;
   readonly retentionNow: (() => number) | undefined;
@@ -241,6 +243,42 @@ export class ConnectionPool {
   replaceConnections(): void {
     void this.#sql.close({ timeout: 0 });
     this.#sql = this.#options.connect();
+  }
+}
+
+const LOCK_RETRY_MS = 10;
+
+/** Transactions that lock rows with NOWAIT: they wait for a row here, where they hold nothing that others need. */
+class RowLocks {
+  /** The end of the last transaction of each row. They take turns, so that one at a time asks for the lock. */
+  readonly #ends = new Map<string, Promise<void>>();
+  #queued = 0;
+
+  constructor(private readonly pools: Pools) {}
+
+  async transaction<T>(row: string, work: (sql: SQL) => Promise<T>): Promise<T> {
+    const { writes, maxQueued, timeoutMs } = this.pools;
+    if (this.#queued >= maxQueued) throw new Overloaded(`${maxQueued} writes wait for locked rows`);
+    const deadline = scheduler.now() + timeoutMs / 2;
+    const [earlier, end] = [this.#ends.get(row), Promise.withResolvers<void>()];
+    this.#ends.set(row, end.promise);
+    this.#queued++;
+    try {
+      await earlier;
+      while (scheduler.now() <= deadline) {
+        try {
+          return await writes.transaction(work);
+        } catch (error) {
+          if (!(error instanceof Unavailable && isLocked(error.cause))) throw error;
+        }
+        await scheduler.sleep(LOCK_RETRY_MS);
+      }
+      throw new Unavailable(`the ${row} is locked`);
+    } finally {
+      this.#queued--;
+      if (this.#ends.get(row) === end.promise) this.#ends.delete(row);
+      end.resolve();
+    }
   }
 }
 

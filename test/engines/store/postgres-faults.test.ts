@@ -5,6 +5,7 @@ import { Pools } from "../../../src/store/postgres/pool.ts";
 import { Primary } from "../../../src/store/postgres/primary.ts";
 import { openPostgres, type PostgresStores } from "../../../src/store/postgres/store.ts";
 import { AT, KEY_ID, addPet, rex, resultOf } from "../../conformance/store-fixture.ts";
+import { BY } from "../../key-store-arguments.ts";
 import { startPostgres } from "../../../trials/harness/postgres.ts";
 import { databaseAt } from "./postgres-database.ts";
 
@@ -268,6 +269,51 @@ test("an instance that is paused in the middle of a transaction blocks the other
   await rejectedWithin(PATIENT.timeoutMs / 2, [() => transaction]);
   resultOf(await stores.store.placeOrder({ keyId: KEY_ID, petId }, AT));
   await paused.close();
+});
+
+test("a pet that another session has locked delays its own orders only", async () => {
+  await using database = databaseAt(server.url);
+  await using stores = await openInstance(PATIENT);
+  const { store, operators } = stores;
+  const addPets = () => Promise.all(Array.from({ length: 20 }, () => addPet(store)));
+  const place = (petId: bigint) => store.placeOrder({ keyId: KEY_ID, petId }, AT);
+  const [locked, ordered, others] = [await addPet(store), await addPet(store), await addPets()];
+  const { id: orderId } = resultOf(await place(ordered));
+
+  const waiting = await database.sql.begin(async (tx) => {
+    await tx`SELECT FROM pets WHERE id IN (${locked}, ${ordered}) FOR UPDATE`;
+    const writes = [
+      ...Array.from({ length: 20 }, () => place(locked)),
+      store.updateOrder(KEY_ID, orderId, "completed"),
+      operators.updatePet(locked, { name: "Mia" }, BY),
+    ];
+    const results = Promise.allSettled(writes);
+    const isOver = results.then(() => "over");
+    for (const petId of others) resultOf(await Promise.race([place(petId), passed(PATIENT.timeoutMs / 8)]));
+    expect(await Promise.race([isOver, "waiting"])).toBe("waiting");
+    return { results };
+  });
+  const results = (await waiting.results).map((result) => {
+    if (result.status === "rejected") throw result.reason;
+    return "code" in result.value ? result.value.code : "done";
+  });
+  expect(results.filter((result) => result === "done")).toHaveLength(3);
+  expect(results.filter((result) => result === "pet_not_available")).toHaveLength(19);
+  expect((await store.getPet(ordered))?.status).toBe("sold");
+  expect(stores.changes).toEqual([]);
+});
+
+test("the orders of a pet that stays locked are rejected within the timeout, and the server does not count as down", async () => {
+  await using database = databaseAt(server.url);
+  await using stores = await openInstance(PATIENT);
+  const petId = await addPet(stores.store);
+  await database.sql.begin(async (tx) => {
+    await tx`SELECT FROM pets WHERE id = ${petId} FOR UPDATE`;
+    const place = () => stores.store.placeOrder({ keyId: KEY_ID, petId }, AT);
+    await rejectedWithin(PATIENT.timeoutMs, [place, place, place]);
+  });
+  resultOf(await stores.store.placeOrder({ keyId: KEY_ID, petId }, AT));
+  expect(stores.changes).toEqual([]);
 });
 
 test("an error in a statement is not Unavailable, and the server does not count as down", async () => {

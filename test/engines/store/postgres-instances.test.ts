@@ -83,7 +83,7 @@ test("idempotency_conflict: a request that is in progress on another instance is
   const [first, second] = await Promise.all([database.open(), database.open()]);
   const petId = await addPet(first.store);
   const pending = await database.sql.begin(async (tx) => {
-    await tx`SELECT FROM pets WHERE id = ${petId} FOR UPDATE`;
+    await tx`SELECT pg_advisory_xact_lock(${LOCK_SPACE}, 'orders'::regclass::oid::int)`;
     const result = first.store.placeOrder({ keyId: KEY_ID, petId }, AT, request);
     await lockAwaited(database.sql);
     expect(rejectionCode(await second.store.placeOrder({ keyId: KEY_ID, petId }, AT, request))).toBe(
