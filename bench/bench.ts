@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { Child } from "../trials/harness/child.ts";
 import { limitRunTime, Progress, runCommand, UsageError } from "../trials/harness/command-line.ts";
 import { chooseCores, describeMachine, outputOf, pinThisProcessTo } from "../trials/harness/machine.ts";
+import { executable, INITDB, POSTGRES, VALKEY } from "../trials/harness/programs.ts";
 import { bulletList, markdownTable, plainTable, replaceSection } from "../trials/harness/table.ts";
 import { requireWrk } from "../trials/harness/wrk.ts";
 import { chartOf } from "./chart.ts";
@@ -11,6 +12,7 @@ import manifest from "./package.json" with { type: "json" };
 import { FLAGS, HELP, type Options, optionsOf, type Plan, planOf, planTable } from "./plan.ts";
 import { judge, type Results } from "./targets.ts";
 import { compare, measureGrowth } from "./sections.ts";
+import { measureShared } from "./shared.ts";
 import { installPeers } from "./servers.ts";
 import { conditionsOf, detailTables, growthTable, summaryTable, targetsTable } from "./tables.ts";
 import { PEERS, type PeerId } from "./workloads.ts";
@@ -19,6 +21,7 @@ const PETS = 100_000;
 
 async function measure({ peers, seconds, rounds, otherRounds }: Options, plan: Plan): Promise<Results> {
   requireWrk();
+  if (plan.shared.rounds > 0) for (const program of [INITDB, POSTGRES, VALKEY]) executable(program);
   if (peers.length > 0) installPeers();
   const machine = describeMachine();
   const cores = chooseCores();
@@ -33,6 +36,7 @@ async function measure({ peers, seconds, rounds, otherRounds }: Options, plan: P
       ? await compare(run, plan, { pets: PETS, pacedRounds: otherRounds })
       : { cells: [], servers: [], paced: [] };
   const growth = await measureGrowth(run, plan, otherRounds);
+  const shared = await measureShared(run, plan, PETS);
   const limiter = plan.measuresLimiter ? await measureLimiter(progress) : undefined;
   progress.finish();
   return {
@@ -47,6 +51,7 @@ async function measure({ peers, seconds, rounds, otherRounds }: Options, plan: P
     pets: PETS,
     ...compared,
     growth,
+    shared,
     ...(limiter && { limiter }),
   };
 }

@@ -1,17 +1,27 @@
 import { integer, isGiven, names, parseFlags, text } from "../trials/harness/command-line.ts";
 import { formatFigure, type Table } from "../trials/harness/table.ts";
-import { type CandidateId, PEERS, type PeerId, WORKLOADS, type WorkloadId, workloadOf } from "./workloads.ts";
+import {
+  type CandidateId,
+  PEERS,
+  type PeerId,
+  WORKLOADS,
+  type Workload,
+  type WorkloadId,
+  workloadOf,
+} from "./workloads.ts";
 
 /** Measured besides the workloads. */
-const SECTIONS = ["paced", "growth", "start", "limiter"] as const;
+const SECTIONS = ["paced", "growth", "shared", "start", "limiter"] as const;
 export type Section = (typeof SECTIONS)[number];
 
 const WORKLOAD_IDS = WORKLOADS.map(({ id }) => id);
-/** The default: what most clients do, with five rounds and the best peers. */
+/** The default: what most clients do, with five rounds and, except for get, the best peers. */
 const DECISIVE: readonly WorkloadId[] = ["list", "get", "create-32", "mix"];
 /** The default: other workloads with a target, against the bare route alone. */
 const OTHERS: readonly WorkloadId[] = ["deep", "401", "401-unknown", "429"];
 const OTHER_ROUNDS = 3;
+/** Of these, which exceed their targets by far, and of the shared stores, whose every round is long. */
+const FEW_ROUNDS = 2;
 /** The fastest on Node and the fastest on Bun; --full measures whether they still are. */
 export const BEST_PEERS: readonly PeerId[] = ["fastify", "hono"];
 const MAX_SECONDS = 60;
@@ -21,7 +31,7 @@ export const HELP = `Usage: npm run bench [-- OPTIONS]
 
 Measures Petstore against a bare Bun.serve route and peers in one run: interleaved rounds, server and load on different
 cores, ratios as the result. Needs wrk. By default it measures what the targets need, in 15 minutes: ${DECISIVE.join(", ")}
-in five rounds with the best peers, everything else in three.
+in five rounds with the best peers, everything else in two or three.
 
   --full           All workloads, all peers and the bare socket in five rounds, and the rate limiter alone; 45 minutes
   --quick          A first impression in three minutes: short rounds, without paced and growth
@@ -67,7 +77,7 @@ export function optionsOf(flags: ReturnType<typeof parseFlags<typeof FLAGS>>) {
     /** Whether the workloads that are not decisive are measured with fewer servers. */
     isDefault,
     workloads: isDefault ? [...DECISIVE, ...OTHERS] : workloadsOf(isChosen),
-    sections: isDefault ? SECTIONS.slice(0, quick ? 0 : 2) : SECTIONS.filter(isChosen),
+    sections: isDefault ? SECTIONS.slice(0, quick ? 0 : 3) : SECTIONS.filter(isChosen),
     peers: PEERS.filter((id) =>
       (peers ?? (full ? PEERS : BEST_PEERS)).some((each) => each === id || each === "all"),
     ),
@@ -97,6 +107,24 @@ export const PACED = {
   trialSeconds: 1,
 } as const;
 export const GROWTH_WARM_UP_SECONDS = 1;
+/** PostgreSQL and Valkey. The figures of several servers have no target and are measured once. */
+export const SHARED = {
+  workloads: DECISIVE,
+  connections: 64,
+  /** 0 stands for one server with the embedded stores. */
+  servers: [0, 1, 2, 4] as readonly number[],
+  /** The servers of these get a long warm-up first: the compiler shares the cores, too. */
+  warmedUp: [0, 4] as readonly number[],
+  firstWarmUpSeconds: 6,
+  warmUpSeconds: 1,
+  startSeconds: 24,
+} as const;
+const WRITE_MIX = { title: "81 list, 9 get, 10 create", mix: { list: 81, get: 9, create: 10 } };
+
+export function sharedWorkload(id: WorkloadId): Workload {
+  const title = id === "create-32" ? "create" : workloadOf(id).title;
+  return { ...workloadOf(id), title, connections: SHARED.connections, ...(id === "mix" && WRITE_MIX) };
+}
 
 /** One workload: who is measured with it, and how often. */
 export interface PlannedLoad {
@@ -126,9 +154,8 @@ export function planOf(options: Options) {
   const ids: CandidateId[] = ["bare", "ours", ...(full ? (["socket"] as const) : []), ...peers];
   const loads = workloads.map((workload): PlannedLoad => {
     const isReduced = isDefault && OTHERS.includes(workload);
-    return isReduced
-      ? { workload, servers: ["bare", "ours"], rounds: otherRounds }
-      : { workload, servers: ids, rounds };
+    if (isReduced) return { workload, servers: ["bare", "ours"], rounds: Math.min(rounds, FEW_ROUNDS) };
+    return { workload, servers: isDefault && workload === "get" ? ["bare", "ours"] : ids, rounds };
   });
   const paced = sections.includes("paced")
     ? PACED.workloads.filter((workload) => workloads.includes(workload))
@@ -137,6 +164,7 @@ export function planOf(options: Options) {
     sizes: !sections.includes("growth") ? [] : isDefault ? [1_000, 10_000_000] : [1_000, 100_000, 10_000_000],
     workloads: (isDefault ? ["list", "create-32"] : ["list", "deep", "create-32"]) as readonly WorkloadId[],
   };
+  const shared = { rounds: sections.includes("shared") ? Math.min(otherRounds, FEW_ROUNDS) : 0 };
   const measuresLimiter = sections.includes("limiter");
 
   const steps: Step[] = [];
@@ -157,8 +185,12 @@ export function planOf(options: Options) {
   add("growth: starting servers", otherRounds * growth.sizes.length, START_SECONDS);
   const growthRuns = otherRounds * growth.sizes.length * growth.workloads.length;
   add("growth: all workloads", growthRuns, loadSeconds(GROWTH_WARM_UP_SECONDS));
+  const runsOf = (servers: number) => (servers > 1 ? Math.min(1, shared.rounds) : shared.rounds);
+  const sharedRuns = SHARED.servers.reduce((sum, servers) => sum + runsOf(servers), 0);
+  add("shared: starting PostgreSQL, Valkey and servers", Math.min(1, shared.rounds), SHARED.startSeconds);
+  add("shared: all workloads", sharedRuns * SHARED.workloads.length, SHARED.warmUpSeconds + seconds);
   add("rate limiter alone", measuresLimiter ? 1 : 0, LIMITER_SECONDS);
-  return { ids, loads, paced, growth, measuresLimiter, steps };
+  return { ids, loads, paced, growth, shared, measuresLimiter, steps };
 }
 
 const minutesOf = (steps: readonly Step[]) =>

@@ -1,7 +1,8 @@
 import { machineText } from "../trials/harness/machine.ts";
 import { median, ratioOf, spreadOf } from "../trials/harness/statistics.ts";
 import { formatCount, formatFigure, formatSpread, type Table } from "../trials/harness/table.ts";
-import { type Cell, figuresOf, judge, type Results, type Sample } from "./targets.ts";
+import { SHARED, sharedWorkload } from "./plan.ts";
+import { type Cell, figuresOf, judge, type Results, type Sample, sharedRatios } from "./targets.ts";
 import { CANDIDATES, PEERS, type WorkloadId, workloadOf } from "./workloads.ts";
 
 /** Above this share of its core the load generator limits the throughput, not the server. */
@@ -15,7 +16,7 @@ export function conditionsOf(results: Results): string[] {
   const packages = Object.entries(versions).map(([name, version]) => `${name} ${version}`);
   return [
     `Measured ${takenAt} on ${machineText(machine)}, load average before ${machine.load}.`,
-    `${rounds} rounds${otherRounds === rounds ? "" : ` of list, get, create and the mix, ${otherRounds} of everything else,`} of ${seconds} s after a warm-up, new processes in each round, ${cores}; ${formatCount(pets)} pets unless stated.`,
+    `${rounds} rounds${otherRounds === rounds ? "" : ` of list, get, create and the mix, up to ${otherRounds} of everything else,`} of ${seconds} s after a warm-up, new processes in each round, ${cores}; ${formatCount(pets)} pets unless stated.`,
     `Figures are medians, with the lowest and highest round in brackets; ratios are formed round by round. "≥" marks figures that the load generator limited.`,
     packages.join(", "),
   ];
@@ -63,7 +64,9 @@ export function targetsTable(results: Results): Table {
 export function detailTables(results: Results): Table[] {
   const workloads = [...new Set(results.cells.map(({ workload }) => workload))];
   const tables = workloads.map((workload) => workloadTable(results, workload));
-  const others = [pacedTable(results), serversTable(results), growthTable(results), limiterTable(results)];
+  const others = [pacedTable, serversTable, growthTable, sharedTable, limiterTable].map((make) =>
+    make(results),
+  );
   return [...tables, ...others].filter(({ rows }) => rows.length > 0);
 }
 
@@ -138,6 +141,23 @@ export function growthTable({ growth }: Results): Table {
       formatSpread(spreadOf(startMs)),
       formatFigure(residentMb),
     ]),
+  };
+}
+
+function sharedTable({ shared = [] }: Results): Table {
+  const header = "workload; servers; requests/s; × embedded; by CPU ×; server µs; PostgreSQL µs; Valkey µs";
+  return {
+    title: "PostgreSQL and Valkey, by number of servers, against the embedded stores",
+    note: `${SHARED.connections} connections. Servers, databases and load share the cores; CPU is that of one request. Both ratios are higher if it is faster.`,
+    header: header.split("; "),
+    rows: shared.map((cell) => {
+      const { workload, servers, samples } = cell;
+      const { rate, cpu } = sharedRatios(shared, cell);
+      const of = (figure: keyof (typeof samples)[number]) => median(samples.map((each) => each[figure]));
+      const figures = [rate.median, cpu.median, of("server"), of("postgres"), of("valkey")];
+      const title = sharedWorkload(workload).title;
+      return [title, `${servers || "embedded"}`, formatCount(of("perSecond")), ...figures.map(formatFigure)];
+    }),
   };
 }
 

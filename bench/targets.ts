@@ -62,6 +62,26 @@ const p99AtHalfLoad = (workload: WorkloadId, what: string, atMost: number) =>
     figuresOf(paced, workload, "bare", "p99Ms"),
   ]);
 
+/** Where the databases share the server's cores, the CPU time of the server alone says what it could do. */
+const againstEmbedded = (workload: WorkloadId, what: string, atLeast: number): Target => ({
+  what: `${what} on PostgreSQL and Valkey, against embedded, by rate or CPU`,
+  atLeast,
+  unit: "",
+  measure({ shared = [] }) {
+    const own = shared.find((cell) => cell.workload === workload && cell.servers === 1);
+    const ratios = own && Object.values(sharedRatios(shared, own));
+    return ratios?.toSorted((a, b) => a.median - b.median).at(-1);
+  },
+});
+
+/** Against the embedded stores; both are higher if it is faster. */
+export function sharedRatios(cells: readonly SharedCell[], { workload, samples }: SharedCell) {
+  const embedded = cells.find((cell) => cell.workload === workload && cell.servers === 0)?.samples ?? [];
+  const of = (each: readonly SharedSample[], figure: keyof SharedSample) => each.map((one) => one[figure]);
+  const rate = ratioOf(of(samples, "perSecond"), of(embedded, "perSecond"));
+  return { rate, cpu: ratioOf(of(embedded, "server"), of(samples, "server")) };
+}
+
 type Size = Results["growth"][number];
 
 const withLargest = (
@@ -99,6 +119,10 @@ const TARGETS: readonly Target[] = [
   p99AtHalfLoad("mix", "the mix", 2),
   withLargest("resident memory after the run", " MB", ({ residentMb }) => [residentMb]),
   withLargest("start to first response", " ms", ({ startMs }) => startMs),
+  againstEmbedded("list", "list", 0.5),
+  againstEmbedded("get", "get", 0.5),
+  againstEmbedded("create-32", "create", 0.5),
+  againstEmbedded("mix", "mix with 10 % writes", 0.35),
 ];
 
 export function judge(results: Results) {
@@ -127,6 +151,7 @@ export interface Results {
   readonly paced: readonly (Cell & { readonly targetPerSecond: number })[];
   readonly servers: readonly (ServerFacts & { readonly id: CandidateId })[];
   readonly growth: readonly (ServerFacts & { readonly pets: number; readonly cells: readonly Cell[] })[];
+  readonly shared?: readonly SharedCell[];
   /** By the name of the measurement. */
   readonly limiter?: Readonly<Record<string, Readonly<Record<string, number>>>>;
 }
@@ -140,6 +165,16 @@ export interface Sample {
   readonly cpuMicros: number;
   /** Share of a core that the load generator used; near 1 it was the bottleneck, and the server could do more. */
   readonly loadCpu: number;
+}
+
+/** CPU time is that of one request, in microseconds; with several servers, of all of them together. */
+export type SharedSample = Readonly<Record<"perSecond" | "server" | "postgres" | "valkey", number>>;
+
+export interface SharedCell {
+  readonly workload: WorkloadId;
+  /** 0 stands for one server with the embedded stores. */
+  readonly servers: number;
+  readonly samples: readonly SharedSample[];
 }
 
 export interface Cell {

@@ -4,7 +4,7 @@ import { chartOf } from "../../bench/chart.ts";
 import { checkRound, checkRows, measureRounds, WrongResponse } from "../../bench/rounds.ts";
 import { planOf, readOptions } from "../../bench/plan.ts";
 import { judge, type Results, type Sample } from "../../bench/targets.ts";
-import { summaryTable } from "../../bench/tables.ts";
+import { detailTables, summaryTable } from "../../bench/tables.ts";
 import { type CandidateId, type WorkloadId, workloadOf } from "../../bench/workloads.ts";
 
 const SAMPLE = { p50Ms: 1, p99Ms: 2, cpuMicros: 10, loadCpu: 0.5 };
@@ -104,6 +104,26 @@ test("a target is reached, missed, or not measured; the best peer counts, if it 
   ]);
   expect(chartOf(results)).toContain(">0.86<");
   expect(chartOf(results)).not.toContain("NaN");
+});
+
+test("one server on PostgreSQL and Valkey is judged by its rate or by its CPU time, whichever is better", () => {
+  const cell = (workload: WorkloadId, servers: number, perSecond: number, server: number) => {
+    return { workload, servers, samples: [{ perSecond, server, postgres: 9, valkey: 7 }] };
+  };
+  const shared = [
+    cell("list", 0, 100, 10),
+    cell("list", 1, 20, 19),
+    cell("list", 4, 10, 90),
+    cell("mix", 0, 100, 10),
+    cell("mix", 1, 36, 50),
+    cell("get", 0, 100, 10),
+    cell("get", 1, 40, 25),
+  ];
+  const results = { ...resultsWith([]), shared };
+  const outcomes = judge(results).filter(({ target }) => target.what.includes("on PostgreSQL"));
+  expect(outcomes.map(({ reached }) => reached)).toEqual([true, false, undefined, true]);
+  const [table] = detailTables(results);
+  expect(table?.rows[2]).toEqual(["list, first page", "4", "10", "0.10", "0.11", "90.0", "9.00", "7.00"]);
 });
 
 test("a default run takes at most 15 minutes, a quick one 4, and a full one less than 46", () => {

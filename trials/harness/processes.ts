@@ -73,6 +73,9 @@ export function cpuSeconds(pid: number): number {
   return (Number(stat[11]) + Number(stat[12])) / ticksPerSecond;
 }
 
+export const cpuSecondsOfTrees = (pids: readonly number[]) =>
+  pids.flatMap(processTree).reduce((sum, pid) => sum + cpuSeconds(pid), 0);
+
 /**
  * Sets the priority of a process with a session of its own, and of its children: from -20, the highest, to 19. Where
  * Linux shares the time among sessions first (autogroup), it is the priority of the sessions too. Only root can raise

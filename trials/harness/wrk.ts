@@ -53,7 +53,7 @@ let folder: string | undefined;
 export async function runWrk(options: WrkOptions): Promise<WrkFigures> {
   const { port, connections, seconds, core } = options;
   folder ??= temporaryFolder("wrk");
-  const plan = join(folder, "plan.lua");
+  const plan = join(folder, `plan-${port}.lua`);
   writeFileSync(plan, planOf(options, folder));
   const flags = ["-t1", `-c${connections}`, `-d${seconds}s`, "--timeout", "10s", "-s", SCRIPT];
   const wrk = new Child(["wrk", ...flags, `http://127.0.0.1:${port}`, "--", plan], { core });
