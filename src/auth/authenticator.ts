@@ -61,8 +61,11 @@ export class Authenticator {
   readonly #usualLength: number;
   /** Headers with a secret that no key has, oldest first. */
   readonly #rejected = new Set<string>();
-  /** By secret. Requests with the same secret wait for one lookup. */
-  readonly #lookups = new Map<string, Promise<ApiKeyPrincipal | AuthFailure>>();
+  /** By secret. Requests with the same secret wait for one lookup, unless a change came in after it began. */
+  readonly #lookups = new Map<
+    string,
+    { readonly revision: number; readonly result: Promise<ApiKeyPrincipal | AuthFailure> }
+  >();
   readonly #queue: LookupQueue;
   readonly cacheStatistics = new CacheStatistics();
   readonly #budget: LookupBudget;
@@ -128,18 +131,23 @@ export class Authenticator {
     return { keyId, subject: { kind: "key", id: keyId }, plan, limits, access };
   }
 
-  /** A secret that was verified before, and is looked up because its key changed, does not wait behind unknown ones. */
+  /**
+   * Lookups of one secret run one after the other, so that none shows a state from before the one that it follows. A
+   * secret that was verified before, and is looked up because its key changed, does not wait behind unknown ones.
+   */
   #lookup({ secret, authorization, client }: Unverified): Awaitable<ApiKeyPrincipal | AuthFailure> {
     const pending = this.#lookups.get(secret);
-    if (pending) return pending;
+    const revision = this.#revision;
+    if (pending?.revision === revision) return pending.result;
     let isInBudget = false;
     const mayRun = () => isInBudget || !this.#isLimited(client) || (isInBudget = this.#budget.take(secret));
     const verify = () => this.#verify(secret, authorization);
-    const result = this.#verified.has(secret) ? verify() : this.#queue.run(secret, verify, mayRun);
+    const begin = () => (this.#verified.has(secret) ? verify() : this.#queue.run(secret, verify, mayRun));
+    const result = pending ? pending.result.then(begin, begin) : begin();
     if (!(result instanceof Promise)) return result;
-    this.#lookups.set(secret, result);
+    this.#lookups.set(secret, { revision, result });
     const forget = () => {
-      if (this.#lookups.get(secret) === result) this.#lookups.delete(secret);
+      if (this.#lookups.get(secret)?.result === result) this.#lookups.delete(secret);
     };
     result.then(forget, forget);
     return result;
@@ -197,9 +205,8 @@ export class Authenticator {
     const { revision, changed, unbanned } = await keys.changesSince(this.#revision);
     for (const { id } of changed) this.#verified.keyChanged(id, revision);
     if (revision !== this.#revision) {
-      // A rejected secret may be that of a new key, and a lookup in progress may miss the change.
+      // A rejected secret may be that of a new key.
       this.#rejected.clear();
-      this.#lookups.clear();
     }
     this.#revision = revision;
     this.#polledAt = polledAt;

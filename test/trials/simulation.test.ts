@@ -15,6 +15,10 @@ describe(`${SEEDS} seeds break no promise`, () => {
   );
 });
 
+test("a key that a server has accepted is not rejected by a lookup that began before", () => {
+  expect(runSimulation("key-changes", 2_005_119_859)).toBeUndefined();
+});
+
 describe("a simulated world", () => {
   test("gives the same history for the same seed, and another for another", () => {
     const play = (seed: number) => {
