@@ -11,17 +11,7 @@ import {
   prepareDataDirectory,
   rejectLostDatabase,
 } from "./data-directory.ts";
-import type {
-  AuditStore,
-  Clock,
-  KeyStore,
-  OperatorStore,
-  RateLimiter,
-  SettingsStore,
-  StateChange,
-  Store,
-  UsageHistoryStore,
-} from "./domain/ports.ts";
+import type { Clock, KeyStore, RateLimiter, SettingsStore, StateChange, Stores } from "./domain/ports.ts";
 import type { BanRules, OnBan } from "./domain/rate-limit.ts";
 import { BanRecorder } from "./observe/audit-trail.ts";
 import { cachedUsageHistory } from "./observe/usage-history.ts";
@@ -34,7 +24,7 @@ import type { MemoryRateLimiter } from "./rate-limit/memory/memory-rate-limiter.
 import type { SharedRateLimiter } from "./rate-limit/valkey/shared-rate-limiter.ts";
 import type { RescueOptions } from "./store/sqlite/open-files.ts";
 
-export interface Adapters extends Stores {
+export interface Adapters extends MonitoredStores {
   readonly rateLimiter: RateLimiter;
   /** Of the rate limiter. */
   readonly bans: BanRecorder;
@@ -47,13 +37,7 @@ export interface Adapters extends Stores {
   readonly failed: Promise<Error>;
 }
 
-export interface Stores {
-  readonly store: Store;
-  readonly operators: OperatorStore;
-  readonly keys: KeyStore;
-  readonly audit: AuditStore;
-  readonly settings: SettingsStore;
-  readonly usageHistory: UsageHistoryStore;
+export interface MonitoredStores extends Stores {
   readonly petJson: PetJsonSource;
   /** Of the adapter that stores the data. */
   readonly database: AdapterMonitor;
@@ -121,7 +105,10 @@ interface StoreOptions {
   readonly onLost?: (error: Error) => void;
 }
 
-export async function openStores(storage: StorageConfig, options: StoreOptions = {}): Promise<Stores> {
+export async function openStores(
+  storage: StorageConfig,
+  options: StoreOptions = {},
+): Promise<MonitoredStores> {
   const { log, retentionNow } = options;
   if (storage.databaseUrl === undefined) {
     prepareDirectory(storage, log);
@@ -144,7 +131,7 @@ export async function openStores(storage: StorageConfig, options: StoreOptions =
 }
 
 /** Stores in which nothing is, of this process alone. */
-export async function openEmptyStores(): Promise<Stores> {
+export async function openEmptyStores(): Promise<MonitoredStores> {
   const directory = mkdtempSync(join(tmpdir(), "petstore-empty-"));
   const stores = await openSqliteStores(join(directory, "empty.db"));
   const close = async () => {
@@ -172,7 +159,7 @@ function rescueOf(storage: StorageConfig, { log, onLost }: StoreOptions): Rescue
 async function openSqliteStores(
   path: string,
   { log, retentionNow, rescue }: StoreOptions & { readonly rescue?: RescueOptions | undefined } = {},
-): Promise<Stores> {
+): Promise<MonitoredStores> {
   const { openSqlite } = await import("./store/sqlite/store.ts");
   const database = new AdapterMonitor("SQLite");
   const commits = new CommitMonitor(database);

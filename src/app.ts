@@ -32,7 +32,7 @@ export interface App extends Pick<Adapters, "keys" | "operators" | "settings" | 
   close(): Promise<void>;
 }
 
-export interface AppOptions {
+interface AppOptions {
   readonly clock?: Clock;
   readonly log?: Log;
   readonly requestTimeoutMs?: number;

@@ -26,7 +26,7 @@ export interface Operation<Code extends string = string> {
 
 export type Operations = Readonly<Record<string, Operation>>;
 
-export interface ApiDefinition<T extends Operations> {
+interface ApiDefinition<T extends Operations> {
   /** In front of every path. */
   readonly basePath: string;
   readonly errors: ErrorTable;

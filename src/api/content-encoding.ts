@@ -29,7 +29,7 @@ export interface ContentRequest {
   readonly headers: Pick<HeaderFields, "get">;
 }
 
-export interface ContentOptions {
+interface ContentOptions {
   readonly text: string;
   /** `Content-Type` and what else depends on the content. */
   readonly headerLines: string;

@@ -1,5 +1,5 @@
 /** A request as a curl command: in the documentation and its forms, in the console and on the command line. */
-export interface CurlRequest {
+interface CurlRequest {
   /** GET without a body and POST with one, unless it says otherwise. */
   readonly method?: string;
   readonly url: string;

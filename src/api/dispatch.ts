@@ -138,7 +138,7 @@ export function withTimeout<T>(work: Promise<T>, timeoutMs = REQUEST_TIMEOUT_MS)
 type Parameters = Readonly<Record<string, Schema<unknown>>>;
 
 /** Validates the declared parameters and ignores others. Every invalid parameter is reported. */
-export function readQuery(query: string, parameters: Parameters): Record<string, unknown> | Invalid {
+function readQuery(query: string, parameters: Parameters): Record<string, unknown> | Invalid {
   const values: Record<string, unknown> = {};
   if (query === "") return values;
   const problems: string[] = [];
@@ -194,16 +194,16 @@ function mediaTypeProblem({ headers }: Request): Rejection | undefined {
   return unsupported("charset", charset);
 }
 
-export interface JsonBody {
+interface JsonBody {
   readonly value: unknown;
   /** As the client sent it. */
   readonly bytes: Uint8Array;
 }
 
 /** Undefined if the text is not JSON. Only the fields of the given names have to be in the value. */
-export type JsonParser = (text: string, names: readonly string[]) => unknown;
+type JsonParser = (text: string, names: readonly string[]) => unknown;
 
-export interface BodyOptions {
+interface BodyOptions {
   readonly schema: ObjectSchema<unknown>;
   readonly maxBytes: number;
   readonly parse: JsonParser;
@@ -212,7 +212,7 @@ export interface BodyOptions {
 /** Few pets have a longer name. A body of 16 KiB can take 0.8 ms. */
 const LARGE_BODY_BYTES = 2 * 1024;
 
-export function readJsonBody(request: Request, options: BodyOptions): Awaitable<JsonBody | Rejection> {
+function readJsonBody(request: Request, options: BodyOptions): Awaitable<JsonBody | Rejection> {
   const { maxBytes } = options;
   return andThen(request.body(maxBytes), (bytes) => {
     if (bytes === undefined) return bodyTooLarge(maxBytes);

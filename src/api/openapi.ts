@@ -35,14 +35,14 @@ export class NamedSchemas {
   }
 }
 
-export function schemaRef(name: string): JsonSchema {
+function schemaRef(name: string): JsonSchema {
   return { $ref: `#/components/schemas/${name}` };
 }
 
 type CodesOf<O extends Operation> = NonNullable<O["errors"]>;
 
 /** What an API adds to what its table says. */
-export interface OpenApiOptions<Id extends string, O extends Operation> {
+interface OpenApiOptions<Id extends string, O extends Operation> {
   readonly schemas: NamedSchemas;
   readonly parametersOf: (operation: O) => readonly JsonSchema[];
   readonly requestExamples?: (id: Id) => JsonSchema | undefined;

@@ -23,7 +23,7 @@ import { assignedIds, type DatabaseFacts } from "../store/sqlite/snapshot.ts";
 import type { OnProgress } from "./contents.ts";
 import { copyInThread, inspectInThread } from "./database-thread.ts";
 
-export interface BackupOptions {
+interface BackupOptions {
   readonly storage: StorageConfig;
   /** Holds any number of backups. */
   readonly directory: string;
@@ -43,7 +43,7 @@ export interface Backup {
   readonly removed: readonly string[];
 }
 
-export interface BackedUpFile extends Omit<DatabaseFacts, "problems"> {
+interface BackedUpFile extends Omit<DatabaseFacts, "problems"> {
   readonly name: string;
   readonly bytes: number;
 }

@@ -36,7 +36,7 @@ export interface WorkProgress {
 
 export type OnProgress = (progress: WorkProgress) => void;
 
-export interface TableSum {
+interface TableSum {
   readonly rows: number;
   /** The sum of the hashes of all rows, the same in any order. */
   readonly checksum: string;

@@ -28,7 +28,7 @@ import {
 
 export type Direction = "to PostgreSQL" | "from PostgreSQL";
 
-export interface EnvironmentCopy {
+interface EnvironmentCopy {
   /**
    * `same`: an earlier copy has finished. In the other cases nothing was copied: `other`, the target has data of its
    * own; `in use`, sessions use PostgreSQL; `nothing`, the source has no data.
@@ -79,7 +79,7 @@ export async function copyEnvironment(options: EnvironmentCopyOptions): Promise<
   return { ...copied, sessions, keysWithUsage };
 }
 
-export interface CopyOptions {
+interface CopyOptions {
   readonly from: TableStore;
   readonly to: TableStore;
   /** Called when the copy is verified and nobody sees it yet. */

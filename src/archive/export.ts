@@ -131,7 +131,7 @@ function usageByOperation(row: Row): Row[] {
   );
 }
 
-export interface ExportOptions {
+interface ExportOptions {
   readonly reader: TableReader;
   readonly kind: ExportKind;
   /** Of usage. */

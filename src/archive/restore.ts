@@ -62,7 +62,7 @@ export interface RestorePlan {
   readonly keys: KeyDifferences | undefined;
 }
 
-export interface RestoreRequest {
+interface RestoreRequest {
   readonly storage: StorageConfig;
   /** A backup, or a directory of backups, of which the newest is meant. */
   readonly from: string;

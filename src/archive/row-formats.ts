@@ -15,7 +15,7 @@ export interface SourceRow {
 }
 
 /** Splits a text that arrives in pieces into rows. */
-export interface RowReader {
+interface RowReader {
   /** The rows that are complete. */
   push(text: string): SourceRow[];
   /** The rest, after the last piece. */
@@ -26,7 +26,7 @@ export interface RowReader {
 const MAX_ROW_LENGTH = 64 * 1024;
 
 /** Bounds the memory. A missing quote or bracket would otherwise make one row of the rest of the file. */
-export function checkRowLength(length: number, line: number): void {
+function checkRowLength(length: number, line: number): void {
   if (length > MAX_ROW_LENGTH) {
     throw new InputError(`line ${line} begins a row of more than 64 KiB; is a quote or a bracket missing?`);
   }

@@ -183,8 +183,6 @@ export class Authenticator {
         access,
         validUntil: validUntil(credential),
       };
-      // Another lookup may have come before the key was created.
-      this.#rejected.delete(authorization);
       if (isCurrent) this.#verified.set(secret, verified, revision);
       return this.#checkValidity(verified);
     });
@@ -204,10 +202,8 @@ export class Authenticator {
     const polledAt = clock.steadyNow();
     const { revision, changed, unbanned } = await keys.changesSince(this.#revision);
     for (const { id } of changed) this.#verified.keyChanged(id, revision);
-    if (revision !== this.#revision) {
-      // A rejected secret may be that of a new key.
-      this.#rejected.clear();
-    }
+    // A rejected secret may be that of a new key.
+    if (revision !== this.#revision) this.#rejected.clear();
     this.#revision = revision;
     this.#polledAt = polledAt;
     return { after, changed, unbanned };

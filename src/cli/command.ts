@@ -74,7 +74,7 @@ export class Failure {
 export type Outcome = UsageError | Failure | undefined;
 
 /** By the label in usage lines. Those that are optional come last. */
-export type Positionals = Readonly<Record<string, ValueType<unknown>>>;
+type Positionals = Readonly<Record<string, ValueType<unknown>>>;
 
 /** The parsed command line and variables. */
 export interface Input<P extends Positionals, O extends Options> {
@@ -89,7 +89,7 @@ export interface Input<P extends Positionals, O extends Options> {
 /** Values of options as text, by flag: what a server saves when it starts. */
 export type SavedSettings = Readonly<Record<string, string>>;
 
-export interface Definition<P extends Positionals, O extends Options> {
+interface Definition<P extends Positionals, O extends Options> {
   /** Such as `keys create`. */
   readonly name: string;
   readonly summary: string;

@@ -9,7 +9,7 @@ import type { KeyStore } from "../domain/ports.ts";
 import type { Context } from "./command.ts";
 import { formatLimits, formatSecret, formatSecretFile } from "./output.ts";
 
-export interface FirstKey {
+interface FirstKey {
   /** Undefined if the secret is printed. */
   readonly file: string | undefined;
   /** Writes the file. Returns a message with the secret, or with the path of the file. */

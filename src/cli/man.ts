@@ -20,7 +20,7 @@ export const man = defineCommand({
 });
 
 /** In mdoc(7), which groff and mandoc read. */
-export function manualPage(commands: readonly Command[]): string {
+function manualPage(commands: readonly Command[]): string {
   return `.\\" Printed by petstore man.
 .Dd ${releaseDate(packageJson.releaseDate)}
 .Dt PETSTORE 1

@@ -28,7 +28,7 @@ export const YES_OPTION = {
 export const UNCHANGED = "not confirmed; nothing was changed";
 
 /** One execution of a command. */
-export interface Execution<O extends Options> {
+interface Execution<O extends Options> {
   readonly values: ValuesOf<O> & OperatorInput["values"];
   readonly context: Context;
   readonly startedAt: number;
@@ -37,7 +37,7 @@ export interface Execution<O extends Options> {
 }
 
 /** A command that is a view of an operation: its flags, their help and their checks come from the table. */
-export interface OperationView<Id extends DataOperationId, O extends Options, R> {
+interface OperationView<Id extends DataOperationId, O extends Options, R> {
   readonly name: string;
   readonly operation: Id;
   readonly summary: string;

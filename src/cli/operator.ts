@@ -59,7 +59,7 @@ type QueryText<Id extends DataOperationId> = Table[Id] extends { query: infer Q 
   ? { readonly [K in keyof Q]?: string | number | bigint | undefined }
   : never;
 
-export interface CallInput<Id extends DataOperationId> {
+interface CallInput<Id extends DataOperationId> {
   readonly id?: Identifier | undefined;
   readonly query?: QueryText<Id>;
   readonly body?: BodyOf<Id>;

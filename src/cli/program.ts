@@ -120,7 +120,7 @@ function unknownCommand([first = "", second]: readonly string[]): UsageError {
 }
 
 /** Such as `petstore 1.0.0 (commit 66cceed7213f, Bun 1.4.4)`. */
-export function versionLine(contents = EXECUTABLE): string {
+function versionLine(contents = EXECUTABLE): string {
   const origin = contents === undefined ? "from source" : `commit ${contents.commit}`;
   return `petstore ${packageJson.version} (${origin}, Bun ${Bun.version})`;
 }

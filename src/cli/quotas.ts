@@ -8,8 +8,7 @@ import { DEFAULT_BAN, LONGEST_BAN_MS, unban } from "../domain/rate-limit.ts";
 import { errorMessage } from "./arguments.ts";
 
 /** What keys have used of their limits, and the servers that share them, as a command can read it beside those. */
-export interface Quotas
-  extends Pick<RateLimiter, "usage" | "bannedKeys" | "unban" | "close">, ServerRegister {
+interface Quotas extends Pick<RateLimiter, "usage" | "bannedKeys" | "unban" | "close">, ServerRegister {
   /** Why the quotas cannot be read; undefined if they can. */
   readonly problem: string | undefined;
 }

@@ -54,7 +54,7 @@ export const EXIT_CODE = { SIGHUP: 129, SIGINT: 130, SIGTERM: 143 } as const;
 export type StopSignal = keyof typeof EXIT_CODE;
 
 /** The process, or a fake one in tests. */
-export interface SignalSource {
+interface SignalSource {
   on(signal: StopSignal, listener: () => void): unknown;
   exit(code: number): void;
   writeError(line: string): void;

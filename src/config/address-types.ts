@@ -22,7 +22,7 @@ export const host: ValueType<string> = {
 export const port = integer({ min: 0, max: 65_535 });
 
 /** Where a listener listens. */
-export interface ListenAddress {
+interface ListenAddress {
   readonly host: string;
   readonly port: number;
 }

@@ -318,7 +318,7 @@ function sourceKind(
   return envFileVariables.has(found.name) ? "env file" : "variable";
 }
 
-export interface CheckedVariables {
+interface CheckedVariables {
   /** Those of the process, and those of --env-file that the process does not have. */
   readonly variables: Variables;
   /** The names of those that are from the file. */

@@ -16,7 +16,7 @@ export interface Option<T = unknown> {
 }
 
 export type Options = Readonly<Record<string, Option>>;
-export type ValueOf<O extends Option> =
+type ValueOf<O extends Option> =
   O["type"] extends ValueType<infer T> ? (O extends { default: unknown } ? T : T | undefined) : never;
 export type ValuesOf<O extends Options> = { readonly [F in keyof O]: ValueOf<O[F]> };
 

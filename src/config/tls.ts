@@ -9,7 +9,7 @@ export interface TlsFiles {
 }
 
 /** PEM. The certificate comes first, then its chain. */
-export interface TlsCredentials {
+interface TlsCredentials {
   readonly cert: string;
   readonly key: string;
 }

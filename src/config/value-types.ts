@@ -65,7 +65,7 @@ function within(value: number | undefined, { min, max }: Bounds): number | undef
 }
 
 /** Far above any real plan, and the sum of two is still exact. */
-export const requestCount = integer({ min: 1, max: 1_000_000_000 });
+const requestCount = integer({ min: 1, max: 1_000_000_000 });
 
 /**
  * Both limits of a plan, `60/1000`. The limit per day may be lower than the limit per minute: the windows are

@@ -1,7 +1,7 @@
 import { useLayoutEffect, useState } from "preact/hooks";
 
 /** A value that components render again for when it changes. */
-export interface Observable<T> {
+interface Observable<T> {
   readonly value: T;
   set(value: T): void;
   /** Returns a function that ends the subscription. */

@@ -2,7 +2,7 @@ import { useLayoutEffect } from "preact/hooks";
 import { createObservable, useObservable } from "./observable.ts";
 
 /** Where the browser is: the URL holds the page, its filters, its order and its range. */
-export interface PageLocation {
+interface PageLocation {
   readonly path: string;
   readonly query: URLSearchParams;
 }

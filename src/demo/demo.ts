@@ -11,7 +11,7 @@ import type { Log } from "../observe/log.ts";
 import type { Setting } from "../operator/operations.ts";
 import { DEMO_CLIENTS, type DemoClient, type DemoKey, type Habit, samplePet, Traffic } from "./traffic.ts";
 
-export interface DemoKeyOptions {
+interface DemoKeyOptions {
   readonly keys: KeyStore;
   readonly clock: Clock;
   readonly environment: Environment;
@@ -20,7 +20,7 @@ export interface DemoKeyOptions {
 const REVOKED_DAYS_AGO = 12;
 
 /** Creates the keys of the clients as if that had been done long ago, and one for whoever runs the demo. */
-export async function createDemoKeys(
+async function createDemoKeys(
   options: DemoKeyOptions,
 ): Promise<{ clientKeys: readonly DemoKey[]; secret: string }> {
   const clientKeys: DemoKey[] = [];
@@ -60,7 +60,7 @@ export interface Demo extends AsyncDisposable {
   readonly secret: string;
 }
 
-export interface DemoOptions {
+interface DemoOptions {
   readonly clock: Clock;
   readonly log: Log;
   /** For the console. */

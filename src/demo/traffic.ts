@@ -101,7 +101,7 @@ export interface DemoKey {
   readonly secret: string;
 }
 
-export interface TrafficOptions {
+interface TrafficOptions {
   /** The base URL of the API. */
   readonly url: string;
   readonly keys: readonly DemoKey[];

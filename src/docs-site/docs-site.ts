@@ -9,7 +9,7 @@ import type { DocsSettings, RenderedPage } from "./layout.ts";
 import { ASSETS_PATH, operationPath, REFERENCE_PATH, relativeUrl } from "./links.ts";
 import type { RenderedSite } from "./render-site.ts";
 
-export interface DocsSiteOptions {
+interface DocsSiteOptions {
   readonly settings: DocsSettings;
   readonly build?: () => Promise<Bundle>;
 }

@@ -24,7 +24,7 @@ export const GUIDES = {
 
 export type GuideName = keyof typeof GUIDES;
 
-export function isGuide(name: string): name is GuideName {
+function isGuide(name: string): name is GuideName {
   return Object.hasOwn(GUIDES, name);
 }
 

@@ -88,14 +88,14 @@ export function checkOpenFiles(
 const RELEASED_AT = Date.UTC(2026, 10, 1);
 const CLOCK_TOLERANCE_MS = 2_000;
 
-export interface ClockComparison {
+interface ClockComparison {
   /** Such as `PostgreSQL`. */
   readonly name: string;
   /** Its clock minus ours. */
   readonly differenceMs: number;
 }
 
-export interface ClockOptions {
+interface ClockOptions {
   readonly now: number;
   /** The newest time in the data. */
   readonly newestTime: number | undefined;

@@ -24,7 +24,7 @@ import {
   type StoreFindings,
 } from "./databases.ts";
 
-export interface DoctorOptions {
+interface DoctorOptions {
   readonly config: Config;
   readonly variables: Variables;
   readonly clock: Clock;

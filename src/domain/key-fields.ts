@@ -4,7 +4,7 @@ import type { ApiKey, KeyChange } from "./api-keys.ts";
 import type { PlanName } from "./plans.ts";
 
 /** The texts that an operator writes about a key: which are valid, and how messages describe those. */
-export interface TextRule {
+interface TextRule {
   readonly maxLength: number;
   /** Completes "it must be …". */
   readonly expected: string;

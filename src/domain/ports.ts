@@ -195,6 +195,16 @@ export interface UsageHistoryStore {
   deleteOldUsage(now: number): Promise<boolean>;
 }
 
+/** All stores of one database. */
+export interface Stores {
+  readonly store: Store;
+  readonly operators: OperatorStore;
+  readonly keys: KeyStore;
+  readonly audit: AuditStore;
+  readonly settings: SettingsStore;
+  readonly usageHistory: UsageHistoryStore;
+}
+
 /** Limits the requests of each subject, by the rules in rate-limit.ts. */
 export interface RateLimiter {
   /**

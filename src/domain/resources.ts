@@ -35,7 +35,7 @@ const petId = int64({ description: "Identifier of the pet", examples: [1] });
 export const NewOrder = object("An order to place.", { petId });
 export type NewOrder = Infer<typeof NewOrder>;
 
-export const FINAL_ORDER_STATUSES = ["completed", "cancelled"] as const;
+const FINAL_ORDER_STATUSES = ["completed", "cancelled"] as const;
 export const OrderUpdate = object("The final status of an order.", {
   status: oneOf(FINAL_ORDER_STATUSES, "The final status of the order"),
 });

@@ -140,10 +140,10 @@ function bodyAborted(): RequestAborted {
   return new RequestAborted("the rest of the request body will not arrive");
 }
 
-export type BodyProgress = "incomplete" | "complete" | "too large" | "malformed";
+type BodyProgress = "incomplete" | "complete" | "too large" | "malformed";
 
 /** Reads the body of one request from the buffer as it arrives. */
-export class BodyReader {
+class BodyReader {
   readonly #chunkedBody: ChunkedBody | undefined;
   #content = new ReadBuffer();
   #bytesLeft: number;

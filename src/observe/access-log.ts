@@ -11,13 +11,13 @@ import { constants } from "node:fs";
 import { type FileHandle, open, stat } from "node:fs/promises";
 import { type ScheduledTimer, scheduler } from "../event-loop.ts";
 
-export interface AccessLog {
+interface AccessLog {
   readonly observe: RequestObserver;
   /** Resolves when the lines are written, or cannot be written in time. */
   close(): Promise<void>;
 }
 
-export interface AccessLogOptions {
+interface AccessLogOptions {
   /** A path, or `-` for standard output. */
   readonly file: string;
   readonly omit?: readonly AccessLogField[] | undefined;

@@ -37,7 +37,7 @@ interface MetricSources extends MetricsOptions {
   readonly responseCache: CacheStatistics;
 }
 
-export interface MetricDefinition {
+interface MetricDefinition {
   readonly type: "counter" | "gauge" | "histogram";
   readonly help: string;
   /** By name, what the values are. Every label has few values, and none tells a client or its address. */
@@ -136,7 +136,7 @@ export const METRICS: Readonly<Record<string, MetricDefinition>> = {
       FAILURE_REASONS.map((reason) => ({ labels: { reason }, value: requests.failures(reason) })),
     {
       reason:
-        "`missing_api_key`, `invalid_api_key`, `disabled_api_key` or `unavailable` (the key could not be looked up)",
+        "`missing_api_key`, `invalid_api_key`, `disabled_api_key`, `staging_api_key`, `production_api_key` or `unavailable` (the key could not be looked up)",
     },
   ),
   petstore_key_lookup_queue_length: gauge(

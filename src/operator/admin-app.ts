@@ -183,7 +183,7 @@ export interface AdminPages {
   respond(request: ContentRequest & Pick<Request, "path">): Awaitable<Response | undefined>;
 }
 
-export interface AdminAppOptions {
+interface AdminAppOptions {
   readonly handlers: AdminHandlers;
   readonly authentication: AdminAuthentication;
   readonly checks: ReadinessChecks;

@@ -29,7 +29,7 @@ const TAGS: readonly { name: AdminOperation["tag"]; description: string }[] = [
 ];
 
 /** The OpenAPI 3.1 document of the admin API. It has the bounds of int64 as bigints. */
-export function adminOpenApiDocument(): JsonSchema {
+function adminOpenApiDocument(): JsonSchema {
   return {
     openapi: "3.1.0",
     info: {

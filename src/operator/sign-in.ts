@@ -72,7 +72,7 @@ export class AdminToken {
   }
 }
 
-export interface AuthenticationOptions {
+interface AuthenticationOptions {
   readonly token: string;
   readonly cookieName: string;
   readonly clock: Clock;
@@ -81,7 +81,7 @@ export interface AuthenticationOptions {
   readonly recordAudit: (entry: NewAuditEntry) => Promise<void>;
 }
 
-export type TokenRejection = Rejection<"invalid_token" | "too_many_attempts">;
+type TokenRejection = Rejection<"invalid_token" | "too_many_attempts">;
 
 const BEARER = /^bearer +(\S+)$/i;
 
@@ -102,6 +102,8 @@ const MAX_COOKIES = 20;
 /** Who sends a request: a browser with a session cookie, or a program with the token. */
 export class AdminAuthentication {
   readonly #options: AuthenticationOptions;
+  /** The fields of several `Cookie` headers are joined with a comma (RFC 9110, 5.3). */
+  readonly #cookies: RegExp;
   #token: AdminToken;
   /** Hashes of wrong tokens, oldest first. */
   readonly #wrong = new Set<string>();
@@ -113,6 +115,7 @@ export class AdminAuthentication {
 
   constructor(options: AuthenticationOptions) {
     this.#options = options;
+    this.#cookies = new RegExp(`(?:^|[;,])\\s*${options.cookieName}=([^;,\\s]*)`, "g");
     this.#token = new AdminToken(options.token);
     this.#reports = new Budget({ ...REPORTS, now: () => options.clock.steadyNow() });
   }
@@ -182,9 +185,7 @@ export class AdminAuthentication {
    * same name, which must not sign the operator out.
    */
   sessionOf({ headers }: Pick<Request, "headers">): string | undefined {
-    // The fields of several `Cookie` headers are joined with a comma (RFC 9110, 5.3).
-    const pattern = new RegExp(`(?:^|[;,])\\s*${this.#options.cookieName}=([^;,\\s]*)`, "g");
-    const found = headers.get("cookie")?.matchAll(pattern).take(MAX_COOKIES) ?? [];
+    const found = headers.get("cookie")?.matchAll(this.#cookies).take(MAX_COOKIES) ?? [];
     return Iterator.from(found)
       .map(([, value = ""]) => value)
       .find((value) => this.isValidSession(value));

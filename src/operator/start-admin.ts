@@ -39,7 +39,7 @@ interface AdminAdapters extends Pick<
   readonly limits: AdapterMonitor;
 }
 
-export interface StartAdminOptions {
+interface StartAdminOptions {
   readonly config: Config;
   readonly admin: AdminConfig;
   readonly adapters: AdminAdapters;

@@ -13,14 +13,14 @@ export function generateToken(): string {
 }
 
 /** Throws if the file cannot be read, or if what it contains is not a token. */
-export function readTokenFile(path: string): string {
+function readTokenFile(path: string): string {
   const token = adminToken.parse(readFileSync(path, "utf8").trim());
   if (token === undefined) throw new Error(`${path} does not contain an admin token: ${adminToken.expected}`);
   return token;
 }
 
 /** The token in the file, or a new one if there is none yet. Servers that start together get the same. */
-export function openTokenFile(path: string): string {
+function openTokenFile(path: string): string {
   if (statSync(path, { throwIfNoEntry: false }) !== undefined) return readTokenFile(path);
   const token = generateToken();
   return createPrivateFile(path, `${token}\n`) ? token : readTokenFile(path);

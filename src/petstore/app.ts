@@ -60,7 +60,7 @@ import {
 } from "./responses.ts";
 import { acceptsHtml, rateLimitedPage, type StaticRouteOptions, staticRoutes } from "./static-routes.ts";
 
-export interface HttpAppOptions extends HandlerOptions, StaticRouteOptions {
+interface HttpAppOptions extends HandlerOptions, StaticRouteOptions {
   readonly authenticator: Pick<Authenticator, "authenticate">;
   readonly rateLimiter: Pick<RateLimiter, "decide" | "peek">;
   readonly plans: Plans;

@@ -9,7 +9,7 @@ export const ERRORS = errorTable({
   missing_api_key: { status: 401, meaning: "The request has no API key." },
   invalid_api_key: {
     status: 401,
-    meaning: "The API key is mistyped, revoked, expired or from another environment.",
+    meaning: "The API key is mistyped, revoked, disabled, expired or from another environment.",
   },
   read_only_key: {
     status: 403,

@@ -21,15 +21,15 @@ export interface HandlerOptions {
 }
 
 /** A success, with its ETag if the store has it, and with the pets whose change makes it stale. */
-export type HandlerResult<Id extends OperationId> =
+type HandlerResult<Id extends OperationId> =
   (Success<Id> & { readonly etag?: string; readonly dependsOn?: IdRange }) | OperationRejection<Id>;
 
-export type Handler<Id extends OperationId> = (
+type Handler<Id extends OperationId> = (
   input: PetstoreInput<Id> & { readonly idempotentRequest: IdempotentRequest | undefined },
   principal: Pick<ApiKeyPrincipal, "keyId">,
 ) => Awaitable<HandlerResult<Id>>;
 
-export type Handlers = { readonly [Id in OperationId]: Handler<Id> };
+type Handlers = { readonly [Id in OperationId]: Handler<Id> };
 
 export function createHandlers({ store, petJson, clock, baseUrl }: HandlerOptions): Handlers {
   const removedAt = OPERATIONS.getPet.deprecated.sunset.getTime();

@@ -20,7 +20,7 @@ export interface Deprecation extends Removal {
 }
 
 /** Headers of a success that depend on the operation. The rate limit headers are on every response. */
-export type SuccessHeader = "ETag" | "Link" | "Location" | "Deprecation" | "Sunset" | "Idempotent-Replayed";
+type SuccessHeader = "ETag" | "Link" | "Location" | "Deprecation" | "Sunset" | "Idempotent-Replayed";
 
 /** The errors of every operation: of authentication, of rate limits, and of the service itself. */
 export const COMMON_ERRORS = [

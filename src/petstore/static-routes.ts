@@ -26,7 +26,7 @@ export interface StaticRouteOptions {
   readonly isShuttingDown: () => boolean;
 }
 
-export interface StaticRoute {
+interface StaticRoute {
   /** Whether requests count against the quota of pages of the client's address. */
   readonly isRateLimited: boolean;
   /** Undefined if there is no such path. */

@@ -82,11 +82,10 @@ export class HeartbeatRegister implements ServerRegister {
   }
 
   /** Tells of this server, and learns of the others. Nothing changes if Valkey does not reply. */
-  async beat(link: Pick<ValkeyLink, "enterServer">): Promise<void> {
+  async beat(link: Pick<ValkeyLink, "servers">): Promise<void> {
     try {
-      this.#learn(
-        await link.enterServer(this.#self.id, JSON.stringify({ ...this.#self, ...this.activity() })),
-      );
+      const text = JSON.stringify({ ...this.#self, ...this.activity() });
+      this.#learn(await link.servers({ id: this.#self.id, text }));
       this.#beats.worked();
     } catch (error) {
       this.#beats.failed(error);

@@ -5,7 +5,7 @@
 import type { NewAuditEntry } from "../domain/audit.ts";
 
 /** `json` is text in SQLite and jsonb in PostgreSQL. */
-export type ColumnType = "integer" | "text" | "json";
+type ColumnType = "integer" | "text" | "json";
 
 export interface Table<Column extends string = string> {
   readonly name: string;

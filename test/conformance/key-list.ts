@@ -3,7 +3,8 @@ import type { NewKey } from "../../src/domain/api-keys.ts";
 import type { KeyFilter, KeyListQuery } from "../../src/domain/key-list.ts";
 import type { KeyStore } from "../../src/domain/ports.ts";
 import { BY, hash } from "../key-store-arguments.ts";
-import { AT, DAY_MS, type Stores, type TestCase } from "./store-fixture.ts";
+import type { Stores } from "../../src/domain/ports.ts";
+import { AT, DAY_MS, type TestCase } from "./store-fixture.ts";
 
 const NOW = AT + DAY_MS;
 const COUNTS = { limited: 0, banned: 0, errors: 0, byOperation: [] };

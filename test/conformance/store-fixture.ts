@@ -2,26 +2,7 @@ import { test } from "bun:test";
 import type { Rejection } from "../../src/api/errors.ts";
 import type { NewPet } from "../../src/domain/resources.ts";
 import type { PetJsonSource } from "../../src/petstore/pet-json.ts";
-import type {
-  AuditStore,
-  KeyStore,
-  OperatorStore,
-  Page,
-  SettingsStore,
-  Store,
-  UsageHistoryStore,
-  WriteResult,
-} from "../../src/domain/ports.ts";
-
-/** All stores of one database. */
-export interface Stores {
-  readonly store: Store;
-  readonly operators: OperatorStore;
-  readonly keys: KeyStore;
-  readonly audit: AuditStore;
-  readonly settings: SettingsStore;
-  readonly usageHistory: UsageHistoryStore;
-}
+import type { Page, Store, Stores, WriteResult } from "../../src/domain/ports.ts";
 
 /** Empty stores with data of their own. */
 export interface OpenedStores extends Stores {

@@ -11,8 +11,8 @@ import {
   type PetStatus,
 } from "../../src/domain/resources.ts";
 import type { PetChange } from "../../src/domain/corrections.ts";
-import type { IdempotentRequest, Page, PageQuery, WriteResult } from "../../src/domain/ports.ts";
-import { AT, DAY_MS, type OpenStores, type Stores } from "./store-fixture.ts";
+import type { IdempotentRequest, Page, PageQuery, Stores, WriteResult } from "../../src/domain/ports.ts";
+import { AT, DAY_MS, type OpenStores } from "./store-fixture.ts";
 
 type Command =
   | { call: "createPet"; pet: NewPet; request: IdempotentRequest | undefined }

@@ -1,5 +1,11 @@
 import { type BanRules, DEFAULT_BAN, type Usage } from "../../src/domain/rate-limit.ts";
-import type { DecisionRequest, KeyReport, KeySubject, ValkeyLink } from "../../src/rate-limit/valkey/link.ts";
+import type {
+  DecisionRequest,
+  KeyReport,
+  KeySubject,
+  ServerEntry,
+  ValkeyLink,
+} from "../../src/rate-limit/valkey/link.ts";
 import { ValkeyModel } from "../../trials/simulation/valkey.ts";
 
 /** What Valkey does, in memory, with the faults that a test wants. */
@@ -108,9 +114,9 @@ class ModelLink implements ValkeyLink {
     return this.#send(() => this.valkey.model.usage(subject));
   }
 
-  enterServer(id: string, text: string) {
+  servers(own?: ServerEntry) {
     return this.#send(() => {
-      this.valkey.servers.set(id, text);
+      if (own) this.valkey.servers.set(own.id, own.text);
       return [...this.valkey.servers.values()];
     });
   }

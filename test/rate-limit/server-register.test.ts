@@ -82,12 +82,10 @@ test("a server of another release counts, and is listed if it is understood", as
   const { valkey, registerOf } = setUp();
   const link = await valkey.open();
   const one = registerOf("one");
-  await link.enterServer("old", "not JSON");
-  await link.enterServer("new", JSON.stringify({ id: "new" }));
-  await link.enterServer(
-    "newer",
-    JSON.stringify({ ...NO_ACTIVITY, id: "newer", name: "n", version: "2.0.0", startedAt: 1, more: true }),
-  );
+  await link.servers({ id: "old", text: "not JSON" });
+  await link.servers({ id: "new", text: JSON.stringify({ id: "new" }) });
+  const newer = { ...NO_ACTIVITY, id: "newer", name: "n", version: "2.0.0", startedAt: 1, more: true };
+  await link.servers({ id: "newer", text: JSON.stringify(newer) });
   await one.beat(link);
   expect(one.count).toBe(4);
   expect(one.list().map(({ id }) => id)).toEqual(["newer", "one"]);

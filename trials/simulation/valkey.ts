@@ -165,7 +165,7 @@ class Link implements ValkeyLink {
     return this.call(() => this.valkey.model.usage(subject));
   }
 
-  async enterServer() {
+  async servers() {
     return [];
   }
 

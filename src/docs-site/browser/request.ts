@@ -21,7 +21,7 @@ function requiredValue({ isRequired, example, values }: TryItField): string {
   return isRequired ? (example ?? values?.[0] ?? "") : "";
 }
 
-export interface RequestInput {
+interface RequestInput {
   readonly operation: Pick<TryItOperation, "method" | "path" | "fields">;
   readonly values: Values;
   /** Of the API, without a trailing slash. */

@@ -16,7 +16,7 @@ export const PAGES = {
 
 export type PageName = keyof typeof PAGES;
 
-export interface PageMatch {
+interface PageMatch {
   readonly name: PageName;
   /** Decimal digits; empty if the page has no identifier. */
   readonly id: string;

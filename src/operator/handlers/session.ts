@@ -6,7 +6,7 @@ import { type AdminHandlers, WithHeaders } from "../admin-app.ts";
 import { type AdminAuthentication, SESSION_MS } from "../sign-in.ts";
 import type { ServerFacts } from "./server.ts";
 
-export interface SessionHandlerOptions {
+interface SessionHandlerOptions {
   readonly facts: Pick<ServerFacts, "environment" | "version">;
   readonly authentication: AdminAuthentication;
   readonly cookieName: string;

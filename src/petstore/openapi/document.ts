@@ -235,7 +235,7 @@ const ADDED_HEADERS: Readonly<Record<number, readonly ResponseHeader[]>> = {
 };
 
 /** Error responses in `components`, named after their codes. Operations share them. */
-export function sharedResponses(settings: DocumentedSettings): JsonSchema {
+function sharedResponses(settings: DocumentedSettings): JsonSchema {
   const shared: Record<string, JsonSchema> = {};
   for (const operation of Object.values<PetstoreOperation>(OPERATIONS)) {
     for (const [status, codes] of byStatus(ERRORS, [...operationErrors(operation), ...COMMON_ERRORS])) {
@@ -263,7 +263,7 @@ function deprecationHeaders(
 }
 
 /** Responses that belong to no operation, in an extension because OpenAPI has no place for them. */
-export function responsesOutsideOperations(settings: DocumentedSettings): JsonSchema {
+function responsesOutsideOperations(settings: DocumentedSettings): JsonSchema {
   const responses: Record<string, JsonSchema> = {
     "204": {
       description: "The response to OPTIONS. `Allow` lists the methods of the path.",

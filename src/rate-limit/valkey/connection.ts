@@ -1,7 +1,7 @@
 import { Cluster, Redis } from "ioredis";
 import type { Clock } from "../../domain/ports.ts";
 import type { BanRules, Subject, Usage } from "../../domain/rate-limit.ts";
-import type { DecisionReply, DecisionRequest, KeyReport, Replies, ValkeyLink } from "./link.ts";
+import type { DecisionReply, DecisionRequest, KeyReport, Replies, ServerEntry, ValkeyLink } from "./link.ts";
 import {
   DECIDE,
   ENTER_SERVER,
@@ -123,7 +123,7 @@ export class ValkeyConnection implements ValkeyLink {
     return parseUsage(await withTimeout(this.#timeoutMs, run(this.#client, SET_USAGE, input)));
   }
 
-  async enterServer(id: string, text: string): Promise<readonly string[]> {
+  async servers({ id, text }: ServerEntry = { id: "", text: "" }): Promise<readonly string[]> {
     const input = { keys: [this.#register], args: [...this.#commonArgs(), id, text] };
     return parseTexts(await withTimeout(this.#timeoutMs, run(this.#client, ENTER_SERVER, input)));
   }

@@ -27,6 +27,12 @@ export interface DecisionReply {
   readonly usage: Usage;
 }
 
+export interface ServerEntry {
+  readonly id: string;
+  /** What the server tells of itself. */
+  readonly text: string;
+}
+
 /** A connection to Valkey. Each method is one round trip. A simulation replaces it. */
 export interface ValkeyLink {
   /** Decides the requests in their order, all of them in one step. Waits for the reply as long as it takes. */
@@ -35,8 +41,8 @@ export interface ValkeyLink {
   report(reports: readonly KeyReport[]): Promise<Replies<Usage>>;
   /** Undefined when nothing of it is current. */
   usage(subject: KeySubject): Promise<Usage | undefined>;
-  /** Enters a server in the register, unless `id` is empty. Replies what each server there tells of itself. */
-  enterServer(id: string, text: string): Promise<readonly string[]>;
+  /** What each server in the register tells of itself, after `own` is entered. */
+  servers(own?: ServerEntry): Promise<readonly string[]>;
   removeServer(id: string): Promise<void>;
   /** Called when the connection ends, on either side. */
   onEnd(listener: () => void): void;

@@ -108,7 +108,7 @@ export async function inspectValkey({ urls, ca, prefix, now }: InspectOptions): 
   try {
     connection = await ValkeyConnection.open({ servers, prefix, ban: DEFAULT_BAN }, { kind: "key", id: 1 });
     // The register needs more permissions than the limits.
-    await connection.enterServer("", "");
+    await connection.servers();
     const before = now();
     const time = await connection.time();
     const clockDifferenceMs = Math.round(time - (before + now()) / 2);

@@ -41,7 +41,7 @@ export interface SharedRateLimiterOptions {
   readonly scheduler?: Scheduler;
 }
 
-export interface LinkOptions {
+interface LinkOptions {
   readonly open: OpenLink;
   readonly maxBatchSize: number;
   readonly maxConcurrentBatches: number;
@@ -192,7 +192,7 @@ export class SharedRateLimiter implements RateLimiter {
 
   /** The servers in the register; none in an outage. */
   async readRegister(): Promise<readonly ServerState[]> {
-    const texts = this.#link && !this.#isOutage ? await this.#link.enterServer("", "") : [];
+    const texts = this.#link && !this.#isOutage ? await this.#link.servers() : [];
     return parseServerStates(texts, this.#options.clock.now());
   }
 

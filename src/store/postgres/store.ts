@@ -1,16 +1,13 @@
 import type { SQL } from "bun";
 import type {
-  AuditStore,
   IdempotentRequest,
-  KeyStore,
-  OperatorStore,
   OrderPlacement,
   Page,
   PageQuery,
   PetQuery,
   SettingsStore,
   Store,
-  UsageHistoryStore,
+  Stores,
 } from "../../domain/ports.ts";
 import type { NewPet, Order, OrderStatus, OrderUpdate, Pet } from "../../domain/resources.ts";
 import { GroupCommit } from "../group-commit.ts";
@@ -26,13 +23,7 @@ import { Pools, type PoolsOptions } from "./pool.ts";
 import { Primary } from "./primary.ts";
 import { PostgresUsageHistoryStore } from "./usage-history.ts";
 
-export interface PostgresStores {
-  readonly store: Store;
-  readonly operators: OperatorStore;
-  readonly keys: KeyStore;
-  readonly audit: AuditStore;
-  readonly settings: SettingsStore;
-  readonly usageHistory: UsageHistoryStore;
+export interface PostgresStores extends Stores {
   readonly petJson: PostgresPetJson;
   readonly commitQueueLength: () => number;
   /** Queries that run or wait for a connection. */

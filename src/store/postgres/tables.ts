@@ -26,7 +26,7 @@ import { migratePostgres } from "./store.ts";
 import { FILL_SUMS } from "./usage-history.ts";
 import { scheduler } from "../../event-loop.ts";
 
-export interface PostgresTablesOptions {
+interface PostgresTablesOptions {
   readonly url: string;
   /** The schema of the environment. */
   readonly schema: string;

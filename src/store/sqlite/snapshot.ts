@@ -58,7 +58,7 @@ function newestTimeIn(path: string): number | undefined {
 }
 
 /** Runs `work` on a database that exists, without changing its schema or its journal. Errors name the file. */
-export function withDatabase<T>(
+function withDatabase<T>(
   path: string,
   work: (connection: Connection) => T,
   task: "read" | "copy" = "read",

@@ -1,9 +1,7 @@
 import type { Rejection } from "../../api/errors.ts";
 import { canBeOrdered, STATUS_WHEN_ORDERED } from "../../domain/orders.ts";
 import type {
-  AuditStore,
   IdempotentRequest,
-  KeyStore,
   OperatorStore,
   OrderPlacement,
   Page,
@@ -12,7 +10,7 @@ import type {
   SettingsStore,
   StateChange,
   Store,
-  UsageHistoryStore,
+  Stores,
   WriteResult,
 } from "../../domain/ports.ts";
 import { orderNotFound, petNotAvailable, petNotFound } from "../../domain/rejections.ts";
@@ -41,13 +39,7 @@ import { SqlitePetJson } from "./pet-json.ts";
 import { ChangeCounters, PetRevision, Pets } from "./pets.ts";
 import { SqliteUsageHistoryStore } from "./usage-history.ts";
 
-export interface SqliteStores {
-  readonly store: Store;
-  readonly operators: OperatorStore;
-  readonly keys: KeyStore;
-  readonly audit: AuditStore;
-  readonly settings: SettingsStore;
-  readonly usageHistory: UsageHistoryStore;
+export interface SqliteStores extends Stores {
   readonly petJson: SqlitePetJson;
   readonly commitQueueLength: () => number;
   close(): Promise<void>;

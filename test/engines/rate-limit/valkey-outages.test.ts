@@ -171,17 +171,17 @@ test("the register has the servers of the last 15 seconds by Valkey's clock, and
     testClock: clock,
   };
   const link = await ValkeyConnection.open(settings, key(1));
-  expect(await link.enterServer("", "")).toEqual([]);
-  expect(await link.enterServer("one", "1: first")).toEqual(["1: first"]);
+  expect(await link.servers()).toEqual([]);
+  expect(await link.servers({ id: "one", text: "1: first" })).toEqual(["1: first"]);
   clock.advance(15_000);
-  expect((await link.enterServer("two", "2")).toSorted()).toEqual(["1: first", "2"]);
+  expect((await link.servers({ id: "two", text: "2" })).toSorted()).toEqual(["1: first", "2"]);
   clock.advance(1);
-  expect(await link.enterServer("two", "2 again")).toEqual(["2 again"]);
-  await link.enterServer("three", "3");
+  expect(await link.servers({ id: "two", text: "2 again" })).toEqual(["2 again"]);
+  await link.servers({ id: "three", text: "3" });
   await link.removeServer("three");
-  expect(await link.enterServer("", "")).toEqual(["2 again"]);
+  expect(await link.servers()).toEqual(["2 again"]);
   clock.advance(-3_600_000);
-  expect(await link.enterServer("", "")).toEqual([]);
+  expect(await link.servers()).toEqual([]);
   link.close();
 });
 
