@@ -6,7 +6,7 @@ import { SETTINGS } from "../../../src/config/options.ts";
 import { type Flags, parseOptions } from "../../../src/config/parse-options.ts";
 import { UsageError } from "../../../src/config/usage-error.ts";
 import { silentLog } from "../../../src/observe/log.ts";
-import { type KeyName, readRecorded } from "./previous-release.ts";
+import { type KeyName, readRecorded, SHOP } from "./previous-release.ts";
 import { allKeys } from "../../key-store-arguments.ts";
 
 /** This release on the data of the previous one. To the server, it is the moment at which the fixtures were made. */
@@ -50,10 +50,14 @@ export function upgradedDataCases(engine: "sqlite" | "postgres", flags: () => Pr
     expect((await send(recorded.previousSecret, "/pets?limit=1")).status).toBe(200);
   });
 
-  test("keys may write, and their secrets have no hint", async () => {
+  test("a key has its owner, notes, labels and hint, and is not disabled", async () => {
     const [key] = await allKeys(app.keys);
-    expect(key).toMatchObject({ access: "write", labels: [] });
-    expect((await app.keys.listSecrets([key?.id ?? 0])).get(key?.id ?? 0)).toStrictEqual([{}]);
+    const { owner, notes, label, access } = SHOP;
+    expect(key).toMatchObject({ owner, notes, labels: [label], access });
+    expect(key?.disabledAt).toBeUndefined();
+    const secrets = await app.keys.listSecrets([key?.id ?? 0]);
+    const { shop } = recorded.secrets;
+    expect(secrets.get(key?.id ?? 0)?.[0]?.hint).toBe(`${shop.slice(0, 13)}…${shop.slice(-4)}`);
   });
 
   test("pets and orders are the same to the byte, for the keys that may see them", async () => {

@@ -4,7 +4,7 @@
  * PostgreSQL.
  */
 import { Database } from "bun:sqlite";
-import { copyFileSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { copyFileSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { gzipSync } from "node:zlib";
 import { temporaryFolder } from "../../../trials/harness/cleanup.ts";
@@ -20,6 +20,7 @@ import {
   previousRelease,
   PROGRAM_FILE,
   type Recorded,
+  SHOP,
 } from "./previous-release.ts";
 
 const ROOT = resolve(import.meta.dir, "../../..");
@@ -28,13 +29,9 @@ const ROOT = resolve(import.meta.dir, "../../..");
 async function makeProgram(): Promise<void> {
   const folder = temporaryFolder("previous-source");
   const archive = join(folder, "source.tar");
-  const files = ["package.json", "src", "tsconfig.json"];
-  outputOf(["git", "-C", ROOT, "archive", "-o", archive, PREVIOUS_RELEASE.commit, ...files]);
+  outputOf(["git", "-C", ROOT, "archive", "-o", archive, PREVIOUS_RELEASE.commit]);
   outputOf(["tar", "-x", "-C", folder, "-f", archive]);
   symlinkSync(join(ROOT, "node_modules"), join(folder, "node_modules"));
-  const packageFile = join(folder, "package.json");
-  const packageJson = JSON.parse(readFileSync(packageFile, "utf8"));
-  writeFileSync(packageFile, JSON.stringify({ ...packageJson, version: PREVIOUS_RELEASE.version }));
   const { outputs } = await Bun.build({
     entrypoints: [join(folder, "src/cli/main.ts")],
     target: "bun",
@@ -47,7 +44,7 @@ async function makeProgram(): Promise<void> {
 }
 
 const PLANS: Readonly<Record<KeyName, readonly string[]>> = {
-  shop: ["pro"],
+  shop: ["pro", ...Object.entries(SHOP).flatMap(([flag, value]) => [`--${flag}`, value])],
   mobile: ["business"],
   load: ["enterprise", "--per-minute", "1000000000", "--per-day", "1000000000"],
   rolled: ["pro"],

@@ -5,8 +5,8 @@ import { temporaryFolder } from "../../../trials/harness/cleanup.ts";
 
 /** The release before this one. `fixtures` has its program in one file, and databases that it made. */
 export const PREVIOUS_RELEASE = {
-  version: "0.9.0",
-  commit: "c6c3fdbbd93ef5106e45f40cca2d77a0838b5fac",
+  version: "1.0.0",
+  commit: "8fe94564c5963597be2ed04ed9a2fde050efa89a",
 } as const;
 
 export const FIXTURES = join(import.meta.dir, "fixtures");
@@ -14,6 +14,9 @@ export const PROGRAM_FILE = `petstore-${PREVIOUS_RELEASE.version}.js.gz`;
 
 /** Keys of the fixtures, by name. */
 export type KeyName = "shop" | "mobile" | "load" | "rolled" | "revoked" | "banned";
+
+/** What the key `shop` has beside its plan. */
+export const SHOP = { owner: "Ann Ray", notes: "Orders by telephone", label: "eu", access: "write" } as const;
 
 /** What the previous release responded when the fixtures were made. */
 export interface Recorded {
