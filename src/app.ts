@@ -22,7 +22,7 @@ import type { Setting } from "./operator/operations.ts";
 import type { AdminListener } from "./operator/start-admin.ts";
 import { createHttpApp } from "./petstore/app.ts";
 
-export interface App extends Pick<Adapters, "keys" | "operators" | "settings" | "usageHistory" | "failed"> {
+export interface App extends Pick<Adapters, "keys" | "corrections" | "settings" | "usageHistory" | "failed"> {
   /** The base URL that clients use, such as http://127.0.0.1:8080/v1. */
   readonly url: string;
   readonly metrics: AppMetrics;
@@ -69,7 +69,7 @@ export async function serveOn(
   config: Config,
   { clock, log, requestTimeoutMs, secondMs, shownSettings = [] }: AppOptions & { clock: Clock; log: Log },
 ): Promise<App> {
-  const { store, operators, keys, settings, petJson, rateLimiter, usageHistory } = adapters;
+  const { store, corrections, keys, settings, petJson, rateLimiter, usageHistory } = adapters;
   const { environment, plans } = config;
   const addresses = new Addresses(config.trustedProxies);
   const authenticator = await Authenticator.open({ keys, environment, plans, clock, addresses, rateLimiter });
@@ -184,7 +184,7 @@ export async function serveOn(
     if (config.admin) {
       const { startAdmin } = await import("./operator/start-admin.ts");
       const { createConsole } = await import("./operator/console/assets.ts");
-      admin = startAdmin({
+      admin = await startAdmin({
         config,
         admin: config.admin,
         adapters,
@@ -216,7 +216,7 @@ export async function serveOn(
   return {
     url: baseUrl,
     keys,
-    operators,
+    corrections,
     settings,
     metrics,
     admin,

@@ -101,6 +101,14 @@ export function line(max: number, annotations: Annotations = {}): Schema<string>
   });
 }
 
+/** Text of a form that `expected` describes. */
+export function matching(pattern: RegExp, expected: string, annotations: Annotations = {}): Schema<string> {
+  const shape = { type: "string", pattern: pattern.source, ...keywords(annotations) };
+  return simple(expected, shape, (value) =>
+    typeof value === "string" && pattern.test(value) ? value : undefined,
+  );
+}
+
 /** RFC 3339 with an offset; the seconds may have a fraction. */
 const DATE_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)$/;
 

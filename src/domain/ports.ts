@@ -102,7 +102,7 @@ export interface Store {
  * is one transaction with its audit entry, and its promise resolves after that transaction is durable. A change that
  * leaves everything as it is has no audit entry. Every method throws Unavailable while the database cannot be used.
  */
-export interface OperatorStore {
+export interface CorrectionStore {
   /** Newest first. The first page and the last cost the same. */
   listOrders(query: OrderQuery): Awaitable<Page<OrderWithKey>>;
   getOrder(id: bigint): Awaitable<OrderWithKey | undefined>;
@@ -167,6 +167,8 @@ export interface SettingsStore {
   /** Replaces the values of the given names. */
   saveSettings(settings: Readonly<Record<string, string>>): Promise<void>;
   readSettings(): Awaitable<Readonly<Record<string, string>>>;
+  /** The value of a name; if there is none, the given one is saved. Of concurrent calls, one saves its value. */
+  saveIfMissing(name: string, value: string): Promise<string>;
 }
 
 /** Who changed what. A change of a key, a pet or an order writes its entry in its own transaction. */
@@ -198,7 +200,7 @@ export interface UsageHistoryStore {
 /** All stores of one database. */
 export interface Stores {
   readonly store: Store;
-  readonly operators: OperatorStore;
+  readonly corrections: CorrectionStore;
   readonly keys: KeyStore;
   readonly audit: AuditStore;
   readonly settings: SettingsStore;

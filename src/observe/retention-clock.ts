@@ -24,7 +24,7 @@ export class RetentionClock {
   readonly #latch: Latch;
   #trusted: Moment;
   #doubted: (Moment & { readonly forMs: number }) | undefined;
-  #settings: SettingsStore | undefined;
+  #settings: Pick<SettingsStore, "readSettings" | "saveSettings"> | undefined;
   #timer: ScheduledTimer | undefined;
 
   /** `onDoubt` is called once each time that the machine's clock is found to differ. */
@@ -38,7 +38,7 @@ export class RetentionClock {
   }
 
   /** Continues from the times that the last server stored, and stores its own from time to time. */
-  async start(settings: SettingsStore): Promise<void> {
+  async start(settings: Pick<SettingsStore, "readSettings" | "saveSettings">): Promise<void> {
     this.#settings = settings;
     const stored = await settings.readSettings();
     const { wall, steady } = this.#moment();

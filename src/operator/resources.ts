@@ -4,6 +4,7 @@ import {
   type Infer,
   integer,
   line,
+  matching,
   nullable,
   object,
   oneOf,
@@ -15,6 +16,22 @@ import { orderFields, Pet, petFields, PetStatus } from "../domain/resources.ts";
 import { keyId, nextCursor, time } from "./key-resources.ts";
 
 export const NewSession = object("What to sign in with", { token: line(200, "The admin token") });
+
+const BASE64URL_43 = /^[\w-]{43}$/;
+
+export const nonce = matching(
+  /^[\w-]{16,64}$/,
+  "16 to 64 characters of base64url",
+  "Random text, new each time",
+);
+
+export const ServerProof = object("Proof that the server knows the secret in its database", {
+  proof: matching(
+    BASE64URL_43,
+    "base64url of 32 bytes",
+    "HMAC-SHA256 of the nonce and of the listener's address",
+  ),
+});
 
 const Environment = oneOf(ENVIRONMENTS, "Environment of the server");
 const version = line(40, { description: "Version of Petstore", examples: ["1.0.0"] });

@@ -1,7 +1,7 @@
 import { type AdminConfig, type Config, originOf } from "../config/config.ts";
 import { isLoopback } from "../config/network.ts";
 import type { NewAuditEntry } from "../domain/audit.ts";
-import type { Clock } from "../domain/ports.ts";
+import type { Clock, SettingsStore } from "../domain/ports.ts";
 import { headerLine, type HttpServer, type HttpServerOptions } from "../http1/index.ts";
 import type { TlsCertificate } from "../http1/server.ts";
 import { ErrorLog } from "../observe/event-reports.ts";
@@ -15,6 +15,7 @@ import { dataHandlers } from "./handlers/data-handlers.ts";
 import type { OperatorServices } from "./handlers/services.ts";
 import { type ServerFacts, serverHandlers } from "./handlers/server.ts";
 import { sessionHandlers } from "./handlers/session.ts";
+import { ServerSecret } from "./server-secret.ts";
 import { AdminAuthentication } from "./sign-in.ts";
 import { followTokenFile, openToken, saveAdminUrl } from "./token.ts";
 
@@ -31,8 +32,9 @@ export interface AdminListener {
 
 interface AdminAdapters extends Pick<
   OperatorServices,
-  "store" | "operators" | "keys" | "audit" | "usageHistory" | "rateLimiter" | "servers"
+  "store" | "corrections" | "keys" | "audit" | "usageHistory" | "rateLimiter" | "servers"
 > {
+  readonly settings: SettingsStore;
   /** Of the adapter that stores the data. */
   readonly database: AdapterMonitor;
   /** Of the adapter that counts for the rate limits. */
@@ -63,11 +65,12 @@ const SECURITY_HEADER_LINES = headerLine("X-Content-Type-Options", "nosniff");
 const NEEDED_BYTES = 1024 * 1024;
 
 /** Serves operators on a listener of their own. Throws AdminListenError if the address cannot be listened on. */
-export function startAdmin(options: StartAdminOptions): AdminListener {
+export async function startAdmin(options: StartAdminOptions): Promise<AdminListener> {
   const { config, admin, adapters, metrics, facts, clock, log, isDraining } = options;
   // The certificate is for the name that clients use, which is not the loopback address.
   const tls = isLoopback(admin.host) ? undefined : options.tls;
   const { token, file } = openToken(config, admin, log);
+  const serverSecret = await ServerSecret.open(adapters.settings);
   const server = listenForOperators(admin, {
     handler: startupHandler,
     headerLines: SECURITY_HEADER_LINES,
@@ -75,6 +78,7 @@ export function startAdmin(options: StartAdminOptions): AdminListener {
     peerOf: options.peerOf,
     onError: (error) => log.event("connection.failed", { error }),
   });
+  const url = originOf({ host: admin.host, port: server.port, isTls: tls !== undefined });
   // Cookies do not tell ports apart: each listener of a machine has a cookie of its own.
   const cookieName = `petstore-admin-${server.port}`;
   const recordIfPossible = auditRecorder(adapters, log);
@@ -101,6 +105,8 @@ export function startAdmin(options: StartAdminOptions): AdminListener {
   const session = sessionHandlers({
     facts,
     authentication,
+    serverSecret,
+    url,
     cookieName,
     isTls: tls !== undefined,
     clock,
@@ -132,7 +138,6 @@ export function startAdmin(options: StartAdminOptions): AdminListener {
     metrics: (accept) => metrics.expose(accept),
     areMetricsPublic: admin.areMetricsPublic,
   });
-  const url = originOf({ host: admin.host, port: server.port, isTls: tls !== undefined });
   const removeUrl = saveAdminUrl(config, url);
   return {
     url,

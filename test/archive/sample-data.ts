@@ -14,7 +14,7 @@ const NAMES = ['Rex "the" dog', "back\\slash", "{a,b}", "日本\n犬", "NULL", "
 export async function fillData(storage: StorageConfig, pets = 50): Promise<void> {
   const { store: path, usageStore } = pathsOf(storage);
   mkdirSync(storage.dataDir, { recursive: true, mode: 0o700 });
-  const { store, operators, keys, settings, usageHistory, close } = openSqlite(path);
+  const { store, corrections, keys, settings, usageHistory, close } = openSqlite(path);
   await keys.createKey(
     {
       name: "first",
@@ -50,7 +50,7 @@ export async function fillData(storage: StorageConfig, pets = 50): Promise<void>
     idempotencyKey: "order",
     fingerprint: hash(0),
   });
-  await operators.deletePet(BigInt(pets), BY);
+  await corrections.deletePet(BigInt(pets), BY);
   await settings.saveSettings({ "free-limits": "60/1000", "public-url": "http://127.0.0.1:8080/v1" });
   await usageHistory.addUsage({
     writer: "a server",

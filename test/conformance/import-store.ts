@@ -11,14 +11,14 @@ import {
   type ImportStore,
   NO_PROGRESS,
 } from "../../src/archive/import-store.ts";
-import type { AuditStore, KeyStore, OperatorStore, Store } from "../../src/domain/ports.ts";
+import type { AuditStore, KeyStore, CorrectionStore, Store } from "../../src/domain/ports.ts";
 import { addPet, AT, resultOf, type TestOn, testsOn } from "./store-fixture.ts";
 
 /** Empty stores with data of their own, and an import of another process. */
 export interface OpenedImportStore {
   readonly imports: ImportStore;
   readonly store: Store;
-  readonly operators: OperatorStore;
+  readonly corrections: CorrectionStore;
   readonly keys: KeyStore;
   readonly audit: AuditStore;
   close(): Promise<void>;
@@ -188,7 +188,7 @@ function orderCases(test: TestCase): void {
   const order = { status: "completed", createdAt: AT, keyId: null } as const;
 
   test("orders keep their key, time and status, and placed ones count as placed", async (opened) => {
-    const { imports, store, operators, keys } = opened;
+    const { imports, store, corrections, keys } = opened;
     const key = await keys.createKey(
       { name: "app", plan: "free", createdAt: AT },
       { hash: "0".repeat(64), hint: "pet_live_0000…0000" },
@@ -207,7 +207,7 @@ function orderCases(test: TestCase): void {
       status: "placed",
       createdAt: new Date(AT).toISOString(),
     });
-    expect(await operators.getOrder(8n)).toMatchObject({ status: "completed", keyId: null });
+    expect(await corrections.getOrder(8n)).toMatchObject({ status: "completed", keyId: null });
     expect(await store.updateOrder(key.id, 7n, "completed")).toMatchObject({ status: "completed" });
     expect(await store.getPet(petId)).toMatchObject({ status: "sold" });
   });
@@ -235,7 +235,7 @@ function orderCases(test: TestCase): void {
   });
 
   test("an order that is replaced makes room for another one that is placed", async (opened) => {
-    const { imports, store, operators } = opened;
+    const { imports, store, corrections } = opened;
     const petId = await addPet(store);
     const { id } = resultOf(await store.placeOrder({ keyId: 1, petId }, AT));
     await imports.beginImport(FILE);
@@ -249,7 +249,7 @@ function orderCases(test: TestCase): void {
       added: 1,
       replaced: 3,
     });
-    const { items } = await operators.listOrders({ petId, limit: 10 });
+    const { items } = await corrections.listOrders({ petId, limit: 10 });
     expect(items.map(({ status }) => status)).toEqual(["placed", "cancelled"]);
   });
 }

@@ -22,4 +22,15 @@ export function settingsStoreConformance(test: TestCase): void {
     const { a, b } = await settings.readSettings();
     expect(a).toBe(b ?? "");
   });
+
+  test("saveIfMissing: of processes that save a value at the same time one wins, and all get it", async (opened) => {
+    const { settings, another } = opened;
+    const stores = [settings];
+    for (let n = 0; n < 3; n++) stores.push((await another()).settings);
+    const values = await Promise.all(stores.map((store, n) => store.saveIfMissing("secret", `${n}`)));
+    const [value = ""] = values;
+    expect(values).toEqual(stores.map(() => value));
+    expect(await settings.readSettings()).toEqual({ secret: value });
+    expect(await settings.saveIfMissing("secret", "another")).toBe(value);
+  });
 }

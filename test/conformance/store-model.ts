@@ -178,7 +178,7 @@ async function runOnStore(opened: Stores, command: Command, at: number): Promise
   return outcome !== undefined && "code" in outcome ? outcome.code : outcome;
 }
 
-function callStore({ store, operators }: Stores, command: Command, at: number) {
+function callStore({ store, corrections }: Stores, command: Command, at: number) {
   const by = { actor: { kind: "console" }, at } as const;
   switch (command.call) {
     case "createPet":
@@ -196,11 +196,11 @@ function callStore({ store, operators }: Stores, command: Command, at: number) {
     case "listOrders":
       return store.listOrders(command.keyId, command.query);
     case "correctPet":
-      return operators.updatePet(command.id, command.change, by);
+      return corrections.updatePet(command.id, command.change, by);
     case "deletePet":
-      return operators.deletePet(command.id, by);
+      return corrections.deletePet(command.id, by);
     case "finishOrder":
-      return operators.updateOrder(command.id, command.status, by);
+      return corrections.updateOrder(command.id, command.status, by);
   }
 }
 

@@ -105,7 +105,7 @@ export function pageCases(test: TestCase): void {
   });
 
   test("listPets: `ids` shows an order, a correction, a deletion and a new pet at once", async (opened) => {
-    const { store, operators, petJson } = opened;
+    const { store, corrections, petJson } = opened;
     const [one = 0n, two = 0n] = await addPets(store, ["available", undefined]);
     const query = { ids: [one, two, two + 1n], limit: 20 };
     const json = async () => (await petJson.list(query)).json;
@@ -114,7 +114,7 @@ export function pageCases(test: TestCase): void {
     expect(await json()).toBe(before);
     resultOf(await store.placeOrder({ keyId: KEY_ID, petId: one }, AT));
     expect(await json()).toBe(before.replace("available", "pending"));
-    await operators.deletePet(two, BY);
+    await corrections.deletePet(two, BY);
     expect(await json()).toBe(`[{"id":${one},"name":"Rex","categoryId":7,"status":"pending"}]`);
     const [three = 0n] = await addPets(store, ["sold"]);
     expect(three).toBe(two + 1n);

@@ -45,9 +45,9 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 const by = { actor: { kind: "console" }, at: 0 } as const;
 
 function write(service: Service, step: Step): Promise<unknown> {
-  const { operators } = service.app;
-  if (step.kind === "correct") return operators.updatePet(BigInt(step.petId), { status: step.status }, by);
-  if (step.kind === "delete") return operators.deletePet(BigInt(step.petId), by);
+  const { corrections } = service.app;
+  if (step.kind === "correct") return corrections.updatePet(BigInt(step.petId), { status: step.status }, by);
+  if (step.kind === "delete") return corrections.deletePet(BigInt(step.petId), by);
   if (step.kind === "create") {
     return service.call({
       method: "POST",

@@ -55,11 +55,11 @@ const step = fc.oneof(
   stepOf(
     1,
     { id, name, status: fc.constantFrom("available", "sold", null) },
-    ({ operators }, { id, ...change }) => operators.updatePet(BigInt(id), change, by),
+    ({ corrections }, { id, ...change }) => corrections.updatePet(BigInt(id), change, by),
   ),
   // The last pets, so that most blocks stay complete.
-  stepOf(1, { id: fc.integer({ min: 190, max: 260 }) }, ({ operators }, { id }) =>
-    operators.deletePet(BigInt(id), by),
+  stepOf(1, { id: fc.integer({ min: 190, max: 260 }) }, ({ corrections }, { id }) =>
+    corrections.deletePet(BigInt(id), by),
   ),
   stepOf(
     2,

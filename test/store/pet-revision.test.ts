@@ -23,7 +23,7 @@ test("after a check, the caches show the corrections, deletions and orders of an
   };
 
   warmUp();
-  await command.operators.updatePet(1n, { name: "Rex" }, by);
+  await command.corrections.updatePet(1n, { name: "Rex" }, by);
   const isUnchanged = petJson.changes.watch({ from: 1n, to: 64n });
   expect(isUnchanged()).toBe(true);
   petRevision.check();
@@ -31,12 +31,12 @@ test("after a check, the caches show the corrections, deletions and orders of an
   expect(page().json).toStartWith('[{"id":1,"name":"Rex",');
 
   warmUp();
-  await command.operators.updateOrder(1n, "completed", by);
+  await command.corrections.updateOrder(1n, "completed", by);
   petRevision.check();
   expect(page().json).toContain('{"id":2,"name":"pet 2","categoryId":1,"status":"sold"}');
 
   warmUp();
-  await command.operators.deletePet(3n, by);
+  await command.corrections.deletePet(3n, by);
   petRevision.check();
   expect(page()).toMatchObject({ last: 65n, hasMore: true });
   expect(petJson.get(3)).toBeUndefined();
@@ -53,8 +53,8 @@ test("a rejected correction invalidates nothing", async () => {
   const store = new SqliteStore(openDatabase(folder.path("store.db"), OPTIONS));
   await store.createPet({ name: "Rex", categoryId: 1n }, 0);
   const isUnchanged = store.petJson.changes.watch({ from: 1n });
-  await store.operators.deletePet(9n, by);
-  await store.operators.updatePet(1n, { name: "Rex" }, by);
+  await store.corrections.deletePet(9n, by);
+  await store.corrections.updatePet(1n, { name: "Rex" }, by);
   store.petRevision.check();
   expect(isUnchanged()).toBe(true);
   await store.close();

@@ -15,7 +15,7 @@ import type { OperatorServices } from "./services.ts";
 const MAX_SEARCHED = 20_000;
 const SEARCH_STEP = 1_000;
 
-export function petAndOrderHandlers({ store, operators, keys, clock }: OperatorServices) {
+export function petAndOrderHandlers({ store, corrections, keys, clock }: OperatorServices) {
   const by = (actor: Actor): Attribution => ({ actor, at: clock.now() });
 
   return {
@@ -30,7 +30,7 @@ export function petAndOrderHandlers({ store, operators, keys, clock }: OperatorS
       return { items: page.items, nextCursor: cursorAfter("pets", page) };
     },
 
-    createPet: ({ body }, { actor }) => operators.createPet(body, by(actor)),
+    createPet: ({ body }, { actor }) => corrections.createPet(body, by(actor)),
 
     async getPet({ id }) {
       return (await store.getPet(BigInt(id))) ?? petNotFound(id);
@@ -38,16 +38,16 @@ export function petAndOrderHandlers({ store, operators, keys, clock }: OperatorS
 
     updatePet({ id, body }, { actor }) {
       if (Object.keys(body).length === 0) return nothingToChange(["name", "categoryId", "status"]);
-      return operators.updatePet(BigInt(id), body, by(actor));
+      return corrections.updatePet(BigInt(id), body, by(actor));
     },
 
     async deletePet({ id }, { actor }) {
-      const deleted = await operators.deletePet(BigInt(id), by(actor));
+      const deleted = await corrections.deletePet(BigInt(id), by(actor));
       return isRejection(deleted) ? deleted : undefined;
     },
 
     async listOrders({ query: { status, keyId, petId, cursor, limit = ADMIN_PAGE_LIMIT.default } }) {
-      const page = await operators.listOrders({
+      const page = await corrections.listOrders({
         ...(status !== undefined && { status }),
         ...(keyId !== undefined && { keyId: Number(keyId) }),
         ...(petId !== undefined && { petId }),
@@ -58,12 +58,12 @@ export function petAndOrderHandlers({ store, operators, keys, clock }: OperatorS
     },
 
     async getOrder({ id }) {
-      const order = await operators.getOrder(BigInt(id));
+      const order = await corrections.getOrder(BigInt(id));
       return order === undefined ? orderNotFound(id) : withName(order);
     },
 
     async updateOrder({ id, body }, { actor }) {
-      const order = await operators.updateOrder(BigInt(id), body.status, by(actor));
+      const order = await corrections.updateOrder(BigInt(id), body.status, by(actor));
       return isRejection(order) ? order : withName(order);
     },
   } satisfies Partial<AdminHandlers>;

@@ -4,7 +4,7 @@ import type {
   AuditStore,
   Clock,
   KeyStore,
-  OperatorStore,
+  CorrectionStore,
   RateLimiter,
   ServerRegister,
   Store,
@@ -16,7 +16,7 @@ import type { BanRules } from "../../domain/rate-limit.ts";
 export interface OperatorServices {
   readonly environment: Environment;
   readonly store: Store;
-  readonly operators: OperatorStore;
+  readonly corrections: CorrectionStore;
   readonly keys: KeyStore;
   readonly audit: AuditStore;
   readonly usageHistory: UsageHistoryStore;

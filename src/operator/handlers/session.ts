@@ -1,14 +1,18 @@
-import { isRejection } from "../../api/errors.ts";
+import { isRejection, rejection } from "../../api/errors.ts";
 import type { NewAuditEntry } from "../../domain/audit.ts";
 import type { Clock } from "../../domain/ports.ts";
 import type { Request } from "../../http1/index.ts";
 import { type AdminHandlers, WithHeaders } from "../admin-app.ts";
 import { type AdminAuthentication, SESSION_MS } from "../sign-in.ts";
+import type { ServerSecret } from "../server-secret.ts";
 import type { ServerFacts } from "./server.ts";
 
 interface SessionHandlerOptions {
   readonly facts: Pick<ServerFacts, "environment" | "version">;
   readonly authentication: AdminAuthentication;
+  readonly serverSecret: ServerSecret;
+  /** Of the listener. */
+  readonly url: string;
   readonly cookieName: string;
   /** Whether browsers reach the listener over TLS only. */
   readonly isTls: boolean;
@@ -45,6 +49,11 @@ export function sessionHandlers(options: SessionHandlerOptions) {
       }
       return new WithHeaders(undefined, { "Set-Cookie": cookie("", 0, isSecure(request)) });
     },
+
+    proveServer: ({ query: { nonce } }) =>
+      nonce === undefined
+        ? rejection("invalid_parameter", "nonce is required.")
+        : { proof: options.serverSecret.proofOf(nonce, options.url) },
   } satisfies Partial<AdminHandlers>;
 
   /** Also behind a proxy that terminates TLS: then the page of the browser has an origin with https. */

@@ -17,7 +17,7 @@ import {
 import { canBeOrdered, STATUS_AFTER, STATUS_WHEN_ORDERED } from "../../domain/orders.ts";
 import type {
   IdempotentRequest,
-  OperatorStore,
+  CorrectionStore,
   OrderPlacement,
   Page,
   PageQuery,
@@ -160,7 +160,7 @@ export const ALL_ORDER_PAGES = {
     ORDER BY pet_id DESC, id DESC LIMIT $2`,
 } as const;
 
-export class PostgresOperatorStore implements OperatorStore {
+export class PostgresCorrectionStore implements CorrectionStore {
   constructor(private readonly pools: Pools) {}
 
   async listOrders(query: OrderQuery): Promise<Page<OrderWithKey>> {

@@ -16,7 +16,7 @@ import { PostgresKeyStore } from "./api-keys.ts";
 import { PostgresAuditStore } from "./audit.ts";
 import { addressOf, connect, explained, messageOf, QueryTimeout } from "./connection.ts";
 import { migrate, type MigrateOptions } from "./migrations.ts";
-import { Orders, PostgresOperatorStore } from "./orders.ts";
+import { Orders, PostgresCorrectionStore } from "./orders.ts";
 import { PostgresPetJson } from "./pet-json.ts";
 import { type CreateResult, type PetCreation, Pets } from "./pets.ts";
 import { Pools, type PoolsOptions } from "./pool.ts";
@@ -80,7 +80,7 @@ export async function openPostgres(url: string, options: PostgresOptions = {}): 
   const petJson = new PostgresPetJson(pools);
   return {
     store,
-    operators: new PostgresOperatorStore(pools),
+    corrections: new PostgresCorrectionStore(pools),
     keys: new PostgresKeyStore(pools),
     audit: new PostgresAuditStore(pools),
     settings: new PostgresSettingsStore(pools),
@@ -193,5 +193,15 @@ class PostgresSettingsStore implements SettingsStore {
       (sql) => sql<{ name: string; value: string }[]>`SELECT name, value FROM server_settings ORDER BY name`,
     );
     return Object.fromEntries(rows.map(({ name, value }) => [name, value]));
+  }
+
+  async saveIfMissing(name: string, value: string): Promise<string> {
+    const saved = (await this.readSettings())[name];
+    if (saved !== undefined) return saved;
+    await this.pools.writes.query(
+      (sql) =>
+        sql`INSERT INTO server_settings (name, value) VALUES (${name}, ${value}) ON CONFLICT DO NOTHING`,
+    );
+    return (await this.readSettings())[name] ?? value;
   }
 }

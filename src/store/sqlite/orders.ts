@@ -14,7 +14,7 @@ import {
   petUpdated,
 } from "../../domain/corrections.ts";
 import { STATUS_AFTER } from "../../domain/orders.ts";
-import type { OperatorStore, OrderPlacement, Page, PageQuery } from "../../domain/ports.ts";
+import type { CorrectionStore, OrderPlacement, Page, PageQuery } from "../../domain/ports.ts";
 import { orderClosed, orderNotFound, petNotFound } from "../../domain/rejections.ts";
 import type { NewPet, Order, OrderStatus, OrderUpdate, Pet } from "../../domain/resources.ts";
 import {
@@ -101,7 +101,7 @@ export class Orders {
   }
 }
 
-interface OperatorStoreOptions {
+interface CorrectionStoreOptions {
   readonly connection: Connection;
   readonly pets: Pets;
   readonly orders: Orders;
@@ -111,8 +111,8 @@ interface OperatorStoreOptions {
 }
 
 /** The writes share transactions with those of the store. */
-export class SqliteOperatorStore implements OperatorStore {
-  constructor(private readonly options: OperatorStoreOptions) {}
+export class SqliteCorrectionStore implements CorrectionStore {
+  constructor(private readonly options: CorrectionStoreOptions) {}
 
   listOrders(query: OrderQuery): Page<OrderWithKey> {
     return this.options.orders.listAll(query);
@@ -182,7 +182,7 @@ export class SqliteOperatorStore implements OperatorStore {
 export function finishOrder(
   order: Order,
   status: OrderUpdate["status"],
-  { pets, orders }: Pick<OperatorStoreOptions, "pets" | "orders">,
+  { pets, orders }: Pick<CorrectionStoreOptions, "pets" | "orders">,
 ): Rejection<"order_closed"> | undefined {
   if (order.status !== "placed") return orderClosed(order.id, order.status);
   orders.setStatus(order.id, status);

@@ -2,7 +2,7 @@ import type { Rejection } from "../../api/errors.ts";
 import { canBeOrdered, STATUS_WHEN_ORDERED } from "../../domain/orders.ts";
 import type {
   IdempotentRequest,
-  OperatorStore,
+  CorrectionStore,
   OrderPlacement,
   Page,
   PageQuery,
@@ -34,7 +34,7 @@ import { isBusy, Outage } from "./errors.ts";
 import { IdempotencyRecords } from "./idempotency.ts";
 import { MIGRATIONS } from "./migrations.ts";
 import { OpenFiles, type RescueOptions } from "./open-files.ts";
-import { finishOrder, Orders, SqliteOperatorStore } from "./orders.ts";
+import { finishOrder, Orders, SqliteCorrectionStore } from "./orders.ts";
 import { SqlitePetJson } from "./pet-json.ts";
 import { ChangeCounters, PetRevision, Pets } from "./pets.ts";
 import { SqliteUsageHistoryStore } from "./usage-history.ts";
@@ -89,7 +89,7 @@ export function openSqlite(path: string, options: SqliteStoreOptions = {}): Sqli
   const stopFollowing = store.petRevision.follow();
   return {
     store,
-    operators: store.operators,
+    corrections: store.corrections,
     keys,
     audit,
     settings,
@@ -139,7 +139,7 @@ interface Write<Code extends string> {
 /** Reads return at once; writes share transactions. Work that returns a rejection has written nothing. */
 export class SqliteStore implements Store {
   readonly petJson: SqlitePetJson;
-  readonly operators: OperatorStore;
+  readonly corrections: CorrectionStore;
   readonly petRevision: PetRevision;
   readonly #pets: Pets;
   readonly #orders: Orders;
@@ -165,7 +165,7 @@ export class SqliteStore implements Store {
     this.#orders = new Orders(connection);
     this.#records = new IdempotencyRecords(connection, retentionNow);
     this.petRevision = new PetRevision(connection, changes);
-    this.operators = new SqliteOperatorStore({
+    this.corrections = new SqliteCorrectionStore({
       connection,
       pets: this.#pets,
       orders: this.#orders,
@@ -280,5 +280,13 @@ class SqliteSettingsStore implements SettingsStore {
       "SELECT name, value FROM server_settings",
     );
     return Object.fromEntries(rows.map(({ name, value }) => [name, value]));
+  }
+
+  async saveIfMissing(name: string, value: string): Promise<string> {
+    const saved = this.readSettings()[name];
+    if (saved !== undefined) return saved;
+    const put = "INSERT OR IGNORE INTO server_settings (name, value) VALUES (?, ?)";
+    await this.connection.transactionWhenUnlocked(() => this.connection.run(put, name, value));
+    return this.readSettings()[name] ?? value;
   }
 }

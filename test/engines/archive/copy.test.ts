@@ -267,8 +267,8 @@ describe.each(["PostgreSQL", "SQLite"])("a copy to %s that was interrupted", (en
   test("starts over if the source has changed since", async () => {
     const { from, to, fromData } = await newEnds();
     await copyTables({ from, to: failingAfter(to, 3), ...rest }).catch(() => {});
-    const { store, operators, close } = openSqlite(join(fromData, "production.db"));
-    await operators.updatePet(2n, { name: "renamed" }, { actor: { kind: "command line" }, at: NOW });
+    const { store, corrections, close } = openSqlite(join(fromData, "production.db"));
+    await corrections.updatePet(2n, { name: "renamed" }, { actor: { kind: "command line" }, at: NOW });
     await store.createPet({ name: "later", categoryId: 1n }, NOW);
     await close();
     expect((await copyTables({ from, to, ...rest })).outcome).toBe("copied");

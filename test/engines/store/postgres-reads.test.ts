@@ -77,7 +77,7 @@ async function expectOnAll(servers: readonly PostgresStores[], id: bigint, json:
 test("what one server or psql has committed, every server shows at once, and never what was rolled back", async () => {
   await using database = await emptyDatabase();
   const servers = [await database.open(), await database.open()] as const;
-  const [{ store }, { operators }] = servers;
+  const [{ store }, { corrections }] = servers;
   const { sql } = database;
   for (let round = 0; round < 10; round++) {
     const id = await addPet(store);
@@ -85,7 +85,7 @@ test("what one server or psql has committed, every server shows at once, and nev
     await expectOnAll(servers, id, encodePet(pet));
     resultOf(await store.placeOrder({ keyId: KEY_ID, petId: id }, AT));
     await expectOnAll(servers, id, encodePet({ ...pet, status: "pending" }));
-    await operators.updatePet(id, { name: "Max" }, BY);
+    await corrections.updatePet(id, { name: "Max" }, BY);
     await expectOnAll(servers, id, encodePet({ ...pet, name: "Max", status: "pending" }));
     await sql`UPDATE pets SET name = 'Ada', status = NULL WHERE id = ${id}`;
     const ada = encodePet({ id, name: "Ada", categoryId: rex.categoryId });
@@ -99,7 +99,7 @@ test("what one server or psql has committed, every server shows at once, and nev
       .catch(() => {});
     await expectOnAll(servers, id, ada);
     const other = await addPet(servers[1].store);
-    await operators.deletePet(other, BY);
+    await corrections.deletePet(other, BY);
     await expectOnAll(servers, other, undefined);
   }
   await sql`TRUNCATE pets, orders RESTART IDENTITY`;
@@ -198,7 +198,9 @@ test("three servers whose connections are killed at random: no read is older tha
   const killing = killConnections(database.sql, () => isOver);
   const updating = histories.map(async ({ id, history }, pet) => {
     for (let n = 0; n < WRITES_PER_PET; n++) {
-      await history.write((version) => serverAt(pet + n).operators.updatePet(id, { name: `${version}` }, BY));
+      await history.write((version) =>
+        serverAt(pet + n).corrections.updatePet(id, { name: `${version}` }, BY),
+      );
     }
   });
   const created = new Set<bigint>();

@@ -2,7 +2,7 @@ import { expect } from "bun:test";
 import { INT64_MAX } from "../../src/api/json.ts";
 import type { Attribution, NewAuditEntry } from "../../src/domain/audit.ts";
 import type { OrderQuery } from "../../src/domain/corrections.ts";
-import type { AuditStore, OperatorStore, Store } from "../../src/domain/ports.ts";
+import type { AuditStore, CorrectionStore, Store } from "../../src/domain/ports.ts";
 import { addPet, AT, idsOf, rejectionCode, resultOf, type TestCase } from "./store-fixture.ts";
 
 const by: Attribution = { actor: { kind: "console", name: "127.0.0.1" }, at: AT };
@@ -20,8 +20,8 @@ async function auditTrail(audit: AuditStore): Promise<NewAuditEntry[]> {
   });
 }
 
-/** What every OperatorStore does, on whatever database. */
-export function operatorStoreConformance(test: TestCase): void {
+/** What every CorrectionStore does, on whatever database. */
+export function correctionStoreConformance(test: TestCase): void {
   petUpdateCases(test);
   petDeletionCases(test);
   orderUpdateCases(test);
@@ -30,24 +30,24 @@ export function operatorStoreConformance(test: TestCase): void {
 }
 
 function petUpdateCases(test: TestCase): void {
-  test("createPet adds a pet, with its audit entry", async ({ store, operators, audit }) => {
-    const created = await operators.createPet({ name: "Rex", categoryId: INT64_MAX, status: "sold" }, by);
+  test("createPet adds a pet, with its audit entry", async ({ store, corrections, audit }) => {
+    const created = await corrections.createPet({ name: "Rex", categoryId: INT64_MAX, status: "sold" }, by);
     expect(await store.getPet(created.id)).toStrictEqual(created);
     const after = { name: "Rex", categoryId: `${INT64_MAX}`, status: "sold" };
     const target = { kind: "pet", id: created.id } as const;
     expect(await auditTrail(audit)).toStrictEqual([{ ...by, action: "pet.created", target, after }]);
-    expect((await operators.createPet({ name: "Mia", categoryId: 1n }, by)).id).toBe(created.id + 1n);
+    expect((await corrections.createPet({ name: "Mia", categoryId: 1n }, by)).id).toBe(created.id + 1n);
   });
 
   test("updatePet changes the given fields, and the audit entry has those that changed", async (opened) => {
-    const { store, operators, audit } = opened;
+    const { store, corrections, audit } = opened;
     const id = await addPet(store, { categoryId: INT64_MAX });
     const updated = { id, name: 'R"éx 🐕', categoryId: -7n, status: "sold" } as const;
     expect(
-      await operators.updatePet(id, { name: updated.name, categoryId: -7n, status: "sold" }, by),
+      await corrections.updatePet(id, { name: updated.name, categoryId: -7n, status: "sold" }, by),
     ).toEqual(updated);
     expect(await store.getPet(id)).toStrictEqual(updated);
-    expect(await operators.updatePet(id, { status: null }, { ...by, at: AT + 1 })).toStrictEqual({
+    expect(await corrections.updatePet(id, { status: null }, { ...by, at: AT + 1 })).toStrictEqual({
       id,
       name: updated.name,
       categoryId: -7n,
@@ -74,7 +74,7 @@ function petUpdateCases(test: TestCase): void {
   });
 
   test("updatePet: a change that changes nothing and one of a pet that does not exist have no audit entry", async (opened) => {
-    const { store, operators, audit } = opened;
+    const { store, corrections, audit } = opened;
     const id = await addPet(store);
     const pet = { id, name: "Rex", categoryId: 7n, status: "available" } as const;
     for (const change of [
@@ -82,31 +82,31 @@ function petUpdateCases(test: TestCase): void {
       { name: "Rex" },
       { name: "Rex", categoryId: 7n, status: "available" } as const,
     ]) {
-      expect(await operators.updatePet(id, change, by)).toEqual(pet);
+      expect(await corrections.updatePet(id, change, by)).toEqual(pet);
     }
     for (const other of [0n, -1n, 99n, INT64_MAX]) {
-      expect(rejectionCode(await operators.updatePet(other, { name: "x" }, by))).toBe("pet_not_found");
-      expect(rejectionCode(await operators.updateOrder(other, "completed", by))).toBe("order_not_found");
-      expect(await operators.getOrder(other)).toBeUndefined();
+      expect(rejectionCode(await corrections.updatePet(other, { name: "x" }, by))).toBe("pet_not_found");
+      expect(rejectionCode(await corrections.updateOrder(other, "completed", by))).toBe("order_not_found");
+      expect(await corrections.getOrder(other)).toBeUndefined();
     }
     expect(await auditTrail(audit)).toEqual([]);
   });
 
   test("updatePet pet_ordered: a pet with a placed order keeps its status, and its other fields can change", async (opened) => {
-    const { store, operators, audit } = opened;
+    const { store, corrections, audit } = opened;
     const id = await addPet(store);
     const orderId = await placeOrder(store, id);
     for (const status of ["available", "sold", null] as const) {
-      expect(await operators.updatePet(id, { name: "Rover", status }, by)).toEqual({
+      expect(await corrections.updatePet(id, { name: "Rover", status }, by)).toEqual({
         code: "pet_ordered",
         message: `Pet ${id} has the placed order ${orderId} and keeps its status. Complete or cancel the order first.`,
       });
     }
     expect(await auditTrail(audit)).toEqual([]);
-    const renamed = await operators.updatePet(id, { name: "Rover", status: "pending" }, by);
+    const renamed = await corrections.updatePet(id, { name: "Rover", status: "pending" }, by);
     expect(renamed).toMatchObject({ name: "Rover", status: "pending" });
     await store.updateOrder(1, orderId, "completed");
-    expect(await operators.updatePet(id, { status: "available" }, by)).toMatchObject({
+    expect(await corrections.updatePet(id, { status: "available" }, by)).toMatchObject({
       status: "available",
     });
     expect(await placeOrder(store, id)).toBeGreaterThan(orderId);
@@ -115,15 +115,15 @@ function petUpdateCases(test: TestCase): void {
 
 function petDeletionCases(test: TestCase): void {
   test("deletePet returns the pet, records it, and its identifier is not used again", async (opened) => {
-    const { store, operators, audit } = opened;
+    const { store, corrections, audit } = opened;
     const first = await addPet(store);
     const last = await addPet(store, { name: "Rover" });
     const pet = { id: last, name: "Rover", categoryId: 7n, status: "available" } as const;
-    expect(await operators.deletePet(last, by)).toEqual(pet);
+    expect(await corrections.deletePet(last, by)).toEqual(pet);
     expect(await store.getPet(last)).toBeUndefined();
     expect(await store.listPets({ limit: 1 })).toMatchObject({ items: [{ id: first }], hasMore: false });
     expect(rejectionCode(await store.placeOrder({ keyId: 1, petId: last }, AT))).toBe("pet_not_found");
-    expect(rejectionCode(await operators.deletePet(last, by))).toBe("pet_not_found");
+    expect(rejectionCode(await corrections.deletePet(last, by))).toBe("pet_not_found");
     expect(await addPet(store)).toBeGreaterThan(last);
     expect(await auditTrail(audit)).toStrictEqual([
       {
@@ -136,28 +136,28 @@ function petDeletionCases(test: TestCase): void {
   });
 
   test("deletePet pet_has_orders: a pet that was ordered is kept, whatever became of the order", async (opened) => {
-    const { store, operators, audit } = opened;
+    const { store, corrections, audit } = opened;
     const id = await addPet(store);
     const first = await placeOrder(store, id);
     const rejection = (orderId: bigint) => ({
       code: "pet_has_orders" as const,
       message: `Pet ${id} has orders and cannot be deleted. The latest is order ${orderId}.`,
     });
-    expect(await operators.deletePet(id, by)).toEqual(rejection(first));
+    expect(await corrections.deletePet(id, by)).toEqual(rejection(first));
     await store.updateOrder(1, first, "cancelled");
-    expect(await operators.deletePet(id, by)).toEqual(rejection(first));
+    expect(await corrections.deletePet(id, by)).toEqual(rejection(first));
     const second = await placeOrder(store, id, 2);
     await store.updateOrder(2, second, "completed");
-    expect(await operators.deletePet(id, by)).toEqual(rejection(second));
+    expect(await corrections.deletePet(id, by)).toEqual(rejection(second));
     expect(await store.getPet(id)).toMatchObject({ status: "sold" });
     expect(await auditTrail(audit)).toEqual([]);
   });
 
-  test("deletePet: the stored response of its creation is still repeated", async ({ store, operators }) => {
+  test("deletePet: the stored response of its creation is still repeated", async ({ store, corrections }) => {
     const request = { keyId: 1, idempotencyKey: "a", fingerprint: "f".repeat(64) };
     const pet = { name: "Rex", categoryId: 7n };
     const created = resultOf(await store.createPet(pet, AT, request));
-    await operators.deletePet(created.id, by);
+    await corrections.deletePet(created.id, by);
     expect(await store.createPet(pet, AT, request)).toEqual({ ...created, replayed: true });
   });
 }
@@ -168,15 +168,15 @@ function orderUpdateCases(test: TestCase): void {
     ["cancelled", "available"],
   ] as const) {
     test(`updateOrder: ${status} makes the pet ${petStatus}, for an order of any key`, async (opened) => {
-      const { store, operators, audit } = opened;
+      const { store, corrections, audit } = opened;
       const petId = await addPet(store);
       const id = await placeOrder(store, petId, 5);
       const order = { id, petId, keyId: 5, status, createdAt: "2026-11-15T09:30:00.000Z" };
-      expect(await operators.updateOrder(id, status, by)).toEqual(order);
-      expect(await operators.getOrder(id)).toStrictEqual(order);
+      expect(await corrections.updateOrder(id, status, by)).toEqual(order);
+      expect(await corrections.getOrder(id)).toStrictEqual(order);
       expect(await store.getOrder(5, id)).toMatchObject({ status });
       expect(await store.getPet(petId)).toMatchObject({ status: petStatus });
-      expect(rejectionCode(await operators.updateOrder(id, "cancelled", by))).toBe("order_closed");
+      expect(rejectionCode(await corrections.updateOrder(id, "cancelled", by))).toBe("order_closed");
       expect(await auditTrail(audit)).toStrictEqual([
         {
           ...by,
@@ -206,7 +206,7 @@ async function placeOrders(store: Store): Promise<{ id: bigint; keyId: number; p
 
 function orderPageCases(test: TestCase): void {
   test("listOrders: newest first, with every combination of filters, page by page", async (opened) => {
-    const { store, operators } = opened;
+    const { store, corrections } = opened;
     const orders = await placeOrders(store);
     const shared = orders[0]?.petId ?? 0n;
     const matching = ({ status, keyId, petId }: Omit<OrderQuery, "limit">) =>
@@ -229,17 +229,17 @@ function orderPageCases(test: TestCase): void {
             ...(petId !== undefined && { petId }),
             ...(status !== undefined && { status }),
           };
-          expect(await walk(operators, filters)).toEqual(matching(filters));
+          expect(await walk(corrections, filters)).toEqual(matching(filters));
         }
       }
     }
   });
 
   test("listOrders: `hasMore` is exact, and `before` skips that order and all after it, for every int64", async (opened) => {
-    const { store, operators } = opened;
+    const { store, corrections } = opened;
     const [first = 0n, second = 0n, third = 0n] = (await placeOrders(store)).map(({ id }) => id);
     const list = async (before: bigint, limit: number) => {
-      const page = await operators.listOrders({ before, limit });
+      const page = await corrections.listOrders({ before, limit });
       return [idsOf(page), page.hasMore];
     };
     expect(await list(third, 1)).toEqual([[second], true]);
@@ -250,12 +250,12 @@ function orderPageCases(test: TestCase): void {
   });
 }
 
-async function walk(operators: OperatorStore, filters: Omit<OrderQuery, "limit">): Promise<bigint[]> {
+async function walk(corrections: CorrectionStore, filters: Omit<OrderQuery, "limit">): Promise<bigint[]> {
   const seen: bigint[] = [];
   for (;;) {
     const before = seen.at(-1);
     const query = { ...filters, ...(before !== undefined && { before }), limit: 2 };
-    const page = await operators.listOrders(query);
+    const page = await corrections.listOrders(query);
     seen.push(...idsOf(page));
     if (!page.hasMore) return seen;
   }
@@ -268,7 +268,7 @@ function concurrencyCases(test: TestCase): void {
       const id = await addPet(opened.store);
       const [placed, deleted] = await Promise.all([
         opened.store.placeOrder({ keyId: 1, petId: id }, AT),
-        other.operators.deletePet(id, by),
+        other.corrections.deletePet(id, by),
       ]);
       const outcome = [rejectionCode(placed), rejectionCode(deleted)];
       expect([
@@ -285,7 +285,7 @@ function concurrencyCases(test: TestCase): void {
       const id = await addPet(opened.store);
       const [placed, updated] = await Promise.all([
         opened.store.placeOrder({ keyId: 1, petId: id }, AT),
-        other.operators.updatePet(id, { status: "sold" }, by),
+        other.corrections.updatePet(id, { status: "sold" }, by),
       ]);
       const outcome = [rejectionCode(placed), rejectionCode(updated)];
       expect([

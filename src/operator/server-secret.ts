@@ -1,0 +1,75 @@
+import { createHmac, randomBytes, timingSafeEqual } from "node:crypto";
+import { hostname } from "node:os";
+import type { SettingsStore } from "../domain/ports.ts";
+
+/** The name in the settings, which no operation and no command shows. */
+export const SERVER_SECRET = "server-secret";
+const SECRET_BYTES = 32;
+/** How long a signed request is valid, before and after its time: clocks of servers differ. */
+const REQUEST_MS = 30_000;
+const REQUEST = /^Petstore-Server (\d{13})\.([\w-]{22})\.([\w-]{43})$/;
+
+/** Random text that is used once. */
+export const newNonce = (): string => randomBytes(16).toString("base64url");
+
+interface ServerRequest {
+  readonly method: string;
+  /** The path and the query. */
+  readonly target: string;
+  /** Milliseconds since the epoch. */
+  readonly at: number;
+}
+
+/** What the servers of a database, and the commands that can open it, know: they recognize one another by it. */
+export class ServerSecret {
+  readonly #secret: Buffer;
+
+  /** In base64url. */
+  constructor(secret: string) {
+    this.#secret = Buffer.from(secret, "base64url");
+    if (this.#secret.length !== SECRET_BYTES) throw new Error(`the setting ${SERVER_SECRET} is damaged`);
+  }
+
+  /** The first server or command creates it. Of several that do so together, one wins and all use its secret. */
+  static async open(settings: Pick<SettingsStore, "saveIfMissing">): Promise<ServerSecret> {
+    const candidate = randomBytes(SECRET_BYTES).toString("base64url");
+    return new ServerSecret(await settings.saveIfMissing(SERVER_SECRET, candidate));
+  }
+
+  /**
+   * What a server with this URL for operators responds to a nonce. The machine is part of it: a program that has taken
+   * the port of a server cannot pass the nonce on to a server on another machine.
+   */
+  proofOf(nonce: string, url: string): string {
+    return this.#sign("proof", nonce, url, hostname());
+  }
+
+  /** Compares in constant time. */
+  isProof(proof: string, nonce: string, url: string): boolean {
+    return isEqual(proof, this.proofOf(nonce, url));
+  }
+
+  /** The `Authorization` of a request from one server, or from a command on its machine, to another server. */
+  authorizationOf({ method, target, at }: ServerRequest): string {
+    const nonce = newNonce();
+    return `Petstore-Server ${at}.${nonce}.${this.#sign("request", method, target, `${at}`, nonce)}`;
+  }
+
+  /** Whether `authorizationOf` made it for this request, within 30 seconds of `at`. */
+  isAuthorized(authorization: string, { method, target, at }: ServerRequest): boolean {
+    const [, sentAt = "", nonce = "", signature = ""] = REQUEST.exec(authorization) ?? [];
+    return (
+      Math.abs(at - Number(sentAt)) <= REQUEST_MS &&
+      isEqual(signature, this.#sign("request", method, target, sentAt, nonce))
+    );
+  }
+
+  /** No part has a line break, so no two lists of parts are signed alike. */
+  #sign(...parts: readonly string[]): string {
+    return createHmac("sha256", this.#secret).update(parts.join("\n")).digest("base64url");
+  }
+}
+
+function isEqual(a: string, b: string): boolean {
+  return a.length === b.length && timingSafeEqual(Buffer.from(a), Buffer.from(b));
+}
