@@ -22,7 +22,7 @@ import {
   NAME_MAX_LENGTH,
   PAGE_LIMIT,
 } from "../src/domain/constants.ts";
-import { DEFAULT_PLANS } from "../src/domain/plans.ts";
+import { DEFAULT_PLANS } from "../src/domain/api-keys.ts";
 import { DEFAULT_BAN } from "../src/domain/rate-limit.ts";
 import { Order, Pet } from "../src/domain/resources.ts";
 import { IDLE_TIMEOUT_SECONDS, SILENT_TIMEOUT_SECONDS } from "../src/http1/connection.ts";

@@ -2,9 +2,8 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { startApp } from "../src/app.ts";
-import { toNewSecret, generateSecret } from "../src/domain/api-keys.ts";
+import { DEFAULT_PLANS, generateSecret, toNewSecret } from "../src/domain/api-keys.ts";
 import { DEFAULT_BAN } from "../src/domain/rate-limit.ts";
-import { DEFAULT_PLANS } from "../src/domain/plans.ts";
 import { silentLog } from "../src/observe/log.ts";
 
 /**

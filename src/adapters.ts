@@ -16,13 +16,13 @@ import type { BanRules, OnBan } from "./domain/rate-limit.ts";
 import { BanRecorder } from "./observe/audit-trail.ts";
 import { cachedUsageHistory } from "./observe/usage-history.ts";
 import type { Log } from "./observe/log.ts";
-import { CommitMonitor, AdapterMonitor } from "./observe/monitors.ts";
-import { RetentionClock } from "./observe/retention-clock.ts";
+import { AdapterMonitor, CommitMonitor } from "./observe/monitors.ts";
+import { RetentionClock } from "./clock.ts";
 import type { PetJsonSource } from "./petstore/pet-json.ts";
 import { HeartbeatRegister } from "./rate-limit/server-register.ts";
 import type { MemoryRateLimiter } from "./rate-limit/memory/memory-rate-limiter.ts";
 import type { SharedRateLimiter } from "./rate-limit/valkey/shared-rate-limiter.ts";
-import type { RescueOptions } from "./store/sqlite/open-files.ts";
+import type { RescueOptions } from "./store/sqlite/connection.ts";
 
 export interface Adapters extends MonitoredStores {
   readonly rateLimiter: RateLimiter;
@@ -37,7 +37,7 @@ export interface Adapters extends MonitoredStores {
   readonly failed: Promise<Error>;
 }
 
-export interface MonitoredStores extends Stores {
+interface MonitoredStores extends Stores {
   readonly petJson: PetJsonSource;
   /** Of the adapter that stores the data. */
   readonly database: AdapterMonitor;

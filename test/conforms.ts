@@ -4,7 +4,7 @@ import addFormats from "ajv-formats";
 import { openApiJson } from "../src/petstore/openapi/document.ts";
 import { OPERATIONS } from "../src/petstore/operations.ts";
 import type { OperationId } from "../src/domain/usage-history.ts";
-import { DEFAULT_PLANS } from "../src/domain/plans.ts";
+import { DEFAULT_PLANS } from "../src/domain/api-keys.ts";
 import { DEFAULT_BAN } from "../src/domain/rate-limit.ts";
 
 interface ReceivedResponse {

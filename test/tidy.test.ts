@@ -73,9 +73,9 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
   "hash-index": [],
   client: [],
   http1: ["event-loop"],
-  api: ["http1"],
-  domain: ["api"],
-  clock: ["domain"],
+  api: ["http1", "event-loop"],
+  domain: ["api", "event-loop"],
+  clock: ["domain", "api", "event-loop"],
   config: ["domain", "api"],
   "data-directory": ["config", "store"],
   auth: ["domain", "api", "config", "bounded-cache", "hash-index", "event-loop"],
@@ -83,7 +83,7 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
   store: ["domain", "api", "bounded-cache", "event-loop"],
   archive: ["store", "rate-limit", "domain", "api", "config", "data-directory", "event-loop", "executable"],
   observe: ["domain", "api", "http1", "bounded-cache", "event-loop"],
-  petstore: ["auth", "observe", "domain", "api", "http1", "bounded-cache"],
+  petstore: ["auth", "observe", "domain", "api", "http1", "bounded-cache", "event-loop"],
   "browser-bundle": ["api", "http1", "executable"],
   operator: [
     "petstore",
@@ -108,7 +108,7 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
   ],
   console: ["operator", "browser-bundle", "domain", "api"],
   doctor: ["store", "rate-limit", "http1", "domain", "api", "config", "data-directory"],
-  adapters: ["store", "rate-limit", "observe", "petstore", "domain", "config", "data-directory"],
+  adapters: ["store", "rate-limit", "observe", "petstore", "domain", "config", "data-directory", "clock"],
   app: [
     "adapters",
     "petstore",
@@ -139,6 +139,7 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
     "api",
     "clock",
     "data-directory",
+    "event-loop",
     "executable",
   ],
 };

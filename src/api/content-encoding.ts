@@ -1,8 +1,8 @@
 import { promisify } from "node:util";
-import { andThen, type Awaitable, loadOnce } from "./awaitable.ts";
+import { andThen, type Awaitable, loadOnce } from "../event-loop.ts";
 import type { HeaderFields, Response } from "../http1/index.ts";
 import { etagOf, matchesEtag } from "./etag.ts";
-import { emptyResponse, headerLinesOf } from "./responses.ts";
+import { emptyResponse, headerLinesOf } from "./dispatch.ts";
 
 export type Encoding = "br" | "gzip" | "identity";
 

@@ -1,5 +1,4 @@
-import { parseFields } from "../api/json-fields.ts";
-import { parseIdentifier } from "../api/json.ts";
+import { parseFields, parseIdentifier } from "../api/json.ts";
 import {
   dateTime,
   type Infer,
@@ -10,7 +9,7 @@ import {
   type ObjectSchema,
 } from "../api/schema.ts";
 import type { ColumnMapping } from "../config/transfer-options.ts";
-import { orderFields, Pet, PetStatus, petFields } from "../domain/resources.ts";
+import { orderFields, Pet, petFields, PetStatus } from "../domain/resources.ts";
 import type { ImportedOrder, ImportedPet, RowProblem } from "./import-store.ts";
 import { InputError, type SourceRow } from "./row-formats.ts";
 

@@ -1,8 +1,7 @@
 import { AdmissionFilter } from "../bounded-cache.ts";
 import { Budget } from "../api/budget.ts";
 import { Overloaded, type Unavailable } from "../api/errors.ts";
-import type { Awaitable } from "../api/awaitable.ts";
-import { type Scheduler, scheduler } from "../event-loop.ts";
+import { type Awaitable, type Scheduler, scheduler } from "../event-loop.ts";
 import type { Clock } from "../domain/ports.ts";
 import { hashText } from "../hash-index.ts";
 import type { ApiKeyPrincipal, AuthFailure } from "../domain/api-keys.ts";

@@ -1,4 +1,4 @@
-import type { Awaitable } from "../api/awaitable.ts";
+import type { Awaitable } from "../event-loop.ts";
 import { expectedUrl } from "../config/config.ts";
 import { ADDRESS_OPTIONS } from "../config/options.ts";
 import type { Options, Source, ValuesOf } from "../config/parse-options.ts";

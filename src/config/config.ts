@@ -1,7 +1,6 @@
 import { join } from "node:path";
 import { hostUrls } from "../api/host-urls.ts";
-import type { Environment } from "../domain/api-keys.ts";
-import { DEFAULT_PLANS, type Plans } from "../domain/plans.ts";
+import { DEFAULT_PLANS, type Environment, type Plans } from "../domain/api-keys.ts";
 import type { BanRules } from "../domain/rate-limit.ts";
 import { type AccessLogField, BASE_PATH } from "../domain/constants.ts";
 import { type IpNetwork, ipVersionOf } from "./network.ts";

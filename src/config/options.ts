@@ -1,5 +1,4 @@
-import { type Environment, ENVIRONMENTS } from "../domain/api-keys.ts";
-import { DEFAULT_PLANS } from "../domain/plans.ts";
+import { DEFAULT_PLANS, type Environment, ENVIRONMENTS } from "../domain/api-keys.ts";
 import { DAY_MS, DEFAULT_BAN, DEFAULT_DECISION_TIMEOUT_MS, LONGEST_BAN_MS } from "../domain/rate-limit.ts";
 import { ACCESS_LOG_FIELDS, BASE_PATH, LOG_FORMATS, LOG_LEVELS } from "../domain/constants.ts";
 import {

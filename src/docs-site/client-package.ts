@@ -1,5 +1,5 @@
 import { matchesEtag } from "../api/etag.ts";
-import { emptyResponse, headerLinesOf } from "../api/responses.ts";
+import { emptyResponse, headerLinesOf } from "../api/dispatch.ts";
 import { loadClientFiles } from "../browser-bundle/bundle.ts";
 import { docsUrl, type DocumentedSettings, siteUrl } from "../petstore/documented-settings.ts";
 import type { DocsPages } from "../petstore/static-routes.ts";

@@ -1,8 +1,8 @@
 import { assetOf, type Bundle, loadBundle } from "../browser-bundle/bundle.ts";
 import { DOCS_PATH } from "../domain/constants.ts";
-import { andThen, type Awaitable, loadOnce } from "../api/awaitable.ts";
+import { andThen, type Awaitable, loadOnce } from "../event-loop.ts";
 import { EncodedContent } from "../api/content-encoding.ts";
-import { headerLinesOf } from "../api/responses.ts";
+import { headerLinesOf } from "../api/dispatch.ts";
 import { acceptsHtml, CLIENT_PACKAGE_PATH, type DocsPages } from "../petstore/static-routes.ts";
 import type { Response } from "../http1/index.ts";
 import type { DocsSettings, RenderedPage } from "./layout.ts";

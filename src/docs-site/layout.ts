@@ -1,4 +1,4 @@
-import { headerLinesOf } from "../api/responses.ts";
+import { headerLinesOf } from "../api/dispatch.ts";
 import { ICON } from "../browser-bundle/mark.ts";
 import { DOCS_PATH } from "../domain/constants.ts";
 import { docsUrl, type DocumentedSettings } from "../petstore/documented-settings.ts";

@@ -1,6 +1,6 @@
 import { longDate } from "../api/formatting.ts";
 import { toJson } from "../api/json.ts";
-import { PROTOCOL_ERRORS } from "../api/responses.ts";
+import { PROTOCOL_ERRORS } from "../api/dispatch.ts";
 import type { JsonSchema } from "../api/schema.ts";
 import { BASE_PATH, KEY_PREFIX } from "../domain/constants.ts";
 import { Order, Pet } from "../domain/resources.ts";
@@ -12,8 +12,8 @@ import { errorExample, EXAMPLES } from "../petstore/openapi/examples.ts";
 import { componentHeaders } from "../petstore/openapi/headers.ts";
 import {
   COMMON_ERRORS,
-  operationErrors,
   type Deprecation,
+  operationErrors,
   OPERATIONS,
   Orders,
   Pets,

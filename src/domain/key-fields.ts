@@ -1,7 +1,6 @@
 import { grouped } from "../api/formatting.ts";
 import { rejection, type Rejection } from "../api/errors.ts";
-import type { ApiKey, KeyChange } from "./api-keys.ts";
-import type { PlanName } from "./plans.ts";
+import type { ApiKey, KeyChange, PlanName } from "./api-keys.ts";
 
 /** The texts that an operator writes about a key: which are valid, and how messages describe those. */
 interface TextRule {

@@ -1,9 +1,17 @@
-import type { Awaitable } from "../api/awaitable.ts";
+import type { Awaitable } from "../event-loop.ts";
 import type { Rejection } from "../api/errors.ts";
-import type { ApiKey, Credential, KeyChange, KeySecret, NewKey, NewSecret } from "./api-keys.ts";
+import type {
+  ApiKey,
+  Credential,
+  KeyChange,
+  KeyList,
+  KeyListQuery,
+  KeySecret,
+  NewKey,
+  NewSecret,
+} from "./api-keys.ts";
 import type { Attribution, AuditEntry, AuditQuery, NewAuditEntry } from "./audit.ts";
 import type { OrderQuery, OrderWithKey, PetChange } from "./corrections.ts";
-import type { KeyListQuery, KeyList } from "./key-list.ts";
 import type { Decision, Limits, Subject, Usage } from "./rate-limit.ts";
 import type { NewPet, Order, OrderStatus, OrderUpdate, Pet, PetStatus } from "./resources.ts";
 import type { ServerState } from "./servers.ts";

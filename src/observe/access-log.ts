@@ -1,5 +1,4 @@
-import { traceIdOf } from "../api/dispatch.ts";
-import { errorCodeOf } from "../api/responses.ts";
+import { errorCodeOf, traceIdOf } from "../api/dispatch.ts";
 import { type AccessLogField, HEALTH_PATH, KEY_PREFIX } from "../domain/constants.ts";
 import { Budget } from "../api/budget.ts";
 import { Latch } from "../api/latch.ts";

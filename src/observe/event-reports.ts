@@ -5,8 +5,7 @@ import type { Log } from "./log.ts";
 import { formatOptionalTime } from "../api/formatting.ts";
 import { Budget } from "../api/budget.ts";
 import type { RequestObserver } from "./request-metrics.ts";
-import { stateOf } from "../domain/key-list.ts";
-import type { ApiKey } from "../domain/api-keys.ts";
+import { type ApiKey, stateOf } from "../domain/api-keys.ts";
 import { scheduler } from "../event-loop.ts";
 
 /** Of each kind. */

@@ -1,8 +1,7 @@
-import type { ApiKeyPrincipal, AuthFailure } from "../domain/api-keys.ts";
+import { type ApiKeyPrincipal, type AuthFailure, PLANS } from "../domain/api-keys.ts";
 import { HEALTH_PATH } from "../domain/constants.ts";
 import { Unavailable } from "../api/errors.ts";
 import { OPERATION_IDS, type OperationId } from "../domain/usage-history.ts";
-import { PLANS } from "../domain/plans.ts";
 import type { Decision, Outcome } from "../domain/rate-limit.ts";
 import type { ProtocolErrorStatus, Request, Response } from "../http1/index.ts";
 import { type Histogram, LATENCY_BUCKETS, latencyHistogram } from "./monitors.ts";

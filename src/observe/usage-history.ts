@@ -2,17 +2,16 @@ import { Latch } from "../api/latch.ts";
 import type { Clock, UsageHistoryStore } from "../domain/ports.ts";
 import {
   HOUR_MS,
-  requestsOf,
-  startOf,
-  type UsageBatch,
-  type OperationId,
   type KeyCounts,
   OPERATION_IDS,
   type OperationCounts,
+  type OperationId,
+  requestsOf,
+  startOf,
+  type UsageBatch,
 } from "../domain/usage-history.ts";
-import { yieldToEventLoop, type ScheduledTimer, scheduler } from "../event-loop.ts";
+import { type Awaitable, type ScheduledTimer, scheduler, yieldToEventLoop } from "../event-loop.ts";
 import type { RequestObserver } from "./request-metrics.ts";
-import type { Awaitable } from "../api/awaitable.ts";
 
 /** With a store that responds within three seconds, counts are stored within five. */
 const SAVE_EVERY_MS = 2_000;

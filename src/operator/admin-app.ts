@@ -1,12 +1,18 @@
-import { andThen, type Awaitable } from "../api/awaitable.ts";
+import { andThen, type Awaitable, yieldToEventLoop } from "../event-loop.ts";
 import type { ContentRequest } from "../api/content-encoding.ts";
 import {
   type AnyInput,
   type Call,
   dispatch,
+  emptyResponse,
+  errorResponse,
   type Front,
+  headerLinesOf,
+  jsonResponse,
   newRequestId,
+  protocolErrorResponse,
   requestIdOf,
+  withRequestId,
 } from "../api/dispatch.ts";
 import {
   INTERNAL_ERROR,
@@ -17,16 +23,7 @@ import {
   Unavailable,
 } from "../api/errors.ts";
 import { parseJson, toJson } from "../api/json.ts";
-import {
-  emptyResponse,
-  errorResponse,
-  headerLinesOf,
-  jsonResponse,
-  protocolErrorResponse,
-  withRequestId,
-} from "../api/responses.ts";
 import type { Actor } from "../domain/audit.ts";
-import { yieldToEventLoop } from "../event-loop.ts";
 import { headerLine, type Request, type RequestHandler, type Response, type Status } from "../http1/index.ts";
 import type { ErrorLog } from "../observe/event-reports.ts";
 import {

@@ -1,5 +1,5 @@
 import { array, dateTime, type Infer, integer, line, nullable, object, oneOf, text } from "../api/schema.ts";
-import { ACCESS_LEVELS } from "../domain/api-keys.ts";
+import { ACCESS_LEVELS, KEY_STATES, PLANS } from "../domain/api-keys.ts";
 import {
   KEY_LABEL,
   KEY_NAME,
@@ -8,8 +8,6 @@ import {
   MAX_LABELS,
   MAX_OVERLAP_MS,
 } from "../domain/key-fields.ts";
-import { KEY_STATES } from "../domain/key-list.ts";
-import { PLANS } from "../domain/plans.ts";
 
 export const DEFAULT_OVERLAP_SECONDS = 24 * 60 * 60;
 /** As the command line has it. */

@@ -1,33 +1,30 @@
 import type { Route } from "../api/api.ts";
-import { andThen, type Awaitable, recover } from "../api/awaitable.ts";
+import { andThen, type Awaitable, recover } from "../event-loop.ts";
 import {
+  ABORTED_RESPONSE,
   type AnyInput,
   type Call,
   dispatch,
-  type Front,
-  newRequestId,
-  requestIdOf,
-} from "../api/dispatch.ts";
-import { isRejection, methodNotAllowed, type Rejection, Unavailable } from "../api/errors.ts";
-import { etagOf } from "../api/etag.ts";
-import { sha256 } from "../api/hash.ts";
-import { parseFields } from "../api/json-fields.ts";
-import {
-  ABORTED_RESPONSE,
   emptyResponse,
+  type Front,
   headerLinesOf,
   type Headers,
   internalErrorResponse,
   jsonResponse,
+  newRequestId,
   protocolErrorResponse,
+  requestIdOf,
   unavailableResponse,
   withRequestId,
-} from "../api/responses.ts";
+} from "../api/dispatch.ts";
+import { isRejection, methodNotAllowed, type Rejection, Unavailable } from "../api/errors.ts";
+import { etagOf } from "../api/etag.ts";
+import { sha256 } from "../api/hash.ts";
+import { parseFields } from "../api/json.ts";
 import type { Authenticator } from "../auth/authenticator.ts";
 import type { Addresses } from "../auth/client-address.ts";
-import type { ApiKeyPrincipal, AuthFailure } from "../domain/api-keys.ts";
+import type { ApiKeyPrincipal, AuthFailure, Plans } from "../domain/api-keys.ts";
 import { IDEMPOTENCY_KEY_MAX_LENGTH, MAX_BODY_BYTES } from "../domain/constants.ts";
-import type { Plans } from "../domain/plans.ts";
 import type { IdempotentRequest, RateLimiter } from "../domain/ports.ts";
 import { type Decision, type Limits, newUsage, peek, type Subject } from "../domain/rate-limit.ts";
 import type { OperationId } from "../domain/usage-history.ts";

@@ -1,6 +1,6 @@
 import { PETSTORE_API } from "./operations.ts";
 import { headerLine, type Request, type Response } from "../http1/index.ts";
-import { emptyResponse, headerLinesOf } from "../api/responses.ts";
+import { emptyResponse, headerLinesOf } from "../api/dispatch.ts";
 
 /** What a script of another origin may send beyond what every script may. */
 const REQUEST_HEADERS = ["Authorization", "Content-Type", "Idempotency-Key", "If-None-Match", "X-Request-Id"];

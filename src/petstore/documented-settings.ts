@@ -1,6 +1,5 @@
 import { BASE_PATH, DOCS_PATH } from "../domain/constants.ts";
-import type { Environment } from "../domain/api-keys.ts";
-import type { Plans } from "../domain/plans.ts";
+import type { Environment, Plans } from "../domain/api-keys.ts";
 import type { BanRules } from "../domain/rate-limit.ts";
 
 /** The settings of a server that its documentation states. */

@@ -4,10 +4,10 @@ import { PAGE_LIMIT } from "../domain/constants.ts";
 import { encodeCursor, type ListName } from "../api/cursor.ts";
 import { isRejection, type Rejection } from "../api/errors.ts";
 import { orderNotFound, petNotFound } from "../domain/rejections.ts";
-import { OPERATIONS, type PetstoreInput, type OperationRejection, type Success } from "./operations.ts";
+import { type OperationRejection, OPERATIONS, type PetstoreInput, type Success } from "./operations.ts";
 import type { OperationId } from "../domain/usage-history.ts";
 import { encodeOrder } from "../domain/resources.ts";
-import { andThen, type Awaitable } from "../api/awaitable.ts";
+import { andThen, type Awaitable } from "../event-loop.ts";
 import type { Clock, IdempotentRequest, PageQuery, PetQuery, Store, WriteResult } from "../domain/ports.ts";
 import { encodePage, type IdRange, type PageJson, type PetJsonSource } from "./pet-json.ts";
 

@@ -1,6 +1,6 @@
 import type { CacheStatistics } from "../bounded-cache.ts";
 import type { Identifier } from "../api/json.ts";
-import type { Awaitable } from "../api/awaitable.ts";
+import type { Awaitable } from "../event-loop.ts";
 import type { Page, PetQuery } from "../domain/ports.ts";
 import type { TaggedJson } from "../api/etag.ts";
 

@@ -10,7 +10,7 @@ import {
   type Headers,
   jsonResponse,
   unavailableResponse,
-} from "../api/responses.ts";
+} from "../api/dispatch.ts";
 import type { AuthFailure } from "../domain/api-keys.ts";
 import { CHALLENGE, INVALID_KEY_CHALLENGE } from "../domain/constants.ts";
 import type { Decision } from "../domain/rate-limit.ts";

@@ -3,11 +3,11 @@ import { docsUrl, type DocumentedSettings, siteUrl } from "./documented-settings
 import { methodNotAllowed } from "../api/errors.ts";
 import { shortDuration } from "../api/formatting.ts";
 import { PETSTORE_API } from "./operations.ts";
-import { andThen, type Awaitable, loadOnce } from "../api/awaitable.ts";
+import { andThen, type Awaitable, loadOnce } from "../event-loop.ts";
 import type { Decision } from "../domain/rate-limit.ts";
 import type { Request, Response } from "../http1/index.ts";
 import { type ContentRequest, EncodedContent } from "../api/content-encoding.ts";
-import { emptyResponse, headerLinesOf, jsonResponse, unavailableResponse } from "../api/responses.ts";
+import { emptyResponse, headerLinesOf, jsonResponse, unavailableResponse } from "../api/dispatch.ts";
 import { rateLimitLines, rejectionResponse } from "./responses.ts";
 
 /** The client library, as npm installs it. */

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { DEFAULT_PLANS } from "../../src/domain/plans.ts";
+import { DEFAULT_PLANS } from "../../src/domain/api-keys.ts";
 import { type Service, startService } from "../service.ts";
 
 let service: Service;

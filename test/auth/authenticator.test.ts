@@ -1,7 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { Unavailable } from "../../src/api/errors.ts";
-import { type Credential, generateSecret } from "../../src/domain/api-keys.ts";
-import { DEFAULT_PLANS } from "../../src/domain/plans.ts";
+import { type Credential, DEFAULT_PLANS, generateSecret } from "../../src/domain/api-keys.ts";
 import { TestClock } from "../service.ts";
 import { MapKeyStore } from "./map-key-store.ts";
 import { CLIENT, openAuthenticator } from "./open-authenticator.ts";

@@ -1,8 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
-import { KeyCache, type VerifiedKey } from "../../src/auth/key-cache.ts";
-import { generateSecret } from "../../src/domain/api-keys.ts";
-import { PLANS } from "../../src/domain/plans.ts";
+import { KeyCache, type VerifiedKey } from "../../src/auth/authenticator.ts";
+import { generateSecret, PLANS } from "../../src/domain/api-keys.ts";
 
 const newSecret = () => generateSecret("production");
 const verified = (keyId: number): VerifiedKey => ({

@@ -1,7 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { Unavailable } from "../../src/api/errors.ts";
-import { type Credential, generateSecret } from "../../src/domain/api-keys.ts";
-import { DEFAULT_PLANS } from "../../src/domain/plans.ts";
+import { type Credential, DEFAULT_PLANS, generateSecret } from "../../src/domain/api-keys.ts";
 import { DEFAULT_BAN } from "../../src/domain/rate-limit.ts";
 import { createMemoryRateLimiter } from "../../src/rate-limit/memory/memory-rate-limiter.ts";
 import { advance, finish, settle, useFakeTimers } from "../fake-timers.ts";

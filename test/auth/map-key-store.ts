@@ -2,11 +2,11 @@ import {
   type ApiKey,
   type Credential,
   type Environment,
-  hashSecret,
   generateSecret,
+  hashSecret,
   type NewKey,
 } from "../../src/domain/api-keys.ts";
-import type { Awaitable } from "../../src/api/awaitable.ts";
+import type { Awaitable } from "../../src/event-loop.ts";
 import type { KeyChanges } from "../../src/domain/ports.ts";
 
 /** The part of a key store that an Authenticator uses, in Maps. It counts lookups, and can be slow or fail. */

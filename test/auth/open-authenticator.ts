@@ -1,6 +1,6 @@
 import { Authenticator, type AuthenticatorOptions } from "../../src/auth/authenticator.ts";
 import { Addresses, type Client } from "../../src/auth/client-address.ts";
-import { DEFAULT_PLANS } from "../../src/domain/plans.ts";
+import { DEFAULT_PLANS } from "../../src/domain/api-keys.ts";
 import type { RateLimiter } from "../../src/domain/ports.ts";
 import { newUsage, peek } from "../../src/domain/rate-limit.ts";
 

@@ -1,9 +1,7 @@
 import { expect } from "bun:test";
-import type { NewKey } from "../../src/domain/api-keys.ts";
-import type { KeyFilter, KeyListQuery } from "../../src/domain/key-list.ts";
-import type { KeyStore } from "../../src/domain/ports.ts";
+import type { KeyFilter, KeyListQuery, NewKey } from "../../src/domain/api-keys.ts";
+import type { KeyStore, Stores } from "../../src/domain/ports.ts";
 import { BY, hash } from "../key-store-arguments.ts";
-import type { Stores } from "../../src/domain/ports.ts";
 import { AT, DAY_MS, type TestCase } from "./store-fixture.ts";
 
 const NOW = AT + DAY_MS;

@@ -1,5 +1,5 @@
 import { test } from "bun:test";
-import type { Awaitable } from "../../src/api/awaitable.ts";
+import type { Awaitable } from "../../src/event-loop.ts";
 import type { RateLimiter } from "../../src/domain/ports.ts";
 import {
   type BanRules,

@@ -13,7 +13,7 @@ import type { OperationId } from "../../src/domain/usage-history.ts";
 import { Invalid } from "../../src/api/schema.ts";
 import { GUIDES } from "../../src/docs-site/links.ts";
 import { MESSAGES } from "./messages.ts";
-import { DEFAULT_PLANS } from "../../src/domain/plans.ts";
+import { DEFAULT_PLANS } from "../../src/domain/api-keys.ts";
 import { DEFAULT_BAN } from "../../src/domain/rate-limit.ts";
 
 const PRODUCTION = "http://127.0.0.1:8080/v1";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { DEFAULT_SETTINGS } from "../../docs/generate.ts";
-import { PROTOCOL_ERRORS } from "../../src/api/responses.ts";
+import { PROTOCOL_ERRORS } from "../../src/api/dispatch.ts";
 import { bestMatches } from "../../src/docs-site/browser/search-matches.ts";
 import type { DocsSettings } from "../../src/docs-site/layout.ts";
 import { renderSite } from "../../src/docs-site/render-site.ts";

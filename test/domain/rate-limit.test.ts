@@ -1,14 +1,16 @@
 import { describe, expect, test } from "bun:test";
 import {
-  DEFAULT_BAN,
   decide,
+  DEFAULT_BAN,
   expire,
   isExpired,
   NEVER,
   newUsage,
+  setBan,
+  storedBanTime,
+  storedBanUntilOrLength,
   unban,
 } from "../../src/domain/rate-limit.ts";
-import { setBan, storedBanTime, storedBanUntilOrLength } from "../../src/domain/stored-ban.ts";
 
 const NOW = 1_800_000_000_000;
 const MINUTE_MS = 60_000;

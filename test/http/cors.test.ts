@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, test } from "bun:test";
-import { DEFAULT_PLANS } from "../../src/domain/plans.ts";
+import { DEFAULT_PLANS } from "../../src/domain/api-keys.ts";
 import { type Service, startService } from "../service.ts";
 
 const APP = "https://app.example.com";

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { brotliDecompressSync, gunzipSync } from "node:zlib";
-import { DEFAULT_PLANS } from "../../src/domain/plans.ts";
+import { DEFAULT_PLANS } from "../../src/domain/api-keys.ts";
 import { encodingOf } from "../../src/api/content-encoding.ts";
 import { type Service, startService } from "../service.ts";
 

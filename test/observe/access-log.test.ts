@@ -3,7 +3,7 @@ import { chmodSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } 
 import { join } from "node:path";
 import { accessLine, openAccessLog, openLogFile } from "../../src/observe/access-log.ts";
 import { Unavailable } from "../../src/api/errors.ts";
-import { internalErrorResponse } from "../../src/api/responses.ts";
+import { internalErrorResponse } from "../../src/api/dispatch.ts";
 import { type RequestObserver, RequestRecord } from "../../src/observe/request-metrics.ts";
 import type { Request, Response } from "../../src/http1/index.ts";
 import { HeaderFields } from "../../src/http1/request-head.ts";

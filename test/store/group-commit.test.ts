@@ -1,8 +1,7 @@
 import { describe, expect, spyOn, test } from "bun:test";
 import { atEndOfIteration, scheduler } from "../../src/event-loop.ts";
 import { GroupCommit } from "../../src/store/group-commit.ts";
-import type { Connection } from "../../src/store/sqlite/connection.ts";
-import { isBusy } from "../../src/store/sqlite/errors.ts";
+import { type Connection, isBusy } from "../../src/store/sqlite/connection.ts";
 import { SqliteStore } from "../../src/store/sqlite/store.ts";
 import { AT, rex } from "../conformance/store-fixture.ts";
 import { temporaryDatabase, whileLocked } from "./sqlite-database.ts";

@@ -1,10 +1,9 @@
 import { Database, type SQLQueryBindings } from "bun:sqlite";
 import { expect, test } from "bun:test";
 import type { AuditQuery } from "../../src/domain/audit.ts";
-import type { KeyListQuery } from "../../src/domain/key-list.ts";
-import { auditPage } from "../../src/store/rows.ts";
-import { SQLITE_DIALECT } from "../../src/store/dialect.ts";
-import { keyPage } from "../../src/store/key-list.ts";
+import type { KeyListQuery } from "../../src/domain/api-keys.ts";
+import { auditPage, SQLITE_DIALECT } from "../../src/store/rows.ts";
+import { keyPage } from "../../src/store/api-keys.ts";
 import { Connection } from "../../src/store/sqlite/connection.ts";
 import { MIGRATIONS } from "../../src/store/sqlite/migrations.ts";
 import { openSqlite, type SqliteStores } from "../../src/store/sqlite/store.ts";

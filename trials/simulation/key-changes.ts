@@ -5,12 +5,12 @@ import { followKeyChanges } from "../../src/auth/key-changes.ts";
 import {
   type ApiKey,
   type Credential,
+  DEFAULT_PLANS,
   generateSecret,
   hashSecret,
   validUntil,
   WHILE_DISABLED,
 } from "../../src/domain/api-keys.ts";
-import { DEFAULT_PLANS } from "../../src/domain/plans.ts";
 import type { KeyChanges } from "../../src/domain/ports.ts";
 import { newUsage, peek } from "../../src/domain/rate-limit.ts";
 import { Process, Remote, STARTS_AT, Troubles, type World } from "./world.ts";

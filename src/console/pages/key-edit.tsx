@@ -1,7 +1,7 @@
 import { useState } from "preact/hooks";
 import { grouped } from "../../api/formatting.ts";
 import { KEY_NAME, KEY_NOTES, KEY_OWNER, MAX_LABELS } from "../../domain/key-fields.ts";
-import { PLANS } from "../../domain/plans.ts";
+import { PLANS } from "../../domain/api-keys.ts";
 import { DAY_MS } from "../../domain/rate-limit.ts";
 import type { ResponseOf } from "../../operator/operations.ts";
 import { call, type Key } from "../admin-api.ts";

@@ -1,12 +1,11 @@
 import { useRef, useState } from "preact/hooks";
 import { formatTime } from "../../api/formatting.ts";
 import { DAY_MS } from "../../domain/rate-limit.ts";
-import { KEY_STATES } from "../../domain/key-list.ts";
-import { PLANS } from "../../domain/plans.ts";
+import { KEY_STATES, PLANS } from "../../domain/api-keys.ts";
 import { call, type Key } from "../admin-api.ts";
 import { Filters, hasFilters, SelectFilter, TextFilter } from "../components/filters.tsx";
 import { type ChosenAction, KeyActionButtons, KeyActionDialog } from "../components/key-actions.tsx";
-import { BanRulesText, SHARED_COLUMNS, KeyLink, LabelLinks } from "../components/key-columns.tsx";
+import { BanRulesText, KeyLink, LabelLinks, SHARED_COLUMNS } from "../components/key-columns.tsx";
 import { Empty, PageHead, type PageProps } from "../components/page.tsx";
 import { type Column, List, Menu } from "../components/tables.tsx";
 import { Badge, NO_VALUE } from "../components/values.tsx";

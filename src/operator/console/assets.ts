@@ -1,8 +1,8 @@
 import { type Asset, assetOf, type Bundle, loadBundle } from "../../browser-bundle/bundle.ts";
 import { ICON } from "../../browser-bundle/mark.ts";
-import { loadOnce } from "../../api/awaitable.ts";
+import { loadOnce } from "../../event-loop.ts";
 import { etagOf, matchesEtag } from "../../api/etag.ts";
-import { emptyResponse, headerLinesOf } from "../../api/responses.ts";
+import { emptyResponse, headerLinesOf } from "../../api/dispatch.ts";
 import type { AdminPages } from "../admin-app.ts";
 import { matchPage } from "./pages.ts";
 

@@ -1,8 +1,7 @@
 import type { OperatorServices } from "./services.ts";
 import { fleetHandlers } from "./fleet.ts";
 import { historyHandlers } from "./history.ts";
-import { KeyDirectory } from "./key-directory.ts";
-import { keyHandlers } from "./keys.ts";
+import { KeyDirectory, keyHandlers } from "./keys.ts";
 import { petAndOrderHandlers } from "./pets-and-orders.ts";
 
 /** The operations on data: a server and the command line have them alike. */

@@ -7,7 +7,7 @@ import type { LiveSeries } from "../../observe/live-series.ts";
 import type { AdapterMonitor } from "../../observe/monitors.ts";
 import type { AdminHandlers } from "../admin-app.ts";
 import type { Setting } from "../operations.ts";
-import type { KeyDirectory } from "./key-directory.ts";
+import type { KeyDirectory } from "./keys.ts";
 import type { OperatorServices } from "./services.ts";
 
 /** What does not change while the server runs. */

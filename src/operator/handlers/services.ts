@@ -1,5 +1,4 @@
-import type { Environment } from "../../domain/api-keys.ts";
-import type { Plans } from "../../domain/plans.ts";
+import type { Environment, Plans } from "../../domain/api-keys.ts";
 import type {
   AuditStore,
   Clock,

@@ -5,10 +5,10 @@ import {
   errorSchema,
   meaningsOf,
   NamedSchemas,
-  pathParameters,
   openApiPaths,
+  pathParameters,
 } from "../../api/openapi.ts";
-import { PROTOCOL_ERRORS } from "../../api/responses.ts";
+import { PROTOCOL_ERRORS } from "../../api/dispatch.ts";
 import type { JsonSchema, Schema } from "../../api/schema.ts";
 import { toYaml } from "../../api/yaml.ts";
 import {

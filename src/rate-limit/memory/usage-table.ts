@@ -1,7 +1,13 @@
-import { newUsage, type Subject, type Usage } from "../../domain/rate-limit.ts";
+import {
+  newUsage,
+  setBan,
+  storedBanTime,
+  storedBanUntilOrLength,
+  type Subject,
+  type Usage,
+} from "../../domain/rate-limit.ts";
 import { HashIndex, hashText, NONE } from "../../hash-index.ts";
 import { sha256 } from "../../api/hash.ts";
-import { setBan, storedBanTime, storedBanUntilOrLength } from "../../domain/stored-ban.ts";
 
 export { NONE };
 

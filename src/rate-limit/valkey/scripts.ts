@@ -5,11 +5,13 @@ import {
   newUsage,
   type Outcome,
   type Report,
+  setBan,
+  storedBanTime,
+  storedBanUntilOrLength,
   type Subject,
   type Usage,
   type Window,
 } from "../../domain/rate-limit.ts";
-import { setBan, storedBanTime, storedBanUntilOrLength } from "../../domain/stored-ban.ts";
 import decide from "./decide.lua" with { type: "text" };
 import type { DecisionReply, Replies } from "./link.ts";
 import enterServer from "./enter-server.lua" with { type: "text" };

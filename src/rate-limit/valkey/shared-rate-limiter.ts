@@ -1,4 +1,4 @@
-import type { Awaitable } from "../../api/awaitable.ts";
+import { type Awaitable, type ScheduledTimer, type Scheduler, scheduler } from "../../event-loop.ts";
 import { Overloaded } from "../../api/errors.ts";
 import type { Clock, RateLimiter } from "../../domain/ports.ts";
 import {
@@ -14,7 +14,6 @@ import {
   type Usage,
 } from "../../domain/rate-limit.ts";
 import type { ServerState } from "../../domain/servers.ts";
-import { type ScheduledTimer, type Scheduler, scheduler } from "../../event-loop.ts";
 import { HEARTBEAT_MS, type HeartbeatRegister, parseServerStates } from "../server-register.ts";
 import { Ledger } from "./ledger.ts";
 import type { DecisionReply, DecisionRequest, KeySubject, OpenLink, Replies, ValkeyLink } from "./link.ts";

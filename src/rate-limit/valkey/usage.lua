@@ -2,7 +2,7 @@
 -- API key. Tests take both through the same histories.
 --
 -- Fields of a hash: m* is the window of the minute, d* that of the day: opened at, used, first rejected at, strikes;
--- ba and bu are the two numbers of a ban, as in src/domain/stored-ban.ts. An absent field has its initial value.
+-- ba and bu are the two numbers of a ban, as in src/domain/rate-limit.ts. An absent field has its initial value.
 local NEVER = -1
 local MINUTE_MS, DAY_MS = 60000, 86400000
 -- Expiry only frees memory. It follows a clock of its own, so it comes a little late on purpose.

@@ -1,8 +1,15 @@
 import type { SQL } from "bun";
 import type { AuditEntry, AuditQuery, NewAuditEntry } from "../../domain/audit.ts";
 import type { AuditStore, Page } from "../../domain/ports.ts";
-import { auditEntryOf, auditPage, type AuditRow, auditValues, INSERT_AUDIT, pageOf } from "../rows.ts";
-import { POSTGRES_DIALECT } from "../dialect.ts";
+import {
+  auditEntryOf,
+  auditPage,
+  type AuditRow,
+  auditValues,
+  INSERT_AUDIT,
+  pageOf,
+  POSTGRES_DIALECT,
+} from "../rows.ts";
 import type { Pools } from "./pool.ts";
 
 /** Writes an audit entry in the transaction of a change. */

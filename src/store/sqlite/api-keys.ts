@@ -1,25 +1,34 @@
-import type { ApiKey, Credential, KeyChange, KeySecret, NewKey, NewSecret } from "../../domain/api-keys.ts";
+import type {
+  ApiKey,
+  Credential,
+  KeyChange,
+  KeyList,
+  KeyListQuery,
+  KeySecret,
+  NewKey,
+  NewSecret,
+} from "../../domain/api-keys.ts";
 import { type Attribution, keyCreated, keyRolled, keyUpdated } from "../../domain/audit.ts";
-import type { KeyListQuery, KeyList } from "../../domain/key-list.ts";
 import type { KeyChanges, KeyStore } from "../../domain/ports.ts";
 import { TimeSlice, yieldToEventLoop } from "../../event-loop.ts";
-import { SQLITE_DIALECT } from "../dialect.ts";
-import { keyCount, keyPage, sortValue } from "../key-list.ts";
+import { pageOf, SQLITE_DIALECT } from "../rows.ts";
 import {
   applyChange,
   CHANGED_KEY_COLUMNS,
   type ChangedKeyRow,
   changesOf,
   KEY_COLUMNS,
+  keyCount,
   keyOf,
+  keyPage,
   type KeyRow,
   keyValues,
   SECRET_COLUMNS,
   type SecretRow,
   secretsByKey,
+  sortValue,
   WRITTEN_KEY_COLUMNS,
-} from "../key-rows.ts";
-import { pageOf } from "../rows.ts";
+} from "../api-keys.ts";
 import { insertAudit } from "./audit.ts";
 import type { Connection } from "./connection.ts";
 

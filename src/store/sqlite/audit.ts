@@ -1,7 +1,14 @@
 import type { AuditEntry, AuditQuery, NewAuditEntry } from "../../domain/audit.ts";
 import type { AuditStore, Page } from "../../domain/ports.ts";
-import { auditEntryOf, auditPage, type AuditRow, auditValues, INSERT_AUDIT, pageOf } from "../rows.ts";
-import { SQLITE_DIALECT } from "../dialect.ts";
+import {
+  auditEntryOf,
+  auditPage,
+  type AuditRow,
+  auditValues,
+  INSERT_AUDIT,
+  pageOf,
+  SQLITE_DIALECT,
+} from "../rows.ts";
 import type { Connection } from "./connection.ts";
 
 /** One to two milliseconds, in which requests wait. */

@@ -1,8 +1,19 @@
-import { type Changes, constants, type Database, type SQLQueryBindings, type Statement } from "bun:sqlite";
-import { closeSync, openSync } from "node:fs";
-import { giveToDirectoryOwner } from "./durable-files.ts";
-import type { SqlQuery } from "../dialect.ts";
-import { retryWhileBusy, toUnavailable } from "./errors.ts";
+import {
+  type Changes,
+  constants as sqlite,
+  type Database,
+  SQLiteError,
+  type SQLQueryBindings,
+  type Statement,
+} from "bun:sqlite";
+import { accessSync, closeSync, constants, mkdirSync, openSync, statfsSync, statSync } from "node:fs";
+import { giveToDirectoryOwner, publishDatabase, removeDatabase, removeLog } from "./durable-files.ts";
+import type { SqlQuery } from "../rows.ts";
+import { dirname } from "node:path";
+import { Unavailable } from "../../api/errors.ts";
+import type { StateChange } from "../../domain/ports.ts";
+import { type ScheduledTimer, scheduler } from "../../event-loop.ts";
+import { Latch } from "../../api/latch.ts";
 
 type Values = SQLQueryBindings[];
 
@@ -109,7 +120,7 @@ export class Connection {
 
 /** Closing the database leaves its log and shared memory: they could not be created on a disk that is full by then. */
 export function keepFiles(database: Database): void {
-  database.fileControl(constants.SQLITE_FCNTL_PERSIST_WAL, 1);
+  database.fileControl(sqlite.SQLITE_FCNTL_PERSIST_WAL, 1);
 }
 
 /**
@@ -124,4 +135,191 @@ export function createPrivateFile(path: string): void {
   } catch {
     // It exists, or SQLite reports why it cannot be opened.
   }
+}
+
+const BUSY = 5;
+const FULL = 13;
+
+/** The same call can succeed later: by itself, or after an operator has freed space. */
+const TRANSIENT_ERRORS: ReadonlySet<number> = new Set([
+  BUSY,
+  6, // LOCKED
+  7, // NOMEM
+  8, // READONLY: the disk was remounted after errors, or its permissions changed
+  10, // IOERR
+  FULL,
+  14, // CANTOPEN: no file descriptors left
+  15, // PROTOCOL: too many processes compete for a lock
+]);
+
+/** The low byte of the extended error code. */
+function primaryCode(error: unknown): number | undefined {
+  return error instanceof SQLiteError ? error.errno & 0xff : undefined;
+}
+
+/** Turns a transient error of SQLite into Unavailable; returns every other error as it is. */
+export function toUnavailable(error: unknown, path?: string): unknown {
+  const code = primaryCode(error);
+  if (code === undefined || !TRANSIENT_ERRORS.has(code)) return error;
+  return new Unavailable(`SQLite: ${reasonOf(error, path)}`, { cause: error });
+}
+
+const DISK_ERRORS: ReadonlySet<number | undefined> = new Set([8, 10, 14]);
+/** With less, not even the files beside a database can be created. */
+const LITTLE_SPACE_BYTES = 128 * 1024;
+
+/** Names a full disk and a read-only file system, which SQLite often reports as "disk I/O error". */
+function reasonOf(error: unknown, path?: string): string {
+  const code = primaryCode(error);
+  if (code === FULL) return "the disk is full";
+  const problem = path !== undefined && DISK_ERRORS.has(code) ? diskProblem(dirname(path)) : undefined;
+  return problem ?? (error instanceof Error ? error.message : String(error));
+}
+
+/** An error that names the file. What SQLite says of a full or read-only disk is left out. */
+export function failureOf(task: string, path: string, error: unknown): Error {
+  const reason = reasonOf(error, path);
+  const isNamed = primaryCode(error) !== undefined && error instanceof Error && reason !== error.message;
+  return new Error(`cannot ${task} ${path}: ${reason}`, isNamed ? {} : { cause: error });
+}
+
+function diskProblem(directory: string): string | undefined {
+  try {
+    accessSync(directory, constants.W_OK);
+    const { bavail, bsize } = statfsSync(directory);
+    return bavail * bsize < LITTLE_SPACE_BYTES ? "the disk is full" : undefined;
+  } catch (error) {
+    const isReadOnly = error instanceof Error && "code" in error && error.code === "EROFS";
+    return isReadOnly ? `the file system of ${directory} is read-only` : undefined;
+  }
+}
+
+/** Whether another process held the lock. Nothing has been written in that case. */
+export function isBusy(error: unknown): boolean {
+  return primaryCode(error instanceof Unavailable ? error.cause : error) === BUSY;
+}
+
+/**
+ * Repeats an attempt while another process holds the lock, in short random intervals. SQLite's own busy handler waits
+ * up to 100 ms between attempts, and can miss for seconds the gaps that a busy server leaves, of less than 1 ms.
+ */
+export async function retryWhileBusy<T>(attempt: () => T, maxMs: number): Promise<T> {
+  const deadline = scheduler.now() + maxMs;
+  for (;;) {
+    try {
+      return attempt();
+    } catch (error) {
+      if (!isBusy(error) || scheduler.now() >= deadline) throw toUnavailable(error);
+      await scheduler.sleep(2 * scheduler.random());
+    }
+  }
+}
+
+/** Tells when commits begin to fail, for example because the disk is full, and when they succeed again. */
+export class Outage {
+  #since: number | undefined;
+
+  constructor(private readonly onStateChange: (change: StateChange) => void) {}
+
+  watch<T>(commit: () => T): T {
+    try {
+      const result = commit();
+      if (this.#since !== undefined) this.#end(this.#since);
+      return result;
+    } catch (error) {
+      // Another process that holds the lock is no outage: the commit is repeated.
+      if (error instanceof Unavailable && !isBusy(error)) this.#begin(error);
+      throw error;
+    }
+  }
+
+  #begin(cause: Unavailable): void {
+    if (this.#since !== undefined) return;
+    this.#since = scheduler.now();
+    this.onStateChange({ state: "down", cause });
+  }
+
+  #end(since: number): void {
+    this.#since = undefined;
+    this.onStateChange({ state: "up", afterMs: Math.round(scheduler.now() - since) });
+  }
+}
+
+const CHECK_EVERY_MS = 500;
+
+export interface RescueOptions {
+  /** The file that gets the data. */
+  readonly to: string;
+  readonly onRescue: () => void;
+  /** Called once. The rescue is tried again. */
+  readonly onFailure: (error: unknown) => void;
+}
+
+/** The files of an open database. What SQLite commits to files that were deleted or replaced is gone in the end. */
+export class OpenFiles {
+  /** Of the database and its log, when they were opened. */
+  #identities: readonly string[] = [];
+  #rescue = (): void => {};
+  #timer: ScheduledTimer | undefined;
+
+  constructor(private readonly path: string) {}
+
+  /** Call it with the first connection. The rescue copies what it has, within a second after its files are lost. */
+  watch(connection: Connection, rescue: RescueOptions | undefined): void {
+    this.#identities = this.#current();
+    if (rescue === undefined) return;
+    const latch = new Latch(rescue.onFailure);
+    this.#rescue = () => {
+      if (!this.#areLost()) return;
+      try {
+        copyDurably(connection, rescue.to);
+        // It would damage a database that has replaced this one.
+        if (this.#current()[1] === this.#identities[1]) removeLog(this.path);
+        this.#rescue = () => {};
+        rescue.onRescue();
+      } catch (error) {
+        latch.failed(error);
+      }
+    };
+    this.#timer = scheduler.setInterval(() => this.#rescue(), CHECK_EVERY_MS);
+    this.#timer.unref();
+  }
+
+  /** Called before each commit; takes 7 µs. */
+  readonly check = (): void => {
+    if (this.#areLost()) throw new Unavailable(`${this.path} was deleted or replaced`);
+  };
+
+  stop(): void {
+    this.#timer?.close();
+    this.#rescue();
+  }
+
+  #areLost(): boolean {
+    const now = this.#current();
+    return this.#identities.some((identity, i) => identity !== now[i]);
+  }
+
+  #current(): readonly string[] {
+    try {
+      return [this.path, `${this.path}-wal`].map(identityOf);
+    } catch {
+      // Nobody can tell, for example without permission.
+      return this.#identities;
+    }
+  }
+}
+
+function identityOf(path: string): string {
+  const stats = statSync(path, { throwIfNoEntry: false });
+  return `${stats?.dev}:${stats?.ino}`;
+}
+
+function copyDurably(connection: Connection, to: string): void {
+  mkdirSync(dirname(to), { recursive: true, mode: 0o700 });
+  const partial = `${to}.partial`;
+  removeDatabase(partial);
+  createPrivateFile(partial);
+  connection.value("VACUUM INTO ?", partial);
+  publishDatabase(partial, to);
 }

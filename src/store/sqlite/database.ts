@@ -1,7 +1,6 @@
 import { Database } from "bun:sqlite";
 import { existsSync } from "node:fs";
-import { Connection, createPrivateFile, keepFiles } from "./connection.ts";
-import { failureOf, isBusy } from "./errors.ts";
+import { Connection, createPrivateFile, failureOf, isBusy, keepFiles } from "./connection.ts";
 import { migrate, rejectForeignDatabase, type SqliteMigration } from "./migrations.ts";
 import { scheduler } from "../../event-loop.ts";
 

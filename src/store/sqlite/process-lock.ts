@@ -1,7 +1,6 @@
 import { Database } from "bun:sqlite";
 import { existsSync, statSync } from "node:fs";
-import { createPrivateFile } from "./connection.ts";
-import { failureOf, isBusy } from "./errors.ts";
+import { createPrivateFile, failureOf, isBusy } from "./connection.ts";
 import { scheduler } from "../../event-loop.ts";
 
 interface ProcessLock {

@@ -4,8 +4,7 @@ import { existsSync } from "node:fs";
 import type { NewAuditEntry } from "../../domain/audit.ts";
 import { latestVersion } from "../migrations.ts";
 import { insertAudit } from "./audit.ts";
-import { Connection, createPrivateFile, keepFiles } from "./connection.ts";
-import { failureOf } from "./errors.ts";
+import { Connection, createPrivateFile, failureOf, keepFiles } from "./connection.ts";
 import { MIGRATIONS, rejectForeignDatabase, versionOf } from "./migrations.ts";
 
 const BUSY_TIMEOUT_MS = 5_000;

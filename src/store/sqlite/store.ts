@@ -1,6 +1,7 @@
 import type { Rejection } from "../../api/errors.ts";
 import { canBeOrdered, STATUS_WHEN_ORDERED } from "../../domain/orders.ts";
 import type {
+  IdempotencyRejection,
   IdempotentRequest,
   CorrectionStore,
   OrderPlacement,
@@ -28,16 +29,15 @@ import { GroupCommit } from "../group-commit.ts";
 import { type IdempotentOperation, InProgressRequests } from "../idempotency.ts";
 import { SqliteKeyStore } from "./api-keys.ts";
 import { SqliteAuditStore } from "./audit.ts";
-import type { Connection } from "./connection.ts";
+import { type Connection, isBusy, OpenFiles, Outage, type RescueOptions } from "./connection.ts";
 import { openDatabaseFor } from "./database.ts";
-import { isBusy, Outage } from "./errors.ts";
-import { IdempotencyRecords } from "./idempotency.ts";
 import { MIGRATIONS } from "./migrations.ts";
-import { OpenFiles, type RescueOptions } from "./open-files.ts";
 import { finishOrder, Orders, SqliteCorrectionStore } from "./orders.ts";
 import { SqlitePetJson } from "./pet-json.ts";
 import { ChangeCounters, PetRevision, Pets } from "./pets.ts";
 import { SqliteUsageHistoryStore } from "./usage-history.ts";
+import { IDEMPOTENCY_LIFETIME_MS } from "../../domain/constants.ts";
+import { type IdempotencyRecord, replay } from "../../domain/idempotency.ts";
 
 export interface SqliteStores extends Stores {
   readonly petJson: SqlitePetJson;
@@ -288,5 +288,59 @@ class SqliteSettingsStore implements SettingsStore {
     const put = "INSERT OR IGNORE INTO server_settings (name, value) VALUES (?, ?)";
     await this.connection.transactionWhenUnlocked(() => this.connection.run(put, name, value));
     return this.readSettings()[name] ?? value;
+  }
+}
+
+/** Each write can add one record, so two per write let the table shrink; the rest makes small batches purge enough. */
+const PURGED_PER_WRITE = 2;
+const PURGED_PER_BATCH = 16;
+
+interface IdempotentWrite {
+  readonly operation: IdempotentOperation;
+  readonly at: number;
+  readonly request: IdempotentRequest;
+}
+
+const SELECT = `SELECT fingerprint, resource_id AS id, body FROM attempts
+  WHERE key_id = ? AND operation = ? AND idempotency_key = ? AND created_at > ?`;
+/** REPLACE, because a record that exists and is not found has expired. */
+const INSERT = `INSERT OR REPLACE INTO attempts
+  (key_id, operation, idempotency_key, fingerprint, resource_id, body, created_at) VALUES (?, ?, ?, ?, ?, ?, ?)`;
+const SELECT_OLDEST = "SELECT created_at AS createdAt FROM attempts ORDER BY id LIMIT 1";
+const DELETE_OLDEST = `DELETE FROM attempts
+  WHERE id IN (SELECT id FROM attempts ORDER BY id LIMIT +?) AND created_at NOT BETWEEN ? AND ?`;
+
+/** The stored results of idempotent requests. Every method is called in a transaction. */
+export class IdempotencyRecords {
+  constructor(
+    private readonly connection: Connection,
+    private readonly retentionNow = () => Infinity,
+  ) {}
+
+  find({ operation, at, request }: IdempotentWrite): WriteResult | IdempotencyRejection | undefined {
+    const expiry = this.#expiry(at);
+    const { keyId, idempotencyKey } = request;
+    const record = this.connection.get<IdempotencyRecord>(SELECT, keyId, operation, idempotencyKey, expiry);
+    return record && replay(request, record);
+  }
+
+  save({ operation, at, request }: IdempotentWrite, { id, body }: WriteResult): void {
+    const { keyId, idempotencyKey, fingerprint } = request;
+    this.connection.run(INSERT, keyId, operation, idempotencyKey, fingerprint, id, body, at);
+  }
+
+  /**
+   * Deletes some of the oldest expired records, so that no single batch deletes a day's worth. One of the future, when
+   * the clock was wrong, is deleted too: it would keep those after it.
+   */
+  purge(at: number, writes: number): void {
+    const [first, last] = [this.#expiry(at) + 1, at + IDEMPOTENCY_LIFETIME_MS];
+    const oldest = this.connection.get<{ createdAt: bigint }>(SELECT_OLDEST);
+    if (oldest === undefined || (oldest.createdAt >= first && oldest.createdAt <= last)) return;
+    this.connection.run(DELETE_OLDEST, PURGED_PER_BATCH + PURGED_PER_WRITE * writes, first, last);
+  }
+
+  #expiry(at: number): number {
+    return Math.min(at, this.retentionNow()) - IDEMPOTENCY_LIFETIME_MS;
   }
 }

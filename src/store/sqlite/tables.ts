@@ -20,11 +20,10 @@ import {
   type TableWriter,
 } from "../tables.ts";
 import { insertAudit } from "./audit.ts";
-import { type Connection } from "./connection.ts";
+import { type Connection, retryWhileBusy, toUnavailable } from "./connection.ts";
 import { openDatabase } from "./database.ts";
 import { publishDatabase, removeDatabase } from "./durable-files.ts";
 import { MIGRATIONS } from "./migrations.ts";
-import { retryWhileBusy, toUnavailable } from "./errors.ts";
 import { packUsage } from "./usage-history.ts";
 import { scheduler } from "../../event-loop.ts";
 

@@ -1,10 +1,16 @@
 import { Unavailable } from "../../api/errors.ts";
-import { newUsage, type Subject, type Usage, type Window } from "../../domain/rate-limit.ts";
-import { setBan, storedBanTime, storedBanUntilOrLength } from "../../domain/stored-ban.ts";
+import {
+  newUsage,
+  setBan,
+  storedBanTime,
+  storedBanUntilOrLength,
+  type Subject,
+  type Usage,
+  type Window,
+} from "../../domain/rate-limit.ts";
 import type { UsageStore } from "../../domain/ports.ts";
-import type { Connection } from "./connection.ts";
+import { type Connection, toUnavailable } from "./connection.ts";
 import { openDatabaseFor } from "./database.ts";
-import { toUnavailable } from "./errors.ts";
 import type { Migration } from "../migrations.ts";
 
 const MIGRATIONS: readonly Migration[] = [
@@ -40,7 +46,7 @@ interface Row {
   day_used: number;
   day_refused_at: number;
   day_strikes: number;
-  /** The two numbers of a ban: see domain/stored-ban.ts. */
+  /** The two numbers of a ban: see domain/rate-limit.ts. */
   banned_at: number;
   banned_until: number;
 }

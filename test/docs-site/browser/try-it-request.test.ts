@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { DEFAULT_PLANS } from "../../../src/domain/plans.ts";
+import { DEFAULT_PLANS } from "../../../src/domain/api-keys.ts";
 import { DEFAULT_BAN } from "../../../src/domain/rate-limit.ts";
 import type { OperationId } from "../../../src/domain/usage-history.ts";
 import {

@@ -1,15 +1,14 @@
 import type { SQL } from "bun";
 import { expect, test } from "bun:test";
-import { auditPage } from "../../../src/store/rows.ts";
-import { keyPage } from "../../../src/store/key-list.ts";
+import { auditPage, POSTGRES_DIALECT } from "../../../src/store/rows.ts";
+import { keyPage } from "../../../src/store/api-keys.ts";
 import { SELECT_CREDENTIALS } from "../../../src/store/postgres/api-keys.ts";
-import { POSTGRES_DIALECT } from "../../../src/store/dialect.ts";
 import { connect } from "../../../src/store/postgres/connection.ts";
 import { ALL_ORDER_PAGES, ORDER_PAGES } from "../../../src/store/postgres/orders.ts";
 import { PET_PAGES_AS_JSON, PETS_AS_JSON } from "../../../src/store/postgres/pet-json.ts";
 import { PET_PAGES, PETS_BY_IDS } from "../../../src/store/postgres/pets.ts";
 import { USAGE_QUERIES } from "../../../src/store/postgres/usage-history.ts";
-import { AT, DAY_MS, rex, resultOf } from "../../conformance/store-fixture.ts";
+import { AT, DAY_MS, resultOf, rex } from "../../conformance/store-fixture.ts";
 import { emptyDatabase } from "./postgres-database.ts";
 
 const HOSTILE = ["'; DROP TABLE pets; --", "$1", "{NULL}", "NULL", 'a","b', "\\", "E'\\x00'", "%s", ",", " "];
