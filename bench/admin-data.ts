@@ -5,7 +5,7 @@ import { DAY_MS, newUsage, type Subject, type Usage } from "../src/domain/rate-l
 import { HOUR_MS, startOf } from "../src/domain/usage-history.ts";
 import type { Connection } from "../src/store/sqlite/connection.ts";
 import { openDatabase } from "../src/store/sqlite/database.ts";
-import { MIGRATIONS } from "../src/store/sqlite/migrations.ts";
+import { SQLITE_MIGRATIONS } from "../src/store/sqlite/migrations.ts";
 import { packUsage } from "../src/store/sqlite/usage-history.ts";
 import { openUsageStore } from "../src/store/sqlite/usage-store.ts";
 
@@ -30,7 +30,7 @@ export function fillAdminData(): AdminData {
   const tokenFile = join(folder, "token");
   writeFileSync(tokenFile, token, { mode: 0o600 });
   const connection = openDatabase(join(folder, "production.db"), {
-    migrations: MIGRATIONS,
+    migrations: SQLITE_MIGRATIONS,
     synchronous: "NORMAL",
     cacheKiB: 262_144,
     busyTimeoutMs: 0,

@@ -9,7 +9,7 @@ import { encodePet } from "../src/domain/resources.ts";
 import { ChangeCounters } from "../src/store/sqlite/pets.ts";
 import { type Connection } from "../src/store/sqlite/connection.ts";
 import { openDatabase } from "../src/store/sqlite/database.ts";
-import { MIGRATIONS } from "../src/store/sqlite/migrations.ts";
+import { SQLITE_MIGRATIONS } from "../src/store/sqlite/migrations.ts";
 import { SqlitePetJson } from "../src/store/sqlite/pet-json.ts";
 import { SqliteStore } from "../src/store/sqlite/store.ts";
 import { compare } from "./cpu-time.ts";
@@ -19,7 +19,7 @@ const folder = temporaryFolder("bench-store");
 
 function databaseWith(pets: number): Connection {
   const options = {
-    migrations: MIGRATIONS,
+    migrations: SQLITE_MIGRATIONS,
     synchronous: "FULL",
     cacheKiB: 16_384,
     busyTimeoutMs: 0,

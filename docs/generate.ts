@@ -4,7 +4,7 @@
  */
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { duration, grouped, kibibytes, longDate, plural } from "../src/api/formatting.ts";
+import { longDuration, grouped, kibibytes, longDate, plural } from "../src/api/formatting.ts";
 import { REQUEST_TIMEOUT_MS } from "../src/api/dispatch.ts";
 import type { JsonSchema, ObjectSchema } from "../src/api/schema.ts";
 import { COMMANDS } from "../src/cli/commands.ts";
@@ -36,8 +36,8 @@ import { ADMIN_OPERATIONS, type AdminOperation } from "../src/operator/operation
 import { type ErrorCode, ERRORS } from "../src/petstore/errors.ts";
 import { OPERATIONS, type PetstoreOperation } from "../src/petstore/operations.ts";
 import { latestVersion } from "../src/store/migrations.ts";
-import { MIGRATIONS as POSTGRES_MIGRATIONS } from "../src/store/postgres/migrations.ts";
-import { MIGRATIONS as SQLITE_MIGRATIONS } from "../src/store/sqlite/migrations.ts";
+import { POSTGRES_MIGRATIONS } from "../src/store/postgres/migrations.ts";
+import { SQLITE_MIGRATIONS } from "../src/store/sqlite/migrations.ts";
 import { exactJson, generatorSections } from "./generated-clients.ts";
 
 import packageJson from "../package.json" with { type: "json" };
@@ -53,13 +53,13 @@ export const VALUES = {
   nameLength: `1 to ${grouped(NAME_MAX_LENGTH)} characters`,
   pageLimit: `${PAGE_LIMIT.min} to ${PAGE_LIMIT.max}, default ${PAGE_LIMIT.default}`,
   idempotencyKeyLength: `1 to ${IDEMPOTENCY_KEY_MAX_LENGTH} characters`,
-  idempotencyLifetime: duration(IDEMPOTENCY_LIFETIME_MS),
+  idempotencyLifetime: longDuration(IDEMPOTENCY_LIFETIME_MS),
   requestTimeout: plural(REQUEST_TIMEOUT_SECONDS, "second"),
   responseTimeout: plural(REQUEST_TIMEOUT_MS / 1000, "second"),
   idleTimeout: plural(IDLE_TIMEOUT_SECONDS, "second"),
   silentTimeout: plural(SILENT_TIMEOUT_SECONDS, "second"),
   removalDate: longDate(OPERATIONS.getPet.deprecated.sunset),
-  rotationOverlap: duration(DEFAULT_OVERLAP_SECONDS * 1_000),
+  rotationOverlap: longDuration(DEFAULT_OVERLAP_SECONDS * 1_000),
 } as const;
 
 export const DEFAULT_SETTINGS: DocsSettings = {

@@ -232,6 +232,17 @@ describe("modules", () => {
     expect(linesWhere(source, (line) => globals.test(line))).not.toBeEmpty();
   });
 
+  test("no two modules export the same name; the client library, a package of its own, aside", () => {
+    const modules = new Map<string, Set<string>>();
+    for (const { path, text } of source.filter(({ path }) => moduleOf(path) !== "client")) {
+      const exported = /^export (?:async )?(?:const|function\*?|class|interface|type) (\w+)/gm;
+      for (const [, name = ""] of text.matchAll(exported))
+        modules.set(name, (modules.get(name) ?? new Set()).add(moduleOf(path)));
+    }
+    expect([...modules].filter(([, { size }]) => size > 1)).toEqual([]);
+    expect(modules.size).toBeGreaterThan(500);
+  });
+
   test("no folder is called utils, helpers, common or types", () => {
     expect(paths.filter((path) => /\/(?:utils?|helpers?|common|types)\//.test(path))).toEqual([]);
   });

@@ -74,7 +74,7 @@ export interface Route<Id extends string = string> {
   readonly allowed: string;
 }
 
-export interface Match<Id extends string = string> {
+export interface RouteMatch<Id extends string = string> {
   readonly route: Route<Id>;
   /** As the client means it, percent-decoded; empty if the path has none. */
   readonly identifier: string;
@@ -89,7 +89,7 @@ export class Api<const T extends Operations> implements ApiDefinition<T> {
   readonly operations: T;
   /** The value of `Allow` for the API as a whole. */
   readonly allowed: string;
-  readonly #fixed = new Map<string, Match<keyof T & string>>();
+  readonly #fixed = new Map<string, RouteMatch<keyof T & string>>();
   /** By the path with an empty identifier. */
   readonly #withIdentifier = new Map<string, Route<keyof T & string>>();
 
@@ -113,7 +113,7 @@ export class Api<const T extends Operations> implements ApiDefinition<T> {
   }
 
   /** Paths are matched as the client sent them; only an identifier, which is one segment, may be percent-encoded. */
-  find(path: string): Match<keyof T & string> | undefined {
+  find(path: string): RouteMatch<keyof T & string> | undefined {
     const fixed = this.#fixed.get(path);
     if (fixed) return fixed;
     const end = path.lastIndexOf("/") + 1;
@@ -131,7 +131,7 @@ export class Api<const T extends Operations> implements ApiDefinition<T> {
   }
 }
 
-function matchOf<Id extends string>(route: Route<Id>, text: string): Match<Id> | undefined {
+function matchOf<Id extends string>(route: Route<Id>, text: string): RouteMatch<Id> | undefined {
   return text === "" ? undefined : { route, identifier: decoded(text) };
 }
 

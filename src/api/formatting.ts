@@ -24,7 +24,7 @@ const UNITS = [
 ] as const;
 
 /** `24 hours`, `5 minutes`, `90 seconds`: in the largest unit that needs no fraction. */
-export function duration(ms: number): string {
+export function longDuration(ms: number): string {
   const unit = UNITS.find(([, length]) => ms >= length && ms % length === 0);
   return unit ? plural(ms / unit[1], unit[0]) : plural(ms / 1000, "second");
 }

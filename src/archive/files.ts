@@ -19,7 +19,7 @@ import { createGunzip } from "node:zlib";
 import { InputError } from "./row-formats.ts";
 
 /** A file, or standard input, which is copied to a file first: it is read twice. */
-export interface Input {
+export interface InputFile {
   /** Bytes of the file, compressed or not. */
   readonly size: number;
   /** SHA-256 of the file. */
@@ -35,7 +35,7 @@ const PIECE_BYTES = 256 * 1024;
 export async function openInput(
   path: string,
   standardInput: () => AsyncIterable<Uint8Array>,
-): Promise<Input> {
+): Promise<InputFile> {
   const descriptor = path === "-" ? await copyOf(standardInput()) : openFile(path);
   try {
     const { size } = fstatSync(descriptor);

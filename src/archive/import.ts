@@ -1,13 +1,13 @@
 import type { ColumnMapping, ConflictRule } from "../config/transfer-options.ts";
 import { TimeSlice } from "../event-loop.ts";
-import type { Input } from "./files.ts";
+import type { InputFile } from "./files.ts";
 import type { BatchResult, ImportBatch, ImportProgress } from "./import-store.ts";
 import { type RejectedRow, RejectsFile, type RejectsFormat } from "./rejects-file.ts";
 import { csvRowParser, jsonRowParser, type ParseRow, type RowType } from "./row-parser.ts";
 import { createRowReader, delimiterOf, formatOf, type SourceRow } from "./row-formats.ts";
 
 export interface ImporterOptions<Row> {
-  readonly input: Input;
+  readonly input: InputFile;
   readonly type: RowType<Row>;
   readonly map: readonly ColumnMapping[];
   readonly delimiter: string | undefined;

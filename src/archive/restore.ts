@@ -6,7 +6,7 @@ import type { Environment } from "../domain/api-keys.ts";
 import type { Attribution, NewAuditEntry } from "../domain/audit.ts";
 import { latestVersion } from "../store/migrations.ts";
 import { giveToDirectoryOwner, renameDurably, syncToDisk } from "../store/sqlite/durable-files.ts";
-import { MIGRATIONS } from "../store/sqlite/migrations.ts";
+import { SQLITE_MIGRATIONS } from "../store/sqlite/migrations.ts";
 import { acquireLock, isOpenElsewhere } from "../store/sqlite/process-lock.ts";
 import {
   addAuditEntry,
@@ -102,7 +102,7 @@ export async function planRestore(request: RestoreRequest): Promise<RestorePlan 
     storage,
     ...backup,
     files: copies.filter((name) => existsSync(join(path, name))),
-    needsMigration: backup.facts.schemaVersion < latestVersion(MIGRATIONS),
+    needsMigration: backup.facts.schemaVersion < latestVersion(SQLITE_MIGRATIONS),
     replaced,
     obstacle:
       isReplacing && !request.replace
@@ -162,7 +162,7 @@ async function readAndVerify(
   const facts = await inspectInThread(store, () => onProgress({ step: "checking the backup" }));
   const [problem] = facts.problems;
   if (problem !== undefined) throw new Error(`the backup ${path} is damaged: ${problem}`);
-  const supported = latestVersion(MIGRATIONS);
+  const supported = latestVersion(SQLITE_MIGRATIONS);
   if (facts.schemaVersion > supported) {
     return new RestoreRejection(
       `the backup has schema version ${facts.schemaVersion}, and this petstore supports versions up to ${supported}; upgrade petstore`,

@@ -205,7 +205,7 @@ const PET_FIELDS = ["id", "name", "categoryId", "status"] as const;
 
 const NewPetRow = object({}, petFields, { status: PetStatus });
 
-export const PETS: RowType<ImportedPet> = {
+export const PET_ROWS: RowType<ImportedPet> = {
   schema: NewPetRow,
   fields: PET_FIELDS,
   integers: new Set(["id", "categoryId"]),
@@ -213,8 +213,8 @@ export const PETS: RowType<ImportedPet> = {
   toRow: (value) => value as Infer<typeof NewPetRow>,
 };
 
-export const PETS_WITH_IDS: RowType<ImportedPet> = {
-  ...PETS,
+export const PET_ROWS_WITH_IDS: RowType<ImportedPet> = {
+  ...PET_ROWS,
   schema: Pet,
   toRow(value): ImportedPet | RowProblem {
     const pet = value as Pet;
@@ -230,15 +230,15 @@ const optional = { keyId: nullable(integer({ min: 1, max: Number.MAX_SAFE_INTEGE
 const NewOrderRow = object({}, required, optional);
 const OrderRow = object({}, { id, ...required }, optional);
 
-export const ORDERS: RowType<ImportedOrder> = {
+export const ORDER_ROWS: RowType<ImportedOrder> = {
   schema: NewOrderRow,
   fields: ORDER_FIELDS,
   integers: new Set(["id", "petId", "keyId"]),
   toRow: (value) => orderOf(value as Infer<typeof NewOrderRow>),
 };
 
-export const ORDERS_WITH_IDS: RowType<ImportedOrder> = {
-  ...ORDERS,
+export const ORDER_ROWS_WITH_IDS: RowType<ImportedOrder> = {
+  ...ORDER_ROWS,
   schema: OrderRow,
   toRow(value): ImportedOrder | RowProblem {
     const order = value as Infer<typeof OrderRow>;

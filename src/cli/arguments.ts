@@ -1,7 +1,7 @@
 import { parseArgs } from "node:util";
 import { type Flags, invalidValue, type Option, type Options, variableOf } from "../config/parse-options.ts";
 import { nearest, printable, quoted, UsageError, withoutSecrets } from "../config/usage-error.ts";
-import { boolean, choice, type ValueType } from "../config/value-types.ts";
+import { trueOrFalse, choice, type ValueType } from "../config/value-types.ts";
 import { COLOR_CHOICES } from "./output.ts";
 
 /** A command line, parsed before the command is known: flags may come before, between and after the positionals. */
@@ -15,7 +15,7 @@ export interface Arguments {
   error?(known: Options): UsageError;
 }
 
-const SWITCH: Option = { type: boolean, help: "" };
+const SWITCH: Option = { type: trueOrFalse, help: "" };
 const color = choice("WHEN", COLOR_CHOICES);
 
 /** `--flag value`, `--flag=value`, switches, `-h`, `-v`. Everything after `--` is a positional. */

@@ -1,6 +1,6 @@
 import { formatTime } from "../api/formatting.ts";
 import { printable, UsageError } from "../config/usage-error.ts";
-import { choice, integer } from "../config/value-types.ts";
+import { choice, integerWithin } from "../config/value-types.ts";
 import { ACTOR_KINDS, AUDIT_TARGET_KINDS, type AuditedValues } from "../domain/audit.ts";
 import { listCommand } from "./operation-command.ts";
 import { ID_TYPES } from "./operation-flags.ts";
@@ -32,7 +32,11 @@ export const audit = listCommand({
     key: { type: ID_TYPES.key, help: "Only what concerns this key" },
     pet: { type: ID_TYPES.pet, help: "Only what concerns this pet" },
     order: { type: ID_TYPES.order, help: "Only what concerns this order" },
-    limit: { type: integer({ min: 1, max: MAX_LIMIT }), default: 50, help: "Maximum number of entries" },
+    limit: {
+      type: integerWithin({ min: 1, max: MAX_LIMIT }),
+      default: 50,
+      help: "Maximum number of entries",
+    },
   },
   examples: [
     "petstore audit",

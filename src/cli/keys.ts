@@ -1,6 +1,6 @@
 import { formatTime, grouped } from "../api/formatting.ts";
 import { printable, quoted, UsageError } from "../config/usage-error.ts";
-import { boolean, choice, duration, durationOr, list } from "../config/value-types.ts";
+import { trueOrFalse, choice, duration, durationOr, list } from "../config/value-types.ts";
 import { MAX_OVERLAP_MS } from "../domain/key-fields.ts";
 import { DAY_MS } from "../domain/rate-limit.ts";
 import type { Key } from "../operator/operations.ts";
@@ -64,7 +64,7 @@ const LIST_OPTIONS = {
     repeatable: true,
     help: "Only keys with this label; can be repeated",
   },
-  banned: { type: boolean, default: false, help: "Only keys that are banned, as with --state banned" },
+  banned: { type: trueOrFalse, default: false, help: "Only keys that are banned, as with --state banned" },
 } as const;
 
 const BEARER = /^(?:authorization:\s*)?bearer\s+/i;

@@ -3,9 +3,9 @@ import { INT64_RANGE, parseIdentifier } from "../api/json.ts";
 import { Invalid, type JsonSchema, type Schema } from "../api/schema.ts";
 import type { Option, Options } from "../config/parse-options.ts";
 import {
-  boolean,
+  trueOrFalse,
   choice,
-  integer,
+  integerWithin,
   list,
   type PointInTime,
   pointInTime,
@@ -138,8 +138,8 @@ function typeOf({ json, expected = "text", read }: SchemaPart, flag: string): Va
   if (format === "date-time") return erased(pointInTime);
   if (format === "int64") return erased(int64("N", `an integer ${INT64_RANGE}`));
   if (type === "integer")
-    return erased(integer({ min: minimum ?? 0, max: maximum ?? Number.MAX_SAFE_INTEGER }));
-  if (type === "boolean") return erased(boolean);
+    return erased(integerWithin({ min: minimum ?? 0, max: maximum ?? Number.MAX_SAFE_INTEGER }));
+  if (type === "boolean") return erased(trueOrFalse);
   if (type === "array") return erased(list(typeOf({ json: items ?? {} }, flag)));
   return erased({
     placeholder,

@@ -1,6 +1,6 @@
 import { encodeCursor } from "../api/cursor.ts";
 import { printable, quoted } from "../config/usage-error.ts";
-import { choice, integer } from "../config/value-types.ts";
+import { choice, integerWithin } from "../config/value-types.ts";
 import { STATUS_AFTER } from "../domain/orders.ts";
 import { type Pet, PET_STATUSES } from "../domain/resources.ts";
 import type { AdminOrder } from "../operator/operations.ts";
@@ -9,7 +9,7 @@ import { ID_TYPES } from "./operation-flags.ts";
 import { columns, type Screen, shortened, table, type TableColumn } from "./output.ts";
 
 const LIMIT = {
-  limit: { type: integer({ min: 1, max: 1_000 }), default: 50, help: "Maximum number of rows" },
+  limit: { type: integerWithin({ min: 1, max: 1_000 }), default: 50, help: "Maximum number of rows" },
 } as const;
 
 /** A pet without a status has null in JSON. */

@@ -4,7 +4,7 @@ import { type Config, configOf, describeStorage } from "../config/config.ts";
 import { LISTEN_PROBLEMS, plainTextConnections } from "../config/network.ts";
 import { SAVED_OPTIONS, SETTINGS, shownSettings } from "../config/options.ts";
 import { formatOptions, type Variables } from "../config/parse-options.ts";
-import { boolean } from "../config/value-types.ts";
+import { trueOrFalse } from "../config/value-types.ts";
 import type { TlsFiles } from "../config/tls.ts";
 import { UsageError } from "../config/usage-error.ts";
 import type { LogDetails } from "../observe/log-events.ts";
@@ -27,7 +27,7 @@ export const serve = defineCommand({
   options: {
     ...SETTINGS,
     "new-database": {
-      type: boolean,
+      type: trueOrFalse,
       default: false,
       help: "Begin with an empty database in --data although other files there say that there was one",
     },

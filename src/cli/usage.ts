@@ -2,7 +2,14 @@ import { formatTime, grouped } from "../api/formatting.ts";
 import { csvRow } from "../archive/row-formats.ts";
 import type { Options } from "../config/parse-options.ts";
 import { UsageError } from "../config/usage-error.ts";
-import { boolean, choice, optional, type PointInTime, pointInTime, timeOf } from "../config/value-types.ts";
+import {
+  trueOrFalse,
+  choice,
+  optional,
+  type PointInTime,
+  pointInTime,
+  timeOf,
+} from "../config/value-types.ts";
 import { DAY_MS } from "../domain/rate-limit.ts";
 import {
   byRequests,
@@ -39,7 +46,7 @@ const USAGE_OPTIONS = {
   },
   since: { type: pointInTime, help: "Start of the period" },
   until: { type: pointInTime, defaultText: "now", help: "End of the period" },
-  csv: { type: boolean, default: false, help: "Print CSV: one row per key, interval and operation" },
+  csv: { type: trueOrFalse, default: false, help: "Print CSV: one row per key, interval and operation" },
 } as const satisfies Options;
 
 export const usage = defineCommand({

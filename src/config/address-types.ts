@@ -2,7 +2,7 @@ import { hostUrls } from "../api/host-urls.ts";
 import { BASE_PATH } from "../domain/constants.ts";
 import { formatIpNetwork, type IpNetwork, ipVersionOf, parseIpNetwork, withoutHostBits } from "./network.ts";
 import { joined } from "./usage-error.ts";
-import { integer, type ValueType } from "./value-types.ts";
+import { integerWithin, type ValueType } from "./value-types.ts";
 
 const HOST_NAME = /^(?=.{1,253}$)[a-z\d](?:[a-z\d-]{0,61}[a-z\d])?(?:\.[a-z\d](?:[a-z\d-]{0,61}[a-z\d])?)*$/i;
 /** Such as 1.2.3.999 or 10.1: a mistyped address, not a name. */
@@ -19,7 +19,7 @@ export const host: ValueType<string> = {
   format: (value) => value,
 };
 
-export const port = integer({ min: 0, max: 65_535 });
+export const port = integerWithin({ min: 0, max: 65_535 });
 
 /** Where a listener listens. */
 interface ListenAddress {

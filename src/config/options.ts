@@ -25,13 +25,13 @@ import {
 import { nearest, quoted, quotedPath, readTextFile, UsageError, withoutSecrets } from "./usage-error.ts";
 import {
   adminToken,
-  boolean,
+  trueOrFalse,
   choice,
   directory,
   duration,
   durationOr,
   file,
-  integer,
+  integerWithin,
   limitPair,
   list,
   type ValueType,
@@ -42,7 +42,7 @@ export const DEFAULT_ADMIN_PORT: Readonly<Record<Environment, number>> = { produ
 const anyNumberOf = <T>(type: ValueType<T>, help: string) =>
   ({ type: list(type), default: [], defaultText: "none", repeatable: true, help }) as const;
 
-export const JSON_OPTION = { json: { type: boolean, default: false, help: "Print JSON" } } as const;
+export const JSON_OPTION = { json: { type: trueOrFalse, default: false, help: "Print JSON" } } as const;
 
 /** What operators sign in with. */
 export const ADMIN_TOKEN_OPTIONS = {
@@ -71,7 +71,7 @@ export const ADMIN_OPTIONS = {
   ),
   ...ADMIN_TOKEN_OPTIONS,
   "metrics-public": {
-    type: boolean,
+    type: trueOrFalse,
     default: false,
     help: "Respond to /metrics on that listener without the token",
   },
@@ -174,7 +174,7 @@ export const PLAN_OPTIONS = {
 
 export const BAN_OPTIONS = {
   "ban-strikes": {
-    type: integer({ min: 1, max: 1_000_000 }),
+    type: integerWithin({ min: 1, max: 1_000_000 }),
     default: DEFAULT_BAN.strikes,
     help: "Strikes that ban a key; a request rejected after the grace period is a strike",
   },
@@ -216,12 +216,12 @@ export const SETTINGS = {
     "Origins of web pages whose scripts may use the API from a browser (CORS); can be repeated",
   ),
   "max-connections": {
-    type: integer({ min: 1, max: 1_000_000 }),
+    type: integerWithin({ min: 1, max: 1_000_000 }),
     defaultText: "20000, or what the limit of open files allows",
     help: "Maximum number of connections; at the maximum, the server closes idle ones",
   },
   "max-connections-per-address": {
-    type: integer({ min: 0, max: 1_000_000 }),
+    type: integerWithin({ min: 0, max: 1_000_000 }),
     default: 256,
     help: "Maximum number of connections from one address (IPv6: one /64 network) that is not in --trust-proxy; 0 for no maximum",
   },

@@ -1,6 +1,6 @@
 import { USAGE_INTERVALS } from "../domain/usage-history.ts";
 import type { Options } from "./parse-options.ts";
-import { boolean, choice, file, integer, list, type ValueType } from "./value-types.ts";
+import { trueOrFalse, choice, file, integerWithin, list, type ValueType } from "./value-types.ts";
 
 /** What an import does with a row whose identifier exists already. */
 const CONFLICT_RULES = ["reject", "skip", "replace"] as const;
@@ -36,9 +36,9 @@ const delimiter: ValueType<string> = {
 
 /** Options of `petstore import`. */
 export const IMPORT_OPTIONS = {
-  orders: { type: boolean, default: false, help: "Import orders instead of pets" },
+  orders: { type: trueOrFalse, default: false, help: "Import orders instead of pets" },
   "keep-ids": {
-    type: boolean,
+    type: trueOrFalse,
     default: false,
     help: "Keep the identifiers of the file instead of assigning new ones",
   },
@@ -56,12 +56,12 @@ export const IMPORT_OPTIONS = {
   },
   delimiter: { type: delimiter, defaultText: "what the first line has most", help: "Delimiter of CSV" },
   "dry-run": {
-    type: boolean,
+    type: trueOrFalse,
     default: false,
     help: "Read and check everything, and store nothing",
   },
   "max-errors": {
-    type: integer({ min: 0, max: 1_000_000_000 }),
+    type: integerWithin({ min: 0, max: 1_000_000_000 }),
     default: 100,
     help: "Rows that may be rejected; the import stops at the next one",
   },
@@ -70,7 +70,11 @@ export const IMPORT_OPTIONS = {
     defaultText: "FILE.rejects",
     help: "File for the rejected rows, each with its error; it can be corrected and imported",
   },
-  again: { type: boolean, default: false, help: "Import a file from its beginning that was imported before" },
+  again: {
+    type: trueOrFalse,
+    default: false,
+    help: "Import a file from its beginning that was imported before",
+  },
 } as const satisfies Options;
 
 /** What can be exported. */
@@ -87,13 +91,13 @@ export const EXPORT_OPTIONS = {
     help: "One JSON object on each line, or CSV with a header",
   },
   gzip: {
-    type: boolean,
+    type: trueOrFalse,
     default: false,
     defaultText: "for a FILE that ends with .gz",
     help: "Compress the output",
   },
   hashes: {
-    type: boolean,
+    type: trueOrFalse,
     default: false,
     help: "Export the hashes of the secrets too; only for keys",
   },

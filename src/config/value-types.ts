@@ -48,7 +48,7 @@ export function choice<const T extends string>(placeholder: string, values: read
 
 const DIGITS = /^(?:0|[1-9]\d{0,15})$/;
 
-export function integer({ min, max }: Bounds): ValueType<number> {
+export function integerWithin({ min, max }: Bounds): ValueType<number> {
   // Ports are written without commas.
   const range = `${min} to ${max < 100_000 ? max : grouped(max)}`;
   return {
@@ -65,7 +65,7 @@ function within(value: number | undefined, { min, max }: Bounds): number | undef
 }
 
 /** Far above any real plan, and the sum of two is still exact. */
-const requestCount = integer({ min: 1, max: 1_000_000_000 });
+const requestCount = integerWithin({ min: 1, max: 1_000_000_000 });
 
 /**
  * Both limits of a plan, `60/1000`. The limit per day may be lower than the limit per minute: the windows are
@@ -145,7 +145,7 @@ export function formatDuration(ms: number): string {
   return `${ms / length}${unit}`;
 }
 
-export const boolean: ValueType<boolean> = {
+export const trueOrFalse: ValueType<boolean> = {
   expected: "true or false",
   parse: (text) => ({ true: true, "1": true, false: false, "0": false })[text],
   format: String,

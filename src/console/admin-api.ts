@@ -10,15 +10,7 @@ import {
 } from "../operator/operations.ts";
 import { createObservable } from "./observable.ts";
 
-export type {
-  AdminOrder,
-  AuditEntry,
-  Fleet,
-  Key,
-  Overview,
-  Server,
-  Setting,
-} from "../operator/operations.ts";
+export type { AdminOrder, AuditItem, Fleet, Key, Overview, Server, Setting } from "../operator/operations.ts";
 export type { Pet } from "../domain/resources.ts";
 
 /** No response: the server stopped, or the network is gone. */

@@ -46,7 +46,7 @@ function fieldOf({ name, schema, isRequired, description }: FieldOptions): Schem
 }
 
 /** The fields of an object. */
-export function fieldsOf(schema: JsonSchema): readonly SchemaField[] {
+export function schemaFields(schema: JsonSchema): readonly SchemaField[] {
   const { properties, required } = schema;
   if (typeof properties !== "object" || properties === null) return [];
   const names: readonly unknown[] = Array.isArray(required) ? required : [];
@@ -138,7 +138,7 @@ export function codeSpan(text: string): string {
 export function requestFields(id: OperationId): readonly TryItField[] {
   const operation: PetstoreOperation = OPERATIONS[id];
   const parameters = parametersOf(operation).map((parameter) => parameterField(id, resolved(parameter)));
-  const body = operation.body === undefined ? [] : fieldsOf(operation.body.json);
+  const body = operation.body === undefined ? [] : schemaFields(operation.body.json);
   return [
     ...parameters.filter((parameter) => parameter.in !== "header"),
     ...body.map((field) => located(field, id, "body")),

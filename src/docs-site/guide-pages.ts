@@ -1,18 +1,18 @@
 import { encodeCursor } from "../api/cursor.ts";
-import { duration, grouped, plural } from "../api/formatting.ts";
+import { longDuration, grouped, plural } from "../api/formatting.ts";
 import { KEY_PREFIX, PAGE_LIMIT } from "../domain/constants.ts";
 import type { Limits } from "../domain/rate-limit.ts";
 import { OPERATIONS } from "../petstore/operations.ts";
 import { deprecationHeaders } from "../petstore/responses.ts";
 import { exampleContext, withExampleContext } from "./examples.ts";
 import { tryItData, tryItSection } from "./fields.ts";
-import { type DocsSettings, type Page, PageContent } from "./layout.ts";
+import { type DocsSettings, type DocsPage, PageContent } from "./layout.ts";
 import { type GuideName, GUIDES, linksOn, withSubjectLinks } from "./links.ts";
 import { type Block, blocksOf, codeBlock, framedTable, htmlOf, textOf } from "./markdown.ts";
 import { FIGURES, GUIDE_SOURCES } from "./sources.ts";
 
 /** A page of docs/ with the blocks of the server. */
-export function guidePage(name: GuideName, settingBlocks: Blocks, settings: DocsSettings): Page {
+export function guidePage(name: GuideName, settingBlocks: Blocks, settings: DocsSettings): DocsPage {
   const path = GUIDES[name];
   const markdown = replaceBlocks(GUIDE_SOURCES[name], settingBlocks);
   const blocks = blocksOf(withExampleContext(markdown, exampleContext(settings)));
@@ -157,11 +157,11 @@ function planRow(name: string, { perMinute, perDay }: Limits): string {
 }
 
 function banRules({ strikes, graceMs, lengthMs, maxLengthMs }: DocsSettings["ban"]): string {
-  const rules = `- Requests rejected within ${duration(graceMs)} of the first 429 have no consequence; they may have been sent before it arrived.
+  const rules = `- Requests rejected within ${longDuration(graceMs)} of the first 429 have no consequence; they may have been sent before it arrived.
 - Every later rejected request is a strike. Strikes expire when the exhausted window closes.
-- ${strikes} strikes ban the key for ${duration(lengthMs)}. The last of them already gets \`key_banned\`.`;
+- ${strikes} strikes ban the key for ${longDuration(lengthMs)}. The last of them already gets \`key_banned\`.`;
   if (maxLengthMs === lengthMs) return rules;
-  return `${rules}\n- A ban within 24 hours of the end of the last one is twice as long as that one, at most ${duration(maxLengthMs)}.`;
+  return `${rules}\n- A ban within 24 hours of the end of the last one is twice as long as that one, at most ${longDuration(maxLengthMs)}.`;
 }
 
 function deprecationLines(url: string): string[] {

@@ -14,7 +14,7 @@ export interface DocsSettings extends DocumentedSettings {
 }
 
 /** A page of the site without what all pages share. */
-export interface Page {
+export interface DocsPage {
   /** From the root of the site: `/docs/rate-limits`. */
   readonly path: string;
   readonly title: string;
@@ -118,7 +118,7 @@ interface Entry {
 /** All pages by the headings of the sidebar. */
 type Navigation = Readonly<Record<string, readonly Entry[]>>;
 
-function navigationOf(guides: readonly Page[]): Navigation {
+function navigationOf(guides: readonly DocsPage[]): Navigation {
   return {
     Guides: guides.map(({ path, title }) => ({ path, html: Bun.escapeHTML(title) })),
     Pets: operationEntries("Pets"),
@@ -134,7 +134,7 @@ function navigationOf(guides: readonly Page[]): Navigation {
 const MAX_SECTIONS = 12;
 
 /** All pages, and the sections of this one. */
-function sidebar({ path, sections }: Page, navigation: Navigation): string {
+function sidebar({ path, sections }: DocsPage, navigation: Navigation): string {
   const groups = Object.entries(navigation).map(([title, entries]) => {
     const items = entries.map((entry) => item(entry, path, sections));
     return `<h2>${title}</h2><ul>${items.join("")}</ul>`;
@@ -180,7 +180,7 @@ function item({ path, html }: Entry, current: string, sections: readonly Section
 
 interface LayoutOptions {
   readonly settings: DocsSettings;
-  readonly guides: readonly Page[];
+  readonly guides: readonly DocsPage[];
   /** What every page loads. */
   readonly scriptPath: string;
   readonly stylePath: string;
@@ -194,7 +194,7 @@ export interface RenderedPage {
 }
 
 /** Adds what all pages share. The landing page has no sidebar. */
-export function layoutOf(options: LayoutOptions): (page: Page) => RenderedPage {
+export function layoutOf(options: LayoutOptions): (page: DocsPage) => RenderedPage {
   const navigation = navigationOf(options.guides);
   return (page) => {
     const content =
@@ -211,7 +211,7 @@ const THEME_SCRIPT =
   'try{const t=localStorage.getItem("petstore-theme");if(t==="light"||t==="dark")document.documentElement.dataset.theme=t}catch{}';
 
 function frame(
-  { path, title, description }: Page,
+  { path, title, description }: DocsPage,
   { settings, scriptPath, stylePath, searchIndexPath }: LayoutOptions,
   content: string,
 ): string {
@@ -257,7 +257,7 @@ function environmentMenu({ environment, baseUrl, otherUrl }: DocsSettings): stri
 }
 
 /** Links to the pages before and after this one. */
-function pager({ path }: Page, navigation: Navigation): string {
+function pager({ path }: DocsPage, navigation: Navigation): string {
   const entries = Object.values(navigation).flat();
   const index = entries.findIndex((entry) => entry.path === path);
   if (index === -1) return "";
@@ -270,7 +270,7 @@ function pager({ path }: Page, navigation: Navigation): string {
 }
 
 /** `<` is escaped, so that no text of the data can end the element. */
-function tryItScript({ tryIt }: Page): string {
+function tryItScript({ tryIt }: DocsPage): string {
   if (tryIt === undefined) return "";
   const json = JSON.stringify(tryIt).replace(/</g, String.raw`\u003c`);
   return `<script type="application/json" id="try-it-data">${json}</script>`;

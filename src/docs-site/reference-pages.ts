@@ -15,16 +15,16 @@ import {
   type Deprecation,
   operationErrors,
   OPERATIONS,
-  Orders,
-  Pets,
+  OrderList,
+  PetList,
   type PetstoreOperation,
 } from "../petstore/operations.ts";
 import { exampleContext, examplesOf } from "./examples.ts";
-import { codeSpan, fieldsOf, fieldTable, requestFields, tryItData, tryItSection } from "./fields.ts";
+import { codeSpan, schemaFields, fieldTable, requestFields, tryItData, tryItSection } from "./fields.ts";
 import {
   type DocsSettings,
   methodBadge,
-  type Page,
+  type DocsPage,
   PageContent,
   type Section,
   statusBadge,
@@ -41,7 +41,7 @@ import {
 import { codeBlock, ExampleTabs, htmlOf, inlineHtml, textOf } from "./markdown.ts";
 
 /** The page of one operation: what it does on the left, examples beside it. */
-export function operationPage(id: OperationId, settings: DocsSettings): Page {
+export function operationPage(id: OperationId, settings: DocsSettings): DocsPage {
   const operation: PetstoreOperation = OPERATIONS[id];
   const path = operationPath(id);
   const head = introduction(id, operation, path);
@@ -127,13 +127,13 @@ function responseTable(operation: PetstoreOperation, path: string): string {
 }
 
 function responseBody({ success }: PetstoreOperation, path: string): string {
-  const isList = success.body === Pets || success.body === Orders;
-  const item = success.body === Pets || success.body === Pet ? Pet : Order;
+  const isList = success.body === PetList || success.body === OrderList;
+  const item = success.body === PetList || success.body === Pet ? Pet : Order;
   const name = item === Pet ? "Pet" : "Order";
   const link = `<a href="${relativeUrl(path, `${SCHEMAS_PATH}#${name.toLowerCase()}`)}">${name}</a>`;
   const one = name === "Pet" ? `A ${link} object:` : `An ${link} object:`;
   const text = isList ? `An array of ${link} objects:` : one;
-  const table = fieldTable(fieldsOf(item.json), {
+  const table = fieldTable(schemaFields(item.json), {
     anchors: "response",
     links: linksOn(path),
     mark: "optional",
@@ -167,7 +167,7 @@ function headerTable(
 const REQUESTS: ReadonlySet<string> = new Set(["NewPet", "NewOrder", "OrderUpdate"]);
 
 /** Every schema of the OpenAPI document, with its fields. */
-export function schemasPage(): Page {
+export function schemasPage(): DocsPage {
   const content = new PageContent();
   content.heading({ level: 1, id: "schemas", html: "Schemas" });
   content.prose(
@@ -188,7 +188,7 @@ function addSchema(content: PageContent, name: string, schema: unknown): void {
   const links = linksOn(SCHEMAS_PATH);
   content.heading({ level: 2, id: name.toLowerCase(), html: name });
   content.prose(`<p>${inlineHtml(String(description ?? ""), links)}</p>`);
-  const fields = fieldsOf({ ...schema });
+  const fields = schemaFields({ ...schema });
   const mark = REQUESTS.has(name) ? "required" : "optional";
   if (fields.length > 0) content.prose(fieldTable(fields, { anchors: name, links, mark }));
   if (Array.isArray(values))
@@ -200,7 +200,7 @@ function addSchema(content: PageContent, name: string, schema: unknown): void {
 }
 
 /** Every error code with its meaning, what to do, where it occurs and an example. */
-export function errorCodesPage(settings: DocumentedSettings): Page {
+export function errorCodesPage(settings: DocumentedSettings): DocsPage {
   const content = new PageContent();
   content.heading({ level: 1, id: "error-codes", html: "Error codes" });
   const guide = relativeUrl(ERROR_CODES_PATH, GUIDES.errors);

@@ -5,7 +5,7 @@ import { TimeSlice } from "../event-loop.ts";
 import { OPERATIONS } from "../petstore/operations.ts";
 import { exampleContext, examplesOf } from "./examples.ts";
 import { guidePage, settingBlocks } from "./guide-pages.ts";
-import { type DocsSettings, layoutOf, type Page, type RenderedPage } from "./layout.ts";
+import { type DocsSettings, layoutOf, type DocsPage, type RenderedPage } from "./layout.ts";
 import { ASSETS_PATH, type GuideName, GUIDES, operationPath, PRODUCT, relativeUrl } from "./links.ts";
 import { ExampleTabs } from "./markdown.ts";
 import type { SearchEntry } from "./page-data.ts";
@@ -42,8 +42,8 @@ export async function renderSite(options: SiteOptions): Promise<RenderedSite> {
 }
 
 interface Content {
-  readonly guides: readonly Page[];
-  readonly reference: readonly Page[];
+  readonly guides: readonly DocsPage[];
+  readonly reference: readonly DocsPage[];
 }
 
 /** In time slices, so that requests of clients are answered meanwhile. */
@@ -57,8 +57,8 @@ async function contentOf(settings: DocsSettings): Promise<Content> {
   return { guides, reference };
 }
 
-async function inTimeSlices(renderers: readonly (() => Page)[]): Promise<Page[]> {
-  const pages: Page[] = [];
+async function inTimeSlices(renderers: readonly (() => DocsPage)[]): Promise<DocsPage[]> {
+  const pages: DocsPage[] = [];
   const slice = new TimeSlice();
   for (const render of renderers) {
     pages.push(render());
@@ -71,7 +71,7 @@ async function inTimeSlices(renderers: readonly (() => Page)[]): Promise<Page[]>
 const MAX_TEXT = 2000;
 
 /** One entry for the page and each of its sections. */
-function searchEntriesOf({ path, title, sections }: Page): SearchEntry[] {
+function searchEntriesOf({ path, title, sections }: DocsPage): SearchEntry[] {
   return sections.map(({ id, title: heading, text, operation }) => {
     const url = path.slice(1) + (id === "" ? "" : `#${id}`);
     const entry = [title, id === "" ? "" : heading, url, text.slice(0, MAX_TEXT)] as const;
@@ -83,7 +83,7 @@ const DESCRIPTION =
   "A pet store over HTTP: with an API key you list pets, add pets, and place, complete or cancel orders.";
 
 /** What browsers see at `/`. */
-function landingPage(settings: DocsSettings): Page {
+function landingPage(settings: DocsSettings): DocsPage {
   const path = "/";
   const to = (target: string) => relativeUrl(path, target);
   const examples = new ExampleTabs().render(examplesOf("createPet", exampleContext(settings)));
@@ -101,7 +101,7 @@ function landingPage(settings: DocsSettings): Page {
   return { path, title: PRODUCT, description: DESCRIPTION, html, sections: [] };
 }
 
-function notFoundPage(path: string): Page {
+function notFoundPage(path: string): DocsPage {
   const html = `<div class="prose"><h1>There is no such page</h1><p>Search for it, or start with the <a href="${relativeUrl(path, DOCS_PATH)}">quickstart</a>.</p></div>`;
   return { path, title: "Not found", description: "There is no such page.", html, sections: [] };
 }

@@ -72,7 +72,7 @@ export interface Usage {
 
 export const NEVER = -1;
 
-export type Outcome = "allowed" | "limited" | "banned";
+type Outcome = "allowed" | "limited" | "banned";
 
 /** The outcome, and the values of its response headers. */
 export interface Decision {

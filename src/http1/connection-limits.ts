@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import type { Connection } from "./connection.ts";
+import type { HttpConnection } from "./connection.ts";
 
 /** The other end of a connection, as the limits see it. */
 export interface Peer {
@@ -70,7 +70,7 @@ interface PeerConnections extends Peer {
 /** The open connections of a server. Decides which new ones to accept, and which old ones make room for them. */
 export class ConnectionLimits {
   /** In the order in which they were opened. */
-  readonly #connections = new Map<Connection, PeerConnections>();
+  readonly #connections = new Map<HttpConnection, PeerConnections>();
   readonly #peers = new Map<string, PeerConnections>();
   /** By peer, in this second. */
   readonly #opened = new Map<string, number>();
@@ -92,7 +92,7 @@ export class ConnectionLimits {
     return this.#connections.size;
   }
 
-  [Symbol.iterator](): IterableIterator<Connection> {
+  [Symbol.iterator](): IterableIterator<HttpConnection> {
     return this.#connections.keys();
   }
 
@@ -123,13 +123,13 @@ export class ConnectionLimits {
     return opened > maxOpenedPerSecond;
   }
 
-  add(connection: Connection, { id, isTrusted }: Peer): void {
+  add(connection: HttpConnection, { id, isTrusted }: Peer): void {
     const peer = this.#peers.get(id) ?? { id, isTrusted, count: 0 };
     if (peer.count++ === 0) this.#peers.set(id, peer);
     this.#connections.set(connection, peer);
   }
 
-  delete(connection: Connection): void {
+  delete(connection: HttpConnection): void {
     const peer = this.#connections.get(connection);
     if (peer === undefined) return;
     this.#connections.delete(connection);
@@ -159,7 +159,7 @@ export class ConnectionLimits {
   }
 
   /** A peer with more connections than the new one has after it gets no patience: it could always be in time. */
-  #isSlow(connection: Connection, newWeight: number): boolean {
+  #isSlow(connection: HttpConnection, newWeight: number): boolean {
     if (!connection.isWaitingForClient) return false;
     const peer = this.#connections.get(connection);
     const isHeavier = peer !== undefined && weightOf(peer) > newWeight + 1;
@@ -167,7 +167,7 @@ export class ConnectionLimits {
   }
 
   /** Of the peer with the most connections, those that have waited longest. */
-  #oldest(isCandidate: (connection: Connection) => boolean): Connection[] {
+  #oldest(isCandidate: (connection: HttpConnection) => boolean): HttpConnection[] {
     let heaviest: PeerConnections | undefined;
     let since = Infinity;
     for (const [connection, peer] of this.#connections) {
@@ -178,7 +178,7 @@ export class ConnectionLimits {
       since = connection.waitingSince;
     }
     const max = Math.ceil(this.options.maxConnections * EVICTED_PART);
-    const oldest: Connection[] = [];
+    const oldest: HttpConnection[] = [];
     for (const [connection, peer] of this.#connections) {
       if (oldest.length === max) break;
       if (peer !== heaviest || connection.waitingSince !== since) continue;

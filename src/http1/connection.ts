@@ -82,7 +82,7 @@ const KEEP_ALIVE_LINE = "Connection: keep-alive\r\n";
  * One client's connection. Pipelined requests are handled one after the other, so responses have the order of the
  * requests. Backpressure: while the socket accepts no more of a response, no further request is parsed or read.
  */
-export class Connection implements RequestConnection, ResponseWriter, ScheduledConnection {
+export class HttpConnection implements RequestConnection, ResponseWriter, ScheduledConnection {
   readonly readBuffer = new ReadBuffer();
   readonly remoteAddress: string;
   /** Whether the head of at least one request has arrived. */

@@ -1,5 +1,5 @@
 import type { Socket, SocketHandler, TCPSocketListener } from "bun";
-import { Connection, type ConnectionContext, type Pacer, type TrafficCounts } from "./connection.ts";
+import { HttpConnection, type ConnectionContext, type Pacer, type TrafficCounts } from "./connection.ts";
 import { ConnectionLimits, type LimitEvent, maxConnectionsWithin, type Peer } from "./connection-limits.ts";
 import { ConnectionScheduler } from "./scheduler.ts";
 import type { RequestHandler } from "./request.ts";
@@ -60,8 +60,8 @@ export class HttpServer implements ConnectionContext {
   readonly maxConnections: number;
   readonly #connections: ConnectionLimits;
   readonly #peerOf: (remoteAddress: string) => Peer;
-  readonly #listener: TCPSocketListener<Connection | undefined>;
-  readonly #handlers: SocketHandler<Connection | undefined>;
+  readonly #listener: TCPSocketListener<HttpConnection | undefined>;
+  readonly #handlers: SocketHandler<HttpConnection | undefined>;
   readonly #createPacer: (() => Pacer) | undefined;
   /** Undefined means plain HTTP. */
   #secureContext: object | undefined;
@@ -99,7 +99,7 @@ export class HttpServer implements ConnectionContext {
         socket.terminate();
       },
     };
-    this.#listener = Bun.listen<Connection | undefined>({
+    this.#listener = Bun.listen<HttpConnection | undefined>({
       hostname: host,
       port,
       allowHalfOpen: true,
@@ -159,7 +159,7 @@ export class HttpServer implements ConnectionContext {
     clearInterval(this.#timer);
   }
 
-  #onOpen(socket: Socket<Connection | undefined>): void {
+  #onOpen(socket: Socket<HttpConnection | undefined>): void {
     const peer = this.#peerOf(socket.remoteAddress ?? "");
     if (!this.#connections.accepts(peer)) {
       socket.terminate();
@@ -168,13 +168,13 @@ export class HttpServer implements ConnectionContext {
     const clientSocket = this.#secureContext ? startTls(socket, this.#secureContext, this.#handlers) : socket;
     // A load balancer's connection carries requests of many clients: none is slowed for the others.
     const pace = peer.isTrusted ? undefined : this.#createPacer?.();
-    const connection = new Connection(clientSocket, this, pace);
+    const connection = new HttpConnection(clientSocket, this, pace);
     clientSocket.data = connection;
     this.#connections.add(connection, peer);
     this.#accepted++;
   }
 
-  #onClose(connection: Connection): void {
+  #onClose(connection: HttpConnection): void {
     connection.onClose();
     this.#connections.delete(connection);
     if (this.#connections.size === 0) this.#onLastClosed?.();

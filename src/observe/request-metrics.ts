@@ -2,7 +2,7 @@ import { type ApiKeyPrincipal, type AuthFailure, PLANS } from "../domain/api-key
 import { HEALTH_PATH } from "../domain/constants.ts";
 import { Unavailable } from "../api/errors.ts";
 import { OPERATION_IDS, type OperationId } from "../domain/usage-history.ts";
-import type { Decision, Outcome } from "../domain/rate-limit.ts";
+import type { Decision } from "../domain/rate-limit.ts";
 import type { ProtocolErrorStatus, Request, Response } from "../http1/index.ts";
 import { type Histogram, LATENCY_BUCKETS, latencyHistogram } from "./monitors.ts";
 import { scheduler } from "../event-loop.ts";
@@ -35,7 +35,7 @@ export const OPERATION_LABELS = [...OPERATION_IDS, "none", "page", "health"] as 
 export type OperationLabel = (typeof OPERATION_LABELS)[number];
 
 export const PLAN_LABELS = [...PLANS, "anonymous"] as const;
-export const OUTCOMES = ["allowed", "limited", "banned"] as const satisfies readonly Outcome[];
+export const OUTCOMES = ["allowed", "limited", "banned"] as const satisfies readonly Decision["outcome"][];
 export const FAILURE_REASONS = [
   "missing_api_key",
   "invalid_api_key",
@@ -102,7 +102,7 @@ export class RequestMetrics {
     return this.#responses[OPERATION_LABELS.indexOf(operation) * STATUSES + status - LOWEST_STATUS] ?? 0;
   }
 
-  decisions(plan: (typeof PLAN_LABELS)[number], outcome: Outcome): number {
+  decisions(plan: (typeof PLAN_LABELS)[number], outcome: Decision["outcome"]): number {
     return this.#decisions[PLAN_LABELS.indexOf(plan) * OUTCOMES.length + OUTCOMES.indexOf(outcome)] ?? 0;
   }
 

@@ -24,7 +24,7 @@ import {
   OPERATION_IDS,
   USAGE_INTERVALS,
 } from "../domain/usage-history.ts";
-import { count, keyId, KeyState, KeyUsage, nextCursor, Plan, time } from "./key-resources.ts";
+import { count, keyId, KeyStateSchema, KeyUsage, nextCursor, Plan, time } from "./key-resources.ts";
 
 /** Of the audit trail, of the usage history and of the live series. */
 
@@ -62,7 +62,7 @@ function isAuditedValue(value: unknown): boolean {
   return value === null || ["string", "number", "boolean"].includes(typeof value);
 }
 
-const AuditEntry = object("A change that somebody made", {
+const AuditItem = object("A change that somebody made", {
   id: int64("Identifier of the entry; a later entry has a greater one"),
   at: time("When the change was made"),
   actor: object({
@@ -74,10 +74,10 @@ const AuditEntry = object("A change that somebody made", {
   before: nullable(auditedValues("The earlier values of the fields that changed")),
   after: nullable(auditedValues("The new values of the fields that changed")),
 });
-export type AuditEntry = Infer<typeof AuditEntry>;
+export type AuditItem = Infer<typeof AuditItem>;
 
 export const AuditPage = object("A page of the audit trail, newest first", {
-  items: array(AuditEntry),
+  items: array(AuditItem),
   nextCursor,
 });
 
@@ -139,7 +139,7 @@ const TopKey = object("One of the API keys with the most requests", {
   id: keyId,
   name: line(100, "Name of the API key"),
   plan: Plan,
-  state: KeyState,
+  state: KeyStateSchema,
   usage: nullable(KeyUsage, "Null while it cannot be read"),
   ...counts,
   lastUsedAt: nullable(time("When the key was last used")),

@@ -27,15 +27,15 @@ export const keyId = integer({
 });
 
 export const Plan = oneOf(PLANS, "Plan of the API key");
-export const Access = oneOf(
+export const AccessSchema = oneOf(
   ACCESS_LEVELS,
   "`read`: only GET and HEAD are allowed. `write`: every method is.",
 );
-export const KeyState = oneOf(KEY_STATES, "State of the API key");
+export const KeyStateSchema = oneOf(KEY_STATES, "State of the API key");
 
 const requestLimit = (description: string) => integer({ min: 1, max: MAX_REQUEST_LIMIT, description });
 
-export const Limits = object("Rate limits", {
+export const LimitsSchema = object("Rate limits", {
   perMinute: requestLimit("Requests per minute"),
   perDay: requestLimit("Requests per day"),
 });
@@ -82,9 +82,9 @@ const keyFields = {
   notes: nullable(notes),
   labels,
   plan: Plan,
-  limits: Limits,
-  access: Access,
-  state: KeyState,
+  limits: LimitsSchema,
+  access: AccessSchema,
+  state: KeyStateSchema,
   secrets: array(SecretInfo, {
     json: "Those that work, newest first: more than one during the overlap after a roll",
   }),
@@ -112,15 +112,15 @@ export const KeyPage = object("A page of API keys", {
   nextCursor,
 });
 
-export const NewKey = object(
+export const NewKeySchema = object(
   "An API key to create. `access` is `write` by default. Unknown fields are ignored.",
   { name, plan: Plan },
   {
-    limits: nullable(Limits, "Required for the enterprise plan, and only for it"),
+    limits: nullable(LimitsSchema, "Required for the enterprise plan, and only for it"),
     owner: nullable(owner),
     notes: nullable(notes),
     labels,
-    access: Access,
+    access: AccessSchema,
     expiresAt: nullable(time("When the key expires; null for never")),
   },
 );
@@ -134,8 +134,8 @@ export const KeyUpdate = object(
     notes: nullable(notes),
     labels,
     plan: Plan,
-    limits: nullable(Limits, "Required for the enterprise plan, and only for it"),
-    access: Access,
+    limits: nullable(LimitsSchema, "Required for the enterprise plan, and only for it"),
+    access: AccessSchema,
     expiresAt: nullable(time("When the key expires; null removes the expiry")),
   },
 );

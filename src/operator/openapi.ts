@@ -78,11 +78,11 @@ const NAMED: Readonly<Record<string, Schema<unknown>>> = {
   OrderUpdate,
 };
 
-/** The exports whose names begin with a capital letter. */
+/** The exports whose names begin with a capital letter. `Schema` ends the name of one whose type `domain` has. */
 function schemasIn(module: Readonly<Record<string, unknown>>): Record<string, Schema<unknown>> {
   const schemas: Record<string, Schema<unknown>> = {};
   for (const [name, value] of Object.entries(module)) {
-    if (/^[A-Z][a-z]/.test(name) && isSchema(value)) schemas[name] = value;
+    if (/^[A-Z][a-z]/.test(name) && isSchema(value)) schemas[name.replace(/Schema$/, "")] = value;
   }
   return schemas;
 }

@@ -16,16 +16,16 @@ import {
   UsageTotals,
 } from "./history-resources.ts";
 import {
-  Access,
+  AccessSchema,
   CreatedKey,
   FoundKey,
   Key,
   KeyPage,
   KeyRotation,
   KeySearch,
-  KeyState,
+  KeyStateSchema,
   KeyUpdate,
-  NewKey,
+  NewKeySchema,
   Plan,
   RotatedKey,
 } from "./key-resources.ts";
@@ -203,8 +203,8 @@ export const ADMIN_OPERATIONS = {
           "Text in the name, the owner, a label or the hint of a secret, in any case; or the identifier",
         ),
         plan: Plan,
-        state: KeyState,
-        access: Access,
+        state: KeyStateSchema,
+        access: AccessSchema,
         label: line(KEY_LABEL.maxLength, "A label of the key"),
         owner: line(KEY_OWNER.maxLength, "The owner of the key"),
         unusedSince: dateTime(
@@ -223,7 +223,7 @@ export const ADMIN_OPERATIONS = {
       path: "/keys",
       summary: "Create an API key",
       description: "Creates a key and responds with its secret, which is shown only this once.",
-      body: NewKey,
+      body: NewKeySchema,
       success: { status: 201, description: "The new key and its secret", body: CreatedKey },
     },
     findKey: {

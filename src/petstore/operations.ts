@@ -41,8 +41,8 @@ const pageOf = <T>(item: Schema<T>, name: string) =>
     max: PAGE_LIMIT.max,
     json: { description: `A page of ${name}, in ascending order of their identifiers.` },
   });
-export const Pets = pageOf(Pet, "pets");
-export const Orders = pageOf(Order, "orders");
+export const PetList = pageOf(Pet, "pets");
+export const OrderList = pageOf(Order, "orders");
 
 const GET_PET_DEPRECATION = {
   since: new Date("2026-11-14T00:00:00Z"),
@@ -70,7 +70,7 @@ export const OPERATIONS = {
     description:
       'Lists pets in ascending order of their identifiers. If there are more, `Link` has the URL of the next page as `rel="next"`. Follow it until a response has no such link. `id` selects pets by their identifiers; those that do not exist are left out.',
     query: { limit, status: PetStatus, id: queryIdentifiers(MAX_IDS), cursor: cursorOf("pets") },
-    success: { status: 200, description: "A page of pets", body: Pets, headers: ["ETag", "Link"] },
+    success: { status: 200, description: "A page of pets", body: PetList, headers: ["ETag", "Link"] },
   },
   createPet: {
     method: "POST",
@@ -113,7 +113,7 @@ export const OPERATIONS = {
     description:
       "Lists the orders that your API key placed, in ascending order of their identifiers. Pagination works as for pets.",
     query: { limit, status: OrderStatus, cursor: cursorOf("orders") },
-    success: { status: 200, description: "A page of orders", body: Orders, headers: ["ETag", "Link"] },
+    success: { status: 200, description: "A page of orders", body: OrderList, headers: ["ETag", "Link"] },
   },
   placeOrder: {
     method: "POST",

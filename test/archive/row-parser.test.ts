@@ -2,16 +2,16 @@ import { describe, expect, test } from "bun:test";
 import {
   csvRowParser,
   jsonRowParser,
-  ORDERS,
-  ORDERS_WITH_IDS,
-  PETS,
-  PETS_WITH_IDS,
+  ORDER_ROWS,
+  ORDER_ROWS_WITH_IDS,
+  PET_ROWS,
+  PET_ROWS_WITH_IDS,
 } from "../../src/archive/row-parser.ts";
 
-const json = (text: string, type = PETS, map: { field: string; column: string }[] = []) =>
+const json = (text: string, type = PET_ROWS, map: { field: string; column: string }[] = []) =>
   jsonRowParser(type, map)({ line: 1, text });
 
-const csv = (header: string, row: string, type = PETS, map: { field: string; column: string }[] = []) => {
+const csv = (header: string, row: string, type = PET_ROWS, map: { field: string; column: string }[] = []) => {
   const parser = csvRowParser(type, header.split(","), map);
   return parser.parse({ line: 2, text: row, cells: row.split(",") });
 };
@@ -43,20 +43,20 @@ describe("pets", () => {
   });
 
   test("an identifier that is kept is from 1 to 2^62", () => {
-    const pet = (id: string) => json(`{"id":${id},"name":"Rex","categoryId":1}`, PETS_WITH_IDS);
+    const pet = (id: string) => json(`{"id":${id},"name":"Rex","categoryId":1}`, PET_ROWS_WITH_IDS);
     expect(pet("4611686018427387904")).toMatchObject({ id: 2n ** 62n });
     expect(pet("0")).toBe("id must be from 1 to 2^62");
     expect(pet("4611686018427387905")).toBe("id must be from 1 to 2^62");
-    expect(json('{"name":"Rex","categoryId":1}', PETS_WITH_IDS)).toBe(`id is required and ${INTEGER}`);
+    expect(json('{"name":"Rex","categoryId":1}', PET_ROWS_WITH_IDS)).toBe(`id is required and ${INTEGER}`);
   });
 
   test("fields with other names are mapped, and problems name those of the file", () => {
     const map = [{ field: "name", column: "title" }];
-    expect(json('{"title":"Rex","name":7,"categoryId":1}', PETS, map)).toEqual({
+    expect(json('{"title":"Rex","name":7,"categoryId":1}', PET_ROWS, map)).toEqual({
       name: "Rex",
       categoryId: 1n,
     });
-    expect(json('{"title":7,"categoryId":1}', PETS, map)).toStartWith("title must be a string");
+    expect(json('{"title":7,"categoryId":1}', PET_ROWS, map)).toStartWith("title must be a string");
   });
 });
 
@@ -74,7 +74,7 @@ describe("CSV columns", () => {
     ["Rex,7,sold", { name: "Rex", categoryId: 7n, status: "sold" }],
     ["5,Rex,7,sold", { name: "Rex", categoryId: 7n, status: "sold" }],
   ])("without a header: %s", (row, pet) => {
-    const parser = csvRowParser(PETS, row.split(","), []);
+    const parser = csvRowParser(PET_ROWS, row.split(","), []);
     expect(parser.hasHeader).toBeFalse();
     expect(parser.parse({ line: 1, text: row, cells: row.split(",") })).toEqual(pet as never);
   });
@@ -84,7 +84,7 @@ describe("CSV columns", () => {
       { field: "name", column: "Title" },
       { field: "categoryId", column: "1" },
     ];
-    expect(csv("Kind,Title", "7,Rex", PETS, map)).toEqual({ name: "Rex", categoryId: 7n });
+    expect(csv("Kind,Title", "7,Rex", PET_ROWS, map)).toEqual({ name: "Rex", categoryId: 7n });
   });
 
   test.each([
@@ -99,7 +99,7 @@ describe("CSV columns", () => {
 
   test("a problem names the column of the file", () => {
     expect(csv("name,Category ID", "Rex,x")).toBe(`Category ID ${INTEGER}`);
-    const parser = csvRowParser(PETS, ["Rex", "7"], []);
+    const parser = csvRowParser(PET_ROWS, ["Rex", "7"], []);
     expect(parser.parse({ line: 2, text: "", cells: ["Rex", "x"] })).toBe(`column 2 (categoryId) ${INTEGER}`);
   });
 
@@ -108,12 +108,12 @@ describe("CSV columns", () => {
     ["name,Name,kind", "line 1 names two columns for name, 1 and 2; choose one with --map name=NUMBER"],
     ["Rex", "line 1 is no header, and with 1 columns none is categoryId; add --map categoryId=NUMBER"],
   ])("the first line %s", (line, message) => {
-    expect(() => csvRowParser(PETS, line.split(","), [])).toThrow(message);
+    expect(() => csvRowParser(PET_ROWS, line.split(","), [])).toThrow(message);
   });
 
   test("a mapped column has to exist", () => {
     const map = [{ field: "name", column: "Title" }];
-    expect(() => csvRowParser(PETS, ["name", "categoryId"], map)).toThrow(
+    expect(() => csvRowParser(PET_ROWS, ["name", "categoryId"], map)).toThrow(
       "--map name=Title: the first line has no such column",
     );
   });
@@ -129,9 +129,9 @@ describe("orders", () => {
       createdAt: Date.UTC(2026, 10, 15, 9, 30, 0, 123),
       keyId: 3,
     };
-    expect(jsonRowParser(ORDERS, [])({ line: 1, text: order })).toEqual(expected as never);
-    expect(jsonRowParser(ORDERS_WITH_IDS, [])({ line: 1, text: order })).toMatchObject({ id: 5n });
-    const parser = csvRowParser(ORDERS, ["petId", "status", "createdAt", "keyId"], []);
+    expect(jsonRowParser(ORDER_ROWS, [])({ line: 1, text: order })).toEqual(expected as never);
+    expect(jsonRowParser(ORDER_ROWS_WITH_IDS, [])({ line: 1, text: order })).toMatchObject({ id: 5n });
+    const parser = csvRowParser(ORDER_ROWS, ["petId", "status", "createdAt", "keyId"], []);
     const cells = ["1", "completed", "2026-11-15T10:30:00+01:00", ""];
     expect(parser.parse({ line: 2, text: "", cells })).toEqual({
       petId: 1n,
@@ -143,7 +143,7 @@ describe("orders", () => {
 
   test("a time that does not exist is rejected", () => {
     const text = order.replace("2026-11-15", "2026-02-30");
-    expect(jsonRowParser(ORDERS, [])({ line: 1, text })).toBe(
+    expect(jsonRowParser(ORDER_ROWS, [])({ line: 1, text })).toBe(
       "createdAt must be a time such as 2026-11-15T09:30:00Z (RFC 3339)",
     );
   });

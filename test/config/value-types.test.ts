@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
 import {
-  boolean,
+  trueOrFalse,
   duration,
   formatDuration,
   limitPair,
@@ -86,7 +86,7 @@ describe("durations", () => {
 
 describe("switches", () => {
   test("the variable of a switch is true or false", () => {
-    expect(["true", "1", "false", "0", "yes", ""].map(boolean.parse)).toEqual([
+    expect(["true", "1", "false", "0", "yes", ""].map(trueOrFalse.parse)).toEqual([
       true,
       true,
       false,

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import * as fc from "fast-check";
-import { duration, grouped, longDate, plural, shortDuration } from "../../src/api/formatting.ts";
+import { longDuration, grouped, longDate, plural, shortDuration } from "../../src/api/formatting.ts";
 
 test("numbers are grouped as Intl groups them", () => {
   fc.assert(fc.property(fc.maxSafeNat(), (n) => expect(grouped(n)).toBe(n.toLocaleString("en"))));
@@ -15,7 +15,7 @@ test("dates are written as Intl writes them, in UTC", () => {
 });
 
 test("durations have the largest unit that needs no fraction", () => {
-  const durations = [86_400_000, 300_000, 90_000, 3_600_000, 1_000].map(duration);
+  const durations = [86_400_000, 300_000, 90_000, 3_600_000, 1_000].map(longDuration);
   expect(durations).toEqual(["24 hours", "5 minutes", "90 seconds", "1 hour", "1 second"]);
 });
 

@@ -1,4 +1,4 @@
-import { MIGRATIONS } from "../../src/store/sqlite/migrations.ts";
+import { SQLITE_MIGRATIONS } from "../../src/store/sqlite/migrations.ts";
 import { Database } from "bun:sqlite";
 import { afterAll, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { chmodSync, chownSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
@@ -79,7 +79,7 @@ describe("petstore doctor", () => {
 
   test("a schema of an earlier release is a warning, one of a later release an error", async () => {
     await fill();
-    const newest = latestVersion(MIGRATIONS);
+    const newest = latestVersion(SQLITE_MIGRATIONS);
     const database = new Database(join(cli.dataDir, "production.db"));
     const setVersion = (version: number) => {
       database.run("DELETE FROM schema_migrations");

@@ -1,4 +1,9 @@
-import { Connection, type ConnectionContext, type Pacer, type Socket } from "../../src/http1/connection.ts";
+import {
+  HttpConnection,
+  type ConnectionContext,
+  type Pacer,
+  type Socket,
+} from "../../src/http1/connection.ts";
 import { ConnectionScheduler } from "../../src/http1/scheduler.ts";
 import type { Request, RequestHandler, Response } from "../../src/http1/index.ts";
 
@@ -21,7 +26,7 @@ export class TestConnection implements Socket, ConnectionContext {
   readonly remoteAddress: string | undefined;
   handler: RequestHandler;
   readonly commonLines = DATE_LINE;
-  readonly connection: Connection;
+  readonly connection: HttpConnection;
   /** Everything that the server has sent. */
   sent = "";
   /** The calls of the socket's methods, without `write`. */
@@ -43,7 +48,7 @@ export class TestConnection implements Socket, ConnectionContext {
       protocolError: (status) => respond(`protocol error ${status}`, status),
     };
     this.remoteAddress = remoteAddress ?? undefined;
-    this.connection = new Connection(this, this, pace);
+    this.connection = new HttpConnection(this, this, pace);
   }
 
   write(data: string | Uint8Array): number {

@@ -1,7 +1,7 @@
 import { describe, expect, jest, spyOn, test } from "bun:test";
 import { Unavailable } from "../../src/api/errors.ts";
 import type { OperationId, KeyCounts, UsageBatch } from "../../src/domain/usage-history.ts";
-import type { Outcome } from "../../src/domain/rate-limit.ts";
+import type { Decision } from "../../src/domain/rate-limit.ts";
 import type { RequestRecord } from "../../src/observe/request-metrics.ts";
 import { UsageRecorder } from "../../src/observe/usage-history.ts";
 import { TestClock } from "../test-clock.ts";
@@ -54,8 +54,12 @@ function setUp({ maxCounters = 100 } = {}) {
     onFailure: (error) => void failures.push(error),
     onRecovery: (lost) => void recoveries.push(lost),
   });
-  const request = (keyId: number, outcome: Outcome = "allowed", operation?: OperationId, status = 200) =>
-    recorder.observe(recordOf({ keyId }, { outcome }, operation), { status } as never);
+  const request = (
+    keyId: number,
+    outcome: Decision["outcome"] = "allowed",
+    operation?: OperationId,
+    status = 200,
+  ) => recorder.observe(recordOf({ keyId }, { outcome }, operation), { status } as never);
   return { clock, store, recorder, failures, recoveries, request };
 }
 

@@ -1,8 +1,8 @@
 import { expect, test } from "bun:test";
 import { hash } from "node:crypto";
-import { MIGRATIONS as POSTGRES } from "../../src/store/postgres/migrations.ts";
+import { POSTGRES_MIGRATIONS as POSTGRES } from "../../src/store/postgres/migrations.ts";
 import { openDatabase } from "../../src/store/sqlite/database.ts";
-import { MIGRATIONS as SQLITE } from "../../src/store/sqlite/migrations.ts";
+import { SQLITE_MIGRATIONS as SQLITE } from "../../src/store/sqlite/migrations.ts";
 import { temporaryFolder } from "./temporary-folder.ts";
 
 const digests = (steps: typeof SQLITE | typeof POSTGRES) =>

@@ -1,10 +1,15 @@
 import { expect, test } from "bun:test";
 import { SqliteStore } from "../../src/store/sqlite/store.ts";
 import { openDatabase } from "../../src/store/sqlite/database.ts";
-import { MIGRATIONS } from "../../src/store/sqlite/migrations.ts";
+import { SQLITE_MIGRATIONS } from "../../src/store/sqlite/migrations.ts";
 import { temporaryFolder } from "./temporary-folder.ts";
 
-const OPTIONS = { migrations: MIGRATIONS, synchronous: "FULL", cacheKiB: 1024, busyTimeoutMs: 0 } as const;
+const OPTIONS = {
+  migrations: SQLITE_MIGRATIONS,
+  synchronous: "FULL",
+  cacheKiB: 1024,
+  busyTimeoutMs: 0,
+} as const;
 const by = { actor: { kind: "command line" }, at: 0 } as const;
 
 test("after a check, the caches show the corrections, deletions and orders of another process", async () => {

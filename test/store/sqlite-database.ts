@@ -1,6 +1,6 @@
 import { Database } from "bun:sqlite";
 import { openDatabase } from "../../src/store/sqlite/database.ts";
-import { MIGRATIONS } from "../../src/store/sqlite/migrations.ts";
+import { SQLITE_MIGRATIONS } from "../../src/store/sqlite/migrations.ts";
 import { temporaryFolder } from "./temporary-folder.ts";
 
 /** The store's database in a temporary folder, for tests that look behind the port. */
@@ -8,7 +8,7 @@ export function temporaryDatabase() {
   const folder = temporaryFolder();
   const path = folder.path("store.db");
   const connection = openDatabase(path, {
-    migrations: MIGRATIONS,
+    migrations: SQLITE_MIGRATIONS,
     synchronous: "FULL",
     cacheKiB: 16 * 1024,
     busyTimeoutMs: 0,

@@ -4,7 +4,7 @@ import { existsSync, writeFileSync } from "node:fs";
 import { newUsage } from "../../src/domain/rate-limit.ts";
 import { openDatabase } from "../../src/store/sqlite/database.ts";
 import type { Migration } from "../../src/store/migrations.ts";
-import { MIGRATIONS } from "../../src/store/sqlite/migrations.ts";
+import { SQLITE_MIGRATIONS } from "../../src/store/sqlite/migrations.ts";
 import { openSqlite } from "../../src/store/sqlite/store.ts";
 import { openUsageStore } from "../../src/store/sqlite/usage-store.ts";
 import { temporaryFolder } from "./temporary-folder.ts";
@@ -67,7 +67,7 @@ describe("migrations", () => {
 
   test("every table of the store is STRICT", () => {
     using folder = temporaryFolder();
-    const connection = open(folder.path("a.db"), MIGRATIONS);
+    const connection = open(folder.path("a.db"), SQLITE_MIGRATIONS);
     expect(
       connection.value(
         "SELECT group_concat(name) FROM pragma_table_list WHERE NOT strict AND name NOT LIKE 'sqlite_%'",

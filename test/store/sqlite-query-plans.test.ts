@@ -5,7 +5,7 @@ import type { KeyListQuery } from "../../src/domain/api-keys.ts";
 import { auditPage, SQLITE_DIALECT } from "../../src/store/rows.ts";
 import { keyPage } from "../../src/store/api-keys.ts";
 import { Connection } from "../../src/store/sqlite/connection.ts";
-import { MIGRATIONS } from "../../src/store/sqlite/migrations.ts";
+import { SQLITE_MIGRATIONS } from "../../src/store/sqlite/migrations.ts";
 import { openSqlite, type SqliteStores } from "../../src/store/sqlite/store.ts";
 import { DAY_MS } from "../conformance/store-fixture.ts";
 import { temporaryFolder } from "./temporary-folder.ts";
@@ -134,7 +134,7 @@ test.each<[plan: string[], query: Partial<KeyListQuery>]>([
   [[ALL_IDS, TODAY, SORTED], { sort: "usedToday", after: 5 }],
 ])("a page of keys reads each key once, and what it is sorted by from an index: %p", (plan, query) => {
   using database = new Database(":memory:", { safeIntegers: true, strict: true });
-  for (const { sql } of MIGRATIONS) database.run(sql);
+  for (const { sql } of SQLITE_MIGRATIONS) database.run(sql);
   const { sql, values } = keyPage({ limit: 50, now: 7, ...query }, SQLITE_DIALECT, 1);
   const steps = database.query<{ detail: string }, typeof values>(`EXPLAIN QUERY PLAN ${sql}`).all(...values);
   expect(steps.map(({ detail }) => detail)).toEqual(plan);
@@ -190,7 +190,7 @@ test.each<[index: string, query: Omit<AuditQuery, "limit">]>([
   ["audit_by_target", { target: KEY, action: "key.banned", actor: "console", since: 1 }],
 ])("a page of the audit trail is read from %s and not sorted, case %#", (index, query) => {
   using database = new Database(":memory:", { safeIntegers: true, strict: true });
-  for (const { sql } of MIGRATIONS) database.run(sql);
+  for (const { sql } of SQLITE_MIGRATIONS) database.run(sql);
   const { sql, values } = auditPage({ ...query, limit: 50 }, SQLITE_DIALECT);
   const steps = database.query<{ detail: string }, typeof values>(`EXPLAIN QUERY PLAN ${sql}`).all(...values);
   const plan = steps.map(({ detail }) => detail).join("; ");

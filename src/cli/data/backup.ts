@@ -1,7 +1,7 @@
 import type { Backup } from "../../archive/backup.ts";
 import { describeStorage, pathsOf, type StorageConfig, storageOf } from "../../config/config.ts";
 import { JSON_OPTION, STORAGE_OPTIONS } from "../../config/options.ts";
-import { directory, integer } from "../../config/value-types.ts";
+import { directory, integerWithin } from "../../config/value-types.ts";
 import { grouped, plural } from "../../api/formatting.ts";
 import packageJson from "../../../package.json" with { type: "json" };
 import { defineCommand, Failure } from "../command.ts";
@@ -17,7 +17,7 @@ export const backup = defineCommand({
   positionals: { DIR: { ...directory, expected: "the path of a directory for backups" } },
   options: {
     keep: {
-      type: integer({ min: 1, max: 10_000 }),
+      type: integerWithin({ min: 1, max: 10_000 }),
       defaultText: "all",
       help: "Number of backups of the environment to keep, the new one included; older ones are removed",
     },

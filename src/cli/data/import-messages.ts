@@ -8,7 +8,7 @@ import { InputError } from "../../archive/row-formats.ts";
 import type { ImportProgress, ImportRecord } from "../../archive/import-store.ts";
 import { type Context, Failure, type Outcome } from "../command.ts";
 import { columns, json } from "../output.ts";
-import type { Input } from "../../archive/files.ts";
+import type { InputFile } from "../../archive/files.ts";
 import type { STORAGE_OPTIONS } from "../../config/options.ts";
 import type { ValuesOf } from "../../config/parse-options.ts";
 import type { IMPORT_OPTIONS } from "../../config/transfer-options.ts";
@@ -21,7 +21,7 @@ export type ImportValues = ValuesOf<typeof IMPORT_OPTIONS & typeof STORAGE_OPTIO
 export interface Import {
   /** As it was typed; - is standard input. */
   readonly path: string;
-  readonly input: Input;
+  readonly input: InputFile;
   readonly values: ImportValues;
   readonly context: Context;
   readonly kind: "pets" | "orders";

@@ -1,7 +1,7 @@
 import { resolve } from "node:path";
 import { grouped } from "../../api/formatting.ts";
 import { tableStoreOf } from "../../archive/contents.ts";
-import { type Input, openInput } from "../../archive/files.ts";
+import { type InputFile, openInput } from "../../archive/files.ts";
 import {
   ConcurrentImport,
   type ImportedOrder,
@@ -13,7 +13,7 @@ import {
 import { type ImporterOptions, importRows } from "../../archive/import.ts";
 import { describeRejected } from "../../archive/rejects-file.ts";
 import { InputError } from "../../archive/row-formats.ts";
-import { ORDERS, ORDERS_WITH_IDS, PETS, PETS_WITH_IDS } from "../../archive/row-parser.ts";
+import { ORDER_ROWS, ORDER_ROWS_WITH_IDS, PET_ROWS, PET_ROWS_WITH_IDS } from "../../archive/row-parser.ts";
 import { storageOf } from "../../config/config.ts";
 import { IMPORT_OPTIONS } from "../../config/transfer-options.ts";
 import { joined, printable, UsageError } from "../../config/usage-error.ts";
@@ -45,7 +45,7 @@ export async function importFile(path: string, values: ImportValues, context: Co
   const wrong = checkOptions(values);
   if (wrong) return wrong;
   const kind = values.orders ? "orders" : "pets";
-  let input: Input | undefined;
+  let input: InputFile | undefined;
   try {
     input = await openInput(path, () => context.readInput());
     return await run({
@@ -75,7 +75,7 @@ function checkOptions({ orders, map, "keep-ids": keepIds, "on-conflict": onConfl
       `--on-conflict ${onConflict} needs --keep-ids: identifiers that are assigned never exist`,
     );
   }
-  const { fields } = orders ? ORDERS : PETS;
+  const { fields } = orders ? ORDER_ROWS : PET_ROWS;
   const repeated = map.find(({ field }, index) => map.findIndex((each) => each.field === field) !== index);
   if (repeated)
     return new UsageError(`--map names the field "${repeated.field}" twice; leave one of them out`);
@@ -174,12 +174,12 @@ async function importFrom(
   const importing = values.orders
     ? importRows<ImportedOrder>({
         ...shared,
-        type: keepIds ? ORDERS_WITH_IDS : ORDERS,
+        type: keepIds ? ORDER_ROWS_WITH_IDS : ORDER_ROWS,
         store: store && ((batch) => store.importOrders(batch)),
       })
     : importRows<ImportedPet>({
         ...shared,
-        type: keepIds ? PETS_WITH_IDS : PETS,
+        type: keepIds ? PET_ROWS_WITH_IDS : PET_ROWS,
         store: store && ((batch) => store.importPets(batch)),
       });
   const imported = await importing

@@ -2,7 +2,7 @@ import type { WorkProgress } from "../../archive/contents.ts";
 import type { RestorePlan } from "../../archive/restore.ts";
 import { storageOf } from "../../config/config.ts";
 import { JSON_OPTION, STORAGE_OPTIONS } from "../../config/options.ts";
-import { boolean, directory } from "../../config/value-types.ts";
+import { trueOrFalse, directory } from "../../config/value-types.ts";
 import { describeRows, notSqlite } from "./backup.ts";
 import { columns, json } from "../output.ts";
 import { attributionOf, defineCommand, Failure } from "../command.ts";
@@ -21,16 +21,16 @@ export const restore = defineCommand({
   positionals: { BACKUP: backupPath },
   options: {
     replace: {
-      type: boolean,
+      type: trueOrFalse,
       default: false,
       help: "Move the present databases to another directory in --data first; without it, a restore overwrites nothing",
     },
     "allow-older": {
-      type: boolean,
+      type: trueOrFalse,
       default: false,
       help: "Restore the newest complete backup of a directory although a newer one is incomplete or damaged",
     },
-    "dry-run": { type: boolean, default: false, help: "Show what would be done, and change nothing" },
+    "dry-run": { type: trueOrFalse, default: false, help: "Show what would be done, and change nothing" },
     ...STORAGE_OPTIONS,
     ...JSON_OPTION,
   },

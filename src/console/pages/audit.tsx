@@ -1,6 +1,6 @@
 import { grouped } from "../../api/formatting.ts";
 import { ACTOR_KINDS, AUDIT_ACTIONS } from "../../domain/audit.ts";
-import { type AuditEntry, call } from "../admin-api.ts";
+import { type AuditItem, call } from "../admin-api.ts";
 import { SelectFilter, TextFilter } from "../components/filters.tsx";
 import { Empty } from "../components/page.tsx";
 import { type Column, Latest, ListPage } from "../components/tables.tsx";
@@ -56,7 +56,7 @@ export function AuditSection({ target }: { readonly target: string }) {
   );
 }
 
-const COLUMNS: readonly Column<AuditEntry>[] = [
+const COLUMNS: readonly Column<AuditItem>[] = [
   { heading: "When", isAtEnd: true, cell: ({ at }) => <TimeAgo at={at} /> },
   { heading: "Action", isLead: true, cell: ({ action }) => <code>{action}</code> },
   { heading: "Target", cell: ({ target }) => <Target target={target} /> },
@@ -66,7 +66,7 @@ const COLUMNS: readonly Column<AuditEntry>[] = [
 
 const PATHS = { key: "/keys", pet: "/pets", order: "/orders" } as const;
 
-function Target({ target }: Pick<AuditEntry, "target">) {
+function Target({ target }: Pick<AuditItem, "target">) {
   if (target === null) return NO_VALUE;
   return (
     <a href={`${PATHS[target.kind]}/${target.id}`}>
@@ -75,7 +75,7 @@ function Target({ target }: Pick<AuditEntry, "target">) {
   );
 }
 
-function Actor({ actor: { kind, name } }: Pick<AuditEntry, "actor">) {
+function Actor({ actor: { kind, name } }: Pick<AuditItem, "actor">) {
   return (
     <>
       {capitalized(kind)} {name !== null && <bdi class="muted">{name}</bdi>}
@@ -84,7 +84,7 @@ function Actor({ actor: { kind, name } }: Pick<AuditEntry, "actor">) {
 }
 
 /** The old value is struck out before the new one. */
-function Changes({ before, after }: Pick<AuditEntry, "before" | "after">) {
+function Changes({ before, after }: Pick<AuditItem, "before" | "after">) {
   const names = [...new Set([...Object.keys(before ?? {}), ...Object.keys(after ?? {})])];
   if (names.length === 0) return NO_VALUE;
   return (
@@ -106,7 +106,7 @@ function Changes({ before, after }: Pick<AuditEntry, "before" | "after">) {
 
 const TIME = /^\d{4}-\d\d-\d\dT[\d:.]+Z$/;
 
-type AuditedValue = NonNullable<AuditEntry["before"]>[string];
+type AuditedValue = NonNullable<AuditItem["before"]>[string];
 
 function Value({ value }: { readonly value: AuditedValue }) {
   if (typeof value === "string" && TIME.test(value)) return <LocalTime at={value} />;

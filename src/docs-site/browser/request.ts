@@ -80,7 +80,7 @@ const DECIMAL = /^(?:0|-?[1-9]\d*)$/;
 const HEADER_VALUE = /^[ -~]*$/;
 
 /** What the API will reject about a text, as the end of a sentence that begins with the field's name. */
-export function problemOf(field: TryItField, text: string): string | undefined {
+export function fieldProblem(field: TryItField, text: string): string | undefined {
   if (text === "") return field.isRequired ? "is required" : undefined;
   if (!isSendable(field, text)) return "can have visible ASCII characters only";
   if (field.values !== undefined && !field.values.includes(text))

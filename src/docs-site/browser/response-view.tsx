@@ -7,14 +7,14 @@ import {
   apiErrorOf,
   type ApiResponse,
   indentedJson,
-  type Outcome,
+  type CallOutcome,
   rateLimitOf,
   type RateLimitWindow,
   retryAtOf,
 } from "./response.ts";
 
 interface ResponseViewProps {
-  readonly outcome: Outcome;
+  readonly outcome: CallOutcome;
   readonly data: TryItData;
 }
 

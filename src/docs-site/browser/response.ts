@@ -1,7 +1,7 @@
 import type { ApiRequest } from "./request.ts";
 
 /** What came of a request. */
-export type Outcome = ApiResponse | { readonly kind: "unreachable" } | { readonly kind: "cancelled" };
+export type CallOutcome = ApiResponse | { readonly kind: "unreachable" } | { readonly kind: "cancelled" };
 
 export interface ApiResponse {
   readonly kind: "response";
@@ -19,7 +19,7 @@ export interface ApiResponse {
 export async function send(
   { url, method, headers, body }: ApiRequest,
   signal: AbortSignal,
-): Promise<Outcome> {
+): Promise<CallOutcome> {
   const start = performance.now();
   try {
     const response = await fetch(url, {

@@ -1,6 +1,6 @@
 import { useId, useState } from "preact/hooks";
 import { FIELD_GROUP_TITLES, type TryItData, type TryItField } from "../page-data.ts";
-import { cleanKey, keyProblem, problemOf } from "./request.ts";
+import { cleanKey, keyProblem, fieldProblem } from "./request.ts";
 import { CodeBlock, CodeSpans } from "./response-view.tsx";
 
 /** The API key that requests carry: in the memory of the page, and of the tab if it is remembered. */
@@ -125,7 +125,7 @@ interface FieldRowProps {
 
 function FieldRow({ field, text, onChange }: FieldRowProps) {
   const id = useId();
-  const problem = problemOf(field, text);
+  const problem = fieldProblem(field, text);
   const { name, anchor, isRequired, description, constraint, bounds } = field;
   return (
     <div class="try-field" id={anchor}>

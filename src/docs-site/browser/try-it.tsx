@@ -14,7 +14,7 @@ import {
   type Values,
 } from "./request.ts";
 import { CodeBlock, ResponseView, type Syntax, useSecondsUntil } from "./response-view.tsx";
-import { nextCursorOf, type Outcome, retryAtOf, send } from "./response.ts";
+import { nextCursorOf, type CallOutcome, retryAtOf, send } from "./response.ts";
 import { KeyField, type KeyMemory, ParameterTables } from "./try-it-fields.tsx";
 
 /** Where this tab keeps the API key, if the person asks to remember it. */
@@ -118,7 +118,7 @@ function apiUrl({ apiPath }: TryItData): string {
 
 /** One request at a time. After a 429, none with the same key until `Retry-After` is over: that would be a strike. */
 function useSending(key: string) {
-  const [outcome, setOutcome] = useState<Outcome>();
+  const [outcome, setOutcome] = useState<CallOutcome>();
   const [running, setRunning] = useState<AbortController>();
   const [wait, setWait] = useState<{ readonly key: string; readonly until: number }>();
   const retryIn = useSecondsUntil(wait?.key === key ? wait.until : undefined);
@@ -138,7 +138,7 @@ function useSending(key: string) {
 }
 
 interface ResultProps {
-  readonly outcome: Outcome | undefined;
+  readonly outcome: CallOutcome | undefined;
   readonly isRunning: boolean;
   readonly data: TryItData;
   /** What the API responds with, until it has responded. */
@@ -167,7 +167,7 @@ function Result({ outcome, isRunning, data, sample }: ResultProps) {
   );
 }
 
-function announcementOf(outcome: Outcome | undefined): string {
+function announcementOf(outcome: CallOutcome | undefined): string {
   if (outcome === undefined) return "";
   return outcome.kind === "response"
     ? `Response ${outcome.status} ${outcome.statusText}`

@@ -1,4 +1,4 @@
-import { duration } from "../../api/formatting.ts";
+import { longDuration } from "../../api/formatting.ts";
 import { toJson } from "../../api/json.ts";
 import {
   byStatus,
@@ -25,8 +25,8 @@ import {
   COMMON_ERRORS,
   operationErrors,
   OPERATIONS,
-  Orders,
-  Pets,
+  OrderList,
+  PetList,
   PETSTORE_API,
   type PetstoreOperation,
 } from "../operations.ts";
@@ -133,8 +133,8 @@ const schemas = new NamedSchemas({
   NewOrder,
   OrderUpdate,
   OrderStatus,
-  Pets,
-  Orders,
+  Pets: PetList,
+  Orders: OrderList,
 });
 
 const errors = Object.entries({ ...ERRORS, ...PROTOCOL_ERRORS });
@@ -188,7 +188,7 @@ export const PARAMETERS = {
     required: false,
     description:
       `Makes a retry safe. Choose a new key, for example a UUID, of up to ${IDEMPOTENCY_KEY_MAX_LENGTH} visible ASCII characters for each new operation; ` +
-      `double quotes around it are optional. A retry within ${duration(IDEMPOTENCY_LIFETIME_MS)} gets the first successful response again.`,
+      `double quotes around it are optional. A retry within ${longDuration(IDEMPOTENCY_LIFETIME_MS)} gets the first successful response again.`,
     // The two double quotes count too.
     schema: { type: "string", minLength: 1, maxLength: IDEMPOTENCY_KEY_MAX_LENGTH + 2, pattern: "^[!-~]+$" },
   },

@@ -1,4 +1,4 @@
-import type { Limits, Outcome, Report, Subject, Usage } from "../../domain/rate-limit.ts";
+import type { Decision, Limits, Report, Subject, Usage } from "../../domain/rate-limit.ts";
 
 /** An API key, the only subject that servers share. */
 export type KeySubject = Extract<Subject, { kind: "key" }>;
@@ -21,7 +21,7 @@ export interface Replies<Reply> {
 
 /** The usage after the decision, without its strikes. */
 export interface DecisionReply {
-  readonly outcome: Outcome;
+  readonly outcome: Decision["outcome"];
   /** Whether the request led to the ban. */
   readonly isNewBan: boolean;
   readonly usage: Usage;

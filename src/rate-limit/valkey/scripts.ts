@@ -3,7 +3,6 @@ import type { Cluster, Redis } from "ioredis";
 import {
   NEVER,
   newUsage,
-  type Outcome,
   type Report,
   setBan,
   storedBanTime,
@@ -65,7 +64,7 @@ export function formatSubject({ kind, id }: Subject): string {
   return `${kind}:${id}`;
 }
 
-const OUTCOMES: readonly Outcome[] = ["allowed", "limited", "banned", "banned"];
+const OUTCOMES: readonly DecisionReply["outcome"][] = ["allowed", "limited", "banned", "banned"];
 const NEW_BAN = 3;
 const NUMBERS_PER_STATE = 6;
 const NUMBERS_PER_DECISION = 1 + NUMBERS_PER_STATE;

@@ -1,6 +1,6 @@
 import { latestVersion } from "../migrations.ts";
 import { connect } from "./connection.ts";
-import { MIGRATIONS } from "./migrations.ts";
+import { POSTGRES_MIGRATIONS } from "./migrations.ts";
 import { Primary } from "./primary.ts";
 import { OLDEST_VERSION } from "./store.ts";
 
@@ -61,7 +61,7 @@ export async function inspectPostgres(
     clockDifferenceMs,
     schemaVersion: latest.version,
     oldestVersion: OLDEST_VERSION,
-    supportedVersion: latestVersion(MIGRATIONS),
+    supportedVersion: latestVersion(POSTGRES_MIGRATIONS),
   };
 }
 

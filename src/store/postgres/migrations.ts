@@ -15,7 +15,7 @@ type OnlineMigration = Omit<Migration, "sql"> & { readonly statements: readonly 
  *
  * Instances of the release before serve during a migration and after it, so a new column can be null.
  */
-export const MIGRATIONS: readonly (Migration | OnlineMigration)[] = [
+export const POSTGRES_MIGRATIONS: readonly (Migration | OnlineMigration)[] = [
   {
     version: 1,
     name: "animals, orders and attempts",
@@ -309,13 +309,13 @@ export async function migrate(sql: SQL, { schema, timeout }: MigrateOptions): Pr
   const [table] = await sql<
     [{ exists: boolean }]
   >`SELECT to_regclass('schema_migrations') IS NOT NULL AS exists`;
-  if (table.exists && latestVersion(MIGRATIONS) === (await versionOf(sql))) return;
+  if (table.exists && latestVersion(POSTGRES_MIGRATIONS) === (await versionOf(sql))) return;
   await lock(sql);
   if (schema !== undefined) await createSchema(sql, schema);
   // Not to_regclass again: a session can cache that a table does not exist.
   await sql.unsafe(CREATE_VERSION_TABLE);
   const version = await versionOf(sql);
-  for (const step of MIGRATIONS) {
+  for (const step of POSTGRES_MIGRATIONS) {
     if (step.version <= version) continue;
     await ("sql" in step ? applyInTransaction(sql, step) : applyOnline(sql, step, timeout));
   }
@@ -375,6 +375,6 @@ async function record(sql: SQL, { version, name }: Pick<Migration, "version" | "
 async function versionOf(sql: SQL): Promise<number> {
   const [latest] = await sql<[{ version: number }]>`
     SELECT coalesce(max(version), 0) AS version FROM schema_migrations`;
-  rejectNewerSchema(latest.version, MIGRATIONS);
+  rejectNewerSchema(latest.version, POSTGRES_MIGRATIONS);
   return latest.version;
 }

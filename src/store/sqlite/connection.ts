@@ -128,7 +128,7 @@ export function keepFiles(database: Database): void {
  * -shm files the same mode and owner. An existing file is not even opened: closing it would drop the locks of this
  * process on it.
  */
-export function createPrivateFile(path: string): void {
+export function createDatabaseFile(path: string): void {
   try {
     closeSync(openSync(path, "wx", 0o600));
     giveToDirectoryOwner(path);
@@ -319,7 +319,7 @@ function copyDurably(connection: Connection, to: string): void {
   mkdirSync(dirname(to), { recursive: true, mode: 0o700 });
   const partial = `${to}.partial`;
   removeDatabase(partial);
-  createPrivateFile(partial);
+  createDatabaseFile(partial);
   connection.value("VACUUM INTO ?", partial);
   publishDatabase(partial, to);
 }

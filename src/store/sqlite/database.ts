@@ -1,6 +1,6 @@
 import { Database } from "bun:sqlite";
 import { existsSync } from "node:fs";
-import { Connection, createPrivateFile, failureOf, isBusy, keepFiles } from "./connection.ts";
+import { Connection, createDatabaseFile, failureOf, isBusy, keepFiles } from "./connection.ts";
 import { migrate, rejectForeignDatabase, type SqliteMigration } from "./migrations.ts";
 import { scheduler } from "../../event-loop.ts";
 
@@ -49,7 +49,7 @@ export function openDatabaseFor<T>(
   create: (connection: Connection) => T,
 ): T {
   try {
-    createPrivateFile(path);
+    createDatabaseFile(path);
     const safeIntegers = options.integers !== "number";
     const database = new Database(path, { readwrite: true, safeIntegers, strict: true });
     if (options.keepsFiles || existsSync(`${path}-shm`)) keepFiles(database);

@@ -11,7 +11,7 @@ export interface SqliteMigration extends Migration {
  * AUTOINCREMENT, because identifiers are never used twice, even if a row is deleted. OR instead of IN, because SQLite
  * builds a temporary table for the list at every insert (`bun bench/store.ts`: 3.1 µs instead of 0.9).
  */
-export const MIGRATIONS: readonly SqliteMigration[] = [
+export const SQLITE_MIGRATIONS: readonly SqliteMigration[] = [
   {
     version: 1,
     name: "animals, orders and attempts",

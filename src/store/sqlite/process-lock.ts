@@ -1,6 +1,6 @@
 import { Database } from "bun:sqlite";
 import { existsSync, statSync } from "node:fs";
-import { createPrivateFile, failureOf, isBusy } from "./connection.ts";
+import { createDatabaseFile, failureOf, isBusy } from "./connection.ts";
 import { scheduler } from "../../event-loop.ts";
 
 interface ProcessLock {
@@ -23,7 +23,7 @@ const heldLocks = new Set<Database>();
 export function acquireLock(path: string, databases: readonly string[] = []): ProcessLock | undefined {
   let lock: Database | undefined;
   try {
-    createPrivateFile(path);
+    createDatabaseFile(path);
     lock = new Database(path, { readwrite: true });
     lock.run("PRAGMA busy_timeout = 0");
     // Holds the lock also between two transactions.

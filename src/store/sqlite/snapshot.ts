@@ -4,8 +4,8 @@ import { existsSync } from "node:fs";
 import type { NewAuditEntry } from "../../domain/audit.ts";
 import { latestVersion } from "../migrations.ts";
 import { insertAudit } from "./audit.ts";
-import { Connection, createPrivateFile, failureOf, keepFiles } from "./connection.ts";
-import { MIGRATIONS, rejectForeignDatabase, versionOf } from "./migrations.ts";
+import { Connection, createDatabaseFile, failureOf, keepFiles } from "./connection.ts";
+import { SQLITE_MIGRATIONS, rejectForeignDatabase, versionOf } from "./migrations.ts";
 
 const BUSY_TIMEOUT_MS = 5_000;
 const CACHE_KIB = 16 * 1024;
@@ -23,7 +23,7 @@ export interface DatabaseFacts {
  * original. The caller waits until the copy is on the disk.
  */
 export function copySnapshot(from: string, to: string): void {
-  createPrivateFile(to);
+  createDatabaseFile(to);
   withDatabase(from, (connection) => connection.value("VACUUM INTO ?", to), "copy");
 }
 
@@ -44,7 +44,7 @@ export function inspectStore(path: string) {
   if (!existsSync(path)) return undefined;
   const facts = inspectDatabase(path);
   const newestTime = facts.problems.length > 0 ? undefined : newestTimeIn(path);
-  return { ...facts, supportedVersion: latestVersion(MIGRATIONS), newestTime };
+  return { ...facts, supportedVersion: latestVersion(SQLITE_MIGRATIONS), newestTime };
 }
 
 /** In milliseconds since the epoch. */

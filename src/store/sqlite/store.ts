@@ -31,7 +31,7 @@ import { SqliteKeyStore } from "./api-keys.ts";
 import { SqliteAuditStore } from "./audit.ts";
 import { type Connection, isBusy, OpenFiles, Outage, type RescueOptions } from "./connection.ts";
 import { openDatabaseFor } from "./database.ts";
-import { MIGRATIONS } from "./migrations.ts";
+import { SQLITE_MIGRATIONS } from "./migrations.ts";
 import { finishOrder, Orders, SqliteCorrectionStore } from "./orders.ts";
 import { SqlitePetJson } from "./pet-json.ts";
 import { ChangeCounters, PetRevision, Pets } from "./pets.ts";
@@ -56,7 +56,7 @@ const KEY_WAIT_MS = 5_000;
 export function openSqlite(path: string, options: SqliteStoreOptions = {}): SqliteStores {
   const files = new OpenFiles(path);
   const shared = {
-    migrations: MIGRATIONS,
+    migrations: SQLITE_MIGRATIONS,
     synchronous: "FULL",
     busyTimeoutMs: BUSY_TIMEOUT_MS,
     beforeCommit: files.check,

@@ -23,12 +23,12 @@ import { insertAudit } from "./audit.ts";
 import { type Connection, retryWhileBusy, toUnavailable } from "./connection.ts";
 import { openDatabase } from "./database.ts";
 import { publishDatabase, removeDatabase } from "./durable-files.ts";
-import { MIGRATIONS } from "./migrations.ts";
+import { SQLITE_MIGRATIONS } from "./migrations.ts";
 import { packUsage } from "./usage-history.ts";
 import { scheduler } from "../../event-loop.ts";
 
 const OPTIONS = {
-  migrations: MIGRATIONS,
+  migrations: SQLITE_MIGRATIONS,
   synchronous: "NORMAL",
   cacheKiB: 16 * 1024,
   busyTimeoutMs: 5_000,

@@ -8,7 +8,7 @@ import { postgresUrl } from "../../../trials/harness/postgres.ts";
 import { valkeyUrl } from "../../../trials/harness/valkey.ts";
 import { openStores } from "../../../src/adapters.ts";
 import { generateSecret, type NewKey, toNewSecret } from "../../../src/domain/api-keys.ts";
-import { MIGRATIONS } from "../../../src/store/postgres/migrations.ts";
+import { POSTGRES_MIGRATIONS } from "../../../src/store/postgres/migrations.ts";
 import { BY } from "../../key-store-arguments.ts";
 import { until } from "../../timing.ts";
 
@@ -94,7 +94,7 @@ test("four servers that start at the same time on an empty database all serve, m
   await using sql = new SQL(databaseUrl, { max: 1 });
   const steps = await sql`SELECT version::int FROM production.schema_migrations ORDER BY version`;
   expect(steps.map(({ version }: { version: number }) => version)).toEqual(
-    MIGRATIONS.map(({ version }) => version),
+    POSTGRES_MIGRATIONS.map(({ version }) => version),
   );
 });
 

@@ -1,6 +1,6 @@
 import { SQL } from "bun";
 import { expect, test } from "bun:test";
-import { MIGRATIONS } from "../../../src/store/postgres/migrations.ts";
+import { POSTGRES_MIGRATIONS } from "../../../src/store/postgres/migrations.ts";
 import { createDatabase, type TestDatabase } from "./postgres-database.ts";
 
 /** A database with a pet, an order and a key, as it was before a migration. */
@@ -8,8 +8,8 @@ async function databaseBefore(migration: string): Promise<TestDatabase> {
   const database = await createDatabase();
   await database.sql`CREATE TABLE schema_migrations (version integer PRIMARY KEY, name text NOT NULL,
     applied_at timestamptz NOT NULL DEFAULT now())`;
-  const steps = MIGRATIONS.findIndex(({ name }) => name === migration);
-  for (const step of MIGRATIONS.slice(0, steps)) {
+  const steps = POSTGRES_MIGRATIONS.findIndex(({ name }) => name === migration);
+  for (const step of POSTGRES_MIGRATIONS.slice(0, steps)) {
     await database.sql.unsafe("sql" in step ? step.sql : "");
     await database.sql`INSERT INTO schema_migrations (version, name) VALUES (${step.version}, ${step.name})`;
   }
@@ -59,7 +59,7 @@ test("a migration that waits for the lock of a table lets other sessions use the
   });
   await opening;
   await older.close({ timeout: 0 });
-  expect(await appliedVersions(database)).toHaveLength(MIGRATIONS.length);
+  expect(await appliedVersions(database)).toHaveLength(POSTGRES_MIGRATIONS.length);
 });
 
 test("a start that was interrupted while it built an index builds it again; the order gets the only key", async () => {
