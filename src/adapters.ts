@@ -14,7 +14,6 @@ import {
 import type { Clock, KeyStore, RateLimiter, SettingsStore, StateChange, Stores } from "./domain/ports.ts";
 import type { BanRules, OnBan } from "./domain/rate-limit.ts";
 import { BanRecorder } from "./observe/audit-trail.ts";
-import { cachedUsageHistory } from "./observe/usage-history.ts";
 import type { Log } from "./observe/log.ts";
 import { AdapterMonitor, CommitMonitor } from "./observe/monitors.ts";
 import { RetentionClock } from "./clock.ts";
@@ -86,9 +85,8 @@ export async function openAdapters(config: Config, clock: Clock, log: Log): Prom
           onBan,
         });
     opened.defer(() => rateLimiter.close());
-    const usageHistory = cachedUsageHistory(stores.usageHistory);
     const close = () => opened.disposeAsync();
-    return { ...stores, usageHistory, rateLimiter, bans, servers, limits, retentionNow, failed, close };
+    return { ...stores, rateLimiter, bans, servers, limits, retentionNow, failed, close };
   } catch (error) {
     await opened
       .disposeAsync()

@@ -14,13 +14,14 @@ import type { ServerActivity } from "./domain/servers.ts";
 import { yieldToEventLoop } from "./event-loop.ts";
 import { headerLine, HttpServer, type LimitEvent, type Request, slowRejectedClients } from "./http1/index.ts";
 import { AuditRetention } from "./observe/audit-trail.ts";
-import { logKeyChanges, observeFloods } from "./observe/event-reports.ts";
+import { logKeyChanges, watchFloods } from "./observe/event-reports.ts";
 import { createLog, type Log } from "./observe/log.ts";
 import { type AppMetrics, startMetrics } from "./observe/metrics.ts";
 import { UsageRecorder } from "./observe/usage-history.ts";
 import type { Setting } from "./operator/operations.ts";
 import type { AdminListener } from "./operator/start-admin.ts";
 import { createHttpApp } from "./petstore/app.ts";
+import { staticRoutes } from "./petstore/static-routes.ts";
 
 export interface App extends Pick<Adapters, "keys" | "corrections" | "settings" | "usageHistory" | "failed"> {
   /** The base URL that clients use, such as http://127.0.0.1:8080/v1. */
@@ -149,17 +150,15 @@ export async function serveOn(
     baseUrl,
     requestTimeoutMs,
     corsOrigins: config.corsOrigins,
-    observers: [
-      metrics.requests.observe,
-      usageRecorder.observe,
-      observeFloods(log, addressOf),
-      ...(accessLog ? [accessLog.observe] : []),
-    ],
+    onUnauthenticated: watchFloods(log),
+    observers: [metrics.requests.observe, usageRecorder.observe, ...(accessLog ? [accessLog.observe] : [])],
     onProtocolError: metrics.requests.countProtocolError,
     responseCacheStatistics: metrics.responseCache,
-    docsSettings,
-    docsPages: createDocsSite({ settings: docsSettings }),
-    isShuttingDown: () => server.isShuttingDown,
+    staticRouteAt: staticRoutes({
+      docsSettings,
+      docsPages: createDocsSite({ settings: docsSettings }),
+      isShuttingDown: () => server.isShuttingDown,
+    }),
   });
   const keyChanges = followKeyChanges({
     authenticator,

@@ -74,7 +74,7 @@ export interface Route<Id extends string = string> {
   readonly allowed: string;
 }
 
-export interface RouteMatch<Id extends string = string> {
+interface RouteMatch<Id extends string = string> {
   readonly route: Route<Id>;
   /** As the client means it, percent-decoded; empty if the path has none. */
   readonly identifier: string;

@@ -1,12 +1,11 @@
 import { encodeCursor } from "../api/cursor.ts";
-import { longDuration, grouped, plural } from "../api/formatting.ts";
+import { grouped, longDuration, plural } from "../api/formatting.ts";
 import { KEY_PREFIX, PAGE_LIMIT } from "../domain/constants.ts";
 import type { Limits } from "../domain/rate-limit.ts";
-import { OPERATIONS } from "../petstore/operations.ts";
-import { deprecationHeaders } from "../petstore/responses.ts";
+import { deprecationHeaders, OPERATIONS } from "../petstore/operations.ts";
 import { exampleContext, withExampleContext } from "./examples.ts";
 import { tryItData, tryItSection } from "./fields.ts";
-import { type DocsSettings, type DocsPage, PageContent } from "./layout.ts";
+import { type DocsPage, type DocsSettings, PageContent } from "./layout.ts";
 import { type GuideName, GUIDES, linksOn, withSubjectLinks } from "./links.ts";
 import { type Block, blocksOf, codeBlock, framedTable, htmlOf, textOf } from "./markdown.ts";
 import { FIGURES, GUIDE_SOURCES } from "./sources.ts";

@@ -1,19 +1,28 @@
-import { type RequestHandler, IncomingRequest, type RequestConnection } from "./request.ts";
+import type { SocketHandler } from "bun";
 import {
-  type ConnectionScheduler,
-  type ResponseWriter,
-  MAX_REQUESTS_PER_SLICE,
-  type ScheduledConnection,
-} from "./scheduler.ts";
-import {
-  type ProtocolErrorStatus,
+  type CommonLines,
+  IncomingRequest,
+  type RequestConnection,
+  type RequestHandler,
   type Response,
   type Status,
   type Writable,
   WriteBuffer,
   writeResponse,
-} from "./response.ts";
-import { MAX_READ_AHEAD_BYTES, ReadBuffer, type RequestHead, RequestHeadParser } from "./request-head.ts";
+} from "./message.ts";
+import {
+  type ConnectionScheduler,
+  MAX_REQUESTS_PER_SLICE,
+  type ResponseWriter,
+  type ScheduledConnection,
+} from "./scheduler.ts";
+import {
+  MAX_READ_AHEAD_BYTES,
+  type ProtocolErrorStatus,
+  ReadBuffer,
+  type RequestHead,
+  RequestHeadParser,
+} from "./request-head.ts";
 
 /** The server's end of a TCP connection. */
 export interface Socket extends Writable {
@@ -38,8 +47,7 @@ export interface TrafficCounts {
 export interface ConnectionContext {
   readonly handler: RequestHandler;
   readonly uptimeSeconds: number;
-  /** Header lines of every response, such as `Date`. */
-  readonly commonLines: string;
+  readonly commonLines: Pick<CommonLines, "current">;
   /** Whether every connection closes after its next response. */
   readonly isShuttingDown: boolean;
   readonly scheduler: ConnectionScheduler;
@@ -345,7 +353,7 @@ export class HttpConnection implements RequestConnection, ResponseWriter, Schedu
   }
 
   #write(response: Response, connectionLine: string): void {
-    const connectionLines = this.context.commonLines + connectionLine;
+    const connectionLines = this.context.commonLines.current + connectionLine;
     const isHead = this.#request?.method === "HEAD";
     writeResponse(this.#writeBuffer, response, { connectionLines, isHead });
   }
@@ -356,6 +364,13 @@ export class HttpConnection implements RequestConnection, ResponseWriter, Schedu
     else this.socket.shutdown();
   }
 }
+
+/** What the runtime reports of a socket goes to its connection. */
+export const SOCKET_EVENTS: Pick<SocketHandler<HttpConnection | undefined>, "data" | "drain" | "end"> = {
+  data: ({ data: connection }, bytes) => connection?.onData(bytes),
+  drain: ({ data: connection }) => connection?.onDrain(),
+  end: ({ data: connection }) => connection?.onEnd(),
+};
 
 /** The client has sent nothing for this long. During a shutdown this is also the longest time in all. */
 const SILENCE_SECONDS = 2;

@@ -1,7 +1,13 @@
 export { HttpServer, type HttpServerOptions, type ServerStatistics, type TlsCertificate } from "./server.ts";
-export { type Request, RequestAborted, type RequestHandler } from "./request.ts";
-export { headerLine, type ProtocolErrorStatus, type Response, type Status } from "./response.ts";
-export { type HeaderFields, MAX_FIELDS } from "./request-head.ts";
+export {
+  headerLine,
+  type Request,
+  RequestAborted,
+  type RequestHandler,
+  type Response,
+  type Status,
+} from "./message.ts";
+export { type HeaderFields, MAX_FIELDS, type ProtocolErrorStatus } from "./request-head.ts";
 export { MAX_HEAD_BYTES, MAX_REQUEST_LINE_BYTES } from "./request-head.ts";
 export { REQUEST_TIMEOUT_SECONDS, slowRejectedClients } from "./connection.ts";
 export { type LimitEvent, maxDescriptors, type Peer } from "./connection-limits.ts";

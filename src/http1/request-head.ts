@@ -1,4 +1,5 @@
-import type { ProtocolErrorStatus } from "./response.ts";
+/** For a request that is not valid HTTP/1.1, or arrives too slowly. */
+export type ProtocolErrorStatus = 400 | 408 | 414 | 431 | 501 | 505;
 
 const EMPTY = Buffer.alloc(0);
 const CR = 0x0d;

@@ -1,8 +1,14 @@
 import type { Socket, SocketHandler, TCPSocketListener } from "bun";
-import { HttpConnection, type ConnectionContext, type Pacer, type TrafficCounts } from "./connection.ts";
+import {
+  type ConnectionContext,
+  HttpConnection,
+  type Pacer,
+  SOCKET_EVENTS,
+  type TrafficCounts,
+} from "./connection.ts";
 import { ConnectionLimits, type LimitEvent, maxConnectionsWithin, type Peer } from "./connection-limits.ts";
 import { ConnectionScheduler } from "./scheduler.ts";
-import type { RequestHandler } from "./request.ts";
+import { CommonLines, type RequestHandler } from "./message.ts";
 import { dlopen } from "bun:ffi";
 
 export interface HttpServerOptions {
@@ -53,8 +59,7 @@ export class HttpServer implements ConnectionContext {
   handler: RequestHandler;
   uptimeSeconds = 0;
   isShuttingDown = false;
-  #commonLines = "";
-  #commonLinesSecond = 0;
+  readonly commonLines: CommonLines;
   readonly scheduler = new ConnectionScheduler();
   readonly traffic: TrafficCounts = { bytesReceived: 0, bytesSent: 0 };
   readonly maxConnections: number;
@@ -67,7 +72,6 @@ export class HttpServer implements ConnectionContext {
   #secureContext: object | undefined;
   readonly #timer: Timer;
   readonly #closeTimeoutMs: number;
-  readonly #headerLines: string;
   #isListening = true;
   #accepted = 0;
   #onLastClosed: (() => void) | undefined;
@@ -76,7 +80,7 @@ export class HttpServer implements ConnectionContext {
     const { host, port, handler, headerLines = "", onError } = options;
     const { closeTimeoutMs = CLOSE_TIMEOUT_MS, secondMs = SECOND_MS } = options;
     this.handler = handler;
-    this.#headerLines = headerLines;
+    this.commonLines = new CommonLines(options.tls ? headerLines + HSTS_LINE : headerLines);
     this.#closeTimeoutMs = closeTimeoutMs;
     const { maxConnectionsPerPeer = 0, peerOf = eachAddress, onLimit = () => {} } = options;
     this.maxConnections = maxConnectionsWithin(options.maxConnections);
@@ -90,9 +94,7 @@ export class HttpServer implements ConnectionContext {
     this.#createPacer = options.createPacer;
     this.#secureContext = options.tls && secureContextOf(options.tls);
     this.#handlers = {
-      data: ({ data }, bytes) => data?.onData(bytes),
-      drain: ({ data }) => data?.onDrain(),
-      end: ({ data }) => data?.onEnd(),
+      ...SOCKET_EVENTS,
       close: ({ data }) => data && this.#onClose(data),
       error(socket, error) {
         onError(error);
@@ -118,17 +120,6 @@ export class HttpServer implements ConnectionContext {
     const { size: connections, rejected, evicted } = this.#connections;
     const { queueLength } = this.scheduler;
     return { connections, accepted: this.#accepted, rejected, evicted, queueLength, ...this.traffic };
-  }
-
-  /** `Date` follows the clock to the second. */
-  get commonLines(): string {
-    const second = Math.floor(Date.now() / 1_000);
-    if (second !== this.#commonLinesSecond) {
-      this.#commonLinesSecond = second;
-      const lines = `Date: ${new Date(second * 1_000).toUTCString()}\r\n${this.#headerLines}`;
-      this.#commonLines = this.#secureContext === undefined ? lines : lines + HSTS_LINE;
-    }
-    return this.#commonLines;
   }
 
   /** New connections get the certificate. Throws if it is malformed, and keeps the one before. */

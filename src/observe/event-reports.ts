@@ -4,8 +4,7 @@ import { type ProtocolErrorStatus, type Request, RequestAborted } from "../http1
 import type { Log } from "./log.ts";
 import { formatOptionalTime } from "../api/formatting.ts";
 import { Budget } from "../api/budget.ts";
-import type { RequestObserver } from "./request-metrics.ts";
-import { type ApiKey, stateOf } from "../domain/api-keys.ts";
+import { type ApiKey, type AuthFailure, stateOf } from "../domain/api-keys.ts";
 import { scheduler } from "../event-loop.ts";
 
 /** Of each kind. */
@@ -77,7 +76,7 @@ const MAX_ADDRESSES = 1_000;
  * Logs when many requests have no valid API key: once at the hundredth within a minute, and then once a minute while
  * each minute has a hundred or more. An event has the number of requests since the last one.
  */
-export function observeFloods(log: Log, addressOf: (request: Request) => string): RequestObserver {
+export function watchFloods(log: Log): (failure: AuthFailure, address: string) => void {
   const byAddress = new Map<string, number>();
   let requests = 0;
   let countingSince = 0;
@@ -103,11 +102,10 @@ export function observeFloods(log: Log, addressOf: (request: Request) => string)
     restart();
   }
 
-  return ({ principal, request }) => {
-    if (typeof principal !== "string") return;
+  return (failure, address) => {
+    if (failure instanceof Unavailable) return;
     if (!isReported && scheduler.now() - countingSince >= MINUTE_MS) restart();
     requests++;
-    const address = addressOf(request);
     const count = byAddress.get(address);
     if (count !== undefined || byAddress.size < MAX_ADDRESSES) byAddress.set(address, (count ?? 0) + 1);
     if (requests === MANY && !isReported) report();

@@ -265,6 +265,8 @@ const REUSED_FOR_COST = 100;
 const MAX_REUSED_MS = 30_000;
 const MAX_RESULTS = 4;
 
+type UsageSums = Pick<UsageHistoryStore, "usageByKey" | "countDeprecatedUse">;
+
 interface Result {
   readonly value: Promise<unknown>;
   /** By the scheduler. */
@@ -275,10 +277,7 @@ interface Result {
  * Reuses the sums over all keys for a while, which grows with the time they took: with 10,000 keys that are used in
  * every hour, 24 hours take 10 to 40 ms (`npm run bench:admin`), and a console asks every two seconds.
  */
-export function cachedUsageHistory(
-  store: UsageHistoryStore,
-  elapsed = () => scheduler.now(),
-): UsageHistoryStore {
+export function reusedSums(store: UsageSums, elapsed = () => scheduler.now()): UsageSums {
   /** By what was asked for: equal names have values of the same type. */
   const results = new Map<string, Result>();
 
@@ -310,9 +309,5 @@ export function cachedUsageHistory(
       return reuse(name, () => store.usageByKey(query));
     },
     countDeprecatedUse: (since) => reuse(`deprecated ${since}`, () => store.countDeprecatedUse(since)),
-    addUsage: (batch) => store.addUsage(batch),
-    readUsage: (query) => store.readUsage(query),
-    lastUsed: (keyIds) => store.lastUsed(keyIds),
-    deleteOldUsage: (now) => store.deleteOldUsage(now),
   };
 }

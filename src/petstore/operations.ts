@@ -5,6 +5,7 @@ import { array, queryIdentifiers, queryInteger, type Schema } from "../api/schem
 import { BASE_PATH, MAX_IDS, PAGE_LIMIT } from "../domain/constants.ts";
 import { NewOrder, NewPet, Order, OrderStatus, OrderUpdate, Pet, PetStatus } from "../domain/resources.ts";
 import type { OperationId } from "../domain/usage-history.ts";
+import { docsUrl } from "./documented-settings.ts";
 import { type ErrorCode, ERRORS, type Removal } from "./errors.ts";
 
 /** A row of the table of operations. */
@@ -193,3 +194,17 @@ export interface Success<Id extends OperationId> {
   readonly headers?: { readonly [H in Table[Id]["success"]["headers"][number]]?: string };
 }
 export type OperationRejection<Id extends OperationId> = RejectionOf<Table[Id]>;
+
+/** `{petId}` stands for the identifier. */
+export function deprecationHeaders(
+  { since, sunset, replacement, list }: Deprecation,
+  baseUrl: string,
+): Readonly<Record<string, string>> {
+  const successor = `<${baseUrl}${replacement}>; rel="successor-version", <${baseUrl}${list}>; rel="successor-version"; title="by status"`;
+  const documentation = `<${docsUrl(baseUrl)}/deprecation>; rel="deprecation"; type="text/html"`;
+  return {
+    Deprecation: `@${since.getTime() / 1000}`,
+    Sunset: sunset.toUTCString(),
+    Link: `${successor}, ${documentation}`,
+  };
+}

@@ -7,7 +7,14 @@ import {
   stringBytes,
 } from "../bounded-cache.ts";
 import type { ChangeTracker, IdRange, PetJsonSource } from "./pet-json.ts";
-import type { Representation } from "./responses.ts";
+
+/** The response to a GET, without the headers that depend on the request. */
+export interface Representation {
+  /** With `ETag`, without the rate limit headers. */
+  readonly headerLines: string;
+  readonly body: string;
+  readonly etag: string;
+}
 
 interface Entry extends Sized {
   readonly representation: Representation;

@@ -8,7 +8,7 @@ import type { Decision } from "../domain/rate-limit.ts";
 import type { Request, Response } from "../http1/index.ts";
 import { type ContentRequest, EncodedContent } from "../api/content-encoding.ts";
 import { emptyResponse, headerLinesOf, jsonResponse, unavailableResponse } from "../api/dispatch.ts";
-import { rateLimitLines, rejectionResponse } from "./responses.ts";
+import { rateLimitedResponse, rateLimitLines, rejectionResponse, type StaticRoute } from "./app.ts";
 
 /** The client library, as npm installs it. */
 export const CLIENT_PACKAGE_PATH = "/client.tgz";
@@ -20,17 +20,10 @@ export interface DocsPages {
   respond(request: PageRequest, headerLines: string): Awaitable<Response | undefined>;
 }
 
-export interface StaticRouteOptions {
+interface StaticRouteOptions {
   readonly docsSettings: DocumentedSettings;
   readonly docsPages: DocsPages;
   readonly isShuttingDown: () => boolean;
-}
-
-interface StaticRoute {
-  /** Whether requests count against the quota of pages of the client's address. */
-  readonly isRateLimited: boolean;
-  /** Undefined if there is no such path. */
-  respond(request: PageRequest, headerLines: string): Awaitable<Response | undefined>;
 }
 
 /** The routes outside the API, which need no key, by path. */
@@ -43,9 +36,9 @@ export function staticRoutes({ docsSettings, docsPages, isShuttingDown }: Static
     ["/openapi.json", content(async () => (await openApi()).openApiJson(docsSettings), "application/json")],
     // RFC 9512.
     ["/openapi.yaml", content(async () => (await openApi()).openApiYaml(docsSettings), "application/yaml")],
-    [HEALTH_PATH, { isRateLimited: false, respond: onlyGet(() => health(isShuttingDown())) }],
+    [HEALTH_PATH, { ...route(() => health(isShuttingDown())), isRateLimited: false }],
     // The parser accepts this target with OPTIONS alone (RFC 9112, 3.2.4).
-    ["*", { isRateLimited: true, respond: (_, lines) => emptyResponse(204, lines + ALLOW_ALL) }],
+    ["*", { ...docs, respond: (_, lines) => emptyResponse(204, lines + ALLOW_ALL) }],
   ]);
   return (path: string) => routes.get(path) ?? (path.startsWith(`${DOCS_PATH}/`) ? docs : undefined);
 }
@@ -57,7 +50,7 @@ const ALLOWED = "GET, HEAD";
 type Respond = StaticRoute["respond"];
 
 function route(respond: Respond): StaticRoute {
-  return { isRateLimited: true, respond: onlyGet(respond) };
+  return { isRateLimited: true, respond: onlyGet(respond), rejectLimited };
 }
 
 function onlyGet(respond: Respond): Respond {
@@ -107,8 +100,12 @@ function rootResponse(settings: DocumentedSettings, pages: DocsPages): Respond {
   };
 }
 
+function rejectLimited({ headers }: Request, decision: Decision): Response {
+  return acceptsHtml(headers.get("accept")) ? rateLimitedPage(decision) : rateLimitedResponse(decision);
+}
+
 /** What a reader gets instead of a page. It needs no other file, and loads the page again when it may. */
-export function rateLimitedPage(decision: Decision): Response {
+function rateLimitedPage(decision: Decision): Response {
   const { retryAfter } = decision;
   const body = `<!doctype html>
 <html lang="en">

@@ -1,6 +1,10 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { DEFAULT_PLANS } from "../../src/domain/api-keys.ts";
-import { type Service, startService } from "../service.ts";
+import { DEFAULT_PLANS, generateSecret, toNewSecret } from "../../src/domain/api-keys.ts";
+import { startApp } from "../../src/app.ts";
+import { createLog } from "../../src/observe/log.ts";
+import { temporaryFolder } from "../../trials/harness/cleanup.ts";
+import { BY } from "../key-store-arguments.ts";
+import { configIn, type Service, startService } from "../service.ts";
 
 let service: Service;
 beforeAll(async () => void (service = await startService()));
@@ -31,4 +35,20 @@ test("any 401: counts against the limits of the address, and 429 beyond them", a
   expect(statuses).toEqual([401, 401, 401, 401, 401, 429, 429]);
   expect((await own.call({ path: "/pets" })).status).toBe(200);
   await own.stop();
+});
+
+test("the hundredth request without a valid key is an event with its address; those with one are not counted", async () => {
+  const events: string[] = [];
+  const log = createLog({ format: "json", write: (line) => void events.push(line) });
+  const app = await startApp(configIn(temporaryFolder("authentication")), { log });
+  const send = (headers: Record<string, string>) => fetch(`${app.url}/pets`, { headers });
+  const secret = generateSecret("production");
+  await app.keys.createKey({ name: "test", plan: "pro", createdAt: 0 }, toNewSecret(secret), BY);
+  for (let i = 0; i < 99; i++) await send({});
+  for (let i = 0; i < 5; i++) expect((await send({ Authorization: `Bearer ${secret}` })).status).toBe(200);
+  const floods = () => events.filter((line) => line.includes("authentication.flood"));
+  expect(floods()).toEqual([]);
+  await send({});
+  expect(floods().map((line) => JSON.parse(line))).toMatchObject([{ requests: 100, address: "127.0.0.1" }]);
+  await app.close();
 });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { WriteBuffer } from "../../src/http1/response.ts";
+import { WriteBuffer } from "../../src/http1/message.ts";
 import { deferredHandler, echoTarget, get, nextTurn, respond, TestConnection } from "./test-connection.ts";
 
 describe("pipelined requests", () => {

@@ -25,7 +25,7 @@ interface TestConnectionOptions {
 export class TestConnection implements Socket, ConnectionContext {
   readonly remoteAddress: string | undefined;
   handler: RequestHandler;
-  readonly commonLines = DATE_LINE;
+  readonly commonLines = { current: DATE_LINE };
   readonly connection: HttpConnection;
   /** Everything that the server has sent. */
   sent = "";

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import type { UsageHistoryStore } from "../../src/domain/ports.ts";
 import type { KeyTotals } from "../../src/domain/usage-history.ts";
-import { cachedUsageHistory } from "../../src/observe/usage-history.ts";
+import { reusedSums } from "../../src/observe/usage-history.ts";
 
 const HOUR_MS = 3_600_000;
 const DAY = { by: "hour", since: 0, until: 24 * HOUR_MS } as const;
@@ -11,7 +11,7 @@ function setUp() {
   const store: Pick<UsageHistoryStore, "usageByKey"> = {
     usageByKey: () => (state.reads++, state.pending.promise),
   };
-  const history = cachedUsageHistory(store as UsageHistoryStore, () => state.now);
+  const history = reusedSums(store as UsageHistoryStore, () => state.now);
   /** A read that takes this long. */
   const finish = async (ms: number, totals: readonly KeyTotals[] = []) => {
     state.now += ms;

@@ -1,3 +1,4 @@
+import { reusedSums } from "../../observe/usage-history.ts";
 import { formatTime } from "../../api/formatting.ts";
 import type { Environment } from "../../domain/api-keys.ts";
 import { DAY_MS } from "../../domain/rate-limit.ts";
@@ -36,7 +37,8 @@ interface ServerHandlerOptions extends Pick<OperatorServices, "keys" | "usageHis
 const TOP_KEYS = 20;
 
 export function serverHandlers(options: ServerHandlerOptions) {
-  const { facts, keys, usageHistory, directory, database, limits, live, clock } = options;
+  const { facts, keys, directory, database, limits, live, clock } = options;
+  const sums = reusedSums(options.usageHistory);
 
   return {
     getServer() {
@@ -59,7 +61,7 @@ export function serverHandlers(options: ServerHandlerOptions) {
       // One after the other: each gives way to requests after 2 ms, and together they would take a multiple of that.
       const topKeys = await readTopKeys();
       const banned = await directory.banned(1);
-      const deprecatedKeys = await usageHistory.countDeprecatedUse(deprecatedSince);
+      const deprecatedKeys = await sums.countDeprecatedUse(deprecatedSince);
       await yieldToEventLoop();
       return {
         range,
@@ -75,7 +77,7 @@ export function serverHandlers(options: ServerHandlerOptions) {
 
   async function readTopKeys() {
     const now = clock.now();
-    const totals = await usageHistory.usageByKey({
+    const totals = await sums.usageByKey({
       by: "hour",
       since: now - DAY_MS,
       until: now,

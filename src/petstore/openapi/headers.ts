@@ -1,8 +1,7 @@
 import { CHALLENGE, INVALID_KEY_CHALLENGE, PAGE_LIMIT } from "../../domain/constants.ts";
 import { encodeCursor } from "../../api/cursor.ts";
 import type { DocumentedSettings } from "../documented-settings.ts";
-import { OPERATIONS, PETSTORE_API, type PetstoreOperation } from "../operations.ts";
-import { deprecationHeaders } from "../responses.ts";
+import { deprecationHeaders, OPERATIONS, PETSTORE_API, type PetstoreOperation } from "../operations.ts";
 import type { JsonSchema } from "../../api/schema.ts";
 
 interface Header {
