@@ -1,7 +1,7 @@
 import { promisify } from "node:util";
 import { andThen, type Awaitable, loadOnce } from "../event-loop.ts";
 import type { HeaderFields, Response } from "../http1/index.ts";
-import { etagOf, matchesEtag } from "./etag.ts";
+import { etagOf, matchesEtag } from "./hash.ts";
 import { emptyResponse, headerLinesOf } from "./dispatch.ts";
 
 export type Encoding = "br" | "gzip" | "identity";

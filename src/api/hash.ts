@@ -6,3 +6,29 @@ export function sha256(data: string | Uint8Array, encoding: "hex" | "base64url" 
 export function crc32(text: string): number {
   return Bun.hash.crc32(text);
 }
+
+/** With its quotes. */
+const ETAG_LENGTH = 24;
+
+/** A strong ETag: 132 bits of the SHA-256 of a text, in base64 and quotes. */
+export function etagOf(text: string): string {
+  return `"${Bun.SHA256.hash(text, "base64").slice(0, ETAG_LENGTH - 2)}"`;
+}
+
+export interface TaggedJson {
+  readonly json: string;
+  readonly etag: string;
+}
+
+export function withEtag(json: string): TaggedJson {
+  return { json, etag: etagOf(json) };
+}
+
+/** `If-None-Match` uses the weak comparison (RFC 9110, 13.1.2): `W/` makes no difference. */
+export function matchesEtag(ifNoneMatch: string | null, etag: string): boolean {
+  if (ifNoneMatch === null) return false;
+  if (ifNoneMatch === etag || ifNoneMatch.trim() === "*") return true;
+  // A list of 14 kB takes a millisecond to split.
+  if (!ifNoneMatch.includes(etag)) return false;
+  return ifNoneMatch.split(",").some((candidate) => candidate.trim().replace(/^W\//, "") === etag);
+}

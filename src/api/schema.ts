@@ -120,8 +120,8 @@ export function dateTime(annotations: Annotations = {}): Schema<string> {
   );
 }
 
-/** `Date` takes 30 February for 2 March. */
-function isOnCalendar(time: string): boolean {
+/** Of a date, or of a date and a time: `Date` takes 30 February for 2 March. */
+export function isOnCalendar(time: string): boolean {
   const day = time.slice(0, 10);
   const midnight = new Date(`${day}T00:00:00Z`);
   return !Number.isNaN(Date.parse(time)) && midnight.toISOString().startsWith(day);

@@ -1,8 +1,7 @@
 import { encodeCursor } from "../api/cursor.ts";
 import { printable, quoted } from "../config/usage-error.ts";
 import { choice, integerWithin } from "../config/value-types.ts";
-import { STATUS_AFTER } from "../domain/orders.ts";
-import { type Pet, PET_STATUSES } from "../domain/resources.ts";
+import { type Pet, PET_STATUSES, STATUS_AFTER } from "../domain/resources.ts";
 import type { AdminOrder } from "../operator/operations.ts";
 import { listCommand, operationCommand } from "./operation-command.ts";
 import { ID_TYPES } from "./operation-flags.ts";

@@ -1,4 +1,5 @@
 import { grouped } from "../api/formatting.ts";
+import { isOnCalendar } from "../api/schema.ts";
 import type { Limits } from "../domain/rate-limit.ts";
 import { joined } from "./usage-error.ts";
 
@@ -187,19 +188,11 @@ export const pointInTime: ValueType<PointInTime> = {
     const agoMs = ago.parse(text);
     if (agoMs !== undefined) return { agoMs };
     if (!DATE.test(text) && !DATE_AND_TIME.test(text)) return undefined;
-    const at = Date.parse(text);
-    return Number.isNaN(at) || !isOnCalendar(text) ? undefined : { at };
+    return isOnCalendar(text) ? { at: Date.parse(text) } : undefined;
   },
   format: (value) => ("at" in value ? new Date(value.at).toISOString() : formatDuration(value.agoMs)),
   hint: (text) => ago.hint?.(text),
 };
-
-/** There is no 30 February. */
-function isOnCalendar(text: string): boolean {
-  const date = text.slice(0, "2026-11-01".length);
-  const at = Date.parse(`${date}T00:00:00Z`);
-  return !Number.isNaN(at) && new Date(at).toISOString().startsWith(date);
-}
 
 export function timeOf(value: PointInTime, now: number): number {
   return "at" in value ? value.at : now - value.agoMs;

@@ -1,4 +1,4 @@
-import { matchesEtag } from "../api/etag.ts";
+import { matchesEtag } from "../api/hash.ts";
 import { emptyResponse, headerLinesOf } from "../api/dispatch.ts";
 import { loadClientFiles } from "../browser-bundle/bundle.ts";
 import { docsUrl, type DocumentedSettings, siteUrl } from "../petstore/documented-settings.ts";

@@ -1,5 +1,7 @@
 import { NAME_MAX_LENGTH } from "./constants.ts";
 import { type Infer, int64, object, oneOf, text } from "../api/schema.ts";
+import { rejection, type Rejection } from "../api/errors.ts";
+import type { Identifier } from "../api/json.ts";
 
 export const PET_STATUSES = ["available", "pending", "sold"] as const;
 export const PetStatus = oneOf(PET_STATUSES, "Availability of the pet");
@@ -64,3 +66,45 @@ export function encodePet({ id, name, categoryId, status }: Pet): string {
 export function encodeOrder({ id, petId, status, createdAt }: Order): string {
   return `{"id":${id},"petId":${petId},"status":"${status}","createdAt":"${createdAt}"}`;
 }
+
+/** A pet changes its status when it is ordered, when its order is completed or cancelled, and by corrections. */
+export const STATUS_WHEN_ORDERED: PetStatus = "pending";
+export const STATUS_AFTER: Record<OrderUpdate["status"], PetStatus> = {
+  completed: "sold",
+  cancelled: "available",
+};
+
+/** A pet without a status can be ordered. */
+export function canBeOrdered(status: PetStatus | undefined): boolean {
+  return status === undefined || status === "available";
+}
+
+/** What the rules of pets, orders and repeated requests forbid. */
+
+export function petNotFound(id: Identifier): Rejection<"pet_not_found"> {
+  return rejection("pet_not_found", `Pet ${id} does not exist.`);
+}
+
+export function orderNotFound(id: Identifier): Rejection<"order_not_found"> {
+  return rejection("order_not_found", `Order ${id} does not exist.`);
+}
+
+export function petNotAvailable(id: bigint, status: PetStatus | undefined): Rejection<"pet_not_available"> {
+  return rejection(
+    "pet_not_available",
+    `Pet ${id} is ${status}. A pet that is pending or sold cannot be ordered.`,
+  );
+}
+
+export function orderClosed(id: bigint, status: OrderStatus): Rejection<"order_closed"> {
+  return rejection("order_closed", `Order ${id} is already ${status}. Only placed orders can be updated.`);
+}
+
+export const IDEMPOTENCY_CONFLICT = rejection(
+  "idempotency_conflict",
+  "A request with this Idempotency-Key is still in progress. Retry in a moment.",
+);
+export const IDEMPOTENCY_KEY_REUSED = rejection(
+  "idempotency_key_reused",
+  "This Idempotency-Key was already used with a different request body. Use a new key.",
+);

@@ -10,7 +10,6 @@ import {
   errorResponse,
   type Front,
   headerLinesOf,
-  type Headers,
   internalErrorResponse,
   jsonResponse,
   newRequestId,
@@ -20,9 +19,8 @@ import {
   withRequestId,
 } from "../api/dispatch.ts";
 import { isRejection, methodNotAllowed, type Rejection, Unavailable } from "../api/errors.ts";
-import { etagOf, matchesEtag } from "../api/etag.ts";
-import { sha256 } from "../api/hash.ts";
-import { parseFields, parseIdentifier } from "../api/json.ts";
+import { etagOf, matchesEtag, sha256 } from "../api/hash.ts";
+import { parseFields } from "../api/json.ts";
 import type { Authenticator } from "../auth/authenticator.ts";
 import type { Addresses } from "../auth/client-address.ts";
 import type { ApiKeyPrincipal, AuthFailure, Plans } from "../domain/api-keys.ts";
@@ -34,7 +32,6 @@ import {
 } from "../domain/constants.ts";
 import type { IdempotentRequest, RateLimiter } from "../domain/ports.ts";
 import { type Decision, type Limits, newUsage, peek, type Subject } from "../domain/rate-limit.ts";
-import type { OperationId } from "../domain/usage-history.ts";
 import {
   headerLine,
   type ProtocolErrorStatus,
@@ -56,22 +53,14 @@ import {
   keyBanned,
   MISSING_API_KEY,
   NOT_FOUND,
-  operationRemoved,
   PRODUCTION_API_KEY,
   rateLimited,
   READ_ONLY_KEY,
   STAGING_API_KEY,
 } from "./errors.ts";
-import { createHandlers, type HandlerOptions } from "./handlers.ts";
-import {
-  type Deprecation,
-  deprecationHeaders,
-  OPERATIONS,
-  PETSTORE_API,
-  type PetstoreOperation,
-} from "./operations.ts";
-import type { IdRange } from "./pet-json.ts";
-import { type Representation, ResponseCache, SharedResponses } from "./response-cache.ts";
+import { type AnySuccess, createEndpoints, type Endpoint, type HandlerOptions } from "./handlers.ts";
+import { PETSTORE_API } from "./operations.ts";
+import type { Representation } from "./response-cache.ts";
 import { plural } from "../api/formatting.ts";
 
 /** A path outside the API, which needs no key. */
@@ -107,59 +96,11 @@ interface Counted {
   readonly limits: Limits;
 }
 
-/** An operation and everything that serves it. */
-interface Endpoint {
-  readonly id: OperationId;
-  readonly operation: PetstoreOperation;
-  readonly handler: AnyHandler;
-  readonly cache: ResponseCache | undefined;
-  readonly shared: SharedResponses | undefined;
-  /** On every response of a deprecated operation; the argument is the identifier in the path. */
-  readonly deprecationLines: ((identifier: string) => string) | undefined;
-  readonly removal: { readonly at: number; readonly rejection: Rejection } | undefined;
-}
-
 /** A request for an endpoint. */
 interface PetstoreCall extends Call {
   readonly endpoint: Endpoint;
   readonly principal: ApiKeyPrincipal;
   readonly decision: Decision;
-}
-
-interface AnySuccess {
-  readonly body: string;
-  readonly headers?: Headers;
-  readonly etag?: string;
-  readonly dependsOn?: IdRange;
-}
-/** The handler of any operation, for an input that was validated for that operation. */
-type AnyHandler = (
-  input: AnyInput & { readonly idempotentRequest: IdempotentRequest | undefined },
-  principal: ApiKeyPrincipal,
-) => Awaitable<AnySuccess | Rejection>;
-
-function createEndpoints(options: HandlerOptions): ReadonlyMap<OperationId, Endpoint> {
-  const { petJson, baseUrl, responseCacheStatistics } = options;
-  const handlers = createHandlers(options);
-  const rows = Object.entries(OPERATIONS) as [OperationId, PetstoreOperation][];
-  return new Map(
-    rows.map(([id, operation]) => {
-      const { deprecated } = operation;
-      const endpoint = {
-        id,
-        operation,
-        handler: handlers[id] as unknown as AnyHandler,
-        cache:
-          id === "listPets" && petJson.changes
-            ? new ResponseCache(petJson.changes, responseCacheStatistics)
-            : undefined,
-        shared: id === "listPets" && petJson.batch ? new SharedResponses(petJson) : undefined,
-        deprecationLines: deprecated && deprecationLines(deprecated, baseUrl),
-        removal: deprecated && { at: deprecated.sunset.getTime(), rejection: operationRemoved(deprecated) },
-      };
-      return [id, endpoint];
-    }),
-  );
 }
 
 export function createHttpApp(options: HttpAppOptions): RequestHandler {
@@ -463,17 +404,3 @@ function conditionalResponse(
     ? emptyResponse(304, lines)
     : jsonResponse(200, lines, body);
 }
-
-/**
- * `Deprecation` (RFC 9745), `Sunset` (RFC 8594) and `Link` to the documentation and to the replacement: the one of this
- * very pet or, where the path has no valid identifier, the list.
- */
-export function deprecationLines(deprecation: Deprecation, baseUrl: string): (identifier: string) => string {
-  const [start = "", end = ""] = headerLinesOf(deprecationHeaders(deprecation, baseUrl)).split(IDENTIFIER);
-  const withoutIdentifier = start.replace(QUERY, "") + end;
-  return (identifier) =>
-    parseIdentifier(identifier) === undefined ? withoutIdentifier : start + identifier + end;
-}
-
-const IDENTIFIER = /\{\w+\}/;
-const QUERY = /\?\w+=$/;

@@ -1,12 +1,23 @@
+import { type AnyInput, headerLinesOf, type Headers } from "../api/dispatch.ts";
+import { parseIdentifier } from "../api/json.ts";
+import { operationRemoved } from "./errors.ts";
+import { ResponseCache, SharedResponses } from "./response-cache.ts";
+import {
+  type Deprecation,
+  deprecationHeaders,
+  type OperationRejection,
+  OPERATIONS,
+  type PetstoreInput,
+  type PetstoreOperation,
+  type Success,
+} from "./operations.ts";
 import type { ApiKeyPrincipal } from "../domain/api-keys.ts";
 import type { CacheStatistics } from "../bounded-cache.ts";
 import { PAGE_LIMIT } from "../domain/constants.ts";
 import { encodeCursor, type ListName } from "../api/cursor.ts";
 import { isRejection, type Rejection } from "../api/errors.ts";
-import { orderNotFound, petNotFound } from "../domain/rejections.ts";
-import { type OperationRejection, OPERATIONS, type PetstoreInput, type Success } from "./operations.ts";
+import { encodeOrder, orderNotFound, petNotFound } from "../domain/resources.ts";
 import type { OperationId } from "../domain/usage-history.ts";
-import { encodeOrder } from "../domain/resources.ts";
 import { andThen, type Awaitable } from "../event-loop.ts";
 import type { Clock, IdempotentRequest, PageQuery, PetQuery, Store, WriteResult } from "../domain/ports.ts";
 import { encodePage, type IdRange, type PageJson, type PetJsonSource } from "./pet-json.ts";
@@ -31,7 +42,7 @@ type Handler<Id extends OperationId> = (
 
 type Handlers = { readonly [Id in OperationId]: Handler<Id> };
 
-export function createHandlers({ store, petJson, clock, baseUrl }: HandlerOptions): Handlers {
+function createHandlers({ store, petJson, clock, baseUrl }: HandlerOptions): Handlers {
   const removedAt = OPERATIONS.getPet.deprecated.sunset.getTime();
   const petUrl = () => `${baseUrl}/pets${clock.now() < removedAt ? "/" : "?id="}`;
   return {
@@ -124,3 +135,66 @@ function created<R extends Rejection>(url: string, result: WriteResult | R) {
   const replayed = result.replayed && { "Idempotent-Replayed": "true" };
   return { body: result.body, headers: { Location: `${url}${result.id}`, ...replayed } };
 }
+
+/** An operation and everything that serves it. */
+export interface Endpoint {
+  readonly id: OperationId;
+  readonly operation: PetstoreOperation;
+  readonly handler: AnyHandler;
+  readonly cache: ResponseCache | undefined;
+  readonly shared: SharedResponses | undefined;
+  /** On every response of a deprecated operation; the argument is the identifier in the path. */
+  readonly deprecationLines: ((identifier: string) => string) | undefined;
+  readonly removal: { readonly at: number; readonly rejection: Rejection } | undefined;
+}
+
+export interface AnySuccess {
+  readonly body: string;
+  readonly headers?: Headers;
+  readonly etag?: string;
+  readonly dependsOn?: IdRange;
+}
+
+/** The handler of any operation, for an input that was validated for that operation. */
+type AnyHandler = (
+  input: AnyInput & { readonly idempotentRequest: IdempotentRequest | undefined },
+  principal: ApiKeyPrincipal,
+) => Awaitable<AnySuccess | Rejection>;
+
+export function createEndpoints(options: HandlerOptions): ReadonlyMap<OperationId, Endpoint> {
+  const { petJson, baseUrl, responseCacheStatistics } = options;
+  const handlers = createHandlers(options);
+  const rows = Object.entries(OPERATIONS) as [OperationId, PetstoreOperation][];
+  return new Map(
+    rows.map(([id, operation]) => {
+      const { deprecated } = operation;
+      const endpoint = {
+        id,
+        operation,
+        handler: handlers[id] as unknown as AnyHandler,
+        cache:
+          id === "listPets" && petJson.changes
+            ? new ResponseCache(petJson.changes, responseCacheStatistics)
+            : undefined,
+        shared: id === "listPets" && petJson.batch ? new SharedResponses(petJson) : undefined,
+        deprecationLines: deprecated && deprecationLines(deprecated, baseUrl),
+        removal: deprecated && { at: deprecated.sunset.getTime(), rejection: operationRemoved(deprecated) },
+      };
+      return [id, endpoint];
+    }),
+  );
+}
+
+/**
+ * `Deprecation` (RFC 9745), `Sunset` (RFC 8594) and `Link` to the documentation and to the replacement: the one of this
+ * very pet or, where the path has no valid identifier, the list.
+ */
+function deprecationLines(deprecation: Deprecation, baseUrl: string): (identifier: string) => string {
+  const [start = "", end = ""] = headerLinesOf(deprecationHeaders(deprecation, baseUrl)).split(IDENTIFIER);
+  const withoutIdentifier = start.replace(QUERY, "") + end;
+  return (identifier) =>
+    parseIdentifier(identifier) === undefined ? withoutIdentifier : start + identifier + end;
+}
+
+const IDENTIFIER = /\{\w+\}/;
+const QUERY = /\?\w+=$/;

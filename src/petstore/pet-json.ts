@@ -2,7 +2,7 @@ import type { CacheStatistics } from "../bounded-cache.ts";
 import type { Identifier } from "../api/json.ts";
 import type { Awaitable } from "../event-loop.ts";
 import type { Page, PetQuery } from "../domain/ports.ts";
-import type { TaggedJson } from "../api/etag.ts";
+import type { TaggedJson } from "../api/hash.ts";
 
 /** Pets as JSON text, which the stores make: that is faster than encoding their rows here. */
 export interface PetJsonSource {

@@ -1,5 +1,5 @@
-import type { IdempotencyRejection, IdempotentRequest } from "../domain/ports.ts";
-import { IDEMPOTENCY_CONFLICT } from "../domain/rejections.ts";
+import type { IdempotencyRejection, IdempotentRequest, WriteResult } from "../domain/ports.ts";
+import { IDEMPOTENCY_CONFLICT, IDEMPOTENCY_KEY_REUSED } from "../domain/resources.ts";
 
 export type IdempotentOperation = "createPet" | "placeOrder";
 
@@ -30,4 +30,19 @@ export class InProgressRequests {
       this.#names.delete(name);
     }
   }
+}
+
+/** The stored result of a successful write. */
+export interface IdempotencyRecord {
+  readonly fingerprint: string;
+  readonly id: bigint;
+  readonly body: string;
+}
+
+/** The result of a request whose record exists. */
+export function replay(
+  request: IdempotentRequest,
+  { fingerprint, id, body }: IdempotencyRecord,
+): WriteResult | IdempotencyRejection {
+  return request.fingerprint === fingerprint ? { id, body, replayed: true } : IDEMPOTENCY_KEY_REUSED;
 }

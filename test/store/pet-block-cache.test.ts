@@ -3,7 +3,7 @@ import { expect, test } from "bun:test";
 import * as fc from "fast-check";
 import { INT64_MIN } from "../../src/api/json.ts";
 import { encodePet, type PetStatus } from "../../src/domain/resources.ts";
-import { withEtag } from "../../src/api/etag.ts";
+import { withEtag } from "../../src/api/hash.ts";
 import { openSqlite, type SqliteStores } from "../../src/store/sqlite/store.ts";
 import { temporaryFolder } from "./temporary-folder.ts";
 

@@ -1,7 +1,7 @@
 import { type Asset, assetOf, type Bundle, loadBundle } from "../../browser-bundle/bundle.ts";
 import { ICON } from "../../browser-bundle/mark.ts";
 import { loadOnce } from "../../event-loop.ts";
-import { etagOf, matchesEtag } from "../../api/etag.ts";
+import { etagOf, matchesEtag } from "../../api/hash.ts";
 import { emptyResponse, headerLinesOf } from "../../api/dispatch.ts";
 import type { AdminPages } from "../admin-app.ts";
 import { matchPage } from "./pages.ts";

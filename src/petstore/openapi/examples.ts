@@ -14,11 +14,14 @@ import {
 import {
   IDEMPOTENCY_CONFLICT,
   IDEMPOTENCY_KEY_REUSED,
+  NewPet,
+  type Order,
   orderClosed,
   orderNotFound,
+  type Pet,
   petNotAvailable,
   petNotFound,
-} from "../../domain/rejections.ts";
+} from "../../domain/resources.ts";
 import {
   INTERNAL_ERROR,
   INVALID_JSON,
@@ -29,11 +32,10 @@ import {
   serviceUnavailable,
   UNSUPPORTED_MEDIA_TYPE,
 } from "../../api/errors.ts";
-import { type PetstoreInput, OPERATIONS, PETSTORE_API } from "../operations.ts";
+import { OPERATIONS, PETSTORE_API, type PetstoreInput } from "../operations.ts";
 import type { OperationId } from "../../domain/usage-history.ts";
 import type { SuccessBodyOf } from "../../api/api.ts";
 import { Invalid, type JsonSchema, problemsOf } from "../../api/schema.ts";
-import { NewPet, type Order, type Pet } from "../../domain/resources.ts";
 
 interface Example<T> {
   readonly summary: string;

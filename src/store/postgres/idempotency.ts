@@ -1,9 +1,8 @@
 import type { SQL } from "bun";
 import { IDEMPOTENCY_LIFETIME_MS } from "../../domain/constants.ts";
-import { type IdempotencyRecord, replay } from "../../domain/idempotency.ts";
+import { type IdempotencyRecord, type IdempotentOperation, replay, requestName } from "../idempotency.ts";
 import type { IdempotencyRejection, IdempotentRequest, WriteResult } from "../../domain/ports.ts";
-import { IDEMPOTENCY_CONFLICT } from "../../domain/rejections.ts";
-import { type IdempotentOperation, requestName } from "../idempotency.ts";
+import { IDEMPOTENCY_CONFLICT } from "../../domain/resources.ts";
 import type { ConnectionPool } from "./pool.ts";
 
 /** A write; only one with an Idempotency-Key has a request. */

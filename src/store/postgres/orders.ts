@@ -14,25 +14,30 @@ import {
   petOrdered,
   petUpdated,
 } from "../../domain/corrections.ts";
-import { canBeOrdered, STATUS_AFTER, STATUS_WHEN_ORDERED } from "../../domain/orders.ts";
+import {
+  canBeOrdered,
+  encodeOrder,
+  type NewPet,
+  type Order,
+  orderClosed,
+  orderNotFound,
+  type OrderStatus,
+  type OrderUpdate,
+  type Pet,
+  petNotAvailable,
+  petNotFound,
+  type PetStatus,
+  STATUS_AFTER,
+  STATUS_WHEN_ORDERED,
+} from "../../domain/resources.ts";
 import type {
-  IdempotentRequest,
   CorrectionStore,
+  IdempotentRequest,
   OrderPlacement,
   Page,
   PageQuery,
   WriteResult,
 } from "../../domain/ports.ts";
-import { orderClosed, orderNotFound, petNotAvailable, petNotFound } from "../../domain/rejections.ts";
-import {
-  encodeOrder,
-  type NewPet,
-  type Order,
-  type OrderStatus,
-  type OrderUpdate,
-  type Pet,
-  type PetStatus,
-} from "../../domain/resources.ts";
 import {
   ORDER_COLUMNS,
   ORDER_WITH_KEY_COLUMNS,

@@ -1,5 +1,5 @@
 import type { SQL } from "bun";
-import { type TaggedJson, withEtag } from "../../api/etag.ts";
+import { type TaggedJson, withEtag } from "../../api/hash.ts";
 import type { Identifier } from "../../api/json.ts";
 import type { PetQuery } from "../../domain/ports.ts";
 import type { PetStatus } from "../../domain/resources.ts";

@@ -13,10 +13,18 @@ import {
   petOrdered,
   petUpdated,
 } from "../../domain/corrections.ts";
-import { STATUS_AFTER } from "../../domain/orders.ts";
+import {
+  type NewPet,
+  type Order,
+  orderClosed,
+  orderNotFound,
+  type OrderStatus,
+  type OrderUpdate,
+  type Pet,
+  petNotFound,
+  STATUS_AFTER,
+} from "../../domain/resources.ts";
 import type { CorrectionStore, OrderPlacement, Page, PageQuery } from "../../domain/ports.ts";
-import { orderClosed, orderNotFound, petNotFound } from "../../domain/rejections.ts";
-import type { NewPet, Order, OrderStatus, OrderUpdate, Pet } from "../../domain/resources.ts";
 import {
   ORDER_COLUMNS,
   ORDER_WITH_KEY_COLUMNS,

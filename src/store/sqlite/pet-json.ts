@@ -1,4 +1,4 @@
-import { type TaggedJson, withEtag } from "../../api/etag.ts";
+import { type TaggedJson, withEtag } from "../../api/hash.ts";
 import type { Identifier } from "../../api/json.ts";
 import {
   AdmissionFilter,

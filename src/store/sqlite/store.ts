@@ -1,9 +1,22 @@
 import type { Rejection } from "../../api/errors.ts";
-import { canBeOrdered, STATUS_WHEN_ORDERED } from "../../domain/orders.ts";
+import {
+  canBeOrdered,
+  encodeOrder,
+  encodePet,
+  type NewPet,
+  type Order,
+  orderNotFound,
+  type OrderStatus,
+  type OrderUpdate,
+  type Pet,
+  petNotAvailable,
+  petNotFound,
+  STATUS_WHEN_ORDERED,
+} from "../../domain/resources.ts";
 import type {
+  CorrectionStore,
   IdempotencyRejection,
   IdempotentRequest,
-  CorrectionStore,
   OrderPlacement,
   Page,
   PageQuery,
@@ -14,19 +27,14 @@ import type {
   Stores,
   WriteResult,
 } from "../../domain/ports.ts";
-import { orderNotFound, petNotAvailable, petNotFound } from "../../domain/rejections.ts";
-import {
-  encodeOrder,
-  encodePet,
-  type NewPet,
-  type Order,
-  type OrderStatus,
-  type OrderUpdate,
-  type Pet,
-} from "../../domain/resources.ts";
 import { TABLES } from "../tables.ts";
 import { GroupCommit } from "../group-commit.ts";
-import { type IdempotentOperation, InProgressRequests } from "../idempotency.ts";
+import {
+  type IdempotencyRecord,
+  type IdempotentOperation,
+  InProgressRequests,
+  replay,
+} from "../idempotency.ts";
 import { SqliteKeyStore } from "./api-keys.ts";
 import { SqliteAuditStore } from "./audit.ts";
 import { type Connection, isBusy, OpenFiles, Outage, type RescueOptions } from "./connection.ts";
@@ -37,7 +45,6 @@ import { SqlitePetJson } from "./pet-json.ts";
 import { ChangeCounters, PetRevision, Pets } from "./pets.ts";
 import { SqliteUsageHistoryStore } from "./usage-history.ts";
 import { IDEMPOTENCY_LIFETIME_MS } from "../../domain/constants.ts";
-import { type IdempotencyRecord, replay } from "../../domain/idempotency.ts";
 
 export interface SqliteStores extends Stores {
   readonly petJson: SqlitePetJson;

@@ -1,7 +1,7 @@
 import type { SQL } from "bun";
 import { expect, test } from "bun:test";
 import { Overloaded, Unavailable } from "../../../src/api/errors.ts";
-import type { TaggedJson } from "../../../src/api/etag.ts";
+import type { TaggedJson } from "../../../src/api/hash.ts";
 import { encodePet } from "../../../src/domain/resources.ts";
 import type { PostgresPetJson } from "../../../src/store/postgres/pet-json.ts";
 import type { PostgresStores } from "../../../src/store/postgres/store.ts";
