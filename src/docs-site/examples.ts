@@ -6,15 +6,7 @@ import { type DocumentedSettings, siteUrl } from "../petstore/documented-setting
 import { EXAMPLES } from "../petstore/openapi/examples.ts";
 import { OPERATIONS, type PetstoreOperation } from "../petstore/operations.ts";
 import { CLIENT_PACKAGE_PATH } from "../petstore/static-routes.ts";
-
-/** The languages of the examples, in the order in which pages show them. */
-export const EXAMPLE_LANGUAGES = {
-  curl: { label: "curl", syntax: "sh" },
-  typescript: { label: "TypeScript", syntax: "ts" },
-  fetch: { label: "fetch", syntax: "js" },
-  python: { label: "Python", syntax: "python" },
-} as const;
-export type ExampleLanguage = keyof typeof EXAMPLE_LANGUAGES;
+import type { ExampleLanguage } from "./page-data.ts";
 
 /** A program that runs as it is, once `key` is an API key. */
 export interface Example {

@@ -1,4 +1,5 @@
-import { type Example, EXAMPLE_LANGUAGES, type ExampleLanguage } from "./examples.ts";
+import type { Example } from "./examples.ts";
+import { EXAMPLE_LANGUAGES, type ExampleLanguage } from "./page-data.ts";
 import { highlight } from "./highlight.ts";
 
 /** A part of a Markdown text that the site lays out in its own way. */

@@ -66,6 +66,15 @@ export interface TryItField {
   readonly example?: string;
 }
 
+/** The languages of the examples, in the order in which pages show them. */
+export const EXAMPLE_LANGUAGES = {
+  curl: { label: "curl", syntax: "sh" },
+  typescript: { label: "TypeScript", syntax: "ts" },
+  fetch: { label: "fetch", syntax: "js" },
+  python: { label: "Python", syntax: "python" },
+} as const;
+export type ExampleLanguage = keyof typeof EXAMPLE_LANGUAGES;
+
 /** The headings of the tables. */
 export const FIELD_GROUP_TITLES: Readonly<Record<TryItField["in"], string>> = {
   path: "Path parameters",

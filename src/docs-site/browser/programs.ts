@@ -1,6 +1,5 @@
 import { curlCommand } from "../../api/curl.ts";
-import type { ExampleLanguage } from "../examples.ts";
-import type { TryItField, TryItOperation } from "../page-data.ts";
+import type { ExampleLanguage, TryItField, TryItOperation } from "../page-data.ts";
 import { type ApiRequest, JSON_NUMBER, type Values } from "./request.ts";
 
 interface ProgramInput {

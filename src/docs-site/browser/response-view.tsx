@@ -162,7 +162,7 @@ export function CodeSpans({ text }: { readonly text: string }) {
   );
 }
 
-export type Syntax = "js" | "json" | "python" | "sh" | "text" | "ts";
+type Syntax = "js" | "json" | "python" | "sh" | "text" | "ts";
 
 interface CodeBlockProps {
   /** What it shows, for screen readers: "Request as sent". */

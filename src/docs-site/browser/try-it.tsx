@@ -2,8 +2,7 @@ import { render } from "preact";
 import { useEffect, useId, useRef, useState } from "preact/hooks";
 import { shortDuration } from "../../api/formatting.ts";
 import { readStored, writeStored } from "../../console/theme.ts";
-import type { TryItData } from "../page-data.ts";
-import type { ExampleLanguage } from "../examples.ts";
+import { EXAMPLE_LANGUAGES, type ExampleLanguage, type TryItData } from "../page-data.ts";
 import { programsOf } from "./programs.ts";
 import {
   type ApiRequest,
@@ -13,7 +12,7 @@ import {
   requestOf,
   type Values,
 } from "./request.ts";
-import { CodeBlock, ResponseView, type Syntax, useSecondsUntil } from "./response-view.tsx";
+import { CodeBlock, ResponseView, useSecondsUntil } from "./response-view.tsx";
 import { nextCursorOf, type CallOutcome, retryAtOf, send } from "./response.ts";
 import { KeyField, type KeyMemory, ParameterTables } from "./try-it-fields.tsx";
 
@@ -174,13 +173,6 @@ function announcementOf(outcome: CallOutcome | undefined): string {
     : `Request ${outcome.kind}`;
 }
 
-const LANGUAGES: Readonly<Record<ExampleLanguage, { readonly label: string; readonly syntax: Syntax }>> = {
-  curl: { label: "curl", syntax: "sh" },
-  typescript: { label: "TypeScript", syntax: "ts" },
-  fetch: { label: "fetch", syntax: "js" },
-  python: { label: "Python", syntax: "python" },
-};
-
 interface RequestViewProps {
   readonly data: TryItData;
   readonly values: Values;
@@ -200,7 +192,7 @@ function RequestView({ data: { operation, baseUrl, keyPrefix }, values, request 
           {programs.map(([language], index) => (
             <label key={language}>
               <input type="radio" name={name} value={language} defaultChecked={index === 0} />
-              {LANGUAGES[language as ExampleLanguage].label}
+              {EXAMPLE_LANGUAGES[language as ExampleLanguage].label}
             </label>
           ))}
         </div>
@@ -210,7 +202,7 @@ function RequestView({ data: { operation, baseUrl, keyPrefix }, values, request 
             label="Request as sent"
             language={language}
             code={code}
-            syntax={LANGUAGES[language as ExampleLanguage].syntax}
+            syntax={EXAMPLE_LANGUAGES[language as ExampleLanguage].syntax}
           />
         ))}
       </fieldset>

@@ -2,12 +2,8 @@ import { mkdtempSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { temporaryFolder } from "../../../trials/harness/cleanup.ts";
 import { executable, PYTHON } from "../../../trials/harness/programs.ts";
-import {
-  type Example,
-  type ExampleContext,
-  type ExampleLanguage,
-  withExampleContext,
-} from "../../../src/docs-site/examples.ts";
+import { type Example, type ExampleContext, withExampleContext } from "../../../src/docs-site/examples.ts";
+import { type ExampleLanguage } from "../../../src/docs-site/page-data.ts";
 import { blocksOf } from "../../../src/docs-site/markdown.ts";
 import { GUIDE_SOURCES } from "../../../src/docs-site/sources.ts";
 import { installClient } from "../../client/install.ts";

@@ -2,12 +2,8 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { OPERATIONS } from "../../../src/petstore/operations.ts";
 import type { OperationId } from "../../../src/domain/usage-history.ts";
 import { DEFAULT_SETTINGS } from "../../../docs/generate.ts";
-import {
-  EXAMPLE_LANGUAGES,
-  exampleContext,
-  type ExampleLanguage,
-  examplesOf,
-} from "../../../src/docs-site/examples.ts";
+import { exampleContext, examplesOf } from "../../../src/docs-site/examples.ts";
+import { EXAMPLE_LANGUAGES, type ExampleLanguage } from "../../../src/docs-site/page-data.ts";
 import { startService } from "../../service.ts";
 import { ExampleRunner, guideExamples, only } from "./example-runner.ts";
 

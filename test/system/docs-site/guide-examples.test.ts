@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { EXAMPLE_LANGUAGES, type ExampleLanguage } from "../../../src/docs-site/examples.ts";
+import { EXAMPLE_LANGUAGES, type ExampleLanguage } from "../../../src/docs-site/page-data.ts";
 import { type Service, startService } from "../../service.ts";
 import { ExampleRunner, guideExamples, only } from "./example-runner.ts";
 
