@@ -16,7 +16,7 @@ export class CertificateAuthority {
   }
 
   /** `names` as in the extension: `DNS:localhost,IP:127.0.0.1`. */
-  issue(names: string): Certificate {
+  issue(names: string, ...options: string[]): Certificate {
     const folder = join(this.#folder, String(++this.#issued));
     mkdirSync(folder);
     const [certFile, keyFile] = [join(folder, "server.crt"), join(folder, "server.key")];
@@ -24,7 +24,7 @@ export class CertificateAuthority {
     writeFileSync(extensions, `subjectAltName=${names}\n`);
     openssl("req", ...newKey(keyFile), "-out", request, "-subj", "/CN=petstore");
     const signer = ["-CA", this.caFile, "-CAkey", join(this.#folder, "ca.key"), "-CAcreateserial"];
-    openssl("x509", "-req", "-in", request, "-out", certFile, ...signer, "-extfile", extensions);
+    openssl("x509", "-req", "-in", request, "-out", certFile, ...signer, "-extfile", extensions, ...options);
     return { certFile, keyFile };
   }
 }

@@ -26,6 +26,8 @@ export interface Context {
   readonly variables: Variables;
   /** The names of the variables that --env-file sets. */
   readonly envFileVariables?: ReadonlySet<string>;
+  /** Where the command works because the user has logged in there. */
+  readonly loginServer?: string;
   readonly clock: Clock;
   /** Writes to standard output. Resolves when it has left the process. */
   print(text: string | Uint8Array): Promise<void>;
@@ -148,6 +150,8 @@ function asVariables(saved: SavedSettings): Variables {
 function unsupportedFlag(name: string, options: Options, flags: Flags): UsageError | undefined {
   const unsupported = Object.keys(flags).find((flag) => !Object.hasOwn(options, flag));
   if (unsupported === undefined) return undefined;
+  if (unsupported === "server")
+    return new UsageError(`${name} works on this machine only; run it on the machine of the server`);
   const near = nearest(unsupported, Object.keys(options));
   return new UsageError(
     `${name} has no flag --${unsupported}; ${near ? `did you mean --${near}?` : `see petstore ${name} --help`}`,

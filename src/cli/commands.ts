@@ -12,6 +12,7 @@ import { demo } from "./demo.ts";
 import { doctor } from "./doctor.ts";
 import { health } from "./health.ts";
 import { KEY_COMMANDS } from "./keys.ts";
+import { login, logout, whoami } from "./login.ts";
 import { man } from "./man.ts";
 import { openapi } from "./openapi.ts";
 import { PET_COMMANDS } from "./pets-and-orders.ts";
@@ -24,7 +25,7 @@ export const COMMAND_GROUPS: Readonly<Record<string, readonly Command[]>> = {
   Server: [serve, demo, doctor, health, serversList],
   "API keys": [...KEY_COMMANDS, usage],
   "Pets and orders": PET_COMMANDS,
-  Operators: [adminUrl, adminTokenRotate, audit],
+  Operators: [login, logout, whoami, adminUrl, adminTokenRotate, audit],
   Data: [importCommand, exportCommand, backup, restore, copy],
   More: [openapi, completion, man],
 };

@@ -53,7 +53,7 @@ function commandSection(title: string, commands: readonly Command[], screen: Scr
 }
 
 const NOTES =
-  "The settings of petstore serve have environment variables: --port is PETSTORE_PORT. Flags override variables, variables override those in --env-file, and these override defaults. --color always or never turns colors on or off, and the variable NO_COLOR turns them off.";
+  "The settings of petstore serve have environment variables: --port is PETSTORE_PORT. PETSTORE_SERVER and PETSTORE_TOKEN are those of scripts that work on a server elsewhere, in place of petstore login. Flags override variables, variables override those in --env-file, and these override defaults. --color always or never turns colors on or off, and the variable NO_COLOR turns them off.";
 
 /** The command with its required arguments. An optional positional is in brackets. */
 export function usageOf({ name, positionals, options }: Command): string {
@@ -68,8 +68,9 @@ export function commandHelp(command: Command, screen: Screen): string {
   const { summary, description, options, savedOptions, examples } = command;
   const shown = Object.fromEntries(Object.entries(options).filter(([flag]) => !(flag in savedOptions)));
   const hasOptions = Object.keys(options).length > 0;
+  const notes = Bun.wrapAnsi(savedOptionsNote(command) + variableNote(command), widthOf(screen));
   const sections = hasOptions
-    ? `${optionSections(shown, "Options", screen)}\n${Bun.wrapAnsi(savedOptionsNote(command) + variableNote(command), widthOf(screen))}\n\n`
+    ? `${optionSections(shown, "Options", screen)}\n${notes && `${notes}\n\n`}`
     : "";
   return `${summary}.
 

@@ -1,6 +1,7 @@
 import { formatTime, grouped } from "../api/formatting.ts";
 import { printable, quoted, UsageError } from "../config/usage-error.ts";
 import { trueOrFalse, choice, duration, durationOr, list } from "../config/value-types.ts";
+import { environmentOf } from "../domain/api-keys.ts";
 import { MAX_OVERLAP_MS } from "../domain/key-fields.ts";
 import { DAY_MS } from "../domain/rate-limit.ts";
 import type { Key } from "../operator/operations.ts";
@@ -92,10 +93,10 @@ export const KEY_COMMANDS = [
     createsData: true,
     showsUrl: true,
     json: ({ key, secret }) => ({ ...key, key: secret, secret }),
-    text({ key, secret }, { values, url, context: { screen } }) {
+    text({ key, secret }, { url, context: { screen } }) {
       const readOnly = key.access === "read" ? "; read-only" : "";
       const expiration = key.expiresAt === null ? "" : `; expires ${screen.at(key.expiresAt)}`;
-      return `Created key ${key.id} ${quoted(key.name)} in ${values.env}: ${key.plan} plan, ${formatLimits(key.limits)}${readOnly}${expiration}\n${formatSecret(secret, url)}`;
+      return `Created key ${key.id} ${quoted(key.name)} in ${environmentOf(secret)}: ${key.plan} plan, ${formatLimits(key.limits)}${readOnly}${expiration}\n${formatSecret(secret, url)}`;
     },
   }),
   listCommand({
@@ -258,10 +259,16 @@ export const KEY_COMMANDS = [
       const key = await call("getKey", { id });
       return `Revoke key ${key.id} ${quoted(key.name)} permanently?`;
     },
-    text: ({ id, revokedAt }, { startedAt, context: { screen } }) =>
-      revokedAt !== null && Date.parse(revokedAt) < startedAt
-        ? `Key ${id} was already revoked ${screen.at(revokedAt)}.\n`
-        : `Key ${id} is revoked.\n`,
+    // The clock of a server elsewhere can differ from this one.
+    async request(call, { id }) {
+      const { revokedAt: revokedBefore } = await call("getKey", { id });
+      return { key: await call("revokeKey", { id }), revokedBefore };
+    },
+    json: ({ key }) => key,
+    text: ({ key: { id }, revokedBefore }, { context: { screen } }) =>
+      revokedBefore === null
+        ? `Key ${id} is revoked.\n`
+        : `Key ${id} was already revoked ${screen.at(revokedBefore)}.\n`,
   }),
   operationCommand({
     name: "keys unban",

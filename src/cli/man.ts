@@ -48,13 +48,28 @@ is
 Flags override variables, variables override those in
 .Fl Fl env-file ,
 and these override defaults.
-A variable that begins with
+.Ev PETSTORE_SERVER
+and
+.Ev PETSTORE_TOKEN
+are those of scripts that work on a server elsewhere, in place of
+.Nm petstore Cm login .
+Any other variable that begins with
 .Ev PETSTORE_
-and belongs to no setting is an error.
+is an error.
 .Ev NO_COLOR
 turns colors off, as
 .Fl Fl color Cm never
 does.
+.Sh FILES
+.Bl -tag -width indent
+.It Pa ~/.config/petstore/login.json
+The tokens of
+.Nm petstore Cm login .
+The variable
+.Ev XDG_CONFIG_HOME
+replaces
+.Pa ~/.config .
+.El
 .Sh EXIT STATUS
 .Bl -tag -width 1n
 .It 0

@@ -9,7 +9,6 @@ import { ADMIN_API, type AdminOperation, type ResponseOf } from "../operator/ope
 import { type Command, type Context, defineCommand, Failure, type SavedSettings } from "./command.ts";
 import { type FieldFlags, ID_TYPES, OperationFlags } from "./operation-flags.ts";
 import {
-  type AnyCallInput,
   type CallOperator,
   firstItems,
   OPERATOR_OPTIONS,
@@ -20,6 +19,7 @@ import {
   withOperator,
 } from "./operator.ts";
 import { json, table, type TableColumn } from "./output.ts";
+import type { AnyCallInput } from "./server-call.ts";
 
 /** Of a command that asks before it does what cannot be undone. */
 export const YES_OPTION = {
@@ -124,7 +124,12 @@ export function operationCommand<
         if (warning !== undefined) context.warn(warning);
         return undefined;
       };
-      return withOperator({ values, valuesWith }, context, work, { createsData: view.createsData, flags });
+      return withOperator({ values, source, valuesWith }, context, work, {
+        createsData: view.createsData,
+        showsUrl,
+        isChange: method !== "GET" && operation !== "findKey",
+        flags,
+      });
     },
   });
 }
@@ -138,7 +143,7 @@ type AddressValues = ValuesOf<typeof ADDRESS_OPTIONS> & OperatorInput["values"];
 
 interface AddressInput {
   readonly values: AddressValues;
-  source(flag: keyof typeof ADDRESS_OPTIONS): Source | undefined;
+  source(flag: keyof typeof ADDRESS_OPTIONS | "env"): Source | undefined;
   valuesWith(saved: SavedSettings): AddressValues;
 }
 

@@ -1,10 +1,10 @@
 import { statSync } from "node:fs";
 import { openEmptyStores, openStores } from "../adapters.ts";
 import type { AnyInput } from "../api/dispatch.ts";
-import { isRejection, type Rejection } from "../api/errors.ts";
-import { type Identifier, parseJson, toJson } from "../api/json.ts";
+import { isRejection } from "../api/errors.ts";
+import type { Identifier } from "../api/json.ts";
 import { Invalid, problemsOf } from "../api/schema.ts";
-import { origin } from "../config/address-types.ts";
+import { serverOrigin } from "../config/address-types.ts";
 import {
   banRulesOf,
   describeEnvironment,
@@ -20,25 +20,35 @@ import {
   PLAN_OPTIONS,
   STORAGE_OPTIONS,
 } from "../config/options.ts";
-import type { Options, ValuesOf } from "../config/parse-options.ts";
+import type { Options, Source, ValuesOf } from "../config/parse-options.ts";
 import { UsageError } from "../config/usage-error.ts";
+import { trueOrFalse } from "../config/value-types.ts";
 import { rejectInterruptedRestore, rejectLostDatabase } from "../data-directory.ts";
 import type { AnyHandler } from "../operator/admin-app.ts";
 import { dataHandlers, type DataOperationId } from "../operator/handlers/data-handlers.ts";
 import { ADMIN_API, type AdminOperation, type BodyOf, type ResponseOf } from "../operator/operations.ts";
-import { systemErrorField } from "./arguments.ts";
 import { attributionOf, type Context, Failure, type Outcome, type SavedSettings } from "./command.ts";
 import type { OperationFlags } from "./operation-flags.ts";
 import { openQuotas, QuotasUnavailable } from "./quotas.ts";
+import { type AnyCallInput, callServer, isPlainHttp, RejectedCall } from "./server-call.ts";
+
+export const PLAIN_HTTP_OPTION = {
+  "plain-http": {
+    type: trueOrFalse,
+    default: false,
+    help: "Send the token to an http:// URL, which everybody on the way can read",
+  },
+} as const satisfies Options;
 
 /** Of every command that calls an operation of operators: on this data, or on a server elsewhere. */
 export const OPERATOR_OPTIONS = {
   ...STORAGE_OPTIONS,
   server: {
-    type: { ...origin, placeholder: "URL" },
-    defaultText: "the data here",
+    type: serverOrigin,
+    defaultText: "that of petstore login, or the data here",
     help: "URL of the listener for operators of a running server, such as https://admin.example.com",
   },
+  ...PLAIN_HTTP_OPTION,
   ...ADMIN_TOKEN_OPTIONS,
   ...JSON_OPTION,
 } as const satisfies Options;
@@ -51,6 +61,7 @@ type OperatorValues = ValuesOf<typeof OPERATOR_OPTIONS>;
 /** What a command parsed. */
 export interface OperatorInput {
   readonly values: OperatorValues & ValuesOf<typeof SERVER_SETTINGS>;
+  source(flag: "env"): Source | undefined;
   valuesWith(saved: SavedSettings): ValuesOf<typeof SERVER_SETTINGS>;
 }
 
@@ -65,38 +76,22 @@ interface CallInput<Id extends DataOperationId> {
   readonly body?: BodyOf<Id>;
 }
 
-/** The input of any operation, before it is validated. */
-export interface AnyCallInput {
-  readonly id?: Identifier | undefined;
-  readonly query?: Readonly<Record<string, unknown>> | undefined;
-  readonly body?: object | undefined;
-}
-
 /** Calls an operation. Throws RejectedCall if it is rejected. */
 export type CallOperator = <Id extends DataOperationId>(
   id: Id,
   input?: CallInput<Id>,
 ) => Promise<ResponseOf<Id>>;
 
-/** The call was understood and rejected. The message has no capital and no full stop. */
-class RejectedCall extends Error {
-  constructor(readonly rejection: Rejection) {
-    super(clausesOf(rejection.message));
-  }
-}
-
-/** "Order 7 is completed. Only placed …" as one line of a command: "order 7 is completed; only placed …". */
-function clausesOf(message: string): string {
-  const clauses = message.split(". ").map((clause) => clause.charAt(0).toLowerCase() + clause.slice(1));
-  return clauses.join("; ").replace(/\.$/, "");
-}
-
-/** `saved` are the settings that the server has saved with the data; none of a server elsewhere. */
+/** `saved` are the settings that the server has saved with the data; of a server elsewhere, its URL if it is needed. */
 type Work = (call: CallOperator, saved: SavedSettings) => Promise<Outcome>;
 
 interface WorkOptions {
   /** Whether the database is created if it is missing. */
   readonly createsData?: true | undefined;
+  /** Whether the URL of the API is needed. */
+  readonly showsUrl?: true | undefined;
+  /** Whether the command may change something. */
+  readonly isChange?: boolean;
   /** Those that set the fields of the call. */
   readonly flags?: OperationFlags;
 }
@@ -109,16 +104,20 @@ export async function withOperator(
   options: WorkOptions = {},
 ): Promise<Outcome> {
   const { values } = input;
+  if (context.loginServer !== undefined && options.isChange && context.errorStream.isTerminal)
+    context.warn(`this is on ${context.loginServer}, where you are logged in`);
   try {
     return values.server === undefined
       ? await withLocal(input, context, work, options)
-      : await withRemote(values.server, values["admin-token"], work);
+      : await withRemote(values.server, input, work, options);
   } catch (error) {
     if (error instanceof QuotasUnavailable) return new Failure(error.message);
     if (!(error instanceof RejectedCall)) throw error;
     const { code } = error.rejection;
     if (code === "invalid_body" || code === "invalid_parameter")
       return new UsageError(options.flags?.inFlags(error.message) ?? error.message);
+    if (code === "invalid_token" && context.loginServer !== undefined)
+      return new Failure(`${error.message}; run petstore login ${context.loginServer} again`);
     return new Failure(error.message + hintFor(error, values));
   }
 }
@@ -214,55 +213,37 @@ export function databaseExists(storage: StorageConfig): boolean {
   return statSync(pathsOf(storage).store, { throwIfNoEntry: false }) !== undefined;
 }
 
-const TIMEOUT_MS = 30_000;
-
-async function withRemote(server: string, token: string | undefined, work: Work): Promise<Outcome> {
+async function withRemote(
+  server: string,
+  { values, source }: OperatorInput,
+  work: Work,
+  { showsUrl }: WorkOptions,
+): Promise<Outcome> {
+  const { "admin-token": token, env } = values;
+  const refused = plainHttpError(server, values);
+  if (refused) return refused;
   if (token === undefined)
-    return new UsageError("--server needs the admin token of that server: set --admin-token-file");
-  return work(async (id, input = {}) => {
-    const operation: AdminOperation = ADMIN_API.operations[id];
-    const { status, text } = await send(urlOf(server, operation, input), {
-      method: operation.method,
-      headers: {
-        Authorization: `Bearer ${token}`,
-        ...(input.body !== undefined && { "Content-Type": "application/json" }),
-      },
-      ...(input.body !== undefined && { body: toJson(input.body) }),
-    });
-    const json = text === "" ? undefined : parseJson(text);
-    if (status >= 400) throw new RejectedCall(rejectionIn(json, status, server));
-    const result = operation.success.body?.read(json);
-    if (result instanceof Invalid) throw new Error(`${server} responds with what this release does not know`);
-    return result as ResponseOf<typeof id>;
-  }, {});
+    return new UsageError(
+      `${server} needs a token: run petstore login ${server}, or set PETSTORE_TOKEN or --admin-token-file`,
+    );
+  const elsewhere = { server, token };
+  const given = source("env");
+  const { environment = env } = given ? await callServer(elsewhere, "getSession") : {};
+  if (given && environment !== env)
+    return new Failure(`${given.name} is ${env}, and ${server} is ${environment}; nothing was changed`);
+  const saved = showsUrl ? { "public-url": (await callServer(elsewhere, "getServer")).publicUrl } : {};
+  return work((id, input = {}) => callServer(elsewhere, id, input), saved);
 }
 
-function urlOf(server: string, { path }: AdminOperation, { id, query = {} }: AnyCallInput): string {
-  const parameters = new URLSearchParams();
-  for (const [name, value] of Object.entries(query))
-    if (value !== undefined) parameters.set(name, String(value));
-  const text = parameters.toString();
-  return `${server}${ADMIN_API.basePath}${path.replace(/\{\w+\}/, String(id))}${text && `?${text}`}`;
-}
-
-async function send(url: string, init: RequestInit): Promise<{ status: number; text: string }> {
-  try {
-    const signal = AbortSignal.timeout(TIMEOUT_MS);
-    const response = await fetch(url, { ...init, redirect: "manual", signal });
-    return { status: response.status, text: await response.text() };
-  } catch (error) {
-    const reason =
-      systemErrorField(error, "code") ?? (error instanceof Error ? error.message : String(error));
-    throw new RejectedCall({
-      code: "unreachable",
-      message: `${new URL(url).origin} does not respond (${reason})`,
-    });
-  }
-}
-
-function rejectionIn(json: unknown, status: number, server: string): Rejection {
-  if (isRejection(json) && typeof json.message === "string") return json;
-  return { code: "unknown", message: `${server} responds ${status}, and is no Petstore server` };
+/** As kubectl, which sends no token over plain HTTP, and gh, which has HTTPS only. */
+export function plainHttpError(
+  server: string,
+  values: ValuesOf<typeof PLAIN_HTTP_OPTION>,
+): UsageError | undefined {
+  if (values["plain-http"] || !isPlainHttp(server)) return undefined;
+  return new UsageError(
+    `${server} has no TLS, and everybody on the way could read the token; use https://, or --plain-http in a network that you trust`,
+  );
 }
 
 /** The most items of one page. */

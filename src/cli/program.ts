@@ -7,6 +7,7 @@ import type { Command, Context, Outcome, ProcessContext } from "./command.ts";
 import { COMMAND_GROUPS, COMMANDS, OPTIONS } from "./commands.ts";
 import { COMPLETE, complete } from "./completion.ts";
 import { commandHelp, groupHelp, overview } from "./help.ts";
+import { withLogin } from "./logins.ts";
 import { Screen } from "./output.ts";
 
 /** Earlier names of commands, which work until release 1.2, and what people type for `keys revoke`. */
@@ -56,8 +57,14 @@ export async function runProgram(typed: readonly string[], given: ProcessContext
   if (checked instanceof UsageError) return checked;
   if ("port" in command.options) for (const warning of checked.warnings) context.warn(warning);
   const { variables, envFileVariables } = checked;
+  const location = "server" in command.options ? withLogin(parsed.flags, variables) : { variables };
+  if (location instanceof UsageError) return location;
   const words = command.name.split(" ").length;
-  return command.execute(positionals.slice(words), parsed.flags, { ...context, variables, envFileVariables });
+  return command.execute(positionals.slice(words), parsed.flags, {
+    ...context,
+    ...location,
+    envFileVariables,
+  });
 }
 
 /** https://no-color.org: any value but an empty one means no color. */

@@ -79,6 +79,14 @@ export const origin: ValueType<string> = {
   hint: (text) => (/^https?:\/\/[^\s*@]+$/i.test(text) ? URL.parse(text)?.origin : undefined),
 };
 
+/** The listener for operators of a server elsewhere. */
+export const serverOrigin: ValueType<string> = {
+  ...origin,
+  placeholder: "URL",
+  expected: "the URL of a listener for operators such as https://admin.example.com, without a path",
+  hint: (text) => origin.hint?.(text) ?? (text.includes(".") ? origin.parse(`https://${text}`) : undefined),
+};
+
 /** As in libpq. `allow` and `prefer` fall back to plain text. */
 const SSL_MODES = ["disable", "allow", "prefer", "require", "verify-ca", "verify-full"];
 

@@ -86,6 +86,11 @@ export function processVariables(): Variables {
   return process.env;
 }
 
+/** `fetch` reads this variable for each request, and has no option. */
+export function avoidProxies(hostname: string): void {
+  process.env["NO_PROXY"] = hostname;
+}
+
 export function configOf(values: ValuesOf<typeof SETTINGS>): Config {
   const { "tls-cert": certFile, "tls-key": keyFile } = values;
   return {

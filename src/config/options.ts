@@ -413,6 +413,9 @@ function withoutServiceLinks(variables: Variables): Variables {
   return Object.fromEntries(entries);
 }
 
+/** What scripts set to work on a server elsewhere. */
+const ELSEWHERE_VARIABLES = ["PETSTORE_SERVER", "PETSTORE_TOKEN", "PETSTORE_PLAIN_HTTP"];
+
 /** PETSTORE_TEST_ variables are for the tests of this project. */
 function unknownVariable(
   commandFlags: readonly string[],
@@ -420,14 +423,12 @@ function unknownVariable(
   location = "",
 ): UsageError | undefined {
   const settings = Object.keys(SETTINGS);
-  const known = new Set(settings.map(variableOf));
+  const known = new Set([...settings.map(variableOf), ...ELSEWHERE_VARIABLES]);
   const unknown = Object.keys(variables).find((name) => /^PETSTORE_(?!TEST_)/.test(name) && !known.has(name));
   if (unknown === undefined) return undefined;
   const flag = unknown.replace("PETSTORE_", "").toLowerCase().replaceAll("_", "-");
   if (commandFlags.includes(flag)) {
-    return new UsageError(
-      `${unknown}${location} is not a setting of a server, and only these have variables; use --${flag}`,
-    );
+    return new UsageError(`${unknown}${location} is not a setting of a server; use --${flag}`);
   }
   const near = nearest(flag, settings);
   const suggestion = near ? `did you mean ${variableOf(near)}?` : "see petstore serve --help";

@@ -9,7 +9,7 @@ const MAX_QUOTED = 60;
 const API_KEY = /pet_(live|test|admin)_[\w-]+/g;
 /** Up to the last @, because a password that is not encoded can contain anything. */
 const URL_WITH_USER = /([a-z][a-z\d+.-]*:\/\/)[^]*@/gi;
-const PASSWORD_PARAMETER = /([?&](?:\w*password|\w*secret|sslkey)=)[^&\s]*/gi;
+const PASSWORD_PARAMETER = /([?&](?:\w*password|\w*secret|\w*token|code|sslkey)=)[^&\s]*/gi;
 /** Control characters, text direction marks, lone surrogates and line separators. */
 const UNPRINTABLE = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu;
 

@@ -87,6 +87,12 @@ export interface Credential {
 }
 
 export const SECRET_PREFIX: Readonly<Record<Environment, string>> = KEY_PREFIX;
+
+/** That a secret is for, by its prefix. */
+export function environmentOf(secret: string): Environment | undefined {
+  return ENVIRONMENTS.find((environment) => secret.startsWith(SECRET_PREFIX[environment]));
+}
+
 const ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 const RANDOM_LENGTH = 30;
 const CHECK_LENGTH = 6;

@@ -180,7 +180,8 @@ export function spawnTracked(command: string[], { cwd, variables }: { cwd: strin
   return track(
     Bun.spawn(command, {
       cwd,
-      env: { PATH: process.env["PATH"], HOME: process.env["HOME"], ...variables },
+      // Nobody is logged in.
+      env: { PATH: process.env["PATH"], HOME: process.env["HOME"], XDG_CONFIG_HOME: cwd, ...variables },
       stdin: "ignore",
       stdout: "pipe",
       stderr: "pipe",

@@ -22,7 +22,7 @@ test.each<[line: string, words: readonly string[]]>([
   ["petstore ser", ["serve", "servers"]],
   ["petstore keys ", KEYS],
   ["petstore help keys cr", ["create"]],
-  ["petstore keys create --pl", ["--plan"]],
+  ["petstore keys create --plan", ["--plan"]],
   ["petstore keys create --plan ", ["free", "pro", "business", "enterprise"]],
   ["petstore keys create --json --plan b", ["business"]],
   ["petstore --env staging keys li", ["list"]],

@@ -1,12 +1,14 @@
-import { EXECUTABLE, track } from "./cli.ts";
+import type { Variables } from "../../src/config/parse-options.ts";
+import { EXECUTABLE, temporaryDirectory, track } from "./cli.ts";
 
 /** Runs a command on a terminal of its own. */
-export function spawnOnTerminal(argv: readonly string[]) {
+export function spawnOnTerminal(argv: readonly string[], variables: Variables = {}) {
   const decoder = new TextDecoder();
   let output = "";
   let onOutput = () => {};
   const child = track(
     Bun.spawn([EXECUTABLE, ...argv], {
+      env: { ...process.env, XDG_CONFIG_HOME: temporaryDirectory(), ...variables },
       terminal: {
         cols: 200,
         data(_terminal, bytes) {

@@ -1,0 +1,114 @@
+import { storageOf, describeEnvironment } from "../config/config.ts";
+import { serverOrigin } from "../config/address-types.ts";
+import { readTextFile, UsageError } from "../config/usage-error.ts";
+import { adminToken, file, optional } from "../config/value-types.ts";
+import { defineCommand, Failure } from "./command.ts";
+import { loginFile, readLogins, saveLogins } from "./logins.ts";
+import { OPERATOR_OPTIONS, PLAIN_HTTP_OPTION, plainHttpError } from "./operator.ts";
+import { columns, json } from "./output.ts";
+import { callServer, RejectedCall, type ServerElsewhere } from "./server-call.ts";
+
+/** What a server says of a token: who has it, and in which environment. */
+async function identify(elsewhere: ServerElsewhere) {
+  try {
+    const { signedIn, ...session } = await callServer(elsewhere, "getSession");
+    if (!signedIn) return new Failure(`${elsewhere.server} does not accept the token`);
+    // A server of an earlier release does not tell the operator.
+    const { operator = null } = session as { operator?: { readonly name: string; readonly role: string } };
+    return { server: elsewhere.server, ...session, operator };
+  } catch (error) {
+    if (error instanceof RejectedCall) return new Failure(error.message);
+    throw error;
+  }
+}
+
+export const login = defineCommand({
+  name: "login",
+  summary: "Work on a server elsewhere from now on",
+  description:
+    "Asks for your token without showing it, or reads it from standard input, and checks it on the server. From then on, commands about keys, usage, pets, orders, operators and servers work there; those about a machine, such as backup, still work here, as do all with --data or --database-url. You can be logged in to several servers: commands work on the last one, and --server names another. The token is kept in petstore/login.json in XDG_CONFIG_HOME or ~/.config, readable by you only. In scripts, set PETSTORE_SERVER and PETSTORE_TOKEN instead.",
+  positionals: { URL: serverOrigin },
+  options: {
+    "token-file": { type: file, help: "File that contains the token" },
+    ...PLAIN_HTTP_OPTION,
+  },
+  examples: [
+    "petstore login https://admin.example.com",
+    "petstore login https://admin.example.com --token-file token.txt",
+  ],
+  async run({ positionals: { URL: server }, values }, context) {
+    const { variables } = context;
+    const path = loginFile(variables);
+    if (path === undefined)
+      return new UsageError("there is nowhere to keep the login: set HOME or XDG_CONFIG_HOME");
+    const refused = plainHttpError(server, values);
+    if (refused) return refused;
+    const given = values["token-file"];
+    const text =
+      given === undefined
+        ? await context.readSecret(`Token for ${server}: `)
+        : readTextFile("--token-file", given);
+    if (text instanceof UsageError) return text;
+    const token = adminToken.parse(text.trim());
+    if (token === undefined) return new Failure(`that is not a token: it has ${adminToken.expected}`);
+    const found = await identify({ server, token });
+    if (found instanceof Failure) return found;
+    saveLogins(path, { current: server, tokens: { ...readLogins(variables).tokens, [server]: token } });
+    if (variables["PETSTORE_TOKEN"]) context.warn("PETSTORE_TOKEN is set, and overrides this login");
+    const who = found.operator ? ` as ${found.operator.name} (${found.operator.role})` : "";
+    await context.print(
+      `You are logged in to ${server}, ${found.environment}${who}.\nCommands about the service work there until petstore logout.\n`,
+    );
+    return undefined;
+  },
+});
+
+export const logout = defineCommand({
+  name: "logout",
+  summary: "Forget the token of a server, and work on the data here again",
+  description:
+    "Removes the token that petstore login has kept on this machine: that of URL, or of the server where commands work now. The token stays valid; petstore operators rotate replaces it.",
+  positionals: { URL: optional(serverOrigin) },
+  options: {},
+  examples: ["petstore logout", "petstore logout https://admin.example.com"],
+  async run({ positionals: { URL: url } }, { variables, print }) {
+    const path = loginFile(variables);
+    const { current, tokens } = readLogins(variables);
+    const server = url ?? current ?? "";
+    const { [server]: token, ...others } = tokens;
+    if (path === undefined || token === undefined)
+      return new Failure(`you are not logged in${server && ` to ${server}`}`);
+    saveLogins(path, { current: server === current ? undefined : current, tokens: others });
+    await print(`The token of ${server} is removed from this machine. It stays valid.\n`);
+    return undefined;
+  },
+});
+
+export const whoami = defineCommand({
+  name: "whoami",
+  summary: "Show where commands work, and as which operator",
+  description:
+    "Shows the server where commands about the service work, its environment, and the operator and the role that the token has there. The exit status is 1 if they work on the data here, or if the server does not accept the token.",
+  options: OPERATOR_OPTIONS,
+  examples: ["petstore whoami", "petstore whoami --server https://admin.example.com --json"],
+  async run({ values }, { print }) {
+    const { server, "admin-token": token } = values;
+    if (server === undefined)
+      return new Failure(`you are not logged in; commands work on ${describeEnvironment(storageOf(values))}`);
+    const refused = plainHttpError(server, values);
+    if (refused) return refused;
+    if (token === undefined) return new Failure(`you are not logged in to ${server}`);
+    const found = await identify({ server, token });
+    if (found instanceof Failure) return found;
+    const { environment = "-", version = "-", operator } = found;
+    const rows = [
+      ["Server", server],
+      ["Environment", environment],
+      ["Operator", operator?.name ?? "-"],
+      ["Role", operator?.role ?? "-"],
+      ["Version", version],
+    ];
+    await print(values.json ? json(found) : columns(rows));
+    return undefined;
+  },
+});

@@ -1,0 +1,124 @@
+import { isRejection, type Rejection } from "../api/errors.ts";
+import { type Identifier, parseJson, toJson } from "../api/json.ts";
+import { Invalid } from "../api/schema.ts";
+import { avoidProxies } from "../config/config.ts";
+import { isLoopback } from "../config/network.ts";
+import {
+  ADMIN_API,
+  type AdminOperation,
+  type AdminOperationId,
+  type ResponseOf,
+} from "../operator/operations.ts";
+import { systemErrorField } from "./arguments.ts";
+
+/** The input of any operation, before it is validated. */
+export interface AnyCallInput {
+  readonly id?: Identifier | undefined;
+  readonly query?: Readonly<Record<string, unknown>> | undefined;
+  readonly body?: object | undefined;
+}
+
+/** The call was understood and rejected. The message has no capital and no full stop. */
+export class RejectedCall extends Error {
+  constructor(readonly rejection: Rejection) {
+    super(clausesOf(rejection.message));
+  }
+}
+
+/** "Order 7 is completed. Only placed …" as one line of a command: "order 7 is completed; only placed …". */
+function clausesOf(message: string): string {
+  const clauses = message.split(". ").map((clause) => clause.charAt(0).toLowerCase() + clause.slice(1));
+  return clauses.join("; ").replace(/\.$/, "");
+}
+
+/** A server elsewhere, and the token with which it is called. */
+export interface ServerElsewhere {
+  readonly server: string;
+  readonly token: string;
+}
+
+/** Calls an operation of a server elsewhere. Throws RejectedCall if it is rejected or does not arrive. */
+export async function callServer<Id extends AdminOperationId>(
+  { server, token }: ServerElsewhere,
+  id: Id,
+  input: AnyCallInput = {},
+): Promise<ResponseOf<Id>> {
+  const operation: AdminOperation = ADMIN_API.operations[id];
+  const { status, text } = await send(urlOf(server, operation, input), {
+    method: operation.method,
+    headers: {
+      Authorization: `Bearer ${token}`,
+      ...(input.body !== undefined && { "Content-Type": "application/json" }),
+    },
+    ...(input.body !== undefined && { body: toJson(input.body) }),
+  });
+  const json = text === "" ? undefined : parseJson(text);
+  const { body } = operation.success;
+  if (status >= 300 || (body && json === undefined))
+    throw new RejectedCall(rejectionIn(json, status, server));
+  const result = body?.read(json);
+  if (result instanceof Invalid) throw new Error(`${server} responds with what this release does not know`);
+  return result as ResponseOf<Id>;
+}
+
+function urlOf(server: string, { path }: AdminOperation, { id, query = {} }: AnyCallInput): string {
+  const parameters = new URLSearchParams();
+  for (const [name, value] of Object.entries(query))
+    if (value !== undefined) parameters.set(name, String(value));
+  const text = parameters.toString();
+  return `${server}${ADMIN_API.basePath}${path.replace(/\{\w+\}/, String(id))}${text && `?${text}`}`;
+}
+
+/** Whether the token would travel in plain text over a network. */
+export function isPlainHttp(server: string): boolean {
+  const { protocol, hostname } = new URL(server);
+  return protocol === "http:" && !isLoopback(hostname);
+}
+
+const TIMEOUT_MS = 30_000;
+
+const UNTRUSTED =
+  "its certificate is not from an authority that this machine trusts; name the file of its authority in NODE_EXTRA_CA_CERTS";
+const TLS_PROBLEMS: Readonly<Record<string, string>> = {
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: UNTRUSTED,
+  UNABLE_TO_GET_ISSUER_CERT: UNTRUSTED,
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: UNTRUSTED,
+  SELF_SIGNED_CERT_IN_CHAIN: UNTRUSTED,
+  DEPTH_ZERO_SELF_SIGNED_CERT: UNTRUSTED,
+  CERT_HAS_EXPIRED: "its certificate has expired; renew it there, or check the clock of this machine",
+  CERT_NOT_YET_VALID: "its certificate is not valid yet; check the clock of this machine",
+  ERR_TLS_CERT_ALTNAME_INVALID: "its certificate is for another host name; use the name that it is for",
+  EPROTO: "it does not use TLS on this port",
+};
+
+async function send(url: string, init: RequestInit): Promise<{ status: number; text: string }> {
+  const { origin, protocol, hostname } = new URL(url);
+  // A proxy could read the token.
+  if (protocol === "http:") avoidProxies(hostname);
+  try {
+    const response = await fetch(url, {
+      ...init,
+      redirect: "manual",
+      signal: AbortSignal.timeout(TIMEOUT_MS),
+      // Also if NODE_TLS_REJECT_UNAUTHORIZED turns it off.
+      tls: { rejectUnauthorized: true },
+    });
+    return { status: response.status, text: await response.text() };
+  } catch (error) {
+    const code = systemErrorField(error, "code") ?? "";
+    const reason = code || (error instanceof Error ? error.message : String(error));
+    const problem = TLS_PROBLEMS[code];
+    throw new RejectedCall({
+      code: "unreachable",
+      message: problem ? `${origin} is not trusted: ${problem}` : `${origin} does not respond (${reason})`,
+    });
+  }
+}
+
+function rejectionIn(json: unknown, status: number, server: string): Rejection {
+  if (isRejection(json) && typeof json.message === "string" && json.code !== "not_found") return json;
+  return {
+    code: "unknown",
+    message: `${server} responds ${status}: it is no listener for operators, or one of an earlier release`,
+  };
+}
