@@ -1,9 +1,9 @@
 import { assetOf, type Bundle, loadBundle } from "../browser-bundle/bundle.ts";
-import { DOCS_PATH } from "../domain/constants.ts";
+import { CLIENT_PACKAGE_PATH, DOCS_PATH } from "../domain/constants.ts";
 import { andThen, type Awaitable, loadOnce } from "../event-loop.ts";
 import { EncodedContent } from "../api/content-encoding.ts";
 import { headerLinesOf } from "../api/dispatch.ts";
-import { acceptsHtml, CLIENT_PACKAGE_PATH, type DocsPages } from "../petstore/static-routes.ts";
+import { acceptsHtml, type DocsPages } from "../petstore/static-routes.ts";
 import type { Response } from "../http1/index.ts";
 import type { DocsSettings, RenderedPage } from "./layout.ts";
 import { ASSETS_PATH, operationPath, REFERENCE_PATH, relativeUrl } from "./links.ts";

@@ -9,7 +9,7 @@ import { componentHeaders } from "../petstore/openapi/headers.ts";
 import { OPERATIONS, type PetstoreOperation } from "../petstore/operations.ts";
 import { ERROR_CODES_PATH, GUIDES, linksOn, relativeUrl } from "./links.ts";
 import { inlineHtml, type LinkTarget } from "./markdown.ts";
-import { FIELD_GROUP_TITLES, type TryItData, type TryItField } from "./page-data.ts";
+import { FIELD_GROUP_TITLES, type TryItData, type TryItField, type TryItOperation } from "./page-data.ts";
 
 /** A parameter of a request, or a field of a body. */
 type SchemaField = Omit<TryItField, "in" | "anchor">;
@@ -188,15 +188,19 @@ const CALLS: Readonly<Record<OperationId, string>> = {
   updateOrder: "orders.update",
 };
 
+export function tryItOperation(id: OperationId): TryItOperation {
+  const { method, path }: PetstoreOperation = OPERATIONS[id];
+  return { method, path, call: CALLS[id], fields: requestFields(id) };
+}
+
 /** What the script of the page at `path` needs to send requests of the operation. */
 export function tryItData(id: OperationId, path: string, settings: DocumentedSettings): TryItData {
-  const { method, path: template }: PetstoreOperation = OPERATIONS[id];
   return {
     apiPath: relativeUrl(path, BASE_PATH),
     environment: settings.environment,
     keyPrefix: KEY_PREFIX[settings.environment],
     command: EXECUTABLE === undefined ? "npx petstore" : "petstore",
-    operation: { method, path: template, call: CALLS[id], fields: requestFields(id) },
+    operation: tryItOperation(id),
     baseUrl: settings.baseUrl,
     headers: headerDescriptions(settings),
     errorCodesPath: relativeUrl(path, ERROR_CODES_PATH),

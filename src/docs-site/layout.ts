@@ -1,9 +1,9 @@
 import { headerLinesOf } from "../api/dispatch.ts";
-import { ICON } from "../browser-bundle/mark.ts";
+import { ICON, MARK_PATH } from "../browser-bundle/mark.ts";
 import { DOCS_PATH } from "../domain/constants.ts";
 import { docsUrl, type DocumentedSettings } from "../petstore/documented-settings.ts";
 import { OPERATIONS, type PetstoreOperation } from "../petstore/operations.ts";
-import type { Example } from "./examples.ts";
+import type { Example } from "./browser/programs.ts";
 import { ERROR_CODES_PATH, operationPath, PRODUCT, relativeUrl, SCHEMAS_PATH } from "./links.ts";
 import { ExampleTabs, languagesOf, textOf } from "./markdown.ts";
 import type { TryItData } from "./page-data.ts";
@@ -232,7 +232,7 @@ function frame(
 <a class="skip" href="#main">Skip to the content</a>
 <header class="header">
 ${path === "/" ? "" : '<button type="button" class="menu-button" popovertarget="navigation">Menu</button>'}
-<a class="brand" href="${to("/")}"><img src="${ICON}" alt="" width="20" height="20"><span class="brand-name">${PRODUCT} <span class="version">1.0</span></span></a>
+<a class="brand" href="${to("/")}"><svg viewBox="0 0 16 16" width="20" height="20" fill="currentColor" aria-hidden="true"><path d="${MARK_PATH}"/></svg><span class="brand-name">${PRODUCT} <span class="version">1.0</span></span></a>
 <div class="search" data-index="${to(searchIndexPath)}"></div>
 <div class="header-end">
 ${path === "/" ? `<a href="${to(DOCS_PATH)}">Documentation</a>` : ""}

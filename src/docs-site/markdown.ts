@@ -1,4 +1,4 @@
-import type { Example } from "./examples.ts";
+import type { Example } from "./browser/programs.ts";
 import { EXAMPLE_LANGUAGES, type ExampleLanguage } from "./page-data.ts";
 import { highlight } from "./highlight.ts";
 

@@ -22,6 +22,8 @@ export const INVALID_KEY_CHALLENGE = `${CHALLENGE}, error="invalid_token"`;
 export const BASE_PATH = "/v1";
 /** The documentation is not versioned: its path is not below the base path. */
 export const DOCS_PATH = "/docs";
+/** The client library, as npm installs it. */
+export const CLIENT_PACKAGE_PATH = "/client.tgz";
 export const HEALTH_PATH = "/healthz";
 
 export const LOG_FORMATS = ["json", "text"] as const;

@@ -1,4 +1,4 @@
-import { DOCS_PATH, HEALTH_PATH } from "../domain/constants.ts";
+import { CLIENT_PACKAGE_PATH, DOCS_PATH, HEALTH_PATH } from "../domain/constants.ts";
 import { docsUrl, type DocumentedSettings, siteUrl } from "./documented-settings.ts";
 import { methodNotAllowed } from "../api/errors.ts";
 import { shortDuration } from "../api/formatting.ts";
@@ -9,9 +9,6 @@ import type { Request, Response } from "../http1/index.ts";
 import { type ContentRequest, EncodedContent } from "../api/content-encoding.ts";
 import { emptyResponse, headerLinesOf, jsonResponse, unavailableResponse } from "../api/dispatch.ts";
 import { rateLimitedResponse, rateLimitLines, rejectionResponse, type StaticRoute } from "./app.ts";
-
-/** The client library, as npm installs it. */
-export const CLIENT_PACKAGE_PATH = "/client.tgz";
 
 type PageRequest = Pick<Request, "method" | "path"> & ContentRequest;
 

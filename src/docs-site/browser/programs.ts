@@ -1,6 +1,14 @@
 import { curlCommand } from "../../api/curl.ts";
+import { BASE_PATH, CLIENT_PACKAGE_PATH } from "../../domain/constants.ts";
 import type { ExampleLanguage, TryItField, TryItOperation } from "../page-data.ts";
-import { type ApiRequest, JSON_NUMBER, type Values } from "./request.ts";
+import { type ApiRequest, JSON_NUMBER, jsonValue, type Values } from "./request.ts";
+
+/** A program that runs as it is, once `key` is an API key. */
+export interface Example {
+  readonly language: ExampleLanguage;
+  /** Without a newline at its end. */
+  readonly code: string;
+}
 
 interface ProgramInput {
   readonly request: ApiRequest;
@@ -11,44 +19,100 @@ interface ProgramInput {
   readonly key: string;
 }
 
-/** Programs that send the request of a form. */
-export function programsOf(input: ProgramInput): Readonly<Record<ExampleLanguage, string>> {
-  const { method, url, headers, body } = input.request;
-  const others = headers.filter(([name]) => name !== "Authorization");
-  const authorized = [["Authorization", `Bearer ${input.key}`] as const, ...others];
-  const lines = (indent: string, shown: typeof authorized) =>
-    shown.map(([name, value]) => `${indent}${quoted(name)}: ${quoted(value)},`).join("\n");
-  return {
-    curl: curlCommand({
-      method,
-      url: url.href,
-      key: input.key,
-      headers: others,
-      ...(body !== undefined && { body }),
-    }),
-    typescript: typescriptProgram(input),
-    fetch: `const response = await fetch(${quoted(url.href)}, {
-  method: "${method}",
-  headers: {
-${lines("    ", authorized)}
-  },${body === undefined ? "" : `\n  body: ${quoted(body)},`}
-  signal: AbortSignal.timeout(15_000),
-});
-console.log(response.status, await response.text());`,
-    python: `import requests
+/** Programs that send a request: the examples of an operation, and what a form sends. */
+export function programsOf(input: ProgramInput): readonly Example[] {
+  const { request, operation, values, key } = input;
+  const { method, url, body } = request;
+  const headers = request.headers.filter(([name]) => name !== "Authorization");
+  const authorized = [["Authorization", `Bearer ${key}`] as const, ...headers];
+  const quotedHeaders = authorized.map(([name, value]) => [name, quoted(value)] as const);
+  // `requests` sets the type of JSON.
+  const pythonHeaders = quotedHeaders.filter(([name]) => name !== "Content-Type");
+  const members = operation.fields
+    .filter((field) => field.in === "body" && (values[field.name] ?? "") !== "")
+    .map((field) => [field.name, jsonValue(field, values[field.name] ?? "")] as const);
+  // JavaScript would round or rewrite the others.
+  const isExact = members.every(([, json]) => json.startsWith('"') || String(Number(json)) === json);
+  const jsBody = isExact
+    ? `JSON.stringify(${literalOf(members, JS, "  body: JSON.stringify(")})`
+    : quoted(body ?? "");
+  const json = literalOf(members, JSON_SYNTAX, "  -d '");
+  return [
+    {
+      language: "curl",
+      code: curlCommand({
+        method,
+        url: url.href,
+        key,
+        headers,
+        ...(body !== undefined && { body: json }),
+      }),
+    },
+    { language: "typescript", code: typescriptProgram(input) },
+    {
+      language: "fetch",
+      code: lines(
+        `const url = ${quoted(url.href)};`,
+        "const response = await fetch(url, {",
+        method !== "GET" && `  method: "${method}",`,
+        `  headers: ${literalOf(quotedHeaders, JS, "  headers: ")},`,
+        body !== undefined && `  body: ${jsBody},`,
+        "  signal: AbortSignal.timeout(15_000),",
+        "});",
+        "console.log(response.status, await response.text());",
+      ),
+    },
+    {
+      language: "python",
+      code: lines(
+        "import requests",
+        "",
+        `response = requests.${method.toLowerCase()}(`,
+        `    ${quoted(url.href)},`,
+        `    headers=${literalOf(pythonHeaders, PYTHON, "    headers=")},`,
+        body !== undefined && `    json=${literalOf(members, PYTHON, "    json=")},`,
+        "    timeout=15,",
+        ")",
+        "print(response.status_code, response.text)",
+      ),
+    },
+  ];
+}
 
-response = requests.${method.toLowerCase()}(
-    ${quoted(url.href)},
-    headers={
-${lines(
-  "        ",
-  authorized.filter(([name]) => name !== "Content-Type"),
-)}
-    },${body === undefined ? "" : `\n    json=${body},`}
-    timeout=15,
-)
-print(response.status_code, response.text)`,
-  };
+function lines(...all: readonly (string | false)[]): string {
+  return all.filter((line) => line !== false).join("\n");
+}
+
+type Members = readonly (readonly [name: string, value: string])[];
+
+/** How a language writes an object. */
+interface Syntax {
+  readonly nameOf: (name: string) => string;
+  readonly padding: string;
+  readonly lastComma: string;
+  readonly step: number;
+}
+
+const JSON_SYNTAX: Syntax = { nameOf: (name) => JSON.stringify(name), padding: "", lastComma: "", step: 2 };
+const PYTHON: Syntax = { ...JSON_SYNTAX, lastComma: ",", step: 4 };
+const JS: Syntax = {
+  nameOf: (name) => (/^\w+$/.test(name) ? name : quoted(name)),
+  padding: " ",
+  lastComma: ",",
+  step: 2,
+};
+
+/** Programs are shown in a narrow column. */
+const MAX_COLUMNS = 72;
+
+/** On one line if it fits after `start`, which is the line so far. */
+function literalOf(members: Members, { nameOf, padding, lastComma, step }: Syntax, start: string): string {
+  const entries = members.map(([name, value]) => `${nameOf(name)}: ${value}`);
+  const line = `{${padding}${entries.join(", ")}${padding}}`;
+  if (start.length + line.length < MAX_COLUMNS) return line;
+  const indent = start.length - start.trimStart().length;
+  const inner = entries.map((entry) => `\n${" ".repeat(indent + step)}${entry}`);
+  return `{${inner.join(",")}${lastComma}\n${" ".repeat(indent)}}`;
 }
 
 /** A text in JavaScript and in Python, between the quotes that it does not contain. */
@@ -59,38 +123,40 @@ function quoted(text: string): string {
 }
 
 function typescriptProgram({ operation, values, baseUrl, key }: ProgramInput): string {
-  return `import { Petstore } from "@petstore/client";
+  const call = callOf(operation, values);
+  const [, noun = ""] = /^(pet|order)/.exec(call) ?? [];
+  const [result, shown] = /listPage/.test(call) ? ["{ items }", "items"] : [noun, noun];
+  return `// npm install ${baseUrl.slice(0, -BASE_PATH.length)}${CLIENT_PACKAGE_PATH}
+import { Petstore } from "@petstore/client";
 
 const petstore = new Petstore({
   key: ${quoted(key)},
   baseUrl: ${quoted(baseUrl)},
 });
 
-const result = await petstore.${callOf(operation, values)};
-console.log(result);`;
+const ${result} = await petstore.${call};
+console.log(${shown});`;
 }
 
 /** The call of the client library. It has two methods for what PATCH does, and one for pets by their identifiers. */
 function callOf({ call, fields }: ProgramInput["operation"], values: Values): string {
   const given = fields.filter(({ name }) => (values[name] ?? "") !== "");
-  const literalOf = (field: TryItField) => literal(field, values[field.name] ?? "");
+  const literalOfField = (field: TryItField) => literal(field, values[field.name] ?? "");
   const identifiers = given.filter((field) => field.in === "path" || field.type === "int64-list");
   if (identifiers.length > 0) {
     const closing = values["status"] === "cancelled" ? "orders.cancel" : "orders.complete";
     const methods = { "orders.update": closing, "pets.listPage": "pets.byIds" };
-    return `${methods[call as keyof typeof methods] ?? call}(${identifiers.map(literalOf).join(", ")})`;
+    return `${methods[call as keyof typeof methods] ?? call}(${identifiers.map(literalOfField).join(", ")})`;
   }
   const members = given.filter(({ in: location }) => location !== "header");
   const idempotencyKey = values["Idempotency-Key"] ?? "";
-  return `${call}(${[
-    ...objectOf(members.map((field) => `${field.name}: ${literalOf(field)}`)),
-    ...objectOf(idempotencyKey === "" ? [] : [`idempotencyKey: ${quoted(idempotencyKey)}`]),
-  ].join(", ")})`;
-}
-
-function objectOf(members: readonly string[]): readonly string[] {
-  if (members.length < 2) return members.map((member) => `{ ${member} }`);
-  return [`{\n${members.map((member) => `  ${member},`).join("\n")}\n}`];
+  const start = `const { items } = await petstore.${call}(`;
+  const body = members.map((field) => [field.name, literalOfField(field)] as const);
+  const written = [
+    ...(body.length === 0 ? [] : [literalOf(body, JS, start)]),
+    ...(idempotencyKey === "" ? [] : [`{ idempotencyKey: ${quoted(idempotencyKey)} }`]),
+  ];
+  return `${call}(${written.join(", ")})`;
 }
 
 /** An integer that a number would round is a bigint. */

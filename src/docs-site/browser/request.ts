@@ -71,7 +71,7 @@ function bodyText(fields: readonly GivenField[]): string {
 export const JSON_NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
 
 /** A number is sent digit for digit: as a JavaScript number, 9007199254740993 would become 9007199254740992. */
-function jsonValue({ type }: TryItField, text: string): string {
+export function jsonValue({ type }: TryItField, text: string): string {
   return type !== "string" && JSON_NUMBER.test(text) ? text : JSON.stringify(text);
 }
 

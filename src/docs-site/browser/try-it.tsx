@@ -2,7 +2,7 @@ import { render } from "preact";
 import { useEffect, useId, useRef, useState } from "preact/hooks";
 import { shortDuration } from "../../api/formatting.ts";
 import { readStored, writeStored } from "../../console/theme.ts";
-import { EXAMPLE_LANGUAGES, type ExampleLanguage, type TryItData } from "../page-data.ts";
+import { EXAMPLE_LANGUAGES, type TryItData } from "../page-data.ts";
 import { programsOf } from "./programs.ts";
 import {
   type ApiRequest,
@@ -182,27 +182,27 @@ interface RequestViewProps {
 /** The request as programs, while it is edited. Its tabs are those of the examples. */
 function RequestView({ data: { operation, baseUrl, keyPrefix }, values, request }: RequestViewProps) {
   const key = `${keyPrefix}YOUR_KEY`;
-  const programs = Object.entries(programsOf({ request, operation, values, baseUrl, key }));
+  const programs = programsOf({ request, operation, values, baseUrl, key });
   const name = useId();
   return (
     <div class="try-request">
       <fieldset class="example">
         <legend class="visually-hidden">Language of the request</legend>
         <div class="tabs">
-          {programs.map(([language], index) => (
+          {programs.map(({ language }, index) => (
             <label key={language}>
               <input type="radio" name={name} value={language} defaultChecked={index === 0} />
-              {EXAMPLE_LANGUAGES[language as ExampleLanguage].label}
+              {EXAMPLE_LANGUAGES[language].label}
             </label>
           ))}
         </div>
-        {programs.map(([language, code]) => (
+        {programs.map(({ language, code }) => (
           <CodeBlock
             key={language}
             label="Request as sent"
             language={language}
             code={code}
-            syntax={EXAMPLE_LANGUAGES[language as ExampleLanguage].syntax}
+            syntax={EXAMPLE_LANGUAGES[language].syntax}
           />
         ))}
       </fieldset>
