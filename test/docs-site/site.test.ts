@@ -248,6 +248,7 @@ describe("the search index", () => {
     ["generated clients", "docs/generated-clients"],
     ["integers", "docs/integers"],
     ["deadline", "docs/client-library#retries-and-deadlines"],
+    ["npm install", "docs/client-library"],
     ["webhooks", "docs/api#not-supported"],
     ["request id", "docs/errors#request-ids"],
     ["cancel an order", "docs/reference/updateOrder"],

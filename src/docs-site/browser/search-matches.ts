@@ -55,7 +55,7 @@ const SYNONYMS: ReadonlyMap<string, string> = new Map(
     generated: "codegen generator postman spec swagger",
     idempotency: "dedupe duplicate duplicates twice",
     integers: "bigint long overflow precision rounding",
-    library: "npm package sdk",
+    library: "install npm package sdk",
     order: "buy checkout purchase",
     pagination: "iterate offset paging paginate scroll",
     quickstart: "begin beginner hello start started tutorial",
