@@ -50,6 +50,10 @@ testPage(
     expect(await results.count()).toBe(0);
 
     await page.keyboard.press("/");
+    await input.fill("getPet");
+    await results.first().locator("mark").first().waitFor();
+    expect(await results.first().locator(".method").textContent()).toBe("GET");
+    expect(await results.first().locator("mark").first().textContent()).toBe("getPet");
     await input.fill("key_banned");
     await page.getByRole("option", { name: "key_banned" }).first().waitFor();
     await page.keyboard.press("Enter");
