@@ -55,9 +55,9 @@ export const login = defineCommand({
     if (found instanceof Failure) return found;
     saveLogins(path, { current: server, tokens: { ...readLogins(variables).tokens, [server]: token } });
     if (variables["PETSTORE_TOKEN"]) context.warn("PETSTORE_TOKEN is set, and overrides this login");
-    const who = found.operator ? ` as ${found.operator.name} (${found.operator.role})` : "";
+    const who = found.operator ? ` as ${found.operator.name}, ${found.operator.role}` : "";
     await context.print(
-      `You are logged in to ${server}, ${found.environment}${who}.\nCommands about the service work there until petstore logout.\n`,
+      `You are logged in to ${server} (${found.environment})${who}.\nCommands about the service work there until petstore logout.\n`,
     );
     return undefined;
   },

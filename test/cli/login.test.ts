@@ -40,7 +40,7 @@ describe("petstore login", () => {
     cli.secret = `${TOKEN}\n`;
     const { code, out } = await run(`login ${origin}`);
     expect(code).toBe(0);
-    expect(out).toStartWith(`You are logged in to ${origin}, production`);
+    expect(out).toStartWith(`You are logged in to ${origin} (production)`);
     expect(out).not.toContain(TOKEN);
     expect(statSync(file).mode & 0o777).toBe(0o600);
     expect(statSync(dirname(file)).mode & 0o777).toBe(0o700);

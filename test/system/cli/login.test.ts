@@ -65,7 +65,7 @@ test("a token that is typed is not shown, and is in no argument of the process",
   expect(readFileSync(`/proc/${child.pid}/cmdline`, "latin1")).not.toContain(TOKEN);
   child.terminal?.write(`${TOKEN}\r`);
   expect(await child.exited).toBe(0);
-  expect(output()).toContain(`You are logged in to ${url}, production.`);
+  expect(output()).toContain(`You are logged in to ${url} (production).`);
   expect(output()).not.toContain(TOKEN.slice(0, 20));
   expect(readFileSync(join(config, "petstore/login.json"), "utf8")).toContain(TOKEN);
   const { code, out } = await resultOf(
