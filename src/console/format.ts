@@ -44,4 +44,10 @@ export const utcDay = (at: number): string => UTC_DAY.format(at);
 /** `2026-11-15 16:41:52 UTC`. */
 export const utcTime = (at: number): string => formatTime(at).replace(/T(.*)\.\d+Z$/, " $1 UTC");
 
+const PLURALS = new Intl.PluralRules("en", { type: "ordinal" });
+const ENDINGS: Readonly<Record<string, string>> = { one: "st", two: "nd", few: "rd" };
+
+/** `2nd`, `11th`. */
+export const ordinal = (count: number): string => `${count}${ENDINGS[PLURALS.select(count)] ?? "th"}`;
+
 export const capitalized = (word: string): string => word.charAt(0).toUpperCase() + word.slice(1);

@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
 import type { Dialog, Page } from "playwright-core";
+import { until } from "../timing.ts";
 import { untilTrue } from "./browser.ts";
 import { consoleFixture } from "./console-fixture.ts";
 import { isObject, untilAt } from "./console-server.ts";
@@ -162,6 +163,10 @@ test("a banned key is shown as banned, and an unban in the list ends the ban", a
   await page.getByRole("cell", { name: "key.banned" }).waitFor();
   const after = await server.client(secret, "GET", "/pets");
   expect(isObject(after.json) && after.json.code).toBe("rate_limited");
+
+  for (let i = 0; i < 6; i++) await server.client(secret, "GET", "/pets");
+  await page.getByText(/^Banned until .*, for the 2nd time in 24 hours: requests get 429\.$/).waitFor();
+  await server.admin("POST", `/keys/${id}/unban`);
 });
 
 test("a key is found by its secret, which never gets into the URL", async () => {
@@ -297,6 +302,29 @@ test("leaving a form with input, or a secret that was not copied, asks first, al
   await page.goBack();
   await page.getByRole("heading", { name: "Keys" }).waitFor();
   await untilAt(page, "/keys");
+  page.off("dialog", onDialog);
+});
+
+test("a reload asks only while a form has input that is not saved", async () => {
+  const { page } = await open("/keys/new");
+  const asked: string[] = [];
+  const onDialog = async (dialog: Dialog) => {
+    asked.push(dialog.type());
+    await dialog.dismiss();
+  };
+  page.on("dialog", onDialog);
+  await page.getByLabel("Name").click();
+  await page.reload();
+  expect(asked).toEqual([]);
+  await page.getByLabel("Name").click();
+  await page.keyboard.type("not yet");
+  await page.evaluate("location.reload()");
+  await until(() => asked.length > 0);
+  expect(asked).toEqual(["beforeunload"]);
+  expect(await page.getByLabel("Name").inputValue()).toBe("not yet");
+  await page.getByLabel("Name").fill("");
+  await page.reload();
+  expect(asked).toHaveLength(1);
   page.off("dialog", onDialog);
 });
 

@@ -180,6 +180,9 @@ test("the overview names the database and the rate limiter and says which of the
   await page.getByRole("link", { name: "Overview" }).click();
   await page.getByText("PostgreSQL ok").waitFor();
   await page.getByText("Valkey unavailable").waitFor();
+  const names = page.locator(".plot", { hasText: "Latency" }).locator(".series-name");
+  await names.nth(1).waitFor();
+  expect((await names.allTextContents()).toSorted()).toEqual(["p50", "p99"]);
   await page.getByText("Requests by outcome as a table").click();
   await page.getByRole("table", { name: "Requests by outcome" }).waitFor();
 });

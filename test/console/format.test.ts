@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { figure, latency, percent, relative, utcTime } from "../../src/console/format.ts";
+import { figure, latency, ordinal, percent, relative, utcTime } from "../../src/console/format.ts";
 
 test("figures have two or three digits that matter", () => {
   expect([0, 0.0416, 2.149, 61.25, 612.4, 12_345.6].map(figure)).toEqual([
@@ -28,6 +28,10 @@ test("times are relative to now, on either side", () => {
   expect(relative(1_000_000, 1_002_000)).toBe("2 s ago");
   expect(relative(1_300_000, 1_000_000)).toBe("in 5 min");
   expect(relative(1_000_000, 1_000_400)).toBe("now");
+});
+
+test("ordinal numbers", () => {
+  expect([1, 2, 3, 4, 11, 12, 22, 103].map(ordinal).join()).toBe("1st,2nd,3rd,4th,11th,12th,22nd,103rd");
 });
 
 test("the instant in UTC has its zone", () => {

@@ -182,7 +182,16 @@ function optionsOf(element: HTMLElement, current: () => CanvasProps): uPlot.Opti
       },
     ],
     series: [{}, ...drawn.map((each) => seriesOptions(each, kind, colour))],
-    hooks: { setCursor: [({ cursor }) => current().onHover(cursor.idx ?? undefined)] },
+    padding: [
+      null,
+      series.length > 1 ? 12 + 7 * Math.max(...series.map(({ label }) => label.length)) : null,
+      null,
+      null,
+    ],
+    hooks: {
+      setCursor: [({ cursor }) => current().onHover(cursor.idx ?? undefined)],
+      draw: [(plot) => showNames(plot, current())],
+    },
   };
 }
 
@@ -211,6 +220,34 @@ function seriesOptions(
 const COUNT_STEPS = Array.from({ length: 10 }, (_, power) =>
   [1, 2, 5].map((digit) => digit * 10 ** power),
 ).flat();
+
+const NAME_HEIGHT_PX = 14;
+
+/** The name of each series beside its last point. Where they would overlap, they move up. */
+function showNames(plot: uPlot, { series, kind }: PlotProps): void {
+  for (const name of plot.over.querySelectorAll(".series-name")) name.remove();
+  const [times = [], ...drawn] = plot.data;
+  if (series.length < 2) return;
+  const last = times.findLastIndex((_, i) => drawn.some((values) => typeof values[i] === "number"));
+  const step = (times[1] ?? 0) - (times[0] ?? 0);
+  const left = plot.valToPos((times[last] ?? 0) + (kind === "bars" ? step / 2 : 0), "x") + 6;
+  let below = 0;
+  const names = series.flatMap(({ label, tone, values }) => {
+    const value = values[last] ?? 0;
+    const at = kind === "lines" ? value : below + value / 2;
+    below += value;
+    return value > 0 ? [{ label, tone, top: plot.valToPos(at, "y") }] : [];
+  });
+  let highest = Infinity;
+  for (const { label, tone, top } of names.toSorted((a, b) => b.top - a.top)) {
+    highest = Math.min(top, highest - NAME_HEIGHT_PX);
+    const name = document.createElement("span");
+    name.className = `series-name tone-${tone}`;
+    name.textContent = label;
+    Object.assign(name.style, { left: `${left}px`, top: `${highest}px` });
+    plot.over.append(name);
+  }
+}
 
 /** A point between two gaps is no line, so it is drawn as a point. */
 function isolatedPoints({ data }: uPlot, index: number): number[] {

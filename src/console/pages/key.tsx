@@ -10,7 +10,7 @@ import { Details, Loaded, NameTitle, PageHead, type PageProps, PageSection } fro
 import { Plot } from "../components/plots.tsx";
 import { DataTable } from "../components/tables.tsx";
 import { Badge, Facts, LocalTime, LocalTimeAndAgo, NO_VALUE, Stat, TimeAgo } from "../components/values.tsx";
-import { capitalized, compact, percent } from "../format.ts";
+import { capitalized, compact, ordinal, percent } from "../format.ts";
 import { usePolled } from "../polling.ts";
 import { useLocation } from "../router.ts";
 import {
@@ -90,7 +90,8 @@ function StateSentence({ apiKey }: KeyProps) {
   if (state === "banned") {
     return (
       <p class="sentence problem">
-        Banned until <LocalTimeAndAgo at={bannedUntil ?? ""} />: requests get 429.
+        Banned until <LocalTimeAndAgo at={bannedUntil ?? ""} />
+        <TimesBanned id={apiKey.id} />: requests get 429.
       </p>
     );
   }
@@ -112,6 +113,16 @@ function StateSentence({ apiKey }: KeyProps) {
       {capitalized(state)} <TimeAgo at={revokedAt ?? expiresAt} />: requests get 401.
     </p>
   );
+}
+
+/** That it is not the first ban, which makes it longer. */
+function TimesBanned({ id }: Pick<Key, "id">) {
+  const { data } = usePolled(`bans of key ${id}`, () => {
+    const since = formatTime(Date.now() - DAY_MS);
+    return call("listAudit", { query: { target: `key:${id}`, action: "key.banned", since, limit: 500 } });
+  });
+  const count = data?.items.length ?? 0;
+  return count > 1 ? <>, for the {ordinal(count)} time in 24 hours</> : null;
 }
 
 function Windows({ apiKey: { usage, strikes } }: KeyProps) {

@@ -43,7 +43,7 @@ function Content({ data, server, fleet }: ContentProps) {
         <Attention data={data} />
         {data.deprecatedKeys > 0 && <DeprecatedUse keys={data.deprecatedKeys} />}
       </div>
-      <dl class="stats">
+      <dl class="stats leading">
         {isShared ? <FleetStats fleet={fleet} /> : <Stats data={data} server={server} />}
         <Stat name="database" note={server && <>limits: {<AdapterState {...server.rateLimiter} />}</>}>
           {server ? <AdapterState {...server.database} /> : "–"}
@@ -95,7 +95,7 @@ function Attention({ data: { bannedKeys, topKeys } }: Pick<ContentProps, "data">
     <p>
       {shown.map(([count, text, url, symbol, tone]) => (
         <a key={text} class={tone} href={url}>
-          {symbol} {plural(count, "key")} {text}{" "}
+          {symbol} {plural(count, "key")} {text}
         </a>
       ))}
     </p>
