@@ -195,7 +195,7 @@ export function checkUsageStore(storage: StorageConfig): Finding[] {
 const postgres = check("PostgreSQL");
 
 /** An instance opens this many. */
-const CONNECTIONS = 6;
+const CONNECTIONS = 7;
 
 export async function checkPostgres(storage: StorageConfig, now: () => number): Promise<StoreFindings> {
   const { databaseUrl = "", environment } = storage;

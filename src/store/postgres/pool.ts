@@ -36,18 +36,21 @@ const READ_CONNECTIONS = 2;
 /** One batch of creates runs at a time. */
 const CREATE_CONNECTIONS = 1;
 /** Each transaction occupies a connection. */
-const WRITE_CONNECTIONS = 2;
+const ORDER_CONNECTIONS = 2;
+/** Those of operators and of the usage history are few. */
+const WRITE_CONNECTIONS = 1;
 /** Anybody can cause lookups of keys; an instance runs few of them at a time. */
 const LOOKUP_CONNECTIONS = 1;
 
 /**
- * One pool for reads, one for creating pets, one for all other writes and one for looking up keys. Reads do not wait
- * behind a write that waits for a lock, creates do not wait behind orders, and nothing waits behind unknown keys. While
- * commits fail (a disk that stalls, a missing replica), reads continue.
+ * A pool each for reads, for creating pets, for orders, for all other writes and for looking up keys. Reads do not wait
+ * behind a write that waits for a lock, nothing waits behind orders, and nothing behind unknown keys. While commits
+ * fail (a disk that stalls, a missing replica), reads continue.
  */
 export class Pools {
   readonly reads: ConnectionPool;
   readonly creates: ConnectionPool;
+  readonly orders: ConnectionPool;
   readonly writes: ConnectionPool;
   readonly lookups: ConnectionPool;
   readonly rows = new RowLocks(this);
@@ -78,12 +81,13 @@ export class Pools {
     this.reads = pool({ maxConnections: READ_CONNECTIONS });
     // Creates wait for a single lock, that of the next identifier, which can take long when many instances create.
     this.creates = pool({ maxConnections: CREATE_CONNECTIONS, lockMs: Math.ceil(timeoutMs * 0.375) });
+    this.orders = pool({ maxConnections: ORDER_CONNECTIONS });
     this.writes = pool({ maxConnections: WRITE_CONNECTIONS });
     this.lookups = pool({ maxConnections: LOOKUP_CONNECTIONS });
   }
 
   get #all(): readonly ConnectionPool[] {
-    return [this.reads, this.creates, this.writes, this.lookups];
+    return [this.reads, this.creates, this.orders, this.writes, this.lookups];
   }
 
   /** Queries that run or wait for a connection. */
@@ -257,7 +261,7 @@ class RowLocks {
   constructor(private readonly pools: Pools) {}
 
   async transaction<T>(row: string, work: (sql: SQL) => Promise<T>): Promise<T> {
-    const { writes, maxQueued, timeoutMs } = this.pools;
+    const { orders, maxQueued, timeoutMs } = this.pools;
     if (this.#queued >= maxQueued) throw new Overloaded(`${maxQueued} writes wait for locked rows`);
     const deadline = scheduler.now() + timeoutMs / 2;
     const [earlier, end] = [this.#ends.get(row), Promise.withResolvers<void>()];
@@ -267,7 +271,7 @@ class RowLocks {
       await earlier;
       while (scheduler.now() <= deadline) {
         try {
-          return await writes.transaction(work);
+          return await orders.transaction(work);
         } catch (error) {
           if (!(error instanceof Unavailable && isLocked(error.cause))) throw error;
         }

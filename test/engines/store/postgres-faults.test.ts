@@ -5,7 +5,7 @@ import { Pools } from "../../../src/store/postgres/pool.ts";
 import { Primary } from "../../../src/store/postgres/primary.ts";
 import { openPostgres, type PostgresStores } from "../../../src/store/postgres/store.ts";
 import { AT, KEY_ID, addPet, rex, resultOf } from "../../conformance/store-fixture.ts";
-import { BY } from "../../key-store-arguments.ts";
+import { BY, storedSecret } from "../../key-store-arguments.ts";
 import { startPostgres } from "../../../trials/harness/postgres.ts";
 import { databaseAt } from "./postgres-database.ts";
 
@@ -227,6 +227,25 @@ test("more orders than can be placed in time: the rest are rejected, and the ser
     (await stores.store.listOrders(KEY_ID, { limit: 100 })).items.filter((order) => order.petId === petId),
   ).toHaveLength(1);
   expect(stores.changes).toEqual([]);
+});
+
+test("while orders wait for a lock of their table, keys can be changed", async () => {
+  await using database = databaseAt(server.url);
+  await using stores = await openInstance(PATIENT);
+  const pets = await Promise.all(times(4, stores.store).map((store) => addPet(store)));
+  const { id } = await stores.keys.createKey(
+    { name: "shop", plan: "free", createdAt: AT },
+    storedSecret(1),
+    BY,
+  );
+  await database.sql.begin(async (tx) => {
+    await tx`LOCK TABLE orders`;
+    const orders = pets.map((petId) => () => stores.store.placeOrder({ keyId: KEY_ID, petId }, AT));
+    const rejections = rejectedWithin(PATIENT.timeoutMs, orders);
+    await Bun.sleep(STEP_MS);
+    await within(PATIENT.timeoutMs / 20, stores.keys.updateKey(id, { revokedAt: AT }, BY));
+    await rejections;
+  });
 });
 
 test("no write resolves before its commit: while commits block, writes are rejected and reads succeed", async () => {
