@@ -177,7 +177,8 @@ function reasonOf(error: unknown, path?: string): string {
 }
 
 /** An error that names the file. What SQLite says of a full or read-only disk is left out. */
-export function failureOf(task: string, path: string, error: unknown): Error {
+export function failureOf(task: string, path: string, failure: unknown): Error {
+  const error = failure instanceof Unavailable ? failure.cause : failure;
   const reason = reasonOf(error, path);
   const isNamed = primaryCode(error) !== undefined && error instanceof Error && reason !== error.message;
   return new Error(`cannot ${task} ${path}: ${reason}`, isNamed ? {} : { cause: error });

@@ -1,9 +1,9 @@
 /** Run where DIRECTORY is a small disk of this process alone. Prints what a database on it does, as JSON. */
-import { appendFileSync, rmSync } from "node:fs";
+import { appendFileSync, copyFileSync, rmSync, statSync, truncateSync } from "node:fs";
 import { join } from "node:path";
 import { openSqlite } from "../../../src/store/sqlite/store.ts";
 
-const [directory = ""] = process.argv.slice(2);
+const [directory = "", previous = ""] = process.argv.slice(2);
 const path = join(directory, "store.db");
 const filler = join(directory, "filler");
 
@@ -18,10 +18,12 @@ function fill(): void {
 const messageOf = (error: unknown) => (error instanceof Error ? error.message : String(error));
 const createPet = ({ store }: ReturnType<typeof openSqlite>) =>
   store.createPet({ name: "x".repeat(1_000), categoryId: 1n }, 0).then(() => "created", messageOf);
-function openError(): string {
+async function openError(file = path): Promise<string> {
   try {
-    openSqlite(path);
-    return "opened";
+    const opened = openSqlite(file);
+    const { items } = await opened.store.listPets({ limit: 100 });
+    await opened.close();
+    return `opened with ${items.length} pets`;
   } catch (error) {
     return messageOf(error);
   }
@@ -38,8 +40,18 @@ const write = await createPet(full);
 await full.close();
 for (const file of [`${path}-wal`, `${path}-shm`]) rmSync(file);
 fill();
-const withoutFiles = openError();
+const withoutFiles = await openError();
+// That of an earlier release has no log after a clean stop, and is migrated at its first start.
+rmSync(filler);
+const upgraded = join(directory, "previous.db");
+copyFileSync(previous, upgraded);
+fill();
+const upgrades = new Set<string>();
+while (![...upgrades].at(-1)?.startsWith("opened")) {
+  upgrades.add(await openError(upgraded));
+  truncateSync(filler, Math.max(0, statSync(filler).size - 16_384));
+}
 rmSync(filler);
 Bun.spawnSync(["mount", "-o", "remount,ro", directory]);
 const readOnly = await createPet(openSqlite(path));
-console.log(JSON.stringify({ read: items.length, write, withoutFiles, readOnly }));
+console.log(JSON.stringify({ read: items.length, write, withoutFiles, upgrades: [...upgrades], readOnly }));

@@ -2,6 +2,7 @@ import { expect, test } from "bun:test";
 import { appendFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { temporaryFolder } from "../../../trials/harness/cleanup.ts";
+import { FIXTURES } from "../../engines/upgrade/previous-release.ts";
 import { startPetstore } from "../../../trials/harness/petstore.ts";
 
 /** A command that runs the one after it, for which the directory is a disk in memory. */
@@ -14,12 +15,19 @@ function onSmallDisk(directory: string, size: string): string[] {
 test("a database on a disk that was filled after a clean stop is read; full and read-only disks are named", async () => {
   const directory = temporaryFolder("disk");
   const child = Bun.spawn(
-    [...onSmallDisk(directory, "1m"), process.execPath, join(import.meta.dir, "disk-child.ts"), directory],
+    [
+      ...onSmallDisk(directory, "1m"),
+      process.execPath,
+      join(import.meta.dir, "disk-child.ts"),
+      directory,
+      join(FIXTURES, "production.db"),
+    ],
     { stderr: "inherit" },
   );
   expect(JSON.parse(await child.stdout.text())).toEqual({
     read: 1,
     write: "SQLite: the disk is full",
+    upgrades: [`cannot open the database ${directory}/previous.db: the disk is full`, "opened with 100 pets"],
     withoutFiles: `cannot open the database ${directory}/store.db: the disk is full`,
     readOnly: `SQLite: the file system of ${directory} is read-only`,
   });
