@@ -214,12 +214,17 @@ async function memoryRateLimiter(
     return createMemoryRateLimiter({ clock, ban: config.ban, onBan });
   }
   const { openUsageStore } = await import("./store/sqlite/usage-store.ts");
+  const { usageStore: file } = pathsOf(config);
+  const onUsageStoreError = (error: unknown) => log.event("usage.save-failed", { error });
   const rateLimiter = createMemoryRateLimiter({
     clock,
     ban: config.ban,
     onBan,
-    usageStore: openUsageStore(pathsOf(config).usageStore, true),
-    onUsageStoreError: (error) => log.event("usage.save-failed", { error }),
+    usageStore: openUsageStore(file, {
+      onRescue: () => log.event("usage.rewritten", { file }),
+      onRescueFailure: onUsageStoreError,
+    }),
+    onUsageStoreError,
     onUsageStoreRecovery: () => log.event("usage.saved-again"),
   });
   try {

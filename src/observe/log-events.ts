@@ -114,6 +114,7 @@ export const LOG_EVENTS = {
     ["folder"],
   ),
   "usage.save-failed": error("used quotas cannot be saved; trying again", ["error"]),
+  "usage.rewritten": warn("the limits database was deleted or replaced, and was written anew", ["file"]),
   "usage.saved-again": info("used quotas can be saved again"),
   "usage-history.save-failed": error("the usage history cannot be saved; trying again", ["error"]),
   "usage-history.saved-again": info("the usage history can be saved again", ["lostRequests"]),

@@ -4,7 +4,9 @@ import { dirname } from "node:path";
 import { tableStoreOf } from "../../src/archive/contents.ts";
 import { findLostDatabase, rejectLostDatabase } from "../../src/data-directory.ts";
 import { pathsOf } from "../../src/config/config.ts";
+import { newUsage } from "../../src/domain/rate-limit.ts";
 import { openSqlite } from "../../src/store/sqlite/store.ts";
+import { openUsageStore } from "../../src/store/sqlite/usage-store.ts";
 import { until } from "../timing.ts";
 import { temporaryFolder } from "./temporary-folder.ts";
 
@@ -46,6 +48,32 @@ test.each(LOSSES)("a database that is %s acknowledges nothing more, and is saved
   const rescued = openSqlite(to);
   expect((await rescued.store.listPets({ limit: 9 })).items).toHaveLength(1);
   await rescued.close();
+});
+
+test.each(LOSSES)("a limits database that is %s is written anew, with all usage", async (_loss, lose) => {
+  using folder = temporaryFolder();
+  mkdirSync(folder.path("data"));
+  const path = folder.path("data/limits.db");
+  const failures: unknown[] = [];
+  let rescues = 0;
+  const onRescueFailure = (error: unknown) => void failures.push(error);
+  const store = openUsageStore(path, { onRescue: () => rescues++, onRescueFailure });
+  const save = (id: number) => store.save([[{ kind: "key", id }, newUsage()]]);
+  save(1);
+  lose(path);
+  // Without a request.
+  await until(() => rescues === 1);
+  save(2);
+  lose(path);
+  save(3);
+  expect(rescues).toBe(2);
+  lose(path);
+  store.close();
+  expect([rescues, failures]).toEqual([3, []]);
+
+  const next = openUsageStore(path);
+  expect([...next.load()].map(([{ id }]) => id)).toEqual([1, 2, 3]);
+  next.close();
 });
 
 test("a rescue that fails is reported once and tried again; closing saves what the timer has not", async () => {

@@ -251,6 +251,7 @@ const CHECK_EVERY_MS = 500;
 export interface RescueOptions {
   /** The file that gets the data. */
   readonly to: string;
+  /** Can watch a connection to other files. */
   readonly onRescue: () => void;
   /** Called once. The rescue is tried again. */
   readonly onFailure: (error: unknown) => void;
@@ -265,7 +266,10 @@ export class OpenFiles {
 
   constructor(private readonly path: string) {}
 
-  /** Call it with the first connection. The rescue copies what it has, within a second after its files are lost. */
+  /**
+   * Call it with the first connection, and with one to the rescued files. The rescue copies what it has, within a
+   * second after its files are lost.
+   */
   watch(connection: Connection, rescue: RescueOptions | undefined): void {
     this.#identities = this.#current();
     if (rescue === undefined) return;
@@ -276,15 +280,18 @@ export class OpenFiles {
         copyDurably(connection, rescue.to);
         // It would damage a database that has replaced this one.
         if (this.#current()[1] === this.#identities[1]) removeLog(this.path);
-        this.#rescue = () => {};
+        const once = this.#rescue;
         rescue.onRescue();
+        if (this.#rescue === once) this.#rescue = () => {};
       } catch (error) {
         latch.failed(error);
       }
     };
-    this.#timer = scheduler.setInterval(() => this.#rescue(), CHECK_EVERY_MS);
+    this.#timer ??= scheduler.setInterval(this.rescueIfLost, CHECK_EVERY_MS);
     this.#timer.unref();
   }
+
+  readonly rescueIfLost = (): void => this.#rescue();
 
   /** Called before each commit; takes 7 µs. */
   readonly check = (): void => {

@@ -9,8 +9,9 @@ import {
   type Window,
 } from "../../domain/rate-limit.ts";
 import type { UsageStore } from "../../domain/ports.ts";
-import { type Connection, toUnavailable } from "./connection.ts";
+import { type Connection, OpenFiles, toUnavailable } from "./connection.ts";
 import { openDatabaseFor } from "./database.ts";
+import { removeDatabase, renameDurably } from "./durable-files.ts";
 import type { Migration } from "../migrations.ts";
 
 const MIGRATIONS: readonly Migration[] = [
@@ -51,22 +52,29 @@ interface Row {
   banned_until: number;
 }
 
+interface UsageStoreOptions {
+  /** Of a server: its file was deleted or replaced, and was written anew. */
+  readonly onRescue: () => void;
+  /** Called once. It is tried again. */
+  readonly onRescueFailure: (error: unknown) => void;
+}
+
 /**
  * Counts and bans, in a file of their own: saving them and writing pets do not wait for each other.
  *
  * `synchronous` is NORMAL: saved counts survive a crash of the process; a power failure may lose the last seconds.
  */
-export function openUsageStore(path: string, keepsFiles = false): UsageStore {
-  const options = {
+export function openUsageStore(path: string, options?: UsageStoreOptions): UsageStore {
+  const settings = {
     migrations: MIGRATIONS,
     synchronous: "NORMAL",
     cacheKiB: 4 * 1024,
     busyTimeoutMs: 0,
     integers: "number",
-    keepsFiles,
+    keepsFiles: options !== undefined,
   } as const;
   try {
-    return openDatabaseFor(path, options, (connection) => new SqliteUsageStore(connection, path));
+    return new SqliteUsageStore(path, () => openDatabaseFor(path, settings, checked), options);
   } catch (error) {
     // Without a cause, the disk is full or read-only.
     throw error instanceof Error && error.cause === undefined ? error : withHint(error);
@@ -82,18 +90,45 @@ function withHint(error: unknown): Error {
 const SELECT_ONE = "SELECT * FROM standings WHERE subject = ?";
 const SAVE = "INSERT OR REPLACE INTO standings VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
 
+/** A file that somebody has altered fails when it is opened. */
+function checked(connection: Connection): Connection {
+  connection.prepared(SELECT_ONE);
+  return connection;
+}
+
 class SqliteUsageStore implements UsageStore {
+  readonly #files: OpenFiles;
+  #connection: Connection;
+
   constructor(
-    private readonly connection: Connection,
     private readonly path: string,
+    private readonly open: () => Connection,
+    private readonly options: UsageStoreOptions | undefined,
   ) {
-    // A file that somebody has altered fails when it is opened.
-    connection.prepared(SELECT_ONE);
+    this.#files = new OpenFiles(path);
+    this.#connection = open();
+    this.#watch();
+  }
+
+  #watch(): void {
+    if (this.options === undefined) return;
+    const { onRescue, onRescueFailure: onFailure } = this.options;
+    const to = `${this.path}.rescued`;
+    const replace = () => {
+      removeDatabase(this.path);
+      renameDurably(to, this.path);
+      const lost = this.#connection;
+      this.#connection = this.open();
+      lost.close();
+      this.#watch();
+      onRescue();
+    };
+    this.#files.watch(this.#connection, { to, onRescue: replace, onFailure });
   }
 
   *load(): Generator<readonly [Subject, Usage]> {
     try {
-      const all = this.connection.prepared<Row>("SELECT * FROM standings");
+      const all = this.#connection.prepared<Row>("SELECT * FROM standings");
       for (const row of all.iterate()) yield [parseSubject(row.subject), usageOf(row)];
     } catch (error) {
       throw this.#readError(error);
@@ -101,18 +136,19 @@ class SqliteUsageStore implements UsageStore {
   }
 
   save(changes: Iterable<readonly [Subject, Usage | undefined]>): void {
-    this.connection.transaction(() => {
+    this.#files.rescueIfLost();
+    this.#connection.transaction(() => {
       for (const [subject, usage] of changes) {
         const name = formatSubject(subject);
-        if (usage === undefined) this.connection.run("DELETE FROM standings WHERE subject = ?", name);
-        else this.connection.run(SAVE, name, ...columnsOf(usage));
+        if (usage === undefined) this.#connection.run("DELETE FROM standings WHERE subject = ?", name);
+        else this.#connection.run(SAVE, name, ...columnsOf(usage));
       }
     });
   }
 
   find(subject: Subject): Usage | undefined {
     try {
-      const row = this.connection.get<Row>(SELECT_ONE, formatSubject(subject));
+      const row = this.#connection.get<Row>(SELECT_ONE, formatSubject(subject));
       return row && usageOf(row);
     } catch (error) {
       throw this.#readError(error);
@@ -120,7 +156,8 @@ class SqliteUsageStore implements UsageStore {
   }
 
   close(): void {
-    this.connection.close();
+    this.#files.stop();
+    this.#connection.close();
   }
 
   /** A damaged page shows when it is read, which may be long after the file was opened. */
