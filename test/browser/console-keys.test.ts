@@ -341,3 +341,21 @@ test("one row that the page does not know hides no other", async () => {
   await page.goto(`${server.adminUrl}/keys/${id}`);
   await page.getByRole("table", { name: "Requests by operation" }).getByText("listPets").waitFor();
 });
+
+test("a key that expires soon says so, and its history has the figures of the period before", async () => {
+  const soon = new Date(Date.now() + 5.5 * 86_400_000).toISOString();
+  const { id, secret } = await server.newKey({ name: "on its way out", expiresAt: soon });
+  expect((await server.client(secret, "GET", "/pets")).status).toBe(200);
+  const { page } = await open("/keys?search=on+its+way");
+  await page.getByRole("row", { name: "on its way out" }).getByText("expires in 5 d").waitFor();
+  await page.route("**/api/keys/*/usage?*", async (route) => {
+    const response = await route.fetch();
+    const json = await response.json();
+    const isEarlier = Date.parse(json.until) < Date.now() - 86_400_000;
+    const row = { start: json.since, operation: "listPets", admitted: 7, limited: 3, banned: 0, errors: 0 };
+    await route.fulfill({ response, json: isEarlier ? { ...json, items: [row] } : json });
+  });
+  await page.goto(`${server.adminUrl}/keys/${id}`);
+  await page.getByText("7 in the 30 days before").waitFor();
+  await page.locator(".stat", { hasText: "limited" }).getByText("3 before").waitFor();
+});

@@ -1,5 +1,6 @@
 import { call, type Key } from "../admin-api.ts";
 import { grouped, shortDuration } from "../../api/formatting.ts";
+import { DAY_MS } from "../../domain/rate-limit.ts";
 import { capitalized } from "../format.ts";
 import { useNow } from "../observable.ts";
 import { usePolled } from "../polling.ts";
@@ -14,7 +15,14 @@ const STATE_MEANINGS: Readonly<Record<Key["state"], Meaning>> = {
   banned: "error",
 };
 
-export function StateBadge({ state }: Pick<Key, "state">) {
+type StateProps = Pick<Key, "state"> & Partial<Pick<Key, "expiresAt">>;
+const SOON_MS = 7 * DAY_MS;
+
+/** Its state, or that it expires soon. */
+export function StateBadge({ state, expiresAt }: StateProps) {
+  const leftMs = Date.parse(expiresAt ?? "") - useNow();
+  if (state === "active" && leftMs < SOON_MS)
+    return <Badge meaning="limited" text={`expires in ${shortDuration(leftMs)}`} />;
   return <Badge meaning={STATE_MEANINGS[state]} text={state} />;
 }
 
@@ -53,7 +61,7 @@ export function UsageBar({ window, isWide = false }: UsageBarProps) {
 }
 
 /** What both the list of keys and the list of the most used keys have. */
-type ListedKey = Pick<Key, "id" | "name" | "plan" | "state" | "usage" | "lastUsedAt">;
+type ListedKey = Pick<Key, "id" | "name" | "plan" | "usage" | "lastUsedAt"> & StateProps;
 
 export function KeyLink({ id, name }: Pick<Key, "id" | "name">) {
   return <NameLink url={`/keys/${id}`} name={name} />;

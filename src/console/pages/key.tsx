@@ -37,7 +37,7 @@ export function KeyDetailsPage({ id, server }: PageProps) {
               </>
             }
             title={<NameTitle name={data.name} />}
-            badge={<StateBadge state={data.state} />}
+            badge={<StateBadge {...data} />}
             actions={
               <>
                 <a class="button" href={`/keys/${data.id}/edit`}>
@@ -180,17 +180,27 @@ const PERIOD_OPTIONS = PERIODS.map(({ value, text }) => [value, text] as const);
 function UsageSection({ apiKey: { id, createdAt } }: KeyProps) {
   const { query } = useLocation();
   const { value, by, days } = PERIODS.find((period) => period.value === query.get("usage")) ?? MONTH;
-  const usage = usePolled(`usage ${id} ${value}`, () => {
-    const now = Date.now();
-    const since = formatTime(now - days * DAY_MS + (by === "day" ? DAY_MS : DAY_MS / 24));
-    return call("getKeyUsage", { id, query: { by, since, until: formatTime(now) } });
-  });
+  const load = (until: number) => {
+    const since = formatTime(until - days * DAY_MS + (by === "day" ? DAY_MS : DAY_MS / 24));
+    return call("getKeyUsage", { id, query: { by, since, until: formatTime(until) } });
+  };
+  const usage = usePolled(`usage ${id} ${value}`, () => load(Date.now()));
+  const earlier = usePolled(`usage before ${id} ${value}`, () => load(Date.now() - days * DAY_MS));
   return (
     <PageSection
       title="History"
       control={<UrlSelect aria-label="Period" name="usage" options={PERIOD_OPTIONS} initial={MONTH.value} />}
     >
-      <Loaded of={usage}>{(history) => <Usage history={history} createdAt={createdAt} />}</Loaded>
+      <Loaded of={usage}>
+        {(history) => (
+          <Usage
+            history={history}
+            createdAt={createdAt}
+            period={days === 1 ? "24 h" : `${days} days`}
+            earlier={earlier.data?.items ?? []}
+          />
+        )}
+      </Loaded>
     </PageSection>
   );
 }
@@ -198,9 +208,15 @@ function UsageSection({ apiKey: { id, createdAt } }: KeyProps) {
 interface UsageProps {
   readonly history: UsageResponse;
   readonly createdAt: string;
+  /** How long it is, such as "30 days". */
+  readonly period: string;
+  /** Of the period before; empty also if that is too long ago. */
+  readonly earlier: readonly UsageCounts[];
 }
 
-function Usage({ history, createdAt }: UsageProps) {
+function Usage({ history, createdAt, period, earlier }: UsageProps) {
+  const counts = totalOf(earlier);
+  const before = (text: string) => (earlier.length > 0 ? text : undefined);
   const { admitted, limited, banned, errors } = totalOf(history.items);
   if (admitted + limited + banned === 0) {
     return <p class="muted">No requests in this period. A request is counted here within 5 seconds.</p>;
@@ -208,10 +224,21 @@ function Usage({ history, createdAt }: UsageProps) {
   return (
     <div class="sections">
       <dl class="stats">
-        <Stat name="admitted">{grouped(admitted)}</Stat>
-        <Stat name="limited">{grouped(limited)}</Stat>
-        <Stat name="banned">{grouped(banned)}</Stat>
-        <Stat name="errors, of the admitted">{percent(errors, admitted)}</Stat>
+        <Stat name="admitted" note={before(`${grouped(counts.admitted)} in the ${period} before`)}>
+          {grouped(admitted)}
+        </Stat>
+        <Stat name="limited" note={before(`${grouped(counts.limited)} before`)}>
+          {grouped(limited)}
+        </Stat>
+        <Stat name="banned" note={before(`${grouped(counts.banned)} before`)}>
+          {grouped(banned)}
+        </Stat>
+        <Stat
+          name="errors, of the admitted"
+          note={before(`${percent(counts.errors, counts.admitted)} before`)}
+        >
+          {percent(errors, admitted)}
+        </Stat>
       </dl>
       <Plot
         title={history.by === "day" ? "Requests per day (UTC)" : "Requests per hour"}
