@@ -112,7 +112,7 @@ function withShortRange(consoleUrl: string): string {
   return url.href;
 }
 
-const DAYS = 30;
+const DAYS = 60;
 
 /** The part of each operation in the requests of a client. */
 const OPERATIONS: Readonly<Record<Habit, Readonly<Partial<Record<OperationId, number>>>>> = {
@@ -121,7 +121,7 @@ const OPERATIONS: Readonly<Record<Habit, Readonly<Partial<Record<OperationId, nu
   imports: { createPet: 0.6, listPets: 0.4 },
 };
 
-/** Adds a month of use before now, so that the plots of the console are not empty. */
+/** Adds two months of use before now: one for the plots of the console, and one to compare it with. */
 export async function addEarlierUsage(
   usageHistory: Pick<UsageHistoryStore, "addUsage">,
   keys: readonly DemoKey[],
@@ -131,7 +131,8 @@ export async function addEarlierUsage(
   const current = startOf("hour", now);
   for (let sequence = 1; sequence <= DAYS * 24; sequence++) {
     const hour = current - (DAYS * 24 + 1 - sequence) * HOUR_MS;
-    const counts = used.map(({ client, keyId }) => countsOf(client, keyId, hour));
+    const created = used.filter(({ client }) => hour > now - client.createdDaysAgo * DAY_MS);
+    const counts = created.map(({ client, keyId }) => countsOf(client, keyId, hour));
     await usageHistory.addUsage({ writer: "demo", sequence, hour, keys: counts });
   }
 }
