@@ -17,6 +17,8 @@ interface ClientAddress {
 const MAX_CACHED = 10_000;
 /** An address with brackets and a port is shorter. */
 const MAX_CACHED_LENGTH = 64;
+/** The proxies are the last ones; a client can send 14 kB before them. */
+const MAX_FORWARDED = 1_000;
 
 /**
  * The rate-limit subject of a request without a valid key: the client's IPv4 address or IPv6 /64 network.
@@ -41,7 +43,7 @@ export class Addresses {
     let client = this.#find(remoteAddress);
     if (client === undefined) return { kind: "address", id: remoteAddress };
     if (!client.isProxy) return client.subject;
-    const hops = headers.get("x-forwarded-for")?.split(",") ?? [];
+    const hops = headers.get("x-forwarded-for")?.slice(-MAX_FORWARDED).split(",") ?? [];
     while (hops.length > 0 && client.isProxy) {
       const next = this.#find((hops.pop() ?? "").trim());
       if (next === undefined) break;

@@ -1,7 +1,7 @@
 import { SQLITE_MIGRATIONS } from "../../src/store/sqlite/migrations.ts";
 import { Database } from "bun:sqlite";
 import { afterAll, beforeEach, describe, expect, setDefaultTimeout, test } from "bun:test";
-import { chmodSync, chownSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { chmodSync, chownSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { checkClock, checkOpenFiles } from "../../src/doctor/databases.ts";
 import { latestVersion } from "../../src/store/migrations.ts";
@@ -49,6 +49,20 @@ describe("petstore doctor", () => {
     expect(code).toBe(0);
     expect(of("data directory")[0]?.message).toBe(`${cli.dataDir} does not exist yet; the server creates it`);
     expect(of("disk space")[0]?.message).toEndWith(`are free on the disk of ${dirname(cli.dataDir)}`);
+  });
+
+  test("a database that was deleted, also while a server used it, is an error that says what to do", async () => {
+    await fill();
+    const path = join(cli.dataDir, "production.db");
+    rmSync(path);
+    const lost = await diagnose(cli);
+    expect([lost.code, lost.of("database")[0]?.message]).toEqual([
+      1,
+      expect.stringContaining(`${path} is missing or empty, but there was a database: see `),
+    ]);
+    writeFileSync(join(cli.dataDir, "production-rescued.db"), "");
+    const [rescued] = (await diagnose(cli)).of("database");
+    expect(rescued?.message).toContain("was deleted or replaced while a server used it");
   });
 
   test("a damaged database is an error, with exit status 1", async () => {
