@@ -134,10 +134,10 @@ function Windows({ apiKey: { usage, strikes } }: KeyProps) {
           "24 hours": <UsageBar window={usage?.day} isWide />,
           Strikes: (
             <>
-              {strikes === null ? "unknown" : grouped(strikes)}{" "}
-              <span class="muted small">
+              {strikes === null ? "unknown" : grouped(strikes)}
+              <p class="muted small">
                 <BanRulesText />
-              </span>
+              </p>
             </>
           ),
         }}
