@@ -222,7 +222,7 @@ async function memoryRateLimiter(
     onBan,
     usageStore: openUsageStore(file, {
       onRescue: () => log.event("usage.rewritten", { file }),
-      onRescueFailure: onUsageStoreError,
+      onFailure: onUsageStoreError,
     }),
     onUsageStoreError,
     onUsageStoreRecovery: () => log.event("usage.saved-again"),

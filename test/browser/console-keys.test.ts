@@ -356,6 +356,6 @@ test("a key that expires soon says so, and its history has the figures of the pe
     await route.fulfill({ response, json: isEarlier ? { ...json, items: [row] } : json });
   });
   await page.goto(`${server.adminUrl}/keys/${id}`);
-  await page.getByText("7 in the 30 days before").waitFor();
-  await page.locator(".stat", { hasText: "limited" }).getByText("3 before").waitFor();
+  await page.getByText("7 in the period before").waitFor();
+  await page.locator(".stat", { hasText: "limited" }).getByText("3 in the period before").waitFor();
 });

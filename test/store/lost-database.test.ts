@@ -56,8 +56,8 @@ test.each(LOSSES)("a limits database that is %s is written anew, with all usage"
   const path = folder.path("data/limits.db");
   const failures: unknown[] = [];
   let rescues = 0;
-  const onRescueFailure = (error: unknown) => void failures.push(error);
-  const store = openUsageStore(path, { onRescue: () => rescues++, onRescueFailure });
+  const onFailure = (error: unknown) => void failures.push(error);
+  const store = openUsageStore(path, { onRescue: () => rescues++, onFailure });
   const save = (id: number) => store.save([[{ kind: "key", id }, newUsage()]]);
   save(1);
   lose(path);

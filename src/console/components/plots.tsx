@@ -182,12 +182,7 @@ function optionsOf(element: HTMLElement, current: () => CanvasProps): uPlot.Opti
       },
     ],
     series: [{}, ...drawn.map((each) => seriesOptions(each, kind, colour))],
-    padding: [
-      null,
-      series.length > 1 ? 12 + 7 * Math.max(...series.map(({ label }) => label.length)) : null,
-      null,
-      null,
-    ],
+    padding: [null, series.length > 1 ? NAME_WIDTH_PX : null, null, null],
     hooks: {
       setCursor: [({ cursor }) => current().onHover(cursor.idx ?? undefined)],
       draw: [(plot) => showNames(plot, current())],
@@ -222,15 +217,15 @@ const COUNT_STEPS = Array.from({ length: 10 }, (_, power) =>
 ).flat();
 
 const NAME_HEIGHT_PX = 14;
+const NAME_WIDTH_PX = 56;
 
 /** The name of each series beside its last point. Where they would overlap, they move up. */
-function showNames(plot: uPlot, { series, kind }: PlotProps): void {
+function showNames(plot: uPlot, { times, series, kind }: PlotProps): void {
   for (const name of plot.over.querySelectorAll(".series-name")) name.remove();
-  const [times = [], ...drawn] = plot.data;
   if (series.length < 2) return;
-  const last = times.findLastIndex((_, i) => drawn.some((values) => typeof values[i] === "number"));
-  const step = (times[1] ?? 0) - (times[0] ?? 0);
-  const left = plot.valToPos((times[last] ?? 0) + (kind === "bars" ? step / 2 : 0), "x") + 6;
+  const last = times.findLastIndex((_, i) => series.some(({ values }) => typeof values[i] === "number"));
+  const step = kind === "bars" ? (times[1] ?? 0) - (times[0] ?? 0) : 0;
+  const left = plot.valToPos((times[last] ?? 0) + step / 2, "x") + 6;
   let below = 0;
   const names = series.flatMap(({ label, tone, values }) => {
     const value = values[last] ?? 0;

@@ -192,14 +192,7 @@ function UsageSection({ apiKey: { id, createdAt } }: KeyProps) {
       control={<UrlSelect aria-label="Period" name="usage" options={PERIOD_OPTIONS} initial={MONTH.value} />}
     >
       <Loaded of={usage}>
-        {(history) => (
-          <Usage
-            history={history}
-            createdAt={createdAt}
-            period={days === 1 ? "24 h" : `${days} days`}
-            earlier={earlier.data?.items ?? []}
-          />
-        )}
+        {(history) => <Usage history={history} createdAt={createdAt} earlier={earlier.data?.items ?? []} />}
       </Loaded>
     </PageSection>
   );
@@ -208,36 +201,26 @@ function UsageSection({ apiKey: { id, createdAt } }: KeyProps) {
 interface UsageProps {
   readonly history: UsageResponse;
   readonly createdAt: string;
-  /** How long it is, such as "30 days". */
-  readonly period: string;
   /** Of the period before; empty also if that is too long ago. */
   readonly earlier: readonly UsageCounts[];
 }
 
-function Usage({ history, createdAt, period, earlier }: UsageProps) {
-  const counts = totalOf(earlier);
-  const before = (text: string) => (earlier.length > 0 ? text : undefined);
-  const { admitted, limited, banned, errors } = totalOf(history.items);
-  if (admitted + limited + banned === 0) {
+function Usage({ history, createdAt, earlier }: UsageProps) {
+  const [counts, last] = [totalOf(history.items), totalOf(earlier)];
+  const before = (text: string) => (earlier.length > 0 ? `${text} in the period before` : undefined);
+  if (counts.admitted + counts.limited + counts.banned === 0) {
     return <p class="muted">No requests in this period. A request is counted here within 5 seconds.</p>;
   }
   return (
     <div class="sections">
       <dl class="stats">
-        <Stat name="admitted" note={before(`${grouped(counts.admitted)} in the ${period} before`)}>
-          {grouped(admitted)}
-        </Stat>
-        <Stat name="limited" note={before(`${grouped(counts.limited)} before`)}>
-          {grouped(limited)}
-        </Stat>
-        <Stat name="banned" note={before(`${grouped(counts.banned)} before`)}>
-          {grouped(banned)}
-        </Stat>
-        <Stat
-          name="errors, of the admitted"
-          note={before(`${percent(counts.errors, counts.admitted)} before`)}
-        >
-          {percent(errors, admitted)}
+        {(["admitted", "limited", "banned"] as const).map((name) => (
+          <Stat key={name} name={name} note={before(grouped(last[name]))}>
+            {grouped(counts[name])}
+          </Stat>
+        ))}
+        <Stat name="errors, of the admitted" note={before(percent(last.errors, last.admitted))}>
+          {percent(counts.errors, counts.admitted)}
         </Stat>
       </dl>
       <Plot

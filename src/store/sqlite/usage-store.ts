@@ -9,7 +9,7 @@ import {
   type Window,
 } from "../../domain/rate-limit.ts";
 import type { UsageStore } from "../../domain/ports.ts";
-import { type Connection, OpenFiles, toUnavailable } from "./connection.ts";
+import { type Connection, OpenFiles, type RescueOptions, toUnavailable } from "./connection.ts";
 import { openDatabaseFor } from "./database.ts";
 import { removeDatabase, renameDurably } from "./durable-files.ts";
 import type { Migration } from "../migrations.ts";
@@ -52,12 +52,8 @@ interface Row {
   banned_until: number;
 }
 
-interface UsageStoreOptions {
-  /** Of a server: its file was deleted or replaced, and was written anew. */
-  readonly onRescue: () => void;
-  /** Called once. It is tried again. */
-  readonly onRescueFailure: (error: unknown) => void;
-}
+/** Of a server: its file was deleted or replaced, and was written anew. */
+type UsageStoreOptions = Omit<RescueOptions, "to">;
 
 /**
  * Counts and bans, in a file of their own: saving them and writing pets do not wait for each other.
@@ -112,7 +108,7 @@ class SqliteUsageStore implements UsageStore {
 
   #watch(): void {
     if (this.options === undefined) return;
-    const { onRescue, onRescueFailure: onFailure } = this.options;
+    const { onRescue, onFailure } = this.options;
     const to = `${this.path}.rescued`;
     const replace = () => {
       removeDatabase(this.path);
