@@ -109,7 +109,8 @@ export class Api<const T extends Operations> implements ApiDefinition<T> {
 
   /** Whether a path is below the base path, whether or not a route exists. */
   has(path: string): boolean {
-    return path.startsWith(`${this.basePath}/`) || path === this.basePath;
+    const { basePath } = this;
+    return path.startsWith(basePath) && (path.length === basePath.length || path[basePath.length] === "/");
   }
 
   /** Paths are matched as the client sent them; only an identifier, which is one segment, may be percent-encoded. */

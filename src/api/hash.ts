@@ -8,7 +8,7 @@ export function crc32(text: string): number {
 }
 
 /** With its quotes. */
-const ETAG_LENGTH = 24;
+export const ETAG_LENGTH = 24;
 
 /** A strong ETag: 132 bits of the SHA-256 of a text, in base64 and quotes. */
 export function etagOf(text: string): string {

@@ -116,7 +116,7 @@ export function createHttpApp(options: HttpAppOptions): RequestHandler {
       const { endpoint, principal, request } = call;
       const idempotentRequest = idempotentRequestOf(input, call);
       if (isRejection(idempotentRequest)) return idempotentRequest;
-      const result = endpoint.handler({ ...input, idempotentRequest }, principal);
+      const result = endpoint.handler(input, principal, idempotentRequest);
       if (endpoint.shared && result instanceof Promise) {
         const shared = result.then((made) => (isRejection(made) ? undefined : representationOf(made, call)));
         endpoint.shared.add(request.query, shared);

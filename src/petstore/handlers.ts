@@ -36,8 +36,9 @@ type HandlerResult<Id extends OperationId> =
   (Success<Id> & { readonly etag?: string; readonly dependsOn?: IdRange }) | OperationRejection<Id>;
 
 type Handler<Id extends OperationId> = (
-  input: PetstoreInput<Id> & { readonly idempotentRequest: IdempotentRequest | undefined },
+  input: PetstoreInput<Id>,
   principal: Pick<ApiKeyPrincipal, "keyId">,
+  idempotentRequest: IdempotentRequest | undefined,
 ) => Awaitable<HandlerResult<Id>>;
 
 type Handlers = { readonly [Id in OperationId]: Handler<Id> };
@@ -55,7 +56,7 @@ function createHandlers({ store, petJson, clock, baseUrl }: HandlerOptions): Han
         ...(query.id === undefined && { dependsOn: rangeOf(query.cursor ?? 0n, page) }),
       })),
 
-    createPet: ({ body, idempotentRequest }) =>
+    createPet: ({ body }, _principal, idempotentRequest) =>
       store.createPet(body, clock.now(), idempotentRequest).then((result) => created(petUrl(), result)),
 
     getPet: ({ id }) =>
@@ -68,7 +69,7 @@ function createHandlers({ store, petJson, clock, baseUrl }: HandlerOptions): Han
         return { body: page.json, headers };
       }),
 
-    placeOrder: ({ body, idempotentRequest }, { keyId }) =>
+    placeOrder: ({ body }, { keyId }, idempotentRequest) =>
       store
         .placeOrder({ keyId, petId: body.petId }, clock.now(), idempotentRequest)
         .then((result) => created(`${baseUrl}/store/orders/`, result)),
@@ -157,8 +158,9 @@ export interface AnySuccess {
 
 /** The handler of any operation, for an input that was validated for that operation. */
 type AnyHandler = (
-  input: AnyInput & { readonly idempotentRequest: IdempotentRequest | undefined },
+  input: AnyInput,
   principal: ApiKeyPrincipal,
+  idempotentRequest: IdempotentRequest | undefined,
 ) => Awaitable<AnySuccess | Rejection>;
 
 export function createEndpoints(options: HandlerOptions): ReadonlyMap<OperationId, Endpoint> {
