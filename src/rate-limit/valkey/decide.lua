@@ -1,6 +1,7 @@
--- Allows or rejects one request of each of KEYS, in order; a subject may occur more than once.
--- ARGV[3..] are the limits, two for each key: per minute and per day.
--- Replies the time, and seven numbers for each: the outcome and the usage. NEW_BAN: this request led to the ban.
+-- Allows or rejects some requests of each of KEYS, in order; a subject may occur more than once.
+-- ARGV[3..] has three numbers for each key: its limits per minute and per day, and how many requests.
+-- Replies a text of numbers: the time, and seven for each request, the outcome and the usage. The client reads a text in
+-- less than half of the time that it takes for an array. NEW_BAN: this request led to the ban.
 local ALLOWED, LIMITED, BANNED, NEW_BAN = 0, 1, 2, 3
 
 local function count(window)
@@ -55,8 +56,11 @@ local replies = { now }
 for i, key in ipairs(KEYS) do
   local usage = load(key)
   local used = usage.day.used
-  replies[#replies + 1] = decide(usage, tonumber(ARGV[1 + 2 * i]), tonumber(ARGV[2 + 2 * i]))
-  add_state(replies, usage)
+  local per_minute, per_day = tonumber(ARGV[3 * i]), tonumber(ARGV[3 * i + 1])
+  for _ = 1, tonumber(ARGV[3 * i + 2]) do
+    replies[#replies + 1] = decide(usage, per_minute, per_day)
+    add_state(replies, usage)
+  end
   if changed or usage.day.used ~= used then save(key, usage) end
 end
-return replies
+return table.concat(replies, ',')

@@ -71,7 +71,7 @@ const NUMBERS_PER_DECISION = 1 + NUMBERS_PER_STATE;
 const NUMBERS_PER_USAGE = 10;
 
 export function parseDecisions(reply: unknown, count: number): Replies<DecisionReply> {
-  const numbers = parseNumbers(reply, 1 + count * NUMBERS_PER_DECISION);
+  const numbers = parseNumbers(JSON.parse(`[${String(reply)}]`), 1 + count * NUMBERS_PER_DECISION);
   const replies: DecisionReply[] = [];
   for (let at = 1; at < numbers.length; at += NUMBERS_PER_DECISION) {
     const number = numbers[at] ?? 0;
