@@ -1,34 +1,38 @@
 import { expect, test } from "bun:test";
+import { DEFAULT_BAN } from "../../src/domain/rate-limit.ts";
 import { NO_ACTIVITY } from "../../src/domain/servers.ts";
 import { HeartbeatRegister } from "../../src/rate-limit/server-register.ts";
-import { ModelValkey } from "./model-valkey.ts";
-import { VirtualTime } from "./virtual-time.ts";
+import { SimulatedValkey, ValkeyModel } from "../../trials/simulation/valkey.ts";
+import { Process, World } from "../../trials/simulation/world.ts";
 
 function setUp() {
-  const time = new VirtualTime();
-  const valkey = new ModelValkey(() => time.time);
+  const time = new World();
+  const server = new Process(time, "server");
+  const { clock } = server;
+  const model = new ValkeyModel(() => time.now, DEFAULT_BAN);
+  const open = () => new SimulatedValkey(time, model).open(server);
   const counts: number[] = [];
   const registerOf = (name: string, lastCount?: number) => {
     const register = new HeartbeatRegister(
-      { id: name, name, version: "1.0.0", startedAt: time.now() },
-      { clock: time, lastCount, onCount: (servers) => void counts.push(servers) },
+      { id: name, name, version: "1.0.0", startedAt: clock.now() },
+      { clock, lastCount, onCount: (servers) => void counts.push(servers) },
     );
     register.activity = () => ({ ...NO_ACTIVITY, adminUrl: `http://${name}:8090`, requests: 7 });
     return register;
   };
-  return { time, valkey, registerOf, counts };
+  return { time, clock, model, open, registerOf, counts };
 }
 
 test("a server without Valkey is alone, and knows what it does", () => {
-  const { registerOf, time } = setUp();
+  const { clock, registerOf } = setUp();
   const one = registerOf("one");
   expect(one.count).toBe(1);
-  expect(one.list()).toMatchObject([{ id: "one", requests: 7, seenAt: time.now() }]);
+  expect(one.list()).toMatchObject([{ id: "one", requests: 7, seenAt: clock.now() }]);
 });
 
 test("each server learns of the others, and forgets one that stops", async () => {
-  const { valkey, registerOf } = setUp();
-  const link = await valkey.open();
+  const { open, registerOf } = setUp();
+  const link = await open();
   const [one, other] = [registerOf("one"), registerOf("other")];
   for (const register of [one, other, one]) await register.beat(link);
   expect([one.count, other.count]).toEqual([2, 2]);
@@ -42,45 +46,45 @@ test("each server learns of the others, and forgets one that stops", async () =>
 });
 
 test("the number of servers is the greatest of the last 15 seconds: an empty Valkey learns of them again", async () => {
-  const { time, valkey, registerOf } = setUp();
-  const link = await valkey.open();
+  const { time, model, open, registerOf } = setUp();
+  const link = await open();
   const one = registerOf("one");
   for (const register of [registerOf("two"), registerOf("three"), one]) await register.beat(link);
   expect(one.count).toBe(3);
-  valkey.servers.clear();
-  await time.advance(14_999);
+  model.flush();
+  time.run(14_999);
   await one.beat(link);
   expect(one.count).toBe(3);
-  await time.advance(1);
+  time.run(1);
   expect(one.count).toBe(3);
   await one.beat(link);
   expect(one.count).toBe(1);
 });
 
 test("a server that starts in an outage divides by the number of before, and each change is reported once", async () => {
-  const { valkey, registerOf, counts } = setUp();
+  const { open, registerOf, counts } = setUp();
   const one = registerOf("one", 4);
   expect(one.count).toBe(4);
-  const link = await valkey.open();
+  const link = await open();
   for (let i = 0; i < 3; i++) await one.beat(link);
   expect(one.count).toBe(1);
   expect(counts).toEqual([1]);
 });
 
 test("without a reply the number stays as it was", async () => {
-  const { time, valkey, registerOf } = setUp();
-  const link = await valkey.open();
+  const { time, open, registerOf } = setUp();
+  const link = await open();
   const one = registerOf("one");
   for (const register of [registerOf("two"), one]) await register.beat(link);
   link.close();
-  await time.advance(3_600_000);
+  time.run(3_600_000);
   await one.beat(link);
   expect(one.count).toBe(2);
 });
 
 test("a server of another release counts, and is listed if it is understood", async () => {
-  const { valkey, registerOf } = setUp();
-  const link = await valkey.open();
+  const { open, registerOf } = setUp();
+  const link = await open();
   const one = registerOf("one");
   await link.servers({ id: "old", text: "not JSON" });
   await link.servers({ id: "new", text: JSON.stringify({ id: "new" }) });

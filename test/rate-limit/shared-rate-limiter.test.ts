@@ -2,11 +2,11 @@ import { afterEach, describe, expect, test } from "bun:test";
 import { Unavailable } from "../../src/api/errors.ts";
 import { type BanRules, DEFAULT_BAN, type Limits, type OnBan } from "../../src/domain/rate-limit.ts";
 import { createMemoryRateLimiter } from "../../src/rate-limit/memory/memory-rate-limiter.ts";
+import type { DecisionRequest, KeyReport, ValkeyLink } from "../../src/rate-limit/valkey/link.ts";
 import { SharedRateLimiter } from "../../src/rate-limit/valkey/shared-rate-limiter.ts";
-import { settle } from "../fake-timers.ts";
+import { SimulatedValkey, ValkeyModel } from "../../trials/simulation/valkey.ts";
+import { Process, STARTS_AT, World } from "../../trials/simulation/world.ts";
 import { key } from "../subjects.ts";
-import { ModelValkey } from "./model-valkey.ts";
-import { VirtualTime } from "./virtual-time.ts";
 
 const FREE: Limits = { perMinute: 60, perDay: 1_000 };
 const NO_BANS: BanRules = { ...DEFAULT_BAN, strikes: 1_000 };
@@ -27,26 +27,52 @@ afterEach(async () => {
   for (const limiter of opened.splice(0)) await limiter.close();
 });
 
-/** Several servers on a model of Valkey, whose clock is hours behind theirs. */
+class RecordingModel extends ValkeyModel {
+  readonly batches: (readonly DecisionRequest[])[] = [];
+  readonly reports: KeyReport[] = [];
+
+  override decide(requests: readonly DecisionRequest[]) {
+    this.batches.push(requests);
+    return super.decide(requests);
+  }
+
+  override report(reports: readonly KeyReport[]) {
+    this.reports.push(...reports);
+    return super.report(reports);
+  }
+}
+
+/** Several servers on a simulated Valkey, whose clock is hours behind theirs. Time passes in `time.run` only. */
 async function setUp(settings: Settings = {}) {
   const { servers = 4, rules = DEFAULT_BAN, maxBatchSize = 32, maxConcurrentBatches = 1, onBan } = settings;
-  const time = new VirtualTime();
-  const valkey = new ModelValkey(() => time.time - 10_000_000, rules);
+  const time = new World();
+  const model = new RecordingModel(() => STARTS_AT + time.now - 10_000_000, rules);
+  const valkey = new SimulatedValkey(time, model);
   const states: string[] = [];
-  const limiters = Array.from({ length: servers }, () => {
+  const processes = Array.from({ length: servers }, (_, i) => new Process(time, `${i}`));
+  const opens: Process[] = [];
+  const limiters = processes.map((process) => {
+    const { clock } = process;
     const limiter = new SharedRateLimiter(
       {
-        clock: time,
-        scheduler: time,
+        clock,
+        scheduler: process,
         ban: rules,
-        local: createMemoryRateLimiter({ clock: time, ban: rules, scheduler: time }),
+        local: createMemoryRateLimiter({ clock, ban: rules, scheduler: process }),
         timeoutMs: TIMEOUT_MS,
         register: { count: servers, beat: async () => {}, leave: async () => {} },
         onBan,
         onStateChange: (state, cause) =>
           states.push(cause instanceof Error ? `${state}: ${cause.message}` : state),
       },
-      { open: valkey.open, maxBatchSize, maxConcurrentBatches },
+      {
+        open(): Promise<ValkeyLink> {
+          opens.push(process);
+          return valkey.open(process);
+        },
+        maxBatchSize,
+        maxConcurrentBatches,
+      },
     );
     opened.push(limiter);
     return limiter;
@@ -69,26 +95,39 @@ async function setUp(settings: Settings = {}) {
   };
   /** Every server notices. */
   const beginOutage = async () => {
-    valkey.pause();
+    valkey.standStill();
     const noticed = burst(1, { id: 999 });
-    await time.advance(OUTAGE_MS);
+    time.run(OUTAGE_MS);
     await noticed;
   };
   const endOutage = async () => {
-    valkey.resume();
-    await time.advance(0);
+    valkey.goOn();
+    time.run(0);
   };
-  return { time, valkey, states, limiters, first, burst, exhaust, beginOutage, endOutage };
+  return {
+    time,
+    valkey,
+    model,
+    opens,
+    states,
+    processes,
+    limiters,
+    first,
+    burst,
+    exhaust,
+    beginOutage,
+    endOutage,
+  };
 }
 
 describe("batches", () => {
   test("a single request is sent at once; those that arrive meanwhile form the next batches, in order", async () => {
-    const { valkey, first } = await setUp({ maxBatchSize: 3 });
-    valkey.pause();
+    const { valkey, model, first } = await setUp({ maxBatchSize: 3 });
+    valkey.standStill();
     const decisions = Promise.all([0, 1, 2, 3, 4, 5].map(async (id) => first.decide(key(id), FREE)));
-    valkey.resume();
+    valkey.goOn();
     await decisions;
-    expect(valkey.batches.map((batch) => batch.map(({ subject }) => subject.id))).toEqual([
+    expect(model.batches.map((batch) => batch.map(({ subject }) => subject.id))).toEqual([
       [0],
       [1, 2, 3],
       [4, 5],
@@ -96,14 +135,14 @@ describe("batches", () => {
   });
 
   test("with 10,000 requests in the queue the next one is rejected, and those before it are decided", async () => {
-    const { valkey, first, states } = await setUp();
-    valkey.pause();
+    const { valkey, states, first } = await setUp();
+    valkey.standStill();
     const decisions = Array.from({ length: 10_001 }, async (_, id) => first.decide(key(id), FREE));
     await expect(first.decide(key(1), FREE)).rejects.toEqual(
       new Unavailable("the queue for Valkey is full (10000 requests)"),
     );
     expect(first.queueLength).toBe(10_000);
-    valkey.resume();
+    valkey.goOn();
     expect((await Promise.all(decisions)).every(({ outcome }) => outcome === "allowed")).toBe(true);
     expect(states).toEqual([]);
   });
@@ -111,74 +150,74 @@ describe("batches", () => {
 
 describe("a pause", () => {
   test("of 500 ms is waited for, and four servers give exactly the limit", async () => {
-    const { time, valkey, burst, states } = await setUp();
+    const { time, valkey, states, burst } = await setUp();
     for (const ms of [30, 100, 400, 500]) {
-      valkey.pause();
+      valkey.standStill();
       const allowed = burst(50);
-      await time.advance(ms);
-      valkey.resume();
+      time.run(ms);
+      valkey.goOn();
       expect(await allowed).toBe(60);
-      await time.advance(60_000);
+      time.run(60_000);
     }
     expect(states).toEqual([]);
   });
 
   test("after one of 500 ms, the requests that waited for another batch wait for 500 ms again", async () => {
-    const { time, valkey, first, states } = await setUp();
-    valkey.pause();
+    const { time, valkey, states, first } = await setUp();
+    valkey.standStill();
     const one = first.decide(key(1), FREE);
-    await time.advance(450);
+    time.run(450);
     const other = first.decide(key(2), FREE);
-    valkey.resume();
-    valkey.pause();
-    await time.advance(450);
+    valkey.goOn();
+    valkey.standStill();
+    time.run(450);
     expect(states).toEqual([]);
-    valkey.resume();
+    valkey.goOn();
     expect([await one, await other]).toMatchObject([{ remaining: 59 }, { remaining: 59 }]);
   });
 
   test("of the own process is none of Valkey", async () => {
-    const { time, valkey, first, states } = await setUp();
-    valkey.pause();
+    const { time, valkey, states, processes, first } = await setUp();
+    valkey.standStill();
     const decision = first.decide(key(1), FREE);
-    await settle();
-    time.time += 10_000;
-    await time.advance(0);
-    valkey.resume();
+    time.run(0);
+    for (const process of processes) process.block(10_000);
+    time.run(10_000);
+    valkey.goOn();
     expect(await decision).toMatchObject({ remaining: 59 });
     expect(states).toEqual([]);
   });
 
   test("an operator's read that fails changes nothing for clients", async () => {
-    const { time, valkey, first, burst, states } = await setUp();
+    const { time, valkey, states, first, burst } = await setUp();
     await burst(1);
-    valkey.loseConnections();
+    valkey.silenceLinks();
     const usage = first.usage(key(1));
-    await time.advance(10_000);
+    time.run(10_000);
     expect(states).toEqual([]);
-    valkey.kill();
+    valkey.stop();
     expect(await usage).toMatchObject({ minute: { used: 1 } });
   });
 });
 
 describe("an outage", () => {
   test("begins after 500 ms; from then on nobody waits", async () => {
-    const { time, valkey, first, burst, states } = await setUp();
-    valkey.pause();
+    const { time, valkey, states, first, burst } = await setUp();
+    valkey.standStill();
     const waiting = burst(3);
-    await time.advance(TIMEOUT_MS);
+    time.run(TIMEOUT_MS);
     expect(states).toEqual([]);
-    await time.advance(OUTAGE_MS - TIMEOUT_MS);
+    time.run(OUTAGE_MS - TIMEOUT_MS);
     expect(states).toEqual(Array.from({ length: 4 }, () => "unavailable: no reply within 500 ms"));
     expect(await waiting).toBe(12);
     expect(first.decide(key(1), FREE)).toMatchObject({ outcome: "allowed", limit: 60, remaining: 11 });
-    valkey.resume();
-    await time.advance(0);
+    valkey.goOn();
+    time.run(0);
     expect(states.slice(4)).toEqual(Array.from({ length: 4 }, () => "available"));
   });
 
   test("each server gives its share of what was left, and no more is left afterwards", async () => {
-    const { burst, beginOutage, endOutage, first, limiters } = await setUp();
+    const { limiters, first, burst, beginOutage, endOutage } = await setUp();
     expect(await burst(5)).toBe(20);
     // Each server has seen the key, the last one all 20 requests.
     for (const limiter of limiters) await limiter.decide(key(1), FREE);
@@ -211,12 +250,12 @@ describe("an outage", () => {
     await exhaust();
     await beginOutage();
     expect(await burst(20)).toBe(0);
-    await time.advance(60_000 - OUTAGE_MS);
+    time.run(60_000 - OUTAGE_MS);
     expect(await burst(20)).toBe(60);
-    await time.advance(30_000);
+    time.run(30_000);
     await endOutage();
     expect(await burst(20)).toBe(0);
-    await time.advance(30_000);
+    time.run(30_000);
     expect(await burst(20)).toBe(60);
   });
 
@@ -227,18 +266,18 @@ describe("an outage", () => {
     const send = async (count: number) => {
       for (const limiter of limiters.slice(1)) {
         for (let i = 0; i < count; i++) {
-          if ((await limiter.decide(key(5), FREE)).outcome === "allowed") given.push(time.time);
+          if ((await limiter.decide(key(5), FREE)).outcome === "allowed") given.push(time.now);
         }
       }
     };
     // Windows that open with one request, and are used up just before they would close and just after it.
     for (let round = 0; round < 5; round++) {
       await send(1);
-      await time.advance(58_000);
+      time.run(58_000);
       await send(14);
-      await time.advance(2_000);
+      time.run(2_000);
       await send(15);
-      await time.advance(20_000);
+      time.run(20_000);
     }
     const most = Math.max(
       ...given.map((from) => given.filter((at) => at >= from && at < from + 60_000).length),
@@ -252,7 +291,7 @@ describe("an outage", () => {
     let allowed = 0;
     for (let second = 0; second < 300; second++) {
       if ((await first.decide(key(5), { perMinute: 60, perDay: 100_000 })).outcome === "allowed") allowed++;
-      await time.advance(1_000);
+      time.run(1_000);
     }
     // A request counts for up to a second longer than a minute.
     expect(allowed).toBeWithin(72, 76);
@@ -263,13 +302,13 @@ describe("an outage", () => {
     await beginOutage();
     for (let left = 14; left >= 0; left--) {
       expect(first.decide(key(5), FREE)).toMatchObject({ limit: 60, remaining: left });
-      await time.advance(100);
+      time.run(100);
     }
     const rejected = await first.decide(key(5), FREE);
     expect(rejected).toMatchObject({ outcome: "limited", limit: 60, remaining: 0 });
-    await time.advance(1000 * rejected.retryAfter - 1_001);
+    time.run(1000 * rejected.retryAfter - 1_001);
     expect(first.decide(key(5), FREE)).toMatchObject({ outcome: "limited" });
-    await time.advance(1_001);
+    time.run(1_001);
     expect(first.decide(key(5), FREE)).toMatchObject({ outcome: "allowed" });
   });
 
@@ -280,7 +319,7 @@ describe("an outage", () => {
     await burst(1, { limits });
     await beginOutage();
     expect(await burst(50, { limits })).toBeWithin(16, 16 + 4);
-    await time.advance(61_000);
+    time.run(61_000);
     expect(await burst(50, { limits })).toBe(0);
     await endOutage();
     expect(await burst(50, { limits })).toBe(0);
@@ -291,19 +330,19 @@ describe("an outage", () => {
     const { time, first, burst, exhaust, beginOutage } = await setUp({ rules });
     await exhaust();
     const limits = { perMinute: 1, perDay: 100 };
-    while ((await first.decide(key(2), limits)).outcome !== "banned") await time.advance(1);
+    while ((await first.decide(key(2), limits)).outcome !== "banned") time.run(1);
     await beginOutage();
     expect(await burst(20)).toBe(0);
     expect(first.decide(key(2), limits)).toMatchObject({ outcome: "banned", retryAfter: 300 });
-    await time.advance(60_000);
+    time.run(60_000);
     expect(await burst(1)).toBe(4);
     expect(first.decide(key(2), limits)).toMatchObject({ outcome: "banned" });
-    await time.advance(240_000);
+    time.run(240_000);
     expect(first.decide(key(2), limits)).toMatchObject({ outcome: "allowed" });
   });
 
   test("new limits apply to what is left", async () => {
-    const { burst, exhaust, beginOutage, first } = await setUp();
+    const { first, burst, exhaust, beginOutage } = await setUp();
     await exhaust();
     await beginOutage();
     expect(await burst(1)).toBe(0);
@@ -315,45 +354,46 @@ describe("an outage", () => {
   });
 
   test("a step of the machine's clock moves X-RateLimit-Reset and no window", async () => {
-    const { time, first, beginOutage } = await setUp();
+    const { time, processes, first, beginOutage } = await setUp();
     await beginOutage();
     const { resetAt } = await first.decide(key(5), FREE);
-    time.stepMs = 3_600_000;
+    for (const process of processes) process.wallStepMs = 3_600_000;
+    time.run(1_000);
     expect(first.decide(key(5), FREE)).toMatchObject({ remaining: 13, resetAt: resetAt + 3_600 });
   });
 });
 
 describe("after an outage", () => {
   test("what Valkey counted late is not reported a second time", async () => {
-    const { time, valkey, burst } = await setUp({ servers: 1 });
-    valkey.pause();
+    const { time, valkey, model, burst } = await setUp({ servers: 1 });
+    valkey.standStill();
     const waiting = burst(10);
-    await time.advance(OUTAGE_MS);
+    time.run(OUTAGE_MS);
     expect(await waiting).toBe(10);
     expect(await burst(5)).toBe(5);
-    valkey.resume();
-    await time.advance(0);
+    valkey.goOn();
+    time.run(0);
     // One request was sent, the others waited for the next batch.
-    expect(valkey.batches).toHaveLength(1);
-    expect(valkey.reports).toMatchObject([{ minute: { used: 14 }, day: { used: 14 } }]);
-    expect(valkey.usageOf(1)).toMatchObject({ minute: { used: 15 }, day: { used: 15 } });
+    expect(model.batches).toHaveLength(1);
+    expect(model.reports).toMatchObject([{ minute: { used: 14 }, day: { used: 14 } }]);
+    expect(model.usageOf(1)).toMatchObject({ minute: { used: 15 }, day: { used: 15 } });
   });
 
   test("the report comes before the next decision about the key", async () => {
-    const { valkey, first, beginOutage, burst } = await setUp({ servers: 1 });
+    const { time, valkey, model, first, burst, beginOutage } = await setUp({ servers: 1 });
     await beginOutage();
     for (let id = 1; id <= 200; id++) await first.decide(key(id), FREE);
     await burst(10, { id: 150 });
-    valkey.resume();
-    valkey.pause();
-    await settle();
+    valkey.goOn();
+    valkey.standStill();
+    time.run(0);
     // The first report is on its way, without this key.
     const decision = first.decide(key(150), FREE);
-    valkey.resume();
+    valkey.goOn();
     expect(await decision).toMatchObject({ remaining: 48 });
-    for (let turn = 0; turn < 10; turn++) await settle();
-    expect(valkey.reports).toHaveLength(200);
-    expect(valkey.reports.findIndex(({ subject }) => subject.id === 150)).toBe(32);
+    time.run(0);
+    expect(model.reports).toHaveLength(200);
+    expect(model.reports.findIndex(({ subject }) => subject.id === 150)).toBe(32);
   });
 
   test("a server that Valkey replies to late: what it may give meanwhile is not given by the others", async () => {
@@ -362,13 +402,13 @@ describe("after an outage", () => {
     for (const limiter of limiters) await limiter.decide(key(1), FREE);
     await beginOutage();
     // The last server needs another connection.
-    valkey.loseConnections(1);
-    valkey.resume();
-    await time.advance(0);
+    valkey.silenceLinks(({ name }) => name === "3");
+    valkey.goOn();
+    time.run(0);
     const others = await burst(50, { on: limiters.slice(0, 3) });
     expect(others).toBe(3 * 10);
     expect(await burst(50, { on: limiters.slice(3) })).toBe(9);
-    await time.advance(2_500);
+    time.run(2_500);
     expect(await burst(50)).toBe(0);
   });
 
@@ -377,84 +417,85 @@ describe("after an outage", () => {
     await beginOutage();
     await endOutage();
     expect(await burst(60, { on: [first] })).toBe(15);
-    await time.advance(2_000);
+    time.run(2_000);
     expect(await burst(60, { on: [first] })).toBe(45);
   });
 
   test("a window that has closed is not reported", async () => {
-    const { time, valkey, beginOutage, endOutage, burst } = await setUp({ servers: 1 });
+    const { time, model, burst, beginOutage, endOutage } = await setUp({ servers: 1 });
     await beginOutage();
     await burst(10);
-    await time.advance(60_000);
+    time.run(60_000);
     await endOutage();
-    const report = valkey.reports.find(({ subject }) => subject.id === 1);
+    const report = model.reports.find(({ subject }) => subject.id === 1);
     expect(report).toMatchObject({ minute: { used: 0 }, day: { used: 10 } });
   });
 
   test("a dead connection: another one is used, and what may have been counted is counted again", async () => {
-    const { time, valkey, burst, states } = await setUp({ servers: 1 });
-    valkey.loseConnections();
+    const { time, valkey, model, states, burst } = await setUp({ servers: 1 });
+    valkey.silenceLinks();
     const waiting = burst(10);
-    await time.advance(OUTAGE_MS);
+    time.run(OUTAGE_MS);
     expect(await waiting).toBe(10);
-    await time.advance(250 + TIMEOUT_MS);
+    time.run(250 + TIMEOUT_MS);
     expect(states).toEqual(["unavailable: no reply within 500 ms", "available"]);
     expect(await burst(1)).toBe(1);
-    expect(valkey.usageOf(1).minute.used).toBe(11);
+    expect(model.usageOf(1).minute.used).toBe(11);
   });
 
   test("a reply that is lost counts twice rather than not at all", async () => {
-    const { time, valkey, burst } = await setUp({ servers: 1 });
-    valkey.pause();
+    const { time, valkey, model, burst } = await setUp({ servers: 1 });
+    valkey.standStill();
     const waiting = burst(1);
-    valkey.loseConnections();
-    valkey.resume();
-    await time.advance(OUTAGE_MS + 250 + TIMEOUT_MS);
+    valkey.silenceLinks();
+    valkey.goOn();
+    time.run(OUTAGE_MS + 250 + TIMEOUT_MS);
     expect(await waiting).toBe(1);
-    expect(valkey.usageOf(1).minute.used).toBe(2);
+    expect(model.usageOf(1).minute.used).toBe(2);
   });
 
   test("a Valkey that lost its data learns what was given in the outage", async () => {
-    const { time, valkey, burst, states } = await setUp({ servers: 1 });
-    await time.advance(1_000);
+    const { time, valkey, model, states, burst } = await setUp({ servers: 1 });
+    time.run(1_000);
     await burst(20);
-    valkey.kill();
+    valkey.stop();
+    model.flush();
     expect(await burst(10)).toBe(10);
-    await time.advance(10_000);
-    valkey.restart();
-    await time.advance(250);
+    time.run(10_000);
+    valkey.isDown = false;
+    time.run(250);
     expect(states).toEqual(["unavailable: the connection was closed", "available"]);
-    expect(valkey.usageOf(1).minute.used).toBe(10);
-    await time.advance(50_000);
-    expect(valkey.usageOf(1).minute.used).toBe(0);
+    expect(model.usageOf(1).minute.used).toBe(10);
+    time.run(50_000);
+    expect(model.usageOf(1).minute.used).toBe(0);
   });
 
   test("a connection that lasted a second is replaced at once, another one after 250 ms", async () => {
-    const { time, valkey } = await setUp({ servers: 1 });
-    await time.advance(1_000);
-    valkey.kill();
-    valkey.restart();
-    await time.advance(0);
-    expect(valkey.opened).toBe(2);
-    await time.advance(999);
-    valkey.kill();
-    await time.advance(249);
-    expect(valkey.opened).toBe(2);
-    await time.advance(1);
-    expect(valkey.opened).toBe(3);
-    await time.advance(500);
-    expect(valkey.opened).toBe(5);
+    const { time, valkey, opens } = await setUp({ servers: 1 });
+    time.run(1_000);
+    valkey.stop();
+    valkey.isDown = false;
+    time.run(0);
+    expect(opens).toHaveLength(2);
+    time.run(999);
+    valkey.stop();
+    time.run(249);
+    expect(opens).toHaveLength(2);
+    time.run(1);
+    expect(opens).toHaveLength(3);
+    time.run(500);
+    expect(opens).toHaveLength(5);
   });
 
   test("close: nothing is tried any more, and requests that wait are decided", async () => {
-    const { time, valkey, first, burst } = await setUp({ servers: 1 });
-    valkey.pause();
+    const { time, valkey, opens, first, burst } = await setUp({ servers: 1 });
+    valkey.standStill();
     const waiting = burst(3);
     await first.close();
     expect(await waiting).toBe(3);
-    valkey.kill();
-    await time.advance(10_000);
-    expect(valkey.opened).toBe(1);
+    valkey.stop();
+    time.run(10_000);
+    expect(opens).toHaveLength(1);
   });
 });
 
@@ -467,37 +508,37 @@ describe("bans", () => {
     const onBan: OnBan = (keyId, { bannedAt, bannedUntil }) => bans.push(keyId, bannedUntil - bannedAt);
     const { time, first, beginOutage, endOutage } = await setUp({ rules, onBan, servers: 1 });
     await beginOutage();
-    while ((await first.decide(key(3), ONE)).outcome !== "banned") await time.advance(1);
+    while ((await first.decide(key(3), ONE)).outcome !== "banned") time.run(1);
     expect(bans).toEqual([3, 300_000]);
-    await time.advance(100_000);
+    time.run(100_000);
     await endOutage();
     expect(await first.decide(key(3), ONE)).toMatchObject({ outcome: "banned", retryAfter: 200 });
-    await time.advance(200_000);
-    while ((await first.decide(key(3), ONE)).outcome !== "banned") await time.advance(1);
+    time.run(200_000);
+    while ((await first.decide(key(3), ONE)).outcome !== "banned") time.run(1);
     expect(bans).toEqual([3, 300_000, 3, 600_000]);
   });
 
   test("an unban in an outage ends the ban here at once, and in Valkey when it is back", async () => {
-    const { time, first, limiters, beginOutage, endOutage, valkey } = await setUp({ rules });
-    while ((await first.decide(key(3), ONE)).outcome !== "banned") await time.advance(1);
+    const { time, model, limiters, first, beginOutage, endOutage } = await setUp({ rules });
+    while ((await first.decide(key(3), ONE)).outcome !== "banned") time.run(1);
     await beginOutage();
     expect(first.decide(key(3), ONE)).toMatchObject({ outcome: "banned" });
     await first.unban(key(3), 0);
     expect(first.decide(key(3), ONE)).toMatchObject({ outcome: "limited" });
     await endOutage();
-    expect(valkey.usageOf(3).bannedUntil).toBe(-1);
+    expect(model.usageOf(3).bannedUntil).toBe(-1);
     for (const limiter of limiters) {
       expect((await limiter.decide(key(3), ONE)).outcome).not.toBe("allowed");
     }
   });
 
   test("2,000 unbans of an outage all arrive", async () => {
-    const { first, beginOutage, endOutage, valkey } = await setUp({ servers: 1 });
+    const { time, model, first, beginOutage, endOutage } = await setUp({ servers: 1 });
     await beginOutage();
     for (let id = 1; id <= 2_000; id++) await first.unban(key(id), 0);
     await endOutage();
-    for (let turn = 0; turn < 100; turn++) await settle();
-    const unbanned = valkey.reports.filter(({ unbannedAgoMs }) => unbannedAgoMs !== undefined);
+    time.run(0);
+    const unbanned = model.reports.filter(({ unbannedAgoMs }) => unbannedAgoMs !== undefined);
     expect(unbanned).toHaveLength(2_000);
   });
 });

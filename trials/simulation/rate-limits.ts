@@ -155,12 +155,11 @@ class RateLimits {
       () => {
         const { process } = this.#server();
         world.note("connections of", process.name, "get silent");
-        valkey.silenceLinks(process);
+        valkey.silenceLinks((each) => each === process);
       },
       () => {
         world.note("Valkey stops");
-        valkey.isDown = true;
-        valkey.breakLinks();
+        valkey.stop();
         if (random.chance(2)) lose();
         world.schedule(outageMs(), () => {
           world.note("Valkey starts");
@@ -270,6 +269,9 @@ class RateLimits {
 
   /** The server rejects the key without asking Valkey. */
   judgeShare(server: Server, outageAt: number): void {
+    // Its share in an outage that has just ended is the same.
+    for (const { server: each, from, to } of this.outages.toReversed())
+      if (each === server && to + REPORTED_MS > outageAt) outageAt = Math.min(outageAt, from);
     const since = this.world.now - this.windowMs * BUCKET;
     const recent = this.grants.filter(({ at }) => at > since);
     const own = recent.filter((grant) => grant.server === server && grant.at >= outageAt);

@@ -14,13 +14,18 @@ import type {
   KeyReport,
   KeySubject,
   Replies,
+  ServerEntry,
   ValkeyLink,
 } from "../../src/rate-limit/valkey/link.ts";
 import type { Process, World } from "./world.ts";
 
+/** Servers that were silent for so long are gone. */
+const GONE_AFTER_MS = 15_000;
+
 /** What the scripts do, by the rules of the domain. A test compares both. */
 export class ValkeyModel {
   readonly #usages = new Map<number, Usage>();
+  readonly #servers = new Map<string, { readonly text: string; readonly at: number }>();
 
   constructor(
     readonly now: () => number,
@@ -58,8 +63,19 @@ export class ValkeyModel {
     return usage;
   }
 
+  servers(own?: ServerEntry): string[] {
+    if (own) this.#servers.set(own.id, { text: own.text, at: this.now() });
+    const present = [...this.#servers.values()].filter(({ at }) => this.now() - at <= GONE_AFTER_MS);
+    return present.map(({ text }) => text);
+  }
+
+  removeServer(id: string): void {
+    this.#servers.delete(id);
+  }
+
   flush(): void {
     this.#usages.clear();
+    this.#servers.clear();
   }
 }
 
@@ -77,16 +93,29 @@ export class SimulatedValkey {
   readonly #links = new Set<Link>();
   readonly #cutOffUntil = new Map<string, number>();
   #standsStillUntil = 0;
+  /** Commands that have arrived while it stands still. */
+  #waiting: (() => void)[] = [];
   isDown = false;
 
   constructor(
     readonly world: World,
     readonly model: ValkeyModel,
-    readonly onCounted: (server: Process, decisions: readonly DecisionReply[]) => void,
+    readonly onCounted: (server: Process, decisions: readonly DecisionReply[]) => void = () => {},
   ) {}
 
-  standStill(ms: number): void {
+  /** Without a length, until it goes on. */
+  standStill(ms = Infinity): void {
     this.#standsStillUntil = Math.max(this.#standsStillUntil, this.world.now + ms);
+    if (ms < Infinity) this.world.schedule(ms, () => this.pauseMs === 0 && this.goOn());
+  }
+
+  goOn(): void {
+    this.#standsStillUntil = this.world.now;
+    for (const command of this.#waiting.splice(0)) command();
+  }
+
+  get pauseMs(): number {
+    return Math.max(0, this.#standsStillUntil - this.world.now);
   }
 
   /** What is sent meanwhile arrives later. */
@@ -95,23 +124,25 @@ export class SimulatedValkey {
     this.#cutOffUntil.set(server.name, until);
   }
 
+  stop(): void {
+    this.isDown = true;
+    this.#waiting = [];
+    this.breakLinks();
+  }
+
   breakLinks(isBroken: (server: Process) => boolean = () => true): void {
     for (const link of this.#links) if (isBroken(link.server)) link.break();
   }
 
   /** Nothing that is sent on the connections arrives any more, and nobody is told. */
-  silenceLinks(server: Process): void {
-    for (const link of this.#links) if (link.server === server) link.isSilent = true;
+  silenceLinks(isSilent: (server: Process) => boolean = () => true): void {
+    for (const link of this.#links) if (isSilent(link.server)) link.isSilent = true;
   }
 
   /** How long it takes until a message arrives. */
   delayOf(server: Process): number {
     const cutOffMs = (this.#cutOffUntil.get(server.name) ?? 0) - this.world.now;
-    return Math.max(0, cutOffMs) + this.world.random.between(0, MAX_DELAY_MS);
-  }
-
-  get pauseMs(): number {
-    return Math.max(0, this.#standsStillUntil - this.world.now);
+    return Math.max(0, cutOffMs) + this.world.delay(MAX_DELAY_MS);
   }
 
   async open(server: Process): Promise<ValkeyLink> {
@@ -124,6 +155,11 @@ export class SimulatedValkey {
       timer.close();
     }
     return link;
+  }
+
+  execute(command: () => void): void {
+    if (this.pauseMs > 0) this.#waiting.push(command);
+    else command();
   }
 
   ended(link: Link): void {
@@ -165,31 +201,34 @@ class Link implements ValkeyLink {
     return this.call(() => this.valkey.model.usage(subject));
   }
 
-  async servers() {
-    return [];
+  servers(own?: ServerEntry) {
+    return this.call(() => this.valkey.model.servers(own));
   }
 
-  async removeServer() {}
+  removeServer(id: string) {
+    return this.call(() => this.valkey.model.removeServer(id));
+  }
 
   call<T>(command: () => T): Promise<T> {
     const { world } = this.valkey;
     return new Promise((resolve, reject) => {
       if (!this.#isOpen) return reject(new Error("the connection is closed"));
       this.#pending.add(reject);
+      const execute = () => {
+        const reply = command();
+        this.#repliesAt = Math.max(this.#repliesAt, world.now + this.valkey.delayOf(this.server));
+        this.#deliver(this.#repliesAt, () => {
+          if (!this.isSilent && this.#pending.delete(reject)) resolve(reply);
+        });
+      };
       this.#arrivesAt = Math.max(this.#arrivesAt, world.now + this.valkey.delayOf(this.server));
       const arrive = () => {
         if (this.isSilent || !this.#isOpen) return;
-        if (this.valkey.isDown) return this.break();
-        if (this.valkey.pauseMs > 0) return void world.schedule(this.valkey.pauseMs, arrive);
-        const reply = command();
-        this.#repliesAt = Math.max(this.#repliesAt, world.now + this.valkey.delayOf(this.server));
-        const receive = () => {
-          if (this.isSilent || !this.#pending.delete(reject)) return;
-          resolve(reply);
-        };
-        world.schedule(this.#repliesAt - world.now, receive, this.server);
+        if (this.valkey.isDown) this.break();
+        else this.valkey.execute(execute);
       };
-      world.schedule(this.#arrivesAt - world.now, arrive);
+      if (this.#arrivesAt === world.now) arrive();
+      else world.schedule(this.#arrivesAt - world.now, arrive);
     });
   }
 
@@ -208,10 +247,16 @@ class Link implements ValkeyLink {
   break(): void {
     if (!this.#isOpen) return;
     this.#isOpen = false;
-    const notice = () => {
+    const { world } = this.valkey;
+    this.#deliver(world.now + world.delay(MAX_DELAY_MS), () => {
       this.close();
       for (const listener of this.#listeners) listener();
-    };
-    this.valkey.world.schedule(this.valkey.world.random.between(0, MAX_DELAY_MS), notice, this.server);
+    });
+  }
+
+  #deliver(at: number, work: () => void): void {
+    const { world } = this.valkey;
+    if (at === this.server.now()) work();
+    else world.schedule(at - world.now, work, this.server);
   }
 }

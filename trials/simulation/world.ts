@@ -22,10 +22,11 @@ const MAX_EVENTS = 200_000;
 
 /**
  * A clock, chance and a queue of events, all determined by the seed. Events happen one after the other, each with all
- * the promises that it resolves; no time of the machine passes.
+ * the promises that it resolves; no time of the machine passes. Without a seed nothing is late.
  */
 export class World {
   readonly random: Random;
+  readonly #isPunctual: boolean;
   /** What happened, for a reader. */
   readonly history: (readonly [number, ...unknown[]])[] = [];
   #now = 0;
@@ -35,12 +36,18 @@ export class World {
   /** The next one is the last. */
   readonly #events: Event[] = [];
 
-  constructor(seed: number) {
-    this.random = new Random(seed);
+  constructor(seed?: number) {
+    this.random = new Random(seed ?? 0);
+    this.#isPunctual = seed === undefined;
   }
 
   get now(): number {
     return this.#now;
+  }
+
+  /** How late something is, by chance. */
+  delay(maxMs: number): number {
+    return this.#isPunctual ? 0 : this.random.between(0, maxMs);
   }
 
   note(...what: unknown[]): void {
@@ -67,6 +74,7 @@ export class World {
   run(ms: number): void {
     const end = this.#now + ms;
     this.#isRunning = true;
+    drainMicrotasks();
     for (let events = 0; this.#violation === undefined; events++) {
       const next = this.#events.at(-1);
       if (next === undefined || next.at > end) break;
@@ -145,7 +153,7 @@ export class Process implements Scheduler {
   }
 
   setTimeout(work: () => void, ms: number): ScheduledTimer {
-    return this.world.schedule(ms + this.world.random.between(0, MAX_LATE_MS), work, this);
+    return this.world.schedule(ms + this.world.delay(MAX_LATE_MS), work, this);
   }
 
   setInterval(work: () => void, ms: number): ScheduledTimer {
@@ -159,10 +167,7 @@ export class Process implements Scheduler {
 
   /** In the order of the calls. */
   setImmediate(work: () => void): void {
-    this.#immediateAt = Math.max(
-      this.#immediateAt,
-      this.world.now + this.world.random.between(0, MAX_TURN_MS),
-    );
+    this.#immediateAt = Math.max(this.#immediateAt, this.world.now + this.world.delay(MAX_TURN_MS));
     this.world.schedule(this.#immediateAt - this.world.now, work, this);
   }
 

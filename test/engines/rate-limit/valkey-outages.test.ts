@@ -3,11 +3,10 @@ import * as fc from "fast-check";
 import { DEFAULT_BAN } from "../../../src/domain/rate-limit.ts";
 import type { RateLimiter } from "../../../src/domain/ports.ts";
 import { parseServers, ValkeyConnection } from "../../../src/rate-limit/valkey/connection.ts";
-import type { ValkeyLink } from "../../../src/rate-limit/valkey/link.ts";
 import type { Server } from "../../../trials/harness/server.ts";
 import { startValkey } from "../../../trials/harness/valkey.ts";
+import { ValkeyModel } from "../../../trials/simulation/valkey.ts";
 import { advance, settle, useFakeTimers } from "../../fake-timers.ts";
-import { ModelValkey } from "../../rate-limit/model-valkey.ts";
 import { openWithFallback, openWithoutFallback, StateChanges } from "../../rate-limit/open-valkey.ts";
 import { key } from "../../subjects.ts";
 import { TestClock } from "../../test-clock.ts";
@@ -212,23 +211,21 @@ test("the scripts decide and report as the rules of the domain do, in random his
     fc.asyncProperty(fc.array(step, { maxLength: 30, size: "max" }), async (steps) => {
       const clock = new TestClock();
       const settings = { servers, prefix: `alike:${run++}:`, ban: rules, testClock: clock };
-      const links: ValkeyLink[] = [
-        await ValkeyConnection.open(settings, key(1)),
-        await new ModelValkey(() => clock.now(), rules).open(),
-      ];
+      const link = await ValkeyConnection.open(settings, key(1));
+      const model = new ValkeyModel(() => clock.now(), rules);
       try {
         for (const next of steps) {
           if ("advanceMs" in next) clock.advance(next.advanceMs);
           const [one, other] = await Promise.all(
-            links.map(async (link) => {
-              if ("requests" in next) return link.decide(next.requests);
-              return "report" in next ? link.report([next.report]) : undefined;
+            [link, model].map(async (each) => {
+              if ("requests" in next) return each.decide(next.requests);
+              return "report" in next ? each.report([next.report]) : undefined;
             }),
           );
           expect(one).toEqual(other);
         }
       } finally {
-        for (const link of links) link.close();
+        link.close();
       }
     }),
     { numRuns: 100 },
