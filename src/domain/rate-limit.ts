@@ -279,6 +279,8 @@ export function canUnban({ bannedAt, lastBanEndedAt, minute, day }: Usage): bool
 
 /** What one server decided without the shared usage. Lengths of time tell how long ago, because clocks differ. */
 export interface Report {
+  /** By the clock of the shared usage, as far as the server knows. Lengths of time end then: a report may arrive late. */
+  readonly sentAt?: number | undefined;
   readonly minute: CountedWindow;
   readonly day: CountedWindow;
   /** A ban that began meanwhile. */
@@ -298,21 +300,22 @@ export interface CountedWindow {
  */
 export function addReport(usage: Usage, report: Report, now: number, rules?: BanRules): void {
   expire(usage, now, rules);
-  if (report.unbannedAgoMs !== undefined) unban(usage, now - report.unbannedAgoMs);
-  addWindow(usage.minute, report.minute, MINUTE_MS, now);
-  addWindow(usage.day, report.day, DAY_MS, now);
-  if (report.ban) addBan(usage, now - report.ban.agoMs, report.ban.lengthMs);
+  const sentAt = Math.min(now, report.sentAt ?? now);
+  if (report.unbannedAgoMs !== undefined) unban(usage, sentAt - report.unbannedAgoMs);
+  addWindow(usage.minute, report.minute, { sentAt, closedAt: now - MINUTE_MS });
+  addWindow(usage.day, report.day, { sentAt, closedAt: now - DAY_MS });
+  if (report.ban) addBan(usage, sentAt - report.ban.agoMs, report.ban.lengthMs);
   expire(usage, now, rules);
 }
 
+/** Windows that opened by `closedAt` have closed. */
 function addWindow(
   window: Window,
   { openedAgoMs, used }: CountedWindow,
-  lengthMs: number,
-  now: number,
+  { sentAt, closedAt }: { readonly sentAt: number; readonly closedAt: number },
 ): void {
-  if (used === 0 || openedAgoMs >= lengthMs) return;
-  const openedAt = now - openedAgoMs;
+  const openedAt = sentAt - openedAgoMs;
+  if (used === 0 || openedAt <= closedAt) return;
   window.openedAt = window.used === 0 ? openedAt : Math.min(window.openedAt, openedAt);
   window.used += used;
 }

@@ -12,8 +12,8 @@ import type { ValkeyLink } from "./valkey/link.ts";
 
 /** How often a server tells of itself. */
 export const HEARTBEAT_MS = 5_000;
-/** Servers that were silent for so long are gone. */
-const GONE_AFTER_MS = 15_000;
+/** Heartbeats after which all servers have told of themselves to a Valkey that knows of none. */
+const REMEMBERED_BEATS = 4;
 
 const count = integer({ min: 0, max: Number.MAX_SAFE_INTEGER });
 
@@ -57,23 +57,23 @@ export class HeartbeatRegister implements ServerRegister {
   readonly #self: ServerIdentity;
   readonly #beats: Latch;
   #others: readonly ServerState[] = [];
-  /** How many servers there were at the heartbeats of the last 15 seconds. */
-  #counts: { readonly at: number; readonly servers: number }[] = [];
+  /** How many servers there were at the last heartbeats. */
+  #counts: readonly number[];
 
   constructor(self: ServerIdentity, options: RegisterOptions) {
     this.#self = self;
     this.#options = options;
     this.#clock = options.clock;
     this.#beats = new Latch((error) => options.onError?.(error));
-    if (options.lastCount !== undefined) this.#counts.push({ at: -Infinity, servers: options.lastCount });
+    this.#counts = [options.lastCount ?? 1];
   }
 
   /**
    * How many servers share the limits, this one included; in an outage, as many as before. The greatest number of the
-   * last 15 seconds: a Valkey that has lost its data does not know of all servers at once.
+   * last heartbeats: a Valkey that has lost its data, or stood still, does not know of all servers at once.
    */
   get count(): number {
-    return Math.max(1, ...this.#counts.map(({ servers }) => servers));
+    return Math.max(...this.#counts);
   }
 
   list(): readonly ServerState[] {
@@ -81,14 +81,16 @@ export class HeartbeatRegister implements ServerRegister {
     return [self, ...this.#others].toSorted((one, other) => one.startedAt - other.startedAt);
   }
 
-  /** Tells of this server, and learns of the others. Nothing changes if Valkey does not reply. */
-  async beat(link: Pick<ValkeyLink, "servers">): Promise<void> {
+  /** Tells of this server, and learns of the others. Returns whether Valkey replied; nothing changes if not. */
+  async beat(link: Pick<ValkeyLink, "servers">): Promise<boolean> {
     try {
       const text = JSON.stringify({ ...this.#self, ...this.activity() });
       this.#learn(await link.servers({ id: this.#self.id, text }));
       this.#beats.worked();
+      return true;
     } catch (error) {
       this.#beats.failed(error);
+      return false;
     }
   }
 
@@ -98,10 +100,8 @@ export class HeartbeatRegister implements ServerRegister {
   }
 
   #learn(texts: readonly string[]): void {
-    const now = this.#clock.steadyNow();
     const before = this.count;
-    this.#counts = this.#counts.filter(({ at }) => at > now - GONE_AFTER_MS);
-    this.#counts.push({ at: now, servers: texts.length });
+    this.#counts = [...this.#counts.slice(1 - REMEMBERED_BEATS), Math.max(1, texts.length)];
     if (this.count !== before) this.#options.onCount?.(this.count);
     this.#others = parseServerStates(texts, this.#clock.now()).filter(({ id }) => id !== this.#self.id);
   }

@@ -60,7 +60,11 @@ async function setUp(settings: Settings = {}) {
         ban: rules,
         local: createMemoryRateLimiter({ clock, ban: rules, scheduler: process }),
         timeoutMs: TIMEOUT_MS,
-        register: { count: servers, beat: async () => {}, leave: async () => {} },
+        register: {
+          count: servers,
+          beat: (link) => link.servers().then(Boolean, () => false),
+          leave: async () => {},
+        },
         onBan,
         onStateChange: (state, cause) =>
           states.push(cause instanceof Error ? `${state}: ${cause.message}` : state),
@@ -487,6 +491,15 @@ describe("after an outage", () => {
     expect(opens).toHaveLength(5);
   });
 
+  test("a dead connection that no request waits for is replaced after a heartbeat", async () => {
+    const { time, valkey, opens, states, limiters } = await setUp({ servers: 2 });
+    valkey.silenceLinks();
+    time.run(6_000);
+    expect(opens).toHaveLength(2 * limiters.length);
+    expect(states).toEqual([]);
+    expect(await limiters[0]?.decide(key(1), FREE)).toMatchObject({ remaining: 59 });
+  });
+
   test("close: nothing is tried any more, and requests that wait are decided", async () => {
     const { time, valkey, opens, first, burst } = await setUp({ servers: 1 });
     valkey.standStill();
@@ -530,6 +543,22 @@ describe("bans", () => {
     for (const limiter of limiters) {
       expect((await limiter.decide(key(3), ONE)).outcome).not.toBe("allowed");
     }
+  });
+
+  test("an unban that arrives late ends no ban that began after it, and one from before it", async () => {
+    const { time, valkey, model, processes, limiters } = await setUp({ rules, servers: 2 });
+    const [one, other] = limiters;
+    const getBanned = async (id: number) => {
+      while ((await other?.decide(key(id), ONE))?.outcome !== "banned") time.run(1);
+    };
+    await getBanned(3);
+    for (const process of processes.slice(0, 1)) valkey.cutOff(process, 10_000);
+    for (const id of [3, 4]) void one?.unban(key(id), 0);
+    time.run(5_000);
+    await getBanned(4);
+    time.run(15_000);
+    expect(model.usageOf(3).bannedUntil).toBe(-1);
+    expect(model.usageOf(4).bannedUntil).toBeGreaterThan(0);
   });
 
   test("2,000 unbans of an outage all arrive", async () => {

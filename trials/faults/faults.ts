@@ -1,6 +1,6 @@
 /** `npm run faults`: see --help. */
 import { writeFileSync } from "node:fs";
-import { isGiven, names, runCommand, text, UsageError } from "../harness/command-line.ts";
+import { integer, isGiven, names, runCommand, text, UsageError } from "../harness/command-line.ts";
 import { describeMachine, machineText } from "../harness/machine.ts";
 import { databaseVersions } from "../harness/programs.ts";
 import { bulletList, markdownTable, plainTable, replaceSection, type Table } from "../harness/table.ts";
@@ -9,6 +9,7 @@ import { type Result, runScenario, type Scenario } from "./scenario.ts";
 import { SCENARIOS } from "./scenarios.ts";
 
 const SCENARIO_TIMEOUT_MS = 120_000;
+const MAX_SEED = 2 ** 31;
 
 const NAMES = SCENARIOS.map(({ name }) => name);
 const width = Math.max(...NAMES.map(({ length }) => length));
@@ -16,21 +17,22 @@ const width = Math.max(...NAMES.map(({ length }) => length));
 const HELP = `Usage: npm run faults [-- OPTIONS]
 
 Injects faults under load into real servers of its own and measures what clients notice: errors, the longest response time,
-the recovery time, creates lost or done twice. Exits with 1 if a promise is broken. Takes less than five minutes.
+the recovery time, creates lost or done twice. Exits with 1 if a promise is broken. Takes some six minutes.
 
   --only LIST   Some of these scenarios, with commas between (default: all)
 ${SCENARIOS.map(({ name, title }) => `                  ${name.padEnd(width)}  ${title}`).join("\n")}
+  --seed N      For what is left to chance (default: by chance, printed)
   --json FILE   Also write the figures to this file
   --docs        Also write the figures to trials/faults/results.md
   --help        Show this
 `;
 
-async function runWithTimeout(scenario: Scenario): Promise<Result> {
+async function runWithTimeout(scenario: Scenario, seed: number): Promise<Result> {
   const { name, title } = scenario;
   const timeout = Bun.sleep(SCENARIO_TIMEOUT_MS).then(() => {
     throw new Error(`not finished after ${SCENARIO_TIMEOUT_MS / 1_000} s`);
   });
-  return await Promise.race([runScenario(scenario), timeout]).catch((error: unknown) => {
+  return await Promise.race([runScenario(scenario, seed), timeout]).catch((error: unknown) => {
     return { name, title, problems: [error instanceof Error ? error.message : String(error)] };
   });
 }
@@ -112,16 +114,16 @@ function notesOf({ title, figures }: Result): string[] {
 await runCommand({
   name: "faults",
   help: HELP,
-  flags: { only: names(NAMES), json: text, docs: isGiven },
+  flags: { only: names(NAMES), json: text, docs: isGiven, seed: integer(undefined, MAX_SEED) },
   maxMinutes: 8,
-  async main({ only, json, docs }) {
+  async main({ only, json, docs, seed = 1 + Math.floor(Math.random() * MAX_SEED) }) {
     if (only !== undefined && docs)
       throw new UsageError("--docs needs all scenarios and does not go with --only");
     const scenarios = SCENARIOS.filter(({ name }) => only?.includes(name) ?? true);
     const results: Result[] = [];
     for (const [i, scenario] of scenarios.entries()) {
       process.stdout.write(`[${i + 1}/${scenarios.length}] ${scenario.title} … `);
-      const result = await runWithTimeout(scenario);
+      const result = await runWithTimeout(scenario, seed);
       process.stdout.write(`${resultText(result)}\n`);
       results.push(result);
     }

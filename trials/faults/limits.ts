@@ -1,7 +1,9 @@
 import { availableParallelism } from "node:os";
 import { rateLimitStatus, sendBurst } from "../harness/api-client.ts";
 import type { Fleet } from "../harness/fleet.ts";
+import { Random } from "../harness/random.ts";
 import type { Server } from "../harness/server.ts";
+import { countsOf } from "../harness/statistics.ts";
 import { outageLines } from "./figures.ts";
 import type { Findings } from "./scenario.ts";
 
@@ -37,41 +39,41 @@ async function countAllowed(fleet: Fleet, key: string): Promise<number> {
   return allowed;
 }
 
-/** All servers together allow 60 requests of each burst. */
-export async function checkBursts(fleet: Fleet, requests = 2_000): Promise<Findings> {
+/** All servers together allow 60 requests of each burst. There are five, and more while `isWanted`. */
+export async function checkBursts(fleet: Fleet, requests = 2_000, isWanted = () => false): Promise<Findings> {
   const allowed: number[] = [];
-  for (let burst = 0; burst < BURSTS; burst++) {
+  while (allowed.length < BURSTS || isWanted()) {
     const { key } = await fleet.createKey("free");
     const responses = await sendBurst(fleet.ports, key, requests);
     allowed.push(responses.filter(({ status }) => status === 200).length);
   }
   const outages = outageLines(fleet.logs.flat(), "Valkey").length;
-  const note = `of ${requests} concurrent requests on a Free key, allowed: ${allowed.join(", ")}`;
+  const counts = Object.entries(countsOf(allowed.map(String))).map(
+    ([count, bursts]) => `${bursts} × ${count}`,
+  );
+  const note = `of ${requests} concurrent requests on a Free key, allowed: ${counts.join(", ")}`;
   const isKept = outages === 0 && allowed.every((count) => count === PER_MINUTE);
   const notes = [`${note}; Valkey was logged as unavailable ${outages} ×`];
   return { notes, problems: isKept ? [] : notes };
 }
 
-/** Valkey stands still two thirds of the time. */
-export async function withPauses(valkey: Server, check: () => Promise<Findings>): Promise<Findings> {
-  const stopping = new AbortController();
+const PAUSES = 100;
+
+/** Bursts while Valkey stands still, two thirds of the time. */
+export async function checkPauses(fleet: Fleet, valkey: Server, seed: number): Promise<Findings> {
+  const random = new Random(seed);
   let pauses = 0;
   const pause = async () => {
-    for (let ms = 30; !stopping.signal.aborted; ms = 30 + ((ms + 97) % 370), pauses++) {
+    for (; pauses < PAUSES; pauses++) {
+      const ms = random.between(30, 400);
       valkey.freeze();
       await Bun.sleep(ms);
       valkey.thaw();
       await Bun.sleep(ms / 2);
     }
   };
-  const paused = pause();
-  try {
-    const { notes, problems } = await check();
-    return { notes: notes.map((note) => `${note}; ${pauses} pauses`), problems };
-  } finally {
-    stopping.abort();
-    await paused;
-  }
+  const [{ notes, problems }] = await Promise.all([checkBursts(fleet, 400, () => pauses < PAUSES), pause()]);
+  return { notes: notes.map((note) => `${note}; ${pauses} pauses, seed ${seed}`), problems };
 }
 
 /** A process for each core does nothing but compute. */

@@ -12,7 +12,8 @@ export interface Scenario {
   readonly durationMs?: number;
   /** Why this machine cannot run it, if so. */
   unsupported?(): string | undefined;
-  prepare(): Promise<Experiment>;
+  /** The seed is for what is left to chance. */
+  prepare(seed: number): Promise<Experiment>;
   readonly expectations: readonly Expectation[];
 }
 
@@ -49,11 +50,11 @@ const AFTER_MS = 3_000;
 /** Until every server has noticed the fault. */
 const NOTICE_MS = 1_000;
 
-export async function runScenario(scenario: Scenario): Promise<Result> {
+export async function runScenario(scenario: Scenario, seed: number): Promise<Result> {
   const { name, title, durationMs = 0, expectations } = scenario;
   const skipped = scenario.unsupported?.();
   if (skipped !== undefined) return { name, title, skipped, problems: [] };
-  const experiment = await scenario.prepare();
+  const experiment = await scenario.prepare(seed);
   const control = await startControlServer();
   try {
     const { figures, problems } = await measure(experiment, control, durationMs);

@@ -6,17 +6,17 @@ import { UNLIMITED_PER_MINUTE } from "../harness/petstore.ts";
 import { promote, startPostgres, startStandby } from "../harness/postgres.ts";
 import { sendToValkey, SLOTS, startValkey, startValkeyCluster } from "../harness/valkey.ts";
 import * as expect from "./figures.ts";
-import { checkBursts, checkWindowEnd, limitsWithoutValkey, withBusyCores, withPauses } from "./limits.ts";
+import { checkBursts, checkPauses, checkWindowEnd, limitsWithoutValkey, withBusyCores } from "./limits.ts";
 import type { Experiment, Findings, Scenario } from "./scenario.ts";
 
 type Deployed = Awaited<ReturnType<typeof startDeployment>>;
 type Fault = Pick<Experiment, "inject" | "check" | "repair">;
 
 /** The fault on two servers with PostgreSQL and Valkey, unless another number is given. */
-function on(faultOf: (deployed: Deployed) => Fault | Promise<Fault>, servers = 2) {
-  return async (): Promise<Experiment> => {
+function on(faultOf: (deployed: Deployed, seed: number) => Fault | Promise<Fault>, servers = 2) {
+  return async (seed: number): Promise<Experiment> => {
     const deployed = await startDeployment(servers);
-    return { ...deployed, ...(await faultOf(deployed)) };
+    return { ...deployed, ...(await faultOf(deployed, seed)) };
   };
 }
 
@@ -79,12 +79,9 @@ export const SCENARIOS: readonly Scenario[] = [
   },
   {
     name: "valkey-pauses",
-    title: "five bursts of 400 while Valkey pauses for 30 to 400 ms, again and again",
+    title: "bursts of 400 while Valkey pauses for 30 to 400 ms, 100 times",
     prepare: on(
-      ({ fleet, valkey }) => ({
-        inject: nothing,
-        check: () => withPauses(valkey, () => checkBursts(fleet, 400)),
-      }),
+      ({ fleet, valkey }, seed) => ({ inject: nothing, check: () => checkPauses(fleet, valkey, seed) }),
       4,
     ),
     expectations: NO_ERRORS,

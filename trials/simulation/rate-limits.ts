@@ -1,6 +1,15 @@
-import { DAY_MS, type Decision, DEFAULT_BAN, type Limits, MINUTE_MS } from "../../src/domain/rate-limit.ts";
+import {
+  type BanRules,
+  DAY_MS,
+  type Decision,
+  DEFAULT_BAN,
+  type Limits,
+  MINUTE_MS,
+} from "../../src/domain/rate-limit.ts";
 import { createMemoryRateLimiter } from "../../src/rate-limit/memory/memory-rate-limiter.ts";
+import { HeartbeatRegister } from "../../src/rate-limit/server-register.ts";
 import { SharedRateLimiter } from "../../src/rate-limit/valkey/shared-rate-limiter.ts";
+import { BanHistory } from "./bans.ts";
 import { SimulatedValkey, ValkeyModel } from "./valkey.ts";
 import { Process, STARTS_AT, type World } from "./world.ts";
 
@@ -17,6 +26,8 @@ interface Outage {
   to: number;
   /** Of the window, as far as the server knows. */
   readonly left: number;
+  /** How many servers it knows of. */
+  readonly servers: number;
 }
 
 /** What Valkey has counted after a batch. */
@@ -36,7 +47,9 @@ const REPLIED_MS = 50;
 const REPORTED_MS = 3_000;
 /** A request counts for so much longer than a window, at most, in an outage. */
 const BUCKET = 61 / 60;
-const RUN_MS = 200_000;
+/** By then the servers know of each other. */
+const FIRST_MS = 20_000;
+const RUN_MS = 220_000;
 const MAX_OUTAGE_MS = 90_000;
 const NO_BANS = { ...DEFAULT_BAN, strikes: 1_000_000 };
 const KEY = { kind: "key", id: 7 } as const;
@@ -61,7 +74,11 @@ class RateLimits {
   readonly limit: number;
   readonly limits: Limits;
   readonly windowMs: number;
+  readonly ban: BanRules;
+  readonly bans: BanHistory;
   readonly valkey: SimulatedValkey;
+  /** As it is saved in the database. */
+  serverCount = 1;
   readonly grants: Grant[] = [];
   readonly outages: Outage[] = [];
   /** Requests that were sent when an outage began. Valkey counts them when it goes on. */
@@ -72,6 +89,8 @@ class RateLimits {
   /** When Valkey lost its data, and when servers lost what they had not reported. */
   readonly #losses: number[] = [];
   readonly #kills: number[] = [];
+  /** A server that is cut off may be unknown to the others. */
+  #isCutOff = false;
 
   constructor(readonly world: World) {
     const { random } = world;
@@ -82,15 +101,29 @@ class RateLimits {
     this.limits = isDay
       ? { perMinute: 1_000_000, perDay: this.limit }
       : { perMinute: this.limit, perDay: 1_000_000 };
+    const lengthMs = random.pick([5_000, 30_000]);
+    this.ban = random.chance(2)
+      ? NO_BANS
+      : { strikes: 1 + random.below(4), graceMs: random.pick([0, 500]), lengthMs, maxLengthMs: 2 * lengthMs };
+    this.bans = new BanHistory(world, {
+      rules: this.ban,
+      windowMs: this.windowMs * BUCKET,
+      lateMs: this.kind === "faults" ? MAX_OUTAGE_MS : REPLIED_MS,
+      reportedMs: REPORTED_MS,
+    });
     const aheadMs = STARTS_AT + random.pick([0, -10_000_000, 10_000_000]);
-    const model = new ValkeyModel(() => Math.floor(world.now + aheadMs), NO_BANS);
+    const model = new ValkeyModel(() => Math.floor(world.now + aheadMs), this.ban);
     this.valkey = new SimulatedValkey(world, model, (process, decisions) => {
       const { minute, day } = model.usageOf(KEY.id);
       const { used, openedAt } = isDay ? day : minute;
       const count = { at: world.now, openedAt: openedAt - aheadMs, used };
       this.#count(count);
       const server = this.#servers.find((each) => each.process === process);
-      for (const { outcome } of decisions) server?.valkeyDecided(outcome, count);
+      for (const { outcome, isNewBan, usage } of decisions) {
+        if (outcome === "limited") this.bans.rejected();
+        if (isNewBan) this.bans.bannedByValkey(usage.bannedAt, usage.bannedUntil - usage.bannedAt);
+        server?.valkeyDecided(outcome, count);
+      }
     });
   }
 
@@ -98,7 +131,7 @@ class RateLimits {
     const { world, valkey } = this;
     const { random } = world;
     for (let i = 0; i < SERVERS; i++) this.#servers.push(new Server(this, `server ${i + 1}`));
-    const times = Array.from({ length: 3 }, () => random.between(5_000, RUN_MS - 80_000));
+    const times = Array.from({ length: 3 }, () => random.between(FIRST_MS + 5_000, RUN_MS - 80_000));
     const time = () =>
       (times[random.below(times.length)] ?? 0) + random.pick([0, 0, 60_000]) + random.between(-5_000, 10_000);
     for (let burst = 0; burst < 10; burst++) {
@@ -111,12 +144,14 @@ class RateLimits {
     const faults = this.#faults();
     for (let i = 1 + random.below(5); i > 0 && this.kind !== "pauses"; i--)
       world.schedule(time(), () => faults[this.kind === "faults" ? random.below(faults.length) : 0]?.());
+    for (let i = random.below(4); i > 0; i--) world.schedule(time(), () => this.#unban());
     for (let at = random.between(0, 20_000); at < RUN_MS; at += random.between(1_500, 40_000))
       world.schedule(at, () => valkey.pauseMs === 0 && valkey.standStill(random.between(0, 400)));
     world.run(RUN_MS + 2 * MAX_OUTAGE_MS);
     for (const server of this.#servers)
       world.check(!server.isOutage, `${server.process.name} does not use Valkey again`);
     this.#judgeWindows();
+    if (this.kind === "pauses") world.check(this.bans.isEveryBanTold, "no server tells of a ban");
     if (this.kind !== "faults") this.#judgeCounts();
   }
 
@@ -124,6 +159,14 @@ class RateLimits {
     const server = this.#servers[i];
     if (server === undefined) throw new RangeError(`there is no server ${i}`);
     return server;
+  }
+
+  #unban(): void {
+    const servers = [...this.#servers];
+    this.bans.unban(
+      servers.map(({ process }) => process),
+      (process, agoMs) => servers.find((each) => each.process === process)?.unban(agoMs),
+    );
   }
 
   #faults(): readonly (() => void)[] {
@@ -134,6 +177,7 @@ class RateLimits {
       world.note("Valkey loses its data");
       valkey.model.flush();
       this.#losses.push(world.now);
+      this.bans.lost();
     };
     return [
       () => {
@@ -145,6 +189,7 @@ class RateLimits {
       () => {
         const { process } = this.#server();
         world.note(process.name, "is cut off");
+        this.#isCutOff = true;
         valkey.cutOff(process, outageMs());
       },
       () => {
@@ -174,6 +219,7 @@ class RateLimits {
         process.kill();
         this.#server(i).changed("available");
         this.#kills.push(world.now);
+        this.bans.lost(process);
         this.#servers[i] = new Server(this, process.name);
       },
       () => this.#server().block(random.between(0, 3_000)),
@@ -185,9 +231,10 @@ class RateLimits {
   #count(count: Count): void {
     if (count.used === 0) return;
     this.#counts.push(count);
-    const { openedAt } = count;
+    const { at, openedAt } = count;
     const last = this.#windows.at(-1);
-    const isLast = last && openedAt < last.from + this.windowMs && !this.#losses.some((at) => at > last.from);
+    const isLast =
+      last && at < last.from + this.windowMs && !this.#losses.some((lostAt) => lostAt > last.from);
     if (isLast === true) last.from = openedAt;
     else this.#windows.push({ from: openedAt });
   }
@@ -215,7 +262,7 @@ class RateLimits {
       const given = this.#given(from, from + windowMs).filter(({ at, server }) =>
         lasting.some((outage) => outage.server === server && at < outage.to),
       ).length;
-      const most = limit + SERVERS + this.#lostShares(from, from + windowMs);
+      const most = Math.max(limit + SERVERS, SERVERS * this.#share) + this.#lostShares(from, from + windowMs);
       world.check(given <= most, `a window that begins in an outage, at ${from}, has ${given} of ${limit}`);
     }
   }
@@ -224,8 +271,10 @@ class RateLimits {
     const { limit } = this;
     const outages = this.outages.filter((outage) => outage.from < to && outage.to > from);
     if (outages.length === 0) return limit;
-    const isOnce = new Set(outages.map(({ server }) => server)).size === outages.length;
-    if (this.kind === "standstills" && isOnce && outages.every((outage) => outage.from > from)) {
+    // After an outage, servers may know of different windows.
+    const isOnce = this.outages.every((outage) => outage.from >= from || outage.to < from - this.windowMs);
+    const isOnceEach = new Set(outages.map(({ server }) => server)).size === outages.length;
+    if (this.kind === "standstills" && isOnce && isOnceEach) {
       const before = this.#given(from, Math.min(...outages.map((outage) => outage.from))).length;
       const shares = outages.reduce((sum, { left }) => sum + Math.ceil(left / SERVERS), 0);
       const endsAt = Math.min(...outages.map((outage) => outage.to));
@@ -233,20 +282,34 @@ class RateLimits {
       // A server without an outage at that time asks Valkey before the others have reported.
       return isOne ? Math.max(limit, before + shares) : limit + shares;
     }
-    const rounded = limit + (SERVERS - 1) * Math.ceil(limit / SERVERS);
+    const rounded = limit + (SERVERS - 1) * this.#share;
     return Math.max(rounded, limit + SERVERS) + this.#lostShares(from, to);
   }
 
   /** What servers that were killed have given without reporting it. */
   #lostShares(from: number, to: number): number {
     const kills = this.#kills.filter((at) => at >= from - this.windowMs && at < to).length;
-    return kills * (Math.ceil(this.limit / SERVERS) + 1);
+    return kills * (this.#share + 1);
+  }
+
+  /** What a server gives at most in a window that begins in an outage. */
+  get #share(): number {
+    return Math.ceil(this.limit / Math.min(SERVERS, ...this.outages.map(({ servers }) => servers)));
+  }
+
+  /** A server that was in touch with Valkey knows of all others, unless one was cut off. */
+  judgeRegister({ from, servers }: Outage): void {
+    const isLater = this.outages.some((outage) => outage.from < from && outage.to > from - FIRST_MS);
+    this.world.check(
+      servers >= SERVERS || from < FIRST_MS || isLater || this.#isCutOff,
+      `a server knows of ${servers} servers`,
+    );
   }
 
   /** Valkey may have counted what a server rejected, and, after its window, what a server has given. */
   #judgeCounts(): void {
     const isOver = this.outages.some(({ from, to }) => to - from >= this.windowMs - TIMEOUT_MS);
-    const late = this.sent.limited + (isOver ? this.sent.allowed : 0);
+    const late = this.sent.limited + this.sent.banned + (isOver ? this.sent.allowed : 0);
     for (const { at, openedAt, used } of this.#counts) {
       const isNear = (outage: Outage) => outage.from - REPLIED_MS <= at && outage.to + REPORTED_MS > at;
       if (this.outages.some(isNear)) continue;
@@ -261,6 +324,11 @@ class RateLimits {
         `at ${at}, Valkey has counted ${used}, not ${least} to ${most}`,
       );
     }
+  }
+
+  /** Whether no server is in an outage or has just been. */
+  isCalm(at: number): boolean {
+    return this.outages.every(({ to }) => to + REPORTED_MS <= at);
   }
 
   judgeWait(ms: number): void {
@@ -278,7 +346,7 @@ class RateLimits {
     const counted = this.#counts.filter(({ at }) => at > since).map(({ used }) => used);
     const left = this.limit - Math.max(recent.length - own.length, ...counted);
     this.world.check(
-      own.length * SERVERS >= left,
+      own.length * server.register.count >= left,
       () => `${server.process.name} gave ${own.length} of ${left} that were left`,
     );
   }
@@ -286,6 +354,7 @@ class RateLimits {
 
 class Server {
   readonly process: Process;
+  readonly register: HeartbeatRegister;
   readonly #game: RateLimits;
   readonly #limiter: SharedRateLimiter;
   #outage: Outage | undefined;
@@ -301,19 +370,25 @@ class Server {
     this.process = new Process(game.world, name);
     this.#game = game;
     const { clock } = this.process;
+    const { ban } = game;
+    this.register = new HeartbeatRegister(
+      { id: `${name} since ${game.world.now}`, name, version: "1.0.0", startedAt: clock.now() },
+      {
+        clock,
+        lastCount: game.serverCount,
+        onCount: (servers) => void (game.serverCount = servers),
+      },
+    );
     this.#limiter = new SharedRateLimiter(
       {
         clock,
         scheduler: this.process,
-        ban: NO_BANS,
-        local: createMemoryRateLimiter({
-          clock,
-          ban: NO_BANS,
-          scheduler: this.process,
-          flushEveryMs: DAY_MS,
-        }),
+        ban,
+        local: createMemoryRateLimiter({ clock, ban, scheduler: this.process, flushEveryMs: DAY_MS }),
         timeoutMs: TIMEOUT_MS,
-        register: { count: SERVERS, beat: async () => {}, leave: async () => {} },
+        register: this.register,
+        onBan: (_, { bannedAt, bannedUntil }) =>
+          game.bans.told(this.process, bannedAt, bannedUntil - bannedAt),
         onStateChange: (state) => this.changed(state),
       },
       { open: () => game.valkey.open(this.process), maxBatchSize: 4, maxConcurrentBatches: 1 },
@@ -336,7 +411,9 @@ class Server {
     if (state === "unavailable" && this.#outage === undefined) {
       const isOpen = world.now < this.#known.openedAt + windowMs;
       const left = isOpen ? Math.max(0, limit - this.#known.used) : limit;
-      outages.push((this.#outage = { server: this, from: world.now, to: Infinity, left }));
+      this.#outage = { server: this, from: world.now, to: Infinity, left, servers: this.register.count };
+      outages.push(this.#outage);
+      this.#game.judgeRegister(this.#outage);
     } else if (state === "available" && this.#outage) {
       this.#outage.to = world.now;
       this.#outage = undefined;
@@ -353,6 +430,10 @@ class Server {
     this.#counted = count;
   }
 
+  unban(agoMs: number): void {
+    void this.#limiter.unban(KEY, agoMs);
+  }
+
   /** A request waits until the process has time. */
   receive(): void {
     this.#game.world.schedule(0, () => this.#handle(), this.process);
@@ -362,23 +443,34 @@ class Server {
     const { world, limits } = this.#game;
     const [startedAt, blockedMs, wasOutage] = [world.now, this.#blockedMs, this.isOutage];
     const result = this.#limiter.decide(KEY, limits);
-    if (!(result instanceof Promise)) return this.#judge(result);
+    if (!(result instanceof Promise)) return this.#judge(result, true);
     world.check(!wasOutage, "a request waits in an outage");
     void result.then((decision) => {
       this.#game.judgeWait(world.now - startedAt - (this.#blockedMs - blockedMs));
       if (!this.isOutage) this.#known = this.#counted;
       else this.#game.sent[decision.outcome]++;
-      this.#judge(decision);
+      this.#judge(decision, this.isOutage);
     });
   }
 
-  #judge({ outcome }: Decision): void {
-    const { world, grants, kind } = this.#game;
+  #judge({ outcome }: Decision, isLocal: boolean): void {
+    const { world, grants, kind, bans } = this.#game;
     world.note(this.process.name, outcome);
+    if (isLocal && outcome === "limited") bans.rejected();
+    const at = isLocal ? world.now : this.#counted.at;
+    // For a while after an outage a server keeps to its share, and to what Valkey decides.
+    if (this.#outage !== undefined || !isLocal)
+      bans.judge({
+        server: this.process,
+        outcome,
+        at,
+        outageAt: this.#outage?.from,
+        isCalm: this.#game.isCalm(at),
+      });
     if (this.#outage) {
       world.check(kind !== "pauses", "a short pause is an outage");
       if (outcome === "allowed") grants.push({ server: this, at: world.now, isLocal: true });
-      else this.#game.judgeShare(this, this.#outage.from);
+      else if (outcome === "limited") this.#game.judgeShare(this, this.#outage.from);
       return;
     }
     if (outcome === "allowed") grants.push({ server: this, at: this.#counted.at, isLocal: false });

@@ -87,6 +87,7 @@ function withoutStrikes({ minute, day, ...bans }: Usage): Usage {
 
 const MAX_DELAY_MS = 5;
 const CONNECT_TIMEOUT_MS = 1_000;
+const BACKGROUND_TIMEOUT_MS = 500;
 
 /** Valkey and its network: it stands still, servers are cut off from it, connections break and get silent. */
 export class SimulatedValkey {
@@ -150,7 +151,7 @@ export class SimulatedValkey {
     this.#links.add(link);
     const timer = server.setTimeout(() => link.close(), CONNECT_TIMEOUT_MS);
     try {
-      await link.call(() => {});
+      link.openedAt = await link.call(() => this.model.now());
     } finally {
       timer.close();
     }
@@ -169,6 +170,7 @@ export class SimulatedValkey {
 
 /** What is sent on it arrives in order, in both directions. */
 class Link implements ValkeyLink {
+  openedAt = 0;
   isSilent = false;
   #isOpen = true;
   #arrivesAt = 0;
@@ -198,15 +200,23 @@ class Link implements ValkeyLink {
   }
 
   usage(subject: KeySubject) {
-    return this.call(() => this.valkey.model.usage(subject));
+    return this.#callInTime(() => this.valkey.model.usage(subject));
   }
 
   servers(own?: ServerEntry) {
-    return this.call(() => this.valkey.model.servers(own));
+    return this.#callInTime(() => this.valkey.model.servers(own));
   }
 
   removeServer(id: string) {
-    return this.call(() => this.valkey.model.removeServer(id));
+    return this.#callInTime(() => this.valkey.model.removeServer(id));
+  }
+
+  /** What no request waits for. */
+  #callInTime<T>(command: () => T): Promise<T> {
+    return new Promise((resolve, reject) => {
+      this.server.setTimeout(() => reject(new Error("no reply in time")), BACKGROUND_TIMEOUT_MS);
+      this.call(command).then(resolve, reject);
+    });
   }
 
   call<T>(command: () => T): Promise<T> {

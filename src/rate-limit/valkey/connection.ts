@@ -53,6 +53,7 @@ export class ValkeyConnection implements ValkeyLink {
   /** As JSON. */
   readonly #rules: string;
   readonly #timeoutMs: number;
+  openedAt = 0;
 
   private constructor(options: ConnectionOptions) {
     this.#timeoutMs = options.backgroundTimeoutMs ?? BACKGROUND_TIMEOUT_MS;
@@ -80,7 +81,7 @@ export class ValkeyConnection implements ValkeyLink {
     await connect(this.#client, this.#options.servers);
     const key = `${this.#keyOf(subject)}:trial`;
     const input = { keys: [key], args: [...this.#commonArgs(), "1", "1", "1"] };
-    parseDecisions(await run(this.#client, DECIDE, input), 1);
+    this.openedAt = parseDecisions(await run(this.#client, DECIDE, input), 1).now;
     await this.#client.unlink(key);
   }
 
@@ -98,10 +99,12 @@ export class ValkeyConnection implements ValkeyLink {
     return parseDecisions(await run(this.#client, DECIDE, { keys, args }), requests.length);
   }
 
-  /** In a cluster a script may touch one slot only. */
+  /** In a cluster a script may touch one slot only, and nodes have clocks of their own. */
   async report(reports: readonly KeyReport[]): Promise<Replies<Usage>> {
     if (!this.#options.servers.isCluster) return this.#report(reports);
-    const replies = await Promise.all(reports.map((report) => this.#report([report])));
+    const replies = await Promise.all(
+      reports.map((report) => this.#report([{ ...report, sentAt: undefined }])),
+    );
     return {
       now: Math.max(...replies.map(({ now }) => now)),
       replies: replies.flatMap((each) => each.replies),

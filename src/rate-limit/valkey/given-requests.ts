@@ -33,9 +33,10 @@ export class GivenRequests {
     return this.#buckets.reduce((sum, { state, count }) => sum + (state === "counted" ? 0 : count), 0);
   }
 
-  /** When the first of them was given. */
-  get firstUncountedAt(): number | undefined {
-    return this.#buckets.find(({ state }) => state !== "counted")?.from;
+  /** When the first of them was given that is not as old as a window is long. */
+  firstUncountedAt(now: number): number | undefined {
+    const bucket = this.#buckets.find(({ state }) => state !== "counted");
+    return bucket && (bucket.from > now - this.#lengthMs ? bucket.from : bucket.at);
   }
 
   /** When the oldest were given: they expire together. */

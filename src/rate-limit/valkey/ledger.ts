@@ -343,7 +343,7 @@ function reportOf(usage: Usage, { minute, day, ban, unbannedAt }: OutageRecord, 
 
 function countedIn({ used, openedAt }: Window, given: GivenRequests, now: number): CountedWindow {
   return {
-    openedAgoMs: now - (used > 0 ? openedAt : (given.firstUncountedAt ?? now)),
+    openedAgoMs: now - (used > 0 ? openedAt : (given.firstUncountedAt(now) ?? now)),
     used: given.uncounted,
   };
 }

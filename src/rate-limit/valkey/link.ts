@@ -35,6 +35,8 @@ export interface ServerEntry {
 
 /** A connection to Valkey. Each method is one round trip. A simulation replaces it. */
 export interface ValkeyLink {
+  /** By Valkey's clock. */
+  readonly openedAt: number;
   /** Decides the requests in their order, all of them in one step. Waits for the reply as long as it takes. */
   decide(requests: readonly DecisionRequest[]): Promise<Replies<DecisionReply>>;
   /** Adds what was decided elsewhere. Replies with the usages then. Waits for the reply as long as it takes. */

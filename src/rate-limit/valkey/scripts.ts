@@ -105,7 +105,7 @@ function stateAt(numbers: readonly number[], at: number): Usage {
 }
 
 /** What the report script reads. */
-export function reportNumbers({ minute, day, ban, unbannedAgoMs }: Report): number[] {
+export function reportNumbers({ minute, day, ban, unbannedAgoMs, sentAt }: Report): number[] {
   return [
     minute.openedAgoMs,
     minute.used,
@@ -114,6 +114,7 @@ export function reportNumbers({ minute, day, ban, unbannedAgoMs }: Report): numb
     ban?.agoMs ?? NEVER,
     ban?.lengthMs ?? NEVER,
     unbannedAgoMs ?? NEVER,
+    sentAt ?? NEVER,
   ];
 }
 

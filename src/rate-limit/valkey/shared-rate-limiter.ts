@@ -114,6 +114,8 @@ export class SharedRateLimiter implements RateLimiter {
   #timeout: ScheduledTimer | undefined;
   #link: ValkeyLink | undefined;
   #linkedAt = 0;
+  /** Our steady clock minus Valkey's: the least that replies told, because they take time. */
+  #aheadMs: number | undefined;
   #isOutage = true;
   #retryTimer: ScheduledTimer | undefined;
   #heartbeat: ScheduledTimer | undefined;
@@ -135,7 +137,7 @@ export class SharedRateLimiter implements RateLimiter {
 
   async start(): Promise<void> {
     try {
-      const link = await this.#links.open(ANY_KEY);
+      const link = await this.#open(ANY_KEY);
       await this.#options.register?.beat(link);
       this.#use(link);
       this.#isOutage = this.#isClosed;
@@ -279,10 +281,11 @@ export class SharedRateLimiter implements RateLimiter {
     const { clock } = this.#options;
     const reports = this.#ledger.reports(subjects, MAX_REPORTS, clock.steadyNow());
     if (reports.length === 0) return;
+    const sentAt = this.#aheadMs === undefined ? undefined : clock.steadyNow() - this.#aheadMs;
     const send = async () => {
-      const { now, replies } = await link.report(reports);
+      const { now, replies } = await link.report(reports.map((report) => ({ ...report, sentAt })));
       if (link !== this.#link) return;
-      const byMs = clock.steadyNow() - now;
+      const byMs = this.#compareClocks(now);
       replies.forEach((usage, i) => {
         const subject = reports[i]?.subject;
         if (subject) this.#ledger.reported(subject, usage, byMs);
@@ -309,7 +312,7 @@ export class SharedRateLimiter implements RateLimiter {
   }
 
   #takeReplies({ requests, outageAt, allowed }: Batch, { now, replies }: Replies<DecisionReply>): void {
-    const byMs = this.#options.clock.steadyNow() - now;
+    const byMs = this.#compareClocks(now);
     replies.forEach(({ outcome, isNewBan, usage }, i) => {
       const request = requests[i];
       if (request === undefined) return;
@@ -320,6 +323,12 @@ export class SharedRateLimiter implements RateLimiter {
       else if (outcome === "allowed" && allowed[i]) this.#ledger.countedLate(subject, outageAt);
       this.#ledger.learn(subject, usage, byMs);
     });
+  }
+
+  #compareClocks(valkeyNow: number): number {
+    const byMs = this.#options.clock.steadyNow() - valkeyNow;
+    this.#aheadMs = Math.min(this.#aheadMs ?? byMs, byMs);
+    return byMs;
   }
 
   #reportBan(keyId: number, { bannedAt, bannedUntil }: Ban, isNew: boolean): void {
@@ -387,7 +396,7 @@ export class SharedRateLimiter implements RateLimiter {
     this.#returnTimer = this.#scheduler.setTimeout(() => this.#endReturn(), RETURN_MS);
     this.#changeState("available");
     this.#sendQueue();
-    this.#beat();
+    void this.#beat();
   }
 
   #endReturn(): void {
@@ -414,6 +423,12 @@ export class SharedRateLimiter implements RateLimiter {
     link?.close();
   }
 
+  async #open(subject: KeySubject): Promise<ValkeyLink> {
+    const link = await this.#links.open(subject);
+    this.#compareClocks(link.openedAt);
+    return link;
+  }
+
   #use(link: ValkeyLink): void {
     if (this.#isClosed) return link.close();
     this.#dropLink();
@@ -425,13 +440,22 @@ export class SharedRateLimiter implements RateLimiter {
 
   #startHeartbeat(): ScheduledTimer | undefined {
     const { register } = this.#options;
-    const timer = register && this.#scheduler.setInterval(() => this.#beat(), HEARTBEAT_MS);
+    const timer = register && this.#scheduler.setInterval(() => void this.#beat(), HEARTBEAT_MS);
     timer?.unref();
     return timer;
   }
 
-  #beat(): void {
-    if (this.#link && !this.#isOutage) void this.#options.register?.beat(this.#link);
+  /** A connection that is silent, and that no request waits for, may be dead: the others would not count this server. */
+  async #beat(): Promise<void> {
+    const link = this.#link;
+    const { register } = this.#options;
+    if (link === undefined || register === undefined || this.#isOutage) return;
+    if (await register.beat(link)) return;
+    const other = await this.#open(ANY_KEY).catch(() => undefined);
+    if (other === undefined) return;
+    if (link !== this.#link || this.#isOutage || this.#sent.size > 0) return other.close();
+    this.#use(other);
+    await register.beat(other);
   }
 
   #retryIn(ms: number, subject: KeySubject): void {
@@ -443,7 +467,7 @@ export class SharedRateLimiter implements RateLimiter {
   /** Opens another connection: the silent one may be dead, and Valkey alive. */
   async #retry(subject: KeySubject): Promise<void> {
     const timer = this.#retryTimer;
-    const link = await this.#links.open(subject).catch(() => undefined);
+    const link = await this.#open(subject).catch(() => undefined);
     // Valkey has replied on the new connection. What it counted late arrives about now, if it arrives at all.
     if (link && this.#sent.size > 0) await this.#scheduler.sleep(this.#timeoutMs);
     if (this.#isClosed || timer !== this.#retryTimer) return link?.close();

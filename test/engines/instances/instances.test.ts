@@ -1,5 +1,6 @@
 import { SQL } from "bun";
 import { afterAll, beforeAll, expect, test } from "bun:test";
+import { checkHistory } from "../../../trials/faults/history.ts";
 import { rateLimitStatus, type RateLimitStatus, sendBurst } from "../../../trials/harness/api-client.ts";
 import { temporaryFolder } from "../../../trials/harness/cleanup.ts";
 import { Fleet } from "../../../trials/harness/fleet.ts";
@@ -209,3 +210,18 @@ test("Valkey without PostgreSQL: no usage is lost when the server is killed", as
   expect(await rateLimitStatus(url, key)).toMatchObject({ status: 200, remaining: 60 - 26 });
   await one.stop();
 });
+
+test("a history of requests over three servers whose connections to PostgreSQL are killed: reads are never stale", async () => {
+  const { kills, kinds, problems } = await checkHistory({ requests: 1_500, seed: 1 });
+  expect(problems).toEqual([]);
+  expect(kills).toBeGreaterThan(0);
+  expect(Object.keys(kinds).toSorted()).toEqual([
+    "304",
+    "conditional",
+    "create",
+    "get",
+    "list",
+    "order",
+    "update",
+  ]);
+}, 120_000);

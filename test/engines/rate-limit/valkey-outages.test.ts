@@ -63,7 +63,7 @@ describe("four servers and an outage", () => {
           clock,
           testClock: clock,
           backgroundTimeoutMs: 1_000_000_000,
-          register: { count: SERVERS, beat: async () => {}, leave: async () => {} },
+          register: { count: SERVERS, beat: async () => true, leave: async () => {} },
           onStateChange: changes.onStateChange,
         }),
       );
@@ -202,6 +202,7 @@ test("the scripts decide and report as the rules of the domain do, in random his
         }),
         unbannedAgoMs: fc.option(ago, { nil: undefined }),
       }),
+      lateMs: fc.option(fc.oneof(ago, fc.constant(-5)), { nil: undefined }),
     }),
   );
   const rules = { ...DEFAULT_BAN, strikes: 2, graceMs: 100 };
@@ -219,7 +220,9 @@ test("the scripts decide and report as the rules of the domain do, in random his
           const [one, other] = await Promise.all(
             [link, model].map(async (each) => {
               if ("requests" in next) return each.decide(next.requests);
-              return "report" in next ? each.report([next.report]) : undefined;
+              if (!("report" in next)) return undefined;
+              const { report, lateMs } = next;
+              return each.report([{ ...report, sentAt: lateMs && clock.now() - lateMs }]);
             }),
           );
           expect(one).toEqual(other);

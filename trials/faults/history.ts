@@ -1,0 +1,351 @@
+/** `npx bun trials/faults/history.ts`: see --help. */
+import { SQL } from "bun";
+import { encodeCursor } from "../../src/api/cursor.ts";
+import { integer, runCommand } from "../harness/command-line.ts";
+import { Fleet } from "../harness/fleet.ts";
+import { HttpConnection, type HttpRequest, type HttpResponse } from "../harness/http-connection.ts";
+import { postgresUrl } from "../harness/postgres.ts";
+import { Random } from "../harness/random.ts";
+import { countsOf } from "../harness/statistics.ts";
+import { formatCount } from "../harness/table.ts";
+import { valkeyUrl } from "../harness/valkey.ts";
+
+interface HistoryOptions {
+  readonly requests: number;
+  readonly seed: number;
+}
+
+const SERVERS = 3;
+const CLIENTS = 48;
+const PAGE = 20;
+const MAX_KILL_EVERY_MS = 400;
+const TOKEN = "the-token-of-all-servers";
+
+/** What clients know of a pet, by the number of the response from which they know it. */
+interface Known {
+  readonly since: number;
+  /** Its name: the number of the last update. */
+  readonly version: number;
+  readonly isOrdered: boolean;
+}
+
+class Pet {
+  /** Nothing that is read later may be older. */
+  readonly known: Known[] = [];
+  updates = 0;
+  isUpdating = false;
+  orders = 0;
+
+  constructor(readonly id: number) {}
+
+  learn(since: number, version: number, isOrdered: boolean): void {
+    const last = this.known.at(-1);
+    const next = {
+      since,
+      version: Math.max(version, last?.version ?? 0),
+      isOrdered: isOrdered || last?.isOrdered === true,
+    };
+    if (next.version !== last?.version || next.isOrdered !== last.isOrdered) this.known.push(next);
+  }
+
+  knownAt(time: number): Known | undefined {
+    return this.known.findLast(({ since }) => since <= time);
+  }
+}
+
+/** A page or a pet that a client has read, for conditional requests. */
+interface Read {
+  readonly path: string;
+  /** Of a page, the identifier before its first. */
+  readonly after: number | undefined;
+  readonly etag: string;
+  readonly body: string;
+}
+
+/** Clients of three servers, and what they must see. */
+class History {
+  readonly problems: string[] = [];
+  readonly kinds: string[] = [];
+  readonly errors: string[] = [];
+  readonly #random: Random;
+  readonly #pets = new Map<number, Pet>();
+  readonly #requests: number;
+  #newest = 0;
+  #creates = 0;
+  #responses = 0;
+
+  constructor(
+    private readonly fleet: Fleet,
+    private readonly key: string,
+    { requests, seed }: HistoryOptions,
+  ) {
+    this.#requests = requests;
+    this.#random = new Random(seed);
+  }
+
+  get count(): number {
+    return this.kinds.length + this.errors.length;
+  }
+
+  async play(): Promise<void> {
+    await Promise.all(Array.from({ length: CLIENTS }, () => this.#client()));
+  }
+
+  async #client(): Promise<void> {
+    const client = new Client(this.fleet.ports, this.key, (end) => this.#random.below(end));
+    const works = [
+      [12, () => this.#create(client)],
+      [10, () => this.#order(client)],
+      [10, () => this.#update(client)],
+      [16, () => this.#readAgain(client)],
+      [26, () => this.#readPet(client)],
+      [26, () => this.#readPage(client)],
+    ] as const;
+    while (this.count < this.#requests && this.problems.length < 10) {
+      let chosen = this.#random.below(100);
+      const [, work] = works.find(([share]) => (chosen -= share) < 0) ?? works[0];
+      await work();
+    }
+    client.close();
+  }
+
+  #check(isRight: boolean, problem: () => string): void {
+    if (!isRight) this.problems.push(problem());
+  }
+
+  /** Undefined if the database was unavailable, which has to be the only error. */
+  async #send(kind: string, response: Promise<HttpResponse>, ...expected: number[]) {
+    const { status, headers, body } = await response;
+    this.#responses++;
+    if (status === 503) this.errors.push(kind);
+    else this.kinds.push(status === 304 ? "304" : kind);
+    this.#check(status === 503 || expected.includes(status), () => `${kind}: ${status} ${body}`);
+    return expected.includes(status) ? { status, headers, body } : undefined;
+  }
+
+  #pet(id: number): Pet {
+    const pet = this.#pets.get(id) ?? new Pet(id);
+    this.#pets.set(id, pet);
+    this.#newest = Math.max(this.#newest, id);
+    return pet;
+  }
+
+  /** More often a new one. */
+  #anyPet(): Pet | undefined {
+    const back = this.#random.chance(2) ? 30 : this.#newest;
+    return this.#pets.get(this.#newest - this.#random.below(Math.max(1, Math.min(back, this.#newest))));
+  }
+
+  /** A create without a response is repeated on another server. */
+  async #create(client: Client): Promise<void> {
+    const number = ++this.#creates;
+    const body = `{"name":"0","categoryId":${number},"status":"available"}`;
+    const newest = this.#newest;
+    for (let attempt = 0; attempt < 20; attempt++) {
+      const sent = client.post("/v1/pets", body, `create-${number}`);
+      const response = await this.#send("create", sent, 201, 409);
+      if (response?.status !== 201) continue;
+      const id = Number(/^\{"id":(\d+),/.exec(response.body)?.[1]);
+      // A repeated response has the identifier of the first attempt.
+      this.#check(attempt > 0 || id > newest, () => `identifier ${id} after ${newest}`);
+      this.#pet(id).learn(this.#responses, 0, false);
+      return;
+    }
+    this.problems.push(`create ${number} never succeeds`);
+  }
+
+  async #order(client: Client): Promise<void> {
+    const pet = this.#anyPet();
+    if (pet === undefined) return;
+    const wasOrdered = pet.known.at(-1)?.isOrdered === true;
+    pet.orders++;
+    const sent = client.post("/v1/store/orders", `{"petId":${pet.id}}`);
+    const response = await this.#send("order", sent, 201, 409);
+    if (response === undefined) return;
+    if (response.status === 201) this.#check(!wasOrdered, () => `pet ${pet.id} is ordered twice`);
+    else this.#check(pet.orders > 1, () => `pet ${pet.id} cannot be ordered: ${response.body}`);
+    pet.learn(this.#responses, 0, true);
+  }
+
+  async #update(client: Client): Promise<void> {
+    const pet = this.#anyPet();
+    if (pet === undefined || pet.isUpdating) return;
+    pet.isUpdating = true;
+    const version = ++pet.updates;
+    const url = `${this.fleet.servers[client.server()]?.adminUrl}/api/pets/${pet.id}`;
+    const headers = { Authorization: `Bearer ${TOKEN}`, "Content-Type": "application/json" };
+    const sent = fetch(url, { method: "PATCH", headers, body: `{"name":"${version}"}` });
+    const response = sent.then(async (received) => {
+      return { status: received.status, headers: {}, rawHeaders: [], body: await received.text(), bytes: 0 };
+    });
+    if (await this.#send("update", response, 200)) pet.learn(this.#responses, version, false);
+    pet.isUpdating = false;
+  }
+
+  async #readPet(client: Client): Promise<void> {
+    const pet = this.#anyPet();
+    if (pet) await this.#read("get", client, { path: `/v1/pets/${pet.id}`, after: undefined });
+  }
+
+  async #readPage(client: Client): Promise<void> {
+    const after = this.#anyPet()?.id ?? 0;
+    const path = `/v1/pets?limit=${PAGE}&cursor=${encodeCursor("pets", BigInt(after))}`;
+    await this.#read("list", client, { path, after });
+  }
+
+  async #readAgain(client: Client): Promise<void> {
+    if (client.lastRead) await this.#read("conditional", client, client.lastRead);
+  }
+
+  async #read(kind: string, client: Client, read: Pick<Read, "path" | "after"> & Partial<Read>) {
+    const startedAt = this.#responses;
+    const { path, after, etag, body: earlier = "" } = read;
+    const sent = client.send({ path, headers: etag === undefined ? [] : [["If-None-Match", etag]] });
+    const response = await this.#send(kind, sent, 200, ...(etag === undefined ? [] : [304]));
+    if (response === undefined) return;
+    const body = response.status === 304 ? earlier : response.body;
+    client.lastRead = { path, after, etag: response.headers["etag"] ?? "", body };
+    const seen = new Map(
+      [...body.matchAll(/"id":(\d+),"name":"(\d+)","categoryId":\d+,"status":"(\w+)"/g)].map(
+        ([, id, name, status]) => [Number(id), { version: Number(name), isOrdered: status === "pending" }],
+      ),
+    );
+    const ids = [...seen.keys()];
+    this.#check(ids.length > 0 || after !== undefined, () => `${path} is ${body}`);
+    const last = ids.length === PAGE || after === undefined ? (ids.at(-1) ?? 0) : Infinity;
+    const first = after === undefined ? last : after + 1;
+    for (let id = first; id <= Math.min(last, this.#newest); id++) {
+      const known = this.#pets.get(id)?.knownAt(startedAt);
+      const found = seen.get(id);
+      const text = () => `${path} (${response.status}): pet ${id} is ${JSON.stringify([known, found])}`;
+      if (known)
+        this.#check(
+          found !== undefined && found.version >= known.version && (found.isOrdered || !known.isOrdered),
+          text,
+        );
+    }
+    for (const [id, { version, isOrdered }] of seen) {
+      const pet = this.#pet(id);
+      this.#check(
+        version <= pet.updates && (!isOrdered || pet.orders > 0),
+        () => `${path}: pet ${id} is early`,
+      );
+      pet.learn(this.#responses, version, isOrdered);
+    }
+  }
+
+  /** What the database has at the end. */
+  async judge(sql: SQL): Promise<void> {
+    const rows: { id: bigint; name: string; status: string }[] =
+      await sql`SELECT id, name, status FROM production.pets`;
+    const stored = new Map(rows.map((row) => [Number(row.id), row]));
+    for (const { id, known } of this.#pets.values()) {
+      const [row, last] = [stored.get(id), known.at(-1)];
+      const isKept = row && last && Number(row.name) >= last.version;
+      this.#check(
+        isKept === true && (!last?.isOrdered || row?.status === "pending"),
+        () => `pet ${id} is lost`,
+      );
+    }
+    const doubled =
+      await sql`SELECT category_id FROM production.pets GROUP BY category_id HAVING count(*) > 1`;
+    this.#check(doubled.length === 0, () => `${doubled.length} creates were done twice`);
+    const ordered = await sql`SELECT pet_id FROM production.orders GROUP BY pet_id HAVING count(*) > 1`;
+    this.#check(ordered.length === 0, () => `${ordered.length} pets were ordered twice`);
+  }
+}
+
+/** It uses all servers, by chance, and opens a connection again that a server has closed after a response. */
+class Client {
+  lastRead: Read | undefined;
+  readonly #connections = new Map<number, HttpConnection>();
+
+  constructor(
+    private readonly ports: readonly number[],
+    private readonly key: string,
+    private readonly below: (end: number) => number,
+  ) {}
+
+  server(): number {
+    return this.below(this.ports.length);
+  }
+
+  async send({ headers = [], ...request }: HttpRequest): Promise<HttpResponse> {
+    const server = this.server();
+    const open = this.#connections.get(server);
+    const connection = open?.isOpen ? open : await HttpConnection.open(this.ports[server] ?? 0);
+    this.#connections.set(server, connection);
+    return connection.send({ ...request, headers: [["Authorization", `Bearer ${this.key}`], ...headers] });
+  }
+
+  close(): void {
+    for (const connection of this.#connections.values()) connection.close();
+  }
+
+  post(path: string, body: string, idempotencyKey?: string): Promise<HttpResponse> {
+    const type = ["Content-Type", "application/json"] as const;
+    const headers =
+      idempotencyKey === undefined ? [type] : [type, ["Idempotency-Key", idempotencyKey] as const];
+    return this.send({ method: "POST", path, headers: headers.map(([name, value]) => [name, value]), body });
+  }
+}
+
+/** Returns how many connections it has killed. */
+async function killConnections(sql: SQL, random: Random, isOver: () => boolean): Promise<number> {
+  let killed = 0;
+  while (!isOver()) {
+    await Bun.sleep(random.below(MAX_KILL_EVERY_MS));
+    const rows = await sql`SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+      WHERE application_name LIKE 'petstore%' AND datname = current_database() ORDER BY random() LIMIT 1`;
+    killed += rows.length;
+  }
+  return killed;
+}
+
+/** Requests of many clients to three servers, whose connections to PostgreSQL are killed. */
+export async function checkHistory(options: HistoryOptions) {
+  const databaseUrl = await postgresUrl();
+  const storage = ["--database-url", databaseUrl, "--limits-url", await valkeyUrl()];
+  const flags = ["--admin-address", "127.0.0.1:0", "--admin-token", TOKEN];
+  const fleet = await Fleet.start({ size: SERVERS, storage, flags });
+  await using sql = new SQL(databaseUrl, { max: 1 });
+  const history = new History(fleet, (await fleet.createKey()).key, options);
+  const startedAt = performance.now();
+  let isOver = false;
+  const killing = killConnections(sql, new Random(options.seed + 1), () => isOver);
+  await history.play().finally(() => (isOver = true));
+  const kills = await killing;
+  const seconds = (performance.now() - startedAt) / 1_000;
+  await history.judge(sql);
+  await fleet.stop();
+  const { problems, kinds, errors, count } = history;
+  return { requests: count, kinds: countsOf(kinds), unavailable: errors.length, kills, seconds, problems };
+}
+
+const HELP = `Usage: npx bun trials/faults/history.ts [OPTIONS]
+
+Sends requests of ${CLIENTS} clients to ${SERVERS} servers on PostgreSQL and Valkey: creates, orders, updates, lists, gets and conditional
+requests, while connections to PostgreSQL are killed at random. No acknowledged write may be missing in a later read on any
+server, no read may go back, no pet may be ordered twice, identifiers must grow, and 304 must be about what is current.
+Exits with 1 otherwise.
+
+  --requests N   Number of requests (default: 100000)
+  --seed N       For the choice of requests (default: 1)
+  --help         Show this
+`;
+
+if (import.meta.main)
+  await runCommand({
+    name: "faults/history",
+    help: HELP,
+    flags: { requests: integer(100_000, 10_000_000), seed: integer(1, 2 ** 31) },
+    maxMinutes: 30,
+    async main(options) {
+      const { requests, kinds, unavailable, kills, seconds, problems } = await checkHistory(options);
+      const list = Object.entries(kinds).map(([kind, count]) => `${formatCount(count)} × ${kind}`);
+      process.stdout.write(`${formatCount(requests)} requests in ${seconds.toFixed(1)} s: ${list.join(", ")}
+${kills} connections killed, ${formatCount(unavailable)} responses of 503
+${problems.length === 0 ? "passed" : `FAILED\n${problems.join("\n")}`}\n`);
+      return problems.length === 0 ? 0 : 1;
+    },
+  });
