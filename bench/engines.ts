@@ -1,7 +1,7 @@
 /**
  * `npm run bench:engines`, about a minute, measures the capacity in docs/deployment.md: one server with its own
- * PostgreSQL and Valkey under full load. CPU time comes from the kernel, by process, so a figure is what a request
- * costs and does not include waiting for a core.
+ * PostgreSQL and Valkey under full load, and gets through balancers and with a Valkey cluster. CPU time comes from the
+ * kernel, by process, so a figure is what a request costs and does not include waiting for a core.
  */
 import { PET_BODY } from "../trials/harness/api-client.ts";
 import { runCommand } from "../trials/harness/command-line.ts";
@@ -26,10 +26,28 @@ interface Workload {
 const load = (workload: Workload, seconds = SECONDS) =>
   loadWith({ ...workload, connections: CONNECTIONS, seconds });
 
+type Costs = Readonly<Record<string, number>>;
+
+/** What a million requests a second need, in the mix of docs/deployment.md, with as much to spare. */
+function estimate(costs: Readonly<Record<string, Costs>>): string {
+  const cost = (row: string, name: string) => costs[row]?.[`${name} µs`] ?? 0;
+  const mix = (name: string) =>
+    0.9 * cost("list", name) + 0.09 * cost("get", name) + 0.01 * cost("create", name);
+  const inCluster = (name: string) => mix(name) + cost("cluster", name) - cost("get", name);
+  const needed = {
+    servers: inCluster("server") / 0.6,
+    "nodes of Valkey": inCluster("valkey") / 0.5,
+    "cores of PostgreSQL": mix("postgres") / 0.6,
+    "cores of nginx": cost("nginx", "balancer") / 0.6,
+  };
+  const list = Object.entries(needed).map(([name, count]) => `${Math.ceil(count)} ${name}`);
+  return `A million requests a second: ${list.join(", ")}\n`;
+}
+
 type Groups = Readonly<Record<string, readonly number[]>>;
 
 /** CPU time of each group of processes per request, in microseconds. */
-async function costsOf(workload: Workload, groups: Groups): Promise<Record<string, number>> {
+async function costsOf(workload: Workload, groups: Groups): Promise<Costs> {
   await load(workload, 1);
   const before = Object.values(groups).map(cpuSecondsOfTrees);
   const { requests } = await load(workload);
@@ -47,8 +65,8 @@ async function measureCapacity(): Promise<void> {
   const server = await startPetstore([...storage, ...patient]);
   const groups = { server: [server.pid], postgres: [postgres.pid], valkey: [valkey.pid] };
   const [pets, pet] = [`${server.url}/pets`, "/v1/pets/4711"];
-  const costs: Record<string, Record<string, number>> = {
-    "list, first page of 20": await costsOf({ url: pets, key }, groups),
+  const costs: Record<string, Costs> = {
+    list: await costsOf({ url: pets, key }, groups),
     get: await costsOf({ url: `${pets}/4711`, key }, groups),
     create: await costsOf({ url: pets, key, body: PET_BODY }, groups),
   };
@@ -56,8 +74,7 @@ async function measureCapacity(): Promise<void> {
   for (const kind of [nginx, haproxy]) {
     const balancer = await startLoadBalancer(kind, [port, port, port]);
     const workload = { url: `http://127.0.0.1:${balancer.port}${pet}`, key };
-    const name = `get through ${kind.program.name}`;
-    costs[name] = await costsOf(workload, { ...groups, balancer: [balancer.pid] });
+    costs[kind.program.name] = await costsOf(workload, { ...groups, balancer: [balancer.pid] });
     await balancer.stop();
   }
   await server.stop();
@@ -65,7 +82,7 @@ async function measureCapacity(): Promise<void> {
   const { nodes } = await startValkeyCluster();
   const cluster = ["--limits-url", nodes.map(({ url }) => url).join(",")];
   const clustered = await startPetstore(["--database-url", postgres.url, ...cluster, ...patient]);
-  costs["get, Valkey as a cluster"] = await costsOf(
+  costs["cluster"] = await costsOf(
     { url: `${clustered.url}/pets/4711`, key },
     { ...groups, server: [clustered.pid], valkey: nodes.map(({ pid }) => pid) },
   );
@@ -73,6 +90,7 @@ async function measureCapacity(): Promise<void> {
   process.stdout.write(
     `${machineText(machine)}, Bun ${Bun.version}; load average at the end ${machine.load}\n${Bun.inspect.table(costs)}`,
   );
+  process.stdout.write(estimate(costs));
 }
 
 await runCommand({

@@ -279,7 +279,7 @@ export function canUnban({ bannedAt, lastBanEndedAt, minute, day }: Usage): bool
 
 /** What one server decided without the shared usage. Lengths of time tell how long ago, because clocks differ. */
 export interface Report {
-  /** By the clock of the shared usage, as far as the server knows. Lengths of time end then: a report may arrive late. */
+  /** By the clock of the shared usage, as far as the server knows: a report may arrive late. Lengths end then. */
   readonly sentAt?: number | undefined;
   readonly minute: CountedWindow;
   readonly day: CountedWindow;

@@ -9,7 +9,6 @@ import { Process, STARTS_AT, World } from "../../trials/simulation/world.ts";
 import { key } from "../subjects.ts";
 
 const FREE: Limits = { perMinute: 60, perDay: 1_000 };
-const NO_BANS: BanRules = { ...DEFAULT_BAN, strikes: 1_000 };
 const TIMEOUT_MS = 500;
 /** The timeout, and a tick of the timer. */
 const OUTAGE_MS = 550;
@@ -247,58 +246,6 @@ describe("an outage", () => {
     const { burst, beginOutage } = await setUp({ servers: 6 });
     await beginOutage();
     expect(await burst(10, { limits: { perMinute: 2, perDay: 100 } })).toBe(6);
-  });
-
-  test("across the end of a window: the next one has the limit, and one more for each server at most", async () => {
-    const { time, burst, exhaust, beginOutage, endOutage } = await setUp({ rules: NO_BANS });
-    await exhaust();
-    await beginOutage();
-    expect(await burst(20)).toBe(0);
-    time.run(60_000 - OUTAGE_MS);
-    expect(await burst(20)).toBe(60);
-    time.run(30_000);
-    await endOutage();
-    expect(await burst(20)).toBe(0);
-    time.run(30_000);
-    expect(await burst(20)).toBe(60);
-  });
-
-  test("however a client spreads its requests, no minute has more than the limit and one for each server", async () => {
-    const { time, limiters, beginOutage } = await setUp();
-    await beginOutage();
-    const given: number[] = [];
-    const send = async (count: number) => {
-      for (const limiter of limiters.slice(1)) {
-        for (let i = 0; i < count; i++) {
-          if ((await limiter.decide(key(5), FREE)).outcome === "allowed") given.push(time.now);
-        }
-      }
-    };
-    // Windows that open with one request, and are used up just before they would close and just after it.
-    for (let round = 0; round < 5; round++) {
-      await send(1);
-      time.run(58_000);
-      await send(14);
-      time.run(2_000);
-      await send(15);
-      time.run(20_000);
-    }
-    const most = Math.max(
-      ...given.map((from) => given.filter((at) => at >= from && at < from + 60_000).length),
-    );
-    expect(most).toBeWithin(45, 46);
-  });
-
-  test("a client on one server of four gets a quarter of its limit in each minute", async () => {
-    const { time, first, beginOutage } = await setUp({ rules: NO_BANS });
-    await beginOutage();
-    let allowed = 0;
-    for (let second = 0; second < 300; second++) {
-      if ((await first.decide(key(5), { perMinute: 60, perDay: 100_000 })).outcome === "allowed") allowed++;
-      time.run(1_000);
-    }
-    // A request counts for up to a second longer than a minute.
-    expect(allowed).toBeWithin(72, 76);
   });
 
   test("Retry-After and Remaining are true", async () => {

@@ -324,10 +324,10 @@ export async function checkHistory(options: HistoryOptions) {
 
 const HELP = `Usage: npx bun trials/faults/history.ts [OPTIONS]
 
-Sends requests of ${CLIENTS} clients to ${SERVERS} servers on PostgreSQL and Valkey: creates, orders, updates, lists, gets and conditional
-requests, while connections to PostgreSQL are killed at random. No acknowledged write may be missing in a later read on any
-server, no read may go back, no pet may be ordered twice, identifiers must grow, and 304 must be about what is current.
-Exits with 1 otherwise.
+Sends requests of ${CLIENTS} clients to ${SERVERS} servers on PostgreSQL and Valkey: creates, orders, updates, lists, gets and
+conditional requests, while connections to PostgreSQL are killed at random. No acknowledged write may be missing in a
+later read on any server, no read may go back, no pet may be ordered twice, identifiers must grow, and 304 must be about
+what is current. Exits with 1 otherwise.
 
   --requests N   Number of requests (default: 100000)
   --seed N       For the choice of requests (default: 1)

@@ -43,8 +43,8 @@ const LEARNED_MS = 1_000;
  * The bans of a key, by Valkey and by servers in an outage, and the unbans.
  *
  * Judged: a ban has enough rejections before it, and is told of once. Whoever is rejected has a ban that nobody has
- * ended. A server that knows of a ban keeps to it in an outage. Once Valkey is back, all servers keep to the bans of the
- * outage, and to none that was ended in it.
+ * ended. A server that knows of a ban keeps to it in an outage. Once Valkey is back, all servers keep to the bans of
+ * the outage, and to none that was ended in it.
  */
 export class BanHistory {
   readonly #bans: Ban[] = [];

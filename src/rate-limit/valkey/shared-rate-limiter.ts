@@ -445,7 +445,7 @@ export class SharedRateLimiter implements RateLimiter {
     return timer;
   }
 
-  /** A connection that is silent, and that no request waits for, may be dead: the others would not count this server. */
+  /** A silent connection that no request waits for may be dead: the others would not count this server. */
   async #beat(): Promise<void> {
     const link = this.#link;
     const { register } = this.#options;

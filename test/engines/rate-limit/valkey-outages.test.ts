@@ -105,42 +105,6 @@ describe("four servers and an outage", () => {
     expect(100 + during + after).toBeWithin(300, 300 + SERVERS + 1);
   });
 
-  test("some requests of an outage: those that are left come after it, and no more", async () => {
-    const { burst, beginOutage, endOutage } = await setUp("some:");
-    expect(await burst(5)).toBe(20);
-    await beginOutage();
-    expect(await burst(5)).toBe(20);
-    await endOutage();
-    expect(await burst(30)).toBe(20);
-  });
-
-  test("across the end of a window: the limit and one for each server in each of the windows", async () => {
-    const { clock, burst, beginOutage, endOutage } = await setUp("across:", {
-      ...DEFAULT_BAN,
-      strikes: 1_000,
-    });
-    expect(await burst(20)).toBe(60);
-    expect(await burst(1)).toBe(0);
-    await beginOutage();
-    expect(await burst(20)).toBe(0);
-    clock.advance(60_000);
-    expect(await burst(20)).toBeWithin(60, 60 + SERVERS + 1);
-    clock.advance(30_000);
-    await endOutage();
-    expect(await burst(20)).toBe(0);
-    clock.advance(30_000);
-    await advance(2_000);
-    expect(await burst(20)).toBe(60);
-  });
-
-  test("a server that has not seen the key may give its share once more, and all give less than twice the limit", async () => {
-    const { burst, beginOutage, limiters } = await setUp("unseen:");
-    const [one] = limiters;
-    for (let i = 0; i < 60; i++) await one?.decide(key(1), FREE);
-    await beginOutage();
-    expect(60 + (await burst(60))).toBe(60 + 3 * 15);
-  });
-
   test("an unban and a ban of the outage reach Valkey, and every server", async () => {
     const { clock, beginOutage, endOutage, limiters } = await setUp("bans:");
     const ONE = { perMinute: 1, perDay: 100 };
