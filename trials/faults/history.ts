@@ -98,8 +98,8 @@ class History {
       [10, () => this.#order(client)],
       [10, () => this.#update(client)],
       [16, () => this.#readAgain(client)],
-      [26, () => this.#readPet(client)],
-      [26, () => this.#readPage(client)],
+      [22, () => this.#readPet(client)],
+      [30, () => this.#readPage(client)],
     ] as const;
     while (this.count < this.#requests && this.problems.length < 10) {
       let chosen = this.#random.below(100);
@@ -130,9 +130,9 @@ class History {
     return pet;
   }
 
-  /** More often a new one. */
+  /** Mostly one of the newest, so that many clients read what others write. */
   #anyPet(): Pet | undefined {
-    const back = this.#random.chance(2) ? 30 : this.#newest;
+    const back = this.#random.pick([4, 4, 30, this.#newest]);
     return this.#pets.get(this.#newest - this.#random.below(Math.max(1, Math.min(back, this.#newest))));
   }
 
@@ -149,7 +149,7 @@ class History {
       // A repeated response has the identifier of the first attempt.
       this.#check(attempt > 0 || id > newest, () => `identifier ${id} after ${newest}`);
       this.#pet(id).learn(this.#responses, 0, false);
-      return;
+      return this.#readPet(client, id);
     }
     this.problems.push(`create ${number} never succeeds`);
   }
@@ -165,6 +165,7 @@ class History {
     if (response.status === 201) this.#check(!wasOrdered, () => `pet ${pet.id} is ordered twice`);
     else this.#check(pet.orders > 1, () => `pet ${pet.id} cannot be ordered: ${response.body}`);
     pet.learn(this.#responses, 0, true);
+    await this.#readPet(client, pet.id);
   }
 
   async #update(client: Client): Promise<void> {
@@ -178,13 +179,14 @@ class History {
     const response = sent.then(async (received) => {
       return { status: received.status, headers: {}, rawHeaders: [], body: await received.text(), bytes: 0 };
     });
-    if (await this.#send("update", response, 200)) pet.learn(this.#responses, version, false);
+    const isDone = await this.#send("update", response, 200);
+    if (isDone) pet.learn(this.#responses, version, false);
     pet.isUpdating = false;
+    if (isDone) await this.#readPet(client, pet.id);
   }
 
-  async #readPet(client: Client): Promise<void> {
-    const pet = this.#anyPet();
-    if (pet) await this.#read("get", client, { path: `/v1/pets/${pet.id}`, after: undefined });
+  async #readPet(client: Client, id = this.#anyPet()?.id): Promise<void> {
+    if (id !== undefined) await this.#read("get", client, { path: `/v1/pets/${id}`, after: undefined });
   }
 
   async #readPage(client: Client): Promise<void> {

@@ -111,7 +111,8 @@ class RateLimits {
       lateMs: this.kind === "faults" ? MAX_OUTAGE_MS : REPLIED_MS,
       reportedMs: REPORTED_MS,
     });
-    const aheadMs = STARTS_AT + random.pick([0, -10_000_000, 10_000_000]);
+    // So that bans of servers and of Valkey can be told apart.
+    const aheadMs = STARTS_AT + random.pick([1_234_567, -10_000_000, 10_000_000]);
     const model = new ValkeyModel(() => Math.floor(world.now + aheadMs), this.ban);
     this.valkey = new SimulatedValkey(world, model, (process, decisions) => {
       const { minute, day } = model.usageOf(KEY.id);
