@@ -1,7 +1,8 @@
 import { formatTime } from "../api/formatting.ts";
 import { printable, UsageError } from "../config/usage-error.ts";
 import { choice, integerWithin } from "../config/value-types.ts";
-import { ACTOR_KINDS, AUDIT_TARGET_KINDS, type AuditedValues } from "../domain/audit.ts";
+import { ACTOR_KINDS, type AuditedValues } from "../domain/audit.ts";
+import type { AuditItem } from "../operator/operations.ts";
 import { listCommand } from "./operation-command.ts";
 import { ID_TYPES } from "./operation-flags.ts";
 
@@ -14,6 +15,7 @@ const actorKind = {
 };
 
 const MAX_LIMIT = 10_000;
+const TARGETS = ["key", "pet", "order"] as const;
 
 export const audit = listCommand({
   name: "audit",
@@ -24,6 +26,7 @@ export const audit = listCommand({
   fields: {
     action: { option: { help: "Only this action" } },
     actor: { option: { type: actorKind, help: "Only what was done there" } },
+    operator: { option: { help: "Only what this operator has done" } },
     target: null,
     since: { option: { help: "Start of the period" } },
     until: { option: { help: "End of the period", defaultText: "now" } },
@@ -49,7 +52,7 @@ export const audit = listCommand({
     const { since = "", until = formatTime(startedAt) } = query;
     if (String(since) > String(until))
       return new UsageError("--since is after --until; the period must have a length");
-    const [kind, second] = AUDIT_TARGET_KINDS.filter((each) => values[each] !== undefined);
+    const [kind, second] = TARGETS.filter((each) => values[each] !== undefined);
     if (second !== undefined)
       return new UsageError(`--${kind} and --${second} exclude each other; use one of them`);
     return { query: { ...query, ...(kind && { target: `${kind}:${values[kind]}` }) } };
@@ -59,11 +62,17 @@ export const audit = listCommand({
     ["TIME", ({ at }, screen) => screen.time(at)],
     ["ACTION", ({ action }) => action],
     ["TARGET", ({ target }) => (target === null ? "-" : `${target.kind} ${target.id}`)],
-    ["ACTOR", ({ actor: { kind, name } }) => (name === null ? kind : `${kind} (${printable(name)})`)],
+    ["ACTOR", ({ actor }) => describeActor(actor)],
     ["CHANGES", ({ before, after }) => describeChanges(before ?? {}, after ?? {})],
   ],
   next: () => `raise --limit, up to ${MAX_LIMIT}, or set --since and --until`,
 });
+
+/** `ann, console (192.0.2.1)`: the person first. */
+function describeActor({ operator, kind, name }: AuditItem["actor"]): string {
+  const where = name === null ? kind : `${kind} (${printable(name)})`;
+  return operator === null ? where : `${operator}, ${where}`;
+}
 
 /** `plan: free → pro, owner: ann`. */
 function describeChanges(before: AuditedValues, after: AuditedValues): string {

@@ -7,6 +7,8 @@ export const ACTOR_KINDS = ["console", "command line", "admin API", "server"] as
 export interface Actor {
   readonly kind: (typeof ACTOR_KINDS)[number];
   readonly name?: string;
+  /** The name of the operator, if one has signed in or sent a token. */
+  readonly operator?: string;
 }
 
 /** Who makes a change, and when (milliseconds since the epoch). */
@@ -33,10 +35,13 @@ export const AUDIT_ACTIONS = [
   "admin.sign-in-failed",
   "admin.signed-out",
   "admin.token-rolled",
+  "operator.created",
+  "operator.rotated",
+  "operator.revoked",
 ] as const;
 export type AuditAction = (typeof AUDIT_ACTIONS)[number];
 
-export const AUDIT_TARGET_KINDS = ["key", "pet", "order"] as const;
+export const AUDIT_TARGET_KINDS = ["key", "pet", "order", "operator"] as const;
 
 export interface AuditTarget {
   readonly kind: (typeof AUDIT_TARGET_KINDS)[number];
@@ -65,7 +70,7 @@ export function auditView({ id, at, actor, action, target, before, after }: Audi
   return {
     id,
     at: formatTime(at),
-    actor: { kind: actor.kind, name: actor.name ?? null },
+    actor: { operator: actor.operator ?? null, kind: actor.kind, name: actor.name ?? null },
     action,
     target: target ?? null,
     before: before ?? null,
@@ -77,6 +82,8 @@ export function auditView({ id, at, actor, action, target, before, after }: Audi
 export interface AuditQuery {
   readonly action?: AuditAction;
   readonly actor?: Actor["kind"];
+  /** The name of the operator. */
+  readonly operator?: string;
   readonly target?: AuditTarget;
   /** From this time on. */
   readonly since?: number;

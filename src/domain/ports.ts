@@ -12,6 +12,7 @@ import type {
 } from "./api-keys.ts";
 import type { Attribution, AuditEntry, AuditQuery, NewAuditEntry } from "./audit.ts";
 import type { OrderQuery, OrderWithKey, PetChange } from "./corrections.ts";
+import type { NewOperator, Operator, OperatorAccess, OperatorSession, SignInCode } from "./operators.ts";
 import type { Decision, Limits, Subject, Usage } from "./rate-limit.ts";
 import type { NewPet, Order, OrderStatus, OrderUpdate, Pet, PetStatus } from "./resources.ts";
 import type { ServerState } from "./servers.ts";
@@ -179,6 +180,51 @@ export interface SettingsStore {
   saveIfMissing(name: string, value: string): Promise<string>;
 }
 
+/**
+ * Operators, their tokens, sessions and sign-in codes. Every change is one transaction with its audit entry. To rotate
+ * or to revoke an operator ends their sessions.
+ */
+export interface OperatorStore {
+  /** The oldest first: those that are not revoked, and the last 300 that are. */
+  listOperators(): Awaitable<readonly Operator[]>;
+  createOperator(
+    operator: NewOperator,
+    token: NewSecret,
+    by: Attribution,
+  ): Promise<Operator | Rejection<"operator_exists" | "too_many_operators">>;
+  /** Creates an operator if there has never been one. Of concurrent calls, one creates it. */
+  createFirstOperator(
+    operator: NewOperator,
+    token: NewSecret,
+    by: Attribution,
+  ): Promise<Operator | undefined>;
+  /** Replaces the token. The session with the hash `keeps` goes on. */
+  rotateOperator(
+    id: number,
+    token: NewSecret & { readonly keeps?: string | undefined },
+    by: Attribution,
+  ): Promise<Operator | Rejection<"operator_not_found" | "operator_not_active">>;
+  /** One that is revoked stays as it is. */
+  revokeOperator(
+    id: number,
+    by: Attribution,
+  ): Promise<Operator | Rejection<"operator_not_found" | "last_admin">>;
+  /** Remembers when an operator was last there, to the hour. */
+  recordUse(id: number, at: number): Promise<void>;
+
+  readAccess(): Awaitable<OperatorAccess>;
+  /** The operator who has or had the token, revoked or not. */
+  findByToken(tokenHash: string): Awaitable<Operator | undefined>;
+  /** Expired codes are deleted, and the oldest of too many. */
+  createCode(code: SignInCode, now: number): Promise<void>;
+  /** Deletes the code. Of concurrent calls, one gets it. */
+  takeCode(codeHash: string): Promise<SignInCode | undefined>;
+  /** Expired sessions are deleted, and the oldest of too many. */
+  createSession(session: OperatorSession, entry: NewAuditEntry): Promise<void>;
+  /** Records the entry if there is such a session. */
+  deleteSession(cookieHash: string, entry: NewAuditEntry): Promise<void>;
+}
+
 /** Who changed what. A change of a key, a pet or an order writes its entry in its own transaction. */
 export interface AuditStore {
   /** For what changes nothing else in the database, such as a sign-in. */
@@ -209,6 +255,7 @@ export interface UsageHistoryStore {
 export interface Stores {
   readonly store: Store;
   readonly corrections: CorrectionStore;
+  readonly operators: OperatorStore;
   readonly keys: KeyStore;
   readonly audit: AuditStore;
   readonly settings: SettingsStore;

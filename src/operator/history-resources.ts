@@ -28,11 +28,11 @@ import { count, keyId, KeyStateSchema, KeyUsage, nextCursor, Plan, time } from "
 
 /** Of the audit trail, of the usage history and of the live series. */
 
-export const ActorKind = oneOf(ACTOR_KINDS, "Who made the change");
+export const ActorKind = oneOf(ACTOR_KINDS, "Where the change was made");
 export const Action = oneOf(AUDIT_ACTIONS, "What was done");
 
 const TARGET = new RegExp(`^(${AUDIT_TARGET_KINDS.join("|")}):([1-9]\\d{0,17})$`);
-const TARGET_EXPECTED = "a kind and an identifier such as key:7, pet:12 or order:3";
+const TARGET_EXPECTED = "a kind and an identifier such as key:7, pet:12, order:3 or operator:2";
 
 /** In a query: `key:7`. */
 export const target: Schema<AuditTarget> = {
@@ -66,6 +66,10 @@ const AuditItem = object("A change that somebody made", {
   id: int64("Identifier of the entry; a later entry has a greater one"),
   at: time("When the change was made"),
   actor: object({
+    operator: nullable(
+      line(64, "Name of the operator"),
+      "Null for the server and for commands on its machine",
+    ),
     kind: ActorKind,
     name: nullable(line(300, "User of the machine, address of the client, or server")),
   }),

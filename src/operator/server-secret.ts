@@ -1,9 +1,8 @@
 import { createHmac, randomBytes, timingSafeEqual } from "node:crypto";
 import { hostname } from "node:os";
+import { SERVER_SECRET } from "../domain/operators.ts";
 import type { SettingsStore } from "../domain/ports.ts";
 
-/** The name in the settings, which no operation and no command shows. */
-export const SERVER_SECRET = "server-secret";
 const SECRET_BYTES = 32;
 /** How long a signed request is valid, before and after its time: clocks of servers differ. */
 const REQUEST_MS = 30_000;

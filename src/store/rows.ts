@@ -85,6 +85,7 @@ export interface AuditRow {
   readonly at: bigint;
   readonly actor: Actor["kind"];
   readonly actorName: string | null;
+  readonly operator: string | null;
   readonly action: AuditAction;
   readonly targetKind: AuditTarget["kind"] | null;
   readonly targetId: bigint | null;
@@ -93,23 +94,18 @@ export interface AuditRow {
   readonly valuesAfter: string | null;
 }
 
-const SELECT = `SELECT id, at, actor, actor_name AS "actorName", action, target_kind AS "targetKind",
+const SELECT = `SELECT id, at, actor, actor_name AS "actorName", operator, action, target_kind AS "targetKind",
   target_id AS "targetId", values_before AS "valuesBefore", values_after AS "valuesAfter" FROM audit`;
 
 export const INSERT_AUDIT = `INSERT INTO audit
-  (at, actor, actor_name, action, target_kind, target_id, values_before, values_after)`;
+  (at, actor, actor_name, operator, action, target_kind, target_id, values_before, values_after)`;
 
 /** The values of INSERT_AUDIT, in their order. */
-export function auditValues({
-  at,
-  actor,
-  action,
-  target,
-  before,
-  after,
-}: NewAuditEntry): (SqlValue | null)[] {
-  const { kind, name = null } = actor;
-  return [at, kind, name, action, target?.kind ?? null, target?.id ?? null, jsonOf(before), jsonOf(after)];
+export function auditValues(entry: NewAuditEntry): (SqlValue | null)[] {
+  const { at, actor, action, target, before, after } = entry;
+  const { kind, name = null, operator = null } = actor;
+  const changed = [target?.kind ?? null, target?.id ?? null, jsonOf(before), jsonOf(after)];
+  return [at, kind, name, operator, action, ...changed];
 }
 
 function jsonOf(values: AuditedValues | undefined): string | null {
@@ -118,12 +114,16 @@ function jsonOf(values: AuditedValues | undefined): string | null {
 
 /** Columns that are null in the row are absent from the entry. */
 export function auditEntryOf(row: AuditRow): AuditEntry {
-  const { id, at, actor, actorName, action, targetKind, targetId, valuesBefore, valuesAfter } = row;
+  const { id, at, actor, actorName, operator, action, targetKind, targetId, valuesBefore, valuesAfter } = row;
   const hasTarget = targetKind !== null && targetId !== null;
   return {
     id,
     at: Number(at),
-    actor: { kind: actor, ...(actorName !== null && { name: actorName }) },
+    actor: {
+      kind: actor,
+      ...(actorName !== null && { name: actorName }),
+      ...(operator !== null && { operator }),
+    },
     action,
     ...(hasTarget && { target: { kind: targetKind, id: targetId } }),
     ...(valuesBefore !== null && { before: JSON.parse(valuesBefore) }),
@@ -136,7 +136,7 @@ export function auditEntryOf(row: AuditRow): AuditEntry {
  * plan.
  */
 export function auditPage(
-  { action, actor, target, since, until, before, limit }: AuditQuery,
+  { action, actor, operator, target, since, until, before, limit }: AuditQuery,
   dialect: Dialect,
 ): SqlQuery {
   const values = new SqlValues(dialect);
@@ -145,6 +145,7 @@ export function auditPage(
   if (target) conditions.push(`target_kind = ${add(target.kind)} AND target_id = ${add(target.id)}`);
   if (action) conditions.push(`action = ${add(action)}`);
   if (actor) conditions.push(`actor = ${add(actor)}`);
+  if (operator) conditions.push(`operator = ${add(operator)}`);
   if (since !== undefined) conditions.push(`at >= ${add(since)}`);
   if (until !== undefined) conditions.push(`at < ${add(until)}`);
   if (before !== undefined) {
@@ -152,18 +153,20 @@ export function auditPage(
     conditions.push(`(at, id) < ((SELECT at FROM audit WHERE id = ${id}), ${id})`);
   }
   const where = conditions.length === 0 ? "" : ` WHERE ${conditions.join(" AND ")}`;
-  const from = `${SELECT}${dialect.indexedBy(indexOf({ target, action, actor }))}`;
+  const from = `${SELECT}${dialect.indexedBy(indexOf({ target, operator, action, actor }))}`;
   // One row more than the page: it shows that the page has a successor. SQLite plans by the value of a bare LIMIT.
   return { sql: `${from}${where} ORDER BY at DESC, id DESC LIMIT +${add(limit + 1)}`, values: values.all };
 }
 
-/** A target has few entries; the other indexes have no entry that the filters would skip. */
+/** A target and an operator have few entries; the other indexes have no entry that the filters would skip. */
 function indexOf({
   target,
+  operator,
   action,
   actor,
-}: { [F in "target" | "action" | "actor"]: AuditQuery[F] | undefined }): string {
+}: { [F in "target" | "operator" | "action" | "actor"]: AuditQuery[F] | undefined }): string {
   if (target) return "audit_by_target";
+  if (operator) return "audit_by_operator";
   if (action) return actor ? "audit_by_action_and_actor" : "audit_by_action";
   return actor ? "audit_by_actor" : "audit_by_time";
 }

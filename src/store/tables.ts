@@ -82,7 +82,7 @@ export const IMPORTS = table("imports", ["fingerprint"], {
   rejects_bytes: "integer",
 });
 
-/** A table comes after those that it refers to. What the database adds up from other tables is not among them. */
+/** A table comes after those that it refers to. Sums of other tables and sessions of operators are not among them. */
 export const TABLES: readonly Table[] = [
   API_KEYS,
   KEY_SECRETS,
@@ -108,6 +108,21 @@ export const TABLES: readonly Table[] = [
     target_id: "integer",
     values_before: "text",
     values_after: "text",
+    operator: "text",
+  }),
+  withIds("operators", {
+    name: "text",
+    role: "text",
+    created_at: "integer",
+    last_used_at: "integer",
+    revoked_at: "integer",
+  }),
+  table("operator_tokens", ["hash"], {
+    hash: "text",
+    operator_id: "integer",
+    hint: "text",
+    issued_at: "integer",
+    replaced_at: "integer",
   }),
   USAGE.hour,
   USAGE.day,

@@ -144,7 +144,10 @@ const QUERIES: readonly [string, string][] = [
   ["/api/usage?limit=10001", "limit must be an integer from 1 to 10000."],
   ["/api/audit?action=key.eaten", "action must be one of"],
   ["/api/audit?actor=nobody", "actor must be one of"],
-  ["/api/audit?target=key", "target must be a kind and an identifier such as key:7, pet:12 or order:3."],
+  [
+    "/api/audit?target=key",
+    "target must be a kind and an identifier such as key:7, pet:12, order:3 or operator:2.",
+  ],
   ["/api/audit?target=dog:1", "target must be a kind and an identifier"],
   ["/api/audit?cursor=!", "cursor must be the nextCursor of the page before."],
   ["/api/pets?status=gone", "status must be one of"],

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { newNonce, SERVER_SECRET, ServerSecret } from "../../src/operator/server-secret.ts";
+import { SERVER_SECRET } from "../../src/domain/operators.ts";
+import { newNonce, ServerSecret } from "../../src/operator/server-secret.ts";
 import { type AdminService, startAdminService } from "./admin-service.ts";
 
 const secretOf = (byte: number) => new ServerSecret(Buffer.alloc(32, byte).toString("base64url"));

@@ -13,10 +13,11 @@ import {
   writeFileSync,
 } from "node:fs";
 import { dirname, join } from "node:path";
-import { openSqlite } from "../../src/store/sqlite/store.ts";
+import { openSqlite, type SqliteStores } from "../../src/store/sqlite/store.ts";
 import { acquireLock } from "../../src/store/sqlite/process-lock.ts";
 import { inspectDatabase } from "../../src/store/sqlite/snapshot.ts";
 import { cleanUp, EXECUTABLE, InProcessCli, temporaryDirectory } from "../cli/cli.ts";
+import { hash } from "../key-store-arguments.ts";
 import { fillData, NOW } from "./sample-data.ts";
 
 // A busy machine takes long.
@@ -140,7 +141,7 @@ describe("petstore restore", () => {
     expect(out).toContain("Contents           49 pets, 1 order and 2 keys\n");
     expect(out).toContain("Present databases  none\n");
     expect(out).toContain(
-      "warning: which keys were revoked or rotated after 2026-11-15T12:00:00.000Z is not known here",
+      "warning: which keys and operators were revoked or rotated after 2026-11-15T12:00:00.000Z is not known here",
     );
     expect(out).toEndWith("Restored. Start the server with petstore serve.\n");
     expect(inspectDatabase(inData("production.db"))).toMatchObject({
@@ -191,9 +192,11 @@ describe("petstore restore", () => {
         replaced: "production-replaced-2026-11-15T130000.000Z",
       },
     });
-    // Identifiers of entries that are lost are not assigned again: four before the backup, three after it.
-    expect(latest?.id).toBe(8);
+    // Identifiers of entries that are lost are not assigned again: six before the backup, three after it.
+    expect(latest?.id).toBe(10);
     expect(earlier.map(({ action }) => action)).toEqual([
+      "operator.rotated",
+      "operator.created",
       "pet.deleted",
       "key.rolled",
       "key.created",
@@ -223,6 +226,46 @@ describe("petstore restore", () => {
     expect(out).toContain(
       "warning: the backup is of a release without an audit trail, so this restore has no entry there\n",
     );
+  });
+
+  test("operators are restored, sessions, codes and the servers' secret are not; those revoked or rotated since are named", async () => {
+    const by = { actor: { kind: "console" }, at: NOW } as const;
+    const secret = (text: string) => ({ hash: hash(text.length), hint: text });
+    const create = (stores: SqliteStores, name: string) =>
+      stores.operators.createOperator({ name, role: "admin" }, secret(name), by);
+    const before = openSqlite(inData("production.db"));
+    for (const name of ["a", "bb", "ccc"]) await create(before, name);
+    const session = { cookieHash: hash(101), secretHash: hash(102), operatorId: 1, tokenCheck: null };
+    const signedIn = { ...by, action: "admin.signed-in" } as const;
+    await before.operators.createSession({ ...session, createdAt: NOW, endsAt: NOW + 1 }, signedIn);
+    await before.operators.createCode({ codeHash: hash(103), operatorId: 1, endsAt: NOW + 1 }, NOW);
+    const serverSecret = await before.settings.saveIfMissing("server-secret", "5f0e-secret-of-servers-9d3c");
+    await before.close();
+    cli.clock.advance(1_000);
+    expect((await run("backup", backups)).code).toBe(0);
+    const newest = join(backups, "production-2026-11-15T120001.000Z", "production.db");
+    const bytes = readFileSync(newest, "latin1");
+    expect([serverSecret, hash(101), hash(103)].filter((text) => bytes.includes(text))).toEqual([]);
+
+    const later = openSqlite(inData("production.db"));
+    await later.operators.rotateOperator(3, secret("dddd"), by);
+    await later.operators.revokeOperator(4, by);
+    await create(later, "eeeee");
+    await later.close();
+    const { code, out } = await run("restore", backups, "--replace");
+    expect(code).toBe(0);
+    expect(out).toContain("operators that were revoked or rotated since are valid again: bb; ccc\n");
+    const restored = openSqlite(inData("production.db"));
+    expect((await restored.operators.listOperators()).map(({ name }) => name)).toEqual([
+      "ann",
+      "a",
+      "bb",
+      "ccc",
+    ]);
+    const { sessions, codes } = await restored.operators.readAccess();
+    expect([sessions.size, codes.size]).toEqual([0, 0]);
+    expect(await restored.settings.readSettings()).not.toContainKey("server-secret");
+    await restored.close();
   });
 
   test("files belong to the owner of the data directory, also if root restores them", async () => {

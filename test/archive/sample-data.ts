@@ -14,7 +14,7 @@ const NAMES = ['Rex "the" dog', "back\\slash", "{a,b}", "日本\n犬", "NULL", "
 export async function fillData(storage: StorageConfig, pets = 50): Promise<void> {
   const { store: path, usageStore } = pathsOf(storage);
   mkdirSync(storage.dataDir, { recursive: true, mode: 0o700 });
-  const { store, corrections, keys, settings, usageHistory, close } = openSqlite(path);
+  const { store, corrections, operators, keys, settings, usageHistory, close } = openSqlite(path);
   await keys.createKey(
     {
       name: "first",
@@ -58,6 +58,9 @@ export async function fillData(storage: StorageConfig, pets = 50): Promise<void>
     hour: NOW,
     keys: [usageOfKey(1), usageOfKey(2)],
   });
+  const createdBy = { actor: { kind: "command line" }, at: NOW } as const;
+  await operators.createOperator({ name: "ann", role: "admin" }, storedSecret(8), createdBy);
+  await operators.rotateOperator(1, storedSecret(9), createdBy);
   await close();
   const usages = openUsageStore(usageStore);
   usages.save([

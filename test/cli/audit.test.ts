@@ -35,7 +35,7 @@ test("audit --json: every field, null where there is no value", async () => {
   expect(revoked).toEqual({
     id: 5,
     at: "2026-11-15T14:00:00.000Z",
-    actor: { kind: "command line", name: "ann" },
+    actor: { operator: null, kind: "command line", name: "ann" },
     action: "key.revoked",
     target: { kind: "key", id: 2 },
     before: { revokedAt: null },

@@ -9,10 +9,15 @@ const INT64_MAX = 2n ** 63n - 1n;
 /** Six entries, two of them of the same millisecond. The first was recorded by a clock that was ahead. */
 const ENTRIES: readonly NewAuditEntry[] = [
   { at: AT + 9, actor: { kind: "server" }, action: "key.banned", target: { kind: "key", id: 7n } },
-  { at: AT, actor: { kind: "console" }, action: "admin.signed-in" },
+  { at: AT, actor: { kind: "console", operator: "ann" }, action: "admin.signed-in" },
   { at: AT + 1, actor: { kind: "console" }, action: "key.updated", target: { kind: "key", id: 7n } },
   { at: AT + 1, actor: { kind: "admin API" }, action: "key.updated", target: { kind: "key", id: 8n } },
-  { at: AT + 2, actor: { kind: "console" }, action: "pet.updated", target: { kind: "pet", id: 7n } },
+  {
+    at: AT + 2,
+    actor: { kind: "console", operator: "ann" },
+    action: "pet.updated",
+    target: { kind: "pet", id: 7n },
+  },
   { at: AT + 3, actor: { kind: "command line" }, action: "key.updated", target: { kind: "key", id: 7n } },
 ];
 
@@ -25,7 +30,7 @@ export function auditStoreConformance(test: TestCase): void {
     expect(await audit.listAudit({ limit: 1 })).toEqual({ items: [], hasMore: false });
     const full: NewAuditEntry = {
       at: AT + 1,
-      actor: { kind: "admin API", name: "192.0.2.1" },
+      actor: { kind: "admin API", name: "192.0.2.1", operator: "ann" },
       action: "pet.updated",
       target: { kind: "pet", id: INT64_MAX },
       before: {
@@ -55,6 +60,9 @@ export function auditStoreConformance(test: TestCase): void {
       [{}, [1, 6, 5, 4, 3, 2]],
       [{ action: "key.updated" }, [6, 4, 3]],
       [{ actor: "console" }, [5, 3, 2]],
+      [{ operator: "ann" }, [5, 2]],
+      [{ operator: "ann", actor: "console", action: "admin.signed-in" }, [2]],
+      [{ operator: "bob" }, []],
       [{ target: key }, [1, 6, 3]],
       [{ target: { kind: "pet", id: 7n } }, [5]],
       [{ target: { kind: "order", id: 7n } }, []],

@@ -4,6 +4,7 @@ import { keyDetailsConformance } from "./key-details.ts";
 import { keyListConformance } from "./key-list.ts";
 import { keyStoreConformance } from "./key-store.ts";
 import { correctionStoreConformance } from "./correction-store.ts";
+import { operatorStoreConformance } from "./operator-store.ts";
 import { settingsStoreConformance } from "./settings-store.ts";
 import { idempotencyCases } from "./store-idempotency.ts";
 import {
@@ -40,6 +41,7 @@ export function storeConformance(name: string, open: OpenStores): void {
     keyListConformance(test);
   });
   describe(`${name} as a CorrectionStore`, () => correctionStoreConformance(test));
+  describe(`${name} as an OperatorStore`, () => operatorStoreConformance(test));
   describe(`${name} as an AuditStore`, () => auditStoreConformance(test));
   describe(`${name} as a SettingsStore`, () => settingsStoreConformance(test));
   describe(`${name} as a UsageHistoryStore`, () => usageHistoryConformance(test));

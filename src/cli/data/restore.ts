@@ -93,6 +93,7 @@ function planView(
     keysRevokedSince: keys?.revoked ?? null,
     keysRolledSince: keys?.rolled ?? null,
     keysCreatedSince: keys?.created ?? null,
+    operatorsChangedSince: keys?.operators ?? null,
     isDryRun,
   };
 }
@@ -120,10 +121,10 @@ function warningsOf({ skipped, description, hasAuditTrail, later, keys }: Restor
   if (keys === undefined || later === undefined) {
     return [
       ...warnings,
-      `which keys were revoked or rotated after ${description.createdAt} is not known here; they are valid again: see petstore keys list and docs/backup.md`,
+      `which keys and operators were revoked or rotated after ${description.createdAt} is not known here; they are valid again: see petstore keys list, petstore operators list and docs/backup.md`,
     ];
   }
-  const { revoked, rolled, created } = keys;
+  const { revoked, rolled, created, operators } = keys;
   const revoke = listed(revoked, (id) => `petstore keys revoke ${id}`);
   const roll = listed(rolled, (id) => `petstore keys rotate ${id} --overlap 0`);
   return [
@@ -133,12 +134,17 @@ function warningsOf({ skipped, description, hasAuditTrail, later, keys }: Restor
       ? [`secrets replaced since are valid again, and the new ones are not: run ${roll}`]
       : []),
     ...(created.length > 0 ? [`keys created since are lost: ${listed(created, String)}`] : []),
+    ...(operators.length > 0
+      ? [
+          `tokens of operators that were revoked or rotated since are valid again: ${listed(operators, String)}`,
+        ]
+      : []),
   ];
 }
 
 const MAX_LISTED = 20;
 
-function listed(ids: readonly number[], format: (id: number) => string): string {
-  const more = ids.length > MAX_LISTED ? ` and ${ids.length - MAX_LISTED} more, which --json lists` : "";
-  return ids.slice(0, MAX_LISTED).map(format).join("; ") + more;
+function listed<T>(all: readonly T[], format: (each: T) => string): string {
+  const more = all.length > MAX_LISTED ? ` and ${all.length - MAX_LISTED} more, which --json lists` : "";
+  return all.slice(0, MAX_LISTED).map(format).join("; ") + more;
 }

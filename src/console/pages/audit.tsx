@@ -27,13 +27,15 @@ export function AuditTrailPage() {
       }
       empty={
         <Empty title="Nothing was changed yet">
-          Every change of a key, pet or order, every ban and every sign-in appears here: who, when, and what.
+          Every change of a key, pet or order, every ban, every operator and every sign-in appears here: who,
+          when, and what.
         </Empty>
       }
     >
       <SelectFilter label="Action" name="action" options={AUDIT_ACTIONS} />
-      <SelectFilter label="Who" name="actor" options={ACTOR_KINDS} />
-      <TextFilter label="Target" name="target" placeholder="key:7, pet:12, order:3" maxLength={30} />
+      <TextFilter label="Who" name="operator" placeholder="ann" maxLength={64} />
+      <SelectFilter label="Where" name="actor" options={ACTOR_KINDS} />
+      <TextFilter label="Target" name="target" placeholder="key:7, pet:12, operator:2" maxLength={30} />
       <TextFilter label="From" name="since" type="date" />
       <TextFilter label="To" name="until" type="date" />
     </ListPage>
@@ -66,19 +68,26 @@ const COLUMNS: readonly Column<AuditItem>[] = [
 
 const PATHS = { key: "/keys", pet: "/pets", order: "/orders" } as const;
 
+function pathOf({ kind, id }: NonNullable<AuditItem["target"]>): string {
+  return kind === "operator" ? "/operators" : `${PATHS[kind]}/${id}`;
+}
+
 function Target({ target }: Pick<AuditItem, "target">) {
   if (target === null) return NO_VALUE;
   return (
-    <a href={`${PATHS[target.kind]}/${target.id}`}>
+    <a href={pathOf(target)}>
       {target.kind} {String(target.id)}
     </a>
   );
 }
 
-function Actor({ actor: { kind, name } }: Pick<AuditItem, "actor">) {
+/** The person first, then where they did it. */
+function Actor({ actor: { operator, kind, name } }: Pick<AuditItem, "actor">) {
+  const where = name === null ? kind : `${kind} ${name}`;
+  if (operator === null) return <bdi>{capitalized(where)}</bdi>;
   return (
     <>
-      {capitalized(kind)} {name !== null && <bdi class="muted">{name}</bdi>}
+      <bdi>{operator}</bdi> <bdi class="muted">{where}</bdi>
     </>
   );
 }

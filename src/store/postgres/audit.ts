@@ -14,7 +14,7 @@ import type { Pools } from "./pool.ts";
 
 /** Writes an audit entry in the transaction of a change. */
 export async function insertAudit(tx: SQL, entry: NewAuditEntry): Promise<void> {
-  await tx.unsafe(`${INSERT_AUDIT} VALUES ($1, $2, $3, $4, $5, $6, $7, $8)`, auditValues(entry));
+  await tx.unsafe(`${INSERT_AUDIT} VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`, auditValues(entry));
 }
 
 const DELETED_AT_ONCE = 100;

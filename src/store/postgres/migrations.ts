@@ -276,6 +276,57 @@ export const POSTGRES_MIGRATIONS: readonly (Migration | OnlineMigration)[] = [
     name: "keys that are switched off",
     sql: "ALTER TABLE api_keys ADD COLUMN disabled_at bigint",
   },
+  {
+    version: 13,
+    name: "operators, their tokens, sessions and sign-in codes, operators in the audit trail",
+    sql: `
+      CREATE TABLE operators (
+        id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+        name text NOT NULL CHECK (name <> ''),
+        role text NOT NULL CHECK (role IN ('metrics', 'viewer', 'support', 'admin')),
+        created_at bigint NOT NULL,
+        last_used_at bigint,
+        revoked_at bigint
+      );
+      CREATE UNIQUE INDEX operators_by_name ON operators (name) WHERE revoked_at IS NULL;
+
+      -- Those that were replaced stay: a token that was replaced is never taken for a new one.
+      CREATE TABLE operator_tokens (
+        hash text PRIMARY KEY CHECK (length(hash) = 64),
+        operator_id bigint NOT NULL REFERENCES operators (id),
+        hint text NOT NULL,
+        issued_at bigint NOT NULL,
+        replaced_at bigint
+      );
+      CREATE UNIQUE INDEX current_operator_tokens ON operator_tokens (operator_id) WHERE replaced_at IS NULL;
+
+      -- Of the operator whose token is a setting, operator_id is NULL.
+      CREATE TABLE operator_sessions (
+        cookie_hash text PRIMARY KEY CHECK (length(cookie_hash) = 64),
+        secret_hash text NOT NULL CHECK (length(secret_hash) = 64),
+        operator_id bigint REFERENCES operators (id),
+        token_check text,
+        created_at bigint NOT NULL,
+        ends_at bigint NOT NULL,
+        CHECK ((operator_id IS NULL) = (token_check IS NOT NULL))
+      );
+      CREATE TABLE sign_in_codes (
+        code_hash text PRIMARY KEY CHECK (length(code_hash) = 64),
+        operator_id bigint REFERENCES operators (id),
+        ends_at bigint NOT NULL
+      );
+
+      ALTER TABLE audit ADD COLUMN operator text;
+    `,
+  },
+  {
+    version: 14,
+    name: "audit trail by operator",
+    statements: [
+      "DROP INDEX CONCURRENTLY IF EXISTS audit_by_operator",
+      "CREATE INDEX CONCURRENTLY audit_by_operator ON audit (operator, at, id) WHERE operator IS NOT NULL",
+    ],
+  },
 ];
 
 export interface MigrateOptions {

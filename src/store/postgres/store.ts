@@ -16,6 +16,7 @@ import { PostgresKeyStore } from "./api-keys.ts";
 import { PostgresAuditStore } from "./audit.ts";
 import { addressOf, connect, explained, messageOf, QueryTimeout } from "./connection.ts";
 import { migrate, type MigrateOptions } from "./migrations.ts";
+import { postgresOperatorStore } from "./operators.ts";
 import { Orders, PostgresCorrectionStore } from "./orders.ts";
 import { PostgresPetJson } from "./pet-json.ts";
 import { type CreateResult, type PetCreation, Pets } from "./pets.ts";
@@ -81,6 +82,7 @@ export async function openPostgres(url: string, options: PostgresOptions = {}): 
   return {
     store,
     corrections: new PostgresCorrectionStore(pools),
+    operators: postgresOperatorStore(pools),
     keys: new PostgresKeyStore(pools),
     audit: new PostgresAuditStore(pools),
     settings: new PostgresSettingsStore(pools),

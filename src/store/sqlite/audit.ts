@@ -16,7 +16,7 @@ const DELETED_AT_ONCE = 100;
 
 /** In the transaction of the connection. */
 export function insertAudit(connection: Connection, entry: NewAuditEntry): void {
-  connection.run(`${INSERT_AUDIT} VALUES (?, ?, ?, ?, ?, ?, ?, ?)`, ...auditValues(entry));
+  connection.run(`${INSERT_AUDIT} VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`, ...auditValues(entry));
 }
 
 const DELETE = `DELETE FROM audit WHERE id IN

@@ -270,6 +270,50 @@ export const SQLITE_MIGRATIONS: readonly SqliteMigration[] = [
     name: "keys that are switched off",
     sql: "ALTER TABLE api_keys ADD COLUMN disabled_at INTEGER",
   },
+  {
+    version: 12,
+    name: "operators, their tokens, sessions and sign-in codes, operators in the audit trail",
+    sql: `
+      CREATE TABLE operators (
+        id INTEGER PRIMARY KEY AUTOINCREMENT CHECK (id > 0),
+        name TEXT NOT NULL CHECK (length(name) > 0),
+        role TEXT NOT NULL CHECK (role IN ('metrics', 'viewer', 'support', 'admin')),
+        created_at INTEGER NOT NULL,
+        last_used_at INTEGER,
+        revoked_at INTEGER
+      ) STRICT;
+      CREATE UNIQUE INDEX operators_by_name ON operators (name) WHERE revoked_at IS NULL;
+
+      -- Those that were replaced stay: a token that was replaced is never taken for a new one.
+      CREATE TABLE operator_tokens (
+        hash TEXT PRIMARY KEY CHECK (length(hash) = 64),
+        operator_id INTEGER NOT NULL REFERENCES operators (id),
+        hint TEXT NOT NULL,
+        issued_at INTEGER NOT NULL,
+        replaced_at INTEGER
+      ) STRICT, WITHOUT ROWID;
+      CREATE UNIQUE INDEX current_operator_tokens ON operator_tokens (operator_id) WHERE replaced_at IS NULL;
+
+      -- Of the operator whose token is a setting, operator_id is NULL.
+      CREATE TABLE operator_sessions (
+        cookie_hash TEXT PRIMARY KEY CHECK (length(cookie_hash) = 64),
+        secret_hash TEXT NOT NULL CHECK (length(secret_hash) = 64),
+        operator_id INTEGER REFERENCES operators (id),
+        token_check TEXT,
+        created_at INTEGER NOT NULL,
+        ends_at INTEGER NOT NULL,
+        CHECK ((operator_id IS NULL) = (token_check IS NOT NULL))
+      ) STRICT, WITHOUT ROWID;
+      CREATE TABLE sign_in_codes (
+        code_hash TEXT PRIMARY KEY CHECK (length(code_hash) = 64),
+        operator_id INTEGER REFERENCES operators (id),
+        ends_at INTEGER NOT NULL
+      ) STRICT, WITHOUT ROWID;
+
+      ALTER TABLE audit ADD COLUMN operator TEXT;
+      CREATE INDEX audit_by_operator ON audit (operator, at, id) WHERE operator IS NOT NULL;
+    `,
+  },
 ];
 
 /** Belongs to a released step, so it is never edited, and calls nothing that may change. */

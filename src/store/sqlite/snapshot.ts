@@ -2,6 +2,7 @@
 import { Database } from "bun:sqlite";
 import { existsSync } from "node:fs";
 import type { NewAuditEntry } from "../../domain/audit.ts";
+import { SERVER_SECRET } from "../../domain/operators.ts";
 import { latestVersion } from "../migrations.ts";
 import { insertAudit } from "./audit.ts";
 import { Connection, createDatabaseFile, failureOf, keepFiles } from "./connection.ts";
@@ -25,6 +26,23 @@ export interface DatabaseFacts {
 export function copySnapshot(from: string, to: string): void {
   createDatabaseFile(to);
   withDatabase(from, (connection) => connection.value("VACUUM INTO ?", to), "copy");
+  withDatabase(to, removeSecrets);
+}
+
+/** Sessions are not for those who have the copy, and the servers that will run on it make a secret of their own. */
+function removeSecrets(connection: Connection): void {
+  if (!hasOperators(connection)) return;
+  connection.exec("PRAGMA secure_delete = ON");
+  connection.transaction(() => {
+    connection.exec("DELETE FROM operator_sessions");
+    connection.exec("DELETE FROM sign_in_codes");
+    connection.exec(`DELETE FROM server_settings WHERE name = '${SERVER_SECRET}'`);
+  });
+}
+
+/** Earlier releases had none. */
+function hasOperators(connection: Connection, database = "main"): boolean {
+  return connection.value(`SELECT 1 FROM ${database}.sqlite_schema WHERE name = 'operators'`) !== undefined;
 }
 
 /** Reads a whole database and checks it. Servers may be running on it. */
@@ -112,6 +130,8 @@ export interface KeyDifferences {
   readonly rolled: readonly number[];
   /** Created later, so that the copy does not have them. */
   readonly created: readonly number[];
+  /** The names of operators who were revoked later, or whose tokens were replaced. */
+  readonly operators: readonly string[];
 }
 
 export function keyDifferences(earlier: string, later: string): KeyDifferences {
@@ -133,8 +153,19 @@ export function keyDifferences(earlier: string, later: string): KeyDifferences {
         connection,
         "SELECT id FROM main.api_keys WHERE id NOT IN (SELECT id FROM earlier.api_keys)",
       ),
+      operators:
+        hasOperators(connection) && hasOperators(connection, "earlier") ? changedOperators(connection) : [],
     };
   });
+}
+
+function changedOperators(connection: Connection): string[] {
+  const rows = connection.all<{ name: string }>(`SELECT DISTINCT later.name FROM main.operators AS later
+    JOIN earlier.operators AS earlier USING (id)
+    JOIN earlier.operator_tokens AS token ON token.operator_id = id AND token.replaced_at IS NULL
+    WHERE earlier.revoked_at IS NULL AND (later.revoked_at IS NOT NULL OR token.hash IN
+      (SELECT hash FROM main.operator_tokens WHERE replaced_at IS NOT NULL)) ORDER BY 1`);
+  return rows.map(({ name }) => name);
 }
 
 function idsOf(connection: Connection, sql: string): number[] {

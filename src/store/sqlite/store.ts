@@ -40,6 +40,7 @@ import { SqliteAuditStore } from "./audit.ts";
 import { type Connection, isBusy, OpenFiles, Outage, type RescueOptions } from "./connection.ts";
 import { openDatabaseFor } from "./database.ts";
 import { SQLITE_MIGRATIONS } from "./migrations.ts";
+import { sqliteOperatorStore } from "./operators.ts";
 import { finishOrder, Orders, SqliteCorrectionStore } from "./orders.ts";
 import { SqlitePetJson } from "./pet-json.ts";
 import { ChangeCounters, PetRevision, Pets } from "./pets.ts";
@@ -83,8 +84,9 @@ export function openSqlite(path: string, options: SqliteStoreOptions = {}): Sqli
     files.watch(connection, options.rescue);
     return new SqliteStore(connection, options);
   });
-  const { keys, audit, settings } = openDatabaseFor(path, keyOptions, (connection) => ({
+  const { keys, operators, audit, settings } = openDatabaseFor(path, keyOptions, (connection) => ({
     keys: new SqliteKeyStore(connection),
+    operators: sqliteOperatorStore(connection),
     audit: new SqliteAuditStore(connection),
     settings: new SqliteSettingsStore(connection),
   }));
@@ -97,6 +99,7 @@ export function openSqlite(path: string, options: SqliteStoreOptions = {}): Sqli
   return {
     store,
     corrections: store.corrections,
+    operators,
     keys,
     audit,
     settings,

@@ -9,6 +9,8 @@ const NOT_COPIED = new Set([
   "key_revision", // a counter
   "usage_sums", // added up from the hours and days
   "usage_totals", // the same in SQLite
+  "operator_sessions", // operators sign in again
+  "sign_in_codes",
   "pet_revision", // counts what servers of the same file have to notice
 ]);
 const NOT_COPIED_COLUMNS = new Set([

@@ -1,0 +1,92 @@
+import { rejection, type Rejection } from "../api/errors.ts";
+import type { Attribution, AuditAction, AuditedValues, NewAuditEntry } from "./audit.ts";
+
+/** What an operator may do. Each role may do what those before it may. */
+export const ROLES = ["metrics", "viewer", "support", "admin"] as const;
+export type Role = (typeof ROLES)[number];
+
+/** Whether a role may do what at least another one may do. */
+export function mayCall(role: Role, leastRole: Role): boolean {
+  return ROLES.indexOf(role) >= ROLES.indexOf(leastRole);
+}
+
+/** A person or a program that operates the service. Times are milliseconds since the epoch. */
+export interface Operator {
+  readonly id: number;
+  readonly name: string;
+  readonly role: Role;
+  /** The first and the last characters of the token. */
+  readonly hint: string;
+  readonly createdAt: number;
+  /** Of the token. */
+  readonly issuedAt: number;
+  /** To the hour. */
+  readonly lastUsedAt?: number;
+  readonly revokedAt?: number;
+}
+
+export type NewOperator = Pick<Operator, "name" | "role">;
+
+/** Names of people, email addresses and names of programs. A name begins with a letter: it is never an identifier. */
+export const OPERATOR_NAME = /^[a-z][\w.@+-]{0,63}$/;
+export const OPERATOR_NAME_EXPECTED =
+  "a letter and up to 63 more letters, digits and . _ @ + -, in lower case, other than token and server";
+/** The operator whose token is a setting, and other servers, are in no database. */
+export const TOKEN_OPERATOR = "token";
+export const SERVER_OPERATOR = "server";
+
+export function isOperatorName(text: string): boolean {
+  return (
+    OPERATOR_NAME.test(text) &&
+    text === text.toLowerCase() &&
+    ![TOKEN_OPERATOR, SERVER_OPERATOR].includes(text)
+  );
+}
+
+/** Those that are not revoked. */
+export const MAX_OPERATORS = 200;
+/** Of all operators: of more, the oldest end. */
+export const MAX_SESSIONS = 500;
+export const MAX_SIGN_IN_CODES = 100;
+
+/** The name in the settings of what servers of a database recognize one another by. Nothing shows its value. */
+export const SERVER_SECRET = "server-secret";
+
+/** A browser that has signed in. Of all secrets the SHA-256 is stored, in hexadecimal. */
+export interface OperatorSession {
+  readonly cookieHash: string;
+  readonly secretHash: string;
+  /** Null for the operator whose token is a setting; `tokenCheck` then tells whether it is still that token. */
+  readonly operatorId: number | null;
+  readonly tokenCheck: string | null;
+  readonly createdAt: number;
+  readonly endsAt: number;
+}
+
+/** It signs an operator in once. */
+export interface SignInCode {
+  readonly codeHash: string;
+  /** Null for the operator whose token is a setting. */
+  readonly operatorId: number | null;
+  readonly endsAt: number;
+}
+
+/** All that lets somebody in now, by the hash of what they send. */
+export interface OperatorAccess {
+  readonly tokens: ReadonlyMap<string, Operator>;
+  readonly sessions: ReadonlyMap<string, OperatorSession>;
+  readonly codes: ReadonlyMap<string, SignInCode>;
+}
+
+export function operatorNotFound(id: number | bigint): Rejection<"operator_not_found"> {
+  return rejection("operator_not_found", `Operator ${id} does not exist.`);
+}
+
+/** The audit entry of a change. A store writes it in the transaction of the change. */
+export function operatorEntry(
+  action: AuditAction & `operator.${string}`,
+  { id, name, ...operator }: Pick<Operator, "id" | "name"> & AuditedValues,
+  by: Attribution,
+): NewAuditEntry {
+  return { ...by, action, target: { kind: "operator", id: BigInt(id) }, after: { name, ...operator } };
+}

@@ -1,0 +1,289 @@
+import type { Rejection } from "../api/errors.ts";
+import { rejection } from "../api/errors.ts";
+import type { NewSecret } from "../domain/api-keys.ts";
+import type { Attribution, NewAuditEntry } from "../domain/audit.ts";
+import {
+  MAX_OPERATORS,
+  MAX_SESSIONS,
+  MAX_SIGN_IN_CODES,
+  type NewOperator,
+  type Operator,
+  type OperatorAccess,
+  operatorEntry,
+  operatorNotFound,
+  type OperatorSession,
+  type Role,
+  type SignInCode,
+} from "../domain/operators.ts";
+import type { OperatorStore } from "../domain/ports.ts";
+import type { Awaitable } from "../event-loop.ts";
+import { auditValues, INSERT_AUDIT } from "./rows.ts";
+
+/** A statement of a transaction. Its parameters are `?`. */
+interface Statement {
+  readonly sql: string;
+  readonly values: readonly (string | number | bigint | null)[];
+}
+
+/** Statements one after the other: each is answered with its rows. */
+export type Statements<T> = () => Generator<Statement, T, unknown[]>;
+
+/** What differs between the databases. */
+export interface OperatorDatabase {
+  read<T>(statements: Statements<T>): Awaitable<T>;
+  /** One transaction. The statements may run again. */
+  write<T>(statements: Statements<T>): Promise<T>;
+  /** Makes changes of operators run one after the other, in the transaction. */
+  readonly lock?: string;
+}
+
+function* rowsOf<Row>(sql: string, ...values: Statement["values"]): Generator<Statement, Row[], unknown[]> {
+  // They have what the statement selects.
+  return (yield { sql, values }) as Row[];
+}
+
+interface OperatorRow {
+  readonly id: bigint;
+  readonly name: string;
+  readonly role: Role;
+  readonly hint: string;
+  readonly createdAt: bigint;
+  readonly issuedAt: bigint;
+  readonly lastUsedAt: bigint | null;
+  readonly revokedAt: bigint | null;
+}
+
+function operatorOf(row: OperatorRow): Operator {
+  const { id, name, role, hint, createdAt, issuedAt, lastUsedAt, revokedAt } = row;
+  return {
+    id: Number(id),
+    name,
+    role,
+    hint,
+    createdAt: Number(createdAt),
+    issuedAt: Number(issuedAt),
+    ...(lastUsedAt !== null && { lastUsedAt: Number(lastUsedAt) }),
+    ...(revokedAt !== null && { revokedAt: Number(revokedAt) }),
+  };
+}
+
+const COLUMNS = `operators.id, name, role, hint, created_at AS "createdAt", issued_at AS "issuedAt",
+  last_used_at AS "lastUsedAt", revoked_at AS "revokedAt"`;
+const SELECT = `SELECT hash, ${COLUMNS} FROM operators
+  JOIN operator_tokens ON operator_id = operators.id AND replaced_at IS NULL`;
+const SELECT_SESSIONS = `SELECT cookie_hash AS "cookieHash", secret_hash AS "secretHash",
+  operator_id AS "operatorId", token_check AS "tokenCheck", created_at AS "createdAt", ends_at AS "endsAt"
+  FROM operator_sessions`;
+const CODE_COLUMNS = `code_hash AS "codeHash", operator_id AS "operatorId", ends_at AS "endsAt"`;
+/** Of any table, SQLite requires a limit and PostgreSQL none that is negative. */
+const ALL = 1_000_000;
+const MAX_LISTED = MAX_OPERATORS + 300;
+const HOUR_MS = 3_600_000;
+
+type Stored<T> = {
+  readonly [F in keyof T]: T[F] extends number | null ? bigint | Extract<T[F], null> : T[F];
+};
+
+const numberOrNull = (value: bigint | null) => (value === null ? null : Number(value));
+
+function sessionOf({ operatorId, createdAt, endsAt, ...row }: Stored<OperatorSession>): OperatorSession {
+  const times = { createdAt: Number(createdAt), endsAt: Number(endsAt) };
+  return { ...row, operatorId: numberOrNull(operatorId), ...times };
+}
+
+function codeOf({ codeHash, operatorId, endsAt }: Stored<SignInCode>): SignInCode {
+  return { codeHash, operatorId: numberOrNull(operatorId), endsAt: Number(endsAt) };
+}
+
+function* addAudit(entry: NewAuditEntry) {
+  const values = auditValues(entry);
+  yield* rowsOf(`${INSERT_AUDIT} VALUES (${values.map(() => "?").join(", ")})`, ...values);
+}
+
+function* findOperator(id: number) {
+  const [row] = yield* rowsOf<OperatorRow>(`${SELECT} WHERE operators.id = ?`, id);
+  return row && operatorOf(row);
+}
+
+function* addOperator({ name, role }: NewOperator, token: NewSecret, by: Attribution) {
+  const [row] = yield* rowsOf<{ id: bigint }>(
+    "INSERT INTO operators (name, role, created_at) VALUES (?, ?, ?) RETURNING id",
+    name,
+    role,
+    by.at,
+  );
+  const id = Number(row?.id);
+  yield* addToken(id, token, by);
+  const { hint } = token;
+  yield* addAudit(operatorEntry("operator.created", { id, name, role, hint }, by));
+  return { id, name, role, hint, createdAt: by.at, issuedAt: by.at };
+}
+
+function* addToken(id: number, { hash, hint }: NewSecret, { at }: Attribution) {
+  const insert = "INSERT INTO operator_tokens (hash, operator_id, hint, issued_at) VALUES (?, ?, ?, ?)";
+  yield* rowsOf(insert, hash, id, hint, at);
+}
+
+function* endSessions(id: number, keeps = "") {
+  yield* rowsOf("DELETE FROM operator_sessions WHERE operator_id = ? AND cookie_hash <> ?", id, keeps);
+  yield* rowsOf("DELETE FROM sign_in_codes WHERE operator_id = ?", id);
+}
+
+/** The same statements for both databases. There are few operators, so that tables are read as a whole. */
+export class SqlOperatorStore implements OperatorStore {
+  constructor(private readonly database: OperatorDatabase) {}
+
+  listOperators(): Awaitable<readonly Operator[]> {
+    return this.database.read(function* () {
+      const rows = yield* rowsOf<OperatorRow>(
+        `${SELECT} ORDER BY CASE WHEN revoked_at IS NULL THEN 0 ELSE 1 END, operators.id DESC LIMIT ${MAX_LISTED}`,
+      );
+      return rows.map(operatorOf).toSorted((a, b) => a.id - b.id);
+    });
+  }
+
+  createOperator(operator: NewOperator, token: NewSecret, by: Attribution) {
+    const { name } = operator;
+    return this.#change(function* () {
+      const active = yield* rowsOf<{ name: string }>("SELECT name FROM operators WHERE revoked_at IS NULL");
+      if (active.some((each) => each.name === name))
+        return rejection("operator_exists", `There is an operator ${name} already.`);
+      if (active.length >= MAX_OPERATORS)
+        return rejection("too_many_operators", `There are ${MAX_OPERATORS} operators; revoke one first.`);
+      return yield* addOperator(operator, token, by);
+    });
+  }
+
+  async createFirstOperator(operator: NewOperator, token: NewSecret, by: Attribution) {
+    const isFirst = function* () {
+      return (yield* rowsOf("SELECT id FROM operators LIMIT 1")).length === 0;
+    };
+    if (!(await this.database.read(isFirst))) return undefined;
+    return this.#change(function* () {
+      return (yield* isFirst()) ? yield* addOperator(operator, token, by) : undefined;
+    });
+  }
+
+  rotateOperator(
+    id: number,
+    { keeps, ...token }: NewSecret & { keeps?: string | undefined },
+    by: Attribution,
+  ) {
+    return this.#change(function* () {
+      const operator = yield* findOperator(id);
+      if (operator === undefined) return operatorNotFound(id);
+      const { name, revokedAt } = operator;
+      if (revokedAt !== undefined)
+        return rejection("operator_not_active", `Operator ${name} is revoked. Create another one.`);
+      const replace =
+        "UPDATE operator_tokens SET replaced_at = ? WHERE operator_id = ? AND replaced_at IS NULL";
+      yield* rowsOf(replace, by.at, id);
+      yield* addToken(id, token, by);
+      yield* endSessions(id, keeps);
+      yield* addAudit(operatorEntry("operator.rotated", { id, name, hint: token.hint }, by));
+      return { ...operator, hint: token.hint, issuedAt: by.at };
+    });
+  }
+
+  revokeOperator(id: number, by: Attribution) {
+    return this.#change(function* (): Generator<
+      Statement,
+      Operator | Rejection<"operator_not_found" | "last_admin">,
+      unknown[]
+    > {
+      const operator = yield* findOperator(id);
+      if (operator === undefined) return operatorNotFound(id);
+      const { name, role, revokedAt } = operator;
+      if (revokedAt !== undefined) return operator;
+      const admins = yield* rowsOf("SELECT id FROM operators WHERE role = 'admin' AND revoked_at IS NULL");
+      if (role === "admin" && admins.length === 1)
+        return rejection("last_admin", `Operator ${name} is the last admin. Create another one first.`);
+      yield* rowsOf("UPDATE operators SET revoked_at = ? WHERE id = ?", by.at, id);
+      yield* endSessions(id);
+      yield* addAudit(operatorEntry("operator.revoked", { id, name, role }, by));
+      return { ...operator, revokedAt: by.at };
+    });
+  }
+
+  recordUse(id: number, at: number): Promise<void> {
+    return this.database.write(function* () {
+      const update = "UPDATE operators SET last_used_at = ? WHERE id = ? AND coalesce(last_used_at, 0) <= ?";
+      yield* rowsOf(update, at, id, at - HOUR_MS);
+    });
+  }
+
+  readAccess(): Awaitable<OperatorAccess> {
+    return this.database.read(function* () {
+      const tokens = yield* rowsOf<OperatorRow & { hash: string }>(`${SELECT} WHERE revoked_at IS NULL`);
+      const sessions = yield* rowsOf<Stored<OperatorSession>>(SELECT_SESSIONS);
+      const codes = yield* rowsOf<Stored<SignInCode>>(`SELECT ${CODE_COLUMNS} FROM sign_in_codes`);
+      return {
+        tokens: new Map(tokens.map((row) => [row.hash, operatorOf(row)])),
+        sessions: new Map(sessions.map((row) => [row.cookieHash, sessionOf(row)])),
+        codes: new Map(codes.map((row) => [row.codeHash, codeOf(row)])),
+      };
+    });
+  }
+
+  findByToken(tokenHash: string): Awaitable<Operator | undefined> {
+    return this.database.read(function* () {
+      const [row] = yield* rowsOf<OperatorRow>(
+        `SELECT ${COLUMNS} FROM operator_tokens JOIN operators ON operators.id = operator_id WHERE hash = ?`,
+        tokenHash,
+      );
+      return row && operatorOf(row);
+    });
+  }
+
+  createCode({ codeHash, operatorId, endsAt }: SignInCode, now: number): Promise<void> {
+    return this.database.write(function* () {
+      yield* rowsOf(
+        `DELETE FROM sign_in_codes WHERE ends_at <= ? OR code_hash IN (SELECT code_hash FROM sign_in_codes
+           ORDER BY ends_at DESC, code_hash LIMIT ${ALL} OFFSET ${MAX_SIGN_IN_CODES - 1})`,
+        now,
+      );
+      const insert = "INSERT INTO sign_in_codes (code_hash, operator_id, ends_at) VALUES (?, ?, ?)";
+      yield* rowsOf(insert, codeHash, operatorId, endsAt);
+    });
+  }
+
+  takeCode(codeHash: string): Promise<SignInCode | undefined> {
+    return this.database.write(function* () {
+      const take = `DELETE FROM sign_in_codes WHERE code_hash = ? RETURNING ${CODE_COLUMNS}`;
+      const [row] = yield* rowsOf<Stored<SignInCode>>(take, codeHash);
+      return row && codeOf(row);
+    });
+  }
+
+  createSession(session: OperatorSession, entry: NewAuditEntry): Promise<void> {
+    const { cookieHash, secretHash, operatorId, tokenCheck, createdAt, endsAt } = session;
+    return this.database.write(function* () {
+      yield* rowsOf(
+        `DELETE FROM operator_sessions WHERE ends_at <= ? OR cookie_hash IN (SELECT cookie_hash
+           FROM operator_sessions ORDER BY created_at DESC, cookie_hash LIMIT ${ALL} OFFSET ${MAX_SESSIONS - 1})`,
+        createdAt,
+      );
+      yield* rowsOf(
+        `INSERT INTO operator_sessions (cookie_hash, secret_hash, operator_id, token_check, created_at, ends_at)
+           VALUES (?, ?, ?, ?, ?, ?)`,
+        ...[cookieHash, secretHash, operatorId, tokenCheck, createdAt, endsAt],
+      );
+      yield* addAudit(entry);
+    });
+  }
+
+  deleteSession(cookieHash: string, entry: NewAuditEntry): Promise<void> {
+    return this.database.write(function* () {
+      const end = "DELETE FROM operator_sessions WHERE cookie_hash = ? RETURNING cookie_hash";
+      if ((yield* rowsOf(end, cookieHash)).length > 0) yield* addAudit(entry);
+    });
+  }
+
+  #change<T>(statements: Statements<T>): Promise<T> {
+    const { lock } = this.database;
+    return this.database.write(function* () {
+      if (lock !== undefined) yield* rowsOf(lock);
+      return yield* statements();
+    });
+  }
+}

@@ -1,0 +1,190 @@
+import { expect } from "bun:test";
+import type { Rejection } from "../../src/api/errors.ts";
+import { toNewSecret } from "../../src/domain/api-keys.ts";
+import type { NewAuditEntry } from "../../src/domain/audit.ts";
+import type { NewOperator, Operator } from "../../src/domain/operators.ts";
+import type { OperatorStore } from "../../src/domain/ports.ts";
+import { AT, rejectionCode, type TestCase } from "./store-fixture.ts";
+
+const HOUR = 3_600_000;
+const by = { actor: { kind: "console", operator: "root" }, at: AT } as const;
+const ANN: NewOperator = { name: "ann", role: "admin" };
+const token = (text: string) => toNewSecret(`pet_admin_${text.padEnd(43, "x")}`);
+const hashOf = (text: string) => token(text).hash;
+const SIGNED_IN: NewAuditEntry = { ...by, action: "admin.signed-in" };
+
+function operatorIn(result: Operator | Rejection | undefined): Operator {
+  if (result === undefined || "code" in result) throw new Error(`rejected: ${result?.code}`);
+  return result;
+}
+
+const create = async (operators: OperatorStore, name: string, role: Operator["role"] = "admin") =>
+  operatorIn(await operators.createOperator({ name, role }, token(name), by));
+
+const session = (text: string, operatorId: number | null, createdAt = AT) => ({
+  cookieHash: hashOf(`cookie-${text}`),
+  secretHash: hashOf(`secret-${text}`),
+  operatorId,
+  tokenCheck: operatorId === null ? "check" : null,
+  createdAt,
+  endsAt: createdAt + 12 * HOUR,
+});
+
+/** What every OperatorStore does, on whatever database. */
+export function operatorStoreConformance(test: TestCase): void {
+  test("createOperator: every process sees the operator and finds the token, and the audit trail names them", async (opened) => {
+    const { operators, audit, another } = opened;
+    expect(await operators.listOperators()).toEqual([]);
+    const ann = await create(operators, "ann");
+    const { hint } = token("ann");
+    expect(ann).toEqual({ id: 1, ...ANN, hint, createdAt: AT, issuedAt: AT });
+    const other = (await another()).operators;
+    expect(await other.listOperators()).toStrictEqual([ann]);
+    expect(await other.findByToken(hashOf("ann"))).toStrictEqual(ann);
+    expect(await other.findByToken(hashOf("bob"))).toBeUndefined();
+    expect([...(await other.readAccess()).tokens]).toStrictEqual([[hashOf("ann"), ann]]);
+    const { items } = await audit.listAudit({ target: { kind: "operator", id: 1n }, limit: 9 });
+    expect(items).toStrictEqual([
+      {
+        id: 1n,
+        ...by,
+        action: "operator.created",
+        target: { kind: "operator", id: 1n },
+        after: { name: "ann", role: "admin", hint },
+      },
+    ]);
+  });
+
+  test("createOperator: a name is taken until its operator is revoked", async ({ operators }) => {
+    await create(operators, "root");
+    const { id } = await create(operators, "ann", "viewer");
+    const again = () => operators.createOperator(ANN, token("again"), by);
+    expect(rejectionCode(await again())).toBe("operator_exists");
+    operatorIn(await operators.revokeOperator(id, by));
+    expect(operatorIn(await again()).id).toBe(id + 1);
+  });
+
+  test("createOperator: there are at most 200", async ({ operators }) => {
+    for (let n = 0; n < 200; n++) await create(operators, `program-${n}`, "metrics");
+    const more = await operators.createOperator(ANN, token("ann"), by);
+    expect(rejectionCode(more)).toBe("too_many_operators");
+  }, 60_000);
+
+  test("createFirstOperator: of processes that start together one creates it, and none does later", async (opened) => {
+    const { operators, another } = opened;
+    const all = [operators, (await another()).operators, (await another()).operators];
+    const created = await Promise.all(all.map((each, n) => each.createFirstOperator(ANN, token(`${n}`), by)));
+    expect(created.filter((each) => each !== undefined)).toHaveLength(1);
+    expect(await operators.listOperators()).toHaveLength(1);
+    expect(await operators.createFirstOperator({ ...ANN, name: "bob" }, token("bob"), by)).toBeUndefined();
+  });
+
+  test("rotateOperator: only the new token lets in, the other sessions end, and the earlier token stays known", async (opened) => {
+    const { operators, audit, another } = opened;
+    const { id } = await create(operators, "ann");
+    const bob = await create(operators, "bob");
+    for (const [name, of] of [
+      ["one", id],
+      ["two", id],
+      ["bob", bob.id],
+      ["setting", null],
+    ] as const)
+      await operators.createSession(session(name, of), SIGNED_IN);
+    await operators.createCode({ codeHash: hashOf("code"), operatorId: id, endsAt: AT + 1 }, AT);
+    const keeps = session("two", id).cookieHash;
+    const rotated = await operators.rotateOperator(id, { ...token("next"), keeps }, { ...by, at: AT + 5 });
+    const { hint } = token("next");
+    expect(rotated).toEqual({ id, ...ANN, hint, createdAt: AT, issuedAt: AT + 5 });
+    const { tokens, sessions, codes } = await (await another()).operators.readAccess();
+    expect([...tokens.keys()].toSorted()).toEqual([hashOf("bob"), hashOf("next")].toSorted());
+    const kept = [session("two", id), session("bob", bob.id), session("setting", null)];
+    expect([...sessions.values()]).toContainAllValues(kept);
+    expect(sessions.size).toBe(3);
+    expect(codes.size).toBe(0);
+    expect(await operators.findByToken(hashOf("ann"))).toMatchObject({ id });
+    const { items } = await audit.listAudit({ action: "operator.rotated", limit: 9 });
+    expect(items).toMatchObject([
+      { target: { kind: "operator", id: BigInt(id) }, after: { name: "ann", hint } },
+    ]);
+    expect(rejectionCode(await operators.rotateOperator(99, token("x"), by))).toBe("operator_not_found");
+  });
+
+  test("revokeOperator: token and sessions are gone; a second time changes nothing; the last admin stays", async (opened) => {
+    const { operators, audit, another } = opened;
+    const ann = await create(operators, "ann");
+    const bob = await create(operators, "bob");
+    await operators.createSession(session("bob", bob.id), SIGNED_IN);
+    const revoked = { ...bob, revokedAt: AT + 7 };
+    expect(operatorIn(await operators.revokeOperator(bob.id, { ...by, at: AT + 7 }))).toEqual(revoked);
+    expect(operatorIn(await operators.revokeOperator(bob.id, { ...by, at: AT + 9 }))).toEqual(revoked);
+    const access = await (await another()).operators.readAccess();
+    expect([[...access.tokens.keys()], access.sessions.size]).toEqual([[hashOf("ann")], 0]);
+    expect(await operators.listOperators()).toStrictEqual([ann, revoked]);
+    expect((await audit.listAudit({ action: "operator.revoked", limit: 9 })).items).toHaveLength(1);
+    expect(rejectionCode(await operators.rotateOperator(bob.id, token("x"), by))).toBe("operator_not_active");
+    expect(rejectionCode(await operators.revokeOperator(ann.id, by))).toBe("last_admin");
+    expect(rejectionCode(await operators.revokeOperator(99, by))).toBe("operator_not_found");
+  });
+
+  test("revokeOperator: two admins who revoke each other at the same time leave one", async (opened) => {
+    const { operators, another } = opened;
+    const [ann, bob] = [await create(operators, "ann"), await create(operators, "bob")];
+    const other = (await another()).operators;
+    const results = await Promise.all([
+      operators.revokeOperator(ann.id, by),
+      other.revokeOperator(bob.id, by),
+    ]);
+    expect(results.map(rejectionCode).filter((code) => code === "last_admin")).toHaveLength(1);
+  });
+
+  test("recordUse: to the hour", async ({ operators }) => {
+    const { id } = await create(operators, "ann");
+    const used: (number | undefined)[] = [];
+    for (const at of [AT, AT + HOUR - 1, AT + HOUR]) {
+      await operators.recordUse(id, at);
+      used.push((await operators.listOperators())[0]?.lastUsedAt);
+    }
+    expect(used).toEqual([AT, AT, AT + HOUR]);
+  });
+
+  test("takeCode: of processes that have the same code one gets it; expired codes are deleted, and there are at most 100", async (opened) => {
+    const { operators, another } = opened;
+    const { id } = await create(operators, "ann");
+    const code = { codeHash: hashOf("code"), operatorId: id, endsAt: AT + 10 };
+    await operators.createCode(code, AT);
+    await operators.createCode({ ...code, codeHash: hashOf("setting"), operatorId: null }, AT);
+    const codes = async () => (await operators.readAccess()).codes;
+    expect((await codes()).get(code.codeHash)).toStrictEqual(code);
+    const other = (await another()).operators;
+    const taken = await Promise.all([operators.takeCode(code.codeHash), other.takeCode(code.codeHash)]);
+    expect(taken.filter((each) => each !== undefined)).toEqual([code]);
+    expect(await operators.takeCode(hashOf("setting"))).toMatchObject({ operatorId: null });
+    await operators.createCode(code, AT);
+    for (let n = 0; n < 101; n++)
+      await operators.createCode({ ...code, codeHash: hashOf(`${n}`), endsAt: AT + 20 + n }, AT + 10);
+    const kept = [...(await codes()).keys()];
+    expect(kept).toHaveLength(100);
+    expect(kept).not.toContain(hashOf("0"));
+  });
+
+  test("sessions: signing in and out is in the audit trail; expired ones are deleted, and there are at most 500", async (opened) => {
+    const { operators, audit, another } = opened;
+    const { id } = await create(operators, "ann");
+    const one = session("one", id);
+    await operators.createSession(one, SIGNED_IN);
+    const other = (await another()).operators;
+    expect((await other.readAccess()).sessions.get(one.cookieHash)).toStrictEqual(one);
+    for (let n = 0; n < 2; n++)
+      await other.deleteSession(one.cookieHash, { ...SIGNED_IN, action: "admin.signed-out" });
+    expect((await operators.readAccess()).sessions.size).toBe(0);
+    const actions = (await audit.listAudit({ limit: 9 })).items.map(({ action }) => action);
+    expect(actions).toEqual(["admin.signed-out", "admin.signed-in", "operator.created"]);
+
+    await operators.createSession(one, SIGNED_IN);
+    for (let n = 0; n < 501; n++)
+      await operators.createSession(session(`${n}`, id, one.endsAt + n), SIGNED_IN);
+    const kept = [...(await operators.readAccess()).sessions.keys()];
+    expect(kept).toHaveLength(500);
+    expect(kept).not.toContain(session("0", id).cookieHash);
+  }, 60_000);
+}
