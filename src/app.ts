@@ -23,7 +23,10 @@ import type { AdminListener } from "./operator/start-admin.ts";
 import { createHttpApp } from "./petstore/app.ts";
 import { staticRoutes } from "./petstore/static-routes.ts";
 
-export interface App extends Pick<Adapters, "keys" | "corrections" | "settings" | "usageHistory" | "failed"> {
+export interface App extends Pick<
+  Adapters,
+  "keys" | "corrections" | "operators" | "settings" | "usageHistory" | "failed"
+> {
   /** The base URL that clients use, such as http://127.0.0.1:8080/v1. */
   readonly url: string;
   readonly metrics: AppMetrics;
@@ -70,7 +73,7 @@ export async function serveOn(
   config: Config,
   { clock, log, requestTimeoutMs, secondMs, shownSettings = [] }: AppOptions & { clock: Clock; log: Log },
 ): Promise<App> {
-  const { store, corrections, keys, settings, petJson, rateLimiter, usageHistory } = adapters;
+  const { store, corrections, operators, keys, settings, petJson, rateLimiter, usageHistory } = adapters;
   const { environment, plans } = config;
   const addresses = new Addresses(config.trustedProxies);
   const authenticator = await Authenticator.open({ keys, environment, plans, clock, addresses, rateLimiter });
@@ -216,6 +219,7 @@ export async function serveOn(
     url: baseUrl,
     keys,
     corrections,
+    operators,
     settings,
     metrics,
     admin,

@@ -1,45 +1,70 @@
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import { openStores } from "../adapters.ts";
+import { parseJson } from "../api/json.ts";
 import { describeEnvironment, pathsOf, type StorageConfig, storageOf } from "../config/config.ts";
 import { ADMIN_TOKEN_OPTIONS, STORAGE_OPTIONS } from "../config/options.ts";
-import { readTextFile, UsageError } from "../config/usage-error.ts";
-import { errorMessage } from "./arguments.ts";
+import { readTextFile, type UsageError } from "../config/usage-error.ts";
+import type { Stores } from "../domain/ports.ts";
+import { mayCall, OPERATOR_NAME, TOKEN_OPERATOR } from "../domain/operators.ts";
 import { attributionOf, type Context, defineCommand, Failure } from "./command.ts";
-import { problemOf, statusOf } from "./health.ts";
+import { problemOf, responseOf } from "./health.ts";
 import { UNCHANGED, YES_OPTION } from "./operation-command.ts";
 import { databaseExists } from "./operator.ts";
 
 export const adminUrl = defineCommand({
   name: "admin-url",
-  summary: "Print the URL of the console, which signs in whoever opens it",
+  summary: "Print a URL of the console that signs in whoever opens it first",
   description:
-    "Prints the URL of the console, with the admin token. Of several servers with this data directory, it is the one that started last. Whoever has the URL is an operator, so treat it like a password.",
-  options: { ...STORAGE_OPTIONS, ...ADMIN_TOKEN_OPTIONS },
-  examples: ["petstore admin-url", "petstore admin-url --env staging"],
-  async run({ values }, { print }) {
+    "Prints the URL of the console with a code, which signs in once, within five minutes. Of several servers with this data directory, it is the one that started last; before the URL is printed, that server has proven that it is one of this database. Treat the URL like a password.",
+  options: {
+    operator: {
+      type: {
+        placeholder: "NAME",
+        expected: "the name of an operator, as petstore operators list shows it",
+        parse: (text) => (OPERATOR_NAME.test(text) || text === TOKEN_OPERATOR ? text : undefined),
+        format: (name: string) => name,
+      },
+      defaultText: "the first admin",
+      help: "The operator to sign in; token for the one whose token is --admin-token",
+    },
+    ...STORAGE_OPTIONS,
+    ...ADMIN_TOKEN_OPTIONS,
+  },
+  examples: ["petstore admin-url", "petstore admin-url --operator ann --env staging"],
+  async run({ values }, { print, clock }) {
     const storage = storageOf(values);
-    const paths = pathsOf(storage);
     // A server that is killed leaves the file behind.
-    const url = savedText(paths.adminUrl);
-    if (typeof url !== "string") {
+    const url = savedText(pathsOf(storage).adminUrl);
+    if (typeof url !== "string" || !databaseExists(storage)) {
       return new Failure(
         `no server with a listener for operators runs in ${describeEnvironment(storage)}; start it with petstore serve`,
       );
     }
     if (await problemOf(`${url}/livez`))
       return new Failure(`no server responds at ${url}; start it with petstore serve`);
-    const token = values["admin-token"] ?? savedText(paths.adminToken);
-    if (token instanceof UsageError) return token;
-    if (token === undefined) {
-      return new Failure(
-        "the server has its admin token from a variable or a file; set --admin-token-file here too",
-      );
-    }
-    await print(`${url}/?token=${encodeURIComponent(token)}\n`);
-    return undefined;
+    return withStores(storage, async (stores) => {
+      if (!(await isProven(url, stores))) {
+        return new Failure(
+          `what listens at ${url} is not a server of ${describeEnvironment(storage)}: it cannot prove that it knows the secret in the database; find out which program it is, and start the server again`,
+        );
+      }
+      const name = values.operator;
+      const operatorId = name === undefined ? undefined : await operatorToSignIn(name, stores);
+      if (operatorId instanceof Failure) return operatorId;
+      const { createSignInUrl } = await import("../operator/token.ts");
+      const { operators } = stores;
+      const options = { url, operators, clock, ...(operatorId !== undefined && { operatorId }) };
+      await print(`${await createSignInUrl(options)}\n`);
+      return undefined;
+    });
   },
 });
+
+async function withStores<T>(storage: StorageConfig, work: (stores: Stores) => Promise<T>): Promise<T> {
+  const stores = await openStores(storage);
+  return work(stores).finally(() => stores.close());
+}
 
 /** The text of a file in --data; undefined if there is none. */
 function savedText(path: string): string | UsageError | undefined {
@@ -48,11 +73,32 @@ function savedText(path: string): string | UsageError | undefined {
   return typeof text === "string" ? text.trim() : text;
 }
 
+/** A program that has taken the port of a server that was killed would get the code. */
+async function isProven(url: string, { settings }: Stores): Promise<boolean> {
+  const { newNonce, ServerSecret } = await import("../operator/server-secret.ts");
+  const secret = await ServerSecret.open(settings);
+  const nonce = newNonce();
+  const response = await responseOf(`${url}/api/session/proof?nonce=${nonce}`).catch(() => undefined);
+  const { proof } = Object(parseJson(response?.text ?? ""));
+  return typeof proof === "string" && secret.isProof(proof, nonce, url);
+}
+
+async function operatorToSignIn(name: string, { operators }: Stores): Promise<number | null | Failure> {
+  if (name === TOKEN_OPERATOR) return null;
+  const all = await operators.listOperators();
+  const operator = all.find((each) => each.name === name && each.revokedAt === undefined);
+  if (operator === undefined)
+    return new Failure(`operator ${name} does not exist or is revoked; see petstore operators list`);
+  if (!mayCall(operator.role, "viewer"))
+    return new Failure(`operator ${name} has the role ${operator.role}, which cannot use the console`);
+  return operator.id;
+}
+
 export const adminTokenRotate = defineCommand({
   name: "admin-token rotate",
-  summary: "Replace the token that operators sign in with",
+  summary: "Replace the token in the data directory",
   description:
-    "Replaces the admin token in --data. A running server takes the new one within a second, which the command verifies: the old token stops working, and everybody is signed out. A token in a variable or in a file of your own is replaced there.",
+    "Replaces the token in --data, which the first start has made for the operator admin, and ends the sessions of that operator: on running servers within a second. petstore operators rotate does so for any operator, and prints the token. A token in a variable or in a file of your own is replaced there.",
   options: { ...YES_OPTION, ...STORAGE_OPTIONS, ...ADMIN_TOKEN_OPTIONS },
   examples: ["petstore admin-token rotate", "petstore admin-token rotate --env staging --yes"],
   async run({ values, source }, context) {
@@ -63,54 +109,37 @@ export const adminTokenRotate = defineCommand({
       );
     }
     const storage = storageOf(values);
-    const question = `Replace the admin token of ${describeEnvironment(storage)} and sign everybody out?`;
+    const file = resolve(pathsOf(storage).adminToken);
+    if (!existsSync(file) || !databaseExists(storage))
+      return new Failure(`there is no token in ${file}; see petstore operators list`);
+    const question = `Replace the token of ${describeEnvironment(storage)} in ${file} and end its sessions?`;
     if (!values.yes && !(await context.confirm(question))) return new Failure(UNCHANGED);
-    const { adminToken, adminUrl: urlFile } = pathsOf(storage);
-    const file = resolve(adminToken);
-    const { rotateTokenFile } = await import("../operator/token.ts");
-    const token = rotateTokenFile(file);
-    await recordRotation(storage, context);
-    const url = savedText(urlFile);
-    if (typeof url !== "string" || (await problemOf(`${url}/livez`))) {
-      await context.print(
-        `Replaced the admin token in ${file}. No server runs here; the next one takes it.\n`,
-      );
-      return undefined;
-    }
-    if (!(await isAccepted(url, token))) {
-      return new Failure(
-        `${file} has a new admin token, and the server at ${url} still rejects it: it cannot read the file, or has its token from elsewhere; see its log, and replace the token there`,
-      );
-    }
-    await context.print(
-      `Replaced the admin token in ${file}. The server at ${url} accepts it, and everybody is signed out.\nSign in again with the URL that petstore admin-url prints.\n`,
-    );
-    return undefined;
+    return withStores(storage, (stores) => rotateToken(file, stores, context));
   },
 });
 
-/** A server takes a new token within a second, and one on a busy machine later. */
-async function isAccepted(url: string, token: string): Promise<boolean> {
-  for (const waitMs of [700, 300, 1_000, 2_000]) {
-    await Bun.sleep(waitMs);
-    const status = statusOf(`${url}/api/settings`, { Authorization: `Bearer ${token}` });
-    if ((await status.catch(() => undefined)) === 200) return true;
+async function rotateToken(file: string, { operators, audit }: Stores, context: Context) {
+  const { generateToken, readTokenFile, saveToken, toNewToken } = await import("../operator/token.ts");
+  const { hash } = toNewToken(readTokenFile(file));
+  const operator = await operators.findByToken(hash);
+  const token = generateToken();
+  const by = attributionOf(context);
+  if (operator === undefined) {
+    saveToken(file, token);
+    await audit.recordAudit({ ...by, action: "admin.token-rolled" });
+    await context.print(`Replaced the token in ${file}. A running server takes it within a second.\n`);
+    return undefined;
   }
-  return false;
-}
-
-/** A token that leaked can be replaced while the database is unavailable. */
-async function recordRotation(
-  storage: StorageConfig,
-  { clock, user, warn }: Pick<Context, "clock" | "user" | "warn">,
-): Promise<void> {
-  if (!databaseExists(storage)) return;
-  try {
-    const { audit, close } = await openStores(storage);
-    await audit
-      .recordAudit({ ...attributionOf({ clock, user }), action: "admin.token-rolled" })
-      .finally(close);
-  } catch (error) {
-    warn(`the rotation is not in the audit trail: ${errorMessage(error)}`);
+  const { id, name } = operator;
+  if (!(await operators.readAccess()).tokens.has(hash)) {
+    return new Failure(
+      `the token in ${file} does not work any more: it was replaced, or the operator ${name} is revoked; delete the file`,
+    );
   }
+  await operators.rotateOperator(id, toNewToken(token), by);
+  saveToken(file, token);
+  await context.print(
+    `Replaced the token of the operator ${name} in ${file}. Servers accept it within a second, and the sessions of ${name} have ended.\nSign in again with the URL that petstore admin-url prints.\n`,
+  );
+  return undefined;
 }

@@ -15,6 +15,7 @@ import { KEY_COMMANDS } from "./keys.ts";
 import { login, logout, whoami } from "./login.ts";
 import { man } from "./man.ts";
 import { openapi } from "./openapi.ts";
+import { OPERATOR_COMMANDS } from "./operators.ts";
 import { PET_COMMANDS } from "./pets-and-orders.ts";
 import { serve } from "./serve.ts";
 import { serversList } from "./servers.ts";
@@ -25,7 +26,7 @@ export const COMMAND_GROUPS: Readonly<Record<string, readonly Command[]>> = {
   Server: [serve, demo, doctor, health, serversList],
   "API keys": [...KEY_COMMANDS, usage],
   "Pets and orders": PET_COMMANDS,
-  Operators: [login, logout, whoami, adminUrl, adminTokenRotate, audit],
+  Operators: [login, logout, whoami, ...OPERATOR_COMMANDS, adminUrl, adminTokenRotate, audit],
   Data: [importCommand, exportCommand, backup, restore, copy],
   More: [openapi, completion, man],
 };

@@ -103,7 +103,11 @@ export function operationCommand<
       });
       const typed = Object.fromEntries(moved.map((flag) => [flag, input.positionals[flag.toUpperCase()]]));
       const { ID: id } = input.positionals;
-      const given = { id: id as bigint | undefined, ...flags.inputOf({ ...values, ...typed }, startedAt) };
+      // Of an operator it may be the name, which the command looks up.
+      const given = {
+        id: id as bigint | undefined,
+        ...flags.inputOf({ ...values, ...typed }, startedAt),
+      };
       const prepared = (await view.prepare?.(given, execution({}))) ?? given;
       if (prepared instanceof UsageError || prepared instanceof Failure) return prepared;
       if (method === "PATCH" && Object.keys(prepared.body ?? {}).length === 0)
@@ -134,7 +138,7 @@ export function operationCommand<
   });
 }
 
-function idType(name: string): ValueType<bigint> {
+function idType(name: string): ValueType<bigint | string> {
   const kind = name.replace(/Id$/, "");
   return ID_TYPES[kind as keyof typeof ID_TYPES];
 }

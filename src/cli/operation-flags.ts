@@ -12,6 +12,7 @@ import {
   timeOf,
   type ValueType,
 } from "../config/value-types.ts";
+import { OPERATOR_NAME } from "../domain/operators.ts";
 import type { DataOperationId } from "../operator/handlers/data-handlers.ts";
 import { ADMIN_API, type AdminOperation } from "../operator/operations.ts";
 
@@ -171,4 +172,11 @@ export const ID_TYPES = {
   key: int64("ID", "the ID of a key, as petstore keys list shows it"),
   pet: int64("ID", "the ID of a pet, as petstore pets list shows it"),
   order: int64("ID", "the ID of an order, as petstore orders list shows it"),
+  operator: {
+    placeholder: "ID",
+    expected: "the ID or the name of an operator, as petstore operators list shows it",
+    parse: (text: string) =>
+      parseIdentifier(text) !== undefined || OPERATOR_NAME.test(text) ? text : undefined,
+    format: String,
+  } satisfies ValueType<string>,
 } as const;

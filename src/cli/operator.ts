@@ -124,7 +124,7 @@ export async function withOperator(
 
 /** Where to look for what does not exist. */
 function hintFor({ rejection, message }: RejectedCall, values: OperatorValues): string {
-  const [, kind] = /^(key|pet|order)_not_found$/.exec(rejection.code) ?? [];
+  const [, kind] = /^(key|pet|order|operator)_not_found$/.exec(rejection.code) ?? [];
   if (kind === undefined || !message.endsWith(" does not exist")) return "";
   return ` in ${whereOf(values)}; see petstore ${kind}s list`;
 }
@@ -170,6 +170,7 @@ async function withLocal(
       hasAllUsage: storage.databaseUrl === undefined || storage.limitsUrls !== undefined,
       // Running servers see the change within a second.
       applyKeyChanges: async () => {},
+      applyOperatorChanges: () => {},
     });
     return await work(async (id, input = {}) => {
       // The input is validated for this operation, which is what the type of its handler says.

@@ -102,7 +102,8 @@ async function printStart(
   context: Pick<Context, "clock" | "print" | "isTerminal"> & { log: Log },
 ): Promise<Failure | undefined> {
   const firstKey = await createFirstKey(served, config, context);
-  const message = startMessage(config, served, context);
+  const admin = served.admin && (await describeAdmin(served.admin, context.isTerminal()));
+  const message = startMessage(config, served.url, admin);
   try {
     await context.print(firstKey ? `${message}${firstKey.deliver()}\n` : message);
   } catch (error) {
@@ -116,27 +117,24 @@ async function printStart(
   return undefined;
 }
 
-function startMessage(
-  config: Config,
-  { url, admin }: Served,
-  { isTerminal }: Pick<Context, "isTerminal">,
-): string {
+function startMessage(config: Config, url: string, admin = "off"): string {
   const origin = url.slice(0, -BASE_PATH.length);
   const { data, rateLimits } = describeStorage(config);
   const rows = [
     ["  API", url],
     ["  Docs", `${origin}/docs`],
     ["  OpenAPI", `${origin}/openapi.json`],
-    ["  Admin", admin ? describeAdmin(admin, isTerminal()) : "off"],
+    ["  Admin", admin],
     ["  Data", data],
     ["  Rate limits", rateLimits],
   ];
   return `Petstore is serving ${config.environment}. Stop it with Ctrl-C.\n\n${columns(rows)}\n`;
 }
 
-/** Standard output that is not a terminal often becomes a log that others read, so it gets no token. */
-function describeAdmin({ url, signInUrl, tokenFile }: AdminListener, isTerminal: boolean): string {
-  if (isTerminal) return signInUrl;
+/** Standard output that is not a terminal often becomes a log that others read, so it gets no code. */
+async function describeAdmin(admin: AdminListener, isTerminal: boolean): Promise<string> {
+  const { url, tokenFile } = admin;
+  if (isTerminal) return admin.createSignInUrl();
   return tokenFile === undefined ? url : `${url} (token in ${tokenFile})`;
 }
 

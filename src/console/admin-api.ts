@@ -1,16 +1,29 @@
 import { type Identifier, parseJson, toJson } from "../api/json.ts";
 import { Invalid, type Schema } from "../api/schema.ts";
+import { mayCall } from "../domain/operators.ts";
 import {
   ADMIN_BASE_PATH,
   ADMIN_OPERATIONS,
   type AdminOperation,
   type AdminOperationId,
   type BodyOf,
+  leastRoleOf,
   type ResponseOf,
+  type Session,
 } from "../operator/operations.ts";
 import { createObservable } from "./observable.ts";
+import { readStored, writeStored } from "./theme.ts";
 
-export type { AdminOrder, AuditItem, Fleet, Key, Overview, Server, Setting } from "../operator/operations.ts";
+export type {
+  AdminOrder,
+  AuditItem,
+  Fleet,
+  Key,
+  Operator,
+  Overview,
+  Server,
+  Setting,
+} from "../operator/operations.ts";
 export type { Pet } from "../domain/resources.ts";
 
 /** No response: the server stopped, or the network is gone. */
@@ -29,8 +42,36 @@ export class Refused extends Error {
   }
 }
 
-/** Whether this browser has a session; undefined until the server has said so. */
-export const isSignedIn = createObservable<boolean | undefined>(undefined);
+/** Who has signed in; null if nobody has, and undefined until the server has said so. */
+export const signedIn = createObservable<Session["operator"] | null | undefined>(undefined);
+
+/** The last one who has signed in: the pages stay while nobody has. */
+let operator: Session["operator"];
+
+function setSession(session: Session): void {
+  operator = session.operator ?? operator;
+  const found = session.operator ?? null;
+  if (JSON.stringify(found) !== JSON.stringify(signedIn.value)) signedIn.set(found);
+}
+
+/** Whether the operator's role allows an operation: what it does not allow is not shown. */
+export function may(operationId: AdminOperationId): boolean {
+  return operator !== undefined && mayCall(operator.role, leastRoleOf(ADMIN_OPERATIONS[operationId]));
+}
+
+/**
+ * The secret of the session, which only pages of this origin can read; the cookie goes to every port of the host. All
+ * tabs have it.
+ */
+const SECRET = "petstore-session";
+/** Where the browser forbids storage. */
+let secretOfTab: string | null = null;
+
+const storedSecret = (): string | null => readStored("localStorage", SECRET) ?? secretOfTab;
+
+function storeSecret(secret: string | null): void {
+  secretOfTab = writeStored("localStorage", SECRET, secret) ? null : secret;
+}
 
 type Operations = typeof ADMIN_OPERATIONS;
 type ParameterName<Id extends AdminOperationId> = Operations[Id] extends { query: infer Q } ? keyof Q : never;
@@ -51,13 +92,18 @@ export async function call<Id extends AdminOperationId>(
 ): Promise<ResponseOf<Id>> {
   const operation: AdminOperation = ADMIN_OPERATIONS[operationId];
   // The pages stay, with what was typed into them, until somebody signs in again.
-  if (isSignedIn.value === false && !operation.needsNoToken) throw new Error("Sign in again.");
+  if (signedIn.value === null && !operation.needsNoToken) throw new Error("Sign in again.");
   const path = operation.path.replace(/\{\w+\}/, encodeURIComponent(String(id)));
+  const secret = storedSecret();
   const text = await responseText(ADMIN_BASE_PATH + path + queryText(query ?? {}), {
     method: operation.method,
     cache: "no-store",
     signal: AbortSignal.timeout(TIMEOUT_MS),
-    ...(body !== undefined && { headers: { "Content-Type": "application/json" }, body: toJson(body) }),
+    headers: {
+      ...(secret !== null && { "Petstore-Session": secret }),
+      ...(body !== undefined && { "Content-Type": "application/json" }),
+    },
+    ...(body !== undefined && { body: toJson(body) }),
   });
   const { body: schema } = operation.success;
   const json = parseJson(text);
@@ -86,7 +132,7 @@ async function responseText(url: string, init: RequestInit): Promise<string> {
   const response = await fetch(url, init).catch(unreachable);
   const text = await response.text().catch(unreachable);
   if (response.ok) return text;
-  if (response.status === 401 && isSignedIn.value === true) isSignedIn.set(false);
+  if (response.status === 401 && signedIn.value) signedIn.set(null);
   throw errorOf(response.status, text);
 }
 
@@ -123,18 +169,19 @@ function queryText(parameters: Readonly<Record<string, string | number | undefin
   return query.size === 0 ? "" : `?${query}`;
 }
 
-export async function signIn(token: string): Promise<void> {
-  const { signedIn } = await call("createSession", { body: { token: token.trim() } });
-  isSignedIn.set(signedIn);
+export async function signIn(body: BodyOf<"createSession">): Promise<void> {
+  const { secret, ...session } = await call("createSession", { body });
+  storeSecret(secret);
+  setSession(session);
 }
 
+/** Also if the server is gone: without its secret the session is worth nothing. */
 export async function signOut(): Promise<void> {
-  await call("deleteSession");
+  await call("deleteSession").finally(() => storeSecret(null));
   location.reload();
 }
 
-/** Asks whether this browser has a session. */
+/** Asks who has signed in with this browser. */
 export async function findSession(): Promise<void> {
-  const { signedIn } = await call("getSession");
-  isSignedIn.set(signedIn);
+  setSession(await call("getSession"));
 }

@@ -1,14 +1,16 @@
 import { type ComponentType, render } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { matchPage, type PageName } from "../operator/console/pages.ts";
-import { call, findSession, isSignedIn, signIn } from "./admin-api.ts";
+import type { AdminOperationId } from "../operator/operations.ts";
+import { call, findSession, may, signedIn, signIn } from "./admin-api.ts";
 import { Layout } from "./components/layout.tsx";
-import { Empty, type PageProps } from "./components/page.tsx";
+import { Empty, PageHead, type PageProps } from "./components/page.tsx";
 import { startClock, useObservable } from "./observable.ts";
 import { AuditTrailPage } from "./pages/audit.tsx";
 import { KeyCreationPage, KeyEditPage } from "./pages/key-edit.tsx";
 import { KeyDetailsPage } from "./pages/key.tsx";
 import { KeyListPage } from "./pages/keys.tsx";
+import { OperatorListPage } from "./pages/operators.tsx";
 import { OrderDetailsPage, OrderListPage } from "./pages/orders.tsx";
 import { OverviewPage } from "./pages/overview.tsx";
 import { PetCreationPage, PetDetailsPage, PetListPage } from "./pages/pets.tsx";
@@ -30,23 +32,35 @@ const PAGES: Readonly<Record<PageName, ComponentType<PageProps>>> = {
   Orders: OrderListPage,
   Order: OrderDetailsPage,
   Audit: AuditTrailPage,
+  Operators: OperatorListPage,
   Settings: SettingsPage,
 };
 
+/** Pages that are there to do something. */
+const NEEDED = {
+  "Create a key": "createKey",
+  "Edit a key": "updateKey",
+  "Add a pet": "createPet",
+} as const satisfies Partial<Record<PageName, AdminOperationId>>;
+
+function isAllowed(name: PageName): boolean {
+  return !(name in NEEDED) || may(NEEDED[name as keyof typeof NEEDED]);
+}
+
 function App({ urlProblem }: { readonly urlProblem: string | undefined }) {
-  const signedIn = useObservable(isSignedIn);
+  const operator = useObservable(signedIn);
   // When a session ends, the pages wait with what was typed into them.
   const wasSignedIn = useRef(false);
-  if (signedIn === undefined) return <main class="sign-in muted">{urlProblem ?? "Loading …"}</main>;
-  wasSignedIn.current ||= signedIn;
+  if (operator === undefined) return <main class="sign-in muted">{urlProblem ?? "Loading …"}</main>;
+  wasSignedIn.current ||= operator !== null;
   return (
     <>
       {wasSignedIn.current && (
-        <div hidden={!signedIn}>
+        <div hidden={operator === null}>
           <Console />
         </div>
       )}
-      {!signedIn && <SignInPage problem={urlProblem} />}
+      {operator === null && <SignInPage problem={urlProblem} />}
     </>
   );
 }
@@ -65,8 +79,15 @@ function Console() {
   const Page = match && PAGES[match.name];
   return (
     <Layout server={server} isOutdated={isOutdated}>
-      {Page ? (
+      {Page && isAllowed(match.name) ? (
         <Page key={path} server={server} id={match.id} />
+      ) : Page ? (
+        <section>
+          <PageHead title={match.name} />
+          <Empty title="Your role does not allow it">
+            An operator with the role admin can do it. <a href="/operators">See who that is</a>.
+          </Empty>
+        </section>
       ) : (
         <Empty title="There is no such page">
           <code class="wrap">{path}</code> does not exist. <a href="/">Go to the overview</a>.
@@ -95,28 +116,30 @@ function useFocusOnNewPage(path: string): void {
   }, [path, first]);
 }
 
-/** The URL that the server prints has the token. It is taken out of the address bar before anything else happens. */
-function takeTokenFromUrl(): string | undefined {
+/**
+ * The URL that `petstore admin-url` prints has a code. It is taken out of the address bar before anything else happens;
+ * so is a token, which the URLs of earlier releases have.
+ */
+function takeCodeFromUrl(): string | undefined {
   const url = new URL(location.href);
-  const token = url.searchParams.get("token");
-  if (token === null) return undefined;
-  url.searchParams.delete("token");
+  const code = url.searchParams.get("code");
+  for (const name of ["code", "token"]) url.searchParams.delete(name);
   navigate(url.pathname + url.search, { replace: true });
-  return token;
+  return code ?? undefined;
 }
 
-/** Signs in with the token of the URL, or finds the session of this browser. Tries again while the server is gone. */
+/** Signs in with the code of the URL, or finds the session of this browser. Tries again while the server is gone. */
 async function start(root: Element): Promise<void> {
-  const token = takeTokenFromUrl();
+  const code = takeCodeFromUrl();
   const show = (urlProblem?: string) => render(<App urlProblem={urlProblem} />, root);
   show();
   try {
-    if (token === undefined) await findSession();
-    else await signIn(token);
+    if (code === undefined) await findSession();
+    else await signIn({ code });
   } catch (error) {
     const problem = error instanceof Error ? error.message : String(error);
     show(problem);
-    await findSession().catch(() => isSignedIn.set(false));
+    await findSession().catch(() => signedIn.set(null));
   }
 }
 

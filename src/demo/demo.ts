@@ -54,7 +54,7 @@ async function create(
 export interface Demo extends AsyncDisposable {
   /** The base URL of the API. */
   readonly url: string;
-  /** The URL of the console, with its token. */
+  /** The URL of the console, with a code to sign in with. */
   readonly consoleUrl: string | undefined;
   /** The secret of a key that no client of the demo uses. */
   readonly secret: string;
@@ -96,7 +96,7 @@ async function fill(
   const traffic = new Traffic({ url, keys: clientKeys, pets: PETS });
   return {
     url,
-    consoleUrl: app.admin && withShortRange(app.admin.signInUrl),
+    consoleUrl: app.admin && withShortRange(await app.admin.createSignInUrl()),
     secret,
     async [Symbol.asyncDispose]() {
       await traffic.stop();

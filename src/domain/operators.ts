@@ -27,21 +27,13 @@ export interface Operator {
 
 export type NewOperator = Pick<Operator, "name" | "role">;
 
-/** Names of people, email addresses and names of programs. A name begins with a letter: it is never an identifier. */
-export const OPERATOR_NAME = /^[a-z][\w.@+-]{0,63}$/;
-export const OPERATOR_NAME_EXPECTED =
-  "a letter and up to 63 more letters, digits and . _ @ + -, in lower case, other than token and server";
 /** The operator whose token is a setting, and other servers, are in no database. */
 export const TOKEN_OPERATOR = "token";
 export const SERVER_OPERATOR = "server";
-
-export function isOperatorName(text: string): boolean {
-  return (
-    OPERATOR_NAME.test(text) &&
-    text === text.toLowerCase() &&
-    ![TOKEN_OPERATOR, SERVER_OPERATOR].includes(text)
-  );
-}
+/** Names of people, email addresses and names of programs. A name begins with a letter: it is never an identifier. */
+export const OPERATOR_NAME = /^(?!(?:token|server)$)[a-z][a-z0-9._@+-]{0,63}$/;
+export const OPERATOR_NAME_EXPECTED =
+  "a letter and up to 63 more letters, digits and . _ @ + -, in lower case, other than token and server";
 
 /** Those that are not revoked. */
 export const MAX_OPERATORS = 200;

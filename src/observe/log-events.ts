@@ -146,18 +146,19 @@ export const LOG_EVENTS = {
     "operators send the admin token in plain text; serve HTTPS with --tls-cert and --tls-key, or listen on a loopback address",
     ["host"],
   ),
-  "admin.sign-in-failed": warn("an operator or a program sent a wrong admin token", [
-    "address",
-    "unrecorded",
-  ]),
-  "admin.token-replaced": info("the admin token was replaced, and all sessions have ended"),
+  "admin.sign-in-failed": warn("somebody sent a wrong token or sign-in code", ["address", "unrecorded"]),
+  "admin.token-replaced": info("the admin token was replaced, and its sessions have ended"),
   "admin.token-unreadable": warn("the file of the admin token cannot be used; the token before stays", [
     "file",
     "error",
   ]),
   "admin.token-not-saved": warn(
-    "the admin token cannot be kept in the data directory, so it is lost when the server stops; set PETSTORE_ADMIN_TOKEN",
+    "the token of the operator admin cannot be saved in the data directory; make another with petstore operators rotate",
     ["error"],
+  ),
+  "admin.token-outdated": warn(
+    "the token in the file was replaced, or its operator is revoked; delete the file",
+    ["file", "operator"],
   ),
   "audit.write-failed": error("an entry of the audit trail cannot be written", ["action", "error"]),
   "audit.delete-failed": error(

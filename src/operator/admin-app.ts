@@ -24,6 +24,7 @@ import {
 } from "../api/errors.ts";
 import { parseJson, toJson } from "../api/json.ts";
 import type { Actor } from "../domain/audit.ts";
+import { mayCall, type Role } from "../domain/operators.ts";
 import { headerLine, type Request, type RequestHandler, type Response, type Status } from "../http1/index.ts";
 import type { ErrorLog } from "../observe/event-reports.ts";
 import {
@@ -32,6 +33,7 @@ import {
   type AdminErrorCode,
   FORBIDDEN_HOST,
   FORBIDDEN_ORIGIN,
+  forbiddenRole,
   MAX_ADMIN_BODY_BYTES,
   MAX_OPEN_BODY_BYTES,
 } from "./errors.ts";
@@ -42,14 +44,18 @@ import {
   type AdminOperation,
   type AdminOperationId,
   type AdminRejectionOf,
+  leastRoleOf,
   type ResponseOf,
 } from "./operations.ts";
-import { type AdminAuthentication, isFromOtherOrigin, isOwnHost } from "./sign-in.ts";
+import { isFromOtherOrigin, isOwnHost } from "./request-origin.ts";
+import type { AdminAuthentication, Principal } from "./sign-in.ts";
 
 /** Who calls an operation. */
 export interface AdminContext {
   /** Of an operation that needs no token, what it would be with one. */
   readonly actor: Actor;
+  /** Undefined for an operation that needs no token, and for a command on the machine. */
+  readonly principal?: Principal;
 }
 
 /** An operation on the session needs the request: its cookie is the session. */
@@ -111,6 +117,10 @@ function reject(rejection: Rejection, headerLines = ""): Response {
   const retryAfter =
     retryAfterSeconds === undefined ? "" : headerLine("Retry-After", String(retryAfterSeconds));
   return errorResponse(ADMIN_ERRORS, rejection, API_LINES + challenge + headerLines + retryAfter);
+}
+
+function rejectionOf({ retryAfterSeconds }: Unavailable): Rejection {
+  return { ...serviceUnavailable(retryAfterSeconds), retryAfterSeconds };
 }
 
 function rejectMethod(method: string, allowed: string): Response {
@@ -218,9 +228,7 @@ export function createAdminApp(options: AdminAppOptions): RequestHandler {
     reject: (rejection) => reject(rejection),
     fail(error, call) {
       errorLog.report(`admin ${call.id}`, error, call);
-      if (!(error instanceof Unavailable)) return reject(INTERNAL_ERROR);
-      const { retryAfterSeconds } = error;
-      return reject({ ...serviceUnavailable(retryAfterSeconds), retryAfterSeconds });
+      return reject(error instanceof Unavailable ? rejectionOf(error) : INTERNAL_ERROR);
     },
   };
 
@@ -239,23 +247,32 @@ export function createAdminApp(options: AdminAppOptions): RequestHandler {
     );
   }
 
-  /** check the origin → authenticate → route → dispatch: validate → handler → respond */
-  function respondWithApi(request: Request, requestId: string): Awaitable<Response> {
+  /** check the origin → authenticate → check the role → route → dispatch: validate → handler → respond */
+  async function respondWithApi(request: Request, requestId: string): Promise<Response> {
     if (isFromOtherOrigin(request)) return reject(FORBIDDEN_ORIGIN);
     const match = ADMIN_API.find(request.path);
     const id = match?.route.operations.get(request.method);
     const operation: AdminOperation | undefined = id && ADMIN_API.operations[id];
-    const actor = operation?.needsNoToken
-      ? ({ kind: "console", name: request.remoteAddress } as const)
-      : authentication.authenticate(request);
-    if (isRejection(actor)) return reject(actor);
+    const identity = operation?.needsNoToken
+      ? ({ actor: { kind: "console", name: request.remoteAddress } } as const)
+      : await authenticate(request, operation ? leastRoleOf(operation) : "viewer");
+    if (isRejection(identity)) return reject(identity);
 
     if (request.path === OPENAPI_PATH) return respondWithOpenApi(request);
     if (match === undefined) return reject(ADMIN_PATH_NOT_FOUND);
     if (id === undefined || operation === undefined) return otherMethod(request, match.route.allowed);
     const { identifier } = match;
-    const call = { id, operation, request, requestId, identifier, context: { actor, request } };
+    const call = { id, operation, request, requestId, identifier, context: { ...identity, request } };
     return dispatch(call, front);
+  }
+
+  async function authenticate(request: Request, leastRole: Role) {
+    const identity = await authentication.authenticate(request).catch((error: unknown) => {
+      if (error instanceof Unavailable) return rejectionOf(error);
+      throw error;
+    });
+    if (isRejection(identity) || mayCall(identity.principal.role, leastRole)) return identity;
+    return forbiddenRole(identity.principal, leastRole);
   }
 
   function respondWithOpenApi(request: Request): Response {
@@ -264,10 +281,10 @@ export function createAdminApp(options: AdminAppOptions): RequestHandler {
     return jsonResponse(200, API_LINES, openApi);
   }
 
-  function respondWithMetrics(request: Request): Response {
+  async function respondWithMetrics(request: Request): Promise<Response> {
     if (isFromOtherOrigin(request)) return reject(FORBIDDEN_ORIGIN);
-    const actor = areMetricsPublic ? undefined : authentication.authenticate(request);
-    if (isRejection(actor)) return reject(actor);
+    const identity = areMetricsPublic ? undefined : await authenticate(request, "metrics");
+    if (isRejection(identity)) return reject(identity);
     const { contentType, body } = metrics(request.headers.get("accept"));
     return textResponse(200, body, contentType);
   }

@@ -1,5 +1,6 @@
 import { errorTable, rejection, type Rejection, retryAfter } from "../api/errors.ts";
 import { kibibytes } from "../api/formatting.ts";
+import { MAX_OPERATORS, type NewOperator, type Role } from "../domain/operators.ts";
 
 /** The longest valid body is a key with notes of 2,000 escaped surrogate pairs. */
 export const MAX_ADMIN_BODY_BYTES = 64 * 1024;
@@ -9,16 +10,24 @@ export const MAX_OPEN_BODY_BYTES = 2 * 1024;
 
 /** The closed set of error codes of the admin API, each with its status. */
 export const ADMIN_ERRORS = errorTable({
-  not_signed_in: { status: 401, meaning: "The request has neither a session cookie nor the admin token." },
-  invalid_token: { status: 401, meaning: "The admin token is wrong, or was replaced." },
+  not_signed_in: { status: 401, meaning: "The request has neither a session nor a token." },
+  invalid_token: { status: 401, meaning: "The token is wrong or was replaced, or its operator is revoked." },
+  invalid_code: { status: 401, meaning: "The code is wrong, was used, or is older than five minutes." },
+  forbidden_role: { status: 403, meaning: "The role of the operator does not allow it." },
   forbidden_host: {
     status: 403,
     meaning: "`Host` is neither an IP address, `localhost` nor a name in `--admin-hostname`.",
   },
   forbidden_origin: { status: 403, meaning: "The request comes from a page of another origin." },
+  operator_not_found: { status: 404, meaning: "No operator has this identifier." },
   key_not_found: { status: 404, meaning: "No API key has this identifier or secret." },
   pet_not_found: { status: 404, meaning: "No pet has this identifier." },
   order_not_found: { status: 404, meaning: "No order has this identifier." },
+  operator_exists: { status: 409, meaning: "There is an operator of this name already." },
+  operator_not_active: { status: 409, meaning: "The operator is revoked." },
+  own_operator: { status: 409, meaning: "Operators cannot revoke themselves." },
+  last_admin: { status: 409, meaning: "The last operator with the role admin cannot be revoked." },
+  too_many_operators: { status: 409, meaning: `There are ${MAX_OPERATORS} operators, which is the limit.` },
   key_not_active: { status: 409, meaning: "The API key is revoked or expired, so it cannot be changed." },
   pet_ordered: { status: 409, meaning: "The pet has a placed order. Complete or cancel the order first." },
   pet_has_orders: { status: 409, meaning: "The pet has orders, so it cannot be deleted." },
@@ -37,12 +46,24 @@ export type AdminErrorCode = keyof typeof ADMIN_ERRORS;
 
 export const NOT_SIGNED_IN = rejection(
   "not_signed_in",
-  "Sign in first: open the URL that petstore admin-url prints, or send the admin token in the Authorization header: Bearer <token>.",
+  "Sign in first: open the URL that petstore admin-url prints, or send the token of an operator in the Authorization header: Bearer <token>.",
 );
 export const INVALID_TOKEN = rejection(
   "invalid_token",
-  "The admin token is wrong or was replaced. petstore admin-url prints the current one.",
+  "The token is wrong or was replaced, or its operator is revoked. petstore admin-url prints a URL to sign in with.",
 );
+export const INVALID_CODE = rejection(
+  "invalid_code",
+  "The code was used, or is older than five minutes. petstore admin-url prints a new one.",
+);
+export const OWN_OPERATOR = rejection(
+  "own_operator",
+  "You cannot revoke yourself. Another operator with the role admin can.",
+);
+
+export function forbiddenRole({ name, role }: NewOperator, needed: Role): Rejection<"forbidden_role"> {
+  return rejection("forbidden_role", `This needs the role ${needed}; ${name} has ${role}.`);
+}
 
 export function tooManyAttempts(retryAfterSeconds: number) {
   const message = `Too many wrong tokens were sent. ${retryAfter(retryAfterSeconds)}`;

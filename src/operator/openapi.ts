@@ -6,12 +6,14 @@ import { OrderStatus, OrderUpdate, Pet, PetStatus } from "../domain/resources.ts
 import { ADMIN_ERRORS, type AdminErrorCode } from "./errors.ts";
 import * as history from "./history-resources.ts";
 import * as keys from "./key-resources.ts";
+import * as operators from "./operator-resources.ts";
 import {
   ADMIN_API,
   ADMIN_BASE_PATH,
   type AdminOperation,
   type AdminOperationId,
   COMMON_ADMIN_ERRORS,
+  leastRoleOf,
   OPEN_ERRORS,
 } from "./operations.ts";
 import * as resources from "./resources.ts";
@@ -20,6 +22,7 @@ import packageJson from "../../package.json" with { type: "json" };
 
 const TAGS: readonly { name: AdminOperation["tag"]; description: string }[] = [
   { name: "Session", description: "Signing in and out." },
+  { name: "Operators", description: "Operators, their roles and their tokens." },
   { name: "Server", description: "The server that responds, its live series and its settings." },
   { name: "Keys", description: "API keys and their bans." },
   { name: "Usage", description: "How many requests each API key sent." },
@@ -37,7 +40,7 @@ function adminOpenApiDocument(): JsonSchema {
       version: packageJson.version,
       summary: "What operators see and change",
       description:
-        "It is on a listener of its own, for operators only. Programs send the admin token as a bearer token, browsers a session cookie. Times are RFC 3339 in UTC. Unknown fields and parameters are ignored.",
+        "It is on a listener of its own, for operators only. Programs send the token of an operator as a bearer token; browsers have a session: a cookie, and the header `Petstore-Session`. Each operation says the least role that may call it. Times are RFC 3339 in UTC. Unknown fields and parameters are ignored.",
       license: { name: "MIT", identifier: "MIT" },
     },
     servers: [{ url: ADMIN_BASE_PATH }],
@@ -50,13 +53,14 @@ function adminOpenApiDocument(): JsonSchema {
         adminToken: {
           type: "http",
           scheme: "bearer",
-          description: "The admin token; see `petstore admin-url`",
+          description: "The token of an operator; see `petstore operators create`",
         },
         session: {
           type: "apiKey",
           in: "cookie",
           name: "petstore-admin",
-          description: "The cookie of `createSession`, whose name ends in the port of the listener",
+          description:
+            "The cookie of `createSession`, whose name ends in the port of the listener; it needs the header `Petstore-Session` with the secret of `createSession`",
         },
       },
     },
@@ -69,6 +73,7 @@ export function adminOpenApiJson(): string {
 
 /** Schemas that have a name are references wherever they are used. */
 const NAMED: Readonly<Record<string, Schema<unknown>>> = {
+  ...schemasIn(operators),
   ...schemasIn(keys),
   ...schemasIn(resources),
   ...schemasIn(history),
@@ -111,10 +116,12 @@ function paths(): JsonSchema {
     parametersOf,
     errorResponse,
     errorsOf: (operation) => [
-      ...errorsOf(operation),
-      ...(operation.needsNoToken ? OPEN_ERRORS : COMMON_ADMIN_ERRORS),
+      ...new Set([...errorsOf(operation), ...(operation.needsNoToken ? OPEN_ERRORS : COMMON_ADMIN_ERRORS)]),
     ],
-    flags: ({ needsNoToken }) => (needsNoToken ? { security: [] } : {}),
+    flags: (operation) =>
+      operation.needsNoToken
+        ? { security: [] }
+        : { description: `${operation.description} Needs the role \`${leastRoleOf(operation)}\`.` },
   });
 }
 

@@ -1,9 +1,8 @@
-import { Api, type InputOf, type Operation, type RejectionOf, type SuccessBodyOf } from "../api/api.ts";
-import { cursorOf, type ListName } from "../api/cursor.ts";
-import { dateTime, line, oneOf, queryIdentifier, queryInteger, type Schema } from "../api/schema.ts";
+import { Api, type InputOf, type RejectionOf, type SuccessBodyOf } from "../api/api.ts";
+import { dateTime, line, oneOf, queryIdentifier, queryInteger } from "../api/schema.ts";
 import { KEY_LABEL, KEY_OWNER } from "../domain/key-fields.ts";
 import { NewPet, OrderStatus, OrderUpdate, Pet, PetStatus } from "../domain/resources.ts";
-import { ADMIN_ERRORS, type AdminErrorCode } from "./errors.ts";
+import { ADMIN_ERRORS } from "./errors.ts";
 import {
   Action,
   ActorKind,
@@ -29,66 +28,28 @@ import {
   Plan,
   RotatedKey,
 } from "./key-resources.ts";
+import { cursor, limit, ok, since, tagged, until } from "./operation-rows.ts";
 import {
-  AdminOrder,
-  Fleet,
+  CreatedSession,
+  NewOperator,
   NewSession,
   nonce,
-  OrderPage,
-  PetPage,
-  PetUpdate,
-  Server,
+  Operator,
+  Operators,
+  OperatorWithToken,
   ServerProof,
   Session,
-  Settings,
-} from "./resources.ts";
+} from "./operator-resources.ts";
+import { AdminOrder, Fleet, OrderPage, PetPage, PetUpdate, Server, Settings } from "./resources.ts";
 
 /** In front of every path of the admin API. */
 export const ADMIN_BASE_PATH = "/api";
 
-/** A row of the table of operations. */
-export interface AdminOperation extends Operation<AdminErrorCode> {
-  readonly tag: "Session" | "Server" | "Keys" | "Usage" | "Audit" | "Pets" | "Orders";
-  /** Whether it responds without a session or token. */
-  readonly needsNoToken?: true;
-  readonly deprecated?: true;
-}
-
-/** The errors of every operation. */
-export const OPEN_ERRORS = [
-  "forbidden_host",
-  "forbidden_origin",
-  "internal_error",
-  "unavailable",
-] as const satisfies readonly AdminErrorCode[];
-
-/** The errors of every operation that needs a session or token. */
-export const COMMON_ADMIN_ERRORS = [
-  "not_signed_in",
-  "invalid_token",
-  "too_many_attempts",
-  ...OPEN_ERRORS,
-] as const satisfies readonly AdminErrorCode[];
-
-export const ADMIN_PAGE_LIMIT = { min: 1, max: 500, default: 50 } as const;
-
-export const limit = queryInteger(ADMIN_PAGE_LIMIT);
-export const since = dateTime("From this time on");
-export const until = dateTime("Before this time");
 /** Of the usage history, whose hours and days count in full. */
 const period = {
   since: dateTime("In the first hour or day"),
   until: dateTime("In the last hour or day, which is included; by default now"),
 };
-
-export function cursor(list: ListName): Schema<bigint> {
-  return cursorOf(list, "the nextCursor of the page before");
-}
-
-/** A success with a body. */
-export function ok<S extends Schema<unknown>>(description: string, body: S) {
-  return { status: 200, description, body } as const;
-}
 
 const KEY_ID = {
   name: "keyId",
@@ -96,21 +57,17 @@ const KEY_ID = {
   description: "Identifier of the API key",
 } as const;
 const KEY_SORTS = ["id", "name", "plan", "createdAt", "lastUsedAt", "usedToday"] as const;
+const OPERATOR_ID = {
+  name: "operatorId",
+  notFound: "operator_not_found",
+  description: "Identifier of the operator",
+} as const;
 const PET_ID = { name: "petId", notFound: "pet_not_found", description: "Identifier of the pet" } as const;
 const ORDER_ID = {
   name: "orderId",
   notFound: "order_not_found",
   description: "Identifier of the order",
 } as const;
-
-type Tag = AdminOperation["tag"];
-type Rows = Readonly<Record<string, Omit<AdminOperation, "tag">>>;
-
-/** The operations that the documentation shows together. */
-function tagged<const T extends Tag, const R extends Rows>(tag: T, rows: R) {
-  const withTag = Object.entries(rows).map(([id, row]) => [id, { ...row, tag }]);
-  return Object.fromEntries(withTag) as { readonly [Id in keyof R]: R[Id] & { readonly tag: T } };
-}
 
 /**
  * The table of operations of the admin API. The router, the validation, the OpenAPI document and the types of the
@@ -123,16 +80,16 @@ export const ADMIN_OPERATIONS = {
       path: "/session",
       summary: "Sign in",
       description:
-        "Trades the admin token for a session cookie, for browsers. The cookie is valid for 12 hours, and until the token is replaced. Programs send the token in every request instead: `Authorization: Bearer <token>`.",
+        "Trades a token or a code for a session, for browsers: a cookie, and a secret that the page sends as the header `Petstore-Session`. It is valid for 12 hours, and until the token is replaced. Programs send the token in every request instead: `Authorization: Bearer <token>`.",
       body: NewSession,
-      success: ok("The session; `Set-Cookie` has the cookie", Session),
-      errors: ["invalid_token", "too_many_attempts"],
+      success: ok("The session; `Set-Cookie` has the cookie", CreatedSession),
+      errors: ["invalid_token", "invalid_code", "too_many_attempts", "forbidden_role"],
       needsNoToken: true,
     },
     getSession: {
       method: "GET",
       path: "/session",
-      summary: "Tell whether the request is signed in",
+      summary: "Tell who has signed in or sent a token",
       description: "Responds without a session or token, too.",
       success: ok("The session", Session),
       needsNoToken: true,
@@ -141,7 +98,7 @@ export const ADMIN_OPERATIONS = {
       method: "DELETE",
       path: "/session",
       summary: "Sign out",
-      description: "Ends the session of the cookie.",
+      description: "Ends the session of the cookie and the secret: on every server, within a second.",
       success: { status: 204, description: "The session is over" },
       needsNoToken: true,
     },
@@ -154,6 +111,45 @@ export const ADMIN_OPERATIONS = {
       query: { nonce },
       success: ok("The proof", ServerProof),
       needsNoToken: true,
+    },
+  }),
+  ...tagged("Operators", {
+    listOperators: {
+      method: "GET",
+      path: "/operators",
+      summary: "List operators",
+      description: "Lists the operators with their roles. Tokens are not stored and cannot be shown.",
+      success: ok("The operators", Operators),
+    },
+    createOperator: {
+      method: "POST",
+      path: "/operators",
+      summary: "Create an operator",
+      description: "Creates an operator and responds with their token, which is shown only this once.",
+      body: NewOperator,
+      success: { status: 201, description: "The new operator and their token", body: OperatorWithToken },
+      errors: ["operator_exists", "too_many_operators"],
+    },
+    rotateOperator: {
+      method: "POST",
+      path: "/operators/{operatorId}/rotate",
+      summary: "Replace the token of an operator",
+      description:
+        "Responds with a new token. The earlier one stops working, and the operator's other sessions end: at once on this server, within a second on every other. Every operator may replace their own token; that of somebody else needs the role admin.",
+      identifier: OPERATOR_ID,
+      success: ok("The operator and their new token", OperatorWithToken),
+      errors: ["operator_not_active", "forbidden_role"],
+      role: "metrics",
+    },
+    revokeOperator: {
+      method: "POST",
+      path: "/operators/{operatorId}/revoke",
+      summary: "Revoke an operator",
+      description:
+        "Ends the token and the sessions of the operator for good: at once on this server, within a second on every other. Nobody can revoke themselves, or the last admin. An operator who is already revoked stays so.",
+      identifier: OPERATOR_ID,
+      success: ok("The revoked operator", Operator),
+      errors: ["own_operator", "last_admin"],
     },
   }),
   ...tagged("Server", {
@@ -234,6 +230,7 @@ export const ADMIN_OPERATIONS = {
       body: KeySearch,
       success: ok("The key", FoundKey),
       errors: ["key_not_found"],
+      role: "viewer",
     },
     getKey: {
       method: "GET",
@@ -263,6 +260,7 @@ export const ADMIN_OPERATIONS = {
       body: KeyRotation,
       success: ok("The key and its new secret", RotatedKey),
       errors: ["key_not_active"],
+      role: "support",
     },
     rollKey: {
       method: "POST",
@@ -274,6 +272,7 @@ export const ADMIN_OPERATIONS = {
       success: ok("The key and its new secret", RotatedKey),
       errors: ["key_not_active"],
       deprecated: true,
+      role: "support",
     },
     disableKey: {
       method: "POST",
@@ -284,6 +283,7 @@ export const ADMIN_OPERATIONS = {
       identifier: KEY_ID,
       success: ok("The disabled key", Key),
       errors: ["key_not_active"],
+      role: "support",
     },
     enableKey: {
       method: "POST",
@@ -294,6 +294,7 @@ export const ADMIN_OPERATIONS = {
       identifier: KEY_ID,
       success: ok("The enabled key", Key),
       errors: ["key_not_active"],
+      role: "support",
     },
     revokeKey: {
       method: "POST",
@@ -312,6 +313,7 @@ export const ADMIN_OPERATIONS = {
       identifier: KEY_ID,
       success: ok("The key", Key),
       errors: ["key_not_active"],
+      role: "support",
     },
     listBans: {
       method: "GET",
@@ -402,6 +404,7 @@ export const ADMIN_OPERATIONS = {
       body: PetUpdate,
       success: ok("The changed pet", Pet),
       errors: ["pet_ordered"],
+      role: "support",
     },
     deletePet: {
       method: "DELETE",
@@ -446,6 +449,7 @@ export const ADMIN_OPERATIONS = {
       body: OrderUpdate,
       success: ok("The updated order", AdminOrder),
       errors: ["order_closed"],
+      role: "support",
     },
   }),
 } as const;
@@ -471,6 +475,8 @@ export type ResponseOf<Id extends AdminOperationId> = SuccessBodyOf<Table[Id]>;
 export type AdminRejectionOf<Id extends AdminOperationId> = RejectionOf<Table[Id]>;
 
 export type { AdminErrorCode } from "./errors.ts";
+export * from "./operation-rows.ts";
 export type * from "./history-resources.ts";
 export type * from "./key-resources.ts";
+export type * from "./operator-resources.ts";
 export type * from "./resources.ts";

@@ -4,7 +4,6 @@ import {
   type Infer,
   integer,
   line,
-  matching,
   nullable,
   object,
   oneOf,
@@ -15,32 +14,8 @@ import { ENVIRONMENTS } from "../domain/api-keys.ts";
 import { orderFields, Pet, petFields, PetStatus } from "../domain/resources.ts";
 import { keyId, nextCursor, time } from "./key-resources.ts";
 
-export const NewSession = object("What to sign in with", { token: line(200, "The admin token") });
-
-const BASE64URL_43 = /^[\w-]{43}$/;
-
-export const nonce = matching(
-  /^[\w-]{16,64}$/,
-  "16 to 64 characters of base64url",
-  "Random text, new each time",
-);
-
-export const ServerProof = object("Proof that the server knows the secret in its database", {
-  proof: matching(
-    BASE64URL_43,
-    "base64url of 32 bytes",
-    "HMAC-SHA256 of the nonce and of the listener's address",
-  ),
-});
-
-const Environment = oneOf(ENVIRONMENTS, "Environment of the server");
-const version = line(40, { description: "Version of Petstore", examples: ["1.0.0"] });
-
-export const Session = object(
-  "`environment` and `version` are only there if `signedIn` is true.",
-  { signedIn: boolean("Whether the request has a session or the admin token") },
-  { environment: Environment, version },
-);
+export const environment = oneOf(ENVIRONMENTS, "Environment of the server");
+export const version = line(40, { description: "Version of Petstore", examples: ["1.0.0"] });
 
 const state = oneOf(["available", "unavailable"], "Whether it can be used now");
 const latencyMs = nullable(
@@ -49,7 +24,7 @@ const latencyMs = nullable(
 );
 
 export const Server = object("The server that responds, and what it depends on", {
-  environment: Environment,
+  environment,
   version,
   runtime: line(60, { description: "The runtime and its version", examples: ["Bun 1.4.4"] }),
   startedAt: time("When the server started"),

@@ -1,79 +1,41 @@
-import { createHmac, hash, randomBytes, timingSafeEqual } from "node:crypto";
-import { isIP } from "node:net";
+import { createHmac, randomBytes, timingSafeEqual } from "node:crypto";
 import { Budget } from "../api/budget.ts";
-import type { Rejection } from "../api/errors.ts";
+import { isRejection, type Rejection } from "../api/errors.ts";
+import { sha256 } from "../api/hash.ts";
 import type { Actor, NewAuditEntry } from "../domain/audit.ts";
-import type { Clock } from "../domain/ports.ts";
+import {
+  type Operator,
+  type OperatorAccess,
+  type OperatorSession,
+  type Role,
+  TOKEN_OPERATOR,
+} from "../domain/operators.ts";
+import type { Clock, OperatorStore } from "../domain/ports.ts";
 import type { Request } from "../http1/index.ts";
 import type { Log } from "../observe/log.ts";
-import { INVALID_TOKEN, NOT_SIGNED_IN, tooManyAttempts } from "./errors.ts";
+import { AccessReader } from "./access.ts";
+import { INVALID_CODE, INVALID_TOKEN, NOT_SIGNED_IN, tooManyAttempts } from "./errors.ts";
 
-type Checked = Pick<Request, "method" | "headers">;
-
-/**
- * Whether the name that the client looked up is one of this server's. A page elsewhere can point its own name to this
- * address (DNS rebinding) and would then have the same origin; its name gives it away.
- */
-export function isOwnHost({ headers }: Pick<Request, "headers">, hostnames: readonly string[]): boolean {
-  // HTTP/1.0 has no Host. Browsers do not send it.
-  const host = headers.get("host");
-  if (host === null) return true;
-  const name = host.replace(/:\d*$/, "").toLowerCase();
-  const address = name.replace(/^\[(.*)\]$/, "$1");
-  if (isIP(address) !== 0 || name === "localhost") return true;
-  return hostnames.includes(name);
+/** Who has signed in or sent a token. */
+export interface Principal {
+  /** Null for the operator whose token is a setting. */
+  readonly id: number | null;
+  readonly name: string;
+  readonly role: Role;
+  /** The hash of the cookie, of a browser. */
+  readonly session?: string;
 }
 
-/** What browsers send for a page of this origin, and for an address that a user typed. */
-const OWN_SITES = new Set(["same-origin", "none"]);
-const SAFE_METHODS = new Set(["GET", "HEAD"]);
-
-/**
- * Whether a request can come from a page of another origin. Cookies do not tell ports apart, so pages on other ports of
- * the same machine send the session cookie too. Browsers send `Origin` with every request that may change something.
- */
-export function isFromOtherOrigin({ method, headers }: Checked): boolean {
-  const site = headers.get("sec-fetch-site");
-  if (site !== null && !OWN_SITES.has(site)) return true;
-  const origin = headers.get("origin");
-  if (origin !== null) return hostOf(origin) !== (headers.get("host")?.toLowerCase() ?? null);
-  const usesCookie = headers.get("cookie") !== null && headers.get("authorization") === null;
-  return usesCookie && site === null && !SAFE_METHODS.has(method);
-}
-
-/** A proxy that terminates TLS changes the scheme, not the host. `null` is the origin of a sandboxed page. */
-function hostOf(origin: string): string | undefined {
-  return /^https?:\/\/([^/]+)$/.exec(origin.toLowerCase())?.[1];
-}
-
-/** `openssl rand -hex 20` and longer: too many possibilities to guess, however fast. */
-const UNGUESSABLE_LENGTH = 40;
-
-/** The secret that operators sign in with. */
-export class AdminToken {
-  readonly isUnguessable: boolean;
-  readonly #hash: Buffer;
-  readonly #sessionKey: Buffer;
-
-  constructor(token: string) {
-    this.isUnguessable = token.length >= UNGUESSABLE_LENGTH;
-    this.#hash = hash("sha256", token, "buffer");
-    this.#sessionKey = createHmac("sha256", token).update("petstore admin session").digest();
-  }
-
-  /** In constant time: the hashes have one length, and which of their bytes differ says nothing of the token. */
-  matches(candidate: string): boolean {
-    return timingSafeEqual(hash("sha256", candidate, "buffer"), this.#hash);
-  }
-
-  /** A signature that nobody can make without the token, in base64url. */
-  sign(text: string): string {
-    return createHmac("sha256", this.#sessionKey).update(text).digest("base64url");
-  }
+/** A principal, and how the audit trail names them. */
+export interface Identity {
+  readonly principal: Principal;
+  readonly actor: Actor;
 }
 
 interface AuthenticationOptions {
-  readonly token: string;
+  /** That of a setting, if there is one. */
+  readonly token: string | undefined;
+  readonly operators: OperatorStore;
   readonly cookieName: string;
   readonly clock: Clock;
   readonly log: Log;
@@ -85,6 +47,8 @@ type TokenRejection = Rejection<"invalid_token" | "too_many_attempts">;
 
 const BEARER = /^bearer +(\S+)$/i;
 
+/** `openssl rand -hex 20` and longer: too many possibilities to guess, however fast. */
+const UNGUESSABLE_LENGTH = 40;
 /** Different wrong tokens, of all clients together. */
 const MAX_WRONG_TOKENS = 20;
 const WINDOW_MS = 60_000;
@@ -93,76 +57,137 @@ const MAX_REMEMBERED = 100;
 const REPORTS = { max: 20, perSecond: 20 / 3_600 };
 
 export const SESSION_MS = 12 * 60 * 60 * 1000;
-/** Sessions that were ended before their time. Of more, the oldest is forgotten. */
-const MAX_ENDED = 10_000;
-const SESSION = /^(\d{1,16})\.([\w-]{22})\.([\w-]{43})$/;
-/** Each takes a signature of 4 µs. */
+/** Of pages, beside the cookie, which every listener on this machine gets: cookies do not tell ports apart. */
+const SESSION_HEADER = "petstore-session";
 const MAX_COOKIES = 20;
+const USE_EVERY_MS = 60 * 60 * 1000;
 
-/** Who sends a request: a browser with a session cookie, or a program with the token. */
+const TOKEN_PRINCIPAL = { id: null, name: TOKEN_OPERATOR, role: "admin" } as const satisfies Principal;
+
+/** 256 random bits in base64url. */
+const newSecret = (): string => randomBytes(32).toString("base64url");
+
+/** Who sends a request: a browser with a session, or a program with a token. */
 export class AdminAuthentication {
   readonly #options: AuthenticationOptions;
   /** The fields of several `Cookie` headers are joined with a comma (RFC 9110, 5.3). */
   readonly #cookies: RegExp;
-  #token: AdminToken;
+  readonly #access: AccessReader;
+  #token: string | undefined;
   /** Hashes of wrong tokens, oldest first. */
   readonly #wrong = new Set<string>();
   #windowEndsAt = 0;
   #wrongInWindow = 0;
   readonly #reports: Budget;
-  /** When the session would have ended anyway, by its identifier. */
-  readonly #ended = new Map<string, number>();
+  /** When the last use of an operator was recorded, by their identifier. */
+  readonly #used = new Map<number, number>();
 
   constructor(options: AuthenticationOptions) {
     this.#options = options;
     this.#cookies = new RegExp(`(?:^|[;,])\\s*${options.cookieName}=([^;,\\s]*)`, "g");
-    this.#token = new AdminToken(options.token);
+    this.#access = new AccessReader(options.operators, options.clock);
+    this.#token = options.token;
     this.#reports = new Budget({ ...REPORTS, now: () => options.clock.steadyNow() });
   }
 
-  /** Ends all sessions. */
+  /** Of the setting. Ends its sessions. */
   replaceToken(token: string): void {
-    this.#token = new AdminToken(token);
+    this.#token = token;
     this.#wrong.clear();
   }
 
-  authenticate(request: Request): Actor | TokenRejection | Rejection<"not_signed_in"> {
+  /** Applies a change of operators on this server, which would see it within a second anyway. */
+  changed(): void {
+    this.#access.changed();
+  }
+
+  async authenticate(request: Request): Promise<Identity | TokenRejection | Rejection<"not_signed_in">> {
     const authorization = request.headers.get("authorization");
-    if (authorization !== null) {
-      const actor: Actor = { kind: "admin API", name: request.remoteAddress };
-      const [, token] = BEARER.exec(authorization) ?? [];
-      return token === undefined ? INVALID_TOKEN : (this.checkToken(token, actor) ?? actor);
-    }
-    if (this.sessionOf(request) === undefined) return NOT_SIGNED_IN;
-    return { kind: "console", name: request.remoteAddress };
+    const kind = authorization === null ? "console" : "admin API";
+    const actor: Actor = { kind, name: request.remoteAddress };
+    const [, token] = BEARER.exec(authorization ?? "") ?? [];
+    const principal =
+      authorization === null
+        ? await this.#principalOfSession(request)
+        : token === undefined
+          ? INVALID_TOKEN
+          : await this.checkToken(token, actor);
+    if (isRejection(principal)) return principal;
+    return { principal, actor: { ...actor, operator: principal.name } };
   }
 
   /**
-   * Undefined if the token is right. After 20 wrong ones within a minute, no token is compared until the minute is
-   * over, so that a short token cannot be guessed. A token that is too long to be guessed is compared in any case:
-   * nobody who can reach the listener can keep operators out. Sessions are not affected.
+   * After 20 wrong tokens within a minute, no token is compared until the minute is over, so that a short token cannot
+   * be guessed. A token that is too long to be guessed is compared in any case: nobody who can reach the listener can
+   * keep operators out. Sessions are not affected.
    *
    * A wrong token that is sent again is no new guess: a program that still has the old token after a rotation gets 401
    * and does not lock the operators out.
    */
-  checkToken(candidate: string, actor: Actor): TokenRejection | undefined {
-    const hashed = hash("sha256", candidate);
+  async checkToken(candidate: string, actor: Actor): Promise<Principal | TokenRejection> {
+    const hashed = sha256(candidate);
     if (this.#wrong.has(hashed)) return INVALID_TOKEN;
-    const now = this.#options.clock.steadyNow();
-    if (now >= this.#windowEndsAt) this.#wrongInWindow = 0;
-    const isBlocked = this.#wrongInWindow >= MAX_WRONG_TOKENS;
-    if ((!isBlocked || this.#token.isUnguessable) && this.#token.matches(candidate)) return undefined;
-    this.#reportWrongToken(actor);
-    if (isBlocked) return tooManyAttempts(Math.ceil((this.#windowEndsAt - now) / 1_000));
-    if (this.#wrongInWindow++ === 0) this.#windowEndsAt = now + WINDOW_MS;
+    const isGuessable = candidate.length < UNGUESSABLE_LENGTH;
+    const wait = this.#blockedSeconds();
+    // Counted before it is compared: guesses that are sent together are no more than 20 either.
+    if (isGuessable && wait === undefined) this.#countWrong();
+    const isCompared = !isGuessable || wait === undefined;
+    const principal = isCompared ? await this.#holderOfToken(hashed) : undefined;
+    if (principal === "unknown") return tooManyAttempts(1);
+    if (principal !== undefined) {
+      if (isGuessable) this.#wrongInWindow--;
+      return principal;
+    }
+    this.#reportFailure(actor);
+    if (wait !== undefined) return tooManyAttempts(wait);
+    if (!isGuessable) this.#countWrong();
     const [oldest] = this.#wrong;
     if (this.#wrong.size >= MAX_REMEMBERED && oldest !== undefined) this.#wrong.delete(oldest);
     this.#wrong.add(hashed);
     return INVALID_TOKEN;
   }
 
+  /** The token of a setting needs no database. */
+  #holderOfToken(hashed: string): Principal | Promise<Principal | undefined | "unknown"> {
+    if (this.#token !== undefined && isEqual(hashed, sha256(this.#token))) return TOKEN_PRINCIPAL;
+    return this.#access.find(({ tokens }) => {
+      const operator = tokens.get(hashed);
+      return operator && this.#principalOf(operator);
+    });
+  }
+
+  /** Until tokens are compared again; undefined if they are. */
+  #blockedSeconds(): number | undefined {
+    const leftMs = this.#windowEndsAt - this.#options.clock.steadyNow();
+    if (leftMs <= 0) this.#wrongInWindow = 0;
+    return this.#wrongInWindow >= MAX_WRONG_TOKENS ? Math.ceil(leftMs / 1_000) : undefined;
+  }
+
+  #countWrong(): void {
+    if (this.#wrongInWindow++ === 0) this.#windowEndsAt = this.#options.clock.steadyNow() + WINDOW_MS;
+  }
+
+  /** A code works once. */
+  async takeCode(
+    code: string,
+    actor: Actor,
+  ): Promise<Principal | Rejection<"invalid_code" | "too_many_attempts">> {
+    const codeHash = sha256(code);
+    const known = await this.#access.find(({ codes }) => codes.get(codeHash));
+    if (known === "unknown") return tooManyAttempts(1);
+    const taken = known && (await this.#options.operators.takeCode(codeHash));
+    if (taken && this.#options.clock.now() < taken.endsAt) {
+      const { operatorId: id } = taken;
+      const operator = id === null ? undefined : await this.#access.find((access) => operatorIn(access, id));
+      if (operator !== undefined && operator !== "unknown") return this.#principalOf(operator);
+      if (id === null && this.#token !== undefined) return TOKEN_PRINCIPAL;
+    }
+    this.#reportFailure(actor);
+    return INVALID_CODE;
+  }
+
   /** In the log and in the audit trail, which is kept for good: 20 an hour. The next has the number of the others. */
-  #reportWrongToken(actor: Actor): void {
+  #reportFailure(actor: Actor): void {
     const { clock, log, recordAudit } = this.#options;
     this.#reports.spend((unrecorded) => {
       log.event("admin.sign-in-failed", { address: actor.name, unrecorded });
@@ -171,53 +196,90 @@ export class AdminAuthentication {
     });
   }
 
-  /**
-   * The value of a new cookie: the time at which the session ends, a random identifier and a signature by the admin
-   * token. So sessions need no storage, survive a restart, and end when the token is replaced.
-   */
-  createSession(): string {
-    const signed = `${this.#options.clock.now() + SESSION_MS}.${randomBytes(16).toString("base64url")}`;
-    return `${signed}.${this.#token.sign(signed)}`;
+  /** The value of a new cookie, and the secret that the page keeps. Rejects while the database is unavailable. */
+  async createSession({ id, name }: Principal, actor: Actor): Promise<{ cookie: string; secret: string }> {
+    const { clock, operators } = this.#options;
+    const [cookie, secret] = [newSecret(), newSecret()];
+    const createdAt = clock.now();
+    const session = {
+      cookieHash: sha256(cookie),
+      secretHash: sha256(secret),
+      operatorId: id,
+      tokenCheck: id === null ? this.#tokenCheck(sha256(cookie)) : null,
+      createdAt,
+      endsAt: createdAt + SESSION_MS,
+    };
+    const entry = { at: createdAt, actor: { ...actor, operator: name }, action: "admin.signed-in" } as const;
+    await operators.createSession(session, entry);
+    this.changed();
+    return { cookie, secret };
+  }
+
+  /** Of the cookie and the secret of a request; nothing if there is none. */
+  async endSession(request: Request, actor: Actor): Promise<void> {
+    const { clock, operators } = this.#options;
+    const principal = await this.#principalOfSession(request);
+    if (isRejection(principal) || principal.session === undefined) return;
+    const by = { at: clock.now(), actor: { ...actor, operator: principal.name } };
+    await operators.deleteSession(principal.session, { ...by, action: "admin.signed-out" });
+    this.changed();
   }
 
   /**
-   * The value of the session cookie, if it is valid. A page on another port of the same machine can add cookies of the
-   * same name, which must not sign the operator out.
+   * A page on another port of the same machine can add cookies of the same name, which must not sign the operator out.
+   * The secret tells which is the right one.
    */
-  sessionOf({ headers }: Pick<Request, "headers">): string | undefined {
-    const found = headers.get("cookie")?.matchAll(this.#cookies).take(MAX_COOKIES) ?? [];
-    return Iterator.from(found)
-      .map(([, value = ""]) => value)
-      .find((value) => this.isValidSession(value));
-  }
-
-  isValidSession(value: string): boolean {
-    const session = this.#parseSession(value);
-    return session !== undefined && !this.#ended.has(session.id);
-  }
-
-  endSession(value: string): void {
-    const session = this.#parseSession(value);
-    if (session === undefined) return;
-    if (this.#ended.size >= MAX_ENDED) this.#forgetEnded();
-    this.#ended.set(session.id, session.endsAt);
-  }
-
-  /** Undefined if the session is over or was not made with this token. */
-  #parseSession(value: string): { readonly id: string; readonly endsAt: number } | undefined {
-    const [, endsAt = "", id = "", signature = ""] = SESSION.exec(value) ?? [];
-    if (id === "") return undefined;
-    const expected = Buffer.from(this.#token.sign(`${endsAt}.${id}`));
-    const isSigned = timingSafeEqual(Buffer.from(signature), expected);
-    return isSigned && this.#options.clock.now() < Number(endsAt)
-      ? { id, endsAt: Number(endsAt) }
-      : undefined;
-  }
-
-  #forgetEnded(): void {
+  async #principalOfSession({
+    headers,
+  }: Pick<Request, "headers">): Promise<Principal | Rejection<"not_signed_in" | "too_many_attempts">> {
+    const secret = headers.get(SESSION_HEADER);
+    const found = headers.get("cookie")?.matchAll(this.#cookies).take(MAX_COOKIES);
+    if (secret === null || found === undefined) return NOT_SIGNED_IN;
+    const cookies = [...found].map(([, value = ""]) => sha256(value));
+    const secretHash = sha256(secret);
     const now = this.#options.clock.now();
-    for (const [id, endsAt] of this.#ended) if (endsAt <= now) this.#ended.delete(id);
-    const [oldest] = this.#ended.keys();
-    if (this.#ended.size >= MAX_ENDED && oldest !== undefined) this.#ended.delete(oldest);
+    const principal = await this.#access.find((access) => {
+      const sessions = cookies.flatMap((hash) => access.sessions.get(hash) ?? []);
+      const session = sessions.find((each) => isEqual(each.secretHash, secretHash) && now < each.endsAt);
+      return session && this.#holderOf(session, access);
+    });
+    if (principal === "unknown") return tooManyAttempts(1);
+    return principal ?? NOT_SIGNED_IN;
   }
+
+  #holderOf(session: OperatorSession, access: OperatorAccess): Principal | undefined {
+    const { operatorId: id, cookieHash, tokenCheck } = session;
+    const operator = id === null ? undefined : operatorIn(access, id);
+    if (operator) return { ...this.#principalOf(operator), session: cookieHash };
+    const isOfSetting =
+      id === null && this.#token !== undefined && tokenCheck === this.#tokenCheck(cookieHash);
+    return isOfSetting ? { ...TOKEN_PRINCIPAL, session: cookieHash } : undefined;
+  }
+
+  /** Sessions of the token of a setting end when it is replaced. */
+  #tokenCheck(cookieHash: string): string {
+    return createHmac("sha256", this.#token ?? "")
+      .update(cookieHash)
+      .digest("base64url");
+  }
+
+  #principalOf({ id, name, role, lastUsedAt = 0 }: Operator): Principal {
+    const { clock, operators } = this.#options;
+    const now = clock.now();
+    if (now - Math.max(lastUsedAt, this.#used.get(id) ?? 0) >= USE_EVERY_MS) {
+      this.#used.set(id, now);
+      // It is tried again in an hour.
+      void operators.recordUse(id, now).catch(() => {});
+    }
+    return { id, name, role };
+  }
+}
+
+function operatorIn({ tokens }: OperatorAccess, id: number): Operator | undefined {
+  return tokens.values().find((operator) => operator.id === id);
+}
+
+/** Hashes, in constant time. */
+function isEqual(a: string, b: string): boolean {
+  return timingSafeEqual(Buffer.from(a), Buffer.from(b));
 }

@@ -17,14 +17,14 @@ import { type ServerFacts, serverHandlers } from "./handlers/server.ts";
 import { sessionHandlers } from "./handlers/session.ts";
 import { ServerSecret } from "./server-secret.ts";
 import { AdminAuthentication } from "./sign-in.ts";
-import { followTokenFile, openToken, saveAdminUrl } from "./token.ts";
+import { createSignInUrl, followTokenFile, openTokens, saveAdminUrl } from "./token.ts";
 
 export interface AdminListener {
   /** Such as http://127.0.0.1:8090. */
   readonly url: string;
-  /** The URL with the token: whoever opens it is signed in. */
-  readonly signInUrl: string;
-  /** Where the token is; undefined if a variable has it. */
+  /** A URL with a new code: whoever opens it first is signed in. */
+  createSignInUrl(): Promise<string>;
+  /** Where a token is; undefined if a variable has it, or only operators have theirs. */
   readonly tokenFile: string | undefined;
   readonly server: HttpServer;
   close(): Promise<void>;
@@ -32,7 +32,7 @@ export interface AdminListener {
 
 interface AdminAdapters extends Pick<
   OperatorServices,
-  "store" | "corrections" | "keys" | "audit" | "usageHistory" | "rateLimiter" | "servers"
+  "store" | "corrections" | "operators" | "keys" | "audit" | "usageHistory" | "rateLimiter" | "servers"
 > {
   readonly settings: SettingsStore;
   /** Of the adapter that stores the data. */
@@ -69,7 +69,8 @@ export async function startAdmin(options: StartAdminOptions): Promise<AdminListe
   const { config, admin, adapters, metrics, facts, clock, log, isDraining } = options;
   // The certificate is for the name that clients use, which is not the loopback address.
   const tls = isLoopback(admin.host) ? undefined : options.tls;
-  const { token, file } = openToken(config, admin, log);
+  const { operators } = adapters;
+  const { setting: token, file } = await openTokens({ storage: config, admin, operators, clock, log });
   const serverSecret = await ServerSecret.open(adapters.settings);
   const server = listenForOperators(admin, {
     handler: startupHandler,
@@ -81,16 +82,16 @@ export async function startAdmin(options: StartAdminOptions): Promise<AdminListe
   const url = originOf({ host: admin.host, port: server.port, isTls: tls !== undefined });
   // Cookies do not tell ports apart: each listener of a machine has a cookie of its own.
   const cookieName = `petstore-admin-${server.port}`;
-  const recordIfPossible = auditRecorder(adapters, log);
   const authentication = new AdminAuthentication({
     token,
+    operators,
     cookieName,
     clock,
     log,
-    recordAudit: recordIfPossible,
+    recordAudit: auditRecorder(adapters, log),
   });
   const stopFollowing =
-    file && followTokenFile(file, (replaced) => authentication.replaceToken(replaced), log);
+    token && file && followTokenFile(file, (replaced) => authentication.replaceToken(replaced), log);
   const { plans, ban, environment } = config;
   const { directory, handlers } = dataHandlers({
     ...adapters,
@@ -101,6 +102,7 @@ export async function startAdmin(options: StartAdminOptions): Promise<AdminListe
     canReadUsage: () => adapters.limits.isAvailable,
     hasAllUsage: config.databaseUrl === undefined || config.limitsUrls !== undefined,
     applyKeyChanges: options.applyKeyChanges,
+    applyOperatorChanges: () => authentication.changed(),
   });
   const session = sessionHandlers({
     facts,
@@ -109,9 +111,6 @@ export async function startAdmin(options: StartAdminOptions): Promise<AdminListe
     url,
     cookieName,
     isTls: tls !== undefined,
-    clock,
-    recordAudit: (entry) => adapters.audit.recordAudit(entry),
-    recordIfPossible,
   });
   const { live } = metrics;
   server.handler = createAdminApp({
@@ -141,7 +140,7 @@ export async function startAdmin(options: StartAdminOptions): Promise<AdminListe
   const removeUrl = saveAdminUrl(config, url);
   return {
     url,
-    signInUrl: `${url}/?token=${encodeURIComponent(token)}`,
+    createSignInUrl: () => createSignInUrl({ url, operators, clock }),
     tokenFile: file,
     server,
     async close() {

@@ -1,36 +1,38 @@
 import { randomBytes } from "node:crypto";
 import { existsSync, readFileSync, rmSync, statSync } from "node:fs";
+import { hostname } from "node:os";
 import { resolve } from "node:path";
+import { sha256 } from "../api/hash.ts";
 import { type AdminConfig, pathsOf, type StorageConfig } from "../config/config.ts";
 import { followFiles } from "../config/follow-files.ts";
 import { adminToken } from "../config/value-types.ts";
-import { createPrivateFile, replacePrivateFile } from "../data-directory.ts";
+import { replacePrivateFile } from "../data-directory.ts";
+import type { NewSecret } from "../domain/api-keys.ts";
+import type { Clock, OperatorStore } from "../domain/ports.ts";
 import type { Log } from "../observe/log.ts";
+
+const GENERATED = /^pet_admin_[\w-]{43}$/;
 
 /** 256 random bits, in characters that a URL needs not escape. */
 export function generateToken(): string {
   return `pet_admin_${randomBytes(32).toString("base64url")}`;
 }
 
+/** What is stored of a token. The hint leaves 210 of the 258 bits unknown; of a token made by hand it shows nothing. */
+export function toNewToken(token: string): NewSecret {
+  const hint = GENERATED.test(token) ? `${token.slice(0, 14)}…${token.slice(-4)}` : "made by hand";
+  return { hash: sha256(token), hint };
+}
+
 /** Throws if the file cannot be read, or if what it contains is not a token. */
-function readTokenFile(path: string): string {
+export function readTokenFile(path: string): string {
   const token = adminToken.parse(readFileSync(path, "utf8").trim());
   if (token === undefined) throw new Error(`${path} does not contain an admin token: ${adminToken.expected}`);
   return token;
 }
 
-/** The token in the file, or a new one if there is none yet. Servers that start together get the same. */
-function openTokenFile(path: string): string {
-  if (statSync(path, { throwIfNoEntry: false }) !== undefined) return readTokenFile(path);
-  const token = generateToken();
-  return createPrivateFile(path, `${token}\n`) ? token : readTokenFile(path);
-}
-
-/** Returns the new token. */
-export function rotateTokenFile(path: string): string {
-  const token = generateToken();
+export function saveToken(path: string, token: string): void {
   replacePrivateFile(path, `${token}\n`);
-  return token;
 }
 
 /** A rotation takes effect within a second. */
@@ -49,33 +51,92 @@ export function followTokenFile(file: string, onChange: (token: string) => void,
   });
 }
 
-interface OpenedToken {
-  readonly token: string;
-  /** Where an operator finds it; undefined if it is in a variable, or in this process only. */
-  readonly file: string | undefined;
+interface OpenedTokens {
+  /** That of the operator `token`, who is in no database; undefined if there is none. */
+  readonly setting?: string;
+  /** Where a token is that works; undefined if it is in a variable, or if only its owner has it. */
+  readonly file?: string;
 }
 
-/** The token of a variable or a file, or one that is made at the first start and kept in the data directory. */
-export function openToken(storage: StorageConfig, admin: AdminConfig, log: Log): OpenedToken {
-  return admin.token === undefined ? ownToken(storage, log) : givenToken(admin.token, admin);
+interface OpenTokensOptions {
+  readonly storage: StorageConfig;
+  readonly admin: AdminConfig;
+  readonly operators: OperatorStore;
+  readonly clock: Pick<Clock, "now">;
+  readonly log: Log;
+}
+
+/** The token of a setting; without one, the first start creates an operator, whose token is in the data directory. */
+export async function openTokens(options: OpenTokensOptions): Promise<OpenedTokens> {
+  const { storage, admin, operators, clock, log } = options;
+  if (admin.token !== undefined) return givenToken(admin.token, admin);
+  const file = resolve(pathsOf(storage).adminToken);
+  const isSaved = statSync(file, { throwIfNoEntry: false }) !== undefined;
+  const token = isSaved ? readTokenFile(file) : generateToken();
+  const by = { actor: { kind: "server", name: hostname() }, at: clock.now() } as const;
+  const first = await operators.createFirstOperator(FIRST_OPERATOR, toNewToken(token), by);
+  if (isSaved) return first ? { file } : savedToken(token, file, options);
+  if (first === undefined) return {};
+  try {
+    saveToken(file, token);
+    return { file };
+  } catch (error) {
+    // Whoever can use the command line can sign in and create operators.
+    log.event("admin.token-not-saved", { error });
+    return {};
+  }
+}
+
+const FIRST_OPERATOR = { name: "admin", role: "admin" } as const;
+
+/**
+ * A token that the database has never seen is that of a server which an earlier release ran beside others. One that was
+ * replaced, or whose operator is revoked, must not come back to life.
+ */
+async function savedToken(
+  token: string,
+  file: string,
+  { operators, log }: OpenTokensOptions,
+): Promise<OpenedTokens> {
+  const { hash } = toNewToken(token);
+  const operator = await operators.findByToken(hash);
+  if (operator === undefined) return { setting: token, file };
+  if ((await operators.readAccess()).tokens.has(hash)) return { file };
+  log.event("admin.token-outdated", { file, operator: operator.name });
+  return {};
 }
 
 /** A flag or variable can override the file, which then does not matter. */
-function givenToken(token: string, { tokenFile }: AdminConfig): OpenedToken {
-  const isFromFile = tokenFile !== undefined && readTokenFile(tokenFile) === token;
-  return { token, file: isFromFile ? resolve(tokenFile) : undefined };
+function givenToken(setting: string, { tokenFile }: AdminConfig): OpenedTokens {
+  const isFromFile = tokenFile !== undefined && readTokenFile(tokenFile) === setting;
+  return { setting, ...(isFromFile && { file: resolve(tokenFile) }) };
 }
 
-/** A server on PostgreSQL and Valkey may have no directory that it can write to. */
-function ownToken(storage: StorageConfig, log: Log): OpenedToken {
-  const file = resolve(pathsOf(storage).adminToken);
-  try {
-    return { token: openTokenFile(file), file };
-  } catch (error) {
-    if (storage.databaseUrl === undefined || storage.limitsUrls === undefined) throw error;
-    log.event("admin.token-not-saved", { error });
-    return { token: generateToken(), file: undefined };
-  }
+const CODE_MS = 5 * 60_000;
+
+interface SignInUrlOptions {
+  /** Of the listener. */
+  readonly url: string;
+  readonly operators: OperatorStore;
+  readonly clock: Pick<Clock, "now">;
+  /** By default the first admin, or the operator `token` if there is none. */
+  readonly operatorId?: number | null;
+}
+
+/** Whoever opens the URL first, within five minutes, is signed in. */
+export async function createSignInUrl(options: SignInUrlOptions): Promise<string> {
+  const { url, operators, clock } = options;
+  const { operatorId = await firstAdmin(operators) } = options;
+  // No punctuation, which terminals would leave out of a link.
+  const code = randomBytes(20).toString("hex");
+  const now = clock.now();
+  await operators.createCode({ codeHash: sha256(code), operatorId, endsAt: now + CODE_MS }, now);
+  return `${url}/?code=${code}`;
+}
+
+async function firstAdmin(operators: OperatorStore): Promise<number | null> {
+  const all = await operators.listOperators();
+  return all.find(({ role, revokedAt }) => role === "admin" && revokedAt === undefined)?.id ?? null;
 }
 
 /** For `petstore admin-url`. Returns a function that removes it, unless another server has replaced it since. */

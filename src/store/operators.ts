@@ -266,7 +266,12 @@ export class SqlOperatorStore implements OperatorStore {
       yield* rowsOf(
         `INSERT INTO operator_sessions (cookie_hash, secret_hash, operator_id, token_check, created_at, ends_at)
            VALUES (?, ?, ?, ?, ?, ?)`,
-        ...[cookieHash, secretHash, operatorId, tokenCheck, createdAt, endsAt],
+        cookieHash,
+        secretHash,
+        operatorId,
+        tokenCheck,
+        createdAt,
+        endsAt,
       );
       yield* addAudit(entry);
     });

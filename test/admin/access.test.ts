@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { ADMIN_OPERATIONS, type AdminOperation } from "../../src/operator/operations.ts";
 import { sendRaw } from "../http/raw.ts";
-import { type AdminService, startAdminService, TOKEN } from "./admin-service.ts";
+import { type AdminService, cookieOf, sessionOf, startAdminService, TOKEN } from "./admin-service.ts";
 
 let service: AdminService;
 beforeAll(async () => void (service = await startAdminService({ hostnames: ["admin.example.com"] })));
@@ -10,8 +10,6 @@ afterAll(() => service.stop());
 const OPERATIONS = Object.entries<AdminOperation>(ADMIN_OPERATIONS);
 const pathOf = ({ path }: AdminOperation) => `/api${path.replace(/\{\w+\}/, "1")}`;
 
-/** The value of the cookie that a response sets. */
-const cookieOf = (headers: Headers) => (headers.get("set-cookie") ?? "").split(";")[0] ?? "";
 const OWN = () => ({ Origin: service.adminUrl, "Sec-Fetch-Site": "same-origin" });
 const signIn = (to = service, headers: Record<string, string> = OWN(), token = TOKEN) =>
   to.admin({ method: "POST", path: "/api/session", token: null, body: { token }, headers });
@@ -98,7 +96,13 @@ describe("a session", () => {
     const { status, headers, json } = await signIn();
     expect({ status, json }).toEqual({
       status: 200,
-      json: { signedIn: true, environment: "production", version: "1.0.0" },
+      json: {
+        signedIn: true,
+        operator: { id: null, name: "token", role: "admin" },
+        environment: "production",
+        version: "1.0.0",
+        secret: expect.stringMatching(/^[\w-]{43}$/),
+      },
     });
     const { port } = new URL(service.adminUrl);
     expect(headers.get("set-cookie")).toMatch(
@@ -107,8 +111,8 @@ describe("a session", () => {
   });
 
   test("reads and writes with the cookie are the console's in the audit trail", async () => {
-    const Cookie = `other=1; ${cookieOf((await signIn()).headers)}`;
-    const headers = { ...OWN(), Cookie };
+    const session = sessionOf(await signIn());
+    const headers = { ...OWN(), ...session, Cookie: `other=1; ${session.Cookie}` };
     expect(await service.ok({ path: "/api/session", token: null, headers })).toMatchObject({
       signedIn: true,
     });
@@ -116,13 +120,13 @@ describe("a session", () => {
     await service.ok({ method: "POST", path: "/api/keys", token: null, headers, body });
     const { items } = await service.ok({ path: "/api/audit?actor=console&limit=2" });
     expect(items).toMatchObject([
-      { action: "key.created", actor: { kind: "console", name: "127.0.0.1" } },
-      { action: "admin.signed-in", actor: { kind: "console", name: "127.0.0.1" } },
+      { action: "key.created", actor: { operator: "token", kind: "console", name: "127.0.0.1" } },
+      { action: "admin.signed-in", actor: { operator: "token", kind: "console", name: "127.0.0.1" } },
     ]);
   });
 
   test("signing out ends it and removes the cookie", async () => {
-    const headers = { ...OWN(), Cookie: cookieOf((await signIn()).headers) };
+    const headers = { ...OWN(), ...sessionOf(await signIn()) };
     const out = await service.admin({ method: "DELETE", path: "/api/session", token: null, headers });
     expect(out.status).toBe(204);
     expect(out.headers.get("set-cookie")).toContain("=; Path=/; Max-Age=0;");
@@ -138,15 +142,12 @@ describe("a session", () => {
 });
 
 describe("pages elsewhere", () => {
-  const cookie = async () => cookieOf((await signIn()).headers);
-
   test.each([
     ["of another site", { "Sec-Fetch-Site": "cross-site", Origin: "http://evil.example" }],
     ["of another port of this machine, which sends the cookie", { "Sec-Fetch-Site": "same-site" }],
     ["in a sandbox", { Origin: "null" }],
   ])("one %s can neither read nor write", async (_, headers) => {
-    const Cookie = await cookie();
-    const sent = { token: null, headers: { ...headers, Cookie } };
+    const sent = { token: null, headers: { ...headers, ...sessionOf(await signIn()) } };
     for (const request of [
       { path: "/api/keys" },
       { path: "/api/session" },
@@ -216,17 +217,18 @@ test("/metrics responds without the token if the server is told so", async () =>
 });
 
 test("a cookie of the same name that a page on another port has added does not sign the operator out", async () => {
-  const own = cookieOf((await signIn()).headers);
+  const session = sessionOf(await signIn());
+  const { Cookie: own } = session;
   const [name = ""] = own.split("=");
-  const forged = own.replace(/=\d/, (digit) => (digit === "=9" ? "=8" : "=9"));
+  const other = cookieOf((await signIn()).headers);
   const status = async (Cookie: string) =>
-    (await service.admin({ path: "/api/keys", token: null, headers: { Cookie } })).status;
-  expect(await status(`${name}=x; ${forged}; ${own}`)).toBe(200);
+    (await service.admin({ path: "/api/keys", token: null, headers: { ...session, Cookie } })).status;
+  expect(await status(`${name}=x; ${other}; ${own}`)).toBe(200);
   expect(await status(`${own}; ${name}=x`)).toBe(200);
-  expect(await status(`${name}=x; ${forged}`)).toBe(401);
+  expect(await status(`${name}=x; ${other}`)).toBe(401);
   const Cookie = `${name}=x; ${own}`;
   const path = "/api/session";
-  await service.admin({ method: "DELETE", path, token: null, headers: { ...OWN(), Cookie } });
+  await service.admin({ method: "DELETE", path, token: null, headers: { ...OWN(), ...session, Cookie } });
   expect(await status(own)).toBe(401);
 });
 
@@ -261,7 +263,7 @@ test("the audit trail and the log get at most 20 wrong tokens in an hour, and th
 
 test("20 wrong tokens block all tokens for the rest of the minute; sessions go on", async () => {
   const blocked = await startAdminService();
-  const Cookie = cookieOf((await signIn(blocked, {})).headers);
+  const session = sessionOf(await signIn(blocked, {}));
   for (let i = 0; i < 20; i++) {
     expect((await blocked.admin({ path: "/api/keys", token: `guess-${i}` })).status).toBe(401);
   }
@@ -272,7 +274,7 @@ test("20 wrong tokens block all tokens for the rest of the minute; sessions go o
     wait: "60",
   });
   expect((await signIn(blocked, {})).status).toBe(429);
-  expect((await blocked.admin({ path: "/api/keys", token: null, headers: { Cookie } })).status).toBe(200);
+  expect((await blocked.admin({ path: "/api/keys", token: null, headers: session })).status).toBe(200);
   blocked.clock.advance(60_000);
   expect((await blocked.admin({ path: "/api/keys" })).status).toBe(200);
   await blocked.stop();

@@ -33,6 +33,15 @@ export interface AdminService extends Service {
   ok(request: AdminRequest): Promise<Record<string, unknown>>;
 }
 
+/** The cookie that a response sets. */
+export const cookieOf = (headers: Headers) => (headers.get("set-cookie") ?? "").split(";")[0] ?? "";
+
+/** What a page that has signed in sends. */
+export const sessionOf = ({ headers, json }: Pick<AdminResponse, "headers" | "json">) => ({
+  Cookie: cookieOf(headers),
+  "Petstore-Session": String(json["secret"]),
+});
+
 export const ADMIN_CONFIG: AdminConfig = {
   host: "127.0.0.1",
   port: 0,

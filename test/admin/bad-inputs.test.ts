@@ -45,7 +45,8 @@ const CATEGORY = "categoryId must be an integer from -2^63 to 2^63 - 1.";
 
 /** Every operation with input that it rejects: the message names the field. */
 const BODIES: readonly (readonly [string, string, unknown, string])[] = [
-  ["POST", "/api/session", {}, `token is required and must be a string of 1 to 200 characters ${LINE}.`],
+  ["POST", "/api/session", {}, "Either token or code is required."],
+  ["POST", "/api/session", { token: "x", code: "x" }, "Either token or code is required."],
   ["POST", "/api/session", { token: 5 }, `token must be a string of 1 to 200 characters ${LINE}.`],
   ...KEYS.map(([fields, message]) => {
     const body = { name: "a", plan: "free", ...fields };

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { temporaryFolder } from "../../trials/harness/cleanup.ts";
-import { startPetstore } from "../../trials/harness/petstore.ts";
+import { runPetstore, startPetstore } from "../../trials/harness/petstore.ts";
 
 const TOKEN = "the-token-of-the-operators-which-is-long-enough";
 const MISTYPED = `${TOKEN.slice(0, -1)}x`;
@@ -23,15 +23,32 @@ test("neither the token, a mistyped one, a session nor the secret of a key is in
 
   const signedIn = await send("/api/session", {}, { token: TOKEN });
   const [, session = ""] = /^[^=]+=([^;]+)/.exec(signedIn.headers.get("set-cookie") ?? "") ?? [];
-  expect(session.length).toBeGreaterThan(70);
+  expect(session).toMatch(/^[\w-]{43}$/);
+  const { secret: pageSecret } = Object(await signedIn.json());
+  const ann = Object(await (await send("/api/operators", bearer, { name: "ann", role: "viewer" })).json());
+  const next = Object(await (await send("/api/operators/1/rotate", bearer, {})).json());
+  const [, code = ""] = /code=(.+)\n/.exec((await runPetstore("admin-url", "--data", data)).out) ?? [];
+  expect(code).toMatch(/^[\da-f]{40}$/);
   const created = Object(await (await send("/api/keys", bearer, { name: "a", plan: "free" })).json());
   const rolled = Object(await (await send("/api/keys/2/roll", bearer, {})).json());
-  const secrets = [TOKEN, MISTYPED, session, created.secret, rolled.secret];
+  const operators = [ann.token, next.token, pageSecret, code];
+  const secrets = [TOKEN, MISTYPED, session, ...operators, created.secret, rolled.secret];
   const responses = await Promise.all([
     send("/api/session", {}, { token: MISTYPED }),
     send("/api/keys", { Authorization: `Bearer ${MISTYPED}` }),
     send("/api/keys", { Authorization: `Basic ${MISTYPED}` }),
     send(`/?token=${TOKEN}`, {}),
+    send(`/?code=${code}`, {}),
+    send(`/api/session?code=${code}`, {}),
+    send("/api/session", {}, { code: `${code}x` }),
+    send("/api/session", {}, { code, token: TOKEN }),
+    send("/api/keys", { Authorization: `Bearer ${ann.token}` }),
+    send("/api/keys", {
+      Authorization: `Bearer ${next.token}`,
+      Cookie: session,
+      "Petstore-Session": pageSecret,
+    }),
+    send("/api/operators", bearer),
     send(`/api/keys?token=${TOKEN}`, bearer),
     send(`/api/keys/${TOKEN}`, bearer),
     send(`/nothing/${TOKEN}`, {}),

@@ -22,7 +22,7 @@ async function expectNoFaults(kind: string, paths: readonly string[]): Promise<v
 test("every page of a new server has no violations, no console errors and no request elsewhere, and fits every screen", async () => {
   await page.getByRole("heading", { name: "Sign in to Petstore" }).waitFor();
   expect(await opened.look("sign-in")).toEqual([]);
-  await page.getByLabel("Admin token").fill(TOKEN);
+  await page.getByLabel("Your token").fill(TOKEN);
   await page.keyboard.press("Enter");
   await page.getByRole("navigation", { name: "Main" }).waitFor();
   const lists = ["/pets", "/orders", "/audit", "/settings"];

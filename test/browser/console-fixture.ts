@@ -1,7 +1,7 @@
 import { afterAll, afterEach, expect } from "bun:test";
 import { matchPage } from "../../src/operator/console/pages.ts";
 import { TestBrowser, type TestPage, untilTrue } from "./browser.ts";
-import { ConsoleServer, TOKEN } from "./console-server.ts";
+import { ConsoleServer } from "./console-server.ts";
 
 export interface ConsoleFixture {
   readonly server: ConsoleServer;
@@ -25,8 +25,7 @@ export async function consoleFixture(flags: readonly string[] = []): Promise<Con
     browser,
     async open(path = "/") {
       if (opened === undefined) {
-        const separator = path.includes("?") ? "&" : "?";
-        opened = await browser.open(`${server.adminUrl}${path}${separator}token=${TOKEN}`);
+        opened = await browser.open(await server.signInUrl(path));
       } else {
         await opened.page.unrouteAll({ behavior: "ignoreErrors" });
         await opened.page.goto(server.adminUrl + path);

@@ -180,8 +180,10 @@ test("the policy of the pages allows no inline script", async () => {
   expect(opened.takeProblems().join()).toContain("Content Security Policy");
 });
 
-test("the URL that the server prints signs in, keeps the page and its filters, and the token is nowhere to be read", async () => {
-  const opened = await browser.open(`${server.adminUrl}/keys?plan=pro&token=${TOKEN}`);
+test("the URL that admin-url prints signs in, keeps the page and its filters, and its code is nowhere to be read", async () => {
+  const url = await server.signInUrl("/keys?plan=pro");
+  const code = new URL(url).searchParams.get("code") ?? "";
+  const opened = await browser.open(url);
   const { page } = opened;
   await page.getByRole("heading", { name: "Keys" }).waitFor();
   await untilAt(page, "/keys?plan=pro");
@@ -193,26 +195,61 @@ test("the URL that the server prints signs in, keeps the page and its filters, a
   const readable = await page.evaluate(
     `JSON.stringify([location.href, document.referrer, { ...localStorage }, { ...sessionStorage }, document.documentElement.outerHTML, history.state])`,
   );
-  expect(String(readable)).not.toContain(TOKEN);
+  expect(String(readable)).not.toContain(code);
   await page.goBack();
-  expect(page.url()).not.toContain(TOKEN);
+  expect(page.url()).not.toContain(code);
   expect(opened.takeProblems()).toEqual([]);
+  await opened.close();
+
+  const again = await browser.open(url);
+  await again.page.getByRole("alert").filter({ hasText: "The code was used" }).waitFor();
+  await untilAt(again.page, "/keys?plan=pro");
+  await again.close();
+});
+
+test("a program on another port of the host gets the cookie, and can do nothing with it", async () => {
+  const cookies: string[] = [];
+  using listener = Bun.serve({
+    hostname: "127.0.0.1",
+    port: 0,
+    fetch({ headers }) {
+      cookies.push(headers.get("cookie") ?? "");
+      return new Response("<!doctype html><title>elsewhere</title>", {
+        headers: { "Content-Type": "text/html" },
+      });
+    },
+  });
+  const opened = await browser.open(await server.signInUrl());
+  const { page } = opened;
+  await page.getByRole("navigation", { name: "Main" }).waitFor();
+  const secret = String(await page.evaluate(`localStorage.getItem("petstore-session")`));
+  expect(secret).toMatch(/^[\w-]{43}$/);
+  // A link on the same host: the browser sends the cookie along.
+  await page.goto(listener.url.href);
+  expect(await page.evaluate(`localStorage.getItem("petstore-session")`)).toBeNull();
+  const Cookie = cookies.find((each) => each.includes("petstore-admin-")) ?? "";
+  expect(Cookie).not.toBe("");
+  const replay = async (path: string, headers: object) =>
+    (await fetch(server.adminUrl + path, { headers: { Cookie, ...headers } })).status;
+  for (const path of ["/api/keys", "/api/settings", "/metrics"]) expect(await replay(path, {})).toBe(401);
+  expect(await replay("/api/keys", { "Petstore-Session": secret })).toBe(200);
   await opened.close();
 });
 
 test("without a session every page is the sign-in page, a wrong token says so, the right one leads on, until signing out", async () => {
-  const opened = await browser.open(`${server.adminUrl}/audit?token=wrong`);
+  // Earlier releases had the token in the URL: it is taken out of it, and does nothing.
+  const opened = await browser.open(`${server.adminUrl}/audit?token=${TOKEN}`);
   const { page } = opened;
   const signIn = page.getByRole("heading", { name: "Sign in to Petstore" });
-  await page.getByRole("alert").filter({ hasText: /token/i }).waitFor();
+  await signIn.waitFor();
   await untilAt(page, "/audit");
   await page.reload();
   await signIn.waitFor();
   expect(await page.getByRole("alert").filter({ hasText: /token/i }).count()).toBe(0);
-  await page.getByLabel("Admin token").fill("wrong");
+  await page.getByLabel("Your token").fill("wrong");
   await page.keyboard.press("Enter");
   await page.getByRole("alert").filter({ hasText: /token/i }).waitFor();
-  await page.getByLabel("Admin token").fill(` ${TOKEN} `);
+  await page.getByLabel("Your token").fill(` ${TOKEN} `);
   await page.keyboard.press("Enter");
   await page.getByRole("heading", { name: "Audit" }).waitFor();
   await untilAt(page, "/audit");
@@ -220,19 +257,20 @@ test("without a session every page is the sign-in page, a wrong token says so, t
   await page.getByRole("link", { name: "Settings" }).click();
   await page.getByRole("button", { name: "Sign out" }).click();
   await signIn.waitFor();
+  expect(await page.evaluate(`localStorage.getItem("petstore-session")`)).toBeNull();
   await page.goto(`${server.adminUrl}/keys`);
   await signIn.waitFor();
   await opened.close();
 });
 
 test("when a session ends, a page keeps what was typed, and recovers when another tab has signed in", async () => {
-  const opened = await browser.open(`${server.adminUrl}/keys/new?token=${TOKEN}`);
+  const opened = await browser.open(await server.signInUrl("/keys/new"));
   const { page } = opened;
   await page.getByLabel("Name").fill("half typed");
   await page.context().clearCookies();
   await page.getByRole("heading", { name: "Sign in to Petstore" }).waitFor();
   const other = await page.context().newPage();
-  await other.goto(`${server.adminUrl}/?token=${TOKEN}`);
+  await other.goto(await server.signInUrl());
   await other.getByRole("navigation", { name: "Main" }).waitFor();
   await page.bringToFront();
   await page.getByRole("heading", { name: "Create a key" }).waitFor();

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import type { Page } from "playwright-core";
 import { Child } from "../../trials/harness/child.ts";
 import { temporaryFolder } from "../../trials/harness/cleanup.ts";
-import { PETSTORE } from "../../trials/harness/petstore.ts";
+import { PETSTORE, runPetstore } from "../../trials/harness/petstore.ts";
 import { freePort } from "../../trials/harness/server.ts";
 import { parseJson } from "../exact-json.ts";
 
@@ -19,12 +19,14 @@ export class ConsoleServer {
   readonly adminUrl: string;
   readonly apiUrl: string;
   readonly #command: readonly string[];
+  readonly #data: string;
   #child: Child | undefined;
 
   private constructor(adminPort: number, apiPort: number, flags: readonly string[]) {
     this.adminUrl = `http://127.0.0.1:${adminPort}`;
     this.apiUrl = `http://127.0.0.1:${apiPort}/v1`;
     const data = temporaryFolder("data");
+    this.#data = data;
     const tokenFile = join(data, "token");
     writeFileSync(tokenFile, TOKEN, { mode: 0o600 });
     const addresses = ["--port", `${apiPort}`, "--admin-address", `127.0.0.1:${adminPort}`];
@@ -46,6 +48,20 @@ export class ConsoleServer {
   async stop(signal?: NodeJS.Signals): Promise<void> {
     await this.#child?.stop(signal);
     this.#child = undefined;
+  }
+
+  /** The URL of a page with a code, as `petstore admin-url` prints it. */
+  async signInUrl(path = "/", operator = "token"): Promise<string> {
+    const { out, err } = await runPetstore("admin-url", "--data", this.#data, "--operator", operator);
+    const code = /code=\w+/.exec(out)?.[0];
+    if (code === undefined) throw new Error(err);
+    return `${this.adminUrl}${path}${path.includes("?") ? "&" : "?"}${code}`;
+  }
+
+  /** The token of a new operator. */
+  async newOperator(name: string, role: string): Promise<string> {
+    const { json } = await this.admin("POST", "/operators", { name, role });
+    return isObject(json) ? String(json["token"]) : "";
   }
 
   /** The admin API, as a program calls it. */

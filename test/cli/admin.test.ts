@@ -26,6 +26,16 @@ async function untilAccepted(server: InProcessServer, token: string): Promise<vo
   while ((await status(server, token)) !== 200) await Bun.sleep(10);
 }
 
+const signIn = ({ adminUrl }: InProcessServer, body: object) =>
+  fetch(`${adminUrl}/api/session`, {
+    method: "POST",
+    headers: { "Content-Type": "application/json" },
+    body: JSON.stringify(body),
+  });
+const whoIs = async (server: InProcessServer, token: string) =>
+  Object(await (await get(server, "/api/session", token)).json()).operator;
+const ADMIN = { id: 1, name: "admin", role: "admin" };
+
 async function itemsOf(server: InProcessServer, path: string, token: string): Promise<{ name: string }[]> {
   return Object(await (await get(server, path, token)).json()).items;
 }
@@ -34,7 +44,7 @@ const tokenFileOf = ({ dataDir }: InProcessCli) => join(dataDir, "production-adm
 const tokenOf = (cli: InProcessCli) => readFileSync(tokenFileOf(cli), "utf8").trim();
 
 describe("the admin token", () => {
-  test("is made at the first start, kept for its owner alone, and used again", async () => {
+  test("is made at the first start for the operator admin, kept for its owner alone, and used again", async () => {
     const cli = new InProcessCli();
     const first = await cli.serve();
     const token = tokenOf(cli);
@@ -47,11 +57,47 @@ describe("the admin token", () => {
 
     cli.isTerminal = true;
     const second = await cli.serve();
-    expect(second.startMessage).toMatch(
-      new RegExp(`^  Admin +http://127\\.0\\.0\\.1:\\d+/\\?token=${token}$`, "m"),
-    );
+    const [, code = ""] =
+      /^  Admin +http:\/\/127\.0\.0\.1:\d+\/\?code=([\da-f]{40})$/m.exec(second.startMessage) ?? [];
     expect(tokenOf(cli)).toBe(token);
+    expect(await status(second, token)).toBe(200);
+    expect(Object(await (await signIn(second, { code })).json()).operator).toEqual(ADMIN);
+    expect((await signIn(second, { code })).status).toBe(401);
+    expect(await cli.json("operators list")).toMatchObject([{ ...ADMIN, state: "active" }]);
     await second.stop();
+  });
+
+  test("of an earlier release becomes that of the operator admin, and everything goes on", async () => {
+    const cli = new InProcessCli();
+    await cli.run(["keys", "create", "--name", "app", "--plan", "free"]);
+    writeFileSync(tokenFileOf(cli), `${TOKEN}\n`, { mode: 0o600 });
+    const server = await cli.serve();
+    expect(await whoIs(server, TOKEN)).toEqual(ADMIN);
+    await server.stop();
+  });
+
+  test("that was replaced, or whose operator was revoked, does not come back with its file", async () => {
+    const cli = new InProcessCli();
+    await (await cli.serve()).stop();
+    const token = tokenOf(cli);
+    await cli.run("operators rotate admin");
+    const server = await cli.serve();
+    expect(await status(server, token)).toBe(401);
+    expect(server.lines.join("\n")).toContain("admin.token-outdated");
+    await server.stop();
+    expect((await cli.run("admin-token rotate")).err).toContain("does not work any more");
+  });
+
+  test("that the database has never seen is that of the operator token", async () => {
+    const cli = new InProcessCli();
+    await (await cli.serve()).stop();
+    writeFileSync(tokenFileOf(cli), `${TOKEN}\n`, { mode: 0o600 });
+    const server = await cli.serve();
+    expect(await whoIs(server, TOKEN)).toEqual({ id: null, name: "token", role: "admin" });
+    expect((await cli.run("admin-token rotate")).code).toBe(0);
+    await untilAccepted(server, tokenOf(cli));
+    expect(await status(server, TOKEN)).toBe(401);
+    await server.stop();
   });
 
   test("of a variable is used, and no file is made", async () => {
@@ -98,57 +144,45 @@ describe("the admin token", () => {
 });
 
 describe("admin-token rotate", () => {
-  test("a running server takes the new token, and every session ends", async () => {
+  test("running servers take the new token, and the sessions of the operator end", async () => {
     const cli = new InProcessCli();
     const server = await cli.serve();
     const old = tokenOf(cli);
-    const session = await fetch(`${server.adminUrl}/api/session`, {
-      method: "POST",
-      headers: { "Content-Type": "application/json" },
-      body: JSON.stringify({ token: old }),
-    });
+    const session = await signIn(server, { token: old });
     const Cookie = (session.headers.get("set-cookie") ?? "").split(";")[0] ?? "";
-    const withCookie = () => fetch(`${server.adminUrl}/api/keys`, { headers: { Cookie } });
-    expect((await withCookie()).status).toBe(200);
+    const headers = { Cookie, "Petstore-Session": Object(await session.json()).secret };
+    const withSession = async () => (await fetch(`${server.adminUrl}/api/keys`, { headers })).status;
+    expect(await withSession()).toBe(200);
 
     expect(await cli.run("admin-token rotate")).toEqual({
       code: 0,
-      out: `Replaced the admin token in ${tokenFileOf(cli)}. The server at ${server.adminUrl} accepts it, and everybody is signed out.\nSign in again with the URL that petstore admin-url prints.\n`,
+      out: `Replaced the token of the operator admin in ${tokenFileOf(cli)}. Servers accept it within a second, and the sessions of admin have ended.\nSign in again with the URL that petstore admin-url prints.\n`,
       err: "",
     });
     const next = tokenOf(cli);
     expect(next).not.toBe(old);
     expect(statSync(tokenFileOf(cli)).mode & 0o777).toBe(0o600);
-    expect([await status(server, next), await status(server, old), (await withCookie()).status]).toEqual([
-      200, 401, 401,
-    ]);
-    expect<object[]>(await itemsOf(server, "/api/audit?action=admin.token-rolled", next)).toMatchObject([
-      { actor: { kind: "command line" } },
+    expect(await status(server, next)).toBe(200);
+    cli.clock.advance(500);
+    expect([await status(server, old), await withSession()]).toEqual([401, 401]);
+    expect<object[]>(await itemsOf(server, "/api/audit?action=operator.rotated", next)).toMatchObject([
+      { actor: { kind: "command line" }, target: { kind: "operator" } },
     ]);
     await server.stop();
   });
 
-  test("fails if the running server does not take the new token", async () => {
+  test("root leaves the file to the owner of the directory; without a token there is nothing to rotate", async () => {
     const cli = new InProcessCli();
-    const server = await cli.serve([], { PETSTORE_ADMIN_TOKEN: TOKEN });
+    await cli.run(["keys", "create", "--name", "app", "--plan", "free"]);
     expect(await cli.run("admin-token rotate")).toEqual({
       code: 1,
       out: "",
-      err: `${tokenFileOf(cli)} has a new admin token, and the server at ${server.adminUrl} still rejects it: it cannot read the file, or has its token from elsewhere; see its log, and replace the token there`,
+      err: `there is no token in ${tokenFileOf(cli)}; see petstore operators list`,
     });
-    await server.stop();
-  });
-
-  test("root leaves the file to the owner of the directory, and says that no server runs", async () => {
-    const cli = new InProcessCli();
-    await cli.run(["keys", "create", "--name", "app", "--plan", "free"]);
+    await (await cli.serve()).stop();
     const owner = process.getuid?.() === 0 ? 65_534 : (process.getuid?.() ?? 0);
     chownSync(cli.dataDir, owner, process.getgid?.() ?? 0);
-    expect(await cli.run("admin-token rotate")).toEqual({
-      code: 0,
-      out: `Replaced the admin token in ${tokenFileOf(cli)}. No server runs here; the next one takes it.\n`,
-      err: "",
-    });
+    expect((await cli.run("admin-token rotate")).code).toBe(0);
     expect(statSync(tokenFileOf(cli))).toMatchObject({ uid: owner });
   });
 
@@ -160,25 +194,62 @@ describe("admin-token rotate", () => {
   });
 });
 
-test("admin-url prints the URL that signs in, and fails when no server runs", async () => {
-  const cli = new InProcessCli();
-  const server = await cli.serve();
-  const url = `${server.adminUrl}/?token=${tokenOf(cli)}\n`;
-  expect(await cli.run("admin-url")).toEqual({ code: 0, out: url, err: "" });
-  // It asks the server itself, whatever proxy the environment names.
-  const proxy = "http://127.0.0.1:1";
-  const variables = { PETSTORE_DATA: cli.dataDir, HTTP_PROXY: proxy, http_proxy: proxy };
-  expect(await resultOf(spawnPetstore(["admin-url"], { variables }))).toEqual({ code: 0, out: url, err: "" });
-  expect((await cli.run("admin-url --env staging")).err).toBe(
-    `no server with a listener for operators runs in staging (data: ${cli.dataDir}); start it with petstore serve`,
-  );
-  await server.stop();
-  expect((await cli.run("admin-url")).code).toBe(1);
-  // As a server that was killed leaves it.
-  writeFileSync(join(cli.dataDir, "production-admin-url"), server.adminUrl);
-  expect(await cli.run("admin-url")).toMatchObject({
-    code: 1,
-    err: `no server responds at ${server.adminUrl}; start it with petstore serve`,
+describe("admin-url", () => {
+  test("prints a URL that signs in once, also where the environment names a proxy, and fails when no server runs", async () => {
+    const cli = new InProcessCli();
+    const server = await cli.serve();
+    // That of the server.
+    cli.clock.advance(Date.now() - cli.clock.now());
+    const codeIn = ({ out }: { out: string }) => new URL(out.trim()).searchParams.get("code");
+    const printed = await cli.run("admin-url");
+    expect(printed).toEqual({ code: 0, out: expect.stringContaining(`${server.adminUrl}/?code=`), err: "" });
+    expect(printed.out).not.toContain(tokenOf(cli));
+    const signedIn = await signIn(server, { code: codeIn(printed) });
+    expect(Object(await signedIn.json()).operator).toEqual(ADMIN);
+    expect((await signIn(server, { code: codeIn(printed) })).status).toBe(401);
+    await cli.run("operators create --name ann --role viewer");
+    const ofAnn = await signIn(server, { code: codeIn(await cli.run("admin-url --operator ann")) });
+    expect(Object(await ofAnn.json()).operator).toMatchObject({ name: "ann", role: "viewer" });
+    await cli.run("operators create --name prometheus --role metrics");
+    expect((await cli.run("admin-url --operator prometheus")).err).toContain("cannot use the console");
+    expect((await cli.run("admin-url --operator bob")).err).toContain("operator bob does not exist");
+    // It asks the server itself.
+    const proxy = "http://127.0.0.1:1";
+    const variables = { PETSTORE_DATA: cli.dataDir, HTTP_PROXY: proxy, http_proxy: proxy };
+    expect(await resultOf(spawnPetstore(["admin-url"], { variables }))).toMatchObject({ code: 0, err: "" });
+    expect((await cli.run("admin-url --env staging")).err).toBe(
+      `no server with a listener for operators runs in staging (data: ${cli.dataDir}); start it with petstore serve`,
+    );
+    await server.stop();
+    expect((await cli.run("admin-url")).code).toBe(1);
+    // As a server that was killed leaves it.
+    writeFileSync(join(cli.dataDir, "production-admin-url"), server.adminUrl);
+    expect(await cli.run("admin-url")).toMatchObject({
+      code: 1,
+      err: `no server responds at ${server.adminUrl}; start it with petstore serve`,
+    });
+  });
+
+  test("prints no code for a program that has taken the port of a server, even one that asks another server", async () => {
+    const cli = new InProcessCli();
+    const server = await cli.serve();
+    const asked: string[] = [];
+    using impostor = Bun.serve({
+      port: 0,
+      hostname: "127.0.0.1",
+      async fetch({ url }) {
+        const { pathname, search } = new URL(url);
+        asked.push(pathname);
+        if (pathname === "/livez") return new Response("ok");
+        return fetch(server.adminUrl + pathname + search);
+      },
+    });
+    writeFileSync(join(cli.dataDir, "production-admin-url"), `http://127.0.0.1:${impostor.port}`);
+    const { code, out, err } = await cli.run("admin-url");
+    expect([code, out]).toEqual([1, ""]);
+    expect(err).toContain(`what listens at http://127.0.0.1:${impostor.port} is not a server of production`);
+    expect(asked).toEqual(["/livez", "/api/session/proof"]);
+    await server.stop();
   });
 });
 

@@ -160,7 +160,7 @@ export class InProcessCli {
 
 export function parseStartMessage(startMessage: string): StartMessage {
   const [, url = ""] = /^ {2}API +(\S+)$/m.exec(startMessage) ?? [];
-  const [, adminUrl = ""] = /^ {2}Admin +(http\S+)/m.exec(startMessage) ?? [];
+  const [, adminUrl = ""] = /^ {2}Admin +(https?:\/\/[^/\s]+)/m.exec(startMessage) ?? [];
   const [, firstKeyFile] = /^ {2}(\/.*-first-key)$/m.exec(startMessage) ?? [];
   return { startMessage, url, adminUrl, secret: firstKeyFile && readFileSync(firstKeyFile, "utf8").trim() };
 }

@@ -101,7 +101,7 @@ test("the default data directory is ./data, and the audit trail has the user, wh
   expect(await child.exited).toBe(0);
   const [entry] = await new InProcessCli().json<{ actor: unknown }[]>("audit", "--data", join(cwd, "data"));
   expect(userName()).not.toBe("eve");
-  expect(entry?.actor).toEqual({ kind: "command line", name: userName() });
+  expect(entry?.actor).toEqual({ operator: null, kind: "command line", name: userName() });
 });
 
 test.each([
@@ -132,7 +132,7 @@ describe("a server process", () => {
     await stopping;
   });
 
-  test("on a terminal the log is for people, and the message has the first key and the admin token", async () => {
+  test("on a terminal the log is for people, and the message has the first key and a code to sign in with", async () => {
     const data = join(temporaryDirectory(), "data");
     const terminal = spawnOnTerminal(["serve", "--port", "0", "--data", data]);
     await terminal.until("[server.started]");
@@ -140,7 +140,8 @@ describe("a server process", () => {
     expect(await terminal.child.exited).toBe(0);
     const token = readFileSync(join(data, "production-admin-token"), "utf8").trim();
     const output = terminal.output();
-    expect(output).toMatch(new RegExp(`^  Admin +http://127\\.0\\.0\\.1:\\d+/\\?token=${token}$`, "m"));
+    expect(output).toMatch(new RegExp(`^  Admin +http://127\\.0\\.0\\.1:\\d+/\\?code=[\\da-f]{40}$`, "m"));
+    expect(output).not.toContain(token);
     expect(output).toMatch(/^ {2}pet_live_\w+$/m);
     expect(output).toMatch(/^\S+Z info {2}the server accepts requests \[server\.started\] version=/m);
     expect(existsSync(join(data, "production-first-key"))).toBeFalse();

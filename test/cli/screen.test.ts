@@ -1,4 +1,5 @@
 import { afterAll, describe, expect, test } from "bun:test";
+import { writeFileSync } from "node:fs";
 import { columns, json, Screen } from "../../src/cli/output.ts";
 import { openSqlite } from "../../src/store/sqlite/store.ts";
 import { cleanUp, InProcessCli } from "./cli.ts";
@@ -94,6 +95,7 @@ describe("questions", () => {
     const { store, close } = openSqlite(paths(cli).store);
     for (const name of ["Rex", "Tom"]) await store.createPet({ name, categoryId: 1n }, cli.clock.now());
     await store.placeOrder({ keyId: 1, petId: 2n }, cli.clock.now()).finally(close);
+    writeFileSync(paths(cli).adminToken, "the-token-of-the-operators\n", { mode: 0o600 });
     return cli;
   }
 
@@ -102,7 +104,7 @@ describe("questions", () => {
     ["keys delete 1", /^Revoke key 1 "x+" permanently\?$/],
     ["pets delete 1", /^Delete pet 1 "Rex" permanently\?$/],
     ["orders update 1 cancelled", /^Change order 1 for pet 2 from placed to cancelled\?$/],
-    ["admin-token rotate", /^Replace the admin token of production \(data: .*\) and sign everybody out\?$/],
+    ["admin-token rotate", /^Replace the token of production \(data: .*\) in .* and end its sessions\?$/],
   ])("%s", async (line, question) => {
     const cli = await cliWithPet();
     cli.answer = false;

@@ -65,7 +65,7 @@ test("--server: no token, a wrong token and no server are told apart", async () 
   });
   expect(await cli.run(["keys", "list", "--server", origin, "--admin-token", "x".repeat(20)])).toMatchObject({
     code: 1,
-    err: expect.stringContaining("the admin token is wrong or was replaced"),
+    err: expect.stringContaining("the token is wrong or was replaced"),
   });
   await server.stop();
   expect(await cli.run(["keys", "list", ...flags])).toMatchObject({

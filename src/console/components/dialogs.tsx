@@ -1,6 +1,7 @@
 import { curlCommand } from "../../api/curl.ts";
 import type { ComponentChildren } from "preact";
 import { useEffect, useId, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { capitalized } from "../format.ts";
 import { announce } from "../observable.ts";
 import { refresh } from "../polling.ts";
 import { useLeaveGuard } from "../router.ts";
@@ -136,31 +137,34 @@ export function ActionDialog({ action, name, shortName, isFinal = false, ...prop
 export interface SecretDialogProps {
   readonly name: string;
   readonly secret: string;
-  /** Base URL of the API as clients see it. */
-  readonly publicUrl: string;
+  /** What it is. */
+  readonly noun?: "secret" | "token";
+  /** Base URL of the API as clients see it, for a first request with the secret of a key. */
+  readonly publicUrl?: string;
   /** After a rotation: until when the earlier secrets work. */
   readonly overlapEndsAt?: string;
   readonly onClose: () => void;
 }
 
 /** A secret, the only time that it is shown. Leaving without copying asks once. */
-export function SecretDialog({ name, secret, publicUrl, overlapEndsAt, onClose }: SecretDialogProps) {
+export function SecretDialog({ name, secret, noun = "secret", ...props }: SecretDialogProps) {
+  const { publicUrl, overlapEndsAt, onClose } = props;
   const [isCopied, setCopied] = useState(false);
   const [isAsking, setAsking] = useState(false);
   const input = useRef<HTMLInputElement>(null);
-  useLeaveGuard(isCopied ? undefined : "You have not copied the secret, and nobody can see it again.");
+  useLeaveGuard(isCopied ? undefined : `You have not copied the ${noun}, and nobody can see it again.`);
   useEffect(() => {
     input.current?.focus();
     input.current?.select();
   }, []);
-  const curl = curlCommand({ url: `${publicUrl}/pets`, key: secret }, " ");
+  const curl = publicUrl !== undefined && curlCommand({ url: `${publicUrl}/pets`, key: secret }, " ");
   const leave = () => (isCopied || isAsking ? onClose() : setAsking(true));
   return (
-    <Dialog title="Secret of" name={name} onClose={leave}>
+    <Dialog title={`${capitalized(noun)} of`} name={name} onClose={leave}>
       <div class="form">
         <p class="notice">
           <strong>It is shown only now.</strong> Only its hash is stored, so nobody can show it again. Copy it
-          to where the client reads it.
+          to where {noun === "token" ? "this operator keeps it" : "the client reads it"}.
         </p>
         <div class="copy">
           <input
@@ -168,22 +172,24 @@ export function SecretDialog({ name, secret, publicUrl, overlapEndsAt, onClose }
             type="text"
             readOnly
             value={secret}
-            aria-label="Secret"
+            aria-label={capitalized(noun)}
             spellcheck={false}
             onFocus={(event) => event.currentTarget.select()}
             onCopy={() => setCopied(true)}
           />
-          <CopyButton what="secret" text={secret} onCopied={() => setCopied(true)} />
+          <CopyButton what={noun} text={secret} onCopied={() => setCopied(true)} />
         </div>
-        <div class="field">
-          <span class="hint">A first request with it:</span>
-          <div class="copy">
-            <pre tabIndex={0} aria-label="curl command">
-              {curl}
-            </pre>
-            <CopyButton what="curl command" text={curl} onCopied={() => setCopied(true)} />
+        {curl && (
+          <div class="field">
+            <span class="hint">A first request with it:</span>
+            <div class="copy">
+              <pre tabIndex={0} aria-label="curl command">
+                {curl}
+              </pre>
+              <CopyButton what="curl command" text={curl} onCopied={() => setCopied(true)} />
+            </div>
           </div>
-        </div>
+        )}
         {overlapEndsAt !== undefined && (
           <p>
             The earlier secrets work until <LocalTime at={overlapEndsAt} />. From then on requests with them
@@ -192,7 +198,7 @@ export function SecretDialog({ name, secret, publicUrl, overlapEndsAt, onClose }
         )}
         {isAsking && !isCopied && (
           <p class="problem" role="alert">
-            You have not copied the secret. After this dialog nobody can see it again.
+            You have not copied the {noun}. After this dialog nobody can see it again.
           </p>
         )}
         <div class="actions">

@@ -1,6 +1,6 @@
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
-import { call, type Key } from "../admin-api.ts";
+import { call, type Key, may } from "../admin-api.ts";
 import { capitalized } from "../format.ts";
 import { refresh } from "../polling.ts";
 import { ActionDialog, FormDialog, SecretDialog, type SecretDialogProps, typeableName } from "./dialogs.tsx";
@@ -40,7 +40,9 @@ interface ActionButtonsProps {
 /** What can be done with the key as it is. */
 export function KeyActionButtons({ apiKey, choose, isFinal }: ActionButtonsProps) {
   const isShown = ({ action, states }: ActionRule) =>
-    states.includes(apiKey.state) && (isFinal === undefined || isFinal === (action === "revoke"));
+    may(`${action}Key`) &&
+    states.includes(apiKey.state) &&
+    (isFinal === undefined || isFinal === (action === "revoke"));
   return (
     <>
       {ACTIONS.filter(isShown).map(({ action, name }) => (

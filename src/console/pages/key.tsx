@@ -2,7 +2,7 @@ import { useState } from "preact/hooks";
 import { formatTime, grouped } from "../../api/formatting.ts";
 import { DAY_MS } from "../../domain/rate-limit.ts";
 import { DEPRECATED_OPERATIONS } from "../../domain/usage-history.ts";
-import { call, type Key } from "../admin-api.ts";
+import { call, type Key, may } from "../admin-api.ts";
 import { UrlSelect } from "../components/filters.tsx";
 import { type ChosenAction, KeyActionButtons, KeyActionDialog } from "../components/key-actions.tsx";
 import { BanRulesText, LabelLinks, StateBadge, UsageBar } from "../components/key-columns.tsx";
@@ -40,9 +40,11 @@ export function KeyDetailsPage({ id, server }: PageProps) {
             badge={<StateBadge {...data} />}
             actions={
               <>
-                <a class="button" href={`/keys/${data.id}/edit`}>
-                  Edit
-                </a>
+                {may("updateKey") && (
+                  <a class="button" href={`/keys/${data.id}/edit`}>
+                    Edit
+                  </a>
+                )}
                 <KeyActionButtons apiKey={data} choose={setChosen} isFinal={false} />
               </>
             }
@@ -55,7 +57,7 @@ export function KeyDetailsPage({ id, server }: PageProps) {
             <Secrets apiKey={data} />
           </div>
           <AuditSection target={`key:${data.id}`} />
-          {data.state !== "revoked" && (
+          {data.state !== "revoked" && may("revokeKey") && (
             <PageSection title="Revoke">
               <p class="muted">
                 Requests with it get 401 within one second, for good. Disable it to stop it for a while.

@@ -2,7 +2,7 @@ import { useRef, useState } from "preact/hooks";
 import { formatTime } from "../../api/formatting.ts";
 import { DAY_MS } from "../../domain/rate-limit.ts";
 import { KEY_STATES, PLANS } from "../../domain/api-keys.ts";
-import { call, type Key } from "../admin-api.ts";
+import { call, type Key, may } from "../admin-api.ts";
 import { Filters, hasFilters, SelectFilter, TextFilter } from "../components/filters.tsx";
 import { type ChosenAction, KeyActionButtons, KeyActionDialog } from "../components/key-actions.tsx";
 import { BanRulesText, KeyLink, LabelLinks, SHARED_COLUMNS } from "../components/key-columns.tsx";
@@ -48,12 +48,14 @@ export function KeyListPage({ server }: PageProps) {
       <PageHead
         title="Keys"
         actions={
-          <a class="button primary" href="/keys/new">
-            Create key
-          </a>
+          may("createKey") && (
+            <a class="button primary" href="/keys/new">
+              Create key
+            </a>
+          )
         }
       />
-      {isFirstKey.current ? (
+      {isFirstKey.current && may("createKey") ? (
         <section>
           <Empty title="There are no keys yet">
             A client needs a key for every request. Create the first one here.
@@ -76,19 +78,17 @@ function KeyList({ keys, publicUrl }: KeyListProps) {
   const { query } = useLocation();
   const [chosen, setChosen] = useState<ChosenAction>();
   const label = query.get("label");
-  const columns: readonly Column<Key>[] = [
-    ...COLUMNS,
-    {
-      heading: "Actions",
-      isMenu: true,
-      cell: (key) => (
-        <Menu label={`Actions for ${key.name}`}>
-          <a href={`/keys/${key.id}/edit`}>Edit</a>
-          <KeyActionButtons apiKey={key} choose={setChosen} />
-        </Menu>
-      ),
-    },
-  ];
+  const actions: Column<Key> = {
+    heading: "Actions",
+    isMenu: true,
+    cell: (key) => (
+      <Menu label={`Actions for ${key.name}`}>
+        {may("updateKey") && <a href={`/keys/${key.id}/edit`}>Edit</a>}
+        <KeyActionButtons apiKey={key} choose={setChosen} />
+      </Menu>
+    ),
+  };
+  const columns = may("disableKey") ? [...COLUMNS, actions] : COLUMNS;
   return (
     <section>
       <Filters>
@@ -128,7 +128,7 @@ function KeyList({ keys, publicUrl }: KeyListProps) {
         caption="API keys"
         columns={columns}
         defaultSort="id"
-        empty={null}
+        empty={<Empty title="There are no keys yet">An operator with the role admin creates them.</Empty>}
         {...(query.get("state") === "banned" && { noMatch: <NoBan /> })}
       />
       {chosen && <KeyActionDialog {...chosen} publicUrl={publicUrl} onClose={() => setChosen(undefined)} />}

@@ -1,6 +1,6 @@
 import { useState } from "preact/hooks";
 import { type OrderUpdate, ORDER_STATUSES } from "../../domain/resources.ts";
-import { type AdminOrder, call } from "../admin-api.ts";
+import { type AdminOrder, call, may } from "../admin-api.ts";
 import { ActionDialog } from "../components/dialogs.tsx";
 import { SelectFilter, TextFilter } from "../components/filters.tsx";
 import { Details, Empty, PageHead, type PageProps } from "../components/page.tsx";
@@ -104,7 +104,8 @@ export function OrderDetailsPage({ id }: PageProps) {
             title={`Order ${id}`}
             badge={<OrderBadge status={data.status} />}
             actions={
-              data.status === "placed" && (
+              data.status === "placed" &&
+              may("updateOrder") && (
                 <>
                   <button type="button" onClick={() => setChosen("completed")}>
                     Complete

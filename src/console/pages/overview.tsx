@@ -1,6 +1,6 @@
 import { grouped, plural } from "../../api/formatting.ts";
 import { DEPRECATED_OPERATIONS, DEPRECATED_USE_DAYS } from "../../domain/usage-history.ts";
-import { call, type Fleet, type Overview, type Server } from "../admin-api.ts";
+import { call, type Fleet, may, type Overview, type Server } from "../admin-api.ts";
 import { FleetServers, FleetStats } from "../components/fleet.tsx";
 import { SHARED_COLUMNS, KeyLink } from "../components/key-columns.tsx";
 import { DEFAULT_RANGE, RANGES } from "../components/layout.tsx";
@@ -66,8 +66,8 @@ function Content({ data, server, fleet }: ContentProps) {
       >
         {data.topKeys.length === 0 ? (
           <Empty title="No key was used in the last 24 hours">
-            <a href="/keys/new">Create a key</a>, and send a request with it: its usage appears here within 5
-            seconds.
+            {may("createKey") && <a href="/keys/new">Create a key.</a>} The usage of a key appears here within
+            5 seconds of a request.
           </Empty>
         ) : (
           <DataTable

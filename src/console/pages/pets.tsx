@@ -3,13 +3,13 @@ import { grouped } from "../../api/formatting.ts";
 import { INT64_RANGE, parseIdentifier } from "../../api/json.ts";
 import { NAME_MAX_LENGTH } from "../../domain/constants.ts";
 import { PET_STATUSES } from "../../domain/resources.ts";
-import { call, type Pet, Refused } from "../admin-api.ts";
+import { call, may, type Pet, Refused } from "../admin-api.ts";
 import { ActionDialog } from "../components/dialogs.tsx";
 import { SelectFilter, TextFilter } from "../components/filters.tsx";
 import { Choices, Form, TextField, useDraft } from "../components/forms.tsx";
 import { Details, Empty, NameTitle, PageHead, type PageProps, PageSection } from "../components/page.tsx";
 import { type Column, ListPage } from "../components/tables.tsx";
-import { Badge, NameLink } from "../components/values.tsx";
+import { Badge, Facts, NameLink } from "../components/values.tsx";
 import { capitalized } from "../format.ts";
 import { announce } from "../observable.ts";
 import { refresh, usePolled } from "../polling.ts";
@@ -42,13 +42,16 @@ export function PetListPage() {
       columns={COLUMNS}
       load={(query) => call("listPets", { query })}
       actions={
-        <a class="button primary" href="/pets/new">
-          Add pet
-        </a>
+        may("createPet") && (
+          <a class="button primary" href="/pets/new">
+            Add pet
+          </a>
+        )
       }
       empty={
         <Empty title="There are no pets yet">
-          <a href="/pets/new">Add the first one</a>, or let a client do it with <code>POST /v1/pets</code>.
+          {may("createPet") && <a href="/pets/new">Add the first one.</a>} Clients add pets with{" "}
+          <code>POST /v1/pets</code>.
         </Empty>
       }
     >
@@ -86,24 +89,32 @@ export function PetDetailsPage({ id }: PageProps) {
             badge={<PetBadge status={data.status} />}
           />
           <div class="columns">
-            <PageSection title="Correct">
-              <PetForm pet={data} />
-            </PageSection>
+            {may("updatePet") ? (
+              <PageSection title="Correct">
+                <PetForm pet={data} />
+              </PageSection>
+            ) : (
+              <PageSection title="About">
+                <Facts facts={{ Name: <bdi>{data.name}</bdi>, Category: String(data.categoryId) }} />
+              </PageSection>
+            )}
             <OrdersOfPet id={id} orders={orders} />
           </div>
           <AuditSection target={`pet:${id}`} />
-          <PageSection title="Delete">
-            <p class="muted">
-              {hasOrders
-                ? "It has orders, which name it: it cannot be deleted."
-                : "Clients get 404 for it at once, and its identifier is never used again."}
-            </p>
-            <div class="actions">
-              <button type="button" class="danger" disabled={hasOrders} onClick={() => setDeleting(true)}>
-                Delete
-              </button>
-            </div>
-          </PageSection>
+          {may("deletePet") && (
+            <PageSection title="Delete">
+              <p class="muted">
+                {hasOrders
+                  ? "It has orders, which name it: it cannot be deleted."
+                  : "Clients get 404 for it at once, and its identifier is never used again."}
+              </p>
+              <div class="actions">
+                <button type="button" class="danger" disabled={hasOrders} onClick={() => setDeleting(true)}>
+                  Delete
+                </button>
+              </div>
+            </PageSection>
+          )}
           {isDeleting && <DeleteDialog pet={data} onClose={() => setDeleting(false)} />}
         </div>
       )}

@@ -1,14 +1,16 @@
 import { useState } from "preact/hooks";
 import { SETTING_SOURCES } from "../../operator/resources.ts";
-import { call, type Server, type Setting, signOut } from "../admin-api.ts";
+import { call, type Server, type Setting, signedIn, signOut } from "../admin-api.ts";
 import { Filters, SelectFilter, TextFilter } from "../components/filters.tsx";
 import { Choices, Problem, useAction } from "../components/forms.tsx";
 import { Loaded, PageHead, type PageProps, PageSection } from "../components/page.tsx";
 import { type Column, DataTable, NoMatch } from "../components/tables.tsx";
 import { Facts, LocalTimeAndAgo } from "../components/values.tsx";
 import { capitalized, latency } from "../format.ts";
+import { useObservable } from "../observable.ts";
 import { usePolled } from "../polling.ts";
 import { useLocation } from "../router.ts";
+import { roleText } from "./operators.tsx";
 import { chooseTheme, chosenTheme, THEMES } from "../theme.ts";
 
 export function SettingsPage({ server }: PageProps) {
@@ -102,8 +104,12 @@ function ServerSection({ server }: { readonly server: Server }) {
 function BrowserSection() {
   const [theme, setTheme] = useState(chosenTheme);
   const { isRunning, problem, run } = useAction();
+  const operator = useObservable(signedIn);
   return (
     <PageSection title="This browser">
+      <Facts
+        facts={{ "Signed in as": <bdi>{operator?.name}</bdi>, Role: operator && roleText(operator.role) }}
+      />
       <div class="form">
         <Choices
           label="Theme"

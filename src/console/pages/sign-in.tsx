@@ -3,7 +3,7 @@ import { findSession, signIn } from "../admin-api.ts";
 import { Form, TextField } from "../components/forms.tsx";
 import { usePolled } from "../polling.ts";
 
-/** `problem` is why the token of the URL did not work. */
+/** `problem` is why the code of the URL did not work. */
 export function SignInPage({ problem }: { readonly problem: string | undefined }) {
   const [token, setToken] = useState("");
   // Somebody may sign in in another tab.
@@ -11,12 +11,17 @@ export function SignInPage({ problem }: { readonly problem: string | undefined }
   return (
     <main class="sign-in">
       <h1>Sign in to Petstore</h1>
-      <Form submit="Sign in" onSubmit={() => signIn(token)} problem={token === "" ? problem : undefined}>
+      <Form
+        submit="Sign in"
+        onSubmit={() => signIn({ token: token.trim() })}
+        problem={token === "" ? problem : undefined}
+      >
         <TextField
-          label="Admin token"
+          label="Your token"
           hint={
             <>
-              The server prints a URL with it when it starts. <code>petstore admin-url</code> prints it again.
+              It begins with <code>pet_admin_</code>. Without one, <code>petstore admin-url</code> on the
+              server's machine prints a URL that signs in once.
             </>
           }
           type="password"

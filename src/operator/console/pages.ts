@@ -11,6 +11,7 @@ export const PAGES = {
   Orders: "/orders",
   Order: "/orders/{id}",
   Audit: "/audit",
+  Operators: "/operators",
   Settings: "/settings",
 } as const;
 

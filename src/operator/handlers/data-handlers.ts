@@ -2,6 +2,7 @@ import type { OperatorServices } from "./services.ts";
 import { fleetHandlers } from "./fleet.ts";
 import { historyHandlers } from "./history.ts";
 import { KeyDirectory, keyHandlers } from "./keys.ts";
+import { operatorHandlers } from "./operators.ts";
 import { petAndOrderHandlers } from "./pets-and-orders.ts";
 
 /** The operations on data: a server and the command line have them alike. */
@@ -12,6 +13,7 @@ export function dataHandlers(options: OperatorServices) {
     ...fleetHandlers(options),
     ...historyHandlers(options),
     ...petAndOrderHandlers(options),
+    ...operatorHandlers(options),
   };
   return { directory, handlers };
 }

@@ -2,8 +2,9 @@ import type { Environment, Plans } from "../../domain/api-keys.ts";
 import type {
   AuditStore,
   Clock,
-  KeyStore,
   CorrectionStore,
+  KeyStore,
+  OperatorStore,
   RateLimiter,
   ServerRegister,
   Store,
@@ -16,6 +17,7 @@ export interface OperatorServices {
   readonly environment: Environment;
   readonly store: Store;
   readonly corrections: CorrectionStore;
+  readonly operators: OperatorStore;
   readonly keys: KeyStore;
   readonly audit: AuditStore;
   readonly usageHistory: UsageHistoryStore;
@@ -30,4 +32,5 @@ export interface OperatorServices {
   readonly hasAllUsage: boolean;
   /** Applies a change on this server, which would see it within a second anyway. */
   readonly applyKeyChanges: () => Promise<void>;
+  readonly applyOperatorChanges: () => void;
 }

@@ -1,10 +1,10 @@
 import { isRejection, rejection } from "../../api/errors.ts";
-import type { NewAuditEntry } from "../../domain/audit.ts";
-import type { Clock } from "../../domain/ports.ts";
+import { mayCall } from "../../domain/operators.ts";
 import type { Request } from "../../http1/index.ts";
 import { type AdminHandlers, WithHeaders } from "../admin-app.ts";
-import { type AdminAuthentication, SESSION_MS } from "../sign-in.ts";
+import { forbiddenRole } from "../errors.ts";
 import type { ServerSecret } from "../server-secret.ts";
+import { type AdminAuthentication, type Principal, SESSION_MS } from "../sign-in.ts";
 import type { ServerFacts } from "./server.ts";
 
 interface SessionHandlerOptions {
@@ -16,44 +16,46 @@ interface SessionHandlerOptions {
   readonly cookieName: string;
   /** Whether browsers reach the listener over TLS only. */
   readonly isTls: boolean;
-  readonly clock: Pick<Clock, "now">;
-  /** Rejects while the database is unavailable: a sign-in without an entry does not happen. */
-  readonly recordAudit: (entry: NewAuditEntry) => Promise<void>;
-  /** Never rejects: a session can be ended at any time. */
-  readonly recordIfPossible: (entry: NewAuditEntry) => Promise<void>;
 }
 
 export function sessionHandlers(options: SessionHandlerOptions) {
-  const { authentication, cookieName, isTls, clock, recordAudit, recordIfPossible } = options;
+  const { authentication, serverSecret, url, cookieName, isTls } = options;
   const { environment, version } = options.facts;
-  const signedIn = { signedIn: true, environment, version };
+  const sessionOf = ({ id, name, role }: Principal) => {
+    return { signedIn: true, operator: { id, name, role }, environment, version };
+  };
 
   return {
-    async createSession({ body: { token } }, { actor, request }) {
-      const rejection = authentication.checkToken(token, actor);
-      if (rejection !== undefined) return rejection;
-      await recordAudit({ at: clock.now(), actor, action: "admin.signed-in" });
-      return new WithHeaders(signedIn, {
-        "Set-Cookie": cookie(authentication.createSession(), SESSION_MS / 1_000, isSecure(request)),
-      });
+    async createSession({ body: { token, code } }, { actor, request }) {
+      const given = token ?? code;
+      if (given === undefined || (token !== undefined && code !== undefined))
+        return rejection("invalid_body", "Either token or code is required.");
+      const principal = await (token === undefined
+        ? authentication.takeCode(given, actor)
+        : authentication.checkToken(given, actor));
+      if (isRejection(principal)) return principal;
+      if (!mayCall(principal.role, "viewer")) return forbiddenRole(principal, "viewer");
+      const { cookie: value, secret } = await authentication.createSession(principal, actor);
+      return new WithHeaders(
+        { ...sessionOf(principal), secret },
+        { "Set-Cookie": cookie(value, SESSION_MS / 1_000, isSecure(request)) },
+      );
     },
 
-    getSession: (_input, { request }) =>
-      isRejection(authentication.authenticate(request)) ? { signedIn: false } : signedIn,
+    async getSession(_input, { request }) {
+      const identity = await authentication.authenticate(request);
+      return isRejection(identity) ? { signedIn: false } : sessionOf(identity.principal);
+    },
 
     async deleteSession(_input, { actor, request }) {
-      const session = authentication.sessionOf(request);
-      if (session !== undefined) {
-        authentication.endSession(session);
-        await recordIfPossible({ at: clock.now(), actor, action: "admin.signed-out" });
-      }
+      await authentication.endSession(request, actor);
       return new WithHeaders(undefined, { "Set-Cookie": cookie("", 0, isSecure(request)) });
     },
 
     proveServer: ({ query: { nonce } }) =>
       nonce === undefined
         ? rejection("invalid_parameter", "nonce is required.")
-        : { proof: options.serverSecret.proofOf(nonce, options.url) },
+        : { proof: serverSecret.proofOf(nonce, url) },
   } satisfies Partial<AdminHandlers>;
 
   /** Also behind a proxy that terminates TLS: then the page of the browser has an origin with https. */

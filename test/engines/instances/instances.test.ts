@@ -154,7 +154,8 @@ test("each server tells operators its databases and the usage in Valkey; a sessi
   });
   const value = /=([\w.-]+);/.exec(signIn.headers.get("set-cookie") ?? "")?.[1];
   const Cookie = `petstore-admin-${new URL(other ?? "").port}=${value}`;
-  expect((await fetch(`${other}/api/keys`, { headers: { Cookie } })).status).toBe(200);
+  const headers = { Cookie, "Petstore-Session": Object(await signIn.json()).secret };
+  expect((await fetch(`${other}/api/keys`, { headers })).status).toBe(200);
 });
 
 test("a change of plan, a new secret and a revocation reach all servers, and usage is unchanged", async () => {

@@ -1,0 +1,97 @@
+import { rejection } from "../api/errors.ts";
+import type { Operator, OperatorWithToken } from "../operator/operations.ts";
+import { operationCommand } from "./operation-command.ts";
+import { type CallOperator, whereOf } from "./operator.ts";
+import { table, type TableColumn } from "./output.ts";
+import { RejectedCall } from "./server-call.ts";
+
+const COLUMNS: readonly TableColumn<Operator>[] = [
+  ["ID", ({ id }) => String(id)],
+  ["NAME", ({ name }) => name],
+  ["ROLE", ({ role }) => role],
+  ["STATE", ({ state }, screen) => screen.paint(state === "active" ? "green" : "gray", state)],
+  ["TOKEN", ({ hint }) => hint],
+  ["TOKEN CREATED", ({ tokenCreatedAt }, screen) => screen.shortTime(tokenCreatedAt)],
+  ["LAST USED", ({ lastUsedAt }, screen) => screen.shortTime(lastUsedAt)],
+  ["CREATED", ({ createdAt }, screen) => screen.shortTime(createdAt)],
+];
+
+/** By identifier, or by name: the one who is not revoked, or else the last of that name. */
+async function operatorOf(call: CallOperator, idOrName: unknown): Promise<Operator> {
+  const { items } = await call("listOperators");
+  const found = items.filter(({ id, name }) => name === idOrName || String(id) === String(idOrName));
+  const operator = found.find(({ state }) => state === "active") ?? found.at(-1);
+  if (operator) return operator;
+  throw new RejectedCall(rejection("operator_not_found", `Operator ${String(idOrName)} does not exist.`));
+}
+
+function tokenText({ token }: OperatorWithToken): string {
+  return `
+  ${token}
+
+This is the only time it is shown: Petstore stores only its hash. Whoever has it is this operator, so treat it like a
+password. To sign in to the console, paste it there, or open the URL that petstore admin-url prints.
+`;
+}
+
+export const OPERATOR_COMMANDS = [
+  operationCommand({
+    name: "operators create",
+    operation: "createOperator",
+    summary: "Create an operator with a role, and print their token",
+    description:
+      "Creates an operator, a person or a program, and prints their token. The audit trail names them. A viewer sees everything and changes nothing; support also ends bans, corrects pets and orders, and rotates, disables and enables keys; an admin may do everything; metrics is for Prometheus, and reads /metrics only. Running servers accept the token at once.",
+    fields: { name: {}, role: { option: { help: "What the operator may do" } } },
+    examples: [
+      "petstore operators create --name ann --role admin",
+      "petstore operators create --name prometheus --role metrics",
+    ],
+    createsData: true,
+    text: (created, { values }) =>
+      `Created operator ${created.operator.id} ${created.operator.name} with the role ${created.operator.role} in ${whereOf(values)}:\n${tokenText(created)}`,
+  }),
+  operationCommand({
+    name: "operators list",
+    operation: "listOperators",
+    summary: "List the operators with their roles",
+    description:
+      "Lists the operators of an environment, oldest first, those that are revoked too. Of a token it shows the first and the last characters; the whole is not stored. LAST USED is to the hour.",
+    examples: [
+      "petstore operators list",
+      "petstore operators list --server https://admin.example.com --json",
+    ],
+    json: ({ items }) => items,
+    text: ({ items }, { values, context: { screen } }) =>
+      items.length > 0
+        ? table(COLUMNS, items, screen)
+        : `There are no operators in ${whereOf(values)}. The first start of a server creates one, unless it has --admin-token.\n`,
+  }),
+  operationCommand({
+    name: "operators rotate",
+    operation: "rotateOperator",
+    summary: "Replace the token of an operator, and print the new one",
+    description:
+      "Replaces the token of an operator and ends their sessions: on running servers within a second. With --server, every operator may replace their own token.",
+    examples: ["petstore operators rotate ann", "petstore operators rotate 3 --json"],
+    request: async (call, { id }) => call("rotateOperator", { id: (await operatorOf(call, id)).id }),
+    text: (rotated) =>
+      `Operator ${rotated.operator.id} ${rotated.operator.name} has a new token. The earlier one stops working within a second.\n${tokenText(rotated)}`,
+  }),
+  operationCommand({
+    name: "operators revoke",
+    operation: "revokeOperator",
+    summary: "Revoke an operator permanently",
+    description:
+      "Ends the token and the sessions of an operator: on running servers within a second. This cannot be undone. The last admin cannot be revoked.",
+    examples: ["petstore operators revoke ann", "petstore operators revoke 3 --yes"],
+    async question(call, { id }) {
+      const operator = await operatorOf(call, id);
+      return `Revoke operator ${operator.id} ${operator.name} permanently?`;
+    },
+    request: async (call, { id }) => call("revokeOperator", { id: (await operatorOf(call, id)).id }),
+    text: ({ id, name, revokedAt }, { startedAt, context: { screen } }) =>
+      revokedAt !== null && Date.parse(revokedAt) < startedAt
+        ? `Operator ${id} ${name} was already revoked ${screen.at(revokedAt)}.\n`
+        : `Operator ${id} ${name} is revoked.\n`,
+  }),
+];

@@ -1,0 +1,189 @@
+import { useState } from "preact/hooks";
+import { OPERATOR_NAME_EXPECTED, type Role, ROLES } from "../../domain/operators.ts";
+import { call, may, type Operator, signedIn } from "../admin-api.ts";
+import { ActionDialog, FormDialog, SecretDialog } from "../components/dialogs.tsx";
+import { Choices, TextField } from "../components/forms.tsx";
+import { Loaded, PageHead } from "../components/page.tsx";
+import { type Column, DataTable, Menu } from "../components/tables.tsx";
+import { Badge, TimeAgo } from "../components/values.tsx";
+import { capitalized } from "../format.ts";
+import { refresh, usePolled } from "../polling.ts";
+
+const ROLE_HINTS: Readonly<Record<Role, string>> = {
+  metrics: "for Prometheus: reads /metrics, and cannot sign in",
+  viewer: "sees everything, changes nothing",
+  support: "also ends bans, corrects pets and orders, rotates and disables keys",
+  admin: "may do everything",
+};
+const ROLE_OPTIONS = ROLES.toReversed().map((value) => ({
+  value,
+  text: capitalized(value),
+  hint: ROLE_HINTS[value],
+}));
+
+/** The role and what it may do. */
+export const roleText = (role: Role): string => `${capitalized(role)}: ${ROLE_HINTS[role]}`;
+
+/** What a person has chosen to do, before it is done. */
+type Chosen = "create" | { readonly action: "rotate" | "revoke"; readonly operator: Operator };
+
+export function OperatorListPage() {
+  const operators = usePolled("operators", () => call("listOperators"));
+  const [chosen, setChosen] = useState<Chosen>();
+  const close = () => setChosen(undefined);
+  return (
+    <>
+      <PageHead
+        title="Operators"
+        actions={
+          may("createOperator") && (
+            <button type="button" class="primary" onClick={() => setChosen("create")}>
+              Create operator
+            </button>
+          )
+        }
+      />
+      <section>
+        <p class="muted">
+          People and programs with a token of their own, which the audit trail names. One who is revoked is
+          out within one second, on every server.
+        </p>
+        <Loaded of={operators}>
+          {({ items }) => <OperatorTable operators={items} choose={setChosen} />}
+        </Loaded>
+      </section>
+      {chosen === "create" && <CreateDialog onClose={close} />}
+      {typeof chosen === "object" && <OperatorDialog {...chosen} onClose={close} />}
+    </>
+  );
+}
+
+interface OperatorTableProps {
+  readonly operators: readonly Operator[];
+  readonly choose: (chosen: Chosen) => void;
+}
+
+/** Those who are revoked come last. */
+function OperatorTable({ operators, choose }: OperatorTableProps) {
+  const rows = operators.toSorted((a, b) => Number(a.state !== "active") - Number(b.state !== "active"));
+  const columns: readonly Column<Operator>[] = [
+    ...COLUMNS,
+    {
+      heading: "Actions",
+      isMenu: true,
+      cell(operator) {
+        const isSelf = operator.id === signedIn.value?.id;
+        const mayRotate = isSelf || may("revokeOperator");
+        if (operator.state !== "active" || !mayRotate) return null;
+        return (
+          <Menu label={`Actions for ${operator.name}`}>
+            <button type="button" onClick={() => choose({ action: "rotate", operator })}>
+              Rotate token
+            </button>
+            {!isSelf && (
+              <button type="button" class="danger" onClick={() => choose({ action: "revoke", operator })}>
+                Revoke
+              </button>
+            )}
+          </Menu>
+        );
+      },
+    },
+  ];
+  return <DataTable caption="Operators" columns={columns} rows={rows} keyOf={({ id }) => `${id}`} />;
+}
+
+const COLUMNS: readonly Column<Operator>[] = [
+  {
+    heading: "Name",
+    isLead: true,
+    cell: ({ id, name, hint }) => (
+      <>
+        <a href={`/audit?${new URLSearchParams({ operator: name })}`} title={`What ${name} has done`}>
+          <bdi class="name">{name}</bdi>
+        </a>
+        {id === signedIn.value?.id && <span class="muted"> (you)</span>}
+        <span class="sub mono">{hint}</span>
+      </>
+    ),
+  },
+  { heading: "Role", cell: ({ role }) => <span title={ROLE_HINTS[role]}>{capitalized(role)}</span> },
+  {
+    heading: "State",
+    isAtEnd: true,
+    cell: ({ state }) => <Badge meaning={state === "active" ? "ok" : "muted"} text={state} />,
+  },
+  { heading: "Token made", isWide: true, cell: ({ tokenCreatedAt }) => <TimeAgo at={tokenCreatedAt} /> },
+  { heading: "Last used", cell: ({ lastUsedAt }) => <TimeAgo at={lastUsedAt} none="never" /> },
+];
+
+interface CloseProps {
+  readonly onClose: () => void;
+}
+
+function CreateDialog({ onClose }: CloseProps) {
+  const [name, setName] = useState("");
+  const [role, setRole] = useState<Role>("viewer");
+  const [token, setToken] = useState<string>();
+  if (token !== undefined) return <SecretDialog name={name} secret={token} noun="token" onClose={onClose} />;
+  async function create() {
+    const created = await call("createOperator", { body: { name, role } });
+    setToken(created.token);
+    await refresh();
+  }
+  return (
+    <FormDialog title="Create an operator" onClose={onClose} onSubmit={create} submit="Create operator">
+      <TextField
+        label="Name"
+        field="name"
+        hint={`${capitalized(OPERATOR_NAME_EXPECTED)}: ann, ann@example.com or prometheus`}
+        required
+        autofocus
+        maxLength={64}
+        value={name}
+        onInput={setName}
+      />
+      <Choices label="Role" value={role} options={ROLE_OPTIONS} onChange={setRole} />
+    </FormDialog>
+  );
+}
+
+function OperatorDialog({ action, operator, onClose }: Exclude<Chosen, string> & CloseProps) {
+  const { id, name } = operator;
+  const [token, setToken] = useState<string>();
+  if (token !== undefined) return <SecretDialog name={name} secret={token} noun="token" onClose={onClose} />;
+  if (action === "revoke") {
+    return (
+      <ActionDialog
+        action="Revoke"
+        name={name}
+        shortName={`operator ${id}`}
+        isFinal
+        run={() => call("revokeOperator", { id })}
+        done="Revoked"
+        onClose={onClose}
+      >
+        The token stops working and all sessions end within one second, on every server, for good.
+      </ActionDialog>
+    );
+  }
+  async function rotate() {
+    setToken((await call("rotateOperator", { id })).token);
+    await refresh();
+  }
+  const isSelf = id === signedIn.value?.id;
+  return (
+    <FormDialog
+      title="Rotate the token of"
+      name={name}
+      onClose={onClose}
+      onSubmit={rotate}
+      submit="Rotate token"
+    >
+      <p>
+        The present token stops working within one second, on every server, and{" "}
+        {isSelf ? "your other sessions end." : "all sessions end."}
+      </p>
+    </FormDialog>
+  );
+}

@@ -1,0 +1,66 @@
+import { isRejection } from "../../api/errors.ts";
+import { formatOptionalTime, formatTime } from "../../api/formatting.ts";
+import type { Identifier } from "../../api/json.ts";
+import type { Actor, Attribution } from "../../domain/audit.ts";
+import { mayCall, type Operator } from "../../domain/operators.ts";
+import type { AdminHandlers } from "../admin-app.ts";
+import { forbiddenRole, OWN_OPERATOR } from "../errors.ts";
+import { generateToken, toNewToken } from "../token.ts";
+import type { OperatorServices } from "./services.ts";
+
+export function operatorHandlers(services: OperatorServices) {
+  const { operators, clock, applyOperatorChanges } = services;
+  const by = (actor: Actor): Attribution => ({ actor, at: clock.now() });
+
+  return {
+    listOperators: async () => ({ items: (await operators.listOperators()).map(viewOf) }),
+
+    async createOperator({ body }, { actor }) {
+      const token = generateToken();
+      const operator = await operators.createOperator(body, toNewToken(token), by(actor));
+      return isRejection(operator) ? operator : { operator: applied(operator), token };
+    },
+
+    /** The session in which operators replace their own token goes on. */
+    async rotateOperator({ id: identifier }, { actor, principal }) {
+      const id = numberOf(identifier);
+      if (principal && principal.id !== id && !mayCall(principal.role, "admin"))
+        return forbiddenRole(principal, "admin");
+      const token = generateToken();
+      const keeps = principal?.id === id ? principal.session : undefined;
+      const operator = await operators.rotateOperator(id, { ...toNewToken(token), keeps }, by(actor));
+      return isRejection(operator) ? operator : { operator: applied(operator), token };
+    },
+
+    async revokeOperator({ id: identifier }, { actor, principal }) {
+      const id = numberOf(identifier);
+      if (principal?.id === id) return OWN_OPERATOR;
+      const operator = await operators.revokeOperator(id, by(actor));
+      return isRejection(operator) ? operator : applied(operator);
+    },
+  } satisfies Partial<AdminHandlers>;
+
+  function applied(operator: Operator) {
+    applyOperatorChanges();
+    return viewOf(operator);
+  }
+}
+
+/** No operator has the identifier 0. */
+function numberOf(id: Identifier): number {
+  return Number.isSafeInteger(Number(id)) ? Number(id) : 0;
+}
+
+function viewOf({ id, name, role, hint, createdAt, issuedAt, lastUsedAt, revokedAt }: Operator) {
+  return {
+    id,
+    name,
+    role,
+    state: revokedAt === undefined ? ("active" as const) : ("revoked" as const),
+    hint,
+    createdAt: formatTime(createdAt),
+    tokenCreatedAt: formatTime(issuedAt),
+    lastUsedAt: formatOptionalTime(lastUsedAt),
+    revokedAt: formatOptionalTime(revokedAt),
+  };
+}

@@ -1,0 +1,60 @@
+/** What the rows of the table of operations have in common. */
+import type { Operation } from "../api/api.ts";
+import { cursorOf, type ListName } from "../api/cursor.ts";
+import { dateTime, queryInteger, type Schema } from "../api/schema.ts";
+import type { Role } from "../domain/operators.ts";
+import type { AdminErrorCode } from "./errors.ts";
+
+/** A row of the table of operations. */
+export interface AdminOperation extends Operation<AdminErrorCode> {
+  readonly tag: "Session" | "Operators" | "Server" | "Keys" | "Usage" | "Audit" | "Pets" | "Orders";
+  /** Whether it responds without a session or token. */
+  readonly needsNoToken?: true;
+  /** The least role of an operator who may call it: by default viewer to GET, and admin for everything else. */
+  readonly role?: Role;
+  readonly deprecated?: true;
+}
+
+export function leastRoleOf({ method, role = method === "GET" ? "viewer" : "admin" }: AdminOperation): Role {
+  return role;
+}
+
+/** The errors of every operation. */
+export const OPEN_ERRORS = [
+  "forbidden_host",
+  "forbidden_origin",
+  "internal_error",
+  "unavailable",
+] as const satisfies readonly AdminErrorCode[];
+
+/** The errors of every operation that needs a session or token. */
+export const COMMON_ADMIN_ERRORS = [
+  "not_signed_in",
+  "invalid_token",
+  "too_many_attempts",
+  "forbidden_role",
+  ...OPEN_ERRORS,
+] as const satisfies readonly AdminErrorCode[];
+
+export const ADMIN_PAGE_LIMIT = { min: 1, max: 500, default: 50 } as const;
+
+export const limit = queryInteger(ADMIN_PAGE_LIMIT);
+export const since = dateTime("From this time on");
+export const until = dateTime("Before this time");
+export function cursor(list: ListName): Schema<bigint> {
+  return cursorOf(list, "the nextCursor of the page before");
+}
+
+/** A success with a body. */
+export function ok<S extends Schema<unknown>>(description: string, body: S) {
+  return { status: 200, description, body } as const;
+}
+
+type Tag = AdminOperation["tag"];
+type Rows = Readonly<Record<string, Omit<AdminOperation, "tag">>>;
+
+/** The operations that the documentation shows together. */
+export function tagged<const T extends Tag, const R extends Rows>(tag: T, rows: R) {
+  const withTag = Object.entries(rows).map(([id, row]) => [id, { ...row, tag }]);
+  return Object.fromEntries(withTag) as { readonly [Id in keyof R]: R[Id] & { readonly tag: T } };
+}

@@ -1,0 +1,245 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { mayCall, type Role, ROLES } from "../../src/domain/operators.ts";
+import { ADMIN_OPERATIONS, type AdminOperation, leastRoleOf } from "../../src/operator/operations.ts";
+import { createSignInUrl } from "../../src/operator/token.ts";
+import { type AdminService, cookieOf, sessionOf, startAdminService } from "./admin-service.ts";
+
+const OPERATIONS = Object.entries<AdminOperation>(ADMIN_OPERATIONS).filter(([, row]) => !row.needsNoToken);
+
+let service: AdminService;
+beforeAll(async () => void (service = await startAdminService()));
+afterAll(() => service.stop());
+
+interface Created {
+  readonly operator: { readonly id: number; readonly name: string };
+  readonly token: string;
+}
+
+let names = 0;
+async function newOperator(role: Role, name = `${role}-${++names}`): Promise<Created> {
+  return Object(await service.ok({ method: "POST", path: "/api/operators", body: { name, role } }));
+}
+
+const signIn = (body: object, headers: Record<string, string> = {}) =>
+  service.admin({ method: "POST", path: "/api/session", token: null, body, headers });
+const codeOf = async (operatorId?: number | null) =>
+  (
+    await createSignInUrl({
+      url: "",
+      operators: service.app.operators,
+      clock: service.clock,
+      ...(operatorId !== undefined && { operatorId }),
+    })
+  ).replace("/?code=", "");
+const get = (path: string, headers: Record<string, string>) => service.admin({ path, token: null, headers });
+const status = async (path: string, token: string) => (await service.admin({ path, token })).status;
+
+describe("roles", () => {
+  test.each(ROLES.flatMap((role) => OPERATIONS.map(([id]) => [role, id] as const)))(
+    "%s and %s: allowed, or 403 forbidden_role, as the table says",
+    async (role, id) => {
+      const row: AdminOperation = ADMIN_OPERATIONS[id as keyof typeof ADMIN_OPERATIONS];
+      const { token, operator } = await operatorWith(role);
+      // Nothing has this identifier, and nothing is a valid body: an operation that is allowed is 404, 400 or a list.
+      const path = `/api${row.path.replace(/\{\w+\}/, "999999999")}`;
+      const { status: got, json } = await service.admin({ method: row.method, path, token });
+      const least = leastRoleOf(row);
+      const needed = id === "rotateOperator" ? "admin" : least;
+      if (mayCall(role, needed)) expect([200, 400, 404]).toContain(got);
+      else {
+        expect([got, json["code"]]).toEqual([403, "forbidden_role"]);
+        expect(json["message"]).toBe(`This needs the role ${needed}; ${operator.name} has ${role}.`);
+      }
+    },
+  );
+
+  const made = new Map<Role, Promise<Created>>();
+  function operatorWith(role: Role): Promise<Created> {
+    const operator = made.get(role) ?? newOperator(role);
+    made.set(role, operator);
+    return operator;
+  }
+
+  test("are what the decisions say: who reads, who helps, who does everything", () => {
+    const least = (role: Role) =>
+      OPERATIONS.filter(([, row]) => leastRoleOf(row) === role && row.method !== "GET").map(([id]) => id);
+    expect(least("viewer")).toEqual(["findKey"]);
+    const support = [
+      "rotateKey",
+      "rollKey",
+      "disableKey",
+      "enableKey",
+      "unbanKey",
+      "updatePet",
+      "updateOrder",
+    ];
+    expect(least("support")).toEqual(support);
+    const admin = ["createOperator", "revokeOperator", "createKey", "updateKey", "revokeKey"];
+    expect(least("admin")).toEqual([...admin, "createPet", "deletePet"]);
+    expect(least("metrics")).toEqual(["rotateOperator"]);
+    for (const [, row] of OPERATIONS) if (row.method === "GET") expect(leastRoleOf(row)).toBe("viewer");
+  });
+
+  test.each(ROLES)("%s may read /metrics and see who they are", async (role) => {
+    const { token, operator } = await operatorWith(role);
+    expect(await status("/metrics", token)).toBe(200);
+    const session = await service.ok({ path: "/api/session", token });
+    expect(session).toMatchObject({
+      signedIn: true,
+      operator: { id: operator.id, name: operator.name, role },
+    });
+  });
+
+  test("metrics can neither sign in nor read the OpenAPI document", async () => {
+    const { token } = await operatorWith("metrics");
+    expect(await signIn({ token })).toMatchObject({ status: 403, json: { code: "forbidden_role" } });
+    expect(await status("/api/openapi.json", token)).toBe(403);
+  });
+
+  test("every operator may replace their own token, and an admin that of everybody", async () => {
+    for (const role of ROLES) {
+      const { operator, token } = await newOperator(role);
+      const path = `/api/operators/${operator.id}/rotate`;
+      const { token: next } = await service.ok({ method: "POST", path, token });
+      expect([await status("/metrics", token), await status("/metrics", String(next))]).toEqual([401, 200]);
+      await service.ok({ method: "POST", path });
+      expect(await status("/metrics", String(next))).toBe(401);
+    }
+  });
+});
+
+describe("operators", () => {
+  test("are created with a token that is shown once, listed without it, and named in the audit trail", async () => {
+    const { operator, token } = await newOperator("admin", "ann@example.com");
+    expect(token).toMatch(/^pet_admin_[\w-]{43}$/);
+    const listed = await service.admin({ path: "/api/operators" });
+    expect(listed.text).not.toContain(token);
+    expect(listed.json["items"]).toContainEqual(expect.objectContaining({ ...operator, state: "active" }));
+    await service.ok({ method: "POST", path: "/api/keys", token, body: { name: "a", plan: "free" } });
+    const { items } = await service.ok({ path: "/api/audit?operator=ann@example.com" });
+    const actor = { operator: "ann@example.com", kind: "admin API", name: "127.0.0.1" };
+    expect(items).toMatchObject([{ action: "key.created", actor }]);
+    const target = await service.ok({ path: `/api/audit?target=operator:${operator.id}` });
+    expect(target["items"]).toMatchObject([
+      { action: "operator.created", after: { name: "ann@example.com" } },
+    ]);
+  });
+
+  test.each(["token", "server", "", "Ann", "7", "ann smith", "a".repeat(65), "ännä", "-a", 7])(
+    "%j is not a name",
+    async (name) => {
+      const body = { name, role: "viewer" };
+      const { status: got, json } = await service.admin({ method: "POST", path: "/api/operators", body });
+      expect([got, json["code"]]).toEqual([400, "invalid_body"]);
+    },
+  );
+
+  test("one who is revoked is out, cannot be rotated, and nobody revokes themselves or the last admin", async () => {
+    const boss = await newOperator("admin");
+    const { operator, token } = await newOperator("support");
+    const session = sessionOf(await signIn({ token }));
+    expect((await get("/api/keys", session)).status).toBe(200);
+    const revoke = (id: number, by = boss.token) =>
+      service.admin({ method: "POST", path: `/api/operators/${id}/revoke`, token: by });
+    expect(await revoke(operator.id)).toMatchObject({ status: 200, json: { state: "revoked" } });
+    expect(await status("/api/keys", token)).toBe(401);
+    expect((await get("/api/keys", session)).status).toBe(401);
+    const path = `/api/operators/${operator.id}/rotate`;
+    expect(await service.admin({ method: "POST", path })).toMatchObject({
+      status: 409,
+      json: { code: "operator_not_active" },
+    });
+    expect(await revoke(boss.operator.id)).toMatchObject({ status: 409, json: { code: "own_operator" } });
+  });
+});
+
+describe("signing in", () => {
+  test("a code works once, for five minutes, and names its operator", async () => {
+    const { operator } = await newOperator("viewer");
+    const code = await codeOf(operator.id);
+    const response = await signIn({ code });
+    expect(response).toMatchObject({ status: 200, json: { operator: { id: operator.id } } });
+    expect((await get("/api/keys", sessionOf(response))).status).toBe(200);
+    expect(await signIn({ code })).toMatchObject({ status: 401, json: { code: "invalid_code" } });
+    const late = await codeOf(operator.id);
+    service.clock.advance(300_000);
+    expect(await signIn({ code: late })).toMatchObject({ status: 401, json: { code: "invalid_code" } });
+    const inTime = await codeOf();
+    service.clock.advance(299_999);
+    expect(await signIn({ code: inTime })).toMatchObject({
+      status: 200,
+      json: { operator: { role: "admin" } },
+    });
+    expect(await signIn({ code: await codeOf(null) })).toMatchObject({
+      json: { operator: { name: "token" } },
+    });
+    const forRevoked = await codeOf(operator.id);
+    await service.ok({ method: "POST", path: `/api/operators/${operator.id}/revoke` });
+    expect((await signIn({ code: forRevoked })).status).toBe(401);
+    for (const wrong of ["x", "x".repeat(32)]) expect((await signIn({ code: wrong })).status).toBe(401);
+  });
+
+  test("a cookie without the secret, or with that of another session, is worth nothing", async () => {
+    const { token } = await newOperator("admin");
+    const session = sessionOf(await signIn({ token }));
+    const other = sessionOf(await signIn({ token }));
+    const { Cookie } = session;
+    // As a listener on another port of the host got it.
+    for (const headers of [{ Cookie }, { ...session, "Petstore-Session": other["Petstore-Session"] }]) {
+      for (const path of ["/api/keys", "/api/settings", "/api/openapi.json", "/metrics"])
+        expect(await get(path, headers)).toMatchObject({ status: 401, json: { code: "not_signed_in" } });
+      const created = {
+        method: "POST",
+        path: "/api/keys",
+        token: null,
+        headers,
+        body: { name: "x", plan: "free" },
+      };
+      const Origin = service.adminUrl;
+      const sent = { ...created, headers: { ...headers, Origin } };
+      expect((await service.admin(sent)).status).toBe(401);
+      await service.admin({
+        method: "DELETE",
+        path: "/api/session",
+        token: null,
+        headers: { ...headers, Origin },
+      });
+    }
+    expect((await get("/api/keys", { "Petstore-Session": session["Petstore-Session"] })).status).toBe(401);
+    expect((await get("/api/keys", session)).status).toBe(200);
+  });
+
+  test("a session lasts 12 hours, survives a restart, and ends with the token", async () => {
+    const { operator, token } = await newOperator("admin");
+    const session = sessionOf(await signIn({ token }));
+    await service.restart();
+    // A server that is started again listens on another port.
+    const cookie = session.Cookie.replace(/^[^=]+/, `petstore-admin-${new URL(service.adminUrl).port}`);
+    const headers = { ...session, Cookie: cookie };
+    service.clock.advance(12 * 3_600_000 - 1);
+    expect((await get("/api/keys", headers)).status).toBe(200);
+    service.clock.advance(1);
+    expect((await get("/api/keys", headers)).status).toBe(401);
+    const again = sessionOf(await signIn({ token }));
+    await service.ok({ method: "POST", path: `/api/operators/${operator.id}/rotate` });
+    expect((await get("/api/keys", again)).status).toBe(401);
+    expect((await signIn({ token })).status).toBe(401);
+  });
+
+  test("the session in which operators replace their own token goes on, their others end", async () => {
+    const { operator, token } = await newOperator("support");
+    const [one, two] = [sessionOf(await signIn({ token })), sessionOf(await signIn({ token }))];
+    const Origin = service.adminUrl;
+    const path = `/api/operators/${operator.id}/rotate`;
+    await service.ok({ method: "POST", path, token: null, headers: { ...one, Origin } });
+    const statuses = [(await get("/api/keys", one)).status, (await get("/api/keys", two)).status];
+    expect(statuses).toEqual([200, 401]);
+  });
+
+  test("a wrong code gets no cookie and is in the audit trail", async () => {
+    const response = await signIn({ code: "y".repeat(32) });
+    expect(cookieOf(response.headers)).toBe("");
+    const { items } = await service.ok({ path: "/api/audit?action=admin.sign-in-failed" });
+    expect(Object(items).length).toBeGreaterThan(0);
+  });
+});

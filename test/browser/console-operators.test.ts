@@ -1,0 +1,111 @@
+import { expect, test } from "bun:test";
+import type { Page } from "playwright-core";
+import { showPage, consoleFixture } from "./console-fixture.ts";
+
+const { server, browser, open, failOnProblems } = await consoleFixture();
+failOnProblems();
+const { id, secret } = await server.newKey({ name: "shop" });
+const { json: pet } = await server.client(secret, "POST", "/pets", { name: "Rex", categoryId: 1 });
+const petId = String(Object(pet).id);
+await server.client(secret, "POST", "/store/orders", { petId: Number(petId) });
+
+/** The buttons, links and forms that do something, by page. */
+const CONTROLS: Readonly<Record<string, Readonly<Record<string, "support" | "admin">>>> = {
+  "/keys": { "Create key": "admin", "Actions for shop": "support" },
+  [`/keys/${id}`]: { Edit: "admin", "Rotate secret": "support", Disable: "support", Revoke: "admin" },
+  "/pets": { "Add pet": "admin" },
+  [`/pets/${petId}`]: { "Save changes": "support", Delete: "admin" },
+  "/orders/1": { Complete: "support", "Cancel order": "support" },
+  "/operators": { "Create operator": "admin", "Actions for viewer-1": "admin" },
+};
+const LEVELS = ["viewer", "support", "admin"] as const;
+
+async function signInWith(page: Page, token: string): Promise<void> {
+  await page.getByLabel("Your token").fill(token);
+  await page.keyboard.press("Enter");
+  await page.getByRole("navigation", { name: "Main" }).waitFor();
+}
+
+const namesOf = async (page: Page) => {
+  const controls = page.locator("main").locator("button, a.button");
+  const names = await controls.evaluateAll((elements) =>
+    elements.map((element) => element.getAttribute("aria-label") ?? element.textContent ?? ""),
+  );
+  return new Set(names.map((name) => name.trim()));
+};
+
+await server.newOperator("viewer-1", "metrics");
+
+test.each(LEVELS)("%s sees what the role allows, and nothing else", async (role) => {
+  const opened = await browser.open(server.adminUrl);
+  const { page } = opened;
+  await signInWith(page, await server.newOperator(`a-${role}`, role));
+  for (const [path, controls] of Object.entries(CONTROLS)) {
+    await showPage(opened, path);
+    const shown = await namesOf(page);
+    const expected = Object.entries(controls).filter(
+      ([, least]) => LEVELS.indexOf(role) >= LEVELS.indexOf(least),
+    );
+    const found = Object.keys(controls).filter((name) => shown.has(name));
+    expect([path, found]).toEqual([path, expected.map(([name]) => name)]);
+  }
+  await showPage(opened, "/keys/new");
+  const isForm = (await page.getByRole("button", { name: "Create key" }).count()) > 0;
+  expect(isForm).toBe(role === "admin");
+  if (role !== "admin") await page.getByText("Your role does not allow it").waitFor();
+  await showPage(opened, "/settings");
+  await page.getByText(`a-${role}`, { exact: true }).waitFor();
+  expect(opened.takeProblems()).toEqual([]);
+  await opened.close();
+});
+
+test("metrics cannot sign in", async () => {
+  const opened = await browser.open(server.adminUrl);
+  const { page } = opened;
+  await page.getByLabel("Your token").fill(await server.newOperator("prometheus", "metrics"));
+  await page.keyboard.press("Enter");
+  await page.getByRole("alert").filter({ hasText: "This needs the role viewer" }).waitFor();
+  await opened.close();
+});
+
+test("an admin creates an operator, whose token is shown once and signs in; rotating and revoking end it", async () => {
+  const { page } = await open("/operators");
+  await page.getByRole("button", { name: "Create operator" }).click();
+  await page.getByLabel("Name").fill("token");
+  await page.getByRole("radio", { name: "Support" }).check();
+  const create = page.getByRole("dialog").getByRole("button", { name: "Create operator" });
+  await create.click();
+  await page.getByText("in lower case, other than token and server").waitFor();
+  await page.getByLabel("Name").fill("eve@example.com");
+  await create.click();
+  const token = await page.getByLabel("Token", { exact: true }).inputValue();
+  expect(token).toMatch(/^pet_admin_[\w-]{43}$/);
+  const done = page.getByRole("button", { name: "Done" });
+  await done.click();
+  await page.getByText("You have not copied the token.").waitFor();
+  await page.getByRole("button", { name: "Close without copying" }).click();
+  await page.getByRole("row").filter({ hasText: "eve@example.com" }).getByText("active").waitFor();
+  expect(await page.content()).not.toContain(token);
+
+  const other = await browser.open(server.adminUrl);
+  await signInWith(other.page, token);
+  await page.getByRole("button", { name: "Actions for eve@example.com" }).click();
+  await page.getByRole("button", { name: "Rotate token" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Rotate token" }).click();
+  const next = await page.getByLabel("Token", { exact: true }).inputValue();
+  await other.page.getByRole("heading", { name: "Sign in to Petstore" }).waitFor();
+  await other.page.getByLabel("Your token").fill(token);
+  await other.page.keyboard.press("Enter");
+  await other.page.getByRole("alert").filter({ hasText: "The token is wrong" }).waitFor();
+  await signInWith(other.page, next);
+  await page.getByLabel("Token", { exact: true }).press("Control+c");
+  await done.click();
+
+  await page.getByRole("button", { name: "Actions for eve@example.com" }).click();
+  await page.getByRole("button", { name: "Revoke" }).click();
+  await page.getByLabel("Confirm").fill("eve@example.com");
+  await page.getByRole("button", { name: "Revoke eve@example.com" }).click();
+  await page.getByRole("row").filter({ hasText: "eve@example.com" }).getByText("revoked").waitFor();
+  await other.page.getByRole("heading", { name: "Sign in to Petstore" }).waitFor();
+  await other.close();
+});
