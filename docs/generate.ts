@@ -32,7 +32,8 @@ import { LOG_EVENTS, type LogEvent } from "../src/observe/log-events.ts";
 import { METRICS } from "../src/observe/metrics.ts";
 import { ADMIN_ERRORS } from "../src/operator/errors.ts";
 import { DEFAULT_OVERLAP_SECONDS } from "../src/operator/key-resources.ts";
-import { ADMIN_OPERATIONS, type AdminOperation } from "../src/operator/operations.ts";
+import { ROLE_MEANINGS, ROLES } from "../src/domain/operators.ts";
+import { ADMIN_OPERATIONS, type AdminOperation, leastRoleOf } from "../src/operator/operations.ts";
 import { type ErrorCode, ERRORS } from "../src/petstore/errors.ts";
 import { OPERATIONS, type PetstoreOperation } from "../src/petstore/operations.ts";
 import { latestVersion } from "../src/store/migrations.ts";
@@ -84,7 +85,8 @@ const BLOCKS: Readonly<Record<string, string>> = {
   "error-codes": table(["Status", "Code", "Meaning", "What to do"], errorRows()),
   settings: optionTable(SETTINGS),
   "log-events": logEvents(),
-  "admin-operations": table(["Request", "Purpose"], Object.values(ADMIN_OPERATIONS).map(adminRow)),
+  "admin-operations": table(["Operation", "Request"], adminRows()),
+  roles: table(["Role", "An operator with it", "Operations, with those above"], roleRows()),
   "admin-errors": table(["Status", "Code", "Meaning"], adminErrorRows()),
   metrics: table(["Metric", "Type", "Meaning", "Labels"], metricRows()),
   "metric-labels": table(["Label", "Values"], metricLabelRows()),
@@ -107,8 +109,20 @@ function operationRow([id, operation]: [string, PetstoreOperation]): string[] {
   ];
 }
 
-function adminRow({ method, path, summary }: AdminOperation): string[] {
-  return [code(`${method} /api${path}`), summary];
+function adminRows(): string[][] {
+  const rows = Object.entries<AdminOperation>(ADMIN_OPERATIONS).filter(([, row]) => !row.deprecated);
+  return rows.map(([id, { method, path }]) => [code(id), code(`${method} /api${path}`)]);
+}
+
+/** Each with the operations that those before it may not call. */
+function roleRows(): string[][] {
+  const rows = Object.entries<AdminOperation>(ADMIN_OPERATIONS).filter(([, row]) => !row.needsNoToken);
+  return ROLES.map((role) => {
+    const own = rows.filter(([, row]) => leastRoleOf(row) === role);
+    const writes = own.filter(([, { method }]) => method !== "GET").map(([id]) => code(id));
+    const reads = own.length > writes.length ? ["every `GET`"] : [];
+    return [code(role), ROLE_MEANINGS[role], [...reads, ...writes].join(", ")];
+  });
 }
 
 /** Those that the public API does not have with the same meaning. */

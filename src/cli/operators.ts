@@ -1,4 +1,5 @@
 import { rejection } from "../api/errors.ts";
+import { ROLE_MEANINGS, ROLES } from "../domain/operators.ts";
 import type { Operator, OperatorWithToken } from "../operator/operations.ts";
 import { operationCommand } from "./operation-command.ts";
 import { type CallOperator, whereOf } from "./operator.ts";
@@ -15,6 +16,8 @@ const COLUMNS: readonly TableColumn<Operator>[] = [
   ["LAST USED", ({ lastUsedAt }, screen) => screen.shortTime(lastUsedAt)],
   ["CREATED", ({ createdAt }, screen) => screen.shortTime(createdAt)],
 ];
+
+const ROLE_TEXT = ROLES.map((role) => `${role}: ${ROLE_MEANINGS[role]}`).join("; ");
 
 /** By identifier, or by name: the one who is not revoked, or else the last of that name. */
 async function operatorOf(call: CallOperator, idOrName: unknown): Promise<Operator> {
@@ -39,8 +42,7 @@ export const OPERATOR_COMMANDS = [
     name: "operators create",
     operation: "createOperator",
     summary: "Create an operator with a role, and print their token",
-    description:
-      "Creates an operator, a person or a program, and prints their token. The audit trail names them. A viewer sees everything and changes nothing; support also ends bans, corrects pets and orders, and rotates, disables and enables keys; an admin may do everything; metrics is for Prometheus, and reads /metrics only. Running servers accept the token at once.",
+    description: `Creates an operator, a person or a program, and prints their token. The audit trail names them. Running servers accept the token at once. The role says what the operator may do. ${ROLE_TEXT}.`,
     fields: { name: {}, role: { option: { help: "What the operator may do" } } },
     examples: [
       "petstore operators create --name ann --role admin",

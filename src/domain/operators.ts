@@ -5,6 +5,14 @@ import type { Attribution, AuditAction, AuditedValues, NewAuditEntry } from "./a
 export const ROLES = ["metrics", "viewer", "support", "admin"] as const;
 export type Role = (typeof ROLES)[number];
 
+/** What an operator with the role does. */
+export const ROLE_MEANINGS: Readonly<Record<Role, string>> = {
+  metrics: "reads /metrics, and cannot sign in: for Prometheus",
+  viewer: "sees everything, and changes nothing",
+  support: "also ends bans, corrects pets and orders, and rotates, disables and enables keys",
+  admin: "may do everything",
+};
+
 /** Whether a role may do what at least another one may do. */
 export function mayCall(role: Role, leastRole: Role): boolean {
   return ROLES.indexOf(role) >= ROLES.indexOf(leastRole);

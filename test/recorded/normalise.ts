@@ -10,6 +10,10 @@ const MAX_BODY_LENGTH = 2_000;
 const IN_BODY: readonly (readonly [RegExp, string])[] = [
   [/\b(pet_(?:live|test)_)[0-9A-Za-z]{36}\b/g, "$1<36 characters>"],
   [/\b(pet_(?:live|test)_)[0-9A-Za-z]{4}…[0-9A-Za-z]{4}/g, "$1<hint>"],
+  [/\b(pet_admin_)[\w-]{43}/g, "$1<43 characters>"],
+  [/\b(pet_admin_)[\w-]{4}…[\w-]{4}/g, "$1<hint>"],
+  [/"secret":"[\w-]{43}"/, '"secret":"<43 characters>"'],
+  [/"proof":"[\w-]{43}"/, '"proof":"<43 characters>"'],
   [/"version":"\d+\.\d+\.\d+"/, '"version":"<version>"'],
   [/"runtime":"Bun [\d.]+"/, '"runtime":"Bun <version>"'],
   [/"instance":\{"address":"127.0.0.1:\d+","pid":\d+\}/, '"instance":"<address and pid>"'],

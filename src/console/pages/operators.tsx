@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks";
-import { OPERATOR_NAME_EXPECTED, type Role, ROLES } from "../../domain/operators.ts";
+import { OPERATOR_NAME_EXPECTED, type Role, ROLE_MEANINGS, ROLES } from "../../domain/operators.ts";
 import { call, may, type Operator, signedIn } from "../admin-api.ts";
 import { ActionDialog, FormDialog, SecretDialog } from "../components/dialogs.tsx";
 import { Choices, TextField } from "../components/forms.tsx";
@@ -9,20 +9,14 @@ import { Badge, TimeAgo } from "../components/values.tsx";
 import { capitalized } from "../format.ts";
 import { refresh, usePolled } from "../polling.ts";
 
-const ROLE_HINTS: Readonly<Record<Role, string>> = {
-  metrics: "for Prometheus: reads /metrics, and cannot sign in",
-  viewer: "sees everything, changes nothing",
-  support: "also ends bans, corrects pets and orders, rotates and disables keys",
-  admin: "may do everything",
-};
 const ROLE_OPTIONS = ROLES.toReversed().map((value) => ({
   value,
   text: capitalized(value),
-  hint: ROLE_HINTS[value],
+  hint: ROLE_MEANINGS[value],
 }));
 
 /** The role and what it may do. */
-export const roleText = (role: Role): string => `${capitalized(role)}: ${ROLE_HINTS[role]}`;
+export const roleText = (role: Role): string => `${capitalized(role)}: ${ROLE_MEANINGS[role]}`;
 
 /** What a person has chosen to do, before it is done. */
 type Chosen = "create" | { readonly action: "rotate" | "revoke"; readonly operator: Operator };
@@ -107,7 +101,7 @@ const COLUMNS: readonly Column<Operator>[] = [
       </>
     ),
   },
-  { heading: "Role", cell: ({ role }) => <span title={ROLE_HINTS[role]}>{capitalized(role)}</span> },
+  { heading: "Role", cell: ({ role }) => <span title={ROLE_MEANINGS[role]}>{capitalized(role)}</span> },
   {
     heading: "State",
     isAtEnd: true,

@@ -1,4 +1,5 @@
 import type { Setting } from "../../../src/operator/operations.ts";
+import { toNewToken } from "../../../src/operator/token.ts";
 import { addPetsAndOrders } from "../fixtures.ts";
 import { contentLength, JSON_TYPE, message, utf8 } from "../message.ts";
 import type { Action, Scenario } from "../play.ts";
@@ -17,8 +18,13 @@ const write = (line: string, body: unknown, ...headers: string[]) => {
   return message(`${line} HTTP/1.1`, [HOST, SIGNED_IN, JSON_TYPE, ...headers, contentLength(bytes)], bytes);
 };
 const post = write.bind(undefined, "POST /api/keys");
-const signIn = (token: string) =>
-  write("POST /api/session", { token }).replace(`${SIGNED_IN}\r\n`, "Origin: http://localhost\r\n");
+const signIn = (body: object) =>
+  write("POST /api/session", body).replace(`${SIGNED_IN}\r\n`, "Origin: http://localhost\r\n");
+
+/** Operators whose tokens are known here, by their names. */
+const OPERATORS = { ann: "viewer", bob: "admin", eve: "support" } as const;
+const tokenOf = (name: string) => `recorded-token-of-the-operator-${name}`;
+const as = (name: string, line: string) => bare(line, HOST, `Authorization: Bearer ${tokenOf(name)}`);
 
 /** 58 bytes with the secret. */
 const FIND = '{"secret":"{{main}}"}';
@@ -51,6 +57,8 @@ async function prepare(server: Server): Promise<void> {
     { ...counts, keyId: server.idOfKey("main"), byOperation },
     { ...counts, keyId: server.idOfKey("lister"), admitted: 60, byOperation },
   ];
+  for (const [name, role] of Object.entries(OPERATORS))
+    await adapters.operators.createOperator({ name, role }, toNewToken(tokenOf(name)), by);
   await adapters.usageHistory.addUsage({ writer: "recorded", sequence: 1, hour: by.at - 7_200_000, keys });
 }
 
@@ -59,6 +67,11 @@ const lockOut: Action = async ({ adminPort }) => {
     const headers = { Authorization: `Bearer wrong-${i}` };
     await fetch(`http://127.0.0.1:${adminPort}/api/keys`, { headers });
   }
+};
+
+const fillOperators: Action = async ({ adapters, by }) => {
+  for (let n = 0; n < 200; n++)
+    await adapters.operators.createOperator({ name: `n${n}`, role: "metrics" }, toNewToken(`n${n}`), by);
 };
 
 /** The API and the other paths of the listener for operators. What is listed comes before what changes it. */
@@ -129,8 +142,24 @@ export const admin: Scenario = {
     ["admin, updateOrder 200", write("PATCH /api/orders/1", { status: "completed" })],
     ["admin, updateOrder 409: closed", write("PATCH /api/orders/2", { status: "cancelled" })],
 
-    ["admin, createSession 200", signIn(TOKEN)],
-    ["admin, createSession 401", signIn("wrong")],
+    ["admin, listOperators 200", get("/operators")],
+    ["admin, createOperator 201", write("POST /api/operators", { name: "dan", role: "support" })],
+    ["admin, createOperator 400", write("POST /api/operators", { name: "token", role: "owner" })],
+    ["admin, createOperator 409: exists", write("POST /api/operators", { name: "ann", role: "admin" })],
+    ["admin, createOperator 403: a viewer", as("ann", "POST /api/operators")],
+    ["admin, revokeOperator 409: oneself", as("bob", "POST /api/operators/2/revoke")],
+    ["admin, revokeOperator 409: the last admin", send("POST /api/operators/2/revoke")],
+    ["admin, revokeOperator 404", send("POST /api/operators/99/revoke")],
+    ["admin, revokeOperator 200", send("POST /api/operators/3/revoke")],
+    ["admin, rotateOperator 409: revoked", send("POST /api/operators/3/rotate")],
+    ["admin, rotateOperator 200: oneself", as("ann", "POST /api/operators/1/rotate")],
+    fillOperators,
+    ["admin, createOperator 409: too many", write("POST /api/operators", { name: "zoe", role: "admin" })],
+
+    ["admin, createSession 200", signIn({ token: TOKEN })],
+    ["admin, createSession 401", signIn({ token: "wrong" })],
+    ["admin, createSession 401: a wrong code", signIn({ code: "wrong" })],
+    ["admin, proveServer 200", bare("GET /api/session/proof?nonce=0123456789abcdef", HOST)],
     ["admin, getSession 200: not signed in", bare("GET /api/session", HOST)],
     ["admin, deleteSession 204", send("DELETE /api/session")],
     ["admin 401: not signed in", bare("GET /api/keys", HOST)],
