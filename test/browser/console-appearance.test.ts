@@ -25,7 +25,7 @@ test("every page of a new server has no violations, no console errors and no req
   await page.getByLabel("Your token").fill(TOKEN);
   await page.keyboard.press("Enter");
   await page.getByRole("navigation", { name: "Main" }).waitFor();
-  const lists = ["/pets", "/orders", "/audit", "/settings"];
+  const lists = ["/pets", "/orders", "/audit", "/operators", "/settings"];
   await expectNoFaults("new", ["/", "/keys", "/keys/new", "/keys/1", ...lists]);
 });
 
@@ -48,8 +48,12 @@ test("the same with keys of every kind, long and hostile names, and a ban", asyn
   const created = await server.client(secret, "POST", "/pets", pet);
   const petId = isObject(created.json) ? String(created.json.id) : "";
   await server.client(secret, "POST", "/store/orders", `{"petId":${petId}}`);
+  await server.newOperator("ann", "admin");
+  await server.newOperator(`${"long.".repeat(10)}@example.com`, "support");
+  await server.newOperator("prometheus", "metrics");
+  await server.admin("POST", "/operators/2/revoke");
   const keys = ["/keys", "/keys/2", "/keys/3/edit", "/keys/4"];
-  await expectNoFaults("busy", [...keys, `/pets/${petId}`, "/orders/1", "/audit"]);
+  await expectNoFaults("busy", [...keys, `/pets/${petId}`, "/orders/1", "/audit", "/operators"]);
   await showPage(opened, "/");
   // The requests are there a few seconds later.
   await page.getByRole("row", { name: "mobile app" }).waitFor();
@@ -71,6 +75,12 @@ test("dialogs have no violations either", async () => {
   await page.getByRole("button", { name: "Rotate secret" }).last().click();
   await page.getByLabel("Secret", { exact: true }).waitFor();
   expect(await opened.look("dialog-secret")).toEqual([]);
+  await page.reload();
+  await showPage(opened, "/operators");
+  await page.getByRole("button", { name: "Create operator" }).click();
+  await page.getByRole("dialog").waitFor();
+  expect(await opened.look("dialog-create-operator")).toEqual([]);
+  await page.keyboard.press("Escape");
   expect(opened.takeProblems()).toEqual([]);
 });
 

@@ -148,7 +148,7 @@ test("the audit trail is filtered by action, actor and target, and links to what
   await server.admin("PATCH", `/keys/${id}`, { plan: "pro" });
   const { page } = await open("/audit");
   await page.getByLabel("Action").selectOption("key.updated");
-  await page.getByLabel("Who").selectOption("admin API");
+  await page.getByLabel("Where").selectOption("admin API");
   await page.getByLabel("Target").fill(`key:${id}`);
   await untilAt(page, `/audit?action=key.updated&actor=admin+API&target=key%3A${id}`);
   const table = page.getByRole("table", { name: "Audit trail" });

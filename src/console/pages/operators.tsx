@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks";
-import { OPERATOR_NAME_EXPECTED, type Role, ROLE_MEANINGS, ROLES } from "../../domain/operators.ts";
+import { type Role, ROLE_MEANINGS, ROLES } from "../../domain/operators.ts";
 import { call, may, type Operator, signedIn } from "../admin-api.ts";
 import { ActionDialog, FormDialog, SecretDialog } from "../components/dialogs.tsx";
 import { Choices, TextField } from "../components/forms.tsx";
@@ -39,7 +39,7 @@ export function OperatorListPage() {
       />
       <section>
         <p class="muted">
-          People and programs with a token of their own, which the audit trail names. One who is revoked is
+          People and programs, each with a token and a role. The audit trail names them. Whoever is revoked is
           out within one second, on every server.
         </p>
         <Loaded of={operators}>
@@ -96,8 +96,10 @@ const COLUMNS: readonly Column<Operator>[] = [
         <a href={`/audit?${new URLSearchParams({ operator: name })}`} title={`What ${name} has done`}>
           <bdi class="name">{name}</bdi>
         </a>
-        {id === signedIn.value?.id && <span class="muted"> (you)</span>}
-        <span class="sub mono">{hint}</span>
+        <span class="sub key-hints">
+          <span class="mono">{hint}</span>
+          {id === signedIn.value?.id && <Badge meaning="muted" text="you" />}
+        </span>
       </>
     ),
   },
@@ -108,7 +110,7 @@ const COLUMNS: readonly Column<Operator>[] = [
     cell: ({ state }) => <Badge meaning={state === "active" ? "ok" : "muted"} text={state} />,
   },
   { heading: "Token made", isWide: true, cell: ({ tokenCreatedAt }) => <TimeAgo at={tokenCreatedAt} /> },
-  { heading: "Last used", cell: ({ lastUsedAt }) => <TimeAgo at={lastUsedAt} none="never" /> },
+  { heading: "Last used", cell: ({ lastUsedAt }) => <TimeAgo at={lastUsedAt} none="never used" /> },
 ];
 
 interface CloseProps {
@@ -130,7 +132,7 @@ function CreateDialog({ onClose }: CloseProps) {
       <TextField
         label="Name"
         field="name"
-        hint={`${capitalized(OPERATOR_NAME_EXPECTED)}: ann, ann@example.com or prometheus`}
+        hint="In lower case, such as ann, ann@example.com or prometheus"
         required
         autofocus
         maxLength={64}

@@ -20,8 +20,8 @@ export function SignInPage({ problem }: { readonly problem: string | undefined }
           label="Your token"
           hint={
             <>
-              It begins with <code>pet_admin_</code>. Without one, <code>petstore admin-url</code> on the
-              server's machine prints a URL that signs in once.
+              What you got as an operator. Without one, <code>petstore admin-url</code> on the server's
+              machine prints a URL that signs in once.
             </>
           }
           type="password"
