@@ -55,7 +55,8 @@ if (import.meta.main) {
   const subject = { kind: "key", id: 1 } as const;
   measureMetrics("Petstore", ({ operation, plan, response }, startedAt) => {
     // The server makes a record of each request for all observers.
-    const record = new RequestRecord(request, "id", startedAt);
+    const record = new RequestRecord(request, "id");
+    record.durationMs = performance.now() - startedAt;
     record.decision = decision;
     record.operation = operation;
     record.principal = { keyId: 1, subject, plan, access: "write", limits };

@@ -35,6 +35,7 @@ async function observe(): Promise<{ waiting: Observation[]; persistent: Observat
       maxConnectionsPerAddress: 0,
       drainDelayMs: 0,
       limitsTimeoutMs: 500,
+      requestLogBytes: 0,
       plans: DEFAULT_PLANS,
       ban: DEFAULT_BAN,
     },

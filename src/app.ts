@@ -17,6 +17,7 @@ import { AuditRetention } from "./observe/audit-trail.ts";
 import { logKeyChanges, watchFloods } from "./observe/event-reports.ts";
 import { createLog, type Log } from "./observe/log.ts";
 import { type AppMetrics, startMetrics } from "./observe/metrics.ts";
+import { RequestLog } from "./observe/request-log.ts";
 import { UsageRecorder } from "./observe/usage-history.ts";
 import type { Setting } from "./operator/operations.ts";
 import type { AdminListener } from "./operator/start-admin.ts";
@@ -83,7 +84,9 @@ export async function serveOn(
     file === undefined
       ? undefined
       : await (await import("./observe/access-log.ts")).openAccessLog({ file, omit, addressOf, log });
-  const { host, port, drainDelayMs } = config;
+  const { host, port, drainDelayMs, requestLogBytes: maxBytes } = config;
+  const requestLog =
+    maxBytes === 0 ? undefined : new RequestLog({ maxBytes, addressOf, now: () => clock.now() });
   const tls = config.tls && (await import("./config/tls.ts")).readTlsFiles(config.tls);
   const server = new HttpServer({
     host,
@@ -113,7 +116,7 @@ export async function serveOn(
     clock,
   });
   adapters.bans.onRecord = metrics.requests.countBan;
-  adapters.servers.activity = () => activityOf(server, metrics, admin?.url);
+  adapters.servers.activity = () => activityOf(server, metrics, admin?.machineUrl);
   let admin: AdminListener | undefined;
   const baseUrl = config.publicUrl ?? listenUrl(host, server.port, { isTls: config.tls !== undefined });
   const docsSettings = {
@@ -154,7 +157,12 @@ export async function serveOn(
     requestTimeoutMs,
     corsOrigins: config.corsOrigins,
     onUnauthenticated: watchFloods(log),
-    observers: [metrics.requests.observe, usageRecorder.observe, ...(accessLog ? [accessLog.observe] : [])],
+    observers: [
+      metrics.requests.observe,
+      usageRecorder.observe,
+      ...(accessLog ? [accessLog.observe] : []),
+      ...(requestLog ? [requestLog.observe] : []),
+    ],
     onProtocolError: metrics.requests.countProtocolError,
     responseCacheStatistics: metrics.responseCache,
     staticRouteAt: staticRoutes({
@@ -191,6 +199,7 @@ export async function serveOn(
         admin: config.admin,
         adapters,
         metrics,
+        requestLog,
         facts: {
           environment,
           version: packageJson.version,

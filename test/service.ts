@@ -59,6 +59,7 @@ export function configIn(dataDir: string): Config {
     maxConnectionsPerAddress: 0,
     drainDelayMs: 0,
     limitsTimeoutMs: 500,
+    requestLogBytes: 2 ** 20,
     plans: DEFAULT_PLANS,
     ban: DEFAULT_BAN,
   };

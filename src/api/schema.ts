@@ -199,9 +199,14 @@ export function array<T>(item: Schema<T>, options: ArrayOptions = {}): Schema<re
 }
 
 /** A positive decimal integer in a query string: no sign, no leading zero. */
-export function queryInteger(options: { min: number; max: number; default: number }): Schema<number> {
-  const { min, max } = options;
-  const json = { type: "integer", minimum: min, maximum: max, default: options.default };
+export function queryInteger(options: {
+  readonly min: number;
+  readonly max: number;
+  readonly default?: number;
+  readonly description?: string;
+}): Schema<number> {
+  const { min, max, ...others } = options;
+  const json = { type: "integer", minimum: min, maximum: max, ...others };
   return simple(`an integer from ${min} to ${max}`, json, (value) => {
     if (typeof value !== "string" || !/^[1-9]\d{0,8}$/.test(value)) return undefined;
     const number = Number(value);

@@ -1,14 +1,13 @@
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import { openStores } from "../adapters.ts";
-import { parseJson } from "../api/json.ts";
 import { describeEnvironment, pathsOf, type StorageConfig, storageOf } from "../config/config.ts";
 import { ADMIN_TOKEN_OPTIONS, STORAGE_OPTIONS } from "../config/options.ts";
 import { readTextFile, type UsageError } from "../config/usage-error.ts";
 import type { Stores } from "../domain/ports.ts";
 import { mayCall, OPERATOR_NAME, TOKEN_OPERATOR } from "../domain/operators.ts";
 import { attributionOf, type Context, defineCommand, Failure } from "./command.ts";
-import { problemOf, responseOf } from "./health.ts";
+import { problemOf } from "./health.ts";
 import { UNCHANGED, YES_OPTION } from "./operation-command.ts";
 import { databaseExists } from "./operator.ts";
 
@@ -44,7 +43,7 @@ export const adminUrl = defineCommand({
     if (await problemOf(`${url}/livez`))
       return new Failure(`no server responds at ${url}; start it with petstore serve`);
     return withStores(storage, async (stores) => {
-      if (!(await isProven(url, stores))) {
+      if (!(await isServer(url, stores))) {
         return new Failure(
           `what listens at ${url} is not a server of ${describeEnvironment(storage)}: it cannot prove that it knows the secret in the database; find out which program it is, and start the server again`,
         );
@@ -74,13 +73,10 @@ function savedText(path: string): string | UsageError | undefined {
 }
 
 /** A program that has taken the port of a server that was killed would get the code. */
-async function isProven(url: string, { settings }: Stores): Promise<boolean> {
-  const { newNonce, ServerSecret } = await import("../operator/server-secret.ts");
-  const secret = await ServerSecret.open(settings);
-  const nonce = newNonce();
-  const response = await responseOf(`${url}/api/session/proof?nonce=${nonce}`).catch(() => undefined);
-  const { proof } = Object(parseJson(response?.text ?? ""));
-  return typeof proof === "string" && secret.isProof(proof, nonce, url);
+async function isServer(url: string, { settings }: Stores): Promise<boolean> {
+  const { isProven } = await import("../operator/server-requests.ts");
+  const { ServerSecret } = await import("../operator/server-secret.ts");
+  return isProven(url, await ServerSecret.open(settings)).catch(() => false);
 }
 
 async function operatorToSignIn(name: string, { operators }: Stores): Promise<number | null | Failure> {

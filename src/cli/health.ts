@@ -4,10 +4,6 @@ import { HEALTH_PATH } from "../domain/constants.ts";
 import { systemErrorField } from "./arguments.ts";
 import { defineCommand, Failure } from "./command.ts";
 
-const TIMEOUT_MS = 2_000;
-/** Of a response, whoever it is that responds. */
-const MAX_TEXT = 10_000;
-
 export const health = defineCommand({
   name: "health",
   summary: "Ask the server on this machine whether it serves",
@@ -42,29 +38,7 @@ export async function problemOf(url: string): Promise<string | undefined> {
   }
 }
 
-/**
- * `fetch` would ask the proxy that HTTP_PROXY names. The certificate is for the name that clients use, which is not
- * this address. The modules are loaded here, because that takes 9 ms, which no other command should wait for.
- */
-export async function responseOf(url: string): Promise<{ status: number | undefined; text: string }> {
-  const { get } = await (url.startsWith("https:") ? import("node:https") : import("node:http"));
-  const options = {
-    signal: AbortSignal.timeout(TIMEOUT_MS),
-    agent: false,
-    rejectUnauthorized: false,
-  } as const;
-  return new Promise((resolve, reject) => {
-    const request = get(url, options, (response) => {
-      let text = "";
-      response.setEncoding("utf8");
-      response.on("data", (chunk: string) => (text = (text + chunk).slice(0, MAX_TEXT)));
-      response.on("end", () => resolve({ status: response.statusCode, text }));
-      response.on("error", reject);
-    });
-    request.on("error", reject);
-  });
-}
-
 export async function statusOf(url: string): Promise<number | undefined> {
-  return (await responseOf(url)).status;
+  const { getText, UNVERIFIED } = await import("../operator/get-text.ts");
+  return (await getText(url, { tls: UNVERIFIED })).status;
 }

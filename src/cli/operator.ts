@@ -1,4 +1,5 @@
-import { statSync } from "node:fs";
+import { existsSync, readFileSync, statSync } from "node:fs";
+import { hostname } from "node:os";
 import { openEmptyStores, openStores } from "../adapters.ts";
 import type { AnyInput } from "../api/dispatch.ts";
 import { isRejection } from "../api/errors.ts";
@@ -26,7 +27,9 @@ import { trueOrFalse } from "../config/value-types.ts";
 import { rejectInterruptedRestore, rejectLostDatabase } from "../data-directory.ts";
 import type { AnyHandler } from "../operator/admin-app.ts";
 import { dataHandlers, type DataOperationId } from "../operator/handlers/data-handlers.ts";
+import { parametersOf } from "../operator/handlers/requests.ts";
 import { ADMIN_API, type AdminOperation, type BodyOf, type ResponseOf } from "../operator/operations.ts";
+import type { Clock, SettingsStore } from "../domain/ports.ts";
 import { attributionOf, type Context, Failure, type Outcome, type SavedSettings } from "./command.ts";
 import type { OperationFlags } from "./operation-flags.ts";
 import { openQuotas, QuotasUnavailable } from "./quotas.ts";
@@ -157,6 +160,8 @@ async function withLocal(
       environment: storage.environment,
       rateLimiter: quotas,
       servers: quotas,
+      listRequests: ({ query }) =>
+        askServer(storage, parametersOf(query), { settings: stores.settings, clock }),
       clock,
       plans: plansOf(saved),
       ban: banRulesOf(saved),
@@ -183,6 +188,36 @@ async function withLocal(
     await quotas.close();
     await stores.close();
   }
+}
+
+const unreachable = (message: string) => new RejectedCall({ code: "unreachable", message });
+
+/** What only a running server knows: that of this data directory is asked, after it has proven to be one. */
+async function askServer(
+  storage: StorageConfig,
+  query: URLSearchParams,
+  { settings, clock }: { readonly settings: SettingsStore; readonly clock: Clock },
+): Promise<ResponseOf<"listRequests">> {
+  const { UNVERIFIED } = await import("../operator/get-text.ts");
+  const { askForRequests, isProven } = await import("../operator/server-requests.ts");
+  const { ServerSecret } = await import("../operator/server-secret.ts");
+  const { adminUrl: file } = pathsOf(storage);
+  const where = describeEnvironment(storage);
+  if (!existsSync(file))
+    throw unreachable(`no server with a listener for operators runs in ${where}; name one with --server`);
+  const adminUrl = readFileSync(file, "utf8").trim();
+  const secret = await ServerSecret.open(settings);
+  const proven = await isProven(adminUrl, secret).catch(() => undefined);
+  if (proven === undefined)
+    throw unreachable(`no server responds at ${adminUrl}; start it with petstore serve`);
+  if (!proven) throw unreachable(`what listens at ${adminUrl} is no server of ${where}`);
+  const page = await askForRequests({ adminUrl, name: hostname() }, query, {
+    secret,
+    clock,
+    tls: UNVERIFIED,
+  });
+  if (typeof page === "string") throw unreachable(page);
+  return page;
 }
 
 /** Validates as the server would, so that a command says the same with --server and without. */

@@ -43,6 +43,8 @@ export interface Config extends StorageConfig {
   /** Path of the access log, or - for standard output; undefined means none. */
   readonly accessLog?: string | undefined;
   readonly accessLogOmit?: readonly AccessLogField[];
+  /** Bytes of memory for the last requests; 0 means that none are kept. */
+  readonly requestLogBytes: number;
   readonly plans: Plans;
   readonly ban: BanRules;
   /** Older entries of the audit trail are deleted; undefined means none. */
@@ -108,6 +110,7 @@ export function configOf(values: ValuesOf<typeof SETTINGS>): Config {
     drainDelayMs: values["drain-delay"],
     accessLog: values["access-log"],
     accessLogOmit: values["access-log-omit"],
+    requestLogBytes: values["request-log"],
     plans: { ...plansOf(values), anonymous: values["anonymous-limits"] },
     ban: banRulesOf(values),
     auditRetentionMs: values["audit-retention"] ?? undefined,

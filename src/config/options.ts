@@ -34,6 +34,7 @@ import {
   integerWithin,
   limitPair,
   list,
+  size,
   type ValueType,
 } from "./value-types.ts";
 
@@ -249,6 +250,11 @@ export const SETTINGS = {
     choice("FIELD", ACCESS_LOG_FIELDS),
     "Fields to leave out of it; can be repeated",
   ),
+  "request-log": {
+    type: size({ min: 2 ** 20, max: 2 ** 30 }),
+    default: 32 * 2 ** 20,
+    help: "Memory for the last requests, which petstore requests and the console show; 0 for none",
+  },
   ...PLAN_OPTIONS,
   "anonymous-limits": {
     type: limitPair,

@@ -146,6 +146,23 @@ export function formatDuration(ms: number): string {
   return `${ms / length}${unit}`;
 }
 
+const MEGABYTE = 2 ** 20;
+
+/** Bytes, written in megabytes; 0 needs no unit. */
+export function size({ min, max }: Bounds): ValueType<number> {
+  const range = `${min / MEGABYTE}MB to ${max / MEGABYTE}MB, or 0`;
+  const bytesOf = (digits = "") =>
+    within(DIGITS.test(digits) ? Number(digits) * MEGABYTE : undefined, { min, max });
+  return {
+    placeholder: "SIZE",
+    range,
+    expected: `a size from ${range}`,
+    parse: (text) => (text === "0" ? 0 : bytesOf(/^(.*)MB$/.exec(text)?.[1])),
+    format: (bytes) => (bytes === 0 ? "0" : `${bytes / MEGABYTE}MB`),
+    hint: (text) => (bytesOf(text) === undefined ? undefined : `${text}MB`),
+  };
+}
+
 export const trueOrFalse: ValueType<boolean> = {
   expected: "true or false",
   parse: (text) => ({ true: true, "1": true, false: false, "0": false })[text],

@@ -19,8 +19,10 @@ export type {
   AuditItem,
   Fleet,
   Key,
+  LoggedRequest,
   Operator,
   Overview,
+  RequestPage,
   Server,
   Setting,
 } from "../operator/operations.ts";

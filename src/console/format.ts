@@ -38,6 +38,14 @@ const UTC_DAY = new Intl.DateTimeFormat("en-GB", { dateStyle: "medium", timeZone
 /** `15 Nov 2026, 16:41:52`, in the time zone of the browser. */
 export const localTime = (at: number): string => LOCAL.format(at);
 
+const CLOCK = new Intl.DateTimeFormat("en-GB", { timeStyle: "medium" });
+
+/** `16:41:52.123`, and with its date if that is not today's. */
+export function clockTime(at: number): string {
+  const isToday = new Date(at).toDateString() === new Date().toDateString();
+  return `${isToday ? CLOCK.format(at) : localTime(at)}.${String(at % 1_000).padStart(3, "0")}`;
+}
+
 /** Days of the usage history are days in UTC. */
 export const utcDay = (at: number): string => UTC_DAY.format(at);
 

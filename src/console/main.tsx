@@ -14,6 +14,7 @@ import { OperatorListPage } from "./pages/operators.tsx";
 import { OrderDetailsPage, OrderListPage } from "./pages/orders.tsx";
 import { OverviewPage } from "./pages/overview.tsx";
 import { PetCreationPage, PetDetailsPage, PetListPage } from "./pages/pets.tsx";
+import { RequestListPage } from "./pages/requests.tsx";
 import { SettingsPage } from "./pages/settings.tsx";
 import { SignInPage } from "./pages/sign-in.tsx";
 import { startPolling, usePolled } from "./polling.ts";
@@ -31,6 +32,7 @@ const PAGES: Readonly<Record<PageName, ComponentType<PageProps>>> = {
   Pet: PetDetailsPage,
   Orders: OrderListPage,
   Order: OrderDetailsPage,
+  Requests: RequestListPage,
   Audit: AuditTrailPage,
   Operators: OperatorListPage,
   Settings: SettingsPage,

@@ -4,7 +4,7 @@ import type { PlotProps } from "./components/plots.tsx";
 export type UsageResponse = ResponseOf<"getKeyUsage">;
 type Row = UsageResponse["items"][number];
 
-const LENGTH_MS = { hour: 3_600_000, day: 86_400_000 } as const;
+export const LENGTH_MS = { hour: 3_600_000, day: 86_400_000 } as const;
 
 export const COUNTS = ["admitted", "limited", "banned", "errors"] as const;
 export type UsageCounts = Readonly<Record<(typeof COUNTS)[number], number>>;

@@ -1,8 +1,7 @@
 import { errorCodeOf, traceIdOf } from "../api/dispatch.ts";
-import { type AccessLogField, HEALTH_PATH, KEY_PREFIX } from "../domain/constants.ts";
+import { type AccessLogField, HEALTH_PATH, SECRET } from "../domain/constants.ts";
 import { Budget } from "../api/budget.ts";
 import { Latch } from "../api/latch.ts";
-import { Unavailable } from "../api/errors.ts";
 import type { RequestObserver, RequestRecord } from "./request-metrics.ts";
 import type { Request, Response } from "../http1/index.ts";
 import type { Log } from "./log.ts";
@@ -37,9 +36,8 @@ export async function openAccessLog(options: AccessLogOptions): Promise<AccessLo
   const preflights = new Budget(ONE_A_MINUTE);
   return {
     observe(record, response) {
-      const isHealthCheck = record.request.path === HEALTH_PATH;
-      const isLimited = record.decision !== undefined || (response.status >= 500 && !isHealthCheck);
-      if (!isLimited && !(isHealthCheck ? healthChecks : preflights).take()) return;
+      const others = record.request.path === HEALTH_PATH ? healthChecks : preflights;
+      if (!record.isCounted(response) && !others.take()) return;
       writer.write(accessLine(record, response, options));
     },
     close: () => writer.close(),
@@ -68,10 +66,10 @@ export function accessLine(
   response: Response,
   { omit = [], addressOf }: Pick<AccessLogOptions, "omit" | "addressOf">,
 ): string {
-  const { request, requestId, startedAt, operation } = record;
+  const { request, requestId, operation, keyId } = record;
   const { method, path, headers } = request;
   const { status, body } = response;
-  const durationMs = Math.round((scheduler.now() - startedAt) * 1_000) / 1_000;
+  const durationMs = Math.round(record.durationMs * 1_000) / 1_000;
   const bytes = body === null || method === "HEAD" ? 0 : Buffer.byteLength(body);
   const optional = (field: AccessLogField, text: string | undefined) =>
     text === undefined || omit.includes(field) ? "" : `"${field}":${quoted(text)},`;
@@ -79,7 +77,7 @@ export function accessLine(
     `{"time":"${isoTime(Date.now())}","requestId":${quoted(requestId)},` +
     optional("traceId", traceIdOf(request)) +
     optional("address", addressOf(request)) +
-    `"keyId":${keyIdOf(record)},"method":${quoted(method.slice(0, MAX_METHOD_LENGTH))},` +
+    `"keyId":${keyId},"method":${quoted(method.slice(0, MAX_METHOD_LENGTH))},` +
     optional("path", path.slice(0, MAX_LENGTH)) +
     `"operation":${operation ? `"${operation}"` : null},"status":${status},` +
     optional("errorCode", errorCodeOf(response)) +
@@ -96,8 +94,8 @@ function isoTime(ms: number): string {
   return lastTime.text;
 }
 
-/** API keys, which a client may send in a wrong place, and all that JSON or a terminal treats in its own way. */
-const UNSAFE = new RegExp(`(${Object.values(KEY_PREFIX).join("|")})\\w+|[^ !#-[\\]-~]`, "g");
+/** Secrets, and all that JSON or a terminal treats in its own way. */
+const UNSAFE = new RegExp(`${SECRET.source}|[^ !#-[\\]-~]`, "g");
 const PLAIN = /^[ !#-[\]-~]*$/;
 
 function quoted(text: string): string {
@@ -107,10 +105,6 @@ function quoted(text: string): string {
 
 function safe(found: string, keyPrefix: string | undefined): string {
   return keyPrefix ? `${keyPrefix}…` : `\\u${found.charCodeAt(0).toString(16).padStart(4, "0")}`;
-}
-
-function keyIdOf({ principal }: RequestRecord): number | null {
-  return typeof principal === "object" && !(principal instanceof Unavailable) ? principal.keyId : null;
 }
 
 export interface LineOutput {

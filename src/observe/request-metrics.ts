@@ -5,7 +5,6 @@ import { OPERATION_IDS, type OperationId } from "../domain/usage-history.ts";
 import type { Decision } from "../domain/rate-limit.ts";
 import type { ProtocolErrorStatus, Request, Response } from "../http1/index.ts";
 import { type Histogram, LATENCY_BUCKETS, latencyHistogram } from "./monitors.ts";
-import { scheduler } from "../event-loop.ts";
 
 /** What is known of one request, for metrics, usage history and the access log. */
 export class RequestRecord {
@@ -15,13 +14,23 @@ export class RequestRecord {
   decision: Decision | undefined;
   /** Undefined for a page, an unknown path, and a request that was rejected before it was routed. */
   operation: OperationId | undefined;
+  /** From the head of the request to the response. */
+  durationMs = 0;
 
-  /** `startedAt` is a time of the scheduler, in milliseconds. */
   constructor(
     readonly request: Request,
     readonly requestId: string,
-    readonly startedAt: number,
   ) {}
+
+  get keyId(): number | null {
+    const { principal } = this;
+    return typeof principal === "object" && !(principal instanceof Unavailable) ? principal.keyId : null;
+  }
+
+  /** Whether a rate limit bounds how many there are. Health checks and preflights have none. */
+  isCounted({ status }: Response): boolean {
+    return this.decision !== undefined || (status >= 500 && this.request.path !== HEALTH_PATH);
+  }
 }
 
 /**
@@ -80,11 +89,10 @@ export class RequestMetrics {
   constructor(private readonly isApiPath: (path: string) => boolean) {}
 
   readonly observe: RequestObserver = (record, { status }) => {
-    const ms = scheduler.now() - record.startedAt;
-    const { operation, principal, decision } = record;
+    const { operation, principal, decision, durationMs } = record;
     const index = operation === undefined ? this.#unroutedIndex(record) : OPERATION_INDEX[operation];
     if (status !== ABORTED) increment(this.#responses, index * STATUSES + status - LOWEST_STATUS);
-    this.durations[index]?.observe(ms / 1000);
+    this.durations[index]?.observe(durationMs / 1000);
     const plan = planIndex(principal);
     if (decision !== undefined) increment(this.#decisions, plan * OUTCOMES.length + outcomeIndex(decision));
     if (plan === ANONYMOUS && principal !== undefined) this.#countFailure(principal);

@@ -193,6 +193,8 @@ export interface AdminPages {
 interface AdminAppOptions {
   readonly handlers: AdminHandlers;
   readonly authentication: AdminAuthentication;
+  /** Whether another server, or a command on its machine, has signed the request. */
+  readonly isServerRequest: (request: Request) => boolean;
   readonly checks: ReadinessChecks;
   readonly errorLog: ErrorLog;
   /** Names by which browsers may address the listener, in lower case. */
@@ -216,7 +218,8 @@ const OPENAPI_PATH = `${ADMIN_API.basePath}/openapi.json`;
 
 /** The handler of the operator's listener: health, metrics, the admin API and the console. */
 export function createAdminApp(options: AdminAppOptions): RequestHandler {
-  const { handlers, authentication, errorLog, hostnames, pages, metrics, areMetricsPublic } = options;
+  const { handlers, authentication, isServerRequest, errorLog, hostnames, pages, metrics, areMetricsPublic } =
+    options;
   const checks = sharedChecks(options.checks);
   let openApi: string | undefined;
   const front: Front<AdminCall> = {
@@ -255,7 +258,9 @@ export function createAdminApp(options: AdminAppOptions): RequestHandler {
     const operation: AdminOperation | undefined = id && ADMIN_API.operations[id];
     const identity = operation?.needsNoToken
       ? ({ actor: { kind: "console", name: request.remoteAddress } } as const)
-      : await authenticate(request, operation ? leastRoleOf(operation) : "viewer");
+      : id === "listRequests" && isServerRequest(request)
+        ? ({ actor: { kind: "server", name: request.remoteAddress } } as const)
+        : await authenticate(request, operation ? leastRoleOf(operation) : "viewer");
     if (isRejection(identity)) return reject(identity);
 
     if (request.path === OPENAPI_PATH) return respondWithOpenApi(request);

@@ -5,10 +5,13 @@ import {
   integer,
   Invalid,
   line,
+  matching,
   nullable,
   object,
   oneOf,
   quantity,
+  queryIdentifier,
+  queryInteger,
   type Schema,
 } from "../api/schema.ts";
 import {
@@ -84,6 +87,63 @@ export const AuditPage = object("A page of the audit trail, newest first", {
   items: array(AuditItem),
   nextCursor,
 });
+
+/** Of listRequests. */
+export const requestConditions = {
+  keyId: queryIdentifier("Only requests with this API key"),
+  status: matching(
+    /^[1-5](?:\d\d|xx)$/,
+    "a status such as 429, or a class such as 5xx",
+    "Only responses with this status, or a class of them: `5xx`",
+  ),
+  code: line(60, "Only requests with this error code"),
+  operation: oneOf(OPERATION_IDS, "Only requests to this operation"),
+  address: line(100, "Only requests of this address, as limits count it"),
+  slowerThanMs: queryInteger({
+    min: 1,
+    max: 3_600_000,
+    description: "Only requests that took more milliseconds than this",
+  }),
+  requestId: line(128, "Only the request with this `X-Request-Id`"),
+  scope: oneOf(["all", "server"], {
+    description: "`server`: only the server that responds",
+    default: "all",
+  }),
+};
+
+const LoggedRequest = object("A request that a server has responded to", {
+  id: int64("Identifier; a later request has a greater one"),
+  at: time("When the response was ready"),
+  requestId: line(130, "`X-Request-Id` of the response"),
+  keyId: nullable(keyId, "Null without a valid API key"),
+  method: line(20, "`other` if it is none of the API's"),
+  path: line(200, "Without the query, and cut after 200 characters"),
+  operation: nullable(
+    oneOf(OPERATION_IDS),
+    "Null for a page, an unknown path, and a request that was rejected before it was routed",
+  ),
+  status: integer({ min: 100, max: 599, description: "499: the client did not wait for the response" }),
+  code: nullable(line(60), "Code of the error"),
+  durationMs: quantity("From the head of the request to the response, in milliseconds"),
+  address: line(100, "As limits count it: for IPv6, its /64 network"),
+  userAgent: nullable(line(200), "Cut after 200 characters"),
+  server: line(100, "Identifier of the server, as in `servers`"),
+});
+export type LoggedRequest = Infer<typeof LoggedRequest>;
+
+export const RequestPage = object("A page of the last requests, newest first", {
+  items: array(LoggedRequest),
+  nextCursor,
+  servers: array(
+    object("A server that shares the rate limits", {
+      id: line(100, "Identifier, until the server stops"),
+      name: line(300, "Name of its machine"),
+      problem: nullable(line(1_000), "Why its requests are not in the list; null if they are"),
+      since: nullable(time("When the oldest request was that it still has"), "Null if it has none"),
+    }),
+  ),
+});
+export type RequestPage = Infer<typeof RequestPage>;
 
 export const Interval = oneOf(USAGE_INTERVALS, "Length of the intervals, in UTC");
 

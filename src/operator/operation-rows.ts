@@ -7,7 +7,8 @@ import type { AdminErrorCode } from "./errors.ts";
 
 /** A row of the table of operations. */
 export interface AdminOperation extends Operation<AdminErrorCode> {
-  readonly tag: "Session" | "Operators" | "Server" | "Keys" | "Usage" | "Audit" | "Pets" | "Orders";
+  readonly tag:
+    "Session" | "Operators" | "Server" | "Keys" | "Usage" | "Requests" | "Audit" | "Pets" | "Orders";
   /** Whether it responds without a session or token. */
   readonly needsNoToken?: true;
   /** The least role of an operator who may call it: by default viewer to GET, and admin for everything else. */

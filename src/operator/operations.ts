@@ -11,6 +11,8 @@ import {
   KeyUsageHistory,
   Overview,
   Range,
+  requestConditions,
+  RequestPage,
   target,
   UsageTotals,
 } from "./history-resources.ts";
@@ -342,6 +344,17 @@ export const ADMIN_OPERATIONS = {
       description: "Adds up the requests of each key in a period: by default the last 30 days.",
       query: { by: Interval, ...period, limit: queryInteger({ min: 1, max: 10_000, default: 100 }) },
       success: ok("Requests by key, most used first", UsageTotals),
+    },
+  }),
+  ...tagged("Requests", {
+    listRequests: {
+      method: "GET",
+      path: "/requests",
+      summary: "List the last requests",
+      description:
+        "Lists the requests that meet every condition, newest first. Each server keeps its last requests in memory, as many as `--request-log` has room for: the server that responds asks all others that share the rate limits. `servers` names those whose requests are missing, and why.",
+      query: { ...requestConditions, since, until, limit, cursor: cursor("requests") },
+      success: ok("A page of requests", RequestPage),
     },
   }),
   ...tagged("Audit", {

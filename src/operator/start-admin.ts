@@ -2,11 +2,13 @@ import { type AdminConfig, type Config, originOf } from "../config/config.ts";
 import { isLoopback } from "../config/network.ts";
 import type { NewAuditEntry } from "../domain/audit.ts";
 import type { Clock, SettingsStore } from "../domain/ports.ts";
+import type { ServerIdentity } from "../domain/servers.ts";
 import { headerLine, type HttpServer, type HttpServerOptions } from "../http1/index.ts";
 import type { TlsCertificate } from "../http1/server.ts";
 import { ErrorLog } from "../observe/event-reports.ts";
 import type { Log } from "../observe/log.ts";
 import type { AppMetrics } from "../observe/metrics.ts";
+import type { RequestLog } from "../observe/request-log.ts";
 import type { AdapterMonitor } from "../observe/monitors.ts";
 import { startupHandler } from "../api/dispatch.ts";
 import { type AdminPages, createAdminApp } from "./admin-app.ts";
@@ -14,7 +16,9 @@ import { listenForOperators } from "./admin-listener.ts";
 import { dataHandlers } from "./handlers/data-handlers.ts";
 import type { OperatorServices } from "./handlers/services.ts";
 import { type ServerFacts, serverHandlers } from "./handlers/server.ts";
+import { requestHandlers } from "./handlers/requests.ts";
 import { sessionHandlers } from "./handlers/session.ts";
+import { askForRequests, machineAddress, peerTlsOf } from "./server-requests.ts";
 import { ServerSecret } from "./server-secret.ts";
 import { AdminAuthentication } from "./sign-in.ts";
 import { createSignInUrl, followTokenFile, openTokens, saveAdminUrl } from "./token.ts";
@@ -22,6 +26,8 @@ import { createSignInUrl, followTokenFile, openTokens, saveAdminUrl } from "./to
 export interface AdminListener {
   /** Such as http://127.0.0.1:8090. */
   readonly url: string;
+  /** The URL for other machines, which do not know it by a loopback address. */
+  readonly machineUrl: string;
   /** A URL with a new code: whoever opens it first is signed in. */
   createSignInUrl(): Promise<string>;
   /** Where a token is; undefined if a variable has it, or only operators have theirs. */
@@ -32,9 +38,10 @@ export interface AdminListener {
 
 interface AdminAdapters extends Pick<
   OperatorServices,
-  "store" | "corrections" | "operators" | "keys" | "audit" | "usageHistory" | "rateLimiter" | "servers"
+  "store" | "corrections" | "operators" | "keys" | "audit" | "usageHistory" | "rateLimiter"
 > {
   readonly settings: SettingsStore;
+  readonly servers: OperatorServices["servers"] & { readonly self: ServerIdentity };
   /** Of the adapter that stores the data. */
   readonly database: AdapterMonitor;
   /** Of the adapter that counts for the rate limits. */
@@ -46,6 +53,8 @@ interface StartAdminOptions {
   readonly admin: AdminConfig;
   readonly adapters: AdminAdapters;
   readonly metrics: AppMetrics;
+  /** Undefined if no requests are kept. */
+  readonly requestLog: RequestLog | undefined;
   readonly facts: ServerFacts;
   readonly clock: Clock;
   readonly log: Log;
@@ -79,7 +88,8 @@ export async function startAdmin(options: StartAdminOptions): Promise<AdminListe
     peerOf: options.peerOf,
     onError: (error) => log.event("connection.failed", { error }),
   });
-  const url = originOf({ host: admin.host, port: server.port, isTls: tls !== undefined });
+  const listener = { host: admin.host, port: server.port, isTls: tls !== undefined };
+  const url = originOf(listener);
   // Cookies do not tell ports apart: each listener of a machine has a cookie of its own.
   const cookieName = `petstore-admin-${server.port}`;
   const authentication = new AdminAuthentication({
@@ -93,8 +103,14 @@ export async function startAdmin(options: StartAdminOptions): Promise<AdminListe
   const stopFollowing =
     token && file && followTokenFile(file, (replaced) => authentication.replaceToken(replaced), log);
   const { plans, ban, environment } = config;
+  const peerTls = peerTlsOf(facts.publicUrl, options.tls?.cert);
   const { directory, handlers } = dataHandlers({
     ...adapters,
+    ...requestHandlers({
+      requestLog: options.requestLog,
+      servers: adapters.servers,
+      ask: (other, query) => askForRequests(other, query, { secret: serverSecret, clock, tls: peerTls }),
+    }),
     environment,
     clock,
     plans,
@@ -120,6 +136,14 @@ export async function startAdmin(options: StartAdminOptions): Promise<AdminListe
       ...handlers,
     },
     authentication,
+    isServerRequest: ({ method, path, query, headers }) => {
+      const target = query === "" ? path : `${path}?${query}`;
+      return serverSecret.isAuthorized(headers.get("authorization") ?? "", {
+        method,
+        target,
+        at: clock.now(),
+      });
+    },
     checks: {
       database: async () => {
         await adapters.store.getPet(1n);
@@ -140,6 +164,7 @@ export async function startAdmin(options: StartAdminOptions): Promise<AdminListe
   const removeUrl = saveAdminUrl(config, url);
   return {
     url,
+    machineUrl: originOf({ ...listener, host: machineAddress(admin.host) }),
     createSignInUrl: () => createSignInUrl({ url, operators, clock }),
     tokenFile: file,
     server,

@@ -251,11 +251,13 @@ export function createHttpApp(options: HttpAppOptions): RequestHandler {
 
   return {
     handle(request) {
-      const record = new RequestRecord(request, requestIdOf(request), performance.now());
+      const startedAt = performance.now();
+      const record = new RequestRecord(request, requestIdOf(request));
       const response =
         cors?.preflight(request) ??
         (PETSTORE_API.has(request.path) ? handleApiRequest(record) : handleStaticRequest(record));
       return andThen(response, (handled) => {
+        record.durationMs = performance.now() - startedAt;
         for (const observe of observers) observe(record, handled);
         return withRequestId(cors?.allow(request, handled) ?? handled, record.requestId);
       });

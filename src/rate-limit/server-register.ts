@@ -54,14 +54,15 @@ export class HeartbeatRegister implements ServerRegister {
   activity: () => ServerActivity = () => NO_ACTIVITY;
   readonly #options: RegisterOptions;
   readonly #clock: Clock;
-  readonly #self: ServerIdentity;
   readonly #beats: Latch;
   #others: readonly ServerState[] = [];
   /** How many servers there were at the last heartbeats. */
   #counts: readonly number[];
 
-  constructor(self: ServerIdentity, options: RegisterOptions) {
-    this.#self = self;
+  constructor(
+    readonly self: ServerIdentity,
+    options: RegisterOptions,
+  ) {
     this.#options = options;
     this.#clock = options.clock;
     this.#beats = new Latch((error) => options.onError?.(error));
@@ -77,15 +78,15 @@ export class HeartbeatRegister implements ServerRegister {
   }
 
   list(): readonly ServerState[] {
-    const self = { ...this.#self, ...this.activity(), seenAt: this.#clock.now() };
+    const self = { ...this.self, ...this.activity(), seenAt: this.#clock.now() };
     return [self, ...this.#others].toSorted((one, other) => one.startedAt - other.startedAt);
   }
 
   /** Tells of this server, and learns of the others. Returns whether Valkey replied; nothing changes if not. */
   async beat(link: Pick<ValkeyLink, "servers">): Promise<boolean> {
     try {
-      const text = JSON.stringify({ ...this.#self, ...this.activity() });
-      this.#learn(await link.servers({ id: this.#self.id, text }));
+      const text = JSON.stringify({ ...this.self, ...this.activity() });
+      this.#learn(await link.servers({ id: this.self.id, text }));
       this.#beats.worked();
       return true;
     } catch (error) {
@@ -96,14 +97,14 @@ export class HeartbeatRegister implements ServerRegister {
 
   /** Another server knows at once that this one has stopped. */
   async leave(link: Pick<ValkeyLink, "removeServer">): Promise<void> {
-    await link.removeServer(this.#self.id).catch(() => {});
+    await link.removeServer(this.self.id).catch(() => {});
   }
 
   #learn(texts: readonly string[]): void {
     const before = this.count;
     this.#counts = [...this.#counts.slice(1 - REMEMBERED_BEATS), Math.max(1, texts.length)];
     if (this.count !== before) this.#options.onCount?.(this.count);
-    this.#others = parseServerStates(texts, this.#clock.now()).filter(({ id }) => id !== this.#self.id);
+    this.#others = parseServerStates(texts, this.#clock.now()).filter(({ id }) => id !== this.self.id);
   }
 }
 

@@ -24,6 +24,7 @@ describe("Config", () => {
       maxConnectionsPerAddress: 256,
       drainDelayMs: 0,
       accessLogOmit: [],
+      requestLogBytes: 33_554_432,
       plans: {
         free: { perMinute: 60, perDay: 1_000 },
         pro: { perMinute: 300, perDay: 10_000 },

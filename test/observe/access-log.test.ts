@@ -95,7 +95,7 @@ const decision = {} as Decision;
 
 function recordOf(changes: Partial<Request> = {}, fields = ""): RequestRecord {
   const headers = HeaderFields.parse(fields);
-  return new RequestRecord({ method: "GET", path: "/", headers, ...changes } as Request, "id", 0);
+  return new RequestRecord({ method: "GET", path: "/", headers, ...changes } as Request, "id");
 }
 
 describe("a line", () => {

@@ -31,6 +31,8 @@ export interface PlotProps {
   readonly isByDay?: boolean;
   /** Plots with the same name share their cursor. */
   readonly group: string;
+  /** The page of a point, by its time in Unix seconds. */
+  readonly pointUrl: (time: number) => string;
   /** Beside the title while there is nothing to show. */
   readonly empty: string;
 }
@@ -77,7 +79,7 @@ interface CanvasProps extends PlotProps {
 }
 
 function Canvas(props: CanvasProps) {
-  const { times, series, kind } = props;
+  const { times, series, kind, pointUrl } = props;
   const area = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot>(undefined);
   const latest = useRef(props);
@@ -119,12 +121,9 @@ function Canvas(props: CanvasProps) {
 
   useEffect(() => plot.current?.setData(dataOf(times, series, kind)), [times, series, kind]);
 
-  const showChanges = () => {
-    const day = localDay(times[plot.current?.cursor.idx ?? times.length - 1] ?? 0);
-    navigate(`/audit?since=${day}&until=${day}`);
-  };
-  const title = "Click: the changes of that day";
-  return <div class="plot-area" ref={area} aria-hidden="true" title={title} onClick={showChanges} />;
+  const show = () => navigate(pointUrl(times[plot.current?.cursor.idx ?? times.length - 1] ?? 0));
+  const title = "Click: the requests of that moment";
+  return <div class="plot-area" ref={area} aria-hidden="true" title={title} onClick={show} />;
 }
 
 /** uPlot draws in order. The largest sums come first, so that the others are drawn over them. */
@@ -264,9 +263,6 @@ const TIME_FORMATS: uPlot.Axis.Values = [
   [60, "{HH}:{mm}", "\n{D} {MMM} {YYYY}", null, "\n{D} {MMM}", null, null, null, 1],
   [1, "{HH}:{mm}:{ss}", "\n{D} {MMM} {YYYY}", null, "\n{D} {MMM}", null, null, null, 1],
 ];
-
-/** `2026-11-16`, in the time zone of the browser. */
-const localDay = (seconds: number): string => new Date(seconds * 1_000).toLocaleDateString("sv");
 
 /** A canvas does not know CSS variables: what the browser makes of one, as a colour. */
 function resolved(element: HTMLElement, value: string): string {

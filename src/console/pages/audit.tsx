@@ -7,6 +7,7 @@ import { type Column, Latest, ListPage } from "../components/tables.tsx";
 import { LocalTime, NO_VALUE, TimeAgo } from "../components/values.tsx";
 import { capitalized } from "../format.ts";
 import { usePolled } from "../polling.ts";
+import { requestsUrl } from "./requests.tsx";
 
 /** Midnight of the given day in the time zone of the browser, some days later. */
 function dayOf(text: string | undefined, daysLater: number): string | undefined {
@@ -59,12 +60,23 @@ export function AuditSection({ target }: { readonly target: string }) {
 }
 
 const COLUMNS: readonly Column<AuditItem>[] = [
-  { heading: "When", isAtEnd: true, cell: ({ at }) => <TimeAgo at={at} /> },
+  { heading: "When", isAtEnd: true, cell: (entry) => <Moment {...entry} /> },
   { heading: "Action", isLead: true, cell: ({ action }) => <code>{action}</code> },
   { heading: "Target", cell: ({ target }) => <Target target={target} /> },
   { heading: "Changes", cell: (entry) => <Changes {...entry} /> },
   { heading: "Who", cell: ({ actor }) => <Actor actor={actor} /> },
 ];
+
+function Moment({ at, target }: Pick<AuditItem, "at" | "target">) {
+  const ms = Date.parse(at);
+  const keyId = target?.kind === "key" ? target.id : null;
+  // A ban is recorded when it begins: what led to it was before.
+  return (
+    <a href={requestsUrl(ms - 60_000, ms + 10_000, keyId)} title="The requests of that moment">
+      <TimeAgo at={at} />
+    </a>
+  );
+}
 
 const PATHS = { key: "/keys", pet: "/pets", order: "/orders" } as const;
 

@@ -16,12 +16,14 @@ import { useLocation } from "../router.ts";
 import {
   byOperation,
   COUNTS,
+  LENGTH_MS,
   totalOf,
   type UsageCounts,
   type UsageResponse,
   usageSeries,
 } from "../usage-series.ts";
 import { AuditSection } from "./audit.tsx";
+import { requestsUrl } from "./requests.tsx";
 
 export function KeyDetailsPage({ id, server }: PageProps) {
   const key = usePolled(`key ${id}`, () => call("getKey", { id }));
@@ -40,6 +42,9 @@ export function KeyDetailsPage({ id, server }: PageProps) {
             badge={<StateBadge {...data} />}
             actions={
               <>
+                <a class="button" href={`/requests?keyId=${data.id}`}>
+                  Requests
+                </a>
                 {may("updateKey") && (
                   <a class="button" href={`/keys/${data.id}/edit`}>
                     Edit
@@ -87,13 +92,14 @@ interface KeyProps {
 
 /** What one comes for: whether it works, and until when it does not. */
 function StateSentence({ apiKey }: KeyProps) {
-  const { state, bannedUntil, revokedAt, expiresAt, lastUsedAt, usage } = apiKey;
+  const { id, state, bannedUntil, revokedAt, expiresAt, lastUsedAt, usage } = apiKey;
   const full = [usage?.minute, usage?.day].find((window) => window && window.used >= window.limit);
   if (state === "banned") {
     return (
       <p class="sentence problem">
         Banned until <LocalTimeAndAgo at={bannedUntil ?? ""} />
-        <TimesBanned id={apiKey.id} />: requests get 429.
+        <TimesBanned id={apiKey.id} />: requests get 429.{" "}
+        <a href={`/requests?keyId=${id}&status=429`}>What it sent</a>
       </p>
     );
   }
@@ -194,7 +200,9 @@ function UsageSection({ apiKey: { id, createdAt } }: KeyProps) {
       control={<UrlSelect aria-label="Period" name="usage" options={PERIOD_OPTIONS} initial={MONTH.value} />}
     >
       <Loaded of={usage}>
-        {(history) => <Usage history={history} createdAt={createdAt} earlier={earlier.data?.items ?? []} />}
+        {(history) => (
+          <Usage history={history} createdAt={createdAt} earlier={earlier.data?.items ?? []} keyId={id} />
+        )}
       </Loaded>
     </PageSection>
   );
@@ -205,9 +213,10 @@ interface UsageProps {
   readonly createdAt: string;
   /** Of the period before; empty also if that is too long ago. */
   readonly earlier: readonly UsageCounts[];
+  readonly keyId: number;
 }
 
-function Usage({ history, createdAt, earlier }: UsageProps) {
+function Usage({ history, createdAt, earlier, keyId }: UsageProps) {
   const [counts, last] = [totalOf(history.items), totalOf(earlier)];
   const before = (text: string) => (earlier.length > 0 ? `${text} in the period before` : undefined);
   if (counts.admitted + counts.limited + counts.banned === 0) {
@@ -234,6 +243,7 @@ function Usage({ history, createdAt, earlier }: UsageProps) {
         value={grouped}
         isByDay={history.by === "day"}
         group="usage"
+        pointUrl={(time) => requestsUrl(time * 1_000, time * 1_000 + LENGTH_MS[history.by], keyId)}
         empty="No requests in this period."
       />
       <DataTable

@@ -78,6 +78,7 @@ function KeyList({ keys, publicUrl }: KeyListProps) {
   const { query } = useLocation();
   const [chosen, setChosen] = useState<ChosenAction>();
   const label = query.get("label");
+  const search = query.get("search");
   const actions: Column<Key> = {
     heading: "Actions",
     isMenu: true,
@@ -129,10 +130,20 @@ function KeyList({ keys, publicUrl }: KeyListProps) {
         columns={columns}
         defaultSort="id"
         empty={<Empty title="There are no keys yet">An operator with the role admin creates them.</Empty>}
+        {...(search !== null && { noMatch: <NoKey search={search} /> })}
         {...(query.get("state") === "banned" && { noMatch: <NoBan /> })}
       />
       {chosen && <KeyActionDialog {...chosen} publicUrl={publicUrl} onClose={() => setChosen(undefined)} />}
     </section>
+  );
+}
+
+function NoKey({ search }: { readonly search: string }) {
+  return (
+    <Empty title="No key matches">
+      <a href="/keys">Clear the filters</a> to see all keys, or look for{" "}
+      <a href={`/requests?${new URLSearchParams({ requestId: search })}`}>the request with this id</a>.
+    </Empty>
   );
 }
 

@@ -11,6 +11,7 @@ import { Badge, Stat } from "../components/values.tsx";
 import { compact, figure, latency, percent } from "../format.ts";
 import { usePolled } from "../polling.ts";
 import { useLocation } from "../router.ts";
+import { requestsUrl } from "./requests.tsx";
 
 export function OverviewPage({ server }: PageProps) {
   const { query } = useLocation();
@@ -181,6 +182,8 @@ function Plots({ data }: Pick<ContentProps, "data">) {
   const shared = {
     times,
     group: "overview",
+    // A time is the end of its step.
+    pointUrl: (time: number) => requestsUrl((time - step) * 1_000, time * 1_000),
     empty: `none in the last ${RANGES[data.range]}`,
   };
   return (

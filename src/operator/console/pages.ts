@@ -10,6 +10,7 @@ export const PAGES = {
   Pet: "/pets/{id}",
   Orders: "/orders",
   Order: "/orders/{id}",
+  Requests: "/requests",
   Audit: "/audit",
   Operators: "/operators",
   Settings: "/settings",

@@ -14,6 +14,7 @@ export function dataHandlers(options: OperatorServices) {
     ...historyHandlers(options),
     ...petAndOrderHandlers(options),
     ...operatorHandlers(options),
+    listRequests: options.listRequests,
   };
   return { directory, handlers };
 }

@@ -10,6 +10,7 @@ import type {
   Store,
   UsageHistoryStore,
 } from "../../domain/ports.ts";
+import type { AdminHandlers } from "../admin-app.ts";
 import type { BanRules } from "../../domain/rate-limit.ts";
 
 /** What the operations on data need. */
@@ -23,6 +24,8 @@ export interface OperatorServices {
   readonly usageHistory: UsageHistoryStore;
   readonly rateLimiter: Pick<RateLimiter, "usage" | "bannedKeys" | "unban">;
   readonly servers: ServerRegister;
+  /** On all servers: a server keeps its own in memory, and a command asks a server. */
+  readonly listRequests: AdminHandlers["listRequests"];
   readonly clock: Clock;
   readonly plans: Plans;
   readonly ban: BanRules;

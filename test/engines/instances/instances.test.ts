@@ -1,5 +1,6 @@
 import { SQL } from "bun";
 import { afterAll, beforeAll, expect, test } from "bun:test";
+import { hostname } from "node:os";
 import { checkHistory } from "../../../trials/faults/history.ts";
 import { rateLimitStatus, type RateLimitStatus, sendBurst } from "../../../trials/harness/api-client.ts";
 import { temporaryFolder } from "../../../trials/harness/cleanup.ts";
@@ -80,6 +81,12 @@ function fromEach(path: string): Promise<unknown[]> {
   return Promise.all(
     fleet.servers.map(async ({ adminUrl }) => (await fetch(adminUrl + path, { headers })).json()),
   );
+}
+
+interface RequestList {
+  readonly items: readonly { readonly requestId: string; readonly server: string }[];
+  readonly nextCursor: string | null;
+  readonly servers: readonly { readonly name: string; readonly problem: string | null }[];
 }
 
 const warnings = (log: readonly LogLine[]) =>
@@ -173,6 +180,39 @@ test("a change of plan, a new secret and a revocation reach all servers, and usa
   await stores.keys.updateKey(id, { revokedAt: Date.now() }, BY);
   await everyServer(secret, ({ code }) => code === "invalid_api_key");
 });
+
+test("each server lists the requests of all four in pages, and names one that was killed", async () => {
+  const { id, key } = await newKey({ plan: "business" });
+  const headers = { Authorization: `Bearer ${key}` };
+  for (let i = 0; i < 12; i++) {
+    const url = `${fleet.urls[i % 4]}/pets`;
+    expect((await fetch(url, { headers: { ...headers, "X-Request-Id": `id-${i}` } })).status).toBe(200);
+  }
+  const newestFirst = Array.from({ length: 12 }, (_, i) => `id-${11 - i}`);
+  const listed = (await fromEach(`/api/requests?keyId=${id}`)) as RequestList[];
+  for (const { items, servers } of listed) {
+    expect(items.map(({ requestId }) => requestId)).toEqual(newestFirst);
+    expect(new Set(items.map(({ server }) => server)).size).toBe(4);
+    expect(servers.map(({ problem }) => problem)).toEqual([null, null, null, null]);
+  }
+  const [{ items, nextCursor } = { items: [], nextCursor: null }] = (await fromEach(
+    `/api/requests?keyId=${id}&limit=5`,
+  )) as RequestList[];
+  const [next] = (await fromEach(`/api/requests?keyId=${id}&limit=7&cursor=${nextCursor}`)) as RequestList[];
+  expect([...items, ...(next?.items ?? [])].map(({ requestId }) => requestId)).toEqual(newestFirst);
+  expect(next?.nextCursor).toBeNull();
+
+  await fleet.stopServer(3, "SIGKILL");
+  const response = await fetch(`${fleet.servers[0]?.adminUrl}/api/requests?keyId=${id}`, {
+    headers: { Authorization: `Bearer ${TOKEN}` },
+  });
+  const rest = (await response.json()) as RequestList;
+  expect(rest.items).toHaveLength(9);
+  expect(rest.servers.filter(({ problem }) => problem !== null)).toMatchObject([
+    { name: hostname(), problem: expect.stringContaining("does not respond") },
+  ]);
+  await fleet.startServer(3);
+}, 60_000);
 
 test("a ban that four servers run into has one audit entry and one event, by the server that decided it", async () => {
   const { id, key } = await newKey(SMALL);

@@ -1,0 +1,134 @@
+import { formatTime } from "../api/formatting.ts";
+import { toJson } from "../api/json.ts";
+import { printable } from "../config/usage-error.ts";
+import { duration, integerWithin, trueOrFalse } from "../config/value-types.ts";
+import type { LoggedRequest, RequestPage } from "../operator/operations.ts";
+import type { Context } from "./command.ts";
+import { operationCommand } from "./operation-command.ts";
+import { ID_TYPES } from "./operation-flags.ts";
+import { type CallOperator, firstItems, whereOf } from "./operator.ts";
+import { table, type TableColumn } from "./output.ts";
+
+const MAX_LIMIT = 10_000;
+const FOLLOW_EVERY_MS = 1_000;
+/** How far back a look for new requests goes: another server may respond later, or its clock may be behind. */
+const FOLLOW_BACK_MS = 5_000;
+
+type Query = Readonly<Record<string, unknown>>;
+type Servers = RequestPage["servers"];
+
+interface Listed {
+  readonly items: readonly LoggedRequest[];
+  readonly hasMore: boolean;
+  readonly servers: Servers;
+}
+
+const OPTIONS = {
+  follow: { type: trueOrFalse, default: false, help: "Go on with new requests until Ctrl-C" },
+  limit: { type: integerWithin({ min: 1, max: MAX_LIMIT }), default: 50, help: "Maximum number of requests" },
+} as const;
+
+export const requests = operationCommand<"listRequests", typeof OPTIONS, Listed>({
+  name: "requests",
+  operation: "listRequests",
+  summary: "List the last requests of clients",
+  description:
+    "Lists the last requests that meet every given condition, newest first. Servers keep them in memory, as many as --request-log has room for, until they stop: the running server of this data directory is asked, or the one of --server, and it asks all servers that share its rate limits. --follow prints new requests as they arrive, oldest first.",
+  fields: {
+    keyId: { flag: "key", option: { type: ID_TYPES.key, help: "Only requests with this key" } },
+    slowerThanMs: {
+      flag: "slower-than",
+      option: { type: duration({ min: 1, max: 3_600_000 }), help: "Only requests that took longer" },
+    },
+    since: { option: { help: "Start of the period" } },
+    until: { option: { help: "End of the period", defaultText: "now" } },
+    scope: null,
+    limit: null,
+    cursor: null,
+  },
+  options: OPTIONS,
+  examples: [
+    "petstore requests --key 3 --status 429",
+    "petstore requests --request-id f3b0aa11-4k",
+    "petstore requests --status 5xx --since 1h --json",
+    "petstore requests --slower-than 100ms --follow",
+  ],
+  async request(call, { query = {} }, { values, context }) {
+    const listed = await readRequests(call, query, values.limit);
+    if (values.follow) await follow(call, query, listed, { context, isJson: values.json });
+    return listed;
+  },
+  json: ({ items }) => items,
+  text: ({ items }, { values, context }) =>
+    items.length === 0
+      ? `There are no such requests in the memory of the servers of ${whereOf(values)}.\n`
+      : table(COLUMNS, items, context.screen),
+  warning: ({ servers, hasMore }) => {
+    const lines = missingOf(servers);
+    if (hasMore) lines.push(`more requests follow; raise --limit, up to ${MAX_LIMIT}, or set conditions`);
+    return lines.length === 0 ? undefined : lines.join("\n");
+  },
+});
+
+async function readRequests(call: CallOperator, query: Query, limit: number): Promise<Listed> {
+  let servers: Servers = [];
+  const listed = await firstItems<LoggedRequest>(limit, async (page) => {
+    const read = await call("listRequests", { query: { ...query, ...page } });
+    servers = read.servers;
+    return read;
+  });
+  return { ...listed, servers };
+}
+
+/** Until the process is stopped. */
+async function follow(
+  call: CallOperator,
+  query: Query,
+  listed: Listed,
+  { context, isJson }: { readonly context: Context; readonly isJson: boolean },
+): Promise<never> {
+  const lineOf = isJson ? (item: LoggedRequest) => `${toJson(item)}\n` : textLine;
+  for (const line of missingOf(listed.servers)) context.warn(line);
+  let { items } = listed;
+  // Those before the first page are not new.
+  const first = (listed.hasMore && items.at(-1)?.id) || 0n;
+  let printed: ReadonlySet<bigint> = new Set();
+  let newestAt = 0;
+  for (;;) {
+    const fresh = items.filter(({ id }) => id >= first && !printed.has(id)).toReversed();
+    if (fresh.length > 0) await context.print(fresh.map(lineOf).join(""));
+    if (items.length > 0) printed = new Set(items.map(({ id }) => id));
+    // By the clock of the servers.
+    newestAt = Math.max(newestAt, ...fresh.slice(-1).map(({ at }) => Date.parse(at)));
+    const since = newestAt === 0 ? {} : { since: formatTime(newestAt - FOLLOW_BACK_MS) };
+    await Bun.sleep(FOLLOW_EVERY_MS);
+    const read = await readRequests(call, { ...query, ...since }, MAX_LIMIT);
+    if (read.hasMore) context.warn(`there are more than ${MAX_LIMIT} requests at once; some are not shown`);
+    ({ items } = read);
+  }
+}
+
+function missingOf(servers: Servers): string[] {
+  return servers.flatMap(({ name, problem }) =>
+    problem === null ? [] : `without the requests of ${printable(name)}: ${printable(problem)}`,
+  );
+}
+
+const COLUMNS: readonly TableColumn<LoggedRequest>[] = [
+  ["TIME", ({ at }, screen) => screen.time(at)],
+  ["STATUS", ({ status }) => `${status}`],
+  ["CODE", ({ code }) => code ?? "-"],
+  ["MS", ({ durationMs }) => durationMs.toFixed(durationMs < 10 ? 2 : 0)],
+  ["KEY", ({ keyId }) => `${keyId ?? "-"}`],
+  ["REQUEST", ({ method, path }) => `${method} ${printable(path)}`],
+  ["REQUEST ID", ({ requestId }) => printable(requestId)],
+  ["ADDRESS", ({ address }) => address],
+  ["USER AGENT", ({ userAgent }) => printable(userAgent ?? "-")],
+];
+
+/** One of many, which come later: a table would have other widths each time. */
+function textLine({ at, status, durationMs, keyId, method, path, code, requestId }: LoggedRequest): string {
+  const ms = durationMs.toFixed(2).padStart(8);
+  const request = `${method} ${printable(path)}`;
+  return `${at} ${status} ${ms} ms  key ${keyId ?? "-"}  ${request}  ${code ?? "-"}  ${printable(requestId)}\n`;
+}

@@ -1,0 +1,207 @@
+import { formatTime } from "../../api/formatting.ts";
+import { OPERATION_IDS } from "../../domain/usage-history.ts";
+import { call, type LoggedRequest, type RequestPage } from "../admin-api.ts";
+import { Filters, hasFilters, SelectFilter, TextFilter } from "../components/filters.tsx";
+import { Empty, PageHead } from "../components/page.tsx";
+import { type Column, List } from "../components/tables.tsx";
+import { Badge, Facts, LocalTime, type Meaning, NameLink, NO_VALUE } from "../components/values.tsx";
+import { clockTime, latency, localTime } from "../format.ts";
+import { usePolled } from "../polling.ts";
+import { urlWith, useLocation } from "../router.ts";
+
+/** The requests of a period in milliseconds since the epoch, of all keys or of one. */
+export function requestsUrl(since: number, until: number, keyId?: number | bigint | null): string {
+  const url = `/requests?since=${formatTime(since)}&until=${formatTime(until)}`;
+  return keyId === undefined || keyId === null ? url : `${url}&keyId=${keyId}`;
+}
+
+const STATUSES = ["2xx", "4xx", "5xx", "400", "401", "403", "404", "409", "429", "500", "503"];
+const SLOWER_THAN = [10, 100, 1_000, 5_000].map((ms) => [`${ms}`, latency(ms)] as const);
+
+export function RequestListPage() {
+  const { query } = useLocation();
+  const requests = usePolled(`requests ${query}`, () =>
+    call("listRequests", { query: { ...Object.fromEntries(query), limit: 50 } }),
+  );
+  const { items = [], servers = [] } = requests.data ?? {};
+  const status = query.get("status") ?? "";
+  const isLive = !["until", "cursor", "requestId"].some((name) => query.has(name));
+  const found = query.has("requestId") && items.length === 1 ? items[0] : undefined;
+  return (
+    <section>
+      <PageHead
+        title="Requests"
+        actions={
+          isLive &&
+          items.length > 0 && (
+            <a class="button" href={urlWith({ until: formatTime(Date.now()) })}>
+              Pause
+            </a>
+          )
+        }
+      />
+      <Filters>
+        <TextFilter
+          label="Request id"
+          name="requestId"
+          type="search"
+          placeholder="X-Request-Id"
+          maxLength={128}
+        />
+        <TextFilter label="Key" name="keyId" placeholder="Identifier" maxLength={19} />
+        <SelectFilter
+          label="Status"
+          name="status"
+          options={[...new Set([...STATUSES, status])].filter(Boolean)}
+        />
+        <TextFilter label="Code" name="code" placeholder="rate_limited" maxLength={60} />
+        <SelectFilter label="Operation" name="operation" options={OPERATION_IDS} />
+        <TextFilter label="Address" name="address" placeholder="192.0.2.7" maxLength={60} />
+        <SelectFilter label="Slower than" name="slowerThanMs" all="–" options={SLOWER_THAN} />
+        <Period query={query} />
+      </Filters>
+      {servers.flatMap(({ id, name, problem }) =>
+        problem === null ? (
+          []
+        ) : (
+          <p key={id} class="notice" role="status">
+            Without the requests of <bdi>{name}</bdi>: {problem}.
+          </p>
+        ),
+      )}
+      {found ? (
+        <RequestFacts request={found} />
+      ) : (
+        <List
+          of={requests}
+          noun="request"
+          caption="Requests"
+          columns={servers.length > 1 ? [...COLUMNS, serverColumn(servers)] : COLUMNS}
+          empty={<NoRequests servers={servers} query={query} />}
+          noMatch={<NoRequests servers={servers} query={query} />}
+        />
+      )}
+    </section>
+  );
+}
+
+/** The period of the URL, which a link has set. */
+function Period({ query }: { readonly query: URLSearchParams }) {
+  const [since = "", until = ""] = ["since", "until"].map((name) => {
+    const time = query.get(name);
+    return time === null ? "" : localTime(Date.parse(time));
+  });
+  if (since === "" && until === "") return null;
+  return (
+    <a href={urlWith({ since: "", until: "" })} title="Show the latest again">
+      {since} – {until} ✕
+    </a>
+  );
+}
+
+interface NoRequestsProps extends Pick<RequestPage, "servers"> {
+  readonly query: URLSearchParams;
+}
+
+/** A server has forgotten what it has no room for, and what was before its start. */
+function NoRequests({ servers, query }: NoRequestsProps) {
+  const oldest = servers.flatMap(({ since }) => since ?? []).toSorted()[0] ?? null;
+  const day = query.get("since")?.slice(0, "2026-11-16".length);
+  if (!hasFilters(query)) {
+    return (
+      <Empty title="No requests since the server started">
+        Each request of a client appears here within two seconds.{" "}
+        <a href="/settings?search=request-log">The settings</a> say how much memory there is for them.
+      </Empty>
+    );
+  }
+  return (
+    <Empty title="No request matches">
+      The oldest one in memory: <LocalTime at={oldest} none="none" />.{" "}
+      <a href="/requests">Clear the filters</a>
+      {day !== undefined && (
+        <>
+          , or see <a href={`/audit?since=${day}&until=${day}`}>the changes of that day</a>
+        </>
+      )}
+      .
+    </Empty>
+  );
+}
+
+const COLUMNS: readonly Column<LoggedRequest>[] = [
+  { heading: "When", cell: ({ at }) => <LocalTime at={at} text={clockTime} /> },
+  {
+    heading: "Request",
+    isLead: true,
+    cell: ({ method, path, requestId }) => (
+      <NameLink url={`/requests?${new URLSearchParams({ requestId })}`} name={`${method} ${path}`} />
+    ),
+  },
+  {
+    heading: "Status",
+    isAtEnd: true,
+    cell: ({ status, code }) => <Badge meaning={meaningOf(status, code)} text={`${status}`} />,
+  },
+  { heading: "Code", cell: ({ code }) => (code === null ? NO_VALUE : <code>{code}</code>) },
+  { heading: "Duration", isNumber: true, cell: ({ durationMs }) => latency(durationMs) },
+  {
+    heading: "Key",
+    cell: ({ keyId }) =>
+      keyId === null ? (
+        NO_VALUE
+      ) : (
+        <a class="above" href={`/keys/${keyId}`}>
+          key {keyId}
+        </a>
+      ),
+  },
+  { heading: "Address", isWide: true, cell: ({ address }) => address },
+  {
+    heading: "User agent",
+    isWide: true,
+    cell: ({ userAgent }) => (
+      <bdi class="one-line" title={userAgent ?? ""}>
+        {userAgent ?? NO_VALUE}
+      </bdi>
+    ),
+  },
+];
+
+function serverColumn(servers: RequestPage["servers"]): Column<LoggedRequest> {
+  const names = new Map(servers.map(({ id, name }) => [id, name]));
+  return { heading: "Server", isWide: true, cell: ({ server }) => <bdi>{names.get(server)}</bdi> };
+}
+
+function meaningOf(status: number, code: string | null): Meaning {
+  if (status >= 500 || code === "key_banned") return "error";
+  if (status === 429) return "limited";
+  return status < 400 ? "ok" : "muted";
+}
+
+/** How much before and after a request is of its moment. */
+const AROUND_MS = 5_000;
+
+function RequestFacts({ request }: { readonly request: LoggedRequest }) {
+  const { at, requestId, method, path, operation, keyId } = request;
+  const ms = Date.parse(at);
+  const shown = COLUMNS.map(({ heading, cell }) => [heading, cell(request)] as const);
+  return (
+    <div class="sections">
+      <Facts
+        facts={{
+          "Request id": requestId,
+          ...Object.fromEntries(shown),
+          Request: `${method} ${path}`,
+          UTC: at,
+          Operation: operation ?? NO_VALUE,
+        }}
+      />
+      <p>
+        <a href={requestsUrl(ms - AROUND_MS, ms + AROUND_MS, keyId)}>
+          {keyId === null ? "Requests" : "Requests of its key"} around that time
+        </a>
+      </p>
+    </div>
+  );
+}

@@ -1,0 +1,96 @@
+import { encodeCursor } from "../../api/cursor.ts";
+import { formatOptionalTime, formatTime } from "../../api/formatting.ts";
+import { crc32 } from "../../api/hash.ts";
+import type { ServerRegister } from "../../domain/ports.ts";
+import type { ServerIdentity, ServerState } from "../../domain/servers.ts";
+import { type LoggedRequest, type RequestLog, STAMPS_PER_MS } from "../../observe/request-log.ts";
+import type { AdminHandlers } from "../admin-app.ts";
+import { ADMIN_PAGE_LIMIT, type QueryOf, type RequestPage } from "../operations.ts";
+
+type Query = QueryOf<"listRequests">;
+
+interface RequestHandlerOptions {
+  /** Undefined if this server keeps none. */
+  readonly requestLog: RequestLog | undefined;
+  readonly servers: ServerRegister & { readonly self: ServerIdentity };
+  /** Its requests, or why it cannot be asked. */
+  readonly ask: (server: ServerState, query: URLSearchParams) => Promise<RequestPage | string>;
+}
+
+/** The requests of several servers have different identifiers, in the order of their times. */
+const SERVERS = 1_024n;
+
+export function requestHandlers({ requestLog, servers, ask }: RequestHandlerOptions) {
+  const { self } = servers;
+  const number = BigInt(crc32(self.id)) % SERVERS;
+
+  return {
+    async listRequests({ query }) {
+      const { limit = ADMIN_PAGE_LIMIT.default, scope } = query;
+      const others = scope === "server" ? [] : (await servers.list()).filter(({ id }) => id !== self.id);
+      const pages = await Promise.all([
+        ownPage(query, limit),
+        ...others.map((each) => askOther(each, query)),
+      ]);
+      const items = pages.flatMap((page) => page.items).toSorted((a, b) => (a.id < b.id ? 1 : -1));
+      const hasMore = items.length > limit || pages.some(({ nextCursor }) => nextCursor !== null);
+      const last = items.slice(0, limit).at(-1);
+      return {
+        items: items.slice(0, limit),
+        nextCursor: last && hasMore ? encodeCursor("requests", last.id) : null,
+        servers: pages.flatMap((page) => page.servers),
+      };
+    },
+  } satisfies Partial<AdminHandlers>;
+
+  async function ownPage(query: Query, limit: number): Promise<RequestPage> {
+    if (requestLog === undefined) return missing(self, "its request log is off: --request-log is 0");
+    const { items, hasMore } = await requestLog.find(conditionsOf(query), limit);
+    const server = {
+      id: self.id,
+      name: self.name,
+      problem: null,
+      since: formatOptionalTime(requestLog.since),
+    };
+    const viewed = items.map(viewOf);
+    const nextCursor = hasMore ? encodeCursor("requests", viewed.at(-1)?.id ?? 0n) : null;
+    return { items: viewed, nextCursor, servers: [server] };
+  }
+
+  function conditionsOf({ keyId, status, since, until, cursor, ...query }: Query) {
+    const beforeTime = until === undefined ? Infinity : Date.parse(until) * STAMPS_PER_MS;
+    // The greatest stamp whose identifier is below the cursor, plus one.
+    const beforeCursor = cursor === undefined ? Infinity : Number((cursor - number + SERVERS - 1n) / SERVERS);
+    const statusWith = (digit: string) => Number(status?.replaceAll("x", digit));
+    return {
+      ...query,
+      ...(keyId !== undefined && { keyId: Number(keyId) }),
+      ...(status !== undefined && { statuses: [statusWith("0"), statusWith("9")] as const }),
+      ...(since !== undefined && { from: Date.parse(since) * STAMPS_PER_MS }),
+      before: Math.min(beforeTime, beforeCursor),
+    };
+  }
+
+  function viewOf({ stamp, ...request }: LoggedRequest): RequestPage["items"][number] {
+    const at = formatTime(Math.floor(stamp / STAMPS_PER_MS));
+    return { id: BigInt(stamp) * SERVERS + number, at, ...request, server: self.id };
+  }
+
+  async function askOther(server: ServerState, query: Query): Promise<RequestPage> {
+    const page = await ask(server, parametersOf({ ...query, scope: "server" }));
+    if (typeof page === "string") return missing(server, page);
+    const isIt = page.servers[0]?.id === server.id;
+    return isIt ? page : missing(server, `another server responds at ${server.adminUrl}`);
+  }
+}
+
+function missing({ id, name }: ServerIdentity, problem: string): RequestPage {
+  return { items: [], nextCursor: null, servers: [{ id, name, problem, since: null }] };
+}
+
+/** A query as it was before it was read. */
+export function parametersOf({ cursor, ...query }: Query): URLSearchParams {
+  const parameters = { ...query, ...(cursor !== undefined && { cursor: encodeCursor("requests", cursor) }) };
+  const entries = Object.entries(parameters).map(([name, value]) => [name, String(value)] as const);
+  return new URLSearchParams(Object.fromEntries(entries));
+}

@@ -1,0 +1,194 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { hostname } from "node:os";
+import { formatTime } from "../../src/api/formatting.ts";
+import { SETTINGS } from "../../src/config/options.ts";
+import { NO_ACTIVITY, type ServerState } from "../../src/domain/servers.ts";
+import { requestHandlers } from "../../src/operator/handlers/requests.ts";
+import type { RequestPage } from "../../src/operator/operations.ts";
+import { askForRequests } from "../../src/operator/server-requests.ts";
+import { ServerSecret } from "../../src/operator/server-secret.ts";
+import { type AdminService, startAdminService } from "./admin-service.ts";
+
+let service: AdminService;
+
+beforeAll(async () => {
+  service = await startAdminService();
+});
+afterAll(() => service.stop());
+
+async function items(query = ""): Promise<Record<string, unknown>[]> {
+  const { items } = await service.ok({ path: `/api/requests?${query}` });
+  return items as Record<string, unknown>[];
+}
+
+describe("listRequests", () => {
+  test("finds a request by the id that the client quotes, without secrets, query and body", async () => {
+    const headers = { "X-Request-Id": "quoted", "User-Agent": `shop ${service.key} pet_admin_S3cret` };
+    await service.call({ method: "POST", path: `/pets?name=S3cret`, headers, body: { name: "S3cret" } });
+    const [found, ...others] = await items("requestId=quoted");
+    expect(others).toEqual([]);
+    expect(found).toMatchObject({
+      requestId: "quoted",
+      keyId: 1,
+      method: "POST",
+      path: "/v1/pets",
+      operation: "createPet",
+      status: 400,
+      code: "invalid_body",
+      address: "127.0.0.1",
+      userAgent: "shop pet_live_… pet_admin_…",
+    });
+    expect(Bun.inspect(found)).not.toMatch(/S3cret|Secret/);
+  });
+
+  test("has pages, newest first, that leave out none", async () => {
+    for (let i = 0; i < 7; i++)
+      await service.call({ path: "/pets", headers: { "X-Request-Id": `page-${i}` } });
+    const ids: unknown[] = [];
+    let cursor = "";
+    do {
+      const page = await service.ok({ path: `/api/requests?operation=listPets&limit=3${cursor}` });
+      ids.push(...(page["items"] as { requestId: string }[]).map(({ requestId }) => requestId));
+      cursor = page["nextCursor"] === null ? "" : `&cursor=${String(page["nextCursor"])}`;
+    } while (cursor !== "");
+    expect(ids).toEqual([6, 5, 4, 3, 2, 1, 0].map((i) => `page-${i}`));
+  });
+
+  test("takes a class of statuses, a period, and rejects what is none", async () => {
+    const now = service.clock.now();
+    expect((await items("status=4xx")).every(({ status }) => Number(status) >= 400)).toBe(true);
+    expect(await items("status=5xx")).toEqual([]);
+    expect(await items(`until=${formatTime(now - 60_000)}`)).toEqual([]);
+    expect((await items(`since=${formatTime(now - 60_000)}&keyId=1`)).length).toBeGreaterThan(7);
+    for (const query of ["status=6xx", "status=4", "slowerThanMs=0", "operation=none", "cursor=x"])
+      expect((await service.admin({ path: `/api/requests?${query}` })).status).toBe(400);
+  });
+
+  test("says which server it is and how far back it goes, or that nothing is kept", async () => {
+    const { servers } = await service.ok({ path: "/api/requests" });
+    expect(servers).toEqual([
+      { id: expect.any(String), name: hostname(), problem: null, since: expect.any(String) },
+    ]);
+    const off = await startAdminService({}, { requestLogBytes: 0 });
+    await off.call({ path: "/pets" });
+    expect(await off.ok({ path: "/api/requests" })).toMatchObject({
+      items: [],
+      servers: [{ problem: "its request log is off: --request-log is 0", since: null }],
+    });
+    await off.stop();
+  });
+
+  test("is for operators and signed requests of servers, which can do nothing else", async () => {
+    const secret = await ServerSecret.open(service.app.settings);
+    const signed = (target: string, at = service.clock.now()) =>
+      service.admin({
+        path: target,
+        token: null,
+        headers: { Authorization: secret.authorizationOf({ method: "GET", target, at }) },
+      });
+    expect((await service.admin({ path: "/api/requests", token: null })).status).toBe(401);
+    expect((await signed("/api/requests?scope=server")).status).toBe(200);
+    expect((await signed("/api/requests", service.clock.now() - 31_000)).status).toBe(401);
+    expect((await signed("/api/keys")).status).toBe(401);
+    const other = new ServerSecret(Buffer.alloc(32).toString("base64url"));
+    const authorization = other.authorizationOf({
+      method: "GET",
+      target: "/api/requests",
+      at: service.clock.now(),
+    });
+    const headers = { Authorization: authorization };
+    expect((await service.admin({ path: "/api/requests", token: null, headers })).status).toBe(401);
+  });
+});
+
+const SELF = { id: "self", name: hostname(), version: "1", startedAt: 0 };
+const OTHER: ServerState = { ...SELF, ...NO_ACTIVITY, id: "other", name: "web-2", seenAt: 0 };
+
+describe("several servers", () => {
+  const item = (id: bigint, server = "other") =>
+    ({ id, server, requestId: `${id}` }) as RequestPage["items"][number];
+  const list = (answer: RequestPage | string, limit: number) =>
+    requestHandlers({
+      requestLog: undefined,
+      servers: { self: SELF, list: () => [{ ...OTHER, id: "self" }, OTHER] },
+      ask: async (_server, query) => {
+        expect(query.toString()).toBe(`limit=${limit}&status=5xx&scope=server`);
+        return answer;
+      },
+    }).listRequests({ id: undefined, body: undefined, query: { limit, status: "5xx" } } as never);
+  const page = { nextCursor: null, servers: [{ id: "other", name: "web-2", problem: null, since: null }] };
+
+  test("are asked for the same, and cut to one page", async () => {
+    const result = await list({ ...page, items: [item(3n), item(2n), item(1n)] }, 2);
+    expect(result.items.map(({ id }) => id)).toEqual([3n, 2n]);
+    expect(result.nextCursor).not.toBeNull();
+    expect(result.servers.map(({ id, problem }) => [id, problem])).toEqual([
+      ["self", "its request log is off: --request-log is 0"],
+      ["other", null],
+    ]);
+  });
+
+  test("one that cannot be asked, and one that is another server, are named with the reason", async () => {
+    expect((await list("does not respond", 2)).servers[1]).toMatchObject({ problem: "does not respond" });
+    const stranger = {
+      ...page,
+      items: [item(1n)],
+      servers: [{ ...page.servers[0], id: "third", name: "x" }],
+    };
+    const result = await list(stranger as RequestPage, 2);
+    expect(result.items).toEqual([]);
+    expect(result.servers[1]).toMatchObject({
+      id: "other",
+      problem: expect.stringMatching(/^another server/),
+    });
+  });
+
+  test.each<[string, string | undefined, string, RegExp]>([
+    ["has no listener", undefined, "web-2", /--admin-address is off/],
+    ["listens on loopback of another machine", "http://127.0.0.1:8090", "web-2", /its own machine only/],
+    ["listens on loopback of another machine", "http://[::1]:8090", "web-2", /its own machine only/],
+    ["is gone", "http://127.0.0.1:1", hostname(), /does not respond \(ECONNREFUSED|ConnectionRefused\)/],
+  ])("a server that %s is not asked in vain", async (_, adminUrl, name, reason) => {
+    const secret = new ServerSecret(Buffer.alloc(32).toString("base64url"));
+    const options = { secret, clock: { now: Date.now }, tls: {} };
+    expect(await askForRequests({ ...OTHER, adminUrl, name }, new URLSearchParams(), options)).toMatch(
+      reason,
+    );
+  });
+
+  test("one that responds with too much, or never, is given up", async () => {
+    const secret = new ServerSecret(Buffer.alloc(32).toString("base64url"));
+    let answer: () => Response = () => new Response("x".repeat(2_000_000));
+    using peer = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => answer(), idleTimeout: 30 });
+    const ask = () =>
+      askForRequests(
+        { ...OTHER, adminUrl: `http://127.0.0.1:${peer.port}`, name: hostname() },
+        new URLSearchParams(),
+        { secret, clock: { now: Date.now }, tls: {} },
+      );
+    expect(await ask()).toMatch(/the response is too long/);
+    answer = () => new Response("{}");
+    expect(await ask()).toMatch(/what this release does not know/);
+    answer = () => new Response("no", { status: 401 });
+    expect(await ask()).toMatch(/responds 401/);
+    answer = () => new Response(new ReadableStream({ pull: () => new Promise(() => {}) }));
+    const startedAt = performance.now();
+    expect(await ask()).toMatch(/timeout/);
+    expect(performance.now() - startedAt).toBeLessThan(4_000);
+  });
+});
+
+test("--request-log takes megabytes, gigabytes and 0", () => {
+  const { type } = SETTINGS["request-log"];
+  expect(["0", "1MB", "64MB", "1024MB"].map((text) => type.parse(text))).toEqual([
+    0,
+    2 ** 20,
+    2 ** 26,
+    2 ** 30,
+  ]);
+  expect(["64", "1025MB", "1GB", "1KB", "0MB", "-1MB", "1.5MB", ""].map((text) => type.parse(text))).toEqual(
+    Array(8).fill(undefined),
+  );
+  expect([0, 2 ** 25, 2 ** 30].map((bytes) => type.format(bytes))).toEqual(["0", "32MB", "1024MB"]);
+  expect(type.hint?.("64")).toBe("64MB");
+});

@@ -1,0 +1,70 @@
+import { expect, test } from "bun:test";
+import { consoleFixture } from "./console-fixture.ts";
+import { isObject, untilAt } from "./console-server.ts";
+
+const { server, open, failOnProblems } = await consoleFixture(["--ban-strikes", "3", "--ban-grace", "0s"]);
+failOnProblems();
+
+test("requests are shown as they arrive, are found by what they have and by their id, and links lead to their moment", async () => {
+  const opened = await open("/requests");
+  const { page } = opened;
+  await page.getByText("No requests since the server started").waitFor();
+  expect(await opened.look("requests-empty")).toEqual([]);
+
+  const shop = await server.newKey({ name: "shop" });
+  const limits = { perMinute: 2, perDay: 100 };
+  const eager = await server.newKey({ name: "too eager", plan: "enterprise", limits });
+  const headers = {
+    Authorization: `Bearer ${shop.secret}`,
+    "X-Request-Id": "my-own-id",
+    "User-Agent": `${"shop/2.1 ".repeat(30)}`,
+  };
+  const long = `${server.apiUrl}/${"very-long-path/".repeat(40)}`;
+  expect((await fetch(long, { headers })).status).toBe(404);
+  for (let i = 0; i < 8; i++) await server.client(eager.secret, "GET", "/pets");
+  for (let i = 0; i < 60; i++) await server.client(shop.secret, "GET", `/pets/${i}`);
+  // Without a reload.
+  await page.getByRole("link", { name: "GET /v1/pets/59" }).waitFor();
+  expect(await opened.look("requests-many")).toEqual([]);
+  await page.getByRole("link", { name: "Next page" }).click();
+  await page.getByRole("link", { name: /very-long-path/ }).waitFor();
+  expect(await opened.look("requests-long")).toEqual([]);
+
+  await page.goto(`${server.adminUrl}/requests`);
+  await page.getByLabel("Status").selectOption("429");
+  await untilAt(page, "/requests?status=429");
+  await page.getByText("key_banned").first().waitFor();
+  expect(await page.getByRole("link", { name: "GET /v1/pets/59" }).count()).toBe(0);
+  await page.getByLabel("Key").fill(`${shop.id}`);
+  await page.getByText("No request matches").waitFor();
+  await page.getByRole("link", { name: "Clear the filters" }).click();
+
+  await page.keyboard.press("/");
+  await page.keyboard.type("my-own-id");
+  await page.getByText("Requests of its key around that time").waitFor();
+  await page.getByText("not_found").waitFor();
+  expect(await opened.look("requests-one")).toEqual([]);
+  await page.getByRole("link", { name: "Requests of its key around that time" }).click();
+  await page.getByRole("row").nth(1).waitFor();
+
+  // A request id in the search of keys, a ban in the audit trail, the page of a key, a point of a plot.
+  await page.goto(`${server.adminUrl}/keys?search=my-own-id`);
+  await page.getByRole("link", { name: "the request with this id" }).click();
+  await untilAt(page, "/requests?requestId=my-own-id");
+  await page.goto(`${server.adminUrl}/audit?action=key.banned`);
+  await page.getByTitle("The requests of that moment").click();
+  await page.getByText("key_banned").first().waitFor();
+  expect(new URL(page.url()).searchParams.get("keyId")).toBe(`${eager.id}`);
+  await page.goto(`${server.adminUrl}/keys/${eager.id}`);
+  await page.getByRole("link", { name: "What it sent" }).click();
+  await untilAt(page, `/requests?keyId=${eager.id}&status=429`);
+  await page.goto(server.adminUrl);
+  await page.locator(".plot-area").first().click();
+  await page.getByText("No request matches").or(page.getByRole("row").nth(1)).first().waitFor();
+  const { searchParams } = new URL(page.url());
+  expect(Date.parse(searchParams.get("until") ?? "") - Date.parse(searchParams.get("since") ?? "")).toBe(
+    5_000,
+  );
+  const { json } = await server.admin("GET", "/requests?status=404&limit=1");
+  expect(isObject(json) && Array.isArray(json.items)).toBe(true);
+});

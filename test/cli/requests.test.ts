@@ -1,0 +1,112 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { createClock } from "../../src/clock.ts";
+import type { Context } from "../../src/cli/command.ts";
+import { cleanUp, InProcessCli, type InProcessServer, temporaryDirectory } from "./cli.ts";
+
+afterAll(cleanUp);
+
+const TOKEN = "petadmin_0123456789abcdefghijklmnopqrstuvwxyz";
+const cli = new InProcessCli();
+/** A server has the clock of the machine, and a signature is valid for 30 seconds. */
+const run = (line: string, context: Partial<Context> = {}) =>
+  cli.run(line, {}, { clock: createClock(), ...context });
+let server: InProcessServer;
+let elsewhere: string[];
+
+async function send(path: string, id: string, secret = server.secret): Promise<void> {
+  await fetch(server.url + path, { headers: { Authorization: `Bearer ${secret}`, "X-Request-Id": id } });
+}
+
+beforeAll(async () => {
+  const tokenFile = join(temporaryDirectory(), "token");
+  writeFileSync(tokenFile, TOKEN, { mode: 0o600 });
+  server = await cli.serve(["--admin-token-file", tokenFile]);
+  elsewhere = ["--server", new URL(server.adminUrl).origin, "--admin-token-file", tokenFile];
+  await send("/pets", "first");
+  await send("/pets/7", "second");
+  await send("/pets", "third", "pet_live_wrong");
+});
+
+test("requests are listed by the server of this data directory, newest first", async () => {
+  const { out } = await run("requests");
+  const [header, ...lines] = out.trimEnd().split("\n");
+  expect(header).toMatch(/^TIME +STATUS +CODE +MS +KEY +REQUEST +REQUEST ID +ADDRESS +USER AGENT$/);
+  expect(lines.map((line) => line.split(/ {2,}/).toSpliced(3, 1).slice(1, 6))).toEqual([
+    ["401", "invalid_api_key", "-", "GET /v1/pets", "third"],
+    ["404", "pet_not_found", "1", "GET /v1/pets/7", "second"],
+    ["200", "-", "1", "GET /v1/pets", "first"],
+  ]);
+});
+
+test.each([
+  ["--key 1 --status 404", ["second"]],
+  ["--status 4xx", ["third", "second"]],
+  ["--code invalid_api_key", ["third"]],
+  ["--operation listPets", ["first"]],
+  ["--request-id first", ["first"]],
+  ["--address 192.0.2.1", []],
+  ["--slower-than 1h", []],
+  ["--limit 1", ["third"]],
+  ["--since 1h", ["third", "second", "first"]],
+])("%s", async (flags, expected) => {
+  const line = `requests ${flags} --json`;
+  const here = JSON.parse((await run(line)).out.replace(/warning: .*\n/, ""));
+  expect(here.map(({ requestId }: { requestId: string }) => requestId)).toEqual(expected);
+  const there = JSON.parse(
+    (await new InProcessCli().run([...line.split(" "), ...elsewhere])).out.replace(/warning: .*\n/, ""),
+  );
+  expect(there).toEqual(here);
+});
+
+test("--limit says that more follow, and conditions that none meets say so", async () => {
+  expect((await run("requests --limit 1")).out).toContain("warning: more requests follow; raise --limit");
+  expect((await run("requests --key 99")).out).toStartWith("There are no such requests");
+  expect(await run("requests --status 6xx")).toMatchObject({
+    code: 2,
+    err: expect.stringContaining("--status"),
+  });
+});
+
+test("--follow prints the last requests, then new ones as they arrive, each once", async () => {
+  let out = "";
+  const print = async (text: string | Uint8Array) => {
+    out += String(text);
+    if (out.includes("fifth")) throw new Error("seen");
+  };
+  const following = run("requests --follow --limit 2 --json", { print });
+  await Bun.sleep(300);
+  await send("/pets", "fourth");
+  await Bun.sleep(1_500);
+  await send("/pets", "fifth");
+  await following.catch(() => {});
+  const ids = out
+    .trimEnd()
+    .split("\n")
+    .map((line) => JSON.parse(line).requestId);
+  expect(ids).toEqual(["second", "third", "fourth", "fifth"]);
+});
+
+test("without a server, and with another program in its place, the command says so", async () => {
+  const other = new InProcessCli();
+  expect((await other.run("requests")).err).toMatch(
+    /^no server with a listener for operators runs in production/,
+  );
+  await other.run("keys create --name a --plan free");
+  mkdirSync(other.dataDir, { recursive: true });
+  const file = join(other.dataDir, "production-admin-url");
+  const seen: (string | null)[] = [];
+  using impostor = Bun.serve({
+    port: 0,
+    fetch({ headers }) {
+      seen.push(headers.get("authorization"));
+      return Response.json({ proof: "x".repeat(43) });
+    },
+  });
+  writeFileSync(file, `http://127.0.0.1:${impostor.port}\n`);
+  expect((await other.run("requests")).err).toMatch(/^what listens at \S+ is no server of production/);
+  expect(seen).toEqual([null]);
+  writeFileSync(file, "http://127.0.0.1:1\n");
+  expect((await other.run("requests")).err).toMatch(/^no server responds at http:\/\/127.0.0.1:1; start it/);
+});
