@@ -27,7 +27,7 @@ import { trueOrFalse } from "../config/value-types.ts";
 import { rejectInterruptedRestore, rejectLostDatabase } from "../data-directory.ts";
 import type { AnyHandler } from "../operator/admin-app.ts";
 import { dataHandlers, type DataOperationId } from "../operator/handlers/data-handlers.ts";
-import { parametersOf } from "../operator/handlers/requests.ts";
+import { requestParameters } from "../operator/handlers/requests.ts";
 import { ADMIN_API, type AdminOperation, type BodyOf, type ResponseOf } from "../operator/operations.ts";
 import type { Clock, SettingsStore } from "../domain/ports.ts";
 import { attributionOf, type Context, Failure, type Outcome, type SavedSettings } from "./command.ts";
@@ -161,7 +161,7 @@ async function withLocal(
       rateLimiter: quotas,
       servers: quotas,
       listRequests: ({ query }) =>
-        askServer(storage, parametersOf(query), { settings: stores.settings, clock }),
+        askServer(storage, requestParameters(query), { settings: stores.settings, clock }),
       clock,
       plans: plansOf(saved),
       ban: banRulesOf(saved),

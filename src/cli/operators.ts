@@ -1,12 +1,12 @@
 import { rejection } from "../api/errors.ts";
 import { ROLE_MEANINGS, ROLES } from "../domain/operators.ts";
-import type { Operator, OperatorWithToken } from "../operator/operations.ts";
+import type { OperatorView, OperatorWithToken } from "../operator/operations.ts";
 import { operationCommand } from "./operation-command.ts";
 import { type CallOperator, whereOf } from "./operator.ts";
 import { table, type TableColumn } from "./output.ts";
 import { RejectedCall } from "./server-call.ts";
 
-const COLUMNS: readonly TableColumn<Operator>[] = [
+const COLUMNS: readonly TableColumn<OperatorView>[] = [
   ["ID", ({ id }) => String(id)],
   ["NAME", ({ name }) => name],
   ["ROLE", ({ role }) => role],
@@ -20,7 +20,7 @@ const COLUMNS: readonly TableColumn<Operator>[] = [
 const ROLE_TEXT = ROLES.map((role) => `${role}: ${ROLE_MEANINGS[role]}`).join("; ");
 
 /** By identifier, or by name: the one who is not revoked, or else the last of that name. */
-async function operatorOf(call: CallOperator, idOrName: unknown): Promise<Operator> {
+async function operatorOf(call: CallOperator, idOrName: unknown): Promise<OperatorView> {
   const { items } = await call("listOperators");
   const found = items.filter(({ id, name }) => name === idOrName || String(id) === String(idOrName));
   const operator = found.find(({ state }) => state === "active") ?? found.at(-1);

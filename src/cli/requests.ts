@@ -2,7 +2,7 @@ import { formatTime } from "../api/formatting.ts";
 import { toJson } from "../api/json.ts";
 import { printable } from "../config/usage-error.ts";
 import { duration, integerWithin, trueOrFalse } from "../config/value-types.ts";
-import type { LoggedRequest, RequestPage } from "../operator/operations.ts";
+import type { RequestEntry, RequestPage } from "../operator/operations.ts";
 import type { Context } from "./command.ts";
 import { operationCommand } from "./operation-command.ts";
 import { ID_TYPES } from "./operation-flags.ts";
@@ -18,7 +18,7 @@ type Query = Readonly<Record<string, unknown>>;
 type Servers = RequestPage["servers"];
 
 interface Listed {
-  readonly items: readonly LoggedRequest[];
+  readonly items: readonly RequestEntry[];
   readonly hasMore: boolean;
   readonly servers: Servers;
 }
@@ -72,7 +72,7 @@ export const requests = operationCommand<"listRequests", typeof OPTIONS, Listed>
 
 async function readRequests(call: CallOperator, query: Query, limit: number): Promise<Listed> {
   let servers: Servers = [];
-  const listed = await firstItems<LoggedRequest>(limit, async (page) => {
+  const listed = await firstItems<RequestEntry>(limit, async (page) => {
     const read = await call("listRequests", { query: { ...query, ...page } });
     servers = read.servers;
     return read;
@@ -87,7 +87,7 @@ async function follow(
   listed: Listed,
   { context, isJson }: { readonly context: Context; readonly isJson: boolean },
 ): Promise<never> {
-  const lineOf = isJson ? (item: LoggedRequest) => `${toJson(item)}\n` : textLine;
+  const lineOf = isJson ? (item: RequestEntry) => `${toJson(item)}\n` : textLine;
   for (const line of missingOf(listed.servers)) context.warn(line);
   let { items } = listed;
   // Those before the first page are not new.
@@ -114,7 +114,7 @@ function missingOf(servers: Servers): string[] {
   );
 }
 
-const COLUMNS: readonly TableColumn<LoggedRequest>[] = [
+const COLUMNS: readonly TableColumn<RequestEntry>[] = [
   ["TIME", ({ at }, screen) => screen.time(at)],
   ["STATUS", ({ status }) => `${status}`],
   ["CODE", ({ code }) => code ?? "-"],
@@ -127,7 +127,7 @@ const COLUMNS: readonly TableColumn<LoggedRequest>[] = [
 ];
 
 /** One of many, which come later: a table would have other widths each time. */
-function textLine({ at, status, durationMs, keyId, method, path, code, requestId }: LoggedRequest): string {
+function textLine({ at, status, durationMs, keyId, method, path, code, requestId }: RequestEntry): string {
   const ms = durationMs.toFixed(2).padStart(8);
   const request = `${method} ${printable(path)}`;
   return `${at} ${status} ${ms} ms  key ${keyId ?? "-"}  ${request}  ${code ?? "-"}  ${printable(requestId)}\n`;

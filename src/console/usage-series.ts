@@ -1,10 +1,9 @@
+import { LENGTH_MS } from "../domain/usage-history.ts";
 import type { ResponseOf } from "../operator/operations.ts";
 import type { PlotProps } from "./components/plots.tsx";
 
 export type UsageResponse = ResponseOf<"getKeyUsage">;
 type Row = UsageResponse["items"][number];
-
-export const LENGTH_MS = { hour: 3_600_000, day: 86_400_000 } as const;
 
 export const COUNTS = ["admitted", "limited", "banned", "errors"] as const;
 export type UsageCounts = Readonly<Record<(typeof COUNTS)[number], number>>;

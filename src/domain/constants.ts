@@ -17,7 +17,7 @@ export const KEY_PREFIX = { production: "pet_live_", staging: "pet_test_" } as c
 /** API keys and tokens of operators. Clients send them in wrong places too: the log keeps the prefix. */
 export const SECRET = /(pet_(?:live|test|admin)_)[\w-]+/g;
 
-export function withoutSecrets(text: string): string {
+export function maskSecrets(text: string): string {
   return text.replace(SECRET, "$1…");
 }
 

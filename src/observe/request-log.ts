@@ -1,5 +1,5 @@
 import { errorCodeOf } from "../api/dispatch.ts";
-import { withoutSecrets } from "../domain/constants.ts";
+import { maskSecrets } from "../domain/constants.ts";
 import { OPERATION_IDS, type OperationId } from "../domain/usage-history.ts";
 import { TimeSlice } from "../event-loop.ts";
 import type { Request, Response } from "../http1/index.ts";
@@ -103,7 +103,7 @@ export class RequestLog {
     const text = `${requestId} ${start(request.path)} ${this.#options.addressOf(request)} ${start(userAgent)}`;
     if (this.#next + MAX_RECORD_BYTES > this.#end) this.#enterSegment();
     const at = this.#next;
-    const length = this.#bytes.write(text.includes("pet_") ? withoutSecrets(text) : text, at + HEADER_BYTES);
+    const length = this.#bytes.write(text.includes("pet_") ? maskSecrets(text) : text, at + HEADER_BYTES);
     // When the clock is set back, the times stay until it has caught up: they never descend.
     this.#stamp = Math.max(this.#options.now() * STAMPS_PER_MS, this.#stamp + 1);
     const numbers = this.#numbers;
@@ -173,7 +173,7 @@ export class RequestLog {
       .replace(CONTROL_CHARACTERS, "\uFFFD")
       .split(" ");
     const wanted = conditions.requestId;
-    if (wanted !== undefined && requestId !== withoutSecrets(wanted)) return undefined;
+    if (wanted !== undefined && requestId !== maskSecrets(wanted)) return undefined;
     if (conditions.address !== undefined && address !== conditions.address) return undefined;
     const keyId = this.#numberAt(at, KEY);
     return {

@@ -111,7 +111,7 @@ export const requestConditions = {
   }),
 };
 
-const LoggedRequest = object("A request that a server has responded to", {
+const RequestEntrySchema = object("A request that a server has responded to", {
   id: int64("Identifier; a later request has a greater one"),
   at: time("When the response was ready"),
   requestId: line(130, "`X-Request-Id` of the response"),
@@ -129,10 +129,10 @@ const LoggedRequest = object("A request that a server has responded to", {
   userAgent: nullable(line(200), "Cut after 200 characters"),
   server: line(100, "Identifier of the server, as in `servers`"),
 });
-export type LoggedRequest = Infer<typeof LoggedRequest>;
+export type RequestEntry = Infer<typeof RequestEntrySchema>;
 
 export const RequestPage = object("A page of the last requests, newest first", {
-  items: array(LoggedRequest),
+  items: array(RequestEntrySchema),
   nextCursor,
   servers: array(
     object("A server that shares the rate limits", {

@@ -33,10 +33,10 @@ import {
 import { cursor, limit, ok, since, tagged, until } from "./operation-rows.ts";
 import {
   CreatedSession,
-  NewOperator,
+  NewOperatorSchema,
   NewSession,
   nonce,
-  Operator,
+  OperatorSchema,
   Operators,
   OperatorWithToken,
   ServerProof,
@@ -128,7 +128,7 @@ export const ADMIN_OPERATIONS = {
       path: "/operators",
       summary: "Create an operator",
       description: "Creates an operator and responds with their token, which is shown only this once.",
-      body: NewOperator,
+      body: NewOperatorSchema,
       success: { status: 201, description: "The new operator and their token", body: OperatorWithToken },
       errors: ["operator_exists", "too_many_operators"],
     },
@@ -150,7 +150,7 @@ export const ADMIN_OPERATIONS = {
       description:
         "Ends the token and the sessions of the operator for good: at once on this server, within a second on every other. Nobody can revoke themselves, or the last admin. An operator who is already revoked stays so.",
       identifier: OPERATOR_ID,
-      success: ok("The revoked operator", Operator),
+      success: ok("The revoked operator", OperatorSchema),
       errors: ["own_operator", "last_admin"],
     },
   }),

@@ -15,7 +15,7 @@ import { environment, version } from "./resources.ts";
 
 /** Of operators, and of how they sign in. */
 
-export const Role = oneOf(ROLES, "What the operator may do; each role may do what those before it may");
+export const RoleSchema = oneOf(ROLES, "What the operator may do; each role may do what those before it may");
 const operatorId = integer({
   min: 1,
   max: Number.MAX_SAFE_INTEGER,
@@ -25,10 +25,10 @@ const name = line(64, { description: "Name of the operator", examples: ["ann"] }
 const secretText = (description: string) =>
   matching(/^[\w-]{43}$/, "43 characters of base64url", description);
 
-export const Operator = object("A person or a program that operates the service", {
+export const OperatorSchema = object("A person or a program that operates the service", {
   id: operatorId,
   name,
-  role: Role,
+  role: RoleSchema,
   state: oneOf(["active", "revoked"], "Whether the token works"),
   hint: line(40, "Beginning and end of the token"),
   createdAt: time("When the operator was created"),
@@ -36,22 +36,22 @@ export const Operator = object("A person or a program that operates the service"
   lastUsedAt: nullable(time("When the operator was last there, to the hour"), "Null if never"),
   revokedAt: nullable(time("When the operator was revoked")),
 });
-export type Operator = Infer<typeof Operator>;
+export type OperatorView = Infer<typeof OperatorSchema>;
 
 export const Operators = object("Operators, the oldest first", {
-  items: array(Operator, { json: "Those that are not revoked, and the last 300 that are" }),
+  items: array(OperatorSchema, { json: "Those that are not revoked, and the last 300 that are" }),
 });
 
-export const NewOperator = object("An operator to create", {
+export const NewOperatorSchema = object("An operator to create", {
   name: matching(OPERATOR_NAME, OPERATOR_NAME_EXPECTED, {
     description: "Name of the operator, which the audit trail has",
     examples: ["ann"],
   }),
-  role: Role,
+  role: RoleSchema,
 });
 
 export const OperatorWithToken = object("An operator and their new token, which is shown only this once", {
-  operator: Operator,
+  operator: OperatorSchema,
   token: line(200, "Token of the operator"),
 });
 export type OperatorWithToken = Infer<typeof OperatorWithToken>;
@@ -69,7 +69,7 @@ const session = {
   operator: object("Who has signed in", {
     id: nullable(operatorId, "Null for the operator `token`, whose token is a setting"),
     name,
-    role: Role,
+    role: RoleSchema,
   }),
   environment,
   version,

@@ -1,3 +1,4 @@
+import { LENGTH_MS } from "../../domain/usage-history.ts";
 import { useState } from "preact/hooks";
 import { formatTime, grouped } from "../../api/formatting.ts";
 import { DAY_MS } from "../../domain/rate-limit.ts";
@@ -16,7 +17,6 @@ import { useLocation } from "../router.ts";
 import {
   byOperation,
   COUNTS,
-  LENGTH_MS,
   totalOf,
   type UsageCounts,
   type UsageResponse,

@@ -1,6 +1,6 @@
 import { useState } from "preact/hooks";
 import { type Role, ROLE_MEANINGS, ROLES } from "../../domain/operators.ts";
-import { call, may, type Operator, signedIn } from "../admin-api.ts";
+import { call, may, type OperatorView, signedIn } from "../admin-api.ts";
 import { ActionDialog, FormDialog, SecretDialog } from "../components/dialogs.tsx";
 import { Choices, TextField } from "../components/forms.tsx";
 import { Loaded, PageHead } from "../components/page.tsx";
@@ -19,7 +19,7 @@ const ROLE_OPTIONS = ROLES.toReversed().map((value) => ({
 export const roleText = (role: Role): string => `${capitalized(role)}: ${ROLE_MEANINGS[role]}`;
 
 /** What a person has chosen to do, before it is done. */
-type Chosen = "create" | { readonly action: "rotate" | "revoke"; readonly operator: Operator };
+type Chosen = "create" | { readonly action: "rotate" | "revoke"; readonly operator: OperatorView };
 
 export function OperatorListPage() {
   const operators = usePolled("operators", () => call("listOperators"));
@@ -53,14 +53,14 @@ export function OperatorListPage() {
 }
 
 interface OperatorTableProps {
-  readonly operators: readonly Operator[];
+  readonly operators: readonly OperatorView[];
   readonly choose: (chosen: Chosen) => void;
 }
 
 /** Those who are revoked come last. */
 function OperatorTable({ operators, choose }: OperatorTableProps) {
   const rows = operators.toSorted((a, b) => Number(a.state !== "active") - Number(b.state !== "active"));
-  const columns: readonly Column<Operator>[] = [
+  const columns: readonly Column<OperatorView>[] = [
     ...COLUMNS,
     {
       heading: "Actions",
@@ -87,7 +87,7 @@ function OperatorTable({ operators, choose }: OperatorTableProps) {
   return <DataTable caption="Operators" columns={columns} rows={rows} keyOf={({ id }) => `${id}`} />;
 }
 
-const COLUMNS: readonly Column<Operator>[] = [
+const COLUMNS: readonly Column<OperatorView>[] = [
   {
     heading: "Name",
     isLead: true,

@@ -1,6 +1,6 @@
 import { formatTime } from "../../api/formatting.ts";
 import { OPERATION_IDS } from "../../domain/usage-history.ts";
-import { call, type LoggedRequest, type RequestPage } from "../admin-api.ts";
+import { call, type RequestEntry, type RequestPage } from "../admin-api.ts";
 import { Filters, hasFilters, SelectFilter, TextFilter } from "../components/filters.tsx";
 import { Empty, PageHead } from "../components/page.tsx";
 import { type Column, List } from "../components/tables.tsx";
@@ -129,7 +129,7 @@ function NoRequests({ servers, query }: NoRequestsProps) {
   );
 }
 
-const COLUMNS: readonly Column<LoggedRequest>[] = [
+const COLUMNS: readonly Column<RequestEntry>[] = [
   { heading: "When", cell: ({ at }) => <LocalTime at={at} text={clockTime} /> },
   {
     heading: "Request",
@@ -168,7 +168,7 @@ const COLUMNS: readonly Column<LoggedRequest>[] = [
   },
 ];
 
-function serverColumn(servers: RequestPage["servers"]): Column<LoggedRequest> {
+function serverColumn(servers: RequestPage["servers"]): Column<RequestEntry> {
   const names = new Map(servers.map(({ id, name }) => [id, name]));
   return { heading: "Server", isWide: true, cell: ({ server }) => <bdi>{names.get(server)}</bdi> };
 }
@@ -182,7 +182,7 @@ function meaningOf(status: number, code: string | null): Meaning {
 /** How much before and after a request is of its moment. */
 const AROUND_MS = 5_000;
 
-function RequestFacts({ request }: { readonly request: LoggedRequest }) {
+function RequestFacts({ request }: { readonly request: RequestEntry }) {
   const { at, requestId, method, path, operation, keyId } = request;
   const ms = Date.parse(at);
   const shown = COLUMNS.map(({ heading, cell }) => [heading, cell(request)] as const);

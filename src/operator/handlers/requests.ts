@@ -77,7 +77,7 @@ export function requestHandlers({ requestLog, servers, ask }: RequestHandlerOpti
   }
 
   async function askOther(server: ServerState, query: Query): Promise<RequestPage> {
-    const page = await ask(server, parametersOf({ ...query, scope: "server" }));
+    const page = await ask(server, requestParameters({ ...query, scope: "server" }));
     if (typeof page === "string") return missing(server, page);
     const isIt = page.servers[0]?.id === server.id;
     return isIt ? page : missing(server, `another server responds at ${server.adminUrl}`);
@@ -89,7 +89,7 @@ function missing({ id, name }: ServerIdentity, problem: string): RequestPage {
 }
 
 /** A query as it was before it was read. */
-export function parametersOf({ cursor, ...query }: Query): URLSearchParams {
+export function requestParameters({ cursor, ...query }: Query): URLSearchParams {
   const parameters = { ...query, ...(cursor !== undefined && { cursor: encodeCursor("requests", cursor) }) };
   const entries = Object.entries(parameters).map(([name, value]) => [name, String(value)] as const);
   return new URLSearchParams(Object.fromEntries(entries));
