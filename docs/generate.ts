@@ -72,7 +72,10 @@ export const DEFAULT_SETTINGS: DocsSettings = {
 };
 
 /** The latest migrations of each release before this one, newest first. */
-const EARLIER_RELEASES = [{ release: "0.9.0", sqlite: 5, postgres: 6 }] as const;
+const EARLIER_RELEASES = [
+  { release: "1.0.0", sqlite: 10, postgres: 11 },
+  { release: "0.9.0", sqlite: 5, postgres: 6 },
+] as const;
 
 const BLOCKS: Readonly<Record<string, string>> = {
   generators: generatorSections(),

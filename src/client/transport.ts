@@ -50,7 +50,7 @@ interface Remembered {
   readonly text: string;
 }
 
-const USER_AGENT = "petstore-client/1.0.0";
+const USER_AGENT = "petstore-client/1.1.0";
 const KEY = /^pet_(?:live|test)_[0-9A-Za-z]+$/;
 /** While nothing has ever responded, the address is probably wrong. */
 const MAX_RETRIES_UNREACHED = 2;

@@ -15,7 +15,7 @@ import { orderFields, Pet, petFields, PetStatus } from "../domain/resources.ts";
 import { keyId, nextCursor, time } from "./key-resources.ts";
 
 export const environment = oneOf(ENVIRONMENTS, "Environment of the server");
-export const version = line(40, { description: "Version of Petstore", examples: ["1.0.0"] });
+export const version = line(40, { description: "Version of Petstore", examples: ["1.1.0"] });
 
 const state = oneOf(["available", "unavailable"], "Whether it can be used now");
 const latencyMs = nullable(

@@ -100,7 +100,7 @@ describe("a session", () => {
         signedIn: true,
         operator: { id: null, name: "token", role: "admin" },
         environment: "production",
-        version: "1.0.0",
+        version: "1.1.0",
         secret: expect.stringMatching(/^[\w-]{43}$/),
       },
     });

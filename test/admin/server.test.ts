@@ -13,7 +13,7 @@ test("getServer describes the server and its engines", async () => {
   const { host } = new URL(service.url);
   expect(await service.ok({ path: "/api/server" })).toEqual({
     environment: "production",
-    version: "1.0.0",
+    version: "1.1.0",
     runtime: `Bun ${Bun.version}`,
     startedAt: "2026-11-15T12:00:00.000Z",
     publicUrl: service.url,
@@ -40,7 +40,7 @@ test("listServers: a server without Valkey is a fleet of one", async () => {
         id: expect.any(String),
         name: hostname(),
         adminUrl: service.adminUrl,
-        version: "1.0.0",
+        version: "1.1.0",
         startedAt: "2026-11-15T12:00:00.000Z",
         seenAt: "2026-11-15T12:00:00.000Z",
         ...figures,

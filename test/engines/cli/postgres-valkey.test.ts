@@ -66,7 +66,7 @@ test("over TLS, with a private authority: no warning of plain text, and the keys
   expect(await cli.json("keys", "list", ...storage)).toMatchObject([
     { id: 1, usage: { minute: { used: 1 } } },
   ]);
-  expect(await cli.json("servers", "list", ...storage)).toMatchObject({ items: [{ version: "1.0.0" }] });
+  expect(await cli.json("servers", "list", ...storage)).toMatchObject({ items: [{ version: "1.1.0" }] });
   await server.stop();
   expect((await cli.run(["servers", "list", ...storage])).out).toStartWith("No server is running on ");
   expect(server.lines.filter((line) => line.includes(".plain-text"))).toEqual([]);
