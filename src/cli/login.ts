@@ -14,7 +14,7 @@ async function identify(elsewhere: ServerElsewhere) {
     const { signedIn, ...session } = await callServer(elsewhere, "getSession");
     if (!signedIn) return new Failure(`${elsewhere.server} does not accept the token`);
     // A server of an earlier release does not tell the operator.
-    const { operator = null } = session as { operator?: { readonly name: string; readonly role: string } };
+    const { operator = null } = session;
     return { server: elsewhere.server, ...session, operator };
   } catch (error) {
     if (error instanceof RejectedCall) return new Failure(error.message);

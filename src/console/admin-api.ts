@@ -21,6 +21,7 @@ export type {
   Key,
   RequestEntry,
   OperatorView,
+  OperatorWithToken,
   Overview,
   RequestPage,
   Server,

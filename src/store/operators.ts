@@ -12,7 +12,6 @@ import {
   operatorEntry,
   operatorNotFound,
   type OperatorSession,
-  type Role,
   type SignInCode,
 } from "../domain/operators.ts";
 import type { OperatorStore } from "../domain/ports.ts";
@@ -39,38 +38,34 @@ export interface OperatorDatabase {
 
 function* rowsOf<Row>(sql: string, ...values: Statement["values"]): Generator<Statement, Row[], unknown[]> {
   // They have what the statement selects.
-  return (yield { sql, values }) as Row[];
+  return (yield { sql, values }).map((row) => withNumbers(Object(row)) as Row);
 }
 
-interface OperatorRow {
-  readonly id: bigint;
-  readonly name: string;
-  readonly role: Role;
-  readonly hint: string;
-  readonly createdAt: bigint;
-  readonly issuedAt: bigint;
-  readonly lastUsedAt: bigint | null;
-  readonly revokedAt: bigint | null;
+/** No integer of these tables is beyond 2^53. */
+function withNumbers(row: object): object {
+  const values = Object.entries(row).map(([name, v]) => [name, typeof v === "bigint" ? Number(v) : v]);
+  return Object.fromEntries(values);
 }
 
-function operatorOf(row: OperatorRow): Operator {
-  const { id, name, role, hint, createdAt, issuedAt, lastUsedAt, revokedAt } = row;
+type OperatorRow = Omit<Operator, "lastUsedAt" | "revokedAt"> & {
+  readonly lastUsedAt: number | null;
+  readonly revokedAt: number | null;
+};
+
+/** Columns that are null in the row are absent. */
+function operatorOf({ lastUsedAt, revokedAt, ...operator }: OperatorRow): Operator {
   return {
-    id: Number(id),
-    name,
-    role,
-    hint,
-    createdAt: Number(createdAt),
-    issuedAt: Number(issuedAt),
-    ...(lastUsedAt !== null && { lastUsedAt: Number(lastUsedAt) }),
-    ...(revokedAt !== null && { revokedAt: Number(revokedAt) }),
+    ...operator,
+    ...(lastUsedAt !== null && { lastUsedAt }),
+    ...(revokedAt !== null && { revokedAt }),
   };
 }
 
 const COLUMNS = `operators.id, name, role, hint, created_at AS "createdAt", issued_at AS "issuedAt",
   last_used_at AS "lastUsedAt", revoked_at AS "revokedAt"`;
-const SELECT = `SELECT hash, ${COLUMNS} FROM operators
-  JOIN operator_tokens ON operator_id = operators.id AND replaced_at IS NULL`;
+const WITH_TOKENS = "operators JOIN operator_tokens ON operator_id = operators.id AND replaced_at IS NULL";
+const SELECT = `SELECT ${COLUMNS} FROM ${WITH_TOKENS}`;
+const SELECT_ACTIVE = `SELECT hash, ${COLUMNS} FROM ${WITH_TOKENS} WHERE revoked_at IS NULL`;
 const SELECT_SESSIONS = `SELECT cookie_hash AS "cookieHash", secret_hash AS "secretHash",
   operator_id AS "operatorId", token_check AS "tokenCheck", created_at AS "createdAt", ends_at AS "endsAt"
   FROM operator_sessions`;
@@ -79,21 +74,6 @@ const CODE_COLUMNS = `code_hash AS "codeHash", operator_id AS "operatorId", ends
 const ALL = 1_000_000;
 const MAX_LISTED = MAX_OPERATORS + 300;
 const HOUR_MS = 3_600_000;
-
-type Stored<T> = {
-  readonly [F in keyof T]: T[F] extends number | null ? bigint | Extract<T[F], null> : T[F];
-};
-
-const numberOrNull = (value: bigint | null) => (value === null ? null : Number(value));
-
-function sessionOf({ operatorId, createdAt, endsAt, ...row }: Stored<OperatorSession>): OperatorSession {
-  const times = { createdAt: Number(createdAt), endsAt: Number(endsAt) };
-  return { ...row, operatorId: numberOrNull(operatorId), ...times };
-}
-
-function codeOf({ codeHash, operatorId, endsAt }: Stored<SignInCode>): SignInCode {
-  return { codeHash, operatorId: numberOrNull(operatorId), endsAt: Number(endsAt) };
-}
 
 function* addAudit(entry: NewAuditEntry) {
   const values = auditValues(entry);
@@ -106,13 +86,13 @@ function* findOperator(id: number) {
 }
 
 function* addOperator({ name, role }: NewOperator, token: NewSecret, by: Attribution) {
-  const [row] = yield* rowsOf<{ id: bigint }>(
+  const [row] = yield* rowsOf<{ id: number }>(
     "INSERT INTO operators (name, role, created_at) VALUES (?, ?, ?) RETURNING id",
     name,
     role,
     by.at,
   );
-  const id = Number(row?.id);
+  const id = row?.id ?? 0;
   yield* addToken(id, token, by);
   const { hint } = token;
   yield* addAudit(operatorEntry("operator.created", { id, name, role, hint }, by));
@@ -214,13 +194,13 @@ export class SqlOperatorStore implements OperatorStore {
 
   readAccess(): Awaitable<OperatorAccess> {
     return this.database.read(function* () {
-      const tokens = yield* rowsOf<OperatorRow & { hash: string }>(`${SELECT} WHERE revoked_at IS NULL`);
-      const sessions = yield* rowsOf<Stored<OperatorSession>>(SELECT_SESSIONS);
-      const codes = yield* rowsOf<Stored<SignInCode>>(`SELECT ${CODE_COLUMNS} FROM sign_in_codes`);
+      const tokens = yield* rowsOf<OperatorRow & { hash: string }>(SELECT_ACTIVE);
+      const sessions = yield* rowsOf<OperatorSession>(SELECT_SESSIONS);
+      const codes = yield* rowsOf<SignInCode>(`SELECT ${CODE_COLUMNS} FROM sign_in_codes`);
       return {
-        tokens: new Map(tokens.map((row) => [row.hash, operatorOf(row)])),
-        sessions: new Map(sessions.map((row) => [row.cookieHash, sessionOf(row)])),
-        codes: new Map(codes.map((row) => [row.codeHash, codeOf(row)])),
+        tokens: new Map(tokens.map(({ hash, ...row }) => [hash, operatorOf(row)])),
+        sessions: new Map(sessions.map((row) => [row.cookieHash, row])),
+        codes: new Map(codes.map((row) => [row.codeHash, row])),
       };
     });
   }
@@ -250,8 +230,8 @@ export class SqlOperatorStore implements OperatorStore {
   takeCode(codeHash: string): Promise<SignInCode | undefined> {
     return this.database.write(function* () {
       const take = `DELETE FROM sign_in_codes WHERE code_hash = ? RETURNING ${CODE_COLUMNS}`;
-      const [row] = yield* rowsOf<Stored<SignInCode>>(take, codeHash);
-      return row && codeOf(row);
+      const [row] = yield* rowsOf<SignInCode>(take, codeHash);
+      return row;
     });
   }
 

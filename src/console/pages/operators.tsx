@@ -1,6 +1,6 @@
 import { useState } from "preact/hooks";
 import { type Role, ROLE_MEANINGS, ROLES } from "../../domain/operators.ts";
-import { call, may, type OperatorView, signedIn } from "../admin-api.ts";
+import { call, may, type OperatorView, type OperatorWithToken, signedIn } from "../admin-api.ts";
 import { ActionDialog, FormDialog, SecretDialog } from "../components/dialogs.tsx";
 import { Choices, TextField } from "../components/forms.tsx";
 import { Loaded, PageHead } from "../components/page.tsx";
@@ -24,7 +24,12 @@ type Chosen = "create" | { readonly action: "rotate" | "revoke"; readonly operat
 export function OperatorListPage() {
   const operators = usePolled("operators", () => call("listOperators"));
   const [chosen, setChosen] = useState<Chosen>();
-  const close = () => setChosen(undefined);
+  const [issued, setIssued] = useState<OperatorWithToken>();
+  const close = () => {
+    setChosen(undefined);
+    setIssued(undefined);
+  };
+  const dialog = { onClose: close, onIssued: setIssued };
   return (
     <>
       <PageHead
@@ -46,8 +51,13 @@ export function OperatorListPage() {
           {({ items }) => <OperatorTable operators={items} choose={setChosen} />}
         </Loaded>
       </section>
-      {chosen === "create" && <CreateDialog onClose={close} />}
-      {typeof chosen === "object" && <OperatorDialog {...chosen} onClose={close} />}
+      {issued ? (
+        <SecretDialog name={issued.operator.name} secret={issued.token} noun="token" onClose={close} />
+      ) : chosen === "create" ? (
+        <CreateDialog {...dialog} />
+      ) : (
+        chosen && <OperatorDialog {...chosen} {...dialog} />
+      )}
     </>
   );
 }
@@ -113,18 +123,17 @@ const COLUMNS: readonly Column<OperatorView>[] = [
   { heading: "Last used", cell: ({ lastUsedAt }) => <TimeAgo at={lastUsedAt} none="never used" /> },
 ];
 
-interface CloseProps {
+interface DialogProps {
   readonly onClose: () => void;
+  /** A token was made, which is shown once. */
+  readonly onIssued: (issued: OperatorWithToken) => void;
 }
 
-function CreateDialog({ onClose }: CloseProps) {
+function CreateDialog({ onClose, onIssued }: DialogProps) {
   const [name, setName] = useState("");
   const [role, setRole] = useState<Role>("viewer");
-  const [token, setToken] = useState<string>();
-  if (token !== undefined) return <SecretDialog name={name} secret={token} noun="token" onClose={onClose} />;
   async function create() {
-    const created = await call("createOperator", { body: { name, role } });
-    setToken(created.token);
+    onIssued(await call("createOperator", { body: { name, role } }));
     await refresh();
   }
   return (
@@ -144,31 +153,25 @@ function CreateDialog({ onClose }: CloseProps) {
   );
 }
 
-function OperatorDialog({ action, operator, onClose }: Exclude<Chosen, string> & CloseProps) {
+function OperatorDialog({ action, operator, onClose, onIssued }: Exclude<Chosen, string> & DialogProps) {
   const { id, name } = operator;
-  const [token, setToken] = useState<string>();
-  if (token !== undefined) return <SecretDialog name={name} secret={token} noun="token" onClose={onClose} />;
-  if (action === "revoke") {
-    return (
-      <ActionDialog
-        action="Revoke"
-        name={name}
-        shortName={`operator ${id}`}
-        isFinal
-        run={() => call("revokeOperator", { id })}
-        done="Revoked"
-        onClose={onClose}
-      >
-        The token stops working and all sessions end within one second, on every server, for good.
-      </ActionDialog>
-    );
-  }
   async function rotate() {
-    setToken((await call("rotateOperator", { id })).token);
+    onIssued(await call("rotateOperator", { id }));
     await refresh();
   }
-  const isSelf = id === signedIn.value?.id;
-  return (
+  return action === "revoke" ? (
+    <ActionDialog
+      action="Revoke"
+      name={name}
+      shortName={`operator ${id}`}
+      isFinal
+      run={() => call("revokeOperator", { id })}
+      done="Revoked"
+      onClose={onClose}
+    >
+      The token stops working and all sessions end within one second, on every server, for good.
+    </ActionDialog>
+  ) : (
     <FormDialog
       title="Rotate the token of"
       name={name}
@@ -178,7 +181,7 @@ function OperatorDialog({ action, operator, onClose }: Exclude<Chosen, string> &
     >
       <p>
         The present token stops working within one second, on every server, and{" "}
-        {isSelf ? "your other sessions end." : "all sessions end."}
+        {id === signedIn.value?.id ? "your other sessions end." : "all sessions end."}
       </p>
     </FormDialog>
   );
