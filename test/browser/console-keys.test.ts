@@ -165,7 +165,9 @@ test("a banned key is shown as banned, and an unban in the list ends the ban", a
   expect(isObject(after.json) && after.json.code).toBe("rate_limited");
 
   for (let i = 0; i < 6; i++) await server.client(secret, "GET", "/pets");
-  await page.getByText(/^Banned until .*, for the 2nd time in 24 hours: requests get 429\.$/).waitFor();
+  await page
+    .getByText(/^Banned until .*, for the 2nd time in 24 hours: requests get 429\. What it sent$/)
+    .waitFor();
   await server.admin("POST", `/keys/${id}/unban`);
 });
 

@@ -48,7 +48,7 @@ test("--server: commands print the same as on the machine of the server", async 
   expect(audit.map(({ action }) => action)).toEqual(["key.enabled", "key.disabled", "key.created"]);
   expect((await run("pets", "list")).out).toContain("There are no pets");
   const servers = await run("servers", "list");
-  expect(servers.out).toMatch(/^NAME +ADMIN URL +VERSION .*\n\S+ +http:\S+ +1\.0\.0 +\S+ +\d+\.\d +3 +0 /);
+  expect(servers.out).toMatch(/^NAME +ADMIN URL +VERSION .*\n\S+ +http:\S+ +1\.1\.0 +\S+ +\d+\.\d +3 +0 /);
   expect(await cli.run(["servers", "list"])).toMatchObject({
     code: 1,
     err: "without Valkey, servers have no register; use --server",
