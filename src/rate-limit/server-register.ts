@@ -17,6 +17,9 @@ const REMEMBERED_BEATS = 4;
 
 const count = integer({ min: 0, max: Number.MAX_SAFE_INTEGER });
 
+/** Of a `Date`, in milliseconds since the epoch. */
+const LATEST_TIME = 8.64e15;
+
 /** A server of another release may tell more. */
 const Told = object(
   "What a server tells of itself",
@@ -24,7 +27,7 @@ const Told = object(
     id: line(100),
     name: line(300),
     version: line(40),
-    startedAt: count,
+    startedAt: integer({ min: 0, max: LATEST_TIME }),
     connections: count,
     requestsPerSecond: quantity(),
     requests: count,
@@ -114,6 +117,12 @@ export function parseServerStates(texts: readonly string[], seenAt: number): Ser
     const told = Told.read(parseJson(text));
     if (told instanceof Invalid) return [];
     const latencies = told.latencies.map(([bucket = 0, requests = 0]) => [bucket, requests] as const);
-    return [{ ...told, adminUrl: told.adminUrl ?? undefined, latencies, seenAt }];
+    return [{ ...told, adminUrl: originOf(told.adminUrl ?? ""), latencies, seenAt }];
   });
+}
+
+/** Whoever can write to Valkey can tell anything: a server is asked at a host and port, and at no path that is told. */
+function originOf(url: string): string | undefined {
+  const { protocol = "", origin } = URL.parse(url) ?? {};
+  return /^https?:$/.test(protocol) ? origin : undefined;
 }

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { DEFAULT_BAN } from "../../src/domain/rate-limit.ts";
 import { NO_ACTIVITY } from "../../src/domain/servers.ts";
-import { HeartbeatRegister } from "../../src/rate-limit/server-register.ts";
+import { HeartbeatRegister, parseServerStates } from "../../src/rate-limit/server-register.ts";
 import { SimulatedValkey, ValkeyModel } from "../../trials/simulation/valkey.ts";
 import { Process, World } from "../../trials/simulation/world.ts";
 
@@ -90,4 +90,16 @@ test("a server of another release counts, and is listed if it is understood", as
   await one.beat(link);
   expect(one.count).toBe(4);
   expect(one.list().map(({ id }) => id)).toEqual(["newer", "one"]);
+});
+
+test.each<[string, string | undefined]>([
+  ["https://192.0.2.7:8090", "https://192.0.2.7:8090"],
+  ["http://192.0.2.7:8090/latest/meta-data?a=#", "http://192.0.2.7:8090"],
+  ["http://user:secret@192.0.2.7", "http://192.0.2.7"],
+  ["file:///etc/passwd", undefined],
+  ["no URL", undefined],
+])("of what a server tells, %s is asked at %s", (adminUrl, expected) => {
+  const told = { id: "one", name: "one", version: "1.0.0", startedAt: 0, ...NO_ACTIVITY, adminUrl };
+  expect(parseServerStates([JSON.stringify(told)], 0).map((each) => each.adminUrl)).toEqual([expected]);
+  expect(parseServerStates([JSON.stringify({ ...told, startedAt: 8.64e15 + 1 })], 0)).toEqual([]);
 });
