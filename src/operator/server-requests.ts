@@ -45,7 +45,8 @@ export async function askForRequests(
   if (isLoopback(new URL(adminUrl).hostname) && name !== hostname())
     return `its listener for operators, ${adminUrl}, can be reached on its own machine only: set --admin-address`;
   const target = `${ADMIN_API.basePath}${path}?${query}`;
-  const Authorization = secret.authorizationOf({ method: "GET", target, at: clock.now() });
+  const { origin: to } = new URL(adminUrl);
+  const Authorization = secret.authorizationOf({ to, method: "GET", target, at: clock.now() });
   try {
     const { status, text } = await getText(adminUrl + target, { headers: { Authorization }, tls });
     if (status !== 200) return `${adminUrl} responds ${status}`;

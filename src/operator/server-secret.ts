@@ -12,6 +12,8 @@ const REQUEST = /^Petstore-Server (\d{13})\.([\w-]{22})\.([\w-]{43})$/;
 export const newNonce = (): string => randomBytes(16).toString("base64url");
 
 interface ServerRequest {
+  /** Origin of the listener that it is for: whoever gets it can send it to no other. */
+  readonly to: string;
   readonly method: string;
   /** The path and the query. */
   readonly target: string;
@@ -49,17 +51,17 @@ export class ServerSecret {
   }
 
   /** The `Authorization` of a request from one server, or from a command on its machine, to another server. */
-  authorizationOf({ method, target, at }: ServerRequest): string {
+  authorizationOf({ to, method, target, at }: ServerRequest): string {
     const nonce = newNonce();
-    return `Petstore-Server ${at}.${nonce}.${this.#sign("request", method, target, `${at}`, nonce)}`;
+    return `Petstore-Server ${at}.${nonce}.${this.#sign("request", to, method, target, `${at}`, nonce)}`;
   }
 
   /** Whether `authorizationOf` made it for this request, within 30 seconds of `at`. */
-  isAuthorized(authorization: string, { method, target, at }: ServerRequest): boolean {
+  isAuthorized(authorization: string, { to, method, target, at }: ServerRequest): boolean {
     const [, sentAt = "", nonce = "", signature = ""] = REQUEST.exec(authorization) ?? [];
     return (
       Math.abs(at - Number(sentAt)) <= REQUEST_MS &&
-      isEqual(signature, this.#sign("request", method, target, sentAt, nonce))
+      isEqual(signature, this.#sign("request", to, method, target, sentAt, nonce))
     );
   }
 

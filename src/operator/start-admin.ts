@@ -90,6 +90,8 @@ export async function startAdmin(options: StartAdminOptions): Promise<AdminListe
   });
   const listener = { host: admin.host, port: server.port, isTls: tls !== undefined };
   const url = originOf(listener);
+  const machineUrl = originOf({ ...listener, host: machineAddress(admin.host) });
+  const ownOrigins = [url, machineUrl].map((each) => new URL(each).origin);
   // Cookies do not tell ports apart: each listener of a machine has a cookie of its own.
   const cookieName = `petstore-admin-${server.port}`;
   const authentication = new AdminAuthentication({
@@ -138,11 +140,9 @@ export async function startAdmin(options: StartAdminOptions): Promise<AdminListe
     authentication,
     isServerRequest: ({ method, path, query, headers }) => {
       const target = query === "" ? path : `${path}?${query}`;
-      return serverSecret.isAuthorized(headers.get("authorization") ?? "", {
-        method,
-        target,
-        at: clock.now(),
-      });
+      const authorization = headers.get("authorization") ?? "";
+      const at = clock.now();
+      return ownOrigins.some((to) => serverSecret.isAuthorized(authorization, { to, method, target, at }));
     },
     checks: {
       database: async () => {
@@ -164,7 +164,7 @@ export async function startAdmin(options: StartAdminOptions): Promise<AdminListe
   const removeUrl = saveAdminUrl(config, url);
   return {
     url,
-    machineUrl: originOf({ ...listener, host: machineAddress(admin.host) }),
+    machineUrl,
     createSignInUrl: () => createSignInUrl({ url, operators, clock }),
     tokenFile: file,
     server,

@@ -80,18 +80,21 @@ describe("listRequests", () => {
 
   test("is for operators and signed requests of servers, which can do nothing else", async () => {
     const secret = await ServerSecret.open(service.app.settings);
-    const signed = (target: string, at = service.clock.now()) =>
-      service.admin({
-        path: target,
-        token: null,
-        headers: { Authorization: secret.authorizationOf({ method: "GET", target, at }) },
-      });
+    const to = service.adminUrl;
+    const signed = (target: string, change: { readonly at?: number; readonly to?: string } = {}) => {
+      const request = { to, method: "GET", target, at: service.clock.now(), ...change };
+      const headers = { Authorization: secret.authorizationOf(request) };
+      return service.admin({ path: target, token: null, headers });
+    };
     expect((await service.admin({ path: "/api/requests", token: null })).status).toBe(401);
     expect((await signed("/api/requests?scope=server")).status).toBe(200);
-    expect((await signed("/api/requests", service.clock.now() - 31_000)).status).toBe(401);
+    expect((await signed("/api/requests", { at: service.clock.now() - 31_000 })).status).toBe(401);
     expect((await signed("/api/keys")).status).toBe(401);
+    // Another server has got it, and sends it on.
+    expect((await signed("/api/requests", { to: "http://192.0.2.1:8090" })).status).toBe(401);
     const other = new ServerSecret(Buffer.alloc(32).toString("base64url"));
     const authorization = other.authorizationOf({
+      to,
       method: "GET",
       target: "/api/requests",
       at: service.clock.now(),
@@ -141,6 +144,13 @@ describe("several servers", () => {
       id: "other",
       problem: expect.stringMatching(/^another server/),
     });
+  });
+
+  test("one that tells of others, or of their requests, is not believed", async () => {
+    const servers = [...page.servers, { id: "third", name: "x", problem: null, since: null }];
+    const result = await list({ ...page, servers, items: [item(2n, "third"), item(1n)] }, 2);
+    expect(result.items.map(({ id }) => id)).toEqual([1n]);
+    expect(result.servers.map(({ id }) => id)).toEqual(["self", "other"]);
   });
 
   test.each<[string, string | undefined, string, RegExp]>([

@@ -21,13 +21,14 @@ describe("the secret of the servers", () => {
       expect(ONE.isProof(wrong, nonce, URL_HERE)).toBeFalse();
   });
 
-  test("a signed request is valid for its method, path and query, for 30 seconds, whichever clock is ahead", () => {
-    const request = { method: "GET", target: "/api/requests?limit=5", at: AT };
+  test("a signed request is valid for its listener, method, path and query, for 30 seconds, whichever clock is ahead", () => {
+    const request = { to: URL_HERE, method: "GET", target: "/api/requests?limit=5", at: AT };
     const authorization = ONE.authorizationOf(request);
     const isValid = (change: object, by = ONE) => by.isAuthorized(authorization, { ...request, ...change });
     for (const at of [AT - 30_000, AT, AT + 30_000]) expect(isValid({ at })).toBeTrue();
     for (const at of [AT - 30_001, AT + 30_001]) expect(isValid({ at })).toBeFalse();
     expect(isValid({ method: "POST" })).toBeFalse();
+    expect(isValid({ to: "http://127.0.0.1:8091" })).toBeFalse();
     expect(isValid({ target: "/api/requests?limit=50" })).toBeFalse();
     expect(isValid({}, OTHER)).toBeFalse();
     expect(ONE.authorizationOf(request)).not.toBe(authorization);

@@ -79,8 +79,10 @@ export function requestHandlers({ requestLog, servers, ask }: RequestHandlerOpti
   async function askOther(server: ServerState, query: Query): Promise<RequestPage> {
     const page = await ask(server, requestParameters({ ...query, scope: "server" }));
     if (typeof page === "string") return missing(server, page);
-    const isIt = page.servers[0]?.id === server.id;
-    return isIt ? page : missing(server, `another server responds at ${server.adminUrl}`);
+    const [told] = page.servers;
+    if (told?.id !== server.id) return missing(server, `another server responds at ${server.adminUrl}`);
+    // It speaks of no other server.
+    return { ...page, items: page.items.filter((item) => item.server === server.id), servers: [told] };
   }
 }
 
