@@ -198,12 +198,12 @@ export interface OperatorStore {
     token: NewSecret,
     by: Attribution,
   ): Promise<Operator | undefined>;
-  /** Replaces the token. The session with the hash `keeps` goes on. */
+  /** Replaces the token: that with the hash `replaces`, if it is given. The session with the hash `keeps` goes on. */
   rotateOperator(
     id: number,
-    token: NewSecret & { readonly keeps?: string | undefined },
+    token: NewSecret & { readonly keeps?: string | undefined; readonly replaces?: string | undefined },
     by: Attribution,
-  ): Promise<Operator | Rejection<"operator_not_found" | "operator_not_active">>;
+  ): Promise<Operator | Rejection<"operator_not_found" | "operator_not_active" | "invalid_token">>;
   /** One that is revoked stays as it is. */
   revokeOperator(
     id: number,
@@ -219,8 +219,11 @@ export interface OperatorStore {
   createCode(code: SignInCode, now: number): Promise<void>;
   /** Deletes the code. Of concurrent calls, one gets it. */
   takeCode(codeHash: string): Promise<SignInCode | undefined>;
-  /** Expired sessions are deleted, and the oldest of too many. */
-  createSession(session: OperatorSession, entry: NewAuditEntry): Promise<void>;
+  /**
+   * Expired sessions are deleted, and the oldest of too many. Returns whether it is created: with `tokenHash`, only
+   * while that is the operator's token.
+   */
+  createSession(session: OperatorSession, entry: NewAuditEntry, tokenHash?: string): Promise<boolean>;
   /** Records the entry if there is such a session. */
   deleteSession(cookieHash: string, entry: NewAuditEntry): Promise<void>;
 }

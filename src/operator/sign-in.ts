@@ -22,6 +22,8 @@ export interface Principal {
   readonly id: number | null;
   readonly name: string;
   readonly role: Role;
+  /** Of an operator in the database, the hash of their token when they were let in. */
+  readonly tokenHash?: string;
   /** The hash of the cookie, of a browser. */
   readonly session?: string;
 }
@@ -152,7 +154,7 @@ export class AdminAuthentication {
     if (this.#token !== undefined && isEqual(hashed, sha256(this.#token))) return TOKEN_PRINCIPAL;
     return this.#access.find(({ tokens }) => {
       const operator = tokens.get(hashed);
-      return operator && this.#principalOf(operator);
+      return operator && this.#principalOf(operator, hashed);
     });
   }
 
@@ -173,15 +175,13 @@ export class AdminAuthentication {
     actor: Actor,
   ): Promise<Principal | Rejection<"invalid_code" | "too_many_attempts">> {
     const codeHash = sha256(code);
-    const known = await this.#access.find(({ codes }) => codes.get(codeHash));
-    if (known === "unknown") return tooManyAttempts(1);
-    const taken = known && (await this.#options.operators.takeCode(codeHash));
-    if (taken && this.#options.clock.now() < taken.endsAt) {
-      const { operatorId: id } = taken;
-      const operator = id === null ? undefined : await this.#access.find((access) => operatorIn(access, id));
-      if (operator !== undefined && operator !== "unknown") return this.#principalOf(operator);
-      if (id === null && this.#token !== undefined) return TOKEN_PRINCIPAL;
-    }
+    const holder = await this.#access.find((access) => {
+      const code = access.codes.get(codeHash);
+      return code && this.#operatorIn(access, code.operatorId);
+    });
+    if (holder === "unknown") return tooManyAttempts(1);
+    const taken = holder && (await this.#options.operators.takeCode(codeHash));
+    if (taken && this.#options.clock.now() < taken.endsAt) return holder;
     this.#reportFailure(actor);
     return INVALID_CODE;
   }
@@ -196,8 +196,14 @@ export class AdminAuthentication {
     });
   }
 
-  /** The value of a new cookie, and the secret that the page keeps. Rejects while the database is unavailable. */
-  async createSession({ id, name }: Principal, actor: Actor): Promise<{ cookie: string; secret: string }> {
+  /**
+   * The value of a new cookie, and the secret that the page keeps; undefined if the token was replaced just now, which
+   * another server may have done. Rejects while the database is unavailable.
+   */
+  async createSession(
+    { id, name, tokenHash }: Principal,
+    actor: Actor,
+  ): Promise<{ cookie: string; secret: string } | undefined> {
     const { clock, operators } = this.#options;
     const [cookie, secret] = [newSecret(), newSecret()];
     const createdAt = clock.now();
@@ -210,9 +216,9 @@ export class AdminAuthentication {
       endsAt: createdAt + SESSION_MS,
     };
     const entry = { at: createdAt, actor: { ...actor, operator: name }, action: "admin.signed-in" } as const;
-    await operators.createSession(session, entry);
+    const isCreated = await operators.createSession(session, entry, tokenHash);
     this.changed();
-    return { cookie, secret };
+    return isCreated ? { cookie, secret } : undefined;
   }
 
   /** Of the cookie and the secret of a request; nothing if there is none. */
@@ -248,12 +254,17 @@ export class AdminAuthentication {
   }
 
   #holderOf(session: OperatorSession, access: OperatorAccess): Principal | undefined {
-    const { operatorId: id, cookieHash, tokenCheck } = session;
-    const operator = id === null ? undefined : operatorIn(access, id);
-    if (operator) return { ...this.#principalOf(operator), session: cookieHash };
-    const isOfSetting =
-      id === null && this.#token !== undefined && tokenCheck === this.#tokenCheck(cookieHash);
-    return isOfSetting ? { ...TOKEN_PRINCIPAL, session: cookieHash } : undefined;
+    const { operatorId, cookieHash, tokenCheck } = session;
+    if (operatorId === null && tokenCheck !== this.#tokenCheck(cookieHash)) return undefined;
+    const operator = this.#operatorIn(access, operatorId);
+    return operator && { ...operator, session: cookieHash };
+  }
+
+  /** Undefined if they are revoked, or if there is no such setting any more. */
+  #operatorIn({ tokens }: OperatorAccess, id: number | null): Principal | undefined {
+    if (id === null) return this.#token === undefined ? undefined : TOKEN_PRINCIPAL;
+    const [hash, operator] = tokens.entries().find(([, each]) => each.id === id) ?? [];
+    return hash !== undefined && operator ? this.#principalOf(operator, hash) : undefined;
   }
 
   /** Sessions of the token of a setting end when it is replaced. */
@@ -263,7 +274,7 @@ export class AdminAuthentication {
       .digest("base64url");
   }
 
-  #principalOf({ id, name, role, lastUsedAt = 0 }: Operator): Principal {
+  #principalOf({ id, name, role, lastUsedAt = 0 }: Operator, tokenHash: string): Principal {
     const { clock, operators } = this.#options;
     const now = clock.now();
     if (now - Math.max(lastUsedAt, this.#used.get(id) ?? 0) >= USE_EVERY_MS) {
@@ -271,12 +282,8 @@ export class AdminAuthentication {
       // It is tried again in an hour.
       void operators.recordUse(id, now).catch(() => {});
     }
-    return { id, name, role };
+    return { id, name, role, tokenHash };
   }
-}
-
-function operatorIn({ tokens }: OperatorAccess, id: number): Operator | undefined {
-  return tokens.values().find((operator) => operator.id === id);
 }
 
 /** Hashes, in constant time. */

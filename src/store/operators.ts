@@ -104,6 +104,12 @@ function* addToken(id: number, { hash, hint }: NewSecret, { at }: Attribution) {
   yield* rowsOf(insert, hash, id, hint, at);
 }
 
+/** Whether it is the token that the operator has now. */
+function* hasToken(id: number, hash: string) {
+  const found = yield* rowsOf(`${SELECT_ACTIVE} AND operators.id = ? AND hash = ?`, id, hash);
+  return found.length > 0;
+}
+
 function* endSessions(id: number, keeps = "") {
   yield* rowsOf("DELETE FROM operator_sessions WHERE operator_id = ? AND cookie_hash <> ?", id, keeps);
   yield* rowsOf("DELETE FROM sign_in_codes WHERE operator_id = ?", id);
@@ -146,12 +152,14 @@ export class SqlOperatorStore implements OperatorStore {
 
   rotateOperator(
     id: number,
-    { keeps, ...token }: NewSecret & { keeps?: string | undefined },
+    { keeps, replaces, ...token }: NewSecret & { keeps?: string | undefined; replaces?: string | undefined },
     by: Attribution,
   ) {
     return this.#change(function* () {
       const operator = yield* findOperator(id);
       if (operator === undefined) return operatorNotFound(id);
+      if (replaces !== undefined && !(yield* hasToken(id, replaces)))
+        return rejection("invalid_token", `The token of ${operator.name} was replaced just now.`);
       const { name, revokedAt } = operator;
       if (revokedAt !== undefined)
         return rejection("operator_not_active", `Operator ${name} is revoked. Create another one.`);
@@ -235,9 +243,10 @@ export class SqlOperatorStore implements OperatorStore {
     });
   }
 
-  createSession(session: OperatorSession, entry: NewAuditEntry): Promise<void> {
+  createSession(session: OperatorSession, entry: NewAuditEntry, tokenHash?: string): Promise<boolean> {
     const { cookieHash, secretHash, operatorId, tokenCheck, createdAt, endsAt } = session;
-    return this.database.write(function* () {
+    return this.#change(function* () {
+      if (tokenHash !== undefined && !(yield* hasToken(operatorId ?? 0, tokenHash))) return false;
       yield* rowsOf(
         `DELETE FROM operator_sessions WHERE ends_at <= ? OR cookie_hash IN (SELECT cookie_hash
            FROM operator_sessions ORDER BY created_at DESC, cookie_hash LIMIT ${ALL} OFFSET ${MAX_SESSIONS - 1})`,
@@ -254,6 +263,7 @@ export class SqlOperatorStore implements OperatorStore {
         endsAt,
       );
       yield* addAudit(entry);
+      return true;
     });
   }
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mayCall, type Role, ROLES } from "../../src/domain/operators.ts";
 import { ADMIN_OPERATIONS, type AdminOperation, leastRoleOf } from "../../src/operator/operations.ts";
-import { createSignInUrl } from "../../src/operator/token.ts";
+import { createSignInUrl, generateToken, toNewToken } from "../../src/operator/token.ts";
 import { type AdminService, cookieOf, sessionOf, startAdminService } from "./admin-service.ts";
 
 const OPERATIONS = Object.entries<AdminOperation>(ADMIN_OPERATIONS).filter(([, row]) => !row.needsNoToken);
@@ -234,6 +234,21 @@ describe("signing in", () => {
     await service.ok({ method: "POST", path, token: null, headers: { ...one, Origin } });
     const statuses = [(await get("/api/keys", one)).status, (await get("/api/keys", two)).status];
     expect(statuses).toEqual([200, 401]);
+  });
+
+  test("a token that another server has replaced just now makes neither a session nor another token", async () => {
+    const { operator, token } = await newOperator("support");
+    expect(await status("/api/keys", token)).toBe(200);
+    const by = { actor: { kind: "console" }, at: service.clock.now() } as const;
+    await service.app.operators.rotateOperator(operator.id, toNewToken(generateToken()), by);
+    // This server reads the operators again after half a second, and the clock stands still.
+    expect(await status("/api/keys", token)).toBe(200);
+    expect(await signIn({ token })).toMatchObject({ status: 401, json: { code: "invalid_token" } });
+    const path = `/api/operators/${operator.id}/rotate`;
+    expect(await service.admin({ method: "POST", path, token })).toMatchObject({
+      status: 401,
+      json: { code: "invalid_token" },
+    });
   });
 
   test("a wrong code gets no cookie and is in the audit trail", async () => {

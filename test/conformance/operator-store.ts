@@ -109,6 +109,19 @@ export function operatorStoreConformance(test: TestCase): void {
     expect(rejectionCode(await operators.rotateOperator(99, token("x"), by))).toBe("operator_not_found");
   });
 
+  test("a token that was replaced makes no session, and replaces no token", async ({ operators }) => {
+    const { id } = await create(operators, "ann");
+    const signIn = (name: string) => operators.createSession(session(name, id), SIGNED_IN, hashOf(name));
+    expect(await signIn("ann")).toBeTrue();
+    const replace = (next: string, replaces: string) =>
+      operators.rotateOperator(id, { ...token(next), replaces: hashOf(replaces) }, by);
+    operatorIn(await replace("next", "ann"));
+    expect(await signIn("ann")).toBeFalse();
+    expect(rejectionCode(await replace("another", "ann"))).toBe("invalid_token");
+    expect([...(await operators.readAccess()).sessions]).toEqual([]);
+    expect(await signIn("next")).toBeTrue();
+  });
+
   test("revokeOperator: token and sessions are gone; a second time changes nothing; the last admin stays", async (opened) => {
     const { operators, audit, another } = opened;
     const ann = await create(operators, "ann");

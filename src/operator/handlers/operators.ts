@@ -27,8 +27,8 @@ export function operatorHandlers(services: OperatorServices) {
       if (principal && principal.id !== id && !mayCall(principal.role, "admin"))
         return forbiddenRole(principal, "admin");
       const token = generateToken();
-      const keeps = principal?.id === id ? principal.session : undefined;
-      const operator = await operators.rotateOperator(id, { ...toNewToken(token), keeps }, by(actor));
+      const own = principal?.id === id ? { keeps: principal.session, replaces: principal.tokenHash } : {};
+      const operator = await operators.rotateOperator(id, { ...toNewToken(token), ...own }, by(actor));
       return isRejection(operator) ? operator : { operator: applied(operator), token };
     },
 

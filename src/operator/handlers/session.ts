@@ -2,7 +2,7 @@ import { isRejection, rejection } from "../../api/errors.ts";
 import { mayCall } from "../../domain/operators.ts";
 import type { Request } from "../../http1/index.ts";
 import { type AdminHandlers, WithHeaders } from "../admin-app.ts";
-import { forbiddenRole } from "../errors.ts";
+import { forbiddenRole, INVALID_CODE, INVALID_TOKEN } from "../errors.ts";
 import type { ServerSecret } from "../server-secret.ts";
 import { type AdminAuthentication, type Principal, SESSION_MS } from "../sign-in.ts";
 import type { ServerFacts } from "./server.ts";
@@ -35,7 +35,9 @@ export function sessionHandlers(options: SessionHandlerOptions) {
         : authentication.checkToken(given, actor));
       if (isRejection(principal)) return principal;
       if (!mayCall(principal.role, "viewer")) return forbiddenRole(principal, "viewer");
-      const { cookie: value, secret } = await authentication.createSession(principal, actor);
+      const created = await authentication.createSession(principal, actor);
+      if (created === undefined) return token === undefined ? INVALID_CODE : INVALID_TOKEN;
+      const { cookie: value, secret } = created;
       return new WithHeaders(
         { ...sessionOf(principal), secret },
         { "Set-Cookie": cookie(value, SESSION_MS / 1_000, isSecure(request)) },
