@@ -88,23 +88,27 @@ async function follow(
   { context, isJson }: { readonly context: Context; readonly isJson: boolean },
 ): Promise<never> {
   const lineOf = isJson ? (item: RequestEntry) => `${toJson(item)}\n` : textLine;
-  for (const line of missingOf(listed.servers)) context.warn(line);
-  let { items } = listed;
+  let { items, servers } = listed;
   // Those before the first page are not new.
   const first = (listed.hasMore && items.at(-1)?.id) || 0n;
-  let printed: ReadonlySet<bigint> = new Set();
+  /** Their times. A server that does not respond once still has those that it had before. */
+  const printed = new Map<bigint, number>();
+  let missing: readonly string[] = [];
   let newestAt = 0;
   for (;;) {
     const fresh = items.filter(({ id }) => id >= first && !printed.has(id)).toReversed();
     if (fresh.length > 0) await context.print(fresh.map(lineOf).join(""));
-    if (items.length > 0) printed = new Set(items.map(({ id }) => id));
+    for (const { id, at } of fresh) printed.set(id, Date.parse(at));
+    for (const line of missingOf(servers)) if (!missing.includes(line)) context.warn(line);
+    missing = missingOf(servers);
     // By the clock of the servers.
     newestAt = Math.max(newestAt, ...fresh.slice(-1).map(({ at }) => Date.parse(at)));
+    for (const [id, at] of printed) if (at < newestAt - FOLLOW_BACK_MS) printed.delete(id);
     const since = newestAt === 0 ? {} : { since: formatTime(newestAt - FOLLOW_BACK_MS) };
     await Bun.sleep(FOLLOW_EVERY_MS);
     const read = await readRequests(call, { ...query, ...since }, MAX_LIMIT);
     if (read.hasMore) context.warn(`there are more than ${MAX_LIMIT} requests at once; some are not shown`);
-    ({ items } = read);
+    ({ items, servers } = read);
   }
 }
 

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { toJson } from "../../src/api/json.ts";
 import { createClock } from "../../src/clock.ts";
 import type { Context } from "../../src/cli/command.ts";
 import { cleanUp, InProcessCli, type InProcessServer, temporaryDirectory } from "./cli.ts";
@@ -86,6 +87,43 @@ test("--follow prints the last requests, then new ones as they arrive, each once
     .split("\n")
     .map((line) => JSON.parse(line).requestId);
   expect(ids).toEqual(["second", "third", "fourth", "fifth"]);
+});
+
+test("--follow names a server when it stops responding, and prints nothing again when it is back", async () => {
+  const items = [2n, 1n].map((id) => ({
+    id,
+    at: "2026-11-16T09:00:00.000Z",
+    requestId: `of-${id}`,
+    keyId: null,
+    method: "GET",
+    path: "/v1/pets",
+    operation: null,
+    status: 200,
+    code: null,
+    durationMs: 1,
+    address: "192.0.2.7",
+    userAgent: null,
+    server: `${id}`,
+  }));
+  const other = (problem: string | null) => ({ id: "2", name: "web-2", problem, since: null });
+  let asked = 0;
+  using fake = Bun.serve({
+    port: 0,
+    fetch() {
+      if (++asked === 4) return new Response(null, { status: 500 });
+      const answer = asked === 2 ? [items.slice(1), other("timeout")] : [items, other(null)];
+      return new Response(toJson({ items: answer[0], nextCursor: null, servers: [answer[1]] }), {
+        headers: { "Content-Type": "application/json" },
+      });
+    },
+  });
+  const there = ["--server", fake.url.origin, "--admin-token", TOKEN];
+  const { out } = await new InProcessCli().run(["requests", "--follow", "--json", ...there]);
+  expect(out.match(/of-\d|warning: .*/g)).toEqual([
+    "of-1",
+    "of-2",
+    "warning: without the requests of web-2: timeout",
+  ]);
 });
 
 test("without a server, and with another program in its place, the command says so", async () => {
