@@ -3,6 +3,7 @@ import { type Identifier, parseJson, toJson } from "../api/json.ts";
 import { Invalid } from "../api/schema.ts";
 import { avoidProxies } from "../config/config.ts";
 import { isLoopback } from "../config/network.ts";
+import { printable } from "../config/usage-error.ts";
 import {
   ADMIN_API,
   type AdminOperation,
@@ -116,7 +117,8 @@ async function send(url: string, init: RequestInit): Promise<{ status: number; t
 }
 
 function rejectionIn(json: unknown, status: number, server: string): Rejection {
-  if (isRejection(json) && typeof json.message === "string" && json.code !== "not_found") return json;
+  if (isRejection(json) && typeof json.message === "string" && json.code !== "not_found")
+    return { ...json, message: printable(json.message) };
   return {
     code: "unknown",
     message: `${server} responds ${status}: it is no listener for operators, or one of an earlier release`,

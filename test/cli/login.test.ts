@@ -208,6 +208,16 @@ test("what is not Petstore is told so: a page, a redirect, the API", async () =>
   expect((await run(`login ${origin}`)).code).toBe(0);
 });
 
+test("what a server says reaches the terminal without control characters", async () => {
+  const { run } = await elsewhere();
+  using other = Bun.serve({
+    port: 0,
+    fetch: () =>
+      Response.json({ code: "x", message: "No\u001b]0;title\u0007\u009b2J\u202e." }, { status: 403 }),
+  });
+  expect((await run(`login ${other.url.origin}`)).err).toBe("no\\u{1b}]0;title\\u{7}\\u{9b}2J\\u{202e}");
+});
+
 const COMMANDS = [
   "keys create --name a --plan pro --owner ann@example.com --label eu",
   "keys create --name b --plan enterprise --per-minute 5 --per-day 50 --json",
