@@ -1,4 +1,5 @@
 import { rejection } from "../api/errors.ts";
+import { parseIdentifier } from "../api/json.ts";
 import { ROLE_MEANINGS, ROLES } from "../domain/operators.ts";
 import type { OperatorView, OperatorWithToken } from "../operator/operations.ts";
 import { operationCommand } from "./operation-command.ts";
@@ -75,7 +76,9 @@ export const OPERATOR_COMMANDS = [
     description:
       "Replaces the token of an operator and ends their sessions: on running servers within a second. With --server, every operator may replace their own token.",
     examples: ["petstore operators rotate ann", "petstore operators rotate 3 --json"],
-    request: async (call, { id }) => call("rotateOperator", { id: (await operatorOf(call, id)).id }),
+    // A program with the role metrics may not list operators, and may replace its own token.
+    request: async (call, { id }) =>
+      call("rotateOperator", { id: parseIdentifier(String(id)) ?? (await operatorOf(call, id)).id }),
     text: (rotated) =>
       `Operator ${rotated.operator.id} ${rotated.operator.name} has a new token. The earlier one stops working within a second.\n${tokenText(rotated)}`,
   }),

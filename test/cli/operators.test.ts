@@ -33,6 +33,10 @@ test("operators create, list, rotate and revoke, by name and by identifier, here
 
   const again = await cli.json<{ token: string; operator: object }>("operators rotate 2");
   expect(again).toMatchObject({ token: expect.stringMatching(/^pet_admin_/), operator: { name: "ann" } });
+  const metrics = await cli.json<{ token: string }>("operators create --name prometheus --role metrics");
+  const itself = ["--server", server.adminUrl, "--admin-token", metrics.token];
+  const own = await cli.run(["operators", "rotate", "3", ...itself]);
+  expect(own.out).toStartWith("Operator 3 prometheus has a new token.");
   expect(await cli.run("operators revoke ann")).toMatchObject({
     code: 0,
     out: "Operator 2 ann is revoked.\n",
