@@ -192,7 +192,7 @@ export interface OperatorStore {
     token: NewSecret,
     by: Attribution,
   ): Promise<Operator | Rejection<"operator_exists" | "too_many_operators">>;
-  /** Creates an operator if there has never been one. Of concurrent calls, one creates it. */
+  /** Creates an admin if there has never been one, and nobody has the name. Of concurrent calls, one creates it. */
   createFirstOperator(
     operator: NewOperator,
     token: NewSecret,

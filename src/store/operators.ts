@@ -141,8 +141,10 @@ export class SqlOperatorStore implements OperatorStore {
   }
 
   async createFirstOperator(operator: NewOperator, token: NewSecret, by: Attribution) {
+    const select =
+      "SELECT id FROM operators WHERE role = 'admin' OR (name = ? AND revoked_at IS NULL) LIMIT 1";
     const isFirst = function* () {
-      return (yield* rowsOf("SELECT id FROM operators LIMIT 1")).length === 0;
+      return (yield* rowsOf(select, operator.name)).length === 0;
     };
     if (!(await this.database.read(isFirst))) return undefined;
     return this.#change(function* () {

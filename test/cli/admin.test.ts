@@ -67,6 +67,14 @@ describe("the admin token", () => {
     await second.stop();
   });
 
+  test("is made also after operators of other roles were created", async () => {
+    const cli = new InProcessCli();
+    await cli.run("operators create --name prometheus --role metrics");
+    const server = await cli.serve();
+    expect(await whoIs(server, tokenOf(cli))).toEqual({ ...ADMIN, id: 2 });
+    await server.stop();
+  });
+
   test("of an earlier release becomes that of the operator admin, and everything goes on", async () => {
     const cli = new InProcessCli();
     await cli.run(["keys", "create", "--name", "app", "--plan", "free"]);

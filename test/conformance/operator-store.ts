@@ -72,11 +72,17 @@ export function operatorStoreConformance(test: TestCase): void {
 
   test("createFirstOperator: of processes that start together one creates it, and none does later", async (opened) => {
     const { operators, another } = opened;
+    await create(operators, "prometheus", "metrics");
     const all = [operators, (await another()).operators, (await another()).operators];
     const created = await Promise.all(all.map((each, n) => each.createFirstOperator(ANN, token(`${n}`), by)));
     expect(created.filter((each) => each !== undefined)).toHaveLength(1);
-    expect(await operators.listOperators()).toHaveLength(1);
+    expect(await operators.listOperators()).toHaveLength(2);
     expect(await operators.createFirstOperator({ ...ANN, name: "bob" }, token("bob"), by)).toBeUndefined();
+  });
+
+  test("createFirstOperator: a name that somebody has is not given again", async ({ operators }) => {
+    await create(operators, "ann", "viewer");
+    expect(await operators.createFirstOperator(ANN, token("first"), by)).toBeUndefined();
   });
 
   test("rotateOperator: only the new token lets in, the other sessions end, and the earlier token stays known", async (opened) => {
