@@ -17,6 +17,8 @@ const REMEMBERED_BEATS = 4;
 
 const count = integer({ min: 0, max: Number.MAX_SAFE_INTEGER });
 
+/** A host name has at most 253 characters. */
+const MAX_URL_LENGTH = 300;
 /** Of a `Date`, in milliseconds since the epoch. */
 const LATEST_TIME = 8.64e15;
 
@@ -35,7 +37,7 @@ const Told = object(
     serverErrors: count,
     latencies: array(array(count)),
   },
-  { adminUrl: nullable(line(2_000)) },
+  { adminUrl: nullable(line(MAX_URL_LENGTH)) },
 );
 
 interface RegisterOptions {

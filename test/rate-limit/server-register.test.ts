@@ -101,5 +101,7 @@ test.each<[string, string | undefined]>([
 ])("of what a server tells, %s is asked at %s", (adminUrl, expected) => {
   const told = { id: "one", name: "one", version: "1.0.0", startedAt: 0, ...NO_ACTIVITY, adminUrl };
   expect(parseServerStates([JSON.stringify(told)], 0).map((each) => each.adminUrl)).toEqual([expected]);
-  expect(parseServerStates([JSON.stringify({ ...told, startedAt: 8.64e15 + 1 })], 0)).toEqual([]);
+  const wrong = [{ startedAt: 8.64e15 + 1 }, { adminUrl: `http://${"x".repeat(300)}` }];
+  const texts = wrong.map((each) => JSON.stringify(Object.assign({ ...told }, each)));
+  expect(parseServerStates(texts, 0)).toEqual([]);
 });
