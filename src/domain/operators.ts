@@ -45,8 +45,9 @@ export const OPERATOR_NAME_EXPECTED =
 
 /** Those that are not revoked. */
 export const MAX_OPERATORS = 200;
-/** Of all operators: of more, the oldest end. */
+/** Of all operators: of more, the oldest end. One operator cannot end those of all others. */
 export const MAX_SESSIONS = 500;
+export const MAX_SESSIONS_OF_OPERATOR = 100;
 export const MAX_SIGN_IN_CODES = 100;
 
 /** The name in the settings of what servers of a database recognize one another by. Nothing shows its value. */

@@ -5,6 +5,7 @@ import type { Attribution, NewAuditEntry } from "../domain/audit.ts";
 import {
   MAX_OPERATORS,
   MAX_SESSIONS,
+  MAX_SESSIONS_OF_OPERATOR,
   MAX_SIGN_IN_CODES,
   type NewOperator,
   type Operator,
@@ -249,10 +250,14 @@ export class SqlOperatorStore implements OperatorStore {
     const { cookieHash, secretHash, operatorId, tokenCheck, createdAt, endsAt } = session;
     return this.#change(function* () {
       if (tokenHash !== undefined && !(yield* hasToken(operatorId ?? 0, tokenHash))) return false;
+      const before = (condition: string, max: number) =>
+        `cookie_hash IN (SELECT cookie_hash FROM operator_sessions WHERE ${condition}
+           ORDER BY created_at DESC, cookie_hash LIMIT ${ALL} OFFSET ${max - 1})`;
       yield* rowsOf(
-        `DELETE FROM operator_sessions WHERE ends_at <= ? OR cookie_hash IN (SELECT cookie_hash
-           FROM operator_sessions ORDER BY created_at DESC, cookie_hash LIMIT ${ALL} OFFSET ${MAX_SESSIONS - 1})`,
+        `DELETE FROM operator_sessions WHERE ends_at <= ? OR ${before("ends_at > 0", MAX_SESSIONS)}
+           OR ${before("coalesce(operator_id, 0) = ?", MAX_SESSIONS_OF_OPERATOR)}`,
         createdAt,
+        operatorId ?? 0,
       );
       yield* rowsOf(
         `INSERT INTO operator_sessions (cookie_hash, secret_hash, operator_id, token_check, created_at, ends_at)

@@ -186,7 +186,7 @@ export function operatorStoreConformance(test: TestCase): void {
     expect(kept).not.toContain(hashOf("0"));
   });
 
-  test("sessions: signing in and out is in the audit trail; expired ones are deleted, and there are at most 500", async (opened) => {
+  test("sessions: signing in and out is in the audit trail; expired ones are deleted, and there are at most 500, and 100 of an operator", async (opened) => {
     const { operators, audit, another } = opened;
     const { id } = await create(operators, "ann");
     const one = session("one", id);
@@ -200,10 +200,17 @@ export function operatorStoreConformance(test: TestCase): void {
     expect(actions).toEqual(["admin.signed-out", "admin.signed-in", "operator.created"]);
 
     await operators.createSession(one, SIGNED_IN);
-    for (let n = 0; n < 501; n++)
-      await operators.createSession(session(`${n}`, id, one.endsAt + n), SIGNED_IN);
-    const kept = [...(await operators.readAccess()).sessions.keys()];
-    expect(kept).toHaveLength(500);
-    expect(kept).not.toContain(session("0", id).cookieHash);
+    const ids: (number | null)[] = [id, null];
+    for (const name of ["bob", "cleo", "dan", "eve"]) ids.push((await create(operators, name)).id);
+    const signIn = (n: number, of = ids[n % ids.length] ?? null) =>
+      operators.createSession(session(`${n}`, of, one.endsAt + n), SIGNED_IN);
+    for (let n = 0; n < 501; n++) await signIn(n);
+    const hashes = async () => [...(await operators.readAccess()).sessions.keys()];
+    expect(await hashes()).toHaveLength(500);
+    expect(await hashes()).not.toContain(session("0", id).cookieHash);
+    for (let n = 501; n < 601; n++) await signIn(n, id);
+    const kept = [...(await operators.readAccess()).sessions.values()];
+    expect(kept.filter(({ operatorId }) => operatorId === id)).toHaveLength(100);
+    expect(kept.filter(({ operatorId }) => operatorId === null).length).toBeGreaterThan(60);
   }, 60_000);
 }
