@@ -134,7 +134,8 @@ function startMessage(config: Config, url: string, admin = "off"): string {
 /** Standard output that is not a terminal often becomes a log that others read, so it gets no code. */
 async function describeAdmin(admin: AdminListener, isTerminal: boolean): Promise<string> {
   const { url, tokenFile } = admin;
-  if (isTerminal) return admin.createSignInUrl();
+  // A server starts on a full disk too.
+  if (isTerminal) return admin.createSignInUrl().catch(() => url);
   return tokenFile === undefined ? url : `${url} (token in ${tokenFile})`;
 }
 

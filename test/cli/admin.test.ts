@@ -1,4 +1,5 @@
 import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { Database } from "bun:sqlite";
 import { chownSync, existsSync, readFileSync, renameSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import {
@@ -65,6 +66,18 @@ describe("the admin token", () => {
     expect((await signIn(second, { code })).status).toBe(401);
     expect(await cli.json("operators list")).toMatchObject([{ ...ADMIN, state: "active" }]);
     await second.stop();
+  });
+
+  test("a server at a terminal starts without a code if none can be stored, as on a full disk", async () => {
+    const cli = new InProcessCli();
+    await (await cli.serve()).stop();
+    const database = new Database(join(cli.dataDir, "production.db"));
+    database.run("CREATE TRIGGER full BEFORE INSERT ON sign_in_codes BEGIN SELECT RAISE(FAIL, 'full'); END");
+    database.close();
+    cli.isTerminal = true;
+    const server = await cli.serve();
+    expect(server.startMessage).toMatch(/^  Admin +http:\/\/127\.0\.0\.1:\d+$/m);
+    await server.stop();
   });
 
   test("is made also after operators of other roles were created", async () => {
