@@ -26,6 +26,7 @@ const TAGS: readonly { name: AdminOperation["tag"]; description: string }[] = [
   { name: "Server", description: "The server that responds, its live series and its settings." },
   { name: "Keys", description: "API keys and their bans." },
   { name: "Usage", description: "How many requests each API key sent." },
+  { name: "Requests", description: "The last requests of clients." },
   { name: "Audit", description: "Who changed what." },
   { name: "Pets", description: "Pets, which operators can correct and delete." },
   { name: "Orders", description: "Orders of all API keys." },

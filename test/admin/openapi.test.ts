@@ -35,6 +35,11 @@ describe("the OpenAPI document of the admin API", () => {
     expect(found.toSorted()).toEqual(expected.toSorted());
   });
 
+  test("describes every tag, in the order of the table", () => {
+    const tags = Object.values(document["tags"] ?? {}).map(({ name }) => String(name));
+    expect(tags).toEqual([...new Set(operations.map(([, { tag }]) => tag))]);
+  });
+
   test.each(operations)("%s has its statuses and error codes", (_id, operation) => {
     const node = document["paths"]?.[operation.path]?.[operation.method.toLowerCase()];
     const common = operation.needsNoToken ? OPEN_ERRORS : COMMON_ADMIN_ERRORS;
