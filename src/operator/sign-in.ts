@@ -61,7 +61,8 @@ const REPORTS = { max: 20, perSecond: 20 / 3_600 };
 export const SESSION_MS = 12 * 60 * 60 * 1000;
 /** Of pages, beside the cookie, which every listener on this machine gets: cookies do not tell ports apart. */
 const SESSION_HEADER = "petstore-session";
-const MAX_COOKIES = 20;
+/** A page on another port can add cookies that come first: browsers keep at most 180 for a host. */
+const MAX_COOKIES = 200;
 const USE_EVERY_MS = 60 * 60 * 1000;
 
 const TOKEN_PRINCIPAL = { id: null, name: TOKEN_OPERATOR, role: "admin" } as const satisfies Principal;
@@ -232,8 +233,8 @@ export class AdminAuthentication {
   }
 
   /**
-   * A page on another port of the same machine can add cookies of the same name, which must not sign the operator out.
-   * The secret tells which is the right one.
+   * Cookies of the same name that a page on another port has added must not sign the operator out. The secret tells
+   * which is the right one.
    */
   async #principalOfSession({
     headers,

@@ -226,6 +226,7 @@ test("a cookie of the same name that a page on another port has added does not s
   expect(await status(`${name}=x; ${other}; ${own}`)).toBe(200);
   expect(await status(`${own}; ${name}=x`)).toBe(200);
   expect(await status(`${name}=x; ${other}`)).toBe(401);
+  expect(await status(`${`${name}=x; `.repeat(179)}${own}`)).toBe(200);
   const Cookie = `${name}=x; ${own}`;
   const path = "/api/session";
   await service.admin({ method: "DELETE", path, token: null, headers: { ...OWN(), ...session, Cookie } });
