@@ -83,6 +83,12 @@ function fromEach(path: string): Promise<unknown[]> {
   );
 }
 
+/** Whether each server has heard of the four, and of where they are asked. */
+async function knowEachOther(): Promise<boolean> {
+  const fleets = (await fromEach("/api/servers")) as { items: { adminUrl: string | null }[] }[];
+  return fleets.every((each) => each.items.filter(({ adminUrl }) => adminUrl !== null).length === 4);
+}
+
 interface RequestList {
   readonly items: readonly { readonly requestId: string; readonly server: string }[];
   readonly nextCursor: string | null;
@@ -109,10 +115,7 @@ test("four servers that start at the same time on an empty database all serve, m
 test("each server lists all four, with their figures together", async () => {
   const items = fleet.servers.map(({ adminUrl }) => expect.objectContaining({ adminUrl }));
   const expected = { items: expect.arrayContaining(items), total: { serverErrors: 0 } };
-  await until(async () => {
-    const fleets = (await fromEach("/api/servers")) as { items: { adminUrl: string | null }[] }[];
-    return fleets.every((each) => each.items.filter(({ adminUrl }) => adminUrl !== null).length === 4);
-  });
+  await until(knowEachOther);
   for (const each of await fromEach("/api/servers")) expect(each).toMatchObject(expected);
 }, 60_000);
 
@@ -182,6 +185,7 @@ test("a change of plan, a new secret and a revocation reach all servers, and usa
 });
 
 test("each server lists the requests of all four in pages, and names one that was killed", async () => {
+  await until(knowEachOther);
   const { id, key } = await newKey({ plan: "business" });
   const headers = { Authorization: `Bearer ${key}` };
   for (let i = 0; i < 12; i++) {
