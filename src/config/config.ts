@@ -126,7 +126,7 @@ function adminOf(
   return {
     ...(address ?? { host: "127.0.0.1", port: DEFAULT_ADMIN_PORT[values.env] }),
     isDefault: address === undefined,
-    hostnames: values["admin-hostname"],
+    hostnames: address ? [...values["admin-hostname"], address.host.toLowerCase()] : values["admin-hostname"],
     token: values["admin-token"],
     tokenFile: values["admin-token-file"],
     areMetricsPublic: values["metrics-public"],

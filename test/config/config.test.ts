@@ -57,10 +57,13 @@ describe("Config", () => {
       host: "::1",
       port: 9000,
       isDefault: false,
-      hostnames: ["admin.example.com", "other.example.com"],
+      hostnames: ["admin.example.com", "other.example.com", "::1"],
       token: "a-token-of-the-operators",
       areMetricsPublic: true,
     });
+    // Other servers ask by the name of the address.
+    const named = parseConfig({ "admin-address": ["Petstore-A.internal:8090"] });
+    expect(named.admin?.hostnames).toEqual(["petstore-a.internal"]);
     expect(parseConfig({ "admin-address": ["off"] }).admin).toBeUndefined();
   });
 
