@@ -134,7 +134,7 @@ export class RequestLog {
     const items: LoggedRequest[] = [];
     const matches = this.#matcherOf(conditions);
     const slice = new TimeSlice();
-    for (const block of this.#blocks.slice(this.#oldest).reverse()) {
+    for (const block of this.#blocks.slice(this.#oldest).toReversed()) {
       const numbers = this.#numbersOf(block);
       // New requests may have overwritten it since the last time slice.
       if (block.isOverwritten || (numbers.at(STAMP - NUMBERS) ?? 0) < (conditions.from ?? 0)) break;
