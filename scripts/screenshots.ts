@@ -26,7 +26,12 @@ interface Picture {
   readonly height: number;
 }
 
-async function take(browser: Browser, { file, url, ready, height }: Picture): Promise<void> {
+/** `whenFilled` resolves when the page has data; a page that signs in is opened before, while its code works. */
+async function take(
+  browser: Browser,
+  { file, url, ready, height }: Picture,
+  whenFilled: Promise<void>,
+): Promise<void> {
   const context = await browser.newContext({
     viewport: { width: WIDTH, height },
     colorScheme: "light",
@@ -34,6 +39,7 @@ async function take(browser: Browser, { file, url, ready, height }: Picture): Pr
   });
   const page = await context.newPage();
   await page.goto(url);
+  await whenFilled;
   await page.locator(ready).first().waitFor();
   await page.waitForLoadState("networkidle", { timeout: 3_000 }).catch(() => {});
   const path = join(IMAGES, file);
@@ -57,16 +63,18 @@ await runCommand({
       demo.line(/Docs\s+(\S+)/),
     ]);
     process.stdout.write(`The clients of the demo send requests for ${minutes} min.\n`);
-    await Bun.sleep(minutes * 60_000);
+    const whenFilled = Bun.sleep(minutes * 60_000);
 
     const browser = await connectToChromium();
-    await take(browser, { file: "console.png", url: consoleUrl, ready: "canvas", height: 852 });
-    await take(browser, {
+    const overview = { file: "console.png", url: consoleUrl, ready: "canvas", height: 852 };
+    const reference = {
       file: "docs-page.png",
       url: `${docsUrl}/reference/createPet`,
       ready: "h1",
       height: 744,
-    });
+    };
+    await take(browser, overview, whenFilled);
+    await take(browser, reference, whenFilled);
     await browser.close();
     await demo.stop("SIGINT");
     return 0;
