@@ -47,8 +47,8 @@ const NUMBERS = 8;
 /** Each can be as long as the head of a request. */
 const MAX_LENGTH = 200;
 /**
- * Requests that are written together: one by one they take twice the CPU time, on cold caches. More of them live until
- * the garbage collector runs: with 128, the p99 of lists at half load was 3.3 ms instead of 2.3.
+ * Requests that are written together. More of them live until the garbage collector runs: with 128, the p99 of lists at
+ * half load was 3.3 ms instead of 2.3 (`npm run bench -- --only paced`).
  */
 const BLOCK_REQUESTS = 16;
 /** Overwritten blocks are removed together, because that moves all others. */
