@@ -47,7 +47,7 @@ export class ServerSecret {
 
   /** Compares in constant time. */
   isProof(proof: string, nonce: string, url: string): boolean {
-    return isEqual(proof, this.proofOf(nonce, url));
+    return isSameSecret(proof, this.proofOf(nonce, url));
   }
 
   /** The `Authorization` of a request from one server, or from a command on its machine, to another server. */
@@ -61,7 +61,7 @@ export class ServerSecret {
     const [, sentAt = "", nonce = "", signature = ""] = REQUEST.exec(authorization) ?? [];
     return (
       Math.abs(at - Number(sentAt)) <= REQUEST_MS &&
-      isEqual(signature, this.#sign("request", to, method, target, sentAt, nonce))
+      isSameSecret(signature, this.#sign("request", to, method, target, sentAt, nonce))
     );
   }
 
@@ -71,6 +71,7 @@ export class ServerSecret {
   }
 }
 
-function isEqual(a: string, b: string): boolean {
+/** In constant time. */
+export function isSameSecret(a: string, b: string): boolean {
   return a.length === b.length && timingSafeEqual(Buffer.from(a), Buffer.from(b));
 }

@@ -1,4 +1,4 @@
-import { createHmac, randomBytes, timingSafeEqual } from "node:crypto";
+import { createHmac, randomBytes } from "node:crypto";
 import { Budget } from "../api/budget.ts";
 import { isRejection, type Rejection } from "../api/errors.ts";
 import { sha256 } from "../api/hash.ts";
@@ -11,10 +11,12 @@ import {
   TOKEN_OPERATOR,
 } from "../domain/operators.ts";
 import type { Clock, OperatorStore } from "../domain/ports.ts";
+import { HOUR_MS } from "../domain/usage-history.ts";
 import type { Request } from "../http1/index.ts";
 import type { Log } from "../observe/log.ts";
 import { AccessReader } from "./access.ts";
 import { INVALID_CODE, INVALID_TOKEN, NOT_SIGNED_IN, tooManyAttempts } from "./errors.ts";
+import { isSameSecret } from "./server-secret.ts";
 
 /** Who has signed in or sent a token. */
 export interface Principal {
@@ -58,12 +60,12 @@ const MAX_REMEMBERED = 100;
 /** Whoever can reach the listener can send wrong tokens: 20 an hour are 175,000 entries a year, about 20 MB. */
 const REPORTS = { max: 20, perSecond: 20 / 3_600 };
 
-export const SESSION_MS = 12 * 60 * 60 * 1000;
+export const SESSION_MS = 12 * HOUR_MS;
 /** Of pages, beside the cookie, which every listener on this machine gets: cookies do not tell ports apart. */
 const SESSION_HEADER = "petstore-session";
 /** A page on another port can add cookies that come first: browsers keep at most 180 for a host. */
 const MAX_COOKIES = 200;
-const USE_EVERY_MS = 60 * 60 * 1000;
+const USE_EVERY_MS = HOUR_MS;
 
 const TOKEN_PRINCIPAL = { id: null, name: TOKEN_OPERATOR, role: "admin" } as const satisfies Principal;
 
@@ -152,7 +154,7 @@ export class AdminAuthentication {
 
   /** The token of a setting needs no database. */
   #holderOfToken(hashed: string): Principal | Promise<Principal | undefined | "unknown"> {
-    if (this.#token !== undefined && isEqual(hashed, sha256(this.#token))) return TOKEN_PRINCIPAL;
+    if (this.#token !== undefined && isSameSecret(hashed, sha256(this.#token))) return TOKEN_PRINCIPAL;
     return this.#access.find(({ tokens }) => {
       const operator = tokens.get(hashed);
       return operator && this.#principalOf(operator, hashed);
@@ -247,7 +249,7 @@ export class AdminAuthentication {
     const now = this.#options.clock.now();
     const principal = await this.#access.find((access) => {
       const sessions = cookies.flatMap((hash) => access.sessions.get(hash) ?? []);
-      const session = sessions.find((each) => isEqual(each.secretHash, secretHash) && now < each.endsAt);
+      const session = sessions.find((each) => isSameSecret(each.secretHash, secretHash) && now < each.endsAt);
       return session && this.#holderOf(session, access);
     });
     if (principal === "unknown") return tooManyAttempts(1);
@@ -285,9 +287,4 @@ export class AdminAuthentication {
     }
     return { id, name, role, tokenHash };
   }
-}
-
-/** Hashes, in constant time. */
-function isEqual(a: string, b: string): boolean {
-  return timingSafeEqual(Buffer.from(a), Buffer.from(b));
 }

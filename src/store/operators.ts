@@ -16,6 +16,7 @@ import {
   type SignInCode,
 } from "../domain/operators.ts";
 import type { OperatorStore } from "../domain/ports.ts";
+import { HOUR_MS } from "../domain/usage-history.ts";
 import type { Awaitable } from "../event-loop.ts";
 import { auditValues, INSERT_AUDIT } from "./rows.ts";
 
@@ -74,7 +75,6 @@ const CODE_COLUMNS = `code_hash AS "codeHash", operator_id AS "operatorId", ends
 /** Of any table, SQLite requires a limit and PostgreSQL none that is negative. */
 const ALL = 1_000_000;
 const MAX_LISTED = MAX_OPERATORS + 300;
-const HOUR_MS = 3_600_000;
 
 function* addAudit(entry: NewAuditEntry) {
   const values = auditValues(entry);
