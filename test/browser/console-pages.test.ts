@@ -224,8 +224,8 @@ test("staging is told from production by the bar and the title, and a row has tw
   await server.newKey({ name: "narrow", owner: "somebody@example.com", labels: ["eu", "mobile"] });
   const { page } = await open("/keys");
   const bar = () => page.evaluate("getComputedStyle(document.querySelector('.header')).background");
+  await untilTrue(page, "document.title === 'Keys · Petstore production'");
   const production = await bar();
-  expect(await page.title()).toBe("Keys · Petstore production");
   await page.route("**/api/server", async (route) => {
     const response = await route.fetch();
     await route.fulfill({ response, json: { ...(await response.json()), environment: "staging" } });
