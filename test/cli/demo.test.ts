@@ -13,7 +13,7 @@ import { cleanUp, InProcessCli, ROOT, spawnTracked, temporaryDirectory } from ".
 setDefaultTimeout(60_000);
 afterAll(cleanUp);
 
-/** The folder for temporary files, empty at first. */
+/** The directory for temporary files, empty at first. */
 let temporary: string;
 const variables = { ...process.env };
 beforeEach(() => {
@@ -69,8 +69,10 @@ test("a newcomer sees keys of every plan, limits and a ban; the demo touches no 
 
   await banned.promise;
   slowDown();
-  const [folder = ""] = readdirSync(temporary);
-  const list = () => cli.json<ListedKey[]>("keys", "list", "--data", join(temporary, folder));
+  const [, nextCode = ""] = /^ {2}petstore (admin-url .*)$/m.exec(message) ?? [];
+  expect((await cli.run(nextCode)).out).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/\?code=[\da-f]{40}\n$/);
+  const [directory = ""] = readdirSync(temporary);
+  const list = () => cli.json<ListedKey[]>("keys", "list", "--data", join(temporary, directory));
   const isBanned = ({ state }: ListedKey) => state === "banned";
   let keys = await list();
   // The server saves its usage now and then.
@@ -117,13 +119,13 @@ test("the demo listens where --port and --admin-address, or their variables, say
   expect((await ended).code).toBe(0);
 });
 
-test("the folder is removed after an error that nothing catches", async () => {
+test("the directory is removed after an error that nothing catches", async () => {
   const cwd = temporaryDirectory();
   writeFileSync(
     join(cwd, "first.ts"),
     `import { readdirSync } from "node:fs";
-    const hasFolder = () => readdirSync(String(process.env["TMPDIR"])).length > 0;
-    setInterval(() => { if (hasFolder()) throw new Error("the first"); }, 10);`,
+    const hasDirectory = () => readdirSync(String(process.env["TMPDIR"])).length > 0;
+    setInterval(() => { if (hasDirectory()) throw new Error("the first"); }, 10);`,
   );
   const command = [process.execPath, "--preload", "./first.ts", join(ROOT, "src/cli/main.ts"), "demo"];
   const child = spawnTracked(command, { cwd, variables: { TMPDIR: temporary } });

@@ -143,7 +143,7 @@ test("without a server, and with another program in its place, the command says 
     },
   });
   writeFileSync(file, `http://127.0.0.1:${impostor.port}\n`);
-  expect((await other.run("requests")).err).toMatch(/^what listens at \S+ is no server of production/);
+  expect((await other.run("requests")).err).toMatch(/^what listens at \S+ is not a server of production/);
   expect(seen).toEqual([null]);
   writeFileSync(file, "http://127.0.0.1:1\n");
   expect((await other.run("requests")).err).toMatch(/^no server responds at http:\/\/127.0.0.1:1; start it/);
