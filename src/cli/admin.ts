@@ -22,7 +22,6 @@ export const adminUrl = defineCommand({
         placeholder: "NAME",
         expected: "the name of an operator, as petstore operators list shows it",
         parse: (text) => (OPERATOR_NAME.test(text) || text === TOKEN_OPERATOR ? text : undefined),
-        format: (name: string) => name,
       },
       defaultText: "the first admin",
       help: "The operator to sign in; token for the one whose token is --admin-token",

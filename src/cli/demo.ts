@@ -5,6 +5,7 @@ import { configOf } from "../config/config.ts";
 import { SETTINGS, shownSettings } from "../config/options.ts";
 import { parseOptions, sourceOf, type ValuesOf } from "../config/parse-options.ts";
 import { UsageError } from "../config/usage-error.ts";
+import { formatValue } from "../config/value-types.ts";
 import type { Demo } from "../demo/demo.ts";
 import { defineCommand } from "./command.ts";
 import { columns, curlLine } from "./output.ts";
@@ -49,7 +50,7 @@ function settingsIn(directory: string, given: Pick<ValuesOf<typeof SETTINGS>, "p
   const flags = {
     data: [directory],
     port: [`${given.port}`],
-    ...(address && { "admin-address": [SETTINGS["admin-address"].type.format(address)] }),
+    ...(address && { "admin-address": [formatValue(SETTINGS["admin-address"].type, address)] }),
   };
   const values = parseOptions(SETTINGS, flags, {});
   if (values instanceof UsageError) throw new Error(values.message);

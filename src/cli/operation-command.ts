@@ -3,7 +3,7 @@ import { expectedUrl } from "../config/config.ts";
 import { ADDRESS_OPTIONS } from "../config/options.ts";
 import type { Options, Source, ValuesOf } from "../config/parse-options.ts";
 import { joined, UsageError } from "../config/usage-error.ts";
-import { trueOrFalse, type ValueType } from "../config/value-types.ts";
+import { switchOption, type ValueType } from "../config/value-types.ts";
 import type { DataOperationId } from "../operator/handlers/data-handlers.ts";
 import { ADMIN_API, type AdminOperation, type ResponseOf } from "../operator/operations.ts";
 import { type Command, type Context, defineCommand, Failure, type SavedSettings } from "./command.ts";
@@ -23,7 +23,7 @@ import type { AnyCallInput } from "./server-call.ts";
 
 /** Of a command that asks before it does what cannot be undone. */
 export const YES_OPTION = {
-  yes: { type: trueOrFalse, default: false, help: "Do not ask at a terminal, for scripts" },
+  yes: switchOption("Do not ask at a terminal, for scripts"),
 } as const;
 export const UNCHANGED = "not confirmed; nothing was changed";
 

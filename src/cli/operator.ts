@@ -23,7 +23,7 @@ import {
 } from "../config/options.ts";
 import type { Options, Source, ValuesOf } from "../config/parse-options.ts";
 import { UsageError } from "../config/usage-error.ts";
-import { trueOrFalse } from "../config/value-types.ts";
+import { switchOption } from "../config/value-types.ts";
 import { rejectInterruptedRestore, rejectLostDatabase } from "../data-directory.ts";
 import type { AnyHandler } from "../operator/admin-app.ts";
 import { dataHandlers, type DataOperationId } from "../operator/handlers/data-handlers.ts";
@@ -37,11 +37,7 @@ import { findRunningServer } from "./running-server.ts";
 import { type AnyCallInput, callServer, isPlainHttp, RejectedCall } from "./server-call.ts";
 
 export const PLAIN_HTTP_OPTION = {
-  "plain-http": {
-    type: trueOrFalse,
-    default: false,
-    help: "Send the token to an http:// URL, which everybody on the way can read",
-  },
+  "plain-http": switchOption("Send the token to an http:// URL, which everybody on the way can read"),
 } as const satisfies Options;
 
 /** Of every command that calls an operation of operators: on this data, or on a server elsewhere. */

@@ -1,7 +1,7 @@
 import { formatTime } from "../api/formatting.ts";
 import { toJson } from "../api/json.ts";
 import { printable } from "../config/usage-error.ts";
-import { duration, integerWithin, trueOrFalse } from "../config/value-types.ts";
+import { duration, integerWithin, switchOption } from "../config/value-types.ts";
 import type { RequestEntry, RequestPage } from "../operator/operations.ts";
 import type { Context } from "./command.ts";
 import { operationCommand } from "./operation-command.ts";
@@ -24,7 +24,7 @@ interface Listed {
 }
 
 const OPTIONS = {
-  follow: { type: trueOrFalse, default: false, help: "Go on with new requests until Ctrl-C" },
+  follow: switchOption("Go on with new requests until Ctrl-C"),
   limit: { type: integerWithin({ min: 1, max: MAX_LIMIT }), default: 50, help: "Maximum number of requests" },
 } as const;
 

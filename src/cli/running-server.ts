@@ -11,8 +11,8 @@ interface RunningServer {
 }
 
 /**
- * The server of this data directory that started last. A server that is killed leaves its URL behind, and a program that
- * has taken its port must not get a code or a signature.
+ * The server of this data directory that started last. One that is killed leaves its URL behind, and a program that has
+ * taken its port must not get a code or a signature.
  */
 export async function findRunningServer(
   storage: StorageConfig,

@@ -4,7 +4,7 @@ import { type Config, configOf, describeStorage } from "../config/config.ts";
 import { LISTEN_PROBLEMS, plainTextConnections } from "../config/network.ts";
 import { SAVED_OPTIONS, SETTINGS, shownSettings } from "../config/options.ts";
 import { formatOptions, type Variables } from "../config/parse-options.ts";
-import { trueOrFalse } from "../config/value-types.ts";
+import { switchOption } from "../config/value-types.ts";
 import type { TlsFiles } from "../config/tls.ts";
 import { UsageError } from "../config/usage-error.ts";
 import type { LogDetails } from "../observe/log-events.ts";
@@ -26,11 +26,9 @@ export const serve = defineCommand({
     "Serves one environment until a stop signal (Ctrl-C, SIGTERM, SIGHUP). It finishes the requests in progress, then exits. If no API key exists yet, it creates one: it prints the key if standard output is a terminal, and otherwise writes it to a file in --data. The log goes to standard error.",
   options: {
     ...SETTINGS,
-    "new-database": {
-      type: trueOrFalse,
-      default: false,
-      help: "Begin with an empty database in --data although other files there say that there was one",
-    },
+    "new-database": switchOption(
+      "Begin with an empty database in --data although other files there say that there was one",
+    ),
   },
   examples: [
     "petstore serve",

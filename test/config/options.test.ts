@@ -7,6 +7,7 @@ import { OPTIONS } from "../../src/cli/commands.ts";
 import { SETTINGS } from "../../src/config/options.ts";
 import { variableOf } from "../../src/config/parse-options.ts";
 import { quoted } from "../../src/config/usage-error.ts";
+import { formatValue } from "../../src/config/value-types.ts";
 import { parseConfig, usageError } from "./parsing.ts";
 
 describe("flags, variables and defaults", () => {
@@ -44,7 +45,7 @@ describe("flags, variables and defaults", () => {
   test.each(Object.entries(OPTIONS).filter(([, option]) => option.default !== undefined))(
     "the default of --%s is a valid value",
     (_flag, { type, default: value }) => {
-      const typed = type.format(value);
+      const typed = formatValue(type, value);
       if (typed !== "") expect(type.parse(typed)).toEqual(value);
     },
   );

@@ -17,6 +17,7 @@ import { ORDER_ROWS, ORDER_ROWS_WITH_IDS, PET_ROWS, PET_ROWS_WITH_IDS } from "..
 import { storageOf } from "../../config/config.ts";
 import { IMPORT_OPTIONS } from "../../config/transfer-options.ts";
 import { joined, printable, UsageError } from "../../config/usage-error.ts";
+import { formatValue } from "../../config/value-types.ts";
 import { isBug } from "../arguments.ts";
 import { attributionOf, type Context, Failure, type Outcome } from "../command.ts";
 import { databaseExists } from "../operator.ts";
@@ -88,7 +89,9 @@ function resumeOptions({ "keep-ids": keepIds, map, delimiter }: ImportValues): s
   const flags = [
     ...(keepIds ? ["--keep-ids"] : []),
     ...map.map(({ field, column }) => `--map ${field}=${column}`).toSorted(),
-    ...(delimiter === undefined ? [] : [`--delimiter ${IMPORT_OPTIONS.delimiter.type.format(delimiter)}`]),
+    ...(delimiter === undefined
+      ? []
+      : [`--delimiter ${formatValue(IMPORT_OPTIONS.delimiter.type, delimiter)}`]),
   ];
   return flags.join(" ");
 }

@@ -2,7 +2,7 @@ import type { WorkProgress } from "../../archive/contents.ts";
 import type { RestorePlan } from "../../archive/restore.ts";
 import { storageOf } from "../../config/config.ts";
 import { JSON_OPTION, STORAGE_OPTIONS } from "../../config/options.ts";
-import { trueOrFalse, directory } from "../../config/value-types.ts";
+import { switchOption, directory } from "../../config/value-types.ts";
 import { describeRows, notSqlite } from "./backup.ts";
 import { columns, json } from "../output.ts";
 import { attributionOf, defineCommand, Failure } from "../command.ts";
@@ -20,17 +20,13 @@ export const restore = defineCommand({
     "Verifies a backup that petstore backup made, shows what it will do, and puts the databases into --data. Of a directory of backups it takes the newest, by what they contain. The server must be stopped. It overwrites nothing: present databases are a failure, or move to another directory with --replace. If it is interrupted, run it again: it goes on where it stopped, and no server starts in between.",
   positionals: { BACKUP: backupPath },
   options: {
-    replace: {
-      type: trueOrFalse,
-      default: false,
-      help: "Move the present databases to another directory in --data first; without it, a restore overwrites nothing",
-    },
-    "allow-older": {
-      type: trueOrFalse,
-      default: false,
-      help: "Restore the newest complete backup of a directory although a newer one is incomplete or damaged",
-    },
-    "dry-run": { type: trueOrFalse, default: false, help: "Show what would be done, and change nothing" },
+    replace: switchOption(
+      "Move the present databases to another directory in --data first; without it, a restore overwrites nothing",
+    ),
+    "allow-older": switchOption(
+      "Restore the newest complete backup of a directory although a newer one is incomplete or damaged",
+    ),
+    "dry-run": switchOption("Show what would be done, and change nothing"),
     ...STORAGE_OPTIONS,
     ...JSON_OPTION,
   },
