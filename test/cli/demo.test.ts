@@ -5,6 +5,7 @@ import { DEMO_CLIENTS } from "../../src/demo/traffic.ts";
 import { addEarlierUsage } from "../../src/demo/demo.ts";
 import type { UsageBatch } from "../../src/domain/usage-history.ts";
 import type { StopSignal } from "../../src/cli/terminal.ts";
+import type { Variables } from "../../src/config/parse-options.ts";
 import { createLog } from "../../src/observe/log.ts";
 import { freePort } from "../../trials/harness/server.ts";
 import type { TestClock } from "../test-clock.ts";
@@ -37,6 +38,22 @@ function hurry(clock: TestClock): () => void {
   };
 }
 
+/** Resolves with what the demo prints when it has started. */
+async function demo(cli: InProcessCli, line: string, settings: Variables, write = (_line: string) => {}) {
+  const printed = Promise.withResolvers<string>();
+  const stopping = Promise.withResolvers<StopSignal>();
+  const ended = cli.run(line, settings, {
+    print: async (text) => printed.resolve(String(text)),
+    openLog: (options) => createLog({ ...options, format: "json", write }),
+    stopSignal: () => stopping.promise,
+  });
+  const stop = () => {
+    stopping.resolve("SIGINT");
+    return ended;
+  };
+  return { message: await printed.promise, stop };
+}
+
 interface ListedKey {
   readonly name: string;
   readonly plan: string;
@@ -48,20 +65,10 @@ test("a newcomer sees keys of every plan, limits and a ban; the demo touches no 
   const settings = { PETSTORE_FREE_LIMITS: "1000000/1000000" };
   Object.assign(process.env, settings, { TMPDIR: temporary });
   const slowDown = hurry(cli.clock);
-  const printed = Promise.withResolvers<string>();
-  const stopping = Promise.withResolvers<StopSignal>();
   const banned = Promise.withResolvers<void>();
-  const ended = cli.run("demo", settings, {
-    print: async (text) => printed.resolve(String(text)),
-    openLog: (options) =>
-      createLog({
-        ...options,
-        format: "json",
-        write: (line) => void (line.includes('"event":"key.banned"') && banned.resolve()),
-      }),
-    stopSignal: () => stopping.promise,
+  const { message, stop } = await demo(cli, "demo", settings, (line) => {
+    if (line.includes('"event":"key.banned"')) banned.resolve();
   });
-  const message = await printed.promise;
   const [, url = ""] = /^ {2}API +(\S+)$/m.exec(message) ?? [];
   const [, secret = ""] = /Bearer (pet_live_\w+)/.exec(message) ?? [];
   const response = await fetch(`${url}/pets?limit=100`, { headers: { Authorization: `Bearer ${secret}` } });
@@ -80,8 +87,7 @@ test("a newcomer sees keys of every plan, limits and a ban; the demo touches no 
   expect(keys.filter(isBanned).map(({ name }) => name)).toEqual(["Forgotten script"]);
   expect(new Set(keys.map(({ plan }) => plan))).toEqual(new Set(["free", "pro", "business", "enterprise"]));
 
-  stopping.resolve("SIGINT");
-  expect((await ended).code).toBe(0);
+  expect((await stop()).code).toBe(0);
   expect(readdirSync(temporary)).toEqual([]);
   expect(existsSync(cli.dataDir)).toBeFalse();
 });
@@ -102,21 +108,11 @@ test("the usage before the start adds up: the operations of a key have as many r
 test("the demo listens where --port and --admin-address, or their variables, say", async () => {
   process.env["TMPDIR"] = temporary;
   const [port, adminPort] = [freePort(), freePort()];
-  const printed = Promise.withResolvers<string>();
-  const stopping = Promise.withResolvers<StopSignal>();
-  const ended = new InProcessCli().run(
-    `demo --port ${port}`,
-    { PETSTORE_ADMIN_ADDRESS: `127.0.0.1:${adminPort}` },
-    {
-      print: async (text) => printed.resolve(String(text)),
-      stopSignal: () => stopping.promise,
-    },
-  );
-  const message = await printed.promise;
+  const variables = { PETSTORE_ADMIN_ADDRESS: `127.0.0.1:${adminPort}` };
+  const { message, stop } = await demo(new InProcessCli(), `demo --port ${port}`, variables);
   expect(message).toContain(`http://127.0.0.1:${port}/v1`);
   expect(message).toContain(`http://127.0.0.1:${adminPort}/`);
-  stopping.resolve("SIGINT");
-  expect((await ended).code).toBe(0);
+  expect((await stop()).code).toBe(0);
 });
 
 test("the directory is removed after an error that nothing catches", async () => {

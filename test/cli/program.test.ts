@@ -238,7 +238,9 @@ test("the earlier name of a setting works, as flag and as variable, and is repor
 
 describe("openapi", () => {
   test("prints the document with the URL of this environment, then of the other one if it is given", async () => {
-    expect(await urls("openapi")).toEqual(["http://127.0.0.1:8080/v1"]);
+    for (const line of ["openapi", "openapi --port 0"])
+      expect(await urls(line)).toEqual(["http://127.0.0.1:8080/v1"]);
+    expect((await run("openapi")).out).toMatch(/^\{\n {2}"openapi": "3\.1[^]*\}\n$/);
     expect(
       await urls("openapi --env staging --port 9000", {
         PETSTORE_OTHER_ENVIRONMENT_URL: "https://a.example",
@@ -258,20 +260,9 @@ describe("openapi", () => {
     expect(out.includes("Retry after 45 seconds.")).toBe(true);
   });
 
-  test("with --port 0 the document has the default URL", async () => {
-    expect(await urls("openapi --port 0")).toEqual(await urls("openapi"));
-  });
-
   test("--postman says what to import instead", async () => {
     const { code, err } = await run("openapi --postman");
-    expect(code).toBe(2);
-    expect(err).toContain("import /openapi.json");
-  });
-
-  test("is indented and ends with a line break", async () => {
-    const { out } = await run("openapi");
-    expect(out).toStartWith('{\n  "openapi": "3.1');
-    expect(out).toEndWith("}\n");
+    expect([code, err]).toEqual([2, expect.stringContaining("import /openapi.json")]);
   });
 });
 

@@ -98,19 +98,6 @@ Only the owner of this file can read it. Delete it when you have stored the key 
     ]);
   });
 
-  test("warnings about plain text come before the line that says it is serving", async () => {
-    const server = await new InProcessCli().serve(["--host", "0.0.0.0"]);
-    await server.stop();
-    expect(eventsOf(server).map(({ event }) => event)).toEqual([
-      "key.first-created",
-      "connections.plain-text",
-      "admin.started",
-      "server.started",
-      "server.stopping",
-      "server.stopped",
-    ]);
-  });
-
   test("--log-format text is for people, and --log-level leaves out what is less important", async () => {
     const flags = ["--log-format", "text", "--log-level", "warn", "--host", "0.0.0.0"];
     const server = await new InProcessCli().serve(flags);
