@@ -196,7 +196,7 @@ describe("petstore doctor", () => {
 });
 
 test("few open files are a warning with both numbers", () => {
-  expect(checkOpenFiles({}, 960)).toMatchObject({
+  expect(checkOpenFiles({ maxConnections: undefined }, 960)).toMatchObject({
     level: "warning",
     message: "the limit allows 960 of 10,000 connections",
   });
