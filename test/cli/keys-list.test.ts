@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import type { Key } from "../../src/operator/operations.ts";
 import { hashSecret } from "../../src/domain/api-keys.ts";
 import { newUsage } from "../../src/domain/rate-limit.ts";
@@ -10,17 +10,6 @@ import { createKey, paths, saveUsage, sendRequests, showKey } from "./keys.ts";
 afterAll(cleanUp);
 
 describe("keys list and keys show", () => {
-  test("without a database: a message, an empty array, and no files", async () => {
-    const cli = new InProcessCli();
-    const { code, out } = await cli.run("keys list");
-    expect({ code, out }).toEqual({
-      code: 0,
-      out: `There are no keys in production (data: ${cli.dataDir}). Create one: petstore keys create --name NAME --plan free\n`,
-    });
-    expect(await cli.json<unknown>("keys list")).toEqual([]);
-    expect(existsSync(cli.dataDir)).toBeFalse();
-  });
-
   test("keys list prints an aligned table with short names, oldest key first", async () => {
     const cli = new InProcessCli();
     const enterprise = ["--plan", "enterprise", "--per-minute", "5", "--per-day", "6"];

@@ -80,30 +80,6 @@ test("keys update --help: what is not given stays as it is, so nothing has a def
   expect(out).toContain("--clear FIELD…   Fields to remove from the key (owner, notes or labels)\n");
 });
 
-test.each([
-  [`create ${FREE_KEY.join(" ")} --access admin`, '--access is "admin"; it must be read or write'],
-  [
-    `create ${FREE_KEY.join(" ")} --label ${Array.from({ length: 21 }, (_, n) => n).join(",")}`,
-    "--label must be an array of at most 20 different items",
-  ],
-  [
-    `create ${FREE_KEY.join(" ")} --owner ${"x".repeat(201)}`,
-    `--owner is "${"x".repeat(60)}…"; it must be a string of 1 to 200 characters on one line that is not blank`,
-  ],
-  [
-    "update 1",
-    "keys update needs --name, --owner, --notes, --label, --plan, --per-minute, --per-day, --access, --expires or --clear",
-  ],
-  ["update 1 --owner x --clear owner", "--owner and --clear owner exclude each other; use one of them"],
-  ["update 1 --label x --clear labels", "--label and --clear labels exclude each other; use one of them"],
-  [
-    "update 1 --clear plan",
-    '--clear is "plan"; it must be owner, notes or labels, or several separated by commas',
-  ],
-])("keys %s is wrong usage", async (line, err) => {
-  expect(await new InProcessCli().run(`keys ${line}`)).toEqual({ code: 2, out: "", err });
-});
-
 test("each change of a key prints what it has done", async () => {
   const cli = await cliWithKey();
   for (const [line, out] of [
