@@ -1,9 +1,9 @@
-import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { Database } from "bun:sqlite";
 import { chownSync, existsSync, readFileSync, renameSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import {
-  cleanUp,
+  cleanUpAfterAll,
   InProcessCli,
   type InProcessServer,
   resultOf,
@@ -11,9 +11,7 @@ import {
   temporaryDirectory,
 } from "./cli.ts";
 
-// A busy machine takes long.
-setDefaultTimeout(60_000);
-afterAll(cleanUp);
+cleanUpAfterAll();
 
 const TOKEN = "a-token-of-the-operators";
 

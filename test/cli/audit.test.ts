@@ -1,8 +1,8 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
-import { cleanUp, InProcessCli } from "./cli.ts";
+import { beforeAll, expect, test } from "bun:test";
+import { cleanUpAfterAll, InProcessCli } from "./cli.ts";
 import { createKey, FREE_KEY } from "./keys.ts";
 
-afterAll(cleanUp);
+cleanUpAfterAll();
 
 const cli = new InProcessCli();
 beforeAll(async () => {

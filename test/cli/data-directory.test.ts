@@ -1,4 +1,4 @@
-import { afterAll, afterEach, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { afterEach, describe, expect, test } from "bun:test";
 import {
   chmodSync,
   chownSync,
@@ -15,12 +15,10 @@ import {
 import { join } from "node:path";
 import { existingParent, rejectUnwritable } from "../../src/data-directory.ts";
 import { giveToDirectoryOwner } from "../../src/store/sqlite/durable-files.ts";
-import { cleanUp, InProcessCli, type InProcessServer, temporaryDirectory } from "./cli.ts";
+import { cleanUpAfterAll, InProcessCli, type InProcessServer, temporaryDirectory } from "./cli.ts";
 import { createKey } from "./keys.ts";
 
-// A busy machine takes long.
-setDefaultTimeout(60_000);
-afterAll(cleanUp);
+cleanUpAfterAll();
 
 const modeOf = (path: string) => (statSync(path).mode & 0o777).toString(8);
 

@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeEach, expect, setDefaultTimeout, spyOn, test } from "bun:test";
+import { afterEach, beforeEach, expect, spyOn, test } from "bun:test";
 import { existsSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DEMO_CLIENTS } from "../../src/demo/traffic.ts";
@@ -9,10 +9,9 @@ import type { Variables } from "../../src/config/parse-options.ts";
 import { createLog } from "../../src/observe/log.ts";
 import { freePort } from "../../trials/harness/server.ts";
 import type { TestClock } from "../test-clock.ts";
-import { cleanUp, InProcessCli, ROOT, spawnTracked, temporaryDirectory } from "./cli.ts";
+import { cleanUpAfterAll, InProcessCli, ROOT, spawnTracked, temporaryDirectory } from "./cli.ts";
 
-setDefaultTimeout(60_000);
-afterAll(cleanUp);
+cleanUpAfterAll();
 
 /** The directory for temporary files, empty at first. */
 let temporary: string;

@@ -1,13 +1,13 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { beforeAll, describe, expect, test } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
 import type { Key } from "../../src/operator/operations.ts";
 import { hashSecret } from "../../src/domain/api-keys.ts";
 import { newUsage } from "../../src/domain/rate-limit.ts";
 import { openSqlite } from "../../src/store/sqlite/store.ts";
-import { cleanUp, InProcessCli } from "./cli.ts";
+import { cleanUpAfterAll, InProcessCli } from "./cli.ts";
 import { createKey, paths, saveUsage, sendRequests, showKey } from "./keys.ts";
 
-afterAll(cleanUp);
+cleanUpAfterAll();
 
 describe("keys list and keys show", () => {
   test("keys list prints an aligned table with short names, oldest key first", async () => {

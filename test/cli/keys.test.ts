@@ -1,10 +1,10 @@
-import { afterAll, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { existsSync, writeFileSync } from "node:fs";
 import { isWellFormedSecret } from "../../src/domain/api-keys.ts";
-import { cleanUp, InProcessCli } from "./cli.ts";
+import { cleanUpAfterAll, InProcessCli } from "./cli.ts";
 import { createKey, DETAILS, findCredential, FREE_KEY, paths, sendRequests, showKey } from "./keys.ts";
 
-afterAll(cleanUp);
+cleanUpAfterAll();
 
 async function cliWithKey(): Promise<InProcessCli> {
   const cli = new InProcessCli();

@@ -1,10 +1,10 @@
-import { afterAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { Variables } from "../../src/config/parse-options.ts";
-import { cleanUp, InProcessCli, temporaryDirectory } from "./cli.ts";
+import { cleanUpAfterAll, InProcessCli, temporaryDirectory } from "./cli.ts";
 
-afterAll(cleanUp);
+cleanUpAfterAll();
 
 const TOKEN = "pet_admin_0123456789abcdefghijklmnopqrstuvwxyz";
 const TERMINAL = { errorStream: { isTerminal: true, columns: 80, write: () => {} } };

@@ -1,9 +1,9 @@
-import { afterAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { openSqlite, type SqliteStores } from "../../src/store/sqlite/store.ts";
-import { cleanUp, InProcessCli } from "./cli.ts";
+import { cleanUpAfterAll, InProcessCli } from "./cli.ts";
 import { createKey, paths } from "./keys.ts";
 
-afterAll(cleanUp);
+cleanUpAfterAll();
 
 /** The stores that the commands work on, opened for the duration of `work`. */
 async function withStores<T>(cli: InProcessCli, work: (stores: SqliteStores) => Promise<T>): Promise<T> {

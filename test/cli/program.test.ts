@@ -1,14 +1,14 @@
-import { afterAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { parseArguments } from "../../src/cli/arguments.ts";
 import { COMMAND_GROUPS, COMMANDS, OPTIONS } from "../../src/cli/commands.ts";
 import { type Options, parseOptions } from "../../src/config/parse-options.ts";
 import { UsageError } from "../../src/config/usage-error.ts";
-import { cleanUp, InProcessCli } from "./cli.ts";
+import { cleanUpAfterAll, InProcessCli } from "./cli.ts";
 
 import packageJson from "../../package.json" with { type: "json" };
 
-afterAll(cleanUp);
+cleanUpAfterAll();
 
 const cli = new InProcessCli();
 const run = (line: string, variables = {}) => cli.run(line === "" ? [] : line.split(" "), variables);

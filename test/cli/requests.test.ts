@@ -1,12 +1,12 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { beforeAll, expect, test } from "bun:test";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { toJson } from "../../src/api/json.ts";
 import { createClock } from "../../src/clock.ts";
 import type { Context } from "../../src/cli/command.ts";
-import { cleanUp, InProcessCli, type InProcessServer, temporaryDirectory } from "./cli.ts";
+import { cleanUpAfterAll, InProcessCli, type InProcessServer, temporaryDirectory } from "./cli.ts";
 
-afterAll(cleanUp);
+cleanUpAfterAll();
 
 const TOKEN = "petadmin_0123456789abcdefghijklmnopqrstuvwxyz";
 const cli = new InProcessCli();

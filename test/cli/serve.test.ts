@@ -1,13 +1,11 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import packageJson from "../../package.json" with { type: "json" };
 import { createPet } from "../../trials/harness/api-client.ts";
-import { cleanUp, InProcessCli, type InProcessServer, temporaryDirectory } from "./cli.ts";
+import { cleanUpAfterAll, InProcessCli, type InProcessServer, temporaryDirectory } from "./cli.ts";
 
-// A busy machine takes long.
-setDefaultTimeout(60_000);
-afterAll(cleanUp);
+cleanUpAfterAll();
 
 const get = (url: string, secret: string | undefined) =>
   fetch(url, { headers: { Authorization: `Bearer ${secret}` } });

@@ -1,10 +1,10 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { beforeAll, describe, expect, test } from "bun:test";
 import type { KeyCounts } from "../../src/domain/usage-history.ts";
 import { openSqlite } from "../../src/store/sqlite/store.ts";
-import { cleanUp, InProcessCli } from "./cli.ts";
+import { cleanUpAfterAll, InProcessCli } from "./cli.ts";
 import { createKey, paths } from "./keys.ts";
 
-afterAll(cleanUp);
+cleanUpAfterAll();
 
 const HOUR_MS = 3_600_000;
 const NOON = Date.parse("2026-11-15T12:00:00Z");

@@ -1,10 +1,10 @@
-import { afterAll, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { COMMANDS } from "../../src/cli/commands.ts";
-import { cleanUp, InProcessCli, temporaryDirectory } from "./cli.ts";
+import { cleanUpAfterAll, InProcessCli, temporaryDirectory } from "./cli.ts";
 
-afterAll(cleanUp);
+cleanUpAfterAll();
 
 const cli = new InProcessCli();
 const run = (line: string, variables = {}) => cli.run(line, variables);
