@@ -13,8 +13,8 @@ import { AdminListenError } from "../operator/admin-listener.ts";
 import type { AdminListener } from "../operator/start-admin.ts";
 import { BASE_PATH } from "../domain/constants.ts";
 import { errorMessage, systemErrorField } from "./arguments.ts";
-import { type Context, defineCommand, Failure, type SavedSettings } from "./command.ts";
-import { createFirstKey } from "./first-key.ts";
+import { defineCommand, Failure, type SavedSettings } from "./command.ts";
+import { printWithFirstKey } from "./first-key.ts";
 import { columns } from "./output.ts";
 
 import packageJson from "../../package.json" with { type: "json" };
@@ -59,8 +59,12 @@ export const serve = defineCommand({
     let stoppingSince: number;
     try {
       await saveSettings(app, formatOptions(SAVED_OPTIONS, values), log);
-      const failure = await printStart(app, config, { ...context, log });
-      if (failure) return failure;
+      const admin = app.admin && (await describeAdmin(app.admin, context.isTerminal()));
+      // One write: whoever reads "Rate limits" has read all of it, and the server accepts requests.
+      const message = startMessage(config, app.url, admin);
+      const file = await printWithFirstKey({ startMessage: message, app, config, context });
+      if (file instanceof Failure) return file;
+      if (file !== undefined) log.event("key.first-created", { file });
       logPlainText(config, context.variables, log);
       if (app.admin) log.event("admin.started", { url: app.admin.url, tokenFile: app.admin.tokenFile });
       log.event("server.started", startDetails(config, app.url));
@@ -82,37 +86,13 @@ async function checkTls(files: TlsFiles): Promise<UsageError | undefined> {
   return credentials instanceof UsageError ? credentials : undefined;
 }
 
-type Served = Pick<App, "url" | "keys" | "settings" | "admin">;
-
 /** For the commands that show limits and URLs, which do without them. */
-async function saveSettings({ settings, url }: Served, saved: SavedSettings, log: Log): Promise<void> {
+async function saveSettings({ settings, url }: App, saved: SavedSettings, log: Log): Promise<void> {
   try {
     await settings.saveSettings({ ...saved, "public-url": url });
   } catch (error) {
     log.event("settings.save-failed", { error });
   }
-}
-
-/** One write: whoever reads "Rate limits" has read all of it, and the server accepts requests. */
-async function printStart(
-  served: Served,
-  config: Config,
-  context: Pick<Context, "clock" | "print" | "isTerminal"> & { log: Log },
-): Promise<Failure | undefined> {
-  const firstKey = await createFirstKey(served, config, context);
-  const admin = served.admin && (await describeAdmin(served.admin, context.isTerminal()));
-  const message = startMessage(config, served.url, admin);
-  try {
-    await context.print(firstKey ? `${message}${firstKey.deliver()}\n` : message);
-  } catch (error) {
-    if (firstKey === undefined) throw error;
-    await firstKey.revoke();
-    return new Failure(
-      `${errorMessage(error)}; nobody received the first key, so it is revoked; create another with petstore keys create`,
-    );
-  }
-  if (firstKey?.file !== undefined) context.log.event("key.first-created", { file: firstKey.file });
-  return undefined;
 }
 
 function startMessage(config: Config, url: string, admin = "off"): string {

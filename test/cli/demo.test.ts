@@ -1,9 +1,6 @@
 import { afterEach, beforeEach, expect, spyOn, test } from "bun:test";
 import { existsSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { DEMO_CLIENTS } from "../../src/demo/traffic.ts";
-import { addEarlierUsage } from "../../src/demo/demo.ts";
-import type { UsageBatch } from "../../src/domain/usage-history.ts";
 import type { StopSignal } from "../../src/cli/terminal.ts";
 import type { Variables } from "../../src/config/parse-options.ts";
 import { createLog } from "../../src/observe/log.ts";
@@ -89,19 +86,6 @@ test("a newcomer sees keys of every plan, limits and a ban; the demo touches no 
   expect((await stop()).code).toBe(0);
   expect(readdirSync(temporary)).toEqual([]);
   expect(existsSync(cli.dataDir)).toBeFalse();
-});
-
-test("the usage before the start adds up: the operations of a key have as many requests as the key", async () => {
-  const batches: UsageBatch[] = [];
-  const usageHistory = { addUsage: async (batch: UsageBatch) => void batches.push(batch) };
-  const keys = DEMO_CLIENTS.map((client, index) => ({ client, keyId: index + 1, secret: "" }));
-  await addEarlierUsage(usageHistory, keys, Date.UTC(2026, 10, 16, 12));
-  const rows = batches.flatMap((batch) => batch.keys);
-  expect(rows.length).toBeGreaterThan(3_000);
-  for (const { admitted, byOperation } of rows) {
-    expect(byOperation.reduce((sum, each) => sum + each.admitted, 0)).toBe(admitted);
-    expect(byOperation.filter((each) => each.admitted < 0 || each.errors > each.admitted)).toEqual([]);
-  }
 });
 
 test("the demo listens where --port and --admin-address, or their variables, say", async () => {
