@@ -30,7 +30,7 @@ export const adminUrl = defineCommand({
     ...ADMIN_TOKEN_OPTIONS,
   },
   examples: ["petstore admin-url", "petstore admin-url --operator ann --env staging"],
-  async run({ values }, { print, clock }) {
+  async run({ values }, { clock }) {
     const storage = storageOf(values);
     // Without a database, no server runs either.
     const stores = await (databaseExists(storage) ? openStores(storage) : openEmptyStores());
@@ -44,8 +44,7 @@ export const adminUrl = defineCommand({
       const { operators } = stores;
       const { adminUrl: url } = server;
       const options = { url, operators, clock, ...(operatorId !== undefined && { operatorId }) };
-      await print(`${await createSignInUrl(options)}\n`);
-      return undefined;
+      return `${await createSignInUrl(options)}\n`;
     } finally {
       await stores.close();
     }
@@ -97,8 +96,7 @@ async function rotateToken(file: string, { operators, audit }: Stores, context: 
   if (operator === undefined) {
     saveToken(file, token);
     await audit.recordAudit({ ...by, action: "admin.token-rolled" });
-    await context.print(`Replaced the token in ${file}. A running server takes it within a second.\n`);
-    return undefined;
+    return `Replaced the token in ${file}. A running server takes it within a second.\n`;
   }
   const { id, name } = operator;
   const rotated = await operators.rotateOperator(id, { ...toNewToken(token), replaces: hash }, by);
@@ -108,8 +106,5 @@ async function rotateToken(file: string, { operators, audit }: Stores, context: 
     );
   }
   saveToken(file, token);
-  await context.print(
-    `Replaced the token of the operator ${name} in ${file}. Servers accept it within a second, and the sessions of ${name} have ended.\nSign in again with the URL that petstore admin-url prints.\n`,
-  );
-  return undefined;
+  return `Replaced the token of the operator ${name} in ${file}. Servers accept it within a second, and the sessions of ${name} have ended.\nSign in again with the URL that petstore admin-url prints.\n`;
 }

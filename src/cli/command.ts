@@ -82,8 +82,8 @@ export class Failure {
   constructor(readonly message: string) {}
 }
 
-/** Undefined means success. */
-export type Outcome = UsageError | Failure | undefined;
+/** Why a command failed, or what it prints at its end; undefined if it has printed everything. */
+export type Outcome = UsageError | Failure | string | undefined;
 
 /** By the label in usage lines. Those that are optional come last. */
 type Positionals = Readonly<Record<string, ValueType<unknown>>>;

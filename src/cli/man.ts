@@ -12,11 +12,7 @@ export const man = defineCommand({
     "Prints petstore(1), the manual page of all commands and options, in the format of man. Save it where man finds it.",
   options: {},
   examples: ["petstore man > /usr/local/share/man/man1/petstore.1"],
-  async run(_input, { print }) {
-    const { COMMANDS } = await import("./commands.ts");
-    await print(manualPage(COMMANDS));
-    return undefined;
-  },
+  run: async () => manualPage((await import("./commands.ts")).COMMANDS),
 });
 
 /** In mdoc(7), which groff and mandoc read. */

@@ -20,7 +20,7 @@ export const openapi = defineCommand({
     "petstore openapi > openapi.json",
     "petstore openapi --other-environment-url https://staging.example.com",
   ],
-  async run({ values }, { print }) {
+  async run({ values }) {
     if (values.postman) {
       return new UsageError(
         "--postman was removed: import /openapi.json, or the output of this command, into Postman",
@@ -31,7 +31,6 @@ export const openapi = defineCommand({
     const baseUrl = expectedUrl(values) ?? DEFAULT_URL[environment];
     const plans = { ...plansOf(values), anonymous: values["anonymous-limits"] };
     const settings = { environment, baseUrl, otherUrl, plans, ban: banRulesOf(values) };
-    await print(`${openApiJson(settings)}\n`);
-    return undefined;
+    return `${openApiJson(settings)}\n`;
   },
 });

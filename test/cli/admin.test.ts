@@ -150,11 +150,11 @@ describe("the admin token", () => {
   });
 
   test("of a file is read again when the file is replaced, and the source is the env file", async () => {
-    const folder = temporaryDirectory();
-    const file = join(folder, "token");
+    const directory = temporaryDirectory();
+    const file = join(directory, "token");
     writeFileSync(file, `${TOKEN}\n`);
-    writeFileSync(join(folder, "env"), `PETSTORE_ADMIN_TOKEN_FILE=${file}\n`);
-    const server = await new InProcessCli().serve(["--env-file", join(folder, "env")]);
+    writeFileSync(join(directory, "env"), `PETSTORE_ADMIN_TOKEN_FILE=${file}\n`);
+    const server = await new InProcessCli().serve(["--env-file", join(directory, "env")]);
     expect(await status(server, TOKEN)).toBe(200);
     expect(await itemsOf(server, "/api/settings", TOKEN)).toContainEqual(
       expect.objectContaining({ name: "admin-token", value: "…", source: "env file" }),

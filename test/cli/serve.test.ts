@@ -209,12 +209,12 @@ describe("commands beside a running server", () => {
     const { id, key } = await createdWithoutLimits();
     expect(await status(server.url, key)).toBe(200);
 
-    const rolled = await cli.json<{ key: string }>("keys", "rotate", `${id}`, "--overlap", "0");
-    expect(await status(server.url, rolled.key)).toBe(200);
+    const rotated = await cli.json<{ key: string }>("keys", "rotate", `${id}`, "--overlap", "0");
+    expect(await status(server.url, rotated.key)).toBe(200);
     await until("/pets", key, (body) => body.includes("invalid_api_key"));
 
     await cli.json("keys", "revoke", `${id}`);
-    await until("/pets", rolled.key, (body) => body.includes("invalid_api_key"));
+    await until("/pets", rotated.key, (body) => body.includes("invalid_api_key"));
     const isRevoked = (line: string) => line.includes(`"keyId":${id},`) && line.includes('"state":"revoked"');
     while (!server.lines.some(isRevoked)) await Bun.sleep(5);
     expect(JSON.parse(server.lines.find(isRevoked) ?? "")).toMatchObject({

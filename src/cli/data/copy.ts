@@ -123,12 +123,9 @@ async function copyLocked(
     );
   }
   const { tables } = contents;
-  await context.print(
-    isJson
-      ? json({ ...names, outcome, tables, keysWithUsage: keysWithUsage ?? null })
-      : `${titleOf(outcome, environment, names)}\n\n${tablesText(tables)}${usageText(keysWithUsage)}`,
-  );
-  return undefined;
+  return isJson
+    ? json({ ...names, outcome, tables, keysWithUsage: keysWithUsage ?? null })
+    : `${titleOf(outcome, environment, names)}\n\n${tablesText(tables)}${usageText(keysWithUsage)}`;
 }
 
 function namesOf(storage: StorageConfig, direction: Direction) {

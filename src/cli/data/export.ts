@@ -71,13 +71,10 @@ export const exportCommand = defineCommand({
         return new Failure(`interrupted; ${left}`);
       }
       const seconds = (performance.now() - startedAt) / 1_000;
-      if (values.json) await context.print(json({ kind, file: path, rows, seconds }));
-      else if (isFile) {
-        await context.print(
-          `Exported ${grouped(rows)} ${kind} to ${quotedPath(path)} in ${seconds.toFixed(1)} s.\n`,
-        );
-      }
-      return undefined;
+      if (values.json) return json({ kind, file: path, rows, seconds });
+      return isFile
+        ? `Exported ${grouped(rows)} ${kind} to ${quotedPath(path)} in ${seconds.toFixed(1)} s.\n`
+        : undefined;
     } finally {
       output.close();
       await reader.close();

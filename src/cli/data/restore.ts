@@ -66,8 +66,7 @@ export const restore = defineCommand({
     }
     const rejection = await restoreBackup(request, show).finally(() => progress.end());
     if (rejection) return new Failure(rejection.message);
-    if (!values.json) await print("Restored. Start the server with petstore serve.\n");
-    return undefined;
+    return values.json ? undefined : "Restored. Start the server with petstore serve.\n";
   },
 });
 
@@ -120,22 +119,19 @@ function warningsOf({ skipped, description, hasAuditTrail, later, keys }: Restor
       `which keys and operators were revoked or rotated after ${description.createdAt} is not known here; they are valid again: see petstore keys list, petstore operators list and docs/backup.md`,
     ];
   }
-  const { revoked, rolled, created, operators } = keys;
+  const { revoked, rolled: rotated, created, operators } = keys;
   const revoke = listed(revoked, (id) => `petstore keys revoke ${id}`);
-  const roll = listed(rolled, (id) => `petstore keys rotate ${id} --overlap 0`);
-  return [
-    ...warnings,
-    ...(revoked.length > 0 ? [`keys revoked since the backup are valid again: run ${revoke}`] : []),
-    ...(rolled.length > 0
-      ? [`secrets replaced since are valid again, and the new ones are not: run ${roll}`]
-      : []),
-    ...(created.length > 0 ? [`keys created since are lost: ${listed(created, String)}`] : []),
-    ...(operators.length > 0
-      ? [
-          `tokens of operators that were revoked or rotated since are valid again: ${listed(operators, String)}`,
-        ]
-      : []),
+  const rotate = listed(rotated, (id) => `petstore keys rotate ${id} --overlap 0`);
+  const changes: readonly (readonly [changed: readonly unknown[], warning: string])[] = [
+    [revoked, `keys revoked since the backup are valid again: run ${revoke}`],
+    [rotated, `secrets replaced since are valid again, and the new ones are not: run ${rotate}`],
+    [created, `keys created since are lost: ${listed(created, String)}`],
+    [
+      operators,
+      `tokens of operators that were revoked or rotated since are valid again: ${listed(operators, String)}`,
+    ],
   ];
+  return [...warnings, ...changes.flatMap(([changed, warning]) => (changed.length > 0 ? warning : []))];
 }
 
 const MAX_LISTED = 20;
