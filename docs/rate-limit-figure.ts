@@ -3,8 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { startApp } from "../src/app.ts";
 import { DEFAULT_PLANS, generateSecret, toNewSecret } from "../src/domain/api-keys.ts";
-import { DEFAULT_BAN } from "../src/domain/rate-limit.ts";
 import { silentLog } from "../src/observe/log.ts";
+import { parseConfig } from "../test/config/parsing.ts";
 
 /**
  * Draws docs/rate-limits.svg: `bun docs/rate-limit-figure.ts`. The dots are responses of a real server over HTTP to two
@@ -25,22 +25,13 @@ async function observe(): Promise<{ waiting: Observation[]; persistent: Observat
   const started = Date.parse("2026-11-15T12:00:00Z");
   let now = started;
   const clock = { now: () => now, steadyNow: () => now, stepMs: 0 };
-  const app = await startApp(
-    {
-      environment: "production",
-      host: "127.0.0.1",
-      port: 0,
-      dataDir,
-      trustedProxies: [],
-      maxConnectionsPerAddress: 0,
-      drainDelayMs: 0,
-      limitsTimeoutMs: 500,
-      requestLogBytes: 0,
-      plans: DEFAULT_PLANS,
-      ban: DEFAULT_BAN,
-    },
-    { clock, log: silentLog },
-  );
+  const config = parseConfig({
+    data: [dataDir],
+    port: ["0"],
+    "admin-address": ["off"],
+    "max-connections-per-address": ["0"],
+  });
+  const app = await startApp(config, { clock, log: silentLog });
 
   async function newClient(): Promise<() => Promise<Observation>> {
     const secret = generateSecret("production");

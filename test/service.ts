@@ -4,9 +4,9 @@ import { join } from "node:path";
 import { type App, startApp } from "../src/app.ts";
 import type { Config } from "../src/config/config.ts";
 import { parseJson } from "./exact-json.ts";
-import { DEFAULT_PLANS, generateSecret, type NewKey, toNewSecret } from "../src/domain/api-keys.ts";
-import { DEFAULT_BAN } from "../src/domain/rate-limit.ts";
+import { generateSecret, type NewKey, toNewSecret } from "../src/domain/api-keys.ts";
 import { silentLog } from "../src/observe/log.ts";
+import { parseConfig } from "./config/parsing.ts";
 import { expectConforms } from "./conforms.ts";
 import { TestClock } from "./test-clock.ts";
 import { BY } from "./key-store-arguments.ts";
@@ -48,21 +48,15 @@ export interface Service {
 
 export const NO_LIMITS = { perMinute: 1_000_000_000, perDay: 1_000_000_000 };
 
-/** The defaults, on a free port. */
+/** The defaults, on a free port, without a listener for operators. */
 export function configIn(dataDir: string): Config {
-  return {
-    environment: "production",
-    host: "127.0.0.1",
-    port: 0,
-    dataDir,
-    trustedProxies: [],
-    maxConnectionsPerAddress: 0,
-    drainDelayMs: 0,
-    limitsTimeoutMs: 500,
-    requestLogBytes: 2 ** 20,
-    plans: DEFAULT_PLANS,
-    ban: DEFAULT_BAN,
-  };
+  return parseConfig({
+    data: [dataDir],
+    port: ["0"],
+    "admin-address": ["off"],
+    "max-connections-per-address": ["0"],
+    "request-log": ["1MB"],
+  });
 }
 
 export async function startService(config: Partial<Config> = {}): Promise<Service> {

@@ -1,15 +1,15 @@
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
-import { openStores } from "../adapters.ts";
-import { describeEnvironment, pathsOf, type StorageConfig, storageOf } from "../config/config.ts";
+import { openEmptyStores, openStores } from "../adapters.ts";
+import { isRejection } from "../api/errors.ts";
+import { describeEnvironment, pathsOf, storageOf } from "../config/config.ts";
 import { ADMIN_TOKEN_OPTIONS, STORAGE_OPTIONS } from "../config/options.ts";
-import { readTextFile, type UsageError } from "../config/usage-error.ts";
 import type { Stores } from "../domain/ports.ts";
 import { mayCall, OPERATOR_NAME, TOKEN_OPERATOR } from "../domain/operators.ts";
 import { attributionOf, type Context, defineCommand, Failure } from "./command.ts";
-import { problemOf } from "./health.ts";
 import { UNCHANGED, YES_OPTION } from "./operation-command.ts";
 import { databaseExists } from "./operator.ts";
+import { findRunningServer } from "./running-server.ts";
 
 export const adminUrl = defineCommand({
   name: "admin-url",
@@ -22,7 +22,6 @@ export const adminUrl = defineCommand({
         placeholder: "NAME",
         expected: "the name of an operator, as petstore operators list shows it",
         parse: (text) => (OPERATOR_NAME.test(text) || text === TOKEN_OPERATOR ? text : undefined),
-        format: (name: string) => name,
       },
       defaultText: "the first admin",
       help: "The operator to sign in; token for the one whose token is --admin-token",
@@ -31,53 +30,26 @@ export const adminUrl = defineCommand({
     ...ADMIN_TOKEN_OPTIONS,
   },
   examples: ["petstore admin-url", "petstore admin-url --operator ann --env staging"],
-  async run({ values }, { print, clock }) {
+  async run({ values }, { clock }) {
     const storage = storageOf(values);
-    // A server that is killed leaves the file behind.
-    const url = savedText(pathsOf(storage).adminUrl);
-    if (typeof url !== "string" || !databaseExists(storage)) {
-      return new Failure(
-        `no server with a listener for operators runs in ${describeEnvironment(storage)}; start it with petstore serve`,
-      );
-    }
-    if (await problemOf(`${url}/livez`))
-      return new Failure(`no server responds at ${url}; start it with petstore serve`);
-    return withStores(storage, async (stores) => {
-      if (!(await isServer(url, stores))) {
-        return new Failure(
-          `what listens at ${url} is not a server of ${describeEnvironment(storage)}: it cannot prove that it knows the secret in the database; find out which program it is, and start the server again`,
-        );
-      }
+    // Without a database, no server runs either.
+    const stores = await (databaseExists(storage) ? openStores(storage) : openEmptyStores());
+    try {
+      const server = await findRunningServer(storage, stores.settings);
+      if (server instanceof Failure) return server;
       const name = values.operator;
       const operatorId = name === undefined ? undefined : await operatorToSignIn(name, stores);
       if (operatorId instanceof Failure) return operatorId;
       const { createSignInUrl } = await import("../operator/token.ts");
       const { operators } = stores;
+      const { adminUrl: url } = server;
       const options = { url, operators, clock, ...(operatorId !== undefined && { operatorId }) };
-      await print(`${await createSignInUrl(options)}\n`);
-      return undefined;
-    });
+      return `${await createSignInUrl(options)}\n`;
+    } finally {
+      await stores.close();
+    }
   },
 });
-
-async function withStores<T>(storage: StorageConfig, work: (stores: Stores) => Promise<T>): Promise<T> {
-  const stores = await openStores(storage);
-  return work(stores).finally(() => stores.close());
-}
-
-/** The text of a file in --data; undefined if there is none. */
-function savedText(path: string): string | UsageError | undefined {
-  if (!existsSync(path)) return undefined;
-  const text = readTextFile("the file in --data", path);
-  return typeof text === "string" ? text.trim() : text;
-}
-
-/** A program that has taken the port of a server that was killed would get the code. */
-async function isServer(url: string, { settings }: Stores): Promise<boolean> {
-  const { isProven } = await import("../operator/server-requests.ts");
-  const { ServerSecret } = await import("../operator/server-secret.ts");
-  return isProven(url, await ServerSecret.open(settings)).catch(() => false);
-}
 
 async function operatorToSignIn(name: string, { operators }: Stores): Promise<number | null | Failure> {
   if (name === TOKEN_OPERATOR) return null;
@@ -110,7 +82,8 @@ export const adminTokenRotate = defineCommand({
       return new Failure(`there is no token in ${file}; see petstore operators list`);
     const question = `Replace the token of ${describeEnvironment(storage)} in ${file} and end its sessions?`;
     if (!values.yes && !(await context.confirm(question))) return new Failure(UNCHANGED);
-    return withStores(storage, (stores) => rotateToken(file, stores, context));
+    const stores = await openStores(storage);
+    return rotateToken(file, stores, context).finally(() => stores.close());
   },
 });
 
@@ -123,19 +96,15 @@ async function rotateToken(file: string, { operators, audit }: Stores, context: 
   if (operator === undefined) {
     saveToken(file, token);
     await audit.recordAudit({ ...by, action: "admin.token-rolled" });
-    await context.print(`Replaced the token in ${file}. A running server takes it within a second.\n`);
-    return undefined;
+    return `Replaced the token in ${file}. A running server takes it within a second.\n`;
   }
   const { id, name } = operator;
-  if (!(await operators.readAccess()).tokens.has(hash)) {
+  const rotated = await operators.rotateOperator(id, { ...toNewToken(token), replaces: hash }, by);
+  if (isRejection(rotated)) {
     return new Failure(
       `the token in ${file} does not work any more: it was replaced, or the operator ${name} is revoked; delete the file`,
     );
   }
-  await operators.rotateOperator(id, toNewToken(token), by);
   saveToken(file, token);
-  await context.print(
-    `Replaced the token of the operator ${name} in ${file}. Servers accept it within a second, and the sessions of ${name} have ended.\nSign in again with the URL that petstore admin-url prints.\n`,
-  );
-  return undefined;
+  return `Replaced the token of the operator ${name} in ${file}. Servers accept it within a second, and the sessions of ${name} have ended.\nSign in again with the URL that petstore admin-url prints.\n`;
 }

@@ -1,9 +1,9 @@
 import { formatTime } from "../api/formatting.ts";
 import { printable, UsageError } from "../config/usage-error.ts";
-import { choice, integerWithin } from "../config/value-types.ts";
+import { choice } from "../config/value-types.ts";
 import { ACTOR_KINDS, type AuditedValues } from "../domain/audit.ts";
 import type { AuditItem } from "../operator/operations.ts";
-import { listCommand } from "./operation-command.ts";
+import { limitOption, listCommand } from "./operation-command.ts";
 import { ID_TYPES } from "./operation-flags.ts";
 
 /** As JSON has it. In one word, too: `command-line`, which a shell can complete. */
@@ -28,18 +28,12 @@ export const audit = listCommand({
     actor: { option: { type: actorKind, help: "Only what was done there" } },
     operator: { option: { help: "Only what this operator has done" } },
     target: null,
-    since: { option: { help: "Start of the period" } },
-    until: { option: { help: "End of the period", defaultText: "now" } },
   },
   options: {
     key: { type: ID_TYPES.key, help: "Only what concerns this key" },
     pet: { type: ID_TYPES.pet, help: "Only what concerns this pet" },
     order: { type: ID_TYPES.order, help: "Only what concerns this order" },
-    limit: {
-      type: integerWithin({ min: 1, max: MAX_LIMIT }),
-      default: 50,
-      help: "Maximum number of entries",
-    },
+    ...limitOption(MAX_LIMIT, "entries"),
   },
   examples: [
     "petstore audit",

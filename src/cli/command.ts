@@ -60,6 +60,16 @@ export function attributionOf({ clock, user }: Pick<Context, "clock" | "user">):
   return { actor: { kind: "command line", ...(user !== undefined && { name: user }) }, at: clock.now() };
 }
 
+/** Whether a signal asks the command to stop, which it does after the work in progress. */
+export function stopRequest({ stopSignal }: Pick<Context, "stopSignal">): () => boolean {
+  let isStopped = false;
+  void stopSignal(0).then(
+    () => (isStopped = true),
+    () => {},
+  );
+  return () => isStopped;
+}
+
 export interface ErrorStream {
   readonly isTerminal: boolean;
   /** The width of the terminal. */
@@ -72,8 +82,8 @@ export class Failure {
   constructor(readonly message: string) {}
 }
 
-/** Undefined means success. */
-export type Outcome = UsageError | Failure | undefined;
+/** Why a command failed, or what it prints at its end; undefined if it has printed everything. */
+export type Outcome = UsageError | Failure | string | undefined;
 
 /** By the label in usage lines. Those that are optional come last. */
 type Positionals = Readonly<Record<string, ValueType<unknown>>>;

@@ -80,10 +80,7 @@ export const completion = defineCommand({
     "petstore completion zsh > /usr/local/share/zsh/site-functions/_petstore",
     "petstore completion fish > /etc/fish/completions/petstore.fish",
   ],
-  async run({ positionals: { SHELL: shell } }, { print }) {
-    await print(SCRIPTS[shell]);
-    return undefined;
-  },
+  run: async ({ positionals: { SHELL: shell } }) => SCRIPTS[shell],
 });
 
 /** A word and its description. */

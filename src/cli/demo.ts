@@ -5,15 +5,16 @@ import { configOf } from "../config/config.ts";
 import { SETTINGS, shownSettings } from "../config/options.ts";
 import { parseOptions, sourceOf, type ValuesOf } from "../config/parse-options.ts";
 import { UsageError } from "../config/usage-error.ts";
+import { formatValue } from "../config/value-types.ts";
 import type { Demo } from "../demo/demo.ts";
 import { defineCommand } from "./command.ts";
 import { columns, curlLine } from "./output.ts";
 
 export const demo = defineCommand({
   name: "demo",
-  summary: "Try Petstore with sample data and traffic, in a temporary folder",
+  summary: "Try Petstore with sample data and traffic, in a temporary directory",
   description:
-    "Serves the API on a free port with sample pets, orders and keys of every plan, and uses it with clients that also run into their limits; one of them is banned. Everything is in a temporary folder. Ctrl-C stops the server and removes the folder.",
+    "Serves the API on a free port with sample pets, orders and keys of every plan, and uses it with clients that also run into their limits; one of them is banned. Everything is in a temporary directory. Ctrl-C stops the server and removes the directory.",
   options: {
     port: { ...SETTINGS.port, default: 0, defaultText: "any free port" },
     "admin-address": SETTINGS["admin-address"],
@@ -24,16 +25,16 @@ export const demo = defineCommand({
   examples: ["petstore demo", "petstore demo --port 8080 --admin-address 127.0.0.1:9091"],
   async run({ values }, context) {
     const stopSignal = context.stopSignal(0);
-    const folder = mkdtempSync(join(tmpdir(), "petstore-demo-"));
-    const remove = () => rmSync(folder, { recursive: true, force: true });
+    const directory = mkdtempSync(join(tmpdir(), "petstore-demo-"));
+    const remove = () => rmSync(directory, { recursive: true, force: true });
     // A second Ctrl-C, and an error that nothing catches, end the process at once.
     process.on("exit", remove);
     try {
       const log = context.openLog({ format: values["log-format"], level: values["log-level"] });
       const { startDemo } = await import("../demo/demo.ts");
-      const { config, shown } = settingsIn(folder, values);
+      const { config, shown } = settingsIn(directory, values);
       await using running = await startDemo(config, { clock: context.clock, log, shownSettings: shown });
-      await context.print(startMessage(running));
+      await context.print(startMessage(running, directory));
       await stopSignal;
     } finally {
       remove();
@@ -44,12 +45,12 @@ export const demo = defineCommand({
 });
 
 /** Otherwise the defaults, whatever the variables of the process are: the demo touches no other data. */
-function settingsIn(folder: string, given: Pick<ValuesOf<typeof SETTINGS>, "port" | "admin-address">) {
+function settingsIn(directory: string, given: Pick<ValuesOf<typeof SETTINGS>, "port" | "admin-address">) {
   const address = given["admin-address"];
   const flags = {
-    data: [folder],
+    data: [directory],
     port: [`${given.port}`],
-    ...(address && { "admin-address": [SETTINGS["admin-address"].type.format(address)] }),
+    ...(address && { "admin-address": [formatValue(SETTINGS["admin-address"].type, address)] }),
   };
   const values = parseOptions(SETTINGS, flags, {});
   if (values instanceof UsageError) throw new Error(values.message);
@@ -60,16 +61,21 @@ function settingsIn(folder: string, given: Pick<ValuesOf<typeof SETTINGS>, "port
   };
 }
 
-function startMessage({ url, consoleUrl = "off", secret }: Demo): string {
+function startMessage({ url, consoleUrl, secret }: Demo, directory: string): string {
   const rows = [
-    ["  Console", consoleUrl],
+    ["  Console", consoleUrl ?? "off"],
     ["  API", url],
     ["  Docs", new URL("/docs", url).href],
   ];
-  return `A demo of Petstore, in a temporary folder. Ctrl-C ends it and removes the folder.
+  const nextCode = `The URL of the console signs in once, within five minutes. This prints another one:
+
+  petstore admin-url --data ${directory}
+
+`;
+  return `A demo of Petstore, in a temporary directory. Ctrl-C ends it and removes the directory.
 
 ${columns(rows)}
-Several clients use it. "Price comparison" reaches the limit of its plan now and then and waits.
+${consoleUrl === undefined ? "" : nextCode}Several clients use it. "Price comparison" reaches the limit of its plan now and then and waits.
 "Forgotten script" does not wait, so it is banned within ten seconds. This key is for you:
 
   ${curlLine(secret, url)}

@@ -17,13 +17,12 @@ export const health = defineCommand({
     "tls-cert": SETTINGS["tls-cert"],
   },
   examples: ["petstore health", "petstore health --port 9000"],
-  async run({ values }, { print }) {
+  async run({ values }) {
     const { env, host, port = DEFAULT_PORT[env], "tls-cert": certificate } = values;
     const url = originOf({ host, port, isTls: certificate !== undefined }) + HEALTH_PATH;
     const problem = await problemOf(url);
     if (problem !== undefined) return new Failure(`the server at ${url} ${problem}`);
-    await print(`The server at ${url} serves.\n`);
-    return undefined;
+    return `The server at ${url} serves.\n`;
   },
 });
 

@@ -1,6 +1,6 @@
 import { formatTime, grouped } from "../api/formatting.ts";
 import { printable, quoted, UsageError } from "../config/usage-error.ts";
-import { trueOrFalse, choice, duration, durationOr, list } from "../config/value-types.ts";
+import { switchOption, choice, duration, durationOr, list } from "../config/value-types.ts";
 import { environmentOf } from "../domain/api-keys.ts";
 import { MAX_OVERLAP_MS } from "../domain/key-fields.ts";
 import { DAY_MS } from "../domain/rate-limit.ts";
@@ -60,12 +60,11 @@ const LIST_OPTIONS = {
       placeholder: "LABEL",
       expected: "a label",
       parse: (text) => text || undefined,
-      format: String,
     }),
     repeatable: true,
     help: "Only keys with this label; can be repeated",
   },
-  banned: { type: trueOrFalse, default: false, help: "Only keys that are banned, as with --state banned" },
+  banned: switchOption("Only keys that are banned, as with --state banned"),
 } as const;
 
 const BEARER = /^(?:authorization:\s*)?bearer\s+/i;

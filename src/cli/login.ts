@@ -56,10 +56,7 @@ export const login = defineCommand({
     saveLogins(path, { current: server, tokens: { ...readLogins(variables).tokens, [server]: token } });
     if (variables["PETSTORE_TOKEN"]) context.warn("PETSTORE_TOKEN is set, and overrides this login");
     const who = found.operator ? ` as ${found.operator.name}, ${found.operator.role}` : "";
-    await context.print(
-      `You are logged in to ${server} (${found.environment})${who}.\nCommands about the service work there until petstore logout.\n`,
-    );
-    return undefined;
+    return `You are logged in to ${server} (${found.environment})${who}.\nCommands about the service work there until petstore logout.\n`;
   },
 });
 
@@ -71,7 +68,7 @@ export const logout = defineCommand({
   positionals: { URL: optional(serverOrigin) },
   options: {},
   examples: ["petstore logout", "petstore logout https://admin.example.com"],
-  async run({ positionals: { URL: url } }, { variables, print }) {
+  async run({ positionals: { URL: url } }, { variables }) {
     const path = loginFile(variables);
     const { current, tokens } = readLogins(variables);
     const server = url ?? current ?? "";
@@ -79,8 +76,7 @@ export const logout = defineCommand({
     if (path === undefined || token === undefined)
       return new Failure(`you are not logged in${server && ` to ${server}`}`);
     saveLogins(path, { current: server === current ? undefined : current, tokens: others });
-    await print(`The token of ${server} is removed from this machine. It stays valid.\n`);
-    return undefined;
+    return `The token of ${server} is removed from this machine. It stays valid.\n`;
   },
 });
 
@@ -91,7 +87,7 @@ export const whoami = defineCommand({
     "Shows the server where commands about the service work, its environment, and the operator and the role that the token has there. The exit status is 1 if they work on the data here, or if the server does not accept the token.",
   options: OPERATOR_OPTIONS,
   examples: ["petstore whoami", "petstore whoami --server https://admin.example.com --json"],
-  async run({ values }, { print }) {
+  async run({ values }) {
     const { server, "admin-token": token } = values;
     if (server === undefined)
       return new Failure(`you are not logged in; commands work on ${describeEnvironment(storageOf(values))}`);
@@ -108,7 +104,6 @@ export const whoami = defineCommand({
       ["Role", operator?.role ?? "-"],
       ["Version", version],
     ];
-    await print(values.json ? json(found) : columns(rows));
-    return undefined;
+    return values.json ? json(found) : columns(rows);
   },
 });

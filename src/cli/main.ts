@@ -3,7 +3,7 @@ import { processVariables } from "../config/config.ts";
 import { UsageError } from "../config/usage-error.ts";
 import { createLog, type LogOptions } from "../observe/log.ts";
 import { errorMessage, isBug, systemErrorField } from "./arguments.ts";
-import type { Outcome, ProcessContext } from "./command.ts";
+import type { ProcessContext } from "./command.ts";
 import { runProgram } from "./program.ts";
 import {
   confirm,
@@ -65,9 +65,9 @@ function createContext(): ProcessContext {
   };
 }
 
-async function exitCode(run: () => Promise<Outcome>): Promise<number> {
+async function exitCode(): Promise<number> {
   try {
-    const outcome = await run();
+    const outcome = await runProgram(process.argv.slice(2), createContext());
     if (outcome === undefined) return 0;
     await writeError(outcome.message);
     return outcome instanceof UsageError ? 2 : 1;
@@ -97,4 +97,4 @@ for (const event of ["uncaughtException", "unhandledRejection"]) {
   });
 }
 
-process.exit(await exitCode(() => runProgram(process.argv.slice(2), createContext())));
+process.exit(await exitCode());

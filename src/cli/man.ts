@@ -1,7 +1,7 @@
 import { SETTINGS } from "../config/options.ts";
 import type { Option } from "../config/parse-options.ts";
 import { type Command, defineCommand } from "./command.ts";
-import { describeOption, usageOf } from "./help.ts";
+import { describeOption, NOTES, usageOf } from "./help.ts";
 
 import packageJson from "../../package.json" with { type: "json" };
 
@@ -12,11 +12,7 @@ export const man = defineCommand({
     "Prints petstore(1), the manual page of all commands and options, in the format of man. Save it where man finds it.",
   options: {},
   examples: ["petstore man > /usr/local/share/man/man1/petstore.1"],
-  async run(_input, { print }) {
-    const { COMMANDS } = await import("./commands.ts");
-    await print(manualPage(COMMANDS));
-    return undefined;
-  },
+  run: async () => manualPage((await import("./commands.ts")).COMMANDS),
 });
 
 /** In mdoc(7), which groff and mandoc read. */
@@ -41,35 +37,10 @@ Start it with
 .Sh COMMANDS
 ${commands.map(commandSection).join("")}.Sh SETTINGS
 ${optionList(Object.entries(SETTINGS))}.Sh ENVIRONMENT
-Every setting has an environment variable:
-.Fl Fl port
-is
-.Ev PETSTORE_PORT .
-Flags override variables, variables override those in
-.Fl Fl env-file ,
-and these override defaults.
-.Ev PETSTORE_SERVER
-and
-.Ev PETSTORE_TOKEN
-are those of scripts that work on a server elsewhere, in place of
-.Nm petstore Cm login .
-Any other variable that begins with
-.Ev PETSTORE_
-is an error.
-.Ev NO_COLOR
-turns colors off, as
-.Fl Fl color Cm never
-does.
-.Sh FILES
+${sentences(`${NOTES} Any other variable that begins with PETSTORE_ is an error.`)}.Sh FILES
 .Bl -tag -width indent
 .It Pa ~/.config/petstore/login.json
-The tokens of
-.Nm petstore Cm login .
-The variable
-.Ev XDG_CONFIG_HOME
-replaces
-.Pa ~/.config .
-.El
+${sentences("The tokens of petstore login. The variable XDG_CONFIG_HOME replaces ~/.config.")}.El
 .Sh EXIT STATUS
 .Bl -tag -width 1n
 .It 0

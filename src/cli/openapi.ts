@@ -1,7 +1,7 @@
 import { banRulesOf, DEFAULT_URL, expectedUrl, plansOf } from "../config/config.ts";
 import { ADDRESS_OPTIONS, SAVED_OPTIONS, SETTINGS, STORAGE_OPTIONS } from "../config/options.ts";
 import { UsageError } from "../config/usage-error.ts";
-import { trueOrFalse } from "../config/value-types.ts";
+import { switchOption } from "../config/value-types.ts";
 import { defineCommand } from "./command.ts";
 
 export const openapi = defineCommand({
@@ -10,7 +10,7 @@ export const openapi = defineCommand({
   description:
     "Prints the OpenAPI 3.1 document of the API as JSON, with the URLs of both environments, the plans and the ban rules. A running server has it at /openapi.json. Postman and generators import it from there or from a file.",
   options: {
-    postman: { type: trueOrFalse, default: false, help: "Removed: import /openapi.json into Postman" },
+    postman: switchOption("Removed: import /openapi.json into Postman"),
     ...STORAGE_OPTIONS,
     ...ADDRESS_OPTIONS,
     "other-environment-url": SETTINGS["other-environment-url"],
@@ -20,7 +20,7 @@ export const openapi = defineCommand({
     "petstore openapi > openapi.json",
     "petstore openapi --other-environment-url https://staging.example.com",
   ],
-  async run({ values }, { print }) {
+  async run({ values }) {
     if (values.postman) {
       return new UsageError(
         "--postman was removed: import /openapi.json, or the output of this command, into Postman",
@@ -31,7 +31,6 @@ export const openapi = defineCommand({
     const baseUrl = expectedUrl(values) ?? DEFAULT_URL[environment];
     const plans = { ...plansOf(values), anonymous: values["anonymous-limits"] };
     const settings = { environment, baseUrl, otherUrl, plans, ban: banRulesOf(values) };
-    await print(`${openApiJson(settings)}\n`);
-    return undefined;
+    return `${openApiJson(settings)}\n`;
   },
 });

@@ -3,7 +3,7 @@ import { expectedUrl } from "../config/config.ts";
 import { ADDRESS_OPTIONS } from "../config/options.ts";
 import type { Options, Source, ValuesOf } from "../config/parse-options.ts";
 import { joined, UsageError } from "../config/usage-error.ts";
-import { trueOrFalse, type ValueType } from "../config/value-types.ts";
+import { integerWithin, switchOption, type ValueType } from "../config/value-types.ts";
 import type { DataOperationId } from "../operator/handlers/data-handlers.ts";
 import { ADMIN_API, type AdminOperation, type ResponseOf } from "../operator/operations.ts";
 import { type Command, type Context, defineCommand, Failure, type SavedSettings } from "./command.ts";
@@ -23,7 +23,7 @@ import type { AnyCallInput } from "./server-call.ts";
 
 /** Of a command that asks before it does what cannot be undone. */
 export const YES_OPTION = {
-  yes: { type: trueOrFalse, default: false, help: "Do not ask at a terminal, for scripts" },
+  yes: switchOption("Do not ask at a terminal, for scripts"),
 } as const;
 export const UNCHANGED = "not confirmed; nothing was changed";
 
@@ -159,6 +159,12 @@ function clientUrl({ values, source, valuesWith }: AddressInput, saved: SavedSet
   const isGiven =
     source("public-url") ?? [source("host"), source("port")].find((given) => given?.name.startsWith("--"));
   return expectedUrl(isGiven ? values : valuesWith(saved));
+}
+
+/** Of a command that lists the newest or the first of many. */
+export function limitOption(max: number, noun: string) {
+  const type = integerWithin({ min: 1, max });
+  return { limit: { type, default: 50, help: `Maximum number of ${noun}` } } as const;
 }
 
 type ListOperationId = "listKeys" | "listAudit" | "listPets" | "listOrders";

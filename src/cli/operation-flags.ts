@@ -146,7 +146,6 @@ function typeOf({ json, expected = "text", read }: SchemaPart, flag: string): Va
     placeholder,
     expected: expected.replace(/, or null$/, ""),
     parse: (text: string) => (text === "" || read?.(text) instanceof Invalid ? undefined : text),
-    format: (value: string) => value,
   });
 }
 
@@ -163,7 +162,6 @@ function int64(placeholder: string, expected: string): ValueType<bigint> {
       const value = parseIdentifier(text);
       return value === undefined ? undefined : BigInt(value);
     },
-    format: String,
   };
 }
 
@@ -177,6 +175,5 @@ export const ID_TYPES = {
     expected: "the ID or the name of an operator, as petstore operators list shows it",
     parse: (text: string) =>
       parseIdentifier(text) !== undefined || OPERATOR_NAME.test(text) ? text : undefined,
-    format: String,
   } satisfies ValueType<string>,
 } as const;

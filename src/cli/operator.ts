@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, statSync } from "node:fs";
+import { statSync } from "node:fs";
 import { hostname } from "node:os";
 import { openEmptyStores, openStores } from "../adapters.ts";
 import type { AnyInput } from "../api/dispatch.ts";
@@ -23,7 +23,7 @@ import {
 } from "../config/options.ts";
 import type { Options, Source, ValuesOf } from "../config/parse-options.ts";
 import { UsageError } from "../config/usage-error.ts";
-import { trueOrFalse } from "../config/value-types.ts";
+import { switchOption } from "../config/value-types.ts";
 import { rejectInterruptedRestore, rejectLostDatabase } from "../data-directory.ts";
 import type { AnyHandler } from "../operator/admin-app.ts";
 import { dataHandlers, type DataOperationId } from "../operator/handlers/data-handlers.ts";
@@ -33,14 +33,11 @@ import type { Clock, SettingsStore } from "../domain/ports.ts";
 import { attributionOf, type Context, Failure, type Outcome, type SavedSettings } from "./command.ts";
 import type { OperationFlags } from "./operation-flags.ts";
 import { openQuotas, QuotasUnavailable } from "./quotas.ts";
+import { findRunningServer } from "./running-server.ts";
 import { type AnyCallInput, callServer, isPlainHttp, RejectedCall } from "./server-call.ts";
 
 export const PLAIN_HTTP_OPTION = {
-  "plain-http": {
-    type: trueOrFalse,
-    default: false,
-    help: "Send the token to an http:// URL, which everybody on the way can read",
-  },
+  "plain-http": switchOption("Send the token to an http:// URL, which everybody on the way can read"),
 } as const satisfies Options;
 
 /** Of every command that calls an operation of operators: on this data, or on a server elsewhere. */
@@ -190,33 +187,20 @@ async function withLocal(
   }
 }
 
-const unreachable = (message: string) => new RejectedCall({ code: "unreachable", message });
-
-/** What only a running server knows: that of this data directory is asked, after it has proven to be one. */
+/** What only a running server knows. */
 async function askServer(
   storage: StorageConfig,
   query: URLSearchParams,
   { settings, clock }: { readonly settings: SettingsStore; readonly clock: Clock },
 ): Promise<ResponseOf<"listRequests">> {
   const { UNVERIFIED } = await import("../operator/get-text.ts");
-  const { askForRequests, isProven } = await import("../operator/server-requests.ts");
-  const { ServerSecret } = await import("../operator/server-secret.ts");
-  const { adminUrl: file } = pathsOf(storage);
-  const where = describeEnvironment(storage);
-  if (!existsSync(file))
-    throw unreachable(`no server with a listener for operators runs in ${where}; name one with --server`);
-  const adminUrl = readFileSync(file, "utf8").trim();
-  const secret = await ServerSecret.open(settings);
-  const proven = await isProven(adminUrl, secret).catch(() => undefined);
-  if (proven === undefined)
-    throw unreachable(`no server responds at ${adminUrl}; start it with petstore serve`);
-  if (!proven) throw unreachable(`what listens at ${adminUrl} is no server of ${where}`);
-  const page = await askForRequests({ adminUrl, name: hostname() }, query, {
-    secret,
-    clock,
-    tls: UNVERIFIED,
-  });
-  if (typeof page === "string") throw unreachable(page);
+  const { askForRequests } = await import("../operator/server-requests.ts");
+  const server = await findRunningServer(storage, settings);
+  const page =
+    server instanceof Failure
+      ? `${server.message}, or name another one with --server`
+      : await askForRequests({ ...server, name: hostname() }, query, { ...server, clock, tls: UNVERIFIED });
+  if (typeof page === "string") throw new RejectedCall({ code: "unreachable", message: page });
   return page;
 }
 

@@ -136,11 +136,17 @@ export function definitions(rows: readonly (readonly [term: string, text: string
 }
 
 /** A column of a table: its header, and the cell of an item. */
-export type TableColumn<T> = readonly [header: string, cell: (item: T, screen: Screen) => string];
+export type TableColumn<T> = readonly [
+  header: string,
+  cell: (item: T, screen: Screen) => string,
+  align?: "number",
+];
 
 export function table<T>(shown: readonly TableColumn<T>[], items: readonly T[], screen: Screen): string {
   const header = shown.map(([title]) => title);
-  return columns([header, ...items.map((item) => shown.map(([, cell]) => cell(item, screen)))], { screen });
+  const rows = items.map((item) => shown.map(([, cell]) => cell(item, screen)));
+  const numbers = shown.flatMap(([, , align], column) => (align ? column : []));
+  return columns([header, ...rows], { numbers, screen });
 }
 
 /** For a cell of a table: a name can be longer than a terminal is wide. */

@@ -1,15 +1,11 @@
 import { encodeCursor } from "../api/cursor.ts";
 import { printable, quoted } from "../config/usage-error.ts";
-import { choice, integerWithin } from "../config/value-types.ts";
+import { choice } from "../config/value-types.ts";
 import { type Pet, PET_STATUSES, STATUS_AFTER } from "../domain/resources.ts";
 import type { AdminOrder } from "../operator/operations.ts";
-import { listCommand, operationCommand } from "./operation-command.ts";
+import { limitOption, listCommand, operationCommand } from "./operation-command.ts";
 import { ID_TYPES } from "./operation-flags.ts";
 import { columns, type Screen, shortened, table, type TableColumn } from "./output.ts";
-
-const LIMIT = {
-  limit: { type: integerWithin({ min: 1, max: 1_000 }), default: 50, help: "Maximum number of rows" },
-} as const;
 
 /** A pet without a status has null in JSON. */
 const petJson = ({ id, name, categoryId, status }: Pet) => ({ id, name, categoryId, status: status ?? null });
@@ -46,7 +42,7 @@ export const PET_COMMANDS = [
         toField: (id: bigint) => encodeCursor("pets", id),
       },
     },
-    options: LIMIT,
+    options: limitOption(1_000, "pets"),
     examples: ["petstore pets list", "petstore pets list --status sold --after 50 --json"],
     noun: "pets",
     columns: PET_COLUMNS,
@@ -140,7 +136,7 @@ export const PET_COMMANDS = [
         toField: (id: bigint) => encodeCursor("orders", id),
       },
     },
-    options: LIMIT,
+    options: limitOption(1_000, "orders"),
     examples: [
       "petstore orders list",
       "petstore orders list --status placed --key 3",

@@ -3,7 +3,7 @@ import { checkVariables, RENAMED_SETTINGS, renamedText } from "../config/options
 import { joined, nearest, quoted, UsageError } from "../config/usage-error.ts";
 import { EXECUTABLE } from "../executable.ts";
 import { type Arguments, parseArguments } from "./arguments.ts";
-import type { Command, Context, Outcome, ProcessContext } from "./command.ts";
+import type { Command, Context, Failure, Outcome, ProcessContext } from "./command.ts";
 import { COMMAND_GROUPS, COMMANDS, OPTIONS } from "./commands.ts";
 import { COMPLETE, complete } from "./completion.ts";
 import { commandHelp, groupHelp, overview } from "./help.ts";
@@ -34,11 +34,19 @@ function withCurrentNames(argv: readonly string[], warn: (line: string) => void)
   });
 }
 
-export async function runProgram(typed: readonly string[], given: ProcessContext): Promise<Outcome> {
-  if (typed[0] === COMPLETE) {
-    await given.print(complete(typed.slice(1), COMMANDS));
-    return undefined;
-  }
+/** Undefined means success. */
+export async function runProgram(
+  typed: readonly string[],
+  context: ProcessContext,
+): Promise<UsageError | Failure | undefined> {
+  const outcome = await outcomeOf(typed, context);
+  if (typeof outcome !== "string") return outcome;
+  await context.print(outcome);
+  return undefined;
+}
+
+async function outcomeOf(typed: readonly string[], given: ProcessContext): Promise<Outcome> {
+  if (typed[0] === COMPLETE) return complete(typed.slice(1), COMMANDS);
   const argv = withCurrentNames(typed, given.warn);
   const parsed = parseArguments(argv, OPTIONS);
   const context: Context = { ...given, screen: screenOf(parsed.color, given) };
@@ -46,12 +54,9 @@ export async function runProgram(typed: readonly string[], given: ProcessContext
   const positionals = parsed.positionals.slice(isHelpCommand ? 1 : 0);
   const command = COMMANDS.find(({ name }) => name.split(" ").every((word, i) => positionals[i] === word));
 
-  if (parsed.help || isHelpCommand) return showHelp(positionals, command, context);
-  if (parsed.version || positionals.join(" ") === "version") {
-    await context.print(`${versionLine()}\n`);
-    return undefined;
-  }
-  if (command === undefined) return withoutCommand(argv, parsed, context);
+  if (parsed.help || isHelpCommand) return helpOn(positionals, command, context.screen);
+  if (parsed.version || positionals.join(" ") === "version") return `${versionLine()}\n`;
+  if (command === undefined) return withoutCommand(argv, parsed, context.screen);
   if (parsed.error) return parsed.error(command.options);
   const checked = checkVariables(Object.keys(OPTIONS), parsed.flags, context.variables);
   if (checked instanceof UsageError) return checked;
@@ -78,29 +83,28 @@ function screenOf(color: Arguments["color"], { variables, clock, ...context }: P
   });
 }
 
-async function showHelp(
+function helpOn(
   [group = "", ...others]: readonly string[],
   command: Command | undefined,
-  { print, screen }: Context,
-): Promise<Outcome> {
+  screen: Screen,
+): string | UsageError {
   const ofGroup = COMMANDS.filter(({ name }) => name.startsWith(`${group} `));
-  if (command) await print(commandHelp(command, screen));
-  else if (group === "") await print(overview(COMMAND_GROUPS, screen));
-  else if (others.length === 0 && ofGroup.length > 0) await print(groupHelp(group, ofGroup, screen));
-  else return unknownCommand([group, ...others]);
-  return undefined;
+  if (command) return commandHelp(command, screen);
+  if (group === "") return overview(COMMAND_GROUPS, screen);
+  return others.length === 0 && ofGroup.length > 0
+    ? groupHelp(group, ofGroup, screen)
+    : unknownCommand([group, ...others]);
 }
 
-async function withoutCommand(
+function withoutCommand(
   argv: readonly string[],
   { positionals, error }: Arguments,
-  context: Context,
-): Promise<Outcome> {
+  screen: Screen,
+): string | UsageError {
   if (error && argv[0]?.startsWith("-")) return error(OPTIONS);
   if (positionals.length > 0) return unknownCommand(positionals);
   if (argv.length > 0) return new UsageError("no command given; see petstore --help");
-  await context.print(overview(COMMAND_GROUPS, context.screen));
-  return undefined;
+  return overview(COMMAND_GROUPS, screen);
 }
 
 /** The first words of the commands, each with the second words that can follow it. */

@@ -1,10 +1,10 @@
 import { formatTime } from "../api/formatting.ts";
 import { toJson } from "../api/json.ts";
 import { printable } from "../config/usage-error.ts";
-import { duration, integerWithin, trueOrFalse } from "../config/value-types.ts";
+import { duration, switchOption } from "../config/value-types.ts";
 import type { RequestEntry, RequestPage } from "../operator/operations.ts";
 import type { Context } from "./command.ts";
-import { operationCommand } from "./operation-command.ts";
+import { limitOption, operationCommand } from "./operation-command.ts";
 import { ID_TYPES } from "./operation-flags.ts";
 import { type CallOperator, firstItems, whereOf } from "./operator.ts";
 import { table, type TableColumn } from "./output.ts";
@@ -24,8 +24,8 @@ interface Listed {
 }
 
 const OPTIONS = {
-  follow: { type: trueOrFalse, default: false, help: "Go on with new requests until Ctrl-C" },
-  limit: { type: integerWithin({ min: 1, max: MAX_LIMIT }), default: 50, help: "Maximum number of requests" },
+  follow: switchOption("Go on with new requests until Ctrl-C"),
+  ...limitOption(MAX_LIMIT, "requests"),
 } as const;
 
 export const requests = operationCommand<"listRequests", typeof OPTIONS, Listed>({
@@ -40,8 +40,6 @@ export const requests = operationCommand<"listRequests", typeof OPTIONS, Listed>
       flag: "slower-than",
       option: { type: duration({ min: 1, max: 3_600_000 }), help: "Only requests that took longer" },
     },
-    since: { option: { help: "Start of the period" } },
-    until: { option: { help: "End of the period", defaultText: "now" } },
     scope: null,
     limit: null,
     cursor: null,

@@ -4,7 +4,7 @@ import { type Config, configOf, describeStorage } from "../config/config.ts";
 import { LISTEN_PROBLEMS, plainTextConnections } from "../config/network.ts";
 import { SAVED_OPTIONS, SETTINGS, shownSettings } from "../config/options.ts";
 import { formatOptions, type Variables } from "../config/parse-options.ts";
-import { trueOrFalse } from "../config/value-types.ts";
+import { switchOption } from "../config/value-types.ts";
 import type { TlsFiles } from "../config/tls.ts";
 import { UsageError } from "../config/usage-error.ts";
 import type { LogDetails } from "../observe/log-events.ts";
@@ -13,8 +13,8 @@ import { AdminListenError } from "../operator/admin-listener.ts";
 import type { AdminListener } from "../operator/start-admin.ts";
 import { BASE_PATH } from "../domain/constants.ts";
 import { errorMessage, systemErrorField } from "./arguments.ts";
-import { type Context, defineCommand, Failure, type SavedSettings } from "./command.ts";
-import { createFirstKey } from "./first-key.ts";
+import { defineCommand, Failure, type SavedSettings } from "./command.ts";
+import { printWithFirstKey } from "./first-key.ts";
 import { columns } from "./output.ts";
 
 import packageJson from "../../package.json" with { type: "json" };
@@ -26,11 +26,9 @@ export const serve = defineCommand({
     "Serves one environment until a stop signal (Ctrl-C, SIGTERM, SIGHUP). It finishes the requests in progress, then exits. If no API key exists yet, it creates one: it prints the key if standard output is a terminal, and otherwise writes it to a file in --data. The log goes to standard error.",
   options: {
     ...SETTINGS,
-    "new-database": {
-      type: trueOrFalse,
-      default: false,
-      help: "Begin with an empty database in --data although other files there say that there was one",
-    },
+    "new-database": switchOption(
+      "Begin with an empty database in --data although other files there say that there was one",
+    ),
   },
   examples: [
     "petstore serve",
@@ -61,8 +59,12 @@ export const serve = defineCommand({
     let stoppingSince: number;
     try {
       await saveSettings(app, formatOptions(SAVED_OPTIONS, values), log);
-      const failure = await printStart(app, config, { ...context, log });
-      if (failure) return failure;
+      const admin = app.admin && (await describeAdmin(app.admin, context.isTerminal()));
+      // One write: whoever reads "Rate limits" has read all of it, and the server accepts requests.
+      const message = startMessage(config, app.url, admin);
+      const file = await printWithFirstKey({ startMessage: message, app, config, context });
+      if (file instanceof Failure) return file;
+      if (file !== undefined) log.event("key.first-created", { file });
       logPlainText(config, context.variables, log);
       if (app.admin) log.event("admin.started", { url: app.admin.url, tokenFile: app.admin.tokenFile });
       log.event("server.started", startDetails(config, app.url));
@@ -84,37 +86,13 @@ async function checkTls(files: TlsFiles): Promise<UsageError | undefined> {
   return credentials instanceof UsageError ? credentials : undefined;
 }
 
-type Served = Pick<App, "url" | "keys" | "settings" | "admin">;
-
 /** For the commands that show limits and URLs, which do without them. */
-async function saveSettings({ settings, url }: Served, saved: SavedSettings, log: Log): Promise<void> {
+async function saveSettings({ settings, url }: App, saved: SavedSettings, log: Log): Promise<void> {
   try {
     await settings.saveSettings({ ...saved, "public-url": url });
   } catch (error) {
     log.event("settings.save-failed", { error });
   }
-}
-
-/** One write: whoever reads "Rate limits" has read all of it, and the server accepts requests. */
-async function printStart(
-  served: Served,
-  config: Config,
-  context: Pick<Context, "clock" | "print" | "isTerminal"> & { log: Log },
-): Promise<Failure | undefined> {
-  const firstKey = await createFirstKey(served, config, context);
-  const admin = served.admin && (await describeAdmin(served.admin, context.isTerminal()));
-  const message = startMessage(config, served.url, admin);
-  try {
-    await context.print(firstKey ? `${message}${firstKey.deliver()}\n` : message);
-  } catch (error) {
-    if (firstKey === undefined) throw error;
-    await firstKey.revoke();
-    return new Failure(
-      `${errorMessage(error)}; nobody received the first key, so it is revoked; create another with petstore keys create`,
-    );
-  }
-  if (firstKey?.file !== undefined) context.log.event("key.first-created", { file: firstKey.file });
-  return undefined;
 }
 
 function startMessage(config: Config, url: string, admin = "off"): string {

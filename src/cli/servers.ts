@@ -3,18 +3,20 @@ import { printable } from "../config/usage-error.ts";
 import type { Fleet } from "../operator/operations.ts";
 import { operationCommand } from "./operation-command.ts";
 import { whereOf } from "./operator.ts";
-import { columns, type Screen } from "./output.ts";
+import { table, type TableColumn } from "./output.ts";
 
-const HEADER = [
-  "NAME",
-  "ADMIN URL",
-  "VERSION",
-  "STARTED",
-  "REQ/S",
-  "REQUESTS",
-  "REJECTED",
-  "P50 MS",
-  "P99 MS",
+type Row = Fleet["total"] & Partial<Fleet["items"][number]>;
+
+const COLUMNS: readonly TableColumn<Row>[] = [
+  ["NAME", ({ name = "all" }) => printable(name)],
+  ["ADMIN URL", ({ adminUrl }) => adminUrl ?? "-"],
+  ["VERSION", ({ version = "-" }) => version],
+  ["STARTED", ({ startedAt = null }, screen) => screen.shortTime(startedAt)],
+  ["REQ/S", ({ requestsPerSecond }) => requestsPerSecond.toFixed(1), "number"],
+  ["REQUESTS", ({ requests }) => grouped(requests), "number"],
+  ["REJECTED", ({ rejections }) => grouped(rejections), "number"],
+  ["P50 MS", ({ p50 }) => milliseconds(p50), "number"],
+  ["P99 MS", ({ p99 }) => milliseconds(p99), "number"],
 ];
 
 export const serversList = operationCommand({
@@ -24,27 +26,11 @@ export const serversList = operationCommand({
   description:
     "Lists the servers that tell of themselves in Valkey, the oldest first. REJECTED requests were limited or banned. Requests are counted since the start of the server; P50 and P99 are response times of the last 15 minutes. A server that was killed is listed for 15 seconds more.",
   examples: ["petstore servers list", "petstore servers list --server https://admin.example.com --json"],
-  text: (fleet, { values, context: { screen } }) =>
-    fleet.items.length === 0
+  text: ({ items, total }, { values, context: { screen } }) =>
+    items.length === 0
       ? `No server is running on ${whereOf(values)}.\n`
-      : columns([HEADER, ...rows(fleet, screen)], { numbers: [4, 5, 6, 7, 8], screen }),
+      : table(COLUMNS, items.length === 1 ? items : [...items, total], screen),
 });
-
-function rows({ items, total }: Fleet, screen: Screen): string[][] {
-  const servers = items.map((each) => [
-    printable(each.name),
-    each.adminUrl ?? "-",
-    each.version,
-    screen.shortTime(each.startedAt),
-    ...figures(each),
-  ]);
-  return items.length === 1 ? servers : [...servers, ["all", "-", "-", "-", ...figures(total)]];
-}
-
-function figures({ requestsPerSecond, requests, rejections, p50, p99 }: Fleet["total"]): string[] {
-  const counts = [grouped(requests), grouped(rejections)];
-  return [requestsPerSecond.toFixed(1), ...counts, milliseconds(p50), milliseconds(p99)];
-}
 
 function milliseconds(value: number | null): string {
   return value === null ? "-" : value.toFixed(value < 10 ? 2 : 0);

@@ -3,7 +3,7 @@ import { csvRow } from "../archive/row-formats.ts";
 import type { Options } from "../config/parse-options.ts";
 import { UsageError } from "../config/usage-error.ts";
 import {
-  trueOrFalse,
+  switchOption,
   choice,
   optional,
   type PointInTime,
@@ -31,7 +31,7 @@ import {
   SERVER_SETTINGS,
   withOperator,
 } from "./operator.ts";
-import { columns, forTerminal, json, type Screen, shortened } from "./output.ts";
+import { forTerminal, json, type Screen, shortened, table, type TableColumn } from "./output.ts";
 
 const USAGE_OPTIONS = {
   by: {
@@ -46,7 +46,7 @@ const USAGE_OPTIONS = {
   },
   since: { type: pointInTime, help: "Start of the period" },
   until: { type: pointInTime, defaultText: "now", help: "End of the period" },
-  csv: { type: trueOrFalse, default: false, help: "Print CSV: one row per key, interval and operation" },
+  csv: switchOption("Print CSV: one row per key, interval and operation"),
 } as const satisfies Options;
 
 export const usage = defineCommand({
@@ -115,8 +115,12 @@ interface Shown {
 }
 
 const COUNTS = ["admitted", "limited", "banned", "errors"] as const;
-const COUNT_HEADER = COUNTS.map((name) => name.toUpperCase());
 const NO_REQUESTS: RequestCounts = { admitted: 0, limited: 0, banned: 0, errors: 0 };
+const COUNT_COLUMNS = COUNTS.map((name): TableColumn<RequestCounts> => [
+  name.toUpperCase(),
+  (row) => grouped(row[name]),
+  "number",
+]);
 
 function sumOf(rows: Iterable<RequestCounts>): RequestCounts {
   const sum = { ...NO_REQUESTS };
@@ -124,9 +128,15 @@ function sumOf(rows: Iterable<RequestCounts>): RequestCounts {
   return sum;
 }
 
-const countCells = (counts: RequestCounts) => COUNTS.map((name) => grouped(counts[name]));
-
 type KeyTotals = UsageTotals["items"][number];
+
+const TOTAL_COLUMNS: readonly TableColumn<RequestCounts & Partial<KeyTotals>>[] = [
+  ["ID", ({ keyId = "Total" }) => String(keyId)],
+  ["NAME", ({ name = "" }) => shortened(name ?? "-", 40)],
+  ["PLAN", ({ plan = "" }) => plan ?? "-"],
+  ...COUNT_COLUMNS,
+  ["LAST USED", ({ lastUsedAt }, screen) => (lastUsedAt === undefined ? "" : screen.shortTime(lastUsedAt))],
+];
 
 async function* totalsText(shown: Shown): AsyncGenerator<string> {
   const totals = await totalsOf(shown);
@@ -135,18 +145,7 @@ async function* totalsText(shown: Shown): AsyncGenerator<string> {
     const fields = ["keyId", "name", "plan", ...COUNTS, "lastUsedAt"];
     yield csvHeader(fields) + csvLines(fields, totals);
   } else if (totals.length === 0) yield noRequests(shown.period);
-  else {
-    const rows = totals.map((row) => [
-      String(row.keyId),
-      shortened(row.name ?? "-", 40),
-      row.plan ?? "-",
-      ...countCells(row),
-      shown.screen.shortTime(row.lastUsedAt),
-    ]);
-    const header = ["ID", "NAME", "PLAN", ...COUNT_HEADER, "LAST USED"];
-    const total = ["Total", "", "", ...countCells(sumOf(totals))];
-    yield columns([header, ...rows, total], { numbers: [3, 4, 5, 6], screen: shown.screen });
-  }
+  else yield table(TOTAL_COLUMNS, [...totals, sumOf(totals)], shown.screen);
 }
 
 /** The most keys whose sums the operation responds with. */
@@ -170,16 +169,8 @@ function queryOf({ by, since, until }: UsagePeriod) {
 }
 
 async function* intervalsText(shown: Shown): AsyncGenerator<string> {
-  if (shown.format === "table") {
-    const sums = new Map<string, IntervalRow>();
-    for await (const [, rows] of usageOf(shown)) {
-      for (const row of rows) {
-        const key = `${row.start} ${row.operation}`;
-        sums.set(key, { ...row, ...sumOf([sums.get(key) ?? NO_REQUESTS, row]) });
-      }
-    }
-    yield intervalTables([...sums.values()], shown);
-  } else if (shown.format === "csv") {
+  if (shown.format === "table") yield await intervalTables(shown);
+  else if (shown.format === "csv") {
     const fields = ["keyId", "name", "start", "operation", ...COUNTS];
     yield csvHeader(fields);
     for await (const [{ id: keyId, name }, rows] of usageOf(shown))
@@ -217,27 +208,30 @@ async function allKeys(call: CallOperator): Promise<readonly Key[]> {
 }
 
 /** One table by interval and one by operation. */
-function intervalTables(rows: readonly IntervalRow[], { period, screen }: Shown): string {
-  if (rows.length === 0) return noRequests(period);
-  const byStart = [...Map.groupBy(rows, ({ start }) => start)].toSorted(([a], [b]) => (a < b ? -1 : 1));
-  const byOperation = Map.groupBy(rows, ({ operation }) => operation);
-  const operations = [...OPERATION_IDS, "none" as const].filter((operation) => byOperation.has(operation));
-  const tables = [
-    [
-      [period.by.toUpperCase(), ...COUNT_HEADER],
-      ...byStart.map(([start, some]) => sumRow(shortStart(start, period.by), some)),
-      sumRow("Total", rows),
-    ],
-    [
-      ["OPERATION", ...COUNT_HEADER],
-      ...operations.map((operation) => sumRow(operation, byOperation.get(operation) ?? [])),
-    ],
-  ];
-  return tables.map((each) => columns(each, { numbers: [1, 2, 3, 4], screen })).join("\n");
-}
-
-function sumRow(label: string, rows: readonly RequestCounts[]): string[] {
-  return [label, ...countCells(sumOf(rows))];
+async function intervalTables(shown: Shown): Promise<string> {
+  const { period, screen } = shown;
+  const starts = new Map<string, RequestCounts>();
+  const operations = new Map<string, RequestCounts>(
+    [...OPERATION_IDS, "none"].map((id) => [id, NO_REQUESTS]),
+  );
+  for await (const [, rows] of usageOf(shown)) {
+    for (const row of rows) {
+      const start = shortStart(row.start, period.by);
+      starts.set(start, sumOf([starts.get(start) ?? NO_REQUESTS, row]));
+      operations.set(row.operation, sumOf([operations.get(row.operation) ?? NO_REQUESTS, row]));
+    }
+  }
+  if (starts.size === 0) return noRequests(period);
+  const tableOf = (title: string, sums: readonly (readonly [string, RequestCounts])[]) => {
+    const items = sums.map(([label, counts]) => ({ label, ...counts }));
+    return table([[title, ({ label }) => label], ...COUNT_COLUMNS], items, screen);
+  };
+  const byStart = [...starts].toSorted(([a], [b]) => (a < b ? -1 : 1));
+  const used = [...operations].filter(([, counts]) => COUNTS.some((name) => counts[name] > 0));
+  return [
+    tableOf(period.by.toUpperCase(), [...byStart, ["Total", sumOf(starts.values())]]),
+    tableOf("OPERATION", used),
+  ].join("\n");
 }
 
 /** `2026-11-15` or `2026-11-15T09:00Z`. */

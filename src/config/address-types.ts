@@ -16,7 +16,6 @@ export const host: ValueType<string> = {
     if (ipVersionOf(bare) === 6) return bare;
     return ipVersionOf(text) === 4 || (HOST_NAME.test(text) && !ENDS_IN_NUMBER.test(text)) ? text : undefined;
   },
-  format: (value) => value,
 };
 
 export const port = integerWithin({ min: 0, max: 65_535 });
@@ -50,7 +49,6 @@ export const hostname: ValueType<string> = {
   placeholder: "NAME",
   expected: "a host name without a port, such as admin.example.com",
   parse: (text) => (HOST_NAME.test(text) && !ENDS_IN_NUMBER.test(text) ? text.toLowerCase() : undefined),
-  format: (value) => value,
 };
 
 /** The URL of the API as clients see it. It always ends in BASE_PATH. */
@@ -64,7 +62,6 @@ export const baseUrl: ValueType<string> = {
     const path = pathname.replace(/\/+$/, "");
     return origin + (path.endsWith(BASE_PATH) ? path : path + BASE_PATH);
   },
-  format: (value) => value,
 };
 
 /** As browsers send it in `Origin`: a scheme and a host, and a port that is not the scheme's own. */
@@ -75,7 +72,6 @@ export const origin: ValueType<string> = {
     if (!/^https?:\/\/[^\s\\/?#@*]+\/?$/i.test(text) || !URL.canParse(text)) return undefined;
     return new URL(text).origin;
   },
-  format: (value) => value,
   hint: (text) => (/^https?:\/\/[^\s*@]+$/i.test(text) ? URL.parse(text)?.origin : undefined),
 };
 
@@ -126,7 +122,6 @@ function serverUrl(options: {
     secret: true,
     expected: `a URL such as ${example}`,
     parse: (text) => (hostUrls(text).every(isValid) ? text : undefined),
-    format: (value) => value,
     remark: (text) => {
       if (!isDecodable(text)) return "write % as %25 in a user, password or database";
       const [first = text] = hostUrls(text);

@@ -2,8 +2,8 @@ import { join } from "node:path";
 import { hostUrls } from "../api/host-urls.ts";
 import { DEFAULT_PLANS, type Environment, type Plans } from "../domain/api-keys.ts";
 import type { BanRules } from "../domain/rate-limit.ts";
-import { type AccessLogField, BASE_PATH } from "../domain/constants.ts";
-import { type IpNetwork, ipVersionOf } from "./network.ts";
+import { BASE_PATH } from "../domain/constants.ts";
+import { ipVersionOf } from "./network.ts";
 import {
   ADDRESS_OPTIONS,
   type ADMIN_OPTIONS,
@@ -15,59 +15,12 @@ import {
   type STORAGE_OPTIONS,
 } from "./options.ts";
 import type { ValuesOf, Variables } from "./parse-options.ts";
-import type { TlsFiles } from "./tls.ts";
 
 /** The settings of a server, parsed once. URLs of the API include BASE_PATH. */
-export interface Config extends StorageConfig {
-  readonly host: string;
-  /** 0 means any free port. */
-  readonly port: number;
-  /** How long a request waits for Valkey. */
-  readonly limitsTimeoutMs: number;
-  /** URL of the API as clients see it; undefined means the address listened on. */
-  readonly publicUrl?: string | undefined;
-  /** URL of the API in the other environment, for the documentation and the OpenAPI document. */
-  readonly otherEnvironmentUrl?: string | undefined;
-  /** Undefined means plain HTTP. */
-  readonly tls?: TlsFiles | undefined;
-  /** Networks whose `X-Forwarded-For` is trusted. */
-  readonly trustedProxies: readonly IpNetwork[];
-  /** Origins of web pages whose scripts may use the API; undefined means none. */
-  readonly corsOrigins?: readonly string[] | undefined;
-  /** Undefined means as many as the limit of open files allows. */
-  readonly maxConnections?: number | undefined;
-  /** Connections of one IPv4 address or IPv6 /64 network; 0 means any number. */
-  readonly maxConnectionsPerAddress: number;
-  /** How long the server keeps serving after a stop signal, so that load balancers notice it first. */
-  readonly drainDelayMs: number;
-  /** Path of the access log, or - for standard output; undefined means none. */
-  readonly accessLog?: string | undefined;
-  readonly accessLogOmit?: readonly AccessLogField[];
-  /** Bytes of memory for the last requests; 0 means that none are kept. */
-  readonly requestLogBytes: number;
-  readonly plans: Plans;
-  readonly ban: BanRules;
-  /** Older entries of the audit trail are deleted; undefined means none. */
-  readonly auditRetentionMs?: number | undefined;
-  /** The listener for operators; undefined means none. */
-  readonly admin?: AdminConfig | undefined;
-}
+export type Config = ReturnType<typeof configOf>;
 
-export interface AdminConfig {
-  readonly host: string;
-  /** 0 means any free port. */
-  readonly port: number;
-  /** Whether nobody asked for this address: if the port is taken, another one is used. */
-  readonly isDefault: boolean;
-  /** Names by which browsers may address it, in lower case. */
-  readonly hostnames: readonly string[];
-  /** Undefined means that it is made once and kept in `dataDir`. */
-  readonly token?: string | undefined;
-  /** A file with the token, which may change. */
-  readonly tokenFile?: string | undefined;
-  /** Whether /metrics responds without the token. */
-  readonly areMetricsPublic: boolean;
-}
+/** The listener for operators. */
+export type AdminConfig = NonNullable<Config["admin"]>;
 
 /** Where an environment stores its data and counts its rate limits. */
 export interface StorageConfig {
@@ -93,12 +46,14 @@ export function avoidProxies(hostname: string): void {
   process.env["NO_PROXY"] = hostname;
 }
 
-export function configOf(values: ValuesOf<typeof SETTINGS>): Config {
+/** Undefined is what the option of that name says of its default. */
+export function configOf(values: ValuesOf<typeof SETTINGS>) {
   const { "tls-cert": certFile, "tls-key": keyFile } = values;
   return {
     ...storageOf(values),
     limitsTimeoutMs: values["limits-timeout"],
     host: values.host,
+    /** 0 means any free port. */
     port: values.port ?? DEFAULT_PORT[values.env],
     publicUrl: values["public-url"],
     otherEnvironmentUrl: values["other-environment-url"],
@@ -118,14 +73,14 @@ export function configOf(values: ValuesOf<typeof SETTINGS>): Config {
   };
 }
 
-function adminOf(
-  values: ValuesOf<typeof ADMIN_OPTIONS> & { readonly env: Environment },
-): AdminConfig | undefined {
+function adminOf(values: ValuesOf<typeof ADMIN_OPTIONS> & { readonly env: Environment }) {
   const address = values["admin-address"];
   if (address === "off") return undefined;
   return {
     ...(address ?? { host: "127.0.0.1", port: DEFAULT_ADMIN_PORT[values.env] }),
+    /** Whether nobody asked for this address: if the port is taken, another one is used. */
     isDefault: address === undefined,
+    /** Names by which browsers may address it, in lower case. */
     hostnames: address ? [...values["admin-hostname"], address.host.toLowerCase()] : values["admin-hostname"],
     token: values["admin-token"],
     tokenFile: values["admin-token-file"],

@@ -25,12 +25,13 @@ import {
 import { nearest, quoted, quotedPath, readTextFile, UsageError, withoutSecrets } from "./usage-error.ts";
 import {
   adminToken,
-  trueOrFalse,
+  switchOption,
   choice,
   directory,
   duration,
   durationOr,
   file,
+  formatValue,
   integerWithin,
   limitPair,
   list,
@@ -43,7 +44,7 @@ export const DEFAULT_ADMIN_PORT: Readonly<Record<Environment, number>> = { produ
 const anyNumberOf = <T>(type: ValueType<T>, help: string) =>
   ({ type: list(type), default: [], defaultText: "none", repeatable: true, help }) as const;
 
-export const JSON_OPTION = { json: { type: trueOrFalse, default: false, help: "Print JSON" } } as const;
+export const JSON_OPTION = { json: switchOption("Print JSON") } as const;
 
 /** What operators sign in with. */
 export const ADMIN_TOKEN_OPTIONS = {
@@ -71,11 +72,7 @@ export const ADMIN_OPTIONS = {
     "Names by which browsers may address that listener, besides IP addresses and localhost; can be repeated",
   ),
   ...ADMIN_TOKEN_OPTIONS,
-  "metrics-public": {
-    type: trueOrFalse,
-    default: false,
-    help: "Respond to /metrics on that listener without the token",
-  },
+  "metrics-public": switchOption("Respond to /metrics on that listener without the token"),
   "audit-retention": {
     type: durationOr("forever", { min: LONGEST_BAN_MS, max: 3_650 * DAY_MS }),
     default: 400 * DAY_MS,
@@ -305,7 +302,7 @@ export function shownSettings(options: Options, values: Readonly<Record<string, 
 
 function shownValue({ type }: Option, value: unknown): string | null {
   if (value === undefined) return null;
-  const text = type.format(value);
+  const text = formatValue(type, value);
   if (text === "") return null;
   if (!type.secret) return text;
   return text.includes("://") ? withoutSecrets(text) : "…";

@@ -1,5 +1,5 @@
 import { quoted, quotedPath, readTextFile, UsageError } from "./usage-error.ts";
-import type { ValueType } from "./value-types.ts";
+import { formatValue, type ValueType } from "./value-types.ts";
 
 /** One option: the parser, --help and the documentation take everything from here. */
 export interface Option<T = unknown> {
@@ -118,14 +118,14 @@ export function invalidValue(name: string, text: string, type: ValueType<unknown
 /** Values as a user types them, by flag. */
 export function formatOptions<O extends Options>(options: O, values: ValuesOf<O>): Record<string, string> {
   return Object.fromEntries(
-    Object.entries(options).map(([flag, { type }]) => [flag, type.format(values[flag])]),
+    Object.entries(options).map(([flag, { type }]) => [flag, formatValue(type, values[flag])]),
   );
 }
 
 /** Undefined for an option without a default. */
 export function describeDefault({ type, default: value, defaultText }: Option): string | undefined {
   if (defaultText !== undefined) return defaultText;
-  return value === undefined || typeof value === "boolean" ? undefined : type.format(value);
+  return value === undefined || typeof value === "boolean" ? undefined : formatValue(type, value);
 }
 
 /** `--port N`. */

@@ -1,6 +1,6 @@
 import { USAGE_INTERVALS } from "../domain/usage-history.ts";
 import type { Options } from "./parse-options.ts";
-import { trueOrFalse, choice, file, integerWithin, list, type ValueType } from "./value-types.ts";
+import { switchOption, choice, file, integerWithin, list, type ValueType } from "./value-types.ts";
 
 /** What an import does with a row whose identifier exists already. */
 const CONFLICT_RULES = ["reject", "skip", "replace"] as const;
@@ -36,12 +36,8 @@ const delimiter: ValueType<string> = {
 
 /** Options of `petstore import`. */
 export const IMPORT_OPTIONS = {
-  orders: { type: trueOrFalse, default: false, help: "Import orders instead of pets" },
-  "keep-ids": {
-    type: trueOrFalse,
-    default: false,
-    help: "Keep the identifiers of the file instead of assigning new ones",
-  },
+  orders: switchOption("Import orders instead of pets"),
+  "keep-ids": switchOption("Keep the identifiers of the file instead of assigning new ones"),
   "on-conflict": {
     type: choice("RULE", CONFLICT_RULES),
     default: "reject",
@@ -55,11 +51,7 @@ export const IMPORT_OPTIONS = {
     help: "Where the values of fields are, for columns with other names; can be repeated",
   },
   delimiter: { type: delimiter, defaultText: "what the first line has most", help: "Delimiter of CSV" },
-  "dry-run": {
-    type: trueOrFalse,
-    default: false,
-    help: "Read and check everything, and store nothing",
-  },
+  "dry-run": switchOption("Read and check everything, and store nothing"),
   "max-errors": {
     type: integerWithin({ min: 0, max: 1_000_000_000 }),
     default: 100,
@@ -70,11 +62,7 @@ export const IMPORT_OPTIONS = {
     defaultText: "FILE.rejects",
     help: "File for the rejected rows, each with its error; it can be corrected and imported",
   },
-  again: {
-    type: trueOrFalse,
-    default: false,
-    help: "Import a file from its beginning that was imported before",
-  },
+  again: switchOption("Import a file from its beginning that was imported before"),
 } as const satisfies Options;
 
 /** What can be exported. */
@@ -90,17 +78,8 @@ export const EXPORT_OPTIONS = {
     defaultText: "csv for a FILE with .csv in its name, otherwise ndjson",
     help: "One JSON object on each line, or CSV with a header",
   },
-  gzip: {
-    type: trueOrFalse,
-    default: false,
-    defaultText: "for a FILE that ends with .gz",
-    help: "Compress the output",
-  },
-  hashes: {
-    type: trueOrFalse,
-    default: false,
-    help: "Export the hashes of the secrets too; only for keys",
-  },
+  gzip: { ...switchOption("Compress the output"), defaultText: "for a FILE that ends with .gz" },
+  hashes: switchOption("Export the hashes of the secrets too; only for keys"),
   by: {
     type: choice("INTERVAL", USAGE_INTERVALS),
     default: "day",

@@ -3,7 +3,7 @@ import { isOnCalendar } from "../api/schema.ts";
 import type { Limits } from "../domain/rate-limit.ts";
 import { joined } from "./usage-error.ts";
 
-/** What the value of an option can be. `format` writes a value as a user types it. */
+/** What the value of an option can be. */
 export interface ValueType<T> {
   /** The value in a usage line: `--port N`. A type without one is a switch: the flag alone means true. */
   readonly placeholder?: string;
@@ -19,16 +19,25 @@ export interface ValueType<T> {
   readonly secret?: true;
   /** Undefined when the text is not valid. */
   parse(text: string): T | undefined;
-  format(value: T): string;
+  /** The value as a user types it; that of String if missing. */
+  format?(value: T): string;
   /** A valid value that the user may have meant. */
   hint?(text: string): string | undefined;
   /** A likely cause of an invalid value. It repeats nothing of the value. */
   remark?(text: string): string | undefined;
 }
 
+export function formatValue<T>(type: ValueType<T>, value: T): string {
+  return type.format?.(value) ?? String(value);
+}
+
 /** For a positional that may be missing. */
 export function optional<T>(type: ValueType<T>): ValueType<T | undefined> {
-  return { ...type, optional: true, format: (value) => (value === undefined ? "" : type.format(value)) };
+  return {
+    ...type,
+    optional: true,
+    format: (value) => (value === undefined ? "" : formatValue(type, value)),
+  };
 }
 
 interface Bounds {
@@ -43,7 +52,6 @@ export function choice<const T extends string>(placeholder: string, values: read
     range: joined(values),
     choices: values,
     parse: (text) => values.find((value) => value === text),
-    format: (value) => value,
   };
 }
 
@@ -57,7 +65,6 @@ export function integerWithin({ min, max }: Bounds): ValueType<number> {
     expected: `an integer from ${range}`,
     range,
     parse: (text) => within(DIGITS.test(text) ? Number(text) : undefined, { min, max }),
-    format: String,
   };
 }
 
@@ -92,7 +99,6 @@ export const adminToken: ValueType<string> = {
   secret: true,
   expected: "16 to 200 visible ASCII characters",
   parse: (text) => (ADMIN_TOKEN.test(text) ? text : undefined),
-  format: (value) => value,
 };
 
 export const directory = path("DIR", "the path of a directory");
@@ -104,7 +110,6 @@ function path(placeholder: string, expected: string): ValueType<string> {
     placeholder,
     expected,
     parse: (text) => (text === "" || text.includes("\0") || text.includes("://") ? undefined : text),
-    format: (value) => value,
   };
 }
 
@@ -166,8 +171,12 @@ export function size({ min, max }: Bounds): ValueType<number> {
 export const trueOrFalse: ValueType<boolean> = {
   expected: "true or false",
   parse: (text) => ({ true: true, "1": true, false: false, "0": false })[text],
-  format: String,
 };
+
+/** An option that is off unless its flag is given. */
+export function switchOption(help: string) {
+  return { type: trueOrFalse, default: false, help };
+}
 
 const splitList = (text: string) => text.split(",").map((item) => item.trim());
 
@@ -182,7 +191,7 @@ export function list<T>(type: ValueType<T>): ValueType<readonly T[]> {
       const values = splitList(text).flatMap((item) => type.parse(item) ?? []);
       return values.length === splitList(text).length ? values : undefined;
     },
-    format: (values) => values.map(type.format).join(","),
+    format: (values) => values.map((value) => formatValue(type, value)).join(","),
     hint: (text) => splitList(text).flatMap((item) => type.hint?.(item) ?? [])[0],
     remark: (text) => splitList(text).flatMap((item) => type.remark?.(item) ?? [])[0],
   };
@@ -227,6 +236,6 @@ export function durationOr(
     expected: `${endless}, or ${length.expected}`,
     // Undefined is an invalid text.
     parse: (text) => (text === endless ? null : length.parse(text)),
-    format: (value) => (value === null ? endless : length.format(value)),
+    format: (value) => (value === null ? endless : formatDuration(value)),
   };
 }

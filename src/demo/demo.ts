@@ -122,7 +122,7 @@ const OPERATIONS: Readonly<Record<Habit, Readonly<Partial<Record<OperationId, nu
 };
 
 /** Adds two months of use before now: one for the plots of the console, and one to compare it with. */
-export async function addEarlierUsage(
+async function addEarlierUsage(
   usageHistory: Pick<UsageHistoryStore, "addUsage">,
   keys: readonly DemoKey[],
   now: number,
@@ -138,16 +138,13 @@ export async function addEarlierUsage(
 }
 
 function countsOf(client: DemoClient, keyId: number, hour: number): KeyCounts {
-  const requests = Math.round(client.earlierPerHour * activityAt(hour) * (0.8 + 0.4 * Math.random()));
+  const requests = client.earlierPerHour * activityAt(hour) * (0.8 + 0.4 * Math.random());
   const limited = client.key.plan === "free" ? Math.round(requests * 0.3 * Math.random()) : 0;
-  const admitted = requests - limited;
-  // Each gets its part of what is left, so that the last one gets the rest and the sum is exact.
-  let left = { count: admitted, part: 1 };
   const byOperation = Object.entries(OPERATIONS[client.habit]).map(([operation, part]) => {
-    const count = Math.round((left.count * part) / left.part);
-    left = { count: left.count - count, part: left.part - part };
-    return { operation: operation as OperationId, admitted: count, errors: Math.round(count * 0.02) };
+    const admitted = Math.round((requests - limited) * part);
+    return { operation: operation as OperationId, admitted, errors: Math.round(admitted * 0.02) };
   });
+  const admitted = byOperation.reduce((sum, each) => sum + each.admitted, 0);
   const errors = byOperation.reduce((sum, each) => sum + each.errors, 0);
   return { keyId, admitted, limited, banned: 0, errors, lastUsedAt: hour + HOUR_MS - 1, byOperation };
 }

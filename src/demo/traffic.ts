@@ -124,7 +124,19 @@ export class Traffic {
   constructor(private readonly options: TrafficOptions) {
     this.#pets = options.pets;
     const active = options.keys.filter(({ client }) => client.perSecond > 0);
-    this.#running = [...active.map((key) => this.#run(key)), this.#runInvalidKey()];
+    const invalid = this.#petstore("pet_live_mistyped");
+    this.#running = [
+      ...active.map(({ client, secret }) => {
+        const petstore = this.#petstore(secret);
+        const openOrders: bigint[] = [];
+        const call = () => this.#call(petstore, client.habit, openOrders);
+        return this.#repeat(call, (error) => pauseAfter(error, client));
+      }),
+      this.#repeat(
+        () => invalid.pets.listPage({ signal: this.#stopped.signal }),
+        () => INVALID_KEY_EVERY_MS,
+      ),
+    ];
   }
 
   /** Resolves when no client sends requests any more. */
@@ -133,20 +145,10 @@ export class Traffic {
     await Promise.all(this.#running);
   }
 
-  async #run({ client, secret }: DemoKey): Promise<void> {
-    const petstore = this.#petstore(secret);
-    const openOrders: bigint[] = [];
+  async #repeat(call: () => Promise<unknown>, pauseMsAfter: (error: unknown) => number): Promise<void> {
     while (!this.#stopped.signal.aborted) {
-      const error = await errorOf(this.#call(petstore, client.habit, openOrders));
-      await this.#sleep(pauseAfter(error, client));
-    }
-  }
-
-  async #runInvalidKey(): Promise<void> {
-    const petstore = this.#petstore("pet_live_mistyped");
-    while (!this.#stopped.signal.aborted) {
-      await errorOf(petstore.pets.listPage({ signal: this.#stopped.signal }));
-      await this.#sleep(INVALID_KEY_EVERY_MS);
+      const error = await errorOf(call());
+      await this.#sleep(pauseMsAfter(error));
     }
   }
 

@@ -124,7 +124,7 @@ export function checkClock({ now, newestTime = 0, comparisons }: ClockOptions): 
   ]);
 }
 
-const engine = check("SQLite");
+const sqlite = check("SQLite");
 const database = check("database");
 const usage = check("rate limit usage");
 
@@ -142,8 +142,8 @@ export function checkSqlite(storage: StorageConfig): StoreFindings {
   const { store } = pathsOf(storage);
   const { version, isSupported, oldest } = sqliteVersion();
   const library = isSupported
-    ? engine.ok(`version ${version}`)
-    : engine.error(
+    ? sqlite.ok(`version ${version}`)
+    : sqlite.error(
         `version ${version} is too old`,
         `use ${oldest} or newer: run npm ci in the directory of Petstore`,
       );

@@ -48,6 +48,7 @@ export const ADMIN_CONFIG: AdminConfig = {
   isDefault: false,
   hostnames: [],
   token: TOKEN,
+  tokenFile: undefined,
   areMetricsPublic: false,
 };
 

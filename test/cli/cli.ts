@@ -1,4 +1,4 @@
-import { spyOn } from "bun:test";
+import { afterAll, setDefaultTimeout, spyOn } from "bun:test";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -38,7 +38,12 @@ const directories: string[] = [];
 const children: Bun.Subprocess[] = [];
 const servers: Pick<InProcessServer, "stop">[] = [];
 
-/** Each test file calls this in afterAll: a hook here would run for the first file only. */
+/** Each test file calls this: a hook here would run for the first file only. A busy machine takes long. */
+export function cleanUpAfterAll(): void {
+  setDefaultTimeout(60_000);
+  afterAll(cleanUp);
+}
+
 export async function cleanUp(): Promise<void> {
   // A failed test leaves its processes and servers behind; the others have ended.
   for (const server of servers.splice(0)) await server.stop();

@@ -1,8 +1,8 @@
-import { afterAll, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { COMMANDS } from "../../src/cli/commands.ts";
-import { cleanUp, InProcessCli } from "./cli.ts";
+import { cleanUpAfterAll, InProcessCli } from "./cli.ts";
 
-afterAll(cleanUp);
+cleanUpAfterAll();
 
 const cli = new InProcessCli();
 

@@ -1,19 +1,16 @@
-import { afterAll, afterEach, beforeEach, expect, setDefaultTimeout, spyOn, test } from "bun:test";
+import { afterEach, beforeEach, expect, spyOn, test } from "bun:test";
 import { existsSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { DEMO_CLIENTS } from "../../src/demo/traffic.ts";
-import { addEarlierUsage } from "../../src/demo/demo.ts";
-import type { UsageBatch } from "../../src/domain/usage-history.ts";
 import type { StopSignal } from "../../src/cli/terminal.ts";
+import type { Variables } from "../../src/config/parse-options.ts";
 import { createLog } from "../../src/observe/log.ts";
 import { freePort } from "../../trials/harness/server.ts";
 import type { TestClock } from "../test-clock.ts";
-import { cleanUp, InProcessCli, ROOT, spawnTracked, temporaryDirectory } from "./cli.ts";
+import { cleanUpAfterAll, InProcessCli, ROOT, spawnTracked, temporaryDirectory } from "./cli.ts";
 
-setDefaultTimeout(60_000);
-afterAll(cleanUp);
+cleanUpAfterAll();
 
-/** The folder for temporary files, empty at first. */
+/** The directory for temporary files, empty at first. */
 let temporary: string;
 const variables = { ...process.env };
 beforeEach(() => {
@@ -37,6 +34,22 @@ function hurry(clock: TestClock): () => void {
   };
 }
 
+/** Resolves with what the demo prints when it has started. */
+async function demo(cli: InProcessCli, line: string, settings: Variables, write = (_line: string) => {}) {
+  const printed = Promise.withResolvers<string>();
+  const stopping = Promise.withResolvers<StopSignal>();
+  const ended = cli.run(line, settings, {
+    print: async (text) => printed.resolve(String(text)),
+    openLog: (options) => createLog({ ...options, format: "json", write }),
+    stopSignal: () => stopping.promise,
+  });
+  const stop = () => {
+    stopping.resolve("SIGINT");
+    return ended;
+  };
+  return { message: await printed.promise, stop };
+}
+
 interface ListedKey {
   readonly name: string;
   readonly plan: string;
@@ -48,20 +61,10 @@ test("a newcomer sees keys of every plan, limits and a ban; the demo touches no 
   const settings = { PETSTORE_FREE_LIMITS: "1000000/1000000" };
   Object.assign(process.env, settings, { TMPDIR: temporary });
   const slowDown = hurry(cli.clock);
-  const printed = Promise.withResolvers<string>();
-  const stopping = Promise.withResolvers<StopSignal>();
   const banned = Promise.withResolvers<void>();
-  const ended = cli.run("demo", settings, {
-    print: async (text) => printed.resolve(String(text)),
-    openLog: (options) =>
-      createLog({
-        ...options,
-        format: "json",
-        write: (line) => void (line.includes('"event":"key.banned"') && banned.resolve()),
-      }),
-    stopSignal: () => stopping.promise,
+  const { message, stop } = await demo(cli, "demo", settings, (line) => {
+    if (line.includes('"event":"key.banned"')) banned.resolve();
   });
-  const message = await printed.promise;
   const [, url = ""] = /^ {2}API +(\S+)$/m.exec(message) ?? [];
   const [, secret = ""] = /Bearer (pet_live_\w+)/.exec(message) ?? [];
   const response = await fetch(`${url}/pets?limit=100`, { headers: { Authorization: `Bearer ${secret}` } });
@@ -69,8 +72,10 @@ test("a newcomer sees keys of every plan, limits and a ban; the demo touches no 
 
   await banned.promise;
   slowDown();
-  const [folder = ""] = readdirSync(temporary);
-  const list = () => cli.json<ListedKey[]>("keys", "list", "--data", join(temporary, folder));
+  const [, nextCode = ""] = /^ {2}petstore (admin-url .*)$/m.exec(message) ?? [];
+  expect((await cli.run(nextCode)).out).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/\?code=[\da-f]{40}\n$/);
+  const [directory = ""] = readdirSync(temporary);
+  const list = () => cli.json<ListedKey[]>("keys", "list", "--data", join(temporary, directory));
   const isBanned = ({ state }: ListedKey) => state === "banned";
   let keys = await list();
   // The server saves its usage now and then.
@@ -78,52 +83,28 @@ test("a newcomer sees keys of every plan, limits and a ban; the demo touches no 
   expect(keys.filter(isBanned).map(({ name }) => name)).toEqual(["Forgotten script"]);
   expect(new Set(keys.map(({ plan }) => plan))).toEqual(new Set(["free", "pro", "business", "enterprise"]));
 
-  stopping.resolve("SIGINT");
-  expect((await ended).code).toBe(0);
+  expect((await stop()).code).toBe(0);
   expect(readdirSync(temporary)).toEqual([]);
   expect(existsSync(cli.dataDir)).toBeFalse();
-});
-
-test("the usage before the start adds up: the operations of a key have as many requests as the key", async () => {
-  const batches: UsageBatch[] = [];
-  const usageHistory = { addUsage: async (batch: UsageBatch) => void batches.push(batch) };
-  const keys = DEMO_CLIENTS.map((client, index) => ({ client, keyId: index + 1, secret: "" }));
-  await addEarlierUsage(usageHistory, keys, Date.UTC(2026, 10, 16, 12));
-  const rows = batches.flatMap((batch) => batch.keys);
-  expect(rows.length).toBeGreaterThan(3_000);
-  for (const { admitted, byOperation } of rows) {
-    expect(byOperation.reduce((sum, each) => sum + each.admitted, 0)).toBe(admitted);
-    expect(byOperation.filter((each) => each.admitted < 0 || each.errors > each.admitted)).toEqual([]);
-  }
 });
 
 test("the demo listens where --port and --admin-address, or their variables, say", async () => {
   process.env["TMPDIR"] = temporary;
   const [port, adminPort] = [freePort(), freePort()];
-  const printed = Promise.withResolvers<string>();
-  const stopping = Promise.withResolvers<StopSignal>();
-  const ended = new InProcessCli().run(
-    `demo --port ${port}`,
-    { PETSTORE_ADMIN_ADDRESS: `127.0.0.1:${adminPort}` },
-    {
-      print: async (text) => printed.resolve(String(text)),
-      stopSignal: () => stopping.promise,
-    },
-  );
-  const message = await printed.promise;
+  const variables = { PETSTORE_ADMIN_ADDRESS: `127.0.0.1:${adminPort}` };
+  const { message, stop } = await demo(new InProcessCli(), `demo --port ${port}`, variables);
   expect(message).toContain(`http://127.0.0.1:${port}/v1`);
   expect(message).toContain(`http://127.0.0.1:${adminPort}/`);
-  stopping.resolve("SIGINT");
-  expect((await ended).code).toBe(0);
+  expect((await stop()).code).toBe(0);
 });
 
-test("the folder is removed after an error that nothing catches", async () => {
+test("the directory is removed after an error that nothing catches", async () => {
   const cwd = temporaryDirectory();
   writeFileSync(
     join(cwd, "first.ts"),
     `import { readdirSync } from "node:fs";
-    const hasFolder = () => readdirSync(String(process.env["TMPDIR"])).length > 0;
-    setInterval(() => { if (hasFolder()) throw new Error("the first"); }, 10);`,
+    const hasDirectory = () => readdirSync(String(process.env["TMPDIR"])).length > 0;
+    setInterval(() => { if (hasDirectory()) throw new Error("the first"); }, 10);`,
   );
   const command = [process.execPath, "--preload", "./first.ts", join(ROOT, "src/cli/main.ts"), "demo"];
   const child = spawnTracked(command, { cwd, variables: { TMPDIR: temporary } });

@@ -1,4 +1,4 @@
-import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import {
   closeSync,
   copyFileSync,
@@ -12,7 +12,7 @@ import { join } from "node:path";
 import { Child } from "../../trials/harness/child.ts";
 import { userName } from "../../src/cli/terminal.ts";
 import {
-  cleanUp,
+  cleanUpAfterAll,
   EXECUTABLE,
   InProcessCli,
   petstore,
@@ -24,9 +24,7 @@ import {
 } from "./cli.ts";
 import { spawnOnTerminal } from "./terminal.ts";
 
-// Processes take long to start on a busy machine.
-setDefaultTimeout(60_000);
-afterAll(cleanUp);
+cleanUpAfterAll();
 
 const VERSION = /^petstore \d+\.\d+\.\d+ \(from source, Bun \d+\.\d+\.\d+\)\n$/;
 

@@ -1,11 +1,9 @@
-import { afterAll, expect, setDefaultTimeout, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { existsSync, mkdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { cleanUp, InProcessCli, temporaryDirectory } from "./cli.ts";
+import { cleanUpAfterAll, InProcessCli, temporaryDirectory } from "./cli.ts";
 
-// A busy machine takes long.
-setDefaultTimeout(60_000);
-afterAll(cleanUp);
+cleanUpAfterAll();
 
 test("on a terminal the first key is printed, and no file is written", async () => {
   const cli = new InProcessCli();

@@ -1,9 +1,7 @@
-import { afterAll, expect, setDefaultTimeout, spyOn, test } from "bun:test";
-import { cleanUp, InProcessCli, resultOf, spawnPetstore } from "./cli.ts";
+import { expect, spyOn, test } from "bun:test";
+import { cleanUpAfterAll, InProcessCli, resultOf, spawnPetstore } from "./cli.ts";
 
-// Processes take long to start on a busy machine.
-setDefaultTimeout(30_000);
-afterAll(cleanUp);
+cleanUpAfterAll();
 
 const cli = new InProcessCli();
 const health = (port: number) => cli.run(["health", "--port", `${port}`]);

@@ -1,14 +1,12 @@
-import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { generateSecret } from "../../src/domain/api-keys.ts";
-import { cleanUp, EXECUTABLE, InProcessCli, temporaryDirectory } from "./cli.ts";
+import { cleanUpAfterAll, EXECUTABLE, InProcessCli, temporaryDirectory } from "./cli.ts";
 import { createKey } from "./keys.ts";
 import { spawnOnTerminal } from "./terminal.ts";
 
-// Processes take long to start on a busy machine.
-setDefaultTimeout(30_000);
-afterAll(cleanUp);
+cleanUpAfterAll();
 
 describe("keys find", () => {
   test("shows the key of a secret, also if it is pasted with the header", async () => {

@@ -1,10 +1,10 @@
-import { afterAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { Variables } from "../../src/config/parse-options.ts";
-import { cleanUp, InProcessCli, temporaryDirectory } from "./cli.ts";
+import { cleanUpAfterAll, InProcessCli, temporaryDirectory } from "./cli.ts";
 
-afterAll(cleanUp);
+cleanUpAfterAll();
 
 const TOKEN = "pet_admin_0123456789abcdefghijklmnopqrstuvwxyz";
 const TERMINAL = { errorStream: { isTerminal: true, columns: 80, write: () => {} } };
@@ -81,7 +81,9 @@ describe("petstore login", () => {
     expect(await where(` --server ${first.origin}`, { PETSTORE_SERVER: third.origin })).toBe(first.origin);
     // A token goes to its own server only.
     expect(await where(` --server ${third.origin}`)).toBe(third.origin);
-    expect((await run(`pets list --server ${third.origin}`)).err).toContain("needs a token");
+    expect((await run(`pets list --server ${third.origin}`)).err).toBe(
+      `${third.origin} needs a token: run petstore login ${third.origin}, or set PETSTORE_TOKEN or --admin-token-file`,
+    );
     await run("logout");
     expect(await where("")).toBe("production");
     expect(await where(` --server ${first.origin}`)).toBe(first.origin);
@@ -188,6 +190,16 @@ test("commands about a machine say so, and ignore the login", async () => {
   expect((await run(`export pets --data ${data}`, { PETSTORE_SERVER: origin })).err).toContain(
     "there is no database",
   );
+});
+
+test("servers list: a server elsewhere lists itself, and without Valkey there is no register here", async () => {
+  const { machine, origin, run } = await elsewhere();
+  const { out } = await run(`servers list --server ${origin}`, { PETSTORE_TOKEN: TOKEN });
+  expect(out).toMatch(/^NAME +ADMIN URL +VERSION .*\n\S+ +http:\S+ +\d+\.\d+\.\d+ +\S+ +\d+\.\d +0 +0 /);
+  expect(await machine.run("servers list")).toMatchObject({
+    code: 1,
+    err: "without Valkey, servers have no register; use --server",
+  });
 });
 
 test("what is not Petstore is told so: a page, a redirect, the API", async () => {

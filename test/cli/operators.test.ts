@@ -1,9 +1,7 @@
-import { afterAll, expect, setDefaultTimeout, test } from "bun:test";
-import { cleanUp, InProcessCli } from "./cli.ts";
+import { expect, test } from "bun:test";
+import { cleanUpAfterAll, InProcessCli } from "./cli.ts";
 
-// A busy machine takes long.
-setDefaultTimeout(60_000);
-afterAll(cleanUp);
+cleanUpAfterAll();
 
 const tokenIn = (text: string) => /^ {2}(pet_admin_[\w-]{43})$/m.exec(text)?.[1] ?? "";
 

@@ -1,12 +1,12 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { beforeAll, expect, test } from "bun:test";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { toJson } from "../../src/api/json.ts";
 import { createClock } from "../../src/clock.ts";
 import type { Context } from "../../src/cli/command.ts";
-import { cleanUp, InProcessCli, type InProcessServer, temporaryDirectory } from "./cli.ts";
+import { cleanUpAfterAll, InProcessCli, type InProcessServer, temporaryDirectory } from "./cli.ts";
 
-afterAll(cleanUp);
+cleanUpAfterAll();
 
 const TOKEN = "petadmin_0123456789abcdefghijklmnopqrstuvwxyz";
 const cli = new InProcessCli();
@@ -143,7 +143,7 @@ test("without a server, and with another program in its place, the command says 
     },
   });
   writeFileSync(file, `http://127.0.0.1:${impostor.port}\n`);
-  expect((await other.run("requests")).err).toMatch(/^what listens at \S+ is no server of production/);
+  expect((await other.run("requests")).err).toMatch(/^what listens at \S+ is not a server of production/);
   expect(seen).toEqual([null]);
   writeFileSync(file, "http://127.0.0.1:1\n");
   expect((await other.run("requests")).err).toMatch(/^no server responds at http:\/\/127.0.0.1:1; start it/);

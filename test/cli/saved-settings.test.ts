@@ -1,12 +1,10 @@
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
-import { cleanUp, InProcessCli, type InProcessServer } from "./cli.ts";
+import { beforeAll, expect, test } from "bun:test";
+import { cleanUpAfterAll, InProcessCli, type InProcessServer } from "./cli.ts";
 import { FREE_KEY } from "./keys.ts";
 
 // Commands use the settings of the server, which it keeps with its data.
 
-// A busy machine takes long.
-setDefaultTimeout(60_000);
-afterAll(cleanUp);
+cleanUpAfterAll();
 
 const PLANS = ["--free-limits", "7/80", "--pro-limits", "8/90", "--business-limits", "9/100"];
 

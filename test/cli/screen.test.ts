@@ -1,12 +1,12 @@
-import { afterAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { columns, json, Screen } from "../../src/cli/output.ts";
 import { openSqlite } from "../../src/store/sqlite/store.ts";
-import { cleanUp, InProcessCli } from "./cli.ts";
+import { cleanUpAfterAll, InProcessCli } from "./cli.ts";
 import { createKey, paths } from "./keys.ts";
 import { spawnOnTerminal } from "./terminal.ts";
 
-afterAll(cleanUp);
+cleanUpAfterAll();
 
 /** On a terminal, with one key. */
 async function cliOnTerminal(width: number): Promise<InProcessCli> {

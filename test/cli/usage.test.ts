@@ -1,11 +1,10 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { existsSync } from "node:fs";
+import { beforeAll, describe, expect, test } from "bun:test";
 import type { KeyCounts } from "../../src/domain/usage-history.ts";
 import { openSqlite } from "../../src/store/sqlite/store.ts";
-import { cleanUp, InProcessCli } from "./cli.ts";
+import { cleanUpAfterAll, InProcessCli } from "./cli.ts";
 import { createKey, paths } from "./keys.ts";
 
-afterAll(cleanUp);
+cleanUpAfterAll();
 
 const HOUR_MS = 3_600_000;
 const NOON = Date.parse("2026-11-15T12:00:00Z");
@@ -43,18 +42,6 @@ beforeAll(async () => {
 });
 
 describe("petstore usage", () => {
-  test("without a database: a sentence, and no files", async () => {
-    const cli = new InProcessCli();
-    expect(await cli.run("usage")).toEqual({
-      code: 0,
-      err: "",
-      out: "There were no requests from 2026-10-17 to 2026-11-15, both included.\n",
-    });
-    expect(await cli.json<unknown>("usage")).toEqual([]);
-    expect(await cli.json<unknown>("usage --by day")).toEqual([]);
-    expect(existsSync(cli.dataDir)).toBe(false);
-  });
-
   test("all keys: a table of sums over the last 30 days, most requests first", async () => {
     expect((await cli.run("usage")).out).toBe(
       `ID     NAME            PLAN  ADMITTED  LIMITED  BANNED  ERRORS  LAST USED
@@ -181,20 +168,6 @@ getPet            6        0       0       1
       { ...today, operation: "listPets", admitted: 1_195, limited: 0, banned: 0, errors: 0 },
       { ...today, operation: "none", admitted: 5, limited: 30, banned: 4, errors: 5 },
     ]);
-  });
-
-  test.each([
-    [["usage", "--json", "--csv"], "--json and --csv exclude each other; use one of them"],
-    [["usage", "--since", "1d", "--until", "2d"], "--since is after --until; the period must have a length"],
-    [
-      ["usage", "--since", "2026-02-30"],
-      '--since is "2026-02-30"; it must be a date such as 2026-11-01, a time such as 2026-11-01T12:00:00Z, or a duration before now such as 30d',
-    ],
-    [["usage", "--by", "week"], '--by is "week"; it must be hour, day or key'],
-    [["usage", "x"], 'ID is "x"; it must be the ID of a key, as petstore keys list shows it'],
-    [["usage", "1", "2"], 'unexpected argument "2"; see petstore usage --help'],
-  ])("%p: wrong usage", async (argv, err) => {
-    expect(await new InProcessCli().run(argv)).toEqual({ code: 2, out: "", err });
   });
 
   test("a key that does not exist", async () => {

@@ -1,12 +1,11 @@
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { beforeAll, expect, test } from "bun:test";
 import { copyFileSync, existsSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { cleanUp, EXECUTABLE, resultOf, ROOT, spawnTracked, temporaryDirectory } from "./cli.ts";
+import { cleanUpAfterAll, EXECUTABLE, resultOf, ROOT, spawnTracked, temporaryDirectory } from "./cli.ts";
 import { started } from "./server-process.ts";
 
-// Code and settings of the working directory have no effect. Processes take long to start on a busy machine.
-setDefaultTimeout(60_000);
-afterAll(cleanUp);
+// Code and settings of the working directory have no effect.
+cleanUpAfterAll();
 
 /** A directory in which each of Bun's files leaves a trace if it is read. */
 let hostile: string;

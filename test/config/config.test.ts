@@ -13,7 +13,7 @@ describe("Config", () => {
   });
 
   test("by default it serves production on loopback with the published plans", () => {
-    expect(parseConfig()).toEqual({
+    expect<object>(parseConfig()).toEqual({
       environment: "production",
       host: "127.0.0.1",
       port: 8080,
@@ -46,7 +46,7 @@ describe("Config", () => {
   test("staging has its own ports, and the listener for operators its own address, names and token, or is off", () => {
     const staging = { port: 8081, admin: { port: 8091, isDefault: true } };
     expect(parseConfig({ env: ["staging"] })).toMatchObject(staging);
-    expect(
+    expect<object | undefined>(
       parseConfig({
         "admin-address": ["[::1]:9000"],
         "admin-hostname": ["Admin.example.com,other.example.com"],

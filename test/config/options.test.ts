@@ -7,6 +7,7 @@ import { OPTIONS } from "../../src/cli/commands.ts";
 import { SETTINGS } from "../../src/config/options.ts";
 import { variableOf } from "../../src/config/parse-options.ts";
 import { quoted } from "../../src/config/usage-error.ts";
+import { formatValue } from "../../src/config/value-types.ts";
 import { parseConfig, usageError } from "./parsing.ts";
 
 describe("flags, variables and defaults", () => {
@@ -30,12 +31,6 @@ describe("flags, variables and defaults", () => {
     expect(variables).toContain("PETSTORE_TRUST_PROXY");
   });
 
-  test("a message names the flag or the variable that is wrong", () => {
-    const expected = "it must be an integer from 0 to 65535";
-    expect(usageError({ port: ["65536"] })).toBe(`--port is "65536"; ${expected}`);
-    expect(usageError({}, { PETSTORE_PORT: "many" })).toBe(`PETSTORE_PORT is "many"; ${expected}`);
-  });
-
   test("a flag can be given once, unless it is repeatable", () => {
     expect(usageError({ port: ["1", "2"] })).toBe("--port is given more than once");
     expect(parseConfig({ "trust-proxy": ["10.0.0.0/8", "192.0.2.1"] }).trustedProxies).toHaveLength(2);
@@ -44,7 +39,7 @@ describe("flags, variables and defaults", () => {
   test.each(Object.entries(OPTIONS).filter(([, option]) => option.default !== undefined))(
     "the default of --%s is a valid value",
     (_flag, { type, default: value }) => {
-      const typed = type.format(value);
+      const typed = formatValue(type, value);
       if (typed !== "") expect(type.parse(typed)).toEqual(value);
     },
   );
@@ -61,11 +56,6 @@ describe("flags, variables and defaults", () => {
 });
 
 describe("user input in messages", () => {
-  test("a secret that was pasted by mistake is masked", () => {
-    expect(quoted("pet_live_0123456789abcdef")).toBe('"pet_live_…"');
-    expect(usageError({ port: ["pet_test_0123456789abcdef"] })).not.toContain("0123456789");
-  });
-
   test("any text becomes one short line of printable characters", () => {
     fc.assert(
       fc.property(fc.string({ unit: "binary", maxLength: 200 }), (text) => {

@@ -4,6 +4,7 @@ import {
   trueOrFalse,
   duration,
   formatDuration,
+  formatValue,
   limitPair,
   pointInTime,
   timeOf,
@@ -31,7 +32,7 @@ describe("limits", () => {
     const count = fc.integer({ min: 1, max: 1_000_000_000 });
     fc.assert(
       fc.property(count, count, (perMinute, perDay) => {
-        expect(limitPair.parse(limitPair.format({ perMinute, perDay }))).toEqual({ perMinute, perDay });
+        expect(limitPair.parse(formatValue(limitPair, { perMinute, perDay }))).toEqual({ perMinute, perDay });
       }),
     );
   });
@@ -110,7 +111,7 @@ describe("points in time", () => {
   ])("%s", (text, time) => {
     const value = pointInTime.parse(text);
     expect(value && new Date(timeOf(value, NOW)).toISOString()).toBe(time);
-    expect(value && pointInTime.parse(pointInTime.format(value))).toEqual(value);
+    expect(value && pointInTime.parse(formatValue(pointInTime, value))).toEqual(value);
   });
 
   test.each([

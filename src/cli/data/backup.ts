@@ -28,7 +28,7 @@ export const backup = defineCommand({
     "petstore backup /var/backups/petstore",
     "petstore backup /var/backups/petstore --keep 14 --env-file /etc/petstore/production.env",
   ],
-  async run({ positionals, values }, { clock, print, errorStream }) {
+  async run({ positionals, values }, { clock, errorStream }) {
     const storage = storageOf(values);
     if (storage.databaseUrl !== undefined) return notSqlite(storage);
     const { store } = pathsOf(storage);
@@ -43,8 +43,7 @@ export const backup = defineCommand({
       version: packageJson.version,
       onProgress: (reached) => progress.update(reached),
     }).finally(() => progress.end());
-    await print(values.json ? json(made) : summaryOf(made));
-    return undefined;
+    return values.json ? json(made) : summaryOf(made);
   },
 });
 

@@ -94,7 +94,7 @@ async function copyLocked(
   const copied = await copyEnvironment({
     storage,
     direction,
-    entry: { ...attributionOf(context), action: "data.copied", after: namesOf(storage, direction) },
+    entry: { ...attributionOf(context), action: "data.copied", after: names },
     onProgress: (reached) => progress.update(reached),
   })
     .catch((error: unknown) => {
@@ -122,38 +122,33 @@ async function copyLocked(
       `${names.to} has other data of ${environment}, and a copy overwrites nothing; choose another ${other}, or remove that data first if nothing of it is needed`,
     );
   }
-  await context.print(
-    isJson
-      ? json({ ...names, outcome, tables: contents.tables, keysWithUsage: keysWithUsage ?? null })
-      : summaryOf({ ...names, environment, outcome, contents, keysWithUsage }),
-  );
-  return undefined;
+  const { tables } = contents;
+  return isJson
+    ? json({ ...names, outcome, tables, keysWithUsage: keysWithUsage ?? null })
+    : `${titleOf(outcome, environment, names)}\n\n${tablesText(tables)}${usageText(keysWithUsage)}`;
 }
 
-function namesOf(storage: StorageConfig, direction: Direction): { from: string; to: string } {
+function namesOf(storage: StorageConfig, direction: Direction) {
   const sqlite = `SQLite in ${resolve(storage.dataDir)}`;
   const postgres = describeStorage(storage).data;
   return direction === "to PostgreSQL" ? { from: sqlite, to: postgres } : { from: postgres, to: sqlite };
 }
 
-interface Summary {
-  readonly from: string;
-  readonly to: string;
-  readonly environment: string;
-  readonly outcome: "copied" | "same";
-  readonly contents: Contents;
-  readonly keysWithUsage: number | undefined;
+function titleOf(
+  outcome: "copied" | "same",
+  environment: string,
+  { from, to }: ReturnType<typeof namesOf>,
+): string {
+  return outcome === "same"
+    ? `${to} has the same data as ${from}; there is nothing to copy.`
+    : `Copied ${environment} from ${from} to ${to}. The rows and checksums of both are the same.`;
 }
 
-function summaryOf({ from, to, environment, outcome, contents, keysWithUsage }: Summary): string {
-  const rows = Object.entries(contents.tables).map(([name, sum]) => [name, grouped(sum.rows), sum.checksum]);
-  const title =
-    outcome === "same"
-      ? `${to} has the same data as ${from}; there is nothing to copy.`
-      : `Copied ${environment} from ${from} to ${to}. The rows and checksums of both are the same.`;
-  const usage =
-    keysWithUsage === undefined
-      ? ""
-      : `\nCopied the usage of ${plural(keysWithUsage, "key")} for the rate limits.\n`;
-  return `${title}\n\n${columns([["TABLE", "ROWS", "CHECKSUM"], ...rows], { numbers: [1] })}${usage}`;
+function tablesText(tables: Contents["tables"]): string {
+  const rows = Object.entries(tables).map(([name, sum]) => [name, grouped(sum.rows), sum.checksum]);
+  return columns([["TABLE", "ROWS", "CHECKSUM"], ...rows], { numbers: [1] });
+}
+
+function usageText(keys: number | undefined): string {
+  return keys === undefined ? "" : `\nCopied the usage of ${plural(keys, "key")} for the rate limits.\n`;
 }

@@ -9,7 +9,7 @@ import { grouped } from "../../api/formatting.ts";
 import type { Output } from "../../archive/files.ts";
 import { databaseExists } from "../operator.ts";
 import { forTerminal, json } from "../output.ts";
-import { attributionOf, type Context, defineCommand, Failure } from "../command.ts";
+import { attributionOf, type Context, defineCommand, Failure, stopRequest } from "../command.ts";
 import { Progress } from "./progress.ts";
 
 const destination = { ...file, expected: "the path of a file, or - for standard output" };
@@ -46,11 +46,7 @@ export const exportCommand = defineCommand({
         .finally(close);
     }
     const progress = new Progress({ stream: context.errorStream, isJson: values.json });
-    let isStopped = false;
-    void context.stopSignal(0).then(
-      () => (isStopped = true),
-      () => {},
-    );
+    const isStopped = stopRequest(context);
     const startedAt = performance.now();
     const { tableStoreOf } = await import("../../archive/contents.ts");
     const { exportRows } = await import("../../archive/export.ts");
@@ -67,7 +63,7 @@ export const exportCommand = defineCommand({
         isGzip: values.gzip || path?.endsWith(".gz") === true,
         output,
         onProgress: (done) => progress.update({ done }),
-        isStopped: () => isStopped,
+        isStopped,
       });
       progress.end();
       if (rows === undefined) {
@@ -75,13 +71,10 @@ export const exportCommand = defineCommand({
         return new Failure(`interrupted; ${left}`);
       }
       const seconds = (performance.now() - startedAt) / 1_000;
-      if (values.json) await context.print(json({ kind, file: path, rows, seconds }));
-      else if (isFile) {
-        await context.print(
-          `Exported ${grouped(rows)} ${kind} to ${quotedPath(path)} in ${seconds.toFixed(1)} s.\n`,
-        );
-      }
-      return undefined;
+      if (values.json) return json({ kind, file: path, rows, seconds });
+      return isFile
+        ? `Exported ${grouped(rows)} ${kind} to ${quotedPath(path)} in ${seconds.toFixed(1)} s.\n`
+        : undefined;
     } finally {
       output.close();
       await reader.close();

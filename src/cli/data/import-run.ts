@@ -1,5 +1,6 @@
+import { statSync } from "node:fs";
 import { resolve } from "node:path";
-import { grouped } from "../../api/formatting.ts";
+import { formatTime, grouped } from "../../api/formatting.ts";
 import { tableStoreOf } from "../../archive/contents.ts";
 import { type InputFile, openInput } from "../../archive/files.ts";
 import {
@@ -7,33 +8,45 @@ import {
   type ImportedOrder,
   type ImportedPet,
   type ImportProgress,
+  type ImportRecord,
   ImportStore,
   NO_PROGRESS,
 } from "../../archive/import-store.ts";
-import { type ImporterOptions, importRows } from "../../archive/import.ts";
+import { type ImportEnd, type ImporterOptions, importRows } from "../../archive/import.ts";
 import { describeRejected } from "../../archive/rejects-file.ts";
 import { InputError } from "../../archive/row-formats.ts";
 import { ORDER_ROWS, ORDER_ROWS_WITH_IDS, PET_ROWS, PET_ROWS_WITH_IDS } from "../../archive/row-parser.ts";
-import { storageOf } from "../../config/config.ts";
+import { describeEnvironment, storageOf } from "../../config/config.ts";
+import type { STORAGE_OPTIONS } from "../../config/options.ts";
+import type { ValuesOf } from "../../config/parse-options.ts";
 import { IMPORT_OPTIONS } from "../../config/transfer-options.ts";
-import { joined, printable, UsageError } from "../../config/usage-error.ts";
-import { isBug } from "../arguments.ts";
-import { attributionOf, type Context, Failure, type Outcome } from "../command.ts";
+import { joined, printable, quotedPath, UsageError } from "../../config/usage-error.ts";
+import { formatValue } from "../../config/value-types.ts";
+import { errorMessage, isBug } from "../arguments.ts";
+import { attributionOf, type Context, Failure, type Outcome, stopRequest } from "../command.ts";
 import { databaseExists } from "../operator.ts";
-import {
-  failureAfter,
-  fileChanged,
-  type Import,
-  type ImportEnded,
-  type ImportValues,
-  nameOf,
-  otherOptions,
-  outcomeOf,
-  rejectsPosition,
-  summaryJson,
-  summaryText,
-} from "./import-messages.ts";
+import { columns, json } from "../output.ts";
 import { Progress } from "./progress.ts";
+
+type ImportValues = ValuesOf<typeof IMPORT_OPTIONS & typeof STORAGE_OPTIONS> & {
+  readonly json: boolean;
+};
+
+/** One import of a file. */
+interface Import {
+  /** As it was typed; - is standard input. */
+  readonly path: string;
+  readonly input: InputFile;
+  readonly values: ImportValues;
+  readonly context: Context;
+  readonly kind: "pets" | "orders";
+  readonly fingerprint: string;
+  /** The absolute path, or -. */
+  readonly source: string;
+  readonly rejectsPath: string;
+  /** The options that cannot change halfway. */
+  readonly resumeOptions: string;
+}
 
 /** Rejected rows that are shown; the file of rejected rows has all of them. */
 const SHOWN_ERRORS = 10;
@@ -88,7 +101,9 @@ function resumeOptions({ "keep-ids": keepIds, map, delimiter }: ImportValues): s
   const flags = [
     ...(keepIds ? ["--keep-ids"] : []),
     ...map.map(({ field, column }) => `--map ${field}=${column}`).toSorted(),
-    ...(delimiter === undefined ? [] : [`--delimiter ${IMPORT_OPTIONS.delimiter.type.format(delimiter)}`]),
+    ...(delimiter === undefined
+      ? []
+      : [`--delimiter ${formatValue(IMPORT_OPTIONS.delimiter.type, delimiter)}`]),
   ];
   return flags.join(" ");
 }
@@ -139,17 +154,13 @@ async function importFrom(
   store: ImportStore | undefined,
   from: ImportProgress,
 ): Promise<Outcome> {
-  const { path, values, input, context, fingerprint, rejectsPath } = job;
+  const { path, values, input, context, kind, fingerprint, source, rejectsPath } = job;
   const { "dry-run": isDryRun, "keep-ids": keepIds } = values;
   const startedAt = performance.now();
   let stored = from.rows;
   let shownErrors = 0;
-  let isStopped = false;
+  const isStopped = stopRequest(context);
   const progress = new Progress({ stream: context.errorStream, isJson: values.json, rows: from.rows });
-  void context.stopSignal(0).then(
-    () => (isStopped = true),
-    () => {},
-  );
   const shared: Omit<ImporterOptions<unknown>, "type" | "store"> = {
     input,
     rowsPerBatch: store?.rowsPerBatch ?? ROWS_PER_TRIAL,
@@ -169,7 +180,7 @@ async function importFrom(
       stored = rows;
       progress.update({ done: rows, share: bytes / input.size });
     },
-    isStopped: () => isStopped,
+    isStopped,
   };
   const importing = values.orders
     ? importRows<ImportedOrder>({
@@ -189,18 +200,13 @@ async function importFrom(
     })
     .finally(() => progress.end());
   if (imported instanceof Failure) return imported;
-  if (imported.end === "complete" && !isDryRun) await finish(job, store, imported.progress);
+  if (imported.end === "complete" && !isDryRun) {
+    const { rows: _rows, rejectsBytes: _bytes, ...counts } = imported.progress;
+    const after = { kind, source, ...counts };
+    await store?.finishImport(fingerprint, { ...attributionOf(context), action: "data.imported", after });
+  }
   const seconds = (performance.now() - startedAt) / 1_000;
   return report(job, { ...imported, rowsBefore: from.rows, seconds });
-}
-
-async function finish(
-  { fingerprint, kind, source, context }: Import,
-  store: ImportStore | undefined,
-  { added, replaced, skipped, rejected }: ImportProgress,
-): Promise<void> {
-  const after = { kind, source, added, replaced, skipped, rejected };
-  await store?.finishImport(fingerprint, { ...attributionOf(context), action: "data.imported", after });
 }
 
 /** Prints the summary, unless the import was interrupted. */
@@ -209,4 +215,116 @@ async function report(job: Import, ended: ImportEnded): Promise<Outcome> {
   if (ended.end !== "stopped")
     await context.print(values.json ? summaryJson(job, ended) : summaryText(job, ended));
   return outcomeOf(job, ended);
+}
+
+function nameOf(path: string): string {
+  return path === "-" ? "standard input" : printable(path);
+}
+
+/** Refuses an edited file: its rows would be stored twice. */
+function fileChanged(path: string, { progress }: ImportRecord): Failure {
+  return new Failure(
+    `${nameOf(path)} has changed since ${grouped(progress.rows)} rows of it were imported; import the earlier file to the end, or add --again to import this one from its beginning`,
+  );
+}
+
+/** Where the next rejected row is written; `progress` is that of an import that continues. */
+function rejectsPosition(path: string, progress?: ImportProgress): number | Failure {
+  const stats = statSync(path, { throwIfNoEntry: false });
+  if (stats === undefined) return 0;
+  const rejects = quotedPath(path);
+  if (!stats.isFile()) {
+    return new Failure(`${rejects} is not a regular file; choose another one with --rejects`);
+  }
+  if (progress === undefined) {
+    return new Failure(
+      `${rejects} has the rejected rows of another import; move it away or choose another file with --rejects`,
+    );
+  }
+  if (stats.size >= progress.rejectsBytes) return progress.rejectsBytes;
+  return new Failure(
+    `${rejects} has changed since the import stopped; move it away or choose another file with --rejects for the next rejected rows`,
+  );
+}
+
+/** Of an import that has stored rows. */
+function failureAfter(error: unknown, path: string, stored: number): Failure {
+  const [name, rows] = [nameOf(path), grouped(stored)];
+  return new Failure(
+    error instanceof InputError
+      ? `cannot import all of ${name}: ${error.message}; its first ${rows} rows are imported, so import the others from another file`
+      : `stopped after ${rows} rows of ${name}: ${errorMessage(error)}; run the same command again to continue`,
+  );
+}
+
+function otherOptions(path: string, { options, progress }: ImportRecord): Failure {
+  const earlier = options === "" ? "no such options" : options;
+  return new Failure(
+    `${grouped(progress.rows)} rows of ${nameOf(path)} were imported with other options (${earlier}); continue with those, or add --again to import it from its beginning`,
+  );
+}
+
+/** How an import ended. */
+interface ImportEnded {
+  readonly end: ImportEnd;
+  readonly progress: ImportProgress;
+  /** Rows that were done before. */
+  readonly rowsBefore: number;
+  readonly seconds: number;
+  /** Set if the file was imported before. */
+  readonly finishedAt?: number;
+}
+
+/** Undefined if every row was imported or skipped. */
+function outcomeOf({ path, values, rejectsPath }: Import, { end, progress }: ImportEnded): Outcome {
+  const { rows, rejected } = progress;
+  const { "dry-run": isDryRun, "max-errors": maxErrors } = values;
+  if (end === "stopped") {
+    const next = isDryRun ? "nothing was stored" : "run the same command again to continue";
+    return new Failure(`interrupted after ${grouped(rows)} rows of ${nameOf(path)}; ${next}`);
+  }
+  if (rejected === 0) return undefined;
+  const were = rejected === 1 ? "1 row was" : `${grouped(rejected)} rows were`;
+  const them = rejected === 1 ? "it with its error" : "them with their errors";
+  const where = isDryRun ? "" : `; ${quotedPath(rejectsPath)} has ${them}`;
+  if (end === "complete") return new Failure(`${were} rejected${where}`);
+  const remedy = isDryRun ? "" : "; a higher --max-errors continues the import";
+  return new Failure(
+    `stopped after ${grouped(rows)} rows of ${nameOf(path)}: ${were} rejected, and --max-errors is ${maxErrors}${where}${remedy}`,
+  );
+}
+
+function summaryJson({ kind, values, rejectsPath }: Import, ended: ImportEnded): string {
+  const { rejectsBytes: _, ...counts } = ended.progress;
+  const isDryRun = values["dry-run"];
+  return json({
+    kind,
+    isComplete: ended.end === "complete",
+    isDryRun,
+    importedBefore: ended.finishedAt !== undefined,
+    ...counts,
+    rejects: counts.rejected > 0 && !isDryRun ? rejectsPath : null,
+    seconds: ended.seconds,
+  });
+}
+
+function summaryText(job: Import, { progress, rowsBefore, seconds, finishedAt }: ImportEnded): string {
+  const { rows, added, replaced, skipped, rejected } = progress;
+  const rate = grouped(Math.round((rows - rowsBefore) / Math.max(seconds, 0.001)));
+  const optional = Object.entries({ Replaced: replaced, Skipped: skipped, Rejected: rejected });
+  const table = [
+    ["  Rows", grouped(rows)],
+    ["  Added", grouped(added)],
+    ...optional.flatMap(([title, count]) => (count > 0 ? [[`  ${title}`, grouped(count)]] : [])),
+    ...(finishedAt === undefined ? [["  Time", `${seconds.toFixed(1)} s, ${rate} rows/s`]] : []),
+  ];
+  return `${titleOf(job, finishedAt)}\n\n${columns(table)}`;
+}
+
+function titleOf({ path, kind, values }: Import, finishedAt: number | undefined): string {
+  const name = nameOf(path);
+  const where = describeEnvironment(storageOf(values));
+  if (values["dry-run"]) return `Checked ${kind} of ${name} for ${where}. Nothing was stored.`;
+  if (finishedAt === undefined) return `Imported ${kind} of ${name} into ${where}.`;
+  return `${name} was imported into ${where} before, at ${formatTime(finishedAt)}. Nothing was done; --again imports it again.`;
 }

@@ -2,7 +2,7 @@ import type { WorkProgress } from "../../archive/contents.ts";
 import type { RestorePlan } from "../../archive/restore.ts";
 import { storageOf } from "../../config/config.ts";
 import { JSON_OPTION, STORAGE_OPTIONS } from "../../config/options.ts";
-import { trueOrFalse, directory } from "../../config/value-types.ts";
+import { switchOption, directory } from "../../config/value-types.ts";
 import { describeRows, notSqlite } from "./backup.ts";
 import { columns, json } from "../output.ts";
 import { attributionOf, defineCommand, Failure } from "../command.ts";
@@ -20,17 +20,13 @@ export const restore = defineCommand({
     "Verifies a backup that petstore backup made, shows what it will do, and puts the databases into --data. Of a directory of backups it takes the newest, by what they contain. The server must be stopped. It overwrites nothing: present databases are a failure, or move to another directory with --replace. If it is interrupted, run it again: it goes on where it stopped, and no server starts in between.",
   positionals: { BACKUP: backupPath },
   options: {
-    replace: {
-      type: trueOrFalse,
-      default: false,
-      help: "Move the present databases to another directory in --data first; without it, a restore overwrites nothing",
-    },
-    "allow-older": {
-      type: trueOrFalse,
-      default: false,
-      help: "Restore the newest complete backup of a directory although a newer one is incomplete or damaged",
-    },
-    "dry-run": { type: trueOrFalse, default: false, help: "Show what would be done, and change nothing" },
+    replace: switchOption(
+      "Move the present databases to another directory in --data first; without it, a restore overwrites nothing",
+    ),
+    "allow-older": switchOption(
+      "Restore the newest complete backup of a directory although a newer one is incomplete or damaged",
+    ),
+    "dry-run": switchOption("Show what would be done, and change nothing"),
     ...STORAGE_OPTIONS,
     ...JSON_OPTION,
   },
@@ -70,8 +66,7 @@ export const restore = defineCommand({
     }
     const rejection = await restoreBackup(request, show).finally(() => progress.end());
     if (rejection) return new Failure(rejection.message);
-    if (!values.json) await print("Restored. Start the server with petstore serve.\n");
-    return undefined;
+    return values.json ? undefined : "Restored. Start the server with petstore serve.\n";
   },
 });
 
@@ -124,22 +119,19 @@ function warningsOf({ skipped, description, hasAuditTrail, later, keys }: Restor
       `which keys and operators were revoked or rotated after ${description.createdAt} is not known here; they are valid again: see petstore keys list, petstore operators list and docs/backup.md`,
     ];
   }
-  const { revoked, rolled, created, operators } = keys;
+  const { revoked, rolled: rotated, created, operators } = keys;
   const revoke = listed(revoked, (id) => `petstore keys revoke ${id}`);
-  const roll = listed(rolled, (id) => `petstore keys rotate ${id} --overlap 0`);
-  return [
-    ...warnings,
-    ...(revoked.length > 0 ? [`keys revoked since the backup are valid again: run ${revoke}`] : []),
-    ...(rolled.length > 0
-      ? [`secrets replaced since are valid again, and the new ones are not: run ${roll}`]
-      : []),
-    ...(created.length > 0 ? [`keys created since are lost: ${listed(created, String)}`] : []),
-    ...(operators.length > 0
-      ? [
-          `tokens of operators that were revoked or rotated since are valid again: ${listed(operators, String)}`,
-        ]
-      : []),
+  const rotate = listed(rotated, (id) => `petstore keys rotate ${id} --overlap 0`);
+  const changes: readonly (readonly [changed: readonly unknown[], warning: string])[] = [
+    [revoked, `keys revoked since the backup are valid again: run ${revoke}`],
+    [rotated, `secrets replaced since are valid again, and the new ones are not: run ${rotate}`],
+    [created, `keys created since are lost: ${listed(created, String)}`],
+    [
+      operators,
+      `tokens of operators that were revoked or rotated since are valid again: ${listed(operators, String)}`,
+    ],
   ];
+  return [...warnings, ...changes.flatMap(([changed, warning]) => (changed.length > 0 ? warning : []))];
 }
 
 const MAX_LISTED = 20;

@@ -94,6 +94,7 @@ export const admin: Scenario = {
       isDefault: false,
       hostnames: ["petstore.internal"],
       token: TOKEN,
+      tokenFile: undefined,
       areMetricsPublic: false,
     },
   },

@@ -1,0 +1,178 @@
+import { expect, test } from "bun:test";
+import { existsSync, writeFileSync } from "node:fs";
+import { isWellFormedSecret } from "../../src/domain/api-keys.ts";
+import { cleanUpAfterAll, InProcessCli } from "./cli.ts";
+import { createKey, DETAILS, findCredential, FREE_KEY, paths, sendRequests, showKey } from "./keys.ts";
+
+cleanUpAfterAll();
+
+async function cliWithKey(): Promise<InProcessCli> {
+  const cli = new InProcessCli();
+  await createKey(cli);
+  return cli;
+}
+
+const outOf = async (line: string, variables = {}) => (await new InProcessCli().run(line, variables)).out;
+
+test("keys create makes the data directory and the database, and prints a key that works", async () => {
+  const cli = new InProcessCli();
+  const created = await createKey(cli, "--name", "mobile app", "--plan", "pro", "--expires", "30d");
+  expect<object>(created).toMatchObject({
+    id: 1,
+    name: "mobile app",
+    owner: null,
+    plan: "pro",
+    access: "write",
+    limits: { perMinute: 300, perDay: 10_000 },
+    createdAt: "2026-11-15T12:00:00.000Z",
+    expiresAt: "2026-12-15T12:00:00.000Z",
+  });
+  expect(isWellFormedSecret(created.key, "production")).toBeTrue();
+  expect((await findCredential(cli, created.key))?.key).toMatchObject({ id: 1, name: "mobile app" });
+
+  const { out } = await cli.run(["keys", "create", ...FREE_KEY]);
+  const [secret = ""] = /pet_live_\w+/.exec(out) ?? [];
+  expect(out).toBe(`Created key 2 "app" in production: free plan, 60 requests per minute, 1,000 per day
+
+  ${secret}
+
+This is the only time it is shown: Petstore stores only its hash. Try it in a browser or with curl:
+
+  http://127.0.0.1:8080/docs#try-it
+  curl -i http://127.0.0.1:8080/v1/pets -H "Authorization: Bearer ${secret}"
+`);
+});
+
+test("keys create: the summary has the expiry, and the URL is that of the environment, unless it is unknown", async () => {
+  const create = `keys create ${FREE_KEY.join(" ")}`;
+  expect(await outOf(`${create} --expires 1h --access read`)).toContain(
+    "60 requests per minute, 1,000 per day; read-only; expires at 2026-11-15T13:00:00.000Z\n",
+  );
+  const staging = await outOf(`${create} --env staging`);
+  expect(staging).toStartWith('Created key 1 "app" in staging');
+  expect(staging).toMatch(/^ {2}pet_test_\w+$/m);
+  expect(staging).toContain("http://127.0.0.1:8081/v1/pets");
+  const anyPort = await outOf(`${create} --port 0`);
+  expect(anyPort).toEndWith("stores only its hash. A server on --port 0 prints its URL when it starts.\n");
+  expect(anyPort).not.toContain("curl");
+});
+
+test("keys update changes what is given and nothing else, and --clear removes fields", async () => {
+  const cli = new InProcessCli();
+  const details = { owner: "ann@example.com", notes: "one\ntwo" };
+  expect<object>(await createKey(cli, ...FREE_KEY, ...DETAILS)).toMatchObject(details);
+  expect((await cli.run("keys show 1")).out).toContain(
+    "Owner        ann@example.com\nNotes        one\n             two\nLabels       a, b, c\n",
+  );
+  const changes = "--name shop --label x --expires 1h --access read";
+  expect((await cli.run(`keys update 1 ${changes}`)).out).toBe('Key 1 "shop" is updated.\n');
+  const changed = { name: "shop", labels: ["x"], access: "read", expiresAt: "2026-11-15T13:00:00.000Z" };
+  expect(await showKey(cli, 1)).toMatchObject({ ...details, ...changed });
+  const cleared = { ...changed, owner: null, notes: null, labels: [], expiresAt: null };
+  const removals = "--expires never --clear owner,notes --clear labels";
+  expect(await cli.json(`keys update 1 ${removals}`)).toMatchObject(cleared);
+  expect(await showKey(cli, 1)).toMatchObject(cleared);
+});
+
+test("keys update --help: what is not given stays as it is, so nothing has a default; --clear lists its fields", async () => {
+  const out = await outOf("keys update --help");
+  expect(out).not.toMatch(/default:\s+(?:write|never)/);
+  expect(out).toContain("--clear FIELD…   Fields to remove from the key (owner, notes or labels)\n");
+});
+
+test("each change of a key prints what it has done", async () => {
+  const cli = await cliWithKey();
+  for (const [line, out] of [
+    ["disable 1", "Key 1 is disabled. petstore keys enable 1 switches it on again.\n"],
+    ["enable 1", "Key 1 is enabled.\n"],
+    [
+      "set-plan 1 enterprise --per-minute 5 --per-day 6",
+      "Key 1 is now on the enterprise plan: 5 requests per minute, 6 per day.\n",
+    ],
+    ["set-plan 1 pro", "Key 1 is now on the pro plan: 300 requests per minute, 10,000 per day.\n"],
+    ["revoke 1", "Key 1 is revoked.\n"],
+  ]) {
+    expect(await cli.run(`keys ${line}`)).toEqual({ code: 0, out: String(out), err: "" });
+  }
+  cli.clock.advance(5_000);
+  expect((await cli.run("keys revoke 1")).out).toBe(
+    "Key 1 was already revoked at 2026-11-15T12:00:00.000Z.\n",
+  );
+  expect((await cli.run("keys show 1")).out).toContain("Revoked      2026-11-15T12:00:00.000Z\n");
+  expect(await cli.run("keys rotate 1")).toEqual({
+    code: 1,
+    out: "",
+    err: "key 1 was revoked at 2026-11-15T12:00:00.000Z and cannot be rotated; create a new key",
+  });
+  const actions = (await cli.json<{ action: string }[]>("audit --key 1")).map(({ action }) => action);
+  const changes = ["disabled", "enabled", "updated", "updated", "revoked"].map((each) => `key.${each}`);
+  expect(actions).toEqual(["key.created", ...changes].toReversed());
+});
+
+test("keys rotate prints a new secret; the previous one stays valid for a day, or for --overlap", async () => {
+  const cli = new InProcessCli();
+  const { key: first } = await createKey(cli);
+  cli.clock.advance(1_000);
+  const rotated = (await cli.run("keys rotate 1 --overlap 1h")).out;
+  expect(rotated).toStartWith(
+    'Key 1 "app" has a new secret. Its previous secrets stay valid until 2026-11-15T13:00:01.000Z.\n\n  pet_live_',
+  );
+  expect(rotated).toContain("This is the only time it is shown");
+  const [second = ""] = /pet_live_\w+/.exec(rotated) ?? [];
+  const hint = (secret: string) => `${secret.slice(0, 13)}…${secret.slice(-4)}`;
+  expect((await cli.run("keys show 1")).out).toContain(
+    `\nSecret       ${hint(second)}, created at 2026-11-15T12:00:01.000Z
+             ${hint(first)}, created at 2026-11-15T12:00:00.000Z, valid until 2026-11-15T13:00:01.000Z\n`,
+  );
+  cli.clock.advance(3_600_000);
+  expect((await showKey(cli, 1)).secrets).toHaveLength(1);
+  const third = await cli.json<{ key: string }>("keys rotate 1");
+  expect(third).toMatchObject({ id: 1, previousSecretsValidUntil: "2026-11-16T13:00:01.000Z" });
+  const { out } = await cli.run("keys roll 1 --overlap 0");
+  expect(out).toContain("keys roll is now keys rotate; keys roll works until release 1.2");
+  expect(out).toContain('Key 1 "app" has a new secret. Its previous secrets are no longer valid.\n');
+  expect((await findCredential(cli, third.key))?.validUntil).toBe(0);
+});
+
+test("keys unban ends the current ban, and not a later one, or resets strikes", async () => {
+  const cli = await cliWithKey();
+  const unbans = async () => (await cli.json<unknown[]>("audit --action key.unbanned")).length;
+  const unban = async () => (await cli.run("keys unban 1")).out;
+  expect([await unban(), await unbans()]).toEqual(["Key 1 is not banned and has no strikes.\n", 0]);
+  sendRequests(cli, 1, { strikesToBan: 2 });
+  expect(await showKey(cli, 1)).toMatchObject({ state: "banned" });
+  cli.clock.advance(1);
+  for (const _ of "12")
+    expect([await unban(), await unbans()]).toEqual(["Key 1 is not banned and has no strikes.\n", 1]);
+  expect(await showKey(cli, 1)).toMatchObject({ state: "active", usage: { minute: { used: 1 } } });
+
+  sendRequests(cli, 1, { strikesToBan: 2 });
+  expect(await showKey(cli, 1)).toMatchObject({ state: "banned" });
+
+  sendRequests(cli, 1, { strikesToBan: 3 });
+  expect(await showKey(cli, 1)).toMatchObject({ state: "active", strikes: 2 });
+  expect(await cli.json("keys unban 1")).toMatchObject({ id: 1, state: "active", strikes: 0 });
+  expect(await showKey(cli, 1)).toMatchObject({ state: "active", strikes: 0 });
+
+  const { usageStore } = paths(cli);
+  writeFileSync(usageStore, "no database, ".repeat(100));
+  expect(await cli.run("keys unban 1")).toMatchObject({
+    code: 1,
+    err: expect.stringContaining(`cannot open the database ${usageStore}`),
+  });
+});
+
+test("a key that does not exist is a failure, with and without a database", async () => {
+  const cli = new InProcessCli();
+  for (const hasData of [false, true]) {
+    if (hasData) await createKey(cli);
+    for (const line of ["show 7", "revoke 7", "rotate 7", "set-plan 7 pro", "unban 7", "update 7 --name x"]) {
+      expect(await cli.run(`keys ${line}`)).toEqual({
+        code: 1,
+        out: "",
+        err: `key 7 does not exist in production (data: ${cli.dataDir}); see petstore keys list`,
+      });
+    }
+    expect(existsSync(cli.dataDir)).toBe(hasData);
+  }
+});
