@@ -221,7 +221,7 @@ export async function serveOn(
     await stopPublic(0);
     throw error;
   }
-  const servers = admin ? [server, admin.server] : [server];
+  const servers = admin ? [server, admin] : [server];
   const stopFollowingTls = config.tls && (await followCertificate(config.tls, servers, log));
 
   return {
@@ -264,7 +264,7 @@ function activityOf(server: HttpServer, { requests, live }: AppMetrics, adminUrl
 
 async function followCertificate(
   files: TlsFiles,
-  servers: readonly HttpServer[],
+  servers: readonly Pick<HttpServer, "setTlsCertificate">[],
   log: Log,
 ): Promise<() => void> {
   const { followTlsFiles } = await import("./config/tls.ts");

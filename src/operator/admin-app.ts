@@ -36,6 +36,7 @@ import {
   forbiddenRole,
   MAX_ADMIN_BODY_BYTES,
   MAX_OPEN_BODY_BYTES,
+  operatorsUnknown,
 } from "./errors.ts";
 import { adminOpenApiJson } from "./openapi.ts";
 import {
@@ -273,7 +274,7 @@ export function createAdminApp(options: AdminAppOptions): RequestHandler {
 
   async function authenticate(request: Request, leastRole: Role) {
     const identity = await authentication.authenticate(request).catch((error: unknown) => {
-      if (error instanceof Unavailable) return rejectionOf(error);
+      if (error instanceof Unavailable) return operatorsUnknown(error.retryAfterSeconds);
       throw error;
     });
     if (isRejection(identity) || mayCall(identity.principal.role, leastRole)) return identity;

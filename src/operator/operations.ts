@@ -94,6 +94,7 @@ export const ADMIN_OPERATIONS = {
       summary: "Tell who has signed in or sent a token",
       description: "Responds without a session or token, too.",
       success: ok("The session", Session),
+      errors: ["too_many_attempts"],
       needsNoToken: true,
     },
     deleteSession: {
@@ -140,7 +141,7 @@ export const ADMIN_OPERATIONS = {
         "Responds with a new token. The earlier one stops working, and the operator's other sessions end: at once on this server, within a second on every other. Every operator may replace their own token; that of somebody else needs the role admin.",
       identifier: OPERATOR_ID,
       success: ok("The operator and their new token", OperatorWithToken),
-      errors: ["operator_not_active", "forbidden_role", "invalid_token"],
+      errors: ["operator_not_active", "forbidden_role", "invalid_token", "too_many_attempts"],
       role: "metrics",
     },
     revokeOperator: {

@@ -33,6 +33,8 @@ export interface AdminListener {
   /** Where a token is; undefined if a variable has it, or only operators have theirs. */
   readonly tokenFile: string | undefined;
   readonly server: HttpServer;
+  /** Of this server, which others may have too. */
+  setTlsCertificate(certificate: TlsCertificate): void;
   close(): Promise<void>;
 }
 
@@ -105,7 +107,7 @@ export async function startAdmin(options: StartAdminOptions): Promise<AdminListe
   const stopFollowing =
     token && file && followTokenFile(file, (replaced) => authentication.replaceToken(replaced), log);
   const { plans, ban, environment } = config;
-  const peerTls = peerTlsOf(facts.publicUrl, options.tls?.cert);
+  let peerTls = peerTlsOf(facts.publicUrl, options.tls?.cert);
   const { directory, handlers } = dataHandlers({
     ...adapters,
     ...requestHandlers({
@@ -168,6 +170,10 @@ export async function startAdmin(options: StartAdminOptions): Promise<AdminListe
     createSignInUrl: () => createSignInUrl({ url, operators, clock }),
     tokenFile: file,
     server,
+    setTlsCertificate(certificate) {
+      server.setTlsCertificate(certificate);
+      peerTls = peerTlsOf(facts.publicUrl, certificate.cert);
+    },
     async close() {
       if (stopFollowing) stopFollowing();
       removeUrl();

@@ -275,6 +275,7 @@ test("20 wrong tokens block all tokens for the rest of the minute; sessions go o
     wait: "60",
   });
   expect((await signIn(blocked, {})).status).toBe(429);
+  expect((await blocked.admin({ path: "/api/session" })).status).toBe(429);
   expect((await blocked.admin({ path: "/api/keys", token: null, headers: session })).status).toBe(200);
   blocked.clock.advance(60_000);
   expect((await blocked.admin({ path: "/api/keys" })).status).toBe(200);
