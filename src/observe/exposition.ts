@@ -1,4 +1,4 @@
-import { Histogram } from "./monitors.ts";
+import { Histogram } from "./request-metrics.ts";
 
 export type Labels = Readonly<Record<string, string>>;
 

@@ -9,7 +9,7 @@ import { ErrorLog } from "../observe/event-reports.ts";
 import type { Log } from "../observe/log.ts";
 import type { AppMetrics } from "../observe/metrics.ts";
 import type { RequestLog } from "../observe/request-log.ts";
-import type { AdapterMonitor } from "../observe/monitors.ts";
+import type { AdapterMonitor } from "../observe/request-metrics.ts";
 import { startupHandler } from "../api/dispatch.ts";
 import { type AdminPages, createAdminApp } from "./admin-app.ts";
 import { listenForOperators } from "./admin-listener.ts";

@@ -1,6 +1,6 @@
 import { formatTime } from "../../api/formatting.ts";
 import type { ServerState } from "../../domain/servers.ts";
-import { LATENCY_BUCKETS, latencyQuantile } from "../../observe/monitors.ts";
+import { LATENCY_BUCKETS, quantilesOf } from "../../observe/request-metrics.ts";
 import type { AdminHandlers } from "../admin-app.ts";
 import type { Fleet } from "../operations.ts";
 import type { OperatorServices } from "./services.ts";
@@ -26,7 +26,7 @@ function fleetOf(servers: readonly ServerState[]): Fleet {
       rejections: each.rejections,
       serverErrors: each.serverErrors,
       connections: each.connections,
-      ...quantilesOf([each]),
+      ...quantilesOf(latenciesOf([each])),
     })),
     total: {
       requestsPerSecond: sum((each) => each.requestsPerSecond),
@@ -34,15 +34,15 @@ function fleetOf(servers: readonly ServerState[]): Fleet {
       rejections: sum((each) => each.rejections),
       serverErrors: sum((each) => each.serverErrors),
       connections: sum((each) => each.connections),
-      ...quantilesOf(servers),
+      ...quantilesOf(latenciesOf(servers)),
     },
   };
 }
 
-function quantilesOf(servers: readonly Pick<ServerState, "latencies">[]) {
+function latenciesOf(servers: readonly Pick<ServerState, "latencies">[]): Float64Array {
   const counts = new Float64Array(LATENCY_BUCKETS);
   for (const [bucket, count] of servers.flatMap(({ latencies }) => latencies)) {
     if (bucket < LATENCY_BUCKETS) counts[bucket] = (counts[bucket] ?? 0) + count;
   }
-  return { p50: latencyQuantile(counts, 0.5) ?? null, p99: latencyQuantile(counts, 0.99) ?? null };
+  return counts;
 }
