@@ -48,7 +48,7 @@ import {
   leastRoleOf,
   type ResponseOf,
 } from "./operations.ts";
-import { isFromOtherOrigin, isOwnHost } from "./request-origin.ts";
+import { isFromOtherOrigin, isOwnHost, SAFE_METHODS } from "./request-origin.ts";
 import type { AdminAuthentication, Principal } from "./sign-in.ts";
 
 /** Who calls an operation. */
@@ -213,7 +213,6 @@ interface AdminCall extends Call {
   readonly context: SessionContext;
 }
 
-const SAFE_METHODS = new Set(["GET", "HEAD"]);
 const READ_ONLY = "GET, HEAD";
 const OPENAPI_PATH = `${ADMIN_API.basePath}/openapi.json`;
 

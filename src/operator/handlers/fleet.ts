@@ -12,7 +12,6 @@ export function fleetHandlers({ servers }: Pick<OperatorServices, "servers">) {
 }
 
 function fleetOf(servers: readonly ServerState[]): Fleet {
-  const sum = (of: (server: ServerState) => number) => servers.reduce((total, each) => total + of(each), 0);
   return {
     items: servers.map((each) => ({
       id: each.id,
@@ -21,21 +20,22 @@ function fleetOf(servers: readonly ServerState[]): Fleet {
       version: each.version,
       startedAt: formatTime(each.startedAt),
       seenAt: formatTime(each.seenAt),
-      requestsPerSecond: each.requestsPerSecond,
-      requests: each.requests,
-      rejections: each.rejections,
-      serverErrors: each.serverErrors,
-      connections: each.connections,
-      ...quantilesOf(latenciesOf([each])),
+      ...figuresOf([each]),
     })),
-    total: {
-      requestsPerSecond: sum((each) => each.requestsPerSecond),
-      requests: sum((each) => each.requests),
-      rejections: sum((each) => each.rejections),
-      serverErrors: sum((each) => each.serverErrors),
-      connections: sum((each) => each.connections),
-      ...quantilesOf(latenciesOf(servers)),
-    },
+    total: figuresOf(servers),
+  };
+}
+
+/** Of the servers together. */
+function figuresOf(servers: readonly ServerState[]): Fleet["total"] {
+  const sum = (of: (server: ServerState) => number) => servers.reduce((total, each) => total + of(each), 0);
+  return {
+    requestsPerSecond: sum((each) => each.requestsPerSecond),
+    requests: sum((each) => each.requests),
+    rejections: sum((each) => each.rejections),
+    serverErrors: sum((each) => each.serverErrors),
+    connections: sum((each) => each.connections),
+    ...quantilesOf(latenciesOf(servers)),
   };
 }
 
