@@ -193,7 +193,6 @@ export async function serveOn(
   try {
     if (config.admin) {
       const { startAdmin } = await import("./operator/start-admin.ts");
-      const { createConsole } = await import("./operator/console/assets.ts");
       admin = await startAdmin({
         config,
         admin: config.admin,
@@ -214,7 +213,6 @@ export async function serveOn(
         applyKeyChanges: () => keyChanges.applyNow(),
         tls,
         peerOf: (address) => addresses.peerOf(address),
-        pages: createConsole(),
       });
     }
   } catch (error) {

@@ -11,8 +11,9 @@ import type { AppMetrics } from "../observe/metrics.ts";
 import type { RequestLog } from "../observe/request-log.ts";
 import type { AdapterMonitor } from "../observe/request-metrics.ts";
 import { startupHandler } from "../api/dispatch.ts";
-import { type AdminPages, createAdminApp } from "./admin-app.ts";
+import { createAdminApp } from "./admin-app.ts";
 import { listenForOperators } from "./admin-listener.ts";
+import { createConsole } from "./console/assets.ts";
 import { dataHandlers } from "./handlers/data-handlers.ts";
 import type { OperatorServices } from "./handlers/services.ts";
 import { type ServerFacts, serverHandlers } from "./handlers/server.ts";
@@ -66,7 +67,6 @@ interface StartAdminOptions {
   readonly tls: TlsCertificate | undefined;
   /** Which connections count together. */
   readonly peerOf: NonNullable<HttpServerOptions["peerOf"]>;
-  readonly pages?: AdminPages | undefined;
 }
 
 /** On every response. */
@@ -159,7 +159,7 @@ export async function startAdmin(options: StartAdminOptions): Promise<AdminListe
     },
     errorLog: new ErrorLog(log),
     hostnames: admin.hostnames,
-    pages: options.pages,
+    pages: createConsole(),
     metrics: (accept) => metrics.expose(accept),
     areMetricsPublic: admin.areMetricsPublic,
   });

@@ -1,7 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, jest, test } from "bun:test";
 import { hostname } from "node:os";
-import type { Request } from "../../src/http1/index.ts";
-import { type ReadinessChecks, readyResponse, sharedChecks } from "../../src/operator/admin-app.ts";
+import { type ReadinessChecks, readinessOf } from "../../src/operator/admin-app.ts";
 import { type AdminService, startAdminService } from "./admin-service.ts";
 
 let service: AdminService;
@@ -87,7 +86,7 @@ test("/metrics is in Prometheus' text format, or in OpenMetrics for whoever pref
 });
 
 describe("a check of /readyz", () => {
-  const ready = (checks: ReadinessChecks, query = "") => readyResponse({ query } as Request, checks);
+  const ready = (checks: ReadinessChecks, query = "") => readinessOf(checks)({ query });
   const stuck = () => new Promise<boolean>(() => {});
 
   test("that throws, rejects or is false makes the server not ready, and is named", async () => {
@@ -114,13 +113,13 @@ describe("a check of /readyz", () => {
   test("is shared by requests at the same time, and one that never ends is begun anew", async () => {
     jest.useFakeTimers();
     let begun = 0;
-    const checks = sharedChecks({ database: () => (begun++, stuck()) });
-    const requests = Array.from({ length: 1_000 }, () => ready(checks));
+    const shared = readinessOf({ database: () => (begun++, stuck()) });
+    const requests = Array.from({ length: 1_000 }, () => shared({ query: "" }));
     jest.advanceTimersByTime(800);
     const statuses = await Promise.all(requests);
     expect(new Set(statuses.map(({ status }) => status))).toEqual(new Set([503]));
     expect(begun).toBe(1);
-    void ready(checks);
+    void shared({ query: "" });
     expect(begun).toBe(2);
   });
 
