@@ -1,5 +1,6 @@
 import { Api, type InputOf, type RejectionOf, type SuccessBodyOf } from "../api/api.ts";
 import { dateTime, line, oneOf, queryIdentifier, queryInteger } from "../api/schema.ts";
+import { KEY_SORTS } from "../domain/api-keys.ts";
 import { KEY_LABEL, KEY_OWNER } from "../domain/key-fields.ts";
 import { NewPet, OrderStatus, OrderUpdate, Pet, PetStatus } from "../domain/resources.ts";
 import { ADMIN_ERRORS } from "./errors.ts";
@@ -21,8 +22,6 @@ const KEY_ID = identifierOf("key", "API key");
 const OPERATOR_ID = identifierOf("operator", "operator");
 const PET_ID = identifierOf("pet", "pet");
 const ORDER_ID = identifierOf("order", "order");
-
-const KEY_SORTS = ["id", "name", "plan", "createdAt", "lastUsedAt", "usedToday"] as const;
 
 /**
  * The table of operations of the admin API. The router, the validation, the OpenAPI document and the types of the

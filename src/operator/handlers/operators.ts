@@ -1,7 +1,7 @@
 import { Budget } from "../../api/budget.ts";
 import { isRejection } from "../../api/errors.ts";
 import { formatOptionalTime, formatTime } from "../../api/formatting.ts";
-import type { Identifier } from "../../api/json.ts";
+import { toSafeNumber } from "../../api/json.ts";
 import type { Actor, Attribution } from "../../domain/audit.ts";
 import { mayCall, type Operator } from "../../domain/operators.ts";
 import type { AdminHandlers } from "../admin-app.ts";
@@ -28,7 +28,7 @@ export function operatorHandlers(services: OperatorServices) {
 
     /** The session in which operators replace their own token goes on. */
     async rotateOperator({ id: identifier }, { actor, principal }) {
-      const id = numberOf(identifier);
+      const id = toSafeNumber(identifier);
       if (principal && principal.id !== id && !mayCall(principal.role, "admin"))
         return forbiddenRole(principal, "admin");
       if (principal?.role === "metrics" && !rotations.take())
@@ -40,7 +40,7 @@ export function operatorHandlers(services: OperatorServices) {
     },
 
     async revokeOperator({ id: identifier }, { actor, principal }) {
-      const id = numberOf(identifier);
+      const id = toSafeNumber(identifier);
       if (principal?.id === id) return OWN_OPERATOR;
       const operator = await operators.revokeOperator(id, by(actor));
       return isRejection(operator) ? operator : applied(operator);
@@ -51,11 +51,6 @@ export function operatorHandlers(services: OperatorServices) {
     applyOperatorChanges();
     return viewOf(operator);
   }
-}
-
-/** No operator has the identifier 0. */
-function numberOf(id: Identifier): number {
-  return Number.isSafeInteger(Number(id)) ? Number(id) : 0;
 }
 
 function viewOf({ id, name, role, hint, createdAt, issuedAt, lastUsedAt, revokedAt }: Operator) {
