@@ -15,7 +15,7 @@ import type { Clock, KeyStore, RateLimiter, SettingsStore, StateChange, Stores }
 import type { BanRules, OnBan } from "./domain/rate-limit.ts";
 import { BanRecorder } from "./observe/audit-trail.ts";
 import type { Log } from "./observe/log.ts";
-import { AdapterMonitor, CommitMonitor } from "./observe/monitors.ts";
+import { AdapterMonitor, CommitMonitor } from "./observe/request-metrics.ts";
 import { RetentionClock } from "./clock.ts";
 import type { PetJsonSource } from "./petstore/pet-json.ts";
 import { HeartbeatRegister } from "./rate-limit/server-register.ts";

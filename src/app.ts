@@ -193,7 +193,6 @@ export async function serveOn(
   try {
     if (config.admin) {
       const { startAdmin } = await import("./operator/start-admin.ts");
-      const { createConsole } = await import("./operator/console/assets.ts");
       admin = await startAdmin({
         config,
         admin: config.admin,
@@ -214,14 +213,13 @@ export async function serveOn(
         applyKeyChanges: () => keyChanges.applyNow(),
         tls,
         peerOf: (address) => addresses.peerOf(address),
-        pages: createConsole(),
       });
     }
   } catch (error) {
     await stopPublic(0);
     throw error;
   }
-  const servers = admin ? [server, admin.server] : [server];
+  const servers = admin ? [server, admin] : [server];
   const stopFollowingTls = config.tls && (await followCertificate(config.tls, servers, log));
 
   return {
@@ -264,7 +262,7 @@ function activityOf(server: HttpServer, { requests, live }: AppMetrics, adminUrl
 
 async function followCertificate(
   files: TlsFiles,
-  servers: readonly HttpServer[],
+  servers: readonly Pick<HttpServer, "setTlsCertificate">[],
   log: Log,
 ): Promise<() => void> {
   const { followTlsFiles } = await import("./config/tls.ts");

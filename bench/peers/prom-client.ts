@@ -1,6 +1,6 @@
 /** What `bench/metrics.ts` measures, counted by prom-client: `npx bun bench/peers/prom-client.ts`. */
 import { Counter, Histogram } from "prom-client";
-import { DURATION_BOUNDS } from "../../src/observe/monitors.ts";
+import { DURATION_BOUNDS } from "../../src/observe/request-metrics.ts";
 import { measureMetrics } from "../metrics.ts";
 
 const responses = new Counter({

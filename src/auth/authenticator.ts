@@ -260,8 +260,11 @@ const PAGE_MASK = (1 << PAGE_SHIFT) - 1;
 const MAX_CHANGED_KEYS = 100_000;
 
 /**
- * Verified keys by their secrets, in memory that the garbage collector does not trace. When the cache is full, the
- * oldest entry makes room. Methods take any text that ends with the secret, such as the Authorization header.
+ * Verified keys by their secrets, in memory that the garbage collector does not trace: `bun bench/limiter.ts` shows
+ * what a million take, and how long requests wait while they are added. A Map takes three times as much.
+ *
+ * When the cache is full, the oldest entry makes room. Methods take any text that ends with the secret, such as the
+ * Authorization header.
  *
  * The time of a lookup tells nothing about a secret: the hash is seeded, and two secrets with the same hash are
  * compared to the end.

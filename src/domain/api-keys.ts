@@ -177,7 +177,8 @@ export function limitsOf(key: { readonly plan: PlanName; readonly limits?: Limit
 export const KEY_STATES = ["active", "banned", "disabled", "expired", "revoked"] as const;
 export type KeyState = (typeof KEY_STATES)[number];
 
-export type KeySort = "id" | "name" | "plan" | "createdAt" | "lastUsedAt" | "usedToday";
+export const KEY_SORTS = ["id", "name", "plan", "createdAt", "lastUsedAt", "usedToday"] as const;
+export type KeySort = (typeof KEY_SORTS)[number];
 
 /** Every condition that is given has to hold. Times are milliseconds since the epoch. */
 export interface KeyFilter {

@@ -35,9 +35,8 @@ export interface Operator {
 
 export type NewOperator = Pick<Operator, "name" | "role">;
 
-/** The operator whose token is a setting, and other servers, are in no database. */
+/** The operator whose token is a setting, and who is in no database. */
 export const TOKEN_OPERATOR = "token";
-export const SERVER_OPERATOR = "server";
 /** Names of people, email addresses and names of programs. A name begins with a letter: it is never an identifier. */
 export const OPERATOR_NAME = /^(?!(?:token|server)$)[a-z][a-z0-9._@+-]{0,63}$/;
 export const OPERATOR_NAME_EXPECTED =

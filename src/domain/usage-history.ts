@@ -101,7 +101,7 @@ export const LENGTH_MS: Readonly<Record<UsageInterval, number>> = { hour: HOUR_M
 
 /** The start of the hour or day (UTC) that contains a time. */
 export function startOf(by: UsageInterval, time: number): number {
-  return time - (((time % LENGTH_MS[by]) + LENGTH_MS[by]) % LENGTH_MS[by]);
+  return Math.floor(time / LENGTH_MS[by]) * LENGTH_MS[by];
 }
 
 /** The starts of the intervals of a period, ascending. `first` and `last` are the starts of those that are stored. */
@@ -119,7 +119,7 @@ const SUM_LENGTH_MS: Readonly<Record<UsageInterval, number>> = { hour: 4 * HOUR_
 /** The length of a sum, and the start of the one that contains a time. */
 export function sumOf(by: UsageInterval, time: number): { readonly length: number; readonly start: number } {
   const length = SUM_LENGTH_MS[by];
-  return { length, start: time - (((time % length) + length) % length) };
+  return { length, start: Math.floor(time / length) * length };
 }
 
 /**

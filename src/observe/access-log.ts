@@ -125,7 +125,6 @@ export interface LineWriterOptions {
   /** Characters that wait to be written. */
   readonly maxWaiting?: number;
   readonly writeEveryMs?: number;
-  readonly closeTimeoutMs?: number;
 }
 
 const WRITE_EVERY_MS = 500;
@@ -175,14 +174,13 @@ export class LineWriter {
   /** Writes what waits, for a bounded time. */
   async close(): Promise<void> {
     this.#timer.close();
-    const { output, closeTimeoutMs = CLOSE_TIMEOUT_MS } = this.#options;
     const timeout = Promise.withResolvers<void>();
-    const timer = scheduler.setTimeout(timeout.resolve, closeTimeoutMs);
+    const timer = scheduler.setTimeout(timeout.resolve, CLOSE_TIMEOUT_MS);
     await Promise.race([this.#finish(), timeout.promise]);
     timer.close();
     this.#silentUntil = 0;
     this.#reportDropped();
-    await output.close().catch(this.#options.onFailed);
+    await this.#options.output.close().catch(this.#options.onFailed);
   }
 
   async #finish(): Promise<void> {

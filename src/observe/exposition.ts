@@ -1,4 +1,4 @@
-import { Histogram } from "./monitors.ts";
+import { Histogram } from "./request-metrics.ts";
 
 export type Labels = Readonly<Record<string, string>>;
 
@@ -23,34 +23,25 @@ export const CONTENT_TYPES: Readonly<Record<Format, string>> = {
   openmetrics: "application/openmetrics-text; version=1.0.0; charset=utf-8",
 };
 
+const OPEN_METRICS_VERSIONS = new Set(["1.0.0", "0.0.1", undefined]);
+const TEXT_TYPES = new Set(["text/plain", "text/*", "*/*"]);
+
 /** The format for an `Accept` header: OpenMetrics if the client prefers it. */
 export function formatFor(accept: string | null): Format {
-  let openMetrics = 0;
-  let text = 0;
-  for (const range of (accept ?? "").split(",")) {
-    const [type = "", ...parameters] = range.split(";").map((part) => part.trim().toLowerCase());
-    const quality = qualityOf(parameters);
-    if (type === "application/openmetrics-text" && acceptsVersion(parameters)) {
-      openMetrics = Math.max(openMetrics, quality);
-    } else if (["text/plain", "text/*", "*/*"].includes(type)) {
-      text = Math.max(text, quality);
-    }
-  }
+  const ranges = (accept ?? "").toLowerCase().split(",").map(rangeOf);
+  const qualityOf = (isMeant: (range: (typeof ranges)[number]) => boolean) =>
+    Math.max(0, ...ranges.filter(isMeant).map(({ quality }) => quality));
+  const openMetrics = qualityOf(
+    ({ type, version }) => type === "application/openmetrics-text" && OPEN_METRICS_VERSIONS.has(version),
+  );
+  const text = qualityOf(({ type }) => TEXT_TYPES.has(type));
   return openMetrics > 0 && openMetrics >= text ? "openmetrics" : "text";
 }
 
-function qualityOf(parameters: readonly string[]): number {
-  const quality = Number(parameterOf(parameters, "q") ?? 1);
-  return quality >= 0 && quality <= 1 ? quality : 0;
-}
-
-function acceptsVersion(parameters: readonly string[]): boolean {
-  return ["1.0.0", "0.0.1", undefined].includes(parameterOf(parameters, "version"));
-}
-
-function parameterOf(parameters: readonly string[], name: string): string | undefined {
-  const start = `${name}=`;
-  return parameters.find((parameter) => parameter.startsWith(start))?.slice(start.length);
+function rangeOf(range: string) {
+  const [type = "", ...parameters] = range.split(";").map((part) => part.trim());
+  const { q = "1", version } = Object.fromEntries(parameters.map((parameter) => parameter.split("=")));
+  return { type, version, quality: Number(q) || 0 };
 }
 
 /** A family without series is left out. */

@@ -1,5 +1,4 @@
-import { LATENCY_BUCKETS, latencyQuantile } from "./monitors.ts";
-import type { OutcomeTotals, RequestMetrics } from "./request-metrics.ts";
+import { type OutcomeTotals, quantilesOf, type RequestMetrics, sumOfCounts } from "./request-metrics.ts";
 import { type ScheduledTimer, scheduler } from "../event-loop.ts";
 
 /** What the series are made of. */
@@ -9,8 +8,6 @@ interface LiveSources {
   /** Milliseconds since the epoch. */
   readonly now: () => number;
 }
-
-type Values = readonly (number | null)[];
 
 const LIVE_RANGES = {
   "15m": 15 * 60_000,
@@ -36,8 +33,8 @@ export class LiveSeries {
 
   constructor(sources: LiveSources) {
     this.#sources = sources;
-    this.#short = new Series({ stepMs: SHORT_STEP_MS, lengthMs: LIVE_RANGES["1h"], sources });
-    this.#long = new Series({ stepMs: LONG_STEP_MS, lengthMs: LIVE_RANGES["24h"], sources });
+    this.#short = new Series(sources, SHORT_STEP_MS, LIVE_RANGES["1h"]);
+    this.#long = new Series(sources, LONG_STEP_MS, LIVE_RANGES["24h"]);
   }
 
   start(): void {
@@ -59,27 +56,35 @@ export class LiveSeries {
 
   /** At the end of each step. */
   record(): void {
-    const now = this.#sources.now();
-    this.#short.record(now);
-    this.#long.record(now);
+    this.#short.record();
+    this.#long.record();
   }
 
   /** Of the last 15 minutes, and requests per second of the last step. */
   recent(): { readonly latencies: Float64Array; readonly requestsPerSecond: number } {
-    return this.#short.recent(LIVE_RANGES["15m"], this.#sources.now());
+    const { rows } = this.#short.last(LIVE_RANGES["15m"]);
+    const requests = sumOf(Object.values(rows.at(-1)?.requests ?? {}));
+    return { latencies: latenciesOf(rows), requestsPerSecond: (requests * 1_000) / SHORT_STEP_MS };
   }
 
+  /** Values of consecutive steps, the latest last; null where there is no data. Latencies are milliseconds. */
   read(range: keyof typeof LIVE_RANGES) {
     const lengthMs = LIVE_RANGES[range];
     const series = lengthMs <= LIVE_RANGES["1h"] ? this.#short : this.#long;
-    return series.read(lengthMs, this.#sources.now());
+    const { times, rows } = series.last(lengthMs);
+    const values = (of: (row: Row) => number | null) => rows.map((row) => (row ? of(row) : null));
+    const requests = byOutcome((outcome) => values((row) => row.requests[outcome]));
+    const totals = byOutcome((outcome) => sumOf(requests[outcome]));
+    return {
+      step: series.stepMs / 1000,
+      times,
+      requests,
+      p50: values((row) => row.p50),
+      p99: values((row) => row.p99),
+      connections: values((row) => row.connections),
+      totals: { requests: sumOf(Object.values(totals)), ...totals, ...quantilesOf(latenciesOf(rows)) },
+    };
   }
-}
-
-interface SeriesOptions {
-  readonly stepMs: number;
-  readonly lengthMs: number;
-  readonly sources: LiveSources;
 }
 
 /** What happened in one step. */
@@ -95,30 +100,31 @@ interface Row {
 
 /** One row for each step, in a ring. A step in which nothing was recorded has no row. */
 class Series {
-  readonly #options: SeriesOptions;
   readonly #rows: (Row | undefined)[];
   /** Of all requests up to the last row. */
   #recordedTotals: OutcomeTotals;
   #recordedLatencies: Float64Array;
   #nextStep: number;
 
-  constructor(options: SeriesOptions) {
-    const { stepMs, lengthMs, sources } = options;
-    this.#options = options;
+  constructor(
+    private readonly sources: LiveSources,
+    readonly stepMs: number,
+    lengthMs: number,
+  ) {
     this.#rows = Array<Row | undefined>(lengthMs / stepMs).fill(undefined);
     this.#recordedTotals = sources.requests.totals();
     this.#recordedLatencies = sources.requests.latencies();
-    this.#nextStep = this.#stepAt(sources.now());
+    this.#nextStep = this.#stepAfter(0);
   }
 
   /** Adds the row of the step that has ended, unless it is there already. */
-  record(now: number): void {
-    const step = this.#stepAt(now + EARLY_MS) - 1;
+  record(): void {
+    const step = this.#stepAfter(EARLY_MS) - 1;
     // The clock was set back: the steps from there on are recorded again.
     if (step < this.#nextStep - 1) this.#nextStep = step;
     if (step < this.#nextStep) return;
     this.#nextStep = step + 1;
-    const { requests, connections } = this.#options.sources;
+    const { requests, connections } = this.sources;
     const [totals, earlierTotals] = [requests.totals(), this.#recordedTotals];
     const [counts, earlierCounts] = [requests.latencies(), this.#recordedLatencies];
     const latencies = Uint32Array.from(counts, (count, i) => count - (earlierCounts[i] ?? 0));
@@ -133,61 +139,29 @@ class Series {
     this.#recordedLatencies = counts;
   }
 
-  /** Values of consecutive steps, the latest last; null where there is no data. Latencies are milliseconds. */
-  read(lengthMs: number, now: number) {
-    const { stepMs } = this.#options;
-    const count = lengthMs / stepMs;
-    const end = Math.max(this.#stepAt(now), this.#nextStep);
+  /** The steps of so long, the latest last: when each ends, in Unix seconds, and its row. */
+  last(lengthMs: number) {
+    const count = lengthMs / this.stepMs;
+    const end = Math.max(this.#stepAfter(0), this.#nextStep);
     const steps = Array.from({ length: count }, (_, i) => end - count + i);
-    const rows = steps.map((step) => this.#rowOf(step));
-    const values = (of: (row: Row) => number | null) => rows.map((row) => (row ? of(row) : null));
-    const requests = byOutcome((outcome) => values((row) => row.requests[outcome]));
-    const totals = byOutcome((outcome) => sumOf(requests[outcome]));
+    const rows = steps.map((step) => this.#rows[step % this.#rows.length]);
     return {
-      step: stepMs / 1000,
-      times: steps.map((step) => ((step + 1) * stepMs) / 1000),
-      requests,
-      p50: values((row) => row.p50),
-      p99: values((row) => row.p99),
-      connections: values((row) => row.connections),
-      totals: { requests: sumOf(Object.values(totals)), ...totals, ...quantilesOf(latenciesOf(rows)) },
+      times: steps.map((step) => ((step + 1) * this.stepMs) / 1000),
+      // A row of an earlier round is not of this step.
+      rows: rows.map((row, i) => (row?.step === steps[i] ? row : undefined)),
     };
   }
 
-  recent(lengthMs: number, now: number) {
-    const { stepMs } = this.#options;
-    const count = lengthMs / stepMs;
-    const last = Math.max(this.#stepAt(now), this.#nextStep) - 1;
-    const rows = Array.from({ length: count }, (_, i) => this.#rowOf(last - i));
-    const [lastRow] = rows;
-    const requests = lastRow ? sumOf(Object.values(lastRow.requests)) : 0;
-    return { latencies: latenciesOf(rows), requestsPerSecond: (requests * 1_000) / stepMs };
+  #stepAfter(ms: number): number {
+    return Math.floor((this.sources.now() + ms) / this.stepMs);
   }
-
-  #stepAt(now: number): number {
-    return Math.floor(now / this.#options.stepMs);
-  }
-
-  #rowOf(step: number): Row | undefined {
-    const row = this.#rows[step % this.#rows.length];
-    return row?.step === step ? row : undefined;
-  }
-}
-
-function quantilesOf(latencies: Float64Array | Uint32Array) {
-  return {
-    p50: latencyQuantile(latencies, 0.5) ?? null,
-    p99: latencyQuantile(latencies, 0.99) ?? null,
-  };
 }
 
 function latenciesOf(rows: readonly (Row | undefined)[]): Float64Array {
-  const sums = new Float64Array(LATENCY_BUCKETS);
-  for (const row of rows) row?.latencies.forEach((count, i) => (sums[i] = (sums[i] ?? 0) + count));
-  return sums;
+  return sumOfCounts(rows.flatMap((row) => row?.latencies ?? []));
 }
 
-function sumOf(values: Values): number {
+function sumOf(values: readonly (number | null)[]): number {
   return values.reduce<number>((sum, value) => sum + (value ?? 0), 0);
 }
 

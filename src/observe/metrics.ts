@@ -5,13 +5,12 @@ import type { OperationId } from "../domain/usage-history.ts";
 import { type HttpServer, maxDescriptors, type ServerStatistics } from "../http1/index.ts";
 import { CONTENT_TYPES, formatFor, formatMetrics, type MetricFamily, type Sample } from "./exposition.ts";
 import { LiveSeries } from "./live-series.ts";
-import { type AdapterMonitor, type CommitMonitor, EventLoopDelay } from "./monitors.ts";
 import {
-  FAILURE_REASONS,
+  type AdapterMonitor,
+  type CommitMonitor,
+  EventLoopDelay,
   OPERATION_LABELS,
   type OperationLabel,
-  OUTCOMES,
-  PLAN_LABELS,
   RequestMetrics,
 } from "./request-metrics.ts";
 
@@ -91,7 +90,10 @@ export const METRICS: Readonly<Record<string, MetricDefinition>> = {
   petstore_http_request_duration_seconds: histogram(
     "Time from the head of a request to its response, without sending it.",
     ({ requests }) =>
-      requests.durations.map((value, i) => ({ labels: { operation: operationAt(i) }, value })),
+      OPERATION_LABELS.map((operation) => ({
+        labels: { operation },
+        value: requests.operations[operation].durations,
+      })),
     { operation: OPERATION },
   ),
   petstore_http_connections: gauge("Open connections.", statistic("connections")),
@@ -118,11 +120,10 @@ export const METRICS: Readonly<Record<string, MetricDefinition>> = {
   petstore_rate_limit_decisions_total: counter(
     "Decisions of the rate limiter.",
     ({ requests }) =>
-      PLAN_LABELS.flatMap((plan) =>
-        OUTCOMES.filter((outcome) => plan !== "anonymous" || outcome !== "banned").map((outcome) => ({
-          labels: { plan, outcome },
-          value: requests.decisions(plan, outcome),
-        })),
+      Object.entries(requests.decisions).flatMap(([plan, counts]) =>
+        Object.entries(counts)
+          .filter(([outcome]) => plan !== "anonymous" || outcome !== "banned")
+          .map(([outcome, value]) => ({ labels: { plan, outcome }, value })),
       ),
     {
       plan: "the key's plan, or `anonymous` for an address without a valid key",
@@ -133,7 +134,7 @@ export const METRICS: Readonly<Record<string, MetricDefinition>> = {
   petstore_authentication_failures_total: counter(
     "Requests of the API without a valid key.",
     ({ requests }) =>
-      FAILURE_REASONS.map((reason) => ({ labels: { reason }, value: requests.failures(reason) })),
+      Object.entries(requests.failures).map(([reason, value]) => ({ labels: { reason }, value })),
     {
       reason:
         "`missing_api_key`, `invalid_api_key`, `disabled_api_key`, `staging_api_key`, `production_api_key` or `unavailable` (the key could not be looked up)",
@@ -214,10 +215,6 @@ function collectFamilies(sources: MetricSources): MetricFamily[] {
   });
 }
 
-function operationAt(index: number): OperationLabel {
-  return OPERATION_LABELS[index] ?? "none";
-}
-
 /** Statuses whose series exist from the start: of a series that begins at 1, `rate` and `increase` miss the 1. */
 const EXPECTED_STATUSES: readonly [OperationLabel, readonly number[]][] = [
   ["none", [400, 401, 404, 405, 408, 429, 500, 503]],
@@ -228,12 +225,13 @@ const EXPECTED_STATUSES: readonly [OperationLabel, readonly number[]][] = [
 function responseSamples({ requests, statuses }: MetricSources): Sample[] {
   const expected = new Map<OperationLabel, readonly number[]>([...statuses, ...EXPECTED_STATUSES]);
   return OPERATION_LABELS.flatMap((operation) => {
-    const all = new Set([...(expected.get(operation) ?? []), ...requests.statusesOf(operation)]);
+    const { responses } = requests.operations[operation];
+    const all = new Set([...(expected.get(operation) ?? []), ...responses.keys()]);
     return [...all]
       .toSorted((a, b) => a - b)
       .map((status) => ({
         labels: { operation, status: `${status}` },
-        value: requests.responses(operation, status),
+        value: responses.get(status) ?? 0,
       }));
   });
 }

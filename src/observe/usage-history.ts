@@ -3,7 +3,6 @@ import type { Clock, UsageHistoryStore } from "../domain/ports.ts";
 import {
   HOUR_MS,
   type KeyCounts,
-  OPERATION_IDS,
   type OperationCounts,
   type OperationId,
   requestsOf,
@@ -217,47 +216,31 @@ function newHour(now: number): HourCounters {
   return { hour: startOf("hour", now), byKey: new Map() };
 }
 
-/** After those of the operations. */
-const NO_OPERATION = OPERATION_IDS.length;
-const INDEX: ReadonlyMap<OperationId | undefined, number> = new Map(
-  OPERATION_IDS.map((operation, index) => [operation, index]),
-);
-
 /** Requests of one key in one hour that are not stored yet. */
 class RequestCounters {
   limited = 0;
   banned = 0;
   lastUsedAt = 0;
-  readonly #admitted = new Uint32Array(OPERATION_IDS.length + 1);
-  readonly #errors = new Uint32Array(OPERATION_IDS.length + 1);
+  readonly #admitted = new Map<OperationId | undefined, { admitted: number; errors: number }>();
 
   admit(operation: OperationId | undefined, status: number): void {
-    const index = INDEX.get(operation) ?? NO_OPERATION;
-    this.#admitted[index] = (this.#admitted[index] ?? 0) + 1;
-    if (status >= 400) this.#errors[index] = (this.#errors[index] ?? 0) + 1;
+    let counts = this.#admitted.get(operation);
+    if (counts === undefined) this.#admitted.set(operation, (counts = { admitted: 0, errors: 0 }));
+    counts.admitted++;
+    if (status >= 400) counts.errors++;
   }
 
   countsOf(keyId: number): KeyCounts {
     const { limited, banned, lastUsedAt } = this;
+    let [admitted, errors] = [0, 0];
     const byOperation: OperationCounts[] = [];
-    for (const [index, operation] of OPERATION_IDS.entries()) {
-      const admitted = this.#admitted[index] ?? 0;
-      if (admitted > 0) byOperation.push({ operation, admitted, errors: this.#errors[index] ?? 0 });
+    for (const [operation, counts] of this.#admitted) {
+      admitted += counts.admitted;
+      errors += counts.errors;
+      if (operation !== undefined) byOperation.push({ operation, ...counts });
     }
-    return {
-      keyId,
-      admitted: sumOf(this.#admitted),
-      limited,
-      banned,
-      errors: sumOf(this.#errors),
-      lastUsedAt,
-      byOperation,
-    };
+    return { keyId, admitted, limited, banned, errors, lastUsedAt, byOperation };
   }
-}
-
-function sumOf(counts: Uint32Array): number {
-  return counts.reduce((sum, count) => sum + count, 0);
 }
 
 /** Reading sums takes at most a hundredth of the time, however many consoles are open. */

@@ -4,12 +4,14 @@ import type { Clock, OperatorStore } from "../domain/ports.ts";
 
 /** An operator who is revoked, and a session that has ended on another server, are out after so long. */
 const FRESH_MS = 500;
+/** So long what was last read goes on while it cannot be read: an operator may be revoked by then. */
+const MAX_AGE_MS = 60_000;
 /** What is not known may be new: so often the database is asked at once. Anybody can send what is not known. */
 const EXTRA_READS = { max: 20, perSecond: 20 };
 
 /**
  * All that lets operators in, as it was at most 500 ms ago. There are few of them, so that all are read together: wrong
- * tokens, however many, cost no query each. In an outage of the database, what was last read goes on.
+ * tokens, however many, cost no query each. In an outage of the database, what was last read goes on for a minute.
  */
 export class AccessReader {
   readonly #store: Pick<OperatorStore, "readAccess">;
@@ -52,7 +54,7 @@ export class AccessReader {
     const isFresh = last && last.number > this.#readsAtChange && this.#now() - last.at < FRESH_MS;
     if (isFresh) return last.access;
     return this.#read().catch((error: unknown) => {
-      if (last === undefined) throw error;
+      if (last === undefined || this.#now() - last.at >= MAX_AGE_MS) throw error;
       return last.access;
     });
   }

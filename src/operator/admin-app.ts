@@ -1,5 +1,4 @@
 import { andThen, type Awaitable, yieldToEventLoop } from "../event-loop.ts";
-import type { ContentRequest } from "../api/content-encoding.ts";
 import {
   type AnyInput,
   type Call,
@@ -36,7 +35,9 @@ import {
   forbiddenRole,
   MAX_ADMIN_BODY_BYTES,
   MAX_OPEN_BODY_BYTES,
+  operatorsUnknown,
 } from "./errors.ts";
+import type { ConsolePages } from "./console/assets.ts";
 import { adminOpenApiJson } from "./openapi.ts";
 import {
   ADMIN_API,
@@ -47,7 +48,7 @@ import {
   leastRoleOf,
   type ResponseOf,
 } from "./operations.ts";
-import { isFromOtherOrigin, isOwnHost } from "./request-origin.ts";
+import { isFromOtherOrigin, isOwnHost, SAFE_METHODS } from "./request-origin.ts";
 import type { AdminAuthentication, Principal } from "./sign-in.ts";
 
 /** Who calls an operation. */
@@ -140,34 +141,32 @@ export type ReadinessChecks = Readonly<Record<string, () => Promise<boolean> | b
 const CHECK_TIMEOUT_MS = 800;
 
 /**
- * Checks that several requests share while they run. Whoever can reach the listener can send any number of requests
- * without a token, and the database has a bounded number of connections.
- */
-export function sharedChecks(checks: ReadinessChecks): ReadinessChecks {
-  return Object.fromEntries(
-    Object.entries(checks).map(([name, check]) => {
-      let running: Promise<boolean> | undefined;
-      return [name, () => (running ??= passes(check).finally(() => (running = undefined)))];
-    }),
-  );
-}
-
-/**
  * 200 if every check passes, 503 otherwise, in the format of Kubernetes' own /readyz: `?verbose` lists the checks, and
  * `?exclude=NAME` leaves one out.
+ *
+ * Requests share a check while it runs: whoever can reach the listener can send any number of them without a token, and
+ * the database has a bounded number of connections.
  */
-export async function readyResponse(request: Request, checks: ReadinessChecks): Promise<Response> {
-  const query = new URLSearchParams(request.query);
-  const excluded = query.getAll("exclude");
-  const included = Object.entries(checks).filter(([name]) => !excluded.includes(name));
-  const results = await Promise.all(
-    included.map(async ([name, check]) => [name, await passes(check)] as const),
-  );
-  const isReady = results.every(([, isPassed]) => isPassed);
-  const isVerbose = query.has("verbose") || !isReady;
-  const lines = results.map(([name, isPassed]) => (isPassed ? `[+]${name} ok\n` : `[-]${name} failed\n`));
-  const verdict = isReady ? "ok\n" : "not ready\n";
-  return textResponse(isReady ? 200 : 503, isVerbose ? lines.join("") + verdict : verdict);
+export function readinessOf(checks: ReadinessChecks): (request: Pick<Request, "query">) => Promise<Response> {
+  const running = new Map<string, Promise<boolean>>();
+  const run = (name: string, check: () => Promise<boolean> | boolean) => {
+    const result = running.get(name) ?? passes(check).finally(() => running.delete(name));
+    running.set(name, result);
+    return result;
+  };
+  return async (request) => {
+    const query = new URLSearchParams(request.query);
+    const excluded = query.getAll("exclude");
+    const included = Object.entries(checks).filter(([name]) => !excluded.includes(name));
+    const results = await Promise.all(
+      included.map(async ([name, check]) => [name, await run(name, check)] as const),
+    );
+    const isReady = results.every(([, isPassed]) => isPassed);
+    const isVerbose = query.has("verbose") || !isReady;
+    const lines = results.map(([name, isPassed]) => (isPassed ? `[+]${name} ok\n` : `[-]${name} failed\n`));
+    const verdict = isReady ? "ok\n" : "not ready\n";
+    return textResponse(isReady ? 200 : 503, isVerbose ? lines.join("") + verdict : verdict);
+  };
 }
 
 async function passes(check: () => Promise<boolean> | boolean): Promise<boolean> {
@@ -184,12 +183,6 @@ async function passes(check: () => Promise<boolean> | boolean): Promise<boolean>
   }
 }
 
-/** The console: its pages and their scripts and styles. They respond without a token, and contain no data. */
-export interface AdminPages {
-  /** Undefined if there is no such page. Security headers are added to what it returns. */
-  respond(request: ContentRequest & Pick<Request, "path">): Awaitable<Response | undefined>;
-}
-
 interface AdminAppOptions {
   readonly handlers: AdminHandlers;
   readonly authentication: AdminAuthentication;
@@ -199,7 +192,7 @@ interface AdminAppOptions {
   readonly errorLog: ErrorLog;
   /** Names by which browsers may address the listener, in lower case. */
   readonly hostnames: readonly string[];
-  readonly pages?: AdminPages | undefined;
+  readonly pages: ConsolePages;
   /** Renders the metrics in a format that the client accepts. */
   readonly metrics: (accept: string | null) => { readonly contentType: string; readonly body: string };
   /** Whether /metrics responds without a token. */
@@ -212,7 +205,6 @@ interface AdminCall extends Call {
   readonly context: SessionContext;
 }
 
-const SAFE_METHODS = new Set(["GET", "HEAD"]);
 const READ_ONLY = "GET, HEAD";
 const OPENAPI_PATH = `${ADMIN_API.basePath}/openapi.json`;
 
@@ -220,7 +212,7 @@ const OPENAPI_PATH = `${ADMIN_API.basePath}/openapi.json`;
 export function createAdminApp(options: AdminAppOptions): RequestHandler {
   const { handlers, authentication, isServerRequest, errorLog, hostnames, pages, metrics, areMetricsPublic } =
     options;
-  const checks = sharedChecks(options.checks);
+  const ready = readinessOf(options.checks);
   let openApi: string | undefined;
   const front: Front<AdminCall> = {
     maxBodyBytes: ({ operation }) => (operation.needsNoToken ? MAX_OPEN_BODY_BYTES : MAX_ADMIN_BODY_BYTES),
@@ -241,11 +233,11 @@ export function createAdminApp(options: AdminAppOptions): RequestHandler {
     if (!isApi && !SAFE_METHODS.has(method)) return rejectMethod(method, READ_ONLY);
     // Probes reach the listener by whatever name their orchestrator gives it, and learn nothing.
     if (path === "/livez") return textResponse(200, "ok\n");
-    if (path === "/readyz") return readyResponse(request, checks);
+    if (path === "/readyz") return ready(request);
     if (!isOwnHost(request, hostnames)) return reject(FORBIDDEN_HOST);
     if (isApi) return respondWithApi(request, requestId);
     if (path === "/metrics") return respondWithMetrics(request);
-    return andThen(pages?.respond(request), (page) =>
+    return andThen(pages.respond(request), (page) =>
       page ? { ...page, headerLines: page.headerLines + PAGE_LINES } : reject(ADMIN_PATH_NOT_FOUND),
     );
   }
@@ -273,7 +265,7 @@ export function createAdminApp(options: AdminAppOptions): RequestHandler {
 
   async function authenticate(request: Request, leastRole: Role) {
     const identity = await authentication.authenticate(request).catch((error: unknown) => {
-      if (error instanceof Unavailable) return rejectionOf(error);
+      if (error instanceof Unavailable) return operatorsUnknown(error.retryAfterSeconds);
       throw error;
     });
     if (isRejection(identity) || mayCall(identity.principal.role, leastRole)) return identity;

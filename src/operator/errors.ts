@@ -38,7 +38,7 @@ export const ADMIN_ERRORS = errorTable({
   },
   too_many_attempts: {
     status: 429,
-    meaning: "Too many wrong tokens were sent. `Retry-After` has the seconds to wait.",
+    meaning: "Too many wrong tokens or rotations. `Retry-After` has the seconds to wait.",
   },
 });
 
@@ -65,8 +65,14 @@ export function forbiddenRole({ name, role }: NewOperator, needed: Role): Reject
   return rejection("forbidden_role", `This needs the role ${needed}; ${name} has ${role}.`);
 }
 
-export function tooManyAttempts(retryAfterSeconds: number) {
-  const message = `Too many wrong tokens were sent. ${retryAfter(retryAfterSeconds)}`;
+/** The token of a setting needs no database, and goes on. */
+export function operatorsUnknown(retryAfterSeconds: number) {
+  const message = `The database is unavailable, so operators cannot be recognized. ${retryAfter(retryAfterSeconds)}`;
+  return { ...rejection("unavailable", message), retryAfterSeconds };
+}
+
+export function tooManyAttempts(retryAfterSeconds: number, what = "wrong tokens were sent") {
+  const message = `Too many ${what}. ${retryAfter(retryAfterSeconds)}`;
   return { ...rejection("too_many_attempts", message), retryAfterSeconds };
 }
 

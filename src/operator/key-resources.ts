@@ -60,7 +60,9 @@ const SecretInfo = object("A secret that works", {
     }),
   ),
   createdAt: nullable(time("When the secret was made; null for a secret of an earlier release")),
-  validUntil: nullable(time("When the secret stops working because the key was rolled; null for the newest")),
+  validUntil: nullable(
+    time("When the secret stops working because the key was rotated; null for the newest"),
+  ),
 });
 
 const name = line(KEY_NAME.maxLength, { description: "Purpose of the API key", examples: ["mobile app"] });
@@ -86,7 +88,7 @@ const keyFields = {
   access: AccessSchema,
   state: KeyStateSchema,
   secrets: array(SecretInfo, {
-    json: "Those that work, newest first: more than one during the overlap after a roll",
+    json: "Those that work, newest first: more than one during the overlap of a rotation",
   }),
   usage: nullable(KeyUsage, "Null while it cannot be read"),
   strikes: nullable(count("Strikes towards a ban; null while they cannot be read")),

@@ -6,7 +6,6 @@ import { OrderStatus, OrderUpdate, Pet, PetStatus } from "../domain/resources.ts
 import { ADMIN_ERRORS, type AdminErrorCode } from "./errors.ts";
 import * as history from "./history-resources.ts";
 import * as keys from "./key-resources.ts";
-import * as operators from "./operator-resources.ts";
 import {
   ADMIN_API,
   ADMIN_BASE_PATH,
@@ -74,7 +73,6 @@ export function adminOpenApiJson(): string {
 
 /** Schemas that have a name are references wherever they are used. */
 const NAMED: Readonly<Record<string, Schema<unknown>>> = {
-  ...schemasIn(operators),
   ...schemasIn(keys),
   ...schemasIn(resources),
   ...schemasIn(history),

@@ -51,6 +51,16 @@ export function ok<S extends Schema<unknown>>(description: string, body: S) {
   return { status: 200, description, body } as const;
 }
 
+export function created<S extends Schema<unknown>>(description: string, body: S) {
+  return { status: 201, description, body } as const;
+}
+
+/** The identifier in a path. */
+export function identifierOf<const N extends "key" | "operator" | "pet" | "order">(name: N, what: string) {
+  const notFound = `${name}_not_found` as const;
+  return { name: `${name}Id`, notFound, description: `Identifier of the ${what}` } as const;
+}
+
 type Tag = AdminOperation["tag"];
 type Rows = Readonly<Record<string, Omit<AdminOperation, "tag">>>;
 

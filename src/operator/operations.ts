@@ -1,48 +1,13 @@
 import { Api, type InputOf, type RejectionOf, type SuccessBodyOf } from "../api/api.ts";
 import { dateTime, line, oneOf, queryIdentifier, queryInteger } from "../api/schema.ts";
+import { KEY_SORTS } from "../domain/api-keys.ts";
 import { KEY_LABEL, KEY_OWNER } from "../domain/key-fields.ts";
 import { NewPet, OrderStatus, OrderUpdate, Pet, PetStatus } from "../domain/resources.ts";
 import { ADMIN_ERRORS } from "./errors.ts";
-import {
-  Action,
-  ActorKind,
-  AuditPage,
-  Interval,
-  KeyUsageHistory,
-  Overview,
-  Range,
-  requestConditions,
-  RequestPage,
-  target,
-  UsageTotals,
-} from "./history-resources.ts";
-import {
-  AccessSchema,
-  CreatedKey,
-  FoundKey,
-  Key,
-  KeyPage,
-  KeyRotation,
-  KeySearch,
-  KeyStateSchema,
-  KeyUpdate,
-  NewKeySchema,
-  Plan,
-  RotatedKey,
-} from "./key-resources.ts";
-import { cursor, limit, ok, since, tagged, until } from "./operation-rows.ts";
-import {
-  CreatedSession,
-  NewOperatorSchema,
-  NewSession,
-  nonce,
-  OperatorSchema,
-  Operators,
-  OperatorWithToken,
-  ServerProof,
-  Session,
-} from "./operator-resources.ts";
-import { AdminOrder, Fleet, OrderPage, PetPage, PetUpdate, Server, Settings } from "./resources.ts";
+import * as history from "./history-resources.ts";
+import * as keys from "./key-resources.ts";
+import { created, cursor, identifierOf, limit, ok, since, tagged, until } from "./operation-rows.ts";
+import * as resources from "./resources.ts";
 
 /** In front of every path of the admin API. */
 export const ADMIN_BASE_PATH = "/api";
@@ -53,23 +18,10 @@ const period = {
   until: dateTime("In the last hour or day, which is included; by default now"),
 };
 
-const KEY_ID = {
-  name: "keyId",
-  notFound: "key_not_found",
-  description: "Identifier of the API key",
-} as const;
-const KEY_SORTS = ["id", "name", "plan", "createdAt", "lastUsedAt", "usedToday"] as const;
-const OPERATOR_ID = {
-  name: "operatorId",
-  notFound: "operator_not_found",
-  description: "Identifier of the operator",
-} as const;
-const PET_ID = { name: "petId", notFound: "pet_not_found", description: "Identifier of the pet" } as const;
-const ORDER_ID = {
-  name: "orderId",
-  notFound: "order_not_found",
-  description: "Identifier of the order",
-} as const;
+const KEY_ID = identifierOf("key", "API key");
+const OPERATOR_ID = identifierOf("operator", "operator");
+const PET_ID = identifierOf("pet", "pet");
+const ORDER_ID = identifierOf("order", "order");
 
 /**
  * The table of operations of the admin API. The router, the validation, the OpenAPI document and the types of the
@@ -83,8 +35,8 @@ export const ADMIN_OPERATIONS = {
       summary: "Sign in",
       description:
         "Trades a token or a code for a session, for browsers: a cookie, and a secret that the page sends as the header `Petstore-Session`. It is valid for 12 hours, and until the token is replaced. Programs send the token in every request instead: `Authorization: Bearer <token>`.",
-      body: NewSession,
-      success: ok("The session; `Set-Cookie` has the cookie", CreatedSession),
+      body: resources.NewSession,
+      success: ok("The session; `Set-Cookie` has the cookie", resources.CreatedSession),
       errors: ["invalid_token", "invalid_code", "too_many_attempts", "forbidden_role"],
       needsNoToken: true,
     },
@@ -93,7 +45,8 @@ export const ADMIN_OPERATIONS = {
       path: "/session",
       summary: "Tell who has signed in or sent a token",
       description: "Responds without a session or token, too.",
-      success: ok("The session", Session),
+      success: ok("The session", resources.Session),
+      errors: ["too_many_attempts"],
       needsNoToken: true,
     },
     deleteSession: {
@@ -110,8 +63,8 @@ export const ADMIN_OPERATIONS = {
       summary: "Prove that this is a server of the database",
       description:
         "`petstore admin-url` asks for it before it prints a URL to sign in with: another program that has taken the port of a server cannot respond.",
-      query: { nonce },
-      success: ok("The proof", ServerProof),
+      query: { nonce: resources.nonce },
+      success: ok("The proof", resources.ServerProof),
       needsNoToken: true,
     },
   }),
@@ -121,15 +74,15 @@ export const ADMIN_OPERATIONS = {
       path: "/operators",
       summary: "List operators",
       description: "Lists the operators with their roles. Tokens are not stored and cannot be shown.",
-      success: ok("The operators", Operators),
+      success: ok("The operators", resources.Operators),
     },
     createOperator: {
       method: "POST",
       path: "/operators",
       summary: "Create an operator",
       description: "Creates an operator and responds with their token, which is shown only this once.",
-      body: NewOperatorSchema,
-      success: { status: 201, description: "The new operator and their token", body: OperatorWithToken },
+      body: resources.NewOperatorSchema,
+      success: created("The new operator and their token", resources.OperatorWithToken),
       errors: ["operator_exists", "too_many_operators"],
     },
     rotateOperator: {
@@ -139,8 +92,8 @@ export const ADMIN_OPERATIONS = {
       description:
         "Responds with a new token. The earlier one stops working, and the operator's other sessions end: at once on this server, within a second on every other. Every operator may replace their own token; that of somebody else needs the role admin.",
       identifier: OPERATOR_ID,
-      success: ok("The operator and their new token", OperatorWithToken),
-      errors: ["operator_not_active", "forbidden_role", "invalid_token"],
+      success: ok("The operator and their new token", resources.OperatorWithToken),
+      errors: ["operator_not_active", "forbidden_role", "invalid_token", "too_many_attempts"],
       role: "metrics",
     },
     revokeOperator: {
@@ -150,7 +103,7 @@ export const ADMIN_OPERATIONS = {
       description:
         "Ends the token and the sessions of the operator for good: at once on this server, within a second on every other. Nobody can revoke themselves, or the last admin. An operator who is already revoked stays so.",
       identifier: OPERATOR_ID,
-      success: ok("The revoked operator", OperatorSchema),
+      success: ok("The revoked operator", resources.OperatorSchema),
       errors: ["own_operator", "last_admin"],
     },
   }),
@@ -160,7 +113,7 @@ export const ADMIN_OPERATIONS = {
       path: "/server",
       summary: "Show the server and what it depends on",
       description: "Describes the server that responds, and the state of its database and its rate limiter.",
-      success: ok("The server", Server),
+      success: ok("The server", resources.Server),
     },
     listServers: {
       method: "GET",
@@ -168,7 +121,7 @@ export const ADMIN_OPERATIONS = {
       summary: "List the servers that share the rate limits",
       description:
         "Lists all servers on one Valkey, and their figures together. A server that stops is removed; one that was killed stays for 15 seconds. Without Valkey, there is one server. While Valkey is unavailable, the list is that of before.",
-      success: ok("The servers", Fleet),
+      success: ok("The servers", resources.Fleet),
     },
     getOverview: {
       method: "GET",
@@ -176,8 +129,8 @@ export const ADMIN_OPERATIONS = {
       summary: "Show requests and response times",
       description:
         "Live series of the server that responds, since it started: steps of 5 seconds for up to an hour, steps of a minute for up to 24 hours. The keys with the most requests are those of all servers.",
-      query: { range: Range },
-      success: ok("The overview", Overview),
+      query: { range: history.Range },
+      success: ok("The overview", history.Overview),
     },
     getSettings: {
       method: "GET",
@@ -185,7 +138,7 @@ export const ADMIN_OPERATIONS = {
       summary: "List settings",
       description:
         "Lists the settings of the server that responds, each with its source. Secrets are masked.",
-      success: ok("The settings", Settings),
+      success: ok("The settings", resources.Settings),
     },
   }),
   ...tagged("Keys", {
@@ -200,9 +153,9 @@ export const ADMIN_OPERATIONS = {
           200,
           "Text in the name, the owner, a label or the hint of a secret, in any case; or the identifier",
         ),
-        plan: Plan,
-        state: KeyStateSchema,
-        access: AccessSchema,
+        plan: keys.Plan,
+        state: keys.KeyStateSchema,
+        access: keys.AccessSchema,
         label: line(KEY_LABEL.maxLength, "A label of the key"),
         owner: line(KEY_OWNER.maxLength, "The owner of the key"),
         unusedSince: dateTime(
@@ -214,23 +167,23 @@ export const ADMIN_OPERATIONS = {
         limit,
         cursor: cursor("keys"),
       },
-      success: ok("A page of keys", KeyPage),
+      success: ok("A page of keys", keys.KeyPage),
     },
     createKey: {
       method: "POST",
       path: "/keys",
       summary: "Create an API key",
       description: "Creates a key and responds with its secret, which is shown only this once.",
-      body: NewKeySchema,
-      success: { status: 201, description: "The new key and its secret", body: CreatedKey },
+      body: keys.NewKeySchema,
+      success: created("The new key and its secret", keys.CreatedKey),
     },
     findKey: {
       method: "POST",
       path: "/keys/find",
       summary: "Find the API key of a secret",
       description: "Finds the key, also if it is revoked or expired, or if the secret was replaced.",
-      body: KeySearch,
-      success: ok("The key", FoundKey),
+      body: keys.KeySearch,
+      success: ok("The key", keys.FoundKey),
       errors: ["key_not_found"],
       role: "viewer",
     },
@@ -240,7 +193,7 @@ export const ADMIN_OPERATIONS = {
       summary: "Fetch one API key",
       description: "Responds with the key, its usage and its ban.",
       identifier: KEY_ID,
-      success: ok("The key", Key),
+      success: ok("The key", keys.Key),
     },
     updateKey: {
       method: "PATCH",
@@ -249,8 +202,8 @@ export const ADMIN_OPERATIONS = {
       description:
         "Changes the given fields. Servers apply the change within a second. Usage stays: a new plan does not reset it. The plan, limits, access and expiry of a revoked key cannot be changed.",
       identifier: KEY_ID,
-      body: KeyUpdate,
-      success: ok("The changed key", Key),
+      body: keys.KeyUpdate,
+      success: ok("The changed key", keys.Key),
       errors: ["key_not_active"],
     },
     rotateKey: {
@@ -259,8 +212,8 @@ export const ADMIN_OPERATIONS = {
       summary: "Replace the secret of an API key",
       description: "Responds with a new secret. The earlier ones work until the overlap ends.",
       identifier: KEY_ID,
-      body: KeyRotation,
-      success: ok("The key and its new secret", RotatedKey),
+      body: keys.KeyRotation,
+      success: ok("The key and its new secret", keys.RotatedKey),
       errors: ["key_not_active"],
       role: "support",
     },
@@ -270,8 +223,8 @@ export const ADMIN_OPERATIONS = {
       summary: "Replace the secret of an API key (the earlier name of rotateKey)",
       description: "As `rotateKey`. It is removed in release 1.2.",
       identifier: KEY_ID,
-      body: KeyRotation,
-      success: ok("The key and its new secret", RotatedKey),
+      body: keys.KeyRotation,
+      success: ok("The key and its new secret", keys.RotatedKey),
       errors: ["key_not_active"],
       deprecated: true,
       role: "support",
@@ -283,7 +236,7 @@ export const ADMIN_OPERATIONS = {
       description:
         "Requests with the key are 401 at once on this server, and within a second on every other, until it is enabled. Its secrets, plan and usage stay.",
       identifier: KEY_ID,
-      success: ok("The disabled key", Key),
+      success: ok("The disabled key", keys.Key),
       errors: ["key_not_active"],
       role: "support",
     },
@@ -294,7 +247,7 @@ export const ADMIN_OPERATIONS = {
       description:
         "Requests with the key are accepted within a second. A key that is enabled stays as it is.",
       identifier: KEY_ID,
-      success: ok("The enabled key", Key),
+      success: ok("The enabled key", keys.Key),
       errors: ["key_not_active"],
       role: "support",
     },
@@ -305,7 +258,7 @@ export const ADMIN_OPERATIONS = {
       description:
         "Ends the key for good: requests with it are 401 at once on this server, and within a second on every other. A key that is already revoked stays as it is.",
       identifier: KEY_ID,
-      success: ok("The revoked key", Key),
+      success: ok("The revoked key", keys.Key),
     },
     unbanKey: {
       method: "POST",
@@ -313,7 +266,7 @@ export const ADMIN_OPERATIONS = {
       summary: "End the ban of an API key",
       description: "Ends the ban and clears the strikes. Servers apply it within a second.",
       identifier: KEY_ID,
-      success: ok("The key", Key),
+      success: ok("The key", keys.Key),
       errors: ["key_not_active"],
       role: "support",
     },
@@ -323,7 +276,7 @@ export const ADMIN_OPERATIONS = {
       summary: "List the API keys that are banned now",
       description: "Lists them in the order in which their bans end.",
       query: { limit },
-      success: ok("The banned keys", KeyPage),
+      success: ok("The banned keys", keys.KeyPage),
     },
   }),
   ...tagged("Usage", {
@@ -334,16 +287,16 @@ export const ADMIN_OPERATIONS = {
       description:
         "Hours are kept for 35 days, days for 400 days. By default the last 24 hours by hour, or the last 30 days by day. Counts are at most 5 seconds old.",
       identifier: KEY_ID,
-      query: { by: Interval, ...period },
-      success: ok("Requests by interval and operation", KeyUsageHistory),
+      query: { by: history.Interval, ...period },
+      success: ok("Requests by interval and operation", history.KeyUsageHistory),
     },
     getUsage: {
       method: "GET",
       path: "/usage",
       summary: "Show the requests of all API keys",
       description: "Adds up the requests of each key in a period: by default the last 30 days.",
-      query: { by: Interval, ...period, limit: queryInteger({ min: 1, max: 10_000, default: 100 }) },
-      success: ok("Requests by key, most used first", UsageTotals),
+      query: { by: history.Interval, ...period, limit: queryInteger({ min: 1, max: 10_000, default: 100 }) },
+      success: ok("Requests by key, most used first", history.UsageTotals),
     },
   }),
   ...tagged("Requests", {
@@ -353,8 +306,8 @@ export const ADMIN_OPERATIONS = {
       summary: "List the last requests",
       description:
         "Lists the requests that meet every condition, newest first. Each server keeps its last requests in memory, as many as `--request-log` has room for: the server that responds asks all others that share the rate limits. `servers` names those whose requests are missing, and why.",
-      query: { ...requestConditions, since, until, limit, cursor: cursor("requests") },
-      success: ok("A page of requests", RequestPage),
+      query: { ...history.requestConditions, since, until, limit, cursor: cursor("requests") },
+      success: ok("A page of requests", history.RequestPage),
     },
   }),
   ...tagged("Audit", {
@@ -364,16 +317,16 @@ export const ADMIN_OPERATIONS = {
       summary: "List changes",
       description: "Lists who changed what, newest first.",
       query: {
-        action: Action,
+        action: history.Action,
         operator: line(64, "Name of the operator"),
-        actor: ActorKind,
-        target,
+        actor: history.ActorKind,
+        target: history.target,
         since,
         until,
         limit,
         cursor: cursor("audit"),
       },
-      success: ok("A page of the audit trail", AuditPage),
+      success: ok("A page of the audit trail", history.AuditPage),
     },
   }),
   ...tagged("Pets", {
@@ -389,7 +342,7 @@ export const ADMIN_OPERATIONS = {
         limit,
         cursor: cursor("pets"),
       },
-      success: ok("A page of pets", PetPage),
+      success: ok("A page of pets", resources.PetPage),
     },
     createPet: {
       method: "POST",
@@ -397,7 +350,7 @@ export const ADMIN_OPERATIONS = {
       summary: "Add a pet",
       description: "Adds a pet. Clients see it at once.",
       body: NewPet,
-      success: { status: 201, description: "The new pet", body: Pet },
+      success: created("The new pet", Pet),
     },
     getPet: {
       method: "GET",
@@ -414,7 +367,7 @@ export const ADMIN_OPERATIONS = {
       description:
         "Changes the given fields. The status of a pet with a placed order follows the order and cannot be changed here.",
       identifier: PET_ID,
-      body: PetUpdate,
+      body: resources.PetUpdate,
       success: ok("The changed pet", Pet),
       errors: ["pet_ordered"],
       role: "support",
@@ -442,7 +395,7 @@ export const ADMIN_OPERATIONS = {
         limit,
         cursor: cursor("orders"),
       },
-      success: ok("A page of orders", OrderPage),
+      success: ok("A page of orders", resources.OrderPage),
     },
     getOrder: {
       method: "GET",
@@ -450,7 +403,7 @@ export const ADMIN_OPERATIONS = {
       summary: "Fetch one order",
       description: "Responds with the order, whichever API key placed it.",
       identifier: ORDER_ID,
-      success: ok("The order", AdminOrder),
+      success: ok("The order", resources.AdminOrder),
     },
     updateOrder: {
       method: "PATCH",
@@ -460,7 +413,7 @@ export const ADMIN_OPERATIONS = {
         "`completed` makes the pet `sold`. `cancelled` makes it `available` again. Both are final.",
       identifier: ORDER_ID,
       body: OrderUpdate,
-      success: ok("The updated order", AdminOrder),
+      success: ok("The updated order", resources.AdminOrder),
       errors: ["order_closed"],
       role: "support",
     },
@@ -491,5 +444,4 @@ export type { AdminErrorCode } from "./errors.ts";
 export * from "./operation-rows.ts";
 export type * from "./history-resources.ts";
 export type * from "./key-resources.ts";
-export type * from "./operator-resources.ts";
 export type * from "./resources.ts";

@@ -19,7 +19,7 @@ export function isOwnHost({ headers }: Pick<Request, "headers">, hostnames: read
 
 /** What browsers send for a page of this origin, and for an address that a user typed. */
 const OWN_SITES = new Set(["same-origin", "none"]);
-const SAFE_METHODS = new Set(["GET", "HEAD"]);
+export const SAFE_METHODS = new Set(["GET", "HEAD"]);
 
 /**
  * Whether a request can come from a page of another origin. Cookies do not tell ports apart, so pages on other ports of

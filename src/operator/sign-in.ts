@@ -17,6 +17,7 @@ import type { Log } from "../observe/log.ts";
 import { AccessReader } from "./access.ts";
 import { INVALID_CODE, INVALID_TOKEN, NOT_SIGNED_IN, tooManyAttempts } from "./errors.ts";
 import { isSameSecret } from "./server-secret.ts";
+import { CODE_MS } from "./token.ts";
 
 /** Who has signed in or sent a token. */
 export interface Principal {
@@ -79,6 +80,8 @@ export class AdminAuthentication {
   readonly #cookies: RegExp;
   readonly #access: AccessReader;
   #token: string | undefined;
+  /** From this time on `#token` is the token; codes of the one before end with it. */
+  #tokenSince: number;
   /** Hashes of wrong tokens, oldest first. */
   readonly #wrong = new Set<string>();
   #windowEndsAt = 0;
@@ -92,12 +95,14 @@ export class AdminAuthentication {
     this.#cookies = new RegExp(`(?:^|[;,])\\s*${options.cookieName}=([^;,\\s]*)`, "g");
     this.#access = new AccessReader(options.operators, options.clock);
     this.#token = options.token;
+    this.#tokenSince = options.clock.now();
     this.#reports = new Budget({ ...REPORTS, now: () => options.clock.steadyNow() });
   }
 
-  /** Of the setting. Ends its sessions. */
+  /** Of the setting. Ends its sessions and its codes. */
   replaceToken(token: string): void {
     this.#token = token;
+    this.#tokenSince = this.#options.clock.now();
     this.#wrong.clear();
   }
 
@@ -184,7 +189,8 @@ export class AdminAuthentication {
     });
     if (holder === "unknown") return tooManyAttempts(1);
     const taken = holder && (await this.#options.operators.takeCode(codeHash));
-    if (taken && this.#options.clock.now() < taken.endsAt) return holder;
+    const isOutdated = taken?.operatorId === null && taken.endsAt - CODE_MS < this.#tokenSince;
+    if (taken && !isOutdated && this.#options.clock.now() < taken.endsAt) return holder;
     this.#reportFailure(actor);
     return INVALID_CODE;
   }

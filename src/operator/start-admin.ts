@@ -9,10 +9,11 @@ import { ErrorLog } from "../observe/event-reports.ts";
 import type { Log } from "../observe/log.ts";
 import type { AppMetrics } from "../observe/metrics.ts";
 import type { RequestLog } from "../observe/request-log.ts";
-import type { AdapterMonitor } from "../observe/monitors.ts";
+import type { AdapterMonitor } from "../observe/request-metrics.ts";
 import { startupHandler } from "../api/dispatch.ts";
-import { type AdminPages, createAdminApp } from "./admin-app.ts";
+import { createAdminApp } from "./admin-app.ts";
 import { listenForOperators } from "./admin-listener.ts";
+import { createConsole } from "./console/assets.ts";
 import { dataHandlers } from "./handlers/data-handlers.ts";
 import type { OperatorServices } from "./handlers/services.ts";
 import { type ServerFacts, serverHandlers } from "./handlers/server.ts";
@@ -33,6 +34,8 @@ export interface AdminListener {
   /** Where a token is; undefined if a variable has it, or only operators have theirs. */
   readonly tokenFile: string | undefined;
   readonly server: HttpServer;
+  /** Of this server, which others may have too. */
+  setTlsCertificate(certificate: TlsCertificate): void;
   close(): Promise<void>;
 }
 
@@ -64,7 +67,6 @@ interface StartAdminOptions {
   readonly tls: TlsCertificate | undefined;
   /** Which connections count together. */
   readonly peerOf: NonNullable<HttpServerOptions["peerOf"]>;
-  readonly pages?: AdminPages | undefined;
 }
 
 /** On every response. */
@@ -105,7 +107,7 @@ export async function startAdmin(options: StartAdminOptions): Promise<AdminListe
   const stopFollowing =
     token && file && followTokenFile(file, (replaced) => authentication.replaceToken(replaced), log);
   const { plans, ban, environment } = config;
-  const peerTls = peerTlsOf(facts.publicUrl, options.tls?.cert);
+  let peerTls = peerTlsOf(facts.publicUrl, options.tls?.cert);
   const { directory, handlers } = dataHandlers({
     ...adapters,
     ...requestHandlers({
@@ -157,7 +159,7 @@ export async function startAdmin(options: StartAdminOptions): Promise<AdminListe
     },
     errorLog: new ErrorLog(log),
     hostnames: admin.hostnames,
-    pages: options.pages,
+    pages: createConsole(),
     metrics: (accept) => metrics.expose(accept),
     areMetricsPublic: admin.areMetricsPublic,
   });
@@ -168,6 +170,10 @@ export async function startAdmin(options: StartAdminOptions): Promise<AdminListe
     createSignInUrl: () => createSignInUrl({ url, operators, clock }),
     tokenFile: file,
     server,
+    setTlsCertificate(certificate) {
+      server.setTlsCertificate(certificate);
+      peerTls = peerTlsOf(facts.publicUrl, certificate.cert);
+    },
     async close() {
       if (stopFollowing) stopFollowing();
       removeUrl();

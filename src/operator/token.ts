@@ -113,7 +113,7 @@ function givenToken(setting: string, { tokenFile }: AdminConfig): OpenedTokens {
   return { setting, ...(isFromFile && { file: resolve(tokenFile) }) };
 }
 
-const CODE_MS = 5 * 60_000;
+export const CODE_MS = 5 * 60_000;
 
 interface SignInUrlOptions {
   /** Of the listener. */

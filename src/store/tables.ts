@@ -3,6 +3,7 @@
  * both schemas.
  */
 import type { NewAuditEntry } from "../domain/audit.ts";
+import { SERVER_SECRET } from "../domain/operators.ts";
 
 /** `json` is text in SQLite and jsonb in PostgreSQL. */
 type ColumnType = "integer" | "text" | "json";
@@ -10,6 +11,8 @@ type ColumnType = "integer" | "text" | "json";
 export interface Table<Column extends string = string> {
   readonly name: string;
   readonly columns: Readonly<Record<Column, ColumnType>>;
+  /** Which rows are read in bulk, in SQL of both databases; by default all. */
+  readonly where?: string;
   /** An order of the rows that stays the same, for each database. */
   readonly order: { readonly sqlite: string; readonly postgres: string };
   /** Whether the database assigns `id`, the first column, and remembers the last one, also after its row is deleted. */
@@ -98,7 +101,11 @@ export const TABLES: readonly Table[] = [
     body: "text",
     created_at: "integer",
   }),
-  table("server_settings", ["name"], { name: "text", value: "text" }),
+  {
+    ...table("server_settings", ["name"], { name: "text", value: "text" }),
+    // Servers of the copy make a secret of their own.
+    where: `name <> '${SERVER_SECRET}'`,
+  },
   withIds("audit", {
     at: "integer",
     actor: "text",
@@ -174,6 +181,11 @@ function table<Column extends string>(
 
 /** Tables whose identifiers the database assigns. */
 export const TABLES_WITH_IDS = TABLES.filter(({ assignsIds }) => assignsIds).map(({ name }) => name);
+
+/** What a bulk read selects from. */
+export function rowsOf({ name, where }: Table): string {
+  return where === undefined ? name : `${name} WHERE ${where}`;
+}
 
 /** Values as text, in the order of the columns. */
 export type Row = readonly (string | null)[];

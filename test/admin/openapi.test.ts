@@ -10,7 +10,6 @@ import {
   OPEN_ERRORS,
 } from "../../src/operator/operations.ts";
 import { parseJson } from "../exact-json.ts";
-import { startAdminService } from "./admin-service.ts";
 
 type Node = { readonly [key: string]: Node };
 
@@ -64,12 +63,5 @@ describe("the OpenAPI document of the admin API", () => {
     const names = Object.keys(document["components"]?.["schemas"] ?? {});
     expect(names).toContain("ApiError");
     expect(names.filter((name) => name in globalThis)).toEqual([]);
-  });
-
-  test("is at /api/openapi.json", async () => {
-    const service = await startAdminService();
-    const { status, text: served } = await service.admin({ path: "/api/openapi.json" });
-    expect({ status, served }).toEqual({ status: 200, served: text });
-    await service.stop();
   });
 });

@@ -96,6 +96,17 @@ describe("roles", () => {
     expect(await status("/api/openapi.json", token)).toBe(403);
   });
 
+  test("metrics may replace its token 20 times at once, and 20 times an hour", async () => {
+    let { operator, token } = await newOperator("metrics");
+    const request = { method: "POST", path: `/api/operators/${operator.id}/rotate` };
+    for (let i = 0; i < 20; i++) token = String((await service.ok({ ...request, token }))["token"]);
+    const blocked = await service.admin({ ...request, token });
+    expect(blocked).toMatchObject({ status: 429, json: { code: "too_many_attempts" } });
+    expect(blocked.headers.get("retry-after")).toBe("180");
+    service.clock.advance(2 * 180_000);
+    await service.ok({ ...request, token });
+  });
+
   test("every operator may replace their own token, and an admin that of everybody", async () => {
     for (const role of ROLES) {
       const { operator, token } = await newOperator(role);

@@ -146,6 +146,19 @@ describe("several servers", () => {
     });
   });
 
+  test("more than 50 are not asked, and are named", async () => {
+    let asked = 0;
+    const others = Array.from({ length: 53 }, (_, i) => ({ ...OTHER, id: `other-${i}` }));
+    const { listRequests } = requestHandlers({
+      requestLog: undefined,
+      servers: { self: SELF, list: () => others },
+      ask: async () => `asked ${++asked}`,
+    });
+    const { servers } = await listRequests({ id: undefined, body: undefined, query: {} } as never);
+    expect([asked, servers.length]).toEqual([50, 54]);
+    expect(servers.at(-1)?.problem).toBe("only 50 other servers are asked");
+  });
+
   test("one that tells of others, or of their requests, is not believed", async () => {
     const servers = [...page.servers, { id: "third", name: "x", problem: null, since: null }];
     const result = await list({ ...page, servers, items: [item(2n, "third"), item(1n)] }, 2);

@@ -17,12 +17,6 @@ const MINUTE_MS = 60_000;
 const DAY_MS = 86_400_000;
 const ONE = { perMinute: 1, perDay: 9 };
 
-test("without ban rules there are no strikes", () => {
-  const usage = newUsage();
-  for (let ms = 0; ms < 50_000; ms += 1_000) decide(usage, ONE, NOW + ms);
-  expect(usage).toMatchObject({ minute: { firstRejectedAt: NEVER, strikes: 0 }, bannedUntil: NEVER });
-});
-
 test("a clock may start at 0", () => {
   const usage = newUsage();
   expect(decide(usage, ONE, 0, DEFAULT_BAN)).toMatchObject({ outcome: "allowed", resetAt: 60 });
@@ -38,14 +32,6 @@ test("a rejection counts in the window that rejected, and in the one that closes
   expect(usage.day).toEqual(day);
   decide(usage, { perMinute: 1, perDay: 1 }, NOW + 5, DEFAULT_BAN);
   expect(usage.day.firstRejectedAt).toBe(NOW + 5);
-});
-
-test("a ban that is over is the last ban for 24 hours", () => {
-  const usage = { ...newUsage(), bannedAt: NOW, bannedUntil: NOW + 2_000 };
-  expire(usage, NOW + 2_000 + DAY_MS - 1, DEFAULT_BAN);
-  expect(usage).toMatchObject({ bannedUntil: NEVER, lastBanEndedAt: NOW + 2_000, lastBanMs: 2_000 });
-  expire(usage, NOW + 2_000 + DAY_MS, DEFAULT_BAN);
-  expect(usage).toEqual(newUsage());
 });
 
 test("what is in the future begins now and keeps its counts and its length", () => {

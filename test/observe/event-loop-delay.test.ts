@@ -1,5 +1,5 @@
 import { expect, jest, test } from "bun:test";
-import { EventLoopDelay } from "../../src/observe/monitors.ts";
+import { EventLoopDelay } from "../../src/observe/request-metrics.ts";
 
 /** Samples after each of the given times, in milliseconds. */
 function sampled(...intervals: number[]): EventLoopDelay {

@@ -1,7 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { latencyHistogram, latencyQuantile } from "../../src/observe/monitors.ts";
+import { latencyHistogram, type OutcomeTotals, quantilesOf } from "../../src/observe/request-metrics.ts";
 import { LiveSeries } from "../../src/observe/live-series.ts";
-import type { OutcomeTotals } from "../../src/observe/request-metrics.ts";
 import * as fc from "fast-check";
 
 const START = Date.UTC(2026, 10, 15, 12);
@@ -158,7 +157,7 @@ describe("latency quantiles", () => {
   const quantileOf = (ms: number) => {
     const histogram = latencyHistogram();
     histogram.observe(ms / 1_000);
-    return latencyQuantile(histogram.counts, 0.5) ?? 0;
+    return quantilesOf(histogram.counts).p50 ?? 0;
   };
 
   test("are within 7.2 % and a microsecond of the duration, up to ten seconds", () => {

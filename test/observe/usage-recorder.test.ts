@@ -1,6 +1,6 @@
 import { describe, expect, jest, spyOn, test } from "bun:test";
 import { Unavailable } from "../../src/api/errors.ts";
-import type { OperationId, KeyCounts, UsageBatch } from "../../src/domain/usage-history.ts";
+import type { OperationId, UsageBatch } from "../../src/domain/usage-history.ts";
 import type { Decision } from "../../src/domain/rate-limit.ts";
 import type { RequestRecord } from "../../src/observe/request-metrics.ts";
 import { UsageRecorder } from "../../src/observe/usage-history.ts";
@@ -67,47 +67,6 @@ const recordOf = (principal: unknown, decision: unknown, operation?: OperationId
   ({ principal, decision, operation }) as RequestRecord;
 
 describe("counting", () => {
-  test("requests are counted by key, outcome, operation and status", async () => {
-    const { store, recorder, request, clock } = setUp();
-    request(1, "allowed", "listPets");
-    request(1, "allowed", "listPets", 304);
-    request(1, "allowed", "getPet", 404);
-    request(1, "allowed", undefined, 404);
-    request(2, "limited", undefined, 429);
-    clock.advance(5);
-    request(1, "banned", undefined, 429);
-    request(2, "allowed", "createPet", 503);
-    await recorder.close();
-    expect(store.batches.map(({ hour, keys }) => ({ hour, keys }))).toStrictEqual([
-      {
-        hour: NOON,
-        keys: [
-          {
-            keyId: 1,
-            admitted: 4,
-            limited: 0,
-            banned: 1,
-            errors: 2,
-            lastUsedAt: NOON + 5,
-            byOperation: [
-              { operation: "listPets", admitted: 2, errors: 0 },
-              { operation: "getPet", admitted: 1, errors: 1 },
-            ],
-          },
-          {
-            keyId: 2,
-            admitted: 1,
-            limited: 1,
-            banned: 0,
-            errors: 1,
-            lastUsedAt: NOON + 5,
-            byOperation: [{ operation: "createPet", admitted: 1, errors: 1 }],
-          },
-        ] satisfies KeyCounts[],
-      },
-    ]);
-  });
-
   test("pages, requests without a valid key and requests without a decision are not counted", async () => {
     const { store, recorder } = setUp();
     const response = { status: 200 } as never;

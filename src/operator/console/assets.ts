@@ -1,13 +1,20 @@
 import { type Asset, assetOf, type Bundle, loadBundle } from "../../browser-bundle/bundle.ts";
 import { ICON } from "../../browser-bundle/mark.ts";
-import { loadOnce } from "../../event-loop.ts";
+import { type Awaitable, loadOnce } from "../../event-loop.ts";
 import { etagOf, matchesEtag } from "../../api/hash.ts";
+import type { ContentRequest } from "../../api/content-encoding.ts";
 import { emptyResponse, headerLinesOf } from "../../api/dispatch.ts";
-import type { AdminPages } from "../admin-app.ts";
+import type { Request, Response } from "../../http1/index.ts";
 import { matchPage } from "./pages.ts";
 
-/** The pages of the console. They are bundled on the first request and kept in memory. */
-export function createConsole(build: () => Promise<Bundle> = () => loadBundle("console")): AdminPages {
+/** The pages of the console, their scripts and styles. They respond without a token, and contain no data. */
+export interface ConsolePages {
+  /** Undefined if there is no such page. Security headers are added to what it returns. */
+  respond(request: ContentRequest & Pick<Request, "path">): Awaitable<Response | undefined>;
+}
+
+/** They are bundled on the first request and kept in memory. */
+export function createConsole(build: () => Promise<Bundle> = () => loadBundle("console")): ConsolePages {
   const load = loadOnce(async () => {
     const bundle = await build();
     const script = assetOf(`${ASSET_PATH}console-`, "js", bundle.script);

@@ -1,6 +1,6 @@
 import { formatTime } from "../../api/formatting.ts";
 import type { ServerState } from "../../domain/servers.ts";
-import { LATENCY_BUCKETS, latencyQuantile } from "../../observe/monitors.ts";
+import { LATENCY_BUCKETS, quantilesOf } from "../../observe/request-metrics.ts";
 import type { AdminHandlers } from "../admin-app.ts";
 import type { Fleet } from "../operations.ts";
 import type { OperatorServices } from "./services.ts";
@@ -12,7 +12,6 @@ export function fleetHandlers({ servers }: Pick<OperatorServices, "servers">) {
 }
 
 function fleetOf(servers: readonly ServerState[]): Fleet {
-  const sum = (of: (server: ServerState) => number) => servers.reduce((total, each) => total + of(each), 0);
   return {
     items: servers.map((each) => ({
       id: each.id,
@@ -21,28 +20,29 @@ function fleetOf(servers: readonly ServerState[]): Fleet {
       version: each.version,
       startedAt: formatTime(each.startedAt),
       seenAt: formatTime(each.seenAt),
-      requestsPerSecond: each.requestsPerSecond,
-      requests: each.requests,
-      rejections: each.rejections,
-      serverErrors: each.serverErrors,
-      connections: each.connections,
-      ...quantilesOf([each]),
+      ...figuresOf([each]),
     })),
-    total: {
-      requestsPerSecond: sum((each) => each.requestsPerSecond),
-      requests: sum((each) => each.requests),
-      rejections: sum((each) => each.rejections),
-      serverErrors: sum((each) => each.serverErrors),
-      connections: sum((each) => each.connections),
-      ...quantilesOf(servers),
-    },
+    total: figuresOf(servers),
   };
 }
 
-function quantilesOf(servers: readonly Pick<ServerState, "latencies">[]) {
+/** Of the servers together. */
+function figuresOf(servers: readonly ServerState[]): Fleet["total"] {
+  const sum = (of: (server: ServerState) => number) => servers.reduce((total, each) => total + of(each), 0);
+  return {
+    requestsPerSecond: sum((each) => each.requestsPerSecond),
+    requests: sum((each) => each.requests),
+    rejections: sum((each) => each.rejections),
+    serverErrors: sum((each) => each.serverErrors),
+    connections: sum((each) => each.connections),
+    ...quantilesOf(latenciesOf(servers)),
+  };
+}
+
+function latenciesOf(servers: readonly Pick<ServerState, "latencies">[]): Float64Array {
   const counts = new Float64Array(LATENCY_BUCKETS);
   for (const [bucket, count] of servers.flatMap(({ latencies }) => latencies)) {
     if (bucket < LATENCY_BUCKETS) counts[bucket] = (counts[bucket] ?? 0) + count;
   }
-  return { p50: latencyQuantile(counts, 0.5) ?? null, p99: latencyQuantile(counts, 0.99) ?? null };
+  return counts;
 }

@@ -1,6 +1,7 @@
 import { reusedSums } from "../../observe/usage-history.ts";
 import { cursorAfter } from "../../api/cursor.ts";
 import type { Rejection } from "../../api/errors.ts";
+import { toSafeNumber } from "../../api/json.ts";
 import { formatOptionalTime, formatTime } from "../../api/formatting.ts";
 import { auditView } from "../../domain/audit.ts";
 import { LENGTH_MS, startOf, type UsageInterval, type UsagePeriod } from "../../domain/usage-history.ts";
@@ -19,7 +20,7 @@ export function historyHandlers({ keys, usageHistory, audit, clock }: OperatorSe
     async getKeyUsage({ id, query }) {
       const period = periodOf(query, clock.now());
       if ("code" in period) return period;
-      const key = Number.isSafeInteger(Number(id)) ? await keys.getKey(Number(id)) : undefined;
+      const key = await keys.getKey(toSafeNumber(id));
       if (key === undefined) return keyNotFound(id);
       const rows = await usageHistory.readUsage({ ...period, keyId: key.id });
       const items = rows.map(({ start, operation, admitted, limited, banned, errors }) => {

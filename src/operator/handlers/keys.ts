@@ -1,7 +1,7 @@
 import { cursorAfter } from "../../api/cursor.ts";
 import { isRejection, rejection, type Rejection } from "../../api/errors.ts";
 import { formatOptionalTime, formatTime } from "../../api/formatting.ts";
-import type { Identifier } from "../../api/json.ts";
+import { type Identifier, toSafeNumber } from "../../api/json.ts";
 import {
   type ApiKey,
   type Environment,
@@ -175,10 +175,8 @@ export function keyHandlers(services: OperatorServices, directory: KeyDirectory)
     return { key: await applied(key), secret, overlapEndsAt: formatTime(endsAt) };
   }
 
-  /** No key has an identifier that a double cannot represent. */
   async function find(id: Identifier): Promise<ApiKey | Rejection<"key_not_found">> {
-    const key = Number.isSafeInteger(Number(id)) ? await keys.getKey(Number(id)) : undefined;
-    return key ?? keyNotFound(id);
+    return (await keys.getKey(toSafeNumber(id))) ?? keyNotFound(id);
   }
 
   async function findActive(id: Identifier, now: number, change: string): Promise<ApiKey | Inactive> {

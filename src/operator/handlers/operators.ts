@@ -1,15 +1,20 @@
+import { Budget } from "../../api/budget.ts";
 import { isRejection } from "../../api/errors.ts";
 import { formatOptionalTime, formatTime } from "../../api/formatting.ts";
-import type { Identifier } from "../../api/json.ts";
+import { toSafeNumber } from "../../api/json.ts";
 import type { Actor, Attribution } from "../../domain/audit.ts";
 import { mayCall, type Operator } from "../../domain/operators.ts";
 import type { AdminHandlers } from "../admin-app.ts";
-import { forbiddenRole, OWN_OPERATOR } from "../errors.ts";
+import { forbiddenRole, OWN_OPERATOR, tooManyAttempts } from "../errors.ts";
 import { generateToken, toNewToken } from "../token.ts";
 import type { OperatorServices } from "./services.ts";
 
+/** By operators who may do nothing else, since replaced tokens and audit entries are kept: 20 at once, 20 an hour. */
+const METRICS_ROTATIONS = { max: 20, perSecond: 20 / 3_600 };
+
 export function operatorHandlers(services: OperatorServices) {
   const { operators, clock, applyOperatorChanges } = services;
+  const rotations = new Budget({ ...METRICS_ROTATIONS, now: () => clock.steadyNow() });
   const by = (actor: Actor): Attribution => ({ actor, at: clock.now() });
 
   return {
@@ -23,9 +28,11 @@ export function operatorHandlers(services: OperatorServices) {
 
     /** The session in which operators replace their own token goes on. */
     async rotateOperator({ id: identifier }, { actor, principal }) {
-      const id = numberOf(identifier);
+      const id = toSafeNumber(identifier);
       if (principal && principal.id !== id && !mayCall(principal.role, "admin"))
         return forbiddenRole(principal, "admin");
+      if (principal?.role === "metrics" && !rotations.take())
+        return tooManyAttempts(180, "tokens were rotated");
       const token = generateToken();
       const own = principal?.id === id ? { keeps: principal.session, replaces: principal.tokenHash } : {};
       const operator = await operators.rotateOperator(id, { ...toNewToken(token), ...own }, by(actor));
@@ -33,7 +40,7 @@ export function operatorHandlers(services: OperatorServices) {
     },
 
     async revokeOperator({ id: identifier }, { actor, principal }) {
-      const id = numberOf(identifier);
+      const id = toSafeNumber(identifier);
       if (principal?.id === id) return OWN_OPERATOR;
       const operator = await operators.revokeOperator(id, by(actor));
       return isRejection(operator) ? operator : applied(operator);
@@ -44,11 +51,6 @@ export function operatorHandlers(services: OperatorServices) {
     applyOperatorChanges();
     return viewOf(operator);
   }
-}
-
-/** No operator has the identifier 0. */
-function numberOf(id: Identifier): number {
-  return Number.isSafeInteger(Number(id)) ? Number(id) : 0;
 }
 
 function viewOf({ id, name, role, hint, createdAt, issuedAt, lastUsedAt, revokedAt }: Operator) {

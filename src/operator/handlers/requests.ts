@@ -19,6 +19,8 @@ interface RequestHandlerOptions {
 
 /** The requests of several servers have different identifiers, in the order of their times. */
 const SERVERS = 1_024n;
+/** Each response has up to 1 MiB. */
+const MAX_ASKED = 50;
 
 export function requestHandlers({ requestLog, servers, ask }: RequestHandlerOptions) {
   const { self } = servers;
@@ -30,7 +32,8 @@ export function requestHandlers({ requestLog, servers, ask }: RequestHandlerOpti
       const others = scope === "server" ? [] : (await servers.list()).filter(({ id }) => id !== self.id);
       const pages = await Promise.all([
         ownPage(query, limit),
-        ...others.map((each) => askOther(each, query)),
+        ...others.slice(0, MAX_ASKED).map((each) => askOther(each, query)),
+        ...others.slice(MAX_ASKED).map((each) => missing(each, `only ${MAX_ASKED} other servers are asked`)),
       ]);
       const items = pages.flatMap((page) => page.items).toSorted((a, b) => (a.id < b.id ? 1 : -1));
       const hasMore = items.length > limit || pages.some(({ nextCursor }) => nextCursor !== null);

@@ -5,7 +5,7 @@ import { DAY_MS } from "../../domain/rate-limit.ts";
 import { DEPRECATED_USE_DAYS, startOf } from "../../domain/usage-history.ts";
 import { yieldToEventLoop } from "../../event-loop.ts";
 import type { LiveSeries } from "../../observe/live-series.ts";
-import type { AdapterMonitor } from "../../observe/monitors.ts";
+import type { AdapterMonitor } from "../../observe/request-metrics.ts";
 import type { AdminHandlers } from "../admin-app.ts";
 import type { Setting } from "../operations.ts";
 import type { KeyDirectory } from "./keys.ts";

@@ -46,7 +46,9 @@ export function sessionHandlers(options: SessionHandlerOptions) {
 
     async getSession(_input, { request }) {
       const identity = await authentication.authenticate(request);
-      return isRejection(identity) ? { signedIn: false } : sessionOf(identity.principal);
+      if (!isRejection(identity)) return sessionOf(identity.principal);
+      const { code } = identity;
+      return code === "too_many_attempts" ? { ...identity, code } : { signedIn: false };
     },
 
     async deleteSession(_input, { actor, request }) {

@@ -10,6 +10,7 @@ import {
   type NewTables,
   type Row,
   type RowQuery,
+  rowsOf,
   type SharedTables,
   type Table,
   type TableReader,
@@ -114,8 +115,10 @@ async function openReader({ url, schema }: PostgresTablesOptions): Promise<Table
 class PostgresTableReader implements TableReader {
   constructor(private readonly sql: SQL) {}
 
-  async count({ name }: Table): Promise<number> {
-    const [found]: { count: bigint }[] = await this.sql.unsafe(`SELECT count(*) AS count FROM ${name}`);
+  async count(table: Table): Promise<number> {
+    const [found]: { count: bigint }[] = await this.sql.unsafe(
+      `SELECT count(*) AS count FROM ${rowsOf(table)}`,
+    );
     return Number(found?.count ?? 0);
   }
 
@@ -124,7 +127,7 @@ class PostgresTableReader implements TableReader {
     const cursor = `rows_of_${table.name}`;
     try {
       await this.sql.unsafe(`DECLARE ${cursor} NO SCROLL CURSOR FOR
-        SELECT ${selected(table)} FROM ${table.name} ORDER BY ${table.order.postgres}`);
+        SELECT ${selected(table)} FROM ${rowsOf(table)} ORDER BY ${table.order.postgres}`);
       for (;;) {
         const rows: (string | null)[][] = await this.sql
           .unsafe(`FETCH ${ROWS_PER_BATCH} FROM ${cursor}`)

@@ -11,6 +11,7 @@ import {
   PETS,
   type Row,
   type RowQuery,
+  rowsOf,
   type SharedTables,
   type Table,
   type TableReader,
@@ -73,13 +74,13 @@ class SqliteTableReader implements TableReader {
     return dataVersion(this.observer) !== this.version;
   }
 
-  async count({ name }: Table): Promise<number> {
-    return Number(this.connection.value(`SELECT count(*) FROM ${name}`));
+  async count(table: Table): Promise<number> {
+    return Number(this.connection.value(`SELECT count(*) FROM ${rowsOf(table)}`));
   }
 
   async *rows(table: Table): AsyncGenerator<readonly Row[]> {
     const statement = this.connection.prepared<Record<string, string | null>>(
-      `SELECT ${selected(table)} FROM ${table.name} ORDER BY ${table.order.sqlite}`,
+      `SELECT ${selected(table)} FROM ${rowsOf(table)} ORDER BY ${table.order.sqlite}`,
     );
     const json = jsonColumns(table);
     let batch: Row[] = [];

@@ -9,6 +9,7 @@ import { valkeyUrl } from "../../../trials/harness/valkey.ts";
 import type { Contents } from "../../../src/archive/contents.ts";
 import { copyTables } from "../../../src/archive/copy.ts";
 import type { NewAuditEntry } from "../../../src/domain/audit.ts";
+import { SERVER_SECRET } from "../../../src/domain/operators.ts";
 import { newUsage } from "../../../src/domain/rate-limit.ts";
 import { openUsageStore } from "../../../src/store/sqlite/usage-store.ts";
 import { openSqlite } from "../../../src/store/sqlite/store.ts";
@@ -26,6 +27,9 @@ const storage = { environment: "production", dataDir: filled.dataDir } as const;
 let original: Contents;
 beforeAll(async () => {
   await fillData(storage, PETS);
+  const { settings, close } = openSqlite(join(storage.dataDir, "production.db"));
+  await settings.saveIfMissing(SERVER_SECRET, "of the servers of this database");
+  await close();
   original = await contentsIn(sqliteIn(storage.dataDir));
 });
 afterAll(cleanUp);
@@ -54,6 +58,9 @@ describe("petstore copy", () => {
     expect(to.out).toMatch(/^pets +2,099  [\da-f]{16}$/m);
     expect(to.out).toEndWith("Copied the usage of 2 keys for the rate limits.\n");
     expect(await contentsIn(postgresAt(url), original.counters)).toEqual(original);
+    expect(await sql`SELECT name FROM production.server_settings`.values()).not.toContainEqual([
+      SERVER_SECRET,
+    ]);
     // Of two keys, over 4 hours and over 5 days.
     expect(await sql`SELECT admitted, limited FROM production.usage_sums`.values()).toEqual(
       Array.from({ length: 4 }, () => ["9", "2"]),
