@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { untilTrue } from "./browser.ts";
 import { consoleFixture, showPage } from "./console-fixture.ts";
-import { isObject, TOKEN, untilAt } from "./console-server.ts";
+import { TOKEN, untilAt } from "./console-server.ts";
 
 const { server, browser, open } = await consoleFixture(["--ban-strikes", "3", "--ban-grace", "0s"]);
 /** All pages are shown in it, so that the console and axe are loaded once. */
@@ -45,8 +45,8 @@ test("the same with keys of every kind, long and hostile names, and a ban", asyn
   for (let i = 0; i < 8; i++) await server.client(eager.secret, "GET", "/pets");
   for (let i = 0; i < 40; i++) await server.client(secret, "GET", "/pets");
   const pet = { name: [...LONG].slice(0, 1_024).join(""), categoryId: 7, status: "available" };
-  const created = await server.client(secret, "POST", "/pets", pet);
-  const petId = isObject(created.json) ? String(created.json.id) : "";
+  const { json } = await server.client(secret, "POST", "/pets", pet);
+  const petId = String(json["id"]);
   await server.client(secret, "POST", "/store/orders", `{"petId":${petId}}`);
   await server.newOperator("ann", "admin");
   await server.newOperator(`${"long.".repeat(10)}@example.com`, "support");

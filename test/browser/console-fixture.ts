@@ -1,7 +1,7 @@
 import { afterAll, afterEach, expect } from "bun:test";
 import { matchPage } from "../../src/operator/console/pages.ts";
 import { TestBrowser, type TestPage, untilTrue } from "./browser.ts";
-import { ConsoleServer } from "./console-server.ts";
+import { type ConsoleServer, startConsoleServer } from "./console-server.ts";
 
 export interface ConsoleFixture {
   readonly server: ConsoleServer;
@@ -14,7 +14,7 @@ export interface ConsoleFixture {
 
 /** One server, one browser and one page for the tests of a file. */
 export async function consoleFixture(flags: readonly string[] = []): Promise<ConsoleFixture> {
-  const [server, browser] = await Promise.all([ConsoleServer.start(flags), TestBrowser.start()]);
+  const [server, browser] = await Promise.all([startConsoleServer(flags), TestBrowser.start()]);
   afterAll(async () => {
     await browser.stop();
     await server.stop();

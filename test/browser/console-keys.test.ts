@@ -3,7 +3,7 @@ import type { Dialog, Page } from "playwright-core";
 import { until } from "../timing.ts";
 import { untilTrue } from "./browser.ts";
 import { consoleFixture } from "./console-fixture.ts";
-import { isObject, untilAt } from "./console-server.ts";
+import { untilAt } from "./console-server.ts";
 
 /** Three requests after the limit ban a key, at once. */
 const { server, open, failOnProblems } = await consoleFixture(["--ban-strikes", "3", "--ban-grace", "0s"]);
@@ -63,7 +63,7 @@ test("a key is edited: name, plan, labels and access hold for clients", async ()
   await page.getByRole("heading", { name: "after" }).waitFor();
   await page.getByText("Enterprise: 7 a minute, 70 a day").waitFor();
   const { status, json } = await server.client(secret, "POST", "/pets", { name: "Rex", categoryId: 7 });
-  expect([status, isObject(json) && json.code]).toEqual([403, "read_only_key"]);
+  expect([status, json["code"]]).toEqual([403, "read_only_key"]);
   await page.getByRole("link", { name: "mobile" }).click();
   await untilAt(page, "/keys?label=mobile");
   await page.getByText("1 key", { exact: true }).waitFor();
@@ -151,7 +151,7 @@ test("a banned key is shown as banned, and an unban in the list ends the ban", a
   const { id, secret } = await server.newKey({ name: "too eager", plan: "enterprise", limits });
   for (let i = 0; i < 6; i++) await server.client(secret, "GET", "/pets");
   const { json } = await server.client(secret, "GET", "/pets");
-  expect(isObject(json) && json.code).toBe("key_banned");
+  expect(json["code"]).toBe("key_banned");
   const { page } = await open("/keys?state=banned");
   await page.getByRole("link", { name: "too eager" }).waitFor();
   await page.getByLabel("Actions for too eager").click();
@@ -162,7 +162,7 @@ test("a banned key is shown as banned, and an unban in the list ends the ban", a
   await page.getByRole("cell", { name: "key.unbanned" }).waitFor();
   await page.getByRole("cell", { name: "key.banned" }).waitFor();
   const after = await server.client(secret, "GET", "/pets");
-  expect(isObject(after.json) && after.json.code).toBe("rate_limited");
+  expect(after.json["code"]).toBe("rate_limited");
 
   for (let i = 0; i < 6; i++) await server.client(secret, "GET", "/pets");
   await page

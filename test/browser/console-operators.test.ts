@@ -6,7 +6,7 @@ const { server, browser, open, failOnProblems } = await consoleFixture();
 failOnProblems();
 const { id, secret } = await server.newKey({ name: "shop" });
 const { json: pet } = await server.client(secret, "POST", "/pets", { name: "Rex", categoryId: 1 });
-const petId = String(Object(pet).id);
+const petId = String(pet["id"]);
 await server.client(secret, "POST", "/store/orders", { petId: Number(petId) });
 
 /** The buttons, links and forms that do something, by page. */

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { consoleFixture } from "./console-fixture.ts";
-import { isObject, untilAt } from "./console-server.ts";
+import { untilAt } from "./console-server.ts";
 
 const { server, open, failOnProblems } = await consoleFixture(["--ban-strikes", "3", "--ban-grace", "0s"]);
 failOnProblems();
@@ -65,6 +65,4 @@ test("requests are shown as they arrive, are found by what they have and by thei
   expect(Date.parse(searchParams.get("until") ?? "") - Date.parse(searchParams.get("since") ?? "")).toBe(
     5_000,
   );
-  const { json } = await server.admin("GET", "/requests?status=404&limit=1");
-  expect(isObject(json) && Array.isArray(json.items)).toBe(true);
 });

@@ -1,16 +1,10 @@
-import { afterAll, afterEach, describe, expect, test } from "bun:test";
-import { TestBrowser } from "./browser.ts";
-import { ConsoleServer, isObject } from "./console-server.ts";
+import { afterEach, describe, expect, test } from "bun:test";
+import { consoleFixture } from "./console-fixture.ts";
 
-const server = await ConsoleServer.start(["--ban-strikes", "2", "--ban-grace", "0s"]);
-const browser = await TestBrowser.start();
+const { server, browser } = await consoleFixture(["--ban-strikes", "2", "--ban-grace", "0s"]);
 const { secret: key } = await server.newKey({ name: "docs" });
 const opened = await browser.open(server.apiUrl.replace("/v1", "/docs"));
 const { page } = opened;
-afterAll(async () => {
-  await browser.stop();
-  await server.stop();
-});
 
 const LARGE = "9007199254740993";
 
@@ -44,7 +38,7 @@ async function rejectedKey(code: "rate_limited" | "key_banned"): Promise<string>
   const { secret } = await server.newKey({ name: "rejected", plan: "enterprise", limits });
   for (;;) {
     const { json } = await server.client(secret, "GET", "/pets");
-    if (isObject(json) && json.code === code) return secret;
+    if (json["code"] === code) return secret;
   }
 }
 
