@@ -9,10 +9,28 @@ import { componentHeaders } from "../petstore/openapi/headers.ts";
 import { OPERATIONS, type PetstoreOperation } from "../petstore/operations.ts";
 import { ERROR_CODES_PATH, GUIDES, linksOn, relativeUrl } from "./links.ts";
 import { inlineHtml, type LinkTarget } from "./markdown.ts";
-import { FIELD_GROUP_TITLES, type TryItData, type TryItField, type TryItOperation } from "./page-data.ts";
+import type { TryItData, TryItField, TryItOperation } from "./page-data.ts";
 
-/** A parameter of a request, or a field of a body. */
-type SchemaField = Omit<TryItField, "in" | "anchor">;
+/** A field of an object, as its table describes it. */
+interface SchemaField extends Omit<TryItField, "in" | "anchor"> {
+  /** Plain text with `code` in backticks. */
+  readonly description: string;
+  /** `integer (int64)`, `1 to 100`. */
+  readonly constraint: string;
+  /** Below the description, in plain text with `code` in backticks. */
+  readonly bounds: readonly string[];
+}
+
+/** A parameter of a request, or a field of its body. */
+type RequestField = SchemaField & TryItField;
+
+/** The headings of the tables. */
+const GROUP_TITLES: Readonly<Record<TryItField["in"], string>> = {
+  path: "Path parameters",
+  query: "Query parameters",
+  body: "Body",
+  header: "Header fields",
+};
 
 interface FieldOptions {
   readonly name: string;
@@ -135,7 +153,7 @@ export function codeSpan(text: string): string {
 }
 
 /** Everything that a request of the operation can have, in the order of the tables. */
-export function requestFields(id: OperationId): readonly TryItField[] {
+export function requestFields(id: OperationId): readonly RequestField[] {
   const operation: PetstoreOperation = OPERATIONS[id];
   const parameters = parametersOf(operation).map((parameter) => parameterField(id, resolved(parameter)));
   const body = operation.body === undefined ? [] : schemaFields(operation.body.json);
@@ -146,11 +164,11 @@ export function requestFields(id: OperationId): readonly TryItField[] {
   ];
 }
 
-function located(field: SchemaField, id: OperationId, location: TryItField["in"]): TryItField {
+function located(field: SchemaField, id: OperationId, location: TryItField["in"]): RequestField {
   return { ...field, in: location, anchor: `${id}-${field.name}` };
 }
 
-function parameterField(id: OperationId, parameter: JsonSchema): TryItField {
+function parameterField(id: OperationId, parameter: JsonSchema): RequestField {
   const { description, required, schema, example } = parameter;
   const name = String(parameter["name"]);
   const field = fieldOf({ name, schema, isRequired: required === true, description: String(description) });
@@ -167,12 +185,12 @@ function locationOf(value: unknown): "path" | "query" | "header" {
   return value === "path" || value === "query" ? value : "header";
 }
 
-/** The section that the script of the page turns into a form; see `TryItData`. */
+/** The tables that the script of the page turns into a form; see `TryItData`. */
 export function tryItSection(id: OperationId, path: string): string {
   const groups = Map.groupBy(requestFields(id), (field) => field.in);
   const tables = [...groups].map(([location, fields]) => {
     const table = fieldTable(fields, { anchors: id, links: linksOn(path), mark: "required" });
-    return `<h3>${FIELD_GROUP_TITLES[location]}</h3>${table}`;
+    return `<h3>${GROUP_TITLES[location]}</h3>${table}`;
   });
   return `<section data-try-it="${id}" id="try-it-${id}">${tables.join("")}</section>`;
 }
@@ -190,7 +208,8 @@ const CALLS: Readonly<Record<OperationId, string>> = {
 
 export function tryItOperation(id: OperationId): TryItOperation {
   const { method, path }: PetstoreOperation = OPERATIONS[id];
-  return { method, path, call: CALLS[id], fields: requestFields(id) };
+  const fields = requestFields(id).map(({ description: _1, constraint: _2, bounds: _3, ...field }) => field);
+  return { method, path, call: CALLS[id], fields };
 }
 
 /** What the script of the page at `path` needs to send requests of the operation. */

@@ -164,37 +164,47 @@ export function CodeSpans({ text }: { readonly text: string }) {
 
 type Syntax = "js" | "json" | "python" | "sh" | "text" | "ts";
 
-interface CodeBlockProps {
-  /** What it shows, for screen readers: "Request as sent". */
-  readonly label: string;
-  /** Shown above it. */
-  readonly title?: string;
+interface CodeProps {
   readonly code: string;
   readonly syntax: Syntax;
-  /** Shown while its tab is chosen. */
-  readonly language?: string;
+}
+
+/** The code with a colour for each kind of token. */
+export function Tokens({ code, syntax }: CodeProps) {
+  return (
+    <>
+      {tokensOf(code, syntax).map(({ kind, text }, index) =>
+        kind === undefined ? (
+          text
+        ) : (
+          <span class={`token-${kind}`} key={index}>
+            {text}
+          </span>
+        ),
+      )}
+    </>
+  );
+}
+
+interface CodeBlockProps extends CodeProps {
+  /** What it shows, for screen readers: "Response body". */
+  readonly label: string;
+  /** Shown above it. */
+  readonly title: string;
 }
 
 /** As the code blocks of the page: it scrolls by itself and has a button that copies it. */
-export function CodeBlock({ label, title, code, syntax, language }: CodeBlockProps) {
+export function CodeBlock({ label, title, ...code }: CodeBlockProps) {
   const block = useRef<HTMLDivElement>(null);
   useEffect(() => {
     if (block.current?.parentElement) addCopyButtons(block.current.parentElement);
   }, []);
   return (
-    <div class="code" data-language={language} ref={block}>
-      {title !== undefined && <div class="code-title">{title}</div>}
+    <div class="code" ref={block}>
+      <div class="code-title">{title}</div>
       <pre tabIndex={0} role="region" aria-label={label}>
         <code>
-          {tokensOf(code, syntax).map(({ kind, text }, index) =>
-            kind === undefined ? (
-              text
-            ) : (
-              <span class={`token-${kind}`} key={index}>
-                {text}
-              </span>
-            ),
-          )}
+          <Tokens {...code} />
         </code>
       </pre>
     </div>
