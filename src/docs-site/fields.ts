@@ -8,7 +8,7 @@ import { PARAMETERS, parametersOf, SCHEMAS } from "../petstore/openapi/document.
 import { componentHeaders } from "../petstore/openapi/headers.ts";
 import { OPERATIONS, type PetstoreOperation } from "../petstore/operations.ts";
 import { ERROR_CODES_PATH, GUIDES, linksOn, relativeUrl } from "./links.ts";
-import { inlineHtml, type LinkTarget } from "./markdown.ts";
+import { codeBlock, inlineHtml, type LinkTarget } from "./markdown.ts";
 import type { TryItData, TryItField, TryItOperation } from "./page-data.ts";
 
 /** A field of an object, as its table describes it. */
@@ -186,13 +186,23 @@ function locationOf(value: unknown): "path" | "query" | "header" {
 }
 
 /** The tables that the script of the page turns into a form; see `TryItData`. */
-export function tryItSection(id: OperationId, path: string): string {
+export function tryItSection(id: OperationId, path: string, { environment }: DocumentedSettings): string {
   const groups = Map.groupBy(requestFields(id), (field) => field.in);
   const tables = [...groups].map(([location, fields]) => {
     const table = fieldTable(fields, { anchors: id, links: linksOn(path), mark: "required" });
     return `<h3>${GROUP_TITLES[location]}</h3>${table}`;
   });
-  return `<section data-try-it="${id}" id="try-it-${id}">${tables.join("")}</section>`;
+  return `<section data-try-it="${id}" id="try-it-${id}">${keyHelp(environment, path)}${tables.join("")}</section>`;
+}
+
+function keyHelp(environment: DocumentedSettings["environment"], path: string): string {
+  const program = EXECUTABLE === undefined ? "npx petstore" : "petstore";
+  const flag = environment === "production" ? "" : ` --env ${environment}`;
+  const command = codeBlock(`${program} keys create --name "my key" --plan free${flag}`, "sh");
+  const guide = relativeUrl(path, GUIDES.authentication);
+  return `<details class="key-help"><summary>Get a key</summary>
+<p>Ask whoever runs this server. A key of ${environment} begins with <code>${KEY_PREFIX[environment]}</code>; see <a href="${guide}">Authentication</a>.</p>
+<p>If you run it yourself: on its first start it printed a key, or wrote one to <code>${environment}-first-key</code> in its data directory. This command creates another, even while the server is running:</p>${command}</details>`;
 }
 
 /** The methods of the client library that send one request. */
@@ -218,12 +228,10 @@ export function tryItData(id: OperationId, path: string, settings: DocumentedSet
     apiPath: relativeUrl(path, BASE_PATH),
     environment: settings.environment,
     keyPrefix: KEY_PREFIX[settings.environment],
-    command: EXECUTABLE === undefined ? "npx petstore" : "petstore",
     operation: tryItOperation(id),
     baseUrl: settings.baseUrl,
     headers: headerDescriptions(settings),
     errorCodesPath: relativeUrl(path, ERROR_CODES_PATH),
-    authenticationPath: relativeUrl(path, GUIDES.authentication),
   };
 }
 

@@ -76,7 +76,7 @@ function figure(file: string, alt: string): string {
 
 function addTryIt(content: PageContent, settings: DocsSettings): void {
   content.heading({ level: 2, id: "first-request", html: "Your first request" });
-  content.prose(`<p>Add a pet:</p>${tryItSection("createPet", GUIDES.quickstart)}`);
+  content.prose(`<p>Add a pet:</p>${tryItSection("createPet", GUIDES.quickstart, settings)}`);
   content.examples(examplesOf("createPet", exampleContext(settings)));
   content.code(responseExample("createPet", settings));
 }

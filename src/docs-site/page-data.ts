@@ -17,15 +17,11 @@ export interface TryItData {
   readonly keyPrefix: string;
   /** The address of the API in programs. */
   readonly baseUrl: string;
-  /** What runs the command line where this server was started: `npx petstore`, or `petstore` for an executable. */
-  readonly command: string;
   readonly operation: TryItOperation;
   /** Header fields of responses, by name: one sentence each, in plain text with `code` in backticks. */
   readonly headers: Readonly<Record<string, string>>;
   /** The page of error codes relative to this page; the id of each code is the code: `errors#rate_limited`. */
   readonly errorCodesPath: string;
-  /** The guide about authentication relative to this page. */
-  readonly authenticationPath: string;
 }
 
 export interface TryItOperation {

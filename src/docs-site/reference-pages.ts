@@ -56,7 +56,7 @@ export function operationPage(id: OperationId, settings: DocsSettings): DocsPage
     path,
     title: operation.summary,
     description: textOf(inlineHtml(operation.description, linksOn(path))),
-    html: `<div class="operation"><div class="prose">${head}${request.html}</div>${tryItSection(id, path)}<div class="aside">${tabs}${responseExample(id, settings)}</div><div class="prose">${parts.map(({ html }) => html).join("")}</div></div>`,
+    html: `<div class="operation"><div class="prose">${head}${request.html}</div>${tryItSection(id, path, settings)}<div class="aside">${tabs}${responseExample(id, settings)}</div><div class="prose">${parts.map(({ html }) => html).join("")}</div></div>`,
     sections: [pageSection(id, operation), ...[request, ...parts].map((part) => part.section)],
     tryIt: tryItData(id, path, settings),
   };

@@ -1,7 +1,6 @@
 import { useId, useState } from "preact/hooks";
 import type { TryItData, TryItField } from "../page-data.ts";
 import { cleanKey, keyProblem, fieldProblem } from "./request.ts";
-import { CodeBlock } from "./response-view.tsx";
 
 /** The inputs are in the tables of the page, and belong to the form beside them. */
 export const FORM_ID = "try-it";
@@ -60,36 +59,7 @@ export function KeyField({ data, memory, onChange }: KeyFieldProps) {
         />
         Remember it on other pages until this tab is closed
       </label>
-      {key === "" && <KeyHelp data={data} />}
     </>
-  );
-}
-
-function KeyHelp({
-  data: { environment, keyPrefix, command, authenticationPath },
-}: {
-  readonly data: TryItData;
-}) {
-  const flag = environment === "production" ? "" : ` --env ${environment}`;
-  return (
-    <details class="try-help">
-      <summary>Get a key</summary>
-      <p>
-        Ask whoever runs this server. A key of {environment} begins with <code>{keyPrefix}</code>; see{" "}
-        <a href={authenticationPath}>Authentication</a>.
-      </p>
-      <p>
-        If you run it yourself: on its first start it printed a key, or wrote one to{" "}
-        <code>{environment}-first-key</code> in its data directory. This command creates another, even while
-        the server is running:
-      </p>
-      <CodeBlock
-        label="Command"
-        title="Shell"
-        code={`${command} keys create --name "my key" --plan free${flag}`}
-        syntax="sh"
-      />
-    </details>
   );
 }
 
