@@ -129,7 +129,7 @@ function fieldRow(field: SchemaField, { anchors, links, mark }: FieldTableOption
   const note = isMarked ? ` <span class="${mark}">${mark}</span>` : "";
   const notes = bounds.map((bound) => `<span class="bound">${inlineHtml(bound, links)}</span>`);
   const head = `<a class="heading-link" href="#${anchor}"><code>${name}</code></a>${note}<span class="type">${constraint}</span>`;
-  return `<tr id="${anchor}"><th scope="row">${head}</th><td>${inlineHtml(description, links)}${notes.join("")}</td></tr>`;
+  return `<tr id="${anchor}"><th scope="row">${head}</th><td><span id="${anchor}-description">${inlineHtml(description, links)}${notes.join("")}</span></td></tr>`;
 }
 
 /** Of more values the table says nothing. */
@@ -192,7 +192,7 @@ export function tryItSection(id: OperationId, path: string, { environment }: Doc
     const table = fieldTable(fields, { anchors: id, links: linksOn(path), mark: "required" });
     return `<h3>${GROUP_TITLES[location]}</h3>${table}`;
   });
-  return `<section data-try-it="${id}" id="try-it-${id}">${keyHelp(environment, path)}${tables.join("")}</section>`;
+  return `<section data-try-it="${id}" id="try-it-${id}"><div class="try-key"></div>${keyHelp(environment, path)}${tables.join("")}</section>`;
 }
 
 function keyHelp(environment: DocumentedSettings["environment"], path: string): string {

@@ -96,7 +96,7 @@ export function responseExample(id: OperationId, settings: DocsSettings): string
   const [example] = Object.values(EXAMPLES[id].success);
   const response = codeBlock(toJson(example?.value, 2), "json", `Response ${status}`);
   const note = `<p class="note">Replace <code>${KEY_PREFIX[settings.environment]}YOUR_KEY</code> with your key.</p>`;
-  return note + response;
+  return `${note}<div class="try-it"></div>${response}`;
 }
 
 function responseTable(operation: PetstoreOperation, path: string): string {

@@ -83,7 +83,7 @@ export function FieldInput({ field, text, onChange }: FieldInputProps) {
   };
   const placeholder = assumed === undefined ? "not sent" : `not sent: ${assumed}`;
   return (
-    <>
+    <div class="try-value">
       {values === undefined ? (
         <div class="try-input">
           <input
@@ -118,7 +118,7 @@ export function FieldInput({ field, text, onChange }: FieldInputProps) {
       <div class="try-problem" id={`${anchor}-problem`}>
         {problem !== undefined && `${name} ${problem}.`}
       </div>
-    </>
+    </div>
   );
 }
 

@@ -12,51 +12,24 @@ import { FieldInput, FORM_ID, KeyField, type KeyMemory } from "./try-it-fields.t
 /** Where this tab keeps the API key, if the person asks to remember it. */
 const KEY = "petstore-docs-key";
 
-/** The elements of the page that the form adds to. */
-interface PageElements {
-  /** Above the tables of parameters. */
-  readonly key: Element;
-  /** In the row of each parameter, by its name. */
-  readonly inputs: ReadonlyMap<string, Element>;
-  /** The code of the example in each language. */
-  readonly programs: ReadonlyMap<string, Element>;
-}
-
 /** Turns the tables of parameters into a form, and the example beside them into what it sends; see `TryItData`. */
 export function startTryIt(): void {
-  const section = document.querySelector("[data-try-it]");
-  const aside = section?.closest(".row, .operation")?.querySelector(".aside");
   const text = document.querySelector("#try-it-data")?.textContent;
-  if (!section || !aside || text === undefined) return;
+  const host = document.querySelector(".try-it");
+  if (text === undefined || host === null) return;
+  for (const code of document.querySelectorAll(`${EXAMPLE} code`)) code.replaceChildren();
   // The server wrote it for this script.
-  const data: TryItData = JSON.parse(text);
-  const inputs = data.operation.fields.flatMap(({ name, anchor }) => {
-    const description = document.querySelector(`#${CSS.escape(anchor)} > td`);
-    if (description === null) return [];
-    description.id = `${anchor}-description`;
-    return [[name, addedTo(description, "try-value")] as const];
-  });
-  const programs = Array.from(aside.querySelectorAll<HTMLElement>("[data-language]"), (block) => {
-    const code = block.querySelector("code") ?? block;
-    code.replaceChildren();
-    return [block.dataset["language"] ?? "", code] as const;
-  });
-  const elements = {
-    key: addedTo(section, "try-key", "afterbegin"),
-    inputs: new Map(inputs),
-    programs: new Map(programs),
-  };
-  const form = addedTo(aside, "try-it");
-  aside.querySelector(".aside > .code")?.before(form);
-  render(<TryItForm data={data} elements={elements} />, form);
+  render(<TryItForm data={JSON.parse(text)} />, host);
   // The browser has already scrolled to the row that the address names.
   document.querySelector(":target")?.scrollIntoView();
 }
 
-function addedTo(element: Element, className: string, position: InsertPosition = "beforeend"): Element {
-  const added = Object.assign(document.createElement("div"), { className });
-  element.insertAdjacentElement(position, added);
-  return added;
+const EXAMPLE = ".aside:has(.try-it) .example";
+
+/** Adds to an element of the page. */
+function addedTo(selector: string, content: ComponentChildren): ComponentChildren {
+  const element = document.querySelector(selector);
+  return element && createPortal(content, element);
 }
 
 /** The key is in the memory of the page, and of the tab if the person wants it. */
@@ -72,13 +45,8 @@ function useKey() {
   return [memory, change] as const;
 }
 
-interface FormProps {
-  readonly data: TryItData;
-  readonly elements: PageElements;
-}
-
 /** Sends requests of one operation from the page that describes it. */
-function TryItForm({ data, elements }: FormProps) {
+function TryItForm({ data }: { readonly data: TryItData }) {
   const { operation } = data;
   const [memory, changeMemory] = useKey();
   const [values, setValues] = useState(() => initialValues(operation.fields));
@@ -101,7 +69,6 @@ function TryItForm({ data, elements }: FormProps) {
     void run(requestWith(changed));
   }
 
-  const setValue = (name: string) => (text: string) => setValues({ ...values, [name]: text });
   return (
     <form
       id={FORM_ID}
@@ -111,15 +78,19 @@ function TryItForm({ data, elements }: FormProps) {
         submit(values);
       }}
     >
-      {createPortal(<KeyField data={data} memory={memory} onChange={changeMemory} />, elements.key)}
+      {addedTo(".try-key", <KeyField data={data} memory={memory} onChange={changeMemory} />)}
       {operation.fields.map((field) => {
-        const { name } = field;
-        const input = <FieldInput field={field} text={values[name] ?? ""} onChange={setValue(name)} />;
-        return portal(input, elements.inputs.get(name));
+        const { name, anchor } = field;
+        const onChange = (text: string) => setValues({ ...values, [name]: text });
+        const input = <FieldInput field={field} text={values[name] ?? ""} onChange={onChange} />;
+        return addedTo(`#${CSS.escape(anchor)} > td`, input);
       })}
       {programs.map(({ language, code }) => {
         const { syntax } = EXAMPLE_LANGUAGES[language];
-        return portal(<Tokens code={code} syntax={syntax} />, elements.programs.get(language));
+        return addedTo(
+          `${EXAMPLE} [data-language="${language}"] code`,
+          <Tokens code={code} syntax={syntax} />,
+        );
       })}
       <div class="try-actions">
         <button type="submit" class="button primary" aria-disabled={!canSend || isRunning || retryIn > 0}>
@@ -142,10 +113,6 @@ function TryItForm({ data, elements }: FormProps) {
       <Result outcome={outcome} isRunning={isRunning} data={data} />
     </form>
   );
-}
-
-function portal(content: ComponentChildren, element: Element | undefined): ComponentChildren {
-  return element && createPortal(content, element);
 }
 
 function apiUrl({ apiPath }: TryItData): string {
