@@ -110,19 +110,18 @@ test("a key is revoked after its name was typed, with the keyboard alone", async
 
 test("a key is disabled and enabled again: requests get 401 in between, and the audit page names both", async () => {
   const { id, secret } = await server.newKey({ name: "mobile app" });
-  const opened = await open(`/keys/${id}`);
-  const { page } = opened;
+  const { page, look } = await open(`/keys/${id}`);
   const status = async () => (await server.client(secret, "GET", "/pets")).status;
   expect(await status()).toBe(200);
   await page.getByRole("button", { name: "Disable" }).click();
   await page.getByRole("heading", { name: "Disable mobile app" }).waitFor();
   await page.getByText("Requests get 401 within one second; you can enable it again.").waitFor();
-  expect(await opened.look("disable-dialog")).toEqual([]);
+  expect(await look("disable-dialog")).toEqual([]);
   await page.getByRole("button", { name: "Disable mobile app" }).click();
   await page.locator(".badge", { hasText: "disabled" }).waitFor();
   expect(await status()).toBe(401);
   expect(await page.getByRole("button", { name: "Disable" }).count()).toBe(0);
-  expect(await opened.look("disabled-key")).toEqual([]);
+  expect(await look("disabled-key")).toEqual([]);
 
   await page.getByRole("link", { name: "Keys", exact: true }).first().click();
   await page.getByLabel("State").selectOption("disabled");
@@ -130,7 +129,7 @@ test("a key is disabled and enabled again: requests get 401 in between, and the 
   await page.getByText("1 key", { exact: true }).waitFor();
   await page.getByLabel("Actions for mobile app").click();
   await page.getByRole("button", { name: "Enable" }).waitFor();
-  expect(await opened.look("disabled-keys")).toEqual([]);
+  expect(await look("disabled-keys")).toEqual([]);
   await page.keyboard.press("Escape");
   await page.getByRole("button", { name: "Enable" }).waitFor({ state: "hidden" });
   await page.getByRole("link", { name: "mobile app" }).click();
@@ -208,8 +207,7 @@ test("filters, order and search are in the URL: Back and reload keep them", asyn
 });
 
 test("without any key the list is the form that creates one", async () => {
-  const opened = await open("/settings");
-  const { page } = opened;
+  const { page, look } = await open("/settings");
   await page.route("**/api/keys?*", (route) =>
     route.fulfill({ json: { items: [], total: 0, nextCursor: null } }),
   );
@@ -222,7 +220,7 @@ test("without any key the list is the form that creates one", async () => {
   await page.waitForResponse(/\/api\/keys\?/);
   await page.waitForResponse(/\/api\/server/);
   expect(await page.getByLabel("Secret", { exact: true }).isVisible()).toBe(true);
-  expect(await opened.look("no-keys-secret")).toEqual([]);
+  expect(await look("no-keys-secret")).toEqual([]);
 });
 
 test("a list of more than 50 keys has pages, and Back leads to the page before", async () => {
@@ -257,8 +255,7 @@ test("a key that does not exist says so, and so does a filter that nothing match
 });
 
 test("the form of a new key: focus on the name, presets of the expiry, and what is wrong below its field", async () => {
-  const opened = await open("/keys");
-  const { page } = opened;
+  const { page, look } = await open("/keys");
   await page.getByRole("link", { name: "Create key" }).click();
   await untilTrue(page, "document.activeElement.labels?.[0].textContent === 'Name'");
   await page.getByRole("button", { name: "Create key" }).click();
@@ -274,7 +271,7 @@ test("the form of a new key: focus on the name, presets of the expiry, and what 
     .last()
     .getByText("It must be 1 to 50 characters")
     .waitFor();
-  expect(await opened.look("key-form-problem")).toEqual([]);
+  expect(await look("key-form-problem")).toEqual([]);
   expect(await page.getByLabel("Name").inputValue()).toBe("forgetful");
 });
 

@@ -153,33 +153,30 @@ test("names of clients that are scripts, turn the direction of text or are 1,024
     await server.admin("PATCH", `/pets/${String(json["id"])}`, { categoryId: 2 });
   }
   await server.client(secret, "POST", "/store/orders", { petId: Number(pets[0]) });
-  const opened = await open("/");
-  const { page } = opened;
+  const { page, takeProblems } = await open("/");
   const paths = ["/keys", `/keys/${id}`, `/keys/${id}/edit`, "/pets", "/orders", "/audit"];
   for (const path of [...paths, ...pets.map((pet) => `/pets/${String(pet)}`)]) {
-    await showPage(opened, path);
+    await showPage(page, path);
     expect([path, await page.title()]).not.toEqual([path, "broken"]);
     const elements = `main :is(script, img, svg[onload], b, i), a[href^="javascript:"]`;
     expect([path, await page.locator(elements).count()]).toEqual([path, 0]);
   }
-  expect(opened.takeProblems()).toEqual([]);
+  expect(takeProblems()).toEqual([]);
 });
 
 test("the policy of the pages allows no inline script", async () => {
-  const opened = await open("/");
-  const { page } = opened;
+  const { page, takeProblems } = await open("/");
   await page.evaluate(
     `document.body.append(Object.assign(document.createElement("script"), { text: "document.title='broken'" }))`,
   );
   expect(await page.title()).not.toBe("broken");
-  expect(opened.takeProblems().join()).toContain("Content Security Policy");
+  expect(takeProblems().join()).toContain("Content Security Policy");
 });
 
 test("the URL that admin-url prints signs in, keeps the page and its filters, and its code is nowhere to be read", async () => {
   const url = await server.signInUrl("/keys?plan=pro");
   const code = new URL(url).searchParams.get("code") ?? "";
-  const opened = await browser.open(url);
-  const { page } = opened;
+  const { page, takeProblems, close } = await browser.open(url);
   await page.getByRole("heading", { name: "Keys" }).waitFor();
   await untilAt(page, "/keys?plan=pro");
   await page.getByLabel("State").selectOption("active");
@@ -193,8 +190,8 @@ test("the URL that admin-url prints signs in, keeps the page and its filters, an
   expect(String(readable)).not.toContain(code);
   await page.goBack();
   expect(page.url()).not.toContain(code);
-  expect(opened.takeProblems()).toEqual([]);
-  await opened.close();
+  expect(takeProblems()).toEqual([]);
+  await close();
 
   const again = await browser.open(url);
   await again.page.getByRole("alert").filter({ hasText: "The code was used" }).waitFor();
@@ -214,8 +211,7 @@ test("a program on another port of the host gets the cookie, and can do nothing 
       });
     },
   });
-  const opened = await browser.open(await server.signInUrl());
-  const { page } = opened;
+  const { page, close } = await browser.open(await server.signInUrl());
   await page.getByRole("navigation", { name: "Main" }).waitFor();
   const secret = String(await page.evaluate(`localStorage.getItem("petstore-session")`));
   expect(secret).toMatch(/^[\w-]{43}$/);
@@ -228,13 +224,12 @@ test("a program on another port of the host gets the cookie, and can do nothing 
     (await fetch(server.adminUrl + path, { headers: { Cookie, ...headers } })).status;
   for (const path of ["/api/keys", "/api/settings", "/metrics"]) expect(await replay(path, {})).toBe(401);
   expect(await replay("/api/keys", { "Petstore-Session": secret })).toBe(200);
-  await opened.close();
+  await close();
 });
 
 test("without a session every page is the sign-in page, a wrong token says so, the right one leads on, until signing out", async () => {
   // Earlier releases had the token in the URL: it is taken out of it, and does nothing.
-  const opened = await browser.open(`${server.adminUrl}/audit?token=${TOKEN}`);
-  const { page } = opened;
+  const { page, close } = await browser.open(`${server.adminUrl}/audit?token=${TOKEN}`);
   const signIn = page.getByRole("heading", { name: "Sign in to Petstore" });
   await signIn.waitFor();
   await untilAt(page, "/audit");
@@ -255,12 +250,11 @@ test("without a session every page is the sign-in page, a wrong token says so, t
   expect(await page.evaluate(`localStorage.getItem("petstore-session")`)).toBeNull();
   await page.goto(`${server.adminUrl}/keys`);
   await signIn.waitFor();
-  await opened.close();
+  await close();
 });
 
 test("when a session ends, a page keeps what was typed, and recovers when another tab has signed in", async () => {
-  const opened = await browser.open(await server.signInUrl("/keys/new"));
-  const { page } = opened;
+  const { page, close } = await browser.open(await server.signInUrl("/keys/new"));
   await page.getByLabel("Name").fill("half typed");
   await page.context().clearCookies();
   await page.getByRole("heading", { name: "Sign in to Petstore" }).waitFor();
@@ -270,5 +264,5 @@ test("when a session ends, a page keeps what was typed, and recovers when anothe
   await page.bringToFront();
   await page.getByRole("heading", { name: "Create a key" }).waitFor();
   expect(await page.getByLabel("Name").inputValue()).toBe("half typed");
-  await opened.close();
+  await close();
 });

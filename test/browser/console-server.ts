@@ -8,8 +8,6 @@ import { parseJson } from "../exact-json.ts";
 
 export const TOKEN = "petadmin_0123456789abcdefghijklmnopqrstuvwxyz";
 
-export type ConsoleServer = Awaited<ReturnType<typeof startConsoleServer>>;
-
 /** A server with an admin listener, in a process of its own, so that it can be stopped and started again. */
 export async function startConsoleServer(flags: readonly string[] = []) {
   const data = temporaryFolder("data");

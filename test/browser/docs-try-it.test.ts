@@ -3,8 +3,7 @@ import { consoleFixture } from "./console-fixture.ts";
 
 const { server, browser } = await consoleFixture(["--ban-strikes", "2", "--ban-grace", "0s"]);
 const { secret: key } = await server.newKey({ name: "docs" });
-const opened = await browser.open(server.apiUrl.replace("/v1", "/docs"));
-const { page } = opened;
+const { page, look, takeProblems } = await browser.open(server.apiUrl.replace("/v1", "/docs"));
 
 const LARGE = "9007199254740993";
 
@@ -28,7 +27,7 @@ async function send(): Promise<string> {
 
 /** A browser reports every response from 400 on. */
 afterEach(() => {
-  const problems = opened.takeProblems().filter((problem) => !problem.includes("Failed to load resource"));
+  const problems = takeProblems().filter((problem) => !problem.includes("Failed to load resource"));
   expect(problems).toEqual([]);
 });
 
@@ -53,7 +52,7 @@ describe("a request", () => {
     const { json } = await server.client(key, "GET", "/pets");
     expect(json).toMatchObject([{ name: "Rex", categoryId: BigInt(LARGE) }]);
     await page.getByText(/^\d+ headers$/).click();
-    expect(await opened.look("try-it-created")).toEqual([]);
+    expect(await look("try-it-created")).toEqual([]);
   });
 
   test("it is shown as it is sent, as a program in four languages without the key, beside the response", async () => {
@@ -148,7 +147,7 @@ describe("the key", () => {
     await page.getByText('npx petstore keys create --name "my key" --plan free').waitFor();
     expect(await send()).toBe("401 Unauthorized");
     await page.getByText("Enter your API key above.").waitFor();
-    expect(await opened.look("try-it-401")).toEqual([]);
+    expect(await look("try-it-401")).toEqual([]);
     await page.getByLabel("API key").fill("pet_test_1");
     await page.getByText("Keys of production begin with pet_live_.").waitFor();
     expect(await send()).toBe("401 Unauthorized");

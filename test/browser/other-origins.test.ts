@@ -1,7 +1,7 @@
 import { afterAll, expect, test } from "bun:test";
 import { loadClientFiles } from "../../src/browser-bundle/bundle.ts";
 import { startService } from "../service.ts";
-import { TestBrowser } from "./browser.ts";
+import { startBrowser } from "./browser.ts";
 
 const CLIENT = await loadClientFiles();
 const PAGE = '<!doctype html><html lang="en"><link rel="icon" href="data:,"><title>shop</title>';
@@ -65,10 +65,9 @@ const startSite = () =>
 const allowed = startSite();
 const other = startSite();
 const service = await startService({ corsOrigins: [allowed.url.origin] });
-const browser = await TestBrowser.start();
+const browser = await startBrowser();
 const shop = await browser.open(allowed.url.href);
 afterAll(async () => {
-  await browser.stop();
   await service.stop();
   await Promise.all([allowed.stop(true), other.stop(true)]);
 });
