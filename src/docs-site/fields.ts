@@ -216,10 +216,15 @@ const CALLS: Readonly<Record<OperationId, string>> = {
   updateOrder: "orders.update",
 };
 
+/** The table has the texts. */
+function withoutTexts(field: RequestField): TryItField {
+  const { description: _text, constraint: _constraint, bounds: _bounds, ...rest } = field;
+  return rest;
+}
+
 export function tryItOperation(id: OperationId): TryItOperation {
   const { method, path }: PetstoreOperation = OPERATIONS[id];
-  const fields = requestFields(id).map(({ description: _1, constraint: _2, bounds: _3, ...field }) => field);
-  return { method, path, call: CALLS[id], fields };
+  return { method, path, call: CALLS[id], fields: requestFields(id).map(withoutTexts) };
 }
 
 /** What the script of the page at `path` needs to send requests of the operation. */
