@@ -2,9 +2,9 @@
  * What the pages of the documentation tell their script: `TryItData` for requests, `SearchEntry` for the search.
  *
  * A page that can send requests of an operation has a `<section data-try-it>` with the tables of its parameters, and
- * beside it an `.aside` with examples. The script adds inputs to the tables and a key above them (`.try-key`), shows the
- * request that they make in the examples, and the response below (`.try-it`). The page has one `<script type="application/json" id="try-it-data">` with
- * `TryItData` as JSON. It contains no key.
+ * beside it an `.aside` with examples. The script adds inputs to the tables and a key above them (`.try-key`). It shows
+ * the request that they make in the examples, and the response below (`.try-it`). The page has `TryItData` as JSON in
+ * a `<script type="application/json" id="try-it-data">`. It contains no key.
  */
 export interface TryItData {
   /**
