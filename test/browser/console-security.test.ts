@@ -1,4 +1,5 @@
 import { afterAll, expect, test } from "bun:test";
+import type { Route } from "playwright-core";
 import { consoleFixture, showPage } from "./console-fixture.ts";
 import { TOKEN, untilAt } from "./console-server.ts";
 
@@ -250,6 +251,27 @@ test("without a session every page is the sign-in page, a wrong token says so, t
   expect(await page.evaluate(`localStorage.getItem("petstore-session")`)).toBeNull();
   await page.goto(`${server.adminUrl}/keys`);
   await signIn.waitFor();
+  await close();
+});
+
+test("a response from before a sign-in does not undo it", async () => {
+  const { page, close } = await browser.open(server.adminUrl);
+  const signIn = page.getByRole("heading", { name: "Sign in to Petstore" });
+  await signIn.waitFor();
+  const asked = Promise.withResolvers<Route>();
+  await page.route("**/api/session", async (route) => {
+    if (route.request().method() === "GET") asked.resolve(route);
+    else await route.continue();
+  });
+  const early = await asked.promise;
+  const response = await early.fetch();
+  await page.getByLabel("Your token").fill(TOKEN);
+  await page.keyboard.press("Enter");
+  await signIn.waitFor({ state: "detached" });
+  await early.fulfill({ response });
+  await page.getByRole("link", { name: "Keys", exact: true }).click();
+  await page.getByRole("heading", { name: "Keys" }).waitFor();
+  expect(await signIn.count()).toBe(0);
   await close();
 });
 
