@@ -184,7 +184,9 @@ export async function signOut(): Promise<void> {
   location.reload();
 }
 
-/** Asks who has signed in with this browser. */
+/** Asks who has signed in with this browser. Whoever signs in meanwhile stays signed in. */
 export async function findSession(): Promise<void> {
-  setSession(await call("getSession"));
+  const before = signedIn.value;
+  const session = await call("getSession");
+  if (signedIn.value === before) setSession(session);
 }

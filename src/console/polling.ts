@@ -64,7 +64,8 @@ export function usePolled<T>(key: string, load: () => Promise<T>): Polled<T> {
       } catch (error) {
         if (error instanceof ServerUnreachable) throw error;
         const problem = error instanceof Error ? error : new Error(String(error));
-        if (isCurrent) setLoaded((last) => withError(last, key, problem));
+        // The data of the same parameters stay on the screen.
+        if (isCurrent) setLoaded((last) => ({ ...(last.key === key && last), key, error: problem }));
       }
     };
     polls.add(poll);
@@ -75,9 +76,4 @@ export function usePolled<T>(key: string, load: () => Promise<T>): Polled<T> {
     };
   }, [key]);
   return { ...loaded, isStale: loaded.key !== key };
-}
-
-/** An error keeps the data of the same parameters on the screen. */
-function withError<T>(last: Loaded<T>, key: string, error: Error): Loaded<T> {
-  return last.key === key && last.data !== undefined ? { key, data: last.data, error } : { key, error };
 }

@@ -8,11 +8,29 @@ import { PARAMETERS, parametersOf, SCHEMAS } from "../petstore/openapi/document.
 import { componentHeaders } from "../petstore/openapi/headers.ts";
 import { OPERATIONS, type PetstoreOperation } from "../petstore/operations.ts";
 import { ERROR_CODES_PATH, GUIDES, linksOn, relativeUrl } from "./links.ts";
-import { inlineHtml, type LinkTarget } from "./markdown.ts";
-import { FIELD_GROUP_TITLES, type TryItData, type TryItField, type TryItOperation } from "./page-data.ts";
+import { codeBlock, inlineHtml, type LinkTarget } from "./markdown.ts";
+import type { TryItData, TryItField, TryItOperation } from "./page-data.ts";
 
-/** A parameter of a request, or a field of a body. */
-type SchemaField = Omit<TryItField, "in" | "anchor">;
+/** A field of an object, as its table describes it. */
+interface SchemaField extends Omit<TryItField, "in" | "anchor"> {
+  /** Plain text with `code` in backticks. */
+  readonly description: string;
+  /** `integer (int64)`, `1 to 100`. */
+  readonly constraint: string;
+  /** Below the description, in plain text with `code` in backticks. */
+  readonly bounds: readonly string[];
+}
+
+/** A parameter of a request, or a field of its body. */
+type RequestField = SchemaField & TryItField;
+
+/** The headings of the tables. */
+const GROUP_TITLES: Readonly<Record<TryItField["in"], string>> = {
+  path: "Path parameters",
+  query: "Query parameters",
+  body: "Body",
+  header: "Header fields",
+};
 
 interface FieldOptions {
   readonly name: string;
@@ -111,7 +129,7 @@ function fieldRow(field: SchemaField, { anchors, links, mark }: FieldTableOption
   const note = isMarked ? ` <span class="${mark}">${mark}</span>` : "";
   const notes = bounds.map((bound) => `<span class="bound">${inlineHtml(bound, links)}</span>`);
   const head = `<a class="heading-link" href="#${anchor}"><code>${name}</code></a>${note}<span class="type">${constraint}</span>`;
-  return `<tr id="${anchor}"><th scope="row">${head}</th><td>${inlineHtml(description, links)}${notes.join("")}</td></tr>`;
+  return `<tr id="${anchor}"><th scope="row">${head}</th><td><span id="${anchor}-description">${inlineHtml(description, links)}${notes.join("")}</span></td></tr>`;
 }
 
 /** Of more values the table says nothing. */
@@ -135,7 +153,7 @@ export function codeSpan(text: string): string {
 }
 
 /** Everything that a request of the operation can have, in the order of the tables. */
-export function requestFields(id: OperationId): readonly TryItField[] {
+export function requestFields(id: OperationId): readonly RequestField[] {
   const operation: PetstoreOperation = OPERATIONS[id];
   const parameters = parametersOf(operation).map((parameter) => parameterField(id, resolved(parameter)));
   const body = operation.body === undefined ? [] : schemaFields(operation.body.json);
@@ -146,11 +164,11 @@ export function requestFields(id: OperationId): readonly TryItField[] {
   ];
 }
 
-function located(field: SchemaField, id: OperationId, location: TryItField["in"]): TryItField {
+function located(field: SchemaField, id: OperationId, location: TryItField["in"]): RequestField {
   return { ...field, in: location, anchor: `${id}-${field.name}` };
 }
 
-function parameterField(id: OperationId, parameter: JsonSchema): TryItField {
+function parameterField(id: OperationId, parameter: JsonSchema): RequestField {
   const { description, required, schema, example } = parameter;
   const name = String(parameter["name"]);
   const field = fieldOf({ name, schema, isRequired: required === true, description: String(description) });
@@ -167,14 +185,24 @@ function locationOf(value: unknown): "path" | "query" | "header" {
   return value === "path" || value === "query" ? value : "header";
 }
 
-/** The section that the script of the page turns into a form; see `TryItData`. */
-export function tryItSection(id: OperationId, path: string): string {
+/** The tables that the script of the page turns into a form; see `TryItData`. */
+export function tryItSection(id: OperationId, path: string, { environment }: DocumentedSettings): string {
   const groups = Map.groupBy(requestFields(id), (field) => field.in);
   const tables = [...groups].map(([location, fields]) => {
     const table = fieldTable(fields, { anchors: id, links: linksOn(path), mark: "required" });
-    return `<h3>${FIELD_GROUP_TITLES[location]}</h3>${table}`;
+    return `<h3>${GROUP_TITLES[location]}</h3>${table}`;
   });
-  return `<section data-try-it="${id}" id="try-it-${id}">${tables.join("")}</section>`;
+  return `<section data-try-it="${id}" id="try-it-${id}"><div class="try-key"></div>${keyHelp(environment, path)}${tables.join("")}</section>`;
+}
+
+function keyHelp(environment: DocumentedSettings["environment"], path: string): string {
+  const program = EXECUTABLE === undefined ? "npx petstore" : "petstore";
+  const flag = environment === "production" ? "" : ` --env ${environment}`;
+  const command = codeBlock(`${program} keys create --name "my key" --plan free${flag}`, "sh");
+  const guide = relativeUrl(path, GUIDES.authentication);
+  return `<details class="key-help"><summary>Get a key</summary>
+<p>Ask whoever runs this server. A key of ${environment} begins with <code>${KEY_PREFIX[environment]}</code>; see <a href="${guide}">Authentication</a>.</p>
+<p>If you run it yourself: on its first start it printed a key, or wrote one to <code>${environment}-first-key</code> in its data directory. This command creates another, even while the server is running:</p>${command}</details>`;
 }
 
 /** The methods of the client library that send one request. */
@@ -188,9 +216,15 @@ const CALLS: Readonly<Record<OperationId, string>> = {
   updateOrder: "orders.update",
 };
 
+/** The table has the texts. */
+function withoutTexts(field: RequestField): TryItField {
+  const { description: _text, constraint: _constraint, bounds: _bounds, ...rest } = field;
+  return rest;
+}
+
 export function tryItOperation(id: OperationId): TryItOperation {
   const { method, path }: PetstoreOperation = OPERATIONS[id];
-  return { method, path, call: CALLS[id], fields: requestFields(id) };
+  return { method, path, call: CALLS[id], fields: requestFields(id).map(withoutTexts) };
 }
 
 /** What the script of the page at `path` needs to send requests of the operation. */
@@ -199,12 +233,10 @@ export function tryItData(id: OperationId, path: string, settings: DocumentedSet
     apiPath: relativeUrl(path, BASE_PATH),
     environment: settings.environment,
     keyPrefix: KEY_PREFIX[settings.environment],
-    command: EXECUTABLE === undefined ? "npx petstore" : "petstore",
     operation: tryItOperation(id),
     baseUrl: settings.baseUrl,
     headers: headerDescriptions(settings),
     errorCodesPath: relativeUrl(path, ERROR_CODES_PATH),
-    authenticationPath: relativeUrl(path, GUIDES.authentication),
   };
 }
 

@@ -3,11 +3,12 @@ import { grouped, longDuration, plural } from "../api/formatting.ts";
 import { KEY_PREFIX, PAGE_LIMIT } from "../domain/constants.ts";
 import type { Limits } from "../domain/rate-limit.ts";
 import { deprecationHeaders, OPERATIONS } from "../petstore/operations.ts";
-import { exampleContext, withExampleContext } from "./examples.ts";
+import { exampleContext, examplesOf, withExampleContext } from "./examples.ts";
 import { tryItData, tryItSection } from "./fields.ts";
 import { type DocsPage, type DocsSettings, PageContent } from "./layout.ts";
 import { type GuideName, GUIDES, linksOn, withSubjectLinks } from "./links.ts";
 import { type Block, blocksOf, codeBlock, framedTable, htmlOf, textOf } from "./markdown.ts";
+import { responseExample } from "./reference-pages.ts";
 import { FIGURES, GUIDE_SOURCES } from "./sources.ts";
 
 /** A page of docs/ with the blocks of the server. */
@@ -18,7 +19,7 @@ export function guidePage(name: GuideName, settingBlocks: Blocks, settings: Docs
   const content = new PageContent();
   for (const [index, block] of blocks.entries()) {
     // Before the first section, so that it is the first thing that a newcomer finds.
-    if (name === "quickstart" && index === firstSection(blocks)) addTryIt(content);
+    if (name === "quickstart" && index === firstSection(blocks)) addTryIt(content, settings);
     add(block, content, path);
   }
   const { html, sections } = content.finish();
@@ -73,9 +74,11 @@ function figure(file: string, alt: string): string {
   return `<figure tabindex="0">${svg}</figure>`;
 }
 
-function addTryIt(content: PageContent): void {
+function addTryIt(content: PageContent, settings: DocsSettings): void {
   content.heading({ level: 2, id: "first-request", html: "Your first request" });
-  content.wide(`<p>Add a pet:</p>${tryItSection("createPet", GUIDES.quickstart)}`);
+  content.prose(`<p>Add a pet:</p>${tryItSection("createPet", GUIDES.quickstart, settings)}`);
+  content.examples(examplesOf("createPet", exampleContext(settings)));
+  content.code(responseExample("createPet", settings));
 }
 
 function descriptionOf(blocks: readonly Block[], path: string): string {

@@ -1,10 +1,10 @@
 /**
  * What the pages of the documentation tell their script: `TryItData` for requests, `SearchEntry` for the search.
  *
- * A page that can send requests of an operation has a `<section data-try-it="createPet" id="try-it-createPet">`.
- * Without JavaScript it shows the tables of parameters; the script replaces its content with a form of the same rows,
- * in the same order, with the same ids. The page has one `<script type="application/json" id="try-it-data">` with
- * `TryItData` as JSON. It contains no key.
+ * A page that can send requests of an operation has a `<section data-try-it>` with the tables of its parameters, and
+ * beside it an `.aside` with examples. The script adds inputs to the tables and a key above them (`.try-key`). It shows
+ * the request that they make in the examples, and the response below (`.try-it`). The page has `TryItData` as JSON in
+ * a `<script type="application/json" id="try-it-data">`. It contains no key.
  */
 export interface TryItData {
   /**
@@ -17,15 +17,11 @@ export interface TryItData {
   readonly keyPrefix: string;
   /** The address of the API in programs. */
   readonly baseUrl: string;
-  /** What runs the command line where this server was started: `npx petstore`, or `petstore` for an executable. */
-  readonly command: string;
   readonly operation: TryItOperation;
   /** Header fields of responses, by name: one sentence each, in plain text with `code` in backticks. */
   readonly headers: Readonly<Record<string, string>>;
   /** The page of error codes relative to this page; the id of each code is the code: `errors#rate_limited`. */
   readonly errorCodesPath: string;
-  /** The guide about authentication relative to this page. */
-  readonly authenticationPath: string;
 }
 
 export interface TryItOperation {
@@ -44,14 +40,8 @@ export interface TryItField {
   /** The id of its row: `createPet-name`. */
   readonly anchor: string;
   readonly isRequired: boolean;
-  /** Plain text with `code` in backticks. */
-  readonly description: string;
   /** `int64-list` is identifiers separated by commas. Integers are sent digit for digit. */
   readonly type: "int64" | "integer" | "string" | "int64-list";
-  /** The constraint as the table states it: `integer (int64)`, `1 to 100`. */
-  readonly constraint: string;
-  /** What the table states below the description, in plain text with `code` in backticks. */
-  readonly bounds: readonly string[];
   /** The only values that are allowed. */
   readonly values?: readonly string[];
   /** Decimal digits. */
@@ -74,14 +64,6 @@ export const EXAMPLE_LANGUAGES = {
   python: { label: "Python", syntax: "python" },
 } as const;
 export type ExampleLanguage = keyof typeof EXAMPLE_LANGUAGES;
-
-/** The headings of the tables. */
-export const FIELD_GROUP_TITLES: Readonly<Record<TryItField["in"], string>> = {
-  path: "Path parameters",
-  query: "Query parameters",
-  body: "Body",
-  header: "Header fields",
-};
 
 /**
  * A section in the index: the title of its page, its own, its URL from the root of the site, and its text. The page of

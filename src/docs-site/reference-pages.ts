@@ -46,6 +46,7 @@ export function operationPage(id: OperationId, settings: DocsSettings): DocsPage
   const path = operationPath(id);
   const head = introduction(id, operation, path);
   const request = section("request", "Request", "");
+  const tabs = new ExampleTabs().render(examplesOf(id, exampleContext(settings)));
   const parts = [
     section("responses", "Responses", responseTable(operation, path)),
     section("response-body", "Response body", responseBody(operation, path)),
@@ -55,7 +56,7 @@ export function operationPage(id: OperationId, settings: DocsSettings): DocsPage
     path,
     title: operation.summary,
     description: textOf(inlineHtml(operation.description, linksOn(path))),
-    html: `<div class="operation"><div class="prose">${head}${request.html}</div>${aside(id, settings)}${tryItSection(id, path)}<div class="prose">${parts.map(({ html }) => html).join("")}</div></div>`,
+    html: `<div class="operation"><div class="prose">${head}${request.html}</div>${tryItSection(id, path, settings)}<div class="aside">${tabs}${responseExample(id, settings)}</div><div class="prose">${parts.map(({ html }) => html).join("")}</div></div>`,
     sections: [pageSection(id, operation), ...[request, ...parts].map((part) => part.section)],
     tryIt: tryItData(id, path, settings),
   };
@@ -89,13 +90,13 @@ function deprecationNotice({ since, sunset, replacement }: Deprecation, path: st
   return `<p class="notice deprecated"><strong>Deprecated</strong> since ${longDate(since)}, removed on ${longDate(sunset)}. Use <code>GET ${replacement}</code> instead. <a href="${migration}">How to migrate</a></p>`;
 }
 
-function aside(id: OperationId, settings: DocsSettings): string {
-  const tabs = new ExampleTabs().render(examplesOf(id, exampleContext(settings)));
+/** What stands below the examples of an operation. */
+export function responseExample(id: OperationId, settings: DocsSettings): string {
   const { status } = OPERATIONS[id].success;
   const [example] = Object.values(EXAMPLES[id].success);
   const response = codeBlock(toJson(example?.value, 2), "json", `Response ${status}`);
   const note = `<p class="note">Replace <code>${KEY_PREFIX[settings.environment]}YOUR_KEY</code> with your key.</p>`;
-  return `<div class="aside">${tabs}${note}${response}</div>`;
+  return `${note}<div class="try-it"></div>${response}`;
 }
 
 function responseTable(operation: PetstoreOperation, path: string): string {

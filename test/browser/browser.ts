@@ -1,7 +1,7 @@
-import { setDefaultTimeout } from "bun:test";
+import { afterAll, setDefaultTimeout } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Browser, BrowserContext, BrowserContextOptions, Page } from "playwright-core";
+import type { BrowserContext, BrowserContextOptions, Page } from "playwright-core";
 import { connectToChromium } from "../../trials/harness/chromium.ts";
 
 /** Where screenshots are written; without it there are none. */
@@ -27,114 +27,97 @@ const AXE = readFileSync(Bun.resolveSync("axe-core/axe.min.js", import.meta.dir)
 const TIMEOUT_MS = 30_000;
 setDefaultTimeout(120_000);
 
-/** A real browser. Each page that it opens has cookies and storage of its own. */
-export class TestBrowser {
-  readonly #browser: Browser;
-
-  private constructor(browser: Browser) {
-    this.#browser = browser;
-  }
-
-  static async start(): Promise<TestBrowser> {
-    return new TestBrowser(await connectToChromium());
-  }
-
-  async open(url: string, options: BrowserContextOptions = {}): Promise<TestPage> {
-    const context = await this.#browser.newContext({ reducedMotion: "reduce", ...options });
-    context.setDefaultTimeout(TIMEOUT_MS);
-    const opened = new TestPage(await context.newPage(), context, new URL(url).origin);
-    await opened.page.goto(url);
-    return opened;
-  }
-
-  async stop(): Promise<void> {
-    await this.#browser.close();
-  }
+/** Opens pages in a real browser, each with cookies and storage of its own, until the tests of the file have ended. */
+export async function startBrowser() {
+  const browser = await connectToChromium();
+  afterAll(() => browser.close());
+  return {
+    async open(url: string, options: BrowserContextOptions = {}): Promise<TestPage> {
+      const context = await browser.newContext({ reducedMotion: "reduce", ...options });
+      context.setDefaultTimeout(TIMEOUT_MS);
+      const opened = testPage(await context.newPage(), context, new URL(url).origin);
+      await opened.page.goto(url);
+      return opened;
+    },
+  };
 }
 
+export type TestPage = ReturnType<typeof testPage>;
+
 /** A page, and what went wrong on it. */
-export class TestPage {
-  readonly page: Page;
-  readonly #context: BrowserContext;
-  #problems: string[] = [];
-  #looks = 0;
-
-  constructor(page: Page, context: BrowserContext, origin: string) {
-    this.page = page;
-    this.#context = context;
-    page.on("console", (message) => {
-      if (message.type() === "error" || message.type() === "warning") this.#report("console", message.text());
-    });
-    page.on("pageerror", (error) => this.#report("exception", error.message));
-    context.on("request", (request) => {
-      if (isElsewhere(request.url(), origin)) this.#report("request to another origin", request.url());
-    });
-  }
-
-  #report(kind: string, detail: string): void {
-    this.#problems.push(`${kind}: ${detail}`);
-  }
-
-  /** Errors and warnings in the console, exceptions, and requests to other origins, since the last call. */
-  takeProblems(): string[] {
-    const problems = this.#problems;
-    this.#problems = [];
-    return problems;
-  }
-
-  /** What is wrong with the page: violations that axe finds, and content that is wider than the screen. */
-  async look(name: string): Promise<string[]> {
-    await this.screenshots(name);
-    const faults: string[] = [];
-    for (const appearance of PAIRS[this.#looks++ % 2 === 0 ? 0 : 1]) {
-      await this.#show(appearance);
-      const { theme, width } = appearance;
-      const found = [...(await this.#overflow()), ...(await this.#violations())];
-      faults.push(...found.map((fault) => `${theme}, ${width} px: ${fault}`));
-    }
-    await this.#show(APPEARANCES[0]);
-    return faults;
-  }
+function testPage(page: Page, context: BrowserContext, origin: string) {
+  let problems: string[] = [];
+  let looks = -1;
+  page.on("console", (message) => {
+    if (message.type() === "error" || message.type() === "warning")
+      problems.push(`console: ${message.text()}`);
+  });
+  page.on("pageerror", (error) => problems.push(`exception: ${error.message}`));
+  context.on("request", (request) => {
+    if (isElsewhere(request.url(), origin)) problems.push(`request to another origin: ${request.url()}`);
+  });
 
   /** Writes NAME-THEME-WIDTH.png for each appearance, if a folder for them is given. */
-  async screenshots(name: string): Promise<void> {
+  async function screenshots(name: string): Promise<void> {
     if (FOLDER === undefined) return;
     for (const appearance of APPEARANCES) {
-      await this.#show(appearance);
-      await this.#overflow();
+      await show(page, appearance);
+      await overflowOf(page);
       const path = join(FOLDER, `${name}-${appearance.theme}-${appearance.width}.png`);
-      await this.page.screenshot({ path, fullPage: true });
+      await page.screenshot({ path, fullPage: true });
     }
-    await this.#show(APPEARANCES[0]);
+    await show(page, APPEARANCES[0]);
   }
 
-  async #show({ theme, width, height }: Appearance): Promise<void> {
-    await this.page.setViewportSize({ width, height });
-    await this.page.emulateMedia({ colorScheme: theme });
-  }
+  return {
+    page,
+    screenshots,
+    /** Errors and warnings in the console, exceptions, and requests to other origins, since the last call. */
+    takeProblems(): string[] {
+      const taken = problems;
+      problems = [];
+      return taken;
+    },
+    /** What is wrong with the page: violations that axe finds, and content that is wider than the screen. */
+    async look(name: string): Promise<string[]> {
+      await screenshots(name);
+      const faults: string[] = [];
+      looks++;
+      for (const appearance of PAIRS[looks % 2 === 0 ? 0 : 1]) {
+        await show(page, appearance);
+        const { theme, width } = appearance;
+        const found = [...(await overflowOf(page)), ...(await violationsOf(page))];
+        faults.push(...found.map((fault) => `${theme}, ${width} px: ${fault}`));
+      }
+      await show(page, APPEARANCES[0]);
+      return faults;
+    },
+    close: () => context.close(),
+  };
+}
 
-  /** Plots follow the size of the screen a moment later. */
-  async #overflow(): Promise<string[]> {
-    const fits = "document.documentElement.scrollWidth <= document.documentElement.clientWidth";
-    return untilTrue(this.page, fits).then(
-      () => [],
-      () => ["the content is wider than the screen"],
-    );
-  }
+async function show(page: Page, { theme, width, height }: Appearance): Promise<void> {
+  await page.setViewportSize({ width, height });
+  await page.emulateMedia({ colorScheme: theme });
+}
 
-  /** One line for each element that breaks a rule of WCAG 2.2 AA or a best practice. */
-  async #violations(): Promise<string[]> {
-    if ((await this.page.evaluate("typeof axe")) === "undefined") await this.page.evaluate(AXE);
-    const options = JSON.stringify({ resultTypes: ["violations"], preload: false });
-    const lines: unknown = await this.page.evaluate(`axe.run(document, ${options}).then(({ violations }) =>
-      violations.flatMap(({ id, nodes }) => nodes.map(({ target, failureSummary }) =>
-        id + " at " + target.join(" ") + ": " + failureSummary.replace(/\\s+/g, " "))))`);
-    return Array.isArray(lines) ? lines.map(String) : [`axe returned ${String(lines)}`];
-  }
+/** Plots follow the size of the screen a moment later. */
+async function overflowOf(page: Page): Promise<string[]> {
+  const fits = "document.documentElement.scrollWidth <= document.documentElement.clientWidth";
+  return untilTrue(page, fits).then(
+    () => [],
+    () => ["the content is wider than the screen"],
+  );
+}
 
-  async close(): Promise<void> {
-    await this.#context.close();
-  }
+/** One line for each element that breaks a rule of WCAG 2.2 AA or a best practice. */
+async function violationsOf(page: Page): Promise<string[]> {
+  if ((await page.evaluate("typeof axe")) === "undefined") await page.evaluate(AXE);
+  const options = JSON.stringify({ resultTypes: ["violations"], preload: false });
+  const lines: unknown = await page.evaluate(`axe.run(document, ${options}).then(({ violations }) =>
+    violations.flatMap(({ id, nodes }) => nodes.map(({ target, failureSummary }) =>
+      id + " at " + target.join(" ") + ": " + failureSummary.replace(/\\s+/g, " "))))`);
+  return Array.isArray(lines) ? lines.map(String) : [`axe returned ${String(lines)}`];
 }
 
 /** data: and blob: URLs have no server. */

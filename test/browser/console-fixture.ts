@@ -1,29 +1,20 @@
 import { afterAll, afterEach, expect } from "bun:test";
+import type { Page } from "playwright-core";
 import { matchPage } from "../../src/operator/console/pages.ts";
-import { TestBrowser, type TestPage, untilTrue } from "./browser.ts";
-import { ConsoleServer } from "./console-server.ts";
-
-export interface ConsoleFixture {
-  readonly server: ConsoleServer;
-  readonly browser: TestBrowser;
-  /** Loads a page of the console, signed in. It is the same page for all tests of a file, and keeps its session. */
-  open(path?: string): Promise<TestPage>;
-  /** A test fails if something goes wrong on that page. */
-  failOnProblems(): void;
-}
+import { startBrowser, type TestPage, untilTrue } from "./browser.ts";
+import { startConsoleServer } from "./console-server.ts";
 
 /** One server, one browser and one page for the tests of a file. */
-export async function consoleFixture(flags: readonly string[] = []): Promise<ConsoleFixture> {
-  const [server, browser] = await Promise.all([ConsoleServer.start(flags), TestBrowser.start()]);
-  afterAll(async () => {
-    await browser.stop();
-    await server.stop();
-  });
+export async function consoleFixture(flags: readonly string[] = []) {
+  const browser = await startBrowser();
+  const server = await startConsoleServer(flags);
+  afterAll(() => server.stop());
   let opened: TestPage | undefined;
   return {
     server,
     browser,
-    async open(path = "/") {
+    /** Loads a page of the console, signed in. It is the same page for all tests of a file, and keeps its session. */
+    async open(path = "/"): Promise<TestPage> {
       if (opened === undefined) {
         opened = await browser.open(await server.signInUrl(path));
       } else {
@@ -34,6 +25,7 @@ export async function consoleFixture(flags: readonly string[] = []): Promise<Con
       opened.takeProblems();
       return opened;
     },
+    /** A test fails if something goes wrong on that page. */
     failOnProblems() {
       // A browser reports every response from 400 on.
       const isUnexpected = (problem: string) => !problem.includes("Failed to load resource");
@@ -43,7 +35,7 @@ export async function consoleFixture(flags: readonly string[] = []): Promise<Con
 }
 
 /** Shows another page of the console as a link does: nothing is loaded but its data. */
-export async function showPage({ page }: TestPage, path: string): Promise<void> {
+export async function showPage(page: Page, path: string): Promise<void> {
   const url = JSON.stringify(path);
   await page.evaluate(`history.pushState(null, "", ${url}); dispatchEvent(new PopStateEvent("popstate"))`);
   const { name, id } = matchPage(path) ?? { name: "Not found", id: "" };

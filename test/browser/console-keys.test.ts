@@ -3,7 +3,7 @@ import type { Dialog, Page } from "playwright-core";
 import { until } from "../timing.ts";
 import { untilTrue } from "./browser.ts";
 import { consoleFixture } from "./console-fixture.ts";
-import { isObject, untilAt } from "./console-server.ts";
+import { untilAt } from "./console-server.ts";
 
 /** Three requests after the limit ban a key, at once. */
 const { server, open, failOnProblems } = await consoleFixture(["--ban-strikes", "3", "--ban-grace", "0s"]);
@@ -63,7 +63,7 @@ test("a key is edited: name, plan, labels and access hold for clients", async ()
   await page.getByRole("heading", { name: "after" }).waitFor();
   await page.getByText("Enterprise: 7 a minute, 70 a day").waitFor();
   const { status, json } = await server.client(secret, "POST", "/pets", { name: "Rex", categoryId: 7 });
-  expect([status, isObject(json) && json.code]).toEqual([403, "read_only_key"]);
+  expect([status, json["code"]]).toEqual([403, "read_only_key"]);
   await page.getByRole("link", { name: "mobile" }).click();
   await untilAt(page, "/keys?label=mobile");
   await page.getByText("1 key", { exact: true }).waitFor();
@@ -110,19 +110,18 @@ test("a key is revoked after its name was typed, with the keyboard alone", async
 
 test("a key is disabled and enabled again: requests get 401 in between, and the audit page names both", async () => {
   const { id, secret } = await server.newKey({ name: "mobile app" });
-  const opened = await open(`/keys/${id}`);
-  const { page } = opened;
+  const { page, look } = await open(`/keys/${id}`);
   const status = async () => (await server.client(secret, "GET", "/pets")).status;
   expect(await status()).toBe(200);
   await page.getByRole("button", { name: "Disable" }).click();
   await page.getByRole("heading", { name: "Disable mobile app" }).waitFor();
   await page.getByText("Requests get 401 within one second; you can enable it again.").waitFor();
-  expect(await opened.look("disable-dialog")).toEqual([]);
+  expect(await look("disable-dialog")).toEqual([]);
   await page.getByRole("button", { name: "Disable mobile app" }).click();
   await page.locator(".badge", { hasText: "disabled" }).waitFor();
   expect(await status()).toBe(401);
   expect(await page.getByRole("button", { name: "Disable" }).count()).toBe(0);
-  expect(await opened.look("disabled-key")).toEqual([]);
+  expect(await look("disabled-key")).toEqual([]);
 
   await page.getByRole("link", { name: "Keys", exact: true }).first().click();
   await page.getByLabel("State").selectOption("disabled");
@@ -130,7 +129,7 @@ test("a key is disabled and enabled again: requests get 401 in between, and the 
   await page.getByText("1 key", { exact: true }).waitFor();
   await page.getByLabel("Actions for mobile app").click();
   await page.getByRole("button", { name: "Enable" }).waitFor();
-  expect(await opened.look("disabled-keys")).toEqual([]);
+  expect(await look("disabled-keys")).toEqual([]);
   await page.keyboard.press("Escape");
   await page.getByRole("button", { name: "Enable" }).waitFor({ state: "hidden" });
   await page.getByRole("link", { name: "mobile app" }).click();
@@ -151,7 +150,7 @@ test("a banned key is shown as banned, and an unban in the list ends the ban", a
   const { id, secret } = await server.newKey({ name: "too eager", plan: "enterprise", limits });
   for (let i = 0; i < 6; i++) await server.client(secret, "GET", "/pets");
   const { json } = await server.client(secret, "GET", "/pets");
-  expect(isObject(json) && json.code).toBe("key_banned");
+  expect(json["code"]).toBe("key_banned");
   const { page } = await open("/keys?state=banned");
   await page.getByRole("link", { name: "too eager" }).waitFor();
   await page.getByLabel("Actions for too eager").click();
@@ -162,7 +161,7 @@ test("a banned key is shown as banned, and an unban in the list ends the ban", a
   await page.getByRole("cell", { name: "key.unbanned" }).waitFor();
   await page.getByRole("cell", { name: "key.banned" }).waitFor();
   const after = await server.client(secret, "GET", "/pets");
-  expect(isObject(after.json) && after.json.code).toBe("rate_limited");
+  expect(after.json["code"]).toBe("rate_limited");
 
   for (let i = 0; i < 6; i++) await server.client(secret, "GET", "/pets");
   await page
@@ -208,8 +207,7 @@ test("filters, order and search are in the URL: Back and reload keep them", asyn
 });
 
 test("without any key the list is the form that creates one", async () => {
-  const opened = await open("/settings");
-  const { page } = opened;
+  const { page, look } = await open("/settings");
   await page.route("**/api/keys?*", (route) =>
     route.fulfill({ json: { items: [], total: 0, nextCursor: null } }),
   );
@@ -222,7 +220,7 @@ test("without any key the list is the form that creates one", async () => {
   await page.waitForResponse(/\/api\/keys\?/);
   await page.waitForResponse(/\/api\/server/);
   expect(await page.getByLabel("Secret", { exact: true }).isVisible()).toBe(true);
-  expect(await opened.look("no-keys-secret")).toEqual([]);
+  expect(await look("no-keys-secret")).toEqual([]);
 });
 
 test("a list of more than 50 keys has pages, and Back leads to the page before", async () => {
@@ -257,8 +255,7 @@ test("a key that does not exist says so, and so does a filter that nothing match
 });
 
 test("the form of a new key: focus on the name, presets of the expiry, and what is wrong below its field", async () => {
-  const opened = await open("/keys");
-  const { page } = opened;
+  const { page, look } = await open("/keys");
   await page.getByRole("link", { name: "Create key" }).click();
   await untilTrue(page, "document.activeElement.labels?.[0].textContent === 'Name'");
   await page.getByRole("button", { name: "Create key" }).click();
@@ -274,7 +271,7 @@ test("the form of a new key: focus on the name, presets of the expiry, and what 
     .last()
     .getByText("It must be 1 to 50 characters")
     .waitFor();
-  expect(await opened.look("key-form-problem")).toEqual([]);
+  expect(await look("key-form-problem")).toEqual([]);
   expect(await page.getByLabel("Name").inputValue()).toBe("forgetful");
 });
 

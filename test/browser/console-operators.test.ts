@@ -6,7 +6,7 @@ const { server, browser, open, failOnProblems } = await consoleFixture();
 failOnProblems();
 const { id, secret } = await server.newKey({ name: "shop" });
 const { json: pet } = await server.client(secret, "POST", "/pets", { name: "Rex", categoryId: 1 });
-const petId = String(Object(pet).id);
+const petId = String(pet["id"]);
 await server.client(secret, "POST", "/store/orders", { petId: Number(petId) });
 
 /** The buttons, links and forms that do something, by page. */
@@ -37,11 +37,10 @@ const namesOf = async (page: Page) => {
 await server.newOperator("viewer-1", "metrics");
 
 test.each(LEVELS)("%s sees what the role allows, and nothing else", async (role) => {
-  const opened = await browser.open(server.adminUrl);
-  const { page } = opened;
+  const { page, takeProblems, close } = await browser.open(server.adminUrl);
   await signInWith(page, await server.newOperator(`a-${role}`, role));
   for (const [path, controls] of Object.entries(CONTROLS)) {
-    await showPage(opened, path);
+    await showPage(page, path);
     const shown = await namesOf(page);
     const expected = Object.entries(controls).filter(
       ([, least]) => LEVELS.indexOf(role) >= LEVELS.indexOf(least),
@@ -49,23 +48,22 @@ test.each(LEVELS)("%s sees what the role allows, and nothing else", async (role)
     const found = Object.keys(controls).filter((name) => shown.has(name));
     expect([path, found]).toEqual([path, expected.map(([name]) => name)]);
   }
-  await showPage(opened, "/keys/new");
+  await showPage(page, "/keys/new");
   const isForm = (await page.getByRole("button", { name: "Create key" }).count()) > 0;
   expect(isForm).toBe(role === "admin");
   if (role !== "admin") await page.getByText("Your role does not allow it").waitFor();
-  await showPage(opened, "/settings");
+  await showPage(page, "/settings");
   await page.getByText(`a-${role}`, { exact: true }).waitFor();
-  expect(opened.takeProblems()).toEqual([]);
-  await opened.close();
+  expect(takeProblems()).toEqual([]);
+  await close();
 });
 
 test("metrics cannot sign in", async () => {
-  const opened = await browser.open(server.adminUrl);
-  const { page } = opened;
+  const { page, close } = await browser.open(server.adminUrl);
   await page.getByLabel("Your token").fill(await server.newOperator("prometheus", "metrics"));
   await page.keyboard.press("Enter");
   await page.getByRole("alert").filter({ hasText: "This needs the role viewer" }).waitFor();
-  await opened.close();
+  await close();
 });
 
 test("an admin creates an operator, whose token is shown once and signs in; rotating and revoking end it", async () => {

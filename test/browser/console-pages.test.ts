@@ -1,29 +1,28 @@
 import { expect, test } from "bun:test";
 import { untilTrue } from "./browser.ts";
 import { consoleFixture } from "./console-fixture.ts";
-import { isObject, untilAt } from "./console-server.ts";
+import { untilAt } from "./console-server.ts";
 
 const { server, open, failOnProblems } = await consoleFixture();
 failOnProblems();
 
 async function newPet(secret: string, name: string, rest = '"categoryId":9007199254740993'): Promise<string> {
   const { json } = await server.client(secret, "POST", "/pets", `{"name":${JSON.stringify(name)},${rest}}`);
-  return isObject(json) ? String(json.id) : "";
+  return String(json["id"]);
 }
 
 test("operators see which keys still call a deprecated operation: on the overview, in the list and on the key's page", async () => {
   const old = await server.newKey({ name: "old mobile app" });
   const current = await server.newKey({ name: "new web shop" });
   expect((await server.client(current.secret, "GET", "/pets")).status).toBe(200);
-  const opened = await open("/");
-  const { page } = opened;
+  const { page, look } = await open("/");
   await page.getByRole("link", { name: "new web shop" }).waitFor();
   expect(await page.getByText("Deprecated").count()).toBe(0);
 
   expect((await server.client(old.secret, "GET", "/pets/1")).status).toBe(404);
   // Without a reload.
   await page.getByText("1 key has called getPet in the last 30 days.").waitFor();
-  expect(await opened.look("deprecated-overview")).toEqual([]);
+  expect(await look("deprecated-overview")).toEqual([]);
   await page
     .getByRole("paragraph")
     .filter({ hasText: "has called" })
@@ -33,12 +32,12 @@ test("operators see which keys still call a deprecated operation: on the overvie
   await page.getByText("1 key", { exact: true }).waitFor();
   expect(await page.getByLabel("Deprecated calls in").inputValue()).toBe("30");
   expect(await page.getByRole("link", { name: "new web shop" }).count()).toBe(0);
-  expect(await opened.look("deprecated-keys")).toEqual([]);
+  expect(await look("deprecated-keys")).toEqual([]);
 
   await page.getByRole("link", { name: "old mobile app" }).click();
   const row = page.getByRole("row").filter({ hasText: "getPet" });
   await row.getByText("deprecated").waitFor();
-  expect(await opened.look("deprecated-key")).toEqual([]);
+  expect(await look("deprecated-key")).toEqual([]);
 });
 
 test("a pet is corrected: clients see the new name and category at once, exact to the last digit", async () => {
@@ -73,7 +72,7 @@ test("an order is completed: its pet is sold, and a pet with orders says why it 
   const { id: keyId, secret } = await server.newKey({ name: "shop" });
   const petId = await newPet(secret, "Luna");
   const { json } = await server.client(secret, "POST", "/store/orders", `{"petId":${petId}}`);
-  const orderId = isObject(json) ? String(json.id) : "";
+  const orderId = String(json["id"]);
   const { page } = await open(`/orders?keyId=${keyId}`);
   await page.getByRole("link", { name: orderId, exact: true }).first().click();
   await page.getByRole("button", { name: "Complete" }).click();
@@ -188,8 +187,7 @@ test("the overview names the database and the rate limiter and says which of the
 });
 
 test("the overview shows all servers together, and a row for each of them", async () => {
-  const opened = await open("/settings");
-  const { page } = opened;
+  const { page, look, takeProblems } = await open("/settings");
   await page.route("**/api/servers", async (route) => {
     const response = await route.fetch();
     const { items, total } = await response.json();
@@ -216,8 +214,8 @@ test("the overview shows all servers together, and a row for each of them", asyn
   await row.getByText("10.0.0.2:8090").waitFor();
   await row.getByText("not heard of").waitFor();
   await page.getByRole("heading", { name: /^Requests on 127\.0\.0\.1:/ }).waitFor();
-  expect(await opened.look("overview-of-two-servers")).toEqual([]);
-  expect(opened.takeProblems()).toEqual([]);
+  expect(await look("overview-of-two-servers")).toEqual([]);
+  expect(takeProblems()).toEqual([]);
 });
 
 test("staging is told from production by the bar and the title, and a row has two lines on a phone", async () => {

@@ -1,15 +1,14 @@
 import { expect, test } from "bun:test";
 import { consoleFixture } from "./console-fixture.ts";
-import { isObject, untilAt } from "./console-server.ts";
+import { untilAt } from "./console-server.ts";
 
 const { server, open, failOnProblems } = await consoleFixture(["--ban-strikes", "3", "--ban-grace", "0s"]);
 failOnProblems();
 
 test("requests are shown as they arrive, are found by what they have and by their id, and links lead to their moment", async () => {
-  const opened = await open("/requests");
-  const { page } = opened;
+  const { page, look } = await open("/requests");
   await page.getByText("No requests since the server started").waitFor();
-  expect(await opened.look("requests-empty")).toEqual([]);
+  expect(await look("requests-empty")).toEqual([]);
 
   const shop = await server.newKey({ name: "shop" });
   const limits = { perMinute: 2, perDay: 100 };
@@ -25,10 +24,10 @@ test("requests are shown as they arrive, are found by what they have and by thei
   for (let i = 0; i < 60; i++) await server.client(shop.secret, "GET", `/pets/${i}`);
   // Without a reload.
   await page.getByRole("link", { name: "GET /v1/pets/59" }).waitFor();
-  expect(await opened.look("requests-many")).toEqual([]);
+  expect(await look("requests-many")).toEqual([]);
   await page.getByRole("link", { name: "Next page" }).click();
   await page.getByRole("link", { name: /very-long-path/ }).waitFor();
-  expect(await opened.look("requests-long")).toEqual([]);
+  expect(await look("requests-long")).toEqual([]);
 
   await page.goto(`${server.adminUrl}/requests`);
   await page.getByLabel("Status").selectOption("429");
@@ -43,7 +42,7 @@ test("requests are shown as they arrive, are found by what they have and by thei
   await page.keyboard.type("my-own-id");
   await page.getByText("Requests of its key around that time").waitFor();
   await page.getByText("not_found").waitFor();
-  expect(await opened.look("requests-one")).toEqual([]);
+  expect(await look("requests-one")).toEqual([]);
   await page.getByRole("link", { name: "Requests of its key around that time" }).click();
   await page.getByRole("row").nth(1).waitFor();
 
@@ -65,6 +64,4 @@ test("requests are shown as they arrive, are found by what they have and by thei
   expect(Date.parse(searchParams.get("until") ?? "") - Date.parse(searchParams.get("since") ?? "")).toBe(
     5_000,
   );
-  const { json } = await server.admin("GET", "/requests?status=404&limit=1");
-  expect(isObject(json) && Array.isArray(json.items)).toBe(true);
 });

@@ -16,8 +16,7 @@ await (await open()).page.clock.install();
 
 test("without the server the last data stay, dimmed, below one banner; after a restart the page goes on, signed in", async () => {
   const { secret } = await server.newKey({ name: "survivor" });
-  const opened = await open("/keys");
-  const { page } = opened;
+  const { page, screenshots } = await open("/keys");
   await page.getByRole("link", { name: "survivor" }).waitFor();
   await server.stop();
   await page.clock.fastForward(INTERVAL_MS);
@@ -25,7 +24,7 @@ test("without the server the last data stay, dimmed, below one banner; after a r
   await page.getByText(/Next try in \d+ s/).waitFor();
   expect(await page.getByRole("link", { name: "survivor" }).isVisible()).toBe(true);
   expect(await page.evaluate("getComputedStyle(document.querySelector('main')).opacity")).toBe("0.55");
-  await opened.screenshots("server-gone");
+  await screenshots("server-gone");
   await server.start();
   // Without waiting for the button: the page may try again by itself at this very moment, and remove it.
   await page.evaluate("document.querySelector('.banner button')?.click()");
@@ -48,8 +47,7 @@ test("Try now asks at once, and the page goes on by itself when the server respo
 });
 
 test("a server of another version asks for a reload, after which it does not ask again", async () => {
-  const opened = await open("/keys");
-  const { page } = opened;
+  const { page, look } = await open("/keys");
   const prompt = page.getByText("The server has another version now.");
   await page.getByText("production").waitFor();
   expect(await prompt.count()).toBe(0);
@@ -59,7 +57,7 @@ test("a server of another version asks for a reload, after which it does not ask
   });
   await page.clock.fastForward(INTERVAL_MS);
   await prompt.waitFor();
-  expect(await opened.look("another-version")).toEqual([]);
+  expect(await look("another-version")).toEqual([]);
   const reloaded = page.waitForEvent("load");
   await page.getByRole("button", { name: "Reload" }).click();
   await reloaded;

@@ -1,101 +1,88 @@
-import { afterAll, expect, test } from "bun:test";
-import type { Page } from "playwright-core";
+import { afterAll, afterEach, expect, test } from "bun:test";
 import { startService } from "../service.ts";
-import { TestBrowser, untilTrue } from "./browser.ts";
+import { startBrowser, untilTrue } from "./browser.ts";
 
 const service = await startService({ otherEnvironmentUrl: "https://staging.example.com/v1" });
-const browser = await TestBrowser.start();
+const browser = await startBrowser();
 const urlOf = (path: string) => service.url.replace("/v1", path);
-const shared = await browser.open(urlOf("/docs"));
-afterAll(async () => {
-  await browser.stop();
-  await service.stop();
-});
+const { page, look, takeProblems } = await browser.open(urlOf("/docs"));
+afterAll(() => service.stop());
 
 const WITHOUT_SCRIPT = { javaScriptEnabled: false };
 const PHONE = { viewport: { width: 390, height: 844 } };
 
 /** The page is the same for all tests, but remembers nothing of the tests before. */
-function testPage(name: string, path: string, use: (page: Page) => Promise<void>): void {
-  test(name, async () => {
-    await shared.page.evaluate("localStorage.clear(); sessionStorage.clear()");
-    await shared.page.goto(urlOf(path));
-    await use(shared.page);
-    expect(shared.takeProblems()).toEqual([]);
-  });
+async function open(path: string): Promise<void> {
+  await page.evaluate("localStorage.clear(); sessionStorage.clear()");
+  await page.goto(urlOf(path));
 }
+afterEach(() => expect(takeProblems()).toEqual([]));
 
-for (const path of ["/", "/docs/errors", "/docs/reference/getPet"]) {
-  const name = `${path} has no console errors, no requests elsewhere and no axe violations, and fits every screen`;
-  testPage(name, path, async (page) => {
+test.each(["/", "/docs/errors", "/docs/reference/getPet"])(
+  "%s has no console errors, no requests elsewhere and no axe violations, and fits every screen",
+  async (path) => {
+    await open(path);
     expect(await page.title()).toContain("Petstore API");
-    expect(await shared.look(`docs${path.replaceAll("/", "-")}`)).toEqual([]);
-  });
-}
-
-testPage(
-  "/ focuses the search, arrow keys choose a result, Enter opens it, Escape closes the list",
-  "/docs/reference/getPet",
-  async (page) => {
-    await page.keyboard.press("/");
-    const input = page.getByRole("combobox", { name: "Search the documentation" });
-    await page.keyboard.type("retry-after");
-    const results = page.getByRole("option");
-    await results.first().waitFor();
-    expect(await results.first().getAttribute("aria-selected")).toBe("true");
-    await page.keyboard.press("ArrowDown");
-    expect(await results.nth(1).getAttribute("aria-selected")).toBe("true");
-    expect(await input.getAttribute("aria-activedescendant")).toBe("search-result-1");
-    await page.keyboard.press("Escape");
-    expect(await results.count()).toBe(0);
-
-    await page.keyboard.press("/");
-    await input.fill("getPet");
-    await results.first().locator("mark").first().waitFor();
-    expect(await results.first().locator(".method").textContent()).toBe("GET");
-    expect(await results.first().locator("mark").first().textContent()).toBe("getPet");
-    await input.fill("key_banned");
-    await page.getByRole("option", { name: "key_banned" }).first().waitFor();
-    await page.keyboard.press("Enter");
-    await page.waitForURL("**/docs/reference/errors#key_banned");
-    expect(await page.locator("#key_banned").isVisible()).toBe(true);
+    expect(await look(`docs${path.replaceAll("/", "-")}`)).toEqual([]);
   },
 );
 
-testPage("a search without a result says so, and hostile text stays text", "/docs", async (page) => {
+test("/ focuses the search, arrow keys choose a result, Enter opens it, Escape closes the list", async () => {
+  await open("/docs/reference/getPet");
+  await page.keyboard.press("/");
+  const input = page.getByRole("combobox", { name: "Search the documentation" });
+  await page.keyboard.type("retry-after");
+  const results = page.getByRole("option");
+  await results.first().waitFor();
+  expect(await results.first().getAttribute("aria-selected")).toBe("true");
+  await page.keyboard.press("ArrowDown");
+  expect(await results.nth(1).getAttribute("aria-selected")).toBe("true");
+  expect(await input.getAttribute("aria-activedescendant")).toBe("search-result-1");
+  await page.keyboard.press("Escape");
+  expect(await results.count()).toBe(0);
+
+  await page.keyboard.press("/");
+  await input.fill("getPet");
+  await results.first().locator("mark").first().waitFor();
+  expect(await results.first().locator(".method").textContent()).toBe("GET");
+  expect(await results.first().locator("mark").first().textContent()).toBe("getPet");
+  await input.fill("key_banned");
+  await page.getByRole("option", { name: "key_banned" }).first().waitFor();
+  await page.keyboard.press("Enter");
+  await page.waitForURL("**/docs/reference/errors#key_banned");
+  expect(await page.locator("#key_banned").isVisible()).toBe(true);
+});
+
+test("a search without a result says so, and hostile text stays text", async () => {
+  await open("/docs");
   await page.keyboard.press("/");
   await page.keyboard.type("<img onload=xyzzy>");
   await page.getByText("Nothing found").waitFor();
   expect(await page.locator(".search img").count()).toBe(0);
 });
 
-testPage(
-  "a malformed fragment in the address is no error",
-  "/docs/reference/getPet#%E0%A4%A<img>",
-  async (page) => {
-    await page.getByRole("button", { name: "Send request" }).waitFor();
-  },
-);
+test("a malformed fragment in the address is no error", async () => {
+  await open("/docs/reference/getPet#%E0%A4%A<img>");
+  await page.getByRole("button", { name: "Send request" }).waitFor();
+});
 
-testPage(
-  "the language that was chosen stays chosen, for all examples and on the next page",
-  "/docs/pagination",
-  async (page) => {
-    const shown = () => page.locator(".example > .code:visible");
-    expect(await shown().first().getAttribute("data-language")).toBe("curl");
-    await page.getByRole("radio", { name: "Python" }).first().check();
-    const languages = await shown().evaluateAll((blocks) =>
-      blocks.map((block) => block.getAttribute("data-language")),
-    );
-    expect(languages.length).toBeGreaterThan(1);
-    expect(new Set(languages)).toEqual(new Set(["python"]));
-    await page.getByRole("link", { name: "Idempotency", exact: true }).first().click();
-    await page.waitForURL("**/docs/idempotency");
-    expect(await page.getByRole("radio", { name: "Python" }).first().isChecked()).toBe(true);
-  },
-);
+test("the language that was chosen stays chosen, for all examples and on the next page", async () => {
+  await open("/docs/pagination");
+  const shown = () => page.locator(".example > .code:visible");
+  expect(await shown().first().getAttribute("data-language")).toBe("curl");
+  await page.getByRole("radio", { name: "Python" }).first().check();
+  const languages = await shown().evaluateAll((blocks) =>
+    blocks.map((block) => block.getAttribute("data-language")),
+  );
+  expect(languages.length).toBeGreaterThan(1);
+  expect(new Set(languages)).toEqual(new Set(["python"]));
+  await page.getByRole("link", { name: "Idempotency", exact: true }).first().click();
+  await page.waitForURL("**/docs/idempotency");
+  expect(await page.getByRole("radio", { name: "Python" }).first().isChecked()).toBe(true);
+});
 
-testPage("a code block is copied as it is shown", "/docs/reference/listPets", async (page) => {
+test("a code block is copied as it is shown", async () => {
+  await open("/docs/reference/listPets");
   // Pages of other tests in the same browser share its clipboard.
   await page.evaluate("navigator.clipboard.writeText = async (text) => void (window.copied = text)");
   const block = page.locator(".example > .code:visible");
@@ -106,7 +93,8 @@ testPage("a code block is copied as it is shown", "/docs/reference/listPets", as
   expect(copied).toContain(`${service.url}/pets`);
 });
 
-testPage("the theme that was chosen stays chosen and overrides the system", "/docs", async (page) => {
+test("the theme that was chosen stays chosen and overrides the system", async () => {
+  await open("/docs");
   const background = () => page.evaluate("getComputedStyle(document.documentElement).backgroundColor");
   const light = await background();
   const button = page.getByRole("button", { name: /^Theme/ });
@@ -119,54 +107,44 @@ testPage("the theme that was chosen stays chosen and overrides the system", "/do
   expect([await background(), await button.textContent()]).toEqual([dark, "Dark"]);
 });
 
-testPage(
-  "the sidebar keeps its position from page to page and shows the section that is read",
-  "/docs/rate-limits",
-  async (page) => {
-    await page.setViewportSize({ width: 1280, height: 400 });
-    const sidebar = page.locator("#navigation");
-    await sidebar.evaluate((element) => element.scrollTo(0, 200));
-    await page.getByRole("link", { name: "Errors", exact: true }).first().click();
-    await page.waitForURL("**/docs/errors");
-    expect(await sidebar.evaluate((element) => element.scrollTop)).toBe(200);
+test("the sidebar keeps its position from page to page and shows the section that is read", async () => {
+  await open("/docs/rate-limits");
+  await page.setViewportSize({ width: 1280, height: 400 });
+  const sidebar = page.locator("#navigation");
+  await sidebar.evaluate((element) => element.scrollTo(0, 200));
+  await page.getByRole("link", { name: "Errors", exact: true }).first().click();
+  await page.waitForURL("**/docs/errors");
+  expect(await sidebar.evaluate((element) => element.scrollTop)).toBe(200);
 
-    await page.goto(urlOf("/docs/errors#retries"));
-    const read = page.locator("#navigation .sections a[data-read]");
-    await read.getByText("Retries").waitFor();
-  },
-);
+  await page.goto(urlOf("/docs/errors#retries"));
+  const read = page.locator("#navigation .sections a[data-read]");
+  await read.getByText("Retries").waitFor();
+});
 
-testPage(
-  "the first Tab leads to the content, and every parameter and error code can be linked to",
-  "/docs/reference/createPet",
-  async (page) => {
-    await page.keyboard.press("Tab");
-    expect(await page.evaluate("document.activeElement.textContent")).toBe("Skip to the content");
-    await page.keyboard.press("Enter");
-    expect(await page.evaluate("document.activeElement.id")).toBe("main");
-    await page.goto(urlOf("/docs/reference/errors#rate_limited"));
-    const top = await page
-      .locator("#rate_limited")
-      .evaluate((element) => element.getBoundingClientRect().top);
-    expect(top).toBeGreaterThan(56);
-  },
-);
+test("the first Tab leads to the content, and every parameter and error code can be linked to", async () => {
+  await open("/docs/reference/createPet");
+  await page.keyboard.press("Tab");
+  expect(await page.evaluate("document.activeElement.textContent")).toBe("Skip to the content");
+  await page.keyboard.press("Enter");
+  expect(await page.evaluate("document.activeElement.id")).toBe("main");
+  await page.goto(urlOf("/docs/reference/errors#rate_limited"));
+  const top = await page.locator("#rate_limited").evaluate((element) => element.getBoundingClientRect().top);
+  expect(top).toBeGreaterThan(56);
+});
 
-testPage(
-  "the environment menu has the address of this server and of the other environment",
-  "/docs",
-  async (page) => {
-    const address = page.getByText("https://staging.example.com/v1");
-    await page.getByRole("button", { name: "production" }).click();
-    expect(await address.isVisible()).toBe(true);
-    const link = page.getByRole("link", { name: "Documentation of staging" });
-    expect(await link.getAttribute("href")).toBe("https://staging.example.com/docs");
-    await page.keyboard.press("Escape");
-    expect(await address.isVisible()).toBe(false);
-  },
-);
+test("the environment menu has the address of this server and of the other environment", async () => {
+  await open("/docs");
+  const address = page.getByText("https://staging.example.com/v1");
+  await page.getByRole("button", { name: "production" }).click();
+  expect(await address.isVisible()).toBe(true);
+  const link = page.getByRole("link", { name: "Documentation of staging" });
+  expect(await link.getAttribute("href")).toBe("https://staging.example.com/docs");
+  await page.keyboard.press("Escape");
+  expect(await address.isVisible()).toBe(false);
+});
 
-testPage("72 columns of code fit at 1280 px, and the figure at 390 px", "/docs/rate-limits", async (page) => {
+test("72 columns of code fit at 1280 px, and the figure at 390 px", async () => {
+  await open("/docs/rate-limits");
   const shown = page.locator(".example > .code:visible pre").first();
   await shown.evaluate((element) => (element.textContent = "x".repeat(72)));
   expect(await shown.evaluate(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth)).toBe(0);
@@ -178,7 +156,8 @@ testPage("72 columns of code fit at 1280 px, and the figure at 390 px", "/docs/r
   await page.setViewportSize({ width: 1280, height: 800 });
 });
 
-testPage("names in links keep their underscores", "/docs/reference/createPet", async (page) => {
+test("names in links keep their underscores", async () => {
+  await open("/docs/reference/createPet");
   const offset = "getComputedStyle(document.querySelector('.statuses a')).textUnderlineOffset";
   expect(await page.evaluate(offset)).toBe("5px");
 });
@@ -211,7 +190,8 @@ test("without JavaScript everything but search and try-it works, also on a phone
   await phone.close();
 });
 
-testPage("on paper there is the content alone, in one column", "/docs/errors", async (page) => {
+test("on paper there is the content alone, in one column", async () => {
+  await open("/docs/errors");
   await page.emulateMedia({ media: "screen", colorScheme: "light" });
   const colour = () => page.evaluate("getComputedStyle(document.documentElement).color");
   const light = await colour();

@@ -1,16 +1,9 @@
-import { afterAll, afterEach, describe, expect, test } from "bun:test";
-import { TestBrowser } from "./browser.ts";
-import { ConsoleServer, isObject } from "./console-server.ts";
+import { afterEach, describe, expect, test } from "bun:test";
+import { consoleFixture } from "./console-fixture.ts";
 
-const server = await ConsoleServer.start(["--ban-strikes", "2", "--ban-grace", "0s"]);
-const browser = await TestBrowser.start();
+const { server, browser } = await consoleFixture(["--ban-strikes", "2", "--ban-grace", "0s"]);
 const { secret: key } = await server.newKey({ name: "docs" });
-const opened = await browser.open(server.apiUrl.replace("/v1", "/docs"));
-const { page } = opened;
-afterAll(async () => {
-  await browser.stop();
-  await server.stop();
-});
+const { page, look, takeProblems } = await browser.open(server.apiUrl.replace("/v1", "/docs"));
 
 const LARGE = "9007199254740993";
 
@@ -23,7 +16,7 @@ async function open(path: string, key = ""): Promise<void> {
 
 const sendButton = page.locator(".try-it button[type=submit]");
 const status = page.locator(".try-badge");
-const requestText = () => page.getByRole("region", { name: "Request as sent" }).innerText();
+const requestText = () => page.locator(".try-it").locator("..").locator(".example pre:visible").innerText();
 const responseBody = page.getByRole("region", { name: "Response body" });
 
 /** The status of the response; that of the response before is gone while a request is on its way. */
@@ -34,7 +27,7 @@ async function send(): Promise<string> {
 
 /** A browser reports every response from 400 on. */
 afterEach(() => {
-  const problems = opened.takeProblems().filter((problem) => !problem.includes("Failed to load resource"));
+  const problems = takeProblems().filter((problem) => !problem.includes("Failed to load resource"));
   expect(problems).toEqual([]);
 });
 
@@ -44,7 +37,7 @@ async function rejectedKey(code: "rate_limited" | "key_banned"): Promise<string>
   const { secret } = await server.newKey({ name: "rejected", plan: "enterprise", limits });
   for (;;) {
     const { json } = await server.client(secret, "GET", "/pets");
-    if (isObject(json) && json.code === code) return secret;
+    if (json["code"] === code) return secret;
   }
 }
 
@@ -59,7 +52,7 @@ describe("a request", () => {
     const { json } = await server.client(key, "GET", "/pets");
     expect(json).toMatchObject([{ name: "Rex", categoryId: BigInt(LARGE) }]);
     await page.getByText(/^\d+ headers$/).click();
-    expect(await opened.look("try-it-created")).toEqual([]);
+    expect(await look("try-it-created")).toEqual([]);
   });
 
   test("it is shown as it is sent, as a program in four languages without the key, beside the response", async () => {
@@ -80,7 +73,7 @@ describe("a request", () => {
     expect(await page.content()).not.toContain(key);
     const boxes = [
       page.locator("#createPet-name"),
-      page.locator(".try-request"),
+      page.locator(".example").first(),
       page.locator(".try-result"),
     ];
     const [field, program, response] = await Promise.all(boxes.map((box) => box.boundingBox()));
@@ -115,9 +108,7 @@ describe("a request", () => {
     for (let i = 0; i < 12 && visited.at(-1) !== "Send request"; i++) {
       await page.keyboard.press("Tab");
       visited.push(
-        await page.evaluate(
-          "document.activeElement.labels?.[0]?.textContent.trim() || document.activeElement.textContent",
-        ),
+        await page.evaluate("document.activeElement.ariaLabel ?? document.activeElement.textContent"),
       );
     }
     expect(visited).toContain("petId");
@@ -156,7 +147,7 @@ describe("the key", () => {
     await page.getByText('npx petstore keys create --name "my key" --plan free').waitFor();
     expect(await send()).toBe("401 Unauthorized");
     await page.getByText("Enter your API key above.").waitFor();
-    expect(await opened.look("try-it-401")).toEqual([]);
+    expect(await look("try-it-401")).toEqual([]);
     await page.getByLabel("API key").fill("pet_test_1");
     await page.getByText("Keys of production begin with pet_live_.").waitFor();
     expect(await send()).toBe("401 Unauthorized");
@@ -227,6 +218,6 @@ describe("what goes wrong", () => {
       .getByText(/categoryId must be an integer from -2\^63/)
       .first()
       .waitFor();
-    expect(await page.locator("[data-try-it] :is(img, script, b)").count()).toBe(0);
+    expect(await page.locator(".operation :is(img, script, b)").count()).toBe(0);
   });
 });

@@ -1,7 +1,7 @@
 import { afterAll, expect, test } from "bun:test";
 import { loadClientFiles } from "../../src/browser-bundle/bundle.ts";
 import { startService } from "../service.ts";
-import { TestBrowser } from "./browser.ts";
+import { startBrowser } from "./browser.ts";
 
 const CLIENT = await loadClientFiles();
 const PAGE = '<!doctype html><html lang="en"><link rel="icon" href="data:,"><title>shop</title>';
@@ -65,10 +65,9 @@ const startSite = () =>
 const allowed = startSite();
 const other = startSite();
 const service = await startService({ corsOrigins: [allowed.url.origin] });
-const browser = await TestBrowser.start();
+const browser = await startBrowser();
 const shop = await browser.open(allowed.url.href);
 afterAll(async () => {
-  await browser.stop();
   await service.stop();
   await Promise.all([allowed.stop(true), other.stop(true)]);
 });
@@ -91,28 +90,17 @@ const json = () => ({
   "Idempotency-Key": crypto.randomUUID(),
 });
 
-test("a page of an allowed origin creates, lists and fetches pets, and reads the headers", async () => {
+test("a page of an allowed origin creates and fetches pets, and reads the headers", async () => {
   const body = '{"name":"Rex","categoryId":9007199254740993}';
   expect(await send("/pets", { method: "POST", headers: json(), body })).toMatchObject({
     status: 201,
     body: '{"id":1,"name":"Rex","categoryId":9007199254740993}',
     headers: { location: `${service.url}/pets/1`, "x-ratelimit-limit": expect.any(String) },
   });
-  await send("/pets", { method: "POST", headers: json(), body });
   const headers = { ...KEY, "X-Request-Id": "from-a-page" };
-  expect(await send("/pets?limit=1", { headers })).toMatchObject({
-    status: 200,
-    headers: {
-      link: expect.stringContaining('rel="next"'),
-      etag: expect.any(String),
-      "x-ratelimit-remaining": expect.any(String),
-      "x-ratelimit-reset": expect.any(String),
-      "x-request-id": "from-a-page",
-    },
-  });
   expect(await send("/pets/1", { headers })).toMatchObject({
     status: 200,
-    headers: { deprecation: "@1794614400", sunset: "Thu, 05 Dec 2030 00:00:00 GMT" },
+    headers: { etag: expect.any(String), deprecation: "@1794614400", "x-request-id": "from-a-page" },
   });
   const order = { method: "POST", headers: json(), body: '{"petId":1}' };
   expect(await send("/store/orders", order)).toMatchObject({ status: 201 });

@@ -45,21 +45,35 @@ function Dialog({ title, name, onClose, children }: DialogProps) {
   );
 }
 
-interface FormDialogProps extends DialogProps, Omit<FormProps, "onCancel" | "children"> {
+interface FormDialogProps extends DialogProps, Pick<FormProps, "submit"> {
   /** The words that a person types before something that cannot be undone. */
   readonly confirmation?: string | undefined;
+  /** What it is there for. A secret that comes of it is shown, once. */
+  readonly run: () => Promise<IssuedSecret | undefined>;
+  /** What was done, said when the dialog has closed: "Revoked mobile app." */
+  readonly done?: string;
 }
 
 /** A dialog that does one thing, or nothing. */
-export function FormDialog({ title, name, confirmation, children, ...form }: FormDialogProps) {
+export function FormDialog(props: FormDialogProps) {
+  const { title, name, submit, confirmation, run, done, onClose, children } = props;
   const [typed, setTyped] = useState("");
-  const isConfirmed = confirmation === undefined || typed.trim() === confirmation;
+  const [issued, setIssued] = useState<IssuedSecret>();
+  async function onSubmit() {
+    const secret = await run();
+    if (secret === undefined) onClose();
+    else setIssued(secret);
+    if (done !== undefined) announce(done);
+    await refresh();
+  }
+  if (issued !== undefined) return <SecretDialog {...issued} onClose={onClose} />;
   return (
-    <Dialog title={title} name={name} onClose={form.onClose}>
+    <Dialog title={title} name={name} onClose={onClose}>
       <Form
-        {...form}
-        onCancel={form.onClose}
-        isReady={isConfirmed && form.isReady !== false}
+        submit={submit}
+        onSubmit={onSubmit}
+        onCancel={onClose}
+        isReady={confirmation === undefined || typed.trim() === confirmation}
         isDangerous={confirmation !== undefined}
       >
         {children}
@@ -90,9 +104,7 @@ export function typeableName(name: string, shortName: string): string {
   return isTypeable ? name : shortName;
 }
 
-interface ActionDialogProps {
-  /** What is done: "Revoke". The name follows. */
-  readonly action: string;
+interface ActionDialogProps extends DialogProps {
   readonly name: string;
   /** Instead of a long name: "key 7". */
   readonly shortName: string;
@@ -101,31 +113,27 @@ interface ActionDialogProps {
   readonly run: () => Promise<unknown>;
   /** What was done: "Revoked". */
   readonly done: string;
-  readonly onClose: () => void;
-  /** What will happen to clients, and when. */
-  readonly children: ComponentChildren;
 }
 
-/** Asks once before something is done. */
-export function ActionDialog({ action, name, shortName, isFinal = false, ...props }: ActionDialogProps) {
-  const { run, done, onClose, children } = props;
-  const words = typeableName(name, shortName);
-  async function submit() {
-    await run();
-    onClose();
-    announce(`${done} ${words}.`);
-    await refresh();
-  }
+/** Asks once before something is done: the title says what, and the text what will happen to clients, and when. */
+export function ActionDialog({
+  shortName,
+  isFinal = false,
+  run,
+  done,
+  children,
+  ...props
+}: ActionDialogProps) {
+  const words = typeableName(props.name, shortName);
   return (
     <FormDialog
-      title={action}
-      name={name}
+      {...props}
       confirmation={isFinal ? words : undefined}
-      onClose={onClose}
-      onSubmit={submit}
+      run={() => run().then(() => undefined)}
+      done={`${done} ${words}.`}
       submit={
         <span>
-          {action} <bdi>{words}</bdi>
+          {props.title} <bdi>{words}</bdi>
         </span>
       }
     >
@@ -134,7 +142,8 @@ export function ActionDialog({ action, name, shortName, isFinal = false, ...prop
   );
 }
 
-export interface SecretDialogProps {
+/** What is shown once, and never again. */
+interface IssuedSecret {
   readonly name: string;
   readonly secret: string;
   /** What it is. */
@@ -142,9 +151,10 @@ export interface SecretDialogProps {
   /** Base URL of the API as clients see it, for a first request with the secret of a key. */
   readonly publicUrl?: string;
   /** After a rotation: until when the earlier secrets work. */
-  readonly overlapEndsAt?: string;
-  readonly onClose: () => void;
+  readonly overlapEndsAt?: string | undefined;
 }
+
+type SecretDialogProps = IssuedSecret & Pick<DialogProps, "onClose">;
 
 /** A secret, the only time that it is shown. Leaving without copying asks once. */
 export function SecretDialog({ name, secret, noun = "secret", ...props }: SecretDialogProps) {

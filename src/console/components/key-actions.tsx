@@ -2,27 +2,21 @@ import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import { call, type Key, may } from "../admin-api.ts";
 import { capitalized } from "../format.ts";
-import { refresh } from "../polling.ts";
-import { ActionDialog, FormDialog, SecretDialog, type SecretDialogProps, typeableName } from "./dialogs.tsx";
+import { ActionDialog, FormDialog, typeableName } from "./dialogs.tsx";
 import { Choices } from "./forms.tsx";
 import { TimeAgo } from "./values.tsx";
 
-type KeyAction = "unban" | "rotate" | "disable" | "enable" | "revoke";
+/** The states of a key in which each action makes sense, in the order of the buttons. */
+const STATES = {
+  unban: ["banned"],
+  rotate: ["active", "banned", "disabled"],
+  disable: ["active", "banned"],
+  enable: ["disabled"],
+  revoke: ["active", "banned", "disabled", "expired"],
+} as const satisfies Readonly<Record<string, readonly Key["state"][]>>;
 
-interface ActionRule {
-  readonly action: KeyAction;
-  readonly name: string;
-  /** The states of a key in which the action makes sense. */
-  readonly states: readonly Key["state"][];
-}
-
-const ACTIONS: readonly ActionRule[] = [
-  { action: "unban", name: "Unban", states: ["banned"] },
-  { action: "rotate", name: "Rotate secret", states: ["active", "banned", "disabled"] },
-  { action: "disable", name: "Disable", states: ["active", "banned"] },
-  { action: "enable", name: "Enable", states: ["disabled"] },
-  { action: "revoke", name: "Revoke", states: ["active", "banned", "disabled", "expired"] },
-];
+type KeyAction = keyof typeof STATES;
+const ACTIONS = Object.keys(STATES) as KeyAction[];
 
 /** The action that a person has chosen for a key, before it is done. */
 export interface ChosenAction {
@@ -39,20 +33,20 @@ interface ActionButtonsProps {
 
 /** What can be done with the key as it is. */
 export function KeyActionButtons({ apiKey, choose, isFinal }: ActionButtonsProps) {
-  const isShown = ({ action, states }: ActionRule) =>
+  const isShown = (action: KeyAction) =>
     may(`${action}Key`) &&
-    states.includes(apiKey.state) &&
+    STATES[action].some((state) => state === apiKey.state) &&
     (isFinal === undefined || isFinal === (action === "revoke"));
   return (
     <>
-      {ACTIONS.filter(isShown).map(({ action, name }) => (
+      {ACTIONS.filter(isShown).map((action) => (
         <button
           key={action}
           type="button"
           class={action === "revoke" ? "danger" : undefined}
           onClick={() => choose({ action, apiKey })}
         >
-          {name}
+          {action === "rotate" ? "Rotate secret" : capitalized(action)}
         </button>
       ))}
     </>
@@ -68,14 +62,14 @@ interface KeyActionDialogProps extends ChosenAction {
 export function KeyActionDialog(props: KeyActionDialogProps) {
   const { action, apiKey, onClose } = props;
   if (action === "rotate") return <RotateDialog {...props} />;
-  const { operation, done, consequence } = CHANGES[action];
+  const { done, consequence } = CHANGES[action];
   return (
     <ActionDialog
-      action={capitalized(action)}
+      title={capitalized(action)}
       name={apiKey.name}
       shortName={`key ${apiKey.id}`}
       isFinal={action === "revoke"}
-      run={() => call(operation, { id: apiKey.id })}
+      run={() => call(`${action}Key`, { id: apiKey.id })}
       done={done}
       onClose={onClose}
     >
@@ -85,7 +79,6 @@ export function KeyActionDialog(props: KeyActionDialogProps) {
 }
 
 interface Change {
-  readonly operation: "unbanKey" | "disableKey" | "enableKey" | "revokeKey";
   /** What was done, before the name. */
   readonly done: string;
   readonly consequence: (key: Key) => ComponentChildren;
@@ -93,7 +86,6 @@ interface Change {
 
 const CHANGES: Readonly<Record<Exclude<KeyAction, "rotate">, Change>> = {
   unban: {
-    operation: "unbanKey",
     done: "Ended the ban of",
     consequence: ({ bannedUntil }) => (
       <>
@@ -103,7 +95,6 @@ const CHANGES: Readonly<Record<Exclude<KeyAction, "rotate">, Change>> = {
     ),
   },
   disable: {
-    operation: "disableKey",
     done: "Disabled",
     consequence: (key) => (
       <>
@@ -113,12 +104,10 @@ const CHANGES: Readonly<Record<Exclude<KeyAction, "rotate">, Change>> = {
     ),
   },
   enable: {
-    operation: "enableKey",
     done: "Enabled",
     consequence: () => "Requests with its secrets are accepted again within one second.",
   },
   revoke: {
-    operation: "revokeKey",
     done: "Revoked",
     consequence: (key) => (
       <>
@@ -147,31 +136,24 @@ const OVERLAPS = [
   { value: `${24 * HOUR}`, text: "24 hours" },
   { value: `${7 * 24 * HOUR}`, text: "7 days" },
   { value: `${30 * 24 * HOUR}`, text: "30 days" },
-] as const;
-type Overlap = (typeof OVERLAPS)[number]["value"];
+];
 
-function RotateDialog({ apiKey, publicUrl, onClose }: KeyActionDialogProps) {
-  const [overlap, setOverlap] = useState<Overlap>(`${24 * HOUR}`);
-  const [rotated, setRotated] = useState<Pick<SecretDialogProps, "secret" | "overlapEndsAt">>();
+function RotateDialog({ apiKey: { id, name }, publicUrl, onClose }: KeyActionDialogProps) {
+  const [overlap, setOverlap] = useState(`${24 * HOUR}`);
   const hasOverlap = overlap !== "0";
-
-  if (rotated !== undefined)
-    return <SecretDialog {...rotated} name={apiKey.name} publicUrl={publicUrl} onClose={onClose} />;
-
   async function rotate() {
     const body = { overlapSeconds: Number(overlap) };
-    const { secret, overlapEndsAt } = await call("rotateKey", { id: apiKey.id, body });
-    setRotated({ secret, ...(hasOverlap && { overlapEndsAt }) });
-    await refresh();
+    const { secret, overlapEndsAt } = await call("rotateKey", { id, body });
+    return { name, secret, publicUrl, ...(hasOverlap && { overlapEndsAt }) };
   }
   return (
     <FormDialog
       title="Rotate the secret of"
-      name={apiKey.name}
+      name={name}
       onClose={onClose}
-      onSubmit={rotate}
+      run={rotate}
       submit="Rotate secret"
-      confirmation={hasOverlap ? undefined : typeableName(apiKey.name, `key ${apiKey.id}`)}
+      confirmation={hasOverlap ? undefined : typeableName(name, `key ${id}`)}
     >
       <p>
         You get a new secret for this key. Plan, usage and orders stay. Clients have to switch during the

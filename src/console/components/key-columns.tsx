@@ -111,9 +111,10 @@ export function BanRulesText() {
   const settings = usePolled("settings", () => call("getSettings"));
   const valueOf = (name: string) =>
     settings.data?.items.find((setting) => setting.name === name)?.value ?? "…";
+  const grace = valueOf("ban-grace");
   return (
     <>
-      A request that is rejected more than {valueOf("ban-grace")} after the first 429 is a strike.{" "}
+      A request that is rejected {grace !== "0" && `more than ${grace} `}after the first 429 is a strike.{" "}
       {valueOf("ban-strikes")} strikes in a window ban the key for {valueOf("ban-length")}, and for twice as
       long each time that it happens again within a day.
     </>

@@ -87,15 +87,11 @@ function Canvas(props: CanvasProps) {
   const [theme, setTheme] = useState(0);
 
   useEffect(() => {
+    // A theme is chosen on a page without plots; that of the system changes at any time.
     const repaint = () => setTheme((count) => count + 1);
     const media = matchMedia("(prefers-color-scheme: dark)");
-    const observer = new MutationObserver(repaint);
     media.addEventListener("change", repaint);
-    observer.observe(document.documentElement, { attributeFilter: ["data-theme"] });
-    return () => {
-      media.removeEventListener("change", repaint);
-      observer.disconnect();
-    };
+    return () => media.removeEventListener("change", repaint);
   }, []);
 
   const shape = `${kind} ${series.map(({ label }) => label).join()} ${theme}`;

@@ -186,27 +186,28 @@ export function ListPage<Row extends { readonly id: number | bigint }>(props: Li
   );
 }
 
-interface LatestProps<Row> extends Omit<DataTableProps<Row>, "rows" | "keyOf"> {
+interface LatestProps<Row> extends Pick<DataTableProps<Row>, "columns"> {
   readonly of: Polled<Items<Row>>;
   readonly title: string;
   /** What to say if there are none. */
   readonly none: string;
   /** The list with all of them. */
   readonly allUrl: string;
-  readonly allText: string;
 }
 
 /** The latest rows of a list that belong to one thing. */
 export function Latest<Row extends { readonly id: number | bigint }>(props: LatestProps<Row>) {
-  const { of, title, none, allUrl, allText, ...table } = props;
+  const { of, title, columns, none, allUrl } = props;
   return (
     <PageSection title={title}>
       <Loaded of={of}>
         {({ items, nextCursor }) => (
           <>
             {items.length === 0 && <p class="muted">{none}</p>}
-            {items.length > 0 && <DataTable {...table} rows={items} keyOf={({ id }) => `${id}`} />}
-            {nextCursor !== null && <a href={allUrl}>{allText}</a>}
+            {items.length > 0 && (
+              <DataTable caption={title} columns={columns} rows={items} keyOf={({ id }) => `${id}`} />
+            )}
+            {nextCursor !== null && <a href={allUrl}>See all</a>}
           </>
         )}
       </Loaded>

@@ -50,11 +50,9 @@ export function AuditSection({ target }: { readonly target: string }) {
     <Latest
       of={audit}
       title="Audit trail"
-      caption="Audit trail"
       columns={COLUMNS.filter(({ heading }) => heading !== "Target")}
       none="Nobody has changed it."
       allUrl={`/audit?target=${encodeURIComponent(target)}`}
-      allText="All changes"
     />
   );
 }

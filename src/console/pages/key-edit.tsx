@@ -46,32 +46,32 @@ export function KeyCreation({ publicUrl }: { readonly publicUrl: string }) {
 
 export function KeyEditPage({ id }: PageProps) {
   const key = usePolled(`key ${id}`, () => call("getKey", { id }));
+  const url = `/keys/${id}`;
+  async function save(values: KeyFormValues, base: KeyFormValues) {
+    const body = keyChangesOf(base, values);
+    if (Object.keys(body).length > 0) {
+      await call("updateKey", { id, body });
+      announce("Saved. Servers apply it within one second.");
+    }
+    navigate(url, { isDone: true });
+  }
   return (
     <section>
       <PageHead
         crumb={
           <>
-            <a href="/keys">Keys</a> / <a href={`/keys/${id}`}>key {id}</a>
+            <a href="/keys">Keys</a> / <a href={url}>key {id}</a>
           </>
         }
         title={`Edit key ${id}`}
       />
-      <Loaded of={key}>{(data) => <EditForm apiKey={data} />}</Loaded>
+      <Loaded of={key}>
+        {(data) => (
+          <KeyForm latest={formValuesOf(data)} submit="Save changes" onSubmit={save} cancelUrl={url} />
+        )}
+      </Loaded>
     </section>
   );
-}
-
-function EditForm({ apiKey }: { readonly apiKey: Key }) {
-  const url = `/keys/${apiKey.id}`;
-  async function save(values: KeyFormValues, base: KeyFormValues) {
-    const body = keyChangesOf(base, values);
-    if (Object.keys(body).length > 0) {
-      await call("updateKey", { id: apiKey.id, body });
-      announce("Saved. Servers apply it within one second.");
-    }
-    navigate(url, { isDone: true });
-  }
-  return <KeyForm latest={formValuesOf(apiKey)} submit="Save changes" onSubmit={save} cancelUrl={url} />;
 }
 
 interface KeyFormProps {

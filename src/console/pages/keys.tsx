@@ -21,64 +21,52 @@ const DAYS = [
   ["90", "90 days"],
 ] as const;
 
-function useKeys(query: URLSearchParams) {
-  return usePolled(`keys ${query}`, () => {
-    const { unused, deprecated, ...parameters } = Object.fromEntries(query);
-    const unusedSince = daysAgo(unused);
-    // To the start of a day, as the overview counts them.
-    const deprecatedSince = daysAgo(deprecated)?.replace(/T.*/, "T00:00:00Z");
-    return call("listKeys", { query: { ...parameters, unusedSince, deprecatedSince, limit: 50 } });
-  });
-}
-
 function daysAgo(days: string | undefined): string | undefined {
   const number = Number(days ?? 0);
   return number > 0 ? formatTime(Date.now() - number * DAY_MS) : undefined;
 }
 
+function loadKeys(query: URLSearchParams) {
+  const { unused, deprecated, ...parameters } = Object.fromEntries(query);
+  const unusedSince = daysAgo(unused);
+  // To the start of a day, as the overview counts them.
+  const deprecatedSince = daysAgo(deprecated)?.replace(/T.*/, "T00:00:00Z");
+  return call("listKeys", { query: { ...parameters, unusedSince, deprecatedSince, limit: 50 } });
+}
+
 export function KeyListPage({ server }: PageProps) {
   const { query } = useLocation();
-  const keys = useKeys(query);
+  const keys = usePolled(`keys ${query}`, () => loadKeys(query));
   const publicUrl = server?.publicUrl ?? "";
+  const [chosen, setChosen] = useState<ChosenAction>();
   // The form stays when the new key appears in the list: its secret is still on the screen.
   const isFirstKey = useRef(false);
   if (keys.data?.total === 0 && !hasFilters(query) && !keys.isStale) isFirstKey.current = true;
-  return (
-    <>
-      <PageHead
-        title="Keys"
-        actions={
-          may("createKey") && (
-            <a class="button primary" href="/keys/new">
-              Create key
-            </a>
-          )
-        }
-      />
-      {isFirstKey.current && may("createKey") ? (
-        <section>
-          <Empty title="There are no keys yet">
-            A client needs a key for every request. Create the first one here.
-          </Empty>
-          <KeyCreation publicUrl={publicUrl} />
-        </section>
-      ) : (
-        <KeyList keys={keys} publicUrl={publicUrl} />
-      )}
-    </>
-  );
-}
-
-interface KeyListProps {
-  readonly keys: ReturnType<typeof useKeys>;
-  readonly publicUrl: string;
-}
-
-function KeyList({ keys, publicUrl }: KeyListProps) {
-  const { query } = useLocation();
-  const [chosen, setChosen] = useState<ChosenAction>();
   const label = query.get("label");
   const search = query.get("search");
+  const head = (
+    <PageHead
+      title="Keys"
+      actions={
+        may("createKey") && (
+          <a class="button primary" href="/keys/new">
+            Create key
+          </a>
+        )
+      }
+    />
+  );
+  if (isFirstKey.current && may("createKey")) {
+    return (
+      <section>
+        {head}
+        <Empty title="There are no keys yet">
+          A client needs a key for every request. Create the first one here.
+        </Empty>
+        <KeyCreation publicUrl={publicUrl} />
+      </section>
+    );
+  }
   const actions: Column<Key> = {
     heading: "Actions",
     isMenu: true,
@@ -89,9 +77,9 @@ function KeyList({ keys, publicUrl }: KeyListProps) {
       </Menu>
     ),
   };
-  const columns = may("disableKey") ? [...COLUMNS, actions] : COLUMNS;
   return (
     <section>
+      {head}
       <Filters>
         <TextFilter
           label="Search"
@@ -127,7 +115,7 @@ function KeyList({ keys, publicUrl }: KeyListProps) {
         of={keys}
         noun="key"
         caption="API keys"
-        columns={columns}
+        columns={may("disableKey") ? [...COLUMNS, actions] : COLUMNS}
         defaultSort="id"
         empty={<Empty title="There are no keys yet">An operator with the role admin creates them.</Empty>}
         {...(search !== null && { noMatch: <NoKey search={search} /> })}

@@ -1,13 +1,13 @@
 import { useState } from "preact/hooks";
 import { type Role, ROLE_MEANINGS, ROLES } from "../../domain/operators.ts";
 import { call, may, type OperatorView, type OperatorWithToken, signedIn } from "../admin-api.ts";
-import { ActionDialog, FormDialog, SecretDialog } from "../components/dialogs.tsx";
+import { ActionDialog, FormDialog } from "../components/dialogs.tsx";
 import { Choices, TextField } from "../components/forms.tsx";
 import { Loaded, PageHead } from "../components/page.tsx";
 import { type Column, DataTable, Menu } from "../components/tables.tsx";
 import { Badge, TimeAgo } from "../components/values.tsx";
 import { capitalized } from "../format.ts";
-import { refresh, usePolled } from "../polling.ts";
+import { usePolled } from "../polling.ts";
 
 const ROLE_OPTIONS = ROLES.toReversed().map((value) => ({
   value,
@@ -24,12 +24,7 @@ type Chosen = "create" | { readonly action: "rotate" | "revoke"; readonly operat
 export function OperatorListPage() {
   const operators = usePolled("operators", () => call("listOperators"));
   const [chosen, setChosen] = useState<Chosen>();
-  const [issued, setIssued] = useState<OperatorWithToken>();
-  const close = () => {
-    setChosen(undefined);
-    setIssued(undefined);
-  };
-  const dialog = { onClose: close, onIssued: setIssued };
+  const onClose = () => setChosen(undefined);
   return (
     <>
       <PageHead
@@ -51,13 +46,8 @@ export function OperatorListPage() {
           {({ items }) => <OperatorTable operators={items} choose={setChosen} />}
         </Loaded>
       </section>
-      {issued ? (
-        <SecretDialog name={issued.operator.name} secret={issued.token} noun="token" onClose={close} />
-      ) : chosen === "create" ? (
-        <CreateDialog {...dialog} />
-      ) : (
-        chosen && <OperatorDialog {...chosen} {...dialog} />
-      )}
+      {chosen === "create" && <CreateDialog onClose={onClose} />}
+      {chosen !== undefined && chosen !== "create" && <OperatorDialog {...chosen} onClose={onClose} />}
     </>
   );
 }
@@ -125,19 +115,22 @@ const COLUMNS: readonly Column<OperatorView>[] = [
 
 interface DialogProps {
   readonly onClose: () => void;
-  /** A token was made, which is shown once. */
-  readonly onIssued: (issued: OperatorWithToken) => void;
 }
 
-function CreateDialog({ onClose, onIssued }: DialogProps) {
+/** Its token, which is shown once. */
+const tokenOf = ({ operator, token }: OperatorWithToken) =>
+  ({ name: operator.name, secret: token, noun: "token" }) as const;
+
+function CreateDialog({ onClose }: DialogProps) {
   const [name, setName] = useState("");
   const [role, setRole] = useState<Role>("viewer");
-  async function create() {
-    onIssued(await call("createOperator", { body: { name, role } }));
-    await refresh();
-  }
   return (
-    <FormDialog title="Create an operator" onClose={onClose} onSubmit={create} submit="Create operator">
+    <FormDialog
+      title="Create an operator"
+      onClose={onClose}
+      run={async () => tokenOf(await call("createOperator", { body: { name, role } }))}
+      submit="Create operator"
+    >
       <TextField
         label="Name"
         field="name"
@@ -153,15 +146,10 @@ function CreateDialog({ onClose, onIssued }: DialogProps) {
   );
 }
 
-function OperatorDialog({ action, operator, onClose, onIssued }: Exclude<Chosen, string> & DialogProps) {
-  const { id, name } = operator;
-  async function rotate() {
-    onIssued(await call("rotateOperator", { id }));
-    await refresh();
-  }
+function OperatorDialog({ action, operator: { id, name }, onClose }: Exclude<Chosen, string> & DialogProps) {
   return action === "revoke" ? (
     <ActionDialog
-      action="Revoke"
+      title="Revoke"
       name={name}
       shortName={`operator ${id}`}
       isFinal
@@ -176,7 +164,7 @@ function OperatorDialog({ action, operator, onClose, onIssued }: Exclude<Chosen,
       title="Rotate the token of"
       name={name}
       onClose={onClose}
-      onSubmit={rotate}
+      run={async () => tokenOf(await call("rotateOperator", { id }))}
       submit="Rotate token"
     >
       <p>

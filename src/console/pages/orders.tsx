@@ -81,11 +81,9 @@ export function OrdersOfPet({ id, orders }: OrdersOfPetProps) {
     <Latest
       of={orders}
       title="Orders"
-      caption="Orders of this pet"
       columns={COLUMNS.filter(({ heading }) => heading !== "Pet")}
       none="Nobody has ordered it."
       allUrl={`/orders?petId=${id}`}
-      allText="All orders of this pet"
     />
   );
 }
@@ -152,7 +150,7 @@ function CloseDialog({ order: { id, petId, petName }, status, onClose }: CloseDi
   const isCompleted = status === "completed";
   return (
     <ActionDialog
-      action={isCompleted ? "Complete" : "Cancel"}
+      title={isCompleted ? "Complete" : "Cancel"}
       name={`order ${id}`}
       shortName={`order ${id}`}
       isFinal

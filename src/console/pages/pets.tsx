@@ -197,7 +197,7 @@ function DeleteDialog({ pet, onClose }: { readonly pet: Pet; readonly onClose: (
   }
   return (
     <ActionDialog
-      action="Delete"
+      title="Delete"
       name={pet.name}
       shortName={`pet ${pet.id}`}
       isFinal

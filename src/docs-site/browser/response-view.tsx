@@ -9,18 +9,16 @@ import {
   indentedJson,
   type CallOutcome,
   rateLimitOf,
-  type RateLimitWindow,
   retryAtOf,
 } from "./response.ts";
-
-interface ResponseViewProps {
-  readonly outcome: CallOutcome;
-  readonly data: TryItData;
-}
 
 interface ReceivedProps {
   readonly response: ApiResponse;
   readonly data: TryItData;
+}
+
+interface ResponseViewProps extends Pick<ReceivedProps, "data"> {
+  readonly outcome: CallOutcome;
 }
 
 /** What came back: status and time, the rate limit, headers, and the body as it was sent. */
@@ -34,12 +32,11 @@ export function ResponseView({ outcome, data }: ResponseViewProps) {
         again.
       </p>
     );
-  const window = rateLimitOf(outcome);
   return (
     <>
       <StatusLine response={outcome} />
       <Explanation response={outcome} data={data} />
-      {window && <RateLimitGauge window={window} isBanned={isBan(outcome)} />}
+      <RateLimitGauge response={outcome} />
       <HeaderList response={outcome} data={data} />
       <Body response={outcome} />
     </>
@@ -60,7 +57,7 @@ function isBan({ status, body }: ApiResponse): boolean {
   return status === 429 && apiErrorOf(body)?.code === "key_banned";
 }
 
-function StatusLine({ response }: { readonly response: ApiResponse }) {
+function StatusLine({ response }: Pick<ReceivedProps, "response">) {
   const { status, statusText, durationMs } = response;
   const meaning = meaningOf(response);
   return (
@@ -92,16 +89,14 @@ function Explanation({ response, data: { errorCodesPath } }: ReceivedProps) {
   );
 }
 
-interface RateLimitGaugeProps {
-  readonly window: RateLimitWindow;
-  readonly isBanned: boolean;
-}
-
 /** How much of the window is left. Once it has closed, all of the next one is. */
-function RateLimitGauge({ window: { limit, remaining, closesAt }, isBanned }: RateLimitGaugeProps) {
-  const seconds = useSecondsUntil(closesAt);
-  const left = seconds === 0 ? limit : remaining;
-  const end = isBanned ? "the ban ends" : "the window closes";
+function RateLimitGauge({ response }: Pick<ReceivedProps, "response">) {
+  const window = rateLimitOf(response);
+  const seconds = useSecondsUntil(window?.closesAt);
+  if (window === undefined) return null;
+  const { limit } = window;
+  const left = seconds === 0 ? limit : window.remaining;
+  const end = isBan(response) ? "the ban ends" : "the window closes";
   return (
     <div class={`try-gauge ${left === 0 ? "tone-limited" : ""}`}>
       <span class="bar" aria-hidden="true">
@@ -145,7 +140,7 @@ function HeaderList({ response: { headers }, data }: ReceivedProps) {
 }
 
 /** Text only: whatever the server sends, none of it becomes markup. */
-function Body({ response: { body } }: { readonly response: ApiResponse }) {
+function Body({ response: { body } }: Pick<ReceivedProps, "response">) {
   if (body === "") return <p class="note">The response has no body.</p>;
   const json = indentedJson(body);
   const { code, syntax, title } =
@@ -164,37 +159,47 @@ export function CodeSpans({ text }: { readonly text: string }) {
 
 type Syntax = "js" | "json" | "python" | "sh" | "text" | "ts";
 
-interface CodeBlockProps {
-  /** What it shows, for screen readers: "Request as sent". */
-  readonly label: string;
-  /** Shown above it. */
-  readonly title?: string;
+interface CodeProps {
   readonly code: string;
   readonly syntax: Syntax;
-  /** Shown while its tab is chosen. */
-  readonly language?: string;
+}
+
+/** The code with a colour for each kind of token. */
+export function Tokens({ code, syntax }: CodeProps) {
+  return (
+    <>
+      {tokensOf(code, syntax).map(({ kind, text }, index) =>
+        kind === undefined ? (
+          text
+        ) : (
+          <span class={`token-${kind}`} key={index}>
+            {text}
+          </span>
+        ),
+      )}
+    </>
+  );
+}
+
+interface CodeBlockProps extends CodeProps {
+  /** What it shows, for screen readers: "Response body". */
+  readonly label: string;
+  /** Shown above it. */
+  readonly title: string;
 }
 
 /** As the code blocks of the page: it scrolls by itself and has a button that copies it. */
-export function CodeBlock({ label, title, code, syntax, language }: CodeBlockProps) {
+export function CodeBlock({ label, title, ...code }: CodeBlockProps) {
   const block = useRef<HTMLDivElement>(null);
   useEffect(() => {
     if (block.current?.parentElement) addCopyButtons(block.current.parentElement);
   }, []);
   return (
-    <div class="code" data-language={language} ref={block}>
-      {title !== undefined && <div class="code-title">{title}</div>}
+    <div class="code" ref={block}>
+      <div class="code-title">{title}</div>
       <pre tabIndex={0} role="region" aria-label={label}>
         <code>
-          {tokensOf(code, syntax).map(({ kind, text }, index) =>
-            kind === undefined ? (
-              text
-            ) : (
-              <span class={`token-${kind}`} key={index}>
-                {text}
-              </span>
-            ),
-          )}
+          <Tokens {...code} />
         </code>
       </pre>
     </div>

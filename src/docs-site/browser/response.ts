@@ -17,51 +17,35 @@ export interface ApiResponse {
 }
 
 export async function send(
-  { url, method, headers, body }: ApiRequest,
+  { url, headers, ...request }: ApiRequest,
   signal: AbortSignal,
 ): Promise<CallOutcome> {
   const start = performance.now();
   try {
     const response = await fetch(url, {
-      method,
-      headers: new Headers(headers.map(([name, value]): [string, string] => [name, value])),
+      ...request,
+      headers: Object.fromEntries(headers),
       // A stored response would not be what the API responds now.
       cache: "no-store",
       credentials: "omit",
       referrerPolicy: "no-referrer",
       signal,
-      ...(body !== undefined && { body }),
     });
-    const text = await response.text();
+    const { status, statusText, headers: received } = response;
+    const body = await response.text();
     const receivedAt = performance.now();
-    const { status, statusText } = response;
-    return {
-      kind: "response",
-      status,
-      statusText,
-      headers: response.headers,
-      body: text,
-      durationMs: receivedAt - start,
-      receivedAt,
-    };
+    const durationMs = receivedAt - start;
+    return { kind: "response", status, statusText, headers: received, body, durationMs, receivedAt };
   } catch {
     return { kind: signal.aborted ? "cancelled" : "unreachable" };
   }
 }
 
-/** The window with the fewest requests left. */
-export interface RateLimitWindow {
-  readonly limit: number;
-  readonly remaining: number;
-  /** On the clock of `performance`. */
-  readonly closesAt: number;
-}
-
-/** From the three headers; undefined without them. */
-export function rateLimitOf({ headers, receivedAt }: ApiResponse): RateLimitWindow | undefined {
-  const limit = wholeNumber(headers.get("x-ratelimit-limit"));
-  const remaining = wholeNumber(headers.get("x-ratelimit-remaining"));
-  const reset = wholeNumber(headers.get("x-ratelimit-reset"));
+/** The window with the fewest requests left, and when it closes, on the clock of `performance`. */
+export function rateLimitOf({ headers, receivedAt }: ApiResponse) {
+  const [limit, remaining, reset] = ["limit", "remaining", "reset"].map((name) =>
+    wholeNumber(headers.get(`x-ratelimit-${name}`)),
+  );
   if (limit === undefined || remaining === undefined || reset === undefined || limit === 0) return undefined;
   // The time by the clock of the server: that of this machine may be wrong.
   const date = Date.parse(headers.get("date") ?? "");

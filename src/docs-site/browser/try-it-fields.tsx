@@ -1,7 +1,9 @@
 import { useId, useState } from "preact/hooks";
-import { FIELD_GROUP_TITLES, type TryItData, type TryItField } from "../page-data.ts";
+import type { TryItData, TryItField } from "../page-data.ts";
 import { cleanKey, keyProblem, fieldProblem } from "./request.ts";
-import { CodeBlock, CodeSpans } from "./response-view.tsx";
+
+/** The inputs are in the tables of the page, and belong to the form beside them. */
+export const FORM_ID = "try-it";
 
 /** The API key that requests carry: in the memory of the page, and of the tab if it is remembered. */
 export interface KeyMemory {
@@ -22,11 +24,12 @@ export function KeyField({ data, memory, onChange }: KeyFieldProps) {
   const { key, isRemembered } = memory;
   const problem = keyProblem(key, data);
   return (
-    <div class="try-key">
+    <>
       <label for={id}>API key</label>
       <div class="try-input">
         <input
           id={id}
+          form={FORM_ID}
           {...(isShown ? ({ type: "text" } as const) : ({ type: "password" } as const))}
           value={key}
           placeholder={`${data.keyPrefix}…`}
@@ -56,151 +59,65 @@ export function KeyField({ data, memory, onChange }: KeyFieldProps) {
         />
         Remember it on other pages until this tab is closed
       </label>
-      {key === "" && <KeyHelp data={data} />}
-    </div>
-  );
-}
-
-function KeyHelp({
-  data: { environment, keyPrefix, command, authenticationPath },
-}: {
-  readonly data: TryItData;
-}) {
-  const flag = environment === "production" ? "" : ` --env ${environment}`;
-  return (
-    <details class="try-help">
-      <summary>Get a key</summary>
-      <p>
-        Ask whoever runs this server. A key of {environment} begins with <code>{keyPrefix}</code>; see{" "}
-        <a href={authenticationPath}>Authentication</a>.
-      </p>
-      <p>
-        If you run it yourself: on its first start it printed a key, or wrote one to{" "}
-        <code>{environment}-first-key</code> in its data directory. This command creates another, even while
-        the server is running:
-      </p>
-      <CodeBlock
-        label="Command"
-        title="Shell"
-        code={`${command} keys create --name "my key" --plan free${flag}`}
-        syntax="sh"
-      />
-    </details>
-  );
-}
-
-interface ParameterTablesProps {
-  readonly fields: readonly TryItField[];
-  readonly values: Readonly<Record<string, string>>;
-  readonly onChange: (name: string, text: string) => void;
-}
-
-/** The tables of parameters, each row with its input. */
-export function ParameterTables({ fields, values, onChange }: ParameterTablesProps) {
-  const groups = Map.groupBy(fields, (field) => field.in);
-  return (
-    <>
-      {[...groups].map(([location, rows]) => (
-        <div class="try-fields" role="group" aria-label={FIELD_GROUP_TITLES[location]} key={location}>
-          <h3 class="try-group">{FIELD_GROUP_TITLES[location]}</h3>
-          {rows.map((field) => (
-            <FieldRow
-              key={field.name}
-              field={field}
-              text={values[field.name] ?? ""}
-              onChange={(text) => onChange(field.name, text)}
-            />
-          ))}
-        </div>
-      ))}
     </>
   );
 }
 
-interface FieldRowProps {
+interface FieldInputProps {
   readonly field: TryItField;
   readonly text: string;
   readonly onChange: (text: string) => void;
 }
 
-function FieldRow({ field, text, onChange }: FieldRowProps) {
-  const id = useId();
+/** The input of a row, and below it what the API will reject. */
+export function FieldInput({ field, text, onChange }: FieldInputProps) {
+  const { name, anchor, type, values, isRequired, default: assumed } = field;
   const problem = fieldProblem(field, text);
-  const { name, anchor, isRequired, description, constraint, bounds } = field;
-  return (
-    <div class="try-field" id={anchor}>
-      <div class="try-about">
-        <label for={id}>
-          <code>{name}</code>
-        </label>
-        {isRequired && <span class="required"> required</span>}
-        <span class="type">{constraint}</span>
-        <div class="note" id={`${id}-description`}>
-          <CodeSpans text={description} />
-          {bounds.map((bound) => (
-            <span class="bound" key={bound}>
-              <CodeSpans text={bound} />
-            </span>
-          ))}
-        </div>
-      </div>
-      <div class="try-value">
-        <FieldInput field={field} text={text} id={id} isInvalid={problem !== undefined} onChange={onChange} />
-        <div class="try-problem" id={`${id}-problem`}>
-          {problem !== undefined && `${name} ${problem}.`}
-        </div>
-      </div>
-    </div>
-  );
-}
-
-interface FieldInputProps extends FieldRowProps {
-  readonly id: string;
-  readonly isInvalid: boolean;
-}
-
-function FieldInput({ field, text, onChange, id, isInvalid }: FieldInputProps) {
-  const { name, type, values, isRequired, default: assumed } = field;
   const attributes = {
-    id,
+    form: FORM_ID,
     value: text,
-    "aria-describedby": `${id}-description ${id}-problem`,
-    "aria-invalid": isInvalid,
+    "aria-label": name,
+    "aria-describedby": `${anchor}-description ${anchor}-problem`,
+    "aria-invalid": problem !== undefined,
     "aria-required": isRequired,
   };
-  if (values !== undefined) {
-    return (
-      <select {...attributes} onChange={(event) => onChange(event.currentTarget.value)}>
-        {(!isRequired || text === "") && <option value="">not sent</option>}
-        {values.map((value) => (
-          <option key={value}>{value}</option>
-        ))}
-      </select>
-    );
-  }
   const placeholder = assumed === undefined ? "not sent" : `not sent: ${assumed}`;
   return (
-    <div class="try-input">
-      <input
-        {...attributes}
-        type="text"
-        inputMode={type === "int64" || type === "integer" ? "numeric" : "text"}
-        placeholder={isRequired ? "" : placeholder}
-        autocomplete="off"
-        autocapitalize="off"
-        spellcheck={false}
-        onInput={(event) => onChange(event.currentTarget.value)}
-      />
-      {name === "Idempotency-Key" && (
-        <button
-          type="button"
-          class="button"
-          aria-label="Generate an Idempotency-Key"
-          onClick={() => onChange(randomKey())}
-        >
-          Generate
-        </button>
+    <div class="try-value">
+      {values === undefined ? (
+        <div class="try-input">
+          <input
+            {...attributes}
+            type="text"
+            inputMode={type === "int64" || type === "integer" ? "numeric" : "text"}
+            placeholder={isRequired ? "" : placeholder}
+            autocomplete="off"
+            autocapitalize="off"
+            spellcheck={false}
+            onInput={(event) => onChange(event.currentTarget.value)}
+          />
+          {name === "Idempotency-Key" && (
+            <button
+              type="button"
+              class="button"
+              aria-label="Generate an Idempotency-Key"
+              onClick={() => onChange(randomKey())}
+            >
+              Generate
+            </button>
+          )}
+        </div>
+      ) : (
+        <select {...attributes} onChange={(event) => onChange(event.currentTarget.value)}>
+          {(!isRequired || text === "") && <option value="">not sent</option>}
+          {values.map((value) => (
+            <option key={value}>{value}</option>
+          ))}
+        </select>
       )}
+      <div class="try-problem" id={`${anchor}-problem`}>
+        {problem !== undefined && `${name} ${problem}.`}
+      </div>
     </div>
   );
 }

@@ -1,39 +1,35 @@
-import { render } from "preact";
-import { useEffect, useId, useRef, useState } from "preact/hooks";
+import { type ComponentChildren, createPortal, render } from "preact";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { shortDuration } from "../../api/formatting.ts";
 import { readStored, writeStored } from "../../console/theme.ts";
 import { EXAMPLE_LANGUAGES, type TryItData } from "../page-data.ts";
 import { programsOf } from "./programs.ts";
-import {
-  type ApiRequest,
-  initialValues,
-  isSendable,
-  isSendableKey,
-  requestOf,
-  type Values,
-} from "./request.ts";
-import { CodeBlock, ResponseView, useSecondsUntil } from "./response-view.tsx";
+import { initialValues, isSendable, isSendableKey, requestOf, type Values } from "./request.ts";
+import { ResponseView, Tokens, useSecondsUntil } from "./response-view.tsx";
 import { nextCursorOf, type CallOutcome, retryAtOf, send } from "./response.ts";
-import { KeyField, type KeyMemory, ParameterTables } from "./try-it-fields.tsx";
+import { FieldInput, FORM_ID, KeyField, type KeyMemory } from "./try-it-fields.tsx";
 
 /** Where this tab keeps the API key, if the person asks to remember it. */
 const KEY = "petstore-docs-key";
 
-/** Puts a form into the section that can send requests; see `TryItData`. */
+/** Turns the tables of parameters into a form, and the example beside them into what it sends; see `TryItData`. */
 export function startTryIt(): void {
-  const section = document.querySelector("[data-try-it]");
   const text = document.querySelector("#try-it-data")?.textContent;
-  if (section === null || text === undefined) return;
-  // The form shows the request in the place of the example, and the response in the place of its own.
-  const example = section.parentElement?.querySelector(".aside");
-  const sample = example?.querySelector(".aside > .code") ?? undefined;
-  example?.remove();
-  section.replaceChildren();
+  const host = document.querySelector(".try-it");
+  if (text === undefined || host === null) return;
+  for (const code of document.querySelectorAll(`${EXAMPLE} code`)) code.replaceChildren();
   // The server wrote it for this script.
-  render(<TryItForm data={JSON.parse(text)} sample={sample} />, section);
-  // The browser has already scrolled to the row that the address names, which was replaced since.
-  const id = location.hash.slice(1);
-  if (id !== "") document.querySelector(`#${CSS.escape(id)}`)?.scrollIntoView();
+  render(<TryItForm data={JSON.parse(text)} />, host);
+  // The browser has already scrolled to the row that the address names.
+  document.querySelector(":target")?.scrollIntoView();
+}
+
+const EXAMPLE = ".aside:has(.try-it) .example";
+
+/** Adds to an element of the page. */
+function addedTo(selector: string, content: ComponentChildren): ComponentChildren {
+  const element = document.querySelector(selector);
+  return element && createPortal(content, element);
 }
 
 /** The key is in the memory of the page, and of the tab if the person wants it. */
@@ -50,7 +46,7 @@ function useKey() {
 }
 
 /** Sends requests of one operation from the page that describes it. */
-function TryItForm({ data, sample }: { readonly data: TryItData; readonly sample?: Element | undefined }) {
+function TryItForm({ data }: { readonly data: TryItData }) {
   const { operation } = data;
   const [memory, changeMemory] = useKey();
   const [values, setValues] = useState(() => initialValues(operation.fields));
@@ -62,6 +58,11 @@ function TryItForm({ data, sample }: { readonly data: TryItData; readonly sample
     operation.fields.every((field) => isSendable(field, values[field.name] ?? ""));
   const nextCursor = outcome?.kind === "response" ? nextCursorOf(outcome) : undefined;
 
+  // People show programs to each other.
+  const key = `${data.keyPrefix}YOUR_KEY`;
+  const { baseUrl } = data;
+  const programs = programsOf({ request: requestWith(values), operation, values, baseUrl, key });
+
   function submit(changed: Values) {
     if (!canSend || isRunning || retryIn > 0) return;
     setValues(changed);
@@ -70,43 +71,46 @@ function TryItForm({ data, sample }: { readonly data: TryItData; readonly sample
 
   return (
     <form
-      class="try-it"
+      id={FORM_ID}
       novalidate
       onSubmit={(event) => {
         event.preventDefault();
         submit(values);
       }}
     >
-      <div class="try-parameters">
-        <KeyField data={data} memory={memory} onChange={changeMemory} />
-        <ParameterTables
-          fields={operation.fields}
-          values={values}
-          onChange={(name, text) => setValues({ ...values, [name]: text })}
-        />
-      </div>
-      <div class="try-exchange">
-        <RequestView data={data} values={values} request={requestWith(values)} />
-        <div class="try-actions">
-          <button type="submit" class="button primary" aria-disabled={!canSend || isRunning || retryIn > 0}>
-            {retryIn > 0 ? `Send again in ${shortDuration(1_000 * retryIn)}` : "Send request"}
+      {addedTo(".try-key", <KeyField data={data} memory={memory} onChange={changeMemory} />)}
+      {operation.fields.map((field) => {
+        const { name, anchor } = field;
+        const onChange = (text: string) => setValues({ ...values, [name]: text });
+        const input = <FieldInput field={field} text={values[name] ?? ""} onChange={onChange} />;
+        return addedTo(`#${CSS.escape(anchor)} > td`, input);
+      })}
+      {programs.map(({ language, code }) => {
+        const { syntax } = EXAMPLE_LANGUAGES[language];
+        return addedTo(
+          `${EXAMPLE} [data-language="${language}"] code`,
+          <Tokens code={code} syntax={syntax} />,
+        );
+      })}
+      <div class="try-actions">
+        <button type="submit" class="button primary" aria-disabled={!canSend || isRunning || retryIn > 0}>
+          {retryIn > 0 ? `Send again in ${shortDuration(1_000 * retryIn)}` : "Send request"}
+        </button>
+        {isRunning && (
+          <button type="button" class="button" onClick={cancel}>
+            Cancel
           </button>
-          {isRunning && (
-            <button type="button" class="button" onClick={cancel}>
-              Cancel
-            </button>
-          )}
-          {nextCursor !== undefined && !isRunning && (
-            <button type="button" class="button" onClick={() => submit({ ...values, cursor: nextCursor })}>
-              Next page
-            </button>
-          )}
-          <span class="note">
-            {operation.method === "GET" ? "" : `This changes data in ${data.environment}.`}
-          </span>
-        </div>
-        <Result outcome={outcome} isRunning={isRunning} data={data} sample={sample} />
+        )}
+        {nextCursor !== undefined && !isRunning && (
+          <button type="button" class="button" onClick={() => submit({ ...values, cursor: nextCursor })}>
+            Next page
+          </button>
+        )}
+        <span class="note">
+          {operation.method === "GET" ? "" : `This changes data in ${data.environment}.`}
+        </span>
       </div>
+      <Result outcome={outcome} isRunning={isRunning} data={data} />
     </form>
   );
 }
@@ -140,11 +144,9 @@ interface ResultProps {
   readonly outcome: CallOutcome | undefined;
   readonly isRunning: boolean;
   readonly data: TryItData;
-  /** What the API responds with, until it has responded. */
-  readonly sample: Element | undefined;
 }
 
-function Result({ outcome, isRunning, data, sample }: ResultProps) {
+function Result({ outcome, isRunning, data }: ResultProps) {
   const element = useRef<HTMLDivElement>(null);
   useEffect(() => {
     if (outcome !== undefined) element.current?.scrollIntoView({ block: "nearest" });
@@ -155,7 +157,6 @@ function Result({ outcome, isRunning, data, sample }: ResultProps) {
         {isRunning ? "Sending" : announcementOf(outcome)}
       </span>
       {isRunning && <p class="note">Waiting for the response …</p>}
-      {outcome === undefined && !isRunning && sample && <div ref={(element) => element?.append(sample)} />}
       {outcome !== undefined && (
         <>
           <h3>Response</h3>
@@ -171,44 +172,4 @@ function announcementOf(outcome: CallOutcome | undefined): string {
   return outcome.kind === "response"
     ? `Response ${outcome.status} ${outcome.statusText}`
     : `Request ${outcome.kind}`;
-}
-
-interface RequestViewProps {
-  readonly data: TryItData;
-  readonly values: Values;
-  readonly request: ApiRequest;
-}
-
-/** The request as programs, while it is edited. Its tabs are those of the examples. */
-function RequestView({ data: { operation, baseUrl, keyPrefix }, values, request }: RequestViewProps) {
-  const key = `${keyPrefix}YOUR_KEY`;
-  const programs = programsOf({ request, operation, values, baseUrl, key });
-  const name = useId();
-  return (
-    <div class="try-request">
-      <fieldset class="example">
-        <legend class="visually-hidden">Language of the request</legend>
-        <div class="tabs">
-          {programs.map(({ language }, index) => (
-            <label key={language}>
-              <input type="radio" name={name} value={language} defaultChecked={index === 0} />
-              {EXAMPLE_LANGUAGES[language].label}
-            </label>
-          ))}
-        </div>
-        {programs.map(({ language, code }) => (
-          <CodeBlock
-            key={language}
-            label="Request as sent"
-            language={language}
-            code={code}
-            syntax={EXAMPLE_LANGUAGES[language].syntax}
-          />
-        ))}
-      </fieldset>
-      <p class="note">
-        The request as it is sent, with <code>{key}</code> instead of your key.
-      </p>
-    </div>
-  );
 }

@@ -18,7 +18,7 @@ afterAll(() => service.stop());
 const TIMEOUT_MS = 60_000;
 const REX = { id: expect.anything(), name: "Rex", categoryId: 7, status: "sold" };
 
-/** The program on the page that begins with this comment, as the copy button gives it. */
+/** The last program on the page that begins with this comment, as the copy button gives it. */
 function programAfter(comment: string): string {
   const blocks = Array.from(page.matchAll(/<code[^>]*>([\s\S]*?)<\/code>/g), ([, html = ""]) =>
     html
@@ -30,7 +30,7 @@ function programAfter(comment: string): string {
       .replaceAll("&#x27;", "'")
       .replaceAll("&amp;", "&"),
   );
-  const program = blocks.find((text) => text.startsWith(comment));
+  const program = blocks.findLast((text) => text.startsWith(comment));
   if (program === undefined) throw new Error(`no program with ${comment}`);
   return program.replaceAll("pet_live_YOUR_KEY", service.key);
 }
