@@ -167,7 +167,7 @@ export async function serveOn(
     responseCacheStatistics: metrics.responseCache,
     staticRouteAt: staticRoutes({
       docsSettings,
-      docsPages: createDocsSite({ settings: docsSettings }),
+      docsPages: createDocsSite(docsSettings),
       isShuttingDown: () => server.isShuttingDown,
     }),
   });
