@@ -11,16 +11,6 @@ describe("a response", () => {
     expect(client.events).toEqual([]);
   });
 
-  test("to HEAD has the length and no body", () => {
-    const client = new TestConnection(() => respond("abc")).receive("HEAD / HTTP/1.1\r\nHost: x\r\n\r\n");
-    expect(client.sent).toEndWith("Content-Length: 3\r\n\r\n");
-  });
-
-  test("with a null body has no Content-Length", () => {
-    const client = new TestConnection(() => ({ status: 304, headerLines: "", body: null })).receive(get("/"));
-    expect(client.sent).toBe(`HTTP/1.1 304 Not Modified\r\n${DATE_LINE}\r\n`);
-  });
-
   test("is handleError's when the handler throws or rejects, and the connection stays open", async () => {
     const failing = [
       () => Promise.reject(new Error("failed")),
