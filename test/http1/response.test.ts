@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { headerLine } from "../../src/http1/index.ts";
-import { DATE_LINE, echoTarget, get, nextTurn, respond, TestConnection } from "./test-connection.ts";
+import { DATE_LINE, get, nextTurn, respond, TestConnection } from "./test-connection.ts";
 
 describe("a response", () => {
   test("has a date, its length in bytes and its body", () => {
@@ -33,13 +33,6 @@ test("a header value that could inject another line is an error", () => {
   for (const value of ["a\r\nb: c", "a\nb", "\0", "é"]) {
     expect(() => headerLine("Location", value)).toThrow("Location must be printable ASCII");
   }
-});
-
-test("the connection closes with its response when the server shuts down", () => {
-  const client = new TestConnection(echoTarget);
-  client.isShuttingDown = true;
-  expect(client.receive(get("/")).sent).toContain("Connection: close\r\n");
-  expect(client.events).toEqual(["end"]);
 });
 
 test("the remote address is the socket's; empty if the client disconnected before the connection was accepted", () => {
