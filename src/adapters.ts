@@ -12,7 +12,7 @@ import {
   rejectLostDatabase,
 } from "./data-directory.ts";
 import type { Clock, KeyStore, RateLimiter, SettingsStore, StateChange, Stores } from "./domain/ports.ts";
-import type { BanRules, OnBan } from "./domain/rate-limit.ts";
+import type { OnBan } from "./domain/rate-limit.ts";
 import { BanRecorder } from "./observe/audit-trail.ts";
 import type { Log } from "./observe/log.ts";
 import { AdapterMonitor, CommitMonitor } from "./observe/request-metrics.ts";
@@ -21,6 +21,7 @@ import type { PetJsonSource } from "./petstore/pet-json.ts";
 import { HeartbeatRegister } from "./rate-limit/server-register.ts";
 import type { MemoryRateLimiter } from "./rate-limit/memory/memory-rate-limiter.ts";
 import type { SharedRateLimiter } from "./rate-limit/valkey/shared-rate-limiter.ts";
+import type { ValkeyRateLimiterOptions } from "./rate-limit/valkey/valkey-rate-limiter.ts";
 import type { RescueOptions } from "./store/sqlite/connection.ts";
 
 export interface Adapters extends MonitoredStores {
@@ -255,11 +256,10 @@ async function valkeyRateLimiter(
   options: RateLimiterOptions &
     Pick<ValkeyOptions, "onEarlierBan" | "register"> & { readonly monitor: AdapterMonitor },
 ) {
-  const { clock, log, onBan, onEarlierBan, monitor, register } = options;
+  const { log, monitor, ...rest } = options;
   const { environment, limitsCaFile: caFile, limitsTimeoutMs: timeoutMs, ban } = config;
   const onResponse = (ms: number) => monitor.responded(ms);
-  const settings = { environment, urls, caFile, ban, clock, timeoutMs };
-  const valkey = { ...settings, onResponse, onBan, onEarlierBan, register };
+  const valkey = { environment, urls, caFile, ban, timeoutMs, onResponse, ...rest };
   const rateLimiter = await openValkey(valkey, (state, reason) => {
     monitor.isAvailable = state === "available";
     const cause = messageOf(reason);
@@ -299,25 +299,19 @@ function messageOf(cause: unknown): string {
   return cause instanceof Error ? cause.message : String(cause);
 }
 
-export interface ValkeyOptions {
+interface ValkeyOptions extends Omit<
+  ValkeyRateLimiterOptions,
+  "url" | "ca" | "prefix" | "local" | "onStateChange"
+> {
   readonly environment: string;
   readonly urls: readonly string[];
   readonly caFile?: string | undefined;
-  readonly ban: BanRules;
-  readonly clock: Clock;
-  readonly timeoutMs: number;
-  readonly onBan?: OnBan;
-  readonly onEarlierBan?: OnBan | undefined;
-  /** In which the server enters itself; commands do not. */
-  readonly register?: HeartbeatRegister | undefined;
-  /** Is called after each batch of decisions. */
-  readonly onResponse?: (ms: number) => void;
 }
 
 /** One URL is a single server, several are nodes of a cluster. */
 export async function openValkey(
   options: ValkeyOptions,
-  onStateChange: (state: "available" | "unavailable", cause?: unknown) => void,
+  onStateChange: NonNullable<ValkeyRateLimiterOptions["onStateChange"]>,
 ): Promise<SharedRateLimiter> {
   const { environment, urls, caFile, ...rest } = options;
   const [only] = urls;

@@ -12,7 +12,7 @@ import { createDocsSite } from "./docs-site/docs-site.ts";
 import type { Clock } from "./domain/ports.ts";
 import type { ServerActivity } from "./domain/servers.ts";
 import { yieldToEventLoop } from "./event-loop.ts";
-import { headerLine, HttpServer, type LimitEvent, type Request, slowRejectedClients } from "./http1/index.ts";
+import { headerLine, HttpServer, type LimitEvent, slowRejectedClients } from "./http1/index.ts";
 import { AuditRetention } from "./observe/audit-trail.ts";
 import { logKeyChanges, watchFloods } from "./observe/event-reports.ts";
 import { createLog, type Log } from "./observe/log.ts";
@@ -78,7 +78,7 @@ export async function serveOn(
   const { environment, plans } = config;
   const addresses = new Addresses(config.trustedProxies);
   const authenticator = await Authenticator.open({ keys, environment, plans, clock, addresses, rateLimiter });
-  const addressOf = (request: Request) => String(addresses.subjectOf(request).id);
+  const { addressOf } = addresses;
   const { accessLog: file, accessLogOmit: omit } = config;
   const accessLog =
     file === undefined
@@ -86,7 +86,7 @@ export async function serveOn(
       : await (await import("./observe/access-log.ts")).openAccessLog({ file, omit, addressOf, log });
   const { host, port, drainDelayMs, requestLogBytes: maxBytes } = config;
   const requestLog =
-    maxBytes === 0 ? undefined : new RequestLog({ maxBytes, addressOf, now: () => clock.now() });
+    maxBytes === 0 ? undefined : new RequestLog({ maxBytes, addressOf, now: clock.now.bind(clock) });
   const tls = config.tls && (await import("./config/tls.ts")).readTlsFiles(config.tls);
   const server = new HttpServer({
     host,
@@ -167,7 +167,7 @@ export async function serveOn(
     responseCacheStatistics: metrics.responseCache,
     staticRouteAt: staticRoutes({
       docsSettings,
-      docsPages: createDocsSite({ settings: docsSettings }),
+      docsPages: createDocsSite(docsSettings),
       isShuttingDown: () => server.isShuttingDown,
     }),
   });

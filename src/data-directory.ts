@@ -3,7 +3,6 @@ import {
   chmodSync,
   constants,
   existsSync,
-  linkSync,
   mkdirSync,
   readdirSync,
   renameSync,
@@ -128,21 +127,6 @@ export function replacePrivateFile(path: string, text: string): void {
   try {
     writePrivateFile(temporary, text);
     renameSync(temporary, path);
-  } finally {
-    rmSync(temporary, { force: true });
-  }
-}
-
-/** Returns whether it created the file: of several processes, one does. */
-export function createPrivateFile(path: string, text: string): boolean {
-  const temporary = `${path}.${process.pid}`;
-  writePrivateFile(temporary, text);
-  try {
-    linkSync(temporary, path);
-    return true;
-  } catch (error) {
-    if (existsSync(path)) return false;
-    throw error;
   } finally {
     rmSync(temporary, { force: true });
   }

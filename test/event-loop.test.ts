@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { atEndOfIteration, forEachInTimeSlices, yieldToEventLoop } from "../src/event-loop.ts";
+import { atEndOfIteration, forEachInTimeSlices, loadOnce, yieldToEventLoop } from "../src/event-loop.ts";
 
 test("other work goes on while all items are looked at", async () => {
   let turns = 0;
@@ -40,4 +40,15 @@ test("work for the end of an iteration can ask for the end of the next one", asy
   });
   await promise;
   expect(order).toEqual(["first iteration", "second iteration"]);
+});
+
+test("a value is loaded once, however many ask for it, and again after an error", async () => {
+  let loads = 0;
+  const load = loadOnce(async () => (++loads === 1 ? Promise.reject(new Error("first")) : loads));
+  expect(await Promise.allSettled([load(), load()])).toMatchObject([
+    { status: "rejected" },
+    { status: "rejected" },
+  ]);
+  expect(await Promise.all([load(), load()])).toEqual([2, 2]);
+  expect(load()).toBe(2);
 });

@@ -31,7 +31,7 @@ function integerOf(literal: string): bigint | undefined {
   const start = digits.search(/[1-9]/);
   if (start === -1) return 0n;
   let end = digits.length;
-  while (digits.charCodeAt(end - 1) === ZERO) end--;
+  while (digits[end - 1] === "0") end--;
   const scale = Number(exponent) + whole.length - end;
   if (scale < 0) return undefined;
   if (end - start + scale > MAX_DIGITS) return sign === "-" ? INT64_MIN - 1n : INT64_MAX + 1n;
@@ -118,7 +118,6 @@ export function parseFields(text: string, names: readonly string[]): unknown {
 function scanFields(text: string, names: readonly string[]): Record<string, unknown> | null | undefined {
   const start = skipSpace(text, 0);
   if (text.charCodeAt(start) !== BRACE) return isLast(text, valueEnd(text, start)) ? null : undefined;
-  const hasEscapes = text.includes("\\");
   const literals: Record<string, string> = {};
   let at = skipSpace(text, start + 1);
   if (text.charCodeAt(at) !== BRACE + TO_CLOSING) {
@@ -127,10 +126,8 @@ function scanFields(text: string, names: readonly string[]): Record<string, unkn
       const valueStart = skipColon(text, nameEnd);
       const end = valueEnd(text, valueStart);
       if (end === INVALID) return undefined;
-      const name = hasEscapes
-        ? findEscapedName(text.slice(at, nameEnd), names)
-        : findName(text, at + 1, nameEnd - 1, names);
-      if (name !== undefined) literals[name] = text.slice(valueStart, end);
+      const name = nameOf(text.slice(at, nameEnd));
+      if (names.includes(name)) literals[name] = text.slice(valueStart, end);
       at = skipSpace(text, end);
       if (text.charCodeAt(at) !== COMMA) break;
       at = skipSpace(text, at + 1);
@@ -142,42 +139,22 @@ function scanFields(text: string, names: readonly string[]): Record<string, unkn
   return fields;
 }
 
-function findName(text: string, start: number, end: number, names: readonly string[]): string | undefined {
-  for (const name of names) {
-    if (name.length === end - start && text.startsWith(name, start)) return name;
-  }
-  return undefined;
-}
-
-/** Only `\u` can write the letters of a name. The other escape sequences are for punctuation and control characters. */
-function findEscapedName(literal: string, names: readonly string[]): string | undefined {
-  if (!literal.includes("\\u")) return findName(literal, 1, literal.length - 1, names);
-  const name: string = JSON.parse(literal);
-  return findName(name, 0, name.length, names);
+function nameOf(literal: string): string {
+  return literal.includes("\\") ? JSON.parse(literal) : literal.slice(1, -1);
 }
 
 function parseValue(literal: string): unknown {
   const first = literal.charCodeAt(0);
   if (first === BRACE || first === BRACKET) return NESTED;
-  return first === MINUS || isDigit(first) ? parseNumber(literal) : JSON.parse(literal);
+  return /^[-\d]/.test(literal) ? parseNumber(literal) : JSON.parse(literal);
 }
 
-const QUOTE = 0x22;
-const PLUS = 0x2b;
 const COMMA = 0x2c;
-const MINUS = 0x2d;
-const POINT = 0x2e;
-const ZERO = 0x30;
-const NINE = 0x39;
 const COLON = 0x3a;
-const BACKSLASH = 0x5c;
-const LOWER_E = 0x65;
-const LOWER_U = 0x75;
 const BRACKET = 0x5b;
 const BRACE = 0x7b;
 /** From `[` to `]` and from `{` to `}`. */
 const TO_CLOSING = 2;
-const TO_LOWER_CASE = 0x20;
 
 /** A position beyond every text. No character is there, so every function below that gets it returns it. */
 const INVALID = 2 ** 30;
@@ -202,7 +179,7 @@ function skipColon(text: string, start: number): number {
 
 function valueEnd(text: string, start: number): number {
   const first = text.charCodeAt(start);
-  return first === BRACE || first === BRACKET ? nestedEnd(text, start) : scalarEnd(text, start, first);
+  return first === BRACE || first === BRACKET ? nestedEnd(text, start) : matchEnd(SCALAR, text, start);
 }
 
 /** The end of an object or array. `open` has the opening character of each one that is not closed yet. */
@@ -219,7 +196,7 @@ function nestedEnd(text: string, start: number): number {
         continue;
       }
     } else {
-      at = skipSpace(text, scalarEnd(text, at, first));
+      at = skipSpace(text, matchEnd(SCALAR, text, at));
     }
     let innermost = open[open.length - 1] ?? 0;
     while (text.charCodeAt(at) === innermost + TO_CLOSING) {
@@ -234,57 +211,16 @@ function nestedEnd(text: string, start: number): number {
   }
 }
 
-function scalarEnd(text: string, start: number, first: number): number {
-  if (first === QUOTE) return stringEnd(text, start);
-  if (first === MINUS || isDigit(first)) return numberEnd(text, start);
-  if (text.startsWith("true", start) || text.startsWith("null", start)) return start + 4;
-  return text.startsWith("false", start) ? start + 5 : INVALID;
-}
+const STRING = String.raw`"(?:[^"\\\x00-\x1f]|\\(?:["\\/bfnrt]|u[\da-fA-F]{4}))*"`;
+const NUMBER = String.raw`-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?`;
+const NAME = new RegExp(STRING, "y");
+const SCALAR = new RegExp(`${STRING}|${NUMBER}|true|false|null`, "y");
 
 function stringEnd(text: string, start: number): number {
-  if (text.charCodeAt(start) !== QUOTE) return INVALID;
-  let at = start + 1;
-  for (;;) {
-    const code = text.charCodeAt(at);
-    if (code === QUOTE) return at + 1;
-    if (code === BACKSLASH) at = escapeEnd(text, at);
-    else if (code >= 0x20) at++;
-    else return INVALID;
-  }
+  return matchEnd(NAME, text, start);
 }
 
-const ESCAPED = new Set(Array.from('"\\/bfnrt', (character) => character.charCodeAt(0)));
-
-function escapeEnd(text: string, start: number): number {
-  const code = text.charCodeAt(start + 1);
-  if (code !== LOWER_U) return ESCAPED.has(code) ? start + 2 : INVALID;
-  for (let at = start + 2; at < start + 6; at++) {
-    if (!isHexDigit(text.charCodeAt(at))) return INVALID;
-  }
-  return start + 6;
-}
-
-function numberEnd(text: string, start: number): number {
-  let at = text.charCodeAt(start) === MINUS ? start + 1 : start;
-  at = text.charCodeAt(at) === ZERO ? at + 1 : digitsEnd(text, at);
-  if (text.charCodeAt(at) === POINT) at = digitsEnd(text, at + 1);
-  if ((text.charCodeAt(at) | TO_LOWER_CASE) !== LOWER_E) return at;
-  const sign = text.charCodeAt(at + 1);
-  return digitsEnd(text, sign === PLUS || sign === MINUS ? at + 2 : at + 1);
-}
-
-/** At least one digit. */
-function digitsEnd(text: string, start: number): number {
-  let at = start;
-  while (isDigit(text.charCodeAt(at))) at++;
-  return at === start ? INVALID : at;
-}
-
-function isDigit(code: number): boolean {
-  return code >= ZERO && code <= NINE;
-}
-
-function isHexDigit(code: number): boolean {
-  const letter = code | TO_LOWER_CASE;
-  return isDigit(code) || (letter >= 0x61 && letter <= 0x66);
+function matchEnd(pattern: RegExp, text: string, start: number): number {
+  pattern.lastIndex = start;
+  return pattern.test(text) ? pattern.lastIndex : INVALID;
 }

@@ -52,6 +52,8 @@ export class Addresses {
     return client.subject;
   }
 
+  readonly addressOf = (client: Client): string => String(this.subjectOf(client).id);
+
   /** Of a connection, whatever its requests say about the client. */
   peerOf(address: string): { readonly id: string; readonly isTrusted: boolean } {
     const peer = this.#find(address);

@@ -1,4 +1,4 @@
-import { assetOf, type Bundle, loadBundle } from "../browser-bundle/bundle.ts";
+import { assetOf, loadBundle } from "../browser-bundle/bundle.ts";
 import { CLIENT_PACKAGE_PATH, DOCS_PATH } from "../domain/constants.ts";
 import { andThen, type Awaitable, loadOnce } from "../event-loop.ts";
 import { EncodedContent } from "../api/content-encoding.ts";
@@ -8,11 +8,6 @@ import type { Response } from "../http1/index.ts";
 import type { DocsSettings, RenderedPage } from "./layout.ts";
 import { ASSETS_PATH, operationPath, REFERENCE_PATH, relativeUrl } from "./links.ts";
 import type { RenderedSite } from "./render-site.ts";
-
-interface DocsSiteOptions {
-  readonly settings: DocsSettings;
-  readonly build?: () => Promise<Bundle>;
-}
 
 type PageRequest = Parameters<DocsPages["respond"]>[0];
 
@@ -25,9 +20,9 @@ interface Site {
  * The documentation site. Everything is rendered on the first request of a page, so that a server starts as fast as
  * without it, and then stays in memory: about 1 MB.
  */
-export function createDocsSite({ settings, build = () => loadBundle("docs") }: DocsSiteOptions): DocsPages {
+export function createDocsSite(settings: DocsSettings): DocsPages {
   const site = loadOnce(async (): Promise<Site> => {
-    const [bundle, { renderSite }] = await Promise.all([build(), import("./render-site.ts")]);
+    const [bundle, { renderSite }] = await Promise.all([loadBundle("docs"), import("./render-site.ts")]);
     const script = assetOf(`${ASSETS_PATH}docs-`, "js", bundle.script);
     const style = assetOf(`${ASSETS_PATH}docs-`, "css", bundle.style);
     const site = await renderSite({ settings, scriptPath: script.path, stylePath: style.path });

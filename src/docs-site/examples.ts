@@ -18,23 +18,13 @@ export function exampleContext({ baseUrl, environment }: DocumentedSettings): Ex
   return { baseUrl, key: `${KEY_PREFIX[environment]}YOUR_KEY` };
 }
 
-/** What the examples in the Markdown of the guides contain. */
+/** What the Markdown of the guides contains. */
 const MARKDOWN_CONTEXT: ExampleContext = {
   baseUrl: "http://127.0.0.1:8080/v1",
   key: `${KEY_PREFIX.production}YOUR_KEY`,
 };
 
-const EXAMPLE_BLOCK = /<!-- (example-[a-z-]+|client-setup) -->\n[\s\S]*?<!-- \/\1 -->/g;
-
-/**
- * The Markdown of a guide with the address and the key of `context` in its examples. Those are between
- * `<!-- example-pagination -->` and `<!-- /example-pagination -->`, one code block for each language. `client-setup` is
- * the first example of the guide to the client library, which is about TypeScript alone.
- */
-export function withExampleContext(markdown: string, { baseUrl, key }: ExampleContext): string {
-  return markdown.replace(EXAMPLE_BLOCK, (block) => inContext(block, { baseUrl, key }));
-}
-
+/** The Markdown of a guide with the address and the key of `context` in its examples. */
 export function inContext(text: string, { baseUrl, key }: ExampleContext): string {
   const replacements = [
     [MARKDOWN_CONTEXT.baseUrl, baseUrl],

@@ -252,6 +252,6 @@ const STANDARD_HEADERS: Readonly<Record<string, string>> = {
 function headerDescriptions(settings: DocumentedSettings): Readonly<Record<string, string>> {
   const { NextLink, NextOrdersLink: _same, SuccessorLink, ...headers } = componentHeaders(settings);
   const described = Object.entries(headers).map(([name, { description }]) => [name, description]);
-  const Link = [NextLink?.description, SuccessorLink?.description].join(" ");
+  const Link = `${NextLink.description} ${SuccessorLink.description}`;
   return { ...STANDARD_HEADERS, ...Object.fromEntries(described), Link };
 }

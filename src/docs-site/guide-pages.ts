@@ -3,7 +3,7 @@ import { grouped, longDuration, plural } from "../api/formatting.ts";
 import { KEY_PREFIX, PAGE_LIMIT } from "../domain/constants.ts";
 import type { Limits } from "../domain/rate-limit.ts";
 import { deprecationHeaders, OPERATIONS } from "../petstore/operations.ts";
-import { exampleContext, examplesOf, withExampleContext } from "./examples.ts";
+import { exampleContext, examplesOf, inContext } from "./examples.ts";
 import { tryItData, tryItSection } from "./fields.ts";
 import { type DocsPage, type DocsSettings, PageContent } from "./layout.ts";
 import { type GuideName, GUIDES, linksOn, withSubjectLinks } from "./links.ts";
@@ -14,8 +14,8 @@ import { FIGURES, GUIDE_SOURCES } from "./sources.ts";
 /** A page of docs/ with the blocks of the server. */
 export function guidePage(name: GuideName, settingBlocks: Blocks, settings: DocsSettings): DocsPage {
   const path = GUIDES[name];
-  const markdown = replaceBlocks(GUIDE_SOURCES[name], settingBlocks);
-  const blocks = blocksOf(withExampleContext(markdown, exampleContext(settings)));
+  const markdown = inContext(GUIDE_SOURCES[name], exampleContext(settings));
+  const blocks = blocksOf(replaceBlocks(markdown, settingBlocks));
   const content = new PageContent();
   for (const [index, block] of blocks.entries()) {
     // Before the first section, so that it is the first thing that a newcomer finds.

@@ -148,7 +148,7 @@ const RATE_LIMIT_HEADERS = [
   "X-RateLimit-Remaining",
   "X-RateLimit-Reset",
   "X-Request-Id",
-];
+] as const;
 
 function headerTable(
   { success, deprecated }: PetstoreOperation,
@@ -158,7 +158,7 @@ function headerTable(
   const headers = componentHeaders(settings);
   const link = deprecated === undefined ? "NextLink" : "SuccessorLink";
   const rows = [...success.headers, ...RATE_LIMIT_HEADERS].map((name) => {
-    const description = headers[name === "Link" ? link : name]?.description ?? "";
+    const { description } = headers[name === "Link" ? link : name];
     return `<tr id="header-${name}"><th scope="row"><a class="heading-link" href="#header-${name}"><code>${name}</code></a></th><td>${inlineHtml(description, linksOn(path))}</td></tr>`;
   });
   return `<table class="fields"><tbody>${rows.join("")}</tbody></table>`;

@@ -26,17 +26,12 @@ test("byIds returns the pets that exist, in ascending order, each once", async (
   expect(queries).toEqual(["2,3,4,9223372036854775806 100"]);
 });
 
-test("byIds sends 100 identifiers in one request", async () => {
+test("byIds sends 100 identifiers in one request, and nothing for none", async () => {
   const { petstore, queries } = catalogue(true);
+  expect(await petstore.pets.byIds([])).toEqual([]);
   const pets = await petstore.pets.byIds(Array.from({ length: 201 }, (_, i) => i));
   expect(pets).toHaveLength(101);
   expect(queries.map((query) => query.split(",").length)).toEqual([100, 100, 1]);
-});
-
-test("byIds of nothing sends nothing", async () => {
-  const { petstore, queries } = catalogue(true);
-  expect(await petstore.pets.byIds([])).toEqual([]);
-  expect(queries).toEqual([]);
 });
 
 test("byIds rejects on a server that ignores the parameter", async () => {

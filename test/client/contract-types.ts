@@ -57,28 +57,7 @@ export const METHODS: Record<OperationId, (petstore: client.Petstore) => unknown
   updateOrder: ({ orders }) => [orders.complete, orders.cancel],
 };
 
-/** Compiles with `exactOptionalPropertyTypes`: an option may be what a program has not got. */
-export const NOTHING_SET: client.PetstoreOptions & client.RequestOptions & client.ListOptions<string> = {
-  key: "",
-  baseUrl: "",
-  ids: undefined,
-  waitForRateLimit: undefined,
-  maxRetries: undefined,
-  timeoutMs: undefined,
-  deadlineMs: undefined,
-  cache: undefined,
-  fetch: undefined,
-  onRequest: undefined,
-  onResponse: undefined,
-  onRetry: undefined,
-  onWait: undefined,
-  onDeprecation: undefined,
-  signal: undefined,
-  headers: undefined,
-  query: undefined,
-  body: undefined,
-  idempotencyKey: undefined,
-  status: undefined,
-  limit: undefined,
-  cursor: undefined,
-};
+type Options = client.PetstoreOptions & client.RequestOptions & client.ListOptions<string>;
+type OrUndefined<T> = { [K in keyof T]: Record<never, never> extends Pick<T, K> ? T[K] | undefined : T[K] };
+/** With `exactOptionalPropertyTypes` too, an option may be what a program has not got. */
+export type NothingSet = True<Same<OrUndefined<Options>, Options>>;

@@ -23,11 +23,6 @@ describe("pets", () => {
     expect(plain).toEqual({ id: exact.id + 1n, name: 'R"ex\n', categoryId: -7n });
   });
 
-  test("an unsafe number is a TypeError, not another category", async () => {
-    const error = await rejection(petstore.pets.create({ name: "Rex", categoryId: 2 ** 53 }));
-    expect(error).toBeInstanceOf(TypeError);
-  });
-
   test("list yields every pet of the status over all pages, once", async () => {
     const created: bigint[] = [];
     for (let i = 0; i < 7; i++)
@@ -143,14 +138,6 @@ describe("responses", () => {
     const { data, response } = await create().withResponse();
     expect(data).toEqual(first);
     expect(response.replayed).toBe(true);
-  });
-
-  test("two calls without one create two pets", async () => {
-    const [a, b] = await Promise.all([
-      petstore.pets.create({ name: "Coco", categoryId: 3 }),
-      petstore.pets.create({ name: "Coco", categoryId: 3 }),
-    ]);
-    expect(a.id).not.toBe(b.id);
   });
 
   test("hooks see requests and responses", async () => {

@@ -69,14 +69,6 @@ describe("deadline", () => {
     expect(error).toBeInstanceOf(client.TimeoutError);
     expect(error).toHaveProperty("cause", expect.any(client.ConnectionError));
   });
-
-  test("a Retry-After beyond it is the error at once", async () => {
-    const { petstore, sent } = scripted([problem(503, "unavailable", { "Retry-After": "3600" })]);
-    const error = await rejection(petstore.pets.listPage());
-    expect(error).toBeInstanceOf(client.ServerError);
-    expect(error).toMatchObject({ retryAfter: 3600 });
-    expect(sent).toHaveLength(1);
-  });
 });
 
 describe("an AbortSignal ends a call with its reason", () => {

@@ -39,42 +39,14 @@ const problemsOf = (schema: Schema<unknown> | ObjectSchema<unknown>, value: unkn
 
 const ajv = addFormats(new Ajv2020({ strict: false }));
 
-/** A value that the schema accepts, its JSON Schema accepts too; and so for those that it rejects. */
-function expectRead(schema: Schema<unknown>, valid: readonly unknown[], invalid: readonly unknown[]): void {
-  const validate = ajv.compile(schema.json);
-  for (const value of valid) {
-    expect(schema.read(value)).toEqual(value);
-    expect([value, validate(value)]).toEqual([value, true]);
-  }
-  for (const value of invalid) {
-    expect([value, schema.read(value)]).toEqual([value, expect.any(Invalid)]);
-    expect([value, validate(value)]).toEqual([value, false]);
-  }
-}
-
 /** One value of every JSON type, and some that look valid. */
-const KINDS: readonly unknown[] = [
-  undefined,
-  null,
-  true,
-  false,
-  0,
-  1,
-  -1,
-  1.5,
-  Number.NaN,
-  2 ** 53,
-  5n,
-  "",
-  "5",
-  [],
-  {},
-];
+const JSON_KINDS: readonly unknown[] = [null, true, false, 0, 1, -1, 1.5, "", "5", [], {}];
+const KINDS: readonly unknown[] = [undefined, Number.NaN, 2 ** 53, 5n, ...JSON_KINDS];
 
 describe("int64", () => {
   test("accepts integers and nothing else", () => {
     const taken = KINDS.filter((value) => !(int64().read(value) instanceof Invalid));
-    expect(taken).toEqual([0, 1, -1, 5n]);
+    expect(taken).toEqual([5n, 0, 1, -1]);
   });
 
   test("has exact bounds", () => {
@@ -120,13 +92,6 @@ describe("text", () => {
 describe("queryInteger", () => {
   const schema = queryInteger({ min: 1, max: 100, default: 20 });
 
-  test("accepts exactly the decimal integers within its bounds", () => {
-    const taken = Array.from({ length: 200 }, (_, i) => String(i - 50)).filter(
-      (value) => !(schema.read(value) instanceof Invalid),
-    );
-    expect(taken).toEqual(Array.from({ length: 100 }, (_, i) => String(i + 1)));
-  });
-
   test.each([
     "",
     "0",
@@ -151,14 +116,6 @@ describe("queryInteger", () => {
 });
 
 describe("object", () => {
-  test("reports every invalid field", () => {
-    expect(problemsOf(NewPet, { categoryId: "5", status: null })).toEqual([
-      expect.stringMatching(/^name is required and must be a string of 1 to 1,024 characters/),
-      "categoryId must be an integer from -2^63 to 2^63 - 1",
-      'status must be one of "available", "pending" or "sold"',
-    ]);
-  });
-
   test("a field that is null or undefined is invalid, not missing", () => {
     expect(problemsOf(NewPet, { name: "Rex", categoryId: 1, status: undefined })).toHaveLength(1);
     expect(problemsOf(NewOrder, { petId: null })).toEqual([
@@ -257,62 +214,42 @@ describe("encoding", () => {
   });
 });
 
-test("boolean: nothing is coerced", () => {
-  expectRead(boolean(), [true, false], [0, 1, "true", null, undefined]);
+const TIMES = ["2026-11-15T09:30:00Z", "2026-11-15T09:30:00.123+01:00", "2028-02-29T00:00:00Z"];
+const NO_TIMES = ["2026-11-15", "2026-11-15T09:30:00", "15.11.2026", "2026-02-30T00:00:00Z", "", 0, null];
+const digit = integer({ min: 0, max: 9 });
+
+test.each<[string, Schema<unknown>, valid: readonly unknown[], invalid: readonly unknown[]]>([
+  ["boolean: nothing is coerced", boolean(), [true, false], [0, 1, "true", null, undefined]],
+  ["integer: within its bounds", digit, [0, 9], [-1, 10, 1.5, "5", null, true]],
+  ["quantity: zero or more", quantity(), [0, 0.5, 1e9], [-0.1, "1", null]],
+  ["line: not blank", line(3), ["a", "a b"], ["", "  ", 5, null]],
+  ["line: one line", line(3), [], ["a\nb", "a\tb", "a\u2028b"]],
+  ["line: counted in code points", line(3), ["🐕🐕🐕"], ["abcd", "🐕🐕🐕🐕"]],
+  ["dateTime: RFC 3339 with an offset, on the calendar", dateTime(), TIMES, NO_TIMES],
+  ["nullable: null too", nullable(oneOf(["a", "b"])), ["a", null], ["c", 5, undefined]],
+  [
+    "array: at most so many",
+    array(digit, { max: 3 }),
+    [[], [1, 1, 1]],
+    [[10], [1, "2"], [1, 2, 3, 4], {}, null],
+  ],
+  ["array: different items", array(line(5), { max: 3, areUnique: true }), [["a", "b"]], [["a", "a"]]],
+])("%s, and so says its JSON Schema", (_, schema, valid, invalid) => {
+  const validate = ajv.compile(schema.json);
+  for (const value of valid) expect([schema.read(value), validate(value)]).toEqual([value, true]);
+  for (const value of invalid)
+    expect([value, schema.read(value), validate(value)]).toEqual([value, expect.any(Invalid), false]);
 });
 
-test("integer: within its bounds", () => {
-  expectRead(integer({ min: 0, max: 10 }), [0, 10], [-1, 11, 1.5, "5", null, true]);
-  expect(problemsOf(integer({ min: 0, max: 1_000 }), 1_001)).toEqual(["must be an integer from 0 to 1,000"]);
-});
-
-test("quantity: zero or more", () => {
-  expectRead(quantity(), [0, 0.5, 1e9], [-0.1, "1", null]);
-});
-
-test("line: one line that is not blank, counted in code points", () => {
-  expectRead(
-    line(3),
-    ["a", "a b", "🐕🐕🐕"],
-    ["", "  ", "a\nb", "a\tb", "abcd", "🐕🐕🐕🐕", "a\u2028b", 5, null],
-  );
-  expect(line(3).read("\ud800")).toBeInstanceOf(Invalid);
-});
-
-test("dateTime: RFC 3339 with an offset, on the calendar", () => {
-  expectRead(
-    dateTime(),
-    ["2026-11-15T09:30:00Z", "2026-11-15T09:30:00.123Z", "2026-11-15T09:30:00+01:00", "2028-02-29T00:00:00Z"],
-    [
-      "2026-11-15",
-      "2026-11-15T09:30:00",
-      "15.11.2026",
-      "2026-02-30T00:00:00Z",
-      "2026-11-15T25:00:00Z",
-      0,
-      null,
-      "",
-    ],
-  );
-});
-
-test("nullable: null too", () => {
-  expectRead(nullable(oneOf(["a", "b"])), ["a", null], ["c", 5, undefined]);
-  expect(problemsOf(nullable(boolean()), 5)).toEqual(["must be true or false, or null"]);
-});
-
-describe("array", () => {
-  test("every item is checked, and the problem names its index", () => {
-    const schema = array(integer({ min: 0, max: 9 }), { max: 3 });
-    expectRead(schema, [[], [1], [1, 1, 1]], [[10], [1, "2"], [1, 2, 3, 4], {}, "1", null]);
-    expect(problemsOf(schema, [1, 2, 99])).toEqual(["[2] must be an integer from 0 to 9"]);
-    expect(problemsOf(schema, [1, 2, 3, 4])).toEqual(["must be an array of at most 3 items"]);
-  });
-
-  test("different items, if they have to be", () => {
-    expectRead(array(line(5), { max: 3, areUnique: true }), [["a", "b"]], [["a", "a"]]);
-  });
-});
+test.each<[Schema<unknown>, unknown, string]>([
+  [integer({ min: 0, max: 1_000 }), 1_001, "must be an integer from 0 to 1,000"],
+  [line(3), "\ud800", "must be a string of 1 to 3 characters on one line that is not blank"],
+  [nullable(boolean()), 5, "must be true or false, or null"],
+  [array(digit, { max: 3 }), [1, 2, 99], "[2] must be an integer from 0 to 9"],
+  [array(digit, { max: 3 }), [1, 2, 3, 4], "must be an array of at most 3 items"],
+])("%#: a problem says what is expected", (schema, value, problem) =>
+  expect(problemsOf(schema, value)).toEqual([problem]),
+);
 
 describe("an object in an object", () => {
   const inner = object({}, { a: boolean() }, { b: integer({ min: 1, max: 2 }) });

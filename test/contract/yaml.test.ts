@@ -17,22 +17,8 @@ min: -9223372036854775808
 });
 
 test("text that YAML could read as something else is quoted", () => {
-  const texts = [
-    "yes",
-    "No",
-    "null",
-    "~",
-    "1e3",
-    "0x1f",
-    "12:30:45",
-    "2026-11-15",
-    "a: b",
-    "a #b",
-    "- a",
-    " a",
-    "",
-    "=",
-  ];
+  const words = "yes No null ~ 1e3 0x1f 12:30:45 2026-11-15 =".split(" ");
+  const texts = [...words, "a: b", "a #b", "- a", " a", ""];
   for (const text of texts) {
     expect(toYaml(text)).toBe(`${JSON.stringify(text)}\n`);
     expect(Bun.YAML.parse(toYaml({ [text]: text }))).toEqual({ [text]: text });

@@ -1,7 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { createHash } from "node:crypto";
-import { createDocsSite } from "../../src/docs-site/docs-site.ts";
-import { DEFAULT_SETTINGS } from "../../docs/generate.ts";
 import { type Service, startService } from "../service.ts";
 
 let service: Service;
@@ -98,17 +96,4 @@ test("a slash at the end and paths that people guess lead to the page that they 
     const target = new URL(location, `http://petstore.test${path}`).pathname;
     expect((await get(target, HTML)).status).toBe(200);
   }
-});
-
-test("an executable gives its own bundle; nothing is bundled", async () => {
-  let builds = 0;
-  const build = () => {
-    builds++;
-    return Promise.resolve({ script: "", style: "" });
-  };
-  const site = createDocsSite({ settings: DEFAULT_SETTINGS, build });
-  const request = { method: "GET", path: "/docs", headers: { get: () => null } };
-  const responses = await Promise.all([site.respond(request, ""), site.respond(request, "")]);
-  expect(String(responses[0]?.body)).toContain("docs/assets/docs-e3b0c44298fc1c14.js");
-  expect([responses[1]?.status, builds]).toEqual([200, 1]);
 });

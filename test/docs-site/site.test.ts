@@ -1,7 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { DEFAULT_SETTINGS } from "../../docs/generate.ts";
 import { PROTOCOL_ERRORS } from "../../src/api/dispatch.ts";
-import { MARK_PATH } from "../../src/browser-bundle/mark.ts";
 import { bestMatches } from "../../src/docs-site/browser/search-matches.ts";
 import type { DocsSettings } from "../../src/docs-site/layout.ts";
 import { renderSite } from "../../src/docs-site/render-site.ts";
@@ -51,13 +50,6 @@ describe.each([...pages])("%s", (path, html) => {
     expect(html.match(/<script>/g)).toHaveLength(1);
     expect(html).not.toMatch(/\son\w+=|\sstyle="|javascript:/);
   });
-});
-
-test("the mark in the bar is that of the console, in the color of the text", () => {
-  for (const html of pages.values()) {
-    expect(html).toContain(`fill="currentColor" aria-hidden="true"><path d="${MARK_PATH}"/>`);
-    expect(html).not.toContain('<img src="data:');
-  }
 });
 
 describe("the reference", () => {

@@ -22,26 +22,6 @@ test("createPet 201: a retry gets the first response byte for byte, also after t
   }
 });
 
-test("placeOrder 201: the Idempotency-Key of another operation or of a failed request can be used", async () => {
-  const petId = idOf(await create("used"));
-  expect((await create("later", { name: "" })).status).toBe(400);
-  expect((await create("later")).status).toBe(201);
-  const first = await post("/store/orders", "used", { petId });
-  expect(first.status).toBe(201);
-  expect((await post("/store/orders", "again", { petId })).status).toBe(409);
-  const path = `/store/orders/${idOf(first)}`;
-  await service.call({ method: "PATCH", path, body: { status: "cancelled" } });
-  expect((await post("/store/orders", "again", { petId })).status).toBe(201);
-});
-
-test("createPet: of 20 requests at once with one key, one adds a pet; the others get its response or 409", async () => {
-  const responses = await Promise.all(Array.from({ length: 20 }, () => create("at-once")));
-  for (const { status, json } of responses)
-    if (status !== 201) expect(json).toMatchObject({ code: "idempotency_conflict", status: 409 });
-  const bodies = new Set(responses.filter(({ status }) => status === 201).map(({ text }) => text));
-  expect(bodies.size).toBe(1);
-});
-
 test.each([
   [201, "255 characters", "x".repeat(255)],
   [400, "256 characters", "x".repeat(256)],

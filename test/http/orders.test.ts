@@ -9,8 +9,6 @@ const owner = orderClient((await service.newKey()).secret);
 const other = orderClient((await service.newKey()).secret);
 
 const idOf = ({ json }: { json: unknown }) => (json as { id: number }).id;
-const nextOf = ({ headers }: ApiResponse) =>
-  /<([^>]*)>; rel="next"/.exec(headers.get("link") ?? "")?.[1]?.slice(service.url.length) ?? "";
 
 /** Requests of one API key. */
 function orderClient(key: string) {
@@ -32,26 +30,11 @@ function orderClient(key: string) {
       return { id: idOf(await place({ petId: idOf(pet) })), petId: idOf(pet) };
     },
     /** The identifiers of the orders that are listed. */
-    async list(path = "/store/orders?limit=100") {
-      return ((await send({ path })).json as { id: number }[]).map(({ id }) => id);
+    async list() {
+      return ((await send({ path: "/store/orders" })).json as { id: number }[]).map(({ id }) => id);
     },
   };
 }
-
-test.each(['{"petId":1.5}', '{"petId":9223372036854775808}', "{}"])("placeOrder 400: %s", async (body) => {
-  const message = expect.stringContaining("petId");
-  expect((await owner.place(body)).json).toMatchObject({ code: "invalid_body", message, status: 400 });
-});
-
-test.each(["[]", "{}", '{"status":null}', '{"status":"Completed"}', '{"Status":"completed"}'])(
-  "updateOrder 400: %s",
-  async (body) => {
-    const { id, petId } = await owner.newOrder();
-    const response = await owner.onOrder(id, { method: "PATCH", body });
-    expect(response.json).toMatchObject({ code: "invalid_body", status: 400 });
-    expect(await owner.petStatus(petId)).toBe("pending");
-  },
-);
 
 test.each(["0", "-1", "9223372036854775807", "9223372036854775808", "01", "1.0", "%zz", "9".repeat(4_000)])(
   "getOrder and updateOrder 404: %s",
@@ -107,28 +90,6 @@ function comparable({ status, headers, text }: ApiResponse, id: number): unknown
     text.replace(`Order ${id} `, "Order "),
   ];
 }
-
-test("listOrders 200: a key lists its own orders, on every page and for every status", async () => {
-  const clients = [
-    orderClient((await service.newKey()).secret),
-    orderClient((await service.newKey()).secret),
-  ];
-  const placed: number[][] = [[], []];
-  for (let i = 0; i < 4; i++)
-    for (const [j, client] of clients.entries()) placed[j]?.push((await client.newOrder()).id);
-  for (const [i, client] of clients.entries()) {
-    const [own = [], others = []] = [placed[i], placed[1 - i]];
-    expect(await client.list()).toEqual(own);
-    await client.update(own[1] ?? 0, "cancelled");
-    expect(await client.list("/store/orders?status=cancelled")).toEqual(own.slice(1, 2));
-    const next = nextOf(await client.send({ path: "/store/orders?limit=2&status=placed" }));
-    expect(next).toContain("limit=2&status=placed&cursor=");
-    expect(await client.list(next)).toEqual(own.slice(3));
-    // A cursor is a position, so the list of the other key continues there.
-    const later = others.filter((id) => id > (own[2] ?? 0)).slice(0, 2);
-    expect(await clients[1 - i]?.list(next)).toEqual(later);
-  }
-});
 
 test("an order belongs to the key, not to its secret: a rotated key still has it", async () => {
   const key = await service.newKey();

@@ -24,15 +24,3 @@ test("work that never settles is Unavailable after 7 seconds", async () => {
   jest.advanceTimersByTime(1);
   expect(await result).toBeInstanceOf(Unavailable);
 });
-
-test("when the oldest request is due, younger ones stay", async () => {
-  const oldest = errorOf(withTimeout(never()));
-  jest.advanceTimersByTime(4_000);
-  const { promise, resolve } = Promise.withResolvers<string>();
-  const younger = errorOf(withTimeout(promise));
-  jest.advanceTimersByTime(3_000);
-  expect(await oldest).toBeInstanceOf(Unavailable);
-  jest.advanceTimersByTime(3_999);
-  resolve("done");
-  expect(await younger).toBe("done");
-});

@@ -40,13 +40,6 @@ describe("a client that does not read its responses", () => {
     }
   });
 
-  test("is not read from meanwhile", () => {
-    const client = new TestConnection(handle);
-    client.writableBytes = 10;
-    client.receive(get("/"), get("/"));
-    expect(client.events).toEqual(["pause"]);
-  });
-
   test("does not cause further requests to be handled", () => {
     let handled = 0;
     const client = new TestConnection(() => (handled++, respond("x".repeat(50_000))));

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { headerLine } from "../../src/http1/index.ts";
-import { DATE_LINE, echoTarget, get, nextTurn, respond, TestConnection } from "./test-connection.ts";
+import { DATE_LINE, get, nextTurn, respond, TestConnection } from "./test-connection.ts";
 
 describe("a response", () => {
   test("has a date, its length in bytes and its body", () => {
@@ -9,16 +9,6 @@ describe("a response", () => {
     const sent = Buffer.from(client.sent, "latin1").toString();
     expect(sent).toBe(`HTTP/1.1 201 Created\r\nA: b\r\n${DATE_LINE}Content-Length: 5\r\n\r\n"猫"`);
     expect(client.events).toEqual([]);
-  });
-
-  test("to HEAD has the length and no body", () => {
-    const client = new TestConnection(() => respond("abc")).receive("HEAD / HTTP/1.1\r\nHost: x\r\n\r\n");
-    expect(client.sent).toEndWith("Content-Length: 3\r\n\r\n");
-  });
-
-  test("with a null body has no Content-Length", () => {
-    const client = new TestConnection(() => ({ status: 304, headerLines: "", body: null })).receive(get("/"));
-    expect(client.sent).toBe(`HTTP/1.1 304 Not Modified\r\n${DATE_LINE}\r\n`);
   });
 
   test("is handleError's when the handler throws or rejects, and the connection stays open", async () => {
@@ -43,13 +33,6 @@ test("a header value that could inject another line is an error", () => {
   for (const value of ["a\r\nb: c", "a\nb", "\0", "é"]) {
     expect(() => headerLine("Location", value)).toThrow("Location must be printable ASCII");
   }
-});
-
-test("the connection closes with its response when the server shuts down", () => {
-  const client = new TestConnection(echoTarget);
-  client.isShuttingDown = true;
-  expect(client.receive(get("/")).sent).toContain("Connection: close\r\n");
-  expect(client.events).toEqual(["end"]);
 });
 
 test("the remote address is the socket's; empty if the client disconnected before the connection was accepted", () => {

@@ -10,126 +10,109 @@ import {
   TestConnection,
 } from "./test-connection.ts";
 
-describe("an idle connection", () => {
-  test("closes after 75 seconds without a request", () => {
-    const client = new TestConnection(echoTarget).receive(get("/")).passSeconds(75).receive(get("/"));
-    expect(client.passSeconds(75).events).toEqual([]);
-    expect(client.passSeconds(1).events).toEqual(["end"]);
-  });
+const UNFINISHED_BODY = post("/", "abc").slice(0, -1);
 
-  test("closes after 10 seconds if it has never sent anything", () => {
-    const client = new TestConnection(echoTarget).passSeconds(10);
-    expect(client.events).toEqual([]);
-    expect(client.passSeconds(1).events).toEqual(["end"]);
-  });
+const connect = () => new TestConnection(echoTarget);
+/** After the last response the client still sends: that is read and dropped. */
+const closing = () => connect().receive(get("/a", "Connection: close") + get("/b"));
 
-  test("closes after 10 seconds if it has sent nothing but empty lines", () => {
-    const client = new TestConnection(echoTarget);
-    for (let i = 0; i < 10; i++) client.receive("\r\n").passSeconds(1);
-    expect(client.events).toEqual([]);
-    expect(client.receive("\r\n").passSeconds(1).events).toEqual(["end"]);
-  });
+interface Closing {
+  /** What the client sends each second. */
+  readonly sends?: string;
+  readonly event?: "end" | "shutdown" | "terminate";
+  /** Of all responses. */
+  readonly statuses?: readonly number[];
+}
 
-  test("is not kept open by empty lines", () => {
-    const client = new TestConnection(echoTarget).receive(`${get("/")}\r\n`);
-    expect(client.connection.isIdle).toBe(true);
-    for (let i = 0; i < 75; i++) client.receive("\r\n").passSeconds(1);
-    expect(client.events).toEqual([]);
-    client.receive("\r\n").passSeconds(1);
-    expect([client.statuses, client.events]).toEqual([[200], ["end"]]);
-  });
+/** Nothing happens for so many seconds, and the connection closes a second later. */
+function expectClosed(client: TestConnection, seconds: number, closing: Closing = {}): void {
+  const { sends, event = "end", statuses = [] } = closing;
+  const before = [...client.events];
+  for (let second = 0; second <= seconds; second++) {
+    expect(client.events).toEqual(before);
+    if (sends !== undefined) client.receive(sends);
+    client.passSeconds(1);
+  }
+  expect([client.events, client.statuses]).toEqual([[...before, event], [...statuses]]);
+}
+
+describe("a connection without a request closes", () => {
+  test("after 75 seconds", () =>
+    expectClosed(connect().receive(get("/")).passSeconds(75).receive(get("/")), 75, {
+      statuses: [200, 200],
+    }));
+
+  test("after 75 seconds, although it sends empty lines", () =>
+    expectClosed(connect().receive(`${get("/")}\r\n`), 75, { sends: "\r\n", statuses: [200] }));
+
+  test("after 10 seconds if it has never sent anything", () => expectClosed(connect(), 10));
+
+  test("after 10 seconds if it has sent nothing but empty lines", () =>
+    expectClosed(connect(), 10, { sends: "\r\n" }));
 });
 
-describe("a request that has begun", () => {
-  test("408: its head has not arrived within 30 seconds", () => {
-    const client = new TestConnection(echoTarget).passSeconds(10).receive("GET / HT").passSeconds(30);
-    expect(client.events).toEqual([]);
-    client.passSeconds(1);
-    expect([client.statuses, client.events]).toEqual([[408], ["shutdown"]]);
-  });
+describe("within 30 seconds has to arrive", () => {
+  const late = { event: "shutdown", statuses: [408] } as const;
 
-  test("408: its head has not arrived within 30 seconds, although each second brings a byte", () => {
-    const client = new TestConnection(echoTarget).passSeconds(10);
-    for (let i = 0; i < 30; i++) client.receive("A").passSeconds(1);
-    expect(client.events).toEqual([]);
-    client.receive("A").passSeconds(1);
-    expect([client.statuses, client.events]).toEqual([[408], ["shutdown"]]);
-  });
+  test("a head", () => expectClosed(connect().passSeconds(10).receive("GET / HT"), 30, late));
 
-  test("408: its body has not arrived within 30 seconds; the handler gets RequestAborted", async () => {
-    const reads: string[] = [];
-    const client = new TestConnection(async (request) => {
-      await Promise.resolve(request.body(100)).catch((error: Error) => reads.push(error.name));
-      return respond("not sent");
-    });
-    client.receive(post("/", "abc").slice(0, -1)).passSeconds(30);
-    expect(client.events).toEqual([]);
-    client.passSeconds(1);
-    await nextTurn();
-    expect([client.statuses, client.events, reads]).toEqual([[408], ["shutdown"], ["RequestAborted"]]);
-  });
+  test("a head, although each second brings a byte", () =>
+    expectClosed(connect().passSeconds(10), 30, { ...late, sends: "A" }));
 
-  test("closes the connection without a second response if it was responded to before its body arrived", () => {
-    const client = new TestConnection(echoTarget).receive(post("/", "abc").slice(0, -1)).passSeconds(30);
-    expect(client.events).toEqual([]);
-    client.passSeconds(1);
-    expect([client.statuses, client.events]).toEqual([[200], ["shutdown"]]);
-  });
-
-  test("has all the time it needs once it has arrived", async () => {
-    const { handle, resolve } = deferredHandler();
-    const client = new TestConnection(handle).receive(get("/")).passSeconds(1_000);
-    expect(client.events).toEqual([]);
-    await resolve("late");
-    expect([client.bodies, client.passSeconds(75).events]).toEqual([["late"], []]);
-  });
-
-  test("is followed by a new time limit for the next one", async () => {
-    const client = new TestConnection(echoBody(100)).receive(post("/", "abc").slice(0, -1)).passSeconds(29);
-    client.receive("c");
-    await nextTurn();
-    client.receive("GET / HT").passSeconds(30);
-    expect([client.bodies, client.events]).toEqual([["abc"], []]);
-  });
+  test("a body whose request has its response, and gets no second one", () =>
+    expectClosed(connect().receive(UNFINISHED_BODY), 30, { event: "shutdown", statuses: [200] }));
 });
 
-test("a client that does not read its response for 30 seconds is disconnected", () => {
-  const client = new TestConnection(() => respond("abc"));
+test("a client that does not read its response is disconnected 30 seconds after it has read a byte", () => {
+  const client = connect();
   client.writableBytes = 10;
-  client.receive(get("/")).passSeconds(30).drain(10).passSeconds(30);
-  expect(client.events).toEqual(["pause"]);
-  expect(client.passSeconds(1).events).toEqual(["pause", "terminate"]);
+  client.receive(get("/")).passSeconds(30).drain(10);
+  expectClosed(client, 30, { event: "terminate", statuses: [200] });
 });
 
-describe("what a client sends after the last response is read and dropped", () => {
-  const closing = () => new TestConnection(echoTarget).receive(get("/a", "Connection: close") + get("/b"));
+describe("what follows the last response is dropped", () => {
+  const statuses = [200];
 
-  test("until it sends nothing for 2 seconds", () => {
-    const client = closing().passSeconds(2).receive(get("/c"));
-    expect(client.passSeconds(2).events).toEqual(["shutdown"]);
-    expect(client.passSeconds(1).events).toEqual(["shutdown", "end"]);
-    expect(client.bodies).toEqual(["GET /a "]);
-  });
+  test("until the client sends nothing for 2 seconds", () =>
+    expectClosed(closing().passSeconds(2).receive(get("/c")), 2, { statuses }));
 
-  test("for 30 seconds, although it sends something each second", () => {
-    const client = closing();
-    for (let i = 0; i < 30; i++) client.receive("a").passSeconds(1);
-    expect(client.events).toEqual(["shutdown"]);
-    expect(client.receive("a").passSeconds(1).events).toEqual(["shutdown", "end"]);
-  });
-
-  test("up to 16 MiB", () => {
-    const client = closing();
-    for (let i = 0; i < 16; i++) client.receive("a".repeat(1_048_576));
-    expect(client.events).toEqual(["shutdown"]);
-    expect(client.receive("a").events).toEqual(["shutdown", "end"]);
-  });
+  test("for 30 seconds, although the client sends something each second", () =>
+    expectClosed(closing(), 30, { sends: "a", statuses }));
 
   test("for 2 seconds during a shutdown", () => {
-    const client = closing();
-    client.isShuttingDown = true;
-    for (let i = 0; i < 2; i++) client.receive("a").passSeconds(1);
-    expect(client.events).toEqual(["shutdown"]);
-    expect(client.receive("a").passSeconds(1).events).toEqual(["shutdown", "end"]);
+    const client = Object.assign(closing(), { isShuttingDown: true });
+    expectClosed(client, 2, { sends: "a", statuses });
   });
+});
+
+test("what follows the last response is dropped up to 16 MiB", () => {
+  const client = closing();
+  for (let i = 0; i < 16; i++) client.receive("a".repeat(1_048_576));
+  expect(client.events).toEqual(["shutdown"]);
+  expect(client.receive("a").events).toEqual(["shutdown", "end"]);
+});
+
+test("408: a body has not arrived within 30 seconds; the handler gets RequestAborted", async () => {
+  const reads: string[] = [];
+  const client = new TestConnection(async (request) => {
+    await Promise.resolve(request.body(100)).catch((error: Error) => reads.push(error.name));
+    return respond("not sent");
+  });
+  client.receive(UNFINISHED_BODY).passSeconds(30);
+  expect(client.events).toEqual([]);
+  client.passSeconds(1);
+  await nextTurn();
+  expect([client.statuses, client.events, reads]).toEqual([[408], ["shutdown"], ["RequestAborted"]]);
+});
+
+test("a request that has arrived has all the time it needs, and the next one a time limit of its own", async () => {
+  const { handle, resolve } = deferredHandler();
+  const late = new TestConnection(handle).receive(get("/")).passSeconds(1_000);
+  expect(late.events).toEqual([]);
+  await resolve("late");
+  expect([late.bodies, late.passSeconds(75).events]).toEqual([["late"], []]);
+  const client = new TestConnection(echoBody(100)).receive(UNFINISHED_BODY).passSeconds(29).receive("c");
+  await nextTurn();
+  client.receive("GET / HT").passSeconds(30);
+  expect([client.bodies, client.events]).toEqual([["abc"], []]);
 });

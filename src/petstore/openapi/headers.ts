@@ -9,11 +9,8 @@ interface Header {
   /** Whether every response that declares the header has it. */
   readonly required: boolean;
   readonly schema: JsonSchema;
-  /** Absent if it depends on the settings; see `examplesOf`. */
-  readonly example?: unknown;
+  readonly example: unknown;
 }
-
-const { since, sunset } = OPERATIONS.getPet.deprecated;
 
 /** On every response under the base path, whatever its status. */
 export const COMMON_HEADERS = [
@@ -24,103 +21,90 @@ export const COMMON_HEADERS = [
   "X-RateLimit-Reset",
 ] as const;
 
-function header(description: string, schema: JsonSchema, example?: unknown): Header {
-  return { description, required: true, schema, ...(example !== undefined && { example }) };
+function header(description: string, schema: JsonSchema, example: unknown): Header {
+  return { description, required: true, schema, example };
 }
 
 function optionalHeader(...given: Parameters<typeof header>): Header {
   return { ...header(...given), required: false };
 }
 
-function nextLink(): Header {
-  const description = 'The URL of the next page, as `rel="next"`. The last page has no such link.';
-  return optionalHeader(description, { type: "string", pattern: '^<[^>]+>; rel="next"$' });
-}
-
-/** There are three kinds of `Link`: the next page of either list, and the replacement of an operation. */
-const HEADERS = {
-  "X-Request-Id": header(
-    "Identifies the request in the server's log: the `X-Request-Id` that you sent, if it has 1 to 128 visible ASCII characters, or a new one.",
-    { type: "string", minLength: 1, maxLength: 128, pattern: "^[!-~]+$" },
-    "8f14e45f-1a",
-  ),
-  "X-Content-Type-Options": header(
-    "Browsers use the declared `Content-Type`.",
-    { type: "string", enum: ["nosniff"] },
-    "nosniff",
-  ),
-  "X-RateLimit-Limit": header(
-    "Requests that the window allows. A key has two windows; the headers describe the one with fewer requests left.",
-    { type: "integer", minimum: 1 },
-  ),
-  "X-RateLimit-Remaining": header("Requests left in that window after this one.", {
-    type: "integer",
-    minimum: 0,
-  }),
-  "X-RateLimit-Reset": header(
-    "Unix time in seconds, rounded up, at which that window closes or, for a banned key, the ban ends.",
-    { type: "integer", minimum: 0 },
-    1794733260,
-  ),
-  "Retry-After": header("Seconds to wait before the next request.", { type: "integer", minimum: 1 }, 23),
-  "WWW-Authenticate": header(
-    'How to authenticate, with `error="invalid_token"` if the request has an API key.',
-    { type: "string", pattern: `^${CHALLENGE}` },
-    INVALID_KEY_CHALLENGE,
-  ),
-  ETag: header(
-    "Identifies this version of the response. Send it in `If-None-Match` to get 304 while it is unchanged.",
-    { type: "string", pattern: '^(W/)?"[^"]*"$' },
-    '"1f3a9c0e5b7d2846"',
-  ),
-  NextLink: nextLink(),
-  NextOrdersLink: nextLink(),
-  SuccessorLink: header(
-    'The replacement, as `rel="successor-version"`, and the documentation, as `rel="deprecation"`.',
-    { type: "string", pattern: 'rel="successor-version".*rel="deprecation"' },
-  ),
-  Location: header("URL of the new resource.", { type: "string", format: "uri" }),
-  Deprecation: header(
-    "The time since which the operation has been deprecated (RFC 9745): `@` and the Unix time in seconds.",
-    { type: "string", pattern: "^@[0-9]+$" },
-    `@${since.getTime() / 1000}`,
-  ),
-  Sunset: header(
-    "The time at which the operation will be removed (RFC 8594), as an HTTP date.",
-    { type: "string", pattern: " GMT$" },
-    sunset.toUTCString(),
-  ),
-  "Idempotent-Replayed": optionalHeader(
-    "`true` if this is the stored response of an earlier request with the same `Idempotency-Key`.",
-    { type: "string", enum: ["true"] },
-    "true",
-  ),
-} satisfies Record<string, Header>;
-
-function examplesOf(settings: DocumentedSettings): Partial<Record<keyof typeof HEADERS, unknown>> {
-  const { baseUrl: url, plans } = settings;
-  const { perMinute } = plans.free;
-  const next = (path: string, list: "pets" | "orders") =>
-    `<${url}${path}?limit=${PAGE_LIMIT.default}&cursor=${encodeCursor(list, 20n)}>; rel="next"`;
-  return {
-    "X-RateLimit-Limit": perMinute,
-    "X-RateLimit-Remaining": perMinute - 1,
-    NextLink: next("/pets", "pets"),
-    NextOrdersLink: next("/store/orders", "orders"),
-    SuccessorLink: deprecationHeaders(OPERATIONS.getPet.deprecated, url)["Link"]?.replace("{petId}", "1"),
-    Location: `${url}/pets/1`,
-  };
-}
-
-/** `components/headers`. */
-export function componentHeaders(settings: DocumentedSettings): Readonly<Record<string, Header>> {
-  const examples = examplesOf(settings);
-  return Object.fromEntries(
-    Object.entries(HEADERS).map(([name, header]) => {
-      const example = examples[name as keyof typeof HEADERS];
-      return [name, example === undefined ? header : { ...header, example }];
-    }),
+function nextLink(url: string, list: "pets" | "orders"): Header {
+  return optionalHeader(
+    'The URL of the next page, as `rel="next"`. The last page has no such link.',
+    { type: "string", pattern: '^<[^>]+>; rel="next"$' },
+    `<${url}?limit=${PAGE_LIMIT.default}&cursor=${encodeCursor(list, 20n)}>; rel="next"`,
   );
+}
+
+/**
+ * `components/headers`. There are three kinds of `Link`: the next page of either list, and the replacement of an
+ * operation.
+ */
+export function componentHeaders({ baseUrl, plans }: DocumentedSettings) {
+  const { perMinute } = plans.free;
+  const deprecation = deprecationHeaders(OPERATIONS.getPet.deprecated, baseUrl);
+  return {
+    "X-Request-Id": header(
+      "Identifies the request in the server's log: the `X-Request-Id` that you sent, if it has 1 to 128 visible ASCII characters, or a new one.",
+      { type: "string", minLength: 1, maxLength: 128, pattern: "^[!-~]+$" },
+      "8f14e45f-1a",
+    ),
+    "X-Content-Type-Options": header(
+      "Browsers use the declared `Content-Type`.",
+      { type: "string", enum: ["nosniff"] },
+      "nosniff",
+    ),
+    "X-RateLimit-Limit": header(
+      "Requests that the window allows. A key has two windows; the headers describe the one with fewer requests left.",
+      { type: "integer", minimum: 1 },
+      perMinute,
+    ),
+    "X-RateLimit-Remaining": header(
+      "Requests left in that window after this one.",
+      { type: "integer", minimum: 0 },
+      perMinute - 1,
+    ),
+    "X-RateLimit-Reset": header(
+      "Unix time in seconds, rounded up, at which that window closes or, for a banned key, the ban ends.",
+      { type: "integer", minimum: 0 },
+      1794733260,
+    ),
+    "Retry-After": header("Seconds to wait before the next request.", { type: "integer", minimum: 1 }, 23),
+    "WWW-Authenticate": header(
+      'How to authenticate, with `error="invalid_token"` if the request has an API key.',
+      { type: "string", pattern: `^${CHALLENGE}` },
+      INVALID_KEY_CHALLENGE,
+    ),
+    ETag: header(
+      "Identifies this version of the response. Send it in `If-None-Match` to get 304 while it is unchanged.",
+      { type: "string", pattern: '^(W/)?"[^"]*"$' },
+      '"1f3a9c0e5b7d2846"',
+    ),
+    NextLink: nextLink(`${baseUrl}/pets`, "pets"),
+    NextOrdersLink: nextLink(`${baseUrl}/store/orders`, "orders"),
+    SuccessorLink: header(
+      'The replacement, as `rel="successor-version"`, and the documentation, as `rel="deprecation"`.',
+      { type: "string", pattern: 'rel="successor-version".*rel="deprecation"' },
+      deprecation["Link"]?.replace("{petId}", "1"),
+    ),
+    Location: header("URL of the new resource.", { type: "string", format: "uri" }, `${baseUrl}/pets/1`),
+    Deprecation: header(
+      "The time since which the operation has been deprecated (RFC 9745): `@` and the Unix time in seconds.",
+      { type: "string", pattern: "^@[0-9]+$" },
+      deprecation["Deprecation"],
+    ),
+    Sunset: header(
+      "The time at which the operation will be removed (RFC 8594), as an HTTP date.",
+      { type: "string", pattern: " GMT$" },
+      deprecation["Sunset"],
+    ),
+    "Idempotent-Replayed": optionalHeader(
+      "`true` if this is the stored response of an earlier request with the same `Idempotency-Key`.",
+      { type: "string", enum: ["true"] },
+      "true",
+    ),
+  } satisfies Record<string, Header>;
 }
 
 /** Not in `components`: linters report it as unused, because it is on responses outside the operations. */
@@ -130,7 +114,10 @@ export const ALLOW = header(
   PETSTORE_API.allowedAt(OPERATIONS.listPets.path),
 );
 
-type Name = Exclude<keyof typeof HEADERS, "NextLink" | "NextOrdersLink" | "SuccessorLink">;
+type Name = Exclude<
+  keyof ReturnType<typeof componentHeaders>,
+  "NextLink" | "NextOrdersLink" | "SuccessorLink"
+>;
 export type ResponseHeader = Name | "Link";
 
 /** References to the headers of one response: the rate limit headers and those in `added`. */

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { temporaryFolder } from "../../../trials/harness/cleanup.ts";
 import { executable, PYTHON } from "../../../trials/harness/programs.ts";
 import type { Example } from "../../../src/docs-site/browser/programs.ts";
-import { type ExampleContext, withExampleContext } from "../../../src/docs-site/examples.ts";
+import { type ExampleContext, inContext } from "../../../src/docs-site/examples.ts";
 import type { ExampleLanguage } from "../../../src/docs-site/page-data.ts";
 import { blocksOf } from "../../../src/docs-site/markdown.ts";
 import { GUIDE_SOURCES } from "../../../src/docs-site/sources.ts";
@@ -125,7 +125,7 @@ async function* linesOf(stream: ReadableStream<Uint8Array>): AsyncGenerator<stri
 
 /** The examples of the guides by their names. */
 export function guideExamples(context: ExampleContext): ReadonlyMap<string, readonly Example[]> {
-  const markdown = withExampleContext(Object.values(GUIDE_SOURCES).join("\n"), context);
+  const markdown = inContext(Object.values(GUIDE_SOURCES).join("\n"), context);
   const blocks = markdown.matchAll(/<!-- example-([a-z-]+) -->\n([\s\S]*?)<!-- \/example-\1 -->/g);
   return new Map(
     [...blocks].map(([, name = "", text = ""]) => [
