@@ -104,7 +104,7 @@ const POINTS: readonly Point[] = [
 const BY_HAND = [
   ".ci/run passes in a clean clone",
   "the measurements in docs/performance.md and the results.md of bench/, trials/faults/ and trials/attacks/ are of this release:",
-  "  npm run bench -- --full --check, npm run faults, npm run attacks, npm run fuzz, npm run bench:start",
+  "  npm run bench -- --full --check, npm run faults, npm run attacks, npm run fuzz",
   "the changelog says what clients and operators notice, and docs/upgrading.md what they have to do",
   `git tag --sign v${version} && git push --tags, then publish dist/petstore with its sha256sum`,
   "after the release: docs/generate.ts gets the release (EARLIER_RELEASES), test/engines/upgrade its commit and new fixtures",
