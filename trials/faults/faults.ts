@@ -1,6 +1,13 @@
 /** `npm run faults`: see --help. */
-import { writeFileSync } from "node:fs";
-import { integer, isGiven, names, runCommand, text, UsageError } from "../harness/command-line.ts";
+import {
+  integer,
+  isGiven,
+  names,
+  resultText,
+  runCommand,
+  runEach,
+  UsageError,
+} from "../harness/command-line.ts";
 import { describeMachine, machineText } from "../harness/machine.ts";
 import { databaseVersions } from "../harness/programs.ts";
 import { bulletList, markdownTable, plainTable, replaceSection, type Table } from "../harness/table.ts";
@@ -22,19 +29,15 @@ the recovery time, creates lost or done twice. Exits with 1 if a promise is brok
   --only LIST   Some of these scenarios, with commas between (default: all)
 ${SCENARIOS.map(({ name, title }) => `                  ${name.padEnd(width)}  ${title}`).join("\n")}
   --seed N      For what is left to chance (default: by chance, printed)
-  --json FILE   Also write the figures to this file
   --docs        Also write the figures to trials/faults/results.md
   --help        Show this
 `;
 
 async function runWithTimeout(scenario: Scenario, seed: number): Promise<Result> {
-  const { name, title } = scenario;
   const timeout = Bun.sleep(SCENARIO_TIMEOUT_MS).then(() => {
     throw new Error(`not finished after ${SCENARIO_TIMEOUT_MS / 1_000} s`);
   });
-  return await Promise.race([runScenario(scenario, seed), timeout]).catch((error: unknown) => {
-    return { name, title, problems: [error instanceof Error ? error.message : String(error)] };
-  });
+  return await Promise.race([runScenario(scenario, seed), timeout]);
 }
 
 function environmentOf(): string[] {
@@ -44,11 +47,6 @@ function environmentOf(): string[] {
     `Bun ${Bun.version}, ${databaseVersions()}`,
     `measured on ${new Date().toISOString().slice(0, 10)}`,
   ];
-}
-
-function resultText({ skipped, problems }: Result): string {
-  if (skipped !== undefined) return `not run: ${skipped}`;
-  return problems.length === 0 ? "as promised" : problems.join("; ");
 }
 
 /** Lists with their titles, those that are not empty. */
@@ -114,19 +112,13 @@ function notesOf({ title, figures }: Result): string[] {
 await runCommand({
   name: "faults",
   help: HELP,
-  flags: { only: names(NAMES), json: text, docs: isGiven, seed: integer(undefined, MAX_SEED) },
+  flags: { only: names(NAMES), docs: isGiven, seed: integer(undefined, MAX_SEED) },
   maxMinutes: 8,
-  async main({ only, json, docs, seed = 1 + Math.floor(Math.random() * MAX_SEED) }) {
+  async main({ only, docs, seed = 1 + Math.floor(Math.random() * MAX_SEED) }) {
     if (only !== undefined && docs)
       throw new UsageError("--docs needs all scenarios and does not go with --only");
     const scenarios = SCENARIOS.filter(({ name }) => only?.includes(name) ?? true);
-    const results: Result[] = [];
-    for (const [i, scenario] of scenarios.entries()) {
-      process.stdout.write(`[${i + 1}/${scenarios.length}] ${scenario.title} … `);
-      const result = await runWithTimeout(scenario, seed);
-      process.stdout.write(`${resultText(result)}\n`);
-      results.push(result);
-    }
+    const results = await runEach(scenarios, (scenario) => runWithTimeout(scenario, seed));
     const environment = environmentOf();
     const table = figuresTable(results);
     process.stdout.write(
@@ -134,7 +126,6 @@ await runCommand({
         .map((list) => `\n${list}`)
         .join("")}`,
     );
-    if (json !== undefined) writeFileSync(json, `${JSON.stringify({ environment, results }, null, 2)}\n`);
     const markdown = `${bulletList(environment)}\n\n${markdownTable(table)}\n${listsOf(results, "### ").join("\n")}`;
     if (docs) replaceSection("trials/faults/results.md", "figures", markdown);
     return results.some(({ problems }) => problems.length > 0) ? 1 : 0;

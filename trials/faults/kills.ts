@@ -1,6 +1,6 @@
 /** `npx bun trials/faults/kills.ts`: see --help. */
 import { integer, names, runCommand } from "../harness/command-line.ts";
-import { PETSTORE } from "../harness/petstore.ts";
+import { PETSTORE, runPetstore } from "../harness/petstore.ts";
 import { plainTable } from "../harness/table.ts";
 import { type Attempt, COMMANDS, createFixture, type Prepare } from "./killed-commands.ts";
 
@@ -64,9 +64,8 @@ async function durationOf(attempt: Attempt): Promise<number> {
 }
 
 async function finish({ argv, exitCode = 0, checkAtEnd }: Attempt): Promise<string[]> {
-  const child = Bun.spawn([...PETSTORE, ...argv], { stdout: "ignore", stderr: "pipe" });
-  const [error, code] = await Promise.all([child.stderr.text(), child.exited]);
-  return [...(code === exitCode ? [] : [`run again, it fails: ${error.trim()}`]), ...(await checkAtEnd())];
+  const { code, err } = await runPetstore(...argv);
+  return [...(code === exitCode ? [] : [`run again, it fails: ${err.trim()}`]), ...(await checkAtEnd())];
 }
 
 /** Whether the command was running when it was killed. */

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { runProgram } from "../../../trials/harness/child.ts";
 import { temporaryFolder } from "../../../trials/harness/cleanup.ts";
 import { executable, PYTHON } from "../../../trials/harness/programs.ts";
 import { type Service, startService } from "../../service.ts";
@@ -36,9 +37,8 @@ function programAfter(comment: string): string {
 }
 
 async function run(command: string[], cwd: string): Promise<string> {
-  const child = Bun.spawn(command, { cwd, stdin: "ignore", stdout: "pipe", stderr: "pipe" });
-  const [code, out, errors] = await Promise.all([child.exited, child.stdout.text(), child.stderr.text()]);
-  if (code !== 0) throw new Error(`${command.join(" ")}: exit code ${code}\n${out}${errors}`);
+  const { code, out, err } = await runProgram(command, { cwd });
+  if (code !== 0) throw new Error(`${command.join(" ")}: exit code ${code}\n${out}${err}`);
   return out;
 }
 
