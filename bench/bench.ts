@@ -1,7 +1,6 @@
 /** `npm run bench`: see --help. */
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { Child } from "../trials/harness/child.ts";
 import { limitRunTime, runCommand, UsageError } from "../trials/harness/command-line.ts";
 import { chooseCores, describeMachine, outputOf, pinThisProcessTo } from "../trials/harness/machine.ts";
 import { executable, INITDB, POSTGRES, VALKEY } from "../trials/harness/programs.ts";
@@ -10,11 +9,12 @@ import { requireWrk } from "../trials/harness/wrk.ts";
 import { chartOf } from "./chart.ts";
 import manifest from "./package.json" with { type: "json" };
 import { FLAGS, HELP, minutesOf, type Plan, planOf } from "./plan.ts";
+import { measureLimiter } from "./limiter.ts";
 import { judge, type Results } from "./targets.ts";
 import { compare, measureGrowth } from "./sections.ts";
 import { measureShared } from "./shared.ts";
 import { installPeers } from "./servers.ts";
-import { conditionsOf, detailTables, growthTable, summaryTable, targetsTable } from "./tables.ts";
+import { conditionsOf, detailTables, growthList, summaryTable, targetsTable } from "./tables.ts";
 
 const PETS = 100_000;
 
@@ -33,6 +33,7 @@ async function measure(plan: Plan): Promise<Results> {
     plan.loads.length > 0 ? await compare(run, plan, PETS) : { cells: [], servers: [], paced: [] };
   const growth = await measureGrowth(run, plan);
   const shared = await measureShared(run, plan, PETS);
+  if (plan.measuresLimiter) announce("authentication and rate limit alone, with 1, 1,000 and 1,000,000 keys");
   const limiter = plan.measuresLimiter ? await measureLimiter() : undefined;
   return {
     format: 3,
@@ -49,16 +50,6 @@ async function measure(plan: Plan): Promise<Results> {
     shared,
     ...(limiter && { limiter }),
   };
-}
-
-/** Its exit code only says whether it reaches its own targets. */
-async function measureLimiter(): Promise<NonNullable<Results["limiter"]>> {
-  announce("authentication and rate limit alone, with 1, 1,000 and 1,000,000 keys");
-  const child = new Child([process.execPath, join(import.meta.dir, "limiter.ts"), "--json"]);
-  await child.ended;
-  const json = /^\{[\s\S]*^\}/m.exec(child.output)?.[0];
-  if (json === undefined) throw new Error(`the rate limiter's benchmark failed: ${child.output}`);
-  return JSON.parse(json);
 }
 
 function announce(what: string): void {
@@ -83,7 +74,7 @@ function readResults(path: string): Results {
 function writeDocs(results: Results): void {
   const conditions = bulletList(conditionsOf(results));
   replaceSection("docs/performance.md", "summary", markdownTable(summaryTable(results)));
-  replaceSection("docs/performance.md", "growth", markdownTable(growthTable(results)));
+  replaceSection("docs/performance.md", "growth", bulletList(growthList(results)));
   replaceSection("bench/results.md", "targets", `${conditions}\n\n${markdownTable(targetsTable(results))}`);
   replaceSection("bench/results.md", "figures", detailTables(results).map(markdownTable).join("\n"));
   writeFileSync(join(import.meta.dir, "../docs/performance.svg"), chartOf(results));
