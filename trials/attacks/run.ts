@@ -64,8 +64,6 @@ function describeAttack({ name, title, engines = ["sqlite"] }: Attack): string {
   return `                   ${name.padEnd(width)}  ${title} (${engines.join(", ")})`;
 }
 
-const clientCommand = (...args: string[]) => [process.execPath, join(import.meta.dir, "clients.ts"), ...args];
-
 interface RunOptions {
   readonly engines: Engines;
   readonly seconds: number;
@@ -73,37 +71,23 @@ interface RunOptions {
 }
 
 /** Starts a process that ends with the attack. */
-type Start = (command: readonly string[], priority: number) => Child;
+type Start = (priority: number, ...args: string[]) => Child;
 
 async function runAttack(
   attack: Attack,
   { engines, seconds, cores }: RunOptions,
 ): Promise<Outcome<AttackFigures>> {
+  await using stack = new AsyncDisposableStack();
   const deployment = await startDeployment(engines, { cores, openFiles: attack.openFiles });
-  const children: Child[] = [];
-  const start: Start = (command, priority) => {
+  stack.defer(() => deployment.stop());
+  const start: Start = (priority, ...args) => {
+    const command = [process.execPath, join(import.meta.dir, "clients.ts"), ...args];
     const child = new Child(command, { core: cores.load, ownSession: true });
     setTreePriority(child.pid, priority);
-    children.push(child);
+    stack.defer(async () => void (await child.stop("SIGKILL")));
     return child;
   };
-  try {
-    return await measure(attack, { deployment, seconds, start });
-  } finally {
-    await Promise.all(children.map((child) => child.stop("SIGKILL")));
-    await deployment.stop();
-  }
-}
-
-interface MeasureOptions {
-  readonly deployment: Deployment;
-  readonly seconds: number;
-  readonly start: Start;
-}
-
-async function measure(attack: Attack, options: MeasureOptions): Promise<Outcome<AttackFigures>> {
   const { name, title } = attack;
-  const { deployment, seconds, start } = options;
   const { servers, storage } = deployment;
   const [first, last = first] = [servers[0], servers.at(-1)];
   if (first === undefined || last === undefined) throw new Error("no server is running");
@@ -114,24 +98,28 @@ async function measure(attack: Attack, options: MeasureOptions): Promise<Outcome
   await Promise.all(servers.map(({ url }) => openConnections(url, key)));
 
   if (attack.firstServerOnly) setTreePriority(last.pid, PRIORITY.ownMachine);
-  const attackers = (attack.firstServerOnly ? ports.slice(0, 1) : ports).map((port) => {
-    const command = clientCommand("attack", name, port, attackerKey, `${seconds + GRACE_SECONDS}`);
-    return start(command, PRIORITY.attacker);
-  });
-  const announcesBegin = attack.isMeasuredWhenReady || attack.preparesFirst;
-  if (announcesBegin) await Promise.all(attackers.map((attacker) => attacker.line(/^READY$/)));
+  const attackers = (attack.firstServerOnly ? ports.slice(0, 1) : ports).map((port) =>
+    start(PRIORITY.attacker, "attack", name, port, attackerKey, `${seconds + GRACE_SECONDS}`),
+  );
+  await Promise.all(attackers.map((attacker) => attacker.line(/^READY$/)));
   if (!attack.isMeasuredWhenReady) await Bun.sleep(LEAD_MS);
-  const goodClient = start(clientCommand("good", ports.at(-1) ?? "", key, `${seconds}`), PRIORITY.ownMachine);
+  const goodClient = start(PRIORITY.ownMachine, "good", ports.at(-1) ?? "", key, `${seconds}`);
   const [startedAt, waitedBefore] = [performance.now(), cpuWaitMs(last.pid)];
+  const measureFreeKey = () =>
+    figuresOf<FreeKeyFigures>(
+      start(PRIORITY.ownMachine, "free-key", ports.join(","), freeKey, `${seconds}`),
+      seconds,
+    );
   const [client, shared] = await Promise.all([
     figuresOf<GoodClientFigures>(goodClient, seconds),
-    measureShared(options, ports, freeKey),
+    measureShared(deployment, measureFreeKey),
   ]);
   const cpuWait = (cpuWaitMs(last.pid) - waitedBefore) / (performance.now() - startedAt);
   const isAlive = servers.every(({ pid }) => isRunning(pid));
   const memoryOf = attack.isMeasuredWhenReady ? residentMb : peakMb;
   const memoryMb = Math.max(...servers.map(({ pid }) => memoryOf(pid)));
-  const problems = problemsOf(attack, client, memoryMb, shared);
+  const figures = { memoryMb, cpuWait, client, shared };
+  const problems = problemsOf(attack, figures);
   if (!isAlive) problems.push("a server ended");
   if (attack.logs && logLines(deployment, attack.logs) === 0)
     problems.push(`the attack was too weak: no server logged ${attack.logs.source}`);
@@ -139,7 +127,7 @@ async function measure(attack: Attack, options: MeasureOptions): Promise<Outcome
     if (attacker.hasExited && (await attacker.ended) !== 0)
       problems.push(`the attack ended early: ${attacker.output.trim()}`);
   }
-  return { title, problems, figures: { memoryMb, cpuWait, client, shared } };
+  return { title, problems, figures };
 }
 
 /** The server's own, to PostgreSQL: it opens them when it has several requests at once. */
@@ -149,23 +137,19 @@ async function openConnections(url: string, key: string): Promise<void> {
 }
 
 /** Undefined for a server on SQLite. */
-async function measureShared(
-  { deployment, seconds, start }: MeasureOptions,
-  ports: readonly string[],
-  key: string,
-): Promise<SharedFigures | undefined> {
+async function measureShared(deployment: Deployment, measureFreeKey: () => Promise<FreeKeyFigures>) {
   const { shared } = deployment;
   if (shared === undefined) return undefined;
   shared.prefer();
   // The servers open more connections when they need them.
   const timer = setInterval(() => shared.prefer(), PREFER_EVERY_MS);
   const [startedAt, before] = [performance.now(), await shared.transactions()];
-  const client = start(clientCommand("free-key", ports.join(","), key, `${seconds}`), PRIORITY.ownMachine);
-  const freeKey = await figuresOf<FreeKeyFigures>(client, seconds).finally(() => clearInterval(timer));
+  const freeKey = await measureFreeKey().finally(() => clearInterval(timer));
   const elapsedSeconds = (performance.now() - startedAt) / 1_000;
   return {
     freeKey,
     valkeyEntries: await shared.valkeyEntries(),
+    /** How often a server took Valkey for unavailable, and counted on its own. */
     valkeyOutages: logLines(deployment, /Valkey is unavailable/),
     transactionsPerSecond: ((await shared.transactions()) - before) / elapsedSeconds,
   };
@@ -191,50 +175,34 @@ interface AttackFigures {
   /** Share of the time that the client's server had work but not its core, because other processes used it. */
   readonly cpuWait: number;
   readonly client: GoodClientFigures;
-  readonly shared: SharedFigures | undefined;
-}
-
-interface SharedFigures {
-  readonly freeKey: FreeKeyFigures;
-  readonly valkeyEntries: number;
-  /** How often a server took Valkey for unavailable, and counted on its own. */
-  readonly valkeyOutages: number;
-  readonly transactionsPerSecond: number;
+  readonly shared: Awaited<ReturnType<typeof measureShared>>;
 }
 
 /** What the Free plan allows in a minute. */
 const FREE_REQUESTS = 60;
 
 /** Bars that were missed. */
-function problemsOf(
-  { bars }: Pick<Attack, "bars">,
-  { keptConnection, newConnections, failures }: GoodClientFigures,
-  memoryMb: number,
-  shared: SharedFigures | undefined,
-): string[] {
+function problemsOf({ bars }: Attack, { memoryMb, client, shared }: AttackFigures): string[] {
+  const { keptConnection, newConnections, failures } = client;
   const { p99Ms, memoryMb: mostMb = Infinity } = bars;
-  const problems = missedBars([
+  const { valkeyEntries: mostEntries = Infinity, transactionsPerSecond: mostTransactions = Infinity } = bars;
+  const ofEach: Bar[] = [
     { name: "kept connection, p99 ms", value: keptConnection.p99, most: p99Ms },
     { name: "new connections, p99 ms", value: newConnections.p99, most: p99Ms },
     { name: "memory, MB", value: memoryMb, most: mostMb },
     { name: `failed requests (${failures[0]})`, value: failures.length, most: 0 },
-    ...(shared === undefined ? [] : sharedBars(bars, shared)),
-  ]);
-  const allowed = shared?.freeKey.allowed ?? FREE_REQUESTS;
-  if (allowed !== FREE_REQUESTS)
-    problems.push(`a Free key got ${allowed} requests, its limit is ${FREE_REQUESTS}`);
-  return problems;
-}
-
-/** What two servers on shared databases must hold in addition. */
-function sharedBars(bars: Attack["bars"], figures: SharedFigures): Bar[] {
-  const { valkeyEntries = Infinity, transactionsPerSecond = Infinity } = bars;
-  const transactions = figures.transactionsPerSecond;
-  return [
-    { name: "times that Valkey counted as unavailable", value: figures.valkeyOutages, most: 0 },
-    { name: "entries in Valkey", value: figures.valkeyEntries, most: valkeyEntries },
-    { name: "transactions a second in PostgreSQL", value: transactions, most: transactionsPerSecond },
   ];
+  if (shared === undefined) return missedBars(ofEach);
+  const { freeKey, valkeyEntries, valkeyOutages, transactionsPerSecond } = shared;
+  const problems = missedBars([
+    ...ofEach,
+    { name: "times that Valkey counted as unavailable", value: valkeyOutages, most: 0 },
+    { name: "entries in Valkey", value: valkeyEntries, most: mostEntries },
+    { name: "transactions a second in PostgreSQL", value: transactionsPerSecond, most: mostTransactions },
+  ]);
+  if (freeKey.allowed !== FREE_REQUESTS)
+    problems.push(`a Free key got ${freeKey.allowed} requests, its limit is ${FREE_REQUESTS}`);
+  return problems;
 }
 
 const COLUMNS = "attack,memory MB,CPU wait,client's,kept p50,p99,worst ms,new p50,p99,worst ms".split(",");
