@@ -6,8 +6,7 @@ import {
   type HttpResponse,
   NoResponse,
 } from "../../../trials/harness/http-connection.ts";
-import { createPet, listPets } from "./requests.ts";
-import type { Setup } from "./suite.ts";
+import { createPet, listPets, type Setup } from "./requests.ts";
 
 const CONNECTIONS = 8;
 
