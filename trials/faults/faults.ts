@@ -10,7 +10,7 @@ import {
 } from "../harness/command-line.ts";
 import { describeMachine, machineText } from "../harness/machine.ts";
 import { databaseVersions } from "../harness/programs.ts";
-import { bulletList, markdownTable, plainTable, replaceSection, type Table } from "../harness/table.ts";
+import { markdownTable, plainTable, replaceSection, type Table } from "../harness/table.ts";
 import type { Figures } from "./figures.ts";
 import { type Result, runScenario, type Scenario } from "./scenario.ts";
 import { SCENARIOS } from "./scenarios.ts";
@@ -40,21 +40,19 @@ async function runWithTimeout(scenario: Scenario, seed: number): Promise<Result>
   return await Promise.race([runScenario(scenario, seed), timeout]);
 }
 
-function environmentOf(): string[] {
+function environmentText(): string {
   const machine = describeMachine();
-  return [
-    `${machineText(machine)}; load average at the end ${machine.load}`,
-    `Bun ${Bun.version}, ${databaseVersions()}`,
-    `measured on ${new Date().toISOString().slice(0, 10)}`,
-  ];
+  const date = new Date().toISOString().slice(0, 10);
+  return `${machineText(machine)}; load average at the end ${machine.load}; Bun ${Bun.version}, ${databaseVersions()}; measured on ${date}`;
 }
 
-/** Lists with their titles, those that are not empty. */
-function listsOf(results: readonly Result[], begin: string): string[] {
-  const lists = { "Log messages": results.flatMap(logOf), "Further checks": results.flatMap(notesOf) };
-  return Object.entries(lists).flatMap(([title, lines]) =>
-    lines.length === 0 ? [] : [`${begin}${title}\n${begin === "" ? "" : "\n"}${bulletList(lines)}\n`],
-  );
+function tablesOf(results: readonly Result[]): Table[] {
+  const tables = [
+    figuresTable(results),
+    { title: "Log messages", header: ["fault", "messages"], rows: results.flatMap(logOf) },
+    { title: "Further checks", header: ["fault", "observed"], rows: results.flatMap(notesOf) },
+  ];
+  return tables.filter(({ rows }) => rows.length > 0);
 }
 
 const COLUMNS: Readonly<Record<string, (figures: Figures) => string>> = {
@@ -74,6 +72,7 @@ const COLUMNS: Readonly<Record<string, (figures: Figures) => string>> = {
 function figuresTable(results: readonly Result[]): Table {
   return {
     title: "What clients noticed",
+    note: environmentText(),
     header: ["fault", ...Object.keys(COLUMNS), "result"],
     rows: results.map((result) => {
       const { title, figures } = result;
@@ -93,20 +92,20 @@ function inMs(ms: number | undefined): string {
   return ms === undefined ? "–" : `${ms < 10 ? ms.toFixed(1) : Math.round(ms)} ms`;
 }
 
-function logOf({ title, figures }: Result): string[] {
+function logOf({ title, figures }: Result): string[][] {
   const lines = Object.entries(figures?.log ?? {}).map(([line, count]) => `${count} × “${line}”`);
   const servers = figures?.servers === 1 ? "1 server" : `${figures?.servers} servers`;
-  return lines.length === 0 ? [] : [`${title}; ${servers}: ${lines.join(", ")}`];
+  return lines.length === 0 ? [] : [[`${title}; ${servers}`, lines.join(", ")]];
 }
 
-function notesOf({ title, figures }: Result): string[] {
+function notesOf({ title, figures }: Result): string[][] {
   if (figures === undefined) return [];
   const unexpected = Object.entries(figures.outages).flatMap(([database, outages]) =>
     outages.unexpected === 0
       ? []
       : [`${database} was logged as unavailable ${outages.unexpected} × without a fault`],
   );
-  return [...figures.notes, ...unexpected].map((note) => `${title}: ${note}`);
+  return [...figures.notes, ...unexpected].map((note) => [title, note]);
 }
 
 await runCommand({
@@ -119,15 +118,9 @@ await runCommand({
       throw new UsageError("--docs needs all scenarios and does not go with --only");
     const scenarios = SCENARIOS.filter(({ name }) => only?.includes(name) ?? true);
     const results = await runEach(scenarios, (scenario) => runWithTimeout(scenario, seed));
-    const environment = environmentOf();
-    const table = figuresTable(results);
-    process.stdout.write(
-      `\n${environment.join("\n")}\n${plainTable(table)}${listsOf(results, "")
-        .map((list) => `\n${list}`)
-        .join("")}`,
-    );
-    const markdown = `${bulletList(environment)}\n\n${markdownTable(table)}\n${listsOf(results, "### ").join("\n")}`;
-    if (docs) replaceSection("trials/faults/results.md", "figures", markdown);
+    const tables = tablesOf(results);
+    process.stdout.write(tables.map(plainTable).join(""));
+    if (docs) replaceSection("trials/faults/results.md", "figures", tables.map(markdownTable).join("\n"));
     return results.some(({ problems }) => problems.length > 0) ? 1 : 0;
   },
 });
