@@ -14,17 +14,13 @@ export const DAYS = 400;
 const HOURS = 24 * 8;
 const PETS = 20_000;
 
-export interface AdminData {
-  readonly folder: string;
-  readonly tokenFile: string;
-  readonly token: string;
-}
+export type AdminData = ReturnType<typeof fillAdminData>;
 
 /**
  * A data folder with 10,000 keys, all of which were used in every hour and on every day of the history: with that the
  * sums take longest. Of the hours there are 8 days, because no page reads more.
  */
-export function fillAdminData(): AdminData {
+export function fillAdminData() {
   const folder = temporaryFolder("bench-admin");
   const token = crypto.randomUUID();
   const tokenFile = join(folder, "token");
@@ -34,6 +30,7 @@ export function fillAdminData(): AdminData {
     synchronous: "NORMAL",
     cacheKiB: 262_144,
     busyTimeoutMs: 0,
+    integers: "number",
   });
   const now = Date.now();
   connection.run("PRAGMA synchronous = OFF");

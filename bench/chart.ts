@@ -6,10 +6,8 @@ import { CANDIDATES, type CandidateId, type WorkloadId, workloadOf } from "./wor
 const SHOWN: readonly WorkloadId[] = ["list", "deep", "get", "mix", "create-32", "401", "429"];
 const COLOURS: Partial<Record<CandidateId, string>> = {
   ours: "#0f766e",
-  express: "#94a3b8",
   fastify: "#64748b",
   hono: "#f59e0b",
-  elysia: "#a78bfa",
 };
 const BAR = 13;
 const GAP = 18;

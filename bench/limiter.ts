@@ -1,7 +1,8 @@
 /**
- * Authentication and rate limit without HTTP: `bun bench/limiter.ts [--json]`. Each measurement runs in a process
+ * Authentication and rate limit without HTTP: `bun bench/limiter.ts`. Each measurement runs in a process
  * of its own, so that the memory is its own. Exits with 1 when a target is missed.
  */
+import { runProgram } from "../trials/harness/child.ts";
 import { quantile } from "../trials/harness/statistics.ts";
 import { missedBars } from "../trials/harness/table.ts";
 import { Authenticator } from "../src/auth/authenticator.ts";
@@ -152,24 +153,30 @@ function measureGrowth({ count, credentialOf, request }: Population): Figures {
   return { medianUs: us(0.5), p9999Us: us(0.9999), longestUs: us(1) };
 }
 
-const [argument = ""] = process.argv.slice(2);
-const measurement = MEASUREMENTS[argument];
-if (measurement !== undefined) {
-  console.log(JSON.stringify(await measurement()));
-  process.exit(0);
+export async function measureLimiter(): Promise<Record<string, Figures>> {
+  const measured: Record<string, Figures> = {};
+  for (const name of Object.keys(MEASUREMENTS)) {
+    const { code, out, err } = await runProgram([process.execPath, import.meta.path, name]);
+    if (code !== 0) throw new Error(`${name}: ${err}`);
+    measured[name] = JSON.parse(out);
+  }
+  return measured;
 }
-const measured = Object.keys(MEASUREMENTS).map((name): [string, Figures] => {
-  const { stdout, stderr, success } = Bun.spawnSync([process.execPath, import.meta.path, name]);
-  if (!success) throw new Error(`${name}: ${stderr.toString()}`);
-  return [name, JSON.parse(stdout.toString())];
-});
-if (argument === "--json") console.log(JSON.stringify(Object.fromEntries(measured), undefined, 2));
-else console.table(Object.fromEntries(measured));
-const missed = missedBars(
-  measured.flatMap(([name, { medianNs = 0, bytesPerSubject = 0 }]) => [
-    { name: `${name}, ns`, value: medianNs, most: MAX_NS },
-    { name: `${name}, bytes`, value: bytesPerSubject, most: MAX_BYTES },
-  ]),
-);
-for (const line of missed) console.error(`missed: ${line}`);
-process.exit(missed.length === 0 ? 0 : 1);
+
+if (import.meta.main) {
+  const measurement = MEASUREMENTS[process.argv[2] ?? ""];
+  if (measurement !== undefined) {
+    console.log(JSON.stringify(await measurement()));
+    process.exit(0);
+  }
+  const measured = await measureLimiter();
+  console.table(measured);
+  const missed = missedBars(
+    Object.entries(measured).flatMap(([name, { medianNs = 0, bytesPerSubject = 0 }]) => [
+      { name: `${name}, ns`, value: medianNs, most: MAX_NS },
+      { name: `${name}, bytes`, value: bytesPerSubject, most: MAX_BYTES },
+    ]),
+  );
+  for (const line of missed) console.error(`missed: ${line}`);
+  process.exit(missed.length === 0 ? 0 : 1);
+}

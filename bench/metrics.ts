@@ -1,21 +1,24 @@
-import { PETSTORE_API } from "../src/petstore/operations.ts";
-/**
- * Processor time that the metrics take for one request: `npx bun bench/metrics.ts`.
- * `npx bun bench/peers/prom-client.ts` counts the same with prom-client, after `npm ci --prefix bench`.
- */
+/** Processor time that the metrics take for one request: `npx bun bench/metrics.ts`. */
 import type { OperationId } from "../src/domain/usage-history.ts";
 import type { Request, Response } from "../src/http1/index.ts";
 import { RequestMetrics, RequestRecord } from "../src/observe/request-metrics.ts";
-import { cpuMicros } from "./cpu-time.ts";
+import { PETSTORE_API } from "../src/petstore/operations.ts";
+import { compare } from "./cpu-time.ts";
 
-export interface ObservedRequest {
-  readonly operation: OperationId;
-  readonly plan: "free" | "pro";
-  readonly response: Response;
-}
+const REQUEST: Request = {
+  method: "GET",
+  path: "/v1/pets",
+  query: "",
+  headers: { get: () => null } as unknown as Request["headers"],
+  remoteAddress: "127.0.0.1",
+  body: () => undefined,
+};
+const DECISION = { outcome: "allowed", limit: 60, remaining: 59, resetAt: 0, retryAfter: 0 } as const;
+const KEY = { keyId: 1, subject: { kind: "key", id: 1 }, access: "write" } as const;
+const LIMITS = { perMinute: 60, perDay: 1_000 };
 
 /** What the benchmark's mix sends. */
-const OBSERVED_REQUESTS: readonly ObservedRequest[] = [
+const OBSERVED = [
   observed("listPets", 200),
   observed("getPet", 200),
   observed("createPet", 201),
@@ -23,43 +26,24 @@ const OBSERVED_REQUESTS: readonly ObservedRequest[] = [
   observed("placeOrder", 409),
 ];
 
-function observed(operation: OperationId, status: Response["status"]): ObservedRequest {
-  const plan = status === 200 ? "pro" : "free";
-  return { operation, plan, response: { status, headerLines: "", body: null } };
+function observed(operation: OperationId, status: Response["status"]) {
+  const principal = { ...KEY, plan: status === 200 ? "pro" : "free", limits: LIMITS } as const;
+  return { operation, principal, response: { status, headerLines: "", body: null } };
 }
 
-/** `startedAt` is a time of `performance.now`. */
-type Observe = (request: ObservedRequest, startedAt: number) => void;
+const metrics = new RequestMetrics((path) => PETSTORE_API.has(path));
 
-export function measureMetrics(name: string, observe: Observe): void {
-  const each = (work: Observe) => (call: number) => {
-    const request = OBSERVED_REQUESTS[call % OBSERVED_REQUESTS.length];
-    if (request) work(request, performance.now());
-  };
-  const { metrics, nothing } = cpuMicros(200_000, { metrics: each(observe), nothing: each(() => {}) });
-  console.log(`${name}: ${((metrics - nothing) * 1_000).toFixed(0)} ns a request`);
+function observe(call: number): void {
+  const startedAt = performance.now();
+  const seen = OBSERVED[call % OBSERVED.length];
+  if (seen === undefined) return;
+  // The server makes a record of each request for all observers.
+  const record = new RequestRecord(REQUEST, "id");
+  record.durationMs = performance.now() - startedAt;
+  record.decision = DECISION;
+  record.operation = seen.operation;
+  record.principal = seen.principal;
+  metrics.observe(record, seen.response);
 }
 
-if (import.meta.main) {
-  const request: Request = {
-    method: "GET",
-    path: "/v1/pets",
-    query: "",
-    headers: { get: () => null } as unknown as Request["headers"],
-    remoteAddress: "127.0.0.1",
-    body: () => undefined,
-  };
-  const decision = { outcome: "allowed", limit: 60, remaining: 59, resetAt: 0, retryAfter: 0 } as const;
-  const requests = new RequestMetrics((path) => PETSTORE_API.has(path));
-  const limits = { perMinute: 60, perDay: 1_000 };
-  const subject = { kind: "key", id: 1 } as const;
-  measureMetrics("Petstore", ({ operation, plan, response }, startedAt) => {
-    // The server makes a record of each request for all observers.
-    const record = new RequestRecord(request, "id");
-    record.durationMs = performance.now() - startedAt;
-    record.decision = decision;
-    record.operation = operation;
-    record.principal = { keyId: 1, subject, plan, access: "write", limits };
-    requests.observe(record, response);
-  });
-}
+compare("a request", 200_000, { "with metrics": observe, without: () => performance.now() });

@@ -1,6 +1,6 @@
 /**
- * Servers that repeat Petstore's responses from memory: `bun bench/replay.ts bare|socket FILE`. Each workload of the
- * file gets a listener; the ports are printed as JSON.
+ * Servers that repeat Petstore's responses from memory: `bun bench/replay.ts FILE`. Each workload of the file gets a
+ * listener; the ports are printed as JSON.
  */
 import { readFileSync } from "node:fs";
 import type { HttpResponse } from "../trials/harness/http-connection.ts";
@@ -39,7 +39,7 @@ const NOT_FOUND: CapturedResponse = { status: 404, headers: {}, body: "" };
  * response, since their values differ from request to request in a real server. A create parses its body and ignores
  * it.
  */
-function listenWithRoutes({ list, get, create }: Routes) {
+function listen({ list, get, create }: Routes) {
   const respond = ({ status, headers, body } = NOT_FOUND) => new Response(body, { status, headers });
   const POST = async (request: Request) => {
     await request.json();
@@ -53,29 +53,8 @@ function listenWithRoutes({ list, get, create }: Routes) {
   return Bun.serve({ hostname: "127.0.0.1", port: 0, development: false, routes });
 }
 
-function bytesOf({ status, headers, body } = NOT_FOUND): string {
-  const fields = { ...headers, Date: new Date().toUTCString(), "Content-Length": Buffer.byteLength(body) };
-  const lines = Object.entries(fields).map(([name, value]) => `${name}: ${value}\r\n`);
-  return `HTTP/1.1 ${status} Status\r\n${lines.join("")}\r\n${body}`;
-}
-
-const POST = "P".charCodeAt(0);
-const SLASH = "/".charCodeAt(0);
-/** Where `GET /v1/pets/7` has the slash before the identifier. */
-const IDENTIFIER_AT = "GET /v1/pets".length;
-
-/** The bare socket: whatever arrives counts as one request, as wrk sends it. */
-function listenOnSocket({ list, get, create }: Routes) {
-  const [page, pet, created] = [bytesOf(list), bytesOf(get), bytesOf(create)];
-  const data = (socket: Bun.Socket, bytes: Buffer) => {
-    socket.write(bytes[0] === POST ? created : bytes[IDENTIFIER_AT] === SLASH ? pet : page);
-  };
-  return Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data } });
-}
-
 if (import.meta.main) {
-  const [kind, file = ""] = process.argv.slice(2);
-  const listen = kind === "bare" ? listenWithRoutes : listenOnSocket;
+  const [file = ""] = process.argv.slice(2);
   const responses: CapturedResponses = JSON.parse(readFileSync(file, "utf8"));
   const ports = Object.entries(responses).map(([workload, routes]) => [workload, listen(routes).port]);
   process.stdout.write(`${JSON.stringify(Object.fromEntries(ports))}\n`);

@@ -1,7 +1,6 @@
 import { Database } from "bun:sqlite";
 import { type HttpResponse, sendOnce } from "../trials/harness/http-connection.ts";
 import { cpuSeconds } from "../trials/harness/processes.ts";
-import type { Progress } from "../trials/harness/command-line.ts";
 import { runWrk, type WrkFigures } from "../trials/harness/wrk.ts";
 import type { PlannedLoad } from "./plan.ts";
 import { type CapturedResponse, routeOf } from "./replay.ts";
@@ -23,7 +22,7 @@ import {
 export interface Run {
   readonly cores: { readonly server: string; readonly load: string } | undefined;
   readonly seconds: number;
-  readonly progress: Progress;
+  announce(what: string): void;
 }
 
 /** Each round begins with another server, so that the order favours none. */

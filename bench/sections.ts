@@ -2,20 +2,20 @@
 import { median } from "../trials/harness/statistics.ts";
 import { formatCount } from "../trials/harness/table.ts";
 import { checkResponses, measureLoad, measureRounds, type Run, send } from "./rounds.ts";
-import { GROWTH_WARM_UP_SECONDS, PACED, type Plan, WARM_UP_SECONDS } from "./plan.ts";
+import { PACED, type Plan, WARM_UP_SECONDS } from "./plan.ts";
 import { capture, type CapturedResponse, type CapturedResponses, routeOf } from "./replay.ts";
 import { type Cell, figuresOf, type Results, type Sample } from "./targets.ts";
 import { type Dataset, prepareDataset, type ServerGroup, serverGroup, startCandidate } from "./servers.ts";
 import type { CandidateServer } from "./servers.ts";
 import { type CandidateId, kindsOf, type Workload, type WorkloadId, workloadOf } from "./workloads.ts";
 
-/** All candidates, as fast as they respond; then Petstore at half load, `pacedRounds` times. */
+/** All candidates, as fast as they respond; then Petstore at half load. */
 export async function compare(
   run: Run,
-  { ids, loads, paced }: Plan,
-  { pets, pacedRounds }: { readonly pets: number; readonly pacedRounds: number },
+  { ids, loads, paced, otherRounds }: Plan,
+  pets: number,
 ): Promise<Pick<Results, "cells" | "servers" | "paced">> {
-  const announce = (what: string) => run.progress.step(what);
+  const { announce } = run;
   announce("creating the pets and capturing Petstore's responses");
   const dataset = await prepareDataset(pets);
   const core = run.cores?.server;
@@ -34,7 +34,7 @@ export async function compare(
   const cells = measured.map(({ workload, server, samples }) => ({ workload, server: server.id, samples }));
   const servers = group.facts().map(({ id, startMs, residentMb }) => ({ id, startMs, residentMb }));
   await group.stop();
-  const pair = { group: groupOf(PACED.servers), workloads: paced, rounds: pacedRounds };
+  const pair = { group: groupOf(PACED.servers), workloads: paced, rounds: otherRounds };
   return { cells, servers, paced: paced.length === 0 ? [] : await measurePaced(run, cells, pair) };
 }
 
@@ -65,7 +65,7 @@ async function measurePaced(
   { group, workloads, rounds }: { group: ServerGroup; workloads: readonly WorkloadId[]; rounds: number },
 ): Promise<Results["paced"]> {
   const rateOf = (workload: WorkloadId) => median(figuresOf(cells, workload, "ours") ?? []) / 2;
-  const announce = (what: string) => run.progress.step(`paced · ${what}`);
+  const announce = (what: string) => run.announce(`paced · ${what}`);
   // The mix, if it is measured: it contains all kinds of requests.
   const broadest = workloadOf(workloads.at(-1) ?? "mix");
   const measured = await measureRounds({
@@ -108,10 +108,9 @@ async function measureAtRate(
 /** Petstore alone, with tables of several sizes: the servers run at the same time and take turns. */
 export async function measureGrowth(
   run: Run,
-  { growth: { sizes, workloads } }: Plan,
-  rounds: number,
+  { growth: { sizes, workloads }, otherRounds: rounds }: Plan,
 ): Promise<Results["growth"]> {
-  const announce = (what: string) => run.progress.step(`growth · ${what}`);
+  const announce = (what: string) => run.announce(`growth · ${what}`);
   const members = [];
   for (const pets of sizes) {
     const name = `${formatCount(pets)} pets`;
@@ -124,8 +123,7 @@ export async function measureGrowth(
     loads: workloads.map((workload) => ({ workload, servers, rounds })),
     start: () => group.start(announce),
     announce,
-    measure: (server, workload) =>
-      measureLoad(server, workload, { run, warmUpSeconds: GROWTH_WARM_UP_SECONDS }),
+    measure: (server, workload) => measureLoad(server, workload, { run, warmUpSeconds: 1 }),
   });
   const grown = group.facts().map(({ id, name, dataset: { pets }, startMs, residentMb }) => {
     const own = measured.filter(({ server }) => server.name === name);

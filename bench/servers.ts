@@ -138,10 +138,10 @@ async function spawnCandidate(options: StartOptions): Promise<SpawnedCandidate> 
   const { id, dataset, responses = {}, core } = options;
   const env = { ...process.env, NODE_ENV: "production" };
   const spawn = (...command: string[]) => new Child(command, { core, env });
-  if (id === "bare" || id === "socket") {
+  if (id === "bare") {
     const path = join(dataset.folder, "responses.json");
     writeFileSync(path, JSON.stringify(responses));
-    const child = spawn(process.execPath, join(import.meta.dir, "replay.ts"), id, path);
+    const child = spawn(process.execPath, join(import.meta.dir, "replay.ts"), path);
     const ports: Record<string, number> = JSON.parse((await child.line(/^\{.*\}$/))[0]);
     return { child, portFor: (workload) => ports[workload] ?? 0 };
   }

@@ -130,7 +130,7 @@ function serversTable({ servers }: Results): Table {
   };
 }
 
-export function growthTable({ growth }: Results): Table {
+function growthTable({ growth }: Results): Table {
   const workloads = growth[0]?.cells.map(({ workload }) => workloadOf(workload).title) ?? [];
   return {
     title: "Growth: Petstore alone, requests/s by number of pets",
@@ -142,6 +142,18 @@ export function growthTable({ growth }: Results): Table {
       formatFigure(residentMb),
     ]),
   };
+}
+
+/** The same in a line for each number of pets. */
+export function growthList({ growth }: Results): string[] {
+  return growth.map(({ pets, cells, startMs, residentMb }) => {
+    const rates = cells.map(
+      ({ workload, samples }) =>
+        `${workloadOf(workload).title}: ${formatCount(medianOf(samples, "perSecond"))}`,
+    );
+    const start = `started in ${formatFigure(median(startMs))} ms`;
+    return `${formatCount(pets)} pets: ${[...rates, start, `${formatFigure(residentMb)} MB`].join("; ")}`;
+  });
 }
 
 function sharedTable({ shared = [] }: Results): Table {

@@ -1,9 +1,10 @@
 import { encodeCursor } from "../src/api/cursor.ts";
 import type { RequestPart } from "../trials/harness/wrk.ts";
 
-export const PEERS = ["express", "fastify", "hono", "elysia"] as const;
+/** Of the frameworks of Node and of Bun, those that were fastest at the same job. */
+export const PEERS = ["fastify", "hono"] as const;
 export type PeerId = (typeof PEERS)[number];
-export type CandidateId = "bare" | "ours" | "socket" | PeerId;
+export type CandidateId = "bare" | "ours" | PeerId;
 
 export interface Candidate {
   readonly title: string;
@@ -15,11 +16,8 @@ export interface Candidate {
 export const CANDIDATES: Readonly<Record<CandidateId, Candidate>> = {
   bare: { title: "Bun.serve, bare route", kind: "replay" },
   ours: { title: "Petstore", kind: "petstore" },
-  socket: { title: "Bun.listen, bare socket", kind: "replay" },
-  express: { title: "Express + express-rate-limit", kind: "node" },
   fastify: { title: "Fastify + @fastify/rate-limit", kind: "node" },
   hono: { title: "Hono + hono-rate-limiter, on Bun", kind: "bun" },
-  elysia: { title: "Elysia + elysia-rate-limit, on Bun", kind: "bun" },
 };
 
 export function isPeer(id: CandidateId): id is PeerId {

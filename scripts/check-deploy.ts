@@ -4,6 +4,7 @@
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
+import { run } from "../trials/compatibility/tools.ts";
 import { temporaryFolder } from "../trials/harness/cleanup.ts";
 
 const TYPES = "kubernetes-types@1.30.0";
@@ -38,19 +39,14 @@ export const manifest${index}: Kind${index} = ${JSON.stringify(manifest, null, 2
     .join("\n");
 }
 
-function run(command: string[], cwd: string): void {
-  const { exitCode, stdout, stderr } = Bun.spawnSync(command, { cwd, stderr: "pipe" });
-  if (exitCode !== 0) throw new Error(`${command.join(" ")}:\n${stdout}${stderr}`);
-}
-
 const folder = temporaryFolder("check-deploy");
 const manifests = Bun.YAML.parse(readFileSync(MANIFESTS, "utf8")) as readonly Manifest[];
 const settings = { compilerOptions: { strict: true, noEmit: true }, include: ["*.ts"] };
 writeFileSync(join(folder, "package.json"), '{"private":true}');
 writeFileSync(join(folder, "tsconfig.json"), JSON.stringify(settings));
 writeFileSync(join(folder, "manifests.ts"), program(manifests));
-run(["npm", "install", "--no-save", "--ignore-scripts", TYPES], folder);
-run([process.execPath, "check"], folder);
+await run(["npm", "install", "--no-save", "--ignore-scripts", TYPES], { cwd: folder });
+await run([process.execPath, "check"], { cwd: folder });
 const names = manifests.map(({ kind, metadata }) => `${kind} ${metadata.name}`);
 process.stdout.write(`valid for the API of Kubernetes 1.30: ${names.join(", ")}\n`);
 process.exit(0);

@@ -1,45 +1,23 @@
 import { expect } from "bun:test";
 import Ajv2020, { type ValidateFunction } from "ajv/dist/2020";
 import addFormats from "ajv-formats";
+import { adminOpenApiJson } from "../src/operator/openapi.ts";
+import { ADMIN_OPERATIONS } from "../src/operator/operations.ts";
 import { openApiJson } from "../src/petstore/openapi/document.ts";
 import { OPERATIONS } from "../src/petstore/operations.ts";
-import type { OperationId } from "../src/domain/usage-history.ts";
 import { DEFAULT_PLANS } from "../src/domain/api-keys.ts";
 import { DEFAULT_BAN } from "../src/domain/rate-limit.ts";
+
+interface SentRequest {
+  readonly method: string;
+  /** With or without a query. */
+  readonly path: string;
+}
 
 interface ReceivedResponse {
   readonly status: number;
   readonly headers: Headers;
-  readonly bodyText: string;
-}
-
-/**
- * Compares a response with the OpenAPI document: its status, its headers (the required ones are present, and those that
- * are present are declared) and its body. Responses of unknown paths and methods are compared with the document's
- * extension for them.
- */
-export function expectConforms(
-  operationId: OperationId | undefined,
-  request: { readonly method: string; readonly path: string },
-  response: ReceivedResponse,
-): void {
-  const found = operationId ?? operationAt(request);
-  const { method, path } = request;
-  expect(
-    problemsOf(found, method, response),
-    `${found ?? "no operation"}: ${method} ${path} → ${response.status} ${response.bodyText.slice(0, 200)}`,
-  ).toEqual([]);
-}
-
-/** Every difference between a response and the document. */
-function problemsOf(
-  operationId: OperationId | undefined,
-  method: string,
-  response: ReceivedResponse,
-): string[] {
-  const declared = declaredResponse(operationId, response.status);
-  if (!declared) return [`status ${response.status} is not declared`];
-  return [...headerProblems(declared, response), ...bodyProblems(declared, method, response)];
+  readonly text: string;
 }
 
 interface Header {
@@ -53,80 +31,130 @@ interface Declared {
 }
 type Json = { readonly [key: string]: Json };
 
-const DOCUMENT: Json = JSON.parse(
+/** Headers of HTTP itself, which OpenAPI does not declare. */
+const UNDECLARED = new Set(
+  "cache-control connection content-length content-type date keep-alive transfer-encoding".split(" "),
+);
+
+/** An OpenAPI document, with which responses are compared. */
+class Conformance {
+  readonly #ajv = new Ajv2020({ strict: false, allErrors: true });
+  readonly #document: Json;
+  readonly #operations: readonly SentRequest[];
+  readonly #compiled = new Map<string, Declared | undefined>();
+
+  constructor(json: string, operations: Readonly<Record<string, SentRequest>>) {
+    this.#document = JSON.parse(json);
+    // A path without a parameter comes before those that it matches.
+    const all = Object.values(operations);
+    this.#operations = all.toSorted((a, b) => Number(a.path.includes("{")) - Number(b.path.includes("{")));
+    addFormats(this.#ajv);
+    this.#ajv.addSchema(closed(json), "openapi");
+  }
+
+  /** The operation of a request. HEAD is GET without the body. */
+  operationAt({ method, path }: SentRequest): SentRequest | undefined {
+    const plain = path.replace(/[?#].*$/s, "");
+    const wanted = method === "HEAD" ? "GET" : method;
+    return this.#operations.find((operation) => {
+      const pattern = new RegExp(`^${operation.path.replace(/\{\w+\}/, "[^/]+")}$`);
+      return operation.method === wanted && pattern.test(plain);
+    });
+  }
+
+  /** What the document has for a status; outside of the operations, what its extension has. */
+  declared(operation: SentRequest | undefined, status: number): Declared | undefined {
+    const responses =
+      operation === undefined
+        ? ["x-responses-outside-operations"]
+        : ["paths", operation.path, operation.method.toLowerCase(), "responses"];
+    const pointer = [...responses, String(status)];
+    const name = pointer.join(" ");
+    if (!this.#compiled.has(name)) this.#compiled.set(name, this.#compile(pointer));
+    return this.#compiled.get(name);
+  }
+
+  #compile(pointer: readonly string[]): Declared | undefined {
+    if (this.#at(pointer) === undefined) return undefined;
+    const target = this.#resolve(pointer);
+    const headers = Object.keys(this.#at([...target, "headers"]) ?? {}).map((name) => {
+      const header = this.#resolve([...target, "headers", name]);
+      const required: unknown = this.#at([...header, "required"]);
+      const type: unknown = this.#at([...header, "schema", "type"]);
+      const validate = this.#validator([...header, "schema"]);
+      return [
+        name.toLowerCase(),
+        { required: required === true, isInteger: type === "integer", validate },
+      ] as const;
+    });
+    const body = [...target, "content", "application/json", "schema"];
+    return { headers: new Map(headers), body: this.#at(body) && this.#validator(body) };
+  }
+
+  #at(pointer: readonly string[]): Json | undefined {
+    return pointer.reduce<Json | undefined>((node, key) => node?.[key], this.#document);
+  }
+
+  /** The pointer itself, or the target of its reference. */
+  #resolve(pointer: readonly string[]): readonly string[] {
+    const ref: unknown = this.#at([...pointer, "$ref"]);
+    return typeof ref === "string" ? ref.slice(2).split("/") : pointer;
+  }
+
+  #validator(pointer: readonly string[]): ValidateFunction {
+    const escaped = pointer.map((key) => encodeURIComponent(key.replaceAll("~", "~0").replaceAll("/", "~1")));
+    return this.#ajv.compile({ $ref: `openapi#/${escaped.join("/")}` });
+  }
+}
+
+/** Clients must ignore unknown fields; the service must not send any. */
+function closed(json: string): Json {
+  return JSON.parse(json, (_key, value: unknown) => {
+    const isObject =
+      typeof value === "object" && value !== null && "properties" in value && "required" in value;
+    return isObject ? { additionalProperties: false, ...value } : value;
+  });
+}
+
+const PUBLIC = new Conformance(
   openApiJson({
     environment: "production",
     baseUrl: "http://127.0.0.1:1/v1",
     plans: DEFAULT_PLANS,
     ban: DEFAULT_BAN,
   }),
+  OPERATIONS,
 );
-const ajv = new Ajv2020({ strict: false, allErrors: true });
-addFormats(ajv);
-ajv.addSchema(closed(DOCUMENT), "openapi");
 
-/** Clients must ignore unknown fields; the service must not send any. */
-function closed(document: Json): Json {
-  const schemas = Object.entries(document["components"]?.["schemas"] ?? {}).map(([name, schema]) => [
-    name,
-    "properties" in schema ? { ...schema, additionalProperties: false } : schema,
-  ]);
-  const components = { ...document["components"], schemas: Object.fromEntries(schemas) };
-  return { ...document, components };
+/**
+ * Compares a response with the OpenAPI document: its status, its headers (the required ones are present, and those that
+ * are present are declared) and its body. Responses of unknown paths and methods are compared with the document's
+ * extension for them.
+ */
+export function expectConforms({ method, path }: SentRequest, response: ReceivedResponse): void {
+  const operation = PUBLIC.operationAt({ method, path: path.replace(/^\/v1(?=\/)/, "") });
+  const declared = PUBLIC.declared(operation, response.status);
+  const problems = declared
+    ? [...headerProblems(declared, response), ...bodyProblems(declared, method, response)]
+    : [`status ${response.status} is not declared`];
+  expect(problems, messageOf({ method, path }, response)).toEqual([]);
 }
 
-const compiled = new Map<string, Declared | undefined>();
+const ADMIN = new Conformance(adminOpenApiJson(), ADMIN_OPERATIONS);
 
-/** Compiled once for each operation and status. */
-function declaredResponse(operationId: OperationId | undefined, status: number): Declared | undefined {
-  const name = `${operationId} ${status}`;
-  if (!compiled.has(name)) compiled.set(name, compile(operationId, status));
-  return compiled.get(name);
+/** The same for the admin API, whose document declares no headers; its other paths are not in it. */
+export function expectAdminConforms({ method, path }: SentRequest, response: ReceivedResponse): void {
+  const operation = ADMIN.operationAt({ method, path: path.replace(/^\/api(?=\/)/, "") });
+  if (operation === undefined || method === "HEAD") return;
+  const declared = ADMIN.declared(operation, response.status);
+  const problems = declared
+    ? bodyProblems(declared, method, response)
+    : [`status ${response.status} is not declared`];
+  expect(problems, messageOf({ method, path }, response)).toEqual([]);
 }
 
-function compile(operationId: OperationId | undefined, status: number): Declared | undefined {
-  const responses = operationId === undefined ? ["x-responses-outside-operations"] : responsesOf(operationId);
-  const pointer = [...responses, String(status)];
-  if (at(pointer) === undefined) return undefined;
-  const target = resolve(pointer);
-  const headers = Object.keys(at([...target, "headers"]) ?? {}).map((name) => {
-    const header = resolve([...target, "headers", name]);
-    const required: unknown = at([...header, "required"]);
-    const type: unknown = at([...header, "schema", "type"]);
-    const validate = validator([...header, "schema"]);
-    return [
-      name.toLowerCase(),
-      { required: required === true, isInteger: type === "integer", validate },
-    ] as const;
-  });
-  const body = [...target, "content", "application/json", "schema"];
-  return { headers: new Map(headers), body: at(body) && validator(body) };
-}
-
-function responsesOf(operationId: OperationId): string[] {
-  const { path, method } = OPERATIONS[operationId];
-  return ["paths", path, method.toLowerCase(), "responses"];
-}
-
-function at(pointer: readonly string[]): Json | undefined {
-  return pointer.reduce<Json | undefined>((node, key) => node?.[key], DOCUMENT);
-}
-
-/** The pointer itself, or the target of its reference. */
-function resolve(pointer: readonly string[]): readonly string[] {
-  const ref: unknown = at([...pointer, "$ref"]);
-  return typeof ref === "string" ? ref.slice(2).split("/") : pointer;
-}
-
-function validator(pointer: readonly string[]): ValidateFunction {
-  const escaped = pointer.map((key) => encodeURIComponent(key.replaceAll("~", "~0").replaceAll("/", "~1")));
-  return ajv.compile({ $ref: `openapi#/${escaped.join("/")}` });
-}
-
-/** Headers of HTTP itself, which OpenAPI does not declare. */
-const UNDECLARED = new Set(
-  "cache-control connection content-length content-type date keep-alive transfer-encoding".split(" "),
-);
+const messageOf = ({ method, path }: SentRequest, { status, text }: ReceivedResponse) =>
+  `${method} ${path} → ${status} ${text.slice(0, 300)}`;
 
 function headerProblems(declared: Declared, { headers }: ReceivedResponse): string[] {
   const problems: string[] = [];
@@ -136,7 +164,7 @@ function headerProblems(declared: Declared, { headers }: ReceivedResponse): stri
   for (const [name, value] of headers) {
     const header = declared.headers.get(name);
     if (header && !header.validate(header.isInteger ? integerOf(value) : value))
-      problems.push(`header ${name}: ${value} ${ajv.errorsText(header.validate.errors)}`);
+      problems.push(`header ${name} is ${value}: ${JSON.stringify(header.validate.errors)}`);
     if (!header && !UNDECLARED.has(name)) problems.push(`header ${name} is not declared`);
   }
   return problems;
@@ -144,17 +172,13 @@ function headerProblems(declared: Declared, { headers }: ReceivedResponse): stri
 
 const integerOf = (value: string) => (/^\d+$/.test(value) ? Number(value) : value);
 
-function bodyProblems(
-  { body }: Declared,
-  method: string,
-  { headers, bodyText, status }: ReceivedResponse,
-): string[] {
-  if (body === undefined || method === "HEAD") return bodyText === "" ? [] : [`${status} must have no body`];
+function bodyProblems({ body }: Declared, method: string, { headers, text }: ReceivedResponse): string[] {
+  if (body === undefined || method === "HEAD") return text === "" ? [] : ["there must be no body"];
   const type = headers.get("content-type");
   if (type !== "application/json") return [`content-type is ${type}`];
-  const value = parse(bodyText);
+  const value = parse(text);
   if (value === undefined) return ["the body is not JSON"];
-  return body(value) ? [] : [`the body ${ajv.errorsText(body.errors)}`];
+  return body(value) ? [] : [`the body is wrong: ${JSON.stringify(body.errors)}`];
 }
 
 /** Without exact integers: the validator reads the bounds of the schema as doubles. */
@@ -164,15 +188,4 @@ function parse(text: string): unknown {
   } catch {
     return undefined;
   }
-}
-
-/** The operation of a method and a path, with or without `/v1` and a query. HEAD is GET without the body. */
-function operationAt({ method, path }: { method: string; path: string }): OperationId | undefined {
-  const plain = path.replace(/[?#].*$/s, "").replace(/^\/v1(?=\/)/, "");
-  const wanted = method === "HEAD" ? "GET" : method;
-  return (Object.keys(OPERATIONS) as OperationId[]).find((id) => {
-    const operation = OPERATIONS[id];
-    const pattern = new RegExp(`^${operation.path.replace(/\{\w+\}/, "[^/]+")}$`);
-    return operation.method === wanted && pattern.test(plain);
-  });
 }

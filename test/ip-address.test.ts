@@ -4,7 +4,6 @@ import { isIP } from "node:net";
 import {
   contains,
   formatIpAddress,
-  formatIpNetwork,
   type IpNetwork,
   parseIpAddress,
   parseIpNetwork,
@@ -45,16 +44,6 @@ describe("an IP address", () => {
     expect(parseIpAddress(text)).toBeUndefined();
   });
 
-  test("whatever the runtime takes for an address is parsed, and formatting keeps it", () => {
-    fc.assert(
-      fc.property(fc.oneof(fc.ipV4(), fc.ipV6()), (text) => {
-        const formatted = format(text) ?? "";
-        expect(isIP(formatted)).toBeGreaterThan(0);
-        expect(format(formatted)).toBe(formatted);
-      }),
-    );
-  });
-
   test("any other text is rejected without an exception", () => {
     const characters = fc.constantFrom(..."0123456789abcdef:.%/x[] ");
     fc.assert(
@@ -83,14 +72,5 @@ describe("a network", () => {
   ])("%s contains %s: %p", (cidr, text, expected) => {
     const address = parseIpAddress(text);
     expect(address && contains(network(cidr), address)).toBe(expected);
-  });
-
-  test("parse is the inverse of format", () => {
-    fc.assert(
-      fc.property(fc.ipV6(), fc.integer({ min: 0, max: 128 }), (address, prefixLength) => {
-        const formatted = formatIpNetwork(network(`${address}/${prefixLength}`));
-        expect(formatIpNetwork(network(formatted))).toBe(formatted);
-      }),
-    );
   });
 });

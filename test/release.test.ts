@@ -2,12 +2,18 @@ import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import packageJson from "../package.json" with { type: "json" };
-import { wrongVersions } from "../scripts/release-check.ts";
 
 const read = (path: string) => readFileSync(join(import.meta.dir, "..", path), "utf8");
 
-test("every file that names the version of the release names that of package.json", () => {
-  expect(wrongVersions()).toEqual([]);
+test.each([
+  ["package-lock.json", /^\{\n {2}"name": "petstore",\n {2}"version": "([^"]+)"/],
+  ["src/client/transport.ts", /"petstore-client\/([^"]+)"/],
+  ["deploy/compose/compose.yaml", /image: petstore:(\S+)/],
+  ["deploy/kubernetes/petstore.yaml", /image: \S+\/petstore:(\S+)/],
+  ["deploy/container/Containerfile", /-t petstore:(\S+)/],
+  ["docs/deployment.md", /^ {4}petstore (\S+) \(commit/m],
+])("%s names the version of package.json", (path, pattern) => {
+  expect(pattern.exec(read(path))?.[1]).toBe(packageJson.version);
 });
 
 test("the changelog has the release with its date, and every earlier one", () => {

@@ -116,6 +116,6 @@ async function send(url: string, call: ApiRequest, defaultKey: string): Promise<
   });
   const text = await response.text();
   const { status, headers: received } = response;
-  expectConforms(undefined, { method, path }, { status, headers: received, bodyText: text });
+  expectConforms({ method, path }, { status, headers: received, text });
   return { status, headers: received, text, json: text === "" ? undefined : parseJson(text) };
 }

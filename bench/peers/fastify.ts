@@ -1,15 +1,9 @@
+import { hash } from "node:crypto";
 import rateLimit from "@fastify/rate-limit";
+import Database from "better-sqlite3";
 import fastify from "fastify";
-import { openStore } from "./node-store.ts";
-import {
-  ERRORS,
-  type Key,
-  type NewPet,
-  nextLink,
-  readArguments,
-  type Query,
-  STATUSES,
-} from "./peer-store.ts";
+import { createStore, ERRORS, type Key, type NewPet, nextLink, PRAGMAS, type Query } from "./peer-store.ts";
+import { readArguments, type Statement, STATUSES, type Value } from "./peer-store.ts";
 
 declare module "fastify" {
   interface FastifyRequest {
@@ -17,8 +11,13 @@ declare module "fastify" {
   }
 }
 
-const { port, database } = readArguments();
-const store = openStore(database);
+const { port, path } = readArguments();
+const database = new Database(path);
+for (const pragma of PRAGMAS) database.exec(pragma);
+const store = createStore({
+  prepare: <Row>(sql: string): Statement<Row> => database.prepare<Value[], Row>(sql),
+  sha256: (text) => hash("sha256", text),
+});
 
 const status = { type: "string", enum: STATUSES } as const;
 const fields = {

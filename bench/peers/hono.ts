@@ -1,15 +1,27 @@
+import { Database } from "bun:sqlite";
 import { zValidator } from "@hono/zod-validator";
 import { Hono } from "hono";
 import { rateLimiter } from "hono-rate-limiter";
 import { z } from "zod";
-import { openStore } from "./bun-store.ts";
-import { ERRORS, type Key, nextLink, readArguments } from "./peer-store.ts";
-import { ListQuery, NewPet, PetId } from "./zod-schemas.ts";
+import { createStore, ERRORS, type Key, nextLink, PRAGMAS, readArguments } from "./peer-store.ts";
+import { type Statement, STATUSES, type Value } from "./peer-store.ts";
 
-const { port, database } = readArguments();
-const store = openStore(database);
+const { port, path } = readArguments();
+const database = new Database(path, { readwrite: true });
+for (const pragma of PRAGMAS) database.run(pragma);
+const store = createStore({
+  prepare: <Row>(sql: string): Statement<Row> => database.prepare<Row, Value[]>(sql),
+  sha256: (text) => Bun.CryptoHasher.hash("sha256", text, "hex"),
+});
 
-const Params = z.object({ petId: PetId });
+const status = z.enum(STATUSES).optional();
+const NewPet = z.object({ name: z.string().min(1).max(1024), categoryId: z.int(), status });
+const ListQuery = z.object({
+  limit: z.coerce.number().int().min(1).max(100).default(20),
+  status,
+  cursor: z.coerce.number().int().min(0).optional(),
+});
+const Params = z.object({ petId: z.coerce.number().int() });
 
 type Env = { Variables: { key: Key } };
 const app = new Hono<Env>();

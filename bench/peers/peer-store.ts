@@ -106,7 +106,7 @@ export const ERRORS = {
 } as const;
 
 /** The arguments of a peer. */
-export function readArguments(): { port: number; database: string } {
-  const [port = "", database = ""] = process.argv.slice(2);
-  return { port: Number(port), database };
+export function readArguments(): { port: number; path: string } {
+  const [port = "", path = ""] = process.argv.slice(2);
+  return { port: Number(port), path };
 }

@@ -2,7 +2,7 @@ import { expect } from "bun:test";
 import type { AdminConfig, Config } from "../../src/config/config.ts";
 import { parseJson } from "../exact-json.ts";
 import { type Service, startService } from "../service.ts";
-import { adminOperationAt, expectAdminConforms } from "./conforms.ts";
+import { expectAdminConforms } from "../conforms.ts";
 
 export const TOKEN = "test-token-of-the-operators";
 
@@ -90,9 +90,8 @@ async function sendAdmin(url: string, request: AdminRequest): Promise<AdminRespo
     ...(body !== undefined && { body: typeof body === "string" ? body : JSON.stringify(body) }),
   });
   const text = await response.text();
-  const { status } = response;
-  const operation = adminOperationAt(method, path);
-  if (operation && method !== "HEAD") expectAdminConforms(operation, { status, text });
-  const isJson = response.headers.get("content-type") === "application/json" && text !== "";
-  return { status, headers: response.headers, text, json: isJson ? Object(parseJson(text)) : {} };
+  const { status, headers: received } = response;
+  expectAdminConforms({ method, path }, { status, headers: received, text });
+  const isJson = received.get("content-type") === "application/json" && text !== "";
+  return { status, headers: received, text, json: isJson ? Object(parseJson(text)) : {} };
 }

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { UsageError } from "../../trials/harness/command-line.ts";
 import { chartOf } from "../../bench/chart.ts";
 import { checkRound, checkRows, measureRounds, WrongResponse } from "../../bench/rounds.ts";
-import { planOf, readOptions } from "../../bench/plan.ts";
+import { minutesOf, readPlan } from "../../bench/plan.ts";
 import { judge, type Results, type Sample } from "../../bench/targets.ts";
 import { detailTables, summaryTable } from "../../bench/tables.ts";
 import { type CandidateId, type WorkloadId, workloadOf } from "../../bench/workloads.ts";
@@ -87,8 +87,10 @@ test("a target is reached, missed, or not measured; the best peer counts, if it 
   const results = resultsWith([
     ["list", "bare", [100, 100, 100]],
     ["list", "ours", [84, 86, 90]],
-    ["list", "express", [10, 10, 10]],
     ["list", "fastify", [43, 43, 43]],
+    ["create-32", "ours", [60, 60, 60]],
+    ["create-32", "fastify", [10, 10, 10]],
+    ["create-32", "hono", [12, 12, 12]],
     ["get", "bare", [100, 100, 100]],
     ["get", "ours", [84, 84, 90]],
   ]);
@@ -96,11 +98,13 @@ test("a target is reached, missed, or not measured; the best peer counts, if it 
   expect(outcomeOf("list, first page")?.reached).toBe(true);
   expect(outcomeOf("get")?.reached).toBe(false);
   expect(outcomeOf("429")?.reached).toBeUndefined();
-  expect(outcomeOf("list, against the best Node peer")?.measured?.median).toBe(2);
-  expect(outcomeOf("list, against the best Bun peer")?.reached).toBeUndefined();
+  expect(outcomeOf("list, against fastify")?.measured?.median).toBe(2);
+  expect(outcomeOf("list, against hono")?.reached).toBeUndefined();
+  expect(outcomeOf("create at 32 connections, against fastify and hono")?.measured?.median).toBe(5);
   expect(summaryTable(results).rows).toEqual([
-    ["list, first page", "86", "2.00", "0.86", "0.10", "0.43", "–", "–"],
-    ["get, random pets", "84", "2.00", "0.84", "–", "–", "–", "–"],
+    ["list, first page", "86", "2.00", "0.86", "0.43", "–"],
+    ["create, 32 connections", "60", "2.00", "–", "–", "–"],
+    ["get, random pets", "84", "2.00", "0.84", "–", "–"],
   ]);
   expect(chartOf(results)).toContain(">0.86<");
   expect(chartOf(results)).not.toContain("NaN");
@@ -108,7 +112,7 @@ test("a target is reached, missed, or not measured; the best peer counts, if it 
 
 test("one server on PostgreSQL and Valkey is judged by its rate or by its CPU time, whichever is better", () => {
   const cell = (workload: WorkloadId, servers: number, perSecond: number, server: number) => {
-    return { workload, servers, samples: [{ perSecond, server, postgres: 9, valkey: 7 }] };
+    return { workload, servers, samples: [{ perSecond, server, postgres: 9, valkey: 7, balancer: 0 }] };
   };
   const shared = [
     cell("list", 0, 100, 10),
@@ -126,17 +130,23 @@ test("one server on PostgreSQL and Valkey is judged by its rate or by its CPU ti
   expect(table?.rows[2]).toEqual(["list, first page", "4", "10", "0.10", "0.11", "90.0", "9.00", "7.00"]);
 });
 
-test("a default run takes at most 15 minutes, a quick one 4, and a full one less than 46", () => {
-  const minutesOf = (...args: string[]) =>
-    planOf(readOptions(args)).steps.reduce((sum, { runs, seconds }) => sum + runs * seconds, 0) / 60;
-  expect(minutesOf()).toBeLessThan(15);
-  expect(minutesOf("--quick")).toBeLessThan(4);
-  expect(minutesOf("--full")).toBeLessThan(46);
+test("by default the workloads with a target are measured, --full measures all, and paced needs a workload", () => {
+  const workloadsOf = (...args: string[]) => readPlan(args).loads.map(({ workload }) => workload);
+  const [usual, all] = [workloadsOf(), workloadsOf("--full")];
+  expect(usual).toEqual(["list", "get", "create-32", "mix", "deep", "401", "401-unknown", "429"]);
+  expect(all).toEqual(expect.arrayContaining([...usual, "filtered", "get-one", "create-1", "create-256"]));
+  expect(workloadsOf("--only", "paced")).toEqual(["list", "get", "mix"]);
+  expect(workloadsOf("--only", "shared")).toEqual([]);
 });
 
-test.each(["--only lists", "--seconds 0", "--rounds five", "--peers koa", "--fast"])(
+test("a default run takes at most 15 minutes, a full one less than 46", () => {
+  expect(minutesOf(readPlan([]))).toBeLessThan(15);
+  expect(minutesOf(readPlan(["--full"]))).toBeLessThan(46);
+});
+
+test.each(["--only lists", "--seconds 0", "--rounds five", "--peers express", "--fast"])(
   "%s is rejected",
   (line) => {
-    expect(() => readOptions(line.split(" "))).toThrow(UsageError);
+    expect(() => readPlan(line.split(" "))).toThrow(UsageError);
   },
 );

@@ -1,10 +1,52 @@
 import { expect, test } from "bun:test";
-import { clientRestarts } from "../../trials/faults/client.ts";
+import { Petstore } from "../../src/client/index.ts";
+import { temporaryFolder } from "../../trials/harness/cleanup.ts";
+import { createKey, startPetstore } from "../../trials/harness/petstore.ts";
+import { freePort } from "../../trials/harness/server.ts";
+
+const CREATES = 400;
+const CONCURRENT = 20;
+const KILLS = 3;
 
 test("every create happens once and every pet is listed once, while the server is killed three times", async () => {
-  const options = { creates: 400, kills: 3, perMinute: 10_000, concurrency: 20 };
-  const result = await clientRestarts(options);
-  expect(result).toMatchObject({ created: 400, listed: 400, names: 400, duplicates: 0, missing: 0 });
-  expect(result.rateLimited).toBe(0);
-  expect(result.retries).toBeGreaterThan(0);
+  const storage = ["--data", temporaryFolder("client-restarts")];
+  const flags = [...storage, "--port", String(freePort()), "--admin-address", "off"];
+  let server = await startPetstore(flags);
+  const { key } = await createKey(storage, "enterprise", "--per-minute", "10000", "--per-day", "10000000");
+  let retries = 0;
+  const statuses = new Set<number>();
+  const petstore = new Petstore({
+    key,
+    baseUrl: server.url,
+    onRetry: () => void retries++,
+    onResponse: ({ response }) => void statuses.add(response.status),
+  });
+
+  const created = new Map<bigint, string>();
+  let started = 0;
+  async function createPets(): Promise<void> {
+    while (started < CREATES) {
+      const name = `pet ${++started}`;
+      const { id } = await petstore.pets.create({ name, categoryId: 2n ** 62n });
+      created.set(id, name);
+    }
+  }
+  /** After equal parts of the creates, while others are in progress. */
+  async function killServer(): Promise<void> {
+    for (let kill = 1; kill <= KILLS; kill++) {
+      while (created.size < (CREATES * kill) / (KILLS + 1)) await Bun.sleep(1);
+      await server.stop("SIGKILL");
+      server = await startPetstore(flags);
+    }
+  }
+  await Promise.all([killServer(), ...Array.from({ length: CONCURRENT }, createPets)]);
+
+  const listed: (readonly [bigint, string])[] = [];
+  for await (const { id, name } of petstore.pets.list()) listed.push([id, name]);
+  await server.stop();
+  expect(created.size).toBe(CREATES);
+  expect(listed).toEqual([...created].toSorted(([a], [b]) => Number(a - b)));
+  expect(new Set(created.values()).size).toBe(CREATES);
+  expect(retries).toBeGreaterThan(0);
+  expect(statuses).not.toContain(429);
 }, 120_000);

@@ -95,10 +95,10 @@ async function call(key: string, method = "GET", path = "/pets") {
     ...(method !== "GET" && { body }),
   });
   const { status, headers } = response;
-  const bodyText = await response.text();
-  expectConforms(undefined, { method, path }, { status, headers, bodyText });
-  expect(bodyText).not.toContain("hidden");
-  return { status, headers, body: JSON.parse(bodyText) as { code: string; message: string } };
+  const text = await response.text();
+  expectConforms({ method, path }, { status, headers, text });
+  expect(text).not.toContain("hidden");
+  return { status, headers, body: JSON.parse(text) as { code: string; message: string } };
 }
 
 const rateLimitHeaders = ({ headers }: { headers: Headers }) =>

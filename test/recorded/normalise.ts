@@ -22,8 +22,16 @@ const IN_BODY: readonly (readonly [RegExp, string])[] = [
 ];
 
 /** Lines that so many responses have that they are recorded as one. */
-const USUAL_LINES: readonly (readonly [lines: string, name: string])[] = [
+const USUAL_LINES: readonly (readonly [lines: string | RegExp, name: string])[] = [
+  [
+    /X-RateLimit-Limit: (\d+)\nX-RateLimit-Reset: 1794744060\nX-RateLimit-Remaining: <fewer>/,
+    "<rate limit of $1, reset in a minute>",
+  ],
   ["X-Request-Id: <new>\nDate: <now>\nX-Content-Type-Options: nosniff", "<X-Request-Id, Date, nosniff>"],
+  [
+    "<X-Request-Id, Date, nosniff>\nContent-Length: <that of the body>",
+    "<X-Request-Id, Date, nosniff, length>",
+  ],
   [
     "Referrer-Policy: no-referrer\nCross-Origin-Resource-Policy: same-origin\nCross-Origin-Opener-Policy: same-origin\n" +
       "Content-Security-Policy: default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'\n" +
@@ -53,9 +61,9 @@ export class Normaliser {
     const limit = Number(fieldOf(lines, "X-RateLimit-Limit"));
     const fields = lines.map((line) => {
       const [, name = "", value = ""] = /^([^:]+): (.*)$/.exec(line) ?? [];
-      if (name === "Content-Length" && (isVarying || body !== text)) {
-        const isRight = request.startsWith("HEAD ") || Number(value) === bytes.length;
-        return isRight ? "Content-Length: <that of the body>" : line;
+      if (name === "Content-Length") {
+        const isHead = request.startsWith("HEAD ") && (isVarying || body !== text);
+        return isHead || Number(value) === bytes.length ? "Content-Length: <that of the body>" : line;
       }
       if (name === "X-RateLimit-Remaining" && limit >= COUNTED_FROM) return `${name}: <fewer>`;
       if (name === "ETag" && isVarying) return `${name}: ${value.replace(/[\w+/]{22}/, "<22 characters>")}`;

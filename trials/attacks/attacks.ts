@@ -30,21 +30,19 @@ export interface Attack {
   readonly logs?: RegExp;
   readonly bars: Bars;
   /**
-   * Whether the attack is what remains when it has done its work: the measurement begins when it calls `onReady`, and
-   * the memory is that at the end instead of the peak.
+   * Whether the attack is what remains when it has done its work: the measurement begins when it is ready, and the
+   * memory is that at the end instead of the peak.
    */
   readonly isMeasuredWhenReady?: true;
-  /** Whether it takes some time to begin, and calls `onReady` when it has begun. */
-  readonly preparesFirst?: true;
   /** Limit of open files of the server, if the attack depends on it. */
   readonly openFiles?: number;
-  /** Attacks until the signal aborts. */
+  /** Attacks until the signal aborts, and calls `onReady` when all of it has begun. */
   run(target: Target, signal: AbortSignal, onReady: () => void): Promise<void>;
 }
 
 /** Attacks with connections that are all alike. */
-function holding(options: (target: Target, onReady: () => void) => ConnectionOptions): Attack["run"] {
-  return (target, signal, onReady) => holdConnections(target, options(target, onReady), signal);
+function holding(options: (target: Target) => ConnectionOptions): Attack["run"] {
+  return (target, signal, onReady) => holdConnections(target, { ...options(target), onReady }, signal);
 }
 
 const ignoreResponses = (socket: Socket) => socket.on("data", () => {});
@@ -52,7 +50,6 @@ const ignoreResponses = (socket: Socket) => socket.on("data", () => {});
 const MAX_BODY_BYTES = 16_384;
 /** Just under 16 KiB in 120 header fields. */
 const LARGE_HEAD = Array.from({ length: 120 }, (_, i) => `X-Header-${i}: ${"x".repeat(115)}\r\n`).join("");
-const LARGE_HEADS = 10_000;
 const SLOW_HEADS_INTERVAL_MS = 5;
 /** A long head makes it costly to look at all of it again. */
 const LONG_HEAD = `GET /v1/pets HTTP/1.1\r\nHost: x\r\nX-Long: ${"x".repeat(8_192)}`;
@@ -87,7 +84,7 @@ export const ATTACKS: readonly Attack[] = [
     title: "no attack",
     engines: ["sqlite", "shared"],
     bars: { p99Ms: 50 },
-    run: async () => {},
+    run: async (_target, _signal, onReady) => onReady(),
   },
   // Bodies that cost much to parse, again and again. They need a key whose rate limit lets them through.
   {
@@ -117,17 +114,13 @@ export const ATTACKS: readonly Attack[] = [
     openFiles: 12_000,
     bars: { p99Ms: 50, memoryMb: 250 },
     isMeasuredWhenReady: true,
-    run: holding((_target, onReady) => {
+    run: holding(() => {
       let sent = 0;
-      let answered = 0;
       const onOpen = (socket: Socket) => {
         ignoreResponses(socket);
-        socket.once("data", () => {
-          if (++answered === LARGE_HEADS) onReady();
-        });
         socket.write(`GET /v1/pets HTTP/1.1\r\nHost: x\r\nX-Number: ${sent++}\r\n${LARGE_HEAD}\r\n`);
       };
-      return { count: LARGE_HEADS, perAddress: 200, reconnects: false, onOpen };
+      return { count: 10_000, perAddress: 200, reconnects: false, isReadyWhenAnswered: true, onOpen };
     }),
   },
   // Headers that cost much to parse, on all connections of one address at once.
@@ -160,13 +153,11 @@ export const ATTACKS: readonly Attack[] = [
     title: "2,000 connections pipeline rejected requests",
     engines: ["sqlite", "shared"],
     bars: { p99Ms: 50 },
-    preparesFirst: true,
-    run: holding((_target, onReady) => ({
+    run: holding(() => ({
       count: 2_000,
       perAddress: 100,
       reconnects: true,
       opensAllFirst: true,
-      onBegin: onReady,
       onOpen: (socket) => repeatText(socket, () => REJECTED),
     })),
   },
@@ -240,14 +231,9 @@ export const ATTACKS: readonly Attack[] = [
     isMeasuredWhenReady: true,
     logs: /the queue for Valkey is full/,
     bars: { p99Ms: 50 },
-    run: holding(({ key }, onReady) => {
-      let hasBegun = false;
+    run: holding(({ key }) => {
       const request = requestWithKey(key, 1);
-      const onOpen = (socket: Socket) => {
-        if (!hasBegun) onReady();
-        hasBegun = true;
-        sendInTurn(socket, () => request);
-      };
+      const onOpen = (socket: Socket) => sendInTurn(socket, () => request);
       return { count: 13_000, perAddress: 200, reconnects: true, opensAllFirst: true, onOpen };
     }),
   },
@@ -273,8 +259,8 @@ export interface ConnectionOptions {
   readonly reconnects: boolean | "from a new address";
   /** Whether the attack begins when all connections are open: an attacker who already sends is slow to open more. */
   readonly opensAllFirst?: boolean;
-  /** Is called when all connections that are open attack. */
-  onBegin?(): void;
+  /** Whether the attack is ready when every connection has got a response, and not when every one attacks. */
+  readonly isReadyWhenAnswered?: boolean;
   /** Attacks on one connection. */
   onOpen(socket: Socket): void;
 }
@@ -285,8 +271,16 @@ const PAUSE_MS = 5;
 const RECONNECT_MS = 100;
 
 /** Holds connections open until the signal aborts. */
-export async function holdConnections(target: Target, options: ConnectionOptions, signal: AbortSignal) {
+async function holdConnections(
+  target: Target,
+  options: ConnectionOptions & { onReady(): void },
+  signal: AbortSignal,
+): Promise<void> {
   const sockets = new Set<Socket>();
+  let answered = 0;
+  const countAnswer = () => {
+    if (++answered === options.count) options.onReady();
+  };
   let isAttacking = options.opensAllFirst !== true;
   let nextNumber = options.count;
   const open = (number: number) => {
@@ -296,6 +290,7 @@ export async function holdConnections(target: Target, options: ConnectionOptions
     const socket = connect({ host, port, localAddress });
     sockets.add(socket);
     socket.on("connect", () => isAttacking && options.onOpen(socket));
+    if (options.isReadyWhenAnswered) socket.once("data", countAnswer);
     socket.on("error", () => {});
     socket.on("close", () => {
       sockets.delete(socket);
@@ -311,7 +306,7 @@ export async function holdConnections(target: Target, options: ConnectionOptions
     isAttacking = true;
     for (const socket of sockets) if (!socket.connecting) options.onOpen(socket);
   }
-  options.onBegin?.();
+  if (!options.isReadyWhenAnswered) options.onReady();
   await new Promise<void>((resolve) => {
     if (signal.aborted) resolve();
     signal.addEventListener("abort", () => resolve());
@@ -326,7 +321,7 @@ export function addressOf(index: number): string {
 }
 
 /** Writes texts, as fast as the server reads, and drops every response. */
-export function repeatText(socket: Socket, text: () => string): void {
+function repeatText(socket: Socket, text: () => string): void {
   const write = () => {
     while (socket.writable && socket.write(text()));
   };

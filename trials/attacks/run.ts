@@ -7,8 +7,9 @@ import {
   isGiven,
   limitRunTime,
   names,
-  Progress,
+  type Outcome,
   runCommand,
+  runEach,
   UsageError,
 } from "../harness/command-line.ts";
 import {
@@ -30,7 +31,7 @@ import {
   type Table,
 } from "../harness/table.ts";
 import { type Attack, ATTACKS, attacksOn, ENGINES, type Engines } from "./attacks.ts";
-import type { FreeKeyFigures, GoodClientFigures, Latency } from "./clients.ts";
+import type { FreeKeyFigures, GoodClientFigures } from "./clients.ts";
 import { type Deployment, PRIORITY, startDeployment } from "./deployment.ts";
 
 const PETS = 20;
@@ -55,7 +56,6 @@ second on one connection and 50 on new connections. Exits with 1 if an attack mi
   --only LIST    Some of these attacks, with commas between (default: all)
 ${ATTACKS.map(describeAttack).join("\n")}
   --seconds N    Length of each measurement, 1 to ${MAX_SECONDS} (default: 8)
-  --json         Print the figures as JSON
   --docs         Also write the figures to trials/attacks/results.md
   --help         Show this
 `;
@@ -64,8 +64,6 @@ function describeAttack({ name, title, engines = ["sqlite"] }: Attack): string {
   return `                   ${name.padEnd(width)}  ${title} (${engines.join(", ")})`;
 }
 
-const clientCommand = (...args: string[]) => [process.execPath, join(import.meta.dir, "clients.ts"), ...args];
-
 interface RunOptions {
   readonly engines: Engines;
   readonly seconds: number;
@@ -73,34 +71,23 @@ interface RunOptions {
 }
 
 /** Starts a process that ends with the attack. */
-type Start = (command: readonly string[], priority: number) => Child;
+type Start = (priority: number, ...args: string[]) => Child;
 
-async function runAttack(attack: Attack, { engines, seconds, cores }: RunOptions): Promise<AttackResult> {
+async function runAttack(
+  attack: Attack,
+  { engines, seconds, cores }: RunOptions,
+): Promise<Outcome<AttackFigures>> {
+  await using stack = new AsyncDisposableStack();
   const deployment = await startDeployment(engines, { cores, openFiles: attack.openFiles });
-  const children: Child[] = [];
-  const start: Start = (command, priority) => {
+  stack.defer(() => deployment.stop());
+  const start: Start = (priority, ...args) => {
+    const command = [process.execPath, join(import.meta.dir, "clients.ts"), ...args];
     const child = new Child(command, { core: cores.load, ownSession: true });
     setTreePriority(child.pid, priority);
-    children.push(child);
+    stack.defer(async () => void (await child.stop("SIGKILL")));
     return child;
   };
-  try {
-    return await measure(attack, { deployment, seconds, start });
-  } finally {
-    await Promise.all(children.map((child) => child.stop("SIGKILL")));
-    await deployment.stop();
-  }
-}
-
-interface MeasureOptions {
-  readonly deployment: Deployment;
-  readonly seconds: number;
-  readonly start: Start;
-}
-
-async function measure(attack: Attack, options: MeasureOptions): Promise<AttackResult> {
   const { name, title } = attack;
-  const { deployment, seconds, start } = options;
   const { servers, storage } = deployment;
   const [first, last = first] = [servers[0], servers.at(-1)];
   if (first === undefined || last === undefined) throw new Error("no server is running");
@@ -111,24 +98,28 @@ async function measure(attack: Attack, options: MeasureOptions): Promise<AttackR
   await Promise.all(servers.map(({ url }) => openConnections(url, key)));
 
   if (attack.firstServerOnly) setTreePriority(last.pid, PRIORITY.ownMachine);
-  const attackers = (attack.firstServerOnly ? ports.slice(0, 1) : ports).map((port) => {
-    const command = clientCommand("attack", name, port, attackerKey, `${seconds + GRACE_SECONDS}`);
-    return start(command, PRIORITY.attacker);
-  });
-  const announcesBegin = attack.isMeasuredWhenReady || attack.preparesFirst;
-  if (announcesBegin) await Promise.all(attackers.map((attacker) => attacker.line(/^READY$/)));
+  const attackers = (attack.firstServerOnly ? ports.slice(0, 1) : ports).map((port) =>
+    start(PRIORITY.attacker, "attack", name, port, attackerKey, `${seconds + GRACE_SECONDS}`),
+  );
+  await Promise.all(attackers.map((attacker) => attacker.line(/^READY$/)));
   if (!attack.isMeasuredWhenReady) await Bun.sleep(LEAD_MS);
-  const client = start(clientCommand("good", ports.at(-1) ?? "", key, `${seconds}`), PRIORITY.ownMachine);
+  const goodClient = start(PRIORITY.ownMachine, "good", ports.at(-1) ?? "", key, `${seconds}`);
   const [startedAt, waitedBefore] = [performance.now(), cpuWaitMs(last.pid)];
-  const [figures, shared] = await Promise.all([
-    figuresOf<GoodClientFigures>(client, seconds),
-    measureShared(options, ports, freeKey),
+  const measureFreeKey = () =>
+    figuresOf<FreeKeyFigures>(
+      start(PRIORITY.ownMachine, "free-key", ports.join(","), freeKey, `${seconds}`),
+      seconds,
+    );
+  const [client, shared] = await Promise.all([
+    figuresOf<GoodClientFigures>(goodClient, seconds),
+    measureShared(deployment, measureFreeKey),
   ]);
   const cpuWait = (cpuWaitMs(last.pid) - waitedBefore) / (performance.now() - startedAt);
   const isAlive = servers.every(({ pid }) => isRunning(pid));
   const memoryOf = attack.isMeasuredWhenReady ? residentMb : peakMb;
   const memoryMb = Math.max(...servers.map(({ pid }) => memoryOf(pid)));
-  const problems = problemsOf(attack, figures, memoryMb, shared);
+  const figures = { memoryMb, cpuWait, client, shared };
+  const problems = problemsOf(attack, figures);
   if (!isAlive) problems.push("a server ended");
   if (attack.logs && logLines(deployment, attack.logs) === 0)
     problems.push(`the attack was too weak: no server logged ${attack.logs.source}`);
@@ -136,7 +127,7 @@ async function measure(attack: Attack, options: MeasureOptions): Promise<AttackR
     if (attacker.hasExited && (await attacker.ended) !== 0)
       problems.push(`the attack ended early: ${attacker.output.trim()}`);
   }
-  return { name, title, memoryMb, cpuWait, client: figures, ...(shared && { shared }), problems };
+  return { title, problems, figures };
 }
 
 /** The server's own, to PostgreSQL: it opens them when it has several requests at once. */
@@ -146,23 +137,19 @@ async function openConnections(url: string, key: string): Promise<void> {
 }
 
 /** Undefined for a server on SQLite. */
-async function measureShared(
-  { deployment, seconds, start }: MeasureOptions,
-  ports: readonly string[],
-  key: string,
-): Promise<SharedFigures | undefined> {
+async function measureShared(deployment: Deployment, measureFreeKey: () => Promise<FreeKeyFigures>) {
   const { shared } = deployment;
   if (shared === undefined) return undefined;
   shared.prefer();
   // The servers open more connections when they need them.
   const timer = setInterval(() => shared.prefer(), PREFER_EVERY_MS);
   const [startedAt, before] = [performance.now(), await shared.transactions()];
-  const client = start(clientCommand("free-key", ports.join(","), key, `${seconds}`), PRIORITY.ownMachine);
-  const freeKey = await figuresOf<FreeKeyFigures>(client, seconds).finally(() => clearInterval(timer));
+  const freeKey = await measureFreeKey().finally(() => clearInterval(timer));
   const elapsedSeconds = (performance.now() - startedAt) / 1_000;
   return {
     freeKey,
     valkeyEntries: await shared.valkeyEntries(),
+    /** How often a server took Valkey for unavailable, and counted on its own. */
     valkeyOutages: logLines(deployment, /Valkey is unavailable/),
     transactionsPerSecond: ((await shared.transactions()) - before) / elapsedSeconds,
   };
@@ -182,99 +169,68 @@ async function figuresOf<T>(client: Child, seconds: number): Promise<T> {
   }
 }
 
-interface AttackResult {
-  readonly name: string;
-  readonly title: string;
+interface AttackFigures {
   /** Resident memory of the server: its peak or, for an attack that is measured when it is ready, at the end. */
-  readonly memoryMb?: number;
+  readonly memoryMb: number;
   /** Share of the time that the client's server had work but not its core, because other processes used it. */
-  readonly cpuWait?: number;
-  readonly client?: GoodClientFigures;
-  readonly shared?: SharedFigures;
-  /** Bars that were missed, and faults. Empty: the row passes. */
-  readonly problems: readonly string[];
-}
-
-interface SharedFigures {
-  readonly freeKey: FreeKeyFigures;
-  readonly valkeyEntries: number;
-  /** How often a server took Valkey for unavailable, and counted on its own. */
-  readonly valkeyOutages: number;
-  readonly transactionsPerSecond: number;
+  readonly cpuWait: number;
+  readonly client: GoodClientFigures;
+  readonly shared: Awaited<ReturnType<typeof measureShared>>;
 }
 
 /** What the Free plan allows in a minute. */
 const FREE_REQUESTS = 60;
 
 /** Bars that were missed. */
-function problemsOf(
-  { bars }: Pick<Attack, "bars">,
-  { keptConnection, newConnections, failures }: GoodClientFigures,
-  memoryMb: number,
-  shared: SharedFigures | undefined,
-): string[] {
+function problemsOf({ bars }: Attack, { memoryMb, client, shared }: AttackFigures): string[] {
+  const { keptConnection, newConnections, failures } = client;
   const { p99Ms, memoryMb: mostMb = Infinity } = bars;
-  const problems = missedBars([
+  const { valkeyEntries: mostEntries = Infinity, transactionsPerSecond: mostTransactions = Infinity } = bars;
+  const ofEach: Bar[] = [
     { name: "kept connection, p99 ms", value: keptConnection.p99, most: p99Ms },
     { name: "new connections, p99 ms", value: newConnections.p99, most: p99Ms },
     { name: "memory, MB", value: memoryMb, most: mostMb },
     { name: `failed requests (${failures[0]})`, value: failures.length, most: 0 },
-    ...(shared === undefined ? [] : sharedBars(bars, shared)),
-  ]);
-  const allowed = shared?.freeKey.allowed ?? FREE_REQUESTS;
-  if (allowed !== FREE_REQUESTS)
-    problems.push(`a Free key got ${allowed} requests, its limit is ${FREE_REQUESTS}`);
-  return problems;
-}
-
-/** What two servers on shared databases must hold in addition. */
-function sharedBars(bars: Attack["bars"], figures: SharedFigures): Bar[] {
-  const { valkeyEntries = Infinity, transactionsPerSecond = Infinity } = bars;
-  const transactions = figures.transactionsPerSecond;
-  return [
-    { name: "times that Valkey counted as unavailable", value: figures.valkeyOutages, most: 0 },
-    { name: "entries in Valkey", value: figures.valkeyEntries, most: valkeyEntries },
-    { name: "transactions a second in PostgreSQL", value: transactions, most: transactionsPerSecond },
   ];
+  if (shared === undefined) return missedBars(ofEach);
+  const { freeKey, valkeyEntries, valkeyOutages, transactionsPerSecond } = shared;
+  const problems = missedBars([
+    ...ofEach,
+    { name: "times that Valkey counted as unavailable", value: valkeyOutages, most: 0 },
+    { name: "entries in Valkey", value: valkeyEntries, most: mostEntries },
+    { name: "transactions a second in PostgreSQL", value: transactionsPerSecond, most: mostTransactions },
+  ]);
+  if (freeKey.allowed !== FREE_REQUESTS)
+    problems.push(`a Free key got ${freeKey.allowed} requests, its limit is ${FREE_REQUESTS}`);
+  return problems;
 }
 
 const COLUMNS = "attack,memory MB,CPU wait,client's,kept p50,p99,worst ms,new p50,p99,worst ms".split(",");
 
-function attackTable(results: readonly AttackResult[], note: string): Table {
-  const isShared = results.some(({ shared }) => shared !== undefined);
+function attackTable(results: readonly Outcome<AttackFigures>[], note: string): Table {
+  const isShared = results.some(({ figures }) => figures?.shared !== undefined);
   return {
     title: "Attacks",
     note,
     header: [...COLUMNS, ...(isShared ? ["Free key", "Valkey entries", "transactions/s"] : []), "verdict"],
-    rows: results.map(({ title, memoryMb, cpuWait, client, shared, problems }) => [
+    rows: results.map(({ title, figures, problems }) => [
       title,
-      memoryMb === undefined ? "–" : formatFigure(memoryMb),
-      percent(cpuWait),
-      percent(client?.cpuWait),
-      ...latencyCells(client?.keptConnection),
-      ...latencyCells(client?.newConnections),
-      ...(isShared ? sharedCells(shared) : []),
+      ...(figures ? cellsOf(figures) : Array.from({ length: isShared ? 12 : 9 }, () => "–")),
       problems.length === 0 ? "pass" : "FAIL",
     ]),
   };
 }
 
-function sharedCells(shared: SharedFigures | undefined): string[] {
-  if (shared === undefined) return ["–", "–", "–"];
+function cellsOf({ memoryMb, cpuWait, client, shared }: AttackFigures): string[] {
+  const waits = [cpuWait, client.cpuWait].map((share) => `${Math.round(share * 100)} %`);
+  const latencies = [client.keptConnection, client.newConnections].flatMap(({ p50, p99, worst }) =>
+    [p50, p99, worst].map(formatFigure),
+  );
+  const ofOneServer = [formatFigure(memoryMb), ...waits, ...latencies];
+  if (shared === undefined) return ofOneServer;
   const { freeKey, valkeyEntries, transactionsPerSecond } = shared;
-  return [
-    `${freeKey.allowed} of ${FREE_REQUESTS}`,
-    String(valkeyEntries),
-    formatFigure(transactionsPerSecond),
-  ];
-}
-
-function percent(share: number | undefined): string {
-  return share === undefined ? "–" : `${Math.round(share * 100)} %`;
-}
-
-function latencyCells(latency: Latency | undefined): string[] {
-  return latency ? [latency.p50, latency.p99, latency.worst].map(formatFigure) : ["–", "–", "–"];
+  const ofKey = `${freeKey.allowed} of ${FREE_REQUESTS}`;
+  return [...ofOneServer, ofKey, String(valkeyEntries), formatFigure(transactionsPerSecond)];
 }
 
 await runCommand({
@@ -284,10 +240,9 @@ await runCommand({
     engines: names(ENGINES),
     only: names(ATTACKS.map(({ name }) => name)),
     seconds: integer(8, MAX_SECONDS),
-    json: isGiven,
     docs: isGiven,
   },
-  async main({ engines: [engines = "sqlite", ...others] = [], only, seconds, json, docs }) {
+  async main({ engines: [engines = "sqlite", ...others] = [], only, seconds, docs }) {
     if (only !== undefined && docs)
       throw new UsageError("--docs needs all attacks and does not go with --only");
     if (others.length > 0) throw new UsageError(`--engines takes one of ${ENGINES.join(", ")}`);
@@ -301,28 +256,12 @@ await runCommand({
     if (engines === "sqlite") pinThisProcessTo(cores.load);
     limitRunTime((attacks.length * (seconds + START_SECONDS + 2 * GRACE_SECONDS)) / 60);
 
-    const progress = new Progress(attacks.length, process.stderr);
-    const results: AttackResult[] = [];
-    for (const attack of attacks) {
-      progress.step(attack.title);
-      const { name, title } = attack;
-      const result = await runAttack(attack, { engines, seconds, cores }).catch((error: unknown) => {
-        return { name, title, problems: [error instanceof Error ? error.message : String(error)] };
-      });
-      results.push(result);
-    }
-    progress.finish();
-
+    const results = await runEach(attacks, (attack) => runAttack(attack, { engines, seconds, cores }));
     const machine = describeMachine();
     const note = `${machineText(machine)}; load average at the end ${machine.load}; ${seconds} s each`;
     const table = attackTable(results, note);
     if (docs) replaceSection("trials/attacks/results.md", engines, markdownTable(table));
-    if (json) process.stdout.write(`${JSON.stringify({ machine, engines, seconds, results }, null, 2)}\n`);
-    else {
-      process.stdout.write(plainTable(table));
-      for (const { title, problems } of results)
-        for (const problem of problems) process.stdout.write(`${title}: ${problem}\n`);
-    }
+    process.stdout.write(plainTable(table));
     return results.some(({ problems }) => problems.length > 0) ? 1 : 0;
   },
 });

@@ -1,5 +1,6 @@
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
+import { runProgram } from "../harness/child.ts";
 import { temporaryFolder } from "../harness/cleanup.ts";
 
 /** Name → version, exact. */
@@ -48,16 +49,12 @@ const QUIET = { REDOCLY_TELEMETRY: "off", REDOCLY_SUPPRESS_UPDATE_NOTICE: "true"
 
 /** What the program prints; throws if it fails. */
 export async function run(command: readonly string[], { cwd, env }: RunOptions) {
-  const child = Bun.spawn([...command], {
+  const { code, out, err } = await runProgram(command, {
     cwd,
-    env: { ...process.env, ...QUIET, ...env },
-    stdin: "ignore",
-    stdout: "pipe",
-    stderr: "pipe",
+    env: { ...QUIET, ...env },
     timeout: TIMEOUT_MS,
   });
-  const [exitCode, out, err] = await Promise.all([child.exited, child.stdout.text(), child.stderr.text()]);
-  if (exitCode !== 0) throw new Error(`exit code ${exitCode}\n${out}${err}`.trim());
+  if (code !== 0) throw new Error(`exit code ${code}\n${out}${err}`.trim());
   return { out, err };
 }
 

@@ -1,9 +1,16 @@
 /** `npm run faults`: see --help. */
-import { writeFileSync } from "node:fs";
-import { integer, isGiven, names, runCommand, text, UsageError } from "../harness/command-line.ts";
+import {
+  integer,
+  isGiven,
+  names,
+  resultText,
+  runCommand,
+  runEach,
+  UsageError,
+} from "../harness/command-line.ts";
 import { describeMachine, machineText } from "../harness/machine.ts";
 import { databaseVersions } from "../harness/programs.ts";
-import { bulletList, markdownTable, plainTable, replaceSection, type Table } from "../harness/table.ts";
+import { markdownTable, plainTable, replaceSection, type Table } from "../harness/table.ts";
 import type { Figures } from "./figures.ts";
 import { type Result, runScenario, type Scenario } from "./scenario.ts";
 import { SCENARIOS } from "./scenarios.ts";
@@ -22,41 +29,30 @@ the recovery time, creates lost or done twice. Exits with 1 if a promise is brok
   --only LIST   Some of these scenarios, with commas between (default: all)
 ${SCENARIOS.map(({ name, title }) => `                  ${name.padEnd(width)}  ${title}`).join("\n")}
   --seed N      For what is left to chance (default: by chance, printed)
-  --json FILE   Also write the figures to this file
   --docs        Also write the figures to trials/faults/results.md
   --help        Show this
 `;
 
 async function runWithTimeout(scenario: Scenario, seed: number): Promise<Result> {
-  const { name, title } = scenario;
   const timeout = Bun.sleep(SCENARIO_TIMEOUT_MS).then(() => {
     throw new Error(`not finished after ${SCENARIO_TIMEOUT_MS / 1_000} s`);
   });
-  return await Promise.race([runScenario(scenario, seed), timeout]).catch((error: unknown) => {
-    return { name, title, problems: [error instanceof Error ? error.message : String(error)] };
-  });
+  return await Promise.race([runScenario(scenario, seed), timeout]);
 }
 
-function environmentOf(): string[] {
+function environmentText(): string {
   const machine = describeMachine();
-  return [
-    `${machineText(machine)}; load average at the end ${machine.load}`,
-    `Bun ${Bun.version}, ${databaseVersions()}`,
-    `measured on ${new Date().toISOString().slice(0, 10)}`,
+  const date = new Date().toISOString().slice(0, 10);
+  return `${machineText(machine)}; load average at the end ${machine.load}; Bun ${Bun.version}, ${databaseVersions()}; measured on ${date}`;
+}
+
+function tablesOf(results: readonly Result[]): Table[] {
+  const tables = [
+    figuresTable(results),
+    { title: "Log messages", header: ["fault", "messages"], rows: results.flatMap(logOf) },
+    { title: "Further checks", header: ["fault", "observed"], rows: results.flatMap(notesOf) },
   ];
-}
-
-function resultText({ skipped, problems }: Result): string {
-  if (skipped !== undefined) return `not run: ${skipped}`;
-  return problems.length === 0 ? "as promised" : problems.join("; ");
-}
-
-/** Lists with their titles, those that are not empty. */
-function listsOf(results: readonly Result[], begin: string): string[] {
-  const lists = { "Log messages": results.flatMap(logOf), "Further checks": results.flatMap(notesOf) };
-  return Object.entries(lists).flatMap(([title, lines]) =>
-    lines.length === 0 ? [] : [`${begin}${title}\n${begin === "" ? "" : "\n"}${bulletList(lines)}\n`],
-  );
+  return tables.filter(({ rows }) => rows.length > 0);
 }
 
 const COLUMNS: Readonly<Record<string, (figures: Figures) => string>> = {
@@ -76,6 +72,7 @@ const COLUMNS: Readonly<Record<string, (figures: Figures) => string>> = {
 function figuresTable(results: readonly Result[]): Table {
   return {
     title: "What clients noticed",
+    note: environmentText(),
     header: ["fault", ...Object.keys(COLUMNS), "result"],
     rows: results.map((result) => {
       const { title, figures } = result;
@@ -95,48 +92,35 @@ function inMs(ms: number | undefined): string {
   return ms === undefined ? "–" : `${ms < 10 ? ms.toFixed(1) : Math.round(ms)} ms`;
 }
 
-function logOf({ title, figures }: Result): string[] {
+function logOf({ title, figures }: Result): string[][] {
   const lines = Object.entries(figures?.log ?? {}).map(([line, count]) => `${count} × “${line}”`);
   const servers = figures?.servers === 1 ? "1 server" : `${figures?.servers} servers`;
-  return lines.length === 0 ? [] : [`${title}; ${servers}: ${lines.join(", ")}`];
+  return lines.length === 0 ? [] : [[`${title}; ${servers}`, lines.join(", ")]];
 }
 
-function notesOf({ title, figures }: Result): string[] {
+function notesOf({ title, figures }: Result): string[][] {
   if (figures === undefined) return [];
   const unexpected = Object.entries(figures.outages).flatMap(([database, outages]) =>
     outages.unexpected === 0
       ? []
       : [`${database} was logged as unavailable ${outages.unexpected} × without a fault`],
   );
-  return [...figures.notes, ...unexpected].map((note) => `${title}: ${note}`);
+  return [...figures.notes, ...unexpected].map((note) => [title, note]);
 }
 
 await runCommand({
   name: "faults",
   help: HELP,
-  flags: { only: names(NAMES), json: text, docs: isGiven, seed: integer(undefined, MAX_SEED) },
+  flags: { only: names(NAMES), docs: isGiven, seed: integer(undefined, MAX_SEED) },
   maxMinutes: 8,
-  async main({ only, json, docs, seed = 1 + Math.floor(Math.random() * MAX_SEED) }) {
+  async main({ only, docs, seed = 1 + Math.floor(Math.random() * MAX_SEED) }) {
     if (only !== undefined && docs)
       throw new UsageError("--docs needs all scenarios and does not go with --only");
     const scenarios = SCENARIOS.filter(({ name }) => only?.includes(name) ?? true);
-    const results: Result[] = [];
-    for (const [i, scenario] of scenarios.entries()) {
-      process.stdout.write(`[${i + 1}/${scenarios.length}] ${scenario.title} … `);
-      const result = await runWithTimeout(scenario, seed);
-      process.stdout.write(`${resultText(result)}\n`);
-      results.push(result);
-    }
-    const environment = environmentOf();
-    const table = figuresTable(results);
-    process.stdout.write(
-      `\n${environment.join("\n")}\n${plainTable(table)}${listsOf(results, "")
-        .map((list) => `\n${list}`)
-        .join("")}`,
-    );
-    if (json !== undefined) writeFileSync(json, `${JSON.stringify({ environment, results }, null, 2)}\n`);
-    const markdown = `${bulletList(environment)}\n\n${markdownTable(table)}\n${listsOf(results, "### ").join("\n")}`;
-    if (docs) replaceSection("trials/faults/results.md", "figures", markdown);
+    const results = await runEach(scenarios, (scenario) => runWithTimeout(scenario, seed));
+    const tables = tablesOf(results);
+    process.stdout.write(tables.map(plainTable).join(""));
+    if (docs) replaceSection("trials/faults/results.md", "figures", tables.map(markdownTable).join("\n"));
     return results.some(({ problems }) => problems.length > 0) ? 1 : 0;
   },
 });

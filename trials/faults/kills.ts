@@ -1,6 +1,7 @@
 /** `npx bun trials/faults/kills.ts`: see --help. */
-import { integer, names, runCommand } from "../harness/command-line.ts";
-import { PETSTORE } from "../harness/petstore.ts";
+import { integer, names, type Outcome, resultText, runCommand, runEach } from "../harness/command-line.ts";
+import { PETSTORE, runPetstore } from "../harness/petstore.ts";
+import { countsOf } from "../harness/statistics.ts";
 import { plainTable } from "../harness/table.ts";
 import { type Attempt, COMMANDS, createFixture, type Prepare } from "./killed-commands.ts";
 
@@ -19,23 +20,17 @@ Nothing may be lost or doubled, nobody may see anything half done, and the last 
   --help        Show this
 `;
 
-interface KillResult {
-  readonly name: string;
+interface KillFigures {
   readonly kills: number;
   /** Kills that came too late: the command had ended. They do not count. */
   readonly late: number;
   /** How long the command takes if nobody kills it. */
   readonly durationMs: number;
-  /** The same problem is in the list once, with the number of kills after which it occurred. */
-  readonly problems: ReadonlyMap<string, number>;
 }
 
 /** Kills the command at random moments of its run, at least `kills` times, and runs it again after each. */
-async function killRepeatedly(name: Name, prepare: Prepare, kills: number): Promise<KillResult> {
-  const problems = new Map<string, number>();
-  const report = (found: readonly string[]) => {
-    for (const problem of found) problems.set(problem, (problems.get(problem) ?? 0) + 1);
-  };
+async function killRepeatedly(title: Name, prepare: Prepare, kills: number): Promise<Outcome<KillFigures>> {
+  const found: string[] = [];
   const durationMs = await durationOf(await prepare());
   let [count, late] = [0, 0];
   while (count < kills) {
@@ -44,14 +39,15 @@ async function killRepeatedly(name: Name, prepare: Prepare, kills: number): Prom
     let isKilled = await killDuring(attempt.argv, Math.random() * durationMs);
     if (!isKilled) late++;
     while (isKilled) {
-      report(await attempt.checkAfterKill());
+      found.push(...(await attempt.checkAfterKill()));
       count++;
       isKilled = Math.random() < 0.5 && (await killDuring(attempt.argv, Math.random() * durationMs));
-      if (!isKilled) report(await finish(attempt));
+      if (!isKilled) found.push(...(await finish(attempt)));
     }
     await attempt.remove();
   }
-  return { name, kills: count, late, durationMs, problems };
+  const problems = Object.entries(countsOf(found)).map(([problem, times]) => `${times} × ${problem}`);
+  return { title, problems, figures: { kills: count, late, durationMs } };
 }
 
 async function durationOf(attempt: Attempt): Promise<number> {
@@ -64,9 +60,8 @@ async function durationOf(attempt: Attempt): Promise<number> {
 }
 
 async function finish({ argv, exitCode = 0, checkAtEnd }: Attempt): Promise<string[]> {
-  const child = Bun.spawn([...PETSTORE, ...argv], { stdout: "ignore", stderr: "pipe" });
-  const [error, code] = await Promise.all([child.stderr.text(), child.exited]);
-  return [...(code === exitCode ? [] : [`run again, it fails: ${error.trim()}`]), ...(await checkAtEnd())];
+  const { code, err } = await runPetstore(...argv);
+  return [...(code === exitCode ? [] : [`run again, it fails: ${err.trim()}`]), ...(await checkAtEnd())];
 }
 
 /** Whether the command was running when it was killed. */
@@ -78,25 +73,6 @@ async function killDuring(argv: readonly string[], afterMs: number): Promise<boo
   return child.signalCode === "SIGKILL";
 }
 
-function reportOf(results: readonly KillResult[], pets: number): string {
-  return plainTable({
-    title: `Commands that were killed at random moments, with ${pets.toLocaleString("en")} pets`,
-    header: ["command", "kills", "too late", "duration", "result"],
-    rows: results.map((result) => [
-      result.name,
-      String(result.kills),
-      String(result.late),
-      `${Math.round(result.durationMs)} ms`,
-      outcomeOf(result),
-    ]),
-  });
-}
-
-function outcomeOf({ problems }: KillResult): string {
-  if (problems.size === 0) return "nothing lost, nothing doubled";
-  return [...problems].map(([problem, count]) => `${count} × ${problem}`).join("; ");
-}
-
 await runCommand({
   name: "faults/kills",
   help: HELP,
@@ -104,14 +80,20 @@ await runCommand({
   maxMinutes: 30,
   async main({ kills, pets, only = NAMES }) {
     const fixture = await createFixture(pets);
-    const results: KillResult[] = [];
-    for (const name of only) {
-      process.stdout.write(`${name} … `);
-      const result = await killRepeatedly(name, await COMMANDS[name](fixture), kills);
-      process.stdout.write(`${outcomeOf(result)}\n`);
-      results.push(result);
-    }
-    process.stdout.write(reportOf(results, pets));
-    return results.some(({ problems }) => problems.size > 0) ? 1 : 0;
+    const commands = only.map((title) => ({ title }));
+    const results = await runEach(commands, async ({ title }) =>
+      killRepeatedly(title, await COMMANDS[title](fixture), kills),
+    );
+    process.stdout.write(
+      plainTable({
+        title: `Commands that were killed at random moments, with ${pets.toLocaleString("en")} pets`,
+        header: ["command", "kills", "too late", "duration ms", "result"],
+        rows: results.map((result) => {
+          const { kills, late, durationMs } = result.figures ?? { kills: 0, late: 0, durationMs: 0 };
+          return [result.title, `${kills}`, `${late}`, `${Math.round(durationMs)}`, resultText(result)];
+        }),
+      }),
+    );
+    return results.some(({ problems }) => problems.length > 0) ? 1 : 0;
   },
 });

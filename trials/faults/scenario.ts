@@ -1,5 +1,6 @@
 import { audit, createPet } from "../harness/api-client.ts";
 import { Child } from "../harness/child.ts";
+import type { Outcome } from "../harness/command-line.ts";
 import type { Fleet } from "../harness/fleet.ts";
 import { SteadyLoad } from "../harness/steady-load.ts";
 import { type Expectation, type Figures, measureFigures } from "./figures.ts";
@@ -35,13 +36,7 @@ export interface Findings {
   readonly problems: readonly string[];
 }
 
-export interface Result {
-  readonly name: string;
-  readonly title: string;
-  readonly figures?: Figures;
-  readonly problems: readonly string[];
-  readonly skipped?: string;
-}
+export type Result = Outcome<Figures>;
 
 /** Enough to meet every fault within milliseconds, and little enough for a small machine. */
 const PER_SECOND = 150;
@@ -51,15 +46,15 @@ const AFTER_MS = 3_000;
 const NOTICE_MS = 1_000;
 
 export async function runScenario(scenario: Scenario, seed: number): Promise<Result> {
-  const { name, title, durationMs = 0, expectations } = scenario;
+  const { title, durationMs = 0, expectations } = scenario;
   const skipped = scenario.unsupported?.();
-  if (skipped !== undefined) return { name, title, skipped, problems: [] };
+  if (skipped !== undefined) return { title, skipped, problems: [] };
   const experiment = await scenario.prepare(seed);
   const control = await startControlServer();
   try {
     const { figures, problems } = await measure(experiment, control, durationMs);
     const broken = expectations.flatMap((expectation) => expectation(figures) ?? []);
-    return { name, title, figures, problems: [...problems, ...broken] };
+    return { title, figures, problems: [...problems, ...broken] };
   } finally {
     await control.stop();
     await experiment.stop();

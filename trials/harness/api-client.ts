@@ -1,12 +1,11 @@
+import { Petstore } from "../../src/client/index.ts";
 import { HttpConnection, type HttpResponse } from "./http-connection.ts";
-
-const authorization = (key: string) => ({ Authorization: `Bearer ${key}` });
 
 export type RateLimitStatus = Awaited<ReturnType<typeof rateLimitStatus>>;
 
 /** Lists one pet, to read the rate-limit headers. */
 export async function rateLimitStatus(url: string, key: string) {
-  const response = await fetch(`${url}/pets?limit=1`, { headers: authorization(key) });
+  const response = await fetch(`${url}/pets?limit=1`, { headers: { Authorization: `Bearer ${key}` } });
   const body: unknown = await response.json();
   const number = (name: string) => Number(response.headers.get(name));
   return {
@@ -22,34 +21,17 @@ export function errorCode(body: unknown): string | undefined {
   return typeof body === "object" && body !== null && "code" in body ? String(body.code) : undefined;
 }
 
-export const PET_BODY = '{"name":"Rex","categoryId":7,"status":"available"}';
-
-export async function createPet(url: string, key: string): Promise<void> {
-  const response = await fetch(`${url}/pets`, {
-    method: "POST",
-    headers: { ...authorization(key), "Content-Type": "application/json" },
-    body: PET_BODY,
-  });
-  if (response.status !== 201) throw new Error(`the pet was not created: ${await response.text()}`);
-}
-
-export async function* allPets(url: string, key: string): AsyncGenerator<{ id: string; name: string }> {
-  let next: string | undefined = `${url}/pets?limit=100`;
-  while (next !== undefined) {
-    const response: Response = await fetch(next, { headers: authorization(key) });
-    const pets: unknown = await response.json();
-    if (!Array.isArray(pets)) throw new Error(`the pets cannot be listed: ${response.status}`);
-    for (const { id, name } of pets) yield { id: String(id), name: String(name) };
-    next = /<([^>]+)>; rel="next"/.exec(response.headers.get("link") ?? "")?.[1];
-  }
+export async function createPet(baseUrl: string, key: string): Promise<void> {
+  await new Petstore({ baseUrl, key }).pets.create({ name: "Rex", categoryId: 7n, status: "available" });
 }
 
 export type Audit = Awaited<ReturnType<typeof audit>>;
 
 /** Compares the pets that the API lists with the acknowledged creates: names with identifiers. */
-export async function audit(url: string, key: string, acknowledged: ReadonlyMap<string, string>) {
+export async function audit(baseUrl: string, key: string, acknowledged: ReadonlyMap<string, string>) {
   const found = new Map<string, string[]>();
-  for await (const { id, name } of allPets(url, key)) found.set(name, [...(found.get(name) ?? []), id]);
+  for await (const { id, name } of new Petstore({ baseUrl, key }).pets.list())
+    found.set(name, [...(found.get(name) ?? []), String(id)]);
   return {
     acknowledged: acknowledged.size,
     /** Missing, or there with another identifier. */

@@ -99,3 +99,28 @@ export class Child {
     }
   }
 }
+
+interface ProgramOptions {
+  readonly cwd?: string;
+  readonly env?: Readonly<Record<string, string | undefined>>;
+  /** Standard input. */
+  readonly input?: string;
+  /** A program that takes longer is killed. */
+  readonly timeout?: number;
+}
+
+/** Runs a program to its end. */
+export async function runProgram(
+  command: readonly string[],
+  { env, input = "", ...options }: ProgramOptions = {},
+) {
+  const child = Bun.spawn([...command], {
+    ...options,
+    env: { ...process.env, ...env },
+    stdin: Buffer.from(input),
+    stdout: "pipe",
+    stderr: "pipe",
+  });
+  const [code, out, err] = await Promise.all([child.exited, child.stdout.text(), child.stderr.text()]);
+  return { code, out, err };
+}

@@ -91,40 +91,34 @@ export function limitRunTime(minutes: number): void {
   setTimeout(end, minutes * 60_000).unref();
 }
 
-const BAR_WIDTH = 24;
-/** Some terminals do not report their width. */
-const DEFAULT_COLUMNS = 80;
+/** What became of one scenario or attack. Without problems, it has passed. */
+export interface Outcome<Figures> {
+  readonly title: string;
+  readonly problems: readonly string[];
+  readonly figures?: Figures;
+  /** Why this machine cannot run it. */
+  readonly skipped?: string;
+}
 
-/** The progress of a run: one line that is rewritten on a terminal, plain lines elsewhere. */
-export class Progress {
-  #done = 0;
-  readonly #startedAt = performance.now();
+export function resultText({ skipped, problems }: Outcome<unknown>): string {
+  if (skipped !== undefined) return `not run: ${skipped}`;
+  return problems.join("; ") || "as promised";
+}
 
-  constructor(
-    private readonly total: number,
-    private readonly stream: NodeJS.WriteStream,
-  ) {}
-
-  step(what: string): void {
-    const share = Math.min(1, this.#done / this.total);
-    const line = `${`${Math.floor(share * 100)}%`.padStart(4)} ${what}${this.#timeLeft()}`;
-    this.#done++;
-    if (!this.stream.isTTY) return void this.stream.write(`${line}\n`);
-    const full = Math.round(share * BAR_WIDTH);
-    const bar = "█".repeat(full) + "░".repeat(BAR_WIDTH - full);
-    const room = Math.max(20, (this.stream.columns || DEFAULT_COLUMNS) - BAR_WIDTH - 2);
-    this.stream.write(`\r\x1b[2K${bar} ${line.slice(0, room)}`);
+/** Runs one after the other, with a line for each. What is thrown in one of them is its problem. */
+export async function runEach<Trial extends { readonly title: string }, Figures>(
+  trials: readonly Trial[],
+  run: (trial: Trial) => Promise<Outcome<Figures>>,
+): Promise<Outcome<Figures>[]> {
+  const outcomes: Outcome<Figures>[] = [];
+  for (const [i, trial] of trials.entries()) {
+    const { title } = trial;
+    process.stdout.write(`[${i + 1}/${trials.length}] ${title} … `);
+    const outcome = await run(trial).catch((error: unknown): Outcome<Figures> => {
+      return { title, problems: [error instanceof Error ? error.message : String(error)] };
+    });
+    process.stdout.write(`${resultText(outcome)}\n`);
+    outcomes.push(outcome);
   }
-
-  finish(): void {
-    if (this.stream.isTTY) this.stream.write("\r\x1b[2K");
-  }
-
-  /** Estimated from the steps so far, once there are some. */
-  #timeLeft(): string {
-    if (this.#done < 5) return "";
-    const perStep = (performance.now() - this.#startedAt) / this.#done;
-    const seconds = Math.max(0, Math.round((perStep * (this.total - this.#done)) / 1_000));
-    return ` · ${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, "0")} left`;
-  }
+  return outcomes;
 }

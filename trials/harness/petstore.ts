@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { Child } from "./child.ts";
+import { Child, runProgram } from "./child.ts";
 import { temporaryFolder } from "./cleanup.ts";
 
 /** The program as `npm start` runs it. */
@@ -58,25 +58,7 @@ function parseLogLine(text: string): LogLine | undefined {
   return { at: Date.parse(time), level, event, text };
 }
 
-export function runPetstore(...args: string[]): Promise<CommandResult> {
-  return runProgram(PETSTORE, args);
-}
-
-export interface CommandResult {
-  readonly code: number;
-  readonly out: string;
-  readonly err: string;
-}
-
-/** `program` can be another release. */
-export async function runProgram(
-  program: readonly string[],
-  args: readonly string[],
-): Promise<CommandResult> {
-  const child = Bun.spawn([...program, ...args], { stdout: "pipe", stderr: "pipe" });
-  const [code, out, err] = await Promise.all([child.exited, child.stdout.text(), child.stderr.text()]);
-  return { code, out, err };
-}
+export const runPetstore = (...args: string[]) => runProgram([...PETSTORE, ...args]);
 
 /** `storage` are the flags that say where the data is. Gives what the command prints as JSON. */
 export async function runKeysCommand(

@@ -13,7 +13,7 @@ export interface RequestPart {
   readonly share: number;
 }
 
-export interface WrkOptions {
+interface WrkOptions {
   readonly port: number;
   readonly connections: number;
   readonly seconds: number;
@@ -86,7 +86,7 @@ function fileOf(values: readonly string[], folder: string): string {
 }
 
 /** Which part each request takes, with the requests of each part spread evenly. */
-export function patternOf(shares: readonly number[]): number[] {
+function patternOf(shares: readonly number[]): number[] {
   const total = shares.reduce((sum, share) => sum + share, 0);
   const owed = shares.map(() => 0);
   return Array.from({ length: total }, () => {
@@ -95,23 +95,4 @@ export function patternOf(shares: readonly number[]): number[] {
     owed[next] = (owed[next] ?? 0) - total;
     return next;
   });
-}
-
-/** The same request again and again, a create if there is a body. Every response has to be a success. */
-export async function loadWith({
-  url,
-  key,
-  body,
-  ...options
-}: { url: string; key: string; body?: string } & Pick<WrkOptions, "connections" | "seconds">) {
-  const { port, pathname } = new URL(url);
-  const authorization = `Host: 127.0.0.1\r\nAuthorization: Bearer ${key}\r\n`;
-  const prefix =
-    body === undefined
-      ? `GET ${pathname} HTTP/1.1\r\n${authorization}\r\n`
-      : `POST ${pathname} HTTP/1.1\r\n${authorization}Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
-  const figures = await runWrk({ port: Number(port), parts: [{ prefix, suffix: "", share: 1 }], ...options });
-  const { rejected, failed } = figures;
-  if (rejected + failed > 0) throw new Error(`${url}: ${rejected} responses were errors, ${failed} failed`);
-  return figures;
 }

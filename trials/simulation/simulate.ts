@@ -1,5 +1,5 @@
 /** `npm run simulate`: see --help. */
-import { integer, names, Progress, runCommand } from "../harness/command-line.ts";
+import { integer, names, runCommand } from "../harness/command-line.ts";
 import { formatCount } from "../harness/table.ts";
 import { runSimulation, SIMULATION_NAMES } from "./simulations.ts";
 
@@ -31,22 +31,17 @@ await runCommand({
     const first = seed ?? 1 + Math.floor(Math.random() * (MAX_SEED - seeds));
     const perSimulation = Math.ceil(seeds / only.length);
     process.stderr.write(`seeds from ${first} on\n`);
-    const progress = new Progress((only.length * perSimulation) / SEEDS_PER_STEP, process.stderr);
     for (const name of only) {
+      process.stderr.write(`${name}\n`);
       for (let i = 0; i < perSimulation; i++) {
-        if (i % SEEDS_PER_STEP === 0) {
-          progress.step(name);
-          // Lets an interrupt through.
-          await Bun.sleep(0);
-        }
+        // Lets an interrupt through.
+        if (i % SEEDS_PER_STEP === 0) await Bun.sleep(0);
         const problem = runSimulation(name, first + i);
         if (problem === undefined) continue;
-        progress.finish();
         process.stdout.write(`${problem}\nnpm run simulate -- --only ${name} --seed ${first + i}\n`);
         return 1;
       }
     }
-    progress.finish();
     process.stdout.write(`${formatCount(only.length * perSimulation)} seeds: pass\n`);
     return 0;
   },

@@ -9,7 +9,8 @@ import { join, resolve } from "node:path";
 import { gzipSync } from "node:zlib";
 import { temporaryFolder } from "../../../trials/harness/cleanup.ts";
 import { outputOf } from "../../../trials/harness/machine.ts";
-import { runProgram, startPetstore } from "../../../trials/harness/petstore.ts";
+import { runProgram } from "../../../trials/harness/child.ts";
+import { startPetstore } from "../../../trials/harness/petstore.ts";
 import { postgresUrl } from "../../../trials/harness/postgres.ts";
 import { executable, PG_DUMP } from "../../../trials/harness/programs.ts";
 import { valkeyUrl } from "../../../trials/harness/valkey.ts";
@@ -68,7 +69,7 @@ const PETS = [
 async function fill(storage: readonly string[]): Promise<Recorded> {
   const program = previousRelease();
   const command = async (...args: string[]) => {
-    const { code, out, err } = await runProgram(program, ["keys", ...args, "--json", ...storage]);
+    const { code, out, err } = await runProgram([...program, "keys", ...args, "--json", ...storage]);
     if (code !== 0) throw new Error(err);
     return JSON.parse(out);
   };

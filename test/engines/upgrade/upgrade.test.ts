@@ -1,15 +1,11 @@
+import { runProgram } from "../../../trials/harness/child.ts";
 import { SQL } from "bun";
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { audit } from "../../../trials/harness/api-client.ts";
 import { temporaryFolder } from "../../../trials/harness/cleanup.ts";
-import {
-  PETSTORE,
-  type PetstoreServer,
-  runProgram,
-  startPetstore,
-} from "../../../trials/harness/petstore.ts";
+import { PETSTORE, type PetstoreServer, startPetstore } from "../../../trials/harness/petstore.ts";
 import { postgresUrl } from "../../../trials/harness/postgres.ts";
 import { freePort, freePorts } from "../../../trials/harness/server.ts";
 import { SteadyLoad } from "../../../trials/harness/steady-load.ts";
@@ -62,7 +58,7 @@ async function expectNothingLost(load: SteadyLoad, url: string, key: string): Pr
 
 /** `schema` is the last version of the schema that the previous release knows. */
 async function expectDowngradeRefused(flags: readonly string[], schema: number): Promise<void> {
-  const { code, out, err } = await runProgram(previous, ["serve", ...flags]);
+  const { code, out, err } = await runProgram([...previous, "serve", ...flags]);
   expect({ code, out }).toEqual({ code: 1, out: "" });
   expect(err).toMatch(
     /its schema has version \d+, and this petstore supports versions up to \d+; upgrade petstore/,

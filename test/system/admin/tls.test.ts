@@ -1,25 +1,19 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { temporaryFolder } from "../../../trials/harness/cleanup.ts";
 import { selfSigned } from "../../certificates.ts";
 import { type AdminService, startAdminService, TOKEN } from "../../admin/admin-service.ts";
 
-const directory = mkdtempSync(join(tmpdir(), "petstore-admin-tls-"));
 let remote: AdminService;
 let local: AdminService;
 beforeAll(async () => {
-  const tls = selfSigned(directory, "admin");
+  const tls = selfSigned(temporaryFolder("admin-tls"), "admin");
   // These services send no request to the public API, which would need the certificate.
   [remote, local] = await Promise.all([
     startAdminService({ host: "0.0.0.0" }, { tls }),
     startAdminService({}, { tls }),
   ]);
 });
-afterAll(async () => {
-  await Promise.all([remote.stop(), local.stop()]);
-  rmSync(directory, { recursive: true });
-});
+afterAll(() => Promise.all([remote.stop(), local.stop()]));
 
 async function signIn(url: string): Promise<string> {
   const response = await fetch(`${url}/api/session`, {

@@ -5,8 +5,7 @@ import {
   type HttpResponse,
   sendOnce,
 } from "../../../trials/harness/http-connection.ts";
-import { bearer, JSON_BODY, PUBLIC_URL } from "./requests.ts";
-import type { Setup } from "./suite.ts";
+import { bearer, JSON_BODY, PUBLIC_URL, type Setup } from "./requests.ts";
 
 const REX = '{"name":"Rex","categoryId":9007199254740993,"status":"available"}';
 

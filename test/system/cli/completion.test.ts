@@ -1,6 +1,7 @@
 import { afterAll, expect, setDefaultTimeout, test } from "bun:test";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { runProgram } from "../../../trials/harness/child.ts";
 import { BASH, executable, FISH, type Program, ZSH } from "../../../trials/harness/programs.ts";
 import { cleanUp, EXECUTABLE, InProcessCli, temporaryDirectory } from "../../cli/cli.ts";
 
@@ -66,9 +67,8 @@ test.each(Object.entries(SHELLS))("%s offers what fits", async (name, { program,
   writeFileSync(join(cwd, "cert.pem"), "");
   const lines = CASES.map(([line]) => `${print(line)}\necho -----\n`).join("");
   const commands = `${before}\nsource ${join(directory, "script")}\n${lines}`;
-  const env = { ...process.env, PATH: `${dirname(EXECUTABLE)}:${process.env["PATH"]}` };
-  const child = Bun.spawn([executable(program), ...flags, commands], { cwd, env, stderr: "pipe" });
-  const [text, err, code] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
+  const env = { PATH: `${dirname(EXECUTABLE)}:${process.env["PATH"]}` };
+  const { code, out: text, err } = await runProgram([executable(program), ...flags, commands], { cwd, env });
   expect({ code, err }).toEqual({ code: 0, err: "" });
   const offered = text.split("-----\n").map((part) => {
     const found = part.split("\n").map((each) => each.split("\t")[0]?.replace(/\/$/, "") ?? "");

@@ -1,5 +1,4 @@
 import { expect, test } from "bun:test";
-import packageJson from "../../../package.json" with { type: "json" };
 import { expectSettings, readDeploy } from "./deploy-files.ts";
 
 const manifests = Object(Bun.YAML.parse(readDeploy("kubernetes/petstore.yaml")));
@@ -72,8 +71,7 @@ test("an instance is drained before it stops, one at a time, and is not killed b
   expect(livenessProbe.periodSeconds * livenessProbe.failureThreshold).toBeGreaterThan(10);
 });
 
-test("the image is this version, and runs as the user of the container without writing to its files", () => {
-  expect(container.image).toEndWith(`/petstore:${packageJson.version}`);
+test("the image runs as the user of the container without writing to its files", () => {
   const [, user] = /^USER (\d+):/m.exec(readDeploy("container/Containerfile")) ?? [];
   expect(pod.securityContext).toMatchObject({ runAsNonRoot: true, runAsUser: Number(user) });
   expect(container.securityContext.readOnlyRootFilesystem).toBeTrue();

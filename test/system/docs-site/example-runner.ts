@@ -1,5 +1,6 @@
 import { mkdtempSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { runProgram } from "../../../trials/harness/child.ts";
 import { temporaryFolder } from "../../../trials/harness/cleanup.ts";
 import { executable, PYTHON } from "../../../trials/harness/programs.ts";
 import type { Example } from "../../../src/docs-site/browser/programs.ts";
@@ -9,12 +10,8 @@ import { blocksOf } from "../../../src/docs-site/markdown.ts";
 import { GUIDE_SOURCES } from "../../../src/docs-site/sources.ts";
 import { installClient } from "../../client/install.ts";
 
-export interface ExampleRun {
-  readonly exitCode: number;
-  readonly output: string;
-  /** Standard error: curl writes its progress there. */
-  readonly errors: string;
-}
+/** curl writes its progress to standard error. */
+type ExampleRun = Awaited<ReturnType<typeof runProgram>>;
 
 /** Runs examples as a reader would who has copied each into a file of its own. */
 export class ExampleRunner {
@@ -33,13 +30,13 @@ export class ExampleRunner {
     const file = join(cwd, `example.${EXTENSIONS[language]}`);
     writeFileSync(file, code);
     if (language === "python") return this.#python.run(file);
-    return runCommand([...(language === "curl" ? ["bash", "-e"] : [process.execPath]), file], cwd);
+    return runProgram([...(language === "curl" ? ["bash", "-e"] : [process.execPath]), file], { cwd });
   }
 
   /** What the example prints; if it fails, its errors too. */
   async outputOf(example: Example): Promise<string> {
-    const { exitCode, output, errors } = await this.run(example);
-    return exitCode === 0 ? output : `exit code ${exitCode}\n${output}${errors}`;
+    const { code, out, err } = await this.run(example);
+    return code === 0 ? out : `exit code ${code}\n${out}${err}`;
   }
 
   /** The type errors of TypeScript programs, by the name of their file, in a strict project for browsers. */
@@ -58,8 +55,8 @@ export class ExampleRunner {
       types: [],
     };
     writeFileSync(join(cwd, "tsconfig.json"), JSON.stringify({ compilerOptions, include: ["*.ts"] }));
-    const { exitCode, output, errors } = await runCommand([process.execPath, "check", "--no-script"], cwd);
-    return exitCode === 0 ? "" : output + errors;
+    const { code, out, err } = await runProgram([process.execPath, "check", "--no-script"], { cwd });
+    return code === 0 ? "" : out + err;
   }
 
   stop(): void {
@@ -73,16 +70,6 @@ const EXTENSIONS: Readonly<Record<ExampleLanguage, string>> = {
   fetch: "js",
   python: "py",
 };
-
-async function runCommand(command: string[], cwd: string): Promise<ExampleRun> {
-  const child = Bun.spawn(command, { cwd, stdin: "ignore", stdout: "pipe", stderr: "pipe" });
-  const [exitCode, output, errors] = await Promise.all([
-    child.exited,
-    child.stdout.text(),
-    child.stderr.text(),
-  ]);
-  return { exitCode, output, errors };
-}
 
 /** run_examples.py. It runs one example after the other. */
 class PythonProcess {

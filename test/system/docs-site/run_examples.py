@@ -21,5 +21,5 @@ for line in sys.stdin:
             runpy.run_path(path, run_name="__main__")
         except Exception:
             errors = traceback.format_exc()
-    outcome = {"exitCode": 1 if errors else 0, "output": output.getvalue(), "errors": errors}
+    outcome = {"code": 1 if errors else 0, "out": output.getvalue(), "err": errors}
     print(json.dumps(outcome), flush=True)

@@ -1,4 +1,5 @@
 import { expect, test } from "bun:test";
+import { runProgram } from "../../../trials/harness/child.ts";
 import { programsOf } from "../../../src/docs-site/browser/programs.ts";
 import { requestOf } from "../../../src/docs-site/browser/request.ts";
 import { tryItData } from "../../../src/docs-site/fields.ts";
@@ -43,8 +44,7 @@ test.each(["curl", "fetch", "python"] as const)(
       for (const { operation, values } of operations) {
         const request = requestOf({ ...origin, operation, values });
         const program = only(language, programsOf({ ...origin, request, operation, values })).code;
-        const child = Bun.spawn([...COMMANDS[language], program], { stdout: "pipe" });
-        expect(await new Response(child.stdout).text()).toContain("ok");
+        expect((await runProgram([...COMMANDS[language], program])).out).toContain("ok");
         const got = received.at(-1);
         expect(got?.method).toBe(operation.method);
         expect(got?.path).toBe(request.url.pathname + request.url.search);

@@ -1,25 +1,22 @@
 import type { TlsCertificate } from "../../../src/http1/server.ts";
-import { afterAll, afterEach, beforeAll, describe, expect, jest, test } from "bun:test";
+import { afterEach, beforeAll, describe, expect, jest, test } from "bun:test";
 import { execFile } from "node:child_process";
-import { mkdtempSync, rmSync } from "node:fs";
 import { connect } from "node:net";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { connect as connectTls, type TLSSocket } from "node:tls";
 import { HttpServer, type HttpServerOptions } from "../../../src/http1/index.ts";
 import { readTlsFiles } from "../../../src/config/tls.ts";
 import { selfSigned } from "../../certificates.ts";
+import { temporaryFolder } from "../../../trials/harness/cleanup.ts";
 import { executable, OPENSSL } from "../../../trials/harness/programs.ts";
 import { nextTurn, respond } from "../../http1/test-connection.ts";
 
 const GET = "GET / HTTP/1.1\r\nHost: x\r\n\r\n";
 
-const directory = mkdtempSync(join(tmpdir(), "petstore-tls-"));
+const directory = temporaryFolder("tls");
 let [first, second]: TlsCertificate[] = [];
 beforeAll(() => {
   [first, second] = ["first", "second"].map((name) => readTlsFiles(selfSigned(directory, name)));
 });
-afterAll(() => rmSync(directory, { recursive: true }));
 
 const closing: (() => unknown)[] = [];
 afterEach(async () => {

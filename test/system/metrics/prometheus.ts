@@ -1,5 +1,6 @@
 import { copyFileSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { runProgram } from "../../../trials/harness/child.ts";
 import { temporaryFolder } from "../../../trials/harness/cleanup.ts";
 import { onFreePort, type Server, startServer } from "../../../trials/harness/server.ts";
 import { executable, PROMETHEUS, PROMTOOL } from "../../../trials/harness/programs.ts";
@@ -71,15 +72,7 @@ function seriesOf(response: unknown): Series[] {
 }
 
 /** Runs promtool. Gives its exit code and all that it wrote. */
-export async function promtool(
-  args: readonly string[],
-  input = "",
-): Promise<{ code: number; output: string }> {
-  const child = Bun.spawn([executable(PROMTOOL), ...args], {
-    stdin: Buffer.from(input),
-    stdout: "pipe",
-    stderr: "pipe",
-  });
-  const [code, out, err] = await Promise.all([child.exited, child.stdout.text(), child.stderr.text()]);
+export async function promtool(args: readonly string[], input = "") {
+  const { code, out, err } = await runProgram([executable(PROMTOOL), ...args], { input });
   return { code, output: out + err };
 }
