@@ -105,7 +105,7 @@ function petUpdateCases(test: TestCase): void {
     expect(await auditTrail(audit)).toEqual([]);
     const renamed = await corrections.updatePet(id, { name: "Rover", status: "pending" }, by);
     expect(renamed).toMatchObject({ name: "Rover", status: "pending" });
-    await store.updateOrder(1, orderId, "completed");
+    await store.updateOrder({ keyId: 1, id: orderId, status: "completed" }, AT);
     expect(await corrections.updatePet(id, { status: "available" }, by)).toMatchObject({
       status: "available",
     });
@@ -144,10 +144,10 @@ function petDeletionCases(test: TestCase): void {
       message: `Pet ${id} has orders and cannot be deleted. The latest is order ${orderId}.`,
     });
     expect(await corrections.deletePet(id, by)).toEqual(rejection(first));
-    await store.updateOrder(1, first, "cancelled");
+    await store.updateOrder({ keyId: 1, id: first, status: "cancelled" }, AT);
     expect(await corrections.deletePet(id, by)).toEqual(rejection(first));
     const second = await placeOrder(store, id, 2);
-    await store.updateOrder(2, second, "completed");
+    await store.updateOrder({ keyId: 2, id: second, status: "completed" }, AT);
     expect(await corrections.deletePet(id, by)).toEqual(rejection(second));
     expect(await store.getPet(id)).toMatchObject({ status: "sold" });
     expect(await auditTrail(audit)).toEqual([]);
@@ -171,8 +171,10 @@ function orderUpdateCases(test: TestCase): void {
       const { store, corrections, audit } = opened;
       const petId = await addPet(store);
       const id = await placeOrder(store, petId, 5);
-      const order = { id, petId, keyId: 5, status, createdAt: "2026-11-15T09:30:00.000Z" };
-      expect(await corrections.updateOrder(id, status, by)).toEqual(order);
+      const times = { createdAt: "2026-11-15T09:30:00.000Z", closedAt: "2026-11-15T09:30:00.007Z" };
+      const order = { id, petId, keyId: 5, status, ...times };
+      expect(await corrections.getOrder(id)).toMatchObject({ closedAt: null });
+      expect(await corrections.updateOrder(id, status, { ...by, at: AT + 7 })).toEqual(order);
       expect(await corrections.getOrder(id)).toStrictEqual(order);
       expect(await store.getOrder(5, id)).toMatchObject({ status });
       expect(await store.getPet(petId)).toMatchObject({ status: petStatus });
@@ -180,6 +182,7 @@ function orderUpdateCases(test: TestCase): void {
       expect(await auditTrail(audit)).toStrictEqual([
         {
           ...by,
+          at: AT + 7,
           action: "order.updated",
           target: { kind: "order", id },
           before: { status: "placed" },
@@ -198,7 +201,7 @@ async function placeOrders(store: Store): Promise<{ id: bigint; keyId: number; p
     const petId = i % 3 === 0 ? shared : await addPet(store);
     const keyId = 1 + (i % 2);
     const id = await placeOrder(store, petId, keyId);
-    if (i < 6 || petId === shared) await store.updateOrder(keyId, id, "cancelled");
+    if (i < 6 || petId === shared) await store.updateOrder({ keyId, id, status: "cancelled" }, AT);
     orders.push({ id, keyId, petId });
   }
   return orders;

@@ -23,7 +23,7 @@ export function idempotencyCases(test: TestCase): void {
     const { store, reopen } = opened;
     const pet = resultOf(await store.createPet({ ...rex, name: 'R\u00e9x "𝒳"' }, AT, request));
     const order = resultOf(await store.placeOrder({ keyId: KEY_ID, petId: pet.id }, AT, request));
-    await store.updateOrder(KEY_ID, order.id, "completed");
+    await store.updateOrder({ keyId: KEY_ID, id: order.id, status: "completed" }, AT);
     expect((await store.getPet(pet.id))?.status).toBe("sold");
     const again = await reopen();
     for (const at of [AT, AT + DAY_MS - 1]) {
@@ -75,7 +75,7 @@ export function idempotencyCases(test: TestCase): void {
     expect(rejectionCode(await store.placeOrder({ keyId: KEY_ID, petId }, AT, request))).toBe(
       "pet_not_available",
     );
-    await store.updateOrder(KEY_ID, id, "cancelled");
+    await store.updateOrder({ keyId: KEY_ID, id, status: "cancelled" }, AT);
     const other = { ...request, fingerprint: "b".repeat(64) };
     expect(resultOf(await store.placeOrder({ keyId: KEY_ID, petId }, AT, other)).replayed).toBe(false);
   });

@@ -10,8 +10,15 @@ import {
   type Pet,
   type PetStatus,
 } from "../../src/domain/resources.ts";
-import type { PetChange } from "../../src/domain/corrections.ts";
-import type { IdempotentRequest, Page, PageQuery, Stores, WriteResult } from "../../src/domain/ports.ts";
+import type { OperatorOrder, PetChange } from "../../src/domain/corrections.ts";
+import type {
+  IdempotentRequest,
+  OrderClosing,
+  Page,
+  PageQuery,
+  Stores,
+  WriteResult,
+} from "../../src/domain/ports.ts";
 import { AT, DAY_MS, type OpenStores } from "./store-fixture.ts";
 
 type Command =
@@ -69,22 +76,22 @@ class Model {
     });
   }
 
-  updateOrder(keyId: number, id: bigint, status: OrderUpdate["status"]): Outcome<Order> {
+  updateOrder({ keyId, id, status }: OrderClosing, at: number): Outcome<Order> {
     const isOwn = this.#orders.some((each) => each.keyId === keyId && each.order.id === id);
-    const finished = isOwn ? this.finishOrder(id, status) : "order_not_found";
+    const finished = isOwn ? this.finishOrder(id, status, at) : "order_not_found";
     if (typeof finished === "string") return finished;
-    const { keyId: _, ...order } = finished;
+    const { keyId: _, closedAt: __, ...order } = finished;
     return order;
   }
 
-  finishOrder(id: bigint, status: OrderUpdate["status"]): Outcome<Order & { keyId: number }> {
+  finishOrder(id: bigint, status: OrderUpdate["status"], at: number): Outcome<OperatorOrder> {
     const found = this.#orders.find((each) => each.order.id === id);
     if (found === undefined) return "order_not_found";
     const { order, keyId } = found;
     if (order.status !== "placed") return "order_closed";
     this.#setStatus(order.petId, status === "completed" ? "sold" : "available");
     found.order = { ...order, status };
-    return { ...found.order, keyId };
+    return { ...found.order, keyId, closedAt: new Date(at).toISOString() };
   }
 
   correctPet(id: bigint, { status, ...change }: PetChange): Outcome<Pet> {
@@ -123,7 +130,7 @@ class Model {
       case "placeOrder":
         return this.placeOrder(command, at, id);
       case "updateOrder":
-        return this.updateOrder(command.keyId, command.id, command.status);
+        return this.updateOrder(command, at);
       case "getPet":
         return this.getPet(command.id);
       case "getOrder":
@@ -137,7 +144,7 @@ class Model {
       case "deletePet":
         return this.deletePet(command.id);
       case "finishOrder":
-        return this.finishOrder(command.id, command.status);
+        return this.finishOrder(command.id, command.status, at);
     }
   }
 
@@ -186,7 +193,7 @@ function callStore({ store, corrections }: Stores, command: Command, at: number)
     case "placeOrder":
       return store.placeOrder(command, at, command.request);
     case "updateOrder":
-      return store.updateOrder(command.keyId, command.id, command.status);
+      return store.updateOrder(command, at);
     case "getPet":
       return store.getPet(command.id);
     case "getOrder":

@@ -47,7 +47,9 @@ export function orderCases(test: TestCase): void {
     for (const other of [id + 1n, 0n, -1n, INT64_MIN, INT64_MAX]) {
       const placed = await store.placeOrder({ keyId: OWNER, petId: other }, AT);
       expect(rejectionCode(placed)).toBe("pet_not_found");
-      expect(rejectionCode(await store.updateOrder(OWNER, other, "completed"))).toBe("order_not_found");
+      expect(
+        rejectionCode(await store.updateOrder({ keyId: OWNER, id: other, status: "completed" }, AT)),
+      ).toBe("order_not_found");
       expect(await store.getOrder(OWNER, other)).toBeUndefined();
     }
     expect(await ordersOf(store, OWNER)).toMatchObject([{ id, status: "placed" }]);
@@ -58,12 +60,15 @@ export function orderCases(test: TestCase): void {
     ["cancelled", "available"],
   ] as const) {
     test(`updateOrder: ${status} is stored, makes the pet ${after}, and cannot be changed again`, async (opened) => {
-      const { store } = opened;
+      const { store, corrections } = opened;
       const { id, petId } = await placeFor(store, OWNER);
       const order = { id, petId, status, createdAt: "2026-11-15T09:30:00.000Z" };
-      expect(await store.updateOrder(OWNER, id, status)).toStrictEqual(order);
+      expect(await store.updateOrder({ keyId: OWNER, id, status }, AT + 7)).toStrictEqual(order);
+      expect(await corrections.getOrder(id)).toMatchObject({ closedAt: "2026-11-15T09:30:00.007Z" });
       for (const next of ["completed", "cancelled"] as const) {
-        expect(rejectionCode(await store.updateOrder(OWNER, id, next))).toBe("order_closed");
+        expect(rejectionCode(await store.updateOrder({ keyId: OWNER, id, status: next }, AT))).toBe(
+          "order_closed",
+        );
       }
       expect(await ordersOf(store, OWNER)).toStrictEqual([order]);
       expect((await store.getPet(petId))?.status).toBe(after);
@@ -74,11 +79,13 @@ export function orderCases(test: TestCase): void {
     const { store } = opened;
     for (const status of ["placed", "completed", "cancelled"] as const) {
       const { id, petId } = await placeFor(store, OWNER);
-      if (status !== "placed") await store.updateOrder(OWNER, id, status);
+      if (status !== "placed") await store.updateOrder({ keyId: OWNER, id, status }, AT);
       const petStatus = (await store.getPet(petId))?.status;
       expect(await store.getOrder(OTHER, id)).toBeUndefined();
       for (const update of ["completed", "cancelled"] as const) {
-        expect(rejectionCode(await store.updateOrder(OTHER, id, update))).toBe("order_not_found");
+        expect(rejectionCode(await store.updateOrder({ keyId: OTHER, id, status: update }, AT))).toBe(
+          "order_not_found",
+        );
       }
       expect((await store.getOrder(OWNER, id))?.status).toBe(status);
       expect((await store.getPet(petId))?.status).toBe(petStatus);
@@ -103,7 +110,7 @@ export function orderCases(test: TestCase): void {
     // Another key's order is a position like any other.
     expect(idsOf(await store.listOrders(OWNER, { limit: 9, after: others[0] ?? 0n }))).toEqual(own.slice(1));
 
-    await store.updateOrder(OTHER, others[1] ?? 0n, "cancelled");
+    await store.updateOrder({ keyId: OTHER, id: others[1] ?? 0n, status: "cancelled" }, AT);
     const cancelled = { limit: 9, status: "cancelled" } as const;
     expect(idsOf(await store.listOrders(OTHER, cancelled))).toEqual(others.slice(1, 2));
     expect(idsOf(await store.listOrders(OWNER, cancelled))).toEqual([]);
@@ -115,7 +122,7 @@ export function orderCases(test: TestCase): void {
   test("placeOrder: a pet whose order was cancelled can be ordered by another key; each key keeps its own order", async (opened) => {
     const { store } = opened;
     const { id: first, petId } = await placeFor(store, OWNER);
-    await store.updateOrder(OWNER, first, "cancelled");
+    await store.updateOrder({ keyId: OWNER, id: first, status: "cancelled" }, AT);
     const second = resultOf(await store.placeOrder({ keyId: OTHER, petId }, AT)).id;
     expect(second).toBeGreaterThan(first);
     expect(idsOf(await store.listOrders(OWNER, { limit: 9 }))).toEqual([first]);
@@ -139,9 +146,9 @@ export function orderCases(test: TestCase): void {
     for (let round = 0; round < 10; round++) {
       const { id, petId } = await placeFor(store, OWNER);
       const [completed, others, cancelled] = await Promise.all([
-        store.updateOrder(OWNER, id, "completed"),
-        store.updateOrder(OTHER, id, "cancelled"),
-        store.updateOrder(OWNER, id, "cancelled"),
+        store.updateOrder({ keyId: OWNER, id, status: "completed" }, AT),
+        store.updateOrder({ keyId: OTHER, id, status: "cancelled" }, AT),
+        store.updateOrder({ keyId: OWNER, id, status: "cancelled" }, AT),
       ]);
       expect(rejectionCode(others)).toBe("order_not_found");
       const isCompleted = (await store.getOrder(OWNER, id))?.status === "completed";
