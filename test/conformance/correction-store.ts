@@ -1,8 +1,7 @@
 import { expect } from "bun:test";
 import { INT64_MAX } from "../../src/api/json.ts";
 import type { Attribution, NewAuditEntry } from "../../src/domain/audit.ts";
-import type { OrderQuery } from "../../src/domain/corrections.ts";
-import type { AuditStore, CorrectionStore, Store } from "../../src/domain/ports.ts";
+import type { AuditStore, Store } from "../../src/domain/ports.ts";
 import { addPet, AT, idsOf, rejectionCode, resultOf, type TestCase } from "./store-fixture.ts";
 
 const by: Attribution = { actor: { kind: "console", name: "127.0.0.1" }, at: AT };
@@ -193,54 +192,12 @@ function orderUpdateCases(test: TestCase): void {
   }
 }
 
-/** Orders 1 to 12: keys 1 and 2 in turns; pet 1 in every third order; the first six are cancelled. */
-async function placeOrders(store: Store): Promise<{ id: bigint; keyId: number; petId: bigint }[]> {
-  const shared = await addPet(store);
-  const orders = [];
-  for (let i = 0; i < 12; i++) {
-    const petId = i % 3 === 0 ? shared : await addPet(store);
-    const keyId = 1 + (i % 2);
-    const id = await placeOrder(store, petId, keyId);
-    if (i < 6 || petId === shared) await store.updateOrder({ keyId, id, status: "cancelled" }, AT);
-    orders.push({ id, keyId, petId });
-  }
-  return orders;
-}
-
 function orderPageCases(test: TestCase): void {
-  test("listOrders: newest first, with every combination of filters, page by page", async (opened) => {
-    const { store, corrections } = opened;
-    const orders = await placeOrders(store);
-    const shared = orders[0]?.petId ?? 0n;
-    const matching = ({ status, keyId, petId }: Omit<OrderQuery, "limit">) =>
-      orders
-        .filter((order, i) => {
-          const isCancelled = i < 6 || order.petId === shared;
-          return (
-            (keyId === undefined || order.keyId === keyId) &&
-            (petId === undefined || order.petId === petId) &&
-            (status === undefined || status === (isCancelled ? "cancelled" : "placed"))
-          );
-        })
-        .map(({ id }) => id)
-        .toReversed();
-    for (const keyId of [undefined, 1, 2, 3]) {
-      for (const petId of [undefined, shared, orders[1]?.petId, 99n]) {
-        for (const status of [undefined, "placed", "cancelled", "completed"] as const) {
-          const filters = {
-            ...(keyId !== undefined && { keyId }),
-            ...(petId !== undefined && { petId }),
-            ...(status !== undefined && { status }),
-          };
-          expect(await walk(corrections, filters)).toEqual(matching(filters));
-        }
-      }
-    }
-  });
-
   test("listOrders: `hasMore` is exact, and `before` skips that order and all after it, for every int64", async (opened) => {
     const { store, corrections } = opened;
-    const [first = 0n, second = 0n, third = 0n] = (await placeOrders(store)).map(({ id }) => id);
+    const ids: bigint[] = [];
+    for (let n = 0; n < 3; n++) ids.push(await placeOrder(store, await addPet(store)));
+    const [first = 0n, second = 0n, third = 0n] = ids;
     const list = async (before: bigint, limit: number) => {
       const page = await corrections.listOrders({ before, limit });
       return [idsOf(page), page.hasMore];
@@ -249,19 +206,8 @@ function orderPageCases(test: TestCase): void {
     expect(await list(third, 2)).toEqual([[second, first], false]);
     expect(await list(first, 2)).toEqual([[], false]);
     expect(await list(-(2n ** 63n), 2)).toEqual([[], false]);
-    expect((await list(INT64_MAX, 100))[0]).toHaveLength(12);
+    expect((await list(INT64_MAX, 100))[0]).toHaveLength(3);
   });
-}
-
-async function walk(corrections: CorrectionStore, filters: Omit<OrderQuery, "limit">): Promise<bigint[]> {
-  const seen: bigint[] = [];
-  for (;;) {
-    const before = seen.at(-1);
-    const query = { ...filters, ...(before !== undefined && { before }), limit: 2 };
-    const page = await corrections.listOrders(query);
-    seen.push(...idsOf(page));
-    if (!page.hasMore) return seen;
-  }
 }
 
 function concurrencyCases(test: TestCase): void {
