@@ -35,7 +35,14 @@ const PET_ROWS: Exported = {
 };
 
 const ORDER_ROWS: Exported = {
-  fields: { id: "integer", petId: "integer", status: "text", createdAt: "time", keyId: "integer" },
+  fields: {
+    id: "integer",
+    petId: "integer",
+    status: "text",
+    createdAt: "time",
+    keyId: "integer",
+    closedAt: "time",
+  },
   rows: (reader) => reader.rows(ORDERS),
 };
 

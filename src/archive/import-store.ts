@@ -20,13 +20,15 @@ import {
 /** A pet with an identifier keeps it. */
 export type ImportedPet = NewPet & { readonly id?: bigint };
 
-/** The time is milliseconds since the epoch; an order without a key belongs to none. */
+/** Times are milliseconds since the epoch; an order without a key belongs to none. */
 export interface ImportedOrder {
   readonly id?: bigint;
   readonly petId: bigint;
   readonly status: OrderStatus;
   readonly createdAt: number;
   readonly keyId: number | null;
+  /** Null for one that is placed, and where it is not known. */
+  readonly closedAt: number | null;
 }
 
 /** Why a row is rejected: a sentence without a full stop that begins with the name of a field. */
@@ -233,8 +235,8 @@ function petValues({ name, categoryId, status }: ImportedPet): NewRow {
   return [name, categoryId, status ?? null];
 }
 
-function orderValues({ petId, status, createdAt, keyId }: ImportedOrder): NewRow {
-  return [petId, status, createdAt, keyId];
+function orderValues({ petId, status, createdAt, keyId, closedAt }: ImportedOrder): NewRow {
+  return [petId, status, createdAt, keyId, closedAt];
 }
 
 function rowsOf<T>(rows: Iterable<readonly [bigint, T]>, valuesOf: (row: T) => NewRow): NewRow[] {

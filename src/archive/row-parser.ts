@@ -182,10 +182,11 @@ function onlyIndex(columns: readonly number[], field: string): number {
   );
 }
 
-/** Without a header: all fields, or all but the identifier, or the first of those. */
+/** Without a header: all fields, or all but the identifier, or the first of those. Earlier files have no `closedAt`. */
 function fieldsByPosition(fields: readonly string[], count: number): readonly string[] {
-  const withoutId = fields.filter((field) => field !== "id");
-  return count > withoutId.length ? fields : withoutId.slice(0, count);
+  const withId = fields.filter((field) => field !== "closedAt");
+  const withoutId = withId.filter((field) => field !== "id");
+  return count > withoutId.length ? withId : withoutId.slice(0, count);
 }
 
 function missingColumn(field: string, first: readonly string[], hasHeader: boolean): string {
@@ -222,11 +223,14 @@ export const PET_ROWS_WITH_IDS: RowType<ImportedPet> = {
   },
 };
 
-const ORDER_FIELDS = ["id", "petId", "status", "createdAt", "keyId"] as const;
+const ORDER_FIELDS = ["id", "petId", "status", "createdAt", "keyId", "closedAt"] as const;
 
 const { id, ...fieldsOfOrders } = orderFields;
 const required = { ...fieldsOfOrders, createdAt: dateTime() };
-const optional = { keyId: nullable(integer({ min: 1, max: Number.MAX_SAFE_INTEGER })) };
+const optional = {
+  keyId: nullable(integer({ min: 1, max: Number.MAX_SAFE_INTEGER })),
+  closedAt: nullable(dateTime()),
+};
 const NewOrderRow = object({}, required, optional);
 const OrderRow = object({}, { id, ...required }, optional);
 
@@ -242,10 +246,18 @@ export const ORDER_ROWS_WITH_IDS: RowType<ImportedOrder> = {
   schema: OrderRow,
   toRow(value): ImportedOrder | RowProblem {
     const order = value as Infer<typeof OrderRow>;
-    return hasKeptId(order) ? { ...orderOf(order), id: order.id } : KEPT_ID;
+    const row = orderOf(order);
+    if (typeof row === "string") return row;
+    return hasKeptId(order) ? { ...row, id: order.id } : KEPT_ID;
   },
 };
 
-function orderOf({ petId, status, createdAt, keyId = null }: Infer<typeof NewOrderRow>): ImportedOrder {
-  return { petId, status, createdAt: Date.parse(createdAt), keyId };
+function orderOf(order: Infer<typeof NewOrderRow>): ImportedOrder | RowProblem {
+  const { petId, status, createdAt, keyId = null, closedAt = null } = order;
+  if (status === "placed" && closedAt !== null) return "closedAt must be missing while status is placed";
+  const times = {
+    createdAt: Date.parse(createdAt),
+    closedAt: closedAt === null ? null : Date.parse(closedAt),
+  };
+  return { petId, status, keyId, ...times };
 }

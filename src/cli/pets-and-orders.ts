@@ -23,6 +23,7 @@ const ORDER_COLUMNS: readonly TableColumn<AdminOrder>[] = [
   ["KEY", ({ keyId }) => String(keyId ?? "-")],
   ["STATUS", ({ status }) => status],
   ["PLACED", ({ createdAt }, screen) => screen.time(createdAt)],
+  ["CLOSED", ({ closedAt }, screen) => (closedAt === null ? "-" : screen.time(closedAt))],
 ];
 
 const LATEST_ORDERS = 5;
@@ -152,13 +153,14 @@ export const PET_COMMANDS = [
     summary: "Show one order of any API key",
     description: "Shows one order with the key that placed it. Orders of earlier releases may have no key.",
     examples: ["petstore orders show 12", "petstore orders show 12 --json"],
-    text: ({ id, petId, keyId, status, createdAt }, { context: { screen } }) =>
+    text: ({ id, petId, keyId, status, createdAt, closedAt }, { context: { screen } }) =>
       columns([
         ["Order", String(id)],
         ["Pet", String(petId)],
         ["Key", String(keyId ?? "unknown")],
         ["Status", status],
         ["Placed", screen.time(createdAt)],
+        ...(closedAt === null ? [] : [["Closed", screen.time(closedAt)]]),
       ]),
   }),
   operationCommand({

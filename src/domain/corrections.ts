@@ -9,9 +9,11 @@ export interface PetChange {
   readonly status?: PetStatus | null;
 }
 
-/** An order as operators see it. Earlier releases recorded no key. */
-export interface OrderWithKey extends Order {
+/** An order as operators see it. Earlier releases recorded no key, and not when an order was closed. */
+export interface OperatorOrder extends Order {
   readonly keyId: number | null;
+  /** When it was completed or cancelled. */
+  readonly closedAt: string | null;
 }
 
 /** Every condition that is given has to hold. */

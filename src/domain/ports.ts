@@ -11,7 +11,7 @@ import type {
   NewSecret,
 } from "./api-keys.ts";
 import type { Attribution, AuditEntry, AuditQuery, NewAuditEntry } from "./audit.ts";
-import type { OrderQuery, OrderWithKey, PetChange } from "./corrections.ts";
+import type { OperatorOrder, OrderQuery, PetChange } from "./corrections.ts";
 import type { NewOperator, Operator, OperatorAccess, OperatorSession, SignInCode } from "./operators.ts";
 import type { Decision, Limits, Subject, Usage } from "./rate-limit.ts";
 import type { NewPet, Order, OrderStatus, OrderUpdate, Pet, PetStatus } from "./resources.ts";
@@ -68,6 +68,12 @@ export interface OrderPlacement {
   readonly petId: bigint;
 }
 
+/** How the order of a key ends. */
+export interface OrderClosing extends OrderUpdate {
+  readonly keyId: number;
+  readonly id: bigint;
+}
+
 export type IdempotencyRejection = Rejection<"idempotency_conflict" | "idempotency_key_reused">;
 
 /**
@@ -97,9 +103,8 @@ export interface Store {
   ): Promise<WriteResult | IdempotencyRejection | Rejection<"pet_not_found" | "pet_not_available">>;
   /** Completes or cancels an order and makes its pet sold or available. */
   updateOrder(
-    keyId: number,
-    id: bigint,
-    status: OrderUpdate["status"],
+    closing: OrderClosing,
+    at: number,
   ): Promise<Order | Rejection<"order_not_found" | "order_closed">>;
 
   /** Rejects new writes, finishes those already accepted, then closes the database. */
@@ -113,14 +118,14 @@ export interface Store {
  */
 export interface CorrectionStore {
   /** Newest first. The first page and the last cost the same. */
-  listOrders(query: OrderQuery): Awaitable<Page<OrderWithKey>>;
-  getOrder(id: bigint): Awaitable<OrderWithKey | undefined>;
+  listOrders(query: OrderQuery): Awaitable<Page<OperatorOrder>>;
+  getOrder(id: bigint): Awaitable<OperatorOrder | undefined>;
   /** Completes or cancels an order of any key and makes its pet sold or available. */
   updateOrder(
     id: bigint,
     status: OrderUpdate["status"],
     by: Attribution,
-  ): Promise<OrderWithKey | Rejection<"order_not_found" | "order_closed">>;
+  ): Promise<OperatorOrder | Rejection<"order_not_found" | "order_closed">>;
 
   createPet(pet: NewPet, by: Attribution): Promise<Pet>;
   /** A pet with a placed order keeps its status. */

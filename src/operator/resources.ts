@@ -107,6 +107,10 @@ export const PetUpdate = object(
 export const AdminOrder = object("An order with the API key that placed it", {
   ...orderFields,
   keyId: nullable(keyId, "The API key that placed the order"),
+  closedAt: nullable(
+    time("When the order was completed or cancelled"),
+    "Null for a placed order, and for one that an earlier release closed",
+  ),
   petName: nullable(petFields.name, "Name of the pet"),
   keyName: nullable(line(100), "Name of the API key"),
 });

@@ -80,7 +80,7 @@ function createHandlers({ store, petJson, clock, baseUrl }: HandlerOptions): Han
       ),
 
     updateOrder: async ({ id, body }, { keyId }) => {
-      const order = await store.updateOrder(keyId, BigInt(id), body.status);
+      const order = await store.updateOrder({ keyId, id: BigInt(id), ...body }, clock.now());
       return isRejection(order) ? order : { body: encodeOrder(order) };
     },
   };

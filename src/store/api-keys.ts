@@ -1,18 +1,22 @@
-import {
-  type Access,
-  type ApiKey,
-  canBePartOfHint,
-  type KeyChange,
-  type KeyListQuery,
-  type KeySecret,
-  type KeySort,
-  type KeyState,
-  type NewKey,
-  type PlanName,
+import type {
+  Access,
+  ApiKey,
+  Credential,
+  KeyChange,
+  KeyList,
+  KeyListQuery,
+  KeySecret,
+  NewKey,
+  NewSecret,
+  PlanName,
 } from "../domain/api-keys.ts";
-import type { KeyChanges } from "../domain/ports.ts";
-import { type Dialect, type SqlQuery, type SqlValue, SqlValues } from "./rows.ts";
-import { DEPRECATED_OPERATIONS, startOf } from "../domain/usage-history.ts";
+import { type Attribution, keyCreated, keyRolled, keyUpdated } from "../domain/audit.ts";
+import type { KeyChanges, KeyStore } from "../domain/ports.ts";
+import { type Awaitable, TimeSlice, yieldToEventLoop } from "../event-loop.ts";
+import { addAudit } from "./audit.ts";
+import { KEY_COLUMNS, keyCount, keyPage, sortValue } from "./key-list.ts";
+import { pageOf } from "./rows.ts";
+import { rowsOf, rowsOfQuery, type SqlDatabase, type SqlValue, type Steps } from "./statements.ts";
 
 /*
  * Rows of keys and secrets as both databases return them, and the domain objects they become.
@@ -21,7 +25,7 @@ import { DEPRECATED_OPERATIONS, startOf } from "../domain/usage-history.ts";
 /** Far below 2^53. SQLite gives numbers where there are thousands of rows, which is faster. */
 type Int = bigint | number;
 
-export interface KeyRow {
+interface KeyRow {
   readonly id: Int;
   readonly name: string;
   readonly owner: string | null;
@@ -39,19 +43,25 @@ export interface KeyRow {
   readonly disabledAt: Int | null;
 }
 
-export const KEY_COLUMNS = `api_keys.id, name, owner, notes, labels, plan, access,
-  per_minute AS "perMinute", per_day AS "perDay", created_at AS "createdAt",
-  expires_at AS "expiresAt", revoked_at AS "revokedAt", pardoned_at AS "unbannedAt",
-  disabled_at AS "disabledAt"`;
-
 /** A row of the keys that changed. */
-export type ChangedKeyRow = KeyRow & { readonly unbanRevision: Int | null };
+type ChangedKeyRow = KeyRow & { readonly unbanRevision: Int | null };
 
-export const CHANGED_KEY_COLUMNS = `${KEY_COLUMNS}, unban_revision AS "unbanRevision"`;
+const CHANGED_KEY_COLUMNS = `${KEY_COLUMNS}, unban_revision AS "unbanRevision"`;
 
-export function changesOf(rows: readonly ChangedKeyRow[], since: number): Omit<KeyChanges, "revision"> {
+function changesOf(rows: readonly ChangedKeyRow[], since: number): Omit<KeyChanges, "revision"> {
   const isUnbanned = ({ unbanRevision }: ChangedKeyRow) => unbanRevision !== null && unbanRevision > since;
   return { changed: rows.map(keyOf), unbanned: rows.filter(isUnbanned).map(keyOf) };
+}
+
+/** A row of a secret with its key. */
+export type CredentialRow = KeyRow & { readonly hash: string; readonly validUntil: Int | null };
+
+export const SELECT_CREDENTIALS = `SELECT ${KEY_COLUMNS}, hash, valid_until AS "validUntil"
+  FROM key_secrets JOIN api_keys ON api_keys.id = key_id WHERE`;
+
+export function credentialOf(row: CredentialRow): Credential {
+  const key = keyOf(row);
+  return row.validUntil === null ? { key } : { key, validUntil: Number(row.validUntil) };
 }
 
 const NO_LABELS: readonly string[] = [];
@@ -59,7 +69,7 @@ const NO_LABELS: readonly string[] = [];
 type Writable<T> = { -readonly [P in keyof T]: T[P] };
 
 /** Columns that are null in the row are absent from the key. A list makes thousands of keys, so nothing is copied. */
-export function keyOf(row: KeyRow): ApiKey {
+function keyOf(row: KeyRow): ApiKey {
   const { owner, notes, labels, perMinute, perDay, expiresAt, revokedAt, unbannedAt, disabledAt } = row;
   const key: Writable<ApiKey> = {
     id: Number(row.id),
@@ -82,7 +92,7 @@ export function keyOf(row: KeyRow): ApiKey {
 }
 
 /** The columns that a new key and a change of a key write alike. */
-export const WRITTEN_KEY_COLUMNS = [
+const WRITTEN_COLUMNS = [
   "name",
   "owner",
   "notes",
@@ -95,8 +105,8 @@ export const WRITTEN_KEY_COLUMNS = [
   "disabled_at",
 ] as const;
 
-/** The values of WRITTEN_KEY_COLUMNS, in their order. */
-export function keyValues(key: NewKey): (SqlValue | null)[] {
+/** The values of WRITTEN_COLUMNS, in their order. */
+function keyValues(key: NewKey): (SqlValue | null)[] {
   const { name, owner = null, notes = null, labels = NO_LABELS, plan, access = "write", limits } = key;
   const { perMinute = null, perDay = null } = limits ?? {};
   const { expiresAt = null, disabledAt = null } = key;
@@ -104,7 +114,7 @@ export function keyValues(key: NewKey): (SqlValue | null)[] {
 }
 
 /** Null removes a value. Only Enterprise keys have limits of their own; on another plan those of the plan apply. */
-export function applyChange(key: ApiKey, change: KeyChange): ApiKey {
+function applyChange(key: ApiKey, change: KeyChange): ApiKey {
   const { limits, owner, notes, expiresAt, disabledAt, revokedAt: _, ...changed } = { ...key, ...change };
   // Both hold also if somebody else has changed the key since it was checked.
   const ownLimits = changed.plan === "enterprise" ? limits : undefined;
@@ -124,7 +134,7 @@ function isPresent<T>(value: T | null | undefined): value is T {
   return value !== null && value !== undefined;
 }
 
-export interface SecretRow {
+interface SecretRow {
   readonly keyId: Int;
   readonly hint: string | null;
   readonly createdAt: Int | null;
@@ -132,9 +142,9 @@ export interface SecretRow {
 }
 
 /** `issued_at` and not `created_at`: earlier releases read `created_at` of a join with api_keys without its table. */
-export const SECRET_COLUMNS = `key_id AS "keyId", hint, issued_at AS "createdAt", valid_until AS "validUntil"`;
+const SECRET_COLUMNS = `key_id AS "keyId", hint, issued_at AS "createdAt", valid_until AS "validUntil"`;
 
-export function secretsByKey(rows: readonly SecretRow[]): ReadonlyMap<number, readonly KeySecret[]> {
+function secretsByKey(rows: readonly SecretRow[]): ReadonlyMap<number, readonly KeySecret[]> {
   const secrets = Map.groupBy(rows, ({ keyId }) => Number(keyId));
   return new Map([...secrets].map(([id, some]) => [id, some.map(secretOf).toSorted(newestFirst)]));
 }
@@ -154,137 +164,155 @@ function newestFirst(a: KeySecret, b: KeySecret): number {
   return (b.createdAt ?? 0) - createdAt || (b.validUntil ?? Number.MAX_SAFE_INTEGER) - validUntil;
 }
 
-/*
- * The SQL of a list of keys for both databases. It reads all keys, because most filters and orders have no index:
- * 10,000 keys take 1 to 8 ms in SQLite (`npm run bench:admin`).
- */
+/** Keys that are read before the time is looked at. */
+const IDS_PER_READ = 100;
 
-const ID = "api_keys.id";
+const SELECT = `SELECT ${KEY_COLUMNS} FROM api_keys`;
+const SELECT_ANY = "SELECT id FROM api_keys ORDER BY id LIMIT 1";
+const SELECT_CHANGED = `SELECT ${CHANGED_KEY_COLUMNS} FROM api_keys WHERE revision > ? ORDER BY revision`;
+const INSERT = `INSERT INTO api_keys (${WRITTEN_COLUMNS.join(", ")}, created_at, revision)
+  VALUES (${WRITTEN_COLUMNS.map(() => "?").join(", ")}, ?, ?) RETURNING ${KEY_COLUMNS}`;
+const UPDATE = `UPDATE api_keys SET ${WRITTEN_COLUMNS.map((column) => `${column} = ?`).join(", ")},
+  revoked_at = ?, pardoned_at = ?, unban_revision = coalesce(?, unban_revision), revision = ? WHERE id = ?`;
+const INSERT_SECRET = "INSERT INTO key_secrets (hash, key_id, hint, issued_at) VALUES (?, ?, ?, ?)";
+/** A secret that already has an earlier end keeps it. */
+const LIMIT_SECRETS = `UPDATE key_secrets SET valid_until = ?
+  WHERE key_id = ? AND coalesce(valid_until > ?, TRUE)`;
 
-/**
- * A page, in its order, with one row more than the limit where there is one. `lastValue` is the `sortValue` of the key
- * that the page follows.
- */
-export function keyPage(query: KeyListQuery, dialect: Dialect, lastValue: SqlValue | undefined): SqlQuery {
-  const { sort = "id", isDescending = false, after, limit } = query;
-  const values = new SqlValues(dialect);
-  const tables = tablesFor(query, values);
-  const conditions = conditionsOf(query, values);
-  const columns = sort === "id" ? [ID] : [sortColumn(sort, dialect), ID];
-  if (after !== undefined && lastValue !== undefined) {
-    const last = sort === "id" ? [after] : [lastValue, after];
-    const parameters = last.map((value) => values.add(value)).join(", ");
-    conditions.push(`(${columns.join(", ")}) ${isDescending ? "<" : ">"} (${parameters})`);
+/** The same statements for both databases, except for the lookup of a credential. */
+export class SqlKeyStore implements KeyStore {
+  constructor(
+    private readonly database: SqlDatabase,
+    readonly findCredential: KeyStore["findCredential"],
+  ) {}
+
+  /** Reads the revision before the keys: a change in between is then reported twice. The other order would miss it. */
+  changesSince(since: number): Awaitable<KeyChanges> {
+    return this.database.read(function* () {
+      const [stored] = yield* rowsOf<{ revision: Int }>("SELECT revision FROM key_revision");
+      const revision = Number(stored?.revision ?? 0);
+      const rows = revision > since ? yield* rowsOf<ChangedKeyRow>(SELECT_CHANGED, since) : [];
+      return { revision, ...changesOf(rows, since) };
+    });
   }
-  const order = columns.map((column) => (isDescending ? `${column} DESC` : column)).join(", ");
-  const sql = `SELECT ${KEY_COLUMNS} FROM ${tables}${where(conditions)} ORDER BY ${order}
-    LIMIT +${values.add(limit + 1)}`;
-  return { sql, values: values.all };
-}
 
-/** How many keys all pages have. */
-export function keyCount(query: KeyListQuery, dialect: Dialect): SqlQuery {
-  const values = new SqlValues(dialect);
-  const tables = tablesFor({ ...query, sort: "id" }, values);
-  const conditions = conditionsOf(query, values);
-  return { sql: `SELECT count(*) AS total FROM ${tables}${where(conditions)}`, values: values.all };
-}
-
-/** The value that a key is sorted by. A page continues after that of the last key of the page before. */
-export function sortValue(query: KeyListQuery, dialect: Dialect): SqlQuery | undefined {
-  const { sort = "id", now, limit, after } = query;
-  if (after === undefined) return undefined;
-  const values = new SqlValues(dialect);
-  const from = tablesFor({ sort, now, limit }, values);
-  const sql = `SELECT ${sortColumn(sort, dialect)} AS value FROM ${from} WHERE ${ID} = ${values.add(after)}`;
-  return { sql, values: values.all };
-}
-
-function tablesFor({ filter, sort, now }: KeyListQuery, values: SqlValues): string {
-  let tables = "api_keys";
-  if (sort === "lastUsedAt" || filter?.unusedSince !== undefined) {
-    tables += ` LEFT JOIN key_last_used ON key_last_used.key_id = ${ID}`;
+  /** Other work of the event loop goes on between the statements. */
+  async listKeys(query: KeyListQuery): Promise<KeyList> {
+    const { dialect } = this.database;
+    const page = await this.database.read(function* () {
+      const last = sortValue(query, dialect);
+      const [lastRow] = last ? yield* rowsOfQuery<{ value: string | bigint }>(last) : [];
+      const rows = yield* rowsOfQuery<KeyRow>(keyPage(query, dialect, lastRow?.value));
+      return pageOf(rows, query.limit, keyOf);
+    });
+    if (query.after === undefined && !page.hasMore) return { ...page, total: page.items.length };
+    await yieldToEventLoop();
+    const total = await this.database.read(function* () {
+      const [count] = yield* rowsOfQuery<{ total: bigint }>(keyCount(query, dialect));
+      return Number(count?.total ?? 0);
+    });
+    return { ...page, total };
   }
-  if (sort === "usedToday") {
-    const start = values.add(startOf("day", now));
-    tables += ` LEFT JOIN usage_days ON usage_days.start = ${start} AND usage_days.key_id = ${ID}`;
+
+  getKey(id: number): Awaitable<ApiKey | undefined> {
+    return this.database.read(() => findKey(id));
   }
-  return tables;
-}
 
-function sortColumn(sort: KeySort, { withoutCase, bytewise }: Dialect): string {
-  switch (sort) {
-    case "id":
-      return ID;
-    case "name":
-      return withoutCase("name");
-    case "plan":
-      return bytewise("plan");
-    case "createdAt":
-      return "created_at";
-    case "lastUsedAt":
-      return "coalesce(last_used_at, 0)";
-    case "usedToday":
-      return "coalesce(admitted + limited + banned, 0)";
+  async getKeys(ids: readonly number[]): Promise<readonly ApiKey[]> {
+    const { dialect } = this.database;
+    const select = `${SELECT} WHERE ${dialect.isOneOf("id", "?")}`;
+    const keys: ApiKey[] = [];
+    const turn = new TimeSlice();
+    for (let start = 0; start < ids.length; start += IDS_PER_READ) {
+      if (turn.isOver) await turn.next();
+      const some = dialect.list(ids.slice(start, start + IDS_PER_READ));
+      keys.push(...(await this.database.read(() => rowsOf<KeyRow>(select, some))).map(keyOf));
+    }
+    return keys;
+  }
+
+  listSecrets(keyIds: readonly number[]): Awaitable<ReadonlyMap<number, readonly KeySecret[]>> {
+    const { dialect } = this.database;
+    const select = `SELECT ${SECRET_COLUMNS} FROM key_secrets WHERE ${dialect.isOneOf("key_id", "?")}`;
+    return this.database.read(function* () {
+      return secretsByKey(yield* rowsOf<SecretRow>(select, dialect.list(keyIds)));
+    });
+  }
+
+  createKey(key: NewKey, secret: NewSecret, by: Attribution): Promise<ApiKey> {
+    return this.#change((revision) => addKey({ key, secret, revision, by }));
+  }
+
+  async createFirstKey(key: NewKey, secret: NewSecret, by: Attribution): Promise<ApiKey | undefined> {
+    if ((await this.database.read(() => rowsOf(SELECT_ANY))).length > 0) return undefined;
+    // Changes run one after the other, so a concurrent call sees the key of the first.
+    return this.#change(function* (revision) {
+      const isFirst = (yield* rowsOf(SELECT_ANY)).length === 0;
+      return isFirst ? yield* addKey({ key, secret, revision, by }) : undefined;
+    });
+  }
+
+  addSecret(id: number, secret: NewSecret & { overlapEndsAt: number }, by: Attribution): Promise<void> {
+    const { overlapEndsAt } = secret;
+    return this.#change(function* (revision) {
+      yield* requireKey(id);
+      yield* rowsOf(LIMIT_SECRETS, overlapEndsAt, id, overlapEndsAt);
+      yield* rowsOf(INSERT_SECRET, secret.hash, id, secret.hint, by.at);
+      yield* rowsOf("UPDATE api_keys SET revision = ? WHERE id = ?", revision, id);
+      yield* addAudit(keyRolled(id, secret, by));
+    });
+  }
+
+  updateKey(id: number, change: KeyChange, by: Attribution): Promise<ApiKey> {
+    return this.#change(function* (revision) {
+      const before = yield* requireKey(id);
+      const after = applyChange(before, change);
+      const { revokedAt = null, unbannedAt = null } = after;
+      const unbanRevision = change.unbannedAt === undefined ? null : revision;
+      yield* rowsOf(UPDATE, ...keyValues(after), revokedAt, unbannedAt, unbanRevision, revision, id);
+      const entry = keyUpdated({ before, after, change }, by);
+      if (entry) yield* addAudit(entry);
+      return after;
+    });
+  }
+
+  /**
+   * Updates the row of the revision first, which PostgreSQL locks until the commit. So changes run one after the other,
+   * and become visible in the order of their revisions.
+   */
+  #change<T>(work: (revision: Int) => Steps<T>): Promise<T> {
+    return this.database.write(function* () {
+      const increment = "UPDATE key_revision SET revision = revision + 1 RETURNING revision";
+      const [row] = yield* rowsOf<{ revision: Int }>(increment);
+      if (row === undefined) throw new Error("the table key_revision is empty");
+      return yield* work(row.revision);
+    });
   }
 }
 
-function where(conditions: readonly string[]): string {
-  return conditions.length === 0 ? "" : ` WHERE ${conditions.join(" AND ")}`;
+function* findKey(id: number): Steps<ApiKey | undefined> {
+  const [row] = yield* rowsOf<KeyRow>(`${SELECT} WHERE id = ?`, id);
+  return row && keyOf(row);
 }
 
-function conditionsOf({ filter = {}, now, bannedKeys = [] }: KeyListQuery, values: SqlValues): string[] {
-  const { plan, state, access, owner, label, unusedSince, deprecatedSince } = filter;
-  const search = filter.search?.trim();
-  const conditions: string[] = [];
-  if (plan !== undefined) conditions.push(`plan = ${values.add(plan)}`);
-  if (access !== undefined) conditions.push(`access = ${values.add(access)}`);
-  if (owner !== undefined) conditions.push(values.isText("owner", owner));
-  if (state !== undefined) conditions.push(...stateConditions({ state, now, bannedKeys }, values));
-  if (unusedSince !== undefined) {
-    conditions.push(`coalesce(last_used_at, created_at) < ${values.add(unusedSince)}`);
-  }
-  if (deprecatedSince !== undefined) conditions.push(usesDeprecated(deprecatedSince, values));
-  if (label !== undefined) conditions.push(hasLabel(label, values, values.isText("value", label)));
-  if (search) conditions.push(contains(search, now, values));
-  return conditions;
+function* requireKey(id: number): Steps<ApiKey> {
+  const key = yield* findKey(id);
+  if (key === undefined) throw new Error(`key ${id} does not exist`);
+  return key;
 }
 
-/** As `stateOf` in domain/api-keys.ts. */
-function stateConditions(
-  { state, now, bannedKeys }: { state: KeyState; now: number; bannedKeys: readonly number[] },
-  values: SqlValues,
-): string[] {
-  if (state === "revoked") return ["revoked_at IS NOT NULL"];
-  if (state === "expired") return ["revoked_at IS NULL", `expires_at <= ${values.add(now)}`];
-  const isCurrent = ["revoked_at IS NULL", `coalesce(expires_at > ${values.add(now)}, TRUE)`];
-  if (state === "disabled") return [...isCurrent, "disabled_at IS NOT NULL"];
-  const isBanned = values.isOneOf(ID, bannedKeys);
-  return [...isCurrent, "disabled_at IS NULL", state === "banned" ? isBanned : `NOT (${isBanned})`];
+interface Insertion {
+  readonly key: NewKey;
+  readonly secret: NewSecret;
+  readonly revision: Int;
+  readonly by: Attribution;
 }
 
-function usesDeprecated(since: number, values: SqlValues): string {
-  const operations = DEPRECATED_OPERATIONS.map((operation) => values.add(operation)).join(", ");
-  return `${ID} IN (SELECT deprecated_use.key_id FROM deprecated_use
-    WHERE operation IN (${operations}) AND deprecated_use.last_used_at >= ${values.add(since)})`;
-}
-
-/** Looks into the few arrays whose JSON has the text: parsing all of them would take three times as long. */
-function hasLabel(text: string, values: SqlValues, condition: string): string {
-  const json = values.hasText("labels", JSON.stringify(text).slice(1, -1));
-  return `(${json} AND EXISTS (SELECT 1 FROM ${values.dialect.labels} WHERE ${condition}))`;
-}
-
-function contains(text: string, now: number, values: SqlValues): string {
-  const found = [
-    values.hasText("name", text),
-    values.hasText("owner", text),
-    hasLabel(text, values, values.hasText("value", text)),
-  ];
-  if (/^[1-9]\d{0,14}$/.test(text)) found.push(`${ID} = ${values.add(Number(text))}`);
-  if (canBePartOfHint(text)) {
-    found.push(`${ID} IN (SELECT key_secrets.key_id FROM key_secrets
-      WHERE ${values.hasText("hint", text)} AND coalesce(valid_until > ${values.add(now)}, TRUE))`);
-  }
-  return `(${found.join(" OR ")})`;
+function* addKey({ key, secret, revision, by }: Insertion): Steps<ApiKey> {
+  const [row] = yield* rowsOf<KeyRow>(INSERT, ...keyValues(key), key.createdAt, revision);
+  if (row === undefined) throw new Error("the database returned no key");
+  const created = keyOf(row);
+  yield* rowsOf(INSERT_SECRET, secret.hash, created.id, secret.hint, by.at);
+  yield* addAudit(keyCreated(created, secret, by));
+  return created;
 }

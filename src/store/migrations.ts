@@ -3,7 +3,7 @@
  * them. A change of the schema is a new step at the end.
  */
 export interface Migration {
-  /** 1, 2, 3, … in the order of the list. */
+  /** Ascends. Numbers without a step belonged to steps that no release ended with. */
   readonly version: number;
   /** As it is recorded in the database. */
   readonly name: string;

@@ -18,32 +18,20 @@ import {
 import type { OperatorStore } from "../domain/ports.ts";
 import { HOUR_MS } from "../domain/usage-history.ts";
 import type { Awaitable } from "../event-loop.ts";
-import { auditValues, INSERT_AUDIT } from "./rows.ts";
-
-/** A statement of a transaction. Its parameters are `?`. */
-interface Statement {
-  readonly sql: string;
-  readonly values: readonly (string | number | bigint | null)[];
-}
-
-/** Statements one after the other: each is answered with its rows. */
-export type Statements<T> = () => Generator<Statement, T, unknown[]>;
-
-/** What differs between the databases. */
-export interface OperatorDatabase {
-  read<T>(statements: Statements<T>): Awaitable<T>;
-  /** One transaction. The statements may run again. */
-  write<T>(statements: Statements<T>): Promise<T>;
-  /** Makes changes of operators run one after the other, in the transaction. */
-  readonly lock?: string;
-}
-
-function* rowsOf<Row>(sql: string, ...values: Statement["values"]): Generator<Statement, Row[], unknown[]> {
-  // They have what the statement selects.
-  return (yield { sql, values }).map((row) => withNumbers(Object(row)) as Row);
-}
+import { addAudit } from "./audit.ts";
+import {
+  rowsOf as bigintRowsOf,
+  type SqlDatabase,
+  type Statement,
+  type Statements,
+  type Steps,
+} from "./statements.ts";
 
 /** No integer of these tables is beyond 2^53. */
+function* rowsOf<Row>(sql: string, ...values: Statement["values"]): Steps<Row[]> {
+  return (yield* bigintRowsOf<object>(sql, ...values)).map((row) => withNumbers(row) as Row);
+}
+
 function withNumbers(row: object): object {
   const values = Object.entries(row).map(([name, v]) => [name, typeof v === "bigint" ? Number(v) : v]);
   return Object.fromEntries(values);
@@ -75,11 +63,6 @@ const CODE_COLUMNS = `code_hash AS "codeHash", operator_id AS "operatorId", ends
 /** Of any table, SQLite requires a limit and PostgreSQL none that is negative. */
 const ALL = 1_000_000;
 const MAX_LISTED = MAX_OPERATORS + 300;
-
-function* addAudit(entry: NewAuditEntry) {
-  const values = auditValues(entry);
-  yield* rowsOf(`${INSERT_AUDIT} VALUES (${values.map(() => "?").join(", ")})`, ...values);
-}
 
 function* findOperator(id: number) {
   const [row] = yield* rowsOf<OperatorRow>(`${SELECT} WHERE operators.id = ?`, id);
@@ -118,7 +101,7 @@ function* endSessions(id: number, keeps = "") {
 
 /** The same statements for both databases. There are few operators, so that tables are read as a whole. */
 export class SqlOperatorStore implements OperatorStore {
-  constructor(private readonly database: OperatorDatabase) {}
+  constructor(private readonly database: SqlDatabase) {}
 
   listOperators(): Awaitable<readonly Operator[]> {
     return this.database.read(function* () {
@@ -177,11 +160,7 @@ export class SqlOperatorStore implements OperatorStore {
   }
 
   revokeOperator(id: number, by: Attribution) {
-    return this.#change(function* (): Generator<
-      Statement,
-      Operator | Rejection<"operator_not_found" | "last_admin">,
-      unknown[]
-    > {
+    return this.#change(function* (): Steps<Operator | Rejection<"operator_not_found" | "last_admin">> {
       const operator = yield* findOperator(id);
       if (operator === undefined) return operatorNotFound(id);
       const { name, role, revokedAt } = operator;
@@ -281,10 +260,10 @@ export class SqlOperatorStore implements OperatorStore {
     });
   }
 
+  /** Changes run one after the other. */
   #change<T>(statements: Statements<T>): Promise<T> {
-    const { lock } = this.database;
     return this.database.write(function* () {
-      if (lock !== undefined) yield* rowsOf(lock);
+      yield* rowsOf("LOCK TABLE operators IN SHARE ROW EXCLUSIVE MODE");
       return yield* statements();
     });
   }

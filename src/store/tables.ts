@@ -52,6 +52,7 @@ export const ORDERS = withIds("orders", {
   status: "text",
   created_at: "integer",
   key_id: "integer",
+  closed_at: "integer",
 });
 
 const USAGE_COLUMNS = {

@@ -240,7 +240,7 @@ describe("identifiers and orders", () => {
     expect((await importFile(cli, pets, "--keep-ids")).code).toBe(0);
     const orders = file(
       "orders.ndjson",
-      '{"id":1,"petId":2,"status":"placed","createdAt":"2026-11-15T09:30:00.123Z","keyId":1}\n{"id":9,"petId":3,"status":"cancelled","createdAt":"2020-01-01T00:00:00.000Z","keyId":null}\n',
+      '{"id":1,"petId":2,"status":"placed","createdAt":"2026-11-15T09:30:00.123Z","keyId":1,"closedAt":null}\n{"id":9,"petId":3,"status":"cancelled","createdAt":"2020-01-01T00:00:00.000Z","keyId":null,"closedAt":"2020-01-02T00:00:00.000Z"}\n',
     );
     expect((await importFile(cli, orders, "--orders", "--keep-ids")).code).toBe(0);
 

@@ -128,17 +128,33 @@ describe("orders", () => {
       status: "placed",
       createdAt: Date.UTC(2026, 10, 15, 9, 30, 0, 123),
       keyId: 3,
+      closedAt: null,
     };
     expect(jsonRowParser(ORDER_ROWS, [])({ line: 1, text: order })).toEqual(expected as never);
     expect(jsonRowParser(ORDER_ROWS_WITH_IDS, [])({ line: 1, text: order })).toMatchObject({ id: 5n });
-    const parser = csvRowParser(ORDER_ROWS, ["petId", "status", "createdAt", "keyId"], []);
-    const cells = ["1", "completed", "2026-11-15T10:30:00+01:00", ""];
+    const parser = csvRowParser(ORDER_ROWS, ["petId", "status", "createdAt", "keyId", "closedAt"], []);
+    const cells = ["1", "completed", "2026-11-15T10:30:00+01:00", "", "2026-11-15T09:31:00Z"];
     expect(parser.parse({ line: 2, text: "", cells })).toEqual({
       petId: 1n,
       status: "completed",
       createdAt: Date.UTC(2026, 10, 15, 9, 30),
       keyId: null,
+      closedAt: Date.UTC(2026, 10, 15, 9, 31),
     });
+  });
+
+  test("CSV without a header is as in earlier releases: closedAt has no column", () => {
+    const first = ["5", "1", "completed", "2026-11-15T09:30:00Z", "3"];
+    const { parse } = csvRowParser(ORDER_ROWS_WITH_IDS, first, []);
+    const row = { id: 5n, petId: 1n, keyId: 3, closedAt: null };
+    expect(parse({ line: 1, text: "", cells: first })).toMatchObject(row);
+  });
+
+  test("a placed order with closedAt is rejected", () => {
+    const text = order.replace('"keyId":3', '"closedAt":"2026-11-15T09:30:00Z"');
+    expect(jsonRowParser(ORDER_ROWS, [])({ line: 1, text })).toBe(
+      "closedAt must be missing while status is placed",
+    );
   });
 
   test("a time that does not exist is rejected", () => {

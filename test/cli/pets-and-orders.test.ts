@@ -60,8 +60,8 @@ describe("pets list and pets show", () => {
     expect((await cli.run("pets list --after 3")).out).toStartWith("There are no such pets in production ");
     await withStores(cli, ({ store }) => store.placeOrder({ keyId: 2, petId: 1n }, cli.clock.now()));
     expect((await cli.run("orders list --limit 1")).out).toBe(
-      `ID  PET  KEY  STATUS  PLACED
-2   1    2    placed  2026-11-15T12:00:00.000Z
+      `ID  PET  KEY  STATUS  PLACED                    CLOSED
+2   1    2    placed  2026-11-15T12:00:00.000Z  -
 warning: more orders follow; add --before 2
 `,
     );
@@ -85,7 +85,7 @@ Orders    1  placed  key 1  2026-11-15T12:00:00.000Z
     );
   });
 
-  test("orders show prints the key of the order", async () => {
+  test("orders show prints the key of the order, and when it was closed", async () => {
     const cli = await cliWithPets();
     expect((await cli.run("orders show 1")).out).toBe(`Order   1
 Pet     2
@@ -99,9 +99,12 @@ Placed  2026-11-15T12:00:00.000Z
       status: "placed",
       createdAt: "2026-11-15T12:00:00.000Z",
       keyId: 1,
+      closedAt: null,
       petName: "日本\n犬",
       keyName: "app",
     });
+    await cli.run("orders update 1 completed");
+    expect((await cli.run("orders show 1")).out).toEndWith("Closed  2026-11-15T12:00:00.000Z\n");
   });
 });
 

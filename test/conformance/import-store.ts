@@ -185,7 +185,7 @@ function petCases(test: TestCase): void {
 }
 
 function orderCases(test: TestCase): void {
-  const order = { status: "completed", createdAt: AT, keyId: null } as const;
+  const order = { status: "completed", createdAt: AT, keyId: null, closedAt: AT + 5 } as const;
 
   test("orders keep their key, time and status, and placed ones count as placed", async (opened) => {
     const { imports, store, corrections, keys } = opened;
@@ -197,7 +197,7 @@ function orderCases(test: TestCase): void {
     const petId = await addPet(store, { status: "pending" });
     await imports.beginImport(FILE);
     const rows = [
-      { ...order, petId, id: 7n, status: "placed" as const, keyId: key.id },
+      { ...order, petId, id: 7n, status: "placed" as const, keyId: key.id, closedAt: null },
       { ...order, petId },
     ];
     expect(await imports.importOrders(batchOf(rows))).toMatchObject({ added: 2 });
@@ -207,8 +207,14 @@ function orderCases(test: TestCase): void {
       status: "placed",
       createdAt: new Date(AT).toISOString(),
     });
-    expect(await corrections.getOrder(8n)).toMatchObject({ status: "completed", keyId: null });
-    expect(await store.updateOrder(key.id, 7n, "completed")).toMatchObject({ status: "completed" });
+    expect(await corrections.getOrder(8n)).toMatchObject({
+      status: "completed",
+      keyId: null,
+      closedAt: new Date(AT + 5).toISOString(),
+    });
+    expect(await store.updateOrder({ keyId: key.id, id: 7n, status: "completed" }, AT)).toMatchObject({
+      status: "completed",
+    });
     expect(await store.getPet(petId)).toMatchObject({ status: "sold" });
   });
 
@@ -216,7 +222,7 @@ function orderCases(test: TestCase): void {
     const available = await addPet(store);
     const pending = await addPet(store, { status: "pending" });
     await imports.beginImport(FILE);
-    const placed = { ...order, status: "placed" } as const;
+    const placed = { ...order, status: "placed", closedAt: null } as const;
     const rows = [
       { ...order, petId: 99n },
       { ...order, petId: available, keyId: 42 },

@@ -1,7 +1,7 @@
 import { expect } from "bun:test";
-import { INT64_MAX, INT64_MIN } from "../../src/api/json.ts";
+import { INT64_MIN } from "../../src/api/json.ts";
 import { encodePet, type PetStatus } from "../../src/domain/resources.ts";
-import type { PageQuery, PetQuery, Store } from "../../src/domain/ports.ts";
+import type { Store } from "../../src/domain/ports.ts";
 import { BY } from "../key-store-arguments.ts";
 import { AT, KEY_ID, addPet, idsOf, resultOf, rex, type TestCase } from "./store-fixture.ts";
 
@@ -17,35 +17,6 @@ async function addPets(store: Store, statuses: readonly (PetStatus | undefined)[
 }
 
 export function pageCases(test: TestCase): void {
-  test("listPets: `after` skips that pet and all before it, for every int64, and `hasMore` is exact", async (opened) => {
-    const { store } = opened;
-    expect(await store.listPets({ limit: 20 })).toEqual({ items: [], hasMore: false });
-    const [first = 0n, second = 0n] = await addPets(store, [undefined, "sold"]);
-    const after = async (id: bigint) => idsOf(await store.listPets({ limit: 10, after: id }));
-    expect(await after(INT64_MIN)).toEqual([first, second]);
-    expect(await after(-1n)).toEqual([first, second]);
-    expect(await after(first)).toEqual([second]);
-    expect(await after(second)).toEqual([]);
-    expect(await after(INT64_MAX)).toEqual([]);
-    expect(await store.listPets({ limit: 1 })).toMatchObject({ items: [{ id: first }], hasMore: true });
-    expect((await store.listPets({ limit: 2 })).hasMore).toBe(false);
-  });
-
-  test("listPets: a status filter returns the pets that have it, and `hasMore` is about those", async (opened) => {
-    const { store } = opened;
-    const ids = await addPets(store, ["sold", "available", undefined, "sold", "pending", "sold", undefined]);
-    const at = (...places: number[]) => places.map((place) => ids[place] ?? 0n);
-    const sold = async (query: Omit<PageQuery<PetStatus>, "status">) => {
-      const page = await store.listPets({ ...query, status: "sold" });
-      return { ids: idsOf(page), hasMore: page.hasMore };
-    };
-    expect(await sold({ limit: 2 })).toEqual({ ids: at(0, 3), hasMore: true });
-    expect(await sold({ limit: 3 })).toEqual({ ids: at(0, 3, 5), hasMore: false });
-    expect(await sold({ limit: 1, after: ids[3] ?? 0n })).toEqual({ ids: at(5), hasMore: false });
-    expect(idsOf(await store.listPets({ limit: 9, status: "available" }))).toEqual(at(1));
-    expect(idsOf(await store.listPets({ limit: 9, status: "pending" }))).toEqual(at(4));
-  });
-
   test("the JSON of a pet is the same from every store, whatever its name has", async ({
     store,
     petJson,
@@ -72,36 +43,6 @@ export function pageCases(test: TestCase): void {
     expect(JSON.parse(json).map(({ name }: { name: string }) => name)).toEqual(names);
     const first = await petJson.list({ limit: names.length - 1 });
     expect(first).toMatchObject({ last: BigInt(names.length - 1), hasMore: true });
-  });
-
-  test("listPets: `ids` selects the pets that exist, and combines with `status`, `after` and `limit`", async (opened) => {
-    const { store, petJson } = opened;
-    const [one = 0n, two = 0n, three = 0n, four = 0n] = await addPets(store, [
-      "sold",
-      undefined,
-      "sold",
-      "sold",
-    ]);
-    const list = async (query: PetQuery) => {
-      const page = await store.listPets(query);
-      const json = `[${page.items.map(encodePet).join(",")}]`;
-      const { hasMore } = page;
-      expect(await petJson.list(query)).toMatchObject({ json, last: page.items.at(-1)?.id, hasMore });
-      return { ids: idsOf(page), hasMore };
-    };
-    const all = [INT64_MIN, 0n, one, two, four, INT64_MAX];
-    expect(await list({ ids: [three], limit: 20 })).toEqual({ ids: [three], hasMore: false });
-    expect(await list({ ids: all, limit: 3 })).toEqual({ ids: [one, two, four], hasMore: false });
-    expect(await list({ ids: all, limit: 2 })).toEqual({ ids: [one, two], hasMore: true });
-    expect(await list({ ids: all, limit: 2, after: two })).toEqual({ ids: [four], hasMore: false });
-    expect(await list({ ids: all, limit: 1, status: "sold" })).toEqual({ ids: [one], hasMore: true });
-    expect(await list({ ids: all, limit: 1, status: "sold", after: one })).toEqual({
-      ids: [four],
-      hasMore: false,
-    });
-    expect(await list({ ids: all, limit: 9, status: "pending" })).toEqual({ ids: [], hasMore: false });
-    expect(await list({ ids: all, limit: 9, after: INT64_MAX })).toEqual({ ids: [], hasMore: false });
-    expect(await list({ ids: [], limit: 9 })).toEqual({ ids: [], hasMore: false });
   });
 
   test("listPets: `ids` shows an order, a correction, a deletion and a new pet at once", async (opened) => {

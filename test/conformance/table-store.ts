@@ -100,7 +100,7 @@ export function tableStoreConformance(name: string, open: () => Promise<OpenedTa
       await store.placeOrder({ keyId: key.id, petId }, AT);
       const createdAt = new Date(AT).toISOString();
       expect(await exported(tables, "orders")).toEqual([
-        { id: 1, petId: Number(petId), status: "placed", createdAt, keyId: key.id },
+        { id: 1, petId: Number(petId), status: "placed", createdAt, keyId: key.id, closedAt: null },
       ]);
       const validUntil = new Date(AT + 5).toISOString();
       expect(await exported(tables, "keys")).toMatchObject([

@@ -28,6 +28,6 @@ export async function addPetsAndOrders(server: Server): Promise<void> {
   for (const [i, { key, petId, status }] of ORDERS.entries()) {
     const keyId = server.idOfKey(key);
     await store.placeOrder({ keyId, petId }, at);
-    if (status !== "placed") await store.updateOrder(keyId, BigInt(i + 1), status);
+    if (status !== "placed") await store.updateOrder({ keyId, id: BigInt(i + 1), status }, at);
   }
 }

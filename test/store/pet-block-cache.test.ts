@@ -64,7 +64,7 @@ const step = fc.oneof(
   stepOf(
     2,
     { order: fc.integer({ min: 1, max: 40 }), status: fc.constantFrom("completed", "cancelled") },
-    ({ store }, { order, status }) => store.updateOrder(1, BigInt(order), status),
+    ({ store }, { order, status }) => store.updateOrder({ keyId: 1, id: BigInt(order), status }, 0),
   ),
   stepOf(6, { after, limit, status }, async ({ store, petJson }, { after, limit, status }) => {
     const query = { after: BigInt(after), limit, ...(status && { status }) };

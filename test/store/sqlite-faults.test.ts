@@ -1,7 +1,7 @@
 import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
 import type { IdempotentRequest, StateChange, WriteResult } from "../../src/domain/ports.ts";
-import { SqliteKeyStore } from "../../src/store/sqlite/api-keys.ts";
+import { sqliteKeyStore } from "../../src/store/sqlite/api-keys.ts";
 import { openSqlite, SqliteStore } from "../../src/store/sqlite/store.ts";
 import { DAY_MS } from "../conformance/store-fixture.ts";
 import { temporaryDatabase, whileLocked } from "./sqlite-database.ts";
@@ -49,14 +49,13 @@ describe("a full disk", () => {
 describe("while another process holds the write lock", () => {
   test("a change of a key that cannot get the lock is Unavailable, and changes nothing", async () => {
     using db = temporaryDatabase();
-    const keys = new SqliteKeyStore(db.connection);
+    const keys = sqliteKeyStore(db.connection);
     const key = { name: "shop", plan: "free", createdAt: 0 } as const;
     await whileLocked(db.path, async () => {
       await expect(keys.createKey(key, storedSecret(0), BY)).rejects.toMatchObject({ name: "Unavailable" });
     });
     expect(await allKeys(keys)).toEqual([]);
     expect((await keys.createKey(key, storedSecret(0), BY)).id).toBe(1);
-    keys.close();
   });
 });
 

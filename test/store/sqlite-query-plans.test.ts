@@ -2,10 +2,11 @@ import { Database, type SQLQueryBindings } from "bun:sqlite";
 import { expect, test } from "bun:test";
 import type { AuditQuery } from "../../src/domain/audit.ts";
 import type { KeyListQuery } from "../../src/domain/api-keys.ts";
-import { auditPage, SQLITE_DIALECT } from "../../src/store/rows.ts";
-import { keyPage } from "../../src/store/api-keys.ts";
+import { auditPage } from "../../src/store/audit.ts";
+import { keyPage } from "../../src/store/key-list.ts";
 import { Connection } from "../../src/store/sqlite/connection.ts";
 import { SQLITE_MIGRATIONS } from "../../src/store/sqlite/migrations.ts";
+import { SQLITE_DIALECT } from "../../src/store/sqlite/statements.ts";
 import { openSqlite, type SqliteStores } from "../../src/store/sqlite/store.ts";
 import { DAY_MS } from "../conformance/store-fixture.ts";
 import { temporaryFolder } from "./temporary-folder.ts";
@@ -26,7 +27,7 @@ async function useAll({ store, corrections, petJson, keys, audit, usageHistory }
   for (const name of ["Rex", "Tom", "Max"]) await store.createPet({ name, categoryId: 1n }, 1, REQUEST);
   await store.createPet({ name: "Rex", categoryId: 1n }, 2 * DAY_MS);
   await store.placeOrder({ keyId: 1, petId: 1n }, 1);
-  await store.updateOrder(1, 1n, "cancelled");
+  await store.updateOrder({ keyId: 1, id: 1n, status: "cancelled" }, 0);
   await corrections.updateOrder(1n, "completed", BY);
   await corrections.updatePet(1n, { name: "Tom", status: "sold" }, BY);
   await corrections.deletePet(2n, BY);
@@ -136,7 +137,9 @@ test.each<[plan: string[], query: Partial<KeyListQuery>]>([
   using database = new Database(":memory:", { safeIntegers: true, strict: true });
   for (const { sql } of SQLITE_MIGRATIONS) database.run(sql);
   const { sql, values } = keyPage({ limit: 50, now: 7, ...query }, SQLITE_DIALECT, 1);
-  const steps = database.query<{ detail: string }, typeof values>(`EXPLAIN QUERY PLAN ${sql}`).all(...values);
+  const steps = database
+    .query<{ detail: string }, SQLQueryBindings[]>(`EXPLAIN QUERY PLAN ${sql}`)
+    .all(...values);
   expect(steps.map(({ detail }) => detail)).toEqual(plan);
 });
 
@@ -192,7 +195,9 @@ test.each<[index: string, query: Omit<AuditQuery, "limit">]>([
   using database = new Database(":memory:", { safeIntegers: true, strict: true });
   for (const { sql } of SQLITE_MIGRATIONS) database.run(sql);
   const { sql, values } = auditPage({ ...query, limit: 50 }, SQLITE_DIALECT);
-  const steps = database.query<{ detail: string }, typeof values>(`EXPLAIN QUERY PLAN ${sql}`).all(...values);
+  const steps = database
+    .query<{ detail: string }, SQLQueryBindings[]>(`EXPLAIN QUERY PLAN ${sql}`)
+    .all(...values);
   const plan = steps.map(({ detail }) => detail).join("; ");
   expect(plan).toMatch(new RegExp(`^(SEARCH|SCAN) audit USING INDEX ${index}\\b`));
   expect(plan).not.toContain("TEMP B-TREE");

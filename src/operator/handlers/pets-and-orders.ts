@@ -1,7 +1,7 @@
 import { cursorAfter } from "../../api/cursor.ts";
 import { isRejection } from "../../api/errors.ts";
 import type { Actor, Attribution } from "../../domain/audit.ts";
-import type { OrderWithKey } from "../../domain/corrections.ts";
+import type { OperatorOrder } from "../../domain/corrections.ts";
 import type { Page, PetQuery } from "../../domain/ports.ts";
 import { orderNotFound, type Pet, petNotFound } from "../../domain/resources.ts";
 import { yieldToEventLoop } from "../../event-loop.ts";
@@ -85,7 +85,7 @@ export function petAndOrderHandlers({ store, corrections, keys, clock }: Operato
     }
   }
 
-  async function withNames(orders: readonly OrderWithKey[]) {
+  async function withNames(orders: readonly OperatorOrder[]) {
     const ids = [...new Set(orders.map(({ petId }) => petId))].toSorted((a, b) => (a < b ? -1 : 1));
     const keyIds = new Set(orders.flatMap(({ keyId }) => keyId ?? []));
     const pets = ids.length === 0 ? [] : (await store.listPets({ ids, limit: ids.length })).items;
@@ -98,7 +98,7 @@ export function petAndOrderHandlers({ store, corrections, keys, clock }: Operato
     }));
   }
 
-  async function withName(order: OrderWithKey) {
+  async function withName(order: OperatorOrder) {
     return (await withNames([order]))[0] ?? { ...order, petName: null, keyName: null };
   }
 }

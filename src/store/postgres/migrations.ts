@@ -17,8 +17,8 @@ type OnlineMigration = Omit<Migration, "sql"> & { readonly statements: readonly 
  */
 export const POSTGRES_MIGRATIONS: readonly (Migration | OnlineMigration)[] = [
   {
-    version: 1,
-    name: "animals, orders and attempts",
+    version: 6,
+    name: "animals, orders and attempts, API keys, server settings",
     sql: `
       CREATE TABLE pets (
         id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -33,10 +33,14 @@ export const POSTGRES_MIGRATIONS: readonly (Migration | OnlineMigration)[] = [
         id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
         pet_id bigint NOT NULL REFERENCES pets (id),
         status text NOT NULL CHECK (status IN ('placed', 'completed', 'cancelled')),
-        created_at bigint NOT NULL
+        created_at bigint NOT NULL,
+        -- NULL: an earlier release placed the order and recorded no key. No key sees such an order.
+        key_id bigint
       );
       CREATE INDEX orders_by_status ON orders (status, id);
       CREATE UNIQUE INDEX one_placed_order_per_pet ON orders (pet_id) WHERE status = 'placed';
+      CREATE INDEX orders_by_key ON orders (key_id, id) WHERE key_id IS NOT NULL;
+      CREATE INDEX orders_by_key_and_status ON orders (key_id, status COLLATE "C", id) WHERE key_id IS NOT NULL;
 
       CREATE TABLE attempts (
         key_id bigint NOT NULL,
@@ -49,12 +53,7 @@ export const POSTGRES_MIGRATIONS: readonly (Migration | OnlineMigration)[] = [
         PRIMARY KEY (key_id, operation, idempotency_key)
       );
       CREATE INDEX attempts_by_age ON attempts (created_at);
-    `,
-  },
-  {
-    version: 2,
-    name: "API keys",
-    sql: `
+
       CREATE TABLE api_keys (
         id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
         name text NOT NULL CHECK (name <> ''),
@@ -66,6 +65,7 @@ export const POSTGRES_MIGRATIONS: readonly (Migration | OnlineMigration)[] = [
         revoked_at bigint,
         pardoned_at bigint,
         revision bigint NOT NULL UNIQUE,
+        unban_revision bigint,
         CHECK ((per_minute IS NULL) = (per_day IS NULL)),
         CHECK (per_minute IS NULL OR plan = 'enterprise')
       );
@@ -82,12 +82,7 @@ export const POSTGRES_MIGRATIONS: readonly (Migration | OnlineMigration)[] = [
         revision bigint NOT NULL
       );
       INSERT INTO key_revision VALUES (1, 0);
-    `,
-  },
-  {
-    version: 3,
-    name: "server settings",
-    sql: `
+
       CREATE TABLE server_settings (
         name text PRIMARY KEY,
         value text NOT NULL
@@ -95,58 +90,10 @@ export const POSTGRES_MIGRATIONS: readonly (Migration | OnlineMigration)[] = [
     `,
   },
   {
-    version: 4,
-    name: "revisions of unbans",
-    sql: "ALTER TABLE api_keys ADD COLUMN unban_revision bigint",
-  },
-  {
-    version: 5,
-    name: "keys of orders",
-    // NULL: an earlier release placed the order and recorded no key. No key sees such an order.
-    sql: "ALTER TABLE orders ADD COLUMN key_id bigint",
-  },
-  {
-    version: 6,
-    name: "keys of earlier orders, and indexes",
-    statements: [
-      `DO $$
-      DECLARE
-        attempt record;
-        updates int := 0;
-      BEGIN
-        FOR attempt IN SELECT key_id, resource_id FROM attempts WHERE operation = 'placeOrder' LOOP
-          UPDATE orders SET key_id = attempt.key_id WHERE id = attempt.resource_id AND key_id IS NULL;
-          updates := updates + 1;
-          IF updates % 100 = 0 THEN COMMIT; END IF;
-        END LOOP;
-      END $$`,
-      // Keys are never deleted, so where there is one, it has placed every order.
-      `DO $$
-      DECLARE
-        only_key bigint;
-        last_id bigint;
-        first_id bigint := 1;
-      BEGIN
-        SELECT (SELECT min(id) FROM api_keys HAVING count(*) = 1), (SELECT max(id) FROM orders)
-          INTO only_key, last_id;
-        WHILE only_key IS NOT NULL AND first_id <= last_id LOOP
-          UPDATE orders SET key_id = only_key
-            WHERE id BETWEEN first_id AND least(first_id + 99, last_id) AND key_id IS NULL;
-          COMMIT;
-          first_id := first_id + 100;
-        END LOOP;
-      END $$`,
-      "DROP INDEX CONCURRENTLY IF EXISTS orders_by_key",
-      "CREATE INDEX CONCURRENTLY orders_by_key ON orders (key_id, id) WHERE key_id IS NOT NULL",
-      "DROP INDEX CONCURRENTLY IF EXISTS orders_by_key_and_status",
-      `CREATE INDEX CONCURRENTLY orders_by_key_and_status ON orders (key_id, status COLLATE "C", id)
-        WHERE key_id IS NOT NULL`,
-    ],
-  },
-  {
-    version: 7,
-    name: "owners, notes, labels and access of keys, hints of secrets, audit trail",
-    // Instances of the release before insert keys and secrets without the new columns.
+    version: 8,
+    name: "owners, notes, labels and access of keys, hints of secrets, audit trail, usage history",
+    // Instances of the release before insert keys and secrets without the new columns. The free space of a page is for
+    // the rows of the current hour and day, which are updated every two seconds.
     sql: `
       ALTER TABLE api_keys
         ADD COLUMN owner text,
@@ -174,13 +121,7 @@ export const POSTGRES_MIGRATIONS: readonly (Migration | OnlineMigration)[] = [
       CREATE INDEX audit_by_action ON audit (action, at, id);
       CREATE INDEX audit_by_actor ON audit (actor, at, id);
       CREATE INDEX audit_by_action_and_actor ON audit (action, actor, at, id);
-    `,
-  },
-  {
-    version: 8,
-    name: "usage history",
-    // The free space of a page is for the rows of the current hour and day, which are updated every two seconds.
-    sql: `
+
       CREATE TABLE usage_hours (
         start bigint NOT NULL,
         key_id bigint NOT NULL,
@@ -237,8 +178,8 @@ export const POSTGRES_MIGRATIONS: readonly (Migration | OnlineMigration)[] = [
     ],
   },
   {
-    version: 10,
-    name: "deprecated operations of keys",
+    version: 11,
+    name: "deprecated operations of keys, imports",
     sql: `
       CREATE TABLE deprecated_use (
         operation text COLLATE "C" NOT NULL,
@@ -246,15 +187,7 @@ export const POSTGRES_MIGRATIONS: readonly (Migration | OnlineMigration)[] = [
         last_used_at bigint NOT NULL,
         PRIMARY KEY (operation, key_id)
       ) WITH (fillfactor = 75);
-      -- To the day: earlier releases did not store the time.
-      INSERT INTO deprecated_use SELECT 'getPet', key_id, max(start) FROM usage_days
-        WHERE operations ? 'getPet' GROUP BY key_id;
-    `,
-  },
-  {
-    version: 11,
-    name: "imports",
-    sql: `
+
       -- How far each import of a file has come.
       CREATE TABLE imports (
         fingerprint text PRIMARY KEY,
@@ -326,6 +259,12 @@ export const POSTGRES_MIGRATIONS: readonly (Migration | OnlineMigration)[] = [
       "DROP INDEX CONCURRENTLY IF EXISTS audit_by_operator",
       "CREATE INDEX CONCURRENTLY audit_by_operator ON audit (operator, at, id) WHERE operator IS NOT NULL",
     ],
+  },
+  {
+    version: 15,
+    name: "when orders were closed",
+    // NULL: the order is placed, or an earlier release closed it.
+    sql: "ALTER TABLE orders ADD COLUMN closed_at bigint",
   },
 ];
 

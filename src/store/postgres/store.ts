@@ -1,27 +1,29 @@
 import type { SQL } from "bun";
 import type {
   IdempotentRequest,
+  OrderClosing,
   OrderPlacement,
   Page,
   PageQuery,
   PetQuery,
-  SettingsStore,
   Store,
   Stores,
 } from "../../domain/ports.ts";
-import type { NewPet, Order, OrderStatus, OrderUpdate, Pet } from "../../domain/resources.ts";
+import type { NewPet, Order, OrderStatus, Pet } from "../../domain/resources.ts";
+import { SqlAuditStore } from "../audit.ts";
 import { GroupCommit } from "../group-commit.ts";
 import { InProgressRequests } from "../idempotency.ts";
-import { PostgresKeyStore } from "./api-keys.ts";
-import { PostgresAuditStore } from "./audit.ts";
+import { SqlOperatorStore } from "../operators.ts";
+import { SqlSettingsStore } from "../settings.ts";
+import { postgresKeyStore } from "./api-keys.ts";
 import { addressOf, connect, explained, messageOf, QueryTimeout } from "./connection.ts";
 import { migrate, type MigrateOptions } from "./migrations.ts";
-import { postgresOperatorStore } from "./operators.ts";
-import { Orders, PostgresCorrectionStore } from "./orders.ts";
+import { Orders, postgresCorrectionStore } from "./orders.ts";
 import { PostgresPetJson } from "./pet-json.ts";
 import { type CreateResult, type PetCreation, Pets } from "./pets.ts";
 import { Pools, type PoolsOptions } from "./pool.ts";
 import { Primary } from "./primary.ts";
+import { postgresDatabase } from "./statements.ts";
 import { PostgresUsageHistoryStore } from "./usage-history.ts";
 
 export interface PostgresStores extends Stores {
@@ -79,13 +81,14 @@ export async function openPostgres(url: string, options: PostgresOptions = {}): 
   const pools = new Pools(primary, options);
   const store = new PostgresStore(pools, options.onCommit);
   const petJson = new PostgresPetJson(pools);
+  const database = postgresDatabase(pools);
   return {
     store,
-    corrections: new PostgresCorrectionStore(pools),
-    operators: postgresOperatorStore(pools),
-    keys: new PostgresKeyStore(pools),
-    audit: new PostgresAuditStore(pools),
-    settings: new PostgresSettingsStore(pools),
+    corrections: postgresCorrectionStore(pools),
+    operators: new SqlOperatorStore(database),
+    keys: postgresKeyStore(pools),
+    audit: new SqlAuditStore(database),
+    settings: new SqlSettingsStore(database),
     usageHistory: new PostgresUsageHistoryStore(pools),
     petJson,
     commitQueueLength: () => store.commitQueueLength,
@@ -165,45 +168,12 @@ class PostgresStore implements Store {
     return request === undefined ? place() : this.#inProgress.run("placeOrder", request, place);
   }
 
-  updateOrder(keyId: number, id: bigint, status: OrderUpdate["status"]) {
-    return this.#orders.update(keyId, id, status);
+  updateOrder(closing: OrderClosing, at: number) {
+    return this.#orders.close(closing, at);
   }
 
   async close(): Promise<void> {
     await this.#creations.close();
     await this.#pools.close();
-  }
-}
-
-class PostgresSettingsStore implements SettingsStore {
-  constructor(private readonly pools: Pools) {}
-
-  async saveSettings(settings: Readonly<Record<string, string>>): Promise<void> {
-    // In one order, so that instances that start together do not deadlock.
-    const rows = Object.entries(settings)
-      .map(([name, value]) => ({ name, value }))
-      .toSorted((a, b) => (a.name < b.name ? -1 : 1));
-    if (rows.length === 0) return;
-    await this.pools.writes.transaction(
-      (tx) =>
-        tx`INSERT INTO server_settings ${tx(rows)} ON CONFLICT (name) DO UPDATE SET value = excluded.value`,
-    );
-  }
-
-  async readSettings(): Promise<Readonly<Record<string, string>>> {
-    const rows = await this.pools.reads.query(
-      (sql) => sql<{ name: string; value: string }[]>`SELECT name, value FROM server_settings ORDER BY name`,
-    );
-    return Object.fromEntries(rows.map(({ name, value }) => [name, value]));
-  }
-
-  async saveIfMissing(name: string, value: string): Promise<string> {
-    const saved = (await this.readSettings())[name];
-    if (saved !== undefined) return saved;
-    await this.pools.writes.query(
-      (sql) =>
-        sql`INSERT INTO server_settings (name, value) VALUES (${name}, ${value}) ON CONFLICT DO NOTHING`,
-    );
-    return (await this.readSettings())[name] ?? value;
   }
 }

@@ -1,5 +1,6 @@
 import type { SQL } from "bun";
 import type { NewAuditEntry } from "../../domain/audit.ts";
+import { addAudit } from "../audit.ts";
 import {
   canonicalJson,
   type Counters,
@@ -20,9 +21,9 @@ import {
   type TableTransaction,
   type TableWriter,
 } from "../tables.ts";
-import { insertAudit } from "./audit.ts";
 import { applicationName, connect, COPY_LOCK, LOCK_SPACE, nextIdLock, toUnavailable } from "./connection.ts";
 import { Primary } from "./primary.ts";
+import { runAll } from "./statements.ts";
 import { migratePostgres } from "./store.ts";
 import { FILL_SUMS } from "./usage-history.ts";
 import { scheduler } from "../../event-loop.ts";
@@ -218,7 +219,7 @@ class PostgresTransaction implements TableTransaction {
   }
 
   addAudit(entry: NewAuditEntry): Promise<void> {
-    return insertAudit(this.sql, entry);
+    return runAll(this.sql, () => addAudit(entry));
   }
 
   async #write(statement: string, rows: readonly NewRow[]): Promise<void> {
@@ -349,7 +350,7 @@ class PostgresNewTables extends PostgresTableWriter implements NewTables {
     const { schema, unpublished } = this.target;
     for (const { name } of TABLES) await this.sql.unsafe(`ANALYZE ${name}`);
     await this.sql.begin(async (tx) => {
-      await insertAudit(tx, entry);
+      await runAll(tx, () => addAudit(entry));
       await tx.unsafe("DROP TABLE copy_progress, copy_source");
       await tx`DROP SCHEMA IF EXISTS ${tx(schema)}`;
       await tx`ALTER SCHEMA ${tx(unpublished)} RENAME TO ${tx(schema)}`;

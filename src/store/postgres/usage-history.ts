@@ -60,13 +60,17 @@ export const FILL_SUMS: readonly string[] = USAGE_INTERVALS.map((by) => {
     sum(banned), sum(errors) FROM ${by === "hour" ? "usage_hours" : "usage_days"} GROUP BY 2, 3`;
 });
 
-const DELETE_SUMS = `WITH deleted AS (
-    DELETE FROM usage_sums WHERE ctid = ANY (ARRAY(
-      SELECT ctid FROM usage_sums WHERE length = $3 AND start < $1
-      ORDER BY length, start, key_id LIMIT $2 FOR UPDATE SKIP LOCKED))
-    RETURNING key_id
-  )
-  SELECT count(*)::int AS count FROM deleted`;
+/** Two instances that delete at the same time delete different rows. */
+function deleteOldest(table: string, condition: string, order: string): string {
+  return `WITH deleted AS (
+      DELETE FROM ${table} WHERE ctid = ANY (ARRAY(
+        SELECT ctid FROM ${table} WHERE ${condition} ORDER BY ${order} LIMIT $2 FOR UPDATE SKIP LOCKED))
+      RETURNING key_id
+    )
+    SELECT count(*)::int AS count FROM deleted`;
+}
+
+const DELETE_SUMS = deleteOldest("usage_sums", "length = $3 AND start < $1", "length, start, key_id");
 
 interface UsageQueries {
   readonly add: string;
@@ -87,8 +91,6 @@ export const USAGE_QUERIES: Readonly<Record<UsageInterval, UsageQueries>> = {
  * `read`: LATERAL, so that each interval is looked up by the primary key, whatever the planner knows of the table.
  *
  * `sum`: float8 is exact below 2^53, and is added faster than int8, whose sum is numeric.
- *
- * `deleteBefore`: two instances that delete at the same time delete different rows.
  */
 function queriesOf(by: UsageInterval, length: number): UsageQueries {
   const table = by === "hour" ? "usage_hours" : "usage_days";
@@ -132,12 +134,7 @@ function queriesOf(by: UsageInterval, length: number): UsageQueries {
       GROUP BY key_id
       ORDER BY sum((admitted + limited + banned)::float8) DESC, key_id
       LIMIT $3`,
-    deleteBefore: `WITH deleted AS (
-        DELETE FROM ${table} WHERE ctid = ANY (ARRAY(
-          SELECT ctid FROM ${table} WHERE start < $1 ORDER BY start, key_id LIMIT $2 FOR UPDATE SKIP LOCKED))
-        RETURNING key_id
-      )
-      SELECT count(*)::int AS count FROM deleted`,
+    deleteBefore: deleteOldest(table, "start < $1", "start, key_id"),
   };
 }
 

@@ -8,7 +8,7 @@ import {
 } from "bun:sqlite";
 import { accessSync, closeSync, constants, mkdirSync, openSync, statfsSync, statSync } from "node:fs";
 import { giveToDirectoryOwner, publishDatabase, removeDatabase, removeLog } from "./durable-files.ts";
-import type { SqlQuery } from "../rows.ts";
+import type { Statement as SqlStatement, Statements } from "../statements.ts";
 import { dirname } from "node:path";
 import { Unavailable } from "../../api/errors.ts";
 import type { StateChange } from "../../domain/ports.ts";
@@ -17,9 +17,11 @@ import { Latch } from "../../api/latch.ts";
 
 type Values = SQLQueryBindings[];
 
+const LOCKS = /^LOCK TABLE .*|FOR (?:NO KEY )?UPDATE (?:NOWAIT|SKIP LOCKED)/;
+
 /**
  * A database and its transactions. A statement is prepared at its first use, for the lifetime of the connection; one
- * whose text can be any of many is a `query`.
+ * whose text varies is prepared each time.
  */
 export class Connection {
   readonly #statements = new Map<string, Statement<unknown, Values>>();
@@ -79,10 +81,21 @@ export class Connection {
     return statement.values(...values)[0]?.[0];
   }
 
-  /** Runs a statement once whose text depends on what is asked for. */
-  query<Row>({ sql, values }: SqlQuery): Row[] {
+  /** A transaction has the lock of the database, so what locks tables or rows is left out. */
+  runAll<T>(statements: Statements<T>): T {
+    const steps = statements();
+    let step = steps.next();
+    while (step.done !== true) {
+      const sql = step.value.sql.replace(LOCKS, "");
+      step = steps.next(sql === "" ? [] : this.#rows({ ...step.value, sql }));
+    }
+    return step.value;
+  }
+
+  #rows({ sql, values, isVaried = false }: SqlStatement): unknown[] {
+    if (!isVaried) return this.all(sql, ...values);
     try {
-      using statement = this.database.prepare<Row, Values>(sql);
+      using statement = this.database.prepare<unknown, Values>(sql);
       return statement.all(...values);
     } catch (error) {
       throw toUnavailable(error, this.database.filename);

@@ -1,7 +1,8 @@
 import { Database } from "bun:sqlite";
 import { existsSync } from "node:fs";
 import { Connection, createDatabaseFile, failureOf, isBusy, keepFiles } from "./connection.ts";
-import { migrate, rejectForeignDatabase, type SqliteMigration } from "./migrations.ts";
+import type { Migration } from "../migrations.ts";
+import { migrate, rejectForeignDatabase } from "./migrations.ts";
 import { scheduler } from "../../event-loop.ts";
 
 /** Earlier versions can corrupt the file when one process checkpoints the log while another writes. */
@@ -21,7 +22,7 @@ const OPEN_RETRY_MS = 5;
 const MAX_IDLE_LOG_BYTES = 64 * 1024 * 1024;
 
 interface DatabaseOptions {
-  readonly migrations: readonly SqliteMigration[];
+  readonly migrations: readonly Migration[];
   /** FULL survives a power failure. With NORMAL a power failure can undo the last commits; a crash cannot. */
   readonly synchronous: "FULL" | "NORMAL";
   /** Bounds resident memory, however large the file is: the file is not memory-mapped. */

@@ -1,20 +1,15 @@
 import { type Migration, rejectNewerSchema } from "../migrations.ts";
 import type { Connection } from "./connection.ts";
 
-export interface SqliteMigration extends Migration {
-  /** What SQL cannot do, after it and in the same transaction. */
-  readonly finish?: (connection: Connection) => void;
-}
-
 /**
  * The constraints repeat what the contract validates, so that a bug in the program fails instead of storing bad data.
  * AUTOINCREMENT, because identifiers are never used twice, even if a row is deleted. OR instead of IN, because SQLite
  * builds a temporary table for the list at every insert (`bun bench/store.ts`: 3.1 µs instead of 0.9).
  */
-export const SQLITE_MIGRATIONS: readonly SqliteMigration[] = [
+export const SQLITE_MIGRATIONS: readonly Migration[] = [
   {
-    version: 1,
-    name: "animals, orders and attempts",
+    version: 5,
+    name: "animals, orders and attempts, API keys, server settings",
     sql: `
       CREATE TABLE pets (
         id INTEGER PRIMARY KEY AUTOINCREMENT CHECK (id > 0),
@@ -34,10 +29,14 @@ export const SQLITE_MIGRATIONS: readonly SqliteMigration[] = [
         id INTEGER PRIMARY KEY AUTOINCREMENT CHECK (id > 0),
         pet_id INTEGER NOT NULL REFERENCES pets (id),
         status TEXT NOT NULL CHECK (status = 'placed' OR status = 'completed' OR status = 'cancelled'),
-        created_at INTEGER NOT NULL
+        created_at INTEGER NOT NULL,
+        -- NULL: an earlier release placed the order and recorded no key. No key sees such an order.
+        key_id INTEGER
       ) STRICT;
       CREATE INDEX orders_by_status ON orders (status, id);
       CREATE UNIQUE INDEX one_placed_order_per_pet ON orders (pet_id) WHERE status = 'placed';
+      CREATE INDEX orders_by_key ON orders (key_id, id) WHERE key_id IS NOT NULL;
+      CREATE INDEX orders_by_key_and_status ON orders (key_id, status, id) WHERE key_id IS NOT NULL;
 
       -- By rowid in the order they were made, which is the order in which they expire.
       CREATE TABLE attempts (
@@ -51,12 +50,7 @@ export const SQLITE_MIGRATIONS: readonly SqliteMigration[] = [
         created_at INTEGER NOT NULL,
         UNIQUE (key_id, operation, idempotency_key)
       ) STRICT;
-    `,
-  },
-  {
-    version: 2,
-    name: "API keys",
-    sql: `
+
       CREATE TABLE api_keys (
         id INTEGER PRIMARY KEY AUTOINCREMENT CHECK (id > 0),
         name TEXT NOT NULL CHECK (length(name) > 0),
@@ -68,6 +62,7 @@ export const SQLITE_MIGRATIONS: readonly SqliteMigration[] = [
         revoked_at INTEGER,
         pardoned_at INTEGER,
         revision INTEGER NOT NULL,
+        unban_revision INTEGER,
         CHECK ((per_minute IS NULL) = (per_day IS NULL)),
         CHECK (per_minute IS NULL OR plan = 'enterprise')
       ) STRICT;
@@ -85,12 +80,7 @@ export const SQLITE_MIGRATIONS: readonly SqliteMigration[] = [
         revision INTEGER NOT NULL
       ) STRICT;
       INSERT INTO key_revision VALUES (1, 0);
-    `,
-  },
-  {
-    version: 3,
-    name: "server settings",
-    sql: `
+
       CREATE TABLE server_settings (
         name TEXT PRIMARY KEY,
         value TEXT NOT NULL
@@ -98,28 +88,8 @@ export const SQLITE_MIGRATIONS: readonly SqliteMigration[] = [
     `,
   },
   {
-    version: 4,
-    name: "revisions of unbans",
-    sql: "ALTER TABLE api_keys ADD COLUMN unban_revision INTEGER",
-  },
-  {
-    version: 5,
-    name: "keys of orders",
-    sql: `
-      -- NULL: an earlier release placed the order and recorded no key. No key sees such an order.
-      ALTER TABLE orders ADD COLUMN key_id INTEGER;
-      UPDATE orders SET key_id = attempts.key_id FROM attempts
-        WHERE attempts.operation = 'placeOrder' AND attempts.resource_id = orders.id;
-      -- Keys are never deleted, so where there is one, it has placed every order.
-      UPDATE orders SET key_id = (SELECT id FROM api_keys)
-        WHERE key_id IS NULL AND (SELECT count(*) FROM api_keys) = 1;
-      CREATE INDEX orders_by_key ON orders (key_id, id) WHERE key_id IS NOT NULL;
-      CREATE INDEX orders_by_key_and_status ON orders (key_id, status, id) WHERE key_id IS NOT NULL;
-    `,
-  },
-  {
-    version: 6,
-    name: "owners, notes, labels and access of keys, hints of secrets, audit trail",
+    version: 10,
+    name: "owners, notes, labels and access of keys, hints of secrets, audit trail, usage history, orders by pet, imports",
     sql: `
       ALTER TABLE api_keys ADD COLUMN owner TEXT;
       ALTER TABLE api_keys ADD COLUMN notes TEXT;
@@ -148,12 +118,7 @@ export const SQLITE_MIGRATIONS: readonly SqliteMigration[] = [
       CREATE INDEX audit_by_action ON audit (action, at, id);
       CREATE INDEX audit_by_actor ON audit (actor, at, id);
       CREATE INDEX audit_by_action_and_actor ON audit (action, actor, at, id);
-    `,
-  },
-  {
-    version: 7,
-    name: "usage history",
-    sql: `
+
       -- One row per key and interval, in the order of time: counts are added to the rows at the end of the table.
       CREATE TABLE usage_hours (
         start INTEGER NOT NULL,
@@ -177,50 +142,6 @@ export const SQLITE_MIGRATIONS: readonly SqliteMigration[] = [
         PRIMARY KEY (start, key_id)
       ) STRICT, WITHOUT ROWID;
 
-      -- Sums of 4 hours and of 5 days: a sum over a longer period reads fewer rows.
-      CREATE TABLE usage_sums (
-        length INTEGER NOT NULL,
-        start INTEGER NOT NULL,
-        key_id INTEGER NOT NULL,
-        admitted INTEGER NOT NULL,
-        limited INTEGER NOT NULL,
-        banned INTEGER NOT NULL,
-        errors INTEGER NOT NULL,
-        PRIMARY KEY (length, start, key_id)
-      ) STRICT, WITHOUT ROWID;
-
-      CREATE TABLE key_last_used (
-        key_id INTEGER PRIMARY KEY,
-        last_used_at INTEGER NOT NULL
-      ) STRICT;
-
-      -- The last batch that each server process has added, so that none is added twice.
-      CREATE TABLE usage_batches (
-        writer TEXT PRIMARY KEY,
-        sequence INTEGER NOT NULL,
-        hour INTEGER NOT NULL
-      ) STRICT, WITHOUT ROWID;
-    `,
-  },
-  {
-    version: 8,
-    name: "orders by pet, revision of pets",
-    sql: `
-      CREATE INDEX orders_by_pet ON orders (pet_id, id);
-
-      -- Counts the changes that operators make, so that a server sees those of other processes.
-      CREATE TABLE pet_revision (
-        only INTEGER PRIMARY KEY CHECK (only = 1),
-        revision INTEGER NOT NULL
-      ) STRICT;
-      INSERT INTO pet_revision VALUES (1, 0);
-    `,
-  },
-  {
-    version: 9,
-    name: "packed sums of usage, deprecated operations of keys",
-    sql: `
-      DROP TABLE usage_sums;
       -- Counts of up to 100 keys in an hour, 4 hours, a day or 5 days: a sum over all keys reads few rows.
       CREATE TABLE usage_totals (
         length INTEGER NOT NULL,
@@ -233,22 +154,34 @@ export const SQLITE_MIGRATIONS: readonly SqliteMigration[] = [
         UNIQUE (length, start, block)
       ) STRICT;
 
+      CREATE TABLE key_last_used (
+        key_id INTEGER PRIMARY KEY,
+        last_used_at INTEGER NOT NULL
+      ) STRICT;
+
+      -- The last batch that each server process has added, so that none is added twice.
+      CREATE TABLE usage_batches (
+        writer TEXT PRIMARY KEY,
+        sequence INTEGER NOT NULL,
+        hour INTEGER NOT NULL
+      ) STRICT, WITHOUT ROWID;
+
       CREATE TABLE deprecated_use (
         operation TEXT NOT NULL,
         key_id INTEGER NOT NULL,
         last_used_at INTEGER NOT NULL,
         PRIMARY KEY (operation, key_id)
       ) STRICT, WITHOUT ROWID;
-      -- To the day: earlier releases did not store the time.
-      INSERT INTO deprecated_use SELECT 'getPet', key_id, max(start) FROM usage_days
-        WHERE json_extract(operations, '$.getPet') IS NOT NULL GROUP BY key_id;
-    `,
-    finish: packUsage,
-  },
-  {
-    version: 10,
-    name: "imports",
-    sql: `
+
+      CREATE INDEX orders_by_pet ON orders (pet_id, id);
+
+      -- Counts the changes that operators make, so that a server sees those of other processes.
+      CREATE TABLE pet_revision (
+        only INTEGER PRIMARY KEY CHECK (only = 1),
+        revision INTEGER NOT NULL
+      ) STRICT;
+      INSERT INTO pet_revision VALUES (1, 0);
+
       -- How far each import of a file has come.
       CREATE TABLE imports (
         fingerprint TEXT PRIMARY KEY,
@@ -314,41 +247,13 @@ export const SQLITE_MIGRATIONS: readonly SqliteMigration[] = [
       CREATE INDEX audit_by_operator ON audit (operator, at, id) WHERE operator IS NOT NULL;
     `,
   },
+  {
+    version: 13,
+    name: "when orders were closed",
+    // NULL: the order is placed, or an earlier release closed it.
+    sql: "ALTER TABLE orders ADD COLUMN closed_at INTEGER",
+  },
 ];
-
-/** Belongs to a released step, so it is never edited, and calls nothing that may change. */
-function packUsage(connection: Connection): void {
-  for (const [table, length] of [
-    ["usage_hours", 3_600_000],
-    ["usage_hours", 14_400_000],
-    ["usage_days", 86_400_000],
-    ["usage_days", 432_000_000],
-  ] as const) {
-    const starts = connection.all<{ start: bigint }>(
-      `SELECT DISTINCT start - start % ${length} AS start FROM ${table} ORDER BY 1`,
-    );
-    for (const { start } of starts) {
-      const rows = connection.all<Record<string, bigint>>(
-        `SELECT key_id, sum(admitted), sum(limited), sum(banned), sum(errors) FROM ${table}
-         WHERE start >= ?1 AND start < ?1 + ${length} GROUP BY key_id ORDER BY min(start), key_id`,
-        start,
-      );
-      const keys = rows.map((row) => Object.values(row).map(Number));
-      for (const [block, some] of Map.groupBy(keys, ([id = 0]) => Math.floor(id / 100))) {
-        const isLarge = some.flat().some((count) => count > 0xffff_ffff);
-        const counts = isLarge ? new Float64Array(some.flat()) : new Uint32Array(some.flat());
-        connection.run(
-          "INSERT INTO usage_totals (length, start, block, number_bytes, counts) VALUES (?, ?, ?, ?, ?)",
-          length,
-          start,
-          block,
-          counts.BYTES_PER_ELEMENT,
-          new Uint8Array(counts.buffer),
-        );
-      }
-    }
-  }
-}
 
 const CREATE_VERSION_TABLE = `CREATE TABLE IF NOT EXISTS schema_migrations (
   version INTEGER PRIMARY KEY,
@@ -357,7 +262,7 @@ const CREATE_VERSION_TABLE = `CREATE TABLE IF NOT EXISTS schema_migrations (
 ) STRICT`;
 
 /** Brings a database up to date. Any number of processes can do so at once: each step is applied by one of them. */
-export function migrate(connection: Connection, migrations: readonly SqliteMigration[]): void {
+export function migrate(connection: Connection, migrations: readonly Migration[]): void {
   rejectNewerSchema(versionOf(connection), migrations);
   for (const step of migrations) {
     // Without a lock first: opening a database that is up to date does not wait for its writers.
@@ -369,11 +274,10 @@ export function migrate(connection: Connection, migrations: readonly SqliteMigra
   rejectNewerSchema(versionOf(connection), migrations);
 }
 
-function apply(connection: Connection, { version, name, sql, finish }: SqliteMigration): void {
+function apply(connection: Connection, { version, name, sql }: Migration): void {
   connection.exec(`PRAGMA application_id = ${APPLICATION_ID}`);
   connection.exec(CREATE_VERSION_TABLE);
   connection.exec(sql);
-  finish?.(connection);
   connection.value("INSERT INTO schema_migrations (version, name) VALUES (?, ?)", version, name);
 }
 

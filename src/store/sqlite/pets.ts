@@ -1,6 +1,7 @@
 import type { Page, PetQuery } from "../../domain/ports.ts";
-import type { NewPet, Pet, PetStatus } from "../../domain/resources.ts";
+import type { NewPet, Pet } from "../../domain/resources.ts";
 import { idsAfter, pageOf, PET_COLUMNS, petOf, type PetRow } from "../rows.ts";
+import { rowsOf, type Steps } from "../statements.ts";
 import type { Connection } from "./connection.ts";
 import { scheduler } from "../../event-loop.ts";
 
@@ -51,22 +52,6 @@ export class Pets {
     this.changes.petAdded();
     const sql = "INSERT INTO pets (name, category_id, status) VALUES (?, ?, ?)";
     return BigInt(this.connection.run(sql, name, categoryId, status ?? null).lastInsertRowid);
-  }
-
-  setStatus(id: bigint, status: PetStatus): void {
-    this.changes.petChanged(id);
-    this.connection.run("UPDATE pets SET status = ? WHERE id = ?", status, id);
-  }
-
-  update({ id, name, categoryId, status }: Pet): void {
-    this.changes.petChanged(id);
-    const sql = "UPDATE pets SET name = ?, category_id = ?, status = ? WHERE id = ?";
-    this.connection.run(sql, name, categoryId, status ?? null, id);
-  }
-
-  delete(id: bigint): void {
-    this.changes.everythingChanged();
-    this.connection.run("DELETE FROM pets WHERE id = ?", id);
   }
 }
 
@@ -148,6 +133,7 @@ function counterOf(block: bigint): number {
   return Number(block % BigInt(COUNTERS));
 }
 
+export const INCREMENT_PET_REVISION = "UPDATE pet_revision SET revision = revision + 1";
 /** A server knows of a change within a second, also when one poll is slow. */
 const POLL_EVERY_MS = 250;
 
@@ -168,8 +154,9 @@ export class PetRevision {
   }
 
   /** Called in the transaction of a change. */
-  increment(): void {
-    this.connection.run("UPDATE pet_revision SET revision = revision + 1");
+  *increment(): Steps<void> {
+    this.changes.everythingChanged();
+    yield* rowsOf(INCREMENT_PET_REVISION);
   }
 
   /** Invalidates the caches if the number has changed since the last call. */

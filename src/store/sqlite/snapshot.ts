@@ -3,8 +3,8 @@ import { Database } from "bun:sqlite";
 import { existsSync } from "node:fs";
 import type { NewAuditEntry } from "../../domain/audit.ts";
 import { SERVER_SECRET } from "../../domain/operators.ts";
+import { addAudit } from "../audit.ts";
 import { latestVersion } from "../migrations.ts";
-import { insertAudit } from "./audit.ts";
 import { Connection, createDatabaseFile, failureOf, keepFiles } from "./connection.ts";
 import { SQLITE_MIGRATIONS, rejectForeignDatabase, versionOf } from "./migrations.ts";
 
@@ -189,5 +189,5 @@ export function skipAssignedIds(earlier: string, later: string): void {
 }
 
 export function addAuditEntry(path: string, entry: NewAuditEntry): void {
-  withDatabase(path, (connection) => insertAudit(connection, entry));
+  withDatabase(path, (connection) => connection.runAll(() => addAudit(entry)));
 }

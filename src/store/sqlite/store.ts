@@ -1,33 +1,20 @@
 import type { Rejection } from "../../api/errors.ts";
-import {
-  canBeOrdered,
-  encodeOrder,
-  encodePet,
-  type NewPet,
-  type Order,
-  orderNotFound,
-  type OrderStatus,
-  type OrderUpdate,
-  type Pet,
-  petNotAvailable,
-  petNotFound,
-  STATUS_WHEN_ORDERED,
-} from "../../domain/resources.ts";
+import { encodePet, type NewPet, type Order, type OrderStatus, type Pet } from "../../domain/resources.ts";
 import type {
   CorrectionStore,
   IdempotencyRejection,
   IdempotentRequest,
+  OrderClosing,
   OrderPlacement,
   Page,
   PageQuery,
   PetQuery,
-  SettingsStore,
   StateChange,
   Store,
   Stores,
   WriteResult,
 } from "../../domain/ports.ts";
-import { TABLES } from "../tables.ts";
+import { SqlAuditStore } from "../audit.ts";
 import { GroupCommit } from "../group-commit.ts";
 import {
   type IdempotencyRecord,
@@ -35,15 +22,18 @@ import {
   InProgressRequests,
   replay,
 } from "../idempotency.ts";
-import { SqliteKeyStore } from "./api-keys.ts";
-import { SqliteAuditStore } from "./audit.ts";
+import { SqlOperatorStore } from "../operators.ts";
+import { closeOrder, findOrder, placeOrder, SqlCorrectionStore } from "../orders.ts";
+import { SqlSettingsStore } from "../settings.ts";
+import { TABLES } from "../tables.ts";
+import { sqliteKeyStore } from "./api-keys.ts";
 import { type Connection, isBusy, OpenFiles, Outage, type RescueOptions } from "./connection.ts";
 import { openDatabaseFor } from "./database.ts";
 import { SQLITE_MIGRATIONS } from "./migrations.ts";
-import { sqliteOperatorStore } from "./operators.ts";
-import { finishOrder, Orders, SqliteCorrectionStore } from "./orders.ts";
+import { listOrders, orderPage } from "./orders.ts";
 import { SqlitePetJson } from "./pet-json.ts";
 import { ChangeCounters, PetRevision, Pets } from "./pets.ts";
+import { SQLITE_DIALECT, sqliteDatabase } from "./statements.ts";
 import { SqliteUsageHistoryStore } from "./usage-history.ts";
 import { IDEMPOTENCY_LIFETIME_MS } from "../../domain/constants.ts";
 
@@ -84,11 +74,12 @@ export function openSqlite(path: string, options: SqliteStoreOptions = {}): Sqli
     files.watch(connection, options.rescue);
     return new SqliteStore(connection, options);
   });
-  const { keys, operators, audit, settings } = openDatabaseFor(path, keyOptions, (connection) => ({
-    keys: new SqliteKeyStore(connection),
-    operators: sqliteOperatorStore(connection),
-    audit: new SqliteAuditStore(connection),
-    settings: new SqliteSettingsStore(connection),
+  const { closeKeys, ...stores } = openDatabaseFor(path, keyOptions, (connection) => ({
+    keys: sqliteKeyStore(connection),
+    operators: new SqlOperatorStore(sqliteDatabase(connection)),
+    audit: new SqlAuditStore(sqliteDatabase(connection)),
+    settings: new SqlSettingsStore(sqliteDatabase(connection)),
+    closeKeys: () => connection.close(),
   }));
   const usageHistory = openDatabaseFor(
     path,
@@ -99,10 +90,7 @@ export function openSqlite(path: string, options: SqliteStoreOptions = {}): Sqli
   return {
     store,
     corrections: store.corrections,
-    operators,
-    keys,
-    audit,
-    settings,
+    ...stores,
     usageHistory,
     petJson: store.petJson,
     commitQueueLength: () => store.commitQueueLength,
@@ -110,7 +98,7 @@ export function openSqlite(path: string, options: SqliteStoreOptions = {}): Sqli
       stopFollowing();
       files.stop();
       usageHistory.close();
-      keys.close();
+      closeKeys();
       await store.close();
     },
   };
@@ -151,8 +139,8 @@ export class SqliteStore implements Store {
   readonly petJson: SqlitePetJson;
   readonly corrections: CorrectionStore;
   readonly petRevision: PetRevision;
+  readonly #changes = new ChangeCounters();
   readonly #pets: Pets;
-  readonly #orders: Orders;
   readonly #records: IdempotencyRecords;
   readonly #inProgress = new InProgressRequests();
   readonly #writes: GroupCommit<() => unknown, unknown>;
@@ -169,18 +157,16 @@ export class SqliteStore implements Store {
     }: SqliteStoreOptions = {},
   ) {
     const outage = new Outage(onStateChange);
-    const changes = new ChangeCounters();
+    const changes = this.#changes;
     this.#pets = new Pets(connection, changes);
     this.petJson = new SqlitePetJson(connection, changes);
-    this.#orders = new Orders(connection);
     this.#records = new IdempotencyRecords(connection, retentionNow);
     this.petRevision = new PetRevision(connection, changes);
-    this.corrections = new SqliteCorrectionStore({
-      connection,
-      pets: this.#pets,
-      orders: this.#orders,
-      petRevision: this.petRevision,
-      submit: (work) => this.#submit(work),
+    this.corrections = new SqlCorrectionStore({
+      ...sqliteDatabase(connection),
+      write: (_row, statements) => this.#submit(() => connection.runAll(statements)),
+      orderPage,
+      petsChanged: () => this.petRevision.increment(),
     });
     this.#writes = new GroupCommit({
       commit: (writes) => outage.watch(() => this.#commit(writes)),
@@ -212,32 +198,27 @@ export class SqliteStore implements Store {
   }
 
   listOrders(keyId: number, query: PageQuery<OrderStatus>): Page<Order> {
-    return this.#orders.list(keyId, query);
+    return listOrders(this.connection, keyId, query);
   }
 
   getOrder(keyId: number, id: bigint): Order | undefined {
-    return this.#orders.get(keyId, id);
+    return this.connection.runAll(() => findOrder(keyId, id));
   }
 
   placeOrder(placement: OrderPlacement, at: number, request?: IdempotentRequest) {
-    const { petId } = placement;
     const work = () => {
-      const pet = this.#pets.get(petId);
-      if (pet === undefined) return petNotFound(petId);
-      if (!canBeOrdered(pet.status)) return petNotAvailable(petId, pet.status);
-      this.#pets.setStatus(petId, STATUS_WHEN_ORDERED);
-      const order = this.#orders.insert(placement, at);
-      return { id: order.id, body: encodeOrder(order), replayed: false };
+      const result = this.connection.runAll(() => placeOrder(placement, at, SQLITE_DIALECT));
+      if (!("code" in result)) this.#changes.petChanged(placement.petId);
+      return result;
     };
     return this.#write<"pet_not_found" | "pet_not_available">({ operation: "placeOrder", at, request, work });
   }
 
-  updateOrder(keyId: number, id: bigint, status: OrderUpdate["status"]) {
-    return this.#submit((): Order | Rejection<"order_not_found" | "order_closed"> => {
-      const order = this.#orders.get(keyId, id);
-      if (order === undefined) return orderNotFound(id);
-      const closed = finishOrder(order, status, { pets: this.#pets, orders: this.#orders });
-      return closed ?? { ...order, status };
+  updateOrder(closing: OrderClosing, at: number) {
+    return this.#submit(() => {
+      const result = this.connection.runAll(() => closeOrder(closing, at));
+      if (!("code" in result)) this.#changes.petChanged(result.petId);
+      return result;
     });
   }
 
@@ -272,32 +253,6 @@ export class SqliteStore implements Store {
       this.#records.purge(this.#lastWriteAt, writes.length);
       return results;
     });
-  }
-}
-
-class SqliteSettingsStore implements SettingsStore {
-  constructor(private readonly connection: Connection) {}
-
-  saveSettings(settings: Readonly<Record<string, string>>): Promise<void> {
-    const put = "INSERT OR REPLACE INTO server_settings (name, value) VALUES (?, ?)";
-    return this.connection.transactionWhenUnlocked(() => {
-      for (const [name, value] of Object.entries(settings)) this.connection.run(put, name, value);
-    });
-  }
-
-  readSettings(): Readonly<Record<string, string>> {
-    const rows = this.connection.all<{ name: string; value: string }>(
-      "SELECT name, value FROM server_settings",
-    );
-    return Object.fromEntries(rows.map(({ name, value }) => [name, value]));
-  }
-
-  async saveIfMissing(name: string, value: string): Promise<string> {
-    const saved = this.readSettings()[name];
-    if (saved !== undefined) return saved;
-    const put = "INSERT OR IGNORE INTO server_settings (name, value) VALUES (?, ?)";
-    await this.connection.transactionWhenUnlocked(() => this.connection.run(put, name, value));
-    return this.readSettings()[name] ?? value;
   }
 }
 

@@ -1,5 +1,6 @@
 import { existsSync } from "node:fs";
 import type { NewAuditEntry } from "../../domain/audit.ts";
+import { addAudit } from "../audit.ts";
 import {
   canonicalJson,
   type Counters,
@@ -20,11 +21,11 @@ import {
   type TableTransaction,
   type TableWriter,
 } from "../tables.ts";
-import { insertAudit } from "./audit.ts";
 import { type Connection, retryWhileBusy, toUnavailable } from "./connection.ts";
 import { openDatabase } from "./database.ts";
 import { publishDatabase, removeDatabase } from "./durable-files.ts";
 import { SQLITE_MIGRATIONS } from "./migrations.ts";
+import { INCREMENT_PET_REVISION } from "./pets.ts";
 import { packUsage } from "./usage-history.ts";
 import { scheduler } from "../../event-loop.ts";
 
@@ -154,7 +155,7 @@ class SqliteTransaction implements TableTransaction {
   async lockIds(): Promise<void> {}
 
   async addAudit(entry: NewAuditEntry): Promise<void> {
-    insertAudit(this.connection, entry);
+    this.connection.runAll(() => addAudit(entry));
   }
 
   #write(table: Table, sql: string, rows: readonly NewRow[]): void {
@@ -169,7 +170,7 @@ class SqliteTransaction implements TableTransaction {
       );
     }
     // Servers of the same file notice it.
-    if (table === PETS) this.connection.run("UPDATE pet_revision SET revision = revision + 1");
+    if (table === PETS) this.connection.run(INCREMENT_PET_REVISION);
   }
 }
 
@@ -307,7 +308,7 @@ class SqliteNewTables extends SqliteTableWriter implements NewTables {
   /** If it is interrupted before the file has its name, the next copy starts over: this one has no source any more. */
   async publish(entry: NewAuditEntry): Promise<void> {
     this.connection.transaction(() => {
-      insertAudit(this.connection, entry);
+      this.connection.runAll(() => addAudit(entry));
       this.connection.exec("DROP TABLE copy_progress; DROP TABLE copy_source");
     });
     this.connection.value("PRAGMA wal_checkpoint(TRUNCATE)");

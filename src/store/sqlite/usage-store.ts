@@ -36,21 +36,15 @@ const MIGRATIONS: readonly Migration[] = [
   },
 ];
 
-/** Times and counts are far below 2^53 and read as numbers: a start reads up to a million rows. */
-interface Row {
-  subject: string;
-  minute_opened_at: number;
-  minute_used: number;
-  minute_refused_at: number;
-  minute_strikes: number;
-  day_opened_at: number;
-  day_used: number;
-  day_refused_at: number;
-  day_strikes: number;
-  /** The two numbers of a ban: see domain/rate-limit.ts. */
-  banned_at: number;
-  banned_until: number;
-}
+type WindowColumn = `${"minute" | "day"}_${"opened_at" | "used" | "refused_at" | "strikes"}`;
+
+/**
+ * Times and counts are far below 2^53 and read as numbers: a start reads up to a million rows.
+ * domain/rate-limit.ts says what the two numbers of a ban mean.
+ */
+type Row = Readonly<Record<WindowColumn | "banned_at" | "banned_until", number>> & {
+  readonly subject: string;
+};
 
 /** Of a server: its file was deleted or replaced, and was written anew. */
 type UsageStoreOptions = Omit<RescueOptions, "to">;

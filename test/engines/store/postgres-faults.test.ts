@@ -98,7 +98,7 @@ function allCalls({ store, keys }: PostgresStores): (() => unknown)[] {
     () => store.createPet(rex, AT),
     () => store.createPet(rex, AT, { keyId: 1, idempotencyKey: "k", fingerprint: "f" }),
     () => store.placeOrder({ keyId: KEY_ID, petId: 1n }, AT),
-    () => store.updateOrder(KEY_ID, 1n, "completed"),
+    () => store.updateOrder({ keyId: KEY_ID, id: 1n, status: "completed" }, AT),
     () => keys.findCredential("0".repeat(64)),
     () => keys.changesSince(0),
   ];
@@ -303,7 +303,7 @@ test("a pet that another session has locked delays its own orders only", async (
     await tx`SELECT FROM pets WHERE id IN (${locked}, ${ordered}) FOR UPDATE`;
     const writes = [
       ...Array.from({ length: 20 }, () => place(locked)),
-      store.updateOrder(KEY_ID, orderId, "completed"),
+      store.updateOrder({ keyId: KEY_ID, id: orderId, status: "completed" }, AT),
       corrections.updatePet(locked, { name: "Mia" }, BY),
     ];
     const results = Promise.allSettled(writes);

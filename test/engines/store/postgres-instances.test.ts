@@ -118,7 +118,10 @@ test("a pet ordered on three instances at once gets one order, which is updated 
     expect(others).toEqual([]);
     const ended = await Promise.all(
       instances.map(({ store }, i) =>
-        store.updateOrder(KEY_ID, order?.id ?? 0n, i === 0 ? "completed" : "cancelled"),
+        store.updateOrder(
+          { keyId: KEY_ID, id: order?.id ?? 0n, status: i === 0 ? "completed" : "cancelled" },
+          AT,
+        ),
       ),
     );
     expect(ended.map(rejectionCode).filter((code) => code === "order_closed")).toHaveLength(2);

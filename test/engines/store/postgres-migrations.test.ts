@@ -42,7 +42,7 @@ test("a migration that fails is rolled back", async () => {
 });
 
 test("a migration that waits for the lock of a table lets other sessions use the table", async () => {
-  await using database = await databaseBefore("keys of orders");
+  await using database = await databaseBefore("when orders were closed");
   const older = new SQL(database.url, { max: 1 });
   let opening: Promise<unknown> = Promise.resolve();
   // As pg_dump does for as long as it runs.
@@ -55,18 +55,18 @@ test("a migration that waits for the lock of a table lets other sessions use the
     // Waits for as long as the migration stands before it in the queue.
     await older`UPDATE orders SET status = 'completed' WHERE id = 1`;
     const [{ version }] = await older`SELECT max(version) AS version FROM schema_migrations`;
-    expect(version).toBe(4);
+    expect(version).toBe(14);
   });
   await opening;
   await older.close({ timeout: 0 });
   expect(await appliedVersions(database)).toHaveLength(POSTGRES_MIGRATIONS.length);
 });
 
-test("a start that was interrupted while it built an index builds it again; the order gets the only key", async () => {
-  await using database = await databaseBefore("keys of earlier orders, and indexes");
-  await database.sql`CREATE INDEX orders_by_key ON orders (key_id, id)`;
-  await database.sql`UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'orders_by_key'::regclass`;
-  const { store } = await database.open();
+test("a start that was interrupted while it built an index builds it again", async () => {
+  await using database = await databaseBefore("orders by pet");
+  await database.sql`CREATE INDEX orders_by_pet ON orders (pet_id, id)`;
+  await database.sql`UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'orders_by_pet'::regclass`;
+  await database.open();
   const indexes = await database.sql`SELECT indexrelid::regclass::text AS name FROM pg_index
     WHERE indrelid = 'orders'::regclass AND indisvalid ORDER BY name`;
   expect(indexes.map(({ name }: { name: string }) => name)).toEqual([
@@ -77,5 +77,4 @@ test("a start that was interrupted while it built an index builds it again; the 
     "orders_by_status",
     "orders_pkey",
   ]);
-  expect((await store.listOrders(1, { limit: 9 })).items).toMatchObject([{ id: 1n }]);
 });

@@ -1,12 +1,13 @@
 import type { SQL } from "bun";
 import { expect, test } from "bun:test";
-import { auditPage, POSTGRES_DIALECT } from "../../../src/store/rows.ts";
-import { keyPage } from "../../../src/store/api-keys.ts";
-import { SELECT_CREDENTIALS } from "../../../src/store/postgres/api-keys.ts";
+import { auditPage } from "../../../src/store/audit.ts";
+import { keyPage } from "../../../src/store/key-list.ts";
+import { FIND_CREDENTIALS } from "../../../src/store/postgres/api-keys.ts";
 import { connect } from "../../../src/store/postgres/connection.ts";
 import { ALL_ORDER_PAGES, ORDER_PAGES } from "../../../src/store/postgres/orders.ts";
 import { PET_PAGES_AS_JSON, PETS_AS_JSON } from "../../../src/store/postgres/pet-json.ts";
 import { PET_PAGES, PETS_BY_IDS } from "../../../src/store/postgres/pets.ts";
+import { POSTGRES_DIALECT } from "../../../src/store/postgres/statements.ts";
 import { USAGE_QUERIES } from "../../../src/store/postgres/usage-history.ts";
 import { AT, DAY_MS, resultOf, rex } from "../../conformance/store-fixture.ts";
 import { emptyDatabase } from "./postgres-database.ts";
@@ -140,7 +141,7 @@ async function expectIndexes(sql: SQL): Promise<void> {
 test("lookups of keys use the indexes of hashes and of keys", async () => {
   await using database = await emptyDatabase();
   const sql = connect(database.url, OPTIONS);
-  const steps = await plan(sql, SELECT_CREDENTIALS, `'${"0".repeat(64)},${"1".repeat(64)}'`);
+  const steps = await plan(sql, FIND_CREDENTIALS, `'${"0".repeat(64)},${"1".repeat(64)}'`);
   expect(steps).toContain("Index Cond: (hash = ANY (string_to_array($1, ',')))");
   expect(steps).toContain("Index Cond: (id = key_secrets.key_id)");
   expect(steps).not.toContain("Seq Scan");
@@ -193,7 +194,7 @@ test("every page of 50 among 20,000 entries of the audit trail reads fewer than 
     { actor: "server", action: "key.revoked" },
   ] as const) {
     const { sql: text, values } = auditPage({ ...query, limit: 50 }, POSTGRES_DIALECT);
-    const rows = await sql.unsafe(`EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) ${text}`, values);
+    const rows = await sql.unsafe(`EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) ${text}`, [...values]);
     expect(blocksRead(rows)).toBeLessThan(120);
   }
 });
@@ -248,7 +249,7 @@ test("a page of keys reads each key once, and their use from the index of today"
       POSTGRES_DIALECT,
       query.sort === "name" ? "key 7" : undefined,
     );
-    const rows = await sql.unsafe(`EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) ${text}`, values);
+    const rows = await sql.unsafe(`EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) ${text}`, [...values]);
     expect(blocksRead(rows)).toBeLessThan(120);
   }
 });

@@ -21,6 +21,14 @@ test.each([
   expect(responses).toBe(3);
 });
 
+test("100 lookups of keys that arrive together take 2 queries: at most 64 share one", async () => {
+  await using database = await emptyDatabase();
+  let responses = 0;
+  const { keys } = await database.open({ onResponse: () => responses++ });
+  await Promise.all(Array.from({ length: 100 }, (_, i) => keys.findCredential(`${i}`.repeat(32))));
+  expect(responses).toBe(2);
+});
+
 test("each of the reads that share a statement gets its own result", async () => {
   await using database = await emptyDatabase();
   const { store, petJson } = await database.open();

@@ -1,0 +1,148 @@
+import type {
+  Actor,
+  AuditAction,
+  AuditedValues,
+  AuditEntry,
+  AuditQuery,
+  AuditTarget,
+  NewAuditEntry,
+} from "../domain/audit.ts";
+import type { AuditStore, Page } from "../domain/ports.ts";
+import type { Awaitable } from "../event-loop.ts";
+import { pageOf } from "./rows.ts";
+import {
+  type Dialect,
+  rowsOf,
+  rowsOfQuery,
+  type SqlDatabase,
+  SqlValues,
+  type SqlValue,
+  type Statement,
+  type Steps,
+} from "./statements.ts";
+
+interface AuditRow {
+  readonly id: bigint;
+  readonly at: bigint;
+  readonly actor: Actor["kind"];
+  readonly actorName: string | null;
+  readonly operator: string | null;
+  readonly action: AuditAction;
+  readonly targetKind: AuditTarget["kind"] | null;
+  readonly targetId: bigint | null;
+  /** JSON objects. */
+  readonly valuesBefore: string | null;
+  readonly valuesAfter: string | null;
+}
+
+const SELECT = `SELECT id, at, actor, actor_name AS "actorName", operator, action, target_kind AS "targetKind",
+  target_id AS "targetId", values_before AS "valuesBefore", values_after AS "valuesAfter" FROM audit`;
+
+const INSERT = `INSERT INTO audit
+  (at, actor, actor_name, operator, action, target_kind, target_id, values_before, values_after)
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`;
+
+/** In the transaction of a change. */
+export function* addAudit(entry: NewAuditEntry): Steps<void> {
+  const { at, actor, action, target, before, after } = entry;
+  const { kind, name = null, operator = null } = actor;
+  const changed = [target?.kind ?? null, target?.id ?? null, jsonOf(before), jsonOf(after)];
+  yield* rowsOf(INSERT, at, kind, name, operator, action, ...changed);
+}
+
+function jsonOf(values: AuditedValues | undefined): string | null {
+  return values === undefined ? null : JSON.stringify(values);
+}
+
+/** Columns that are null in the row are absent from the entry. */
+function entryOf(row: AuditRow): AuditEntry {
+  const { id, at, actor, actorName, operator, action, targetKind, targetId, valuesBefore, valuesAfter } = row;
+  const hasTarget = targetKind !== null && targetId !== null;
+  return {
+    id,
+    at: Number(at),
+    actor: {
+      kind: actor,
+      ...(actorName !== null && { name: actorName }),
+      ...(operator !== null && { operator }),
+    },
+    action,
+    ...(hasTarget && { target: { kind: targetKind, id: targetId } }),
+    ...(valuesBefore !== null && { before: JSON.parse(valuesBefore) }),
+    ...(valuesAfter !== null && { after: JSON.parse(valuesAfter) }),
+  };
+}
+
+/**
+ * The SQL of a page, newest first, and its values. Each combination of filters has its own text, so that it has its own
+ * plan.
+ */
+export function auditPage(
+  { action, actor, operator, target, since, until, before, limit }: AuditQuery,
+  dialect: Dialect,
+): Statement {
+  const values = new SqlValues(dialect);
+  const add = (value: SqlValue) => values.add(value);
+  const conditions: string[] = [];
+  if (target) conditions.push(`target_kind = ${add(target.kind)} AND target_id = ${add(target.id)}`);
+  if (action) conditions.push(`action = ${add(action)}`);
+  if (actor) conditions.push(`actor = ${add(actor)}`);
+  if (operator) conditions.push(`operator = ${add(operator)}`);
+  if (since !== undefined) conditions.push(`at >= ${add(since)}`);
+  if (until !== undefined) conditions.push(`at < ${add(until)}`);
+  if (before !== undefined) {
+    const id = add(before);
+    conditions.push(`(at, id) < ((SELECT at FROM audit WHERE id = ${id}), ${id})`);
+  }
+  const where = conditions.length === 0 ? "" : ` WHERE ${conditions.join(" AND ")}`;
+  const from = `${SELECT}${dialect.indexedBy(indexOf({ target, operator, action, actor }))}`;
+  // One row more than the page: it shows that the page has a successor. SQLite plans by the value of a bare LIMIT.
+  const sql = `${from}${where} ORDER BY at DESC, id DESC LIMIT +${add(limit + 1)}`;
+  return { sql, values: values.all, isVaried: true };
+}
+
+/** A target and an operator have few entries; the other indexes have no entry that the filters would skip. */
+function indexOf({
+  target,
+  operator,
+  action,
+  actor,
+}: { [F in "target" | "operator" | "action" | "actor"]: AuditQuery[F] | undefined }): string {
+  if (target) return "audit_by_target";
+  if (operator) return "audit_by_operator";
+  if (action) return actor ? "audit_by_action_and_actor" : "audit_by_action";
+  return actor ? "audit_by_actor" : "audit_by_time";
+}
+
+/** On SQLite one to two milliseconds, in which requests wait. */
+const DELETED_AT_ONCE = 100;
+
+/** Two instances that delete at the same time delete different rows. */
+function deleteBefore({ indexedBy, isSelected }: Dialect): string {
+  const oldest = `SELECT id FROM audit${indexedBy("audit_by_time")} WHERE at < ?
+    ORDER BY at, id LIMIT +${DELETED_AT_ONCE} FOR UPDATE SKIP LOCKED`;
+  return `DELETE FROM audit WHERE ${isSelected("id", oldest)} RETURNING id`;
+}
+
+export class SqlAuditStore implements AuditStore {
+  constructor(private readonly database: SqlDatabase) {}
+
+  recordAudit(entry: NewAuditEntry): Promise<void> {
+    return this.database.write(() => addAudit(entry));
+  }
+
+  deleteAudit(before: number): Promise<boolean> {
+    const { dialect } = this.database;
+    return this.database.write(function* () {
+      return (yield* rowsOf(deleteBefore(dialect), before)).length === DELETED_AT_ONCE;
+    });
+  }
+
+  listAudit(query: AuditQuery): Awaitable<Page<AuditEntry>> {
+    const { dialect } = this.database;
+    return this.database.read(function* () {
+      const rows = yield* rowsOfQuery<AuditRow>(auditPage(query, dialect));
+      return pageOf(rows, query.limit, entryOf);
+    });
+  }
+}

@@ -1,0 +1,106 @@
+import type { Awaitable } from "../event-loop.ts";
+
+/*
+ * One set of statements for both databases. A transaction is a generator that yields its statements and gets their
+ * rows, so that it runs at once on SQLite, and with promises on PostgreSQL.
+ */
+
+export type SqlValue = string | number | bigint;
+
+export interface Statement {
+  /** Its parameters are `?`, or those of the dialect. It locks tables and rows as PostgreSQL does. */
+  readonly sql: string;
+  readonly values: readonly (SqlValue | null)[];
+  /** Whether the text depends on what is asked for, so that it is not kept as a prepared statement. */
+  readonly isVaried?: boolean;
+}
+
+/** Statements one after the other: each is answered with its rows. */
+export type Steps<T> = Generator<Statement, T, unknown[]>;
+export type Statements<T> = () => Steps<T>;
+
+export function* rowsOf<Row>(sql: string, ...values: Statement["values"]): Steps<Row[]> {
+  return yield* rowsOfQuery<Row>({ sql, values });
+}
+
+export function* rowsOfQuery<Row>(statement: Statement): Steps<Row[]> {
+  // They have what the statement selects.
+  return (yield statement) as Row[];
+}
+
+export interface SqlDatabase {
+  readonly dialect: Dialect;
+  read<T>(statements: Statements<T>): Awaitable<T>;
+  /** One transaction. The statements may run again. */
+  write<T>(statements: Statements<T>): Promise<T>;
+}
+
+/** What differs between the databases in SQL that both stores build from parts. */
+export interface Dialect {
+  /** The nth parameter. */
+  parameter(n: number): string;
+  /** Follows the name of the table, for a planner without statistics. */
+  indexedBy(index: string): string;
+  /** A list as the value of one parameter, and the condition that a column has one of its numbers. */
+  list(numbers: readonly number[]): string;
+  isOneOf(column: string, parameter: string): string;
+  /** A column for an order that ignores the case of ASCII letters, and one for an order of bytes. */
+  withoutCase(column: string): string;
+  bytewise(column: string): string;
+  /** Condition with a pattern of LIKE that ignores the case of ASCII letters; `\` escapes. */
+  like(column: string, parameter: string): string;
+  /** Condition with a pattern of classes, which is made by `pattern`. */
+  matches(column: string, parameter: string): string;
+  /** For each character what it can be: one character or two. `isPart`: whether other text may surround them. */
+  pattern(characters: readonly (readonly string[])[], isPart: boolean): string;
+  /** The labels of a key as rows of a table, whose column is `value`. */
+  readonly labels: string;
+  /** Condition that a column has one of the values of a SELECT, which runs once. */
+  isSelected(column: string, select: string): string;
+  /** Inserts a row and returns its `id`, which the database assigns. */
+  insert(table: string, columns: readonly string[]): string;
+}
+
+/** Collects the values of a statement while its text is built. */
+export class SqlValues {
+  readonly all: SqlValue[] = [];
+
+  constructor(readonly dialect: Dialect) {}
+
+  /** Returns the parameter that stands for the value. */
+  add(value: SqlValue): string {
+    return this.dialect.parameter(this.all.push(value));
+  }
+
+  isOneOf(column: string, numbers: readonly number[]): string {
+    return this.dialect.isOneOf(column, this.add(this.dialect.list(numbers)));
+  }
+
+  /** Whether a column is the text, in upper or lower case. */
+  isText(column: string, text: string): string {
+    return this.#compare(column, text, false);
+  }
+
+  /** Whether a column contains the text, in upper or lower case. */
+  hasText(column: string, text: string): string {
+    return this.#compare(column, text, true);
+  }
+
+  /** Databases without a locale know the case of ASCII letters only, so other letters are looked for in both cases. */
+  #compare(column: string, text: string, isPart: boolean): string {
+    const { dialect } = this;
+    const characters = [...text].map(casesOf);
+    if (characters.some(([first = "", second]) => first > "\x7f" && second !== undefined)) {
+      return dialect.matches(column, this.add(dialect.pattern(characters, isPart)));
+    }
+    const escaped = text.replaceAll(/[\\%_]/g, (character) => `\\${character}`);
+    return dialect.like(column, this.add(isPart ? `%${escaped}%` : escaped));
+  }
+}
+
+/** The character, and the same in the other case if that is one character. */
+function casesOf(character: string): readonly string[] {
+  const others = [character.toLowerCase(), character.toUpperCase()];
+  const other = others.find((each) => each !== character && [...each].length === 1);
+  return other === undefined ? [character] : [character, other];
+}
