@@ -1,4 +1,20 @@
 /** Splits the text of a file into rows: CSV, JSON lines or a JSON array. Writes rows of CSV. */
+
+/** How a value is written. A missing text has no field in JSON; a nullable one is null. */
+export type FieldType = "integer" | "text" | "nullable text" | "time" | "json";
+/** In the order of a file. */
+export type Fields = Readonly<Record<string, FieldType>>;
+
+export const PET_FIELDS: Fields = { id: "integer", name: "text", categoryId: "integer", status: "text" };
+
+export const ORDER_FIELDS: Fields = {
+  id: "integer",
+  petId: "integer",
+  status: "text",
+  createdAt: "time",
+  keyId: "integer",
+};
+
 /** The input as a whole cannot be read: the import ends. The message names the line where that is known. */
 export class InputError extends Error {}
 

@@ -13,7 +13,13 @@ import {
 import { type ImporterOptions, importRows } from "../../archive/import.ts";
 import { describeRejected } from "../../archive/rejects-file.ts";
 import { InputError } from "../../archive/row-formats.ts";
-import { ORDER_ROWS, ORDER_ROWS_WITH_IDS, PET_ROWS, PET_ROWS_WITH_IDS } from "../../archive/row-parser.ts";
+import {
+  type ImportedRow,
+  ORDER_ROWS,
+  ORDER_ROWS_WITH_IDS,
+  PET_ROWS,
+  PET_ROWS_WITH_IDS,
+} from "../../archive/row-parser.ts";
 import { storageOf } from "../../config/config.ts";
 import { IMPORT_OPTIONS } from "../../config/transfer-options.ts";
 import { joined, printable, UsageError } from "../../config/usage-error.ts";
@@ -75,7 +81,7 @@ function checkOptions({ orders, map, "keep-ids": keepIds, "on-conflict": onConfl
       `--on-conflict ${onConflict} needs --keep-ids: identifiers that are assigned never exist`,
     );
   }
-  const { fields } = orders ? ORDER_ROWS : PET_ROWS;
+  const fields = Object.keys((orders ? ORDER_ROWS : PET_ROWS).fields);
   const repeated = map.find(({ field }, index) => map.findIndex((each) => each.field === field) !== index);
   if (repeated)
     return new UsageError(`--map names the field "${repeated.field}" twice; leave one of them out`);
@@ -150,7 +156,7 @@ async function importFrom(
     () => (isStopped = true),
     () => {},
   );
-  const shared: Omit<ImporterOptions<unknown>, "type" | "store"> = {
+  const shared: Omit<ImporterOptions<ImportedRow>, "type" | "store"> = {
     input,
     rowsPerBatch: store?.rowsPerBatch ?? ROWS_PER_TRIAL,
     map: values.map,
