@@ -154,27 +154,21 @@ describe("expired subjects", () => {
     await rateLimiter.close();
   });
 
-  const longAddresses = keys(600).map(({ id }) => address(`${"x".repeat(100)}${id}`));
-  for (const [kind, subjects] of Object.entries({
-    key: keys(600),
-    "address with a long id": longAddresses,
-  })) {
-    test(`a ${kind} that returns before its row is deleted keeps the row`, async () => {
-      const { rateLimiter, usageStore, clock } = setUp();
-      decideAll(rateLimiter, subjects);
-      await usageStore.until(() => usageStore.size === 600);
-      clock.time += 86_400_000;
-      usageStore.error = new Error("busy");
-      const { length } = usageStore.saves;
-      await usageStore.until(() => usageStore.saves.length > length);
-      // Its old row would be deleted by a later batch than the one that writes its new row.
-      decideAll(rateLimiter, subjects.slice(-1));
-      usageStore.error = undefined;
-      await usageStore.until(() => usageStore.size <= 1);
-      await rateLimiter.close();
-      expect(usageStore.rows.map(([, usage]) => usage)).toMatchObject([
-        { day: { used: 1, openedAt: clock.time } },
-      ]);
-    });
-  }
+  test("a key that returns before its row is deleted keeps the row", async () => {
+    const { rateLimiter, usageStore, clock } = setUp();
+    decideAll(rateLimiter, keys(600));
+    await usageStore.until(() => usageStore.size === 600);
+    clock.time += 86_400_000;
+    usageStore.error = new Error("busy");
+    const { length } = usageStore.saves;
+    await usageStore.until(() => usageStore.saves.length > length);
+    // Its old row would be deleted by a later batch than the one that writes its new row.
+    decideAll(rateLimiter, keys(600).slice(-1));
+    usageStore.error = undefined;
+    await usageStore.until(() => usageStore.size <= 1);
+    await rateLimiter.close();
+    expect(usageStore.rows.map(([, usage]) => usage)).toMatchObject([
+      { day: { used: 1, openedAt: clock.time } },
+    ]);
+  });
 });

@@ -10,7 +10,7 @@ import {
   parseReported,
   parseTexts,
   parseUsage,
-  USAGE,
+  READ_USAGE,
   REPORT,
   reportNumbers,
   run,
@@ -120,7 +120,7 @@ export class ValkeyConnection implements ValkeyLink {
   async usage(subject: Subject, other?: Usage): Promise<Usage | undefined> {
     const numbers = other ? [JSON.stringify(usageNumbers(other))] : [];
     const input = { keys: [this.#keyOf(subject)], args: [...this.#commonArgs(), ...numbers] };
-    return parseUsage(await withTimeout(this.#timeoutMs, run(this.#client, USAGE, input)));
+    return parseUsage(await withTimeout(this.#timeoutMs, run(this.#client, READ_USAGE, input)));
   }
 
   async servers({ id, text }: ServerEntry = { id: "", text: "" }): Promise<readonly string[]> {

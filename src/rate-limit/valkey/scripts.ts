@@ -25,7 +25,7 @@ interface Script {
 
 export const DECIDE = script(decide);
 export const ENTER_SERVER = script(enterServer);
-export const USAGE = script(readUsage);
+export const READ_USAGE = script(readUsage);
 export const REPORT = script(report);
 
 function script(body: string): Script {
