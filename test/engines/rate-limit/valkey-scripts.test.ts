@@ -6,6 +6,7 @@ import type { DecisionRequest, KeyReport } from "../../../src/rate-limit/valkey/
 import type { Server } from "../../../trials/harness/server.ts";
 import { startValkey } from "../../../trials/harness/valkey.ts";
 import { ValkeyModel } from "../../../trials/simulation/valkey.ts";
+import { PATIENT } from "../../rate-limit/open-valkey.ts";
 import { key } from "../../subjects.ts";
 import { TestClock } from "../../test-clock.ts";
 
@@ -20,6 +21,7 @@ test("the register has the servers of the last 15 seconds by Valkey's clock, and
     prefix: "register:",
     ban: DEFAULT_BAN,
     testClock: clock,
+    ...PATIENT,
   };
   const link = await ValkeyConnection.open(settings, key(1));
   expect(await link.servers()).toEqual([]);
@@ -111,7 +113,7 @@ test("the scripts decide, report and read as the rules of the domain do, in rand
   await fc.assert(
     fc.asyncProperty(rules, fc.array(step, { maxLength: 40, size: "max" }), async (rules, steps) => {
       const clock = new TestClock();
-      const settings = { servers, prefix: `alike:${run++}:`, ban: rules, testClock: clock };
+      const settings = { servers, prefix: `alike:${run++}:`, ban: rules, testClock: clock, ...PATIENT };
       const link = await ValkeyConnection.open(settings, key(1));
       const model = new ValkeyModel(() => clock.now(), rules);
       const play = async (each: ValkeyConnection | ValkeyModel, { requests, report, lateMs }: Step) => [
@@ -128,6 +130,6 @@ test("the scripts decide, report and read as the rules of the domain do, in rand
         link.close();
       }
     }),
-    { numRuns: 150, examples: [atTheSameTime()] },
+    { numRuns: 80, examples: [atTheSameTime()] },
   );
-}, 60_000);
+}, 120_000);
