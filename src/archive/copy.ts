@@ -3,7 +3,7 @@ import { existsSync } from "node:fs";
 import { pathsOf, type StorageConfig } from "../config/config.ts";
 import { readTextFile, UsageError } from "../config/usage-error.ts";
 import type { NewAuditEntry } from "../domain/audit.ts";
-import { UsageCopy } from "../rate-limit/valkey/maintenance.ts";
+import { readUsages, writeUsages } from "../rate-limit/valkey/maintenance.ts";
 import { postgresSessions, postgresTables } from "../store/postgres/tables.ts";
 import { publishDatabase, removeDatabase, renameDurably } from "../store/sqlite/durable-files.ts";
 import { sqliteTables } from "../store/sqlite/tables.ts";
@@ -172,7 +172,7 @@ async function copyUsageToValkey(storage: StorageConfig): Promise<number> {
   // Addresses are counted in each server process, with Valkey too.
   const usages = [...store.load()].filter(([subject]) => subject.kind === "key");
   store.close();
-  return withValkey(storage, (valkey) => valkey.write(usages));
+  return writeUsages(valkeyOf(storage), usages);
 }
 
 /** Reads the usage of all keys of the source. Returns the number of keys that have any. */
@@ -180,7 +180,7 @@ async function copyUsageFromValkey(storage: StorageConfig, source: TableReader):
   const { usageStore } = pathsOf(storage);
   const ids: number[] = [];
   for await (const rows of source.rows(API_KEYS)) ids.push(...rows.map(([id]) => Number(id)));
-  const entries = await withValkey(storage, (valkey) => valkey.read(ids));
+  const entries = await readUsages(valkeyOf(storage), ids);
   const copy = `${usageStore}.copy`;
   removeDatabase(copy);
   const store = openUsageStore(copy);
@@ -200,21 +200,8 @@ function moveAway(usageStore: string): void {
   }
 }
 
-async function withValkey<T>(
-  { limitsUrls = [], limitsCaFile, environment }: StorageConfig,
-  work: (valkey: UsageCopy) => Promise<T>,
-): Promise<T> {
-  const [only = ""] = limitsUrls;
+function valkeyOf({ limitsUrls: urls = [], limitsCaFile, environment }: StorageConfig) {
   const ca = limitsCaFile === undefined ? undefined : readTextFile("--limits-ca", limitsCaFile);
   if (ca instanceof UsageError) throw new Error(ca.message);
-  const valkey = await UsageCopy.open({
-    url: limitsUrls.length === 1 ? only : limitsUrls,
-    ...(ca !== undefined && { ca }),
-    prefix: `petstore:${environment}:`,
-  });
-  try {
-    return await work(valkey);
-  } finally {
-    valkey.close();
-  }
+  return { urls, ...(ca !== undefined && { ca }), prefix: `petstore:${environment}:` };
 }

@@ -17,36 +17,21 @@ import {
 } from "../store/tables.ts";
 import { usageRowsOf } from "../store/rows.ts";
 import type { Output } from "./files.ts";
-import { csvCell } from "./row-formats.ts";
-
-/** How a value is written. A missing text has no field in JSON; a nullable one is null. */
-type FieldType = "integer" | "text" | "nullable text" | "time" | "json";
+import { csvCell, type Fields, type FieldType, ORDER_FIELDS, PET_FIELDS } from "./row-formats.ts";
 
 interface Exported {
   /** In the order of the output. */
-  readonly fields: Readonly<Record<string, FieldType>>;
-  /** Rows with the values of the fields. */
+  readonly fields: Fields;
+  /** Of the rows. A field has the name of its column, in camel case. */
+  readonly columns: readonly string[];
   rows(reader: TableReader): AsyncIterable<readonly Row[]>;
 }
 
-const PET_ROWS: Exported = {
-  fields: { id: "integer", name: "text", categoryId: "integer", status: "text" },
-  rows: (reader) => reader.rows(PETS),
-};
+function rowsOf(table: Table, fields: Fields): Exported {
+  return { fields, columns: Object.keys(table.columns), rows: (reader) => reader.rows(table) };
+}
 
-const ORDER_ROWS: Exported = {
-  fields: {
-    id: "integer",
-    petId: "integer",
-    status: "text",
-    createdAt: "time",
-    keyId: "integer",
-    closedAt: "time",
-  },
-  rows: (reader) => reader.rows(ORDERS),
-};
-
-const KEY_FIELDS = {
+const KEY_ROWS = rowsOf(API_KEYS, {
   id: "integer",
   name: "text",
   owner: "nullable text",
@@ -59,24 +44,11 @@ const KEY_FIELDS = {
   createdAt: "time",
   expiresAt: "time",
   revokedAt: "time",
-} as const;
-
-function keyRow(row: Row): Row {
-  const key = fieldsOf(API_KEYS, row);
-  const { id, name, owner, notes, labels, plan, per_minute: perMinute, per_day: perDay, access } = key;
-  const times = [key.created_at, key.expires_at, key.revoked_at];
-  return [id, name, owner, notes, labels, plan, perMinute, perDay, access, ...times];
-}
-
-const KEY_ROWS: Exported = {
-  fields: KEY_FIELDS,
-  async *rows(reader) {
-    for await (const rows of reader.rows(API_KEYS)) yield rows.map(keyRow);
-  },
-};
+});
 
 const KEY_ROWS_WITH_HASHES: Exported = {
-  fields: { ...KEY_FIELDS, secrets: "json" },
+  fields: { ...KEY_ROWS.fields, secrets: "json" },
+  columns: [...KEY_ROWS.columns, "secrets"],
   /** Both tables are in the order of the keys. */
   async *rows(reader) {
     const secrets = each(reader, KEY_SECRETS);
@@ -90,7 +62,7 @@ const KEY_ROWS_WITH_HASHES: Exported = {
           own.push({ hash, hint, createdAt: timeOf(createdAt), validUntil: timeOf(validUntil) });
           next = await secrets.next();
         }
-        rows.push([...keyRow(key), JSON.stringify(own)]);
+        rows.push([...key, JSON.stringify(own)]);
       }
       yield rows;
     }
@@ -116,6 +88,7 @@ function usageRows(by: UsageInterval): Exported {
       banned: "integer",
       errors: "integer",
     },
+    columns: ["key_id", "start", "operation", "admitted", "limited", "banned", "errors"],
     async *rows(reader) {
       for await (const rows of reader.rows(USAGE[by])) yield rows.flatMap(usageByOperation);
     },
@@ -185,18 +158,26 @@ export async function exportRows(options: ExportOptions): Promise<number | undef
 }
 
 function exportedOf({ kind, by, withHashes }: ExportOptions): Exported {
-  if (kind === "pets") return PET_ROWS;
-  if (kind === "orders") return ORDER_ROWS;
+  if (kind === "pets") return rowsOf(PETS, PET_FIELDS);
+  if (kind === "orders") return rowsOf(ORDERS, ORDER_FIELDS);
   if (kind === "usage") return usageRows(by);
   return withHashes ? KEY_ROWS_WITH_HASHES : KEY_ROWS;
 }
 
 type Encode = (row: Row) => string;
 
+/** The fields, and where each of them is in a row. */
+function located({ fields, columns }: Exported) {
+  return Object.entries(fields).map(([name, type]) => {
+    const column = name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+    return { name, type, position: columns.indexOf(column) };
+  });
+}
+
 /** A line, with its end. */
-function csvEncoder({ fields }: Exported): Encode {
-  const types = Object.values(fields);
-  return (row) => `${types.map((type, i) => csvValue(row[i] ?? null, type)).join(",")}\n`;
+function csvEncoder(exported: Exported): Encode {
+  const fields = located(exported);
+  return (row) => `${fields.map(({ type, position }) => csvValue(row[position] ?? null, type)).join(",")}\n`;
 }
 
 function csvValue(value: string | null, type: FieldType): string {
@@ -206,11 +187,11 @@ function csvValue(value: string | null, type: FieldType): string {
 }
 
 /** A line, with its end. */
-function jsonEncoder({ fields }: Exported): Encode {
-  const entries = Object.entries(fields);
+function jsonEncoder(exported: Exported): Encode {
+  const fields = located(exported);
   return (row) => {
-    const values = entries.flatMap(([name, type], i) => {
-      const value = row[i] ?? null;
+    const values = fields.flatMap(({ name, type, position }) => {
+      const value = row[position] ?? null;
       return value === null && type === "text" ? [] : `"${name}":${jsonValue(value, type)}`;
     });
     return `{${values.join(",")}}\n`;

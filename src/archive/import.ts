@@ -3,10 +3,10 @@ import { TimeSlice } from "../event-loop.ts";
 import type { InputFile } from "./files.ts";
 import type { BatchResult, ImportBatch, ImportProgress } from "./import-store.ts";
 import { type RejectedRow, RejectsFile, type RejectsFormat } from "./rejects-file.ts";
-import { csvRowParser, jsonRowParser, type ParseRow, type RowType } from "./row-parser.ts";
+import { csvRowParser, type ImportedRow, jsonRowParser, type ParseRow, type RowType } from "./row-parser.ts";
 import { createRowReader, delimiterOf, formatOf, type SourceRow } from "./row-formats.ts";
 
-export interface ImporterOptions<Row> {
+export interface ImporterOptions<Row extends ImportedRow> {
   readonly input: InputFile;
   readonly type: RowType<Row>;
   readonly map: readonly ColumnMapping[];
@@ -29,7 +29,7 @@ export interface ImporterOptions<Row> {
 export type ImportEnd = "complete" | "too many errors" | "stopped";
 
 /** Reads, validates and stores the rows of a file, from the row on that `from` names. */
-export async function importRows<Row>(
+export async function importRows<Row extends ImportedRow>(
   options: ImporterOptions<Row>,
 ): Promise<{ end: ImportEnd; progress: ImportProgress }> {
   const importer = new Importer(options);
@@ -40,7 +40,7 @@ export async function importRows<Row>(
   }
 }
 
-class Importer<Row> {
+class Importer<Row extends ImportedRow> {
   progress: ImportProgress;
   readonly #options: ImporterOptions<Row>;
   #parse: ParseRow<Row> | undefined;

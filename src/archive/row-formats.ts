@@ -1,4 +1,21 @@
 /** Splits the text of a file into rows: CSV, JSON lines or a JSON array. Writes rows of CSV. */
+
+/** How a value is written. A missing text has no field in JSON; a nullable one is null. */
+export type FieldType = "integer" | "text" | "nullable text" | "time" | "json";
+/** In the order of a file. */
+export type Fields = Readonly<Record<string, FieldType>>;
+
+export const PET_FIELDS: Fields = { id: "integer", name: "text", categoryId: "integer", status: "text" };
+
+export const ORDER_FIELDS: Fields = {
+  id: "integer",
+  petId: "integer",
+  status: "text",
+  createdAt: "time",
+  keyId: "integer",
+  closedAt: "time",
+};
+
 /** The input as a whole cannot be read: the import ends. The message names the line where that is known. */
 export class InputError extends Error {}
 
@@ -42,8 +59,7 @@ export function formatOf(text: string): InputFormat {
 }
 
 export function createRowReader(format: InputFormat, delimiter: string): RowReader {
-  if (format === "json") return new JsonArrayReader();
-  return format === "ndjson" ? new JsonLinesReader() : new CsvReader(delimiter);
+  return format === "json" ? new JsonArrayReader() : new LineReader(format === "csv" ? delimiter : undefined);
 }
 
 const DELIMITERS = [",", ";", "\t", "|"];
@@ -63,15 +79,22 @@ interface Parsed {
   readonly problem?: string;
 }
 
+const BLANK = /^[ \t\r]*$/;
+const BRACE = 0x7b;
+
 /**
- * CSV as RFC 4180 has it, with any delimiter. Lines end with LF or CRLF. A quote within a cell that does not begin with
- * one stands for itself. Blank lines are skipped.
+ * Without a delimiter NDJSON, one object on each line. With one CSV as RFC 4180 has it: a quote within a cell that does
+ * not begin with one stands for itself. Lines end with LF or CRLF. Blank lines are skipped.
  */
-class CsvReader implements RowReader {
+class LineReader implements RowReader {
   #rest = "";
   #line = 1;
+  readonly #cell: RegExp;
 
-  constructor(private readonly delimiter: string) {}
+  constructor(private readonly delimiter: string | undefined) {
+    const end = RegExp.escape(delimiter ?? "");
+    this.#cell = new RegExp(`(?:"([^"]*(?:""[^"]*)*)"|(?!")([^${end}\\n]*?))(${end}|\\r?\\n)`, "uy");
+  }
 
   push(piece: string): SourceRow[] {
     return this.#read(this.#rest + piece, false);
@@ -85,11 +108,11 @@ class CsvReader implements RowReader {
   #read(text: string, isEnd: boolean): SourceRow[] {
     const rows: SourceRow[] = [];
     let start = 0;
-    let quote = text.indexOf('"');
+    let quote = this.delimiter === undefined ? -1 : text.indexOf('"');
     for (let end = text.indexOf("\n"); end !== -1; end = text.indexOf("\n", start)) {
       if (quote !== -1 && quote < start) quote = text.indexOf('"', start);
       if (quote === -1 || quote > end) {
-        this.#addPlain(rows, text.slice(start, end));
+        this.#addLine(rows, text.slice(start, end));
         start = end + 1;
         continue;
       }
@@ -103,12 +126,13 @@ class CsvReader implements RowReader {
     return rows;
   }
 
-  #addPlain(rows: SourceRow[], withEnd: string): void {
+  #addLine(rows: SourceRow[], withEnd: string): void {
     const line = this.#line++;
     const text = withEnd.endsWith("\r") ? withEnd.slice(0, -1) : withEnd;
-    if (text === "") return;
     checkRowLength(text.length, line);
-    rows.push({ line, text, cells: text.split(this.delimiter) });
+    if (this.delimiter === undefined) {
+      if (text.charCodeAt(0) === BRACE || !BLANK.test(text)) rows.push({ line, text });
+    } else if (text !== "") rows.push({ line, text, cells: text.split(this.delimiter) });
   }
 
   #addQuoted(rows: SourceRow[], withEnd: string, { cells, problem }: Parsed): void {
@@ -122,84 +146,30 @@ class CsvReader implements RowReader {
   /** Undefined if the row is not complete. */
   #parseQuoted(text: string, start: number): Parsed | undefined {
     const cells: string[] = [];
-    let at = start;
-    for (;;) {
-      if (text[at] !== '"') {
-        const lineEnd = text.indexOf("\n", at);
-        if (lineEnd === -1) return undefined;
-        const next = text.indexOf(this.delimiter, at);
-        const isLast = next === -1 || next > lineEnd;
-        const cell = text.slice(at, isLast ? lineEnd : next);
-        cells.push(isLast && cell.endsWith("\r") ? cell.slice(0, -1) : cell);
-        if (isLast) return { cells, end: lineEnd + 1 };
-        at = next + 1;
-        continue;
-      }
-      const close = closingQuote(text, at + 1);
-      if (close === -1) return undefined;
-      cells.push(text.slice(at + 1, close).replaceAll('""', '"'));
-      const next = text.startsWith("\r\n", close + 1) ? close + 2 : close + 1;
-      if (text[next] === "\n") return { cells, end: next + 1 };
-      if (text[next] !== this.delimiter) return misplacedQuote(text, start, next);
-      at = next + 1;
+    for (let at = start; ;) {
+      this.#cell.lastIndex = at;
+      const found = this.#cell.exec(text);
+      if (found === null) return misplacedQuote(text, start, at);
+      const [all, quoted, plain = "", end] = found;
+      cells.push(quoted?.replaceAll('""', '"') ?? plain);
+      at += all.length;
+      if (end !== this.delimiter) return { cells, end: at };
     }
   }
 }
 
-/** The quote that ends a cell: two in a row stand for one. */
-function closingQuote(text: string, start: number): number {
-  let at = text.indexOf('"', start);
-  while (at !== -1 && text[at + 1] === '"') at = text.indexOf('"', at + 2);
-  // The next piece may begin with the second of two.
-  return at === text.length - 1 ? -1 : at;
-}
-
-/** The next row begins on the next line. */
+/** The cell at `at` is closed, and text follows. The next row begins on the next line. */
 function misplacedQuote(text: string, start: number, at: number): Parsed | undefined {
-  const lineEnd = text.indexOf("\n", at);
-  if (lineEnd === -1) return undefined;
-  return { cells: [text.slice(start, lineEnd)], end: lineEnd + 1, problem: "has text after a closing quote" };
+  const quotedLine = /"[^"]*(?:""[^"]*)*"(?!")[^\n]*\n/y;
+  quotedLine.lastIndex = at;
+  if (!quotedLine.test(text)) return undefined;
+  const end = quotedLine.lastIndex;
+  return { cells: [text.slice(start, end - 1)], end, problem: "has text after a closing quote" };
 }
 
 function openQuote(text: string, start: number): Parsed {
   return { cells: [text.slice(start)], end: text.length, problem: "has a quote that is not closed" };
 }
-
-const BLANK = /^[ \t\r]*$/;
-
-/** NDJSON: one JSON object on each line. Blank lines are skipped. */
-class JsonLinesReader implements RowReader {
-  #rest = "";
-  #line = 0;
-
-  push(piece: string): SourceRow[] {
-    const text = this.#rest + piece;
-    const rows: SourceRow[] = [];
-    let start = 0;
-    for (let end = text.indexOf("\n"); end !== -1; end = text.indexOf("\n", start)) {
-      this.#add(rows, text.slice(start, end));
-      start = end + 1;
-    }
-    this.#rest = text.slice(start);
-    checkRowLength(this.#rest.length, this.#line + 1);
-    return rows;
-  }
-
-  end(): SourceRow[] {
-    const rows: SourceRow[] = [];
-    this.#add(rows, this.#rest);
-    return rows;
-  }
-
-  #add(rows: SourceRow[], text: string): void {
-    const line = ++this.#line;
-    if (text.charCodeAt(0) !== BRACE && BLANK.test(text)) return;
-    checkRowLength(text.length, line);
-    rows.push({ line, text: text.endsWith("\r") ? text.slice(0, -1) : text });
-  }
-}
-
-const BRACE = 0x7b;
 
 /**
  * Objects without others in them, strings, and what separates and encloses elements. A quote alone begins a string

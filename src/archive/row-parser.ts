@@ -11,25 +11,31 @@ import {
 import type { ColumnMapping } from "../config/transfer-options.ts";
 import { orderFields, Pet, petFields, PetStatus } from "../domain/resources.ts";
 import type { ImportedOrder, ImportedPet, RowProblem } from "./import-store.ts";
-import { InputError, type SourceRow } from "./row-formats.ts";
+import { type Fields, InputError, ORDER_FIELDS, PET_FIELDS, type SourceRow } from "./row-formats.ts";
+
+export type ImportedRow = Pick<ImportedPet, "id">;
+
+/** Leaves more identifiers for new pets and orders than will ever be assigned. */
+const MAX_KEPT_ID = 2n ** 62n;
 
 /** What the rows of a file become. */
-export interface RowType<T> {
+export interface RowType<T extends ImportedRow> {
   readonly schema: ObjectSchema<unknown>;
   /** In the order of a CSV file without a header. */
-  readonly fields: readonly string[];
-  /** Those that CSV writes in decimal digits. */
-  readonly integers: ReadonlySet<string>;
-  /** Turns what the schema has read into a row; a text is a problem. */
+  readonly fields: Fields;
+  /** Turns what the schema has read into a row. */
   toRow(value: unknown): T | RowProblem;
 }
 
 export type ParseRow<T> = (row: SourceRow) => T | RowProblem;
 
 /** Validates the rows of a JSON file. */
-export function jsonRowParser<T>(type: RowType<T>, map: readonly ColumnMapping[]): ParseRow<T> {
+export function jsonRowParser<T extends ImportedRow>(
+  type: RowType<T>,
+  map: readonly ColumnMapping[],
+): ParseRow<T> {
   const nameOf = (field: string) => map.find((mapping) => mapping.field === field)?.column ?? field;
-  const names = type.fields.map(nameOf);
+  const names = Object.keys(type.fields).map(nameOf);
   const read = validator(type, nameOf);
   return ({ text }) => {
     const fields = parseFields(text, names);
@@ -54,18 +60,19 @@ function renamed(given: object, map: readonly ColumnMapping[]): Record<string, u
  * Validates the rows of a CSV file. An empty cell of a field that can be missing is a missing field. `first` is the
  * first row of the file, which may be a header.
  */
-export function csvRowParser<T>(
+export function csvRowParser<T extends ImportedRow>(
   type: RowType<T>,
   first: readonly string[],
   map: readonly ColumnMapping[],
 ): Columns & { readonly parse: ParseRow<T> } {
-  const { schema, fields, integers } = type;
-  const columns = columnsOf(first, { fields, required: Object.keys(schema.required), map });
+  const { schema, fields } = type;
+  const required = Object.keys(schema.required);
+  const columns = columnsOf(first, { fields: Object.keys(fields), required, map });
   const { indexes, header, hasHeader } = columns;
-  const present = fields.flatMap((field) => {
+  const present = Object.entries(fields).flatMap(([field, fieldType]) => {
     const index = indexes.get(field);
     if (index === undefined || !schema.names.includes(field)) return [];
-    return [{ field, index, isInteger: integers.has(field), isOptional: field in schema.optional }];
+    return [{ field, index, isInteger: fieldType === "integer", isOptional: field in schema.optional }];
   });
   const read = validator(type, (field) => {
     const index = indexes.get(field) ?? 0;
@@ -88,7 +95,7 @@ export function csvRowParser<T>(
 }
 
 /** Reads with the schema. Every problem begins with the name of a field, which becomes that of its column. */
-function validator<T>(
+function validator<T extends ImportedRow>(
   type: RowType<T>,
   nameOf: (field: string) => string,
 ): (fields: object) => T | RowProblem {
@@ -100,7 +107,9 @@ function validator<T>(
     const value = type.schema.readBody(fields);
     if (value instanceof Invalid) return value.problems.map(named).join("; ");
     const row = type.toRow(value);
-    return typeof row === "string" ? named(row) : row;
+    if (typeof row === "string") return named(row);
+    const { id = 1n } = row;
+    return id >= 1n && id <= MAX_KEPT_ID ? row : `${nameOf("id")} must be from 1 to 2^62`;
   };
 }
 
@@ -196,34 +205,16 @@ function missingColumn(field: string, first: readonly string[], hasHeader: boole
   return `line 1 has no column ${field}; add --map ${field}=COLUMN`;
 }
 
-/** Leaves more identifiers for new pets and orders than will ever be assigned. */
-const MAX_KEPT_ID = 2n ** 62n;
-const KEPT_ID = "id must be from 1 to 2^62";
-
-const hasKeptId = ({ id }: { readonly id: bigint }) => id >= 1n && id <= MAX_KEPT_ID;
-
-const PET_FIELDS = ["id", "name", "categoryId", "status"] as const;
-
 const NewPetRow = object({}, petFields, { status: PetStatus });
 
 export const PET_ROWS: RowType<ImportedPet> = {
   schema: NewPetRow,
   fields: PET_FIELDS,
-  integers: new Set(["id", "categoryId"]),
-  // The schema has read it.
-  toRow: (value) => value as Infer<typeof NewPetRow>,
+  // One of the schemas has read it.
+  toRow: (value) => value as ImportedPet,
 };
 
-export const PET_ROWS_WITH_IDS: RowType<ImportedPet> = {
-  ...PET_ROWS,
-  schema: Pet,
-  toRow(value): ImportedPet | RowProblem {
-    const pet = value as Pet;
-    return hasKeptId(pet) ? pet : KEPT_ID;
-  },
-};
-
-const ORDER_FIELDS = ["id", "petId", "status", "createdAt", "keyId", "closedAt"] as const;
+export const PET_ROWS_WITH_IDS: RowType<ImportedPet> = { ...PET_ROWS, schema: Pet };
 
 const { id, ...fieldsOfOrders } = orderFields;
 const required = { ...fieldsOfOrders, createdAt: dateTime() };
@@ -232,32 +223,20 @@ const optional = {
   closedAt: nullable(dateTime()),
 };
 const NewOrderRow = object({}, required, optional);
-const OrderRow = object({}, { id, ...required }, optional);
 
 export const ORDER_ROWS: RowType<ImportedOrder> = {
   schema: NewOrderRow,
   fields: ORDER_FIELDS,
-  integers: new Set(["id", "petId", "keyId"]),
-  toRow: (value) => orderOf(value as Infer<typeof NewOrderRow>),
+  toRow(value) {
+    const { createdAt, closedAt = null, keyId = null, ...order } = value as Infer<typeof NewOrderRow>;
+    if (order.status === "placed" && closedAt !== null)
+      return "closedAt must be missing while status is placed";
+    const closed = closedAt === null ? null : Date.parse(closedAt);
+    return { ...order, createdAt: Date.parse(createdAt), closedAt: closed, keyId };
+  },
 };
 
 export const ORDER_ROWS_WITH_IDS: RowType<ImportedOrder> = {
   ...ORDER_ROWS,
-  schema: OrderRow,
-  toRow(value): ImportedOrder | RowProblem {
-    const order = value as Infer<typeof OrderRow>;
-    const row = orderOf(order);
-    if (typeof row === "string") return row;
-    return hasKeptId(order) ? { ...row, id: order.id } : KEPT_ID;
-  },
+  schema: object({}, { id, ...required }, optional),
 };
-
-function orderOf(order: Infer<typeof NewOrderRow>): ImportedOrder | RowProblem {
-  const { petId, status, createdAt, keyId = null, closedAt = null } = order;
-  if (status === "placed" && closedAt !== null) return "closedAt must be missing while status is placed";
-  const times = {
-    createdAt: Date.parse(createdAt),
-    closedAt: closedAt === null ? null : Date.parse(closedAt),
-  };
-  return { petId, status, keyId, ...times };
-}

@@ -254,12 +254,10 @@ export async function checkValkey(storage: StorageConfig, now: () => number): Pr
   const name = describeStorage(storage).rateLimits;
   try {
     const prefix = `petstore:${environment}:`;
-    const { information, clockDifferenceMs } = await inspectValkey({
-      urls,
-      ...(ca !== undefined && { ca }),
-      prefix,
+    const { information, clockDifferenceMs } = await inspectValkey(
+      { urls, ...(ca !== undefined && { ca }), prefix },
       now,
-    });
+    );
     const version = information
       ? `version ${information.version}`
       : "its version is not visible to this user";

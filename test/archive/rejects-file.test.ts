@@ -15,10 +15,6 @@ const csv = (cells: string[]) => ({
 });
 const json = (text: string) => ({ row: { line: 7, text }, problem: 'is "wrong"' });
 
-test("a row of CSV is followed by its error", () => {
-  expect(encodeRejected(csv(["Rex", "x"]), CSV)).toBe('Rex,x,"line 2: it, is wrong"');
-});
-
 test("an error of an earlier import is replaced", () => {
   const header = ["name", "categoryId", "error"];
   expect(encodeRejected(csv(["Rex", "x", "old"]), { ...CSV, header })).toBe('Rex,x,"line 2: it, is wrong"');

@@ -121,17 +121,6 @@ describe("the newest backup of a directory", () => {
   });
 });
 
-test("restore --dry-run shows the plan also where databases exist, and changes nothing", async () => {
-  const { out, code } = await run("restore", backups, "--dry-run");
-  expect(code).toBe(0);
-  expect(out).toMatch(/Present databases {2}move to \S+-replaced-\S+, which needs --replace\n/);
-  expect(await run("restore", backups)).toMatchObject({
-    code: 1,
-    err: expect.stringContaining("a restore overwrites nothing; with --replace"),
-  });
-  expect(readdirSync(cli.dataDir).filter((name) => name.includes("replaced"))).toEqual([]);
-});
-
 describe("petstore restore", () => {
   test("puts the databases into an empty data directory", async () => {
     const { rows } = inspectDatabase(inData("production.db"));
@@ -156,30 +145,21 @@ describe("petstore restore", () => {
     ]);
   });
 
-  test("shows its progress on standard error, and with --json only the result", async () => {
-    const stepsOf = (progress: string) => [
-      ...new Set([...progress.matchAll(/^petstore: (\w[\w ]*)/gm)].map(([, step]) => step)),
-    ];
+  test("shows its progress on standard error", async () => {
     const { progress } = await cli.runSlowly("restore", backup, "--replace");
-    expect(stepsOf(progress)).toEqual([
+    const steps = [...progress.matchAll(/^petstore: (\w[\w ]*)/gm)].map(([, step]) => step);
+    expect([...new Set(steps)]).toEqual([
       "comparing checksums",
       "checking the backup",
       "copying",
       "checking the copy",
     ]);
-    const rehearsal = await cli.runSlowly("restore", backup, "--replace", "--dry-run");
-    expect(stepsOf(rehearsal.progress)).toEqual(["comparing checksums", "checking the backup"]);
-    cli.clock.advance(1_000);
-    expect(await cli.runSlowly("restore", backup, "--replace", "--json")).toMatchObject({
-      code: 0,
-      progress: "",
-    });
   });
 
   test("has one entry in the audit trail of the restored database, with the backup and what was replaced", async () => {
     await changeData();
     expect((await run("restore", backups, "--replace")).code).toBe(0);
-    const [latest, ...earlier] = await cli.json<{ action: string; id: number }[]>("audit");
+    const [latest, ...earlier] = await cli.json<{ id: number }[]>("audit");
     expect(latest).toMatchObject({
       at: "2026-11-15T13:00:00.000Z",
       actor: { kind: "command line", name: "ann" },
@@ -193,23 +173,7 @@ describe("petstore restore", () => {
       },
     });
     // Identifiers of entries that are lost are not assigned again: six before the backup, three after it.
-    expect(latest?.id).toBe(10);
-    expect(earlier.map(({ action }) => action)).toEqual([
-      "operator.rotated",
-      "operator.created",
-      "pet.deleted",
-      "key.rolled",
-      "key.created",
-      "key.created",
-    ]);
-
-    cli.clock.advance(1_000);
-    expect((await run("restore", backup)).code).toBe(1);
-    expect((await run("restore", backup, "--replace")).code).toBe(0);
-    // The database comes from the backup again, so it has the entry of this restore alone.
-    expect(await cli.json("audit", "--action", "data.restored")).toMatchObject([
-      { at: "2026-11-15T13:00:01.000Z" },
-    ]);
+    expect([latest?.id, earlier.length]).toEqual([10, 6]);
   });
 
   test("a backup without an audit trail gets no entry, and a warning says so", async () => {
@@ -351,11 +315,14 @@ describe("petstore restore", () => {
     expect(existsSync(inData("production.db"))).toBeTrue();
   });
 
-  test("--dry-run shows the same and changes nothing; --json prints it for programs", async () => {
+  test("--dry-run shows the plan, with --json for programs, also where databases exist, and changes nothing", async () => {
     await changeData();
     const before = readdirSync(cli.dataDir).toSorted();
-    const { out } = await run("restore", backups, "--replace", "--dry-run", "--json");
-    expect(JSON.parse(out.slice(0, out.lastIndexOf("}") + 1))).toMatchObject({
+    const { code, out } = await run("restore", backups, "--dry-run");
+    expect(code).toBe(0);
+    expect(out).toMatch(/Present databases {2}move to \S+-replaced-\S+, which needs --replace\n/);
+    const plan = await run("restore", backups, "--replace", "--dry-run", "--json");
+    expect(JSON.parse(plan.out.slice(0, plan.out.lastIndexOf("}") + 1))).toMatchObject({
       backup,
       createdAt: "2026-11-15T12:00:00.000Z",
       keysRevokedSince: [1],

@@ -32,7 +32,7 @@ export type OpenRateLimiter = (options: {
 /** Not a whole second, so that rounding shows. */
 export const STARTS_AT = 1_800_000_000_123;
 export const FREE: Limits = { perMinute: 60, perDay: 1_000 };
-export const KEY = key(1);
+export const KEY: Subject = key(1);
 export const OTHER_KEY = key(10);
 export const ADDRESS = address("2001:db8:0:1::/64");
 

@@ -52,29 +52,6 @@ test("what was reported counts for the share until the ledger is settled, and no
   expect(ledger.usage(key(1), NOW)).toMatchObject({ minute: { used: 31 } });
 });
 
-test("requests given since a report are in the next one, also if the first is never confirmed", () => {
-  const ledger = new Ledger({ ban: DEFAULT_BAN });
-  decide(ledger, 1);
-  ledger.reports([], 32, NOW);
-  decide(ledger, 1);
-  ledger.reported(key(1), used(1), 0);
-  expect(ledger.reports([], 32, NOW)).toMatchObject([{ minute: { used: 1 } }]);
-  decide(ledger, 1);
-  expect(ledger.reports([], 32, NOW)).toMatchObject([{ minute: { used: 2 } }]);
-});
-
-test("requests that Valkey counts late are not reported, and stay a part of the share", () => {
-  const ledger = new Ledger({ ban: DEFAULT_BAN });
-  for (let i = 0; i < 20; i++) decide(ledger, 1, 3);
-  expect(decide(ledger, 1, 3)).toMatchObject({ outcome: "limited" });
-  for (let i = 0; i < 5; i++) ledger.countedLate(key(1), NOW);
-  expect(ledger.reports([], 10, NOW)).toMatchObject([{ minute: { used: 15 }, day: { used: 15 } }]);
-  expect(decide(ledger, 1, 3)).toMatchObject({ outcome: "limited" });
-  ledger.reported(key(1), used(20), 0);
-  ledger.settle();
-  expect(decide(ledger, 1)).toMatchObject({ outcome: "allowed", remaining: 39 });
-});
-
 test("a day of requests, reports and replies takes 200 buckets at most", () => {
   const given = new GivenRequests(60_000);
   for (let now = 0; now < 86_400_000; now += 777) {

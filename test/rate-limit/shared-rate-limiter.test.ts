@@ -233,15 +233,6 @@ describe("an outage", () => {
     expect(await burst(50)).toBe(0);
   });
 
-  test("a key that no server has seen gets its limit, and one more for each server at most", async () => {
-    const { burst, beginOutage, endOutage } = await setUp({ servers: 7 });
-    await beginOutage();
-    const given = await burst(50, { id: 7 });
-    expect(given).toBeWithin(60, 60 + 7);
-    await endOutage();
-    expect(await burst(50, { id: 7 })).toBe(0);
-  });
-
   test("with more servers than requests, each server gives one", async () => {
     const { burst, beginOutage } = await setUp({ servers: 6 });
     await beginOutage();
@@ -261,35 +252,6 @@ describe("an outage", () => {
     expect(first.decide(key(5), FREE)).toMatchObject({ outcome: "limited" });
     time.run(1_001);
     expect(first.decide(key(5), FREE)).toMatchObject({ outcome: "allowed" });
-  });
-
-  test("the day is shared like the minute", async () => {
-    const limits = { perMinute: 1_000, perDay: 40 };
-    const { time, burst, beginOutage, endOutage } = await setUp();
-    expect(await burst(5, { limits })).toBe(20);
-    await burst(1, { limits });
-    await beginOutage();
-    expect(await burst(50, { limits })).toBeWithin(16, 16 + 4);
-    time.run(61_000);
-    expect(await burst(50, { limits })).toBe(0);
-    await endOutage();
-    expect(await burst(50, { limits })).toBe(0);
-  });
-
-  test("a key that was limited stays so until its window ends, and a banned key until its ban ends", async () => {
-    const rules = { strikes: 2, graceMs: 0, lengthMs: 300_000, maxLengthMs: 300_000 };
-    const { time, first, burst, exhaust, beginOutage } = await setUp({ rules });
-    await exhaust();
-    const limits = { perMinute: 1, perDay: 100 };
-    while ((await first.decide(key(2), limits)).outcome !== "banned") time.run(1);
-    await beginOutage();
-    expect(await burst(20)).toBe(0);
-    expect(first.decide(key(2), limits)).toMatchObject({ outcome: "banned", retryAfter: 300 });
-    time.run(60_000);
-    expect(await burst(1)).toBe(4);
-    expect(first.decide(key(2), limits)).toMatchObject({ outcome: "banned" });
-    time.run(240_000);
-    expect(first.decide(key(2), limits)).toMatchObject({ outcome: "allowed" });
   });
 
   test("new limits apply to what is left", async () => {
@@ -315,21 +277,6 @@ describe("an outage", () => {
 });
 
 describe("after an outage", () => {
-  test("what Valkey counted late is not reported a second time", async () => {
-    const { time, valkey, model, burst } = await setUp({ servers: 1 });
-    valkey.standStill();
-    const waiting = burst(10);
-    time.run(OUTAGE_MS);
-    expect(await waiting).toBe(10);
-    expect(await burst(5)).toBe(5);
-    valkey.goOn();
-    time.run(0);
-    // One request was sent, the others waited for the next batch.
-    expect(model.batches).toHaveLength(1);
-    expect(model.reports).toMatchObject([{ minute: { used: 14 }, day: { used: 14 } }]);
-    expect(model.usageOf(1)).toMatchObject({ minute: { used: 15 }, day: { used: 15 } });
-  });
-
   test("the report comes before the next decision about the key", async () => {
     const { time, valkey, model, first, burst, beginOutage } = await setUp({ servers: 1 });
     await beginOutage();
@@ -370,28 +317,6 @@ describe("after an outage", () => {
     expect(await burst(60, { on: [first] })).toBe(15);
     time.run(2_000);
     expect(await burst(60, { on: [first] })).toBe(45);
-  });
-
-  test("a window that has closed is not reported", async () => {
-    const { time, model, burst, beginOutage, endOutage } = await setUp({ servers: 1 });
-    await beginOutage();
-    await burst(10);
-    time.run(60_000);
-    await endOutage();
-    const report = model.reports.find(({ subject }) => subject.id === 1);
-    expect(report).toMatchObject({ minute: { used: 0 }, day: { used: 10 } });
-  });
-
-  test("a dead connection: another one is used, and what may have been counted is counted again", async () => {
-    const { time, valkey, model, states, burst } = await setUp({ servers: 1 });
-    valkey.silenceLinks();
-    const waiting = burst(10);
-    time.run(OUTAGE_MS);
-    expect(await waiting).toBe(10);
-    time.run(250 + TIMEOUT_MS);
-    expect(states).toEqual(["unavailable: no reply within 500 ms", "available"]);
-    expect(await burst(1)).toBe(1);
-    expect(model.usageOf(1).minute.used).toBe(11);
   });
 
   test("a reply that is lost counts twice rather than not at all", async () => {
@@ -438,15 +363,6 @@ describe("after an outage", () => {
     expect(opens).toHaveLength(5);
   });
 
-  test("a dead connection that no request waits for is replaced after a heartbeat", async () => {
-    const { time, valkey, opens, states, limiters } = await setUp({ servers: 2 });
-    valkey.silenceLinks();
-    time.run(6_000);
-    expect(opens).toHaveLength(2 * limiters.length);
-    expect(states).toEqual([]);
-    expect(await limiters[0]?.decide(key(1), FREE)).toMatchObject({ remaining: 59 });
-  });
-
   test("close: nothing is tried any more, and requests that wait are decided", async () => {
     const { time, valkey, opens, first, burst } = await setUp({ servers: 1 });
     valkey.standStill();
@@ -476,20 +392,6 @@ describe("bans", () => {
     time.run(200_000);
     while ((await first.decide(key(3), ONE)).outcome !== "banned") time.run(1);
     expect(bans).toEqual([3, 300_000, 3, 600_000]);
-  });
-
-  test("an unban in an outage ends the ban here at once, and in Valkey when it is back", async () => {
-    const { time, model, limiters, first, beginOutage, endOutage } = await setUp({ rules });
-    while ((await first.decide(key(3), ONE)).outcome !== "banned") time.run(1);
-    await beginOutage();
-    expect(first.decide(key(3), ONE)).toMatchObject({ outcome: "banned" });
-    await first.unban(key(3), 0);
-    expect(first.decide(key(3), ONE)).toMatchObject({ outcome: "limited" });
-    await endOutage();
-    expect(model.usageOf(3).bannedUntil).toBe(-1);
-    for (const limiter of limiters) {
-      expect((await limiter.decide(key(3), ONE)).outcome).not.toBe("allowed");
-    }
   });
 
   test("an unban that arrives late ends no ban that began after it, and one from before it", async () => {

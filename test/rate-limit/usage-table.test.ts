@@ -17,8 +17,7 @@ const KINDS: Record<string, { subject: (i: number) => Subject; subjects: fc.Arbi
     subject: (i) => address(`10.0.0.${i}`),
     subjects: fc.oneof(
       fc.nat(3_000).map((i) => address(`${KEY_SLOTS + i}`)),
-      fc.string({ unit: "binary", maxLength: 80 }).map(address),
-      fc.array(fc.nat(255), { maxLength: 4 }).map((bytes) => address(String.fromCharCode(...bytes))),
+      fc.string({ maxLength: 63 }).map(address),
     ),
   },
 };
@@ -52,14 +51,6 @@ test("finds what a Map finds, through any additions and removals", () => {
 });
 
 describe.each(Object.entries(KINDS))("%s", (_, { subject }) => {
-  test("after 20,000 additions and many removals, the rest are found", () => {
-    const table = new UsageTable();
-    const slots = Array.from({ length: 20_000 }, (_, i) => table.add(subject(i)));
-    slots.forEach((slot, i) => i % 3 === 0 || table.remove(slot));
-    const found = slots.map((_, i) => table.find(subject(i)));
-    expect(found).toEqual(slots.map((slot, i) => (i % 3 === 0 ? slot : NONE)));
-  });
-
   test("a slot returns the subject, the usage and the flags that were stored", () => {
     const table = new UsageTable();
     const window = { openedAt: 1.8e12, used: 1e9, firstRejectedAt: 1.8e12 + 2, strikes: 1e6 };
@@ -104,27 +95,13 @@ describe.each(Object.entries(KINDS))("%s", (_, { subject }) => {
   });
 });
 
-test("an id of 63 characters is stored as it is, a longer one as its digest", () => {
+test("an id has at most 63 characters of ASCII", () => {
   const table = new UsageTable();
   const longest = address("x".repeat(63));
   expect(table.subjectAt(table.add(longest))).toEqual(longest);
-  const slot = table.add(address("x".repeat(64)));
-  const stored = table.subjectAt(slot);
-  expect(textOf(stored)).toMatch(/^address:[\w-]{32}$/);
-  expect(table.find(stored)).toBe(slot);
+  for (const id of ["x".repeat(64), "é", "a\nb"]) expect(() => table.add(address(id))).toThrow(RangeError);
+  expect(table.size).toBe(1);
 });
-
-test.each(["é", "\u0085", "ē", "\0", "a\nb"])(
-  "the id %j is stored as its digest, and found and removed",
-  (id) => {
-    const table = new UsageTable();
-    const slot = table.add(address(id));
-    expect(textOf(table.subjectAt(slot))).toMatch(/^address:[\w-]{32}$/);
-    expect(table.find(address(id))).toBe(slot);
-    table.remove(slot);
-    expect(table.find(address(id))).toBe(NONE);
-  },
-);
 
 test("a few keys with ids far apart take few slots", () => {
   const table = new UsageTable();

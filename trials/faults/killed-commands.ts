@@ -12,7 +12,7 @@ import { type Contents, differencesBetween } from "../../src/archive/contents.ts
 import { postgresTables } from "../../src/store/postgres/tables.ts";
 import { sqliteTables } from "../../src/store/sqlite/tables.ts";
 import { newUsage, type Usage } from "../../src/domain/rate-limit.ts";
-import { UsageCopy } from "../../src/rate-limit/valkey/maintenance.ts";
+import { readUsages } from "../../src/rate-limit/valkey/maintenance.ts";
 import { openSqlite } from "../../src/store/sqlite/store.ts";
 import { inspectDatabase } from "../../src/store/sqlite/snapshot.ts";
 import { openUsageStore } from "../../src/store/sqlite/usage-store.ts";
@@ -213,9 +213,7 @@ async function dropDatabase(url: string): Promise<void> {
 }
 
 async function usageInValkey(url: string): Promise<Usage | undefined> {
-  const valkey = await UsageCopy.open({ url, prefix: "petstore:production:" });
-  const [found] = await valkey.read([1]);
-  valkey.close();
+  const [found] = await readUsages({ urls: [url], prefix: "petstore:production:" }, [1]);
   return found?.[1];
 }
 

@@ -52,8 +52,9 @@ export class ValkeyModel {
   }
 
   usage({ id }: KeySubject): Usage | undefined {
-    const usage = this.usageOf(id);
-    return isExpired(usage, this.now()) ? undefined : structuredClone(usage);
+    const usage = structuredClone(this.#usages.get(id) ?? newUsage());
+    expire(usage, this.now(), this.rules);
+    return isExpired(usage, this.now()) ? undefined : usage;
   }
 
   usageOf(id: number): Usage {

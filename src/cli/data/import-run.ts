@@ -15,7 +15,13 @@ import {
 import { type ImportEnd, type ImporterOptions, importRows } from "../../archive/import.ts";
 import { describeRejected } from "../../archive/rejects-file.ts";
 import { InputError } from "../../archive/row-formats.ts";
-import { ORDER_ROWS, ORDER_ROWS_WITH_IDS, PET_ROWS, PET_ROWS_WITH_IDS } from "../../archive/row-parser.ts";
+import {
+  type ImportedRow,
+  ORDER_ROWS,
+  ORDER_ROWS_WITH_IDS,
+  PET_ROWS,
+  PET_ROWS_WITH_IDS,
+} from "../../archive/row-parser.ts";
 import { describeEnvironment, storageOf } from "../../config/config.ts";
 import type { STORAGE_OPTIONS } from "../../config/options.ts";
 import type { ValuesOf } from "../../config/parse-options.ts";
@@ -88,7 +94,7 @@ function checkOptions({ orders, map, "keep-ids": keepIds, "on-conflict": onConfl
       `--on-conflict ${onConflict} needs --keep-ids: identifiers that are assigned never exist`,
     );
   }
-  const { fields } = orders ? ORDER_ROWS : PET_ROWS;
+  const fields = Object.keys((orders ? ORDER_ROWS : PET_ROWS).fields);
   const repeated = map.find(({ field }, index) => map.findIndex((each) => each.field === field) !== index);
   if (repeated)
     return new UsageError(`--map names the field "${repeated.field}" twice; leave one of them out`);
@@ -161,7 +167,7 @@ async function importFrom(
   let shownErrors = 0;
   const isStopped = stopRequest(context);
   const progress = new Progress({ stream: context.errorStream, isJson: values.json, rows: from.rows });
-  const shared: Omit<ImporterOptions<unknown>, "type" | "store"> = {
+  const shared: Omit<ImporterOptions<ImportedRow>, "type" | "store"> = {
     input,
     rowsPerBatch: store?.rowsPerBatch ?? ROWS_PER_TRIAL,
     map: values.map,

@@ -7,7 +7,6 @@ import {
   type Usage,
 } from "../../domain/rate-limit.ts";
 import { HashIndex, hashText, NONE } from "../../hash-index.ts";
-import { sha256 } from "../../api/hash.ts";
 
 export { NONE };
 
@@ -45,7 +44,10 @@ export const DAY_EXHAUSTED = 32;
  */
 const KEY_SLOTS = 1 << 20;
 
-/** Behind the usage in a slot that is found by hash: the length of the subject's id, and the id, a byte a character. */
+/**
+ * Behind the usage in a slot that is found by hash: the length of the subject's id, and the id, a byte a character. An
+ * address is printed by the server, so it is ASCII and has fewer than 50 characters.
+ */
 const ID_LENGTH = USAGE_BYTES;
 const ID = USAGE_BYTES + 1;
 const MAX_ID_LENGTH = 63;
@@ -89,15 +91,12 @@ export class UsageTable {
   /** The subject's slot, or NONE. */
   find(subject: Subject): number {
     if (hasKeySlot(subject)) return this.isLive(subject.id) ? subject.id : NONE;
-    const slot = this.#index.find(hashOf(subject), subject);
-    if (slot !== NONE) return slot;
-    const stored = storedForm(subject);
-    return stored === subject ? NONE : this.#index.find(hashOf(stored), stored);
+    return this.#index.find(hashOf(subject), subject);
   }
 
   /** Gives a subject that has none a slot with a new usage. */
   add(subject: Subject): number {
-    const slot = hasKeySlot(subject) ? this.#addKey(subject.id) : this.#addHashed(storedForm(subject));
+    const slot = hasKeySlot(subject) ? this.#addKey(subject.id) : this.#addHashed(subject);
     this.store(slot, NEW_USAGE);
     this.setFlags(slot, (this.flags(slot) & QUEUED) | LIVE | (subject.kind === "key" ? IS_KEY : 0));
     this.#size++;
@@ -111,10 +110,11 @@ export class UsageTable {
   }
 
   #addHashed(subject: Subject): number {
+    const id = idText(subject);
+    if (!FITS.test(id)) throw new RangeError(`an id has at most ${MAX_ID_LENGTH} characters of ASCII`);
     const slot = this.#freeSlots.pop() ?? this.#hashedEnd++;
     const page = (this.#pages[slot >>> PAGE_SHIFT] ??= newPage(ID + MAX_ID_LENGTH));
     const at = offset(slot);
-    const id = idText(subject);
     page.setUint8(at + ID_LENGTH, id.length);
     for (let i = 0; i < id.length; i++) page.setUint8(at + ID + i, id.charCodeAt(i));
     this.#index.add(hashOf(subject), slot);
@@ -202,12 +202,6 @@ function hashOf(subject: Subject): number {
 
 function idText({ id }: Subject): string {
   return typeof id === "string" ? id : String(id);
-}
-
-/** The subject as its slot stores it: an id that is too long, or has other characters than ASCII, becomes a digest. */
-function storedForm(subject: Subject): Subject {
-  if (subject.kind === "key" || FITS.test(subject.id)) return subject;
-  return { kind: "address", id: sha256(`address:${subject.id}`, "base64url").slice(0, 32) };
 }
 
 function readUsage(page: DataView, at: number, into: Usage): void {

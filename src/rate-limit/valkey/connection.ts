@@ -14,7 +14,6 @@ import {
   REPORT,
   reportNumbers,
   run,
-  SET_USAGE,
   usageNumbers,
 } from "./scripts.ts";
 import { scheduler } from "../../event-loop.ts";
@@ -117,16 +116,11 @@ export class ValkeyConnection implements ValkeyLink {
     return parseReported(await run(this.#client, REPORT, { keys, args }), reports.length);
   }
 
-  async usage(subject: Subject): Promise<Usage | undefined> {
-    const input = { keys: [this.#keyOf(subject)], args: this.#commonArgs() };
+  /** Another usage replaces it first if one is given. */
+  async usage(subject: Subject, other?: Usage): Promise<Usage | undefined> {
+    const numbers = other ? [JSON.stringify(usageNumbers(other))] : [];
+    const input = { keys: [this.#keyOf(subject)], args: [...this.#commonArgs(), ...numbers] };
     return parseUsage(await withTimeout(this.#timeoutMs, run(this.#client, READ_USAGE, input)));
-  }
-
-  /** Returns what is stored now: nothing if all of the usage has expired. */
-  async setUsage(subject: Subject, usage: Usage): Promise<Usage | undefined> {
-    const numbers = JSON.stringify(usageNumbers(usage));
-    const input = { keys: [this.#keyOf(subject)], args: [...this.#commonArgs(), numbers] };
-    return parseUsage(await withTimeout(this.#timeoutMs, run(this.#client, SET_USAGE, input)));
   }
 
   async servers({ id, text }: ServerEntry = { id: "", text: "" }): Promise<readonly string[]> {

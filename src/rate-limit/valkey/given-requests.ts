@@ -48,30 +48,18 @@ export class GivenRequests {
     this.#append({ from: now, at: now, count: 1, state });
   }
 
-  /** A request that Valkey was to count was rejected. Does nothing if it has expired. */
-  takeBack(givenAt: number): void {
-    this.#take(givenAt, ["counted"]);
-  }
-
   /** Valkey has counted a request after all. Does nothing if it has expired. */
   countedLate(givenAt: number): void {
-    const index = this.#take(givenAt, ["new", "sent"]);
-    if (index === -1) return;
+    const index = this.#buckets.findIndex(
+      ({ from, at, state }) => from <= givenAt && givenAt <= at && state !== "counted",
+    );
+    const bucket = this.#buckets[index];
+    if (bucket === undefined) return;
+    bucket.count--;
+    if (bucket.count === 0) this.#keep((each) => each !== bucket);
     const before = this.#buckets[index - 1];
     if (before?.state === "counted" && before.at === givenAt) before.count++;
     else this.#buckets.splice(index, 0, { from: givenAt, at: givenAt, count: 1, state: "counted" });
-  }
-
-  /** Removes a request of one of these states. Returns the place of its bucket, or -1. */
-  #take(givenAt: number, states: readonly Bucket["state"][]): number {
-    const index = this.#buckets.findIndex(
-      ({ from, at, state }) => from <= givenAt && givenAt <= at && states.includes(state),
-    );
-    const bucket = this.#buckets[index];
-    if (bucket === undefined) return -1;
-    bucket.count--;
-    if (bucket.count === 0) this.#keep((each) => each !== bucket);
-    return index;
   }
 
   /** Forgets those that are as old as a window is long. */

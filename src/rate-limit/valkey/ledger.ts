@@ -133,13 +133,6 @@ export class Ledger {
     return decision;
   }
 
-  /** Valkey has rejected a request that this server had given at this time. */
-  takeBack({ id }: KeySubject, givenAt: number): void {
-    const record = this.#find(id)?.record;
-    record?.minute.takeBack(givenAt);
-    record?.day.takeBack(givenAt);
-  }
-
   /** Valkey has counted a request that this server gave at this time. It stays a part of the share. */
   countedLate({ id }: KeySubject, givenAt: number): void {
     const record = this.#find(id)?.record;

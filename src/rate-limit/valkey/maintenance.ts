@@ -1,74 +1,83 @@
+/** What commands do with Valkey, beside servers. */
 import { DEFAULT_BAN, LONGEST_BAN_MS, type Subject, type Usage } from "../../domain/rate-limit.ts";
-import { ValkeyConnection, parseServers, loggableError } from "./connection.ts";
+import { loggableError, parseServers, ValkeyConnection } from "./connection.ts";
 
-/** Reads and writes the usage of many keys, for whoever moves it to or from Valkey. */
-
-interface UsageCopyOptions {
-  readonly url: string | readonly string[];
+interface ValkeyOptions {
+  /** More than one are hosts of a cluster. */
+  readonly urls: readonly string[];
   readonly ca?: string;
   readonly prefix: string;
 }
 
 /** Servers shorten a ban that is longer than their settings allow; a copy keeps it as it is. */
 const BAN_RULES = { ...DEFAULT_BAN, maxLengthMs: LONGEST_BAN_MS };
+
+/** Connects as a server does, and runs the script of the rate limits on a temporary key. */
+async function withConnection<T>(
+  { urls, ca, prefix }: ValkeyOptions,
+  work: (connection: ValkeyConnection) => Promise<T>,
+  backgroundTimeoutMs?: number,
+): Promise<T> {
+  const [only = ""] = urls;
+  const servers = parseServers(urls.length === 1 ? only : urls, ca);
+  const settings = { servers, prefix, ban: BAN_RULES, backgroundTimeoutMs };
+  let connection: ValkeyConnection | undefined;
+  try {
+    connection = await ValkeyConnection.open(settings, { kind: "key", id: 1 });
+    return await work(connection);
+  } catch (cause) {
+    throw loggableError(cause);
+  } finally {
+    connection?.close();
+  }
+}
+
 /** Nothing but the copy waits for Valkey. */
-const TIMEOUT_MS = 10_000;
+const COPY_TIMEOUT_MS = 10_000;
 /** Commands that are sent before the first one is answered. */
 const AT_ONCE = 100;
 
-export class UsageCopy {
-  private constructor(private readonly connection: ValkeyConnection) {}
-
-  static async open({ url, ca, prefix }: UsageCopyOptions): Promise<UsageCopy> {
-    const settings = {
-      servers: parseServers(url, ca),
-      prefix,
-      ban: BAN_RULES,
-      backgroundTimeoutMs: TIMEOUT_MS,
-    };
-    try {
-      return new UsageCopy(await ValkeyConnection.open(settings, { kind: "key", id: 1 }));
-    } catch (cause) {
-      throw loggableError(cause);
+/** Runs a command for each of many keys. */
+function forEachKey<Item, Result>(
+  options: ValkeyOptions,
+  items: readonly Item[],
+  command: (connection: ValkeyConnection, item: Item) => Promise<Result>,
+): Promise<Result[]> {
+  const work = async (connection: ValkeyConnection) => {
+    const results: Result[] = [];
+    for (let from = 0; from < items.length; from += AT_ONCE) {
+      const some = items.slice(from, from + AT_ONCE);
+      results.push(...(await Promise.all(some.map((item) => command(connection, item)))));
     }
-  }
+    return results;
+  };
+  return withConnection(options, work, COPY_TIMEOUT_MS);
+}
 
-  /** Of those keys that have any. */
-  async read(ids: readonly number[]): Promise<[Subject, Usage][]> {
-    const found: [Subject, Usage][] = [];
-    for (let from = 0; from < ids.length; from += AT_ONCE) {
-      const subjects = ids.slice(from, from + AT_ONCE).map((id): Subject => ({ kind: "key", id }));
-      const usages = await Promise.all(subjects.map((subject) => this.connection.usage(subject)));
-      for (const [i, subject] of subjects.entries()) {
-        const usage = usages[i];
-        if (usage) found.push([subject, usage]);
-      }
-    }
-    return found;
-  }
+/** Of those keys that have any. */
+export async function readUsages(
+  options: ValkeyOptions,
+  ids: readonly number[],
+): Promise<(readonly [Subject, Usage])[]> {
+  const usages = await forEachKey(options, ids, (connection, id) => connection.usage({ kind: "key", id }));
+  return ids.flatMap((id, i) => {
+    const usage = usages[i];
+    return usage ? [[{ kind: "key", id }, usage] as const] : [];
+  });
+}
 
-  /** Replaces the usage of each key. Returns how many have any: usage that has expired is not written. */
-  async write(entries: readonly (readonly [Subject, Usage])[]): Promise<number> {
-    let count = 0;
-    for (let from = 0; from < entries.length; from += AT_ONCE) {
-      const some = entries.slice(from, from + AT_ONCE);
-      const stored = await Promise.all(
-        some.map(([subject, usage]) => this.connection.setUsage(subject, usage)),
-      );
-      for (const [i, [subject, usage]] of some.entries()) {
-        const result = stored[i];
-        if (result === undefined) continue;
-        if (!isSame(usage, result))
-          throw new Error(`Valkey stores another usage of key ${subject.id} than was sent`);
-        count++;
-      }
-    }
-    return count;
-  }
-
-  close(): void {
-    this.connection.close();
-  }
+/** Replaces the usage of each key. Returns how many have any: usage that has expired is not written. */
+export async function writeUsages(
+  options: ValkeyOptions,
+  entries: readonly (readonly [Subject, Usage])[],
+): Promise<number> {
+  const stored = await forEachKey(options, entries, async (connection, [subject, usage]) => {
+    const result = await connection.usage(subject, usage);
+    if (result && !isSame(usage, result))
+      throw new Error(`Valkey stores another usage of key ${subject.id} than was sent`);
+    return result;
+  });
+  return stored.filter((usage) => usage !== undefined).length;
 }
 
 /** A window that has closed meanwhile is empty. */
@@ -93,31 +102,16 @@ export interface ValkeyInformation {
   readonly isReplica: boolean;
 }
 
-interface InspectOptions {
-  readonly urls: readonly string[];
-  readonly ca?: string;
-  readonly prefix: string;
-  readonly now: () => number;
-}
-
-/** Connects as a server does, and runs the script of the rate limits on a temporary key. */
-export async function inspectValkey({ urls, ca, prefix, now }: InspectOptions): Promise<ValkeyState> {
-  const [only = ""] = urls;
-  const servers = parseServers(urls.length === 1 ? only : urls, ca);
-  let connection: ValkeyConnection | undefined;
-  try {
-    connection = await ValkeyConnection.open({ servers, prefix, ban: DEFAULT_BAN }, { kind: "key", id: 1 });
+/** `now` is our clock. */
+export function inspectValkey(options: ValkeyOptions, now: () => number): Promise<ValkeyState> {
+  return withConnection(options, async (connection) => {
     // The register needs more permissions than the limits.
     await connection.servers();
     const before = now();
     const time = await connection.time();
     const clockDifferenceMs = Math.round(time - (before + now()) / 2);
     return { clockDifferenceMs, information: await informationOf(connection) };
-  } catch (cause) {
-    throw loggableError(cause);
-  } finally {
-    connection?.close();
-  }
+  });
 }
 
 async function informationOf(connection: ValkeyConnection): Promise<ValkeyInformation | undefined> {

@@ -16,7 +16,6 @@ import type { DecisionReply, Replies } from "./link.ts";
 import enterServer from "./enter-server.lua" with { type: "text" };
 import readUsage from "./read-usage.lua" with { type: "text" };
 import report from "./report.lua" with { type: "text" };
-import setUsage from "./set-usage.lua" with { type: "text" };
 import usage from "./usage.lua" with { type: "text" };
 
 interface Script {
@@ -28,7 +27,6 @@ export const DECIDE = script(decide);
 export const ENTER_SERVER = script(enterServer);
 export const READ_USAGE = script(readUsage);
 export const REPORT = script(report);
-export const SET_USAGE = script(setUsage);
 
 function script(body: string): Script {
   const text = usage + body;

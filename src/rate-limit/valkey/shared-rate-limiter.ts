@@ -66,8 +66,8 @@ const MAX_REPORTED_BANS = 10_000;
 const ANY_KEY: KeySubject = { kind: "key", id: 0 };
 
 interface WaitingRequest extends DecisionRequest {
-  /** What this server's share allows, and when, for a while after an outage. */
-  readonly share: { readonly remaining: number; readonly at: number } | undefined;
+  /** What this server's share allows, for a while after an outage. */
+  readonly share: Decision | undefined;
   readonly resolve: (decision: Decision) => void;
 }
 
@@ -159,7 +159,7 @@ export class SharedRateLimiter implements RateLimiter {
     if (this.#queue.length >= MAX_QUEUED) {
       return Promise.reject(new Overloaded(`the queue for Valkey is full (${MAX_QUEUED} requests)`));
     }
-    const share = this.#returnTimer && this.#takeShare({ subject, limits });
+    const share = this.#returnTimer && this.#decideHere({ subject, limits }, "counted");
     if (share && share.outcome !== "allowed") {
       this.#sendQueue();
       return share;
@@ -232,13 +232,9 @@ export class SharedRateLimiter implements RateLimiter {
     return { servers, now: clock.steadyNow() };
   }
 
-  #decideHere(request: DecisionRequest): Decision {
-    return this.#onWallClock(this.#ledger.decide(request, this.#sharing(), "new"));
-  }
-
-  #takeShare(request: DecisionRequest) {
-    const sharing = this.#sharing();
-    return { ...this.#onWallClock(this.#ledger.decide(request, sharing, "counted")), at: sharing.now };
+  /** By this server's share. Valkey counts the request too, or has to be told of it. */
+  #decideHere(request: DecisionRequest, state: "new" | "counted" = "new"): Decision {
+    return this.#onWallClock(this.#ledger.decide(request, this.#sharing(), state));
   }
 
   /** The ledger is on the steady clock. */
@@ -318,7 +314,6 @@ export class SharedRateLimiter implements RateLimiter {
       if (request === undefined) return;
       const { subject, limits, share, resolve } = request;
       if (outcome === "banned") this.#reportBan(subject.id, usage, isNewBan);
-      if (share && outcome !== "allowed") this.#ledger.takeBack(subject, share.at);
       if (outageAt === undefined) resolve(atMost(share?.remaining, describe(outcome, usage, limits, now)));
       else if (outcome === "allowed" && allowed[i]) this.#ledger.countedLate(subject, outageAt);
       this.#ledger.learn(subject, usage, byMs);

@@ -88,23 +88,6 @@ describe("a frozen server", () => {
     }
   });
 
-  test("its ban holds meanwhile, an unban ends it, and the server gets the unban later", async () => {
-    const changes = new StateChanges();
-    const ban = { strikes: 2, graceMs: 0, lengthMs: 60_000, maxLengthMs: 60_000 };
-    const rateLimiter = await connect(changes, { prefix: "banned:", ban });
-    while ((await rateLimiter.decide(key(1), ONCE)).outcome !== "banned");
-
-    server.freeze();
-    const banned = rateLimiter.decide(key(1), ONCE);
-    for (let tick = 0; tick < 11; tick++) await advance(50);
-    expect(await banned).toMatchObject({ outcome: "banned", retryAfter: 60 });
-    expect(rateLimiter.decide(key(1), FREE)).toMatchObject({ outcome: "banned" });
-    await rateLimiter.unban(key(1), 0);
-    expect(rateLimiter.decide(key(1), FREE)).toMatchObject({ outcome: "allowed" });
-    await thaw(changes);
-    expect(await rateLimiter.decide(key(1), ONCE)).toMatchObject({ outcome: "limited" });
-  });
-
   test("an operator reads what this server knows after 500 ms, and requests still wait for the server", async () => {
     const changes = new StateChanges();
     const rateLimiter = await connect(changes, { prefix: "usage:", backgroundTimeoutMs: 500 });

@@ -1,58 +1,21 @@
 import { RedisClient } from "bun";
 import { beforeAll, expect, test } from "bun:test";
-import { Unavailable } from "../../../src/api/errors.ts";
 import { type Ban, DEFAULT_BAN, type Subject } from "../../../src/domain/rate-limit.ts";
 import { rateLimiterConformance, STARTS_AT } from "../../conformance/rate-limiter.ts";
 import { valkeyUrl } from "../../../trials/harness/valkey.ts";
 import { address, key, textOf } from "../../subjects.ts";
 import { TestClock } from "../../test-clock.ts";
-import { openOnMaps } from "../../rate-limit/open-memory.ts";
 import { openOnValkey, openWithoutFallback } from "../../rate-limit/open-valkey.ts";
-import { compareInHistories } from "./random-histories.ts";
 
 let url: string;
 beforeAll(async () => void (url = await valkeyUrl()));
 
-const open = openOnValkey(() => url);
 const FREE = { perMinute: 60, perDay: 1_000 };
 
-rateLimiterConformance("on Valkey", open);
-
-test("Valkey and memory decide alike in random histories", async () => {
-  await compareInHistories([open, openOnMaps], 100);
-});
-
-/** Both windows close, and an unban and a ban come, at the same time: random histories seldom have that. */
-test("Valkey and memory decide alike when two things happen at the same time", async () => {
-  const seen = [open, openOnMaps].map(async (each) => {
-    const { rateLimiter, advance, close } = await each({ ban: DEFAULT_BAN, startsAt: STARTS_AT });
-    const limits = { perMinute: 1, perDay: 2 };
-    const decisions: unknown[] = [await rateLimiter.decide(key(1), limits)];
-    advance(86_340_000);
-    for (let i = 0; i < 4; i++, advance(1_001)) decisions.push(await rateLimiter.decide(key(1), limits));
-    for (let i = 0; i < 10; i++) decisions.push(await rateLimiter.decide(key(1), limits));
-    await rateLimiter.unban(key(1), 0);
-    decisions.push(await rateLimiter.usage(key(1)));
-    advance(-500);
-    decisions.push(await rateLimiter.decide(key(1), limits));
-    await close();
-    return decisions;
-  });
-  expect(await seen[0]).toEqual(await seen[1]);
-});
-
-test("a ban by one instance holds on all, and an unban by another ends it", async () => {
-  const ban = { strikes: 3, graceMs: 0, lengthMs: 60_000, maxLengthMs: 60_000 };
-  const clock = new TestClock();
-  const settings = { url, ban, clock, testClock: clock, prefix: "ban:" };
-  const [one, other] = await Promise.all([openWithoutFallback(settings), openWithoutFallback(settings)]);
-  const limits = { perMinute: 1, perDay: 9 };
-  while ((await one.decide(key(1), limits)).outcome !== "banned") clock.advance(1);
-  expect(await other.decide(key(1), limits)).toMatchObject({ outcome: "banned", retryAfter: 60 });
-  await other.unban(key(1), 0);
-  expect(await one.decide(key(1), limits)).toMatchObject({ outcome: "limited" });
-  await Promise.all([one.close(), other.close()]);
-});
+rateLimiterConformance(
+  "on Valkey",
+  openOnValkey(() => url),
+);
 
 test("addresses are counted in process: they take no memory of Valkey, like the check at the start, and do not wait for it", async () => {
   const url = await valkeyUrl();
@@ -68,38 +31,6 @@ test("addresses are counted in process: they take no memory of Valkey, like the 
   expect(await there.send("DBSIZE", [])).toBe(0);
   there.close();
   await Promise.all([one.close(), other.close()]);
-});
-
-test("of 13,000 requests at once on two instances 60 are allowed, and Valkey does not count as unavailable", async () => {
-  const settings = { url, prefix: "flood:" };
-  const instances = await Promise.all([openWithoutFallback(settings), openWithoutFallback(settings)]);
-  const outcomes = await Promise.all(
-    instances.flatMap((each) =>
-      Array.from({ length: 13_000 }, async () => {
-        try {
-          return (await each.decide(key(1), FREE)).outcome;
-        } catch (error) {
-          return error instanceof Unavailable ? "unavailable" : "error";
-        }
-      }),
-    ),
-  );
-  const count = (outcome: string) => outcomes.filter((each) => each === outcome).length;
-  expect([count("allowed"), count("error")]).toEqual([60, 0]);
-  expect(count("unavailable")).toBeWithin(2 * 2_900, 2 * 3_001);
-  await Promise.all(instances.map((each) => each.close()));
-});
-
-test("after FLUSHDB all counts start at 0", async () => {
-  const url = await valkeyUrl();
-  const rateLimiter = await openWithoutFallback({ url });
-  await rateLimiter.decide(key(1), FREE);
-  const there = new RedisClient(url);
-  await there.send("FLUSHDB", []);
-  there.close();
-  expect(await rateLimiter.usage(key(1))).toBeUndefined();
-  expect(await rateLimiter.decide(key(1), FREE)).toMatchObject({ remaining: 59 });
-  await rateLimiter.close();
 });
 
 test("every key expires one second after its usage", async () => {

@@ -1,0 +1,135 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import * as fc from "fast-check";
+import { type BanRules, DEFAULT_BAN } from "../../../src/domain/rate-limit.ts";
+import { parseServers, ValkeyConnection } from "../../../src/rate-limit/valkey/connection.ts";
+import type { DecisionRequest, KeyReport } from "../../../src/rate-limit/valkey/link.ts";
+import type { Server } from "../../../trials/harness/server.ts";
+import { startValkey } from "../../../trials/harness/valkey.ts";
+import { ValkeyModel } from "../../../trials/simulation/valkey.ts";
+import { PATIENT } from "../../rate-limit/open-valkey.ts";
+import { key } from "../../subjects.ts";
+import { TestClock } from "../../test-clock.ts";
+
+let server: Server;
+beforeAll(async () => void (server = await startValkey()));
+afterAll(() => server.stop());
+
+test("the register has the servers of the last 15 seconds by Valkey's clock, and no more", async () => {
+  const clock = new TestClock();
+  const settings = {
+    servers: parseServers(server.url),
+    prefix: "register:",
+    ban: DEFAULT_BAN,
+    testClock: clock,
+    ...PATIENT,
+  };
+  const link = await ValkeyConnection.open(settings, key(1));
+  expect(await link.servers()).toEqual([]);
+  expect(await link.servers({ id: "one", text: "1: first" })).toEqual(["1: first"]);
+  clock.advance(15_000);
+  expect((await link.servers({ id: "two", text: "2" })).toSorted()).toEqual(["1: first", "2"]);
+  clock.advance(1);
+  expect(await link.servers({ id: "two", text: "2 again" })).toEqual(["2 again"]);
+  await link.servers({ id: "three", text: "3" });
+  await link.removeServer("three");
+  expect(await link.servers()).toEqual(["2 again"]);
+  clock.advance(-3_600_000);
+  expect(await link.servers()).toEqual([]);
+  link.close();
+});
+
+interface Step {
+  readonly requests?: readonly DecisionRequest[];
+  readonly report?: KeyReport;
+  /** How long the report takes to arrive. */
+  readonly lateMs?: number | undefined;
+  /** After the requests and the report. A negative number sets the clock back. */
+  readonly advanceMs?: number;
+}
+
+const subject = fc.constantFrom(key(1), key(2));
+const limits = fc.record({
+  perMinute: fc.integer({ min: 1, max: 5 }),
+  perDay: fc.integer({ min: 1, max: 12 }),
+});
+const request = fc.record({ subject, limits });
+/** Scripts fail where something begins or ends, so most steps end at such a time. */
+const ms = fc.oneof(
+  { weight: 3, arbitrary: fc.constantFrom(0, 1, 999, 1_000, 1_001, 5_000, 59_999, 60_000, 60_001) },
+  { weight: 2, arbitrary: fc.constantFrom(299_999, 300_000, 86_339_999, 86_340_000, 86_399_999, 86_400_000) },
+  { weight: 1, arbitrary: fc.nat(200_000_000) },
+);
+const counted = fc.record({ openedAgoMs: ms, used: fc.nat(3) });
+const ban = fc.record({ agoMs: ms, lengthMs: fc.integer({ min: 1, max: 300_000 }) });
+const orNone = <T>(arbitrary: fc.Arbitrary<T>) => fc.option(arbitrary, { nil: undefined });
+const report = fc.record({
+  subject,
+  minute: counted,
+  day: counted,
+  ban: orNone(ban),
+  unbannedAgoMs: orNone(ms),
+});
+const step: fc.Arbitrary<Step> = fc.oneof(
+  { weight: 4, arbitrary: fc.record({ requests: fc.array(request, { minLength: 1, maxLength: 8 }) }) },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      advanceMs: fc.oneof(
+        ms,
+        ms,
+        ms,
+        ms.map((each) => -each),
+      ),
+    }),
+  },
+  { weight: 1, arbitrary: fc.record({ report, lateMs: orNone(fc.oneof(ms, fc.constant(-5))) }) },
+);
+const rules: fc.Arbitrary<BanRules> = fc.record({
+  strikes: fc.integer({ min: 1, max: 4 }),
+  graceMs: fc.constantFrom(0, 1_000, 1_500),
+  lengthMs: fc.constantFrom(1, 5_000, 300_000),
+  maxLengthMs: fc.constantFrom(300_000, 900_000),
+});
+
+/** Both windows close, and an unban and a ban come, at the same time: random histories seldom have that. */
+function atTheSameTime(): [BanRules, Step[]] {
+  const request = { subject: key(1), limits: { perMinute: 1, perDay: 2 } };
+  const nothing = { openedAgoMs: 0, used: 0 };
+  return [
+    DEFAULT_BAN,
+    [
+      { requests: [request], advanceMs: 86_340_000 },
+      ...Array.from({ length: 4 }, () => ({ requests: [request], advanceMs: 1_001 })),
+      { requests: Array.from({ length: 10 }, () => request) },
+      { report: { subject: key(1), minute: nothing, day: nothing, unbannedAgoMs: 0 }, advanceMs: -500 },
+      { requests: [request] },
+    ],
+  ];
+}
+
+test("the scripts decide, report and read as the rules of the domain do, in random histories", async () => {
+  const servers = parseServers(server.url);
+  let run = 0;
+  await fc.assert(
+    fc.asyncProperty(rules, fc.array(step, { maxLength: 40, size: "max" }), async (rules, steps) => {
+      const clock = new TestClock();
+      const settings = { servers, prefix: `alike:${run++}:`, ban: rules, testClock: clock, ...PATIENT };
+      const link = await ValkeyConnection.open(settings, key(1));
+      const model = new ValkeyModel(() => clock.now(), rules);
+      const play = async (each: ValkeyConnection | ValkeyModel, { requests, report, lateMs }: Step) => [
+        requests && (await each.decide(requests)),
+        report && (await each.report([{ ...report, sentAt: lateMs && clock.now() - lateMs }])),
+        await each.usage(key(1)),
+      ];
+      try {
+        for (const next of steps) {
+          expect(await play(link, next)).toEqual(await play(model, next));
+          clock.advance(next.advanceMs ?? 0);
+        }
+      } finally {
+        link.close();
+      }
+    }),
+    { numRuns: 80, examples: [atTheSameTime()] },
+  );
+}, 120_000);
