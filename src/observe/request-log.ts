@@ -46,7 +46,7 @@ const NUMBERS = 7;
 /** Each can be as long as the head of a request. */
 const MAX_LENGTH = 200;
 /** Requests that are written together: the fewer there are, the less lives until the garbage collector runs. */
-const BLOCK_REQUESTS = 16;
+const BLOCK_REQUESTS = 64;
 /** Overwritten blocks are removed together, because that moves all others. */
 const MAX_OVERWRITTEN = 1_000;
 const CONTROL_CHARACTERS = /\p{Cc}/gu;
@@ -60,7 +60,7 @@ interface Block {
 }
 
 interface RequestLogOptions {
-  /** At least a megabyte: the longest block has 18 KB. */
+  /** At least a megabyte: the longest block has 100 KB. */
   readonly maxBytes: number;
   readonly addressOf: (request: Request) => string;
   /** Milliseconds since the epoch. */
