@@ -48,7 +48,7 @@ describe("a request", () => {
     const sent = page.waitForRequest(/\/v1\/pets$/);
     expect(await send()).toBe("201 Created");
     expect(await responseBody.innerText()).toContain(`"categoryId": ${LARGE}`);
-    expect((await sent).postData()).toBe(`{"name": "Rex", "categoryId": ${LARGE}}`);
+    expect((await sent).postData()).toBe(`{"name": "Rex", "categoryId": ${LARGE}, "status": "available"}`);
     const { json } = await server.client(key, "GET", "/pets");
     expect(json).toMatchObject([{ name: "Rex", categoryId: BigInt(LARGE) }]);
     await page.getByText(/^\d+ headers$/).click();

@@ -12,13 +12,13 @@ export interface ApiRequest {
 /** What was typed, by the names of the fields. */
 export type Values = Readonly<Record<string, string>>;
 
-/** Defaults, and for what is required values that work, so that a new form can be sent as it is. */
+/** Defaults, and for a body and what is required values that work: a new form sends what the page's example sends. */
 export function initialValues(fields: readonly TryItField[]): Values {
-  return Object.fromEntries(fields.map((field) => [field.name, field.default ?? requiredValue(field)]));
+  return Object.fromEntries(fields.map((field) => [field.name, field.default ?? workingValue(field)]));
 }
 
-function requiredValue({ isRequired, example, values }: TryItField): string {
-  return isRequired ? (example ?? values?.[0] ?? "") : "";
+function workingValue({ isRequired, in: location, example, values }: TryItField): string {
+  return isRequired || location === "body" ? (example ?? values?.[0] ?? "") : "";
 }
 
 interface RequestInput {
