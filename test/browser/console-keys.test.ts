@@ -95,6 +95,8 @@ test("a rotation with an overlap keeps the earlier secret, and one without needs
 test("a key is revoked after its name was typed, with the keyboard alone", async () => {
   const { id, secret } = await server.newKey({ name: "to revoke" });
   const { page } = await open(`/keys/${id}`);
+  const secrets = page.getByRole("table", { name: "Secrets" });
+  await secrets.getByText("no end").waitFor();
   await page.getByRole("button", { name: "Revoke" }).focus();
   await page.keyboard.press("Enter");
   await page.getByText("fail with 401 within one second").waitFor();
@@ -104,6 +106,7 @@ test("a key is revoked after its name was typed, with the keyboard alone", async
   await page.keyboard.type("e");
   await page.keyboard.press("Enter");
   await page.locator(".badge", { hasText: "revoked" }).waitFor();
+  await secrets.getByText("revoked").waitFor();
   expect((await server.client(secret, "GET", "/pets")).status).toBe(401);
   expect(await page.getByRole("button", { name: "Revoke" }).count()).toBe(0);
 });

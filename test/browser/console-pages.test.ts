@@ -233,5 +233,6 @@ test("staging is told from production by the bar and the title, and a row has tw
   await page.setViewportSize({ width: 390, height: 844 });
   const row = page.getByRole("row").filter({ hasText: "narrow" });
   expect((await row.boundingBox())?.height).toBeLessThan(80);
+  expect(await row.getByText("read only").count()).toBe(0);
   await page.setViewportSize({ width: 1280, height: 800 });
 });

@@ -190,6 +190,15 @@ test("without JavaScript everything but search and try-it works, also on a phone
   await phone.close();
 });
 
+test("on a phone, a link to a section of the page closes the menu", async () => {
+  const phone = await browser.open(urlOf("/docs"), PHONE);
+  const sidebar = phone.page.locator("#navigation");
+  await phone.page.getByRole("button", { name: "Menu" }).click();
+  await sidebar.getByRole("link", { name: "Order it" }).click();
+  await sidebar.waitFor({ state: "hidden" });
+  await phone.close();
+});
+
 test("on paper there is the content alone, in one column", async () => {
   await open("/docs/errors");
   await page.emulateMedia({ media: "screen", colorScheme: "light" });
