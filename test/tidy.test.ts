@@ -207,9 +207,9 @@ describe("modules", () => {
       /^src\/http1\//,
     ],
     [
-      "databases are spoken to in store alone",
+      "databases are spoken to in store alone, and SQLite's memory is used by the request log",
       /["']bun:sqlite["']|\bBun\.(?:sql|SQL)\b|\bSQL\b[^;]*from "bun"/,
-      /^src\/store\//,
+      /^src\/store\/|^src\/observe\/request-log\.ts$/,
     ],
     [
       "Valkey is spoken to in rate-limit alone",

@@ -160,7 +160,7 @@ describe("a full log", () => {
         const text = "é".repeat(length);
         send({ id: `${sent++}`.padEnd((i * 7) % 128, "x"), path: `/${text}`, userAgent: text, keyId: sent });
       }
-      expect(log.byteLength).toBe(SIZE);
+      expect(log.byteLength).toBeWithin(SIZE / 2, SIZE + 1);
       const items = await found();
       expect(items.length).toBeGreaterThan(50);
       // Without a gap, and whole.
