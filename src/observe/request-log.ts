@@ -35,7 +35,7 @@ export interface RequestConditions extends Partial<
 
 export const STAMPS_PER_MS = 1_024;
 
-/** The numbers of a request, by their places. Its text ends at END in the text of the block. */
+/** The numbers of a request, by their positions. Its text ends at END in the text of the block. */
 const STAMP = 0;
 const END = 1;
 const STATUS = 2;
@@ -109,8 +109,8 @@ export class RequestLog {
     const { request, requestId, operation, durationMs, keyId } = record;
     const { status } = response;
     const userAgent = request.headers.get("user-agent") ?? "";
-    // The user agent alone may have spaces.
     const address = this.#options.addressOf(request);
+    // The user agent alone may have spaces.
     this.#text += `${shown(requestId)} ${shown(request.method)} ${shown(request.path)} ${address} ${shown(userAgent)}`;
     // When the clock is set back, the times stay until it has caught up: they never descend.
     this.#stamp = Math.max(this.#options.now() * STAMPS_PER_MS, this.#stamp + 1);
@@ -212,7 +212,7 @@ export class RequestLog {
     this.#storedBytes += storedBytes(numbers.length, Buffer.byteLength(this.#text));
     const remove = this.#database.query<{ numbers: number; text: number }, []>(
       `DELETE FROM blocks WHERE id = (SELECT min(id) FROM blocks)
-       RETURNING length(numbers) AS numbers, octet_length(text) AS text`,
+       RETURNING length(numbers) AS numbers, length(CAST(text AS BLOB)) AS text`,
     );
     while (this.#storedBytes > this.#options.maxBytes) {
       const removed = remove.get();

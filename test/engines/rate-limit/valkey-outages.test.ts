@@ -2,10 +2,8 @@ import { afterAll, afterEach, beforeAll, describe, expect, jest, test } from "bu
 import * as fc from "fast-check";
 import { DEFAULT_BAN } from "../../../src/domain/rate-limit.ts";
 import type { RateLimiter } from "../../../src/domain/ports.ts";
-import { parseServers, ValkeyConnection } from "../../../src/rate-limit/valkey/connection.ts";
 import type { Server } from "../../../trials/harness/server.ts";
 import { startValkey } from "../../../trials/harness/valkey.ts";
-import { ValkeyModel } from "../../../trials/simulation/valkey.ts";
 import { advance, settle, useFakeTimers } from "../../fake-timers.ts";
 import { openWithFallback, openWithoutFallback, StateChanges } from "../../rate-limit/open-valkey.ts";
 import { key } from "../../subjects.ts";
@@ -124,77 +122,3 @@ describe("four servers and an outage", () => {
     expect(await other?.decide(key(2), ONE)).toMatchObject({ outcome: "banned" });
   });
 });
-
-test("the register has the servers of the last 15 seconds by Valkey's clock, and no more", async () => {
-  const clock = new TestClock();
-  const settings = {
-    servers: parseServers(server.url),
-    prefix: "register:",
-    ban: DEFAULT_BAN,
-    testClock: clock,
-  };
-  const link = await ValkeyConnection.open(settings, key(1));
-  expect(await link.servers()).toEqual([]);
-  expect(await link.servers({ id: "one", text: "1: first" })).toEqual(["1: first"]);
-  clock.advance(15_000);
-  expect((await link.servers({ id: "two", text: "2" })).toSorted()).toEqual(["1: first", "2"]);
-  clock.advance(1);
-  expect(await link.servers({ id: "two", text: "2 again" })).toEqual(["2 again"]);
-  await link.servers({ id: "three", text: "3" });
-  await link.removeServer("three");
-  expect(await link.servers()).toEqual(["2 again"]);
-  clock.advance(-3_600_000);
-  expect(await link.servers()).toEqual([]);
-  link.close();
-});
-
-test("the scripts decide and report as the rules of the domain do, in random histories", async () => {
-  const subject = fc.constantFrom(1, 2).map((id) => ({ kind: "key" as const, id }));
-  const ago = fc.oneof(fc.nat(200), fc.nat(90_000), fc.constantFrom(59_999, 60_000, 86_399_999, 86_400_000));
-  const counted = fc.record({ openedAgoMs: ago, used: fc.nat(3) });
-  const limits = fc.constantFrom({ perMinute: 2, perDay: 5 }, { perMinute: 5, perDay: 3 });
-  const step = fc.oneof(
-    fc.record({ requests: fc.array(fc.record({ subject, limits }), { minLength: 1, maxLength: 5 }) }),
-    fc.record({ advanceMs: fc.oneof(fc.nat(2_000), fc.nat(70_000), fc.constantFrom(-5_000, 86_400_000)) }),
-    fc.record({
-      report: fc.record({
-        subject,
-        minute: counted,
-        day: counted,
-        ban: fc.option(fc.record({ agoMs: ago, lengthMs: fc.integer({ min: 1, max: 300_000 }) }), {
-          nil: undefined,
-        }),
-        unbannedAgoMs: fc.option(ago, { nil: undefined }),
-      }),
-      lateMs: fc.option(fc.oneof(ago, fc.constant(-5)), { nil: undefined }),
-    }),
-  );
-  const rules = { ...DEFAULT_BAN, strikes: 2, graceMs: 100 };
-  const servers = parseServers(server.url);
-  let run = 0;
-  await fc.assert(
-    fc.asyncProperty(fc.array(step, { maxLength: 30, size: "max" }), async (steps) => {
-      const clock = new TestClock();
-      const settings = { servers, prefix: `alike:${run++}:`, ban: rules, testClock: clock };
-      const link = await ValkeyConnection.open(settings, key(1));
-      const model = new ValkeyModel(() => clock.now(), rules);
-      try {
-        for (const next of steps) {
-          if ("advanceMs" in next) clock.advance(next.advanceMs);
-          const [one, other] = await Promise.all(
-            [link, model].map(async (each) => {
-              if ("requests" in next) return each.decide(next.requests);
-              if (!("report" in next)) return undefined;
-              const { report, lateMs } = next;
-              return each.report([{ ...report, sentAt: lateMs && clock.now() - lateMs }]);
-            }),
-          );
-          expect(one).toEqual(other);
-        }
-      } finally {
-        link.close();
-      }
-    }),
-    { numRuns: 100 },
-  );
-}, 60_000);
