@@ -196,21 +196,23 @@ export class SqlKeyStore implements KeyStore {
     });
   }
 
-  /** Other work of the event loop goes on between the statements. */
+  /** Other work of the event loop goes on between the statements, and before and after them. */
   async listKeys(query: KeyListQuery): Promise<KeyList> {
     const { dialect } = this.database;
+    await yieldToEventLoop();
     const page = await this.database.read(function* () {
       const last = sortValue(query, dialect);
       const [lastRow] = last ? yield* rowsOfQuery<{ value: string | bigint }>(last) : [];
       const rows = yield* rowsOfQuery<KeyRow>(keyPage(query, dialect, lastRow?.value));
       return pageOf(rows, query.limit, keyOf);
     });
-    if (query.after === undefined && !page.hasMore) return { ...page, total: page.items.length };
     await yieldToEventLoop();
+    if (query.after === undefined && !page.hasMore) return { ...page, total: page.items.length };
     const total = await this.database.read(function* () {
       const [count] = yield* rowsOfQuery<{ total: bigint }>(keyCount(query, dialect));
       return Number(count?.total ?? 0);
     });
+    await yieldToEventLoop();
     return { ...page, total };
   }
 

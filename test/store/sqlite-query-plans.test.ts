@@ -120,7 +120,7 @@ test("no statement scans a table or sorts", () => {
 const IN_ORDER = "SEARCH api_keys USING INTEGER PRIMARY KEY (rowid>?)";
 const ALL_KEYS = "SCAN api_keys";
 /** The index has the identifiers, and the rest of a key is read for those of the page. */
-const ALL_IDS = "SCAN api_keys USING INDEX api_keys_by_revision";
+const ALL_IDS = "SCAN api_keys USING COVERING INDEX api_keys_by_revision";
 const SORTED = "USE TEMP B-TREE FOR ORDER BY";
 const LAST_USED = "SEARCH key_last_used USING INTEGER PRIMARY KEY (rowid=?) LEFT-JOIN";
 const TODAY = "SEARCH usage_days USING PRIMARY KEY (start=? AND key_id=?) LEFT-JOIN";
@@ -137,10 +137,11 @@ test.each<[plan: string[], query: Partial<KeyListQuery>]>([
   using database = new Database(":memory:", { safeIntegers: true, strict: true });
   for (const { sql } of SQLITE_MIGRATIONS) database.run(sql);
   const { sql, values } = keyPage({ limit: 50, now: 7, ...query }, SQLITE_DIALECT, 1);
-  const steps = database
-    .query<{ detail: string }, SQLQueryBindings[]>(`EXPLAIN QUERY PLAN ${sql}`)
+  const [outer, list, ...steps] = database
+    .query<{ id: bigint; parent: bigint; detail: string }, SQLQueryBindings[]>(`EXPLAIN QUERY PLAN ${sql}`)
     .all(...values);
-  expect(steps.map(({ detail }) => detail)).toEqual(plan);
+  expect(outer?.detail).toBe("SEARCH api_keys USING INTEGER PRIMARY KEY (rowid=?)");
+  expect(steps.filter(({ parent }) => parent === list?.id).map(({ detail }) => detail)).toEqual(plan);
 });
 
 test("pets that are selected by identifiers are looked up by them, also with a status", () => {
