@@ -1,13 +1,12 @@
 import { type Identifier, parseJson, toJson } from "../api/json.ts";
 import { Invalid, type Schema } from "../api/schema.ts";
-import { mayCall } from "../domain/operators.ts";
+import { leastRoleOf, mayCall } from "../domain/operators.ts";
 import {
   ADMIN_BASE_PATH,
   ADMIN_OPERATIONS,
   type AdminOperation,
   type AdminOperationId,
   type BodyOf,
-  leastRoleOf,
   type ResponseOf,
   type Session,
 } from "../operator/operations.ts";

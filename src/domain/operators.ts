@@ -18,6 +18,11 @@ export function mayCall(role: Role, leastRole: Role): boolean {
   return ROLES.indexOf(role) >= ROLES.indexOf(leastRole);
 }
 
+/** The least role of an operator who may call an operation. */
+export function leastRoleOf(operation: { readonly method: string; readonly role?: Role }): Role {
+  return operation.role ?? (operation.method === "GET" ? "viewer" : "admin");
+}
+
 /** A person or a program that operates the service. Times are milliseconds since the epoch. */
 export interface Operator {
   readonly id: number;

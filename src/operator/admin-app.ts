@@ -23,7 +23,7 @@ import {
 } from "../api/errors.ts";
 import { parseJson, toJson } from "../api/json.ts";
 import type { Actor } from "../domain/audit.ts";
-import { mayCall, type Role } from "../domain/operators.ts";
+import { leastRoleOf, mayCall, type Role } from "../domain/operators.ts";
 import { headerLine, type Request, type RequestHandler, type Response, type Status } from "../http1/index.ts";
 import type { ErrorLog } from "../observe/event-reports.ts";
 import {
@@ -45,7 +45,6 @@ import {
   type AdminOperation,
   type AdminOperationId,
   type AdminRejectionOf,
-  leastRoleOf,
   type ResponseOf,
 } from "./operations.ts";
 import { isFromOtherOrigin, isOwnHost, SAFE_METHODS } from "./request-origin.ts";

@@ -12,9 +12,9 @@ import {
   type AdminOperation,
   type AdminOperationId,
   COMMON_ADMIN_ERRORS,
-  leastRoleOf,
   OPEN_ERRORS,
 } from "./operations.ts";
+import { leastRoleOf } from "../domain/operators.ts";
 import * as resources from "./resources.ts";
 
 import packageJson from "../../package.json" with { type: "json" };

@@ -16,10 +16,6 @@ export interface AdminOperation extends Operation<AdminErrorCode> {
   readonly deprecated?: true;
 }
 
-export function leastRoleOf({ method, role = method === "GET" ? "viewer" : "admin" }: AdminOperation): Role {
-  return role;
-}
-
 /** The errors of every operation. */
 export const OPEN_ERRORS = [
   "forbidden_host",

@@ -1,7 +1,8 @@
-import { createHmac, randomBytes, timingSafeEqual } from "node:crypto";
+import { createHmac, randomBytes } from "node:crypto";
 import { hostname } from "node:os";
 import { SERVER_SECRET } from "../domain/operators.ts";
 import type { SettingsStore } from "../domain/ports.ts";
+import { isSameSecret } from "./sign-in.ts";
 
 const SECRET_BYTES = 32;
 /** How long a signed request is valid, before and after its time: clocks of servers differ. */
@@ -69,9 +70,4 @@ export class ServerSecret {
   #sign(...parts: readonly string[]): string {
     return createHmac("sha256", this.#secret).update(parts.join("\n")).digest("base64url");
   }
-}
-
-/** In constant time. */
-export function isSameSecret(a: string, b: string): boolean {
-  return a.length === b.length && timingSafeEqual(Buffer.from(a), Buffer.from(b));
 }

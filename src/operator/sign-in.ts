@@ -1,4 +1,4 @@
-import { createHmac, randomBytes } from "node:crypto";
+import { createHmac, randomBytes, timingSafeEqual } from "node:crypto";
 import { Budget } from "../api/budget.ts";
 import { isRejection, type Rejection } from "../api/errors.ts";
 import { sha256 } from "../api/hash.ts";
@@ -16,7 +16,6 @@ import type { Request } from "../http1/index.ts";
 import type { Log } from "../observe/log.ts";
 import { AccessReader } from "./access.ts";
 import { INVALID_CODE, INVALID_TOKEN, NOT_SIGNED_IN, tooManyAttempts } from "./errors.ts";
-import { isSameSecret } from "./server-secret.ts";
 import { CODE_MS } from "./token.ts";
 
 /** Who has signed in or sent a token. */
@@ -293,4 +292,9 @@ export class AdminAuthentication {
     }
     return { id, name, role, tokenHash };
   }
+}
+
+/** In constant time. */
+export function isSameSecret(a: string, b: string): boolean {
+  return a.length === b.length && timingSafeEqual(Buffer.from(a), Buffer.from(b));
 }

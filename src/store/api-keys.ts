@@ -15,8 +15,7 @@ import type { KeyChanges, KeyStore } from "../domain/ports.ts";
 import { type Awaitable, TimeSlice, yieldToEventLoop } from "../event-loop.ts";
 import { addAudit } from "./audit.ts";
 import { KEY_COLUMNS, keyCount, keyPage, sortValue } from "./key-list.ts";
-import { pageOf } from "./rows.ts";
-import { rowsOf, rowsOfQuery, type SqlDatabase, type SqlValue, type Steps } from "./statements.ts";
+import { pageOf, rowsOf, rowsOfQuery, type SqlDatabase, type SqlValue, type Steps } from "./statements.ts";
 
 /*
  * Rows of keys and secrets as both databases return them, and the domain objects they become.

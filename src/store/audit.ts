@@ -9,9 +9,9 @@ import type {
 } from "../domain/audit.ts";
 import type { AuditStore, Page } from "../domain/ports.ts";
 import type { Awaitable } from "../event-loop.ts";
-import { pageOf } from "./rows.ts";
 import {
   type Dialect,
+  pageOf,
   rowsOf,
   rowsOfQuery,
   type SqlDatabase,

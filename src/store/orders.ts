@@ -37,13 +37,13 @@ import {
   ORDER_COLUMNS,
   orderOf,
   type OrderRow,
-  pageOf,
   PET_COLUMNS,
   petOf,
   type PetRow,
 } from "./rows.ts";
 import {
   type Dialect,
+  pageOf,
   rowsOf,
   rowsOfQuery,
   type SqlDatabase,

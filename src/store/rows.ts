@@ -1,5 +1,5 @@
 import type { OperatorOrder } from "../domain/corrections.ts";
-import type { Page, PetQuery } from "../domain/ports.ts";
+import type { PetQuery } from "../domain/ports.ts";
 import type { Order, OrderStatus, Pet, PetStatus } from "../domain/resources.ts";
 import {
   DEPRECATED_OPERATIONS,
@@ -67,13 +67,6 @@ export function operatorOrderOf(row: OperatorOrderRow): OperatorOrder {
 /** The identifiers that a query selects, from its cursor on. */
 export function idsAfter({ ids = [], after }: PetQuery): readonly bigint[] {
   return after === undefined ? ids : ids.filter((id) => id > after);
-}
-
-/** Takes one row more than the limit where there is one: it shows that the page has a successor. */
-export function pageOf<Row, T>(rows: Row[], limit: number, itemOf: (row: Row) => T): Page<T> {
-  const hasMore = rows.length > limit;
-  if (hasMore) rows.length = limit;
-  return { items: rows.map(itemOf), hasMore };
 }
 
 /*

@@ -1,3 +1,4 @@
+import type { Page } from "../domain/ports.ts";
 import type { Awaitable } from "../event-loop.ts";
 
 /*
@@ -26,6 +27,13 @@ export function* rowsOf<Row>(sql: string, ...values: Statement["values"]): Steps
 export function* rowsOfQuery<Row>(statement: Statement): Steps<Row[]> {
   // They have what the statement selects.
   return (yield statement) as Row[];
+}
+
+/** Takes one row more than the limit where there is one: it shows that the page has a successor. */
+export function pageOf<Row, T>(rows: Row[], limit: number, itemOf: (row: Row) => T): Page<T> {
+  const hasMore = rows.length > limit;
+  if (hasMore) rows.length = limit;
+  return { items: rows.map(itemOf), hasMore };
 }
 
 export interface SqlDatabase {

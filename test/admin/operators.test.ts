@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { mayCall, type Role, ROLES } from "../../src/domain/operators.ts";
-import { ADMIN_OPERATIONS, type AdminOperation, leastRoleOf } from "../../src/operator/operations.ts";
+import { leastRoleOf, mayCall, type Role, ROLES } from "../../src/domain/operators.ts";
+import { ADMIN_OPERATIONS, type AdminOperation } from "../../src/operator/operations.ts";
 import { createSignInUrl, generateToken, toNewToken } from "../../src/operator/token.ts";
 import { type AdminService, cookieOf, sessionOf, startAdminService } from "./admin-service.ts";
 

@@ -8,7 +8,8 @@ import type {
   WriteResult,
 } from "../../domain/ports.ts";
 import { encodePet, type NewPet, type Pet } from "../../domain/resources.ts";
-import { idsAfter, pageOf, PET_COLUMNS, petOf, type PetRow } from "../rows.ts";
+import { idsAfter, PET_COLUMNS, petOf, type PetRow } from "../rows.ts";
+import { pageOf } from "../statements.ts";
 import { nextIdLock } from "./connection.ts";
 import { IdempotencyRecords } from "./idempotency.ts";
 import type { ConnectionPool, Pools } from "./pool.ts";

@@ -1,6 +1,5 @@
 import { credentialOf, type CredentialRow, SELECT_CREDENTIALS, SqlKeyStore } from "../api-keys.ts";
-import type { Connection } from "./connection.ts";
-import { sqliteDatabase } from "./statements.ts";
+import { type Connection, sqliteDatabase } from "./connection.ts";
 
 /** Has a connection of its own: a change of a key waits for the write lock, a client's request does not. */
 export function sqliteKeyStore(connection: Connection): SqlKeyStore {

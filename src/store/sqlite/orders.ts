@@ -2,8 +2,8 @@ import { INT64_MAX } from "../../api/json.ts";
 import type { OrderQuery } from "../../domain/corrections.ts";
 import type { Page, PageQuery } from "../../domain/ports.ts";
 import type { Order, OrderStatus } from "../../domain/resources.ts";
-import { OPERATOR_ORDER_COLUMNS, ORDER_COLUMNS, orderOf, type OrderRow, pageOf } from "../rows.ts";
-import type { Statement } from "../statements.ts";
+import { OPERATOR_ORDER_COLUMNS, ORDER_COLUMNS, orderOf, type OrderRow } from "../rows.ts";
+import { pageOf, type Statement } from "../statements.ts";
 import type { Connection } from "./connection.ts";
 import { AFTER } from "./pets.ts";
 

@@ -1,7 +1,7 @@
 import type { Page, PetQuery } from "../../domain/ports.ts";
 import type { NewPet, Pet } from "../../domain/resources.ts";
-import { idsAfter, pageOf, PET_COLUMNS, petOf, type PetRow } from "../rows.ts";
-import { rowsOf, type Steps } from "../statements.ts";
+import { idsAfter, PET_COLUMNS, petOf, type PetRow } from "../rows.ts";
+import { pageOf, rowsOf, type Steps } from "../statements.ts";
 import type { Connection } from "./connection.ts";
 import { scheduler } from "../../event-loop.ts";
 

@@ -27,13 +27,20 @@ import { closeOrder, findOrder, placeOrder, SqlCorrectionStore } from "../orders
 import { SqlSettingsStore } from "../settings.ts";
 import { TABLES } from "../tables.ts";
 import { sqliteKeyStore } from "./api-keys.ts";
-import { type Connection, isBusy, OpenFiles, Outage, type RescueOptions } from "./connection.ts";
+import {
+  type Connection,
+  isBusy,
+  OpenFiles,
+  Outage,
+  type RescueOptions,
+  SQLITE_DIALECT,
+  sqliteDatabase,
+} from "./connection.ts";
 import { openDatabaseFor } from "./database.ts";
 import { SQLITE_MIGRATIONS } from "./migrations.ts";
 import { listOrders, orderPage } from "./orders.ts";
 import { SqlitePetJson } from "./pet-json.ts";
 import { ChangeCounters, PetRevision, Pets } from "./pets.ts";
-import { SQLITE_DIALECT, sqliteDatabase } from "./statements.ts";
 import { SqliteUsageHistoryStore } from "./usage-history.ts";
 import { IDEMPOTENCY_LIFETIME_MS } from "../../domain/constants.ts";
 
