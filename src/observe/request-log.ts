@@ -35,26 +35,31 @@ export interface RequestConditions extends Partial<
 
 export const STAMPS_PER_MS = 1_024;
 
-/** The numbers of a request, by their positions. Its text ends at END in the text of the block. */
+/** The numbers of a request, by their positions. */
 const STAMP = 0;
-const END = 1;
-const STATUS = 2;
-const DURATION = 3;
-const KEY = 4;
-const OPERATION = 5;
-const CODE = 6;
-const NUMBERS = 7;
+const STATUS = 1;
+const DURATION = 2;
+const KEY = 3;
+const OPERATION = 4;
+const CODE = 5;
+const NUMBERS = 6;
+/** Its texts: request id, method, path, address and user agent. */
+const TEXTS = 5;
+/** Between texts. None of them has it: it ends a line of the head of a request. */
+const SEPARATOR = "\n";
 /** Each can be as long as the head of a request. */
 const MAX_LENGTH = 200;
 /** Requests that are written together. */
-const BLOCK_REQUESTS = 128;
+const BLOCK_REQUESTS = 512;
+/** All secrets begin with it. */
+const SECRET_PREFIX = "pet_";
 const CONTROL_CHARACTERS = /\p{Cc}/gu;
 
 /** Some consecutive requests. */
 interface Block {
   readonly id: number;
   readonly numbers: Uint8Array;
-  readonly text: string;
+  readonly texts: string;
 }
 
 interface RequestLogOptions {
@@ -75,21 +80,23 @@ const OVERHEAD = 1.25;
 export class RequestLog {
   readonly #options: RequestLogOptions;
   readonly #database = new Database(":memory:");
-  /** Those of the next block: how many, their numbers and their text. */
+  /** Those of the next block: how many, their numbers and their texts. */
   #waiting = 0;
   readonly #numbers = new Float64Array(BLOCK_REQUESTS * NUMBERS);
-  #text = "";
+  readonly #texts: string[] = [];
   /** Of the newest request. */
   #stamp = 0;
   /** Codes of errors, a closed set, by number; a success has the first. */
   readonly #codes: (string | null)[] = [null];
+  /** What each block takes, from the oldest on. */
+  readonly #blockBytes: number[] = [];
   #storedBytes = 0;
 
   constructor(options: RequestLogOptions) {
     this.#options = options;
     this.#database.run("PRAGMA journal_mode = OFF");
     this.#database.run(
-      "CREATE TABLE blocks (id INTEGER PRIMARY KEY, numbers BLOB NOT NULL, text TEXT NOT NULL)",
+      "CREATE TABLE blocks (id INTEGER PRIMARY KEY, numbers BLOB NOT NULL, texts TEXT NOT NULL)",
     );
   }
 
@@ -109,15 +116,18 @@ export class RequestLog {
     const { request, requestId, operation, durationMs, keyId } = record;
     const { status } = response;
     const userAgent = request.headers.get("user-agent") ?? "";
-    const address = this.#options.addressOf(request);
-    // The user agent alone may have spaces.
-    this.#text += `${shown(requestId)} ${shown(request.method)} ${shown(request.path)} ${address} ${shown(userAgent)}`;
+    this.#texts.push(
+      beginningOf(requestId),
+      beginningOf(request.method),
+      beginningOf(request.path),
+      this.#options.addressOf(request),
+      beginningOf(userAgent),
+    );
     // When the clock is set back, the times stay until it has caught up: they never descend.
     this.#stamp = Math.max(this.#options.now() * STAMPS_PER_MS, this.#stamp + 1);
     const numbers = this.#numbers;
     const at = this.#waiting * NUMBERS;
     numbers[at + STAMP] = this.#stamp;
-    numbers[at + END] = this.#text.length;
     numbers[at + STATUS] = status;
     numbers[at + DURATION] = durationMs;
     numbers[at + KEY] = keyId ?? NaN;
@@ -139,11 +149,13 @@ export class RequestLog {
       "SELECT * FROM blocks WHERE id < ? ORDER BY id DESC LIMIT 1",
     );
     for (let block = before.get(Number.MAX_SAFE_INTEGER); block; block = before.get(block.id)) {
-      const { text } = block;
       const numbers = numbersOf(block);
+      let texts: readonly string[] | undefined;
       if ((numbers.at(STAMP - NUMBERS) ?? 0) < (conditions.from ?? 0)) break;
       for (let at = numbers.length - NUMBERS; at >= 0; at -= NUMBERS) {
-        const item = matches(numbers, at) ? this.#read({ numbers, text, at }, conditions) : undefined;
+        if (!matches(numbers, at)) continue;
+        texts ??= block.texts.split(SEPARATOR);
+        const item = this.#read(numbers, at, texts, conditions);
         if (item && items.length === limit) return { items, hasMore: true };
         if (item) items.push(item);
       }
@@ -152,7 +164,7 @@ export class RequestLog {
     return { items, hasMore: false };
   }
 
-  /** What can be told without reading the text. */
+  /** What can be told without the texts. */
   #matcherOf(conditions: RequestConditions): (numbers: Float64Array, at: number) => boolean {
     const { keyId, code, operation, slowerThanMs = -1, from = 0, before = Infinity } = conditions;
     const [least, greatest] = conditions.statuses ?? [0, Infinity];
@@ -173,17 +185,18 @@ export class RequestLog {
     };
   }
 
-  /** Undefined if the text does not meet the conditions. */
+  /** Undefined if the texts do not meet the conditions. */
   #read(
-    { numbers, text, at }: { readonly numbers: Float64Array; readonly text: string; readonly at: number },
+    numbers: Float64Array,
+    at: number,
+    texts: readonly string[],
     conditions: Pick<RequestConditions, "address" | "requestId">,
   ): LoggedRequest | undefined {
     const numberOf = (index: number) => numbers[at + index] ?? 0;
-    const start = at === 0 ? 0 : numberOf(END - NUMBERS);
-    const [requestId = "", method = "", path = "", address = "", ...words] = text
-      .slice(start, numberOf(END))
-      .replace(CONTROL_CHARACTERS, "\uFFFD")
-      .split(" ");
+    const start = (at / NUMBERS) * TEXTS;
+    const [requestId = "", method = "", path = "", address = "", userAgent = ""] = texts
+      .slice(start, start + TEXTS)
+      .map((text) => text.replace(CONTROL_CHARACTERS, "\uFFFD"));
     const wanted = conditions.requestId;
     if (wanted !== undefined && requestId !== maskSecrets(wanted)) return undefined;
     if (conditions.address !== undefined && address !== conditions.address) return undefined;
@@ -199,7 +212,7 @@ export class RequestLog {
       code: this.#codes[numberOf(CODE)] ?? null,
       durationMs: Math.round(numberOf(DURATION) * 1_000) / 1_000,
       address,
-      userAgent: words.join(" ") || null,
+      userAgent: userAgent || null,
     };
   }
 
@@ -207,20 +220,18 @@ export class RequestLog {
   #write(): void {
     if (this.#waiting === 0) return;
     const numbers = new Uint8Array(this.#numbers.buffer, 0, this.#waiting * NUMBERS * 8);
-    const insert = this.#database.query("INSERT INTO blocks (numbers, text) VALUES (?, ?)");
-    insert.run(numbers, this.#text);
-    this.#storedBytes += storedBytes(numbers.length, Buffer.byteLength(this.#text));
-    const remove = this.#database.query<{ numbers: number; text: number }, []>(
-      `DELETE FROM blocks WHERE id = (SELECT min(id) FROM blocks)
-       RETURNING length(numbers) AS numbers, length(CAST(text AS BLOB)) AS text`,
-    );
+    const joined = this.#texts.join(SEPARATOR);
+    // Hardly any block has a secret, and to look for this text alone takes a tenth of the time.
+    const texts = joined.includes(SECRET_PREFIX) ? maskSecrets(joined) : joined;
+    this.#database.query("INSERT INTO blocks (numbers, texts) VALUES (?, ?)").run(numbers, texts);
+    this.#blockBytes.push(Math.ceil((numbers.length + Buffer.byteLength(texts)) * OVERHEAD));
+    this.#storedBytes += this.#blockBytes.at(-1) ?? 0;
     while (this.#storedBytes > this.#options.maxBytes) {
-      const removed = remove.get();
-      if (removed === null) break;
-      this.#storedBytes -= storedBytes(removed.numbers, removed.text);
+      this.#database.query("DELETE FROM blocks WHERE id = (SELECT min(id) FROM blocks)").run();
+      this.#storedBytes -= this.#blockBytes.shift() ?? 0;
     }
     this.#waiting = 0;
-    this.#text = "";
+    this.#texts.length = 0;
   }
 
   #codeNumber(response: Response): number {
@@ -234,12 +245,6 @@ function numbersOf({ numbers }: Block): Float64Array {
   return new Float64Array(numbers.slice().buffer);
 }
 
-function storedBytes(numbersBytes: number, textBytes: number): number {
-  return Math.ceil((numbersBytes + textBytes) * OVERHEAD);
-}
-
-/** What the log keeps of it: the beginning, without secrets. */
-function shown(text: string): string {
-  const beginning = text.length > MAX_LENGTH ? text.slice(0, MAX_LENGTH) : text;
-  return beginning.includes("pet_") ? maskSecrets(beginning) : beginning;
+function beginningOf(text: string): string {
+  return text.length > MAX_LENGTH ? text.slice(0, MAX_LENGTH) : text;
 }
