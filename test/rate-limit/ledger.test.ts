@@ -52,6 +52,40 @@ test("what was reported counts for the share until the ledger is settled, and no
   expect(ledger.usage(key(1), NOW)).toMatchObject({ minute: { used: 31 } });
 });
 
+test("requests of an outage belong to the window that Valkey had opened, and end with it", () => {
+  const ledger = new Ledger({ ban: DEFAULT_BAN });
+  ledger.learn(key(1), used(20), 0);
+  for (let i = 0; i < 5; i++) decide(ledger, 1, 1, NOW + 59_000);
+  expect(decide(ledger, 1, 1, NOW + 59_000)).toMatchObject({ remaining: 34 });
+  expect(decide(ledger, 1, 1, NOW + 60_000)).toMatchObject({ remaining: 59 });
+});
+
+test("of a key that still has something to report, what Valkey has counted does not count twice", () => {
+  const ledger = new Ledger({ ban: DEFAULT_BAN });
+  for (let i = 0; i < 10; i++) decide(ledger, 1);
+  ledger.reports([], 32, NOW);
+  decide(ledger, 1);
+  ledger.reported(key(1), used(10), 0);
+  ledger.settle();
+  expect(decide(ledger, 1)).toMatchObject({ remaining: 60 - 12 });
+});
+
+test("what Valkey replies before it knows of a ban or an unban of this server changes neither", () => {
+  const ledger = new Ledger({ ban: DEFAULT_BAN });
+  const banned = () => ({ ...used(60), bannedAt: NOW, bannedUntil: NOW + 60_000 });
+  ledger.learn(key(1), banned(), 0);
+  ledger.unban(key(1), NOW + 1);
+  for (let i = 0; i <= 60; i++) decide(ledger, 2);
+  const later = NOW + 2_000;
+  for (let i = 0; i < 10; i++) decide(ledger, 2, 1, later);
+  expect(decide(ledger, 2, 1, later)).toMatchObject({ outcome: "banned" });
+  ledger.learn(key(1), banned(), 0);
+  ledger.learn(key(2), used(60), 0);
+  ledger.settle();
+  expect(decide(ledger, 1, 1, later)).toMatchObject({ outcome: "limited" });
+  expect(decide(ledger, 2, 1, later)).toMatchObject({ outcome: "banned" });
+});
+
 test("a day of requests, reports and replies takes 200 buckets at most", () => {
   const given = new GivenRequests(60_000);
   for (let now = 0; now < 86_400_000; now += 777) {

@@ -330,6 +330,19 @@ describe("after an outage", () => {
     expect(model.usageOf(1).minute.used).toBe(2);
   });
 
+  test("a report that arrives late counts in the window in which the requests were given", async () => {
+    const { time, valkey, model, burst, beginOutage } = await setUp({ servers: 1 });
+    await beginOutage();
+    const givenAt = model.now();
+    expect(await burst(5)).toBe(5);
+    valkey.goOn();
+    valkey.standStill();
+    time.run(30_000);
+    valkey.goOn();
+    time.run(0);
+    expect(model.usageOf(1).minute.openedAt).toBe(givenAt);
+  });
+
   test("a Valkey that lost its data learns what was given in the outage", async () => {
     const { time, valkey, model, states, burst } = await setUp({ servers: 1 });
     time.run(1_000);
