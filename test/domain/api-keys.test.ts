@@ -7,6 +7,7 @@ import {
   hashSecret,
   isWellFormedSecret,
   generateSecret,
+  canBePartOfHint,
   hintOf,
   validUntil,
 } from "../../src/domain/api-keys.ts";
@@ -109,5 +110,13 @@ test.each(ENVIRONMENTS)(
     const hint = hintOf(secret);
     expect(hint).toBe(`${PREFIX[environment]}${secret.slice(9, 13)}…${secret.slice(-4)}`);
     expect(hint).toHaveLength(18);
+    for (let start = 0; start < 18; start++)
+      for (let end = start + 4; end <= 18; end++)
+        expect(canBePartOfHint(hint.slice(start, end).toUpperCase())).toBe(true);
   },
 );
+
+test("most words cannot be a part of a hint", () => {
+  for (const text of ["abc", "nobody", "petstore", "pet_liv1", "e_live_12345", "a-b-c", "one two"])
+    expect(canBePartOfHint(text)).toBe(false);
+});
