@@ -1,6 +1,5 @@
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
-import { openEmptyStores, openStores } from "../adapters.ts";
 import { isRejection } from "../api/errors.ts";
 import { describeEnvironment, pathsOf, storageOf } from "../config/config.ts";
 import { ADMIN_TOKEN_OPTIONS, STORAGE_OPTIONS } from "../config/options.ts";
@@ -32,6 +31,7 @@ export const adminUrl = defineCommand({
   examples: ["petstore admin-url", "petstore admin-url --operator ann --env staging"],
   async run({ values }, { clock }) {
     const storage = storageOf(values);
+    const { openEmptyStores, openStores } = await import("../adapters.ts");
     // Without a database, no server runs either.
     const stores = await (databaseExists(storage) ? openStores(storage) : openEmptyStores());
     try {
@@ -82,6 +82,7 @@ export const adminTokenRotate = defineCommand({
       return new Failure(`there is no token in ${file}; see petstore operators list`);
     const question = `Replace the token of ${describeEnvironment(storage)} in ${file} and end its sessions?`;
     if (!values.yes && !(await context.confirm(question))) return new Failure(UNCHANGED);
+    const { openStores } = await import("../adapters.ts");
     const stores = await openStores(storage);
     return rotateToken(file, stores, context).finally(() => stores.close());
   },

@@ -1,6 +1,5 @@
 import { statSync } from "node:fs";
 import { hostname } from "node:os";
-import { openEmptyStores, openStores } from "../adapters.ts";
 import type { AnyInput } from "../api/dispatch.ts";
 import { isRejection } from "../api/errors.ts";
 import type { Identifier } from "../api/json.ts";
@@ -26,8 +25,7 @@ import { UsageError } from "../config/usage-error.ts";
 import { switchOption } from "../config/value-types.ts";
 import { rejectInterruptedRestore, rejectLostDatabase } from "../data-directory.ts";
 import type { AnyHandler } from "../operator/admin-app.ts";
-import { dataHandlers, type DataOperationId } from "../operator/handlers/data-handlers.ts";
-import { requestParameters } from "../operator/handlers/requests.ts";
+import type { DataOperationId } from "../operator/handlers/data-handlers.ts";
 import { ADMIN_API, type AdminOperation, type BodyOf, type ResponseOf } from "../operator/operations.ts";
 import type { Clock, SettingsStore } from "../domain/ports.ts";
 import { attributionOf, type Context, Failure, type Outcome, type SavedSettings } from "./command.ts";
@@ -146,6 +144,9 @@ async function withLocal(
   // Most commands create no database: without one, everything is empty.
   const hasData = createsData || databaseExists(storage);
   if (!hasData) rejectLostDatabase(storage);
+  const { openEmptyStores, openStores } = await import("../adapters.ts");
+  const { dataHandlers } = await import("../operator/handlers/data-handlers.ts");
+  const { requestParameters } = await import("../operator/handlers/requests.ts");
   const stores = await (hasData ? openStores(storage) : openEmptyStores());
   const quotas = await openQuotas(storage, stores.keys, clock);
   let warnedOf: string | undefined;

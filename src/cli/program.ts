@@ -4,11 +4,14 @@ import { joined, nearest, quoted, UsageError } from "../config/usage-error.ts";
 import { EXECUTABLE } from "../executable.ts";
 import { type Arguments, parseArguments } from "./arguments.ts";
 import type { Command, Context, Failure, Outcome, ProcessContext } from "./command.ts";
-import { COMMAND_GROUPS, COMMANDS, OPTIONS } from "./commands.ts";
+import type * as AllCommands from "./commands.ts";
 import { COMPLETE, complete } from "./completion.ts";
 import { commandHelp, groupHelp, overview } from "./help.ts";
 import { withLogin } from "./logins.ts";
 import { Screen } from "./output.ts";
+import { serve } from "./serve.ts";
+
+type CommandTable = Pick<typeof AllCommands, "COMMANDS" | "COMMAND_GROUPS" | "OPTIONS">;
 
 /** Earlier names of commands, which work until release 1.2, and what people type for `keys revoke`. */
 const RENAMED_COMMANDS = [
@@ -46,30 +49,55 @@ export async function runProgram(
 }
 
 async function outcomeOf(typed: readonly string[], given: ProcessContext): Promise<Outcome> {
-  if (typed[0] === COMPLETE) return complete(typed.slice(1), COMMANDS);
+  if (typed[0] === COMPLETE) return complete(typed.slice(1), (await import("./commands.ts")).COMMANDS);
   const argv = withCurrentNames(typed, given.warn);
+  const serving = argv[0] === serve.name ? commandOf(argv, SERVE_ALONE, given) : undefined;
+  const chosen =
+    typeof serving === "function" ? serving : commandOf(argv, await import("./commands.ts"), given);
+  return typeof chosen === "function" ? chosen() : chosen;
+}
+
+/**
+ * To load the other commands takes a quarter of the time in which a server starts. They are needed for help, and to say
+ * what is wrong.
+ */
+const SERVE_ALONE: CommandTable = {
+  COMMANDS: [serve],
+  COMMAND_GROUPS: { Server: [serve] },
+  OPTIONS: serve.options,
+};
+
+/** Runs the command; a text or an error if there is nothing to run. */
+function commandOf(
+  argv: readonly string[],
+  table: CommandTable,
+  given: ProcessContext,
+): (() => Promise<Outcome>) | string | UsageError {
+  const { COMMANDS, OPTIONS } = table;
   const parsed = parseArguments(argv, OPTIONS);
   const context: Context = { ...given, screen: screenOf(parsed.color, given) };
   const isHelpCommand = parsed.positionals[0] === "help";
   const positionals = parsed.positionals.slice(isHelpCommand ? 1 : 0);
   const command = COMMANDS.find(({ name }) => name.split(" ").every((word, i) => positionals[i] === word));
 
-  if (parsed.help || isHelpCommand) return helpOn(positionals, command, context.screen);
+  if (parsed.help || isHelpCommand) return helpOn(positionals, command, context.screen, table);
   if (parsed.version || positionals.join(" ") === "version") return `${versionLine()}\n`;
-  if (command === undefined) return withoutCommand(argv, parsed, context.screen);
+  if (command === undefined) return withoutCommand(argv, parsed, context.screen, table);
   if (parsed.error) return parsed.error(command.options);
   const checked = checkVariables(Object.keys(OPTIONS), parsed.flags, context.variables);
   if (checked instanceof UsageError) return checked;
-  if ("port" in command.options) for (const warning of checked.warnings) context.warn(warning);
-  const { variables, envFileVariables } = checked;
+  const { variables, envFileVariables, warnings } = checked;
   const location = "server" in command.options ? withLogin(parsed.flags, variables) : { variables };
   if (location instanceof UsageError) return location;
   const words = command.name.split(" ").length;
-  return command.execute(positionals.slice(words), parsed.flags, {
-    ...context,
-    ...location,
-    envFileVariables,
-  });
+  return () => {
+    if ("port" in command.options) for (const warning of warnings) context.warn(warning);
+    return command.execute(positionals.slice(words), parsed.flags, {
+      ...context,
+      ...location,
+      envFileVariables,
+    });
+  };
 }
 
 /** https://no-color.org: any value but an empty one means no color. */
@@ -87,36 +115,34 @@ function helpOn(
   [group = "", ...others]: readonly string[],
   command: Command | undefined,
   screen: Screen,
+  { COMMANDS, COMMAND_GROUPS }: CommandTable,
 ): string | UsageError {
   const ofGroup = COMMANDS.filter(({ name }) => name.startsWith(`${group} `));
   if (command) return commandHelp(command, screen);
   if (group === "") return overview(COMMAND_GROUPS, screen);
   return others.length === 0 && ofGroup.length > 0
     ? groupHelp(group, ofGroup, screen)
-    : unknownCommand([group, ...others]);
+    : unknownCommand([group, ...others], COMMANDS);
 }
 
 function withoutCommand(
   argv: readonly string[],
   { positionals, error }: Arguments,
   screen: Screen,
+  { COMMANDS, COMMAND_GROUPS, OPTIONS }: CommandTable,
 ): string | UsageError {
   if (error && argv[0]?.startsWith("-")) return error(OPTIONS);
-  if (positionals.length > 0) return unknownCommand(positionals);
+  if (positionals.length > 0) return unknownCommand(positionals, COMMANDS);
   if (argv.length > 0) return new UsageError("no command given; see petstore --help");
   return overview(COMMAND_GROUPS, screen);
 }
 
-/** The first words of the commands, each with the second words that can follow it. */
-const WORDS = Map.groupBy(
-  COMMANDS.map(({ name }) => name.split(" ")),
-  ([first = ""]) => first,
-);
-
 /** A suggestion has the first word that was typed, or the nearest one. */
-function unknownCommand([first = "", second]: readonly string[]): UsageError {
-  const group = nearest(first, [...WORDS.keys()]);
-  const subcommands = (WORDS.get(group ?? "") ?? []).flatMap(([, word]) => word ?? []);
+function unknownCommand([first = "", second]: readonly string[], commands: readonly Command[]): UsageError {
+  const words = commands.map(({ name }) => name.split(" "));
+  const byFirst = Map.groupBy(words, ([word = ""]) => word);
+  const group = nearest(first, [...byFirst.keys()]);
+  const subcommands = (byFirst.get(group ?? "") ?? []).flatMap(([, word]) => word ?? []);
   if (group === first && second === undefined)
     return new UsageError(`${first} needs a subcommand: ${joined(subcommands)}`);
   const near = second === undefined ? undefined : nearest(second, subcommands);

@@ -1,5 +1,4 @@
 import { existsSync } from "node:fs";
-import { openValkey } from "../adapters.ts";
 import { Unavailable } from "../api/errors.ts";
 import { describeStorage, pathsOf, type StorageConfig } from "../config/config.ts";
 import { SETTINGS } from "../config/options.ts";
@@ -89,6 +88,7 @@ const WITHOUT_VALKEY =
 
 /** Valkey's own state: a ban lasts there until Valkey itself has received the unban. */
 async function openShared(storage: StorageConfig, clock: Clock): Promise<Quotas> {
+  const { openValkey } = await import("../adapters.ts");
   const { environment, limitsUrls: urls = [], limitsCaFile: caFile } = storage;
   const timeoutMs = SETTINGS["limits-timeout"].default;
   // While Valkey is unavailable the rate limiter counts in this process, so what it returns is worthless.

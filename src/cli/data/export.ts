@@ -1,5 +1,4 @@
 import { basename } from "node:path";
-import { openStores } from "../../adapters.ts";
 import { describeEnvironment, storageOf } from "../../config/config.ts";
 import { JSON_OPTION, STORAGE_OPTIONS } from "../../config/options.ts";
 import { EXPORT_KINDS, EXPORT_OPTIONS } from "../../config/transfer-options.ts";
@@ -40,6 +39,7 @@ export const exportCommand = defineCommand({
       return new Failure(`there is no database in ${describeEnvironment(storage)}`);
     }
     if (values.hashes) {
+      const { openStores } = await import("../../adapters.ts");
       const { audit, close } = await openStores(storage);
       await audit
         .recordAudit({ ...attributionOf(context), action: "data.exported", after: { kind, hashes: true } })
