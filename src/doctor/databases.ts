@@ -265,7 +265,9 @@ export async function checkValkey(storage: StorageConfig, now: () => number): Pr
     const findings = problemsOr(ok, information ? valkeyProblems(information) : []);
     return { findings, clocks: [{ name: "Valkey", differenceMs: clockDifferenceMs }] };
   } catch (error) {
-    const message = `${name} cannot be used: ${reasonOf(error)}`;
+    const reason = reasonOf(error);
+    const message = `${name} cannot be used: ${reason}`;
+    if (reason.startsWith("READONLY")) return { findings: [valkey.error(message, "connect to the primary")] };
     const remedy =
       "check --limits-url, its user's permissions (docs/deployment.md) and that Valkey runs; until then each server gives its share of the limits";
     return { findings: [valkey.error(message, remedy)] };
@@ -273,11 +275,10 @@ export async function checkValkey(storage: StorageConfig, now: () => number): Pr
 }
 
 function valkeyProblems(information: ValkeyInformation): readonly (Finding | false)[] {
-  const { version, maxmemoryPolicy, maxmemoryBytes, isReplica } = information;
+  const { version, maxmemoryPolicy, maxmemoryBytes } = information;
   return [
     Number.parseInt(version, 10) < OLDEST_MAJOR_VERSION &&
       valkey.error(`version ${version} is too old`, "use Valkey 7.2 or later, or Redis 7"),
-    isReplica && valkey.error("the server is a replica and accepts no writes", "connect to the primary"),
     maxmemoryBytes > 0 &&
       maxmemoryPolicy !== "noeviction" &&
       valkey.warning(

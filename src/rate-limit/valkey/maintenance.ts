@@ -99,7 +99,6 @@ export interface ValkeyInformation {
   readonly maxmemoryPolicy: string;
   /** 0 means no maximum. */
   readonly maxmemoryBytes: number;
-  readonly isReplica: boolean;
 }
 
 /** `now` is our clock. */
@@ -122,6 +121,5 @@ async function informationOf(connection: ValkeyConnection): Promise<ValkeyInform
     version: field("valkey_version") || field("redis_version"),
     maxmemoryPolicy: field("maxmemory_policy"),
     maxmemoryBytes: Number(field("maxmemory")),
-    isReplica: field("role") === "slave",
   };
 }

@@ -85,7 +85,7 @@ describe("PostgreSQL and Valkey", () => {
     }
   });
 
-  test("a Valkey that may drop keys is a warning, a user without permissions an error", async () => {
+  test("a Valkey that may drop keys is a warning, a replica and a user without permissions are errors", async () => {
     const valkey = await startValkey({ settings: { maxmemory: "100mb", "maxmemory-policy": "allkeys-lru" } });
     await sendToValkey(valkey.url, "ACL", "SETUSER", "ann", "on", ">s3cret", "~*", "+get");
     const user = valkey.url.replace("//", "//ann:s3cret@");
@@ -101,6 +101,8 @@ describe("PostgreSQL and Valkey", () => {
       remedy: "set maxmemory-policy noeviction",
     });
     expect((await findingOf(user))?.message).toContain("NOPERM");
+    await sendToValkey(valkey.url, "REPLICAOF", "127.0.0.1", "1");
+    expect(await findingOf(valkey.url)).toMatchObject({ level: "error", remedy: "connect to the primary" });
     await valkey.stop();
   });
 });
