@@ -2,6 +2,7 @@ import { errorsOf } from "../api/api.ts";
 import { toJson } from "../api/json.ts";
 import { errorSchema, meaningsOf, NamedSchemas, pathParameters, openApiPaths } from "../api/openapi.ts";
 import type { JsonSchema, Schema } from "../api/schema.ts";
+import { leastRoleOf } from "../domain/operators.ts";
 import { OrderStatus, OrderUpdate, Pet, PetStatus } from "../domain/resources.ts";
 import { ADMIN_ERRORS, type AdminErrorCode } from "./errors.ts";
 import * as history from "./history-resources.ts";
@@ -14,7 +15,6 @@ import {
   COMMON_ADMIN_ERRORS,
   OPEN_ERRORS,
 } from "./operations.ts";
-import { leastRoleOf } from "../domain/operators.ts";
 import * as resources from "./resources.ts";
 
 import packageJson from "../../package.json" with { type: "json" };
