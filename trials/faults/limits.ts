@@ -1,7 +1,8 @@
 import { availableParallelism } from "node:os";
+import { join } from "node:path";
 import { rateLimitStatus, sendBurst } from "../harness/api-client.ts";
+import { runProgram } from "../harness/child.ts";
 import type { Fleet } from "../harness/fleet.ts";
-import { Random } from "../harness/random.ts";
 import type { Server } from "../harness/server.ts";
 import { countsOf } from "../harness/statistics.ts";
 import { outageLines } from "./figures.ts";
@@ -58,22 +59,22 @@ export async function checkBursts(fleet: Fleet, requests = 2_000, isWanted = () 
 }
 
 const PAUSES = 100;
+const PAUSE_VALKEY = join(import.meta.dir, "pause-valkey.ts");
 
 /** Bursts while Valkey stands still, two thirds of the time. */
 export async function checkPauses(fleet: Fleet, valkey: Server, seed: number): Promise<Findings> {
-  const random = new Random(seed);
-  let pauses = 0;
-  const pause = async () => {
-    for (; pauses < PAUSES; pauses++) {
-      const ms = random.between(30, 400);
-      valkey.freeze();
-      await Bun.sleep(ms);
-      valkey.thaw();
-      await Bun.sleep(ms / 2);
-    }
+  const command = [process.execPath, PAUSE_VALKEY, valkey.url, `${valkey.pid}`, `${PAUSES}`, `${seed}`];
+  let isPausing = true;
+  const pausing = runProgram(command).finally(() => {
+    isPausing = false;
+  });
+  const { notes, problems } = await checkBursts(fleet, 400, () => isPausing);
+  const { code, out, err } = await pausing;
+  if (code !== 0) throw new Error(`the program that pauses Valkey failed: ${err}`);
+  return {
+    notes: notes.map((note) => `${note}; ${PAUSES} pauses, the longest ${out.trim()} ms, seed ${seed}`),
+    problems,
   };
-  const [{ notes, problems }] = await Promise.all([checkBursts(fleet, 400, () => pauses < PAUSES), pause()]);
-  return { notes: notes.map((note) => `${note}; ${pauses} pauses, seed ${seed}`), problems };
 }
 
 /** A process for each core does nothing but compute. */
