@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { runSimulation, SIMULATION_NAMES } from "../../trials/simulation/simulations.ts";
+import { runSimulation, SIMULATION_NAMES } from "../../trials/simulation/simulate.ts";
 import { Process, Remote, World } from "../../trials/simulation/world.ts";
 
 const SEEDS = 2_000;

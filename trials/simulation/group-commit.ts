@@ -138,12 +138,11 @@ export function simulateGroupCommit(world: World): void {
   }
 
   for (const name of ["server 1", "server 2", "server 3"]) start(name);
-  for (let faults = random.below(4); faults > 0; faults--)
-    world.schedule(random.between(0, 600), () => {
-      lock = { from: world.now, to: world.now + random.between(0, random.pick([1, 10]) * MAX_BUSY_MS) };
-      database.standStill(random.between(0, 2 * TIMEOUT_MS));
-      database.lossOneIn = random.below(30);
-    });
+  world.often(4, 600, () => {
+    lock = { from: world.now, to: world.now + random.between(0, random.pick([1, 10]) * MAX_BUSY_MS) };
+    database.standStill(random.between(0, 2 * TIMEOUT_MS));
+    database.lossOneIn = random.below(30);
+  });
   world.run(5_000);
 
   const unique = new Set<Write>();

@@ -165,10 +165,8 @@ export function simulateKeyChanges(world: World): void {
     }
 
     serve(): void {
-      const often = (count: number, work: () => void) => {
-        for (let i = random.below(count); i > 0; i--)
-          world.schedule(random.between(0, RUN_MS - world.now), work, this.process);
-      };
+      const often = (count: number, work: () => void) =>
+        world.often(count, RUN_MS - world.now, work, this.process);
       for (let burst = 0; burst < 5; burst++) {
         const at = random.between(0, RUN_MS - world.now);
         for (let i = random.below(12); i > 0; i--)
@@ -275,14 +273,13 @@ export function simulateKeyChanges(world: World): void {
   }
 
   for (const name of ["server 1", "server 2", "server 3"]) start(name);
-  for (let i = random.below(4); i > 0; i--)
-    world.schedule(random.between(0, RUN_MS), () => {
-      const ms = random.between(0, 2_000);
-      network.lossOneIn = random.pick([0, 2, 5]);
-      network.standStill(random.pick([0, ms]));
-      world.schedule(ms, () => void (network.lossOneIn = 0));
-      troubles.add(world.now, ms + TIMEOUT_MS + 10);
-    });
+  world.often(4, RUN_MS, () => {
+    const ms = random.between(0, 2_000);
+    network.lossOneIn = random.pick([0, 2, 5]);
+    network.standStill(random.pick([0, ms]));
+    world.schedule(ms, () => void (network.lossOneIn = 0));
+    troubles.add(world.now, ms + TIMEOUT_MS + 10);
+  });
   world.run(RUN_MS);
 }
 

@@ -1,7 +1,34 @@
 /** `npm run simulate`: see --help. */
 import { integer, names, runCommand } from "../harness/command-line.ts";
 import { formatCount } from "../harness/table.ts";
-import { runSimulation, SIMULATION_NAMES } from "./simulations.ts";
+import { simulateGroupCommit } from "./group-commit.ts";
+import { simulateKeyChanges } from "./key-changes.ts";
+import { simulateRateLimits } from "./rate-limits.ts";
+import { World } from "./world.ts";
+import { simulateWriteBehind } from "./write-behind.ts";
+
+/** Each plays what its seed determines, and throws when the service breaks a promise. */
+const SIMULATIONS = {
+  "group-commit": simulateGroupCommit,
+  "write-behind": simulateWriteBehind,
+  "key-changes": simulateKeyChanges,
+  "rate-limits": simulateRateLimits,
+} as const;
+
+type SimulationName = keyof typeof SIMULATIONS;
+export const SIMULATION_NAMES = Object.keys(SIMULATIONS) as SimulationName[];
+
+/** Returns what went wrong, with its history; undefined when all went well. */
+export function runSimulation(name: SimulationName, seed: number): string | undefined {
+  const world = new World(seed);
+  try {
+    SIMULATIONS[name](world);
+    return undefined;
+  } catch (error) {
+    const history = world.history.map(([at, ...what]) => `${at.toFixed(3).padStart(12)} ${what.join(" ")}\n`);
+    return `${history.join("")}${error instanceof Error ? error.stack : error}\n${name}, seed ${seed}`;
+  }
+}
 
 const MAX_SEED = 2 ** 32 - 1;
 const DEFAULT_SEEDS = 10_000;
@@ -19,30 +46,31 @@ the first broken promise and prints the history that led to it, and the command 
   --help         Show this
 `;
 
-await runCommand({
-  name: "simulate",
-  help: HELP,
-  flags: {
-    seeds: integer(undefined, MAX_SEED),
-    seed: integer(undefined, MAX_SEED),
-    only: names(SIMULATION_NAMES),
-  },
-  async main({ seed, seeds = seed === undefined ? DEFAULT_SEEDS : 1, only = SIMULATION_NAMES }) {
-    const first = seed ?? 1 + Math.floor(Math.random() * (MAX_SEED - seeds));
-    const perSimulation = Math.ceil(seeds / only.length);
-    process.stderr.write(`seeds from ${first} on\n`);
-    for (const name of only) {
-      process.stderr.write(`${name}\n`);
-      for (let i = 0; i < perSimulation; i++) {
-        // Lets an interrupt through.
-        if (i % SEEDS_PER_STEP === 0) await Bun.sleep(0);
-        const problem = runSimulation(name, first + i);
-        if (problem === undefined) continue;
-        process.stdout.write(`${problem}\nnpm run simulate -- --only ${name} --seed ${first + i}\n`);
-        return 1;
+if (import.meta.main)
+  await runCommand({
+    name: "simulate",
+    help: HELP,
+    flags: {
+      seeds: integer(undefined, MAX_SEED),
+      seed: integer(undefined, MAX_SEED),
+      only: names(SIMULATION_NAMES),
+    },
+    async main({ seed, seeds = seed === undefined ? DEFAULT_SEEDS : 1, only = SIMULATION_NAMES }) {
+      const first = seed ?? 1 + Math.floor(Math.random() * (MAX_SEED - seeds));
+      const perSimulation = Math.ceil(seeds / only.length);
+      process.stderr.write(`seeds from ${first} on\n`);
+      for (const name of only) {
+        process.stderr.write(`${name}\n`);
+        for (let i = 0; i < perSimulation; i++) {
+          // Lets an interrupt through.
+          if (i % SEEDS_PER_STEP === 0) await Bun.sleep(0);
+          const problem = runSimulation(name, first + i);
+          if (problem === undefined) continue;
+          process.stdout.write(`${problem}\nnpm run simulate -- --only ${name} --seed ${first + i}\n`);
+          return 1;
+        }
       }
-    }
-    process.stdout.write(`${formatCount(only.length * perSimulation)} seeds: pass\n`);
-    return 0;
-  },
-});
+      process.stdout.write(`${formatCount(only.length * perSimulation)} seeds: pass\n`);
+      return 0;
+    },
+  });

@@ -70,6 +70,12 @@ export class World {
     return { close, unref() {} };
   }
 
+  /** Schedules the work some times, by chance less than `count`, within the time that is given. */
+  often(count: number, withinMs: number, work: () => void, owner?: Process): void {
+    for (let i = this.random.below(count); i > 0; i--)
+      this.schedule(this.random.between(0, withinMs), work, owner);
+  }
+
   /** Lets the time pass. Throws what is thrown in it. */
   run(ms: number): void {
     const end = this.#now + ms;

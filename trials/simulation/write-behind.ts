@@ -180,27 +180,24 @@ export function simulateWriteBehind(world: World): void {
     start(server.wallStepMs);
   }
 
-  const often = (count: number, work: () => void) => {
-    for (let i = random.below(count); i > 0; i--) world.schedule(random.between(0, RUN_MS), work);
-  };
   start(0);
   for (let burst = 0; burst < 8; burst++) {
     const at = random.between(0, RUN_MS);
     for (let i = random.below(5 * perKind); i > 0; i--)
       world.schedule(at + random.between(0, 3_000), request);
   }
-  often(3, liftBan);
-  often(3, () => {
+  world.often(3, RUN_MS, liftBan);
+  world.often(3, RUN_MS, () => {
     storeFailsUntil = world.now + random.between(0, 5_000);
     troubles.add(world.now, storeFailsUntil - world.now);
   });
-  often(3, () => {
+  world.often(3, RUN_MS, () => {
     const ms = random.between(0, 3_000);
     server.block(ms);
     troubles.add(world.now, server.busyUntil - world.now);
   });
-  often(2, () => void (server.wallStepMs += random.between(-100_000, 100_000)));
-  often(5, () => restart(random.chance(2)));
+  world.often(2, RUN_MS, () => void (server.wallStepMs += random.between(-100_000, 100_000)));
+  world.often(5, RUN_MS, () => restart(random.chance(2)));
   world.run(RUN_MS);
   restart(true);
 }
