@@ -9,17 +9,15 @@ export interface Program {
   readonly executables: readonly string[];
   /** Debian's. The first that the package sources offer is installed. */
   readonly packages: readonly string[];
-  /** For what is neither on the path nor in a folder for administrators: newest first. */
-  readonly folders?: () => readonly string[];
   readonly isGoodEnough?: (path: string) => boolean;
 }
 
-export const INITDB = postgresProgram("initdb", "postgresql");
-export const POSTGRES = postgresProgram("postgres", "postgresql");
-export const PG_BASEBACKUP = postgresProgram("pg_basebackup", "postgresql-client");
-export const PSQL = postgresProgram("psql", "postgresql-client");
-export const PG_DUMP = postgresProgram("pg_dump", "postgresql-client");
-export const PG_RESTORE = postgresProgram("pg_restore", "postgresql-client");
+export const INITDB = program("initdb", "postgresql");
+export const POSTGRES = program("postgres", "postgresql");
+export const PG_BASEBACKUP = program("pg_basebackup", "postgresql-client");
+export const PSQL = program("psql", "postgresql-client");
+export const PG_DUMP = program("pg_dump", "postgresql-client");
+export const PG_RESTORE = program("pg_restore", "postgresql-client");
 export const VALKEY: Program = {
   name: "Valkey or Redis 7",
   executables: ["valkey-server", "redis-server"],
@@ -59,14 +57,10 @@ function program(executable: string, debianPackage = executable): Program {
   return { name: executable, executables: [executable], packages: [debianPackage] };
 }
 
-/** Debian keeps the programs of each version of PostgreSQL in a folder of its own. */
-function postgresProgram(executable: string, debianPackage: string): Program {
-  return { ...program(executable, debianPackage), folders: debianPostgres };
-}
-
 const DEBIAN_POSTGRES = "/usr/lib/postgresql";
 
-function debianPostgres(): string[] {
+/** Debian has a folder for each version of PostgreSQL, of which the newest is used. */
+function postgresFolders(): string[] {
   if (!existsSync(DEBIAN_POSTGRES)) return [];
   const versions = readdirSync(DEBIAN_POSTGRES).toSorted((a, b) => Number(b) - Number(a));
   return versions.map((version) => join(DEBIAN_POSTGRES, version, "bin"));
@@ -76,10 +70,10 @@ function debianPostgres(): string[] {
 const MORE_FOLDERS = ["/usr/sbin", "/usr/local/sbin"];
 
 /** Each program by itself: one may be on the path, and another of the same package not. */
-export function find({ executables, folders, isGoodEnough = () => true }: Program): string | undefined {
-  const places = [...(folders?.() ?? []), ...(process.env.PATH ?? "").split(":"), ...MORE_FOLDERS];
+export function find({ executables, isGoodEnough = () => true }: Program): string | undefined {
+  const folders = [...postgresFolders(), ...(process.env.PATH ?? "").split(":"), ...MORE_FOLDERS];
   const paths = executables.flatMap((name) =>
-    name.startsWith("/") ? name : places.map((folder) => join(folder, name)),
+    name.startsWith("/") ? name : folders.map((folder) => join(folder, name)),
   );
   return paths.find((path) => isExecutable(path) && isGoodEnough(path));
 }
@@ -145,11 +139,8 @@ function installPackages(missing: readonly Program[]): string {
     const names = [...new Set(offered)];
     process.stderr.write(`${VARIABLE}=1: installing ${names.join(", ")} …\n`);
     const flags = [...WAIT_FOR_LOCK, "install", "-qy", "--no-install-recommends"];
-    return `apt-get: ${run("apt-get", ...flags, ...names)
-      .stderr.toString()
-      .trim()
-      .split("\n")
-      .at(-1)}`;
+    const errors = run("apt-get", ...flags, ...names).stderr.toString();
+    return `apt-get: ${errors.trim().split("\n").at(-1)}`;
   } finally {
     restoreDefaults();
   }

@@ -9,21 +9,6 @@ export interface Certificate {
   readonly keyFile: string;
 }
 
-/** A PostgreSQL or Valkey server on the loopback address. */
-export interface Server {
-  readonly url: string;
-  readonly pid: number;
-  readonly isRunning: boolean;
-  stop(): Promise<void>;
-  /** SIGKILL to all its processes. */
-  kill(): Promise<void>;
-  /** SIGSTOP: connections stay open and the kernel accepts new ones, but the server does not respond. */
-  freeze(): void;
-  thaw(): void;
-  /** At the same address, on the same data; stops it first if it is running. */
-  restart(): Promise<void>;
-}
-
 export interface ServerOptions extends Pick<ChildOptions, "cwd" | "user" | "quit"> {
   readonly url: string;
   readonly command: readonly string[];
@@ -32,7 +17,10 @@ export interface ServerOptions extends Pick<ChildOptions, "cwd" | "user" | "quit
   readonly stop: NodeJS.Signals;
 }
 
-export async function startServer(options: ServerOptions): Promise<Server> {
+export type Server = Awaited<ReturnType<typeof startServer>>;
+
+/** A PostgreSQL or Valkey server on the loopback address. */
+export async function startServer(options: ServerOptions) {
   let child = await spawn(options);
   const stop = async () => {
     thawTree(child.pid);
@@ -48,12 +36,15 @@ export async function startServer(options: ServerOptions): Promise<Server> {
       return isRunning(child.pid);
     },
     stop,
+    /** SIGKILL to all its processes. */
     async kill() {
       await killTree(child.pid);
       await child.ended;
     },
+    /** SIGSTOP: connections stay open and the kernel accepts new ones, but the server does not respond. */
     freeze: () => void freezeTree(child.pid),
     thaw: () => thawTree(child.pid),
+    /** At the same address, on the same data; stops it first if it is running. */
     async restart() {
       await stop();
       child = await spawn(options);
