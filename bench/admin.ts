@@ -5,17 +5,11 @@
  */
 import { isGiven, runCommand, text, UsageError } from "../trials/harness/command-line.ts";
 import { HttpConnection } from "../trials/harness/http-connection.ts";
-import {
-  chooseCores,
-  describeMachine,
-  type Machine,
-  machineText,
-  pinThisProcessTo,
-} from "../trials/harness/machine.ts";
+import { chooseCores, machineNow, pinThisProcessTo } from "../trials/harness/machine.ts";
 import { type PetstoreServer, startPetstore } from "../trials/harness/petstore.ts";
 import { residentMb } from "../trials/harness/processes.ts";
 import { median, quantile } from "../trials/harness/statistics.ts";
-import { type Bar, formatFigure, publish, type Table } from "../trials/harness/table.ts";
+import { type Bar, checkBars, formatFigure, publishTables, tableOf } from "../trials/harness/table.ts";
 import { DAY_MS } from "../src/domain/rate-limit.ts";
 import { type AdminData, DAYS, fillAdminData, KEYS } from "./admin-data.ts";
 
@@ -152,10 +146,12 @@ interface Figures {
   readonly others: Call[];
 }
 
-const valuesOf = (calls: readonly Call[], figure: keyof Call) => calls.map((call) => call[figure]);
+type Summary = ReturnType<typeof summaryOf>;
 
-function summaryOf({ first, others }: Figures) {
+function summaryOf({ page: { name }, first, others }: Figures) {
+  const valuesOf = (calls: readonly Call[], figure: keyof Call) => calls.map((call) => call[figure]);
   return {
+    name,
     firstMs: median(valuesOf(first, "ms")),
     medianMs: median(valuesOf(others, "ms")),
     p99Ms: quantile(valuesOf(others, "ms"), 0.99),
@@ -185,7 +181,7 @@ async function onServer<T>(
   return result;
 }
 
-async function measure(pages: readonly AdminPage[], setup: Setup): Promise<readonly Figures[]> {
+async function measure(pages: readonly AdminPage[], setup: Setup): Promise<readonly Summary[]> {
   const figures = pages.map((page): Figures => ({ page, first: [], others: [] }));
   for (const { page, first, others } of figures) {
     process.stderr.write(`${page.name}\n`);
@@ -197,7 +193,7 @@ async function measure(pages: readonly AdminPage[], setup: Setup): Promise<reado
         client.close();
       });
   }
-  return figures;
+  return figures.map(summaryOf);
 }
 
 type Memory = Awaited<ReturnType<typeof measureMemory>>;
@@ -232,10 +228,8 @@ async function measureMemory(setup: Setup) {
   return { withListener: median(withListener), without: median(without) };
 }
 
-function barsOf(figures: readonly Figures[], { withListener, without }: Memory): readonly Bar[] {
-  const ofPages = figures.flatMap((each): Bar[] => {
-    const { name } = each.page;
-    const { firstMs, p99Ms, firstWaitMs, waitMs, kb } = summaryOf(each);
+function barsOf(pages: readonly Summary[], { withListener, without }: Memory): readonly Bar[] {
+  const ofPages = pages.flatMap(({ name, firstMs, p99Ms, firstWaitMs, waitMs, kb }): Bar[] => {
     const most = name === METRICS ? BARS.metricsMs : BARS.pageMs;
     return [
       { name: `${name}, first call, ms`, value: firstMs, most },
@@ -248,32 +242,37 @@ function barsOf(figures: readonly Figures[], { withListener, without }: Memory):
   return [...ofPages, { name: "memory, MB more", value: withListener - without, most: BARS.memoryMb }];
 }
 
-function tableOf(figures: readonly Figures[], memoryMb: Memory, machine: Machine): Table {
-  const { withListener, without } = memoryMb;
-  const memory = `${withListener.toFixed(0)} MB resident two seconds after all pages, ${without.toFixed(0)} MB without the listener`;
-  return {
-    title: `The console and /metrics with ${KEYS.toLocaleString("en")} keys`,
-    note: `SQLite, ${DAYS} days of usage history in which every key was used in every hour. The first call is the first after a start (median of ${RESTARTS}), the others follow it (${WARM_CALLS} calls). Waits are the longest that GET /healthz took meanwhile, of a client that had a response before: of the first call in the best of the starts, of the others the median. ${memory}. ${machineText(machine)}, Bun ${Bun.version}; the server has one core. Load average before the run: ${machine.load}.`,
-    header: ["page", "first call, ms", "median, ms", "p99, ms", "wait, first, ms", "wait, ms", "kB"],
-    rows: figures.map((each) => [each.page.name, ...Object.values(summaryOf(each)).map(formatFigure)]),
-  };
-}
+const figure = (name: Exclude<keyof Summary, "name">) => (page: Summary) => formatFigure(page[name]);
+
+const COLUMNS = {
+  page: ({ name }: Summary) => name,
+  "first call, ms": figure("firstMs"),
+  "median, ms": figure("medianMs"),
+  "p99, ms": figure("p99Ms"),
+  "wait, first, ms": figure("firstWaitMs"),
+  "wait, ms": figure("waitMs"),
+  kB: figure("kb"),
+};
 
 await runCommand({
   name: "bench:admin",
   flags: { docs: isGiven, check: isGiven, pages: text },
   maxMinutes: 5,
   async main({ docs, check, pages: only = "" }) {
-    const pages = PAGES.filter(({ name }) => name.includes(only));
-    if (pages.length === 0) throw new UsageError(`--pages: no page has "${only}" in its name`);
-    const machine = describeMachine();
+    const chosen = PAGES.filter(({ name }) => name.includes(only));
+    if (chosen.length === 0) throw new UsageError(`--pages: no page has "${only}" in its name`);
+    const before = machineNow();
     const cores = chooseCores();
     process.stderr.write(`filling the database\n`);
     const setup = { data: fillAdminData(), core: cores?.server };
     if (cores) pinThisProcessTo(cores.load);
-    const figures = await measure(pages, setup);
+    const pages = await measure(chosen, setup);
     const memory = await measureMemory(setup);
-    const table = tableOf(figures, memory, machine);
-    return publish({ tables: [table], section: "console", bars: barsOf(figures, memory) }, { docs, check });
+    const [withListener, without] = [memory.withListener, memory.without].map((mb) => mb.toFixed(0));
+    const title = `The console and /metrics with ${KEYS.toLocaleString("en")} keys`;
+    const note = `SQLite, ${DAYS} days of usage history in which every key was used in every hour. The first call is the first after a start (median of ${RESTARTS}), the others follow it (${WARM_CALLS} calls). Waits are the longest that GET /healthz took meanwhile, of a client that had a response before: of the first call in the best of the starts, of the others the median. ${withListener} MB resident two seconds after all pages, ${without} MB without the listener. The server has one core. Before the run: ${before}.`;
+    const table = { ...tableOf(title, pages, COLUMNS), note };
+    publishTables([table], docs && { file: "bench/results.md", name: "console" });
+    return checkBars(barsOf(pages, memory), check);
   },
 });

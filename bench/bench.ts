@@ -1,14 +1,14 @@
 /** `npm run bench`: see --help. */
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { limitRunTime, runCommand, UsageError } from "../trials/harness/command-line.ts";
+import { runCommand, UsageError } from "../trials/harness/command-line.ts";
 import { chooseCores, describeMachine, outputOf, pinThisProcessTo } from "../trials/harness/machine.ts";
 import { executable, INITDB, POSTGRES, VALKEY } from "../trials/harness/programs.ts";
-import { bulletList, markdownTable, plainTable, replaceSection } from "../trials/harness/table.ts";
+import { bulletList, markdownTable, publishTables, replaceSection } from "../trials/harness/table.ts";
 import { requireWrk } from "../trials/harness/wrk.ts";
 import { chartOf } from "./chart.ts";
 import manifest from "./package.json" with { type: "json" };
-import { FLAGS, HELP, minutesOf, type Plan, planOf } from "./plan.ts";
+import { FLAGS, HELP, type Plan, planOf } from "./plan.ts";
 import { measureLimiter } from "./limiter.ts";
 import { judge, type Results } from "./targets.ts";
 import { compare, measureGrowth } from "./sections.ts";
@@ -27,7 +27,6 @@ async function measure(plan: Plan): Promise<Results> {
   const cores = chooseCores();
   // Off the server's core.
   if (cores) pinThisProcessTo(cores.load);
-  limitRunTime(2 * minutesOf(plan) + 10);
   const run = { cores, seconds, announce };
   const compared =
     plan.loads.length > 0 ? await compare(run, plan, PETS) : { cells: [], servers: [], paced: [] };
@@ -73,10 +72,13 @@ function readResults(path: string): Results {
 
 function writeDocs(results: Results): void {
   const conditions = bulletList(conditionsOf(results));
-  replaceSection("docs/performance.md", "summary", markdownTable(summaryTable(results)));
-  replaceSection("docs/performance.md", "growth", bulletList(growthList(results)));
-  replaceSection("bench/results.md", "targets", `${conditions}\n\n${markdownTable(targetsTable(results))}`);
-  replaceSection("bench/results.md", "figures", detailTables(results).map(markdownTable).join("\n"));
+  const targets = `${conditions}\n\n${markdownTable(targetsTable(results))}`;
+  const figures = detailTables(results).map(markdownTable).join("\n");
+  const [page, guide] = ["bench/results.md", "docs/performance.md"];
+  replaceSection({ file: guide, name: "summary" }, markdownTable(summaryTable(results)));
+  replaceSection({ file: guide, name: "growth" }, bulletList(growthList(results)));
+  replaceSection({ file: page, name: "targets" }, targets);
+  replaceSection({ file: page, name: "figures" }, figures);
   writeFileSync(join(import.meta.dir, "../docs/performance.svg"), chartOf(results));
 }
 
@@ -89,7 +91,7 @@ await runCommand({
     if (docs && !full && from === undefined) throw new UsageError("--docs needs --full or --from");
     const results = from === undefined ? await measure(planOf(flags)) : readResults(from);
     process.stdout.write(`${conditionsOf(results).join("\n")}\n`);
-    process.stdout.write([targetsTable(results), ...detailTables(results)].map(plainTable).join(""));
+    publishTables([targetsTable(results), ...detailTables(results)]);
     if (from === undefined) {
       writeFileSync(json, `${JSON.stringify(results, undefined, 1)}\n`);
       writeFileSync(json.replace(/(\.json)?$/, ".svg"), chartOf(results));

@@ -8,14 +8,21 @@ import { join } from "node:path";
 import { createPet } from "../trials/harness/api-client.ts";
 import { temporaryFolder } from "../trials/harness/cleanup.ts";
 import { integer, isGiven, runCommand } from "../trials/harness/command-line.ts";
-import { describeMachine, type Machine, machineText } from "../trials/harness/machine.ts";
+import { machineNow } from "../trials/harness/machine.ts";
 import { createKey, PETSTORE, startPetstore } from "../trials/harness/petstore.ts";
 import { postgresUrl } from "../trials/harness/postgres.ts";
 import { peakMb } from "../trials/harness/processes.ts";
 import { executable, PSQL, SQLITE_SHELL } from "../trials/harness/programs.ts";
 import { median, quantile, ratioOf } from "../trials/harness/statistics.ts";
 import { type Attempt, SteadyLoad } from "../trials/harness/steady-load.ts";
-import { type Bar, formatFigure, publish, type Table } from "../trials/harness/table.ts";
+import {
+  type Bar,
+  checkBars,
+  formatFigure,
+  publishTables,
+  type Table,
+  tableOf,
+} from "../trials/harness/table.ts";
 import { PET_NAMES } from "./servers.ts";
 
 const BARS = { sqliteImport: 3, postgresImport: 3, export: 2, memoryMb: 200, p99Ms: 50 } as const;
@@ -142,37 +149,26 @@ function barsOf(figures: readonly Figure[], waits: readonly Waits[]): Bar[] {
   ];
 }
 
-function timesTable(figures: readonly Figure[], machine: Machine, { pets, rounds }: Run): Table {
-  return {
-    title: `Import and export of ${pets.toLocaleString("en")} pets`,
-    note: `Medians of ${rounds} rounds, the ratio of each round to the database's own tool on the same rows, and the highest memory. PostgreSQL runs with fsync off, as in the tests. ${machineText(machine)}, Bun ${Bun.version}. Load average before the run: ${machine.load}.`,
-    header: ["", "seconds", "rows/s", "MB", "×", "at most"],
-    rows: figures.map(({ name, seconds, memoryMb, ratio, most }) => [
-      name,
-      ...[seconds, pets / seconds, memoryMb].map(formatFigure),
-      ratio?.toFixed(2) ?? "",
-      String(most ?? ""),
-    ]),
-  };
+function timesTable(figures: readonly Figure[], pets: number): Table {
+  return tableOf(`Import and export of ${pets.toLocaleString("en")} pets`, figures, {
+    "": ({ name }) => name,
+    seconds: ({ seconds }) => formatFigure(seconds),
+    "rows/s": ({ seconds }) => formatFigure(pets / seconds),
+    MB: ({ memoryMb }) => formatFigure(memoryMb),
+    "×": ({ ratio }) => ratio?.toFixed(2) ?? "",
+    "at most": ({ most }) => String(most ?? ""),
+  });
 }
 
 function waitsTable(waits: readonly Waits[]): Table {
-  return {
-    title: "A client of the running server during an import",
-    note: `${PER_SECOND} requests a second, a third of them new pets; p99 of the responses.`,
-    header: ["", "reads, ms", "writes, ms", "failed"],
-    rows: waits.map(({ name, reads, writes, failures }) => [
-      name,
-      formatFigure(reads),
-      formatFigure(writes),
-      String(failures),
-    ]),
-  };
-}
-
-interface Run {
-  readonly pets: number;
-  readonly rounds: number;
+  const table = tableOf("A client of the running server during an import", waits, {
+    "": ({ name }) => name,
+    "reads, ms": ({ reads }) => formatFigure(reads),
+    "writes, ms": ({ writes }) => formatFigure(writes),
+    failed: ({ failures }) => String(failures),
+  });
+  const note = `${PER_SECOND} requests a second, a third of them new pets; p99 of the responses.`;
+  return { ...table, note };
 }
 
 /*
@@ -249,15 +245,17 @@ await runCommand({
   name: "bench:data",
   flags: { docs: isGiven, check: isGiven, pets: integer(1_000_000, 10_000_000), rounds: integer(3, 20) },
   maxMinutes: 15,
-  async main({ docs, check, ...run }) {
-    const machine = describeMachine();
-    const csv = writePets(run.pets);
-    const figures = await measureRounds(csv, run.rounds);
+  async main({ docs, check, pets, rounds }) {
+    const before = machineNow();
+    const csv = writePets(pets);
+    const figures = await measureRounds(csv, rounds);
     const waits = [
       await measureWaits("SQLite", csv, emptyData()),
       await measureWaits("PostgreSQL", csv, [...emptyData(), "--database-url", await postgresUrl()]),
     ];
-    const tables = [timesTable(figures, machine, run), waitsTable(waits)];
-    return publish({ tables, section: "data", bars: barsOf(figures, waits) }, { docs, check });
+    const note = `Medians of ${rounds} rounds, the ratio of each round to the database's own tool on the same rows, and the highest memory. PostgreSQL runs with fsync off, as in the tests. Before the run: ${before}.`;
+    const tables = [{ ...timesTable(figures, pets), note }, waitsTable(waits)];
+    publishTables(tables, docs && { file: "bench/results.md", name: "data" });
+    return checkBars(barsOf(figures, waits), check);
   },
 });

@@ -3,14 +3,14 @@
  * PostgreSQL and Valkey under full load, and gets through balancers and with a Valkey cluster.
  */
 import { runCommand } from "../trials/harness/command-line.ts";
+import { Fleet } from "../trials/harness/fleet.ts";
 import { haproxy, nginx, startLoadBalancer } from "../trials/harness/load-balancer.ts";
-import { describeMachine, machineText } from "../trials/harness/machine.ts";
-import { startPetstore } from "../trials/harness/petstore.ts";
-import { formatFigure, plainTable } from "../trials/harness/table.ts";
+import { machineNow } from "../trials/harness/machine.ts";
+import { formatFigure, publishTables, tableOf } from "../trials/harness/table.ts";
 import { startValkeyCluster } from "../trials/harness/valkey.ts";
 import { requireWrk } from "../trials/harness/wrk.ts";
 import { sharedWorkload } from "./plan.ts";
-import { measureSetup, PATIENT_FLAGS, type Setup, startStores } from "./shared.ts";
+import { measureSetup, PATIENT_FLAGS, type Setup, startFilledStores } from "./shared.ts";
 import type { SharedSample } from "./targets.ts";
 import { requestValues, type WorkloadId } from "./workloads.ts";
 
@@ -38,21 +38,21 @@ await runCommand({
   maxMinutes: 10,
   async main() {
     requireWrk();
-    const { postgres, valkey, storage, key } = await startStores(PETS);
+    const { postgres, valkey, storage, key } = await startFilledStores(PETS);
     const source = { keys: { unlimited: key, exhausted: "", unknown: "" }, values: requestValues(PETS) };
     const costs = new Map<string, SharedSample>();
     const measure = async (row: string, id: WorkloadId, at: Pick<Setup, "ports" | "pids">) => {
       costs.set(row, await measureSetup({ ...at, source }, sharedWorkload(id), SECONDS));
     };
 
-    const server = await startPetstore([...storage, ...PATIENT_FLAGS]);
-    const pids = [[server.pid], [postgres.pid], [valkey.pid]];
-    const port = Number(new URL(server.url).port);
-    await measure("list", "list", { ports: [port], pids });
-    await measure("get", "get-one", { ports: [port], pids });
-    await measure("create", "create-32", { ports: [port], pids });
+    const server = await Fleet.start({ size: 1, storage, flags: PATIENT_FLAGS });
+    const { ports } = server;
+    const pids = [server.pids, [postgres.pid], [valkey.pid]];
+    await measure("list", "list", { ports, pids });
+    await measure("get", "get-one", { ports, pids });
+    await measure("create", "create-32", { ports, pids });
     for (const kind of [nginx, haproxy]) {
-      const balancer = await startLoadBalancer(kind, [port, port, port]);
+      const balancer = await startLoadBalancer(kind, [...ports, ...ports, ...ports]);
       const through = { ports: [balancer.port], pids: pids.concat([[balancer.pid]]) };
       await measure(kind.program.name, "get-one", through);
       await balancer.stop();
@@ -61,19 +61,26 @@ await runCommand({
 
     const { nodes } = await startValkeyCluster();
     const limits = ["--limits-url", nodes.map(({ url }) => url).join(",")];
-    const clustered = await startPetstore(["--database-url", postgres.url, ...limits, ...PATIENT_FLAGS]);
+    const clustered = await Fleet.start({
+      size: 1,
+      storage: ["--database-url", postgres.url, ...limits],
+      flags: PATIENT_FLAGS,
+    });
     await measure("cluster", "get-one", {
-      ports: [Number(new URL(clustered.url).port)],
-      pids: [[clustered.pid], [postgres.pid], nodes.map(({ pid }) => pid)],
+      ports: clustered.ports,
+      pids: [clustered.pids, [postgres.pid], nodes.map(({ pid }) => pid)],
     });
-    const machine = describeMachine();
-    const note = `${machineText(machine)}, Bun ${Bun.version}; load average at the end ${machine.load}; µs of CPU for one request`;
-    const header = ["", "requests/s", "server", "PostgreSQL", "Valkey", "balancer"];
-    const rows = [...costs].map(([row, sample]) => {
-      const figures = Object.values(sample).map(formatFigure);
-      return [row].concat(figures);
+    const note = `µs of CPU for one request; ${machineNow()} at the end`;
+    const figure = (name: keyof SharedSample) => (row: [string, SharedSample]) => formatFigure(row[1][name]);
+    const table = tableOf("Capacity", [...costs], {
+      "": ([name]) => name,
+      "requests/s": figure("perSecond"),
+      server: figure("server"),
+      PostgreSQL: figure("postgres"),
+      Valkey: figure("valkey"),
+      balancer: figure("balancer"),
     });
-    process.stdout.write(plainTable({ title: "Capacity", note, header, rows }));
+    publishTables([{ ...table, note }]);
     process.stdout.write(estimate(costs));
     return 0;
   },

@@ -115,23 +115,6 @@ export function planOf(flags: ReturnType<typeof parseFlags<typeof FLAGS>>) {
   };
 }
 
-/** About how long it takes, as measured on two cores of Neoverse-N1. */
-export function minutesOf({ loads, paced, growth, sharedRounds, ...plan }: Plan): number {
-  const roundSeconds = WARM_UP_SECONDS + plan.seconds + 0.5;
-  const loadRounds = loads.reduce((sum, { rounds, servers }) => sum + rounds * servers.length, 0);
-  const pacedStarts = paced.length > 0 ? plan.otherRounds * PACED.servers.length : 0;
-  const growthRounds = plan.otherRounds * growth.sizes.length * growth.workloads.length;
-  const sharedRuns = SHARED.servers.reduce((sum, servers) => sum + (servers > 1 ? 1 : sharedRounds), 0);
-  const seconds = [
-    loadRounds * roundSeconds,
-    pacedStarts * (PACED.firstWarmUpSeconds + paced.length * (roundSeconds + PACED.trialSeconds)),
-    growthRounds * roundSeconds + Math.max(0, ...growth.sizes) / 200_000,
-    sharedRounds > 0 ? 24 + SHARED.workloads.length * sharedRuns * (SHARED.warmUpSeconds + plan.seconds) : 0,
-    plan.measuresLimiter ? 60 : 0,
-  ];
-  return seconds.reduce((sum, each) => sum + each, 0) / 60;
-}
-
 /** PostgreSQL and Valkey. The figures of several servers have no target and are measured once. */
 export const SHARED = {
   workloads: DECISIVE,

@@ -26,25 +26,25 @@ export interface Run {
 }
 
 /** Each round begins with another server, so that the order favours none. */
-export function rotate<T>(servers: readonly T[], round: number): T[] {
+function rotate<T>(servers: readonly T[], round: number): T[] {
   const start = servers.length === 0 ? 0 : round % servers.length;
   return [...servers.slice(start), ...servers.slice(0, start)];
 }
 
-export interface RoundsOptions<Server> {
+export interface RoundsOptions<Server, Figures> {
   readonly loads: readonly PlannedLoad[];
-  /** New processes for every round: where its memory lies makes a process up to a tenth faster than the next. */
+  /** The servers of a round. */
   start(): Promise<readonly Server[]>;
   announce(what: string): void;
-  measure(server: Server, workload: Workload): Promise<Sample>;
+  measure(server: Server, workload: Workload): Promise<Figures>;
 }
 
 /** All samples by workload and server; the servers are those of the last round. */
-export async function measureRounds<Server extends { readonly name: string }>(
-  options: RoundsOptions<Server>,
-): Promise<{ workload: WorkloadId; server: Server; samples: readonly Sample[] }[]> {
+export async function measureRounds<Server extends { readonly name: string }, Figures>(
+  options: RoundsOptions<Server, Figures>,
+): Promise<{ workload: WorkloadId; server: Server; samples: readonly Figures[] }[]> {
   const { loads, start, announce, measure } = options;
-  const measured = new Map<string, { workload: WorkloadId; server: Server; samples: Sample[] }>();
+  const measured = new Map<string, { workload: WorkloadId; server: Server; samples: Figures[] }>();
   const rounds = Math.max(0, ...loads.map((load) => load.rounds));
   for (let round = 1; round <= rounds; round++) {
     const servers = await start();

@@ -1,13 +1,55 @@
 /** What a run measures, in this order: all servers at full load, Petstore at half load, and Petstore as it grows. */
+import { residentMb } from "../trials/harness/processes.ts";
 import { median } from "../trials/harness/statistics.ts";
 import { formatCount } from "../trials/harness/table.ts";
 import { checkResponses, measureLoad, measureRounds, type Run, send } from "./rounds.ts";
-import { PACED, type Plan, WARM_UP_SECONDS } from "./plan.ts";
+import { PACED, type Plan, type PlannedLoad, WARM_UP_SECONDS } from "./plan.ts";
 import { capture, type CapturedResponse, type CapturedResponses, routeOf } from "./replay.ts";
 import { type Cell, figuresOf, type Results, type Sample } from "./targets.ts";
-import { type Dataset, prepareDataset, type ServerGroup, serverGroup, startCandidate } from "./servers.ts";
-import type { CandidateServer } from "./servers.ts";
+import { type CandidateServer, type Dataset, prepareDataset, startCandidate } from "./servers.ts";
+import type { StartOptions } from "./servers.ts";
 import { type CandidateId, kindsOf, type Workload, type WorkloadId, workloadOf } from "./workloads.ts";
+
+interface Group {
+  readonly members: readonly StartOptions[];
+  readonly loads: readonly PlannedLoad[];
+  announce(what: string): void;
+  /** At the start of a round. */
+  warmUp?(server: CandidateServer): Promise<unknown>;
+  measure(server: CandidateServer, workload: Workload): Promise<Sample>;
+}
+
+/**
+ * Measures servers that run at the same time and take turns. Each round has new processes: where its memory lies makes
+ * a process up to a tenth faster than the next.
+ */
+async function measureGroup({ members, loads, announce, warmUp, measure }: Group) {
+  const startMs = new Map(members.map(({ name }): [string, number[]] => [name, []]));
+  const running: CandidateServer[] = [];
+  const stop = async () => {
+    for (const { child } of running.splice(0)) await child.stop();
+  };
+  const start = async () => {
+    await stop();
+    for (const member of members) {
+      announce(`starting ${member.name}`);
+      const server = await startCandidate(member);
+      running.push(server);
+      startMs.get(member.name)?.push(server.startMs);
+    }
+    for (const server of running) await warmUp?.(server);
+    return [...running];
+  };
+  const measured = await measureRounds({ loads, start, announce, measure });
+  const servers = running.map(({ id, name, child }) => {
+    return { id, name, startMs: startMs.get(name) ?? [], residentMb: residentMb(child.pid) };
+  });
+  await stop();
+  const cells = measured.map(({ workload, server: { id, name }, samples }) => {
+    return { workload, server: id, name, samples };
+  });
+  return { cells, servers };
+}
 
 /** All candidates, as fast as they respond; then Petstore at half load. */
 export async function compare(
@@ -21,21 +63,16 @@ export async function compare(
   const core = run.cores?.server;
   const workloads = loads.map(({ workload }) => workload);
   const responses = await captureResponses(dataset, workloads, core);
-  const groupOf = (members: readonly CandidateId[]) =>
-    serverGroup(members.map((id) => ({ id, dataset, responses, core })));
-
-  const group = groupOf(ids);
-  const measured = await measureRounds({
+  const memberOf = (id: CandidateId): StartOptions => ({ id, name: id, dataset, responses, core });
+  const { cells, servers } = await measureGroup({
+    members: ids.map(memberOf),
     loads,
-    start: () => group.start(announce),
     announce,
     measure: (server, workload) => measureLoad(server, workload, { run, warmUpSeconds: WARM_UP_SECONDS }),
   });
-  const cells = measured.map(({ workload, server, samples }) => ({ workload, server: server.id, samples }));
-  const servers = group.facts().map(({ id, startMs, residentMb }) => ({ id, startMs, residentMb }));
-  await group.stop();
-  const pair = { group: groupOf(PACED.servers), workloads: paced, rounds: otherRounds };
-  return { cells, servers, paced: paced.length === 0 ? [] : await measurePaced(run, cells, pair) };
+  if (paced.length === 0) return { cells, servers, paced: [] };
+  const pair = { members: PACED.servers.map(memberOf), workloads: paced, rounds: otherRounds };
+  return { cells, servers, paced: await measurePaced(run, cells, pair) };
 }
 
 async function captureResponses(
@@ -43,7 +80,7 @@ async function captureResponses(
   workloads: readonly WorkloadId[],
   core: string | undefined,
 ): Promise<CapturedResponses> {
-  const server = await startCandidate({ id: "ours", dataset, core });
+  const server = await startCandidate({ id: "ours", name: "ours", dataset, core });
   const responses: Record<string, Record<string, CapturedResponse>> = {};
   for (const workload of workloads.map(workloadOf)) {
     await checkResponses(server, workload);
@@ -62,28 +99,25 @@ async function captureResponses(
 async function measurePaced(
   run: Run,
   cells: readonly Cell[],
-  { group, workloads, rounds }: { group: ServerGroup; workloads: readonly WorkloadId[]; rounds: number },
+  pair: { members: readonly StartOptions[]; workloads: readonly WorkloadId[]; rounds: number },
 ): Promise<Results["paced"]> {
+  const { members, workloads, rounds } = pair;
   const rateOf = (workload: WorkloadId) => median(figuresOf(cells, workload, "ours") ?? []) / 2;
   const announce = (what: string) => run.announce(`paced · ${what}`);
   // The mix, if it is measured: it contains all kinds of requests.
   const broadest = workloadOf(workloads.at(-1) ?? "mix");
-  const measured = await measureRounds({
+  const measured = await measureGroup({
+    members,
     loads: workloads.map((workload) => ({ workload, servers: PACED.servers, rounds })),
     announce,
-    async start() {
-      const servers = await group.start(announce);
-      for (const server of servers) {
-        announce(`warming up ${server.name}`);
-        await measureLoad(server, broadest, { run, seconds: PACED.firstWarmUpSeconds });
-      }
-      return servers;
+    warmUp(server) {
+      announce(`warming up ${server.name}`);
+      return measureLoad(server, broadest, { run, seconds: PACED.firstWarmUpSeconds });
     },
     measure: (server, workload) => measureAtRate(server, workload, { run, rate: rateOf(workload.id) }),
   });
-  await group.stop();
-  return measured.map(({ workload, server, samples }) => {
-    return { workload, server: server.id, samples, targetPerSecond: rateOf(workload) };
+  return measured.cells.map(({ workload, server, samples }) => {
+    return { workload, server, samples, targetPerSecond: rateOf(workload) };
   });
 }
 
@@ -105,7 +139,7 @@ async function measureAtRate(
   return await measureLoad(server, workload, at(delayMs));
 }
 
-/** Petstore alone, with tables of several sizes: the servers run at the same time and take turns. */
+/** Petstore alone, with tables of several sizes. */
 export async function measureGrowth(
   run: Run,
   { growth: { sizes, workloads }, otherRounds: rounds }: Plan,
@@ -117,19 +151,15 @@ export async function measureGrowth(
     announce(`creating ${name}`);
     members.push({ id: "ours", dataset: await prepareDataset(pets), core: run.cores?.server, name } as const);
   }
-  const group = serverGroup(members);
-  const servers = members.map(({ name }) => name);
-  const measured = await measureRounds({
-    loads: workloads.map((workload) => ({ workload, servers, rounds })),
-    start: () => group.start(announce),
+  const names = members.map(({ name }) => name);
+  const { cells, servers } = await measureGroup({
+    members,
+    loads: workloads.map((workload) => ({ workload, servers: names, rounds })),
     announce,
     measure: (server, workload) => measureLoad(server, workload, { run, warmUpSeconds: 1 }),
   });
-  const grown = group.facts().map(({ id, name, dataset: { pets }, startMs, residentMb }) => {
-    const own = measured.filter(({ server }) => server.name === name);
-    const cells = own.map(({ workload, samples }) => ({ workload, server: id, samples }));
-    return { pets, startMs, residentMb, cells };
+  return servers.map(({ name, startMs, residentMb }, i) => {
+    const own = cells.filter((cell) => cell.name === name);
+    return { pets: sizes[i] ?? 0, startMs, residentMb, cells: own };
   });
-  await group.stop();
-  return grown;
 }

@@ -7,7 +7,6 @@ import { UsageError } from "../trials/harness/command-line.ts";
 import { sendOnce } from "../trials/harness/http-connection.ts";
 import { createKey, PETSTORE } from "../trials/harness/petstore.ts";
 import { freePort } from "../trials/harness/server.ts";
-import { residentMb } from "../trials/harness/processes.ts";
 import type { CapturedResponses } from "./replay.ts";
 import { CANDIDATES, type CandidateId, requestValues, type WorkloadId } from "./workloads.ts";
 
@@ -59,11 +58,10 @@ export interface StartOptions {
   readonly responses?: CapturedResponses;
   readonly core: string | undefined;
   /** The candidate's identifier, unless there are several of it. */
-  readonly name?: string;
+  readonly name: string;
 }
 
 export interface CandidateServer extends StartOptions {
-  readonly name: string;
   readonly child: Child;
   portFor(workload: WorkloadId): number;
   /** Where creates are stored, if they are. */
@@ -72,41 +70,11 @@ export interface CandidateServer extends StartOptions {
   readonly startMs: number;
 }
 
-export type ServerGroup = ReturnType<typeof serverGroup>;
-
-/** Servers that are started together, again for every round. */
-export function serverGroup(members: readonly StartOptions[]) {
-  const startMs: number[][] = members.map(() => []);
-  const running: CandidateServer[] = [];
-  const stop = async () => {
-    for (const { child } of running.splice(0)) await child.stop();
-  };
-  return {
-    /** Stops those that are running, and starts new processes. */
-    async start(announce: (name: string) => void): Promise<readonly CandidateServer[]> {
-      await stop();
-      for (const [i, options] of members.entries()) {
-        announce(`starting ${options.name ?? CANDIDATES[options.id].title}`);
-        const server = await startCandidate(options);
-        running.push(server);
-        startMs[i]?.push(server.startMs);
-      }
-      return [...running];
-    },
-    stop,
-    /** How long each start took, and the memory now. */
-    facts: () =>
-      running.map(({ id, name, dataset, child }, i) => {
-        return { id, name, dataset, startMs: startMs[i] ?? [], residentMb: residentMb(child.pid) };
-      }),
-  };
-}
-
 const START_TIMEOUT_MS = 20_000;
 
 export async function startCandidate(options: StartOptions): Promise<CandidateServer> {
   const startedAt = performance.now();
-  const { id, dataset, responses = {}, name = id } = options;
+  const { id, dataset, responses = {} } = options;
   const { child, portFor, started, ...others } = await spawnCandidate(options);
   const [workload = "list"] = Object.keys(responses) as WorkloadId[];
   const headers = [["Authorization", `Bearer ${dataset.keys.unlimited}`]] as const;
@@ -116,7 +84,7 @@ export async function startCandidate(options: StartOptions): Promise<CandidateSe
     // A replay server may respond with an error, as it should.
     if (response && (response.status === 200 || CANDIDATES[id].kind === "replay")) {
       await started;
-      return { ...options, ...others, name, child, portFor, startMs };
+      return { ...options, ...others, child, portFor, startMs };
     }
     if (child.hasExited || startMs > START_TIMEOUT_MS) {
       await child.stop();

@@ -1,8 +1,9 @@
 import { machineText } from "../trials/harness/machine.ts";
-import { median, ratioOf, spreadOf } from "../trials/harness/statistics.ts";
-import { formatCount, formatFigure, formatSpread, type Table } from "../trials/harness/table.ts";
+import { median, ratioOf, type Spread, spreadOf } from "../trials/harness/statistics.ts";
+import { formatCount, formatFigure, formatSpread, type Table, tableOf } from "../trials/harness/table.ts";
 import { SHARED, sharedWorkload } from "./plan.ts";
-import { type Cell, figuresOf, judge, type Results, type Sample, sharedRatios } from "./targets.ts";
+import { type Cell, figuresOf, judge, type Results, type Sample, type ServerFacts } from "./targets.ts";
+import { type SharedCell, sharedRatios, type SharedSample } from "./targets.ts";
 import { CANDIDATES, PEERS, type WorkloadId, workloadOf } from "./workloads.ts";
 
 /** Above this share of its core the load generator limits the throughput, not the server. */
@@ -24,41 +25,31 @@ export function conditionsOf(results: Results): string[] {
 
 /** Petstore's throughput with each workload, and that of its peers, as a share of the bare route's. */
 export function summaryTable({ cells, takenAt, machine, rounds, seconds, pets }: Results): Table {
-  const ours = cells.filter(({ server }) => server === "ours");
-  const shareOf = (workload: WorkloadId, server: Cell["server"]) => {
-    const [figures, bare] = [figuresOf(cells, workload, server), figuresOf(cells, workload, "bare")];
+  const share = (id: Cell["server"]) => (cell: Cell) => {
+    const [figures, bare] = [id, "bare" as const].map((each) => figuresOf(cells, cell.workload, each));
     return figures && bare ? formatFigure(ratioOf(figures, bare).median) : "–";
   };
-  const servers = ["ours", ...PEERS] as const;
-  return {
-    title: "Throughput",
-    note: `Medians of ${rounds} rounds of ${seconds} s with ${formatCount(pets)} pets, on ${machineText(machine)}, ${takenAt.slice(0, 10)}. The columns with the names of servers are their throughput as a share of the bare route's.`,
-    header: [
-      "workload",
-      "requests/s",
-      "p99 ms",
-      "Petstore",
-      ...PEERS.map((id) => CANDIDATES[id].title.replace(/ .*/, "")),
-    ],
-    rows: ours.map(({ workload, samples }) => {
-      const shares = servers.map((id) => shareOf(workload, id));
-      const [rate, p99] = [medianOf(samples, "perSecond"), medianOf(samples, "p99Ms")];
-      return [workloadOf(workload).title, formatCount(rate), formatFigure(p99)].concat(shares);
-    }),
-  };
+  const peers = PEERS.map((id) => [CANDIDATES[id].title.replace(/ .*/, ""), share(id)] as const);
+  const ours = cells.filter(({ server }) => server === "ours");
+  const table = tableOf("Throughput", ours, {
+    workload: titleOf,
+    "requests/s": ({ samples }) => formatCount(medianOf(samples, "perSecond")),
+    "p99 ms": ({ samples }) => formatFigure(medianOf(samples, "p99Ms")),
+    Petstore: share("ours"),
+    ...Object.fromEntries(peers),
+  });
+  const note = `Medians of ${rounds} rounds of ${seconds} s with ${formatCount(pets)} pets, on ${machineText(machine)}, ${takenAt.slice(0, 10)}. The columns with the names of servers are their throughput as a share of the bare route's.`;
+  return { ...table, note };
 }
 
 export function targetsTable(results: Results): Table {
-  return {
-    title: "Targets",
-    header: ["ratio or figure", "target", "measured", "result"],
-    rows: judge(results).map(({ target: { what, atLeast, atMost, unit }, measured, reached }) => [
-      what,
+  return tableOf("Targets", judge(results), {
+    "ratio or figure": ({ target }) => target.what,
+    target: ({ target: { atLeast, atMost, unit } }) =>
       (atLeast === undefined ? `≤ ${atMost}` : `≥ ${formatFigure(atLeast)}`) + unit,
-      measured ? formatSpread(measured) + unit : "–",
-      reached === undefined ? "not measured" : reached ? "reached" : "MISSED",
-    ]),
-  };
+    measured: ({ target, measured }) => (measured ? formatSpread(measured) + target.unit : "–"),
+    result: ({ reached }) => (reached === undefined ? "not measured" : reached ? "reached" : "MISSED"),
+  });
 }
 
 export function detailTables(results: Results): Table[] {
@@ -72,76 +63,69 @@ export function detailTables(results: Results): Table[] {
 
 const valuesOf = (samples: readonly Sample[], figure: keyof Sample) => samples.map((each) => each[figure]);
 const medianOf = (samples: readonly Sample[], figure: keyof Sample) => median(valuesOf(samples, figure));
+const titleOf = ({ workload }: Pick<Cell, "workload">) => workloadOf(workload).title;
+const serverOf = ({ server }: Cell) => CANDIDATES[server].title;
+const figureOf = (figure: keyof Sample) => (cell: Cell) => formatFigure(medianOf(cell.samples, figure));
+
+/** Of each round to the bare route. */
+function ratioColumn(cells: readonly Cell[], figure: keyof Sample, format: (ratio: Spread) => string) {
+  return ({ workload, samples }: Cell) => {
+    const bare = figuresOf(cells, workload, "bare", figure);
+    return bare ? format(ratioOf(valuesOf(samples, figure), bare)) : "–";
+  };
+}
 
 function workloadTable({ cells }: Results, workload: WorkloadId): Table {
   const { title, connections } = workloadOf(workload);
-  const bare = figuresOf(cells, workload, "bare");
-  const bareCpu = figuresOf(cells, workload, "bare", "cpuMicros");
-  const rows = cells
-    .filter((cell) => cell.workload === workload)
-    .map(({ server, samples }) => {
-      const perSecond = valuesOf(samples, "perSecond");
-      const limited = medianOf(samples, "loadCpu") > LOAD_LIMIT ? "≥ " : "";
-      return [
-        CANDIDATES[server].title,
-        bare ? limited + formatSpread(ratioOf(perSecond, bare)) : "–",
-        limited + formatSpread(spreadOf(perSecond), formatCount),
-        formatFigure(medianOf(samples, "p50Ms")),
-        formatFigure(medianOf(samples, "p99Ms")),
-        formatFigure(medianOf(samples, "cpuMicros")),
-        bareCpu ? formatFigure(ratioOf(valuesOf(samples, "cpuMicros"), bareCpu).median) : "–",
-      ];
-    });
-  return {
-    title: `${title} (${connections} ${connections === 1 ? "connection" : "connections"})`,
-    header: ["server", "× bare route", "requests/s", "p50 ms", "p99 ms", "CPU µs/request", "CPU × bare"],
-    rows,
-  };
+  const limit = ({ samples }: Cell) => (medianOf(samples, "loadCpu") > LOAD_LIMIT ? "≥ " : "");
+  const rate = ratioColumn(cells, "perSecond", formatSpread);
+  const own = cells.filter((cell) => cell.workload === workload);
+  return tableOf(`${title} (${connections} ${connections === 1 ? "connection" : "connections"})`, own, {
+    server: serverOf,
+    "× bare route": (cell) => limit(cell) + rate(cell),
+    "requests/s": (cell) =>
+      limit(cell) + formatSpread(spreadOf(valuesOf(cell.samples, "perSecond")), formatCount),
+    "p50 ms": figureOf("p50Ms"),
+    "p99 ms": figureOf("p99Ms"),
+    "CPU µs/request": figureOf("cpuMicros"),
+    "CPU × bare": ratioColumn(cells, "cpuMicros", (ratio) => formatFigure(ratio.median)),
+  });
 }
 
 function pacedTable({ paced }: Results): Table {
-  return {
-    title: "Latency at half of the load that saturates Petstore",
-    header: ["workload and server", "target/s", "requests/s", "p50 ms", "p99 ms", "p99 × bare route"],
-    rows: paced.map(({ workload, server, samples, targetPerSecond }) => {
-      const p99 = valuesOf(samples, "p99Ms");
-      const bare = figuresOf(paced, workload, "bare", "p99Ms");
-      return [
-        `${workloadOf(workload).title}: ${CANDIDATES[server].title}`,
-        formatCount(targetPerSecond),
-        formatCount(medianOf(samples, "perSecond")),
-        formatFigure(medianOf(samples, "p50Ms")),
-        formatSpread(spreadOf(p99)),
-        bare ? formatSpread(ratioOf(p99, bare)) : "–",
-      ];
-    }),
-  };
+  return tableOf("Latency at half of the load that saturates Petstore", paced, {
+    "workload and server": (cell) => `${titleOf(cell)}: ${serverOf(cell)}`,
+    "target/s": ({ targetPerSecond }) => formatCount(targetPerSecond),
+    "requests/s": ({ samples }) => formatCount(medianOf(samples, "perSecond")),
+    "p50 ms": figureOf("p50Ms"),
+    "p99 ms": ({ samples }) => formatSpread(spreadOf(valuesOf(samples, "p99Ms"))),
+    "p99 × bare route": ratioColumn(paced, "p99Ms", formatSpread),
+  });
 }
 
+const START_AND_MEMORY = {
+  "start ms": ({ startMs }: ServerFacts) => formatSpread(spreadOf(startMs)),
+  "memory MB": ({ residentMb }: ServerFacts) => formatFigure(residentMb),
+};
+
 function serversTable({ servers }: Results): Table {
-  return {
-    title: "Start to first response, and resident memory after all workloads",
-    header: ["server", "start ms", "memory MB"],
-    rows: servers.map(({ id, startMs, residentMb }) => [
-      CANDIDATES[id].title,
-      formatSpread(spreadOf(startMs)),
-      formatFigure(residentMb),
-    ]),
-  };
+  return tableOf("Start to first response, and resident memory after all workloads", servers, {
+    server: ({ id }) => CANDIDATES[id].title,
+    ...START_AND_MEMORY,
+  });
 }
 
 function growthTable({ growth }: Results): Table {
-  const workloads = growth[0]?.cells.map(({ workload }) => workloadOf(workload).title) ?? [];
-  return {
-    title: "Growth: Petstore alone, requests/s by number of pets",
-    header: ["pets", ...workloads, "start ms", "memory MB"],
-    rows: growth.map(({ pets, cells, startMs, residentMb }) => [
-      formatCount(pets),
-      ...cells.map(({ samples }) => formatSpread(spreadOf(valuesOf(samples, "perSecond")), formatCount)),
-      formatSpread(spreadOf(startMs)),
-      formatFigure(residentMb),
-    ]),
-  };
+  const rates = (growth[0]?.cells ?? []).map(({ workload }) => {
+    const rateOf = ({ cells }: (typeof growth)[number]) =>
+      formatSpread(spreadOf(figuresOf(cells, workload, "ours") ?? []), formatCount);
+    return [workloadOf(workload).title, rateOf] as const;
+  });
+  return tableOf("Growth: Petstore alone, requests/s by number of pets", growth, {
+    pets: ({ pets }) => formatCount(pets),
+    ...Object.fromEntries(rates),
+    ...START_AND_MEMORY,
+  });
 }
 
 /** The same in a line for each number of pets. */
@@ -157,28 +141,28 @@ export function growthList({ growth }: Results): string[] {
 }
 
 function sharedTable({ shared = [] }: Results): Table {
-  const header = "workload; servers; requests/s; × embedded; by CPU ×; server µs; PostgreSQL µs; Valkey µs";
-  return {
-    title: "PostgreSQL and Valkey, by number of servers, against the embedded stores",
-    note: `${SHARED.connections} connections. Servers, databases and load share the cores; CPU is that of one request. Both ratios are higher if it is faster.`,
-    header: header.split("; "),
-    rows: shared.map((cell) => {
-      const { workload, servers, samples } = cell;
-      const { rate, cpu } = sharedRatios(shared, cell);
-      const of = (figure: keyof (typeof samples)[number]) => median(samples.map((each) => each[figure]));
-      const figures = [rate.median, cpu.median, of("server"), of("postgres"), of("valkey")];
-      const title = sharedWorkload(workload).title;
-      return [title, `${servers || "embedded"}`, formatCount(of("perSecond")), ...figures.map(formatFigure)];
-    }),
-  };
+  const figure = (name: keyof SharedSample, format: (value: number) => string) => (cell: SharedCell) =>
+    format(median(cell.samples.map((sample) => sample[name])));
+  const table = tableOf("PostgreSQL and Valkey, by number of servers, against the embedded stores", shared, {
+    workload: ({ workload }) => sharedWorkload(workload).title,
+    servers: ({ servers }) => `${servers || "embedded"}`,
+    "requests/s": figure("perSecond", formatCount),
+    "× embedded": (cell) => formatFigure(sharedRatios(shared, cell).rate.median),
+    "by CPU ×": (cell) => formatFigure(sharedRatios(shared, cell).cpu.median),
+    "server µs": figure("server", formatFigure),
+    "PostgreSQL µs": figure("postgres", formatFigure),
+    "Valkey µs": figure("valkey", formatFigure),
+  });
+  const note = `${SHARED.connections} connections. Servers, databases and load share the cores; CPU is that of one request. Both ratios are higher if it is faster.`;
+  return { ...table, note };
 }
 
 function limiterTable({ limiter = {} }: Results): Table {
-  const listOf = (figures: Readonly<Record<string, number>>) =>
-    Object.entries(figures).map(([name, value]) => `${name} ${value}`);
-  return {
-    title: "Authentication and rate limit alone, without HTTP",
-    header: ["measurement", "figures"],
-    rows: Object.entries(limiter).map(([name, figures]) => [name, listOf(figures).join(", ")]),
-  };
+  return tableOf("Authentication and rate limit alone, without HTTP", Object.entries(limiter), {
+    measurement: ([name]) => name,
+    figures: ([, figures]) =>
+      Object.entries(figures)
+        .map(([name, value]) => `${name} ${value}`)
+        .join(", "),
+  });
 }

@@ -180,7 +180,7 @@ export interface Cell {
   readonly samples: readonly Sample[];
 }
 
-interface ServerFacts {
+export interface ServerFacts {
   readonly startMs: readonly number[];
   readonly residentMb: number;
 }

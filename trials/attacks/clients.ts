@@ -1,40 +1,21 @@
 /**
- * A process of its own for each client, so that none makes another one late. It prints its figures as JSON.
- * `attack NAME PORT KEY SECONDS`, `good PORT KEY SECONDS`, `free-key PORT,PORT KEY SECONDS`
+ * A process of its own for each client, so that none makes another one late: `NAME PORT KEY SECONDS`, with the name of
+ * an attack or `good`. An attack prints READY when it has begun; the well-behaved client prints its figures as JSON.
  */
 import { HttpConnection, sendOnce } from "../harness/http-connection.ts";
 import { cpuWaitMs } from "../harness/processes.ts";
 import { quantile } from "../harness/statistics.ts";
 import { beginEvery } from "../harness/steady-load.ts";
-import { ATTACKS } from "./attacks.ts";
-
-const requestWith = (key: string, path: string) =>
-  `GET ${path} HTTP/1.1\r\nHost: petstore.test\r\nAuthorization: Bearer ${key}\r\n\r\n`;
-
-/** Runs until SIGTERM, or at most for the time given. */
-async function attack(name: string, port: number, key: string, seconds: number): Promise<void> {
-  const chosen = ATTACKS.find((each) => each.name === name);
-  if (chosen === undefined) throw new Error(`${name} is no attack`);
-  const end = new AbortController();
-  process.on("SIGTERM", () => end.abort());
-  setTimeout(() => end.abort(), seconds * 1_000).unref();
-  await chosen.run({ host: "127.0.0.1", port, key }, end.signal, () => process.stdout.write("READY\n"));
-}
+import { DAY_MS } from "../../src/domain/rate-limit.ts";
+import { attack, ATTACKS } from "./attacks.ts";
 
 /** One request on the connection that stays open, and one on a new connection: 100 a second in all. */
 const GOOD_INTERVAL_MS = 20;
 
-export interface Latency {
-  readonly p50: number;
-  readonly p99: number;
-  readonly worst: number;
-  readonly requests: number;
-}
-
 export type GoodClientFigures = Awaited<ReturnType<typeof measureGoodClient>>;
 
 async function measureGoodClient(port: number, key: string, seconds: number) {
-  const request = requestWith(key, "/v1/pets");
+  const request = `GET /v1/pets HTTP/1.1\r\nHost: petstore.test\r\nAuthorization: Bearer ${key}\r\n\r\n`;
   /** Causes of requests that did not get status 200. */
   const failures: string[] = [];
   const measure = async (send: () => Promise<{ status: number }>, latencies: number[]) => {
@@ -69,47 +50,21 @@ async function measureGoodClient(port: number, key: string, seconds: number) {
   };
 }
 
-function latencyOf(ms: readonly number[]): Latency {
-  return { p50: quantile(ms, 0.5), p99: quantile(ms, 0.99), worst: Math.max(...ms), requests: ms.length };
-}
-
-const FREE_KEY_INTERVAL_MS = 40;
-/** All requests are in one window. */
-const MAX_SECONDS = 40;
-/** Where many requests fail, so many more are sent until one is rejected. */
-const MAX_EXTRA_REQUESTS = 200;
-
-/** What a client got that sends more requests than its key allows, to all servers in turns. */
-export type FreeKeyFigures = Awaited<ReturnType<typeof measureFreeKey>>;
-
-async function measureFreeKey(ports: readonly number[], key: string, seconds: number) {
-  /** Failed: neither 200 nor 429. */
-  const figures = { allowed: 0, rejected: 0, failed: 0 };
-  const request = requestWith(key, "/v1/pets?limit=1");
-  const send = async (number: number) => {
-    const response = await sendOnce(ports[number % ports.length] ?? 0, request).catch(() => undefined);
-    if (response?.status === 200) figures.allowed++;
-    else if (response?.status === 429) figures.rejected++;
-    else figures.failed++;
-  };
-  const count = (Math.min(seconds, MAX_SECONDS) * 1_000) / FREE_KEY_INTERVAL_MS;
-  await beginEvery(FREE_KEY_INTERVAL_MS, send, { count });
-  for (let number = 0; figures.rejected === 0 && number < MAX_EXTRA_REQUESTS; number++) await send(number);
-  return figures;
+function latencyOf(ms: readonly number[]) {
+  return { p50: quantile(ms, 0.5), p99: quantile(ms, 0.99), worst: Math.max(...ms) };
 }
 
 if (import.meta.main) {
-  const [client, ...args] = process.argv.slice(2);
-  const name = client === "attack" ? args.shift() : undefined;
-  const [ports = "", key = "", seconds = ""] = args;
-  const [port = 0, ...others] = ports.split(",").map(Number);
-  if (name !== undefined) await attack(name, port, key, Number(seconds));
-  else {
-    const figures =
-      client === "good"
-        ? await measureGoodClient(port, key, Number(seconds))
-        : await measureFreeKey([port, ...others], key, Number(seconds));
+  const [name = "", port = "", key = "", seconds = ""] = process.argv.slice(2);
+  if (name === "good") {
+    const figures = await measureGoodClient(Number(port), key, Number(seconds));
     process.stdout.write(`FIGURES ${JSON.stringify(figures)}\n`);
+  } else {
+    const connections = ATTACKS.find((each) => each.name === name)?.connections?.(key);
+    if (connections) await attack(Number(port), connections);
+    process.stdout.write("READY\n");
+    // Until it is killed.
+    await Bun.sleep(DAY_MS);
   }
   process.exit(0);
 }

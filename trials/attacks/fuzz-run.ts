@@ -1,28 +1,18 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { parseResponses, RawConnection, sendOnce } from "../harness/http-connection.ts";
 import { addressOf } from "./attacks.ts";
 import { Random } from "../harness/random.ts";
 import { type FuzzRequest, fuzzRequest } from "./fuzz-requests.ts";
 
 export interface FuzzOptions {
-  readonly port: number;
+  readonly url: string;
   readonly key: string;
   readonly seed: number;
   readonly count: number;
   readonly seconds: number;
-  readonly declared: ReadonlySet<number>;
   /** Called after about every thousand requests, and the good request that follows them. */
   onThousand?(sent: number): void;
-}
-
-export interface FuzzFigures {
-  readonly sent: number;
-  readonly seconds: number;
-  /** Responses by status. */
-  readonly statuses: ReadonlyMap<number, number>;
-  /** Connections that ended without a response. */
-  readonly silent: number;
-  /** The first problem, with the bytes that were sent. */
-  readonly problem?: string;
 }
 
 const CONNECTIONS = 8;
@@ -34,15 +24,20 @@ const PER_ADDRESS = 200;
 const ADDRESSES = 250;
 
 /** Sends generated requests until one of them causes a problem. */
-export async function runFuzz(options: FuzzOptions): Promise<FuzzFigures> {
-  const { port, key, count, seconds, declared } = options;
+export async function runFuzz(options: FuzzOptions) {
+  const { url, key, count, seconds } = options;
+  const port = Number(new URL(url).port);
+  const declared = await declaredStatuses(url);
   const random = new Random(options.seed);
+  /** Responses by status. */
   const statuses = new Map<number, number>();
   const startedAt = performance.now();
   const elapsed = () => (performance.now() - startedAt) / 1_000;
   let sent = 0;
   let opened = 0;
+  /** Connections that ended without a response. */
   let silent = 0;
+  /** The first one, with the bytes that were sent. */
   let problem: string | undefined;
 
   const sendBatches = async () => {
@@ -67,7 +62,7 @@ export async function runFuzz(options: FuzzOptions): Promise<FuzzFigures> {
     }
   };
   await Promise.all(Array.from({ length: CONNECTIONS }, sendBatches));
-  return { sent, seconds: elapsed(), statuses, silent, ...(problem !== undefined && { problem }) };
+  return { sent, seconds: elapsed(), statuses, silent, problem };
 }
 
 /** Ends with the first request after which nothing can follow. */
@@ -89,20 +84,18 @@ async function exchange(port: number, from: string, text: string): Promise<strin
 }
 
 async function goodRequest(port: number, key: string): Promise<string | undefined> {
-  try {
-    const headers = [["Authorization", `Bearer ${key}`]] as const;
-    const { status } = await sendOnce(port, { path: "/v1/pets", headers });
-    return status === 200 ? undefined : `status ${status}`;
-  } catch (error) {
-    return String(error);
-  }
+  const headers = [["Authorization", `Bearer ${key}`]] as const;
+  return sendOnce(port, { path: "/v1/pets", headers }).then(
+    ({ status }) => (status === 200 ? undefined : `status ${status}`),
+    String,
+  );
 }
 
 /** `/` leads to `/docs`. */
 const REDIRECT = 302;
 
-/** The statuses of the document, that of `/`, and those of malformed requests in docs/errors.md. */
-export function declaredStatuses(openApi: unknown, errorsPage: string): ReadonlySet<number> {
+/** The statuses of the server's document, that of `/`, and those of malformed requests in docs/errors.md. */
+async function declaredStatuses(url: string): Promise<ReadonlySet<number>> {
   const statuses = new Set([REDIRECT]);
   const collect = (value: unknown) => {
     if (typeof value !== "object" || value === null) return;
@@ -112,7 +105,8 @@ export function declaredStatuses(openApi: unknown, errorsPage: string): Readonly
       collect(member);
     }
   };
-  collect(openApi);
+  collect(await (await fetch(new URL("/openapi.json", url))).json());
+  const errorsPage = readFileSync(join(import.meta.dir, "../../docs/errors.md"), "utf8");
   const [, malformed = ""] = errorsPage.split("## Malformed HTTP requests");
   for (const [, status] of malformed.matchAll(/(\d{3})\s`\w+`/g)) statuses.add(Number(status));
   return statuses;

@@ -1,13 +1,11 @@
 /** `npm run fuzz`: see --help. */
-import { readFileSync } from "node:fs";
-import { join } from "node:path";
 import { temporaryFolder } from "../harness/cleanup.ts";
 import { integer, limitRunTime, runCommand } from "../harness/command-line.ts";
-import { describeMachine, machineText } from "../harness/machine.ts";
+import { machineNow } from "../harness/machine.ts";
 import { createKey, startPetstore, UNLIMITED_PER_MINUTE } from "../harness/petstore.ts";
-import { isRunning, residentMb } from "../harness/processes.ts";
-import { formatCount, formatFigure, plainTable } from "../harness/table.ts";
-import { declaredStatuses, runFuzz } from "./fuzz-run.ts";
+import { isRunning, peakMb, residentMb } from "../harness/processes.ts";
+import { formatCount, formatFigure, publishTables, tableOf } from "../harness/table.ts";
+import { runFuzz } from "./fuzz-run.ts";
 
 const MAX_SEED = 2 ** 32 - 1;
 const MAX_GROWTH_MB = 64;
@@ -42,23 +40,17 @@ await runCommand({
     const storage = ["--data", temporaryFolder("fuzz")];
     const server = await startPetstore(["--port", "0", "--anonymous-limits", unlimited, ...storage]);
     const { key } = await createKey(storage);
-    const openApi: unknown = await (await fetch(new URL("/openapi.json", server.url))).json();
-    const errorsPage = readFileSync(join(import.meta.dir, "../../docs/errors.md"), "utf8");
-
     let warmMb: number | undefined;
-    let peakMb = 0;
     let nextProgress = PROGRESS_EVERY;
     const figures = await runFuzz({
-      port: Number(new URL(server.url).port),
+      url: server.url,
       key,
       seed,
       count,
       seconds,
-      declared: declaredStatuses(openApi, errorsPage),
       onThousand(sent) {
         if (!isRunning(server.pid)) return;
         const mb = residentMb(server.pid);
-        peakMb = Math.max(peakMb, mb);
         if (sent >= count * WARM_UP) warmMb ??= mb;
         if (sent < nextProgress) return;
         nextProgress += PROGRESS_EVERY;
@@ -66,7 +58,7 @@ await runCommand({
       },
     });
     const hasEnded = !isRunning(server.pid);
-    const endMb = residentMb(server.pid);
+    const [endMb, mostMb] = [residentMb(server.pid), peakMb(server.pid)];
     const growthMb = endMb - (warmMb ?? endMb);
     await server.stop();
 
@@ -75,22 +67,16 @@ await runCommand({
       ...(hasEnded ? ["the server ended"] : []),
       ...(growthMb > MAX_GROWTH_MB ? [`memory grew by ${formatFigure(growthMb)} MB`] : []),
     ];
-    const machine = describeMachine();
-    const rows = [...figures.statuses].toSorted(([a], [b]) => a - b);
-    process.stdout.write(
-      plainTable({
-        title: `${formatCount(figures.sent)} bad requests, seed ${seed}`,
-        note: `${machineText(machine)}; load average at the end ${machine.load}`,
-        header: ["status", "responses"],
-        rows: [
-          ...rows.map(([status, responses]) => [`${status}`, formatCount(responses)]),
-          ["no response at all (connections)", formatCount(figures.silent)],
-        ],
-      }),
-    );
+    const statuses = [...figures.statuses].toSorted(([a], [b]) => a - b);
+    const rows = [...statuses, ["no response at all (connections)", figures.silent] as const];
+    const table = tableOf(`${formatCount(figures.sent)} bad requests, seed ${seed}`, rows, {
+      status: ([status]) => `${status}`,
+      responses: ([, responses]) => formatCount(responses),
+    });
+    publishTables([{ ...table, note: `${machineNow()} at the end` }]);
     process.stdout.write(
       `${formatCount(figures.sent / figures.seconds)} requests/s; memory ${formatFigure(warmMb ?? endMb)} MB after the first tenth, ` +
-        `${formatFigure(endMb)} MB at the end, ${formatFigure(peakMb)} MB at most\n` +
+        `${formatFigure(endMb)} MB at the end, ${formatFigure(mostMb)} MB at most\n` +
         `${problems.length === 0 ? "pass" : `FAIL, seed ${seed}\n${problems.join("\n")}`}\n`,
     );
     return problems.length === 0 ? 0 : 1;

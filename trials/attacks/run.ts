@@ -1,38 +1,21 @@
 /** `npm run attacks`: see --help. */
+import { SQL } from "bun";
 import { join } from "node:path";
-import { createPet } from "../harness/api-client.ts";
+import { createPet, sendBurst } from "../harness/api-client.ts";
 import { Child } from "../harness/child.ts";
-import {
-  integer,
-  isGiven,
-  limitRunTime,
-  names,
-  type Outcome,
-  runCommand,
-  runEach,
-  UsageError,
-} from "../harness/command-line.ts";
-import {
-  chooseCores,
-  type Cores,
-  describeMachine,
-  machineText,
-  pinThisProcessTo,
-} from "../harness/machine.ts";
-import { createKey } from "../harness/petstore.ts";
+import { temporaryFolder } from "../harness/cleanup.ts";
+import { integer, isGiven, limitRunTime, names, runCommand, UsageError } from "../harness/command-line.ts";
+import { startStores } from "../harness/fleet.ts";
+import { sendOnce } from "../harness/http-connection.ts";
+import { chooseCores, type Cores, machineNow, pinThisProcessTo } from "../harness/machine.ts";
+import { createKey, type PetstoreServer, startPetstore } from "../harness/petstore.ts";
 import { cpuWaitMs, isRunning, peakMb, residentMb, setTreePriority } from "../harness/processes.ts";
-import {
-  type Bar,
-  formatFigure,
-  markdownTable,
-  missedBars,
-  plainTable,
-  replaceSection,
-  type Table,
-} from "../harness/table.ts";
-import { type Attack, ATTACKS, attacksOn, ENGINES, type Engines } from "./attacks.ts";
-import type { FreeKeyFigures, GoodClientFigures } from "./clients.ts";
-import { type Deployment, PRIORITY, startDeployment } from "./deployment.ts";
+import { beginEvery } from "../harness/steady-load.ts";
+import { type Bar, formatFigure, missedBars, type Table } from "../harness/table.ts";
+import { type Outcome, type Result, runTrials, trialLines } from "../harness/trials.ts";
+import { sendToValkey } from "../harness/valkey.ts";
+import { type Attack, ATTACKS, ENGINES, type Engines } from "./attacks.ts";
+import type { GoodClientFigures } from "./clients.ts";
 
 const PETS = 20;
 const CONCURRENT_REQUESTS = 10;
@@ -44,7 +27,20 @@ const GRACE_SECONDS = 15;
 const START_SECONDS = 30;
 const PREFER_EVERY_MS = 250;
 const MAX_SECONDS = 600;
-const width = Math.max(...ATTACKS.map(({ name }) => name.length));
+const SHARED_SERVERS = 2;
+
+/** Each process or group of processes has a session of its own. */
+const PRIORITY = {
+  /**
+   * The well-behaved client, PostgreSQL, Valkey and a server that is not attacked stand for machines of their own: what
+   * attackers and attacked servers use of these cores must not make them late. A Valkey that does not reply in time
+   * counts as unavailable.
+   */
+  ownMachine: -10,
+  attacker: 10,
+} as const;
+
+const enginesOf = ({ engines = ["sqlite"] }: Attack) => engines;
 
 const HELP = `Usage: npm run attacks [-- OPTIONS]
 
@@ -54,15 +50,11 @@ second on one connection and 50 on new connections. Exits with 1 if an attack mi
   --engines E    sqlite: one server (default); shared: two servers on one core, with a PostgreSQL and a Valkey, where a
                  client with a Free key also sends more than its limit to both, and must get exactly its limit
   --only LIST    Some of these attacks, with commas between (default: all)
-${ATTACKS.map(describeAttack).join("\n")}
+${trialLines(ATTACKS.map((each) => ({ ...each, title: `${each.title} (${enginesOf(each).join(", ")})` })))}
   --seconds N    Length of each measurement, 1 to ${MAX_SECONDS} (default: 8)
   --docs         Also write the figures to trials/attacks/results.md
   --help         Show this
 `;
-
-function describeAttack({ name, title, engines = ["sqlite"] }: Attack): string {
-  return `                   ${name.padEnd(width)}  ${title} (${engines.join(", ")})`;
-}
 
 interface RunOptions {
   readonly engines: Engines;
@@ -70,96 +62,137 @@ interface RunOptions {
   readonly cores: Cores;
 }
 
-/** Starts a process that ends with the attack. */
-type Start = (priority: number, ...args: string[]) => Child;
+type AttackFigures = Awaited<ReturnType<typeof measureAttack>>;
 
-async function runAttack(
-  attack: Attack,
-  { engines, seconds, cores }: RunOptions,
-): Promise<Outcome<AttackFigures>> {
+/** The servers share one core. All that is started ends with the attack. */
+async function measureAttack(attack: Attack, { engines, seconds, cores }: RunOptions) {
   await using stack = new AsyncDisposableStack();
-  const deployment = await startDeployment(engines, { cores, openFiles: attack.openFiles });
-  stack.defer(() => deployment.stop());
-  const start: Start = (priority, ...args) => {
-    const command = [process.execPath, join(import.meta.dir, "clients.ts"), ...args];
+  const databases = engines === "shared" ? await startDatabases(stack) : undefined;
+  const storage = databases?.storage ?? ["--data", temporaryFolder("attacks")];
+  const openFiles = attack.openFiles === undefined ? [] : ["prlimit", `--nofile=${attack.openFiles}`];
+  const servers: PetstoreServer[] = [];
+  while (servers.length < (databases ? SHARED_SERVERS : 1)) {
+    const under = ["setsid", "taskset", "-c", cores.server, ...openFiles];
+    const server = await startPetstore(["--port", "0", ...storage], under);
+    stack.defer(async () => void (await server.stop("SIGKILL")));
+    servers.push(server);
+  }
+  const startClient = (name: string, port: number, key: string) => {
+    const program = [process.execPath, join(import.meta.dir, "clients.ts")];
+    const command = [...program, name, `${port}`, key, `${seconds}`];
     const child = new Child(command, { core: cores.load, ownSession: true });
-    setTreePriority(child.pid, priority);
+    setTreePriority(child.pid, name === "good" ? PRIORITY.ownMachine : PRIORITY.attacker);
     stack.defer(async () => void (await child.stop("SIGKILL")));
     return child;
   };
-  const { name, title } = attack;
-  const { servers, storage } = deployment;
   const [first, last = first] = [servers[0], servers.at(-1)];
   if (first === undefined || last === undefined) throw new Error("no server is running");
-  const ports = servers.map(({ url }) => new URL(url).port);
+  const ports = servers.map(({ url }) => Number(new URL(url).port));
   const [{ key }, { key: attackerKey }] = [await createKey(storage), await createKey(storage)];
   const { key: freeKey } = await createKey(storage, "free");
   for (let pet = 0; pet < PETS; pet++) await createPet(first.url, key);
-  await Promise.all(servers.map(({ url }) => openConnections(url, key)));
+  // The servers open connections to PostgreSQL when they have several requests at once.
+  await sendBurst(ports, key, CONCURRENT_REQUESTS * ports.length);
 
   if (attack.firstServerOnly) setTreePriority(last.pid, PRIORITY.ownMachine);
-  const attackers = (attack.firstServerOnly ? ports.slice(0, 1) : ports).map((port) =>
-    start(PRIORITY.attacker, "attack", name, port, attackerKey, `${seconds + GRACE_SECONDS}`),
-  );
+  const attacked = attack.firstServerOnly ? ports.slice(0, 1) : ports;
+  const attackers = attacked.map((port) => startClient(attack.name, port, attackerKey));
   await Promise.all(attackers.map((attacker) => attacker.line(/^READY$/)));
   if (!attack.isMeasuredWhenReady) await Bun.sleep(LEAD_MS);
-  const goodClient = start(PRIORITY.ownMachine, "good", ports.at(-1) ?? "", key, `${seconds}`);
+  const goodClient = startClient("good", ports.at(-1) ?? 0, key);
   const [startedAt, waitedBefore] = [performance.now(), cpuWaitMs(last.pid)];
-  const measureFreeKey = () =>
-    figuresOf<FreeKeyFigures>(
-      start(PRIORITY.ownMachine, "free-key", ports.join(","), freeKey, `${seconds}`),
-      seconds,
-    );
+  const countLines = (pattern: RegExp) =>
+    servers.flatMap(({ log }) => log).filter(({ text }) => pattern.test(text)).length;
   const [client, shared] = await Promise.all([
-    figuresOf<GoodClientFigures>(goodClient, seconds),
-    measureShared(deployment, measureFreeKey),
+    figuresOf(goodClient, seconds),
+    databases?.measure(() => useFreeKey(ports, freeKey, seconds)),
   ]);
-  const cpuWait = (cpuWaitMs(last.pid) - waitedBefore) / (performance.now() - startedAt);
-  const isAlive = servers.every(({ pid }) => isRunning(pid));
   const memoryOf = attack.isMeasuredWhenReady ? residentMb : peakMb;
-  const memoryMb = Math.max(...servers.map(({ pid }) => memoryOf(pid)));
-  const figures = { memoryMb, cpuWait, client, shared };
-  const problems = problemsOf(attack, figures);
-  if (!isAlive) problems.push("a server ended");
-  if (attack.logs && logLines(deployment, attack.logs) === 0)
-    problems.push(`the attack was too weak: no server logged ${attack.logs.source}`);
-  for (const attacker of attackers) {
-    if (attacker.hasExited && (await attacker.ended) !== 0)
-      problems.push(`the attack ended early: ${attacker.output.trim()}`);
-  }
-  return { title, problems, figures };
-}
-
-/** The server's own, to PostgreSQL: it opens them when it has several requests at once. */
-async function openConnections(url: string, key: string): Promise<void> {
-  const list = () => fetch(`${url}/pets`, { headers: { Authorization: `Bearer ${key}` } });
-  await Promise.all(Array.from({ length: CONCURRENT_REQUESTS }, async () => (await list()).text()));
-}
-
-/** Undefined for a server on SQLite. */
-async function measureShared(deployment: Deployment, measureFreeKey: () => Promise<FreeKeyFigures>) {
-  const { shared } = deployment;
-  if (shared === undefined) return undefined;
-  shared.prefer();
-  // The servers open more connections when they need them.
-  const timer = setInterval(() => shared.prefer(), PREFER_EVERY_MS);
-  const [startedAt, before] = [performance.now(), await shared.transactions()];
-  const freeKey = await measureFreeKey().finally(() => clearInterval(timer));
-  const elapsedSeconds = (performance.now() - startedAt) / 1_000;
   return {
-    freeKey,
-    valkeyEntries: await shared.valkeyEntries(),
+    client,
+    shared,
+    /** Of the server: its peak or, for an attack that is measured when it is ready, the memory at the end. */
+    memoryMb: Math.max(...servers.map(({ pid }) => memoryOf(pid))),
+    /** Share of the time that the client's server had work but not its core, because other processes used it. */
+    cpuWait: (cpuWaitMs(last.pid) - waitedBefore) / (performance.now() - startedAt),
     /** How often a server took Valkey for unavailable, and counted on its own. */
-    valkeyOutages: logLines(deployment, /Valkey is unavailable/),
-    transactionsPerSecond: ((await shared.transactions()) - before) / elapsedSeconds,
+    valkeyOutages: countLines(/"valkey\.unavailable"/),
+    isRunning: servers.every(({ pid }) => isRunning(pid)),
+    isStrong: attack.logs === undefined || countLines(attack.logs) > 0,
+    /** What attackers that ended early have printed. */
+    failedAttacks: attackers.flatMap(({ hasExited, output }) => (hasExited ? [output.trim()] : [])),
   };
 }
 
-function logLines({ servers }: Deployment, pattern: RegExp): number {
-  return servers.flatMap(({ log }) => log).filter((line) => pattern.test(JSON.stringify(line))).length;
+async function runAttack(attack: Attack, options: RunOptions): Promise<Outcome<AttackFigures>> {
+  const figures = await measureAttack(attack, options);
+  const { shared, isRunning, isStrong, failedAttacks } = figures;
+  const problems = missedBars(barsOf(attack, figures));
+  if (shared && shared.freeKey !== FREE_REQUESTS)
+    problems.push(`a Free key got ${shared.freeKey} requests, its limit is ${FREE_REQUESTS}`);
+  if (!isRunning) problems.push("a server ended");
+  if (!isStrong) problems.push(`the attack was too weak: no server logged ${attack.logs?.source}`);
+  for (const output of failedAttacks) problems.push(`the attack ended early: ${output}`);
+  return { problems, figures };
 }
 
-async function figuresOf<T>(client: Child, seconds: number): Promise<T> {
+async function startDatabases(stack: AsyncDisposableStack) {
+  const { postgres, valkey, storage } = await startStores();
+  const sql = new SQL(postgres.url, { max: 1 });
+  stack.defer(async () => {
+    await sql.close({ timeout: 0 });
+    await Promise.all([postgres.kill(), valkey.kill()]);
+  });
+  const prefer = () => [postgres, valkey].forEach(({ pid }) => setTreePriority(pid, PRIORITY.ownMachine));
+  const transactions = async () => {
+    const [row] = await sql`SELECT sum(xact_commit)::int8 AS count FROM pg_stat_database`;
+    return Number(row.count);
+  };
+  prefer();
+  return {
+    storage,
+    /** While a client uses its Free key. */
+    async measure(useKey: () => Promise<number>) {
+      prefer();
+      // PostgreSQL has a process for each connection, and the servers open more when they need them.
+      const timer = setInterval(prefer, PREFER_EVERY_MS);
+      const [startedAt, before] = [performance.now(), await transactions()];
+      const freeKey = await useKey().finally(() => clearInterval(timer));
+      const elapsedSeconds = (performance.now() - startedAt) / 1_000;
+      return {
+        /** Requests that the Free key got. */
+        freeKey,
+        valkeyEntries: Number(await sendToValkey(valkey.url, "DBSIZE")),
+        transactionsPerSecond: ((await transactions()) - before) / elapsedSeconds,
+      };
+    },
+  };
+}
+
+/** What the Free plan allows in a minute. */
+const FREE_REQUESTS = 60;
+const FREE_KEY_INTERVAL_MS = 40;
+/** All requests are in one window. */
+const MAX_FREE_KEY_SECONDS = 40;
+/** Where many requests fail, so many more are sent until one is rejected. */
+const MAX_EXTRA_REQUESTS = 200;
+
+/** Sends more requests than the key allows, to all servers in turns. Gives how many were allowed. */
+async function useFreeKey(ports: readonly number[], key: string, seconds: number): Promise<number> {
+  const counts = { allowed: 0, rejected: 0 };
+  const request = { path: "/v1/pets?limit=1", headers: [["Authorization", `Bearer ${key}`]] } as const;
+  const send = async (number: number) => {
+    const response = await sendOnce(ports[number % ports.length] ?? 0, request).catch(() => undefined);
+    if (response?.status === 200) counts.allowed++;
+    else if (response?.status === 429) counts.rejected++;
+  };
+  const count = (Math.min(seconds, MAX_FREE_KEY_SECONDS) * 1_000) / FREE_KEY_INTERVAL_MS;
+  await beginEvery(FREE_KEY_INTERVAL_MS, send, { count });
+  for (let number = 0; counts.rejected === 0 && number < MAX_EXTRA_REQUESTS; number++) await send(number);
+  return counts.allowed;
+}
+
+async function figuresOf(client: Child, seconds: number): Promise<GoodClientFigures> {
   const timer = setTimeout(() => client.kill("SIGKILL"), (seconds + GRACE_SECONDS) * 1_000);
   try {
     const [, figures = ""] = await client.line(/^FIGURES (.+)$/);
@@ -169,53 +202,38 @@ async function figuresOf<T>(client: Child, seconds: number): Promise<T> {
   }
 }
 
-interface AttackFigures {
-  /** Resident memory of the server: its peak or, for an attack that is measured when it is ready, at the end. */
-  readonly memoryMb: number;
-  /** Share of the time that the client's server had work but not its core, because other processes used it. */
-  readonly cpuWait: number;
-  readonly client: GoodClientFigures;
-  readonly shared: Awaited<ReturnType<typeof measureShared>>;
-}
+const MAX_P99_MS = 50;
 
-/** What the Free plan allows in a minute. */
-const FREE_REQUESTS = 60;
-
-/** Bars that were missed. */
-function problemsOf({ bars }: Attack, { memoryMb, client, shared }: AttackFigures): string[] {
+function barsOf({ bars = {} }: Attack, figures: AttackFigures): Bar[] {
+  const { client, shared } = figures;
   const { keptConnection, newConnections, failures } = client;
-  const { p99Ms, memoryMb: mostMb = Infinity } = bars;
-  const { valkeyEntries: mostEntries = Infinity, transactionsPerSecond: mostTransactions = Infinity } = bars;
-  const ofEach: Bar[] = [
-    { name: "kept connection, p99 ms", value: keptConnection.p99, most: p99Ms },
-    { name: "new connections, p99 ms", value: newConnections.p99, most: p99Ms },
-    { name: "memory, MB", value: memoryMb, most: mostMb },
+  const { memoryMb = Infinity, valkeyEntries = Infinity, transactionsPerSecond = Infinity } = bars;
+  return [
+    { name: "kept connection, p99 ms", value: keptConnection.p99, most: MAX_P99_MS },
+    { name: "new connections, p99 ms", value: newConnections.p99, most: MAX_P99_MS },
+    { name: "memory, MB", value: figures.memoryMb, most: memoryMb },
     { name: `failed requests (${failures[0]})`, value: failures.length, most: 0 },
+    { name: "times that Valkey counted as unavailable", value: figures.valkeyOutages, most: 0 },
+    { name: "entries in Valkey", value: shared?.valkeyEntries ?? 0, most: valkeyEntries },
+    {
+      name: "transactions a second in PostgreSQL",
+      value: shared?.transactionsPerSecond ?? 0,
+      most: transactionsPerSecond,
+    },
   ];
-  if (shared === undefined) return missedBars(ofEach);
-  const { freeKey, valkeyEntries, valkeyOutages, transactionsPerSecond } = shared;
-  const problems = missedBars([
-    ...ofEach,
-    { name: "times that Valkey counted as unavailable", value: valkeyOutages, most: 0 },
-    { name: "entries in Valkey", value: valkeyEntries, most: mostEntries },
-    { name: "transactions a second in PostgreSQL", value: transactionsPerSecond, most: mostTransactions },
-  ]);
-  if (freeKey.allowed !== FREE_REQUESTS)
-    problems.push(`a Free key got ${freeKey.allowed} requests, its limit is ${FREE_REQUESTS}`);
-  return problems;
 }
 
 const COLUMNS = "attack,memory MB,CPU wait,client's,kept p50,p99,worst ms,new p50,p99,worst ms".split(",");
+const SHARED_COLUMNS = ["Free key", "Valkey entries", "transactions/s"];
 
-function attackTable(results: readonly Outcome<AttackFigures>[], note: string): Table {
-  const isShared = results.some(({ figures }) => figures?.shared !== undefined);
+function attackTable(results: readonly Result<AttackFigures>[], engines: Engines): Table {
+  const header = [...COLUMNS, ...(engines === "shared" ? SHARED_COLUMNS : []), "verdict"];
   return {
     title: "Attacks",
-    note,
-    header: [...COLUMNS, ...(isShared ? ["Free key", "Valkey entries", "transactions/s"] : []), "verdict"],
+    header,
     rows: results.map(({ title, figures, problems }) => [
       title,
-      ...(figures ? cellsOf(figures) : Array.from({ length: isShared ? 12 : 9 }, () => "–")),
+      ...(figures ? cellsOf(figures) : header.slice(2).map(() => "–")),
       problems.length === 0 ? "pass" : "FAIL",
     ]),
   };
@@ -228,9 +246,8 @@ function cellsOf({ memoryMb, cpuWait, client, shared }: AttackFigures): string[]
   );
   const ofOneServer = [formatFigure(memoryMb), ...waits, ...latencies];
   if (shared === undefined) return ofOneServer;
-  const { freeKey, valkeyEntries, transactionsPerSecond } = shared;
-  const ofKey = `${freeKey.allowed} of ${FREE_REQUESTS}`;
-  return [...ofOneServer, ofKey, String(valkeyEntries), formatFigure(transactionsPerSecond)];
+  const ofKey = `${shared.freeKey} of ${FREE_REQUESTS}`;
+  return [...ofOneServer, ofKey, `${shared.valkeyEntries}`, formatFigure(shared.transactionsPerSecond)];
 }
 
 await runCommand({
@@ -243,25 +260,23 @@ await runCommand({
     docs: isGiven,
   },
   async main({ engines: [engines = "sqlite", ...others] = [], only, seconds, docs }) {
-    if (only !== undefined && docs)
-      throw new UsageError("--docs needs all attacks and does not go with --only");
     if (others.length > 0) throw new UsageError(`--engines takes one of ${ENGINES.join(", ")}`);
-    const available = attacksOn(engines);
-    const missing = only?.find((name) => !available.some((attack) => attack.name === name));
+    const trials = ATTACKS.filter((attack) => enginesOf(attack).includes(engines));
+    const missing = only?.find((name) => !trials.some((attack) => attack.name === name));
     if (missing !== undefined) throw new UsageError(`--only: ${missing} is no attack on ${engines}`);
-    const attacks = available.filter(({ name }) => only?.includes(name) ?? true);
     const cores = chooseCores();
     if (cores === undefined) throw new UsageError("two cores and taskset are needed");
     // PostgreSQL and Valkey inherit the cores of this process, and use both.
     if (engines === "sqlite") pinThisProcessTo(cores.load);
-    limitRunTime((attacks.length * (seconds + START_SECONDS + 2 * GRACE_SECONDS)) / 60);
-
-    const results = await runEach(attacks, (attack) => runAttack(attack, { engines, seconds, cores }));
-    const machine = describeMachine();
-    const note = `${machineText(machine)}; load average at the end ${machine.load}; ${seconds} s each`;
-    const table = attackTable(results, note);
-    if (docs) replaceSection("trials/attacks/results.md", engines, markdownTable(table));
-    process.stdout.write(plainTable(table));
-    return results.some(({ problems }) => problems.length > 0) ? 1 : 0;
+    limitRunTime((trials.length * (seconds + START_SECONDS + 2 * GRACE_SECONDS)) / 60);
+    return runTrials({
+      trials,
+      only,
+      run: (attack) => runAttack(attack, { engines, seconds, cores }),
+      tablesOf: (results) => [
+        { ...attackTable(results, engines), note: `${seconds} s each. ${machineNow()} at the end.` },
+      ],
+      docs: docs && { file: "trials/attacks/results.md", name: engines },
+    });
   },
 });

@@ -2,6 +2,7 @@ import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { runProgram } from "../harness/child.ts";
 import { temporaryFolder } from "../harness/cleanup.ts";
+import { runTrials } from "../harness/trials.ts";
 
 /** Name → version, exact. */
 type Packages = Readonly<Record<string, string>>;
@@ -61,26 +62,13 @@ export async function run(command: readonly string[], { cwd, env }: RunOptions) 
 /** By the packages that they check: give what is worth knowing about a success, and throw if a tool finds a problem. */
 export type Checks = Readonly<Record<string, () => Promise<string>>>;
 
-/** Runs the checks one after the other and prints a line for each. Gives the exit code. */
-export async function runChecks(packages: Packages, checks: Checks): Promise<number> {
-  const named = Object.entries(checks).map(([names, check]) => {
-    const versions = names.split(" with ").map((name) => `${name} ${packages[name]}`);
-    return { name: versions.join(" with "), check };
+/** Gives the exit code. */
+export function runChecks(packages: Packages, checks: Checks): Promise<number> {
+  const trials = Object.entries(checks).map(([name, check]) => {
+    const versions = name.split(" with ").map((each) => `${each} ${packages[each]}`);
+    return { name, title: versions.join(" with "), check };
   });
-  const width = Math.max(...named.map(({ name }) => name.length));
-  let failures = 0;
-  for (const { name, check } of named) {
-    const line = await check().then(
-      (note) => `passed  ${name.padEnd(width)}  ${note}`,
-      (error: unknown) => {
-        failures++;
-        return `FAILED  ${name}: ${error instanceof Error ? error.message : String(error)}`;
-      },
-    );
-    process.stdout.write(`${line.trimEnd()}\n`);
-  }
-  process.stdout.write(`${named.length - failures} of ${named.length} checks passed.\n`);
-  return failures === 0 ? 0 : 1;
+  return runTrials({ trials, run: async ({ check }) => ({ problems: [], note: await check() }) });
 }
 
 /** Compares values as JSON. */

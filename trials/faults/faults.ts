@@ -1,25 +1,15 @@
 /** `npm run faults`: see --help. */
-import {
-  integer,
-  isGiven,
-  names,
-  resultText,
-  runCommand,
-  runEach,
-  UsageError,
-} from "../harness/command-line.ts";
-import { describeMachine, machineText } from "../harness/machine.ts";
+import { integer, isGiven, names, runCommand } from "../harness/command-line.ts";
+import { machineNow } from "../harness/machine.ts";
 import { databaseVersions } from "../harness/programs.ts";
-import { markdownTable, plainTable, replaceSection, type Table } from "../harness/table.ts";
+import { type Table, tableOf } from "../harness/table.ts";
+import { type Result, resultText, runTrials, trialLines } from "../harness/trials.ts";
 import type { Figures } from "./figures.ts";
-import { type Result, runScenario, type Scenario } from "./scenario.ts";
+import { runScenario, type Scenario } from "./scenario.ts";
 import { SCENARIOS } from "./scenarios.ts";
 
 const SCENARIO_TIMEOUT_MS = 120_000;
 const MAX_SEED = 2 ** 31;
-
-const NAMES = SCENARIOS.map(({ name }) => name);
-const width = Math.max(...NAMES.map(({ length }) => length));
 
 const HELP = `Usage: npm run faults [-- OPTIONS]
 
@@ -27,60 +17,50 @@ Injects faults under load into real servers of its own and measures what clients
 the recovery time, creates lost or done twice. Exits with 1 if a promise is broken. Takes some six minutes.
 
   --only LIST   Some of these scenarios, with commas between (default: all)
-${SCENARIOS.map(({ name, title }) => `                  ${name.padEnd(width)}  ${title}`).join("\n")}
+${trialLines(SCENARIOS)}
   --seed N      For what is left to chance (default: by chance, printed)
   --docs        Also write the figures to trials/faults/results.md
   --help        Show this
 `;
 
-async function runWithTimeout(scenario: Scenario, seed: number): Promise<Result> {
+async function runWithTimeout(scenario: Scenario, seed: number) {
   const timeout = Bun.sleep(SCENARIO_TIMEOUT_MS).then(() => {
     throw new Error(`not finished after ${SCENARIO_TIMEOUT_MS / 1_000} s`);
   });
   return await Promise.race([runScenario(scenario, seed), timeout]);
 }
 
-function environmentText(): string {
-  const machine = describeMachine();
+function tablesOf(results: readonly Result<Figures>[]): Table[] {
   const date = new Date().toISOString().slice(0, 10);
-  return `${machineText(machine)}; load average at the end ${machine.load}; Bun ${Bun.version}, ${databaseVersions()}; measured on ${date}`;
-}
-
-function tablesOf(results: readonly Result[]): Table[] {
   const tables = [
-    figuresTable(results),
+    {
+      ...tableOf("What clients noticed", results, COLUMNS),
+      note: `${machineNow()} at the end; ${databaseVersions()}; measured on ${date}`,
+    },
     { title: "Log messages", header: ["fault", "messages"], rows: results.flatMap(logOf) },
     { title: "Further checks", header: ["fault", "observed"], rows: results.flatMap(notesOf) },
   ];
   return tables.filter(({ rows }) => rows.length > 0);
 }
 
-const COLUMNS: Readonly<Record<string, (figures: Figures) => string>> = {
-  requests: ({ requests }) => String(requests),
-  errors: ({ errors }) => listOf(errors) || "none",
-  "failed after retries": ({ failed }) => String(failed.length),
-  median: ({ medianMs }) => inMs(medianMs),
-  longest: ({ longestMs }) => inMs(longestMs),
-  "control server's longest": ({ longestControlMs }) => inMs(longestControlMs),
-  "longest fail-fast 503": ({ longestFailFastMs }) => inMs(longestFailFastMs),
-  "recovery time": ({ recoveryMs }) => inMs(recoveryMs),
-  creates: ({ creates }) => String(creates.acknowledged),
-  lost: ({ creates }) => String(creates.lost),
-  duplicated: ({ creates }) => String(creates.duplicated),
-};
+const cell = (format: (figures: Figures) => string) => (result: Result<Figures>) =>
+  result.figures ? format(result.figures) : "–";
 
-function figuresTable(results: readonly Result[]): Table {
-  return {
-    title: "What clients noticed",
-    note: environmentText(),
-    header: ["fault", ...Object.keys(COLUMNS), "result"],
-    rows: results.map((result) => {
-      const { title, figures } = result;
-      const cells = Object.values(COLUMNS).map((format) => (figures ? format(figures) : "–"));
-      return [title, ...cells, resultText(result)];
-    }),
-  };
-}
+const COLUMNS = {
+  fault: ({ title }: Result<Figures>) => title,
+  requests: cell(({ requests }) => String(requests)),
+  errors: cell(({ errors }) => listOf(errors) || "none"),
+  "failed after retries": cell(({ failed }) => String(failed.length)),
+  median: cell(({ medianMs }) => inMs(medianMs)),
+  longest: cell(({ longestMs }) => inMs(longestMs)),
+  "control server's longest": cell(({ longestControlMs }) => inMs(longestControlMs)),
+  "longest fail-fast 503": cell(({ longestFailFastMs }) => inMs(longestFailFastMs)),
+  "recovery time": cell(({ recoveryMs }) => inMs(recoveryMs)),
+  creates: cell(({ creates }) => String(creates.acknowledged)),
+  lost: cell(({ creates }) => String(creates.lost)),
+  duplicated: cell(({ creates }) => String(creates.duplicated)),
+  result: resultText,
+};
 
 function listOf(counts: Readonly<Record<string, number>>): string {
   return Object.entries(counts)
@@ -92,13 +72,13 @@ function inMs(ms: number | undefined): string {
   return ms === undefined ? "–" : `${ms < 10 ? ms.toFixed(1) : Math.round(ms)} ms`;
 }
 
-function logOf({ title, figures }: Result): string[][] {
+function logOf({ title, figures }: Result<Figures>): string[][] {
   const lines = Object.entries(figures?.log ?? {}).map(([line, count]) => `${count} × “${line}”`);
   const servers = figures?.servers === 1 ? "1 server" : `${figures?.servers} servers`;
   return lines.length === 0 ? [] : [[`${title}; ${servers}`, lines.join(", ")]];
 }
 
-function notesOf({ title, figures }: Result): string[][] {
+function notesOf({ title, figures }: Result<Figures>): string[][] {
   if (figures === undefined) return [];
   const unexpected = Object.entries(figures.outages).flatMap(([database, outages]) =>
     outages.unexpected === 0
@@ -111,16 +91,18 @@ function notesOf({ title, figures }: Result): string[][] {
 await runCommand({
   name: "faults",
   help: HELP,
-  flags: { only: names(NAMES), docs: isGiven, seed: integer(undefined, MAX_SEED) },
-  maxMinutes: 8,
-  async main({ only, docs, seed = 1 + Math.floor(Math.random() * MAX_SEED) }) {
-    if (only !== undefined && docs)
-      throw new UsageError("--docs needs all scenarios and does not go with --only");
-    const scenarios = SCENARIOS.filter(({ name }) => only?.includes(name) ?? true);
-    const results = await runEach(scenarios, (scenario) => runWithTimeout(scenario, seed));
-    const tables = tablesOf(results);
-    process.stdout.write(tables.map(plainTable).join(""));
-    if (docs) replaceSection("trials/faults/results.md", "figures", tables.map(markdownTable).join("\n"));
-    return results.some(({ problems }) => problems.length > 0) ? 1 : 0;
+  flags: {
+    only: names(SCENARIOS.map(({ name }) => name)),
+    docs: isGiven,
+    seed: integer(undefined, MAX_SEED),
   },
+  maxMinutes: 8,
+  main: async ({ only, docs, seed = 1 + Math.floor(Math.random() * MAX_SEED) }) =>
+    runTrials({
+      trials: SCENARIOS,
+      only,
+      run: (scenario) => runWithTimeout(scenario, seed),
+      tablesOf,
+      docs: docs && { file: "trials/faults/results.md", name: "figures" },
+    }),
 });

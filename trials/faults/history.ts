@@ -3,7 +3,12 @@ import { SQL } from "bun";
 import { encodeCursor } from "../../src/api/cursor.ts";
 import { integer, runCommand } from "../harness/command-line.ts";
 import { Fleet } from "../harness/fleet.ts";
-import { HttpConnection, type HttpRequest, type HttpResponse } from "../harness/http-connection.ts";
+import {
+  type Header,
+  HttpConnection,
+  type HttpRequest,
+  type HttpResponse,
+} from "../harness/http-connection.ts";
 import { postgresUrl } from "../harness/postgres.ts";
 import { Random } from "../harness/random.ts";
 import { countsOf } from "../harness/statistics.ts";
@@ -142,7 +147,7 @@ class History {
     const body = `{"name":"0","categoryId":${number},"status":"available"}`;
     const newest = this.#newest;
     for (let attempt = 0; attempt < 20; attempt++) {
-      const sent = client.post("/v1/pets", body, `create-${number}`);
+      const sent = client.post("/v1/pets", body, ["Idempotency-Key", `create-${number}`]);
       const response = await this.#send("create", sent, 201, 409);
       if (response?.status !== 201) continue;
       const id = Number(/^\{"id":(\d+),/.exec(response.body)?.[1]);
@@ -284,11 +289,13 @@ class Client {
     for (const connection of this.#connections.values()) connection.close();
   }
 
-  post(path: string, body: string, idempotencyKey?: string): Promise<HttpResponse> {
-    const type = ["Content-Type", "application/json"] as const;
-    const headers =
-      idempotencyKey === undefined ? [type] : [type, ["Idempotency-Key", idempotencyKey] as const];
-    return this.send({ method: "POST", path, headers: headers.map(([name, value]) => [name, value]), body });
+  post(path: string, body: string, ...others: Header[]): Promise<HttpResponse> {
+    return this.send({
+      method: "POST",
+      path,
+      headers: [["Content-Type", "application/json"], ...others],
+      body,
+    });
   }
 }
 

@@ -1,6 +1,5 @@
 /** Commands that are killed, the data that they work on, and what must hold after a kill. */
-import { SQL } from "bun";
-import { cpSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { temporaryFolder } from "../harness/cleanup.ts";
 import { contentsIn } from "../harness/contents.ts";
@@ -18,18 +17,19 @@ import { inspectDatabase } from "../../src/store/sqlite/snapshot.ts";
 import { openUsageStore } from "../../src/store/sqlite/usage-store.ts";
 import type { TableStore } from "../../src/store/tables.ts";
 
-/** Prepares new data for a command that is killed again and again. */
-export type Prepare = () => Promise<Attempt>;
+/** Prepares new data for a command that is killed again and again, in a folder that is removed afterwards. */
+export type Prepare = (folder: string) => Promise<Attempt>;
 
 export interface Attempt {
   readonly argv: readonly string[];
   /** Of a run that is not killed; 0 if it is not given. */
   readonly exitCode?: number;
+  /** Its URL, if the command uses a database of PostgreSQL. It is dropped afterwards. */
+  readonly database?: string | undefined;
   /** Problems right after the kill: what others see must be whole. */
-  checkAfterKill(): Promise<readonly string[]>;
+  checkAfterKill?(): Promise<readonly string[]>;
   /** Problems after the same command has been run again. */
   checkAtEnd(): Promise<readonly string[]>;
-  remove(): Promise<void>;
 }
 
 /** In the database that a restore replaces, so that it can be told from the backup. */
@@ -89,47 +89,43 @@ const USED = 55;
 function saveUsage(data: string): void {
   const usages = openUsageStore(join(data, "production-limits.db"));
   const day = { openedAt: Date.now(), used: USED, firstRejectedAt: -1, strikes: 0 };
-  usages.save([
-    [
-      { kind: "key", id: 1 },
-      { ...newUsage(), day },
-    ],
-  ]);
+  const subject = { kind: "key", id: 1 } as const;
+  usages.save([[subject, { ...newUsage(), day }]]);
   usages.close();
+}
+
+/** The names of those that are true. */
+function problemsOf(problems: Readonly<Record<string, boolean>>): string[] {
+  return Object.keys(problems).filter((name) => problems[name]);
 }
 
 function backup({ data, contents }: Fixture): Prepare {
   const pets = contents.tables["pets"]?.rows;
-  return async () => {
-    const directory = temporaryFolder("killed-backup");
+  return async (folder) => {
+    const complete = () => readdirSync(folder).filter((name) => !name.startsWith("."));
     const check = async () => {
-      const names = readdirSync(directory).filter((name) => !name.startsWith("."));
       const problems: string[] = [];
-      for (const name of names) {
-        await readBackup(join(directory, name)).catch((error: unknown) => problems.push(String(error)));
-        if (petsIn(join(directory, name, "production.db")) !== pets) problems.push("a backup lacks pets");
+      for (const name of complete()) {
+        await readBackup(join(folder, name)).catch((error: unknown) => problems.push(String(error)));
+        if (petsIn(join(folder, name, "production.db")) !== pets) problems.push("a backup lacks pets");
       }
-      return { problems, count: names.length };
+      return problems;
     };
-    return {
-      argv: ["backup", directory, "--data", data],
-      checkAfterKill: async () => (await check()).problems,
-      async checkAtEnd() {
-        const { problems, count } = await check();
-        const left = readdirSync(directory).filter((name) => name.endsWith(".partial"));
-        if (left.length > 0) problems.push("something partial is left");
-        if (count === 0) problems.push("there is no backup");
-        return problems;
-      },
-      remove: async () => rmSync(directory, { recursive: true }),
+    const checkAtEnd = async () => {
+      const others = problemsOf({
+        "something partial is left": readdirSync(folder).some((name) => name.endsWith(".partial")),
+        "there is no backup": complete().length === 0,
+      });
+      return [...(await check()), ...others];
     };
+    return { argv: ["backup", folder, "--data", data], checkAfterKill: check, checkAtEnd };
   };
 }
 
 function restore({ backup, laterData, contents }: Fixture): Prepare {
   const pets = contents.tables["pets"]?.rows ?? 0;
-  return async () => {
-    const data = join(temporaryFolder("killed-restore"), "data");
+  return async (folder) => {
+    const data = join(folder, "data");
     cpSync(laterData, data, { recursive: true });
     const store = join(data, "production.db");
     return {
@@ -156,14 +152,8 @@ function restore({ backup, laterData, contents }: Fixture): Prepare {
           "the staged restore is left": existsSync(join(data, "production-restore")),
         });
       },
-      remove: async () => rmSync(data, { recursive: true }),
     };
   };
-}
-
-/** The names of those that are true. */
-function problemsOf(problems: Readonly<Record<string, boolean>>): string[] {
-  return Object.keys(problems).filter((name) => problems[name]);
 }
 
 /** Problems of a copy: what is visible must be all of it. */
@@ -171,82 +161,62 @@ async function checkCopy(end: TableStore, contents: Contents): Promise<string[]>
   if (!(await end.exists())) return [];
   const different = differencesBetween(contents, await contentsIn(end, contents.counters));
   const entries = (await contentsIn(end)).tables["audit"]?.rows;
-  return [
-    ...(different.length === 0 ? [] : [`the copy differs in ${different.join(", ")}`]),
-    ...(entries === Number(contents.tables["audit"]?.rows) + 1 ? [] : ["the copy has not one audit entry"]),
-  ];
-}
-
-function usageProblems(usage: Usage | undefined): string[] {
-  return usage?.day.used === USED ? [] : ["the usage of the key is not copied"];
+  return problemsOf({
+    [`the copy differs in ${different.join(", ")}`]: different.length > 0,
+    "the copy has not one audit entry": entries !== Number(contents.tables["audit"]?.rows) + 1,
+  });
 }
 
 /** `usage` reads that of key 1 from the target. */
-function attemptOf(
-  argv: readonly string[],
-  { to, contents, usage }: { to: TableStore; contents: Contents; usage: () => Promise<Usage | undefined> },
-): Omit<Attempt, "remove"> {
+function copyChecks(
+  to: TableStore,
+  contents: Contents,
+  usage: () => Promise<Usage | undefined>,
+): Pick<Attempt, "checkAfterKill" | "checkAtEnd"> {
   return {
-    argv,
     checkAfterKill: () => checkCopy(to, contents),
     async checkAtEnd() {
       if (!(await to.exists())) return ["the copy is not visible after the end"];
-      return [...(await checkCopy(to, contents)), ...usageProblems(await usage())];
+      const isCounted = (await usage())?.day.used === USED;
+      return [
+        ...(await checkCopy(to, contents)),
+        ...problemsOf({ "the usage of the key is not copied": !isCounted }),
+      ];
     },
   };
 }
 
 function copyTo({ data, contents }: Fixture): Prepare {
   return async () => {
-    const [url, limits] = [await postgresUrl(), await valkeyUrl()];
-    const argv = ["copy", "--to", url, "--limits-url", limits, "--data", data];
-    const to = postgresTables({ url, schema: "production" });
-    const usage = () => usageInValkey(limits);
-    return { ...attemptOf(argv, { to, contents, usage }), remove: () => dropDatabase(url) };
+    const [database, limits] = [await postgresUrl(), await valkeyUrl()];
+    const usage = async () => {
+      const [found] = await readUsages({ urls: [limits], prefix: "petstore:production:" }, [1]);
+      return found?.[1];
+    };
+    return {
+      argv: ["copy", "--to", database, "--limits-url", limits, "--data", data],
+      database,
+      ...copyChecks(postgresTables({ url: database, schema: "production" }), contents, usage),
+    };
   };
-}
-
-async function dropDatabase(url: string): Promise<void> {
-  const { pathname } = new URL(url);
-  await using sql = new SQL(new URL("/postgres", url).href, { max: 1 });
-  await sql.unsafe(`DROP DATABASE ${pathname.slice(1)} WITH (FORCE)`);
-}
-
-async function usageInValkey(url: string): Promise<Usage | undefined> {
-  const [found] = await readUsages({ urls: [url], prefix: "petstore:production:" }, [1]);
-  return found?.[1];
 }
 
 async function copyFrom({ data }: Fixture): Promise<Prepare> {
   const [url, limits] = [await postgresUrl(), await valkeyUrl()];
   await succeed("copy", "--to", url, "--limits-url", limits, "--data", data);
   const contents = await contentsIn(postgresTables({ url, schema: "production" }));
-  return async () => {
-    const target = temporaryFolder("killed-copy");
-    const usage = async () => usageInFile(join(target, "production-limits.db"));
-    const argv = ["copy", "--from", url, "--limits-url", limits, "--data", target];
-    const remove = async () => rmSync(target, { recursive: true });
-    return { ...attemptOf(argv, { to: sqliteIn(target), contents, usage }), remove };
+  return async (folder) => {
+    const usage = async () => {
+      const usages = openUsageStore(join(folder, "production-limits.db"));
+      const found = usages.find({ kind: "key", id: 1 });
+      usages.close();
+      return found;
+    };
+    return {
+      argv: ["copy", "--from", url, "--limits-url", limits, "--data", folder],
+      ...copyChecks(sqliteIn(folder), contents, usage),
+    };
   };
-}
-
-function usageInFile(path: string): Usage | undefined {
-  const usages = openUsageStore(path);
-  const usage = usages.find({ kind: "key", id: 1 });
-  usages.close();
-  return usage;
-}
-
-const rejectsIn = (storage: readonly string[]) => join(storage[1] ?? "", "rejects");
-
-async function newStorage(isPostgres: boolean): Promise<string[]> {
-  const data = ["--data", temporaryFolder("killed-transfer")];
-  return isPostgres ? [...data, "--database-url", await postgresUrl()] : data;
-}
-
-async function removeStorage([, data = "", , database]: readonly string[]): Promise<void> {
-  rmSync(data, { recursive: true });
-  if (database !== undefined) await dropDatabase(database);
 }
 
 const isInvalid = (i: number) => i % 100 === 7;
@@ -259,70 +229,62 @@ function rowsOf(rows: number) {
   writeFileSync(file, `name,categoryId,status\n${lines.join("")}`);
   const valid = numbers.filter((i) => !isInvalid(i));
   return {
-    file,
     exported: `id,name,categoryId,status\n${valid.map((i, id) => `${id + 1},pet ${i},${i},\n`).join("")}`,
     invalid: rows - valid.length,
-    importInto: (storage: readonly string[]) => [
-      "import",
-      file,
-      "--rejects",
-      rejectsIn(storage),
-      "--max-errors",
-      String(rows),
-      ...storage,
-    ],
+    /** An import, with a new database if it is to use PostgreSQL. */
+    async importInto(folder: string, isPostgres: boolean) {
+      const database = isPostgres ? await postgresUrl() : undefined;
+      const storage = ["--data", folder, ...(database ? ["--database-url", database] : [])];
+      const rejects = join(folder, "rejects");
+      const argv = ["import", file, "--rejects", rejects, "--max-errors", String(rows), ...storage];
+      return { argv, database, storage, rejects };
+    },
   };
 }
 
 /** It ends with 1, because of the rejected rows. */
 function importRows({ rows }: Fixture, isPostgres: boolean): Prepare {
   const { exported, invalid, importInto } = rowsOf(rows);
-  return async () => {
-    const storage = await newStorage(isPostgres);
-    return {
-      argv: importInto(storage),
-      exitCode: 1,
-      checkAfterKill: async () => [],
-      async checkAtEnd() {
-        const { out } = await runPetstore("export", "pets", "--format", "csv", ...storage);
-        const lines = readFileSync(rejectsIn(storage), "utf8").match(/line \d+:/g) ?? [];
-        const again = await runPetstore(...importInto(storage));
-        return problemsOf({
-          "pets are missing or doubled": out !== exported,
-          "wrong rejected rows": lines.length !== invalid || new Set(lines).size !== invalid,
-          "it can be imported again": !(again.out + again.err).includes("Nothing was done"),
-        });
-      },
-      remove: () => removeStorage(storage),
+  return async (folder) => {
+    const { argv, database, storage, rejects } = await importInto(folder, isPostgres);
+    const checkAtEnd = async () => {
+      const { out } = await runPetstore("export", "pets", "--format", "csv", ...storage);
+      const lines = readFileSync(rejects, "utf8").match(/line \d+:/g) ?? [];
+      const again = await runPetstore(...argv);
+      return problemsOf({
+        "pets are missing or doubled": out !== exported,
+        "wrong rejected rows": lines.length !== invalid || new Set(lines).size !== invalid,
+        "it can be imported again": !(again.out + again.err).includes("Nothing was done"),
+      });
     };
+    return { argv, database, exitCode: 1, checkAtEnd };
   };
 }
 
 /** The file of an export is always complete: the earlier one, or the new one. */
 async function exportRows({ rows }: Fixture, isPostgres: boolean): Promise<Prepare> {
-  const storage = await newStorage(isPostgres);
   const { exported, importInto } = rowsOf(rows);
-  await runPetstore(...importInto(storage));
-  return async () => {
-    const file = join(temporaryFolder("killed-export"), "pets.csv");
+  const { argv, storage } = await importInto(temporaryFolder("killed-export"), isPostgres);
+  await runPetstore(...argv);
+  return async (folder) => {
+    const file = join(folder, "pets.csv");
     writeFileSync(file, "earlier");
     const lacks = (...texts: string[]) => !texts.includes(readFileSync(file, "utf8"));
     return {
       argv: ["export", "pets", file, ...storage],
       checkAfterKill: async () => problemsOf({ "the file is incomplete": lacks("earlier", exported) }),
       checkAtEnd: async () => problemsOf({ "the file is not the export": lacks(exported) }),
-      remove: async () => rmSync(file),
     };
   };
 }
 
-export const COMMANDS = {
-  backup: async (fixture: Fixture) => backup(fixture),
-  restore: async (fixture: Fixture) => restore(fixture),
-  "copy-to": async (fixture: Fixture) => copyTo(fixture),
+export const COMMANDS: Readonly<Record<string, (fixture: Fixture) => Prepare | Promise<Prepare>>> = {
+  backup,
+  restore,
+  "copy-to": copyTo,
   "copy-from": copyFrom,
-  import: async (fixture: Fixture) => importRows(fixture, false),
-  export: (fixture: Fixture) => exportRows(fixture, false),
-  "import-postgres": async (fixture: Fixture) => importRows(fixture, true),
-  "export-postgres": (fixture: Fixture) => exportRows(fixture, true),
-} as const satisfies Record<string, (fixture: Fixture) => Promise<Prepare>>;
+  import: (fixture) => importRows(fixture, false),
+  export: (fixture) => exportRows(fixture, false),
+  "import-postgres": (fixture) => importRows(fixture, true),
+  "export-postgres": (fixture) => exportRows(fixture, true),
+};

@@ -1,12 +1,15 @@
 /** `npx bun trials/faults/kills.ts`: see --help. */
-import { integer, names, type Outcome, resultText, runCommand, runEach } from "../harness/command-line.ts";
+import { SQL } from "bun";
+import { rmSync } from "node:fs";
+import { temporaryFolder } from "../harness/cleanup.ts";
+import { integer, names, runCommand } from "../harness/command-line.ts";
 import { PETSTORE, runPetstore } from "../harness/petstore.ts";
 import { countsOf } from "../harness/statistics.ts";
-import { plainTable } from "../harness/table.ts";
+import { tableOf } from "../harness/table.ts";
+import { type Outcome, type Result, resultText, runTrials } from "../harness/trials.ts";
 import { type Attempt, COMMANDS, createFixture, type Prepare } from "./killed-commands.ts";
 
-type Name = keyof typeof COMMANDS;
-const NAMES = Object.keys(COMMANDS) as Name[];
+const NAMES = Object.keys(COMMANDS);
 
 const HELP = `Usage: npx bun trials/faults/kills.ts [OPTIONS]
 
@@ -29,34 +32,45 @@ interface KillFigures {
 }
 
 /** Kills the command at random moments of its run, at least `kills` times, and runs it again after each. */
-async function killRepeatedly(title: Name, prepare: Prepare, kills: number): Promise<Outcome<KillFigures>> {
+async function killRepeatedly(prepare: Prepare, kills: number): Promise<Outcome<KillFigures>> {
   const found: string[] = [];
-  const durationMs = await durationOf(await prepare());
-  let [count, late] = [0, 0];
-  while (count < kills) {
-    const attempt = await prepare();
-    // Half of the commands are killed again when they are run again.
-    let isKilled = await killDuring(attempt.argv, Math.random() * durationMs);
-    if (!isKilled) late++;
-    while (isKilled) {
-      found.push(...(await attempt.checkAfterKill()));
-      count++;
-      isKilled = Math.random() < 0.5 && (await killDuring(attempt.argv, Math.random() * durationMs));
-      if (!isKilled) found.push(...(await finish(attempt)));
-    }
-    await attempt.remove();
+  const durationMs = await withAttempt(prepare, durationOf);
+  const figures = { kills: 0, late: 0, durationMs };
+  while (figures.kills < kills) {
+    await withAttempt(prepare, async (attempt) => {
+      // Half of the commands are killed again when they are run again.
+      let isKilled = await killDuring(attempt.argv, Math.random() * durationMs);
+      if (!isKilled) figures.late++;
+      while (isKilled) {
+        found.push(...((await attempt.checkAfterKill?.()) ?? []));
+        figures.kills++;
+        isKilled = Math.random() < 0.5 && (await killDuring(attempt.argv, Math.random() * durationMs));
+        if (!isKilled) found.push(...(await finish(attempt)));
+      }
+    });
   }
   const problems = Object.entries(countsOf(found)).map(([problem, times]) => `${times} × ${problem}`);
-  return { title, problems, figures: { kills: count, late, durationMs } };
+  return { problems, figures };
+}
+
+/** Removes the data of the attempt afterwards. */
+async function withAttempt<T>(prepare: Prepare, work: (attempt: Attempt) => Promise<T>): Promise<T> {
+  const folder = temporaryFolder("killed");
+  const attempt = await prepare(folder);
+  const result = await work(attempt);
+  rmSync(folder, { recursive: true });
+  if (attempt.database === undefined) return result;
+  const { pathname, href } = new URL(attempt.database);
+  await using sql = new SQL(new URL("/postgres", href).href, { max: 1 });
+  await sql.unsafe(`DROP DATABASE ${pathname.slice(1)} WITH (FORCE)`);
+  return result;
 }
 
 async function durationOf(attempt: Attempt): Promise<number> {
   const startedAt = performance.now();
   const problems = await finish(attempt);
-  const durationMs = performance.now() - startedAt;
-  await attempt.remove();
   if (problems.length > 0) throw new Error(`it fails without a kill: ${problems.join("; ")}`);
-  return durationMs;
+  return performance.now() - startedAt;
 }
 
 async function finish({ argv, exitCode = 0, checkAtEnd }: Attempt): Promise<string[]> {
@@ -73,27 +87,33 @@ async function killDuring(argv: readonly string[], afterMs: number): Promise<boo
   return child.signalCode === "SIGKILL";
 }
 
+const figure = (name: keyof KillFigures) => (result: Result<KillFigures>) =>
+  `${Math.round(result.figures?.[name] ?? 0)}`;
+
 await runCommand({
   name: "faults/kills",
   help: HELP,
   flags: { kills: integer(50, 1_000), pets: integer(10_000, 1_000_000), only: names(NAMES) },
   maxMinutes: 30,
-  async main({ kills, pets, only = NAMES }) {
+  async main({ kills, pets, only }) {
     const fixture = await createFixture(pets);
-    const commands = only.map((title) => ({ title }));
-    const results = await runEach(commands, async ({ title }) =>
-      killRepeatedly(title, await COMMANDS[title](fixture), kills),
-    );
-    process.stdout.write(
-      plainTable({
-        title: `Commands that were killed at random moments, with ${pets.toLocaleString("en")} pets`,
-        header: ["command", "kills", "too late", "duration ms", "result"],
-        rows: results.map((result) => {
-          const { kills, late, durationMs } = result.figures ?? { kills: 0, late: 0, durationMs: 0 };
-          return [result.title, `${kills}`, `${late}`, `${Math.round(durationMs)}`, resultText(result)];
-        }),
-      }),
-    );
-    return results.some(({ problems }) => problems.length > 0) ? 1 : 0;
+    return runTrials({
+      trials: Object.entries(COMMANDS).map(([name, command]) => ({ name, title: name, command })),
+      only,
+      run: async ({ command }) => killRepeatedly(await command(fixture), kills),
+      tablesOf: (results) => [
+        tableOf(
+          `Commands that were killed at random moments, with ${pets.toLocaleString("en")} pets`,
+          results,
+          {
+            command: ({ title }) => title,
+            kills: figure("kills"),
+            "too late": figure("late"),
+            "duration ms": figure("durationMs"),
+            result: resultText,
+          },
+        ),
+      ],
+    });
   },
 });

@@ -1,8 +1,8 @@
 import { audit, createPet } from "../harness/api-client.ts";
 import { Child } from "../harness/child.ts";
-import type { Outcome } from "../harness/command-line.ts";
 import type { Fleet } from "../harness/fleet.ts";
 import { SteadyLoad } from "../harness/steady-load.ts";
+import type { Outcome } from "../harness/trials.ts";
 import { type Expectation, type Figures, measureFigures } from "./figures.ts";
 
 /** A fault that is injected under load, and what is expected then. */
@@ -36,8 +36,6 @@ export interface Findings {
   readonly problems: readonly string[];
 }
 
-export type Result = Outcome<Figures>;
-
 /** Enough to meet every fault within milliseconds, and little enough for a small machine. */
 const PER_SECOND = 150;
 const BEFORE_MS = 3_000;
@@ -45,16 +43,16 @@ const AFTER_MS = 3_000;
 /** Until every server has noticed the fault. */
 const NOTICE_MS = 1_000;
 
-export async function runScenario(scenario: Scenario, seed: number): Promise<Result> {
-  const { title, durationMs = 0, expectations } = scenario;
-  const skipped = scenario.unsupported?.();
-  if (skipped !== undefined) return { title, skipped, problems: [] };
+export async function runScenario(scenario: Scenario, seed: number): Promise<Outcome<Figures>> {
+  const { durationMs = 0, expectations } = scenario;
+  const reason = scenario.unsupported?.();
+  if (reason !== undefined) return { problems: [], note: `not run: ${reason}` };
   const experiment = await scenario.prepare(seed);
   const control = await startControlServer();
   try {
     const { figures, problems } = await measure(experiment, control, durationMs);
     const broken = expectations.flatMap((expectation) => expectation(figures) ?? []);
-    return { title, figures, problems: [...problems, ...broken] };
+    return { figures, problems: [...problems, ...broken] };
   } finally {
     await control.stop();
     await experiment.stop();

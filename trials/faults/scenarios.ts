@@ -1,10 +1,10 @@
 import { appendFileSync, rmSync } from "node:fs";
 import { rateLimitStatus } from "../harness/api-client.ts";
 import { temporaryFolder } from "../harness/cleanup.ts";
-import { Fleet } from "../harness/fleet.ts";
+import { Fleet, startStores } from "../harness/fleet.ts";
 import { UNLIMITED_PER_MINUTE } from "../harness/petstore.ts";
 import { promote, startPostgres, startStandby } from "../harness/postgres.ts";
-import { sendToValkey, SLOTS, startValkey, startValkeyCluster } from "../harness/valkey.ts";
+import { sendToValkey, SLOTS, startValkeyCluster } from "../harness/valkey.ts";
 import * as expect from "./figures.ts";
 import { checkBursts, checkPauses, checkWindowEnd, limitsWithoutValkey, withBusyCores } from "./limits.ts";
 import type { Experiment, Findings, Scenario } from "./scenario.ts";
@@ -133,12 +133,7 @@ export const SCENARIOS: readonly Scenario[] = [
     name: "cluster-node-lost",
     title: "one of three Valkey nodes killed, started again 4 s later",
     durationMs: 4_000,
-    async prepare() {
-      const deployed = await startClusterDeployment();
-      const node = await deployed.nodeOfLoad();
-      const repair = () => node.restart().then(deployed.untilServing);
-      return { ...deployed, inject: node.kill, repair };
-    },
+    prepare: startClusterDeployment,
     expectations: VALKEY_UNAVAILABLE,
   },
   {
@@ -212,17 +207,16 @@ export const SCENARIOS: readonly Scenario[] = [
   },
 ];
 
-/** Petstore servers and the databases that they use. PostgreSQL waits for the disk at every commit. */
+/** Petstore servers and the databases that they use. */
 async function startDeployment(servers: number) {
-  const [postgres, valkey] = await Promise.all([startPostgres({ durable: true }), startValkey()]);
-  const storage = ["--database-url", postgres.url, "--limits-url", valkey.url];
+  const { postgres, valkey, storage } = await startStores();
   const fleet = await Fleet.start({ size: servers, storage });
   return { fleet, postgres, valkey, stop: () => stopAll(fleet, postgres, valkey) };
 }
 
 /** The servers know the addresses of both, in the order in which they are used. */
 async function startReplicatedDeployment(): Promise<Experiment> {
-  const [primary, valkey] = await Promise.all([startPostgres({ durable: true }), startValkey()]);
+  const { postgres: primary, valkey } = await startStores();
   const standby = await startStandby(primary);
   const both = primary.url.replace(/(?=\/postgres$)/, `,${new URL(standby.url).host}`);
   const fleet = await Fleet.start({ size: 2, storage: ["--database-url", both, "--limits-url", valkey.url] });
@@ -243,27 +237,25 @@ async function stopAll(fleet: Fleet, ...databases: { stop(): Promise<void> }[]):
 /** The load's key is the second: the first is the one that the first start creates. */
 const LOAD_USAGE = "petstore:production:{key:2}";
 
-async function startClusterDeployment() {
+/** The node that counts the load's requests is killed. */
+async function startClusterDeployment(): Promise<Experiment> {
   const [postgres, cluster] = await Promise.all([startPostgres({ durable: true }), startValkeyCluster()]);
-  const { nodes } = cluster;
-  const limits = nodes.flatMap(({ url }) => ["--limits-url", url]);
-  const fleet = await Fleet.start({ size: 2, storage: ["--database-url", postgres.url, ...limits] });
+  const urls = cluster.nodes.map(({ url }) => url);
+  const storage = ["--database-url", postgres.url, ...urls.flatMap((url) => ["--limits-url", url])];
+  const fleet = await Fleet.start({ size: 2, storage });
+  const slot = Number(await sendToValkey(urls[0] ?? "", "CLUSTER", "KEYSLOT", LOAD_USAGE));
+  const node = cluster.nodes[Math.floor((slot * urls.length) / SLOTS)];
+  if (node === undefined) throw new Error(`no node has slot ${slot}`);
   return {
     fleet,
-    stop: () => stopAll(fleet, postgres, cluster),
-    /** The node that counts the load's requests. */
-    async nodeOfLoad() {
-      const slot = Number(await sendToValkey(nodes[0]?.url ?? "", "CLUSTER", "KEYSLOT", LOAD_USAGE));
-      const node = nodes[Math.floor((slot * nodes.length) / SLOTS)];
-      if (node === undefined) throw new Error(`no node has slot ${slot}`);
-      return node;
-    },
-    /** Valkey rejects commands for two seconds after a node has started again. */
-    async untilServing() {
-      for (const { url } of nodes) {
+    inject: node.kill,
+    async repair() {
+      await node.restart();
+      // Valkey rejects commands for two seconds after a node has started again.
+      for (const url of urls)
         while (!(await sendToValkey(url, "CLUSTER", "INFO")).includes("cluster_state:ok")) await Bun.sleep(5);
-      }
     },
+    stop: () => stopAll(fleet, postgres, cluster),
   };
 }
 

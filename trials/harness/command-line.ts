@@ -90,35 +90,3 @@ export function limitRunTime(minutes: number): void {
   };
   setTimeout(end, minutes * 60_000).unref();
 }
-
-/** What became of one scenario or attack. Without problems, it has passed. */
-export interface Outcome<Figures> {
-  readonly title: string;
-  readonly problems: readonly string[];
-  readonly figures?: Figures;
-  /** Why this machine cannot run it. */
-  readonly skipped?: string;
-}
-
-export function resultText({ skipped, problems }: Outcome<unknown>): string {
-  if (skipped !== undefined) return `not run: ${skipped}`;
-  return problems.join("; ") || "as promised";
-}
-
-/** Runs one after the other, with a line for each. What is thrown in one of them is its problem. */
-export async function runEach<Trial extends { readonly title: string }, Figures>(
-  trials: readonly Trial[],
-  run: (trial: Trial) => Promise<Outcome<Figures>>,
-): Promise<Outcome<Figures>[]> {
-  const outcomes: Outcome<Figures>[] = [];
-  for (const [i, trial] of trials.entries()) {
-    const { title } = trial;
-    process.stdout.write(`[${i + 1}/${trials.length}] ${title} … `);
-    const outcome = await run(trial).catch((error: unknown): Outcome<Figures> => {
-      return { title, problems: [error instanceof Error ? error.message : String(error)] };
-    });
-    process.stdout.write(`${resultText(outcome)}\n`);
-    outcomes.push(outcome);
-  }
-  return outcomes;
-}

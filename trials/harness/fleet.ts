@@ -1,5 +1,13 @@
 import { createKey, type LogLine, type PetstoreServer, runKeysCommand, startPetstore } from "./petstore.ts";
+import { startPostgres } from "./postgres.ts";
 import { freePorts } from "./server.ts";
+import { startValkey } from "./valkey.ts";
+
+/** PostgreSQL, which waits for the disk at every commit, and Valkey, with the flags of a server that uses them. */
+export async function startStores() {
+  const [postgres, valkey] = await Promise.all([startPostgres({ durable: true }), startValkey()]);
+  return { postgres, valkey, storage: ["--database-url", postgres.url, "--limits-url", valkey.url] };
+}
 
 export interface FleetOptions {
   readonly size: number;
@@ -35,6 +43,10 @@ export class Fleet {
 
   get servers(): readonly PetstoreServer[] {
     return this.#servers;
+  }
+
+  get pids(): readonly number[] {
+    return this.#servers.map(({ pid }) => pid);
   }
 
   get urls(): readonly string[] {

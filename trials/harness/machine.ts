@@ -18,6 +18,12 @@ export function machineText({ cores, cpu, architecture, memoryGb, kernel }: Mach
   return `${cores} cores of ${cpu} (${architecture}), ${memoryGb} GB, Linux ${kernel}`;
 }
 
+/** With the load average, for notes beside figures. */
+export function machineNow(): string {
+  const machine = describeMachine();
+  return `${machineText(machine)}, Bun ${Bun.version}, load average ${machine.load}`;
+}
+
 /** ARM kernels do not name the processor; lscpu names most of them. */
 function cpuModel(): string {
   const named = cpus()[0]?.model ?? "";
