@@ -5,6 +5,8 @@
 import { readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import packageJson from "../package.json" with { type: "json" };
+import { runCommand } from "../trials/harness/command-line.ts";
+import { runTrials } from "../trials/harness/trials.ts";
 import { buildExecutable, currentCommit } from "./build.ts";
 
 const ROOT = resolve(import.meta.dir, "..");
@@ -14,7 +16,7 @@ const { version, releaseDate } = packageJson;
 type Problem = string | undefined;
 
 interface Point {
-  readonly text: string;
+  readonly title: string;
   check(): Problem | Promise<Problem>;
 }
 
@@ -37,37 +39,37 @@ const TESTS = ["test/release.test.ts", "test/docs.test.ts", "test/tidy.test.ts"]
 
 const POINTS: readonly Point[] = [
   {
-    text: "the working tree has no changes",
+    title: "the working tree has no changes",
     check: () => run("git", "status", "--porcelain").output || undefined,
   },
   {
-    text: `CHANGELOG.md begins with ${version}, dated ${releaseDate}`,
+    title: `CHANGELOG.md begins with ${version}, dated ${releaseDate}`,
     check() {
       const [first = "nothing"] = /^## .*$/m.exec(read("CHANGELOG.md")) ?? [];
       return first === `## ${version} (${releaseDate})` ? undefined : `it begins with: ${first}`;
     },
   },
   {
-    text: `the tag v${version} does not exist, or is this commit`,
+    title: `the tag v${version} does not exist, or is this commit`,
     check() {
       const tag = run("git", "rev-parse", "--quiet", "--verify", `v${version}^{commit}`);
       const head = run("git", "rev-parse", "HEAD").output;
       return tag.code !== 0 || tag.output === head ? undefined : `it is ${tag.output}`;
     },
   },
-  { text: "the types are right", check: () => failureOf("npm", "run", "-s", "check") },
-  { text: "the code is formatted", check: () => failureOf(process.execPath, "fmt", "--check") },
-  { text: "the linter finds nothing", check: () => failureOf("npm", "run", "-s", "lint") },
+  { title: "the types are right", check: () => failureOf("npm", "run", "-s", "check") },
+  { title: "the code is formatted", check: () => failureOf(process.execPath, "fmt", "--check") },
+  { title: "the linter finds nothing", check: () => failureOf("npm", "run", "-s", "lint") },
   {
-    text: `every file that names the version names ${version}, and the documentation is generated from this code`,
+    title: `every file that names the version names ${version}, and the documentation is generated from this code`,
     check: () => failureOf(process.execPath, "test", ...TESTS),
   },
   {
-    text: "the Kubernetes manifests are valid",
+    title: "the Kubernetes manifests are valid",
     check: () => failureOf("npm", "run", "-s", "check:deploy"),
   },
   {
-    text: "the executable can be built, and names this version and commit",
+    title: "the executable can be built, and names this version and commit",
     async check() {
       await buildExecutable({ outfile: executable, commit: currentCommit() });
       const { output } = run(executable, "--version");
@@ -86,12 +88,14 @@ const BY_HAND = [
   "after the release: docs/generate.ts gets the release (EARLIER_RELEASES), test/engines/upgrade its commit and new fixtures",
 ];
 
-let failed = 0;
-for (const { text, check } of POINTS) {
-  const problem = await check();
-  if (problem !== undefined) failed++;
-  process.stdout.write(`${problem === undefined ? "ok    " : "FAILED"}  ${text}\n`);
-  if (problem !== undefined) process.stdout.write(`${problem.replaceAll(/^/gm, "          ")}\n`);
-}
-process.stdout.write(`\nBy hand:\n${BY_HAND.map((line) => `  ${line}\n`).join("")}`);
-process.exit(failed === 0 ? 0 : 1);
+await runCommand({
+  name: "release-check",
+  async main() {
+    const exitCode = await runTrials({
+      trials: POINTS,
+      run: async ({ check }) => ({ problems: [(await check()) ?? []].flat(), note: "ok" }),
+    });
+    process.stdout.write(`\nBy hand:\n${BY_HAND.map((line) => `  ${line}\n`).join("")}`);
+    return exitCode;
+  },
+});

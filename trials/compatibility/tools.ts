@@ -66,7 +66,7 @@ export type Checks = Readonly<Record<string, () => Promise<string>>>;
 export function runChecks(packages: Packages, checks: Checks): Promise<number> {
   const trials = Object.entries(checks).map(([name, check]) => {
     const versions = name.split(" with ").map((each) => `${each} ${packages[each]}`);
-    return { name, title: versions.join(" with "), check };
+    return { title: versions.join(" with "), check };
   });
   return runTrials({ trials, run: async ({ check }) => ({ problems: [], note: await check() }) });
 }

@@ -90,8 +90,9 @@ export type ControlServer = Awaited<ReturnType<typeof startControlServer>>;
  * A server in a process of its own that does nothing but respond, and gets requests all the time. How long it takes is
  * what the machine itself adds to every response time, since neither the fault nor Petstore affects it.
  */
-export async function startControlServer() {
-  const child = new Child([process.execPath, import.meta.path]);
+async function startControlServer() {
+  const server = 'Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => new Response("ok") })';
+  const child = new Child([process.execPath, "-e", `console.log(${server}.url.href)`]);
   const [url] = await child.line(/^http\S+$/);
   const responses: { readonly endedAt: number; readonly ms: number }[] = [];
   const request = async () => {
@@ -111,9 +112,4 @@ export async function startControlServer() {
       await child.stop("SIGKILL");
     },
   };
-}
-
-if (import.meta.main) {
-  const server = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => new Response("ok") });
-  process.stdout.write(`${server.url.href}\n`);
 }

@@ -44,7 +44,6 @@ export const FISH = program("fish");
 export const FLOCK = program("flock", "util-linux");
 export const BUILDAH = program("buildah");
 export const CURL = program("curl");
-export const WRK = program("wrk");
 /** Debian's own first: a python3 earlier on the path may lack the package. */
 export const PYTHON: Program = {
   name: "Python with requests",

@@ -61,8 +61,8 @@ export interface Section {
 
 /** Prints the tables, and writes them to the section if one is given. */
 export function publishTables(tables: readonly Table[], section?: Section | false): void {
-  const text = tables.map(markdownTable).join("\n");
-  process.stdout.write(`\n${text}`);
+  const text = tables.map((table) => `\n${markdownTable(table)}`).join("");
+  process.stdout.write(text);
   if (section) replaceSection(section, text);
 }
 

@@ -3,7 +3,8 @@ import { publishTables, type Section, type Table } from "./table.ts";
 
 /** A scenario, an attack or a check. */
 interface Trial {
-  readonly name: string;
+  /** By which --only chooses it. */
+  readonly name?: string;
   readonly title: string;
 }
 
@@ -36,7 +37,7 @@ export async function runTrials<Each extends Trial, Figures>(
   const { only, run, tablesOf = () => [], docs } = options;
   if (only !== undefined && docs)
     throw new UsageError("--docs needs all of them and does not go with --only");
-  const trials = options.trials.filter(({ name }) => only?.includes(name) ?? true);
+  const trials = options.trials.filter(({ name }) => only?.some((each) => each === name) ?? true);
   const results: Result<Figures>[] = [];
   for (const [i, trial] of trials.entries()) {
     const { title } = trial;
@@ -57,7 +58,7 @@ export function resultText({ problems, note = "as promised" }: Outcome<unknown>)
 }
 
 /** A line of --help for each. */
-export function trialLines(trials: readonly Trial[]): string {
+export function trialLines(trials: readonly Required<Trial>[]): string {
   const width = Math.max(...trials.map(({ name }) => name.length));
   return trials.map(({ name, title }) => `                  ${name.padEnd(width)}  ${title}`).join("\n");
 }

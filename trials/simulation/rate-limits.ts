@@ -180,6 +180,11 @@ class RateLimits {
       this.#losses.push(world.now);
       this.bans.lost();
     };
+    const toServer = (what: string, fault: (server: Process) => void) => () => {
+      const { process } = this.#server();
+      world.note(process.name, what);
+      fault(process);
+    };
     return [
       () => {
         valkey.standStill(outageMs());
@@ -187,22 +192,12 @@ class RateLimits {
         for (let i = random.below(3 * this.limit); i > 0; i--)
           world.schedule(valkey.pauseMs + random.between(-600, 100), () => this.#server().receive());
       },
-      () => {
-        const { process } = this.#server();
-        world.note(process.name, "is cut off");
+      toServer("is cut off", (server) => {
         this.#isCutOff = true;
-        valkey.cutOff(process, outageMs());
-      },
-      () => {
-        const { process } = this.#server();
-        world.note("connections of", process.name, "break");
-        valkey.breakLinks((each) => each === process);
-      },
-      () => {
-        const { process } = this.#server();
-        world.note("connections of", process.name, "get silent");
-        valkey.silenceLinks((each) => each === process);
-      },
+        valkey.cutOff(server, outageMs());
+      }),
+      toServer("loses its connections", (server) => valkey.breakLinks((each) => each === server)),
+      toServer("has silent connections", (server) => valkey.silenceLinks((each) => each === server)),
       () => {
         world.note("Valkey stops");
         valkey.stop();
