@@ -1,7 +1,7 @@
 import { ratioOf, type Spread } from "../trials/harness/statistics.ts";
 import { formatFigure } from "../trials/harness/table.ts";
 import { figuresOf, type Results } from "./targets.ts";
-import { CANDIDATES, type CandidateId, type WorkloadId, workloadOf } from "./workloads.ts";
+import { type CandidateId, TITLES, type WorkloadId, workloadOf } from "./workloads.ts";
 
 const SHOWN: readonly WorkloadId[] = ["list", "deep", "get", "mix", "create-32", "401", "429"];
 const COLOURS: Partial<Record<CandidateId, string>> = {
@@ -71,7 +71,7 @@ function drawBars(lines: readonly Line[], y: number, scale: number): string {
     const top = y + i * BAR;
     const length = Math.max(1, ratio.median * scale);
     const [from, to] = [LEFT + ratio.min * scale, LEFT + ratio.max * scale].map((x) => x.toFixed(1));
-    return `<rect x="${LEFT}" y="${top}" width="${length.toFixed(1)}" height="${BAR - 2}" rx="2" fill="${COLOURS[id]}"><title>${CANDIDATES[id].title}: ${formatFigure(ratio.median)}</title></rect>
+    return `<rect x="${LEFT}" y="${top}" width="${length.toFixed(1)}" height="${BAR - 2}" rx="2" fill="${COLOURS[id]}"><title>${TITLES[id]}: ${formatFigure(ratio.median)}</title></rect>
 <path d="M${from} ${top + BAR / 2 - 1}H${to}" stroke="#0008" stroke-width="1"/>
 <text class="faint" x="${(Math.max(LEFT + length, Number(to)) + 5).toFixed(1)}" y="${top + BAR - 3}">${formatFigure(ratio.median)}</text>`;
   });

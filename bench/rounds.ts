@@ -8,7 +8,6 @@ import type { CandidateServer } from "./servers.ts";
 import type { Sample } from "./targets.ts";
 import {
   type CandidateId,
-  CANDIDATES,
   isPeer,
   kindsOf,
   type RequestKind,
@@ -127,7 +126,7 @@ export async function checkResponses(server: CandidateServer, workload: Workload
     const response = await send(server, workload, kind);
     const captured = server.responses?.[workload.id]?.[routeOf(kind)];
     const problem =
-      CANDIDATES[server.id].kind === "replay" && captured
+      server.id === "bare" && captured
         ? differenceFrom(captured, response)
         : problemWith(response, kind, { id: server.id, workload });
     if (problem !== undefined) {

@@ -8,7 +8,7 @@ import { sendOnce } from "../trials/harness/http-connection.ts";
 import { createKey, PETSTORE } from "../trials/harness/petstore.ts";
 import { freePort } from "../trials/harness/server.ts";
 import type { CapturedResponses } from "./replay.ts";
-import { CANDIDATES, type CandidateId, requestValues, type WorkloadId } from "./workloads.ts";
+import { type CandidateId, requestValues, type WorkloadId } from "./workloads.ts";
 
 export type Dataset = Awaited<ReturnType<typeof prepareDataset>>;
 
@@ -82,7 +82,7 @@ export async function startCandidate(options: StartOptions): Promise<CandidateSe
     const response = await sendOnce(portFor(workload), { path: "/v1/pets", headers }).catch(() => undefined);
     const startMs = performance.now() - startedAt;
     // A replay server may respond with an error, as it should.
-    if (response && (response.status === 200 || CANDIDATES[id].kind === "replay")) {
+    if (response && (response.status === 200 || id === "bare")) {
       await started;
       return { ...options, ...others, child, portFor, startMs };
     }
@@ -127,7 +127,7 @@ async function spawnCandidate(options: StartOptions): Promise<SpawnedCandidate> 
     copyFileSync(dataset.database, database);
     Bun.spawnSync(["sync", database]);
   }
-  const runtime = CANDIDATES[id].kind === "node" ? NODE : process.execPath;
+  const runtime = id === "fastify" ? NODE : process.execPath;
   const script = join(import.meta.dir, "peers", `${id}.ts`);
   return { child: spawn(runtime, script, String(port), database), portFor, database };
 }

@@ -4,7 +4,7 @@ import { formatCount, formatFigure, formatSpread, type Table, tableOf } from "..
 import { SHARED, sharedWorkload } from "./plan.ts";
 import { type Cell, figuresOf, judge, type Results, type Sample, type ServerFacts } from "./targets.ts";
 import { type SharedCell, sharedRatios, type SharedSample } from "./targets.ts";
-import { CANDIDATES, PEERS, type WorkloadId, workloadOf } from "./workloads.ts";
+import { PEERS, TITLES, type WorkloadId, workloadOf } from "./workloads.ts";
 
 /** Above this share of its core the load generator limits the throughput, not the server. */
 const LOAD_LIMIT = 0.97;
@@ -29,7 +29,7 @@ export function summaryTable({ cells, takenAt, machine, rounds, seconds, pets }:
     const [figures, bare] = [id, "bare" as const].map((each) => figuresOf(cells, cell.workload, each));
     return figures && bare ? formatFigure(ratioOf(figures, bare).median) : "–";
   };
-  const peers = PEERS.map((id) => [CANDIDATES[id].title.replace(/ .*/, ""), share(id)] as const);
+  const peers = PEERS.map((id) => [TITLES[id].replace(/ .*/, ""), share(id)] as const);
   const ours = cells.filter(({ server }) => server === "ours");
   const table = tableOf("Throughput", ours, {
     workload: titleOf,
@@ -64,7 +64,7 @@ export function detailTables(results: Results): Table[] {
 const valuesOf = (samples: readonly Sample[], figure: keyof Sample) => samples.map((each) => each[figure]);
 const medianOf = (samples: readonly Sample[], figure: keyof Sample) => median(valuesOf(samples, figure));
 const titleOf = ({ workload }: Pick<Cell, "workload">) => workloadOf(workload).title;
-const serverOf = ({ server }: Cell) => CANDIDATES[server].title;
+const serverOf = ({ server }: Cell) => TITLES[server];
 const figureOf = (figure: keyof Sample) => (cell: Cell) => formatFigure(medianOf(cell.samples, figure));
 
 /** Of each round to the bare route. */
@@ -110,7 +110,7 @@ const START_AND_MEMORY = {
 
 function serversTable({ servers }: Results): Table {
   return tableOf("Start to first response, and resident memory after all workloads", servers, {
-    server: ({ id }) => CANDIDATES[id].title,
+    server: ({ id }) => TITLES[id],
     ...START_AND_MEMORY,
   });
 }

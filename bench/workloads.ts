@@ -6,18 +6,12 @@ export const PEERS = ["fastify", "hono"] as const;
 export type PeerId = (typeof PEERS)[number];
 export type CandidateId = "bare" | "ours" | PeerId;
 
-export interface Candidate {
-  readonly title: string;
-  /** A replay server repeats Petstore's responses. */
-  readonly kind: "petstore" | "replay" | "node" | "bun";
-}
-
-/** The servers that are measured, in the order of the tables. */
-export const CANDIDATES: Readonly<Record<CandidateId, Candidate>> = {
-  bare: { title: "Bun.serve, bare route", kind: "replay" },
-  ours: { title: "Petstore", kind: "petstore" },
-  fastify: { title: "Fastify + @fastify/rate-limit", kind: "node" },
-  hono: { title: "Hono + hono-rate-limiter, on Bun", kind: "bun" },
+/** Of the servers that are measured, in the order of the tables. The bare route repeats Petstore's responses. */
+export const TITLES: Readonly<Record<CandidateId, string>> = {
+  bare: "Bun.serve, bare route",
+  ours: "Petstore",
+  fastify: "Fastify + @fastify/rate-limit",
+  hono: "Hono + hono-rate-limiter, on Bun",
 };
 
 export function isPeer(id: CandidateId): id is PeerId {

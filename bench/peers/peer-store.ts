@@ -100,7 +100,6 @@ export function nextLink(cursor: number): string {
 
 export const ERRORS = {
   unauthorized: { code: "invalid_api_key", message: "Send a valid API key.", status: 401 },
-  invalid: { code: "invalid_body", message: "The request is not valid.", status: 400 },
   notFound: { code: "pet_not_found", message: "This pet does not exist.", status: 404 },
   limited: { code: "rate_limited", message: "Too many requests.", status: 429 },
 } as const;

@@ -5,18 +5,12 @@ import { Child } from "./child.ts";
 import { temporaryFolder } from "./cleanup.ts";
 import { executable, HAPROXY, NGINX, type Program } from "./programs.ts";
 
-/** A load balancer with the configuration in deploy/; addresses, ports, paths and one limit are replaced. */
+/** A load balancer with the configuration in deploy/. */
 export interface LoadBalancerKind {
   readonly program: Program;
   readonly configuration: "nginx/nginx.conf" | "haproxy/haproxy.cfg";
-  /** Text in the configuration → what replaces it. */
-  readonly replacements: (folder: string) => Readonly<Record<string, string>>;
-  /** The documented listener with TLS, and the same listener with another certificate or without. */
-  readonly listener: string;
-  readonly listenOn: (port: number, certificate: Certificate | undefined, folder: string) => string;
-  /** The documented number of requests of one address, and the same with another number. */
-  readonly addressLimit: string;
-  readonly limitAddressTo: (requests: number) => string;
+  /** Documented text → what replaces it: paths, the listener with TLS, and the requests of one address. */
+  readonly replacements: (settings: Settings) => Readonly<Record<string, string>>;
   readonly flags: (configuration: string) => readonly string[];
 }
 
@@ -27,45 +21,49 @@ export interface LoadBalancerOptions {
   readonly addressLimit?: number;
 }
 
+interface Settings extends LoadBalancerOptions {
+  readonly folder: string;
+  readonly port: number;
+}
+
 const UNLIMITED = 1_000_000;
 
 /** Folders that nginx creates when it starts, by default where only root may write. */
-export const NGINX_FOLDERS = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"];
+const NGINX_FOLDERS = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"];
+
+const nginxListener = (address: string, { certFile, keyFile }: Certificate) => `listen ${address} ssl;
+        ssl_certificate ${certFile};
+        ssl_certificate_key ${keyFile};`;
+const DOCUMENTED = { certFile: "/etc/ssl/petstore.pem", keyFile: "/etc/ssl/petstore.key" };
 
 export const nginx: LoadBalancerKind = {
   program: NGINX,
   configuration: "nginx/nginx.conf",
-  replacements: (folder) => ({
+  replacements: ({ folder, port, certificate, addressLimit = UNLIMITED }) => ({
     "/run/nginx.pid": `${folder}/nginx.pid`,
     "/var/log/nginx/error.log": "stderr",
     "http {": `http {\n${NGINX_FOLDERS.map((name) => `    ${name}_temp_path ${folder}/${name};`).join("\n")}`,
+    [nginxListener("0.0.0.0:443", DOCUMENTED)]: certificate
+      ? nginxListener(`127.0.0.1:${port}`, certificate)
+      : `listen 127.0.0.1:${port};`,
+    "rate=500r/s;": `rate=${addressLimit}r/s;`,
   }),
-  listener: `listen 0.0.0.0:443 ssl;
-        ssl_certificate /etc/ssl/petstore.pem;
-        ssl_certificate_key /etc/ssl/petstore.key;`,
-  listenOn: (port, certificate) =>
-    certificate === undefined
-      ? `listen 127.0.0.1:${port};`
-      : `listen 127.0.0.1:${port} ssl;
-        ssl_certificate ${certificate.certFile};
-        ssl_certificate_key ${certificate.keyFile};`,
-  addressLimit: "rate=500r/s;",
-  limitAddressTo: (requests) => `rate=${requests}r/s;`,
   // Until nginx has read its configuration it logs to a file that only root may write to, unless -e is given.
   flags: (configuration) => ["-e", "stderr", "-g", "daemon off;", "-c", configuration],
 };
 
+const haproxyListener = (address: string, pem: string) => `bind ${address} ssl crt ${pem} alpn h2,http/1.1`;
+
 export const haproxy: LoadBalancerKind = {
   program: HAPROXY,
   configuration: "haproxy/haproxy.cfg",
-  replacements: (folder) => ({ "/run/haproxy/admin.sock": `${folder}/admin.sock` }),
-  listener: "bind 0.0.0.0:443 ssl crt /etc/ssl/petstore.pem alpn h2,http/1.1",
-  listenOn: (port, certificate, folder) =>
-    certificate === undefined
-      ? `bind 127.0.0.1:${port}`
-      : `bind 127.0.0.1:${port} ssl crt ${joinedPem(certificate, folder)} alpn h2,http/1.1`,
-  addressLimit: "sc0_http_req_rate gt 5000",
-  limitAddressTo: (requests) => `sc0_http_req_rate gt ${requests}`,
+  replacements: ({ folder, port, certificate, addressLimit = UNLIMITED }) => ({
+    "/run/haproxy/admin.sock": `${folder}/admin.sock`,
+    [haproxyListener("0.0.0.0:443", DOCUMENTED.certFile)]: certificate
+      ? haproxyListener(`127.0.0.1:${port}`, joinedPem(certificate, folder))
+      : `bind 127.0.0.1:${port}`,
+    "sc0_http_req_rate gt 5000": `sc0_http_req_rate gt ${addressLimit}`,
+  }),
   flags: (configuration) => ["-db", "-f", configuration],
 };
 
@@ -92,7 +90,7 @@ export async function startLoadBalancer(
   // nginx that is started by root runs as nobody.
   chmodSync(folder, 0o755);
   const path = join(folder, basename(kind.configuration));
-  const text = configurationFor(kind, { ...options, folder, servers, port });
+  const text = configurationFor(kind, servers, { ...options, folder, port });
   writeFileSync(path, text);
   const child = new Child([executable(kind.program), ...kind.flags(path)], { quit: "SIGTERM" });
   const isUp = await Promise.race([untilListening(port), child.ended.then(() => false)]);
@@ -113,11 +111,7 @@ export async function startLoadBalancer(
   };
 }
 
-function configurationFor(
-  kind: LoadBalancerKind,
-  options: LoadBalancerOptions & { folder: string; servers: readonly number[]; port: number },
-): string {
-  const { folder, servers, port, certificate, addressLimit = UNLIMITED } = options;
+function configurationFor(kind: LoadBalancerKind, servers: readonly number[], settings: Settings): string {
   let text = readFileSync(join(CONFIGURATIONS, kind.configuration), "utf8");
   const replace = (from: string, to: string) => {
     if (!text.includes(from)) throw new Error(`deploy/${kind.configuration} has no ${from} any more`);
@@ -126,8 +120,6 @@ function configurationFor(
   const [, second = ""] = text.split("\n").filter((line) => /server .*10\.0\.0\.1[12]:8080/.test(line));
   replace(second, `${second}\n${second.replace("server b", "server c").replace("10.0.0.12", "10.0.0.13")}`);
   for (const [i, documented] of SERVERS.entries()) replace(documented, `127.0.0.1:${servers[i]}`);
-  replace(kind.listener, kind.listenOn(port, certificate, folder));
-  replace(kind.addressLimit, kind.limitAddressTo(addressLimit));
-  for (const [from, to] of Object.entries(kind.replacements(folder))) replace(from, to);
+  for (const [from, to] of Object.entries(kind.replacements(settings))) replace(from, to);
   return text;
 }

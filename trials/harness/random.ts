@@ -27,12 +27,6 @@ export class Random {
     return items[this.below(items.length)] ?? items[0];
   }
 
-  /** One of the words in a text. */
-  word(text: string): string {
-    const words = text.split(" ");
-    return words[this.below(words.length)] ?? "";
-  }
-
   /** Characters with codes from `first` to `last`. */
   text(length: number, first = 0x20, last = 0x7e): string {
     let text = "";

@@ -103,14 +103,14 @@ export async function onFreePort<T>(start: (port: number) => Promise<T>): Promis
 }
 
 /** Resolves when something accepts connections on the port. */
-export async function untilListening(port: number, everyMs = 5): Promise<true> {
+export async function untilListening(port: number): Promise<true> {
   for (;;) {
     try {
       (await HttpConnection.open(port)).close();
       return true;
     } catch (error) {
       if (!(error instanceof NoResponse)) throw error;
-      await Bun.sleep(everyMs);
+      await Bun.sleep(5);
     }
   }
 }

@@ -40,11 +40,7 @@ export function simulateGroupCommit(world: World): void {
   let committingUntil = 0;
   /** By another program. */
   let lock = { from: 0, to: 0 };
-  const database = new Remote(world, {
-    maxDelayMs: 2,
-    timeoutMs: TIMEOUT_MS,
-    timeoutError: () => new Unavailable("no response"),
-  });
+  const database = new Remote(world, 2, TIMEOUT_MS);
 
   function transact(batch: readonly Write[]): readonly number[] {
     const faulty = batch.find(({ isFaulty }) => isFaulty);

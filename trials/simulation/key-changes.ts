@@ -104,11 +104,7 @@ export function simulateKeyChanges(world: World): void {
   const keys = new KeyDatabase(world);
   const troubles = new Troubles();
   const areClocksRight = random.chance(2);
-  const network = new Remote(world, {
-    maxDelayMs: 40,
-    timeoutMs: TIMEOUT_MS,
-    timeoutError: () => new Unavailable("no response"),
-  });
+  const network = new Remote(world, 40, TIMEOUT_MS);
 
   function start(name: string): void {
     const process = new Process(world, name);

@@ -1,4 +1,5 @@
 import { drainMicrotasks } from "bun:jsc";
+import { Unavailable } from "../../src/api/errors.ts";
 import { createClock } from "../../src/clock.ts";
 import type { Clock } from "../../src/domain/ports.ts";
 import type { ScheduledTimer, Scheduler } from "../../src/event-loop.ts";
@@ -209,43 +210,35 @@ export class Troubles {
 
 const SLOW = 4;
 
-interface RemoteOptions<Failure> {
-  /** Of a request, and of its reply; one in ten is slower. */
-  readonly maxDelayMs: number;
-  readonly timeoutMs: number;
-  readonly timeoutError: () => Failure;
-}
-
 /** A server that processes call over a network. Calls overtake each other; it may stand still, and replies get lost. */
-export class Remote<Failure> {
-  readonly #world: World;
-  readonly #options: RemoteOptions<Failure>;
+export class Remote {
   #standsStillUntil = 0;
   /** One in so many requests, and replies, is lost; none at 0. */
   lossOneIn = 0;
 
-  constructor(world: World, options: RemoteOptions<Failure>) {
-    this.#world = world;
-    this.#options = options;
-  }
+  /** A request, and its reply, take at most `maxDelayMs`; one in ten is slower. */
+  constructor(
+    private readonly world: World,
+    private readonly maxDelayMs: number,
+    private readonly timeoutMs: number,
+  ) {}
 
   standStill(ms: number): void {
-    this.#standsStillUntil = this.#world.now + ms;
+    this.#standsStillUntil = this.world.now + ms;
   }
 
-  /** Runs the work there. What it throws comes back; silence becomes the error of the timeout. */
+  /** Runs the work there. What it throws comes back; after the timeout it is unavailable. */
   call<T>(caller: Process, work: () => T): Promise<T> {
-    const { timeoutMs, timeoutError } = this.#options;
     return new Promise((resolve, reject) => {
-      const timer = caller.setTimeout(() => reject(timeoutError()), timeoutMs);
+      const timer = caller.setTimeout(() => reject(new Unavailable("no response")), this.timeoutMs);
       const reply = (settle: () => void) =>
         this.#transmit(() => {
           timer.close();
           settle();
         }, caller);
       const arrive = () => {
-        const waitMs = this.#standsStillUntil - this.#world.now;
-        if (waitMs > 0) return void this.#world.schedule(waitMs, arrive);
+        const waitMs = this.#standsStillUntil - this.world.now;
+        if (waitMs > 0) return void this.world.schedule(waitMs, arrive);
         try {
           const result = work();
           reply(() => resolve(result));
@@ -258,9 +251,9 @@ export class Remote<Failure> {
   }
 
   #transmit(work: () => void, receiver?: Process): void {
-    const { random } = this.#world;
+    const { random } = this.world;
     if (this.lossOneIn > 0 && random.chance(this.lossOneIn)) return;
-    const maxMs = this.#options.maxDelayMs * (random.chance(10) ? SLOW : 1);
-    this.#world.schedule(random.between(0, maxMs), work, receiver);
+    const maxMs = this.maxDelayMs * (random.chance(10) ? SLOW : 1);
+    this.world.schedule(random.between(0, maxMs), work, receiver);
   }
 }
