@@ -148,7 +148,7 @@ export function withTimeout<T>(work: Promise<T>, timeoutMs = REQUEST_TIMEOUT_MS)
 type Parameters = Readonly<Record<string, Schema<unknown>>>;
 
 /** Validates the declared parameters and ignores others. Every invalid parameter is reported. */
-function readQuery(query: string, parameters: Parameters): Record<string, unknown> | Invalid {
+export function readQuery(query: string, parameters: Parameters): Record<string, unknown> | Invalid {
   const values: Record<string, unknown> = {};
   if (query === "") return values;
   const problems: string[] = [];

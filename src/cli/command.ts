@@ -19,7 +19,10 @@ import type { Screen } from "./output.ts";
 import type { StopSignal } from "./terminal.ts";
 
 /** What `main` gives the program: all but what the command line says. */
-export type ProcessContext = Omit<Context, "screen">;
+export interface ProcessContext extends Omit<Context, "screen"> {
+  /** The width of the terminal that is standard output; undefined if it is none. */
+  columns(): number | undefined;
+}
 
 /** What a command uses of its process. */
 export interface Context {
@@ -37,10 +40,6 @@ export interface Context {
   readonly errorStream: ErrorStream;
   /** Standard input, as it arrives. */
   readInput(): AsyncIterable<Uint8Array>;
-  /** Whether standard output is a terminal, which only the user reads. */
-  isTerminal(): boolean;
-  /** The width of that terminal. */
-  columns(): number;
   /** Standard output as the user wants it. */
   readonly screen: Screen;
   /** A log on standard error. An error that nothing catches is logged in the same format. */

@@ -1,5 +1,6 @@
 import type { Options } from "../config/parse-options.ts";
 import { choice, type ValueType } from "../config/value-types.ts";
+import { parseArguments } from "./arguments.ts";
 import { type Command, defineCommand } from "./command.ts";
 
 /**
@@ -104,16 +105,11 @@ function candidatesFor(
   commands: readonly Command[],
 ): readonly Candidate[] | ":files" | ":directories" {
   const options: Options = Object.assign({}, ...commands.map((command) => command.options));
-  const positionals: string[] = [];
-  let flag: string | undefined;
-  for (const word of before) {
-    if (flag !== undefined) flag = undefined;
-    else if (!word.startsWith("-")) positionals.push(word);
-    else if (options[word.slice(2)]?.type.placeholder !== undefined) flag = word.slice(2);
-  }
-  if (positionals[0] === "help") positionals.shift();
+  const parsed = parseArguments(before, options).positionals;
+  const positionals = parsed[0] === "help" ? parsed.slice(1) : parsed;
   const command = commands.find(({ name }) => `${positionals.join(" ")} `.startsWith(`${name} `));
-  if (flag !== undefined) return valuesOf(command?.options[flag]?.type);
+  const [, flag = ""] = /^--(.*)/.exec(before.at(-1) ?? "") ?? [];
+  if (options[flag]?.type.placeholder !== undefined) return valuesOf(command?.options[flag]?.type);
   if (command === undefined) return nextWords(positionals, commands);
   if (last.startsWith("-")) {
     const flags = Object.entries(command.options).map(([name, { help }]) => [`--${name}`, help] as const);

@@ -13,7 +13,7 @@ interface Start {
   readonly startMessage: string;
   readonly app: { readonly keys: KeyStore; readonly url: string };
   readonly config: Config;
-  readonly context: Pick<Context, "clock" | "isTerminal" | "print">;
+  readonly context: Pick<Context, "clock" | "screen" | "print">;
 }
 
 /**
@@ -24,7 +24,7 @@ interface Start {
 export async function printWithFirstKey(start: Start): Promise<string | undefined | Failure> {
   const { startMessage, app, config, context } = start;
   const { keys, url } = app;
-  const { clock, isTerminal, print } = context;
+  const { clock, screen, print } = context;
   const secret = generateSecret(config.environment);
   const by = () => ({ actor: { kind: "server", name: hostname() }, at: clock.now() }) as const;
   const newKey = { name: "first key", plan: "free", createdAt: clock.now() } as const;
@@ -34,7 +34,7 @@ export async function printWithFirstKey(start: Start): Promise<string | undefine
     return undefined;
   }
   const summary = `Created the first API key (${key.plan} plan, ${formatLimits(limitsOf(key, config.plans))})`;
-  const file = isTerminal() ? undefined : resolve(pathsOf(config).firstKey);
+  const file = screen.isTerminal ? undefined : resolve(pathsOf(config).firstKey);
   let isWritten = false;
   try {
     if (file !== undefined) writePrivateFile(file, `${secret}\n`);

@@ -27,7 +27,7 @@ export const health = defineCommand({
 });
 
 /** Why the server does not serve; undefined if it does. */
-export async function problemOf(url: string): Promise<string | undefined> {
+async function problemOf(url: string): Promise<string | undefined> {
   try {
     const status = await statusOf(url);
     return status === 200 ? undefined : `responds with ${status}; it is about to stop`;

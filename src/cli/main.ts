@@ -5,16 +5,7 @@ import { createLog, type LogOptions } from "../observe/log.ts";
 import { errorMessage, isBug, systemErrorField } from "./arguments.ts";
 import type { ProcessContext } from "./command.ts";
 import { runProgram } from "./program.ts";
-import {
-  confirm,
-  EXIT_CODE,
-  hangupIsIgnored,
-  Interrupted,
-  readIfPresent,
-  readSecret,
-  stopOnSignals,
-  userName,
-} from "./terminal.ts";
+import { confirm, EXIT_CODE, Interrupted, readSecret, stopOnSignals, userName } from "./terminal.ts";
 
 // The callback of a write receives an error too. Without a listener it would end the process with a stack.
 for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {});
@@ -45,23 +36,12 @@ function createContext(): ProcessContext {
       write: (text) => void write(process.stderr, text).catch(() => {}),
     },
     readInput: () => Bun.stdin.stream(),
-    isTerminal: () => process.stdout.isTTY,
-    columns: () => process.stdout.columns || 80,
+    columns: () => (process.stdout.isTTY ? process.stdout.columns || 80 : undefined),
     openLog: (options) => createLog((logOptions = options)),
     user: userName(),
     readSecret,
     confirm,
-    stopSignal: (drainDelayMs) =>
-      stopOnSignals(
-        {
-          on: (signal, listener) => process.on(signal, listener),
-          exit: (code) => process.exit(code),
-          writeError,
-          elapsed: () => performance.now(),
-          ignoresHangup: () => hangupIsIgnored(readIfPresent("/proc/self/status")),
-        },
-        drainDelayMs,
-      ),
+    stopSignal: stopOnSignals,
   };
 }
 

@@ -1,7 +1,7 @@
 import type { Awaitable } from "../event-loop.ts";
 import { expectedUrl } from "../config/config.ts";
 import { ADDRESS_OPTIONS } from "../config/options.ts";
-import type { Options, Source, ValuesOf } from "../config/parse-options.ts";
+import type { Options, ValuesOf } from "../config/parse-options.ts";
 import { joined, UsageError } from "../config/usage-error.ts";
 import { integerWithin, switchOption, type ValueType } from "../config/value-types.ts";
 import type { DataOperationId } from "../operator/handlers/data-handlers.ts";
@@ -93,13 +93,14 @@ export function operationCommand<
     savedOptions,
     async run(input, context) {
       // The options include those of the view, of every operator command and, for its URL, of the address.
-      const { values, source, valuesWith } = input as unknown as OperatorInput & AddressInput;
+      const operatorInput = input as unknown as AddressInput;
+      const { values } = operatorInput;
       const startedAt = context.clock.now();
       const execution = (saved: SavedSettings) => ({
         values: values as Execution<O>["values"],
         context,
         startedAt,
-        url: showsUrl && clientUrl({ values, source, valuesWith }, saved),
+        url: showsUrl && clientUrl(operatorInput, saved),
       });
       const typed = Object.fromEntries(moved.map((flag) => [flag, input.positionals[flag.toUpperCase()]]));
       const { ID: id } = input.positionals;
@@ -128,7 +129,7 @@ export function operationCommand<
         if (warning !== undefined) context.warn(warning);
         return undefined;
       };
-      return withOperator({ values, source, valuesWith }, context, work, {
+      return withOperator(operatorInput, context, work, {
         createsData: view.createsData,
         showsUrl,
         isChange: method !== "GET" && operation !== "findKey",
@@ -143,13 +144,7 @@ function idType(name: string): ValueType<bigint | string> {
   return ID_TYPES[kind as keyof typeof ID_TYPES];
 }
 
-type AddressValues = ValuesOf<typeof ADDRESS_OPTIONS> & OperatorInput["values"];
-
-interface AddressInput {
-  readonly values: AddressValues;
-  source(flag: keyof typeof ADDRESS_OPTIONS | "env"): Source | undefined;
-  valuesWith(saved: SavedSettings): AddressValues;
-}
+type AddressInput = OperatorInput<typeof ADDRESS_OPTIONS>;
 
 /**
  * The URL of the API for a new secret; undefined if it is not known. The variables of host and port do not override the
@@ -167,7 +162,7 @@ export function limitOption(max: number, noun: string) {
   return { limit: { type, default: 50, help: `Maximum number of ${noun}` } } as const;
 }
 
-type ListOperationId = "listKeys" | "listAudit" | "listPets" | "listOrders";
+type ListOperationId = "listKeys" | "listOperators" | "listAudit" | "listPets" | "listOrders";
 type ItemOf<Id extends ListOperationId> = ResponseOf<Id>["items"][number];
 
 interface ItemsView<Id extends ListOperationId, O extends Options> extends Omit<

@@ -135,22 +135,18 @@ function typeOf({ json, expected = "text", read }: SchemaPart, flag: string): Va
   };
   const placeholder = flag.split("-").at(-1)?.toUpperCase() ?? "VALUE";
   const values = json["enum"] as readonly string[] | undefined;
-  if (values) return erased(choice(placeholder, values));
-  if (format === "date-time") return erased(pointInTime);
-  if (format === "int64") return erased(int64("N", `an integer ${INT64_RANGE}`));
+  if (values) return choice(placeholder, values);
+  if (format === "date-time") return pointInTime;
+  if (format === "int64") return int64("N", `an integer ${INT64_RANGE}`);
   if (type === "integer")
-    return erased(integerWithin({ min: minimum ?? 0, max: maximum ?? Number.MAX_SAFE_INTEGER }));
-  if (type === "boolean") return erased(trueOrFalse);
-  if (type === "array") return erased(list(typeOf({ json: items ?? {} }, flag)));
-  return erased({
+    return integerWithin({ min: minimum ?? 0, max: maximum ?? Number.MAX_SAFE_INTEGER });
+  if (type === "boolean") return trueOrFalse;
+  if (type === "array") return list(typeOf({ json: items ?? {} }, flag));
+  return {
     placeholder,
     expected: expected.replace(/, or null$/, ""),
-    parse: (text: string) => (text === "" || read?.(text) instanceof Invalid ? undefined : text),
-  });
-}
-
-function erased<T>(type: ValueType<T>): ValueType<unknown> {
-  return type as ValueType<unknown>;
+    parse: (text) => (text === "" || read?.(text) instanceof Invalid ? undefined : text),
+  };
 }
 
 /** An int64 in plain decimal, as in the paths of the API. */

@@ -1,9 +1,9 @@
 import { statSync } from "node:fs";
 import { hostname } from "node:os";
-import type { AnyInput } from "../api/dispatch.ts";
-import { isRejection } from "../api/errors.ts";
+import { type AnyInput, readQuery } from "../api/dispatch.ts";
+import { invalidBody, invalidParameter, isRejection } from "../api/errors.ts";
 import type { Identifier } from "../api/json.ts";
-import { Invalid, problemsOf } from "../api/schema.ts";
+import { Invalid } from "../api/schema.ts";
 import { serverOrigin } from "../config/address-types.ts";
 import {
   banRulesOf,
@@ -13,6 +13,7 @@ import {
   type StorageConfig,
   storageOf,
 } from "../config/config.ts";
+import { isLoopback } from "../config/network.ts";
 import {
   ADMIN_TOKEN_OPTIONS,
   BAN_OPTIONS,
@@ -20,19 +21,32 @@ import {
   PLAN_OPTIONS,
   STORAGE_OPTIONS,
 } from "../config/options.ts";
-import type { Options, Source, ValuesOf } from "../config/parse-options.ts";
+import type { Options, ValuesOf } from "../config/parse-options.ts";
 import { UsageError } from "../config/usage-error.ts";
 import { switchOption } from "../config/value-types.ts";
 import { rejectInterruptedRestore, rejectLostDatabase } from "../data-directory.ts";
 import type { AnyHandler } from "../operator/admin-app.ts";
 import type { DataOperationId } from "../operator/handlers/data-handlers.ts";
-import { ADMIN_API, type AdminOperation, type BodyOf, type ResponseOf } from "../operator/operations.ts";
+import {
+  ADMIN_API,
+  ADMIN_PAGE_LIMIT,
+  type AdminOperation,
+  type BodyOf,
+  type ResponseOf,
+} from "../operator/operations.ts";
 import type { Clock, SettingsStore } from "../domain/ports.ts";
-import { attributionOf, type Context, Failure, type Outcome, type SavedSettings } from "./command.ts";
+import {
+  attributionOf,
+  type Context,
+  Failure,
+  type Input,
+  type Outcome,
+  type SavedSettings,
+} from "./command.ts";
 import type { OperationFlags } from "./operation-flags.ts";
 import { openQuotas, QuotasUnavailable } from "./quotas.ts";
 import { findRunningServer } from "./running-server.ts";
-import { type AnyCallInput, callServer, isPlainHttp, RejectedCall } from "./server-call.ts";
+import { type AnyCallInput, callServer, queryText, RejectedCall } from "./server-call.ts";
 
 export const PLAIN_HTTP_OPTION = {
   "plain-http": switchOption("Send the token to an http:// URL, which everybody on the way can read"),
@@ -56,12 +70,11 @@ export const SERVER_SETTINGS = { ...PLAN_OPTIONS, ...BAN_OPTIONS } as const sati
 
 type OperatorValues = ValuesOf<typeof OPERATOR_OPTIONS>;
 
-/** What a command parsed. */
-export interface OperatorInput {
-  readonly values: OperatorValues & ValuesOf<typeof SERVER_SETTINGS>;
-  source(flag: "env"): Source | undefined;
-  valuesWith(saved: SavedSettings): ValuesOf<typeof SERVER_SETTINGS>;
-}
+/** What a command parsed; `O` are options beside those of every such command. */
+export type OperatorInput<O extends Options = Record<never, never>> = Omit<
+  Input<Record<never, never>, O & typeof OPERATOR_OPTIONS & typeof SERVER_SETTINGS>,
+  "positionals"
+>;
 
 type Table = typeof ADMIN_API.operations;
 type QueryText<Id extends DataOperationId> = Table[Id] extends { query: infer Q }
@@ -206,22 +219,13 @@ async function askServer(
 }
 
 /** Validates as the server would, so that a command says the same with --server and without. */
-function validated(id: DataOperationId, { id: identifier, query = {}, body }: AnyCallInput): AnyInput {
+function validated(id: DataOperationId, input: AnyCallInput): AnyInput {
   const operation: AdminOperation = ADMIN_API.operations[id];
-  const values: Record<string, unknown> = {};
-  for (const [name, value] of Object.entries(query)) {
-    if (value === undefined) continue;
-    const result = operation.query?.[name]?.read(String(value));
-    if (result instanceof Invalid) throw invalid("invalid_parameter", problemsOf(name, result));
-    values[name] = result;
-  }
-  const read = operation.body?.readBody(body ?? {});
-  if (read instanceof Invalid) throw invalid("invalid_body", read.problems);
-  return { id: identifier, query: values, body: read, bytes: undefined };
-}
-
-function invalid(code: string, problems: readonly string[]): RejectedCall {
-  return new RejectedCall({ code, message: `${problems.join("; ")}.` });
+  const query = readQuery(queryText(input.query), operation.query ?? {});
+  if (query instanceof Invalid) throw new RejectedCall(invalidParameter(query));
+  const body = operation.body?.readBody(input.body ?? {});
+  if (body instanceof Invalid) throw new RejectedCall(invalidBody(body));
+  return { id: input.id, query, body, bytes: undefined };
 }
 
 /**
@@ -261,19 +265,17 @@ export function plainHttpError(
   server: string,
   values: ValuesOf<typeof PLAIN_HTTP_OPTION>,
 ): UsageError | undefined {
-  if (values["plain-http"] || !isPlainHttp(server)) return undefined;
+  const url = new URL(server);
+  if (values["plain-http"] || url.protocol !== "http:" || isLoopback(url.hostname)) return undefined;
   return new UsageError(
     `${server} has no TLS, and everybody on the way could read the token; use https://, or --plain-http in a network that you trust`,
   );
 }
 
-/** The most items of one page. */
-const MAX_PAGE = 500;
-
 export type ReadPage<T> = (page: {
   readonly limit: number;
   readonly cursor: string | undefined;
-}) => Promise<{ readonly items: readonly T[]; readonly nextCursor: string | null }>;
+}) => Promise<{ readonly items: readonly T[]; readonly nextCursor?: string | null }>;
 
 /** The first items of all pages. */
 export async function firstItems<T>(
@@ -283,9 +285,9 @@ export async function firstItems<T>(
 ): Promise<{ readonly items: readonly T[]; readonly hasMore: boolean }> {
   const items: T[] = [];
   for (let cursor = start; ;) {
-    const page = await read({ limit: Math.min(limit - items.length, MAX_PAGE), cursor });
+    const page = await read({ limit: Math.min(limit - items.length, ADMIN_PAGE_LIMIT.max), cursor });
     items.push(...page.items);
-    if (page.nextCursor === null) return { items, hasMore: false };
+    if (!page.nextCursor) return { items, hasMore: false };
     if (items.length >= limit) return { items, hasMore: true };
     cursor = page.nextCursor;
   }

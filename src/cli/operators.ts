@@ -2,9 +2,9 @@ import { rejection } from "../api/errors.ts";
 import { parseIdentifier } from "../api/json.ts";
 import { ROLE_MEANINGS, ROLES } from "../domain/operators.ts";
 import type { OperatorView, OperatorWithToken } from "../operator/operations.ts";
-import { operationCommand } from "./operation-command.ts";
+import { listCommand, operationCommand } from "./operation-command.ts";
 import { type CallOperator, whereOf } from "./operator.ts";
-import { table, type TableColumn } from "./output.ts";
+import type { TableColumn } from "./output.ts";
 import { RejectedCall } from "./server-call.ts";
 
 const COLUMNS: readonly TableColumn<OperatorView>[] = [
@@ -53,7 +53,7 @@ export const OPERATOR_COMMANDS = [
     text: (created, { values }) =>
       `Created operator ${created.operator.id} ${created.operator.name} with the role ${created.operator.role} in ${whereOf(values)}:\n${tokenText(created)}`,
   }),
-  operationCommand({
+  listCommand({
     name: "operators list",
     operation: "listOperators",
     summary: "List the operators with their roles",
@@ -63,11 +63,9 @@ export const OPERATOR_COMMANDS = [
       "petstore operators list",
       "petstore operators list --server https://admin.example.com --json",
     ],
-    json: ({ items }) => items,
-    text: ({ items }, { values, context: { screen } }) =>
-      items.length > 0
-        ? table(COLUMNS, items, screen)
-        : `There are no operators in ${whereOf(values)}. The first start of a server creates one, unless it has --admin-token.\n`,
+    noun: "operators",
+    columns: COLUMNS,
+    ifNone: " The first start of a server creates one, unless it has --admin-token.",
   }),
   operationCommand({
     name: "operators rotate",
@@ -93,10 +91,15 @@ export const OPERATOR_COMMANDS = [
       const operator = await operatorOf(call, id);
       return `Revoke operator ${operator.id} ${operator.name} permanently?`;
     },
-    request: async (call, { id }) => call("revokeOperator", { id: (await operatorOf(call, id)).id }),
-    text: ({ id, name, revokedAt }, { startedAt, context: { screen } }) =>
-      revokedAt !== null && Date.parse(revokedAt) < startedAt
-        ? `Operator ${id} ${name} was already revoked ${screen.at(revokedAt)}.\n`
-        : `Operator ${id} ${name} is revoked.\n`,
+    // The clock of a server elsewhere can differ from this one.
+    async request(call, { id: given }) {
+      const { id, revokedAt: revokedBefore } = await operatorOf(call, given);
+      return { operator: await call("revokeOperator", { id }), revokedBefore };
+    },
+    json: ({ operator }) => operator,
+    text: ({ operator: { id, name }, revokedBefore }, { context: { screen } }) =>
+      revokedBefore === null
+        ? `Operator ${id} ${name} is revoked.\n`
+        : `Operator ${id} ${name} was already revoked ${screen.at(revokedBefore)}.\n`,
   }),
 ];

@@ -25,13 +25,18 @@ export class Screen {
     return this.options.columns;
   }
 
+  /** Only the user reads it then. */
+  get isTerminal(): boolean {
+    return this.columns !== undefined;
+  }
+
   paint(format: Format, text: string): string {
     return this.options.hasColor ? styleText(format, text, { validateStream: false }) : text;
   }
 
   /** `3 d ago`, `in 5 min` or `2026-11-15T09:30:00.000Z`. */
   time(time: string): string {
-    if (this.columns === undefined) return time;
+    if (!this.isTerminal) return time;
     const ms = this.#fromNow(time);
     return ms > 0 ? `in ${shortDuration(ms)}` : `${shortDuration(-ms)} ago`;
   }
@@ -43,12 +48,12 @@ export class Screen {
 
   /** Follows a verb: `3 d ago`, or `at 2026-11-15T09:30:00.000Z`. */
   at(time: string): string {
-    return this.columns === undefined ? `at ${time}` : this.time(time);
+    return this.isTerminal ? this.time(time) : `at ${time}`;
   }
 
   /** `for another 5 min`, or `until 2026-11-15T09:30:00.000Z`. */
   until(time: string): string {
-    return this.columns === undefined ? `until ${time}` : `for another ${shortDuration(this.#fromNow(time))}`;
+    return this.isTerminal ? `for another ${shortDuration(this.#fromNow(time))}` : `until ${time}`;
   }
 
   #fromNow(time: string): number {

@@ -102,11 +102,11 @@ function commandOf(
 
 /** https://no-color.org: any value but an empty one means no color. */
 function screenOf(color: Arguments["color"], { variables, clock, ...context }: ProcessContext): Screen {
-  const isTerminal = context.isTerminal();
+  const columns = context.columns();
   const isPlain = Boolean(variables["NO_COLOR"]) || variables["TERM"] === "dumb";
   return new Screen({
-    columns: isTerminal ? context.columns() : undefined,
-    hasColor: color === "always" || (color === "auto" && isTerminal && !isPlain),
+    columns,
+    hasColor: color === "always" || (color === "auto" && columns !== undefined && !isPlain),
     now: () => clock.now(),
   });
 }

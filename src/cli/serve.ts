@@ -59,7 +59,7 @@ export const serve = defineCommand({
     let stoppingSince: number;
     try {
       await saveSettings(app, formatOptions(SAVED_OPTIONS, values), log);
-      const admin = app.admin && (await describeAdmin(app.admin, context.isTerminal()));
+      const admin = app.admin && (await describeAdmin(app.admin, context.screen.isTerminal));
       // One write: whoever reads "Rate limits" has read all of it, and the server accepts requests.
       const message = startMessage(config, app.url, admin);
       const file = await printWithFirstKey({ startMessage: message, app, config, context });

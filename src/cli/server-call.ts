@@ -2,7 +2,6 @@ import { isRejection, type Rejection } from "../api/errors.ts";
 import { type Identifier, parseJson, toJson } from "../api/json.ts";
 import { Invalid } from "../api/schema.ts";
 import { avoidProxies } from "../config/config.ts";
-import { isLoopback } from "../config/network.ts";
 import { printable } from "../config/usage-error.ts";
 import {
   ADMIN_API,
@@ -62,18 +61,16 @@ export async function callServer<Id extends AdminOperationId>(
   return result as ResponseOf<Id>;
 }
 
-function urlOf(server: string, { path }: AdminOperation, { id, query = {} }: AnyCallInput): string {
-  const parameters = new URLSearchParams();
-  for (const [name, value] of Object.entries(query))
-    if (value !== undefined) parameters.set(name, String(value));
-  const text = parameters.toString();
+function urlOf(server: string, { path }: AdminOperation, { id, query }: AnyCallInput): string {
+  const text = queryText(query);
   return `${server}${ADMIN_API.basePath}${path.replace(/\{\w+\}/, String(id))}${text && `?${text}`}`;
 }
 
-/** Whether the token would travel in plain text over a network. */
-export function isPlainHttp(server: string): boolean {
-  const { protocol, hostname } = new URL(server);
-  return protocol === "http:" && !isLoopback(hostname);
+/** As it is in a URL. */
+export function queryText(query: AnyCallInput["query"] = {}): string {
+  const given = Object.entries(query).filter(([, value]) => value !== undefined);
+  const texts = given.map(([name, value]) => [name, String(value)] as const);
+  return new URLSearchParams(Object.fromEntries(texts)).toString();
 }
 
 const TIMEOUT_MS = 30_000;

@@ -53,49 +53,42 @@ export class Interrupted extends Error {
 export const EXIT_CODE = { SIGHUP: 129, SIGINT: 130, SIGTERM: 143 } as const;
 export type StopSignal = keyof typeof EXIT_CODE;
 
-/** The process, or a fake one in tests. */
-interface SignalSource {
-  on(signal: StopSignal, listener: () => void): unknown;
-  exit(code: number): void;
-  writeError(line: string): void;
-  /** Milliseconds on a monotonic clock. */
-  elapsed(): number;
-  /** Whether the process was started to ignore SIGHUP, as `nohup` does. */
-  ignoresHangup(): boolean;
-}
-
 /** Ctrl-C reaches npm and the server, and npm forwards it: the server receives it twice. */
 const DUPLICATE_MS = 300;
 const STOP_TIMEOUT_MS = 9_500;
+const TOO_LATE = "requests in progress did not finish in time; stopping without them";
 
 /**
  * Resolves with the first signal. A second signal exits at once, and so does the timeout after the server has drained
- * for `drainDelayMs`.
+ * for `drainDelayMs`. `status` is /proc/self/status on Linux.
  */
-export function stopOnSignals(source: SignalSource, drainDelayMs: number): Promise<StopSignal> {
+export function stopOnSignals(
+  drainDelayMs: number,
+  status = readIfPresent("/proc/self/status"),
+): Promise<StopSignal> {
   return new Promise((resolve) => {
     let firstAt: number | undefined;
     const stop = (signal: StopSignal) => {
       if (firstAt !== undefined) {
-        if (source.elapsed() - firstAt >= DUPLICATE_MS) source.exit(EXIT_CODE[signal]);
+        if (performance.now() - firstAt >= DUPLICATE_MS) process.exit(EXIT_CODE[signal]);
         return;
       }
-      firstAt = source.elapsed();
+      firstAt = performance.now();
       setTimeout(() => {
-        source.writeError("requests in progress did not finish in time; stopping without them");
-        source.exit(1);
+        process.stderr.write(`petstore: ${TOO_LATE}\n`);
+        process.exit(1);
       }, drainDelayMs + STOP_TIMEOUT_MS).unref();
       resolve(signal);
     };
-    source.on("SIGINT", () => stop("SIGINT"));
-    source.on("SIGTERM", () => stop("SIGTERM"));
+    process.on("SIGINT", stop);
+    process.on("SIGTERM", stop);
     // A listener would end the ignoring.
-    if (!source.ignoresHangup()) source.on("SIGHUP", () => stop("SIGHUP"));
+    if (!isHangupIgnored(status)) process.on("SIGHUP", stop);
   });
 }
 
-/** `status` is /proc/self/status on Linux. SigIgn is a hexadecimal bit set, and SIGHUP is its first bit. */
-export function hangupIsIgnored(status: string): boolean {
+/** As `nohup` starts a process. SigIgn is a hexadecimal bit set, and SIGHUP is its first bit. */
+function isHangupIgnored(status: string): boolean {
   const [, lastDigit = "0"] = /^SigIgn:\s*[\da-f]*([\da-f])$/m.exec(status) ?? [];
   return Number.parseInt(lastDigit, 16) % 2 === 1;
 }

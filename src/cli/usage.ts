@@ -81,7 +81,7 @@ export const usage = defineCommand({
         screen: context.screen,
       });
       for await (const part of text)
-        await context.print(isCsv && context.isTerminal() ? forTerminal(part) : part);
+        await context.print(isCsv && context.screen.isTerminal ? forTerminal(part) : part);
       return undefined;
     });
   },
@@ -194,17 +194,14 @@ const KEYS_AT_ONCE = 32;
 /** Key by key, because the usage of all keys can be larger than the memory. */
 async function* usageOf(shown: Shown): AsyncGenerator<[Key, readonly IntervalRow[]]> {
   const { call, id, period, operation } = shown;
-  const keys = id === undefined ? await allKeys(call) : [await call("getKey", { id })];
+  const allKeys = () => firstItems(Infinity, (page) => call("listKeys", { query: page }));
+  const keys = id === undefined ? (await allKeys()).items : [await call("getKey", { id })];
   const read = async (key: Key): Promise<[Key, readonly IntervalRow[]]> => {
     const { items } = await call("getKeyUsage", { id: key.id, query: queryOf(period) });
     return [key, items.filter((row) => operation === undefined || row.operation === operation)];
   };
   for (let from = 0; from < keys.length; from += KEYS_AT_ONCE)
     yield* await Promise.all(keys.slice(from, from + KEYS_AT_ONCE).map(read));
-}
-
-async function allKeys(call: CallOperator): Promise<readonly Key[]> {
-  return (await firstItems(Infinity, (page) => call("listKeys", { query: page }))).items;
 }
 
 /** One table by interval and one by operation. */

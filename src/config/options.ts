@@ -193,6 +193,17 @@ export const BAN_OPTIONS = {
   },
 } as const satisfies Options;
 
+/** What a server saves with its data when it starts, beside its URL. */
+export const SAVED_OPTIONS = {
+  ...PLAN_OPTIONS,
+  "anonymous-limits": {
+    type: limitPair,
+    default: DEFAULT_PLANS.anonymous,
+    help: "Rate limits of a client address without a valid key, and again of the pages that it reads, on each server",
+  },
+  ...BAN_OPTIONS,
+} as const satisfies Options;
+
 /** The settings of a server: `petstore serve`. */
 export const SETTINGS = {
   ...STORAGE_OPTIONS,
@@ -252,13 +263,7 @@ export const SETTINGS = {
     default: 32 * 2 ** 20,
     help: "Memory for the last requests, which petstore requests and the console show; 0 for none",
   },
-  ...PLAN_OPTIONS,
-  "anonymous-limits": {
-    type: limitPair,
-    default: DEFAULT_PLANS.anonymous,
-    help: "Rate limits of a client address without a valid key, and again of the pages that it reads, on each server",
-  },
-  ...BAN_OPTIONS,
+  ...SAVED_OPTIONS,
 } as const satisfies Options;
 
 /** The settings as help shows them; those in no group are about the server as a whole. */
@@ -266,20 +271,8 @@ export const SETTING_GROUPS: Readonly<Record<string, Options>> = {
   Data: STORAGE_OPTIONS,
   Address: ADDRESS_OPTIONS,
   Operators: ADMIN_OPTIONS,
-  "Rate limits and bans": {
-    ...PLAN_OPTIONS,
-    "anonymous-limits": SETTINGS["anonymous-limits"],
-    "limits-timeout": SETTINGS["limits-timeout"],
-    ...BAN_OPTIONS,
-  },
+  "Rate limits and bans": { ...SAVED_OPTIONS, "limits-timeout": SETTINGS["limits-timeout"] },
 };
-
-/** What a server saves with its data when it starts, beside its URL. */
-export const SAVED_OPTIONS = {
-  ...PLAN_OPTIONS,
-  "anonymous-limits": SETTINGS["anonymous-limits"],
-  ...BAN_OPTIONS,
-} as const satisfies Options;
 
 interface Sources {
   /** The flag or variable that sets an option; undefined for a default. */

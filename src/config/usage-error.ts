@@ -55,7 +55,7 @@ export function nearest(typed: string, candidates: readonly string[]): string | 
  * Damerau-Levenshtein (optimal string alignment). The small packages count a swap of neighbours as two edits, and then
  * `--prot` is too far from `--port`.
  */
-export function editDistance(from: string, to: string): number {
+function editDistance(from: string, to: string): number {
   const rows = [Array.from({ length: to.length + 1 }, (_, column) => column)];
   const at = (row: number, column: number) => rows[row]?.[column] ?? Infinity;
   for (let row = 1; row <= from.length; row++) {

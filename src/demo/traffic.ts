@@ -130,7 +130,7 @@ export class Traffic {
         const petstore = this.#petstore(secret);
         const openOrders: bigint[] = [];
         const call = () => this.#call(petstore, client.habit, openOrders);
-        return this.#repeat(call, (error) => pauseAfter(error, client));
+        return this.#repeat(call, (outcome) => pauseAfter(outcome, client));
       }),
       this.#repeat(
         () => invalid.pets.listPage({ signal: this.#stopped.signal }),
@@ -145,10 +145,10 @@ export class Traffic {
     await Promise.all(this.#running);
   }
 
-  async #repeat(call: () => Promise<unknown>, pauseMsAfter: (error: unknown) => number): Promise<void> {
+  async #repeat(call: () => Promise<unknown>, pauseMsAfter: (outcome: unknown) => number): Promise<void> {
     while (!this.#stopped.signal.aborted) {
-      const error = await errorOf(call());
-      await this.#sleep(pauseMsAfter(error));
+      const outcome = await call().catch((error: unknown) => error);
+      await this.#sleep(pauseMsAfter(outcome));
     }
   }
 
@@ -197,16 +197,8 @@ export class Traffic {
   }
 }
 
-/** Undefined if the call succeeds. */
-function errorOf(call: Promise<unknown>): Promise<unknown> {
-  return call.then(
-    () => undefined,
-    (error: unknown) => error,
-  );
-}
-
-function pauseAfter(error: unknown, { isImpatient = false, perSecond }: DemoClient): number {
-  const { code, retryAfter = 0 } = error instanceof ApiError ? error : {};
+function pauseAfter(outcome: unknown, { isImpatient = false, perSecond }: DemoClient): number {
+  const { code, retryAfter = 0 } = outcome instanceof ApiError ? outcome : {};
   if (!isImpatient && retryAfter > 0) return retryAfter * 1_000;
   return code === "key_banned" ? BANNED_PAUSE_MS : (1_000 / perSecond) * (0.5 + Math.random());
 }

@@ -16,6 +16,10 @@ export interface Result {
   readonly err: string;
 }
 
+/** The result of a command that fails, and of a wrong command line. */
+export const failure = (err: string): Result => ({ code: 1, out: "", err });
+export const wrongUsage = (err: string): Result => ({ code: 2, out: "", err });
+
 /** What a server prints when it starts, and what it says. */
 export interface StartMessage {
   readonly startMessage: string;
@@ -43,6 +47,9 @@ export function cleanUpAfterAll(): void {
   setDefaultTimeout(60_000);
   afterAll(cleanUp);
 }
+
+/** A command line that is one string has its words separated by spaces. */
+const wordsOf = (typed: string | readonly string[]) => (typeof typed === "string" ? typed.split(" ") : typed);
 
 export async function cleanUp(): Promise<void> {
   // A failed test leaves its processes and servers behind; the others have ended.
@@ -78,21 +85,19 @@ export class InProcessCli {
   readonly questions: string[] = [];
   answer = true;
 
-  /** A command line that is one string has its words separated by spaces. */
   async run(
     typed: string | readonly string[],
     variables: Variables = {},
     context: Partial<Context> = {},
   ): Promise<Result> {
     let out = "";
-    const argv = typeof typed === "string" ? typed.split(" ") : typed;
+    const argv = wordsOf(typed);
     const outcome = await runProgram(argv, {
       variables: { PETSTORE_DATA: this.dataDir, ...variables },
       clock: this.clock,
       print: async (text) =>
         void (out += typeof text === "string" ? text : Buffer.from(text).toString("latin1")),
-      isTerminal: () => this.isTerminal,
-      columns: () => this.columns,
+      columns: () => (this.isTerminal ? this.columns : undefined),
       errorStream: { isTerminal: false, columns: 80, write: (text) => void (this.progress += text) },
       readInput: () => new Blob([this.input]).stream(),
       user: "ann",
@@ -113,6 +118,16 @@ export class InProcessCli {
       out,
       err: outcome.message,
     };
+  }
+
+  /** What a command prints, and its warnings. */
+  async out(...command: Parameters<InProcessCli["run"]>): Promise<string> {
+    return (await this.run(...command)).out;
+  }
+
+  /** Why a command fails. */
+  async err(...command: Parameters<InProcessCli["run"]>): Promise<string> {
+    return (await this.run(...command)).err;
   }
 
   /** As `run`, while ten seconds pass whenever somebody looks at the monotonic clock. */
@@ -137,29 +152,31 @@ export class InProcessCli {
 
   /** Starts a server on free ports, unless ports are given; resolves when it accepts requests. */
   async serve(argv: readonly string[] = [], variables: Variables = {}): Promise<InProcessServer> {
+    const anyPort = argv.includes("--port") ? [] : ["--port", "0"];
+    const anyAdminPort = argv.includes("--admin-address") ? [] : ["--admin-address", "127.0.0.1:0"];
+    const started = await this.start(["serve", ...anyPort, ...anyAdminPort, ...argv], variables);
+    return { ...started, ...parseStartMessage(started.message) };
+  }
+
+  /** Starts a command that runs until it is stopped; resolves with what it prints first. */
+  async start(typed: string | readonly string[], variables: Variables = {}) {
     const lines: string[] = [];
     const stopping = Promise.withResolvers<StopSignal>();
     const printed = Promise.withResolvers<string>();
-    const anyPort = argv.includes("--port") ? [] : ["--port", "0"];
-    const anyAdminPort = argv.includes("--admin-address") ? [] : ["--admin-address", "127.0.0.1:0"];
-    const ended = this.run(["serve", ...anyPort, ...anyAdminPort, ...argv], variables, {
+    const ended = this.run(typed, variables, {
       print: async (text) => printed.resolve(String(text)),
       openLog: ({ format = "json", ...options }) =>
         createLog({ ...options, format, write: (line) => void lines.push(line.trimEnd()) }),
       stopSignal: () => stopping.promise,
     });
     void ended.then(({ err }) => printed.reject(new Error(err)), printed.reject);
-    const startMessage = await printed.promise;
-    const server = {
-      ...parseStartMessage(startMessage),
-      lines,
-      stop(signal: StopSignal = "SIGTERM") {
-        stopping.resolve(signal);
-        return ended;
-      },
+    const message = await printed.promise;
+    const stop = (signal: StopSignal = "SIGTERM") => {
+      stopping.resolve(signal);
+      return ended;
     };
-    servers.push(server);
-    return server;
+    servers.push({ stop });
+    return { message, lines, stop };
   }
 }
 
@@ -175,10 +192,10 @@ export const EXECUTABLE = join(ROOT, "petstore");
 
 /** The real executable in a process of its own, without this machine's PETSTORE_ variables. */
 export function spawnPetstore(
-  argv: readonly string[],
+  typed: string | readonly string[],
   options: { cwd?: string; variables?: Variables } = {},
 ) {
-  return spawnTracked([EXECUTABLE, ...argv], { cwd: temporaryDirectory(), ...options });
+  return spawnTracked([EXECUTABLE, ...wordsOf(typed)], { cwd: temporaryDirectory(), ...options });
 }
 
 export function spawnTracked(command: string[], { cwd, variables }: { cwd: string; variables?: Variables }) {
@@ -206,6 +223,6 @@ export async function resultOf(child: ReturnType<typeof spawnTracked>): Promise<
   return { code, out, err };
 }
 
-export function petstore(...argv: string[]): Promise<Result> {
-  return resultOf(spawnPetstore(argv));
+export function petstore(typed: string | readonly string[]): Promise<Result> {
+  return resultOf(spawnPetstore(typed));
 }

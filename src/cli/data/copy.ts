@@ -1,7 +1,6 @@
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import { grouped, plural } from "../../api/formatting.ts";
-import type { Contents } from "../../archive/contents.ts";
 import type { Direction } from "../../archive/copy.ts";
 import { giveToDirectoryOwner } from "../../store/sqlite/durable-files.ts";
 import { postgresUrl } from "../../config/address-types.ts";
@@ -123,32 +122,22 @@ async function copyLocked(
     );
   }
   const { tables } = contents;
-  return isJson
-    ? json({ ...names, outcome, tables, keysWithUsage: keysWithUsage ?? null })
-    : `${titleOf(outcome, environment, names)}\n\n${tablesText(tables)}${usageText(keysWithUsage)}`;
+  if (isJson) return json({ ...names, outcome, tables, keysWithUsage: keysWithUsage ?? null });
+  const title =
+    outcome === "same"
+      ? `${names.to} has the same data as ${names.from}; there is nothing to copy.`
+      : `Copied ${environment} from ${names.from} to ${names.to}. The rows and checksums of both are the same.`;
+  const rows = Object.entries(tables).map(([name, sum]) => [name, grouped(sum.rows), sum.checksum]);
+  const table = columns([["TABLE", "ROWS", "CHECKSUM"], ...rows], { numbers: [1] });
+  const usage =
+    keysWithUsage === undefined
+      ? ""
+      : `\nCopied the usage of ${plural(keysWithUsage, "key")} for the rate limits.\n`;
+  return `${title}\n\n${table}${usage}`;
 }
 
 function namesOf(storage: StorageConfig, direction: Direction) {
   const sqlite = `SQLite in ${resolve(storage.dataDir)}`;
   const postgres = describeStorage(storage).data;
   return direction === "to PostgreSQL" ? { from: sqlite, to: postgres } : { from: postgres, to: sqlite };
-}
-
-function titleOf(
-  outcome: "copied" | "same",
-  environment: string,
-  { from, to }: ReturnType<typeof namesOf>,
-): string {
-  return outcome === "same"
-    ? `${to} has the same data as ${from}; there is nothing to copy.`
-    : `Copied ${environment} from ${from} to ${to}. The rows and checksums of both are the same.`;
-}
-
-function tablesText(tables: Contents["tables"]): string {
-  const rows = Object.entries(tables).map(([name, sum]) => [name, grouped(sum.rows), sum.checksum]);
-  return columns([["TABLE", "ROWS", "CHECKSUM"], ...rows], { numbers: [1] });
-}
-
-function usageText(keys: number | undefined): string {
-  return keys === undefined ? "" : `\nCopied the usage of ${plural(keys, "key")} for the rate limits.\n`;
 }

@@ -32,7 +32,7 @@ export const exportCommand = defineCommand({
     if (source("by") && kind !== "usage") return new UsageError("--by is only for usage");
     if (values.json && !isFile)
       return new UsageError("--json needs FILE: standard output has the export itself");
-    if (values.gzip && !isFile && context.isTerminal())
+    if (values.gzip && !isFile && context.screen.isTerminal)
       return new UsageError("--gzip needs FILE or a pipe: a terminal shows no compressed data");
     const storage = storageOf(values);
     if (!databaseExists(storage)) {
@@ -83,10 +83,10 @@ export const exportCommand = defineCommand({
 });
 
 /** A terminal would obey the control characters of a name. */
-function standardOutput({ print, isTerminal }: Pick<Context, "print" | "isTerminal">): Output {
+function standardOutput({ print, screen }: Pick<Context, "print" | "screen">): Output {
   const decoder = new TextDecoder();
   const textOf = (data: string | Uint8Array) =>
     typeof data === "string" ? data : decoder.decode(data, { stream: true });
-  const write = (data: string | Uint8Array) => print(isTerminal() ? forTerminal(textOf(data)) : data);
+  const write = (data: string | Uint8Array) => print(screen.isTerminal ? forTerminal(textOf(data)) : data);
   return { write, finish: () => {}, close: () => {} };
 }

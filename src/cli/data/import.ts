@@ -1,17 +1,49 @@
+import { statSync } from "node:fs";
+import { resolve } from "node:path";
+import { formatTime, grouped } from "../../api/formatting.ts";
+import { tableStoreOf } from "../../archive/contents.ts";
+import { type InputFile, openInput } from "../../archive/files.ts";
+import {
+  ConcurrentImport,
+  type ImportedOrder,
+  type ImportedPet,
+  type ImportProgress,
+  ImportStore,
+  NO_PROGRESS,
+} from "../../archive/import-store.ts";
+import { type ImportEnd, importRows } from "../../archive/import.ts";
+import { describeRejected, type RejectedRow } from "../../archive/rejects-file.ts";
+import { InputError } from "../../archive/row-formats.ts";
+import { ORDER_ROWS, ORDER_ROWS_WITH_IDS, PET_ROWS, PET_ROWS_WITH_IDS } from "../../archive/row-parser.ts";
+import { describeEnvironment, storageOf } from "../../config/config.ts";
 import { JSON_OPTION, STORAGE_OPTIONS } from "../../config/options.ts";
+import type { ValuesOf } from "../../config/parse-options.ts";
 import { IMPORT_OPTIONS } from "../../config/transfer-options.ts";
-import { file } from "../../config/value-types.ts";
-import { defineCommand } from "../command.ts";
+import { joined, printable, quotedPath, UsageError } from "../../config/usage-error.ts";
+import { file, formatValue } from "../../config/value-types.ts";
+import { errorMessage, isBug } from "../arguments.ts";
+import {
+  attributionOf,
+  type Context,
+  defineCommand,
+  Failure,
+  type Outcome,
+  stopRequest,
+} from "../command.ts";
+import { databaseExists } from "../operator.ts";
+import { columns, json } from "../output.ts";
+import { Progress } from "./progress.ts";
 
-const source = { ...file, expected: "the path of a file, or - for standard input" };
+const OPTIONS = { ...IMPORT_OPTIONS, ...STORAGE_OPTIONS, ...JSON_OPTION } as const;
+type ImportValues = ValuesOf<typeof OPTIONS>;
 
 export const importCommand = defineCommand({
   name: "import",
   summary: "Import pets or orders from a file",
   description:
     "Adds the pets of a file: NDJSON, a JSON array or CSV, gzip or not, which the content tells. - is standard input. Every row is checked as the API checks it; rows that are not valid go to a file of rejected rows. The import works while servers run, and they show the pets within a second. An import that is interrupted continues where it was when the same command runs again, and a file that was imported completely is not imported twice. The exit status is 0 if every row was imported or skipped.",
-  positionals: { FILE: source },
-  options: { ...IMPORT_OPTIONS, ...STORAGE_OPTIONS, ...JSON_OPTION },
+  positionals: { FILE: { ...file, expected: "the path of a file, or - for standard input" } },
+  options: OPTIONS,
   examples: [
     "petstore import pets.csv --dry-run",
     "petstore import pets.csv --map name=Title,categoryId=Kind",
@@ -20,7 +52,279 @@ export const importCommand = defineCommand({
     "petstore import - --env staging < pets.csv",
   ],
   async run({ positionals: { FILE: path }, values }, context) {
-    const { importFile } = await import("./import-run.ts");
-    return importFile(path, values, context);
+    const wrong = checkOptions(values);
+    if (wrong) return wrong;
+    const kind = values.orders ? "orders" : "pets";
+    const name = path === "-" ? "standard input" : printable(path);
+    let input: InputFile | undefined;
+    try {
+      input = await openInput(path, () => context.readInput());
+      return await importFile({
+        name,
+        input,
+        values,
+        context,
+        kind,
+        fingerprint: `${kind}:${input.fingerprint}`,
+        source: path === "-" ? path : resolve(path),
+        rejectsPath: values.rejects ?? (path === "-" ? "import.rejects" : `${path}.rejects`),
+      });
+    } catch (error) {
+      if (error instanceof InputError) return new Failure(`cannot import ${name}: ${error.message}`);
+      if (error instanceof ConcurrentImport)
+        return new Failure(`another process is importing ${name}; wait until it is done`);
+      throw error;
+    } finally {
+      input?.close();
+    }
   },
 });
+
+/** One import of a file. */
+interface Import {
+  /** For messages. */
+  readonly name: string;
+  readonly input: InputFile;
+  readonly values: ImportValues;
+  readonly context: Context;
+  readonly kind: "pets" | "orders";
+  readonly fingerprint: string;
+  /** The absolute path, or - for standard input. */
+  readonly source: string;
+  readonly rejectsPath: string;
+}
+
+/** Rejected rows that are shown; the file of rejected rows has all of them. */
+const SHOWN_ERRORS = 10;
+
+/** Without a database. */
+const ROWS_PER_TRIAL = 1_000;
+
+function checkOptions({ orders, map, "keep-ids": keepIds, "on-conflict": onConflict }: ImportValues) {
+  if (onConflict !== "reject" && !keepIds) {
+    return new UsageError(
+      `--on-conflict ${onConflict} needs --keep-ids: identifiers that are assigned never exist`,
+    );
+  }
+  const fields = Object.keys((orders ? ORDER_ROWS : PET_ROWS).fields);
+  const repeated = map.find(({ field }, index) => map.findIndex((each) => each.field === field) !== index);
+  if (repeated)
+    return new UsageError(`--map names the field "${repeated.field}" twice; leave one of them out`);
+  const unknown = map.find(({ field }) => !fields.includes(field));
+  if (unknown === undefined) return undefined;
+  return new UsageError(`--map names the field "${unknown.field}"; the fields are ${joined(fields)}`);
+}
+
+/** The options that cannot change halfway. */
+function resumeOptions({ "keep-ids": keepIds, map, delimiter }: ImportValues): string {
+  const flags = [
+    ...(keepIds ? ["--keep-ids"] : []),
+    ...map.map(({ field, column }) => `--map ${field}=${column}`).toSorted(),
+    ...(delimiter === undefined
+      ? []
+      : [`--delimiter ${formatValue(IMPORT_OPTIONS.delimiter.type, delimiter)}`]),
+  ];
+  return flags.join(" ");
+}
+
+async function importFile(job: Import): Promise<Outcome> {
+  const storage = storageOf(job.values);
+  const isDryRun = job.values["dry-run"];
+  if (isDryRun && !databaseExists(storage)) return importFrom(job, undefined, NO_PROGRESS);
+  const store = new ImportStore(await (await tableStoreOf(storage)).share());
+  try {
+    const from = isDryRun ? NO_PROGRESS : await begin(job, store);
+    return "outcome" in from ? from.outcome : await importFrom(job, store, from);
+  } finally {
+    await store.close();
+  }
+}
+
+/** Where the import begins, or the outcome if it does not. */
+async function begin(
+  job: Import,
+  store: ImportStore,
+): Promise<ImportProgress | { readonly outcome: Outcome }> {
+  const { name, values, context, fingerprint, source } = job;
+  const failure = (message: string) => ({ outcome: new Failure(message) });
+  const options = resumeOptions(values);
+  const found = await store.findImport(fingerprint);
+  // An import that --again began and that was interrupted continues, too: its rows are not stored twice.
+  const isUnfinished = found?.finishedAt === undefined && found?.options === options;
+  const earlier = values.again && !isUnfinished ? undefined : found;
+  if (earlier?.finishedAt !== undefined) {
+    const { progress, finishedAt } = earlier;
+    const ended = { end: "complete", progress, rowsBefore: progress.rows, seconds: 0, finishedAt } as const;
+    return { outcome: await report(job, ended) };
+  }
+  if (earlier && earlier.options !== options) {
+    const others = earlier.options || "no such options";
+    return failure(
+      `${grouped(earlier.progress.rows)} rows of ${name} were imported with other options (${others}); continue with those, or add --again to import it from its beginning`,
+    );
+  }
+  const changed = earlier || values.again ? undefined : await store.findUnfinishedImport(source);
+  // The rows of an edited file would be stored twice.
+  if (changed && changed.progress.rows > 0 && source !== "-") {
+    return failure(
+      `${name} has changed since ${grouped(changed.progress.rows)} rows of it were imported; import the earlier file to the end, or add --again to import this one from its beginning`,
+    );
+  }
+  const rejectsBytes = rejectsPosition(job.rejectsPath, earlier?.progress);
+  if (typeof rejectsBytes === "string") return failure(rejectsBytes);
+  if (earlier) {
+    context.warn(`continuing the import of ${name} after ${grouped(earlier.progress.rows)} rows`);
+    return { ...earlier.progress, rejectsBytes };
+  }
+  await store.beginImport({ fingerprint, source, options, startedAt: context.clock.now() });
+  return NO_PROGRESS;
+}
+
+async function importFrom(
+  job: Import,
+  store: ImportStore | undefined,
+  from: ImportProgress,
+): Promise<Outcome> {
+  const { name, values, input, context, kind, fingerprint, source, rejectsPath } = job;
+  const { "dry-run": isDryRun, "keep-ids": keepIds } = values;
+  const startedAt = performance.now();
+  let stored = from.rows;
+  let shownErrors = 0;
+  const progress = new Progress({ stream: context.errorStream, isJson: values.json, rows: from.rows });
+  const shared = {
+    input,
+    rowsPerBatch: store?.rowsPerBatch ?? ROWS_PER_TRIAL,
+    map: values.map,
+    delimiter: values.delimiter,
+    onConflict: values["on-conflict"],
+    maxErrors: values["max-errors"],
+    commit: isDryRun ? undefined : { fingerprint, rejectsPath },
+    from,
+    onRejected: (rejected: RejectedRow) => {
+      if (shownErrors++ >= SHOWN_ERRORS) return;
+      progress.end();
+      // It can contain the name of a column.
+      context.warn(printable(describeRejected(rejected)));
+    },
+    onProgress: ({ rows }: ImportProgress, bytes: number) => {
+      stored = rows;
+      progress.update({ done: rows, share: bytes / input.size });
+    },
+    isStopped: stopRequest(context),
+  };
+  const importing = values.orders
+    ? importRows<ImportedOrder>({
+        ...shared,
+        type: keepIds ? ORDER_ROWS_WITH_IDS : ORDER_ROWS,
+        store: store && ((batch) => store.importOrders(batch)),
+      })
+    : importRows<ImportedPet>({
+        ...shared,
+        type: keepIds ? PET_ROWS_WITH_IDS : PET_ROWS,
+        store: store && ((batch) => store.importPets(batch)),
+      });
+  const imported = await importing
+    .catch((error: unknown) => {
+      if (isDryRun || stored === 0 || error instanceof ConcurrentImport || isBug(error)) throw error;
+      const rows = grouped(stored);
+      return new Failure(
+        error instanceof InputError
+          ? `cannot import all of ${name}: ${error.message}; its first ${rows} rows are imported, so import the others from another file`
+          : `stopped after ${rows} rows of ${name}: ${errorMessage(error)}; run the same command again to continue`,
+      );
+    })
+    .finally(() => progress.end());
+  if (imported instanceof Failure) return imported;
+  if (imported.end === "complete" && !isDryRun) {
+    const { rows: _rows, rejectsBytes: _bytes, ...counts } = imported.progress;
+    const after = { kind, source, ...counts };
+    await store?.finishImport(fingerprint, { ...attributionOf(context), action: "data.imported", after });
+  }
+  const seconds = (performance.now() - startedAt) / 1_000;
+  return report(job, { ...imported, rowsBefore: from.rows, seconds });
+}
+
+/** Where the next rejected row is written, or what is wrong; `progress` is that of an import that continues. */
+function rejectsPosition(path: string, progress?: ImportProgress): number | string {
+  const stats = statSync(path, { throwIfNoEntry: false });
+  if (stats === undefined) return 0;
+  const rejects = quotedPath(path);
+  if (!stats.isFile()) return `${rejects} is not a regular file; choose another one with --rejects`;
+  if (progress === undefined)
+    return `${rejects} has the rejected rows of another import; move it away or choose another file with --rejects`;
+  return stats.size >= progress.rejectsBytes
+    ? progress.rejectsBytes
+    : `${rejects} has changed since the import stopped; move it away or choose another file with --rejects for the next rejected rows`;
+}
+
+/** How an import ended. */
+interface ImportEnded {
+  readonly end: ImportEnd;
+  readonly progress: ImportProgress;
+  /** Rows that were done before. */
+  readonly rowsBefore: number;
+  readonly seconds: number;
+  /** Set if the file was imported before. */
+  readonly finishedAt?: number;
+}
+
+/** Prints the summary, unless the import was interrupted. */
+async function report(job: Import, ended: ImportEnded): Promise<Outcome> {
+  const { values, context } = job;
+  if (ended.end !== "stopped")
+    await context.print(values.json ? summaryJson(job, ended) : summaryText(job, ended));
+  return outcomeOf(job, ended);
+}
+
+/** Undefined if every row was imported or skipped. */
+function outcomeOf({ name, values, rejectsPath }: Import, { end, progress }: ImportEnded): Outcome {
+  const { rows, rejected } = progress;
+  const { "dry-run": isDryRun, "max-errors": maxErrors } = values;
+  if (end === "stopped") {
+    const next = isDryRun ? "nothing was stored" : "run the same command again to continue";
+    return new Failure(`interrupted after ${grouped(rows)} rows of ${name}; ${next}`);
+  }
+  if (rejected === 0) return undefined;
+  const were = rejected === 1 ? "1 row was" : `${grouped(rejected)} rows were`;
+  const them = rejected === 1 ? "it with its error" : "them with their errors";
+  const where = isDryRun ? "" : `; ${quotedPath(rejectsPath)} has ${them}`;
+  if (end === "complete") return new Failure(`${were} rejected${where}`);
+  const remedy = isDryRun ? "" : "; a higher --max-errors continues the import";
+  return new Failure(
+    `stopped after ${grouped(rows)} rows of ${name}: ${were} rejected, and --max-errors is ${maxErrors}${where}${remedy}`,
+  );
+}
+
+function summaryJson({ kind, values, rejectsPath }: Import, ended: ImportEnded): string {
+  const { rejectsBytes: _, ...counts } = ended.progress;
+  const isDryRun = values["dry-run"];
+  return json({
+    kind,
+    isComplete: ended.end === "complete",
+    isDryRun,
+    importedBefore: ended.finishedAt !== undefined,
+    ...counts,
+    rejects: counts.rejected > 0 && !isDryRun ? rejectsPath : null,
+    seconds: ended.seconds,
+  });
+}
+
+function summaryText(job: Import, { progress, rowsBefore, seconds, finishedAt }: ImportEnded): string {
+  const { rows, added, replaced, skipped, rejected } = progress;
+  const rate = grouped(Math.round((rows - rowsBefore) / Math.max(seconds, 0.001)));
+  const optional = Object.entries({ Replaced: replaced, Skipped: skipped, Rejected: rejected });
+  const table = [
+    ["  Rows", grouped(rows)],
+    ["  Added", grouped(added)],
+    ...optional.flatMap(([title, count]) => (count > 0 ? [[`  ${title}`, grouped(count)]] : [])),
+    ...(finishedAt === undefined ? [["  Time", `${seconds.toFixed(1)} s, ${rate} rows/s`]] : []),
+  ];
+  return `${titleOf(job, finishedAt)}\n\n${columns(table)}`;
+}
+
+function titleOf({ name, kind, values }: Import, finishedAt: number | undefined): string {
+  const where = describeEnvironment(storageOf(values));
+  if (values["dry-run"]) return `Checked ${kind} of ${name} for ${where}. Nothing was stored.`;
+  if (finishedAt === undefined) return `Imported ${kind} of ${name} into ${where}.`;
+  return `${name} was imported into ${where} before, at ${formatTime(finishedAt)}. Nothing was done; --again imports it again.`;
+}

@@ -146,7 +146,7 @@ describe("petstore copy", () => {
     expect(replayed.headers.get("Idempotent-Replayed")).toBe("true");
     expect(await replayed.json()).toMatchObject({ id: 1 });
     expect(await (await post({})).json()).toMatchObject({ id: 2 });
-    const running = await petstore("copy", "--from", url, "--data", join(cli.dataDir, "other"));
+    const running = await petstore(`copy --from ${url} --data ${join(cli.dataDir, "other")}`);
     expect(running.err).toMatch(/^petstore: \d+ sessions? of Petstore in production use PostgreSQL at /);
     expect(await server.stop("SIGTERM")).toBe(0);
     // The target has another pet now.
