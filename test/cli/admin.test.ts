@@ -1,9 +1,10 @@
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { Database } from "bun:sqlite";
 import { chownSync, existsSync, readFileSync, renameSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import {
   cleanUpAfterAll,
+  failure,
   InProcessCli,
   type InProcessServer,
   resultOf,
@@ -38,253 +39,235 @@ const ADMIN = { id: 1, name: "admin", role: "admin" };
 async function itemsOf(server: InProcessServer, path: string, token: string): Promise<{ name: string }[]> {
   return Object(await (await get(server, path, token)).json()).items;
 }
+const settingOf = async (server: InProcessServer, name: string) =>
+  (await itemsOf(server, "/api/settings", TOKEN)).find((setting) => setting.name === name);
 
 const tokenFileOf = ({ dataDir }: InProcessCli) => join(dataDir, "production-admin-token");
 const tokenOf = (cli: InProcessCli) => readFileSync(tokenFileOf(cli), "utf8").trim();
 
-describe("the admin token", () => {
-  test("is made at the first start for the operator admin, kept for its owner alone, and used again", async () => {
-    const cli = new InProcessCli();
-    const first = await cli.serve();
-    const token = tokenOf(cli);
-    expect(token).toMatch(/^pet_admin_[\w-]{43}$/);
-    expect(statSync(tokenFileOf(cli)).mode & 0o777).toBe(0o600);
-    expect(first.startMessage).toContain(`  Admin        ${first.adminUrl} (token in ${tokenFileOf(cli)})\n`);
-    expect(await status(first, token)).toBe(200);
-    await first.stop();
-    expect(first.startMessage + first.lines.join("\n")).not.toContain("pet_admin_");
+test("the admin token is made at the first start for the operator admin, kept for its owner alone, and used again", async () => {
+  const cli = new InProcessCli();
+  const first = await cli.serve();
+  const token = tokenOf(cli);
+  expect(token).toMatch(/^pet_admin_[\w-]{43}$/);
+  expect(statSync(tokenFileOf(cli)).mode & 0o777).toBe(0o600);
+  expect(first.startMessage).toContain(`  Admin        ${first.adminUrl} (token in ${tokenFileOf(cli)})\n`);
+  expect(await status(first, token)).toBe(200);
+  await first.stop();
+  expect(first.startMessage + first.lines.join("\n")).not.toContain("pet_admin_");
 
-    cli.isTerminal = true;
-    const second = await cli.serve();
-    const [, code = ""] =
-      /^  Admin +http:\/\/127\.0\.0\.1:\d+\/\?code=([\da-f]{40})$/m.exec(second.startMessage) ?? [];
-    expect(tokenOf(cli)).toBe(token);
-    expect(await status(second, token)).toBe(200);
-    expect(Object(await (await signIn(second, { code })).json()).operator).toEqual(ADMIN);
-    expect((await signIn(second, { code })).status).toBe(401);
-    expect(await cli.json("operators list")).toMatchObject([{ ...ADMIN, state: "active" }]);
-    await second.stop();
-  });
-
-  test("a server at a terminal starts without a code if none can be stored, as on a full disk", async () => {
-    const cli = new InProcessCli();
-    await (await cli.serve()).stop();
-    const database = new Database(join(cli.dataDir, "production.db"));
-    database.run("CREATE TRIGGER full BEFORE INSERT ON sign_in_codes BEGIN SELECT RAISE(FAIL, 'full'); END");
-    database.close();
-    cli.isTerminal = true;
-    const server = await cli.serve();
-    expect(server.startMessage).toMatch(/^  Admin +http:\/\/127\.0\.0\.1:\d+$/m);
-    await server.stop();
-  });
-
-  test("is made also after operators of other roles were created", async () => {
-    const cli = new InProcessCli();
-    await cli.run("operators create --name prometheus --role metrics");
-    const server = await cli.serve();
-    expect(await whoIs(server, tokenOf(cli))).toEqual({ ...ADMIN, id: 2 });
-    await server.stop();
-  });
-
-  test("of an earlier release becomes that of the operator admin, and everything goes on", async () => {
-    const cli = new InProcessCli();
-    await cli.run(["keys", "create", "--name", "app", "--plan", "free"]);
-    writeFileSync(tokenFileOf(cli), `${TOKEN}\n`, { mode: 0o600 });
-    const server = await cli.serve();
-    expect(await whoIs(server, TOKEN)).toEqual(ADMIN);
-    await server.stop();
-  });
-
-  test("that was replaced, or whose operator was revoked, does not come back with its file", async () => {
-    const cli = new InProcessCli();
-    await (await cli.serve()).stop();
-    const token = tokenOf(cli);
-    await cli.run("operators rotate admin");
-    const server = await cli.serve();
-    expect(await status(server, token)).toBe(401);
-    expect(server.lines.join("\n")).toContain("admin.token-outdated");
-    await server.stop();
-    const rotate = async () => [(await cli.run("admin-token rotate")).err, tokenOf(cli)];
-    const rejected = [expect.stringContaining("does not work any more"), token];
-    expect(await rotate()).toEqual(rejected);
-    await cli.run("operators create --name ann --role admin");
-    await cli.run("operators revoke admin");
-    expect(await rotate()).toEqual(rejected);
-  });
-
-  test("that the database has never seen is that of the operator token", async () => {
-    const cli = new InProcessCli();
-    await (await cli.serve()).stop();
-    writeFileSync(tokenFileOf(cli), `${TOKEN}\n`, { mode: 0o600 });
-    const server = await cli.serve();
-    expect(await whoIs(server, TOKEN)).toEqual({ id: null, name: "token", role: "admin" });
-    expect((await cli.run("admin-token rotate")).code).toBe(0);
-    await untilAccepted(server, tokenOf(cli));
-    expect(await status(server, TOKEN)).toBe(401);
-    await server.stop();
-  });
-
-  test("of a variable is used, and no file is made", async () => {
-    const cli = new InProcessCli();
-    const server = await cli.serve(["--host", "localhost"], { PETSTORE_ADMIN_TOKEN: TOKEN });
-    expect(server.startMessage).toContain(`  Admin        ${server.adminUrl}\n`);
-    expect(await status(server, TOKEN)).toBe(200);
-    expect(existsSync(tokenFileOf(cli))).toBeFalse();
-    const settings = await itemsOf(server, "/api/settings", TOKEN);
-    expect(settings).toContainEqual(
-      expect.objectContaining({ name: "admin-token", value: "…", source: "variable" }),
-    );
-    expect(settings).toContainEqual(
-      expect.objectContaining({ name: "host", value: "localhost", source: "flag", default: "127.0.0.1" }),
-    );
-    expect(settings).toContainEqual(
-      expect.objectContaining({
-        name: "ban-length",
-        value: "5m",
-        source: "default",
-        variable: "PETSTORE_BAN_LENGTH",
-      }),
-    );
-    await server.stop();
-    expect(server.lines.join("\n")).not.toContain(TOKEN);
-  });
-
-  test("of a file is read again when the file is replaced, and the source is the env file", async () => {
-    const directory = temporaryDirectory();
-    const file = join(directory, "token");
-    writeFileSync(file, `${TOKEN}\n`);
-    writeFileSync(join(directory, "env"), `PETSTORE_ADMIN_TOKEN_FILE=${file}\n`);
-    const server = await new InProcessCli().serve(["--env-file", join(directory, "env")]);
-    expect(await status(server, TOKEN)).toBe(200);
-    expect(await itemsOf(server, "/api/settings", TOKEN)).toContainEqual(
-      expect.objectContaining({ name: "admin-token", value: "…", source: "env file" }),
-    );
-    writeFileSync(`${file}.new`, "the-next-token-of-the-operators\n");
-    renameSync(`${file}.new`, file);
-    await untilAccepted(server, "the-next-token-of-the-operators");
-    expect(await status(server, TOKEN)).toBe(401);
-    await server.stop();
-  });
+  cli.isTerminal = true;
+  const second = await cli.serve();
+  const [, code = ""] =
+    /^  Admin +http:\/\/127\.0\.0\.1:\d+\/\?code=([\da-f]{40})$/m.exec(second.startMessage) ?? [];
+  expect(tokenOf(cli)).toBe(token);
+  expect(await status(second, token)).toBe(200);
+  expect(Object(await (await signIn(second, { code })).json()).operator).toEqual(ADMIN);
+  expect((await signIn(second, { code })).status).toBe(401);
+  expect(await cli.json("operators list")).toMatchObject([{ ...ADMIN, state: "active" }]);
+  await second.stop();
 });
 
-describe("admin-token rotate", () => {
-  test("running servers take the new token, and the sessions of the operator end", async () => {
-    const cli = new InProcessCli();
-    const server = await cli.serve();
-    const old = tokenOf(cli);
-    const session = await signIn(server, { token: old });
-    const Cookie = (session.headers.get("set-cookie") ?? "").split(";")[0] ?? "";
-    const headers = { Cookie, "Petstore-Session": Object(await session.json()).secret };
-    const withSession = async () => (await fetch(`${server.adminUrl}/api/keys`, { headers })).status;
-    expect(await withSession()).toBe(200);
-
-    expect(await cli.run("admin-token rotate")).toEqual({
-      code: 0,
-      out: `Replaced the token of the operator admin in ${tokenFileOf(cli)}. Servers accept it within a second, and the sessions of admin have ended.\nSign in again with the URL that petstore admin-url prints.\n`,
-      err: "",
-    });
-    const next = tokenOf(cli);
-    expect(next).not.toBe(old);
-    expect(statSync(tokenFileOf(cli)).mode & 0o777).toBe(0o600);
-    expect(await status(server, next)).toBe(200);
-    cli.clock.advance(500);
-    expect([await status(server, old), await withSession()]).toEqual([401, 401]);
-    expect<object[]>(await itemsOf(server, "/api/audit?action=operator.rotated", next)).toMatchObject([
-      { actor: { kind: "command line" }, target: { kind: "operator" } },
-    ]);
-    await server.stop();
-  });
-
-  test("root leaves the file to the owner of the directory; without a token there is nothing to rotate", async () => {
-    const cli = new InProcessCli();
-    await cli.run(["keys", "create", "--name", "app", "--plan", "free"]);
-    expect(await cli.run("admin-token rotate")).toEqual({
-      code: 1,
-      out: "",
-      err: `there is no token in ${tokenFileOf(cli)}; see petstore operators list`,
-    });
-    await (await cli.serve()).stop();
-    const owner = process.getuid?.() === 0 ? 65_534 : (process.getuid?.() ?? 0);
-    chownSync(cli.dataDir, owner, process.getgid?.() ?? 0);
-    expect((await cli.run("admin-token rotate")).code).toBe(0);
-    expect(statSync(tokenFileOf(cli))).toMatchObject({ uid: owner });
-  });
-
-  test("a token of a variable is replaced there", async () => {
-    expect(await new InProcessCli().run(["admin-token", "rotate", "--admin-token", TOKEN])).toMatchObject({
-      code: 1,
-      err: "the admin token is set by --admin-token; replace it there, and a server that reads it from a file takes it within a second",
-    });
-  });
+test("a server at a terminal starts without a code if none can be stored, as on a full disk", async () => {
+  const cli = new InProcessCli();
+  await (await cli.serve()).stop();
+  const database = new Database(join(cli.dataDir, "production.db"));
+  database.run("CREATE TRIGGER full BEFORE INSERT ON sign_in_codes BEGIN SELECT RAISE(FAIL, 'full'); END");
+  database.close();
+  cli.isTerminal = true;
+  const server = await cli.serve();
+  expect(server.startMessage).toMatch(/^  Admin +http:\/\/127\.0\.0\.1:\d+$/m);
+  await server.stop();
 });
 
-describe("admin-url", () => {
-  test("prints a URL that signs in once, also where the environment names a proxy, and fails when no server runs", async () => {
-    const cli = new InProcessCli();
-    const server = await cli.serve();
-    // That of the server.
-    cli.clock.advance(Date.now() - cli.clock.now());
-    const codeIn = ({ out }: { out: string }) => new URL(out.trim()).searchParams.get("code");
-    const printed = await cli.run("admin-url");
-    expect(printed).toEqual({ code: 0, out: expect.stringContaining(`${server.adminUrl}/?code=`), err: "" });
-    expect(printed.out).not.toContain(tokenOf(cli));
-    const signedIn = await signIn(server, { code: codeIn(printed) });
-    expect(Object(await signedIn.json()).operator).toEqual(ADMIN);
-    expect((await signIn(server, { code: codeIn(printed) })).status).toBe(401);
-    await cli.run("operators create --name ann --role viewer");
-    const ofAnn = await signIn(server, { code: codeIn(await cli.run("admin-url --operator ann")) });
-    expect(Object(await ofAnn.json()).operator).toMatchObject({ name: "ann", role: "viewer" });
-    await cli.run("operators create --name prometheus --role metrics");
-    expect((await cli.run("admin-url --operator prometheus")).err).toContain("cannot use the console");
-    expect((await cli.run("admin-url --operator bob")).err).toContain("operator bob does not exist");
-    // It asks the server itself.
-    const proxy = "http://127.0.0.1:1";
-    const variables = { PETSTORE_DATA: cli.dataDir, HTTP_PROXY: proxy, http_proxy: proxy };
-    expect(await resultOf(spawnPetstore(["admin-url"], { variables }))).toMatchObject({ code: 0, err: "" });
-    expect((await cli.run("admin-url --env staging")).err).toBe(
-      `no server with a listener for operators runs in staging (data: ${cli.dataDir}); start it with petstore serve`,
-    );
-    await server.stop();
-    expect((await cli.run("admin-url")).code).toBe(1);
-    // As a server that was killed leaves it.
-    writeFileSync(join(cli.dataDir, "production-admin-url"), server.adminUrl);
-    expect(await cli.run("admin-url")).toMatchObject({
-      code: 1,
-      err: `no server responds at ${server.adminUrl}; start it with petstore serve`,
-    });
-  });
+test("is made also after operators of other roles were created", async () => {
+  const cli = new InProcessCli();
+  await cli.run("operators create --name prometheus --role metrics");
+  const server = await cli.serve();
+  expect(await whoIs(server, tokenOf(cli))).toEqual({ ...ADMIN, id: 2 });
+  await server.stop();
+});
 
-  test("prints no code for a program that has taken the port of a server, even one that asks another server", async () => {
-    const cli = new InProcessCli();
-    const server = await cli.serve();
-    const asked: string[] = [];
-    using impostor = Bun.serve({
-      port: 0,
-      hostname: "127.0.0.1",
-      async fetch({ url }) {
-        const { pathname, search } = new URL(url);
-        asked.push(pathname);
-        return fetch(server.adminUrl + pathname + search);
-      },
-    });
-    writeFileSync(join(cli.dataDir, "production-admin-url"), `http://127.0.0.1:${impostor.port}`);
-    const { code, out, err } = await cli.run("admin-url");
-    expect([code, out]).toEqual([1, ""]);
-    expect(err).toContain(`what listens at http://127.0.0.1:${impostor.port} is not a server of production`);
-    expect(asked).toEqual(["/api/session/proof"]);
-    await server.stop();
+test("an admin token of an earlier release becomes that of the operator admin, and everything goes on", async () => {
+  const cli = new InProcessCli();
+  await cli.run(["keys", "create", "--name", "app", "--plan", "free"]);
+  writeFileSync(tokenFileOf(cli), `${TOKEN}\n`, { mode: 0o600 });
+  const server = await cli.serve();
+  expect(await whoIs(server, TOKEN)).toEqual(ADMIN);
+  await server.stop();
+});
+
+test("an admin token that was replaced, or whose operator was revoked, does not come back with its file", async () => {
+  const cli = new InProcessCli();
+  await (await cli.serve()).stop();
+  const token = tokenOf(cli);
+  await cli.run("operators rotate admin");
+  const server = await cli.serve();
+  expect(await status(server, token)).toBe(401);
+  expect(server.lines.join("\n")).toContain("admin.token-outdated");
+  await server.stop();
+  const rotate = async () => [await cli.err("admin-token rotate"), tokenOf(cli)];
+  const rejected = [expect.stringContaining("does not work any more"), token];
+  expect(await rotate()).toEqual(rejected);
+  await cli.run("operators create --name ann --role admin");
+  await cli.run("operators revoke admin");
+  expect(await rotate()).toEqual(rejected);
+});
+
+test("an admin token that the database has never seen is that of the operator token", async () => {
+  const cli = new InProcessCli();
+  await (await cli.serve()).stop();
+  writeFileSync(tokenFileOf(cli), `${TOKEN}\n`, { mode: 0o600 });
+  const server = await cli.serve();
+  expect(await whoIs(server, TOKEN)).toEqual({ id: null, name: "token", role: "admin" });
+  expect((await cli.run("admin-token rotate")).code).toBe(0);
+  await untilAccepted(server, tokenOf(cli));
+  expect(await status(server, TOKEN)).toBe(401);
+  await server.stop();
+});
+
+test("the admin token of a variable is used, and no file is made", async () => {
+  const cli = new InProcessCli();
+  const server = await cli.serve(["--host", "localhost"], { PETSTORE_ADMIN_TOKEN: TOKEN });
+  expect(server.startMessage).toContain(`  Admin        ${server.adminUrl}\n`);
+  expect(await status(server, TOKEN)).toBe(200);
+  expect(existsSync(tokenFileOf(cli))).toBeFalse();
+  const banLength = { value: "5m", source: "default", variable: "PETSTORE_BAN_LENGTH" };
+  const host = { value: "localhost", source: "flag", default: "127.0.0.1" };
+  expect<unknown>(await settingOf(server, "admin-token")).toMatchObject({ value: "…", source: "variable" });
+  expect<unknown>(await settingOf(server, "host")).toMatchObject(host);
+  expect<unknown>(await settingOf(server, "ban-length")).toMatchObject(banLength);
+  await server.stop();
+  expect(server.lines.join("\n")).not.toContain(TOKEN);
+});
+
+test("the admin token of a file is read again when the file is replaced, and the source is the env file", async () => {
+  const directory = temporaryDirectory();
+  const file = join(directory, "token");
+  writeFileSync(file, `${TOKEN}\n`);
+  writeFileSync(join(directory, "env"), `PETSTORE_ADMIN_TOKEN_FILE=${file}\n`);
+  const server = await new InProcessCli().serve(["--env-file", join(directory, "env")]);
+  expect(await status(server, TOKEN)).toBe(200);
+  expect<unknown>(await settingOf(server, "admin-token")).toMatchObject({ value: "…", source: "env file" });
+  writeFileSync(`${file}.new`, "the-next-token-of-the-operators\n");
+  renameSync(`${file}.new`, file);
+  await untilAccepted(server, "the-next-token-of-the-operators");
+  expect(await status(server, TOKEN)).toBe(401);
+  await server.stop();
+});
+
+test("admin-token rotate: running servers take the new token, and the sessions of the operator end", async () => {
+  const cli = new InProcessCli();
+  const server = await cli.serve();
+  const old = tokenOf(cli);
+  const session = await signIn(server, { token: old });
+  const Cookie = (session.headers.get("set-cookie") ?? "").split(";")[0] ?? "";
+  const headers = { Cookie, "Petstore-Session": Object(await session.json()).secret };
+  const withSession = async () => (await fetch(`${server.adminUrl}/api/keys`, { headers })).status;
+  expect(await withSession()).toBe(200);
+
+  expect(await cli.run("admin-token rotate")).toEqual({
+    code: 0,
+    out: `Replaced the token of the operator admin in ${tokenFileOf(cli)}. Servers accept it within a second, and the sessions of admin have ended.\nSign in again with the URL that petstore admin-url prints.\n`,
+    err: "",
   });
+  const next = tokenOf(cli);
+  expect(next).not.toBe(old);
+  expect(statSync(tokenFileOf(cli)).mode & 0o777).toBe(0o600);
+  expect(await status(server, next)).toBe(200);
+  cli.clock.advance(500);
+  expect([await status(server, old), await withSession()]).toEqual([401, 401]);
+  expect<object[]>(await itemsOf(server, "/api/audit?action=operator.rotated", next)).toMatchObject([
+    { actor: { kind: "command line" }, target: { kind: "operator" } },
+  ]);
+  await server.stop();
+});
+
+test("admin-token rotate: root leaves the file to the owner of the directory; without a token there is nothing to rotate", async () => {
+  const cli = new InProcessCli();
+  await cli.run(["keys", "create", "--name", "app", "--plan", "free"]);
+  expect(await cli.run("admin-token rotate")).toEqual(
+    failure(`there is no token in ${tokenFileOf(cli)}; see petstore operators list`),
+  );
+  await (await cli.serve()).stop();
+  const owner = process.getuid?.() === 0 ? 65_534 : (process.getuid?.() ?? 0);
+  chownSync(cli.dataDir, owner, process.getgid?.() ?? 0);
+  expect((await cli.run("admin-token rotate")).code).toBe(0);
+  expect(statSync(tokenFileOf(cli))).toMatchObject({ uid: owner });
+});
+
+test("admin-token rotate: a token of a variable is replaced there", async () => {
+  expect(await new InProcessCli().run(`admin-token rotate --admin-token ${TOKEN}`)).toEqual(
+    failure(
+      "the admin token is set by --admin-token; replace it there, and a server that reads it from a file takes it within a second",
+    ),
+  );
+});
+
+test("admin-url prints a URL that signs in once, also where the environment names a proxy, and fails when no server runs", async () => {
+  const cli = new InProcessCli();
+  const server = await cli.serve();
+  // That of the server.
+  cli.clock.advance(Date.now() - cli.clock.now());
+  const codeIn = ({ out }: { out: string }) => new URL(out.trim()).searchParams.get("code");
+  const printed = await cli.run("admin-url");
+  expect(printed).toEqual({ code: 0, out: expect.stringContaining(`${server.adminUrl}/?code=`), err: "" });
+  expect(printed.out).not.toContain(tokenOf(cli));
+  const signedIn = await signIn(server, { code: codeIn(printed) });
+  expect(Object(await signedIn.json()).operator).toEqual(ADMIN);
+  expect((await signIn(server, { code: codeIn(printed) })).status).toBe(401);
+  await cli.run("operators create --name ann --role viewer");
+  const ofAnn = await signIn(server, { code: codeIn(await cli.run("admin-url --operator ann")) });
+  expect(Object(await ofAnn.json()).operator).toMatchObject({ name: "ann", role: "viewer" });
+  await cli.run("operators create --name prometheus --role metrics");
+  expect(await cli.err("admin-url --operator prometheus")).toContain("cannot use the console");
+  expect(await cli.err("admin-url --operator bob")).toContain("operator bob does not exist");
+  // It asks the server itself.
+  const proxy = "http://127.0.0.1:1";
+  const variables = { PETSTORE_DATA: cli.dataDir, HTTP_PROXY: proxy, http_proxy: proxy };
+  expect(await resultOf(spawnPetstore(["admin-url"], { variables }))).toMatchObject({ code: 0, err: "" });
+  expect(await cli.err("admin-url --env staging")).toBe(
+    `no server with a listener for operators runs in staging (data: ${cli.dataDir}); start it with petstore serve`,
+  );
+  await server.stop();
+  expect((await cli.run("admin-url")).code).toBe(1);
+  // As a server that was killed leaves it.
+  writeFileSync(join(cli.dataDir, "production-admin-url"), server.adminUrl);
+  expect(await cli.run("admin-url")).toEqual(
+    failure(`no server responds at ${server.adminUrl}; start it with petstore serve`),
+  );
+});
+
+test("admin-url prints no code for a program that has taken the port of a server, even one that asks another server", async () => {
+  const cli = new InProcessCli();
+  const server = await cli.serve();
+  const asked: string[] = [];
+  using impostor = Bun.serve({
+    port: 0,
+    hostname: "127.0.0.1",
+    async fetch({ url }) {
+      const { pathname, search } = new URL(url);
+      asked.push(pathname);
+      return fetch(server.adminUrl + pathname + search);
+    },
+  });
+  writeFileSync(join(cli.dataDir, "production-admin-url"), `http://127.0.0.1:${impostor.port}`);
+  const { code, out, err } = await cli.run("admin-url");
+  expect([code, out]).toEqual([1, ""]);
+  expect(err).toContain(`what listens at http://127.0.0.1:${impostor.port} is not a server of production`);
+  expect(asked).toEqual(["/api/session/proof"]);
+  await server.stop();
 });
 
 test("--admin-address that is taken is an error, and off turns the listener off", async () => {
   const server = await new InProcessCli().serve();
   const { host, port } = new URL(server.adminUrl);
   const cli = new InProcessCli();
-  expect(await cli.run(["serve", "--port", "0", "--admin-address", host])).toEqual({
-    code: 1,
-    out: "",
-    err: `cannot listen for operators on 127.0.0.1 port ${port}: the port is in use; stop the other program or choose another --admin-address`,
-  });
+  expect(await cli.run(`serve --port 0 --admin-address ${host}`)).toEqual(
+    failure(
+      `cannot listen for operators on 127.0.0.1 port ${port}: the port is in use; stop the other program or choose another --admin-address`,
+    ),
+  );
   const off = await cli.serve(["--admin-address", "off"]);
   expect(off.startMessage).toContain("  Admin        off\n");
   await server.stop();

@@ -1,9 +1,6 @@
 import { afterEach, beforeEach, expect, spyOn, test } from "bun:test";
 import { existsSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { StopSignal } from "../../src/cli/terminal.ts";
-import type { Variables } from "../../src/config/parse-options.ts";
-import { createLog } from "../../src/observe/log.ts";
 import { freePort } from "../../trials/harness/server.ts";
 import type { TestClock } from "../test-clock.ts";
 import { cleanUpAfterAll, InProcessCli, ROOT, spawnTracked, temporaryDirectory } from "./cli.ts";
@@ -34,22 +31,6 @@ function hurry(clock: TestClock): () => void {
   };
 }
 
-/** Resolves with what the demo prints when it has started. */
-async function demo(cli: InProcessCli, line: string, settings: Variables, write = (_line: string) => {}) {
-  const printed = Promise.withResolvers<string>();
-  const stopping = Promise.withResolvers<StopSignal>();
-  const ended = cli.run(line, settings, {
-    print: async (text) => printed.resolve(String(text)),
-    openLog: (options) => createLog({ ...options, format: "json", write }),
-    stopSignal: () => stopping.promise,
-  });
-  const stop = () => {
-    stopping.resolve("SIGINT");
-    return ended;
-  };
-  return { message: await printed.promise, stop };
-}
-
 interface ListedKey {
   readonly name: string;
   readonly plan: string;
@@ -61,19 +42,16 @@ test("a newcomer sees keys of every plan, limits and a ban; the demo touches no 
   const settings = { PETSTORE_FREE_LIMITS: "1000000/1000000" };
   Object.assign(process.env, settings, { TMPDIR: temporary });
   const slowDown = hurry(cli.clock);
-  const banned = Promise.withResolvers<void>();
-  const { message, stop } = await demo(cli, "demo", settings, (line) => {
-    if (line.includes('"event":"key.banned"')) banned.resolve();
-  });
+  const { message, lines, stop } = await cli.start("demo", settings);
   const [, url = ""] = /^ {2}API +(\S+)$/m.exec(message) ?? [];
   const [, secret = ""] = /Bearer (pet_live_\w+)/.exec(message) ?? [];
   const response = await fetch(`${url}/pets?limit=100`, { headers: { Authorization: `Bearer ${secret}` } });
   expect([response.status, Object(await response.json()).length]).toEqual([200, 100]);
 
-  await banned.promise;
+  while (!lines.some((line) => line.includes('"event":"key.banned"'))) await Bun.sleep(5);
   slowDown();
   const [, nextCode = ""] = /^ {2}petstore (admin-url .*)$/m.exec(message) ?? [];
-  expect((await cli.run(nextCode)).out).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/\?code=[\da-f]{40}\n$/);
+  expect(await cli.out(nextCode)).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/\?code=[\da-f]{40}\n$/);
   const [directory = ""] = readdirSync(temporary);
   const list = () => cli.json<ListedKey[]>("keys", "list", "--data", join(temporary, directory));
   const isBanned = ({ state }: ListedKey) => state === "banned";
@@ -92,7 +70,7 @@ test("the demo listens where --port and --admin-address, or their variables, say
   process.env["TMPDIR"] = temporary;
   const [port, adminPort] = [freePort(), freePort()];
   const variables = { PETSTORE_ADMIN_ADDRESS: `127.0.0.1:${adminPort}` };
-  const { message, stop } = await demo(new InProcessCli(), `demo --port ${port}`, variables);
+  const { message, stop } = await new InProcessCli().start(`demo --port ${port}`, variables);
   expect(message).toContain(`http://127.0.0.1:${port}/v1`);
   expect(message).toContain(`http://127.0.0.1:${adminPort}/`);
   expect((await stop()).code).toBe(0);

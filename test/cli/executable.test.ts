@@ -14,6 +14,7 @@ import { userName } from "../../src/cli/terminal.ts";
 import {
   cleanUpAfterAll,
   EXECUTABLE,
+  failure,
   InProcessCli,
   petstore,
   resultOf,
@@ -28,73 +29,62 @@ cleanUpAfterAll();
 
 const VERSION = /^petstore \d+\.\d+\.\d+ \(from source, Bun \d+\.\d+\.\d+\)\n$/;
 
-describe("the launcher", () => {
-  test("runs from any directory, also through symbolic links, without Bun on the path", async () => {
-    const directory = temporaryDirectory();
-    symlinkSync(EXECUTABLE, join(directory, "first"));
-    symlinkSync("first", join(directory, "second"));
-    const child = Bun.spawn(["./second", "--version"], { cwd: directory, env: { PATH: "/usr/bin:/bin" } });
-    expect(await child.stdout.text()).toMatch(VERSION);
-    expect(await child.exited).toBe(0);
-  });
-
-  test("before npm ci, it says what is missing", async () => {
-    const directory = temporaryDirectory();
-    copyFileSync(EXECUTABLE, join(directory, "petstore"));
-    const child = spawnTracked([join(directory, "petstore"), "serve"], { cwd: directory });
-    expect(await resultOf(child)).toEqual({
-      code: 1,
-      out: "",
-      err: `petstore: Bun is not installed; run npm ci in ${directory}\n`,
-    });
-  });
+test("the launcher runs from any directory, also through symbolic links, without Bun on the path", async () => {
+  const directory = temporaryDirectory();
+  symlinkSync(EXECUTABLE, join(directory, "first"));
+  symlinkSync("first", join(directory, "second"));
+  const child = Bun.spawn(["./second", "--version"], { cwd: directory, env: { PATH: "/usr/bin:/bin" } });
+  expect(await child.stdout.text()).toMatch(VERSION);
+  expect(await child.exited).toBe(0);
 });
 
-describe("exit status and output", () => {
-  test("wrong usage is one line on standard error and exit status 2", async () => {
-    const { code, out, err } = await petstore("keys", "create", "--plan", "free", "--name", "a\u0007\nb");
-    expect({ code, out }).toEqual({ code: 2, out: "" });
-    expect(err).toMatch(/^petstore: [^\n]+\n$/);
-  });
+test("before npm ci, the launcher says what is missing", async () => {
+  const directory = temporaryDirectory();
+  copyFileSync(EXECUTABLE, join(directory, "petstore"));
+  const child = spawnTracked([join(directory, "petstore"), "serve"], { cwd: directory });
+  expect(await resultOf(child)).toEqual(
+    failure(`petstore: Bun is not installed; run npm ci in ${directory}\n`),
+  );
+});
 
-  test("a failure is one line on standard error and exit status 1", async () => {
-    const file = join(temporaryDirectory(), "file");
-    writeFileSync(file, "");
-    expect(await petstore("keys", "create", "--name", "x", "--plan", "free", "--data", file)).toEqual({
-      code: 1,
-      out: "",
-      err: `petstore: ${file}: a part of the path is a file, not a directory\n`,
-    });
-  });
+test("wrong usage is one line on standard error and exit status 2", async () => {
+  const { code, out, err } = await petstore("keys create --plan free --name a\u0007\nb");
+  expect({ code, out }).toEqual({ code: 2, out: "" });
+  expect(err).toMatch(/^petstore: [^\n]+\n$/);
+});
 
-  test("a long output is complete on a pipe", async () => {
-    const { code, out } = await petstore("openapi");
-    expect(code).toBe(0);
-    expect(JSON.parse(out)).toHaveProperty("paths");
-  });
+test("a failure is one line on standard error and exit status 1", async () => {
+  const file = join(temporaryDirectory(), "file");
+  writeFileSync(file, "");
+  expect(await petstore(`keys create --name x --plan free --data ${file}`)).toEqual(
+    failure(`petstore: ${file}: a part of the path is a file, not a directory\n`),
+  );
+});
 
-  test("a reader that stops early is not a failure", async () => {
-    const line = '{ "$0" openapi; echo "status $?" >&2; } | true';
-    const child = spawnTracked(["sh", "-c", line, EXECUTABLE], { cwd: temporaryDirectory() });
-    expect(await child.stderr.text()).toBe("status 0\n");
-  });
+test("a long output is complete on a pipe", async () => {
+  const { code, out } = await petstore("openapi");
+  expect(code).toBe(0);
+  expect(JSON.parse(out)).toHaveProperty("paths");
+});
 
-  test("output that cannot be written is a failure", async () => {
-    const full = openSync("/dev/full", "w");
-    const child = Bun.spawn([EXECUTABLE, "openapi"], { stdout: full, stderr: "pipe" });
-    expect(await child.stderr.text()).toBe("petstore: no space is left on the device\n");
-    expect(await child.exited).toBe(1);
-    closeSync(full);
-  });
+test("a reader that stops early is not a failure", async () => {
+  const line = '{ "$0" openapi; echo "status $?" >&2; } | true';
+  const child = spawnTracked(["sh", "-c", line, EXECUTABLE], { cwd: temporaryDirectory() });
+  expect(await child.stderr.text()).toBe("status 0\n");
+});
+
+test("output that cannot be written is a failure", async () => {
+  const full = openSync("/dev/full", "w");
+  const child = Bun.spawn([EXECUTABLE, "openapi"], { stdout: full, stderr: "pipe" });
+  expect(await child.stderr.text()).toBe("petstore: no space is left on the device\n");
+  expect(await child.exited).toBe(1);
+  closeSync(full);
 });
 
 test("the default data directory is ./data, and the audit trail has the user, whatever the variable USER says", async () => {
   const cwd = temporaryDirectory();
   const variables = { USER: "eve", LOGNAME: "eve" };
-  const child = spawnPetstore(["keys", "create", "--name", "x", "--plan", "free", "--json"], {
-    cwd,
-    variables,
-  });
+  const child = spawnPetstore("keys create --name x --plan free --json", { cwd, variables });
   expect(await child.stdout.json()).toMatchObject({ id: 1, name: "x" });
   expect(await child.exited).toBe(0);
   const [entry] = await new InProcessCli().json<{ actor: unknown }[]>("audit", "--data", join(cwd, "data"));
@@ -116,34 +106,32 @@ test.each([
   expect(userName(uid, file)).toBe(name);
 });
 
-describe("a server process", () => {
-  test("stops on a signal, and --access-log - writes a line for each request to standard output", async () => {
-    const data = join(temporaryDirectory(), "data");
-    const child = new Child([EXECUTABLE, "serve", "--port", "0", "--data", data, "--access-log", "-"]);
-    const [, url = ""] = await child.line(/^ {2}API +(\S+)$/);
-    const accessLine = child.line(/^(\{.*"status":.*\})$/);
-    expect((await fetch(`${url}/pets`)).status).toBe(401);
-    const [, line = ""] = await accessLine;
-    expect(JSON.parse(line)).toMatchObject({ keyId: null, method: "GET", operation: null, status: 401 });
-    const stopping = child.line(/"server\.stopping".*"SIGHUP"/);
-    expect(await child.stop("SIGHUP")).toBe(0);
-    await stopping;
-  });
+test("a server process stops on a signal, and --access-log - writes a line for each request to standard output", async () => {
+  const data = join(temporaryDirectory(), "data");
+  const child = new Child([EXECUTABLE, "serve", "--port", "0", "--data", data, "--access-log", "-"]);
+  const [, url = ""] = await child.line(/^ {2}API +(\S+)$/);
+  const accessLine = child.line(/^(\{.*"status":.*\})$/);
+  expect((await fetch(`${url}/pets`)).status).toBe(401);
+  const [, line = ""] = await accessLine;
+  expect(JSON.parse(line)).toMatchObject({ keyId: null, method: "GET", operation: null, status: 401 });
+  const stopping = child.line(/"server\.stopping".*"SIGHUP"/);
+  expect(await child.stop("SIGHUP")).toBe(0);
+  await stopping;
+});
 
-  test("on a terminal the log is for people, and the message has the first key and a code to sign in with", async () => {
-    const data = join(temporaryDirectory(), "data");
-    const terminal = spawnOnTerminal(["serve", "--port", "0", "--data", data]);
-    await terminal.until("[server.started]");
-    terminal.child.kill("SIGTERM");
-    expect(await terminal.child.exited).toBe(0);
-    const token = readFileSync(join(data, "production-admin-token"), "utf8").trim();
-    const output = terminal.output();
-    expect(output).toMatch(new RegExp(`^  Admin +http://127\\.0\\.0\\.1:\\d+/\\?code=[\\da-f]{40}$`, "m"));
-    expect(output).not.toContain(token);
-    expect(output).toMatch(/^ {2}pet_live_\w+$/m);
-    expect(output).toMatch(/^\S+Z info {2}the server accepts requests \[server\.started\] version=/m);
-    expect(existsSync(join(data, "production-first-key"))).toBeFalse();
-  });
+test("on a terminal the log is for people, and the message has the first key and a code to sign in with", async () => {
+  const data = join(temporaryDirectory(), "data");
+  const terminal = spawnOnTerminal(["serve", "--port", "0", "--data", data]);
+  await terminal.until("[server.started]");
+  terminal.child.kill("SIGTERM");
+  expect(await terminal.child.exited).toBe(0);
+  const token = readFileSync(join(data, "production-admin-token"), "utf8").trim();
+  const output = terminal.output();
+  expect(output).toMatch(new RegExp(`^  Admin +http://127\\.0\\.0\\.1:\\d+/\\?code=[\\da-f]{40}$`, "m"));
+  expect(output).not.toContain(token);
+  expect(output).toMatch(/^ {2}pet_live_\w+$/m);
+  expect(output).toMatch(/^\S+Z info {2}the server accepts requests \[server\.started\] version=/m);
+  expect(existsSync(join(data, "production-first-key"))).toBeFalse();
 });
 
 describe("errors that nothing catches", () => {

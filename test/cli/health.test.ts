@@ -1,5 +1,5 @@
 import { expect, spyOn, test } from "bun:test";
-import { cleanUpAfterAll, InProcessCli, resultOf, spawnPetstore } from "./cli.ts";
+import { cleanUpAfterAll, failure, InProcessCli, resultOf, spawnPetstore } from "./cli.ts";
 
 cleanUpAfterAll();
 
@@ -24,15 +24,9 @@ test("health succeeds while the server serves, and fails while it drains and whe
   expect(await resultOf(child)).toMatchObject({ code: 0, err: "" });
 
   status = 503;
-  expect(await health(port)).toMatchObject({
-    code: 1,
-    err: `the server at ${url} responds with 503; it is about to stop`,
-  });
+  expect(await health(port)).toEqual(failure(`the server at ${url} responds with 503; it is about to stop`));
   await server.stop(true);
-  expect(await health(port)).toMatchObject({
-    code: 1,
-    err: `the server at ${url} does not respond (ECONNREFUSED)`,
-  });
+  expect(await health(port)).toEqual(failure(`the server at ${url} does not respond (ECONNREFUSED)`));
 });
 
 test("a server that accepts and never responds is a failure after two seconds", async () => {

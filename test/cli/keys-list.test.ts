@@ -1,36 +1,34 @@
-import { beforeAll, describe, expect, test } from "bun:test";
+import { beforeAll, expect, test } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
 import type { Key } from "../../src/operator/operations.ts";
 import { hashSecret } from "../../src/domain/api-keys.ts";
 import { newUsage } from "../../src/domain/rate-limit.ts";
-import { openSqlite } from "../../src/store/sqlite/store.ts";
-import { cleanUpAfterAll, InProcessCli } from "./cli.ts";
-import { createKey, paths, saveUsage, sendRequests, showKey } from "./keys.ts";
+import { cleanUpAfterAll, InProcessCli, wrongUsage } from "./cli.ts";
+import { createKey, paths, saveUsage, sendRequests, showKey, withStores } from "./keys.ts";
 
 cleanUpAfterAll();
 
-describe("keys list and keys show", () => {
-  test("keys list prints an aligned table with short names, oldest key first", async () => {
-    const cli = new InProcessCli();
-    const enterprise = ["--plan", "enterprise", "--per-minute", "5", "--per-day", "6"];
-    await createKey(cli, "--name", "日本の店", "--plan", "free", "--owner", "ann");
-    await createKey(cli, "--name", "b", ...enterprise, "--expires", "1h", "--access", "read");
-    expect((await cli.run("keys list")).out).toBe(
-      `ID  NAME      OWNER  PLAN        ACCESS  STATE   MINUTE  DAY     STRIKES  BANNED UNTIL  LAST USED  EXPIRES               CREATED
+test("keys list prints an aligned table with short names, oldest key first", async () => {
+  const cli = new InProcessCli();
+  const enterprise = ["--plan", "enterprise", "--per-minute", "5", "--per-day", "6"];
+  await createKey(cli, "--name", "日本の店", "--plan", "free", "--owner", "ann");
+  await createKey(cli, "--name", "b", ...enterprise, "--expires", "1h", "--access", "read");
+  expect(await cli.out("keys list")).toBe(
+    `ID  NAME      OWNER  PLAN        ACCESS  STATE   MINUTE  DAY     STRIKES  BANNED UNTIL  LAST USED  EXPIRES               CREATED
 1   日本の店  ann    free        write   active  0/60    0/1000  0        -             -          -                     2026-11-15T12:00:00Z
 2   b         -      enterprise  read    active  0/5     0/6     0        -             -          2026-11-15T13:00:00Z  2026-11-15T12:00:00Z
 `,
-    );
-    const [name, owner] = ["n".repeat(41), "🦊".repeat(41)];
-    await createKey(cli, "--name", name, "--plan", "free", "--owner", owner);
-    expect((await cli.run("keys list")).out).toContain(` ${"n".repeat(39)}…  ${"🦊".repeat(39)}…  free `);
-    expect((await cli.run("keys show 3")).out).toContain(`Name         ${name}\nOwner        ${owner}\n`);
-  });
+  );
+  const [name, owner] = ["n".repeat(41), "🦊".repeat(41)];
+  await createKey(cli, "--name", name, "--plan", "free", "--owner", owner);
+  expect(await cli.out("keys list")).toContain(` ${"n".repeat(39)}…  ${"🦊".repeat(39)}…  free `);
+  expect(await cli.out("keys show 3")).toContain(`Name         ${name}\nOwner        ${owner}\n`);
+});
 
-  test("keys show prints one key", async () => {
-    const cli = new InProcessCli();
-    const { key } = await createKey(cli);
-    expect((await cli.run("keys show 1")).out).toBe(`Key          1
+test("keys show prints one key", async () => {
+  const cli = new InProcessCli();
+  const { key } = await createKey(cli);
+  expect(await cli.out("keys show 1")).toBe(`Key          1
 Name         app
 Owner        -
 Labels       -
@@ -45,147 +43,140 @@ Last used    never
 Created      2026-11-15T12:00:00.000Z
 Expires      never
 `);
-  });
+});
 
-  test("no command prints more of a secret again than its first and last four characters, nor its hash", async () => {
-    const cli = new InProcessCli();
-    const { key } = await createKey(cli);
-    const changes = ["keys update 1 --owner ann", "keys set-plan 1 pro", "keys unban 1", "keys revoke 1"];
-    for (const line of ["keys list", "keys show 1", ...changes, "audit"]) {
-      for (const json of [[], ["--json"]]) {
-        const { code, out } = await cli.run([...line.split(" "), ...json]);
-        expect(code).toBe(0);
-        expect(out).not.toContain(key.slice(0, 14));
-        expect(out).not.toContain(key.slice(-5));
-        expect(out).not.toContain(hashSecret(key));
-      }
+test("no command prints more of a secret again than its first and last four characters, nor its hash", async () => {
+  const cli = new InProcessCli();
+  const { key } = await createKey(cli);
+  const changes = ["keys update 1 --owner ann", "keys set-plan 1 pro", "keys unban 1", "keys revoke 1"];
+  for (const line of ["keys list", "keys show 1", ...changes, "audit"]) {
+    for (const json of [[], ["--json"]]) {
+      const { code, out } = await cli.run([...line.split(" "), ...json]);
+      expect(code).toBe(0);
+      expect(out).not.toContain(key.slice(0, 14));
+      expect(out).not.toContain(key.slice(-5));
+      expect(out).not.toContain(hashSecret(key));
     }
+  }
+});
+
+test("usage, strikes and bans come from the usage store, and a closed window has no usage", async () => {
+  const cli = new InProcessCli();
+  const { id } = await createKey(cli);
+  const usage = newUsage();
+  const request = (requests: number) => sendRequests(cli, id, { requests, strikesToBan: 3, usage });
+  request(4);
+  expect(await showKey(cli, id)).toMatchObject({ state: "active", strikes: 2, bannedUntil: null });
+  expect(await cli.out("keys list")).toContain(" 1/60    1/1000  2 ");
+  const shown = await cli.out("keys show 1");
+  expect(shown).toContain("\nThis minute  1 of 60 used, resets at 2026-11-15T12:01:00.001Z\n");
+  request(1);
+  const bannedUntil = "2026-11-15T12:05:00.005Z";
+  expect(await showKey(cli, id)).toMatchObject({ state: "banned", bannedUntil });
+  expect(await cli.out("keys show 1")).toContain(`\nState        banned until ${bannedUntil}\n`);
+
+  cli.clock.advance(300_000);
+  expect(await showKey(cli, id)).toMatchObject({
+    state: "active",
+    strikes: 0,
+    bannedUntil: null,
+    usage: { minute: { used: 0, resetsAt: null }, day: { used: 1 } },
   });
+  cli.clock.advance(86_400_000);
+  expect((await showKey(cli, id)).usage?.day).toEqual({ used: 0, limit: 1_000, resetsAt: null });
+});
 
-  test("usage, strikes and bans come from the usage store, and a closed window has no usage", async () => {
-    const cli = new InProcessCli();
-    const { id } = await createKey(cli);
-    const usage = newUsage();
-    const request = (requests: number) => sendRequests(cli, id, { requests, strikesToBan: 3, usage });
-    request(4);
-    expect(await showKey(cli, id)).toMatchObject({ state: "active", strikes: 2, bannedUntil: null });
-    expect((await cli.run("keys list")).out).toContain(" 1/60    1/1000  2 ");
-    const shown = (await cli.run("keys show 1")).out;
-    expect(shown).toContain("\nThis minute  1 of 60 used, resets at 2026-11-15T12:01:00.001Z\n");
-    request(1);
-    const bannedUntil = "2026-11-15T12:05:00.005Z";
-    expect(await showKey(cli, id)).toMatchObject({ state: "banned", bannedUntil });
-    expect((await cli.run("keys show 1")).out).toContain(`\nState        banned until ${bannedUntil}\n`);
+test("a damaged usage store: usage is unknown, everything else is shown", async () => {
+  const cli = new InProcessCli();
+  await createKey(cli);
+  const { usageStore } = paths(cli);
+  writeFileSync(usageStore, "no database, ".repeat(100));
 
-    cli.clock.advance(300_000);
-    expect(await showKey(cli, id)).toMatchObject({
-      state: "active",
-      strikes: 0,
-      bannedUntil: null,
-      usage: { minute: { used: 0, resetsAt: null }, day: { used: 1 } },
-    });
-    cli.clock.advance(86_400_000);
-    expect((await showKey(cli, id)).usage?.day).toEqual({ used: 0, limit: 1_000, resetsAt: null });
-  });
+  const table = await cli.run("keys list");
+  const [warning = ""] = table.out.split("\n");
+  expect(table).toMatchObject({ code: 0, err: "" });
+  expect(warning).toStartWith(`warning: cannot open the database ${usageStore}: file is not a database; `);
+  expect(warning).toEndWith(" (usage, strikes and bans are unknown)");
+  expect(table.out).toMatch(/^1 +app +- +free +write +active +\? +\? +\? +\? +- +- +2026-11-15T12:00:00Z$/m);
 
-  test("a damaged usage store: usage is unknown, everything else is shown", async () => {
-    const cli = new InProcessCli();
-    await createKey(cli);
-    const { usageStore } = paths(cli);
-    writeFileSync(usageStore, "no database, ".repeat(100));
-
-    const table = await cli.run("keys list");
-    const [warning = ""] = table.out.split("\n");
-    expect(table).toMatchObject({ code: 0, err: "" });
-    expect(warning).toStartWith(`warning: cannot open the database ${usageStore}: file is not a database; `);
-    expect(warning).toEndWith(" (usage, strikes and bans are unknown)");
-    expect(table.out).toMatch(
-      /^1 +app +- +free +write +active +\? +\? +\? +\? +- +- +2026-11-15T12:00:00Z$/m,
-    );
-
-    const shown = await cli.run("keys show 1");
-    expect(shown.out).toContain("\nState        active, unless it is banned\n");
-    const { out } = await cli.run("keys show 1 --json");
-    expect(JSON.parse(out.slice(out.indexOf("\n")))).toMatchObject({
-      state: "active",
-      usage: null,
-      strikes: null,
-      bannedUntil: null,
-    });
-  });
-
-  test("damage that only a read finds is reported with the file", async () => {
-    const cli = new InProcessCli();
-    const { id } = await createKey(cli);
-    saveUsage(cli, id, newUsage());
-    const { usageStore } = paths(cli);
-    // Opening reads the first pages; the table is on the last one.
-    const bytes = readFileSync(usageStore);
-    bytes.fill(0xff, bytes.length - 4096);
-    writeFileSync(usageStore, bytes);
-    const { code, out } = await cli.run("keys list");
-    expect(code).toBe(0);
-    expect(out).toContain(`in ${usageStore}: database disk image is malformed; `);
-    expect(out).toContain(" (usage, strikes and bans are unknown)\n");
+  const shown = await cli.run("keys show 1");
+  expect(shown.out).toContain("\nState        active, unless it is banned\n");
+  const { out } = await cli.run("keys show 1 --json");
+  expect(JSON.parse(out.slice(out.indexOf("\n")))).toMatchObject({
+    state: "active",
+    usage: null,
+    strikes: null,
+    bannedUntil: null,
   });
 });
 
-describe("filters of keys list", () => {
-  const idsWith = async (flags: string) => (await cli.json<Key[]>(`keys list ${flags}`)).map(({ id }) => id);
+test("damage that only a read finds is reported with the file", async () => {
+  const cli = new InProcessCli();
+  const { id } = await createKey(cli);
+  saveUsage(cli, id, newUsage());
+  const { usageStore } = paths(cli);
+  // Opening reads the first pages; the table is on the last one.
+  const bytes = readFileSync(usageStore);
+  bytes.fill(0xff, bytes.length - 4096);
+  writeFileSync(usageStore, bytes);
+  const { code, out } = await cli.run("keys list");
+  expect(code).toBe(0);
+  expect(out).toContain(`in ${usageStore}: database disk image is malformed; `);
+  expect(out).toContain(" (usage, strikes and bans are unknown)\n");
+});
 
-  let cli: InProcessCli;
-  beforeAll(async () => {
-    cli = new InProcessCli();
-    await createKey(cli, "--name", "shop", "--plan", "free", "--owner", "ann", "--label", "eu,web");
-    cli.clock.advance(86_400_000);
-    const reports = ["--name", "reports", "--plan", "pro", "--owner", "bob", "--label", "eu"];
-    await createKey(cli, ...reports, "--access", "read");
-    await createKey(cli, "--name", "old", "--plan", "pro");
-    await cli.run("keys revoke 3");
-  });
+const idsWith = async (flags: string) => (await cli.json<Key[]>(`keys list ${flags}`)).map(({ id }) => id);
 
-  test.each([
-    ["--state active --plan pro", [2]],
-    ["--label eu", [1, 2]],
-    ["--label eu --label web", [1]],
-    ["--unused-since 1h", [1]],
-    ["--unused-since 2026-11-16", [1]],
-    ["--unused-since 2026-11-15T12:00:00Z", []],
-    ["--banned", []],
-  ] as const)("%s", async (flags, expected) => {
-    expect(await idsWith(flags)).toEqual([...expected]);
-  });
+let cli: InProcessCli;
+beforeAll(async () => {
+  cli = new InProcessCli();
+  await createKey(cli, "--name", "shop", "--plan", "free", "--owner", "ann", "--label", "eu,web");
+  cli.clock.advance(86_400_000);
+  const reports = ["--name", "reports", "--plan", "pro", "--owner", "bob", "--label", "eu"];
+  await createKey(cli, ...reports, "--access", "read");
+  await createKey(cli, "--name", "old", "--plan", "pro");
+  await cli.run("keys revoke 3");
+});
 
-  test("says that none matches", async () => {
-    expect((await cli.run("keys list --search tablet")).out).toBe(
-      `There are no such keys in production (data: ${cli.dataDir}).\n`,
-    );
-    expect(await cli.run("keys list --banned --state active")).toMatchObject({
-      code: 2,
-      err: "--banned and --state active exclude each other; use one of them",
-    });
-  });
+test.each([
+  ["--state active --plan pro", [2]],
+  ["--label eu", [1, 2]],
+  ["--label eu --label web", [1]],
+  ["--unused-since 1h", [1]],
+  ["--unused-since 2026-11-16", [1]],
+  ["--unused-since 2026-11-15T12:00:00Z", []],
+  ["--banned", []],
+] as const)("keys list %s", async (flags, expected) => {
+  expect(await idsWith(flags)).toEqual([...expected]);
+});
 
-  test("--banned: the keys that are banned now", async () => {
-    sendRequests(cli, 2, {});
-    expect(await idsWith("--banned")).toEqual([2]);
-    expect(await idsWith("--state banned")).toEqual([2]);
-  });
+test("keys list says that none matches", async () => {
+  expect(await cli.out("keys list --search tablet")).toBe(
+    `There are no such keys in production (data: ${cli.dataDir}).\n`,
+  );
+  expect(await cli.run("keys list --banned --state active")).toEqual(
+    wrongUsage("--banned and --state active exclude each other; use one of them"),
+  );
+});
 
-  test("the last use comes from the usage history", async () => {
-    const lastUsedAt = cli.clock.now();
-    const { usageHistory, close } = openSqlite(paths(cli).store);
-    const keys = [{ keyId: 1, admitted: 1, limited: 0, banned: 0, errors: 0, lastUsedAt, byOperation: [] }];
-    await usageHistory.addUsage({ writer: "test", sequence: 1, hour: lastUsedAt, keys });
-    await close();
-    expect((await cli.json<Key[]>("keys list")).map((key) => key.lastUsedAt)).toEqual([
-      "2026-11-16T12:00:00.004Z",
-      null,
-      null,
-    ]);
-    expect((await cli.run("keys show 1")).out).toContain("\nLast used    2026-11-16T12:00:00.004Z\n");
-    expect(await idsWith("--unused-since 1h")).toEqual([]);
-    cli.clock.advance(3_600_001);
-    expect(await idsWith("--unused-since 1h")).toEqual([1, 2, 3]);
-  });
+test("--banned: the keys that are banned now", async () => {
+  sendRequests(cli, 2, {});
+  expect(await idsWith("--banned")).toEqual([2]);
+  expect(await idsWith("--state banned")).toEqual([2]);
+});
+
+test("the last use comes from the usage history", async () => {
+  const lastUsedAt = cli.clock.now();
+  const keys = [{ keyId: 1, admitted: 1, limited: 0, banned: 0, errors: 0, lastUsedAt, byOperation: [] }];
+  const batch = { writer: "test", sequence: 1, hour: lastUsedAt, keys };
+  await withStores(cli, ({ usageHistory }) => usageHistory.addUsage(batch));
+  expect((await cli.json<Key[]>("keys list")).map((key) => key.lastUsedAt)).toEqual([
+    "2026-11-16T12:00:00.004Z",
+    null,
+    null,
+  ]);
+  expect(await cli.out("keys show 1")).toContain("\nLast used    2026-11-16T12:00:00.004Z\n");
+  expect(await idsWith("--unused-since 1h")).toEqual([]);
+  cli.clock.advance(3_600_001);
+  expect(await idsWith("--unused-since 1h")).toEqual([1, 2, 3]);
 });

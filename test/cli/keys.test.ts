@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { existsSync, writeFileSync } from "node:fs";
 import { isWellFormedSecret } from "../../src/domain/api-keys.ts";
-import { cleanUpAfterAll, InProcessCli } from "./cli.ts";
+import { cleanUpAfterAll, failure, InProcessCli } from "./cli.ts";
 import { createKey, DETAILS, findCredential, FREE_KEY, paths, sendRequests, showKey } from "./keys.ts";
 
 cleanUpAfterAll();
@@ -12,7 +12,7 @@ async function cliWithKey(): Promise<InProcessCli> {
   return cli;
 }
 
-const outOf = async (line: string, variables = {}) => (await new InProcessCli().run(line, variables)).out;
+const outOf = (line: string) => new InProcessCli().out(line);
 
 test("keys create makes the data directory and the database, and prints a key that works", async () => {
   const cli = new InProcessCli();
@@ -61,11 +61,11 @@ test("keys update changes what is given and nothing else, and --clear removes fi
   const cli = new InProcessCli();
   const details = { owner: "ann@example.com", notes: "one\ntwo" };
   expect<object>(await createKey(cli, ...FREE_KEY, ...DETAILS)).toMatchObject(details);
-  expect((await cli.run("keys show 1")).out).toContain(
+  expect(await cli.out("keys show 1")).toContain(
     "Owner        ann@example.com\nNotes        one\n             two\nLabels       a, b, c\n",
   );
   const changes = "--name shop --label x --expires 1h --access read";
-  expect((await cli.run(`keys update 1 ${changes}`)).out).toBe('Key 1 "shop" is updated.\n');
+  expect(await cli.out(`keys update 1 ${changes}`)).toBe('Key 1 "shop" is updated.\n');
   const changed = { name: "shop", labels: ["x"], access: "read", expiresAt: "2026-11-15T13:00:00.000Z" };
   expect(await showKey(cli, 1)).toMatchObject({ ...details, ...changed });
   const cleared = { ...changed, owner: null, notes: null, labels: [], expiresAt: null };
@@ -95,15 +95,11 @@ test("each change of a key prints what it has done", async () => {
     expect(await cli.run(`keys ${line}`)).toEqual({ code: 0, out: String(out), err: "" });
   }
   cli.clock.advance(5_000);
-  expect((await cli.run("keys revoke 1")).out).toBe(
-    "Key 1 was already revoked at 2026-11-15T12:00:00.000Z.\n",
+  expect(await cli.out("keys revoke 1")).toBe("Key 1 was already revoked at 2026-11-15T12:00:00.000Z.\n");
+  expect(await cli.out("keys show 1")).toContain("Revoked      2026-11-15T12:00:00.000Z\n");
+  expect(await cli.run("keys rotate 1")).toEqual(
+    failure("key 1 was revoked at 2026-11-15T12:00:00.000Z and cannot be rotated; create a new key"),
   );
-  expect((await cli.run("keys show 1")).out).toContain("Revoked      2026-11-15T12:00:00.000Z\n");
-  expect(await cli.run("keys rotate 1")).toEqual({
-    code: 1,
-    out: "",
-    err: "key 1 was revoked at 2026-11-15T12:00:00.000Z and cannot be rotated; create a new key",
-  });
   const actions = (await cli.json<{ action: string }[]>("audit --key 1")).map(({ action }) => action);
   const changes = ["disabled", "enabled", "updated", "updated", "revoked"].map((each) => `key.${each}`);
   expect(actions).toEqual(["key.created", ...changes].toReversed());
@@ -113,14 +109,14 @@ test("keys rotate prints a new secret; the previous one stays valid for a day, o
   const cli = new InProcessCli();
   const { key: first } = await createKey(cli);
   cli.clock.advance(1_000);
-  const rotated = (await cli.run("keys rotate 1 --overlap 1h")).out;
+  const rotated = await cli.out("keys rotate 1 --overlap 1h");
   expect(rotated).toStartWith(
     'Key 1 "app" has a new secret. Its previous secrets stay valid until 2026-11-15T13:00:01.000Z.\n\n  pet_live_',
   );
   expect(rotated).toContain("This is the only time it is shown");
   const [second = ""] = /pet_live_\w+/.exec(rotated) ?? [];
   const hint = (secret: string) => `${secret.slice(0, 13)}…${secret.slice(-4)}`;
-  expect((await cli.run("keys show 1")).out).toContain(
+  expect(await cli.out("keys show 1")).toContain(
     `\nSecret       ${hint(second)}, created at 2026-11-15T12:00:01.000Z
              ${hint(first)}, created at 2026-11-15T12:00:00.000Z, valid until 2026-11-15T13:00:01.000Z\n`,
   );
@@ -137,7 +133,7 @@ test("keys rotate prints a new secret; the previous one stays valid for a day, o
 test("keys unban ends the current ban, and not a later one, or resets strikes", async () => {
   const cli = await cliWithKey();
   const unbans = async () => (await cli.json<unknown[]>("audit --action key.unbanned")).length;
-  const unban = async () => (await cli.run("keys unban 1")).out;
+  const unban = async () => await cli.out("keys unban 1");
   expect([await unban(), await unbans()]).toEqual(["Key 1 is not banned and has no strikes.\n", 0]);
   sendRequests(cli, 1, { strikesToBan: 2 });
   expect(await showKey(cli, 1)).toMatchObject({ state: "banned" });
@@ -167,11 +163,9 @@ test("a key that does not exist is a failure, with and without a database", asyn
   for (const hasData of [false, true]) {
     if (hasData) await createKey(cli);
     for (const line of ["show 7", "revoke 7", "rotate 7", "set-plan 7 pro", "unban 7", "update 7 --name x"]) {
-      expect(await cli.run(`keys ${line}`)).toEqual({
-        code: 1,
-        out: "",
-        err: `key 7 does not exist in production (data: ${cli.dataDir}); see petstore keys list`,
-      });
+      expect(await cli.run(`keys ${line}`)).toEqual(
+        failure(`key 7 does not exist in production (data: ${cli.dataDir}); see petstore keys list`),
+      );
     }
     expect(existsSync(cli.dataDir)).toBe(hasData);
   }

@@ -2,23 +2,14 @@ import type { Key } from "../../src/operator/operations.ts";
 import { pathsOf } from "../../src/config/config.ts";
 import { hashSecret } from "../../src/domain/api-keys.ts";
 import { decide, newUsage, type Usage } from "../../src/domain/rate-limit.ts";
-import { openSqlite } from "../../src/store/sqlite/store.ts";
+import { openSqlite, type SqliteStores } from "../../src/store/sqlite/store.ts";
 import { openUsageStore } from "../../src/store/sqlite/usage-store.ts";
 import type { InProcessCli } from "./cli.ts";
 
 export const FREE_KEY = ["--name", "app", "--plan", "free"];
 
 /** An owner, notes and labels. */
-export const DETAILS = [
-  "--owner",
-  "ann@example.com",
-  "--notes",
-  "one\ntwo",
-  "--label",
-  "a,b",
-  "--label",
-  "c",
-];
+export const DETAILS = "--owner ann@example.com --notes one\ntwo --label a,b --label c".split(" ");
 
 export const createKey = (cli: InProcessCli, ...argv: string[]) =>
   cli.json<{ id: number; key: string }>("keys", "create", ...(argv.length > 0 ? argv : FREE_KEY));
@@ -27,15 +18,22 @@ export const showKey = (cli: InProcessCli, id: number) => cli.json<Key>("keys", 
 
 export const paths = ({ dataDir }: InProcessCli) => pathsOf({ environment: "production", dataDir });
 
-/** Undefined when the database does not have the secret. */
-export async function findCredential(cli: InProcessCli, secret: string) {
-  const { keys, close } = await openSqlite(paths(cli).store);
+/** The stores that the commands work on, opened for the duration of `work`. */
+export async function withStores<T>(
+  cli: InProcessCli,
+  work: (stores: SqliteStores) => T | Promise<T>,
+): Promise<T> {
+  const stores = openSqlite(paths(cli).store);
   try {
-    return await keys.findCredential(hashSecret(secret));
+    return await work(stores);
   } finally {
-    await close();
+    await stores.close();
   }
 }
+
+/** Undefined when the database does not have the secret. */
+export const findCredential = (cli: InProcessCli, secret: string) =>
+  withStores(cli, async ({ keys }) => keys.findCredential(hashSecret(secret)));
 
 /** Writes the usage of a key as a server does. */
 export function saveUsage(cli: InProcessCli, id: number, usage: Usage): void {

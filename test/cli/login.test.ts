@@ -1,8 +1,8 @@
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { Variables } from "../../src/config/parse-options.ts";
-import { cleanUpAfterAll, InProcessCli, temporaryDirectory } from "./cli.ts";
+import { cleanUpAfterAll, failure, InProcessCli, temporaryDirectory, wrongUsage } from "./cli.ts";
 
 cleanUpAfterAll();
 
@@ -22,142 +22,135 @@ async function elsewhere(argv: readonly string[] = []) {
   return { machine, server, origin, home, cli, run, file: join(home, ".config/petstore/login.json") };
 }
 
-describe("petstore login", () => {
-  test("checks the token, keeps it for its owner only, and commands work there until logout", async () => {
-    const { origin, cli, run, file } = await elsewhere();
-    expect(await run("whoami")).toMatchObject({
-      code: 1,
-      err: "you are not logged in; commands work on production (data: ./data)",
-    });
-    for (const [secret, err] of [
-      ["x".repeat(40), `${origin} does not accept the token`],
-      ["short", "that is not a token: it has 16 to 200 visible ASCII characters"],
-    ] as const) {
-      cli.secret = secret;
-      expect(await run(`login ${origin}`)).toEqual({ code: 1, out: "", err });
-      expect(() => statSync(file)).toThrow();
-    }
-    cli.secret = `${TOKEN}\n`;
-    const { code, out } = await run(`login ${origin}`);
-    expect(code).toBe(0);
-    expect(out).toStartWith(`You are logged in to ${origin} (production)`);
-    expect(out).not.toContain(TOKEN);
-    expect(statSync(file).mode & 0o777).toBe(0o600);
-    expect(statSync(dirname(file)).mode & 0o777).toBe(0o700);
-    expect(readdirSync(dirname(file))).toEqual(["login.json"]);
+test("login checks the token, keeps it for its owner only, and commands work there until logout", async () => {
+  const { origin, cli, run, file } = await elsewhere();
+  expect(await run("whoami")).toEqual(
+    failure("you are not logged in; commands work on production (data: ./data)"),
+  );
+  for (const [secret, err] of [
+    ["x".repeat(40), `${origin} does not accept the token`],
+    ["short", "that is not a token: it has 16 to 200 visible ASCII characters"],
+  ] as const) {
+    cli.secret = secret;
+    expect(await run(`login ${origin}`)).toEqual(failure(err));
+    expect(() => statSync(file)).toThrow();
+  }
+  cli.secret = `${TOKEN}\n`;
+  const { code, out } = await run(`login ${origin}`);
+  expect(code).toBe(0);
+  expect(out).toStartWith(`You are logged in to ${origin} (production)`);
+  expect(out).not.toContain(TOKEN);
+  expect(statSync(file).mode & 0o777).toBe(0o600);
+  expect(statSync(dirname(file)).mode & 0o777).toBe(0o700);
+  expect(readdirSync(dirname(file))).toEqual(["login.json"]);
 
-    expect((await run("keys create --name far --plan free")).out).toContain("in production: free plan");
-    expect((await run("keys list")).out).toContain("far");
-    const shown = await run("whoami");
-    expect(shown.out).toMatch(new RegExp(`^Server +${origin}\nEnvironment +production\nOperator +`));
-    expect(JSON.parse((await run("whoami --json")).out)).toMatchObject({
-      server: origin,
-      environment: "production",
-    });
-
-    expect((await run("logout")).out).toStartWith(`The token of ${origin} is removed`);
-    expect(readFileSync(file, "utf8")).not.toContain(TOKEN);
-    expect((await run("keys list")).out).toStartWith("There are no keys in production (data:");
-    expect((await run("logout")).err).toBe("you are not logged in");
-    expect((await run(`logout ${origin}`)).err).toBe(`you are not logged in to ${origin}`);
+  expect((await run("keys create --name far --plan free")).out).toContain("in production: free plan");
+  expect((await run("keys list")).out).toContain("far");
+  const shown = await run("whoami");
+  expect(shown.out).toMatch(new RegExp(`^Server +${origin}\nEnvironment +production\nOperator +`));
+  expect(JSON.parse((await run("whoami --json")).out)).toMatchObject({
+    server: origin,
+    environment: "production",
   });
 
-  test("--server, then PETSTORE_SERVER, then the data that is named, then the last login", async () => {
-    const [first, second, third] = [await elsewhere(), await elsewhere(), await elsewhere()];
-    const { run } = first;
-    await run(`login ${first.origin}`);
-    await run(`login ${second.origin}`);
-    const data = { PETSTORE_DATA: join(temporaryDirectory(), "data") };
-    const where = async (flags: string, variables?: Variables) => {
-      const { out, err } = await run(`pets list${flags}`, variables);
-      return /(?:in |^)(\S+?)(?:\.\n| \(data| needs a token)/.exec(out || err)?.[1];
-    };
-    expect(await where("")).toBe(second.origin);
-    expect(await where("", data)).toBe("production");
-    expect(await where(` --data ${data.PETSTORE_DATA}`)).toBe("production");
-    expect(await where("", { ...data, PETSTORE_SERVER: third.origin, PETSTORE_TOKEN: TOKEN })).toBe(
-      third.origin,
-    );
-    expect(await where(` --server ${first.origin}`, { PETSTORE_SERVER: third.origin })).toBe(first.origin);
-    // A token goes to its own server only.
-    expect(await where(` --server ${third.origin}`)).toBe(third.origin);
-    expect((await run(`pets list --server ${third.origin}`)).err).toBe(
-      `${third.origin} needs a token: run petstore login ${third.origin}, or set PETSTORE_TOKEN or --admin-token-file`,
-    );
-    await run("logout");
-    expect(await where("")).toBe("production");
-    expect(await where(` --server ${first.origin}`)).toBe(first.origin);
-  });
+  expect((await run("logout")).out).toStartWith(`The token of ${origin} is removed`);
+  expect(readFileSync(file, "utf8")).not.toContain(TOKEN);
+  expect((await run("keys list")).out).toStartWith("There are no keys in production (data:");
+  expect((await run("logout")).err).toBe("you are not logged in");
+  expect((await run(`logout ${origin}`)).err).toBe(`you are not logged in to ${origin}`);
+});
 
-  test("the token: flags, then PETSTORE_TOKEN, then that of the login, then PETSTORE_ADMIN_TOKEN", async () => {
-    const { origin, run, home } = await elsewhere();
-    const wrong = "w".repeat(30);
-    const [rightFile, wrongFile] = [join(home, "right"), join(home, "wrong")];
-    writeFileSync(rightFile, `${TOKEN}\n`);
-    writeFileSync(wrongFile, wrong);
-    const code = async (line: string, variables?: Variables) => (await run(line, variables)).code;
-    const list = `pets list --server ${origin}`;
-    expect(await code(list, { PETSTORE_ADMIN_TOKEN: TOKEN })).toBe(0);
-    expect((await run(`login ${origin} --token-file ${wrongFile}`)).code).toBe(1);
-    expect((await run(`login ${origin} --token-file ${rightFile}`)).code).toBe(0);
-    for (const line of ["pets list", list]) {
-      expect(await code(line, { PETSTORE_ADMIN_TOKEN: wrong })).toBe(0);
-      expect(await code(line, { PETSTORE_ADMIN_TOKEN_FILE: wrongFile })).toBe(0);
-      expect(await code(line, { PETSTORE_TOKEN: wrong })).toBe(1);
-      expect(await code(`${line} --admin-token-file ${rightFile}`, { PETSTORE_TOKEN: wrong })).toBe(0);
-    }
-    expect((await run("pets list", { PETSTORE_TOKEN: wrong })).err).toEndWith(
-      `; run petstore login ${origin} again`,
-    );
-    expect(await run("pets list", { PETSTORE_TOKEN: "secret" })).toMatchObject({
-      code: 2,
-      err: "PETSTORE_TOKEN is not valid; it must be 16 to 200 visible ASCII characters",
-    });
-  });
+test("--server, then PETSTORE_SERVER, then the data that is named, then the last login", async () => {
+  const [first, second, third] = [await elsewhere(), await elsewhere(), await elsewhere()];
+  const { run } = first;
+  await run(`login ${first.origin}`);
+  await run(`login ${second.origin}`);
+  const data = { PETSTORE_DATA: join(temporaryDirectory(), "data") };
+  const where = async (flags: string, variables?: Variables) => {
+    const { out, err } = await run(`pets list${flags}`, variables);
+    return /(?:in |^)(\S+?)(?:\.\n| \(data| needs a token)/.exec(out || err)?.[1];
+  };
+  expect(await where("")).toBe(second.origin);
+  expect(await where("", data)).toBe("production");
+  expect(await where(` --data ${data.PETSTORE_DATA}`)).toBe("production");
+  expect(await where("", { ...data, PETSTORE_SERVER: third.origin, PETSTORE_TOKEN: TOKEN })).toBe(
+    third.origin,
+  );
+  expect(await where(` --server ${first.origin}`, { PETSTORE_SERVER: third.origin })).toBe(first.origin);
+  // A token goes to its own server only.
+  expect(await where(` --server ${third.origin}`)).toBe(third.origin);
+  expect((await run(`pets list --server ${third.origin}`)).err).toBe(
+    `${third.origin} needs a token: run petstore login ${third.origin}, or set PETSTORE_TOKEN or --admin-token-file`,
+  );
+  await run("logout");
+  expect(await where("")).toBe("production");
+  expect(await where(` --server ${first.origin}`)).toBe(first.origin);
+});
 
-  test("a terminal is told where a change is made because of the login", async () => {
-    const { origin, run } = await elsewhere();
-    await run(`login ${origin}`);
-    const told = async (line: string, context = TERMINAL) =>
-      (await run(line, {}, context)).out.includes("warning: this is on");
-    expect((await run("pets add --name Rex --category 7", {}, TERMINAL)).out).toStartWith(
-      `warning: this is on ${origin}, where you are logged in\n`,
-    );
-    expect(await told("pets add --name Rex --category 7", {} as never)).toBeFalse();
-    expect(await told("pets list")).toBeFalse();
-    expect(await told(`pets delete 1 --yes --server ${origin}`)).toBeFalse();
-    expect(await told("pets delete 2 --yes")).toBeTrue();
-  });
+test("the token: flags, then PETSTORE_TOKEN, then that of the login, then PETSTORE_ADMIN_TOKEN", async () => {
+  const { origin, run, home } = await elsewhere();
+  const wrong = "w".repeat(30);
+  const [rightFile, wrongFile] = [join(home, "right"), join(home, "wrong")];
+  writeFileSync(rightFile, `${TOKEN}\n`);
+  writeFileSync(wrongFile, wrong);
+  const code = async (line: string, variables?: Variables) => (await run(line, variables)).code;
+  const list = `pets list --server ${origin}`;
+  expect(await code(list, { PETSTORE_ADMIN_TOKEN: TOKEN })).toBe(0);
+  expect((await run(`login ${origin} --token-file ${wrongFile}`)).code).toBe(1);
+  expect((await run(`login ${origin} --token-file ${rightFile}`)).code).toBe(0);
+  for (const line of ["pets list", list]) {
+    expect(await code(line, { PETSTORE_ADMIN_TOKEN: wrong })).toBe(0);
+    expect(await code(line, { PETSTORE_ADMIN_TOKEN_FILE: wrongFile })).toBe(0);
+    expect(await code(line, { PETSTORE_TOKEN: wrong })).toBe(1);
+    expect(await code(`${line} --admin-token-file ${rightFile}`, { PETSTORE_TOKEN: wrong })).toBe(0);
+  }
+  expect((await run("pets list", { PETSTORE_TOKEN: wrong })).err).toEndWith(
+    `; run petstore login ${origin} again`,
+  );
+  expect(await run("pets list", { PETSTORE_TOKEN: "secret" })).toEqual(
+    wrongUsage("PETSTORE_TOKEN is not valid; it must be 16 to 200 visible ASCII characters"),
+  );
+});
 
-  test("--env must be the environment of the server", async () => {
-    const { origin, run } = await elsewhere(["--env", "staging"]);
-    await run(`login ${origin}`);
-    expect((await run("pets add --name Rex --category 7 --env production")).err).toBe(
-      `--env is production, and ${origin} is staging; nothing was changed`,
-    );
-    expect((await run("pets list", { PETSTORE_ENV: "production" })).err).toStartWith(
-      "PETSTORE_ENV is production,",
-    );
-    expect((await run("pets list --env staging")).out).toStartWith("There are no pets");
-    expect((await run("keys create --name a --plan free")).out).toContain("in staging: free plan");
-  });
+test("a terminal is told where a change is made because of the login", async () => {
+  const { origin, run } = await elsewhere();
+  await run(`login ${origin}`);
+  const told = async (line: string, context = TERMINAL) =>
+    (await run(line, {}, context)).out.includes("warning: this is on");
+  expect((await run("pets add --name Rex --category 7", {}, TERMINAL)).out).toStartWith(
+    `warning: this is on ${origin}, where you are logged in\n`,
+  );
+  expect(await told("pets add --name Rex --category 7", {} as never)).toBeFalse();
+  expect(await told("pets list")).toBeFalse();
+  expect(await told(`pets delete 1 --yes --server ${origin}`)).toBeFalse();
+  expect(await told("pets delete 2 --yes")).toBeTrue();
+});
 
-  test("a file with something else in it is no login, and is replaced", async () => {
-    const { origin, run, file } = await elsewhere();
-    mkdirSync(dirname(file), { recursive: true });
-    for (const text of ["", "{", "[]", "null", `{"current":"${origin}","tokens":{"${origin}":5}}`]) {
-      writeFileSync(file, text);
-      expect((await run("whoami")).err).toStartWith("you are not logged in");
-    }
-    expect((await run(`login ${origin}`)).code).toBe(0);
-    expect((await run("whoami")).code).toBe(0);
-    expect((await run("whoami", { XDG_CONFIG_HOME: dirname(dirname(file)), HOME: "" })).code).toBe(0);
-    expect((await run("whoami", { XDG_CONFIG_HOME: "relative" })).code).toBe(0);
-    expect(await run(`login ${origin}`, { HOME: "" })).toMatchObject({
-      code: 2,
-      err: expect.stringContaining("set HOME"),
-    });
-  });
+test("--env must be the environment of the server", async () => {
+  const { origin, run } = await elsewhere(["--env", "staging"]);
+  await run(`login ${origin}`);
+  expect((await run("pets add --name Rex --category 7 --env production")).err).toBe(
+    `--env is production, and ${origin} is staging; nothing was changed`,
+  );
+  expect((await run("pets list", { PETSTORE_ENV: "production" })).err).toStartWith(
+    "PETSTORE_ENV is production,",
+  );
+  expect((await run("pets list --env staging")).out).toStartWith("There are no pets");
+  expect((await run("keys create --name a --plan free")).out).toContain("in staging: free plan");
+});
+
+test("a file with something else in it is no login, and is replaced", async () => {
+  const { origin, run, file } = await elsewhere();
+  mkdirSync(dirname(file), { recursive: true });
+  for (const text of ["", "{", "[]", "null", `{"current":"${origin}","tokens":{"${origin}":5}}`]) {
+    writeFileSync(file, text);
+    expect((await run("whoami")).err).toStartWith("you are not logged in");
+  }
+  expect((await run(`login ${origin}`)).code).toBe(0);
+  expect((await run("whoami")).code).toBe(0);
+  expect((await run("whoami", { XDG_CONFIG_HOME: dirname(dirname(file)), HOME: "" })).code).toBe(0);
+  expect((await run("whoami", { XDG_CONFIG_HOME: "relative" })).code).toBe(0);
+  expect(await run(`login ${origin}`, { HOME: "" })).toEqual(wrongUsage(expect.stringContaining("set HOME")));
 });
 
 test("a URL without TLS needs --plain-http, unless it is on this machine or was logged in to so", async () => {
@@ -165,7 +158,7 @@ test("a URL without TLS needs --plain-http, unless it is on this machine or was 
   const url = "http://192.0.2.7:8090";
   const err = `${url} has no TLS, and everybody on the way could read the token; use https://, or --plain-http in a network that you trust`;
   for (const line of [`login ${url}`, `pets list --server ${url}`, `whoami --server ${url}`])
-    expect(await run(line, { PETSTORE_TOKEN: TOKEN })).toEqual({ code: 2, out: "", err });
+    expect(await run(line, { PETSTORE_TOKEN: TOKEN })).toEqual(wrongUsage(err));
   expect((await run(`login http://localhost:1`)).err).toContain("does not respond");
   expect(() => statSync(file)).toThrow();
   for (const [typed, hint] of [
@@ -180,11 +173,9 @@ test("commands about a machine say so, and ignore the login", async () => {
   const { origin, run } = await elsewhere();
   await run(`login ${origin}`);
   for (const line of ["serve", "backup dir", "restore dir", "doctor", "admin-url", "copy --to dir"]) {
-    expect(await run(`${line} --server ${origin}`)).toEqual({
-      code: 2,
-      out: "",
-      err: `${line.split(" ")[0]} works on this machine only; run it on the machine of the server`,
-    });
+    expect(await run(`${line} --server ${origin}`)).toEqual(
+      wrongUsage(`${line.split(" ")[0]} works on this machine only; run it on the machine of the server`),
+    );
   }
   const data = join(temporaryDirectory(), "data");
   expect((await run(`export pets --data ${data}`, { PETSTORE_SERVER: origin })).err).toContain(
@@ -196,10 +187,9 @@ test("servers list: a server elsewhere lists itself, and without Valkey there is
   const { machine, origin, run } = await elsewhere();
   const { out } = await run(`servers list --server ${origin}`, { PETSTORE_TOKEN: TOKEN });
   expect(out).toMatch(/^NAME +ADMIN URL +VERSION .*\n\S+ +http:\S+ +\d+\.\d+\.\d+ +\S+ +\d+\.\d +0 +0 /);
-  expect(await machine.run("servers list")).toMatchObject({
-    code: 1,
-    err: "without Valkey, servers have no register; use --server",
-  });
+  expect(await machine.run("servers list")).toEqual(
+    failure("without Valkey, servers have no register; use --server"),
+  );
 });
 
 test("what is not Petstore is told so: a page, a redirect, the API", async () => {

@@ -7,18 +7,16 @@ const tokenIn = (text: string) => /^ {2}(pet_admin_[\w-]{43})$/m.exec(text)?.[1]
 
 test("operators create, list, rotate and revoke, by name and by identifier, here and on a server elsewhere", async () => {
   const cli = new InProcessCli();
-  expect((await cli.run("operators list")).out).toStartWith("There are no operators in production");
+  expect(await cli.out("operators list")).toStartWith("There are no operators in production");
   const server = await cli.serve();
   const created = await cli.run("operators create --name ann --role support");
   expect(created.out).toStartWith("Created operator 2 ann with the role support in production");
   const ann = tokenIn(created.out);
-  const listed = (await cli.run("operators list")).out;
+  const listed = await cli.out("operators list");
   expect(listed).toMatch(/^ID +NAME +ROLE +STATE +TOKEN +TOKEN CREATED +LAST USED +CREATED$/m);
   expect(listed).toMatch(/^2 +ann +support +active +pet_admin_.{4}….{4} /m);
   expect(listed).not.toContain(ann);
-  expect((await cli.run("operators create --name ann --role viewer")).err).toBe(
-    "there is an operator ann already",
-  );
+  expect(await cli.err("operators create --name ann --role viewer")).toBe("there is an operator ann already");
 
   const remote = (...argv: string[]) => cli.run([...argv, "--server", server.adminUrl, "--admin-token", ann]);
   expect((await remote("operators", "create", "--name", "bob", "--role", "admin")).err).toBe(
@@ -40,14 +38,12 @@ test("operators create, list, rotate and revoke, by name and by identifier, here
     out: "Operator 2 ann is revoked.\n",
   });
   cli.clock.advance(1_000);
-  expect((await cli.run("operators revoke 2")).out).toStartWith("Operator 2 ann was already revoked");
-  expect((await cli.run("operators revoke admin")).err).toBe(
+  expect(await cli.out("operators revoke 2")).toStartWith("Operator 2 ann was already revoked");
+  expect(await cli.err("operators revoke admin")).toBe(
     "operator admin is the last admin; create another one first",
   );
-  expect((await cli.run("operators rotate bob")).err).toStartWith(
-    "operator bob does not exist in production",
-  );
-  expect((await cli.run("audit --action operator.revoked")).out).toContain("operator 2");
+  expect(await cli.err("operators rotate bob")).toStartWith("operator bob does not exist in production");
+  expect(await cli.out("audit --action operator.revoked")).toContain("operator 2");
   await server.stop();
 });
 

@@ -1,19 +1,8 @@
-import { describe, expect, test } from "bun:test";
-import { openSqlite, type SqliteStores } from "../../src/store/sqlite/store.ts";
+import { expect, test } from "bun:test";
 import { cleanUpAfterAll, InProcessCli } from "./cli.ts";
-import { createKey, paths } from "./keys.ts";
+import { createKey, withStores } from "./keys.ts";
 
 cleanUpAfterAll();
-
-/** The stores that the commands work on, opened for the duration of `work`. */
-async function withStores<T>(cli: InProcessCli, work: (stores: SqliteStores) => Promise<T>): Promise<T> {
-  const stores = openSqlite(paths(cli).store);
-  try {
-    return await work(stores);
-  } finally {
-    await stores.close();
-  }
-}
 
 /** Pets 1 to 3, and order 1 of key 1 for pet 2. */
 async function cliWithPets(): Promise<InProcessCli> {
@@ -29,18 +18,17 @@ async function cliWithPets(): Promise<InProcessCli> {
   return cli;
 }
 
-describe("pets list and pets show", () => {
-  test("pets list prints an aligned table with exact categories and short names", async () => {
-    const cli = await cliWithPets();
-    expect((await cli.run("pets list")).out).toBe(
-      `ID  NAME                                                          CATEGORY          STATUS
+test("pets list prints an aligned table with exact categories and short names", async () => {
+  const cli = await cliWithPets();
+  expect(await cli.out("pets list")).toBe(
+    `ID  NAME                                                          CATEGORY          STATUS
 1   Rex                                                           9007199254740993  -
 2   日本\\u{a}犬                                                   7                 pending
 3   ${"x".repeat(59)}…  -1                sold
 `,
-    );
-    expect((await cli.run("pets list --status sold --json")).out).toBe(
-      `[
+  );
+  expect(await cli.out("pets list --status sold --json")).toBe(
+    `[
   {
     "id": 3,
     "name": "${"x".repeat(100)}",
@@ -49,105 +37,100 @@ describe("pets list and pets show", () => {
   }
 ]
 `,
-    );
-  });
+  );
+});
 
-  test("pets list and orders list say how to continue", async () => {
-    const cli = await cliWithPets();
-    const first = (await cli.run("pets list --limit 2")).out;
-    expect(first).toEndWith("\nwarning: more pets follow; add --after 2\n");
-    expect((await cli.run("pets list --limit 2 --after 2")).out).toMatch(/^3 +x+… +-1 +sold$/m);
-    expect((await cli.run("pets list --after 3")).out).toStartWith("There are no such pets in production ");
-    await withStores(cli, ({ store }) => store.placeOrder({ keyId: 2, petId: 1n }, cli.clock.now()));
-    expect((await cli.run("orders list --limit 1")).out).toBe(
-      `ID  PET  KEY  STATUS  PLACED                    CLOSED
+test("pets list and orders list say how to continue", async () => {
+  const cli = await cliWithPets();
+  const first = await cli.out("pets list --limit 2");
+  expect(first).toEndWith("\nwarning: more pets follow; add --after 2\n");
+  expect(await cli.out("pets list --limit 2 --after 2")).toMatch(/^3 +x+… +-1 +sold$/m);
+  expect(await cli.out("pets list --after 3")).toStartWith("There are no such pets in production ");
+  await withStores(cli, ({ store }) => store.placeOrder({ keyId: 2, petId: 1n }, cli.clock.now()));
+  expect(await cli.out("orders list --limit 1")).toBe(
+    `ID  PET  KEY  STATUS  PLACED                    CLOSED
 2   1    2    placed  2026-11-15T12:00:00.000Z  -
 warning: more orders follow; add --before 2
 `,
-    );
-    expect((await cli.run("orders list --before 2")).out).toMatch(/^1 +2 +1 +placed /m);
-    expect((await cli.run("orders list --pet 3")).out).toStartWith("There are no such orders in production ");
-  });
+  );
+  expect(await cli.out("orders list --before 2")).toMatch(/^1 +2 +1 +placed /m);
+  expect(await cli.out("orders list --pet 3")).toStartWith("There are no such orders in production ");
+});
 
-  test("pets show prints the latest orders", async () => {
-    const cli = await cliWithPets();
-    expect((await cli.run("pets show 1")).out).toBe(
-      "Pet       1\nName      Rex\nCategory  9007199254740993\nStatus    none\nOrders    none\n",
-    );
-    expect((await cli.run("pets show 2")).out).toBe(`Pet       2
+test("pets show prints the latest orders", async () => {
+  const cli = await cliWithPets();
+  expect(await cli.out("pets show 1")).toBe(
+    "Pet       1\nName      Rex\nCategory  9007199254740993\nStatus    none\nOrders    none\n",
+  );
+  expect(await cli.out("pets show 2")).toBe(`Pet       2
 Name      日本\\u{a}犬
 Category  7
 Status    pending
 Orders    1  placed  key 1  2026-11-15T12:00:00.000Z
 `);
-    expect((await cli.run("pets show 1 --json")).out).toBe(
-      '{\n  "id": 1,\n  "name": "Rex",\n  "categoryId": 9007199254740993,\n  "status": null,\n  "orders": []\n}\n',
-    );
-  });
+  expect(await cli.out("pets show 1 --json")).toBe(
+    '{\n  "id": 1,\n  "name": "Rex",\n  "categoryId": 9007199254740993,\n  "status": null,\n  "orders": []\n}\n',
+  );
+});
 
-  test("orders show prints the key of the order, and when it was closed", async () => {
-    const cli = await cliWithPets();
-    expect((await cli.run("orders show 1")).out).toBe(`Order   1
+test("orders show prints the key of the order, and when it was closed", async () => {
+  const cli = await cliWithPets();
+  expect(await cli.out("orders show 1")).toBe(`Order   1
 Pet     2
 Key     1
 Status  placed
 Placed  2026-11-15T12:00:00.000Z
 `);
-    expect(await cli.json("orders show 1")).toEqual({
-      id: 1,
-      petId: 2,
-      status: "placed",
-      createdAt: "2026-11-15T12:00:00.000Z",
-      keyId: 1,
-      closedAt: null,
-      petName: "日本\n犬",
-      keyName: "app",
-    });
-    await cli.run("orders update 1 completed");
-    expect((await cli.run("orders show 1")).out).toEndWith("Closed  2026-11-15T12:00:00.000Z\n");
+  expect(await cli.json("orders show 1")).toEqual({
+    id: 1,
+    petId: 2,
+    status: "placed",
+    createdAt: "2026-11-15T12:00:00.000Z",
+    keyId: 1,
+    closedAt: null,
+    petName: "日本\n犬",
+    keyName: "app",
+  });
+  await cli.run("orders update 1 completed");
+  expect(await cli.out("orders show 1")).toEndWith("Closed  2026-11-15T12:00:00.000Z\n");
+});
+
+test("pets update changes the given fields and prints the pet", async () => {
+  const cli = await cliWithPets();
+  const { code, out } = await cli.run(["pets", "update", "1", "--name", "Rex II", "--status", "available"]);
+  expect(code).toBe(0);
+  expect(out).toBe("ID  NAME    CATEGORY          STATUS\n1   Rex II  9007199254740993  available\n");
+  expect(await cli.json("pets update 1 --category 5 --status none")).toEqual({
+    id: 1,
+    name: "Rex II",
+    categoryId: 5,
+    status: null,
   });
 });
 
-describe("pets update, pets delete and orders update", () => {
-  test("pets update changes the given fields and prints the pet", async () => {
-    const cli = await cliWithPets();
-    const { code, out } = await cli.run(["pets", "update", "1", "--name", "Rex II", "--status", "available"]);
-    expect(code).toBe(0);
-    expect(out).toBe("ID  NAME    CATEGORY          STATUS\n1   Rex II  9007199254740993  available\n");
-    expect(await cli.json("pets update 1 --category 5 --status none")).toEqual({
-      id: 1,
-      name: "Rex II",
-      categoryId: 5,
-      status: null,
-    });
-  });
+test("pets delete names the pet that is gone", async () => {
+  const cli = await cliWithPets();
+  expect(await cli.run("pets delete 1")).toEqual({ code: 0, out: "Pet 1 (Rex) is deleted.\n", err: "" });
+  expect(await cli.err("pets delete 1")).toBe(
+    `pet 1 does not exist in production (data: ${cli.dataDir}); see petstore pets list`,
+  );
+});
 
-  test("pets delete names the pet that is gone", async () => {
-    const cli = await cliWithPets();
-    expect(await cli.run("pets delete 1")).toEqual({ code: 0, out: "Pet 1 (Rex) is deleted.\n", err: "" });
-    expect((await cli.run("pets delete 1")).err).toBe(
-      `pet 1 does not exist in production (data: ${cli.dataDir}); see petstore pets list`,
-    );
-  });
+test("orders update says what became of the pet", async () => {
+  const cli = await cliWithPets();
+  expect(await cli.out("orders update 1 cancelled")).toBe("Order 1 is cancelled. Pet 2 is available.\n");
+  expect(await cli.json("pets show 2")).toMatchObject({ status: "available" });
+  expect(await cli.err("orders update 1 completed")).toBe(
+    "order 1 is already cancelled; only placed orders can be updated",
+  );
+});
 
-  test("orders update says what became of the pet", async () => {
-    const cli = await cliWithPets();
-    expect((await cli.run("orders update 1 cancelled")).out).toBe(
-      "Order 1 is cancelled. Pet 2 is available.\n",
-    );
-    expect(await cli.json("pets show 2")).toMatchObject({ status: "available" });
-    expect((await cli.run("orders update 1 completed")).err).toBe(
-      "order 1 is already cancelled; only placed orders can be updated",
-    );
-  });
-
-  test("a pet with a placed order keeps its status, and cannot be deleted", async () => {
-    const cli = await cliWithPets();
-    expect((await cli.run("pets update 2 --status sold")).err).toBe(
-      "pet 2 has the placed order 1 and keeps its status; complete or cancel the order first",
-    );
-    expect((await cli.run("pets delete 2")).err).toBe(
-      "pet 2 has orders and cannot be deleted; the latest is order 1",
-    );
-  });
+test("a pet with a placed order keeps its status, and cannot be deleted", async () => {
+  const cli = await cliWithPets();
+  expect(await cli.err("pets update 2 --status sold")).toBe(
+    "pet 2 has the placed order 1 and keeps its status; complete or cancel the order first",
+  );
+  expect(await cli.err("pets delete 2")).toBe(
+    "pet 2 has orders and cannot be deleted; the latest is order 1",
+  );
 });

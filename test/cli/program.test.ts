@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { existsSync } from "node:fs";
 import { parseArguments } from "../../src/cli/arguments.ts";
 import { COMMAND_GROUPS, COMMANDS, OPTIONS } from "../../src/cli/commands.ts";
@@ -13,79 +13,75 @@ cleanUpAfterAll();
 const cli = new InProcessCli();
 const run = (line: string, variables = {}) => cli.run(line === "" ? [] : line.split(" "), variables);
 
-describe("help", () => {
-  test("the overview is shown for no arguments, --help and help, and has every command in its group", async () => {
-    const { out, code } = await run("");
-    expect(code).toBe(0);
-    for (const line of ["--help", "-h", "help"]) expect(await run(line)).toEqual({ code: 0, out, err: "" });
-    for (const { name } of COMMANDS) expect(out).toMatch(new RegExp(`^  ${name}\\b`, "m"));
-    for (const group of Object.keys(COMMAND_GROUPS)) expect(out).toMatch(new RegExp(`^${group}$`, "m"));
-  });
+test("the overview is shown for no arguments, --help and help, and has every command in its group", async () => {
+  const { out, code } = await run("");
+  expect(code).toBe(0);
+  for (const line of ["--help", "-h", "help"]) expect(await run(line)).toEqual({ code: 0, out, err: "" });
+  for (const { name } of COMMANDS) expect(out).toMatch(new RegExp(`^  ${name}\\b`, "m"));
+  for (const group of Object.keys(COMMAND_GROUPS)) expect(out).toMatch(new RegExp(`^${group}$`, "m"));
+});
 
-  test("the help of a group has its commands, and each option that they share once", async () => {
-    const { out, code } = await run("keys --help");
-    expect(code).toBe(0);
-    for (const line of ["help keys", "--help keys"])
-      expect(await run(line)).toEqual({ code: 0, out, err: "" });
-    for (const { name } of COMMANDS) expect(out.includes(`  ${name} `)).toBe(name.startsWith("keys "));
-    for (const flag of ["--env ENV", "--json", "--server URL"])
-      expect(out.split(`  ${flag} `)).toHaveLength(2);
-    expect(out).not.toContain("--overlap");
-  });
+test("the help of a group has its commands, and each option that they share once", async () => {
+  const { out, code } = await run("keys --help");
+  expect(code).toBe(0);
+  for (const line of ["help keys", "--help keys"]) expect(await run(line)).toEqual({ code: 0, out, err: "" });
+  for (const { name } of COMMANDS) expect(out.includes(`  ${name} `)).toBe(name.startsWith("keys "));
+  for (const flag of ["--env ENV", "--json", "--server URL"]) expect(out.split(`  ${flag} `)).toHaveLength(2);
+  expect(out).not.toContain("--overlap");
+});
 
-  test.each(COMMANDS.map((command) => [command.name, command] as const))(
-    "%s --help names every option and fits a terminal",
-    async (name, { options }) => {
-      const { out, code } = await run(`${name} --help`);
-      expect(code).toBe(0);
-      for (const flag of Object.keys(options)) expect(out).toContain(`--${flag}`);
-      for (const line of out.split("\n")) expect(line.length).toBeLessThanOrEqual(100);
-      expect(await run(`help ${name}`)).toEqual({ code: 0, out, err: "" });
-    },
+test.each(COMMANDS.map((command) => [command.name, command] as const))(
+  "%s --help names every option and fits a terminal",
+  async (name, { options }) => {
+    const { out, code } = await run(`${name} --help`);
+    expect(code).toBe(0);
+    for (const flag of Object.keys(options)) expect(out).toContain(`--${flag}`);
+    for (const line of out.split("\n")) expect(line.length).toBeLessThanOrEqual(100);
+    expect(await run(`help ${name}`)).toEqual({ code: 0, out, err: "" });
+  },
+);
+
+test.each(COMMANDS.flatMap(({ examples }) => [...examples]))("the example %s is valid", (example) => {
+  const argv = shellWords(example);
+  expect(argv.shift()).toBe("petstore");
+  const command = COMMANDS.find(({ name }) => `${argv.join(" ")} `.startsWith(`${name} `));
+  const { flags, error } = parseArguments(argv, command?.options ?? {});
+  expect(error).toBeUndefined();
+  expect(Object.keys(flags).filter((flag) => !(flag in (command?.options ?? {})))).toEqual([]);
+  expect(parseOptions(command?.options ?? {}, flags, {})).not.toBeInstanceOf(UsageError);
+});
+
+test("a flag takes a value in every command that has it, or in none", () => {
+  const takesValue = (options: Options, flag: string) => options[flag]?.type.placeholder !== undefined;
+  const different = COMMANDS.flatMap(({ name, options }) =>
+    Object.keys(options)
+      .filter((flag) => takesValue(options, flag) !== takesValue(OPTIONS, flag))
+      .map((flag) => `${name} --${flag}`),
   );
+  expect(different).toEqual([]);
+});
 
-  test.each(COMMANDS.flatMap(({ examples }) => [...examples]))("the example %s is valid", (example) => {
-    const argv = shellWords(example);
-    expect(argv.shift()).toBe("petstore");
-    const command = COMMANDS.find(({ name }) => `${argv.join(" ")} `.startsWith(`${name} `));
-    const { flags, error } = parseArguments(argv, command?.options ?? {});
-    expect(error).toBeUndefined();
-    expect(Object.keys(flags).filter((flag) => !(flag in (command?.options ?? {})))).toEqual([]);
-    expect(parseOptions(command?.options ?? {}, flags, {})).not.toBeInstanceOf(UsageError);
-  });
+test("defaults and bounds are visible", async () => {
+  const { out } = await run("serve --help");
+  expect(out.replaceAll(/\s+/g, " ")).toContain("(0 to 65535; default: 8080, or 8081 in staging)");
+  expect(out).toContain("(1s to 30d; default: 5m)");
+});
 
-  test("a flag takes a value in every command that has it, or in none", () => {
-    const takesValue = (options: Options, flag: string) => options[flag]?.type.placeholder !== undefined;
-    const different = COMMANDS.flatMap(({ name, options }) =>
-      Object.keys(options)
-        .filter((flag) => takesValue(options, flag) !== takesValue(OPTIONS, flag))
-        .map((flag) => `${name} --${flag}`),
-    );
-    expect(different).toEqual([]);
-  });
+test("--help comes before any error", async () => {
+  for (const line of ["serve --port nonsense --nonsense --help", "serve --port --help"]) {
+    expect((await run(line)).code).toBe(0);
+  }
+});
 
-  test("defaults and bounds are visible", async () => {
-    const { out } = await run("serve --help");
-    expect(out.replaceAll(/\s+/g, " ")).toContain("(0 to 65535; default: 8080, or 8081 in staging)");
-    expect(out).toContain("(1s to 30d; default: 5m)");
-  });
+test("--version prints the version of the package and of the runtime", async () => {
+  const out = `petstore ${packageJson.version} (from source, Bun ${Bun.version})\n`;
+  for (const line of ["--version", "version"]) expect(await run(line)).toEqual({ code: 0, out, err: "" });
+});
 
-  test("--help comes before any error", async () => {
-    for (const line of ["serve --port nonsense --nonsense --help", "serve --port --help"]) {
-      expect((await run(line)).code).toBe(0);
-    }
-  });
-
-  test("--version prints the version of the package and of the runtime", async () => {
-    const out = `petstore ${packageJson.version} (from source, Bun ${Bun.version})\n`;
-    for (const line of ["--version", "version"]) expect(await run(line)).toEqual({ code: 0, out, err: "" });
-  });
-
-  test("a command without options has no section for them", async () => {
-    const { out } = await run("completion --help");
-    expect(out).toContain("Usage\n  petstore completion SHELL\n");
-    expect(out).not.toContain("Options\n");
-  });
+test("a command without options has no section for them", async () => {
+  const { out } = await run("completion --help");
+  expect(out).toContain("Usage\n  petstore completion SHELL\n");
+  expect(out).not.toContain("Options\n");
 });
 
 const WHERE = "production (data: DATA)";
@@ -122,34 +118,32 @@ test("the earlier name of a setting works, as flag and as variable, and is repor
   );
 });
 
-describe("openapi", () => {
-  test("prints the document with the URL of this environment, then of the other one if it is given", async () => {
-    for (const line of ["openapi", "openapi --port 0"])
-      expect(await urls(line)).toEqual(["http://127.0.0.1:8080/v1"]);
-    expect((await run("openapi")).out).toMatch(/^\{\n {2}"openapi": "3\.1[^]*\}\n$/);
-    expect(
-      await urls("openapi --env staging --port 9000", {
-        PETSTORE_OTHER_ENVIRONMENT_URL: "https://a.example",
-      }),
-    ).toEqual(["http://127.0.0.1:9000/v1", "https://a.example/v1"]);
-  });
+test("openapi prints the document with the URL of this environment, then of the other one if it is given", async () => {
+  for (const line of ["openapi", "openapi --port 0"])
+    expect(await urls(line)).toEqual(["http://127.0.0.1:8080/v1"]);
+  expect((await run("openapi")).out).toMatch(/^\{\n {2}"openapi": "3\.1[^]*\}\n$/);
+  expect(
+    await urls("openapi --env staging --port 9000", {
+      PETSTORE_OTHER_ENVIRONMENT_URL: "https://a.example",
+    }),
+  ).toEqual(["http://127.0.0.1:9000/v1", "https://a.example/v1"]);
+});
 
-  test("takes the storage options like every other command, and ignores them", async () => {
-    const storage = "--data elsewhere --database-url postgres://h/d --limits-url redis://h";
-    expect(await run(`openapi ${storage}`)).toEqual(await run("openapi"));
-  });
+test("openapi takes the storage options like every other command, and ignores them", async () => {
+  const storage = "--data elsewhere --database-url postgres://h/d --limits-url redis://h";
+  expect(await run(`openapi ${storage}`)).toEqual(await run("openapi"));
+});
 
-  test("has the plans and ban rules of a server with the same options", async () => {
-    const { out } = await run("openapi --free-limits 7/70", { PETSTORE_BAN_LENGTH: "45s" });
-    const { headers } = JSON.parse(out).components;
-    expect(headers["X-RateLimit-Limit"].example).toBe(7);
-    expect(out.includes("Retry after 45 seconds.")).toBe(true);
-  });
+test("openapi has the plans and ban rules of a server with the same options", async () => {
+  const { out } = await run("openapi --free-limits 7/70", { PETSTORE_BAN_LENGTH: "45s" });
+  const { headers } = JSON.parse(out).components;
+  expect(headers["X-RateLimit-Limit"].example).toBe(7);
+  expect(out.includes("Retry after 45 seconds.")).toBe(true);
+});
 
-  test("--postman says what to import instead", async () => {
-    const { code, err } = await run("openapi --postman");
-    expect([code, err]).toEqual([2, expect.stringContaining("import /openapi.json")]);
-  });
+test("openapi --postman says what to import instead", async () => {
+  const { code, err } = await run("openapi --postman");
+  expect([code, err]).toEqual([2, expect.stringContaining("import /openapi.json")]);
 });
 
 /** A shell for the examples: words, single quotes, comments, redirections. */

@@ -1,9 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { columns, json, Screen } from "../../src/cli/output.ts";
-import { openSqlite } from "../../src/store/sqlite/store.ts";
-import { cleanUpAfterAll, InProcessCli } from "./cli.ts";
-import { createKey, paths } from "./keys.ts";
+import { cleanUpAfterAll, failure, InProcessCli, wrongUsage } from "./cli.ts";
+import { createKey, paths, withStores } from "./keys.ts";
 import { spawnOnTerminal } from "./terminal.ts";
 
 cleanUpAfterAll();
@@ -19,82 +18,78 @@ async function cliOnTerminal(width: number): Promise<InProcessCli> {
 
 const ESCAPE = "\u001b";
 
-describe("color", () => {
-  test.each([
-    ["keys list", true, {}, true],
-    ["keys list", false, {}, false],
-    ["keys list", true, { NO_COLOR: "1" }, false],
-    ["keys list", true, { NO_COLOR: "" }, true],
-    ["keys list", true, { TERM: "dumb" }, false],
-    ["keys list --color never", true, {}, false],
-    ["--color=always keys list", false, { NO_COLOR: "1" }, true],
-    ["keys list --color auto", false, {}, false],
-    ["--help", true, {}, true],
-    ["keys list --json", true, {}, false],
-  ])("%s: terminal %p, variables %p, color %p", async (line, isTerminal, variables, hasColor) => {
-    const cli = await cliOnTerminal(200);
-    cli.isTerminal = isTerminal;
-    expect((await cli.run(line, variables)).out.includes(ESCAPE)).toBe(hasColor);
-  });
-
-  test("another value is an error", async () => {
-    expect(await new InProcessCli().run("keys list --color red")).toMatchObject({
-      code: 2,
-      err: '--color is "red"; it must be auto, always or never',
-    });
-  });
+test.each([
+  ["keys list", true, {}, true],
+  ["keys list", false, {}, false],
+  ["keys list", true, { NO_COLOR: "1" }, false],
+  ["keys list", true, { NO_COLOR: "" }, true],
+  ["keys list", true, { TERM: "dumb" }, false],
+  ["keys list --color never", true, {}, false],
+  ["--color=always keys list", false, { NO_COLOR: "1" }, true],
+  ["keys list --color auto", false, {}, false],
+  ["--help", true, {}, true],
+  ["keys list --json", true, {}, false],
+])("%s: terminal %p, variables %p, color %p", async (line, isTerminal, variables, hasColor) => {
+  const cli = await cliOnTerminal(200);
+  cli.isTerminal = isTerminal;
+  expect((await cli.run(line, variables)).out.includes(ESCAPE)).toBe(hasColor);
 });
 
-describe("tables and times", () => {
-  test.each([40, 60, 80, 120, 200])("a table fits a terminal of %d columns", async (width) => {
-    const cli = await cliOnTerminal(width);
-    for (const line of ["keys list", "audit"]) {
-      const { out } = await cli.run(line);
-      const [header = "", row = ""] = Bun.stripANSI(out).split("\n");
-      expect(Math.max(header.length, row.length)).toBeLessThanOrEqual(width);
-    }
-  });
+test("another value of --color is an error", async () => {
+  expect(await new InProcessCli().run("keys list --color red")).toEqual(
+    wrongUsage('--color is "red"; it must be auto, always or never'),
+  );
+});
 
-  test("what does not fit is named, and a pipe gets everything", async () => {
-    const cli = await cliOnTerminal(60);
-    expect((await cli.run("keys list")).out).toContain(
-      "The terminal is too narrow for STRIKES, CREATED; --json shows everything.\n",
-    );
-    cli.isTerminal = false;
-    expect((await cli.run("keys list")).out).toMatch(/^ID +NAME .* CREATED\n1 +x{39}… /);
-  });
+test.each([40, 60, 80, 120, 200])("a table fits a terminal of %d columns", async (width) => {
+  const cli = await cliOnTerminal(width);
+  for (const line of ["keys list", "audit"]) {
+    const { out } = await cli.run(line);
+    const [header = "", row = ""] = Bun.stripANSI(out).split("\n");
+    expect(Math.max(header.length, row.length)).toBeLessThanOrEqual(width);
+  }
+});
 
-  test("wide characters count twice, and a cell is shortened between them", () => {
-    const screen = new Screen({ columns: 20, hasColor: false, now: () => 0 });
-    expect(
-      columns(
-        [
-          ["ID", "NAME"],
-          ["1", "日本".repeat(10)],
-        ],
-        { screen },
-      ),
-    ).toBe(`ID  NAME\n1   ${"日本".repeat(3)}日…\n`);
-  });
+test("what does not fit is named, and a pipe gets everything", async () => {
+  const cli = await cliOnTerminal(60);
+  expect(await cli.out("keys list")).toContain(
+    "The terminal is too narrow for STRIKES, CREATED; --json shows everything.\n",
+  );
+  cli.isTerminal = false;
+  expect(await cli.out("keys list")).toMatch(/^ID +NAME .* CREATED\n1 +x{39}… /);
+});
 
-  test("times are relative on a terminal and RFC 3339 elsewhere", async () => {
-    const cli = await cliOnTerminal(200);
-    cli.clock.advance(5 * 60_000);
-    const created = async () => /Created +(.*)/.exec((await cli.run("keys show 1")).out)?.[1];
-    expect(await created()).toBe("5 min ago");
-    expect((await cli.run("audit")).out).toContain("\n5 min ago  key.created");
-    expect((await cli.run("keys rotate 1 --overlap 3h")).out).toContain("stay valid for another 3 h.");
-    cli.isTerminal = false;
-    expect(await created()).toBe("2026-11-15T12:00:00.000Z");
-  });
+test("wide characters count twice, and a cell is shortened between them", () => {
+  const screen = new Screen({ columns: 20, hasColor: false, now: () => 0 });
+  expect(
+    columns(
+      [
+        ["ID", "NAME"],
+        ["1", "日本".repeat(10)],
+      ],
+      { screen },
+    ),
+  ).toBe(`ID  NAME\n1   ${"日本".repeat(3)}日…\n`);
+});
+
+test("times are relative on a terminal and RFC 3339 elsewhere", async () => {
+  const cli = await cliOnTerminal(200);
+  cli.clock.advance(5 * 60_000);
+  const created = async () => /Created +(.*)/.exec(await cli.out("keys show 1"))?.[1];
+  expect(await created()).toBe("5 min ago");
+  expect(await cli.out("audit")).toContain("\n5 min ago  key.created");
+  expect(await cli.out("keys rotate 1 --overlap 3h")).toContain("stay valid for another 3 h.");
+  cli.isTerminal = false;
+  expect(await created()).toBe("2026-11-15T12:00:00.000Z");
 });
 
 describe("questions", () => {
   async function cliWithPet(): Promise<InProcessCli> {
     const cli = await cliOnTerminal(200);
-    const { store, close } = openSqlite(paths(cli).store);
-    for (const name of ["Rex", "Tom"]) await store.createPet({ name, categoryId: 1n }, cli.clock.now());
-    await store.placeOrder({ keyId: 1, petId: 2n }, cli.clock.now()).finally(close);
+    await withStores(cli, async ({ store }) => {
+      for (const name of ["Rex", "Tom"]) await store.createPet({ name, categoryId: 1n }, cli.clock.now());
+      await store.placeOrder({ keyId: 1, petId: 2n }, cli.clock.now());
+    });
     writeFileSync(paths(cli).adminToken, "the-token-of-the-operators\n", { mode: 0o600 });
     return cli;
   }
@@ -108,7 +103,7 @@ describe("questions", () => {
   ])("%s", async (line, question) => {
     const cli = await cliWithPet();
     cli.answer = false;
-    expect(await cli.run(line)).toEqual({ code: 1, out: "", err: "not confirmed; nothing was changed" });
+    expect(await cli.run(line)).toEqual(failure("not confirmed; nothing was changed"));
     expect(cli.questions).toEqual([expect.stringMatching(question)]);
     expect(await cli.json("audit")).toHaveLength(1);
     expect((await cli.run(`${line} --yes`)).code).toBe(0);
@@ -117,7 +112,7 @@ describe("questions", () => {
 
   test("what does not exist is reported without a question", async () => {
     const cli = await cliWithPet();
-    expect((await cli.run("pets delete 9")).err).toStartWith("pet 9 does not exist in production");
+    expect(await cli.err("pets delete 9")).toStartWith("pet 9 does not exist in production");
     expect(cli.questions).toEqual([]);
   });
 
@@ -136,28 +131,24 @@ describe("questions", () => {
   });
 });
 
-describe("control characters", () => {
-  const NAME = "red \u001b[31m, \u009b31m, \u007f, \u202eright to left, \u{e0001}";
+const NAME = "red \u001b[31m, \u009b31m, \u007f, \u202eright to left, \u{e0001}";
 
-  test("JSON escapes all of them, and means the same", () => {
-    const text = json({ name: NAME });
-    expect(text).toMatch(/^[\n\x20-\x7e]*$/);
-    expect(JSON.parse(text)).toEqual({ name: NAME });
-  });
+test("JSON escapes all control characters, and means the same", () => {
+  const text = json({ name: NAME });
+  expect(text).toMatch(/^[\n\x20-\x7e]*$/);
+  expect(JSON.parse(text)).toEqual({ name: NAME });
+});
 
-  test("an export to a terminal shows them escaped, and a pipe gets them as they are", async () => {
-    const cli = await cliOnTerminal(200);
-    const { store, close } = openSqlite(paths(cli).store);
-    await store.createPet({ name: NAME, categoryId: 1n }, cli.clock.now()).finally(close);
-    for (const line of ["export pets", "export pets --format csv", "pets list --json", "pets show 1"]) {
-      const { out, code } = await cli.run(line);
-      expect({ line, code, out }).toEqual({ line, code: 0, out: expect.stringMatching(/^[\n\x20-\x7e]*$/) });
-    }
-    expect(await cli.run("export pets --gzip")).toMatchObject({
-      code: 2,
-      err: "--gzip needs FILE or a pipe: a terminal shows no compressed data",
-    });
-    cli.isTerminal = false;
-    expect((await cli.run("export pets --format csv")).out).toContain(NAME);
-  });
+test("an export to a terminal shows control characters escaped, and a pipe gets them as they are", async () => {
+  const cli = await cliOnTerminal(200);
+  await withStores(cli, ({ store }) => store.createPet({ name: NAME, categoryId: 1n }, cli.clock.now()));
+  for (const line of ["export pets", "export pets --format csv", "pets list --json", "pets show 1"]) {
+    const { out, code } = await cli.run(line);
+    expect({ line, code, out }).toEqual({ line, code: 0, out: expect.stringMatching(/^[\n\x20-\x7e]*$/) });
+  }
+  expect(await cli.run("export pets --gzip")).toEqual(
+    wrongUsage("--gzip needs FILE or a pipe: a terminal shows no compressed data"),
+  );
+  cli.isTerminal = false;
+  expect(await cli.out("export pets --format csv")).toContain(NAME);
 });

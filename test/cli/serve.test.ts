@@ -3,7 +3,7 @@ import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import packageJson from "../../package.json" with { type: "json" };
 import { createPet } from "../../trials/harness/api-client.ts";
-import { cleanUpAfterAll, InProcessCli, type InProcessServer, temporaryDirectory } from "./cli.ts";
+import { cleanUpAfterAll, failure, InProcessCli, type InProcessServer, temporaryDirectory } from "./cli.ts";
 
 cleanUpAfterAll();
 
@@ -16,13 +16,12 @@ const eventsOf = ({ lines }: InProcessServer) =>
   // The server may also see the new key before it stops.
   lines.map((line) => JSON.parse(line)).filter(({ event }) => event !== "key.changed");
 
-describe("serve", () => {
-  test("the first start creates a key that works; later starts create none", async () => {
-    const cli = new InProcessCli();
-    const data = cli.dataDir;
-    const first = await cli.serve();
-    const origin = first.url.slice(0, -"/v1".length);
-    expect(first.startMessage).toBe(`Petstore is serving production. Stop it with Ctrl-C.
+test("the first start creates a key that works; later starts create none", async () => {
+  const cli = new InProcessCli();
+  const data = cli.dataDir;
+  const first = await cli.serve();
+  const origin = first.url.slice(0, -"/v1".length);
+  expect(first.startMessage).toBe(`Petstore is serving production. Stop it with Ctrl-C.
 
   API          ${origin}/v1
   Docs         ${origin}/docs
@@ -41,141 +40,136 @@ Only the owner of this file can read it. Delete it when you have stored the key 
   curl -i ${origin}/v1/pets -H "Authorization: Bearer $(cat ${data}/production-first-key)"
 
 `);
-    expect(await status(first.url, first.secret)).toBe(200);
-    expect((await fetch(`${origin}/docs`)).status).toBe(200);
-    expect((await fetch(`${origin}/openapi.json`)).status).toBe(200);
-    expect((await first.stop()).code).toBe(0);
+  expect(await status(first.url, first.secret)).toBe(200);
+  expect((await fetch(`${origin}/docs`)).status).toBe(200);
+  expect((await fetch(`${origin}/openapi.json`)).status).toBe(200);
+  expect((await first.stop()).code).toBe(0);
 
-    const second = await cli.serve();
-    expect(second.secret).toBeUndefined();
-    expect(await status(second.url, first.secret)).toBe(200);
-    expect((await second.stop()).code).toBe(0);
-    cli.clock.time = Date.now();
-    expect(await cli.json("keys list")).toMatchObject([
-      { id: 1, name: "first key", plan: "free", usage: { day: { used: 2 } } },
-    ]);
-  });
+  const second = await cli.serve();
+  expect(second.secret).toBeUndefined();
+  expect(await status(second.url, first.secret)).toBe(200);
+  expect((await second.stop()).code).toBe(0);
+  cli.clock.time = Date.now();
+  expect(await cli.json("keys list")).toMatchObject([
+    { id: 1, name: "first key", plan: "free", usage: { day: { used: 2 } } },
+  ]);
+});
 
-  test("staging and production share a data directory, and neither accepts the other's key", async () => {
-    const cli = new InProcessCli();
-    const [production, staging] = [await cli.serve(), await cli.serve(["--env", "staging"])];
-    expect(staging.secret).toStartWith("pet_test_");
-    expect(existsSync(join(cli.dataDir, "staging-first-key"))).toBeTrue();
-    expect(await status(staging.url, staging.secret)).toBe(200);
-    expect(await status(staging.url, production.secret)).toBe(401);
-    expect(await status(production.url, staging.secret)).toBe(401);
-    await production.stop();
-    await staging.stop();
-  });
+test("staging and production share a data directory, and neither accepts the other's key", async () => {
+  const cli = new InProcessCli();
+  const [production, staging] = [await cli.serve(), await cli.serve(["--env", "staging"])];
+  expect(staging.secret).toStartWith("pet_test_");
+  expect(existsSync(join(cli.dataDir, "staging-first-key"))).toBeTrue();
+  expect(await status(staging.url, staging.secret)).toBe(200);
+  expect(await status(staging.url, production.secret)).toBe(401);
+  expect(await status(production.url, staging.secret)).toBe(401);
+  await production.stop();
+  await staging.stop();
+});
 
-  test("the log has the start and the stop", async () => {
-    const cli = new InProcessCli();
-    const data = cli.dataDir;
-    const server = await cli.serve();
-    await server.stop("SIGHUP");
-    expect(eventsOf(server).map(({ time: _time, message: _message, ...rest }) => rest)).toEqual([
-      { level: "info", event: "key.first-created", file: join(data, "production-first-key") },
-      {
-        level: "info",
-        event: "admin.started",
-        url: server.adminUrl,
-        tokenFile: join(data, "production-admin-token"),
-      },
-      {
-        level: "info",
-        event: "server.started",
-        version: packageJson.version,
-        environment: "production",
-        url: server.url,
-        data: `SQLite in ${data}`,
-        rateLimits: "in the server process",
-        pid: process.pid,
-      },
-      { level: "info", event: "server.stopping", signal: "SIGHUP" },
-      { level: "info", event: "server.stopped", afterMs: expect.any(Number) },
-    ]);
-  });
+test("the log has the start and the stop", async () => {
+  const cli = new InProcessCli();
+  const data = cli.dataDir;
+  const server = await cli.serve();
+  await server.stop("SIGHUP");
+  expect(eventsOf(server).map(({ time: _time, message: _message, ...rest }) => rest)).toEqual([
+    { level: "info", event: "key.first-created", file: join(data, "production-first-key") },
+    {
+      level: "info",
+      event: "admin.started",
+      url: server.adminUrl,
+      tokenFile: join(data, "production-admin-token"),
+    },
+    {
+      level: "info",
+      event: "server.started",
+      version: packageJson.version,
+      environment: "production",
+      url: server.url,
+      data: `SQLite in ${data}`,
+      rateLimits: "in the server process",
+      pid: process.pid,
+    },
+    { level: "info", event: "server.stopping", signal: "SIGHUP" },
+    { level: "info", event: "server.stopped", afterMs: expect.any(Number) },
+  ]);
+});
 
-  test("--log-format text is for people, and --log-level leaves out what is less important", async () => {
-    const flags = ["--log-format", "text", "--log-level", "warn", "--host", "0.0.0.0"];
-    const server = await new InProcessCli().serve(flags);
-    await server.stop();
-    expect(server.lines).toEqual([
-      expect.stringMatching(/^\S+Z warn .*\[connections\.plain-text\] host=0\.0\.0\.0$/),
-    ]);
-  });
+test("--log-format text is for people, and --log-level leaves out what is less important", async () => {
+  const flags = ["--log-format", "text", "--log-level", "warn", "--host", "0.0.0.0"];
+  const server = await new InProcessCli().serve(flags);
+  await server.stop();
+  expect(server.lines).toEqual([
+    expect.stringMatching(/^\S+Z warn .*\[connections\.plain-text\] host=0\.0\.0\.0$/),
+  ]);
+});
 
-  test("--access-log writes a line for each request, without the fields of --access-log-omit", async () => {
-    const file = join(temporaryDirectory(), "access.log");
-    const flags = ["--access-log", file, "--access-log-omit", "address,userAgent"];
-    const server = await new InProcessCli().serve(flags);
-    expect(await status(server.url, "unknown")).toBe(401);
-    await server.stop();
-    expect(JSON.parse(readFileSync(file, "utf8"))).toEqual({
-      time: expect.any(String),
-      requestId: expect.any(String),
-      keyId: null,
-      method: "GET",
-      path: "/v1/pets",
-      operation: null,
-      status: 401,
-      errorCode: "invalid_api_key",
-      durationMs: expect.any(Number),
-      bytes: expect.any(Number),
-    });
-  });
-
-  test("--env-file is read for serve and for commands", async () => {
-    const cli = new InProcessCli();
-    const file = join(temporaryDirectory(), "petstore.env");
-    writeFileSync(file, "PETSTORE_FREE_LIMITS=7/80\nPETSTORE_PUBLIC_URL=https://api.example.com/pets\n");
-    const { startMessage, stop } = await cli.serve(["--env-file", file]);
-    expect(startMessage).toContain("  API          https://api.example.com/pets/v1\n");
-    expect(startMessage).toContain("  OpenAPI      https://api.example.com/pets/openapi.json\n");
-    expect(startMessage).toContain("curl -i https://api.example.com/pets/v1/pets -H");
-    expect(startMessage).toContain("(free plan, 7 requests per minute, 80 per day)");
-    expect(await cli.json("keys", "list", "--env-file", file)).toMatchObject([
-      { id: 1, limits: { perMinute: 7, perDay: 80 } },
-    ]);
-    await stop();
+test("--access-log writes a line for each request, without the fields of --access-log-omit", async () => {
+  const file = join(temporaryDirectory(), "access.log");
+  const flags = ["--access-log", file, "--access-log-omit", "address,userAgent"];
+  const server = await new InProcessCli().serve(flags);
+  expect(await status(server.url, "unknown")).toBe(401);
+  await server.stop();
+  expect(JSON.parse(readFileSync(file, "utf8"))).toEqual({
+    time: expect.any(String),
+    requestId: expect.any(String),
+    keyId: null,
+    method: "GET",
+    path: "/v1/pets",
+    operation: null,
+    status: 401,
+    errorCode: "invalid_api_key",
+    durationMs: expect.any(Number),
+    bytes: expect.any(Number),
   });
 });
 
-describe("a start that fails", () => {
-  test("because the port is in use: the server on it keeps working", async () => {
-    const first = await new InProcessCli().serve();
-    const { port } = new URL(first.url);
-    expect(await new InProcessCli().run(["serve", "--port", port])).toEqual({
-      code: 1,
-      out: "",
-      err: `cannot listen on 127.0.0.1 port ${port}: the port is in use; stop the other program or choose another --port`,
-    });
-    expect(await status(first.url, first.secret)).toBe(200);
-    await first.stop();
-  });
+test("--env-file is read for serve and for commands", async () => {
+  const cli = new InProcessCli();
+  const file = join(temporaryDirectory(), "petstore.env");
+  writeFileSync(file, "PETSTORE_FREE_LIMITS=7/80\nPETSTORE_PUBLIC_URL=https://api.example.com/pets\n");
+  const { startMessage, stop } = await cli.serve(["--env-file", file]);
+  expect(startMessage).toContain("  API          https://api.example.com/pets/v1\n");
+  expect(startMessage).toContain("  OpenAPI      https://api.example.com/pets/openapi.json\n");
+  expect(startMessage).toContain("curl -i https://api.example.com/pets/v1/pets -H");
+  expect(startMessage).toContain("(free plan, 7 requests per minute, 80 per day)");
+  expect(await cli.json("keys", "list", "--env-file", file)).toMatchObject([
+    { id: 1, limits: { perMinute: 7, perDay: 80 } },
+  ]);
+  await stop();
+});
 
-  test.each([
-    ["nosuch.invalid", "there is no such host"],
-    ["203.0.113.1", "this machine does not have that address"],
-  ])("because --host is %s", async (host, reason) => {
-    expect(await new InProcessCli().run(["serve", "--host", host])).toEqual({
-      code: 1,
-      out: "",
-      err: `cannot listen on ${host} port 8080: ${reason}; see --host`,
-    });
-  });
+test("a start fails because the port is in use: the server on it keeps working", async () => {
+  const first = await new InProcessCli().serve();
+  const { port } = new URL(first.url);
+  expect(await new InProcessCli().run(`serve --port ${port}`)).toEqual(
+    failure(
+      `cannot listen on 127.0.0.1 port ${port}: the port is in use; stop the other program or choose another --port`,
+    ),
+  );
+  expect(await status(first.url, first.secret)).toBe(200);
+  await first.stop();
+});
 
-  test("because the usage store is damaged, or the access log cannot be opened", async () => {
-    const cli = new InProcessCli();
-    await expect(cli.run("serve --port 0 --access-log missing/a.log")).rejects.toThrow(
-      "cannot open the access log",
-    );
-    const path = join(cli.dataDir, "production-limits.db");
-    writeFileSync(path, "no database, ".repeat(100), { mode: 0o600 });
-    await expect(cli.run("serve --port 0")).rejects.toThrow(
-      `cannot open the database ${path}: file is not a database; `,
-    );
-  });
+test.each([
+  ["nosuch.invalid", "there is no such host"],
+  ["203.0.113.1", "this machine does not have that address"],
+])("a start fails because --host is %s", async (host, reason) => {
+  expect(await new InProcessCli().run(`serve --host ${host}`)).toEqual(
+    failure(`cannot listen on ${host} port 8080: ${reason}; see --host`),
+  );
+});
+
+test("a start fails because the usage store is damaged, or the access log cannot be opened", async () => {
+  const cli = new InProcessCli();
+  await expect(cli.run("serve --port 0 --access-log missing/a.log")).rejects.toThrow(
+    "cannot open the access log",
+  );
+  const path = join(cli.dataDir, "production-limits.db");
+  writeFileSync(path, "no database, ".repeat(100), { mode: 0o600 });
+  await expect(cli.run("serve --port 0")).rejects.toThrow(
+    `cannot open the database ${path}: file is not a database; `,
+  );
 });
 
 describe("commands beside a running server", () => {
@@ -188,17 +182,9 @@ describe("commands beside a running server", () => {
   });
   afterAll(() => server.stop());
 
-  const created = (...limits: string[]) =>
-    cli.json<{ id: number; key: string }>(
-      "keys",
-      "create",
-      "--name",
-      "app",
-      "--plan",
-      "enterprise",
-      ...limits,
-    );
-  const createdWithoutLimits = () => created("--per-minute", "1000000", "--per-day", "1000000");
+  const created = (limits: string) =>
+    cli.json<{ id: number; key: string }>(`keys create --name app --plan enterprise ${limits}`);
+  const createdWithoutLimits = () => created("--per-minute 1000000 --per-day 1000000");
 
   /** Repeats a request until its response is as expected. */
   async function until(path: string, secret: string, isExpected: (body: string) => boolean): Promise<void> {
@@ -209,11 +195,11 @@ describe("commands beside a running server", () => {
     const { id, key } = await createdWithoutLimits();
     expect(await status(server.url, key)).toBe(200);
 
-    const rotated = await cli.json<{ key: string }>("keys", "rotate", `${id}`, "--overlap", "0");
+    const rotated = await cli.json<{ key: string }>(`keys rotate ${id} --overlap 0`);
     expect(await status(server.url, rotated.key)).toBe(200);
     await until("/pets", key, (body) => body.includes("invalid_api_key"));
 
-    await cli.json("keys", "revoke", `${id}`);
+    await cli.json(`keys revoke ${id}`);
     await until("/pets", rotated.key, (body) => body.includes("invalid_api_key"));
     const isRevoked = (line: string) => line.includes(`"keyId":${id},`) && line.includes('"state":"revoked"');
     while (!server.lines.some(isRevoked)) await Bun.sleep(5);
@@ -226,11 +212,11 @@ describe("commands beside a running server", () => {
   });
 
   test("keys unban ends the ban of a key", async () => {
-    const { id, key } = await created("--per-minute", "1", "--per-day", "10");
+    const { id, key } = await created("--per-minute 1 --per-day 10");
     await until("/pets", key, (body) => body.startsWith("["));
     // With a grace period of 0, a rejected request is a strike from the next millisecond on.
     await until("/pets", key, (body) => body.includes("key_banned"));
-    expect((await cli.run(["keys", "unban", `${id}`])).code).toBe(0);
+    expect((await cli.run(`keys unban ${id}`)).code).toBe(0);
     await until("/pets", key, (body) => body.includes("rate_limited"));
   });
 

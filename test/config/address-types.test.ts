@@ -39,32 +39,6 @@ test.each<Case>([
   expect(String(parseValues({ [flag]: [text] })[flag])).toBe(value);
 });
 
-test.each([
-  "api.example.com",
-  "ftp://example.com",
-  "https://",
-  "https:/example.com",
-  "https://user:secret@example.com",
-  "https://user@example.com",
-  "https://example.com/v1?x=1",
-  "https://example.com/v1?",
-  "https://example.com/v1#top",
-  "https://exa mple.com",
-  "https://example.com/a\\b",
-  "https://example.com:99999",
-])("--public-url %s is rejected", (text) => {
-  expect(usageError({ "public-url": [text] })).toContain(
-    "; it must be an http:// or https:// URL without user, query or fragment, such as https://api.example.com/v1",
-  );
-});
-
-test.each(["", "127.0.0.1:80", "1.2.3.999", "10.1", "a b", "-a", "http://x", "[127.0.0.1]", "x".repeat(64)])(
-  "--host %p is rejected",
-  (host) => {
-    expect(usageError({ host: [host] })).toStartWith("--host is ");
-  },
-);
-
 const ENCODE = "write % as %25 in a user, password or database";
 const SSL_MODE = "sslmode must be disable, allow, prefer, require, verify-ca or verify-full";
 test.each([
@@ -102,13 +76,6 @@ test("--cors-origin: there is none by default, and there can be several; a path 
   );
 });
 
-test.each("* null https://*.example.com app.example.com ftp://a https://u:p@a file:///a".split(" "))(
-  "--cors-origin %s is rejected",
-  (text) => {
-    expect(usageError({ "cors-origin": [text] })).toContain("must be the origin of a page such as https://");
-  },
-);
-
 describe("--trust-proxy", () => {
   test.each([
     ["10.0.0.0/8", "10.0.0.0/8"],
@@ -124,16 +91,6 @@ describe("--trust-proxy", () => {
   ])("%s is the network %s", (text, cidr) => {
     const parsed = network.parse(text);
     expect(parsed && formatIpNetwork(parsed)).toBe(cidr);
-  });
-
-  test.each([
-    ..."10.0.0.0/33 10.0.0.0/ 10.0.0.0/08 10.0.0.0/+8 10.0.0/8 010.0.0.0/8 0x0a.0.0.0/8 167772160".split(" "),
-    ..."10.0.0.0/8/8 10.0.0.256 fd00::/129 fe80::1%eth0 ::ffff:010.0.0.0/104 fd00:::1 [::1] localhost *".split(
-      " ",
-    ),
-    "",
-  ])("%p is rejected", (text) => {
-    expect(network.parse(text)).toBeUndefined();
   });
 
   test.each([

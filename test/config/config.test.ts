@@ -1,193 +1,182 @@
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { describeStorage, expectedUrl, listenUrl, pathsOf } from "../../src/config/config.ts";
 import { formatIpNetwork } from "../../src/config/network.ts";
 import { parseConfig, usageError } from "./parsing.ts";
 
-describe("Config", () => {
-  test("--audit-retention: from 30 days to 10 years, or forever", () => {
-    expect(parseConfig({ "audit-retention": ["30d"] })).toMatchObject({ auditRetentionMs: 2_592_000_000 });
-    expect(parseConfig({ "audit-retention": ["forever"] }).auditRetentionMs).toBeUndefined();
-    expect(usageError({ "audit-retention": ["29d"] })).toContain(
-      "it must be forever, or a duration from 30d to 3650d",
-    );
-  });
+test("--audit-retention: from 30 days on, or forever", () => {
+  expect(parseConfig({ "audit-retention": ["30d"] })).toMatchObject({ auditRetentionMs: 2_592_000_000 });
+  expect(parseConfig({ "audit-retention": ["forever"] }).auditRetentionMs).toBeUndefined();
+});
 
-  test("by default it serves production on loopback with the published plans", () => {
-    expect<object>(parseConfig()).toEqual({
-      environment: "production",
+test("by default a server serves production on loopback with the published plans", () => {
+  expect<object>(parseConfig()).toEqual({
+    environment: "production",
+    host: "127.0.0.1",
+    port: 8080,
+    dataDir: "./data",
+    limitsTimeoutMs: 500,
+    trustedProxies: [],
+    corsOrigins: [],
+    maxConnectionsPerAddress: 256,
+    drainDelayMs: 0,
+    accessLogOmit: [],
+    requestLogBytes: 33_554_432,
+    plans: {
+      free: { perMinute: 60, perDay: 1_000 },
+      pro: { perMinute: 300, perDay: 10_000 },
+      business: { perMinute: 1_000, perDay: 100_000 },
+      anonymous: { perMinute: 300, perDay: 10_000 },
+    },
+    ban: { strikes: 10, graceMs: 1_000, lengthMs: 300_000, maxLengthMs: 2_400_000 },
+    auditRetentionMs: 34_560_000_000,
+    admin: {
       host: "127.0.0.1",
-      port: 8080,
-      dataDir: "./data",
-      limitsTimeoutMs: 500,
-      trustedProxies: [],
-      corsOrigins: [],
-      maxConnectionsPerAddress: 256,
-      drainDelayMs: 0,
-      accessLogOmit: [],
-      requestLogBytes: 33_554_432,
-      plans: {
-        free: { perMinute: 60, perDay: 1_000 },
-        pro: { perMinute: 300, perDay: 10_000 },
-        business: { perMinute: 1_000, perDay: 100_000 },
-        anonymous: { perMinute: 300, perDay: 10_000 },
-      },
-      ban: { strikes: 10, graceMs: 1_000, lengthMs: 300_000, maxLengthMs: 2_400_000 },
-      auditRetentionMs: 34_560_000_000,
-      admin: {
-        host: "127.0.0.1",
-        port: 8090,
-        isDefault: true,
-        hostnames: [],
-        areMetricsPublic: false,
-      },
-    });
-  });
-
-  test("staging has its own ports, and the listener for operators its own address, names and token, or is off", () => {
-    const staging = { port: 8081, admin: { port: 8091, isDefault: true } };
-    expect(parseConfig({ env: ["staging"] })).toMatchObject(staging);
-    expect<object | undefined>(
-      parseConfig({
-        "admin-address": ["[::1]:9000"],
-        "admin-hostname": ["Admin.example.com,other.example.com"],
-        "admin-token": ["a-token-of-the-operators"],
-        "metrics-public": ["true"],
-      }).admin,
-    ).toEqual({
-      host: "::1",
-      port: 9000,
-      isDefault: false,
-      hostnames: ["admin.example.com", "other.example.com", "::1"],
-      token: "a-token-of-the-operators",
-      areMetricsPublic: true,
-    });
-    // Other servers ask by the name of the address.
-    const named = parseConfig({ "admin-address": ["Petstore-A.internal:8090"] });
-    expect(named.admin?.hostnames).toEqual(["petstore-a.internal"]);
-    expect(parseConfig({ "admin-address": ["off"] }).admin).toBeUndefined();
-  });
-
-  test.each(["8090", "127.0.0.1", "127.0.0.1:65536", "::1:8090", ":8090", "http://127.0.0.1:8090", "on", ""])(
-    "--admin-address %p is rejected",
-    (text) => {
-      expect(usageError({ "admin-address": [text] })).toStartWith(
-        `--admin-address is "${text}"; it must be a host and a port such as 127.0.0.1:8090 or [::1]:8090, or off`,
-      );
+      port: 8090,
+      isDefault: true,
+      hostnames: [],
+      areMetricsPublic: false,
     },
-  );
-
-  test("--admin-address with a port alone suggests an address", () => {
-    expect(usageError({ "admin-address": ["9000"] })).toEndWith("(did you mean 127.0.0.1:9000?)");
-  });
-
-  test.each(["short", "with blanks in it all", "ünïcode-ünïcode-ünïcode", "x".repeat(201)])(
-    "--admin-token %p is rejected and not repeated",
-    (text) => {
-      expect(usageError({ "admin-token": [text] })).toBe(
-        "--admin-token is not valid; it must be 16 to 200 visible ASCII characters",
-      );
-    },
-  );
-
-  test("plans and bans are settings", () => {
-    const { plans, ban } = parseConfig({
-      "free-limits": ["1/2"],
-      "pro-limits": ["3/4"],
-      "business-limits": ["5/6"],
-      "anonymous-limits": ["7/8"],
-      "ban-strikes": ["3"],
-      "ban-grace": ["0"],
-      "ban-length": ["90s"],
-      "ban-max-length": ["1h"],
-    });
-    expect(plans).toEqual({
-      free: { perMinute: 1, perDay: 2 },
-      pro: { perMinute: 3, perDay: 4 },
-      business: { perMinute: 5, perDay: 6 },
-      anonymous: { perMinute: 7, perDay: 8 },
-    });
-    expect(ban).toEqual({ strikes: 3, graceMs: 0, lengthMs: 90_000, maxLengthMs: 3_600_000 });
-  });
-
-  test("no ban is shorter than --ban-length: a smaller --ban-max-length has no effect", () => {
-    expect(parseConfig({ "ban-length": ["1h"] }).ban).toMatchObject({ maxLengthMs: 3_600_000 });
-    expect(parseConfig({ "ban-max-length": ["1s"] }).ban).toMatchObject({ maxLengthMs: 300_000 });
-  });
-
-  test.each(["0", "1000001", "1.5", "ten"])("--ban-strikes %s is rejected", (text) => {
-    expect(usageError({ "ban-strikes": [text] })).toBe(
-      `--ban-strikes is "${text}"; it must be an integer from 1 to 1,000,000`,
-    );
-  });
-
-  test.each([
-    ["limits-timeout", "4ms", "1001ms", "5ms to 1s"],
-    ["drain-delay", "-1s", "300001ms", "0 to 5m"],
-    ["ban-grace", "-1s", "3601s", "0 to 1h"],
-    ["ban-length", "999ms", "31d", "1s to 30d"],
-    ["ban-max-length", "999ms", "31d", "1s to 30d"],
-  ])("--%s rejects %s and %s", (flag, low, high, range) => {
-    for (const text of [low, high]) {
-      expect(usageError({ [flag]: [text] })).toStartWith(
-        `--${flag} is "${text}"; it must be a duration from ${range}, such as `,
-      );
-    }
-  });
-
-  test("several proxies: the flag repeated, or one variable with commas", () => {
-    const flags = parseConfig({ "trust-proxy": ["10.0.0.0/8", "192.0.2.1"] });
-    expect(flags.trustedProxies.map(formatIpNetwork)).toEqual(["10.0.0.0/8", "192.0.2.1/32"]);
-    const variable = parseConfig({}, { PETSTORE_TRUST_PROXY: "10.0.0.0/8, fd00::/8" });
-    expect(variable.trustedProxies.map(formatIpNetwork)).toEqual(["10.0.0.0/8", "fd00::/8"]);
-  });
-
-  test("one wrong proxy among right ones is rejected", () => {
-    expect(usageError({ "trust-proxy": ["10.0.0.0/8", "nonsense"] })).toStartWith(
-      '--trust-proxy is "10.0.0.0/8,nonsense"',
-    );
-    expect(usageError({}, { PETSTORE_TRUST_PROXY: "10.0.0.0/8," })).toStartWith("PETSTORE_TRUST_PROXY is ");
   });
 });
 
-describe("storage", () => {
-  test("environments share a directory and no file", () => {
-    for (const environment of ["production", "staging"] as const) {
-      const files = Object.values(pathsOf({ environment, dataDir: "/srv/pets" }));
-      expect(new Set(files).size).toBe(files.length);
-      for (const file of files) expect(file).toStartWith(`/srv/pets/${environment}`);
-    }
+test("staging has its own ports, and the listener for operators its own address, names and token, or is off", () => {
+  const staging = { port: 8081, admin: { port: 8091, isDefault: true } };
+  expect(parseConfig({ env: ["staging"] })).toMatchObject(staging);
+  expect<object | undefined>(
+    parseConfig({
+      "admin-address": ["[::1]:9000"],
+      "admin-hostname": ["Admin.example.com,other.example.com"],
+      "admin-token": ["a-token-of-the-operators"],
+      "metrics-public": ["true"],
+    }).admin,
+  ).toEqual({
+    host: "::1",
+    port: 9000,
+    isDefault: false,
+    hostnames: ["admin.example.com", "other.example.com", "::1"],
+    token: "a-token-of-the-operators",
+    areMetricsPublic: true,
   });
-
-  test("its description has no users and passwords", () => {
-    const storage = { environment: "production", dataDir: "./data" } as const;
-    expect(describeStorage(storage)).toEqual({ data: "./data", rateLimits: "in the server process" });
-    expect(
-      describeStorage({
-        ...storage,
-        databaseUrl: "postgres://user:s3cret@a,b:5432/pets?sslmode=require",
-        limitsUrls: ["redis://user:s3cret@a:6379/3", "rediss://:s3cret@b/"],
-      }),
-    ).toEqual({ data: "PostgreSQL at a,b:5432/pets", rateLimits: "Valkey at a:6379/3, b" });
-  });
+  // Other servers ask by the name of the address.
+  const named = parseConfig({ "admin-address": ["Petstore-A.internal:8090"] });
+  expect(named.admin?.hostnames).toEqual(["petstore-a.internal"]);
+  expect(parseConfig({ "admin-address": ["off"] }).admin).toBeUndefined();
 });
 
-describe("URLs", () => {
-  test("a server that listens on all addresses is reached over loopback", () => {
-    expect(listenUrl("0.0.0.0", 80)).toBe("http://127.0.0.1:80/v1");
-    expect(listenUrl("::", 80)).toBe("http://[::1]:80/v1");
-    expect(listenUrl("192.0.2.1", 80)).toBe("http://192.0.2.1:80/v1");
-  });
+test.each(["short", "with blanks in it all", "ünïcode-ünïcode-ünïcode", "x".repeat(201)])(
+  "--admin-token %p is rejected and not repeated",
+  (text) => {
+    expect(usageError({ "admin-token": [text] })).toBe(
+      "--admin-token is not valid; it must be 16 to 200 visible ASCII characters",
+    );
+  },
+);
 
-  test("the expected URL is unknown for port 0", () => {
-    const values = {
-      env: "staging",
-      host: "::1",
-      port: undefined,
-      "tls-cert": undefined,
-      "public-url": undefined,
-    } as const;
-    expect(expectedUrl(values)).toBe("http://[::1]:8081/v1");
-    expect(expectedUrl({ ...values, port: 0 })).toBeUndefined();
-    expect(expectedUrl({ ...values, port: 0, "public-url": "https://a/v1" })).toBe("https://a/v1");
+test("plans and bans are settings", () => {
+  const { plans, ban } = parseConfig({
+    "free-limits": ["1/2"],
+    "pro-limits": ["3/4"],
+    "business-limits": ["5/6"],
+    "anonymous-limits": ["7/8"],
+    "ban-strikes": ["3"],
+    "ban-grace": ["0"],
+    "ban-length": ["90s"],
+    "ban-max-length": ["1h"],
   });
+  expect(plans).toEqual({
+    free: { perMinute: 1, perDay: 2 },
+    pro: { perMinute: 3, perDay: 4 },
+    business: { perMinute: 5, perDay: 6 },
+    anonymous: { perMinute: 7, perDay: 8 },
+  });
+  expect(ban).toEqual({ strikes: 3, graceMs: 0, lengthMs: 90_000, maxLengthMs: 3_600_000 });
+});
+
+test("no ban is shorter than --ban-length: a smaller --ban-max-length has no effect", () => {
+  expect(parseConfig({ "ban-length": ["1h"] }).ban).toMatchObject({ maxLengthMs: 3_600_000 });
+  expect(parseConfig({ "ban-max-length": ["1s"] }).ban).toMatchObject({ maxLengthMs: 300_000 });
+});
+
+test("several proxies: the flag repeated, or one variable with commas", () => {
+  const flags = parseConfig({ "trust-proxy": ["10.0.0.0/8", "192.0.2.1"] });
+  expect(flags.trustedProxies.map(formatIpNetwork)).toEqual(["10.0.0.0/8", "192.0.2.1/32"]);
+  const variable = parseConfig({}, { PETSTORE_TRUST_PROXY: "10.0.0.0/8, fd00::/8" });
+  expect(variable.trustedProxies.map(formatIpNetwork)).toEqual(["10.0.0.0/8", "fd00::/8"]);
+  expect(usageError({}, { PETSTORE_TRUST_PROXY: "10.0.0.0/8," })).toStartWith("PETSTORE_TRUST_PROXY is ");
+});
+
+/** What a setting must be, and what is rejected, separated by blanks. */
+const WRONG = {
+  "admin-address must be a host and a port such as 127.0.0.1:8090 or [::1]:8090, or off":
+    "8090 127.0.0.1 127.0.0.1:65536 ::1:8090 :8090 http://127.0.0.1:8090 on",
+  "audit-retention must be forever, or a duration from 30d to 3650d": "29d 3651d",
+  "ban-grace must be a duration from 0 to 1h, such as": "-1s 3601s",
+  "ban-length must be a duration from 1s to 30d, such as 90s, 15m, 24h or 30d":
+    "999ms 31d 5 5M 1.5h -1s 05s s 1h30m",
+  "ban-max-length must be a duration from 1s to 30d, such as": "999ms 31d",
+  "ban-strikes must be an integer from 1 to 1,000,000": "0 1000001 1.5 ten",
+  "cors-origin must be the origin of a page such as https://":
+    "* null https://*.example.com app.example.com ftp://a https://u:p@a file:///a",
+  "drain-delay must be a duration from 0 to 5m, such as": "-1s 300001ms",
+  "free-limits must be requests per minute and per day such as 60/1000, from 1 to 1,000,000,000 each":
+    "60 60/ /60 0/10 10/0 1/2/3 1000000001/1 1/1000000001 1e3/1 -1/5 06/5",
+  "host must be an IP address or host name without a port":
+    "127.0.0.1:80 1.2.3.999 10.1 -a http://x [127.0.0.1]",
+  "limits-timeout must be a duration from 5ms to 1s, such as": "4ms 1001ms",
+  "public-url must be an http:// or https:// URL without user, query or fragment, such as https://api.example.com/v1":
+    "a.example ftp://a.example https:// https:/a.example https://user:secret@a.example https://user@a.example https://a.example/v1?x=1 https://a.example/v1? https://a.example/v1#top https://a.example/a\\b https://a.example:99999",
+  "trust-proxy must be an IP address or network such as 10.0.0.0/8, 192.0.2.7 or fd00::/8":
+    "10.0.0.0/8,nonsense 10.0.0.0/33 10.0.0.0/ 10.0.0.0/08 10.0.0.0/+8 10.0.0/8 010.0.0.0/8 0x0a.0.0.0/8 167772160 10.0.0.0/8/8 10.0.0.256 fd00::/129 fe80::1%eth0 ::ffff:010.0.0.0/104 fd00:::1 [::1] localhost *",
+};
+
+test.each(Object.entries(WRONG))("--%s: not %s", (rule, texts) => {
+  const [flag = "", expected] = rule.split(" must be ");
+  for (const text of ["", "https://exa mple.com", ...texts.split(" ")]) {
+    const message = usageError({ [flag]: [text] });
+    expect(message).toStartWith(`--${flag} is "`);
+    expect(message).toContain(`; it must be ${expected}`);
+  }
+});
+
+test("a value that was meant is suggested", () => {
+  expect(usageError({ "admin-address": ["9000"] })).toEndWith("(did you mean 127.0.0.1:9000?)");
+});
+
+test("environments share a directory and no file", () => {
+  for (const environment of ["production", "staging"] as const) {
+    const files = Object.values(pathsOf({ environment, dataDir: "/srv/pets" }));
+    expect(new Set(files).size).toBe(files.length);
+    for (const file of files) expect(file).toStartWith(`/srv/pets/${environment}`);
+  }
+});
+
+test("the description of storage has no users and passwords", () => {
+  const storage = { environment: "production", dataDir: "./data" } as const;
+  expect(describeStorage(storage)).toEqual({ data: "./data", rateLimits: "in the server process" });
+  expect(
+    describeStorage({
+      ...storage,
+      databaseUrl: "postgres://user:s3cret@a,b:5432/pets?sslmode=require",
+      limitsUrls: ["redis://user:s3cret@a:6379/3", "rediss://:s3cret@b/"],
+    }),
+  ).toEqual({ data: "PostgreSQL at a,b:5432/pets", rateLimits: "Valkey at a:6379/3, b" });
+});
+
+test("a server that listens on all addresses is reached over loopback", () => {
+  expect(listenUrl("0.0.0.0", 80)).toBe("http://127.0.0.1:80/v1");
+  expect(listenUrl("::", 80)).toBe("http://[::1]:80/v1");
+  expect(listenUrl("192.0.2.1", 80)).toBe("http://192.0.2.1:80/v1");
+});
+
+test("the expected URL is unknown for port 0", () => {
+  const values = {
+    env: "staging",
+    host: "::1",
+    port: undefined,
+    "tls-cert": undefined,
+    "public-url": undefined,
+  } as const;
+  expect(expectedUrl(values)).toBe("http://[::1]:8081/v1");
+  expect(expectedUrl({ ...values, port: 0 })).toBeUndefined();
+  expect(expectedUrl({ ...values, port: 0, "public-url": "https://a/v1" })).toBe("https://a/v1");
 });

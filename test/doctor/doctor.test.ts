@@ -1,6 +1,6 @@
 import { SQLITE_MIGRATIONS } from "../../src/store/sqlite/migrations.ts";
 import { Database } from "bun:sqlite";
-import { beforeEach, describe, expect, test } from "bun:test";
+import { beforeEach, expect, test } from "bun:test";
 import { chmodSync, chownSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { checkClock, checkOpenFiles } from "../../src/doctor/databases.ts";
@@ -18,178 +18,165 @@ beforeEach(() => {
 
 const fill = () => fillData({ environment: "production", dataDir: cli.dataDir });
 
-describe("petstore doctor", () => {
-  test("on a sound store every check is ok, and nothing changes", async () => {
-    await fill();
-    const before = readdirSync(cli.dataDir).toSorted();
-    const { code, out } = await cli.run(["doctor", "--port", "0"]);
-    expect(code).toBe(0);
-    const lines = out.split("\n");
-    for (const check of [
-      "configuration",
-      "data directory",
-      "SQLite",
-      "database",
-      "migrations",
-      "clock",
-      "TLS",
-    ]) {
-      expect(lines.find((line) => line.includes(check))).toStartWith("ok ");
-    }
-    expect(out).toContain("production.db is sound: 49 pets, 1 orders, 2 keys");
-    expect(out).toMatch(/\n\d+ checks: 0 errors, \d warnings?\.\n$/);
-    expect(readdirSync(cli.dataDir).toSorted()).toEqual(before);
-  });
+test("on a sound store every check is ok, and nothing changes", async () => {
+  await fill();
+  const before = readdirSync(cli.dataDir).toSorted();
+  const { code, out } = await cli.run(["doctor", "--port", "0"]);
+  expect(code).toBe(0);
+  const lines = out.split("\n");
+  const checks = ["configuration", "data directory", "SQLite", "database", "migrations", "clock", "TLS"];
+  for (const check of checks) expect(lines.find((line) => line.includes(check))).toStartWith("ok ");
+  expect(out).toContain("production.db is sound: 49 pets, 1 orders, 2 keys");
+  expect(out).toMatch(/\n\d+ checks: 0 errors, \d warnings?\.\n$/);
+  expect(readdirSync(cli.dataDir).toSorted()).toEqual(before);
+});
 
-  test("before the first start there is nothing to complain about", async () => {
+test("before the first start there is nothing to complain about", async () => {
+  const { code, of } = await diagnose(cli);
+  expect(code).toBe(0);
+  expect(of("data directory")[0]?.message).toBe(`${cli.dataDir} does not exist yet; the server creates it`);
+  expect(of("disk space")[0]?.message).toEndWith(`are free on the disk of ${dirname(cli.dataDir)}`);
+});
+
+test("a database that was deleted, also while a server used it, is an error that says what to do", async () => {
+  await fill();
+  const path = join(cli.dataDir, "production.db");
+  rmSync(path);
+  const lost = await diagnose(cli);
+  expect([lost.code, lost.of("database")[0]?.message]).toEqual([
+    1,
+    expect.stringContaining(`${path} is missing or empty, but there was a database: see `),
+  ]);
+  writeFileSync(join(cli.dataDir, "production-rescued.db"), "");
+  const [rescued] = (await diagnose(cli)).of("database");
+  expect(rescued?.message).toContain("was deleted or replaced while a server used it");
+});
+
+test("a damaged database is an error, with exit status 1", async () => {
+  await fill();
+  const path = join(cli.dataDir, "production.db");
+  const bytes = readFileSync(path);
+  bytes.fill(0xff, 8 * 4_096, 12 * 4_096);
+  writeFileSync(path, bytes);
+  const { code, of } = await diagnose(cli);
+  expect(code).toBe(1);
+  expect(of("database")[0]).toMatchObject({
+    level: "error",
+    remedy: expect.stringContaining("petstore restore --replace"),
+  });
+  expect(await cli.err(["doctor", "--port", "0"])).toBe("1 error found");
+});
+
+test("references to missing rows are damage too", async () => {
+  await fill();
+  const database = new Database(join(cli.dataDir, "production.db"));
+  database.run("PRAGMA foreign_keys = OFF");
+  database.run("DELETE FROM pets WHERE id = 1");
+  database.close();
+  expect((await diagnose(cli)).of("database")[0]?.message).toEndWith(
+    "is damaged: 1 rows of orders refer to rows of pets that are missing",
+  );
+});
+
+test("a schema of an earlier release is a warning, one of a later release an error", async () => {
+  await fill();
+  const newest = latestVersion(SQLITE_MIGRATIONS);
+  const database = new Database(join(cli.dataDir, "production.db"));
+  const setVersion = (version: number) => {
+    database.run("DELETE FROM schema_migrations");
+    database.run("INSERT INTO schema_migrations (version, name) VALUES (?, 'a migration')", [version]);
+  };
+  setVersion(newest - 1);
+  expect((await diagnose(cli)).of("migrations")).toMatchObject([
+    {
+      level: "warning",
+      message: `the schema has version ${newest - 1}, and the next start migrates it to ${newest}`,
+    },
+  ]);
+  setVersion(newest + 1);
+  expect((await diagnose(cli)).of("migrations")).toMatchObject([
+    {
+      level: "error",
+      message: `the schema has version ${newest + 1}, and this release supports versions up to ${newest}`,
+    },
+  ]);
+  database.close();
+});
+
+test("a directory and files that others can read are warnings with the command that helps", async () => {
+  await fill();
+  chmodSync(join(cli.dataDir, "production.db"), 0o644);
+  expect((await diagnose(cli)).of("data directory")).toMatchObject([
+    { level: "warning", remedy: `chmod go= ${join(cli.dataDir, "production.db")}` },
+  ]);
+  chmodSync(cli.dataDir, 0o755);
+  expect((await diagnose(cli)).of("data directory")).toMatchObject([{ remedy: `chmod 700 ${cli.dataDir}` }]);
+});
+
+test("a database of another user is not called damaged", async () => {
+  await fill();
+  const path = join(cli.dataDir, "production.db");
+  // Root reads everything, and only root can give files away.
+  if (process.getuid?.() === 0) {
+    chownSync(path, 65_534, 65_534);
     const { code, of } = await diagnose(cli);
     expect(code).toBe(0);
-    expect(of("data directory")[0]?.message).toBe(`${cli.dataDir} does not exist yet; the server creates it`);
-    expect(of("disk space")[0]?.message).toEndWith(`are free on the disk of ${dirname(cli.dataDir)}`);
-  });
+    expect(of("data directory")[1]).toMatchObject({
+      level: "warning",
+      message: `${path} belongs to another user than the directory`,
+      remedy: `give them to the user of the server: chown --reference=${cli.dataDir} ${path}`,
+    });
+  } else {
+    chmodSync(path, 0);
+    expect((await diagnose(cli)).of("database")[0]?.remedy).toContain(`chown USER ${path}`);
+  }
+});
 
-  test("a database that was deleted, also while a server used it, is an error that says what to do", async () => {
-    await fill();
-    const path = join(cli.dataDir, "production.db");
-    rmSync(path);
-    const lost = await diagnose(cli);
-    expect([lost.code, lost.of("database")[0]?.message]).toEqual([
-      1,
-      expect.stringContaining(`${path} is missing or empty, but there was a database: see `),
-    ]);
-    writeFileSync(join(cli.dataDir, "production-rescued.db"), "");
-    const [rescued] = (await diagnose(cli)).of("database");
-    expect(rescued?.message).toContain("was deleted or replaced while a server used it");
+test("an interrupted restore is an error", async () => {
+  await fill();
+  mkdirSync(join(cli.dataDir, "production-restore"), { mode: 0o700 });
+  const { code, of } = await diagnose(cli);
+  expect(code).toBe(1);
+  expect(of("data directory").at(-1)).toMatchObject({
+    level: "error",
+    message: "a restore was interrupted",
   });
+});
 
-  test("a damaged database is an error, with exit status 1", async () => {
-    await fill();
-    const path = join(cli.dataDir, "production.db");
-    const bytes = readFileSync(path);
-    bytes.fill(0xff, 8 * 4_096, 12 * 4_096);
-    writeFileSync(path, bytes);
-    const { code, of } = await diagnose(cli);
-    expect(code).toBe(1);
-    expect(of("database")[0]).toMatchObject({
+test("a port of another program is an error, that of a running server is not", async () => {
+  using other = Bun.serve({
+    port: 0,
+    hostname: "127.0.0.1",
+    fetch: () => new Response("", { status: 404 }),
+  });
+  const taken = String(other.port);
+  expect((await diagnose(cli, "--port", taken)).of("ports")).toEqual([
+    {
+      check: "ports",
       level: "error",
-      remedy: expect.stringContaining("petstore restore --replace"),
-    });
-    expect((await cli.run(["doctor", "--port", "0"])).err).toBe("1 error found");
+      message: `the server cannot listen on 127.0.0.1 port ${taken}: the port is in use`,
+      remedy: "stop the other program or choose another --port",
+    },
+  ]);
+  expect((await diagnose(cli, "--admin-address", `127.0.0.1:${taken}`)).of("ports")[1]).toMatchObject({
+    level: "error",
+    remedy: "stop the other program or choose another --admin-address",
   });
+  const server = await cli.serve();
+  const ports = ["--port", new URL(server.url).port, "--admin-address", new URL(server.adminUrl).host];
+  expect((await diagnose(cli, ...ports)).of("ports")).toMatchObject([{ level: "ok" }, { level: "ok" }]);
+  await server.stop();
+  expect((await diagnose(cli, "--host", "192.0.2.1")).of("ports")[0]).toMatchObject({
+    message: "the server cannot listen on 192.0.2.1 port 0: this machine does not have that address",
+  });
+});
 
-  test("references to missing rows are damage too", async () => {
-    await fill();
-    const database = new Database(join(cli.dataDir, "production.db"));
-    database.run("PRAGMA foreign_keys = OFF");
-    database.run("DELETE FROM pets WHERE id = 1");
-    database.close();
-    expect((await diagnose(cli)).of("database")[0]?.message).toEndWith(
-      "is damaged: 1 rows of orders refer to rows of pets that are missing",
-    );
-  });
-
-  test("a schema of an earlier release is a warning, one of a later release an error", async () => {
-    await fill();
-    const newest = latestVersion(SQLITE_MIGRATIONS);
-    const database = new Database(join(cli.dataDir, "production.db"));
-    const setVersion = (version: number) => {
-      database.run("DELETE FROM schema_migrations");
-      database.run("INSERT INTO schema_migrations (version, name) VALUES (?, 'a migration')", [version]);
-    };
-    setVersion(newest - 1);
-    expect((await diagnose(cli)).of("migrations")).toMatchObject([
-      {
-        level: "warning",
-        message: `the schema has version ${newest - 1}, and the next start migrates it to ${newest}`,
-      },
-    ]);
-    setVersion(newest + 1);
-    expect((await diagnose(cli)).of("migrations")).toMatchObject([
-      {
-        level: "error",
-        message: `the schema has version ${newest + 1}, and this release supports versions up to ${newest}`,
-      },
-    ]);
-    database.close();
-  });
-
-  test("a directory and files that others can read are warnings with the command that helps", async () => {
-    await fill();
-    chmodSync(join(cli.dataDir, "production.db"), 0o644);
-    expect((await diagnose(cli)).of("data directory")).toMatchObject([
-      { level: "warning", remedy: `chmod go= ${join(cli.dataDir, "production.db")}` },
-    ]);
-    chmodSync(cli.dataDir, 0o755);
-    expect((await diagnose(cli)).of("data directory")).toMatchObject([
-      { remedy: `chmod 700 ${cli.dataDir}` },
-    ]);
-  });
-
-  test("a database of another user is not called damaged", async () => {
-    await fill();
-    const path = join(cli.dataDir, "production.db");
-    // Root reads everything, and only root can give files away.
-    if (process.getuid?.() === 0) {
-      chownSync(path, 65_534, 65_534);
-      const { code, of } = await diagnose(cli);
-      expect(code).toBe(0);
-      expect(of("data directory")[1]).toMatchObject({
-        level: "warning",
-        message: `${path} belongs to another user than the directory`,
-        remedy: `give them to the user of the server: chown --reference=${cli.dataDir} ${path}`,
-      });
-    } else {
-      chmodSync(path, 0);
-      expect((await diagnose(cli)).of("database")[0]?.remedy).toContain(`chown USER ${path}`);
-    }
-  });
-
-  test("an interrupted restore is an error", async () => {
-    await fill();
-    mkdirSync(join(cli.dataDir, "production-restore"), { mode: 0o700 });
-    const { code, of } = await diagnose(cli);
-    expect(code).toBe(1);
-    expect(of("data directory").at(-1)).toMatchObject({
-      level: "error",
-      message: "a restore was interrupted",
-    });
-  });
-
-  test("a port of another program is an error, that of a running server is not", async () => {
-    using other = Bun.serve({
-      port: 0,
-      hostname: "127.0.0.1",
-      fetch: () => new Response("", { status: 404 }),
-    });
-    const taken = String(other.port);
-    expect((await diagnose(cli, "--port", taken)).of("ports")).toEqual([
-      {
-        check: "ports",
-        level: "error",
-        message: `the server cannot listen on 127.0.0.1 port ${taken}: the port is in use`,
-        remedy: "stop the other program or choose another --port",
-      },
-    ]);
-    expect((await diagnose(cli, "--admin-address", `127.0.0.1:${taken}`)).of("ports")[1]).toMatchObject({
-      level: "error",
-      remedy: "stop the other program or choose another --admin-address",
-    });
-    const server = await cli.serve();
-    const ports = ["--port", new URL(server.url).port, "--admin-address", new URL(server.adminUrl).host];
-    expect((await diagnose(cli, ...ports)).of("ports")).toMatchObject([{ level: "ok" }, { level: "ok" }]);
-    await server.stop();
-    expect((await diagnose(cli, "--host", "192.0.2.1")).of("ports")[0]).toMatchObject({
-      message: "the server cannot listen on 192.0.2.1 port 0: this machine does not have that address",
-    });
-  });
-
-  test("settings that do not go together are warnings, a wrong one is exit status 2", async () => {
-    const { code, of } = await diagnose(cli, "--host", "0.0.0.0");
-    expect(code).toBe(0);
-    expect(of("configuration").map(({ level }) => level)).toEqual(["warning", "warning"]);
-    expect(await cli.run(["doctor", "--port", "x"])).toMatchObject({ code: 2 });
-    expect(await cli.run(["doctor", "--tls-cert", "x"])).toMatchObject({ code: 2 });
-  });
+test("settings that do not go together are warnings, a wrong one is exit status 2", async () => {
+  const { code, of } = await diagnose(cli, "--host", "0.0.0.0");
+  expect(code).toBe(0);
+  expect(of("configuration").map(({ level }) => level)).toEqual(["warning", "warning"]);
+  expect(await cli.run(["doctor", "--port", "x"])).toMatchObject({ code: 2 });
+  expect(await cli.run(["doctor", "--tls-cert", "x"])).toMatchObject({ code: 2 });
 });
 
 test("few open files are a warning with both numbers", () => {
