@@ -140,6 +140,7 @@ export function defineCommand<P extends Positionals, O extends Options>(
           return new UsageError(`${name} needs --${flag}: ${type.expected}`);
       }
       const valuesWith = (saved: SavedSettings) => {
+        // A file that an option names may be a pipe, so the others are not read again.
         const isSaved = ([flag]: [string, Option]) => Object.hasOwn(saved, flag);
         const optionsToMerge = Object.fromEntries(Object.entries<Option>(options).filter(isSaved));
         const merged = parseOptions(optionsToMerge, flags, { ...asVariables(saved), ...context.variables });

@@ -4,6 +4,7 @@ import { ADDRESS_OPTIONS } from "../config/options.ts";
 import type { Options, ValuesOf } from "../config/parse-options.ts";
 import { joined, UsageError } from "../config/usage-error.ts";
 import { integerWithin, switchOption, type ValueType } from "../config/value-types.ts";
+import { leastRoleOf } from "../domain/operators.ts";
 import type { DataOperationId } from "../operator/handlers/data-handlers.ts";
 import { ADMIN_API, type AdminOperation, type ResponseOf } from "../operator/operations.ts";
 import { type Command, type Context, defineCommand, Failure, type SavedSettings } from "./command.ts";
@@ -74,7 +75,8 @@ export function operationCommand<
   R = ResponseOf<Id>,
 >(view: OperationView<Id, O, R>): Command {
   const { name, operation, positionals: moved = [], showsUrl } = view;
-  const { method, identifier }: AdminOperation = ADMIN_API.operations[operation];
+  const row: AdminOperation = ADMIN_API.operations[operation];
+  const { method, identifier } = row;
   const flags = new OperationFlags(operation, view.fields);
   const fieldOptions = Object.entries(flags.options);
   const isMoved = ([flag]: [string, unknown]) => moved.includes(flag);
@@ -132,7 +134,7 @@ export function operationCommand<
       return withOperator(operatorInput, context, work, {
         createsData: view.createsData,
         showsUrl,
-        isChange: method !== "GET" && operation !== "findKey",
+        isChange: leastRoleOf(row) !== "viewer",
         flags,
       });
     },

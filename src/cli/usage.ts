@@ -70,18 +70,20 @@ export const usage = defineCommand({
     const by = input.values.by ?? (id === undefined && !isCsv ? "key" : "day");
     const period = usagePeriod(by, input.values, context.clock.now());
     if (period instanceof UsageError) return period;
-    const format = isJson ? "json" : isCsv ? "csv" : "table";
+    const { screen, print } = context;
     return withOperator(input, context, async (call) => {
-      const text = (by === "key" ? totalsText : intervalsText)({
-        call,
-        id,
-        period,
-        operation,
-        format,
-        screen: context.screen,
-      });
-      for await (const part of text)
-        await context.print(isCsv && context.screen.isTerminal ? forTerminal(part) : part);
+      const query = { call, id, period, operation };
+      if (isCsv) {
+        for await (const text of csvText(query, by))
+          await print(screen.isTerminal ? forTerminal(text) : text);
+      } else if (by === "key") {
+        const totals = await totalsOf(query);
+        if (isJson) return json(totals);
+        if (totals.length === 0) return noRequests(period);
+        return table(TOTAL_COLUMNS, [...totals, sumOf(totals)], screen);
+      } else if (isJson) {
+        for await (const text of jsonText(query)) await print(text);
+      } else return intervalTables(query, screen);
       return undefined;
     });
   },
@@ -103,15 +105,13 @@ function usagePeriod(
   return { by: by === "key" ? interval : by, since, until };
 }
 
-interface Shown {
+interface Query {
   readonly call: CallOperator;
   /** Undefined means all keys. */
   readonly id: bigint | undefined;
   readonly period: UsagePeriod;
   /** Undefined means all. */
   readonly operation: OperationId | undefined;
-  readonly format: "table" | "json" | "csv";
-  readonly screen: Screen;
 }
 
 const COUNTS = ["admitted", "limited", "banned", "errors"] as const;
@@ -138,52 +138,34 @@ const TOTAL_COLUMNS: readonly TableColumn<RequestCounts & Partial<KeyTotals>>[] 
   ["LAST USED", ({ lastUsedAt }, screen) => (lastUsedAt === undefined ? "" : screen.shortTime(lastUsedAt))],
 ];
 
-async function* totalsText(shown: Shown): AsyncGenerator<string> {
-  const totals = await totalsOf(shown);
-  if (shown.format === "json") yield json(totals);
-  else if (shown.format === "csv") {
-    const fields = ["keyId", "name", "plan", ...COUNTS, "lastUsedAt"];
-    yield csvHeader(fields) + csvLines(fields, totals);
-  } else if (totals.length === 0) yield noRequests(shown.period);
-  else yield table(TOTAL_COLUMNS, [...totals, sumOf(totals)], shown.screen);
-}
-
 /** The most keys whose sums the operation responds with. */
 const MAX_TOTALS = 10_000;
 
-async function totalsOf(shown: Shown): Promise<readonly KeyTotals[]> {
-  const { call, id, period, operation } = shown;
+async function totalsOf(query: Query): Promise<readonly KeyTotals[]> {
+  const { call, id, period, operation } = query;
   if (operation === undefined && id === undefined) {
-    const { items } = await call("getUsage", { query: { ...queryOf(period), limit: MAX_TOTALS } });
+    const { items } = await call("getUsage", { query: { ...parametersOf(period), limit: MAX_TOTALS } });
     if (items.length < MAX_TOTALS) return items;
   }
   const totals: KeyTotals[] = [];
-  for await (const [{ id: keyId, name, plan, lastUsedAt }, rows] of usageOf(shown)) {
+  for await (const [{ id: keyId, name, plan, lastUsedAt }, rows] of usageOf(query)) {
     if (rows.length > 0) totals.push({ keyId, name, plan, ...sumOf(rows), lastUsedAt });
   }
   return totals.toSorted(byRequests);
 }
 
-function queryOf({ by, since, until }: UsagePeriod) {
+function parametersOf({ by, since, until }: UsagePeriod) {
   return { by, since: formatTime(since), until: formatTime(until) };
 }
 
-async function* intervalsText(shown: Shown): AsyncGenerator<string> {
-  if (shown.format === "table") yield await intervalTables(shown);
-  else if (shown.format === "csv") {
-    const fields = ["keyId", "name", "start", "operation", ...COUNTS];
-    yield csvHeader(fields);
-    for await (const [{ id: keyId, name }, rows] of usageOf(shown))
-      yield csvLines(fields, rows, { keyId, name });
-  } else {
-    let separator = "[\n";
-    for await (const [{ id: keyId }, rows] of usageOf(shown)) {
-      if (rows.length === 0) continue;
-      yield separator + rows.map((row) => `  ${JSON.stringify({ keyId, ...row })}`).join(",\n");
-      separator = ",\n";
-    }
-    yield separator === ",\n" ? "\n]\n" : "[]\n";
+async function* jsonText(query: Query): AsyncGenerator<string> {
+  let separator = "[\n";
+  for await (const [{ id: keyId }, rows] of usageOf(query)) {
+    if (rows.length === 0) continue;
+    yield separator + rows.map((row) => `  ${JSON.stringify({ keyId, ...row })}`).join(",\n");
+    separator = ",\n";
   }
+  yield separator === ",\n" ? "\n]\n" : "[]\n";
 }
 
 type IntervalRow = KeyUsageHistory["items"][number];
@@ -192,12 +174,12 @@ type IntervalRow = KeyUsageHistory["items"][number];
 const KEYS_AT_ONCE = 32;
 
 /** Key by key, because the usage of all keys can be larger than the memory. */
-async function* usageOf(shown: Shown): AsyncGenerator<[Key, readonly IntervalRow[]]> {
-  const { call, id, period, operation } = shown;
+async function* usageOf(query: Query): AsyncGenerator<[Key, readonly IntervalRow[]]> {
+  const { call, id, period, operation } = query;
   const allKeys = () => firstItems(Infinity, (page) => call("listKeys", { query: page }));
   const keys = id === undefined ? (await allKeys()).items : [await call("getKey", { id })];
   const read = async (key: Key): Promise<[Key, readonly IntervalRow[]]> => {
-    const { items } = await call("getKeyUsage", { id: key.id, query: queryOf(period) });
+    const { items } = await call("getKeyUsage", { id: key.id, query: parametersOf(period) });
     return [key, items.filter((row) => operation === undefined || row.operation === operation)];
   };
   for (let from = 0; from < keys.length; from += KEYS_AT_ONCE)
@@ -205,13 +187,13 @@ async function* usageOf(shown: Shown): AsyncGenerator<[Key, readonly IntervalRow
 }
 
 /** One table by interval and one by operation. */
-async function intervalTables(shown: Shown): Promise<string> {
-  const { period, screen } = shown;
+async function intervalTables(query: Query, screen: Screen): Promise<string> {
+  const { period } = query;
   const starts = new Map<string, RequestCounts>();
   const operations = new Map<string, RequestCounts>(
     [...OPERATION_IDS, "none"].map((id) => [id, NO_REQUESTS]),
   );
-  for await (const [, rows] of usageOf(shown)) {
+  for await (const [, rows] of usageOf(query)) {
     for (const row of rows) {
       const start = shortStart(row.start, period.by);
       starts.set(start, sumOf([starts.get(start) ?? NO_REQUESTS, row]));
@@ -242,17 +224,18 @@ function noRequests({ by, since, until }: UsagePeriod): string {
   return `There were no requests from ${first} to ${last}, both included.\n`;
 }
 
-/** `key_id,name`. */
-function csvHeader(fields: readonly string[]): string {
-  return `${fields.join(",").replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)}\n`;
-}
-
-type CsvRow = Readonly<Record<string, unknown>>;
-
-/** RFC 4180, with the line ends of this system. `shared` are fields that all rows have. */
-function csvLines(fields: readonly string[], rows: readonly CsvRow[], shared: CsvRow = {}): string {
-  const cellOf = (row: CsvRow, field: string) => spreadsheetCell(String(row[field] ?? shared[field] ?? ""));
-  return rows.map((row) => `${csvRow(fields.map((field) => cellOf(row, field)))}\n`).join("");
+/** RFC 4180, with the line ends of this system. The header is `key_id,name`. */
+async function* csvText(query: Query, by: UsageInterval | "key"): AsyncGenerator<string> {
+  const own = by === "key" ? ["plan", ...COUNTS, "lastUsedAt"] : ["start", "operation", ...COUNTS];
+  const fields = ["keyId", "name", ...own];
+  const linesOf = (rows: readonly Readonly<Record<string, unknown>>[]) =>
+    rows
+      .map((row) => `${csvRow(fields.map((field) => spreadsheetCell(String(row[field] ?? ""))))}\n`)
+      .join("");
+  yield `${fields.join(",").replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)}\n`;
+  if (by === "key") return yield linesOf(await totalsOf(query));
+  for await (const [{ id: keyId, name }, rows] of usageOf(query))
+    yield linesOf(rows.map((row) => Object.assign({ keyId, name }, row)));
 }
 
 /** What a spreadsheet takes for a formula. */

@@ -40,8 +40,7 @@ export const restore = defineCommand({
     const storage = storageOf(values);
     if (storage.databaseUrl !== undefined) return notSqlite(storage);
     const { replace, "allow-older": allowOlder, "dry-run": isDryRun } = values;
-    const newProgress = () => new Progress({ stream: errorStream, isJson: values.json, unit: "bytes" });
-    let progress = newProgress();
+    const progress = new Progress({ stream: errorStream, isJson: values.json, unit: "bytes" });
     const request = {
       storage,
       from: positionals.BACKUP,
@@ -55,7 +54,6 @@ export const restore = defineCommand({
       // A closed pipe must not end the command with status 0 before anything is restored.
       await print(values.json ? json(planView(plan, isDryRun)) : planTable(plan)).catch(() => {});
       for (const line of warningsOf(plan)) warn(line);
-      progress = newProgress();
     };
     const { planRestore, restoreBackup, RestoreRejection } = await import("../../archive/restore.ts");
     if (isDryRun) {
