@@ -1,7 +1,6 @@
 /** Writes the rows of a database to a file, as NDJSON or CSV. */
 import { gzipSync } from "node:zlib";
 import { formatOptionalTime, formatTime } from "../api/formatting.ts";
-import type { ExportKind } from "../config/transfer-options.ts";
 import type { UsageInterval } from "../domain/usage-history.ts";
 import { TimeSlice } from "../event-loop.ts";
 import {
@@ -110,6 +109,9 @@ function usageByOperation(row: Row): Row[] {
     [keyId, start, operation, admitted, limited, banned, errors].map(String),
   );
 }
+
+export const EXPORT_KINDS = ["pets", "orders", "keys", "usage"] as const;
+export type ExportKind = (typeof EXPORT_KINDS)[number];
 
 interface ExportOptions {
   readonly reader: TableReader;

@@ -2,7 +2,6 @@
  * Adds many pets or orders. Each batch is one short transaction together with its progress, so that servers can write
  * in between, and so that no row is stored twice. Running servers show imported pets within a second.
  */
-import type { ConflictRule } from "../config/transfer-options.ts";
 import type { NewAuditEntry } from "../domain/audit.ts";
 import type { NewPet, OrderStatus } from "../domain/resources.ts";
 import {
@@ -30,6 +29,9 @@ export interface ImportedOrder {
   /** Null for one that is placed, and where it is not known. */
   readonly closedAt: number | null;
 }
+
+/** What an import does with a row whose identifier exists already. */
+export type ConflictRule = "reject" | "skip" | "replace";
 
 /** Why a row is rejected: a sentence without a full stop that begins with the name of a field. */
 export type RowProblem = string;

@@ -1,9 +1,15 @@
-import type { ColumnMapping, ConflictRule } from "../config/transfer-options.ts";
 import { TimeSlice } from "../event-loop.ts";
 import type { InputFile } from "./files.ts";
-import type { BatchResult, ImportBatch, ImportProgress } from "./import-store.ts";
+import type { BatchResult, ConflictRule, ImportBatch, ImportProgress } from "./import-store.ts";
 import { type RejectedRow, RejectsFile, type RejectsFormat } from "./rejects-file.ts";
-import { csvRowParser, type ImportedRow, jsonRowParser, type ParseRow, type RowType } from "./row-parser.ts";
+import {
+  type ColumnMapping,
+  csvRowParser,
+  type ImportedRow,
+  jsonRowParser,
+  type ParseRow,
+  type RowType,
+} from "./row-parser.ts";
 import { createRowReader, delimiterOf, formatOf, type SourceRow } from "./row-formats.ts";
 
 export interface ImporterOptions<Row extends ImportedRow> {

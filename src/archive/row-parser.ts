@@ -8,7 +8,6 @@ import {
   object,
   type ObjectSchema,
 } from "../api/schema.ts";
-import type { ColumnMapping } from "../config/transfer-options.ts";
 import { orderFields, Pet, petFields, PetStatus } from "../domain/resources.ts";
 import type { ImportedOrder, ImportedPet, RowProblem } from "./import-store.ts";
 import { type Fields, InputError, ORDER_FIELDS, PET_FIELDS, type SourceRow } from "./row-formats.ts";
@@ -17,6 +16,12 @@ export type ImportedRow = Pick<ImportedPet, "id">;
 
 /** Leaves more identifiers for new pets and orders than will ever be assigned. */
 const MAX_KEPT_ID = 2n ** 62n;
+
+/** A field of a pet or an order, and the column or the JSON field that has its value. */
+export interface ColumnMapping {
+  readonly field: string;
+  readonly column: string;
+}
 
 /** What the rows of a file become. */
 export interface RowType<T extends ImportedRow> {

@@ -1,7 +1,6 @@
 import { describe, expect } from "bun:test";
-import { exportRows } from "../../src/archive/export.ts";
+import { type ExportKind, exportRows } from "../../src/archive/export.ts";
 import type { ImportStore } from "../../src/archive/import-store.ts";
-import type { ExportKind } from "../../src/config/transfer-options.ts";
 import type { KeyStore, Store, UsageHistoryStore } from "../../src/domain/ports.ts";
 import { HOUR_MS, startOf, type UsageInterval } from "../../src/domain/usage-history.ts";
 import { PETS as PET_TABLE, type Row, type TableStore } from "../../src/store/tables.ts";

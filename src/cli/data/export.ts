@@ -1,11 +1,12 @@
 import { basename } from "node:path";
 import { describeEnvironment, storageOf } from "../../config/config.ts";
 import { JSON_OPTION, STORAGE_OPTIONS } from "../../config/options.ts";
-import { EXPORT_KINDS, EXPORT_OPTIONS } from "../../config/transfer-options.ts";
 import { quotedPath, UsageError } from "../../config/usage-error.ts";
-import { choice, file, optional } from "../../config/value-types.ts";
+import { choice, file, optional, switchOption } from "../../config/value-types.ts";
+import { USAGE_INTERVALS } from "../../domain/usage-history.ts";
 import { grouped } from "../../api/formatting.ts";
-import type { Output } from "../../archive/files.ts";
+import { EXPORT_KINDS, exportRows } from "../../archive/export.ts";
+import { fileOutput, type Output } from "../../archive/files.ts";
 import { databaseExists } from "../operator.ts";
 import { forTerminal, json } from "../output.ts";
 import { attributionOf, type Context, defineCommand, Failure, stopRequest } from "../command.ts";
@@ -19,7 +20,22 @@ export const exportCommand = defineCommand({
   description:
     "Writes all pets, orders, API keys or usage of an environment as they are at one instant, while servers run. Without FILE, or with -, it writes to standard output. A file appears when it is complete, readable by its owner only, and replaces an earlier one. petstore import reads pets and orders back. Keys come without their secrets; --hashes adds the hashes, and the audit trail records it.",
   positionals: { KIND: choice("KIND", EXPORT_KINDS), FILE: optional(destination) },
-  options: { ...EXPORT_OPTIONS, ...STORAGE_OPTIONS, ...JSON_OPTION },
+  options: {
+    format: {
+      type: choice("FORMAT", ["ndjson", "csv"]),
+      defaultText: "csv for a FILE with .csv in its name, otherwise ndjson",
+      help: "One JSON object on each line, or CSV with a header",
+    },
+    gzip: { ...switchOption("Compress the output"), defaultText: "for a FILE that ends with .gz" },
+    hashes: switchOption("Export the hashes of the secrets too; only for keys"),
+    by: {
+      type: choice("INTERVAL", USAGE_INTERVALS),
+      default: "day",
+      help: "What a row adds up: an hour or a day (both UTC); only for usage",
+    },
+    ...STORAGE_OPTIONS,
+    ...JSON_OPTION,
+  },
   examples: [
     "petstore export pets pets.ndjson.gz",
     "petstore export orders orders.csv --env staging",
@@ -49,8 +65,6 @@ export const exportCommand = defineCommand({
     const isStopped = stopRequest(context);
     const startedAt = performance.now();
     const { tableStoreOf } = await import("../../archive/contents.ts");
-    const { exportRows } = await import("../../archive/export.ts");
-    const { fileOutput } = await import("../../archive/files.ts");
     const reader = await (await tableStoreOf(storage)).read();
     const output = isFile ? fileOutput(path) : standardOutput(context);
     try {

@@ -14,13 +14,26 @@ import {
 import { type ImportEnd, importRows } from "../../archive/import.ts";
 import { describeRejected, type RejectedRow } from "../../archive/rejects-file.ts";
 import { InputError } from "../../archive/row-formats.ts";
-import { ORDER_ROWS, ORDER_ROWS_WITH_IDS, PET_ROWS, PET_ROWS_WITH_IDS } from "../../archive/row-parser.ts";
+import {
+  type ColumnMapping,
+  ORDER_ROWS,
+  ORDER_ROWS_WITH_IDS,
+  PET_ROWS,
+  PET_ROWS_WITH_IDS,
+} from "../../archive/row-parser.ts";
 import { describeEnvironment, storageOf } from "../../config/config.ts";
 import { JSON_OPTION, STORAGE_OPTIONS } from "../../config/options.ts";
-import type { ValuesOf } from "../../config/parse-options.ts";
-import { IMPORT_OPTIONS } from "../../config/transfer-options.ts";
+import type { Options, ValuesOf } from "../../config/parse-options.ts";
 import { joined, printable, quotedPath, UsageError } from "../../config/usage-error.ts";
-import { file, formatValue } from "../../config/value-types.ts";
+import {
+  choice,
+  file,
+  formatValue,
+  integerWithin,
+  list,
+  switchOption,
+  type ValueType,
+} from "../../config/value-types.ts";
 import { errorMessage, isBug } from "../arguments.ts";
 import {
   attributionOf,
@@ -34,7 +47,59 @@ import { databaseExists } from "../operator.ts";
 import { columns, json } from "../output.ts";
 import { Progress } from "./progress.ts";
 
-const OPTIONS = { ...IMPORT_OPTIONS, ...STORAGE_OPTIONS, ...JSON_OPTION } as const;
+const MAPPING = /^(?<field>\w+)=(?<column>.+)$/s;
+
+const mapping: ValueType<ColumnMapping> = {
+  placeholder: "FIELD=COLUMN",
+  expected: "a field and the name or number of its column, such as name=Title or name=2",
+  parse: (text) => {
+    const { field, column } = MAPPING.exec(text)?.groups ?? {};
+    return field === undefined || column === undefined ? undefined : { field, column };
+  },
+  format: ({ field, column }) => `${field}=${column}`,
+};
+
+const delimiterType: ValueType<string> = {
+  placeholder: "CHAR",
+  expected: "one character other than a quote, or tab",
+  parse: (text) => {
+    if (text === "tab") return "\t";
+    return text.length === 1 && !/["\r\n]/.test(text) ? text : undefined;
+  },
+  format: (value) => (value === "\t" ? "tab" : value),
+};
+
+const OPTIONS = {
+  orders: switchOption("Import orders instead of pets"),
+  "keep-ids": switchOption("Keep the identifiers of the file instead of assigning new ones"),
+  "on-conflict": {
+    type: choice("RULE", ["reject", "skip", "replace"]),
+    default: "reject",
+    help: "What becomes of a row whose identifier exists already; only with --keep-ids",
+  },
+  map: {
+    type: list(mapping),
+    default: [],
+    defaultText: "columns with the names of the fields",
+    repeatable: true,
+    help: "Where the values of fields are, for columns with other names; can be repeated",
+  },
+  delimiter: { type: delimiterType, defaultText: "what the first line has most", help: "Delimiter of CSV" },
+  "dry-run": switchOption("Read and check everything, and store nothing"),
+  "max-errors": {
+    type: integerWithin({ min: 0, max: 1_000_000_000 }),
+    default: 100,
+    help: "Rows that may be rejected; the import stops at the next one",
+  },
+  rejects: {
+    type: file,
+    defaultText: "FILE.rejects",
+    help: "File for the rejected rows, each with its error; it can be corrected and imported",
+  },
+  again: switchOption("Import a file from its beginning that was imported before"),
+  ...STORAGE_OPTIONS,
+  ...JSON_OPTION,
+} as const satisfies Options;
 type ImportValues = ValuesOf<typeof OPTIONS>;
 
 export const importCommand = defineCommand({
@@ -120,9 +185,7 @@ function resumeOptions({ "keep-ids": keepIds, map, delimiter }: ImportValues): s
   const flags = [
     ...(keepIds ? ["--keep-ids"] : []),
     ...map.map(({ field, column }) => `--map ${field}=${column}`).toSorted(),
-    ...(delimiter === undefined
-      ? []
-      : [`--delimiter ${formatValue(IMPORT_OPTIONS.delimiter.type, delimiter)}`]),
+    ...(delimiter === undefined ? [] : [`--delimiter ${formatValue(delimiterType, delimiter)}`]),
   ];
   return flags.join(" ");
 }
