@@ -3,7 +3,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import type { Key } from "../../src/operator/operations.ts";
 import { hashSecret } from "../../src/domain/api-keys.ts";
 import { newUsage } from "../../src/domain/rate-limit.ts";
-import { cleanUpAfterAll, InProcessCli, wrongUsage } from "./cli.ts";
+import { cleanUpAfterAll, InProcessCli } from "./cli.ts";
 import { createKey, paths, saveUsage, sendRequests, showKey, withStores } from "./keys.ts";
 
 cleanUpAfterAll();
@@ -153,9 +153,6 @@ test.each([
 test("keys list says that none matches", async () => {
   expect(await cli.out("keys list --search tablet")).toBe(
     `There are no such keys in production (data: ${cli.dataDir}).\n`,
-  );
-  expect(await cli.run("keys list --banned --state active")).toEqual(
-    wrongUsage("--banned and --state active exclude each other; use one of them"),
   );
 });
 

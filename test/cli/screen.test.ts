@@ -35,12 +35,6 @@ test.each([
   expect((await cli.run(line, variables)).out.includes(ESCAPE)).toBe(hasColor);
 });
 
-test("another value of --color is an error", async () => {
-  expect(await new InProcessCli().run("keys list --color red")).toEqual(
-    wrongUsage('--color is "red"; it must be auto, always or never'),
-  );
-});
-
 test.each([40, 60, 80, 120, 200])("a table fits a terminal of %d columns", async (width) => {
   const cli = await cliOnTerminal(width);
   for (const line of ["keys list", "audit"]) {

@@ -25,6 +25,8 @@ const WRONG = {
   "serve now": 'unexpected argument "now"; see petstore serve --help',
   "serve --prot 1": 'unknown flag "--prot"; did you mean --port?',
   "keys list --nmae x": 'unknown flag "--nmae"; see --help',
+  "keys list --color red": '--color is "red"; it must be auto, always or never',
+  "keys list --banned --state active": "--banned and --state active exclude each other; use one of them",
   "keys list --port 1": "keys list has no flag --port; did you mean --sort?",
   "serve --port": "--port needs a value: an integer from 0 to 65535",
   "serve --port=99999": '--port is "99999"; it must be an integer from 0 to 65535',
