@@ -1,7 +1,7 @@
 import { resolve } from "node:path";
 import type { App } from "../app.ts";
-import { type Config, configOf, describeStorage } from "../config/config.ts";
-import { LISTEN_PROBLEMS, plainTextConnections } from "../config/network.ts";
+import { type Config, configOf, describeStorage, plainTextConnections } from "../config/config.ts";
+import { LISTEN_PROBLEMS } from "../config/network.ts";
 import { SAVED_OPTIONS, SETTINGS, shownSettings } from "../config/options.ts";
 import { formatOptions, type Variables } from "../config/parse-options.ts";
 import { switchOption } from "../config/value-types.ts";

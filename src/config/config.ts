@@ -3,7 +3,7 @@ import { hostUrls } from "../api/host-urls.ts";
 import { DEFAULT_PLANS, type Environment, type Plans } from "../domain/api-keys.ts";
 import type { BanRules } from "../domain/rate-limit.ts";
 import { BASE_PATH } from "../domain/constants.ts";
-import { ipVersionOf } from "./network.ts";
+import { ipVersionOf, isLoopback } from "./network.ts";
 import {
   ADDRESS_OPTIONS,
   type ADMIN_OPTIONS,
@@ -180,4 +180,30 @@ export function expectedUrl(
   const { host, port = DEFAULT_PORT[values.env] } = values;
   const isTls = values["tls-cert"] !== undefined;
   return values["public-url"] ?? (port === 0 ? undefined : listenUrl(host, port, { isTls }));
+}
+
+export type PlainTextConnection = "clients" | "operators" | "database" | "valkey";
+
+/** What travels unencrypted over a network. `PGSSLMODE` is the default of sslmode. */
+export function plainTextConnections(config: Config, variables: Variables): PlainTextConnection[] {
+  const { host, tls, admin, trustedProxies, databaseUrl, limitsUrls = [] } = config;
+  const connections: PlainTextConnection[] = [];
+  if (!isLoopback(host) && tls === undefined && trustedProxies.length === 0) connections.push("clients");
+  if (admin && !isLoopback(admin.host) && tls === undefined) connections.push("operators");
+  const databaseUrls = databaseUrl === undefined ? [] : hostUrls(databaseUrl);
+  if (databaseUrls.some((url) => isPlainPostgres(new URL(url), variables["PGSSLMODE"]))) {
+    connections.push("database");
+  }
+  if (limitsUrls.some((url) => isPlainValkey(new URL(url)))) connections.push("valkey");
+  return connections;
+}
+
+const ALWAYS_ENCRYPTED = /^(?:require|verify-ca|verify-full)$/;
+
+function isPlainPostgres({ hostname, searchParams }: URL, defaultMode = "disable"): boolean {
+  return !isLoopback(hostname) && !ALWAYS_ENCRYPTED.test(searchParams.get("sslmode") ?? defaultMode);
+}
+
+function isPlainValkey({ hostname, protocol }: URL): boolean {
+  return !isLoopback(hostname) && protocol !== "rediss:";
 }

@@ -1,6 +1,4 @@
 import { IPv6 } from "ipaddr.js";
-import { hostUrls } from "../api/host-urls.ts";
-import type { Variables } from "./parse-options.ts";
 
 /** 128 bits. IPv4 is held as ::ffff:a.b.c.d, so one comparison serves both versions, and ::/0 contains all of IPv4. */
 export interface IpNetwork {
@@ -65,42 +63,6 @@ export function formatIpNetwork({ address, prefixLength }: IpNetwork): string {
   return isIpv4(address) && prefixLength >= IPV4.prefixLength
     ? `${formatIpAddress(address)}/${prefixLength - IPV4.prefixLength}`
     : `${address.toString()}/${prefixLength}`;
-}
-
-export type PlainTextConnection = "clients" | "operators" | "database" | "valkey";
-
-/** The addresses of a server and of what it connects to. */
-interface Addresses {
-  readonly host: string;
-  readonly tls?: object | undefined;
-  readonly admin?: { readonly host: string } | undefined;
-  readonly trustedProxies: readonly IpNetwork[];
-  readonly databaseUrl?: string | undefined;
-  readonly limitsUrls?: readonly string[] | undefined;
-}
-
-/** What travels unencrypted over a network. `PGSSLMODE` is the default of sslmode. */
-export function plainTextConnections(addresses: Addresses, variables: Variables): PlainTextConnection[] {
-  const { host, tls, admin, trustedProxies, databaseUrl, limitsUrls = [] } = addresses;
-  const connections: PlainTextConnection[] = [];
-  if (!isLoopback(host) && tls === undefined && trustedProxies.length === 0) connections.push("clients");
-  if (admin && !isLoopback(admin.host) && tls === undefined) connections.push("operators");
-  const databaseUrls = databaseUrl === undefined ? [] : hostUrls(databaseUrl);
-  if (databaseUrls.some((url) => isPlainPostgres(new URL(url), variables["PGSSLMODE"]))) {
-    connections.push("database");
-  }
-  if (limitsUrls.some((url) => isPlainValkey(new URL(url)))) connections.push("valkey");
-  return connections;
-}
-
-const ALWAYS_ENCRYPTED = /^(?:require|verify-ca|verify-full)$/;
-
-function isPlainPostgres({ hostname, searchParams }: URL, defaultMode = "disable"): boolean {
-  return !isLoopback(hostname) && !ALWAYS_ENCRYPTED.test(searchParams.get("sslmode") ?? defaultMode);
-}
-
-function isPlainValkey({ hostname, protocol }: URL): boolean {
-  return !isLoopback(hostname) && protocol !== "rediss:";
 }
 
 export function isLoopback(host: string): boolean {

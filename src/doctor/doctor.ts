@@ -2,8 +2,15 @@ import { X509Certificate } from "node:crypto";
 import { constants, existsSync, readdirSync, statSync } from "node:fs";
 import { createServer, isIP } from "node:net";
 import { join } from "node:path";
-import { type Config, originOf, pathsOf, type StorageConfig } from "../config/config.ts";
-import { LISTEN_PROBLEMS, type PlainTextConnection, plainTextConnections } from "../config/network.ts";
+import {
+  type Config,
+  originOf,
+  pathsOf,
+  type PlainTextConnection,
+  plainTextConnections,
+  type StorageConfig,
+} from "../config/config.ts";
+import { LISTEN_PROBLEMS } from "../config/network.ts";
 import type { Variables } from "../config/parse-options.ts";
 import { readTlsCredentials } from "../config/tls.ts";
 import { UsageError } from "../config/usage-error.ts";

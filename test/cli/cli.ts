@@ -20,27 +20,12 @@ export interface Result {
 export const failure = (err: string): Result => ({ code: 1, out: "", err });
 export const wrongUsage = (err: string): Result => ({ code: 2, out: "", err });
 
-/** What a server prints when it starts, and what it says. */
-export interface StartMessage {
-  readonly startMessage: string;
-  readonly url: string;
-  /** Of the listener for operators; empty if it is off. */
-  readonly adminUrl: string;
-  /** The first key, from the file that the message names. */
-  readonly secret: string | undefined;
-}
-
 /** A server in this process. */
-export interface InProcessServer extends StartMessage {
-  /** The lines of the log so far. */
-  readonly lines: readonly string[];
-  /** Resolves when the server has stopped. */
-  stop(signal?: StopSignal): Promise<Result>;
-}
+export type InProcessServer = Awaited<ReturnType<InProcessCli["serve"]>>;
 
 const directories: string[] = [];
 const children: Bun.Subprocess[] = [];
-const servers: Pick<InProcessServer, "stop">[] = [];
+const servers: { stop(): Promise<Result> }[] = [];
 
 /** Each test file calls this: a hook here would run for the first file only. A busy machine takes long. */
 export function cleanUpAfterAll(): void {
@@ -151,7 +136,7 @@ export class InProcessCli {
   }
 
   /** Starts a server on free ports, unless ports are given; resolves when it accepts requests. */
-  async serve(argv: readonly string[] = [], variables: Variables = {}): Promise<InProcessServer> {
+  async serve(argv: readonly string[] = [], variables: Variables = {}) {
     const anyPort = argv.includes("--port") ? [] : ["--port", "0"];
     const anyAdminPort = argv.includes("--admin-address") ? [] : ["--admin-address", "127.0.0.1:0"];
     const started = await this.start(["serve", ...anyPort, ...anyAdminPort, ...argv], variables);
@@ -160,6 +145,7 @@ export class InProcessCli {
 
   /** Starts a command that runs until it is stopped; resolves with what it prints first. */
   async start(typed: string | readonly string[], variables: Variables = {}) {
+    /** Of the log so far. */
     const lines: string[] = [];
     const stopping = Promise.withResolvers<StopSignal>();
     const printed = Promise.withResolvers<string>();
@@ -171,6 +157,7 @@ export class InProcessCli {
     });
     void ended.then(({ err }) => printed.reject(new Error(err)), printed.reject);
     const message = await printed.promise;
+    /** Resolves when the command has ended. */
     const stop = (signal: StopSignal = "SIGTERM") => {
       stopping.resolve(signal);
       return ended;
@@ -180,8 +167,10 @@ export class InProcessCli {
   }
 }
 
-export function parseStartMessage(startMessage: string): StartMessage {
+/** What a server prints when it starts, and what it says. */
+export function parseStartMessage(startMessage: string) {
   const [, url = ""] = /^ {2}API +(\S+)$/m.exec(startMessage) ?? [];
+  // Empty if the listener for operators is off.
   const [, adminUrl = ""] = /^ {2}Admin +(https?:\/\/[^/\s]+)/m.exec(startMessage) ?? [];
   const [, firstKeyFile] = /^ {2}(\/.*-first-key)$/m.exec(startMessage) ?? [];
   return { startMessage, url, adminUrl, secret: firstKeyFile && readFileSync(firstKeyFile, "utf8").trim() };

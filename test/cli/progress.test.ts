@@ -1,4 +1,4 @@
-import { expect, test } from "bun:test";
+import { afterEach, expect, jest, spyOn, test } from "bun:test";
 import { Progress, type ProgressOptions } from "../../src/cli/data/progress.ts";
 
 function progressOn(
@@ -8,7 +8,8 @@ function progressOn(
   let written = "";
   let now = 0;
   const stream = { isTerminal, columns, write: (text: string) => void (written += text) };
-  const progress = new Progress({ stream, isJson: false, rows: 1_000, elapsed: () => now, ...options });
+  spyOn(performance, "now").mockImplementation(() => now);
+  const progress = new Progress({ stream, isJson: false, rows: 1_000, ...options });
   return {
     progress,
     after: (ms: number) => void (now += ms),
@@ -19,6 +20,8 @@ function progressOn(
     },
   };
 }
+
+afterEach(() => void jest.restoreAllMocks());
 
 test("on a terminal a bar is drawn again ten times a second, and removed at the end", () => {
   const { progress, after, take } = progressOn(true);

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { plainTextConnections } from "../../src/config/network.ts";
+import { plainTextConnections } from "../../src/config/config.ts";
 import type { Flags } from "../../src/config/parse-options.ts";
 import { parseConfig } from "./parsing.ts";
 

@@ -15,31 +15,27 @@ export interface ProgressOptions {
   readonly unit?: "rows" | "bytes";
   /** Rows that were done before. */
   readonly rows?: number;
-  /** Milliseconds on a monotonic clock. */
-  readonly elapsed?: () => number;
 }
 
 /** The progress of a long command: a bar on a terminal, and otherwise a line every few seconds. */
 export class Progress {
   readonly #options: Required<ProgressOptions>;
   #step = "";
-  #stepStartedAt: number;
+  #stepStartedAt = performance.now();
   /** Rows or bytes at the start of the step. */
   #from: number;
-  #shownAt: number;
+  #shownAt = this.#stepStartedAt;
   #hasBar = false;
 
   constructor(options: ProgressOptions) {
-    this.#options = { unit: "rows", rows: 0, elapsed: () => performance.now(), ...options };
-    this.#stepStartedAt = this.#options.elapsed();
-    this.#shownAt = this.#stepStartedAt;
+    this.#options = { unit: "rows", rows: 0, ...options };
     this.#from = this.#options.rows;
   }
 
   update({ step = "", done, share }: WorkProgress): void {
-    const { stream, isJson, elapsed } = this.#options;
+    const { stream, isJson } = this.#options;
     if (isJson) return;
-    const now = elapsed();
+    const now = performance.now();
     if (step !== this.#step) {
       this.#step = step;
       this.#stepStartedAt = now;
