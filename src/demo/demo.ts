@@ -2,7 +2,7 @@ import { type Adapters, openAdapters } from "../adapters.ts";
 import { type App, serveOn } from "../app.ts";
 import { Petstore } from "../client/index.ts";
 import type { Config } from "../config/config.ts";
-import { type Environment, generateSecret, type NewKey, toNewSecret } from "../domain/api-keys.ts";
+import { type Environment, generateSecret, toNewSecret } from "../domain/api-keys.ts";
 import type { Attribution } from "../domain/audit.ts";
 import type { Clock, KeyStore, UsageHistoryStore } from "../domain/ports.ts";
 import { DAY_MS } from "../domain/rate-limit.ts";
@@ -11,44 +11,29 @@ import type { Log } from "../observe/log.ts";
 import type { Setting } from "../operator/operations.ts";
 import { DEMO_CLIENTS, type DemoClient, type DemoKey, type Habit, samplePet, Traffic } from "./traffic.ts";
 
-interface DemoKeyOptions {
-  readonly keys: KeyStore;
-  readonly clock: Clock;
-  readonly environment: Environment;
-}
-
 const REVOKED_DAYS_AGO = 12;
 
 /** Creates the keys of the clients as if that had been done long ago, and one for whoever runs the demo. */
-async function createDemoKeys(
-  options: DemoKeyOptions,
-): Promise<{ clientKeys: readonly DemoKey[]; secret: string }> {
+async function createDemoKeys(keys: KeyStore, clock: Clock, environment: Environment) {
+  const attributionAt = (daysAgo: number): Attribution => ({
+    actor: { kind: "command line", name: "petstore demo" },
+    at: clock.now() - daysAgo * DAY_MS,
+  });
+  const create = async (draft: DemoClient["key"], daysAgo: number) => {
+    const by = attributionAt(daysAgo);
+    const secret = generateSecret(environment);
+    const { id } = await keys.createKey({ ...draft, createdAt: by.at }, toNewSecret(secret), by);
+    return { keyId: id, secret };
+  };
   const clientKeys: DemoKey[] = [];
-  for (const client of DEMO_CLIENTS) {
-    const { id, secret } = await create(client.key, client.createdDaysAgo, options);
-    clientKeys.push({ client, keyId: id, secret });
-  }
+  for (const client of DEMO_CLIENTS)
+    clientKeys.push({ client, ...(await create(client.key, client.createdDaysAgo)) });
   for (const { client, keyId } of clientKeys) {
-    const by = attributionAt(REVOKED_DAYS_AGO, options);
-    if (client.perSecond === 0) await options.keys.updateKey(keyId, { revokedAt: by.at }, by);
+    const by = attributionAt(REVOKED_DAYS_AGO);
+    if (client.perSecond === 0) await keys.updateKey(keyId, { revokedAt: by.at }, by);
   }
-  const { secret } = await create({ name: "Your key", plan: "pro" }, 0, options);
+  const { secret } = await create({ name: "Your key", plan: "pro" }, 0);
   return { clientKeys, secret };
-}
-
-function attributionAt(daysAgo: number, { clock }: DemoKeyOptions): Attribution {
-  return { actor: { kind: "command line", name: "petstore demo" }, at: clock.now() - daysAgo * DAY_MS };
-}
-
-async function create(
-  draft: Omit<NewKey, "createdAt">,
-  daysAgo: number,
-  options: DemoKeyOptions,
-): Promise<{ id: number; secret: string }> {
-  const by = attributionAt(daysAgo, options);
-  const secret = generateSecret(options.environment);
-  const { id } = await options.keys.createKey({ ...draft, createdAt: by.at }, toNewSecret(secret), by);
-  return { id, secret };
 }
 
 export interface Demo extends AsyncDisposable {
@@ -88,7 +73,7 @@ async function fill(
   { clock, environment }: Pick<Config, "environment"> & Pick<DemoOptions, "clock">,
 ): Promise<Demo> {
   const { url } = app;
-  const { clientKeys, secret } = await createDemoKeys({ keys, clock, environment });
+  const { clientKeys, secret } = await createDemoKeys(keys, clock, environment);
   await addEarlierUsage(usageHistory, clientKeys, clock.now());
   const key = clientKeys.find(({ client }) => client.habit === "imports")?.secret ?? secret;
   const { pets } = new Petstore({ key, baseUrl: url });

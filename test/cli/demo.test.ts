@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, expect, spyOn, test } from "bun:test";
 import { existsSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import type { Key } from "../../src/operator/operations.ts";
 import { freePort } from "../../trials/harness/server.ts";
 import type { TestClock } from "../test-clock.ts";
 import { cleanUpAfterAll, InProcessCli, ROOT, spawnTracked, temporaryDirectory } from "./cli.ts";
@@ -31,12 +32,6 @@ function hurry(clock: TestClock): () => void {
   };
 }
 
-interface ListedKey {
-  readonly name: string;
-  readonly plan: string;
-  readonly state: string;
-}
-
 test("a newcomer sees keys of every plan, limits and a ban; the demo touches no other data and leaves nothing behind", async () => {
   const cli = new InProcessCli();
   const settings = { PETSTORE_FREE_LIMITS: "1000000/1000000" };
@@ -53,8 +48,8 @@ test("a newcomer sees keys of every plan, limits and a ban; the demo touches no 
   const [, nextCode = ""] = /^ {2}petstore (admin-url .*)$/m.exec(message) ?? [];
   expect(await cli.out(nextCode)).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/\?code=[\da-f]{40}\n$/);
   const [directory = ""] = readdirSync(temporary);
-  const list = () => cli.json<ListedKey[]>("keys", "list", "--data", join(temporary, directory));
-  const isBanned = ({ state }: ListedKey) => state === "banned";
+  const list = () => cli.json<Key[]>("keys", "list", "--data", join(temporary, directory));
+  const isBanned = ({ state }: Key) => state === "banned";
   let keys = await list();
   // The server saves its usage now and then.
   for (; !keys.some(isBanned); keys = await list()) await Bun.sleep(20);

@@ -54,32 +54,27 @@ export const copy = defineCommand({
     }
     const storage = storageOf({ ...values, "database-url": to ?? from, "database-url-file": undefined });
     const direction = to === undefined ? "from PostgreSQL" : "to PostgreSQL";
-    const { store } = pathsOf(storage);
+    const { lock: lockFile, store, usageStore } = pathsOf(storage);
     if (direction === "to PostgreSQL" && !existsSync(store)) {
       return new Failure(`${store} does not exist; see --data and --env`);
     }
-    return withLock(storage, () => copyLocked(storage, direction, { ...context, isJson: values.json }));
+    const { acquireLock } = await import("../../store/sqlite/process-lock.ts");
+    prepareDataDirectory(storage);
+    // No server runs on the data directory meanwhile.
+    const lock = acquireLock(lockFile, [store, usageStore]);
+    if (lock === undefined) {
+      return new Failure(
+        `a server or another copy is running on ${storage.dataDir} (${storage.environment}); stop it first`,
+      );
+    }
+    giveToDirectoryOwner(lockFile);
+    try {
+      return await copyLocked(storage, direction, { ...context, isJson: values.json });
+    } finally {
+      lock.release();
+    }
   },
 });
-
-/** No server runs on the data directory meanwhile. */
-async function withLock(storage: StorageConfig, work: () => Promise<Outcome>): Promise<Outcome> {
-  const { acquireLock } = await import("../../store/sqlite/process-lock.ts");
-  prepareDataDirectory(storage);
-  const { lock: file, store, usageStore } = pathsOf(storage);
-  const lock = acquireLock(file, [store, usageStore]);
-  if (lock === undefined) {
-    return new Failure(
-      `a server or another copy is running on ${storage.dataDir} (${storage.environment}); stop it first`,
-    );
-  }
-  giveToDirectoryOwner(file);
-  try {
-    return await work();
-  } finally {
-    lock.release();
-  }
-}
 
 async function copyLocked(
   storage: StorageConfig,
