@@ -57,7 +57,7 @@ test("the admin token is made at the first start for the operator admin, kept fo
   expect(first.startMessage + first.lines.join("\n")).not.toContain("pet_admin_");
 
   cli.isTerminal = true;
-  const second = await cli.serve();
+  await using second = await cli.serve();
   const [, code = ""] =
     /^  Admin +http:\/\/127\.0\.0\.1:\d+\/\?code=([\da-f]{40})$/m.exec(second.startMessage) ?? [];
   expect(tokenOf(cli)).toBe(token);
@@ -65,7 +65,6 @@ test("the admin token is made at the first start for the operator admin, kept fo
   expect(Object(await (await signIn(second, { code })).json()).operator).toEqual(ADMIN);
   expect((await signIn(second, { code })).status).toBe(401);
   expect(await cli.json("operators list")).toMatchObject([{ ...ADMIN, state: "active" }]);
-  await second.stop();
 });
 
 test("a server at a terminal starts without a code if none can be stored, as on a full disk", async () => {
@@ -75,26 +74,23 @@ test("a server at a terminal starts without a code if none can be stored, as on 
   database.run("CREATE TRIGGER full BEFORE INSERT ON sign_in_codes BEGIN SELECT RAISE(FAIL, 'full'); END");
   database.close();
   cli.isTerminal = true;
-  const server = await cli.serve();
+  await using server = await cli.serve();
   expect(server.startMessage).toMatch(/^  Admin +http:\/\/127\.0\.0\.1:\d+$/m);
-  await server.stop();
 });
 
 test("is made also after operators of other roles were created", async () => {
   const cli = new InProcessCli();
   await cli.run("operators create --name prometheus --role metrics");
-  const server = await cli.serve();
+  await using server = await cli.serve();
   expect(await whoIs(server, tokenOf(cli))).toEqual({ ...ADMIN, id: 2 });
-  await server.stop();
 });
 
 test("an admin token of an earlier release becomes that of the operator admin, and everything goes on", async () => {
   const cli = new InProcessCli();
   await cli.run(["keys", "create", "--name", "app", "--plan", "free"]);
   writeFileSync(tokenFileOf(cli), `${TOKEN}\n`, { mode: 0o600 });
-  const server = await cli.serve();
+  await using server = await cli.serve();
   expect(await whoIs(server, TOKEN)).toEqual(ADMIN);
-  await server.stop();
 });
 
 test("an admin token that was replaced, or whose operator was revoked, does not come back with its file", async () => {
@@ -118,12 +114,11 @@ test("an admin token that the database has never seen is that of the operator to
   const cli = new InProcessCli();
   await (await cli.serve()).stop();
   writeFileSync(tokenFileOf(cli), `${TOKEN}\n`, { mode: 0o600 });
-  const server = await cli.serve();
+  await using server = await cli.serve();
   expect(await whoIs(server, TOKEN)).toEqual({ id: null, name: "token", role: "admin" });
   expect((await cli.run("admin-token rotate")).code).toBe(0);
   await untilAccepted(server, tokenOf(cli));
   expect(await status(server, TOKEN)).toBe(401);
-  await server.stop();
 });
 
 test("the admin token of a variable is used, and no file is made", async () => {
@@ -146,19 +141,18 @@ test("the admin token of a file is read again when the file is replaced, and the
   const file = join(directory, "token");
   writeFileSync(file, `${TOKEN}\n`);
   writeFileSync(join(directory, "env"), `PETSTORE_ADMIN_TOKEN_FILE=${file}\n`);
-  const server = await new InProcessCli().serve(["--env-file", join(directory, "env")]);
+  await using server = await new InProcessCli().serve(["--env-file", join(directory, "env")]);
   expect(await status(server, TOKEN)).toBe(200);
   expect<unknown>(await settingOf(server, "admin-token")).toMatchObject({ value: "…", source: "env file" });
   writeFileSync(`${file}.new`, "the-next-token-of-the-operators\n");
   renameSync(`${file}.new`, file);
   await untilAccepted(server, "the-next-token-of-the-operators");
   expect(await status(server, TOKEN)).toBe(401);
-  await server.stop();
 });
 
 test("admin-token rotate: running servers take the new token, and the sessions of the operator end", async () => {
   const cli = new InProcessCli();
-  const server = await cli.serve();
+  await using server = await cli.serve();
   const old = tokenOf(cli);
   const session = await signIn(server, { token: old });
   const Cookie = (session.headers.get("set-cookie") ?? "").split(";")[0] ?? "";
@@ -180,7 +174,6 @@ test("admin-token rotate: running servers take the new token, and the sessions o
   expect<object[]>(await itemsOf(server, "/api/audit?action=operator.rotated", next)).toMatchObject([
     { actor: { kind: "command line" }, target: { kind: "operator" } },
   ]);
-  await server.stop();
 });
 
 test("admin-token rotate: root leaves the file to the owner of the directory; without a token there is nothing to rotate", async () => {
@@ -240,7 +233,7 @@ test("admin-url prints a URL that signs in once, also where the environment name
 
 test("admin-url prints no code for a program that has taken the port of a server, even one that asks another server", async () => {
   const cli = new InProcessCli();
-  const server = await cli.serve();
+  await using server = await cli.serve();
   const asked: string[] = [];
   using impostor = Bun.serve({
     port: 0,
@@ -256,11 +249,10 @@ test("admin-url prints no code for a program that has taken the port of a server
   expect([code, out]).toEqual([1, ""]);
   expect(err).toContain(`what listens at http://127.0.0.1:${impostor.port} is not a server of production`);
   expect(asked).toEqual(["/api/session/proof"]);
-  await server.stop();
 });
 
 test("--admin-address that is taken is an error, and off turns the listener off", async () => {
-  const server = await new InProcessCli().serve();
+  await using server = await new InProcessCli().serve();
   const { host, port } = new URL(server.adminUrl);
   const cli = new InProcessCli();
   expect(await cli.run(`serve --port 0 --admin-address ${host}`)).toEqual(
@@ -268,8 +260,6 @@ test("--admin-address that is taken is an error, and off turns the listener off"
       `cannot listen for operators on 127.0.0.1 port ${port}: the port is in use; stop the other program or choose another --admin-address`,
     ),
   );
-  const off = await cli.serve(["--admin-address", "off"]);
+  await using off = await cli.serve(["--admin-address", "off"]);
   expect(off.startMessage).toContain("  Admin        off\n");
-  await server.stop();
-  await off.stop();
 });

@@ -163,7 +163,7 @@ export class InProcessCli {
       return ended;
     };
     servers.push({ stop });
-    return { message, lines, stop };
+    return { message, lines, stop, [Symbol.asyncDispose]: async () => void (await stop()) };
   }
 }
 

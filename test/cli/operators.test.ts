@@ -8,7 +8,7 @@ const tokenIn = (text: string) => /^ {2}(pet_admin_[\w-]{43})$/m.exec(text)?.[1]
 test("operators create, list, rotate and revoke, by name and by identifier, here and on a server elsewhere", async () => {
   const cli = new InProcessCli();
   expect(await cli.out("operators list")).toStartWith("There are no operators in production");
-  const server = await cli.serve();
+  await using server = await cli.serve();
   const created = await cli.run("operators create --name ann --role support");
   expect(created.out).toStartWith("Created operator 2 ann with the role support in production");
   const ann = tokenIn(created.out);
@@ -44,7 +44,6 @@ test("operators create, list, rotate and revoke, by name and by identifier, here
   );
   expect(await cli.err("operators rotate bob")).toStartWith("operator bob does not exist in production");
   expect(await cli.out("audit --action operator.revoked")).toContain("operator 2");
-  await server.stop();
 });
 
 test("a name that cannot be one is a usage error", async () => {

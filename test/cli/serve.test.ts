@@ -140,7 +140,7 @@ test("--env-file is read for serve and for commands", async () => {
 });
 
 test("a start fails because the port is in use: the server on it keeps working", async () => {
-  const first = await new InProcessCli().serve();
+  await using first = await new InProcessCli().serve();
   const { port } = new URL(first.url);
   expect(await new InProcessCli().run(`serve --port ${port}`)).toEqual(
     failure(
@@ -148,7 +148,6 @@ test("a start fails because the port is in use: the server on it keeps working",
     ),
   );
   expect(await status(first.url, first.secret)).toBe(200);
-  await first.stop();
 });
 
 test.each([
