@@ -44,7 +44,7 @@ import {
   type SavedSettings,
 } from "./command.ts";
 import type { OperationFlags } from "./operation-flags.ts";
-import { openQuotas, QuotasUnavailable } from "./quotas.ts";
+import { openSharedQuotas, openStoredQuotas, QuotasUnavailable } from "./quotas.ts";
 import { findRunningServer } from "./running-server.ts";
 import { type AnyCallInput, callServer, queryText, RejectedCall } from "./server-call.ts";
 
@@ -161,7 +161,9 @@ async function withLocal(
   const { dataHandlers } = await import("../operator/handlers/data-handlers.ts");
   const { requestParameters } = await import("../operator/handlers/requests.ts");
   const stores = await (hasData ? openStores(storage) : openEmptyStores());
-  const quotas = await openQuotas(storage, stores.keys, clock);
+  const quotas = await (storage.limitsUrls === undefined
+    ? openStoredQuotas(storage, stores.keys, clock)
+    : openSharedQuotas(storage, clock));
   let warnedOf: string | undefined;
   try {
     const settings = await stores.settings.readSettings();

@@ -73,7 +73,7 @@ function commandOf(
   table: CommandTable,
   given: ProcessContext,
 ): (() => Promise<Outcome>) | string | UsageError {
-  const { COMMANDS, OPTIONS } = table;
+  const { COMMANDS, COMMAND_GROUPS, OPTIONS } = table;
   const parsed = parseArguments(argv, OPTIONS);
   const context: Context = { ...given, screen: screenOf(parsed.color, given) };
   const isHelpCommand = parsed.positionals[0] === "help";
@@ -82,7 +82,12 @@ function commandOf(
 
   if (parsed.help || isHelpCommand) return helpOn(positionals, command, context.screen, table);
   if (parsed.version || positionals.join(" ") === "version") return `${versionLine()}\n`;
-  if (command === undefined) return withoutCommand(argv, parsed, context.screen, table);
+  if (command === undefined) {
+    if (parsed.error && argv[0]?.startsWith("-")) return parsed.error(OPTIONS);
+    if (positionals.length > 0) return unknownCommand(positionals, COMMANDS);
+    if (argv.length > 0) return new UsageError("no command given; see petstore --help");
+    return overview(COMMAND_GROUPS, context.screen);
+  }
   if (parsed.error) return parsed.error(command.options);
   const checked = checkVariables(Object.keys(OPTIONS), parsed.flags, context.variables);
   if (checked instanceof UsageError) return checked;
@@ -123,18 +128,6 @@ function helpOn(
   return others.length === 0 && ofGroup.length > 0
     ? groupHelp(group, ofGroup, screen)
     : unknownCommand([group, ...others], COMMANDS);
-}
-
-function withoutCommand(
-  argv: readonly string[],
-  { positionals, error }: Arguments,
-  screen: Screen,
-  { COMMANDS, COMMAND_GROUPS, OPTIONS }: CommandTable,
-): string | UsageError {
-  if (error && argv[0]?.startsWith("-")) return error(OPTIONS);
-  if (positionals.length > 0) return unknownCommand(positionals, COMMANDS);
-  if (argv.length > 0) return new UsageError("no command given; see petstore --help");
-  return overview(COMMAND_GROUPS, screen);
 }
 
 /** A suggestion has the first word that was typed, or the nearest one. */

@@ -15,16 +15,8 @@ interface Quotas extends Pick<RateLimiter, "usage" | "bannedKeys" | "unban" | "c
 /** An unban cannot be written, or the register cannot be read. The message has no capital and no full stop. */
 export class QuotasUnavailable extends Error {}
 
-export function openQuotas(
-  storage: StorageConfig,
-  keys: Pick<KeyStore, "getKey">,
-  clock: Clock,
-): Promise<Quotas> {
-  return storage.limitsUrls === undefined ? openStored(storage, keys, clock) : openShared(storage, clock);
-}
-
 /** A running server writes its quotas every second, so they are at most a second old. */
-async function openStored(
+export async function openStoredQuotas(
   storage: StorageConfig,
   keys: Pick<KeyStore, "getKey">,
   clock: Clock,
@@ -87,7 +79,7 @@ const WITHOUT_VALKEY =
   "running servers unban the key themselves and update Valkey when it is available again; if no server is running, run this command again then";
 
 /** Valkey's own state: a ban lasts there until Valkey itself has received the unban. */
-async function openShared(storage: StorageConfig, clock: Clock): Promise<Quotas> {
+export async function openSharedQuotas(storage: StorageConfig, clock: Clock): Promise<Quotas> {
   const { openValkey } = await import("../adapters.ts");
   const { environment, limitsUrls: urls = [], limitsCaFile: caFile } = storage;
   const timeoutMs = SETTINGS["limits-timeout"].default;

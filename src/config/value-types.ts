@@ -225,10 +225,7 @@ export function timeOf(value: PointInTime, now: number): number {
 }
 
 /** Null for no end, for which `endless` is the word. */
-export function durationOr(
-  endless: "never" | "forever",
-  bounds: { min: number; max: number },
-): ValueType<number | null> {
+export function durationOr(endless: "never" | "forever", bounds: Bounds): ValueType<number | null> {
   const length = duration(bounds);
   return {
     ...length,
