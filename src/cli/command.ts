@@ -19,7 +19,7 @@ import type { Screen } from "./output.ts";
 import type { StopSignal } from "./terminal.ts";
 
 /** What `main` gives the program: all but what the command line says. */
-export interface ProcessContext extends Omit<Context, "screen"> {
+export interface ProcessContext extends Omit<Context, "screen" | "envFileVariables"> {
   /** The width of the terminal that is standard output; undefined if it is none. */
   columns(): number | undefined;
 }
@@ -28,7 +28,7 @@ export interface ProcessContext extends Omit<Context, "screen"> {
 export interface Context {
   readonly variables: Variables;
   /** The names of the variables that --env-file sets. */
-  readonly envFileVariables?: ReadonlySet<string>;
+  readonly envFileVariables: ReadonlySet<string>;
   /** Where the command works because the user has logged in there. */
   readonly loginServer?: string;
   readonly clock: Clock;

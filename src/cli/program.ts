@@ -3,7 +3,7 @@ import { checkVariables, RENAMED_SETTINGS, renamedText } from "../config/options
 import { joined, nearest, quoted, UsageError } from "../config/usage-error.ts";
 import { EXECUTABLE } from "../executable.ts";
 import { type Arguments, parseArguments } from "./arguments.ts";
-import type { Command, Context, Failure, Outcome, ProcessContext } from "./command.ts";
+import type { Command, Failure, Outcome, ProcessContext } from "./command.ts";
 import type * as AllCommands from "./commands.ts";
 import { COMPLETE, complete } from "./completion.ts";
 import { commandHelp, groupHelp, overview } from "./help.ts";
@@ -75,31 +75,32 @@ function commandOf(
 ): (() => Promise<Outcome>) | string | UsageError {
   const { COMMANDS, COMMAND_GROUPS, OPTIONS } = table;
   const parsed = parseArguments(argv, OPTIONS);
-  const context: Context = { ...given, screen: screenOf(parsed.color, given) };
+  const screen = screenOf(parsed.color, given);
   const isHelpCommand = parsed.positionals[0] === "help";
   const positionals = parsed.positionals.slice(isHelpCommand ? 1 : 0);
   const command = COMMANDS.find(({ name }) => name.split(" ").every((word, i) => positionals[i] === word));
 
-  if (parsed.help || isHelpCommand) return helpOn(positionals, command, context.screen, table);
+  if (parsed.help || isHelpCommand) return helpOn(positionals, command, screen, table);
   if (parsed.version || positionals.join(" ") === "version") return `${versionLine()}\n`;
   if (command === undefined) {
     if (parsed.error && argv[0]?.startsWith("-")) return parsed.error(OPTIONS);
     if (positionals.length > 0) return unknownCommand(positionals, COMMANDS);
     if (argv.length > 0) return new UsageError("no command given; see petstore --help");
-    return overview(COMMAND_GROUPS, context.screen);
+    return overview(COMMAND_GROUPS, screen);
   }
   if (parsed.error) return parsed.error(command.options);
-  const checked = checkVariables(Object.keys(OPTIONS), parsed.flags, context.variables);
+  const checked = checkVariables(Object.keys(OPTIONS), parsed.flags, given.variables);
   if (checked instanceof UsageError) return checked;
   const { variables, envFileVariables, warnings } = checked;
   const location = "server" in command.options ? withLogin(parsed.flags, variables) : { variables };
   if (location instanceof UsageError) return location;
   const words = command.name.split(" ").length;
   return () => {
-    if ("port" in command.options) for (const warning of warnings) context.warn(warning);
+    if ("port" in command.options) for (const warning of warnings) given.warn(warning);
     return command.execute(positionals.slice(words), parsed.flags, {
-      ...context,
+      ...given,
       ...location,
+      screen,
       envFileVariables,
     });
   };

@@ -48,10 +48,8 @@ export const serve = defineCommand({
     const stopSignal = context.stopSignal(config.drainDelayMs);
     const log = context.openLog({ format: values["log-format"], level: values["log-level"] });
     const { startApp } = await import("../app.ts");
-    const shown = shownSettings(SETTINGS, values, {
-      source,
-      envFileVariables: context.envFileVariables ?? new Set(),
-    });
+    const { envFileVariables } = context;
+    const shown = shownSettings(SETTINGS, values, { source, envFileVariables });
     const app = await startApp(config, { log, shownSettings: shown }).catch((error: unknown) =>
       listenFailure(error, config),
     );

@@ -135,24 +135,19 @@ describe("one server per data directory", () => {
   const message = ({ dataDir }: InProcessCli) =>
     `another server is already running on ${dataDir} (production)`;
 
-  test.each([
-    ["as it is", () => {}],
-    ["removed", (path: string) => rmSync(path)],
-    [
-      "replaced by an empty file",
-      (path: string) => {
-        rmSync(path);
-        writeFileSync(path, "", { mode: 0o600 });
-      },
-    ],
-    [
-      "replaced by a copy",
-      (path: string) => {
-        renameSync(path, `${path}.original`);
-        copyFileSync(`${path}.original`, path);
-      },
-    ],
-  ])("a second one fails, however often it is tried, if the lock file is %s", async (_name, change) => {
+  const changes = {
+    "as it is": () => {},
+    removed: (path: string) => rmSync(path),
+    "replaced by an empty file"(path: string) {
+      rmSync(path);
+      writeFileSync(path, "", { mode: 0o600 });
+    },
+    "replaced by a copy"(path: string) {
+      renameSync(path, `${path}.original`);
+      copyFileSync(`${path}.original`, path);
+    },
+  };
+  test.each(Object.entries(changes))("a second one fails if the lock file is %s", async (_name, change) => {
     const cli = new InProcessCli();
     const first = await cli.serve();
     change(lockOf(cli));
