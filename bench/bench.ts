@@ -86,6 +86,8 @@ await runCommand({
   name: "bench",
   help: HELP,
   flags: FLAGS,
+  // A full run takes 45.
+  maxMinutes: 120,
   async main(flags) {
     const { from, json = join(import.meta.dir, "results.json"), docs, full, check } = flags;
     if (docs && !full && from === undefined) throw new UsageError("--docs needs --full or --from");
