@@ -11,6 +11,7 @@ import {
   temporaryDirectory,
   wrongUsage,
 } from "./cli.ts";
+import { until } from "../timing.ts";
 
 cleanUpAfterAll();
 
@@ -80,9 +81,9 @@ test("--follow prints the last requests, then new ones as they arrive, each once
     if (out.includes("fifth")) throw new Error("seen");
   };
   const following = run("requests --follow --limit 2 --json", { print });
-  await Bun.sleep(300);
+  await until(() => out.includes("third"));
   await send("/pets", "fourth");
-  await Bun.sleep(1_500);
+  await until(() => out.includes("fourth"));
   await send("/pets", "fifth");
   await following.catch(() => {});
   const ids = out
