@@ -98,6 +98,7 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
   ],
   "docs-site": [
     "petstore",
+    "client",
     "domain",
     "api",
     "http1",

@@ -139,7 +139,8 @@ export function apiError(details: ErrorDetails & { response: ResponseMetadata; b
   return new Class(message ?? `The server responded with status ${status}.`, { ...details, code });
 }
 
-function errorBody(text: string): { code?: string; message?: string } {
+/** Empty unless the API responded. */
+export function errorBody(text: string): { code?: string; message?: string } {
   try {
     const body = JSON.parse(text);
     return typeof body?.code === "string" && typeof body.message === "string" ? body : {};

@@ -1,5 +1,7 @@
 import { ConflictError, InvalidResponseError } from "./errors.ts";
 import { int64, toJson } from "./json.ts";
+import { nextCursor } from "./response.ts";
+import { randomKey } from "./retry.ts";
 import { type ApiRequest, type ApiResult, Transport } from "./transport.ts";
 import type {
   Call,
@@ -131,13 +133,6 @@ function post(
   return { method: "POST", path, body, idempotencyKey, options, expected: "object" };
 }
 
-/** 128 random bits. `crypto.randomUUID` is missing on pages that were loaded without TLS. */
-function randomKey(): string {
-  return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) =>
-    byte.toString(16).padStart(2, "0"),
-  ).join("");
-}
-
 function call<T>(send: () => Promise<ApiResult>): Call<T> {
   const result = send() as Promise<ApiResult & { data: T }>;
   const data = result.then(({ data }) => data);
@@ -166,14 +161,6 @@ function withQuery(path: string, parameters: NonNullable<RequestOptions["query"]
   for (const [name, value] of Object.entries(parameters))
     if (value !== undefined) query.set(name, String(value));
   return query.size === 0 ? path : `${path}${path.includes("?") ? "&" : "?"}${query}`;
-}
-
-/** The cursor alone: the API key goes to no other address than the client was given. */
-function nextCursor(headers: Headers): string | undefined {
-  const [, url] = /<([^>]*)>\s*;\s*rel="?next\b/.exec(headers.get("Link") ?? "") ?? [];
-  return url === undefined
-    ? undefined
-    : (new URL(url, "http://relative").searchParams.get("cursor") ?? undefined);
 }
 
 function listing<T, Status extends string>(

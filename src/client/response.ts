@@ -37,3 +37,11 @@ export function metadataOf({ status, headers }: Response, attempts: number): Res
     attempts,
   };
 }
+
+/** The cursor alone: the API key goes to no other address than the client was given. */
+export function nextCursor(headers: Headers): string | undefined {
+  const [, url] = /<([^>]*)>\s*;\s*rel="?next\b/.exec(headers.get("Link") ?? "") ?? [];
+  return url === undefined
+    ? undefined
+    : (new URL(url, "http://relative").searchParams.get("cursor") ?? undefined);
+}

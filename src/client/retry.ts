@@ -25,6 +25,13 @@ export function retryAfterSeconds(value: string | null, now: number): number | u
   return Number.isNaN(seconds) ? undefined : Math.max(0, seconds);
 }
 
+/** An Idempotency-Key: 128 random bits. `crypto.randomUUID` is missing on pages that were loaded without TLS. */
+export function randomKey(): string {
+  return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) =>
+    byte.toString(16).padStart(2, "0"),
+  ).join("");
+}
+
 export function sleep(ms: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     signal.throwIfAborted();

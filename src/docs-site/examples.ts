@@ -1,9 +1,8 @@
 import { CLIENT_PACKAGE_PATH, KEY_PREFIX } from "../domain/constants.ts";
 import type { OperationId } from "../domain/usage-history.ts";
 import { type DocumentedSettings, siteUrl } from "../petstore/documented-settings.ts";
-import { EXAMPLES } from "../petstore/openapi/examples.ts";
 import { type Example, programsOf } from "./browser/programs.ts";
-import { requestOf, type Values } from "./browser/request.ts";
+import { initialValues } from "./browser/request.ts";
 import { tryItOperation } from "./fields.ts";
 
 /** What the examples take from the configuration of a server. */
@@ -34,23 +33,11 @@ export function inContext(text: string, { baseUrl, key }: ExampleContext): strin
   return replacements.reduce((result, [from, to]) => result.replaceAll(from, () => to), text);
 }
 
-const QUERIES: Readonly<Partial<Record<OperationId, Values>>> = {
-  listPets: { status: "available", limit: "10" },
-  listOrders: { status: "placed" },
-};
-
 /**
- * The examples of an operation, one for each language: what a form with these values would send. Pet 1 and order 1
- * exist as soon as the examples of `createPet` and `placeOrder` have run.
+ * The examples of an operation, one for each language: what its form sends. Pet 1 and order 1 exist as soon as the
+ * examples of `createPet` and `placeOrder` have run.
  */
 export function examplesOf(operationId: OperationId, context: ExampleContext): readonly Example[] {
   const operation = tryItOperation(operationId);
-  const [example] = Object.values(EXAMPLES[operationId].request ?? {});
-  const values = Object.fromEntries([
-    ...operation.fields.filter((field) => field.in === "path").map(({ name }) => [name, "1"]),
-    ...Object.entries(QUERIES[operationId] ?? {}),
-    ...Object.entries(example?.value ?? {}).map(([name, value]) => [name, String(value)]),
-  ]);
-  const request = requestOf({ ...context, operation, values });
-  return programsOf({ ...context, request, operation, values });
+  return programsOf({ ...context, operation, values: initialValues(operation.fields) });
 }

@@ -11,18 +11,20 @@ import { ERROR_CODES_PATH, GUIDES, linksOn, relativeUrl } from "./links.ts";
 import { codeBlock, inlineHtml, type LinkTarget } from "./markdown.ts";
 import type { TryItData, TryItField, TryItOperation } from "./page-data.ts";
 
-/** A field of an object, as its table describes it. */
-interface SchemaField extends Omit<TryItField, "in" | "anchor"> {
+/** A field of an object. */
+interface SchemaField {
+  readonly name: string;
+  readonly isRequired: boolean;
   /** Plain text with `code` in backticks. */
   readonly description: string;
-  /** `integer (int64)`, `1 to 100`. */
-  readonly constraint: string;
-  /** Below the description, in plain text with `code` in backticks. */
-  readonly bounds: readonly string[];
+  readonly schema: JsonSchema;
 }
 
 /** A parameter of a request, or a field of its body. */
-type RequestField = SchemaField & TryItField;
+interface RequestField extends SchemaField {
+  readonly in: TryItField["in"];
+  readonly example?: unknown;
+}
 
 /** The headings of the tables. */
 const GROUP_TITLES: Readonly<Record<TryItField["in"], string>> = {
@@ -32,45 +34,15 @@ const GROUP_TITLES: Readonly<Record<TryItField["in"], string>> = {
   header: "Header fields",
 };
 
-interface FieldOptions {
-  readonly name: string;
-  readonly schema: unknown;
-  readonly isRequired: boolean;
-  /** Otherwise the schema has it. */
-  readonly description?: string;
-}
-
-/** What a JSON Schema says about a field, as texts. */
-function fieldOf({ name, schema, isRequired, description }: FieldOptions): SchemaField {
-  const json = resolved(schema);
-  const { minimum, maximum } = json["items"] === undefined ? json : resolved(json["items"]);
-  const examples = json["examples"];
-  const example = Array.isArray(examples) ? String(examples[0]) : undefined;
-  return {
-    name,
-    isRequired,
-    description: sentence(description ?? String(json["description"] ?? "")),
-    type: typeOf(json),
-    constraint: constraintOf(json),
-    bounds: boundsOf(json),
-    ...(Array.isArray(json["enum"]) && { values: json["enum"].map(String) }),
-    ...(minimum !== undefined && { minimum: String(minimum) }),
-    ...(maximum !== undefined && { maximum: String(maximum) }),
-    ...(typeof json["minLength"] === "number" && { minLength: json["minLength"] }),
-    ...(typeof json["maxLength"] === "number" && { maxLength: json["maxLength"] }),
-    ...(json["default"] !== undefined && { default: String(json["default"]) }),
-    ...(example !== undefined && { example }),
-  };
-}
-
 /** The fields of an object. */
-export function schemaFields(schema: JsonSchema): readonly SchemaField[] {
-  const { properties, required } = schema;
-  if (typeof properties !== "object" || properties === null) return [];
+export function schemaFields({ properties, required }: JsonSchema): readonly SchemaField[] {
+  if (!isSchema(properties)) return [];
   const names: readonly unknown[] = Array.isArray(required) ? required : [];
-  return Object.entries(properties).map(([name, each]) =>
-    fieldOf({ name, schema: each, isRequired: names.includes(name) }),
-  );
+  return Object.entries(properties).map(([name, each]) => {
+    const schema = resolved(each);
+    const description = String(schema["description"] ?? "");
+    return { name, isRequired: names.includes(name), description, schema };
+  });
 }
 
 /** A reference becomes the component that it names: a schema, or a parameter that several operations share. */
@@ -87,18 +59,12 @@ function isSchema(value: unknown): value is JsonSchema {
   return typeof value === "object" && value !== null;
 }
 
-function typeOf({ type, format }: JsonSchema): SchemaField["type"] {
-  if (type === "array") return "int64-list";
-  if (type === "integer") return format === "int64" ? "int64" : "integer";
-  return "string";
-}
-
 function constraintOf(schema: JsonSchema): string {
   const { type, format, minimum, maximum, minLength, maxLength, maxItems } = schema;
   if (Array.isArray(schema["enum"])) return String(type);
   if (type === "array") return `1 to ${String(maxItems)} integers (int64), separated by commas`;
   if (typeof format === "string") return `${String(type)} (${format})`;
-  if (type === "integer" && minimum !== undefined) return `integer, ${String(minimum)} to ${String(maximum)}`;
+  if (type === "integer" && maximum !== undefined) return `integer, ${String(minimum)} to ${String(maximum)}`;
   if (typeof minLength === "number" && typeof maxLength === "number") {
     return `string, ${minLength} to ${grouped(maxLength)} characters`;
   }
@@ -118,18 +84,23 @@ interface FieldTableOptions {
 }
 
 /** A table with one row per field. Each row can be linked to. */
-export function fieldTable(fields: readonly SchemaField[], options: FieldTableOptions): string {
-  return `<table class="fields"><tbody>${fields.map((field) => fieldRow(field, options)).join("")}</tbody></table>`;
-}
-
-function fieldRow(field: SchemaField, { anchors, links, mark }: FieldTableOptions): string {
-  const anchor = `${anchors}-${field.name}`;
-  const { name, constraint, isRequired, description, bounds } = field;
-  const isMarked = mark === "required" ? isRequired : !isRequired;
-  const note = isMarked ? ` <span class="${mark}">${mark}</span>` : "";
-  const notes = bounds.map((bound) => `<span class="bound">${inlineHtml(bound, links)}</span>`);
-  const head = `<a class="heading-link" href="#${anchor}"><code>${name}</code></a>${note}<span class="type">${constraint}</span>`;
-  return `<tr id="${anchor}"><th scope="row">${head}</th><td><span id="${anchor}-description">${inlineHtml(description, links)}${notes.join("")}</span></td></tr>`;
+export function fieldTable(
+  fields: readonly (SchemaField | RequestField)[],
+  { anchors, links, mark }: FieldTableOptions,
+): string {
+  const rows = fields.map((field) => {
+    const { name, isRequired, description, schema } = field;
+    const anchor = `${anchors}-${name}`;
+    const isMarked = mark === "required" ? isRequired : !isRequired;
+    const note = isMarked ? ` <span class="${mark}">${mark}</span>` : "";
+    // The schema of Idempotency-Key counts the optional quotes too.
+    const constraint = "in" in field && field.in === "header" ? "string" : constraintOf(schema);
+    const bounds = boundsOf(schema).map((bound) => `<span class="bound">${inlineHtml(bound, links)}</span>`);
+    const text = inlineHtml(sentence(description), links) + bounds.join("");
+    const head = `<a class="heading-link" href="#${anchor}"><code>${name}</code></a>${note}<span class="type">${constraint}</span>`;
+    return `<tr id="${anchor}"><th scope="row">${head}</th><td><span id="${anchor}-description">${text}</span></td></tr>`;
+  });
+  return `<table class="fields"><tbody>${rows.join("")}</tbody></table>`;
 }
 
 /** Of more values the table says nothing. */
@@ -148,41 +119,32 @@ function backticked(value: unknown): string {
   return `\`${String(value)}\``;
 }
 
-export function codeSpan(text: string): string {
-  return `<code>${Bun.escapeHTML(text)}</code>`;
-}
-
 /** Everything that a request of the operation can have, in the order of the tables. */
 export function requestFields(id: OperationId): readonly RequestField[] {
   const operation: PetstoreOperation = OPERATIONS[id];
-  const parameters = parametersOf(operation).map((parameter) => parameterField(id, resolved(parameter)));
+  const parameters = parametersOf(operation).map((parameter) => parameterField(resolved(parameter)));
   const body = operation.body === undefined ? [] : schemaFields(operation.body.json);
   return [
     ...parameters.filter((parameter) => parameter.in !== "header"),
-    ...body.map((field) => located(field, id, "body")),
+    ...body.map(inBody),
     ...parameters.filter((parameter) => parameter.in === "header"),
   ];
 }
 
-function located(field: SchemaField, id: OperationId, location: TryItField["in"]): RequestField {
-  return { ...field, in: location, anchor: `${id}-${field.name}` };
+function inBody(field: SchemaField): RequestField {
+  return { ...field, in: "body" };
 }
 
-function parameterField(id: OperationId, parameter: JsonSchema): RequestField {
-  const { description, required, schema, example } = parameter;
-  const name = String(parameter["name"]);
-  const field = fieldOf({ name, schema, isRequired: required === true, description: String(description) });
-  const location = locationOf(parameter["in"]);
+function parameterField(parameter: JsonSchema): RequestField {
+  const { name, required, description, schema, example, in: location } = parameter;
   return {
-    ...located(field, id, location),
-    // The schema of Idempotency-Key counts the optional quotes too.
-    ...(location === "header" && { constraint: "string" }),
-    ...(example !== undefined && { example: String(example) }),
+    name: String(name),
+    in: location === "path" || location === "query" ? location : "header",
+    isRequired: required === true,
+    description: String(description),
+    schema: resolved(schema),
+    example,
   };
-}
-
-function locationOf(value: unknown): "path" | "query" | "header" {
-  return value === "path" || value === "query" ? value : "header";
 }
 
 /** The tables that the script of the page turns into a form; see `TryItData`. */
@@ -216,15 +178,32 @@ const CALLS: Readonly<Record<OperationId, string>> = {
   updateOrder: "orders.update",
 };
 
-/** The table has the texts. */
-function withoutTexts(field: RequestField): TryItField {
-  const { description: _text, constraint: _constraint, bounds: _bounds, ...rest } = field;
-  return rest;
-}
-
 export function tryItOperation(id: OperationId): TryItOperation {
   const { method, path }: PetstoreOperation = OPERATIONS[id];
-  return { method, path, call: CALLS[id], fields: requestFields(id).map(withoutTexts) };
+  const fields = requestFields(id).map((field) => tryItField(field, `${id}-${field.name}`));
+  return { method, path, call: CALLS[id], fields };
+}
+
+function tryItField(field: RequestField, anchor: string): TryItField {
+  const { name, in: location, isRequired, schema } = field;
+  const { type, format, enum: values, items, minLength, maxLength, default: assumed, examples } = schema;
+  const { minimum, maximum } = items === undefined ? schema : resolved(items);
+  const integer = format === "int64" ? "int64" : "integer";
+  const example = field.example ?? (Array.isArray(examples) ? examples[0] : undefined);
+  return {
+    name,
+    in: location,
+    anchor,
+    isRequired,
+    type: type === "array" ? "int64-list" : type === "integer" ? integer : "string",
+    ...(Array.isArray(values) && { values: values.map(String) }),
+    ...(minimum !== undefined && { minimum: String(minimum) }),
+    ...(maximum !== undefined && { maximum: String(maximum) }),
+    ...(typeof minLength === "number" && { minLength }),
+    ...(typeof maxLength === "number" && { maxLength }),
+    ...(assumed !== undefined && { default: String(assumed) }),
+    ...(example !== undefined && { example: String(example) }),
+  };
 }
 
 /** What the script of the page at `path` needs to send requests of the operation. */
@@ -234,7 +213,6 @@ export function tryItData(id: OperationId, path: string, settings: DocumentedSet
     environment: settings.environment,
     keyPrefix: KEY_PREFIX[settings.environment],
     operation: tryItOperation(id),
-    baseUrl: settings.baseUrl,
     headers: headerDescriptions(settings),
     errorCodesPath: relativeUrl(path, ERROR_CODES_PATH),
   };

@@ -3,88 +3,30 @@ import { grouped, longDuration, plural } from "../api/formatting.ts";
 import { KEY_PREFIX, PAGE_LIMIT } from "../domain/constants.ts";
 import type { Limits } from "../domain/rate-limit.ts";
 import { deprecationHeaders, OPERATIONS } from "../petstore/operations.ts";
-import { exampleContext, examplesOf, inContext } from "./examples.ts";
-import { tryItData, tryItSection } from "./fields.ts";
-import { type DocsPage, type DocsSettings, PageContent } from "./layout.ts";
-import { type GuideName, GUIDES, linksOn, withSubjectLinks } from "./links.ts";
-import { type Block, blocksOf, codeBlock, framedTable, htmlOf, textOf } from "./markdown.ts";
-import { responseExample } from "./reference-pages.ts";
-import { FIGURES, GUIDE_SOURCES } from "./sources.ts";
+import { exampleContext, inContext } from "./examples.ts";
+import { tryItData } from "./fields.ts";
+import type { DocsSettings } from "./layout.ts";
+import { type GuideName, GUIDES } from "./links.ts";
+import { type DocsPage, PageContent } from "./page-content.ts";
+import { addTryIt } from "./reference-pages.ts";
+import { GUIDE_SOURCES } from "./sources.ts";
 
 /** A page of docs/ with the blocks of the server. */
 export function guidePage(name: GuideName, settingBlocks: Blocks, settings: DocsSettings): DocsPage {
   const path = GUIDES[name];
-  const markdown = inContext(GUIDE_SOURCES[name], exampleContext(settings));
-  const blocks = blocksOf(replaceBlocks(markdown, settingBlocks));
-  const content = new PageContent();
-  for (const [index, block] of blocks.entries()) {
-    // Before the first section, so that it is the first thing that a newcomer finds.
-    if (name === "quickstart" && index === firstSection(blocks)) addTryIt(content, settings);
-    add(block, content, path);
+  const markdown = replaceBlocks(inContext(GUIDE_SOURCES[name], exampleContext(settings)), settingBlocks);
+  const content = new PageContent(path);
+  if (name !== "quickstart") {
+    content.markdown(markdown);
+    return content.finish();
   }
-  const { html, sections } = content.finish();
-  const page = {
-    path,
-    title: sections[0]?.title ?? name,
-    description: descriptionOf(blocks, path),
-    html,
-    sections,
-  };
-  return name === "quickstart" ? { ...page, tryIt: tryItData("createPet", path, settings) } : page;
-}
-
-function firstSection(blocks: readonly Block[]): number {
-  return blocks.findIndex((block) => block.kind === "heading" && block.level === 2);
-}
-
-function add(block: Block, content: PageContent, path: string): void {
-  const links = linksOn(path);
-  switch (block.kind) {
-    case "heading": {
-      const [, id = "", html = ""] =
-        /^<h\d id="([^"]*)">(.*)<\/h\d>/s.exec(htmlOf(block.markdown, links)) ?? [];
-      return content.heading({ level: block.level, id, html });
-    }
-    case "code": {
-      const html = codeBlock(block.code, block.syntax);
-      return isWide(block.code) ? content.wide(html) : content.code(html);
-    }
-    case "examples":
-      return content.examples(block.examples);
-    case "table": {
-      const { html, isWide } = framedTable(withSubjectLinks(htmlOf(block.markdown, links), path));
-      return isWide ? content.wide(html) : content.prose(html);
-    }
-    case "figure":
-      return content.wide(figure(block.file, block.alt));
-    case "prose":
-      return content.prose(withSubjectLinks(htmlOf(block.markdown, links), path));
-  }
-}
-
-/** Longer lines do not fit into the column of code. What is data wraps. */
-const MAX_COLUMNS = 72;
-
-function isWide(code: string): boolean {
-  return code.split("\n").some((line) => line.length > MAX_COLUMNS);
-}
-
-function figure(file: string, alt: string): string {
-  const svg = (FIGURES[file] ?? "").replace("<svg ", `<svg role="img" aria-label="${Bun.escapeHTML(alt)}" `);
-  return `<figure tabindex="0">${svg}</figure>`;
-}
-
-function addTryIt(content: PageContent, settings: DocsSettings): void {
-  content.heading({ level: 2, id: "first-request", html: "Your first request" });
-  content.prose(`<p>Add a pet:</p>${tryItSection("createPet", GUIDES.quickstart, settings)}`);
-  content.examples(examplesOf("createPet", exampleContext(settings)));
-  content.code(responseExample("createPet", settings));
-}
-
-function descriptionOf(blocks: readonly Block[], path: string): string {
-  const first = blocks.find((block) => block.kind === "prose");
-  const text = first?.kind === "prose" ? textOf(htmlOf(first.markdown, linksOn(path))) : "";
-  return /^.*?[.:](?=\s|$)/.exec(text)?.[0].replace(/:$/, ".") ?? text;
+  // Before the first section, so that it is the first thing that a newcomer finds.
+  const firstSection = markdown.indexOf("\n## ");
+  content.markdown(markdown.slice(0, firstSection));
+  content.markdown("## Your first request\n\nAdd a pet:");
+  addTryIt(content, { id: "createPet", path, settings });
+  content.markdown(markdown.slice(firstSection));
+  return content.finish({ tryIt: tryItData("createPet", path, settings) });
 }
 
 /** Markdown by the name of the block. */

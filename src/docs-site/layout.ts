@@ -1,113 +1,13 @@
 import { headerLinesOf } from "../api/dispatch.ts";
 import { ICON, MARK_PATH } from "../browser-bundle/mark.ts";
-import { DOCS_PATH } from "../domain/constants.ts";
 import { docsUrl, type DocumentedSettings } from "../petstore/documented-settings.ts";
 import { OPERATIONS, type PetstoreOperation } from "../petstore/operations.ts";
-import type { Example } from "./browser/programs.ts";
 import { ERROR_CODES_PATH, operationPath, PRODUCT, relativeUrl, SCHEMAS_PATH } from "./links.ts";
-import { ExampleTabs, languagesOf, textOf } from "./markdown.ts";
-import type { TryItData } from "./page-data.ts";
+import type { DocsPage, Section } from "./page-content.ts";
 
 export interface DocsSettings extends DocumentedSettings {
   /** 0 means any number. */
   readonly maxConnectionsPerAddress: number;
-}
-
-/** A page of the site without what all pages share. */
-export interface DocsPage {
-  /** From the root of the site: `/docs/rate-limits`. */
-  readonly path: string;
-  readonly title: string;
-  /** One sentence for search engines and the page itself. */
-  readonly description: string;
-  /** What is in `<main>`. */
-  readonly html: string;
-  /** In the order of the page; the first is the page itself, without an id. */
-  readonly sections: readonly Section[];
-  readonly tryIt?: TryItData;
-}
-
-/** A part of a page that can be linked to. */
-export interface Section {
-  readonly id: string;
-  readonly title: string;
-  /** The level of its heading. */
-  readonly level: number;
-  /** For the search. */
-  readonly text: string;
-  /** The method, path and id of the operation that the page is about. */
-  readonly operation?: string;
-}
-
-interface Heading {
-  readonly level: number;
-  readonly id: string;
-  /** Without links. */
-  readonly html: string;
-  /** Further attributes or elements after the heading, such as a badge. */
-  readonly after?: string;
-}
-
-/**
- * The content of a page in rows: prose on the left, the code that belongs to it on the right. On a narrow screen they
- * follow one another.
- */
-export class PageContent {
-  readonly #tabs = new ExampleTabs();
-  readonly #rows: string[] = [];
-  readonly #sections: { id: string; title: string; level: number; text: string }[] = [];
-  #prose = "";
-  #code = "";
-
-  heading({ level, id, html, after = "" }: Heading): void {
-    if (level <= 2 || this.#code !== "") this.#endRow();
-    // A page is found by its title, a section by its heading.
-    this.#sections.push({ id: level === 1 ? "" : id, title: textOf(html), level, text: textOf(after) });
-    const content = level === 1 ? html : `<a class="heading-link" href="#${id}">${html}</a>`;
-    this.#prose += `<h${level} id="${id}">${content}${after}</h${level}>`;
-  }
-
-  prose(html: string): void {
-    if (this.#code !== "") this.#endRow();
-    this.#prose += html;
-    this.#addText(html);
-  }
-
-  /** Stands beside the prose before it. */
-  code(html: string): void {
-    this.#code += html;
-  }
-
-  /** Found by the names of their languages. */
-  examples(examples: readonly Example[]): void {
-    this.code(this.#tabs.render(examples));
-    this.#addText(languagesOf(examples));
-  }
-
-  /** Takes both columns, under its heading. */
-  wide(html: string): void {
-    this.#endRow();
-    this.#rows.push(`<div class="row wide">${html}</div>`);
-    this.#addText(html);
-  }
-
-  finish(): { readonly html: string; readonly sections: readonly Section[] } {
-    this.#endRow();
-    return { html: this.#rows.join("\n"), sections: this.#sections };
-  }
-
-  #addText(html: string): void {
-    const section = this.#sections.at(-1);
-    if (section !== undefined) section.text = `${section.text} ${textOf(html)}`.trim();
-  }
-
-  #endRow(): void {
-    if (this.#prose === "" && this.#code === "") return;
-    const code = this.#code === "" ? "" : `<div class="aside">${this.#code}</div>`;
-    this.#rows.push(`<div class="row"><div class="prose">${this.#prose}</div>${code}</div>`);
-    this.#prose = "";
-    this.#code = "";
-  }
 }
 
 interface Entry {
@@ -150,13 +50,6 @@ export function methodBadge(method: PetstoreOperation["method"]): string {
   return `<span class="method" data-method="${method}">${method}</span>`;
 }
 
-const STATUS_TONES: Readonly<Record<number, string>> = { 2: "ok", 3: "muted", 4: "limited", 5: "error" };
-
-/** So has a status. */
-export function statusBadge(status: number): string {
-  return `<span class="status tone-${STATUS_TONES[Math.floor(status / 100)]}">${status}</span>`;
-}
-
 function operationEntries(tag: PetstoreOperation["tag"]): Entry[] {
   return Object.entries<PetstoreOperation>(OPERATIONS)
     .filter(([, operation]) => operation.tag === tag)
@@ -193,14 +86,12 @@ export interface RenderedPage {
   readonly headerLines: string;
 }
 
-/** Adds what all pages share. The landing page has no sidebar. */
+/** Adds what all pages share. */
 export function layoutOf(options: LayoutOptions): (page: DocsPage) => RenderedPage {
   const navigation = navigationOf(options.guides);
   return (page) => {
-    const content =
-      page.path === "/"
-        ? `<main id="main" class="landing" tabindex="-1">${page.html}</main>`
-        : `<div class="site">${sidebar(page, navigation)}<main id="main" tabindex="-1">${page.html}${pager(page, navigation)}</main></div>`;
+    const main = `<main id="main" tabindex="-1">${page.html}${pager(page, navigation)}</main>`;
+    const content = `<div class="site">${sidebar(page, navigation)}${main}</div>`;
     const html = frame(page, options, content + tryItScript(page));
     return { html, headerLines: pageHeaderLines(html) };
   };
@@ -231,11 +122,10 @@ function frame(
 <body>
 <a class="skip" href="#main">Skip to the content</a>
 <header class="header">
-${path === "/" ? "" : '<button type="button" class="menu-button" popovertarget="navigation">Menu</button>'}
+<button type="button" class="menu-button" popovertarget="navigation">Menu</button>
 <a class="brand" href="${to("/")}"><svg viewBox="0 0 16 16" width="20" height="20" fill="currentColor" aria-hidden="true"><path d="${MARK_PATH}"/></svg><span class="brand-name">${PRODUCT} <span class="version">1.0</span></span></a>
 <div class="search" data-index="${to(searchIndexPath)}"></div>
 <div class="header-end">
-${path === "/" ? `<a href="${to(DOCS_PATH)}">Documentation</a>` : ""}
 ${environmentMenu(settings)}
 <button type="button" class="theme" hidden></button>
 </div>

@@ -40,7 +40,8 @@ export function blocksOf(markdown: string): Block[] {
 
 function blockOf({ 0: markdown, groups = {} }: RegExpExecArray): Block {
   const { syntax = "", language, code, heading, alt = "", file } = groups;
-  if (heading !== undefined) return { kind: "heading", level: heading.length, markdown };
+  if (heading !== undefined)
+    return { kind: "heading", level: heading.length, markdown: markdown.slice(heading.length + 1) };
   if (file !== undefined) return { kind: "figure", alt, file };
   if (code === undefined) return { kind: "table", markdown };
   const text = code.replace(/\n$/, "");
@@ -70,7 +71,7 @@ function append(blocks: Block[], block: Block): void {
 /** What a link of Markdown becomes. Undefined if the site has no such page: the text stays, without a link. */
 export type LinkTarget = (href: string) => string | undefined;
 
-const OPTIONS = { noHtmlBlocks: true, noHtmlSpans: true, headings: { ids: true } } as const;
+const OPTIONS = { noHtmlBlocks: true, noHtmlSpans: true } as const;
 const LINK = /<a href="([^"]*)">(.*?)<\/a>/gs;
 
 /** HTML of Markdown. HTML in it stays text. */
@@ -142,34 +143,18 @@ export function codeBlock(code: string, syntax: string, title = SYNTAX_NAMES[syn
   return `<div class="code"><div class="code-title">${Bun.escapeHTML(title)}</div>${preformatted(code, syntax)}</div>`;
 }
 
-/** For the search. */
-export function languagesOf(examples: readonly Example[]): string {
-  return `Examples: ${examples.map(({ language }) => EXAMPLE_LANGUAGES[language].label).join(", ")}`;
-}
-
-/** Numbers the groups of one page, because radio buttons with the same name belong together. */
-export class ExampleTabs {
-  #groups = 0;
-
-  /** One tab per language. They are radio buttons, so they work without JavaScript; a script keeps the choice. */
-  render(examples: readonly Example[]): string {
-    const name = `language-${++this.#groups}`;
-    const tabs = examples.map(({ language }, index) => tab({ name, language, isChecked: index === 0 }));
-    const panels = examples.map(
-      ({ language, code }) =>
-        `<div class="code" data-language="${language}">${preformatted(code, EXAMPLE_LANGUAGES[language].syntax)}</div>`,
-    );
-    return `<fieldset class="example"><legend class="visually-hidden">Language of the example</legend><div class="tabs">${tabs.join("")}</div>${panels.join("")}</fieldset>`;
-  }
-}
-
-interface Tab {
-  readonly name: string;
-  readonly language: ExampleLanguage;
-  readonly isChecked: boolean;
-}
-
-function tab({ name, language, isChecked }: Tab): string {
-  const checked = isChecked ? " checked" : "";
-  return `<label><input type="radio" name="${name}" value="${language}"${checked}>${EXAMPLE_LANGUAGES[language].label}</label>`;
+/**
+ * One tab per language. They are radio buttons, so they work without JavaScript; a script keeps the choice. `name` is
+ * that of the group on its page.
+ */
+export function exampleTabs(examples: readonly Example[], name: string): string {
+  const tabs = examples.map(({ language }, index) => {
+    const checked = index === 0 ? " checked" : "";
+    return `<label><input type="radio" name="${name}" value="${language}"${checked}>${EXAMPLE_LANGUAGES[language].label}</label>`;
+  });
+  const panels = examples.map(
+    ({ language, code }) =>
+      `<div class="code" data-language="${language}">${preformatted(code, EXAMPLE_LANGUAGES[language].syntax)}</div>`,
+  );
+  return `<fieldset class="example"><legend class="visually-hidden">Language of the example</legend><div class="tabs">${tabs.join("")}</div>${panels.join("")}</fieldset>`;
 }

@@ -15,8 +15,6 @@ export interface TryItData {
   readonly environment: "production" | "staging";
   /** The beginning of every API key of this server, such as `pet_live_`. */
   readonly keyPrefix: string;
-  /** The address of the API in programs. */
-  readonly baseUrl: string;
   readonly operation: TryItOperation;
   /** Header fields of responses, by name: one sentence each, in plain text with `code` in backticks. */
   readonly headers: Readonly<Record<string, string>>;

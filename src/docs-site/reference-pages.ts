@@ -9,7 +9,7 @@ import type { DocumentedSettings } from "../petstore/documented-settings.ts";
 import { type ErrorCode, ERRORS } from "../petstore/errors.ts";
 import { SCHEMAS } from "../petstore/openapi/document.ts";
 import { errorExample, EXAMPLES } from "../petstore/openapi/examples.ts";
-import { componentHeaders } from "../petstore/openapi/headers.ts";
+import { COMMON_HEADERS, componentHeaders } from "../petstore/openapi/headers.ts";
 import {
   COMMON_ERRORS,
   type Deprecation,
@@ -20,15 +20,8 @@ import {
   type PetstoreOperation,
 } from "../petstore/operations.ts";
 import { exampleContext, examplesOf } from "./examples.ts";
-import { codeSpan, schemaFields, fieldTable, requestFields, tryItData, tryItSection } from "./fields.ts";
-import {
-  type DocsSettings,
-  methodBadge,
-  type DocsPage,
-  PageContent,
-  type Section,
-  statusBadge,
-} from "./layout.ts";
+import { fieldTable, requestFields, schemaFields, tryItData, tryItSection } from "./fields.ts";
+import { type DocsSettings, methodBadge } from "./layout.ts";
 import {
   ERROR_CODES_PATH,
   GUIDES,
@@ -38,51 +31,62 @@ import {
   SCHEMAS_PATH,
   withSubjectLinks,
 } from "./links.ts";
-import { codeBlock, ExampleTabs, htmlOf, inlineHtml, textOf } from "./markdown.ts";
+import { codeBlock, framedTable, htmlOf, inlineHtml } from "./markdown.ts";
+import { type DocsPage, PageContent } from "./page-content.ts";
 
-/** The page of one operation: what it does on the left, examples beside it. */
+/** The page of one operation. */
 export function operationPage(id: OperationId, settings: DocsSettings): DocsPage {
   const operation: PetstoreOperation = OPERATIONS[id];
+  const { method, path: template, summary, description } = operation;
   const path = operationPath(id);
-  const head = introduction(id, operation, path);
-  const request = section("request", "Request", "");
-  const tabs = new ExampleTabs().render(examplesOf(id, exampleContext(settings)));
-  const parts = [
-    section("responses", "Responses", responseTable(operation, path)),
-    section("response-body", "Response body", responseBody(operation, path)),
-    section("response-headers", "Response headers", headerTable(operation, path, settings)),
-  ];
-  return {
-    path,
-    title: operation.summary,
-    description: textOf(inlineHtml(operation.description, linksOn(path))),
-    html: `<div class="operation"><div class="prose">${head}${request.html}</div>${tryItSection(id, path, settings)}<div class="aside">${tabs}${responseExample(id, settings)}</div><div class="prose">${parts.map(({ html }) => html).join("")}</div></div>`,
-    sections: [pageSection(id, operation), ...[request, ...parts].map((part) => part.section)],
-    tryIt: tryItData(id, path, settings),
-  };
-}
-
-function pageSection(id: OperationId, { method, path, summary, description }: PetstoreOperation): Section {
   const names = requestFields(id).map(({ name }) => name);
-  const text = `${textOf(inlineHtml(description, () => undefined))} ${names.join(" ")}`;
-  return { id: "", title: summary, level: 1, text, operation: `${method} ${path} ${id}` };
+  const content = new PageContent(path);
+  content.markdown(`# ${summary}`);
+  content.prose(
+    introduction(id, operation, path),
+    `${inlineHtml(description, linksOn(path))} ${names.join(" ")}`,
+  );
+  content.markdown("## Request");
+  addTryIt(content, { id, path, settings });
+  content.markdown("## Responses");
+  content.prose(responseTable(operation, path), "");
+  content.markdown("## Response body");
+  content.prose(responseBody(operation, path), "");
+  content.markdown("## Response headers");
+  content.prose(headerTable(operation, path, settings), "");
+  return content.finish({ operation: `${method} ${template} ${id}`, tryIt: tryItData(id, path, settings) });
 }
 
-function section(id: string, title: string, content: string): { html: string; section: Section } {
-  const heading = `<h2 id="${id}"><a class="heading-link" href="#${id}">${title}</a></h2>`;
-  return { html: heading + content, section: { id, title, level: 2, text: "" } };
+interface TryIt {
+  readonly id: OperationId;
+  /** Of the page. */
+  readonly path: string;
+  readonly settings: DocsSettings;
+}
+
+/** What a request can have, and beside it the examples and the response; a script makes a form of it. */
+export function addTryIt(content: PageContent, { id, path, settings }: TryIt): void {
+  const { status } = OPERATIONS[id].success;
+  const [example] = Object.values(EXAMPLES[id].success);
+  content.prose(tryItSection(id, path, settings), "");
+  content.examples(examplesOf(id, exampleContext(settings)));
+  content.code(
+    `<p class="note">Replace <code>${KEY_PREFIX[settings.environment]}YOUR_KEY</code> with your key.</p><div class="try-it"></div>`,
+  );
+  content.code(codeBlock(toJson(example?.value, 2), "json", `Response ${status}`));
 }
 
 function introduction(id: OperationId, operation: PetstoreOperation, path: string): string {
-  const { method, path: template, summary, description, deprecated, acceptsIdempotencyKey } = operation;
+  const { method, path: template, description, deprecated, acceptsIdempotencyKey } = operation;
   const idempotency = acceptsIdempotencyKey
     ? `<p>See <a href="${relativeUrl(path, GUIDES.idempotency)}">Idempotency</a>.</p>`
     : "";
   const text = withSubjectLinks(htmlOf(description, linksOn(path)), path) + idempotency;
-  return `<h1>${summary}</h1>
-<p class="endpoint">${methodBadge(method)} <code>${BASE_PATH}${template}</code> <span class="operation-id">${id}</span></p>
+  return `<p class="endpoint">${methodBadge(method)} <code>${BASE_PATH}${template}</code> <span class="operation-id">${id}</span></p>
 ${deprecated === undefined ? text : deprecationNotice(deprecated, path)}`;
 }
+
+const NOT_MODIFIED = "Not modified: the current `ETag` is in `If-None-Match`. There is no body.";
 
 /** It says what the description of the operation says, and more. */
 function deprecationNotice({ since, sunset, replacement }: Deprecation, path: string): string {
@@ -90,41 +94,18 @@ function deprecationNotice({ since, sunset, replacement }: Deprecation, path: st
   return `<p class="notice deprecated"><strong>Deprecated</strong> since ${longDate(since)}, removed on ${longDate(sunset)}. Use <code>GET ${replacement}</code> instead. <a href="${migration}">How to migrate</a></p>`;
 }
 
-/** What stands below the examples of an operation. */
-export function responseExample(id: OperationId, settings: DocsSettings): string {
-  const { status } = OPERATIONS[id].success;
-  const [example] = Object.values(EXAMPLES[id].success);
-  const response = codeBlock(toJson(example?.value, 2), "json", `Response ${status}`);
-  const note = `<p class="note">Replace <code>${KEY_PREFIX[settings.environment]}YOUR_KEY</code> with your key.</p>`;
-  return `${note}<div class="try-it"></div>${response}`;
-}
-
 function responseTable(operation: PetstoreOperation, path: string): string {
   const { success } = operation;
   const codes: readonly ErrorCode[] = [...operationErrors(operation), ...COMMON_ERRORS];
+  const errors = codes.toSorted((a, b) => ERRORS[a].status - ERRORS[b].status);
   const rows = [
-    row(success.status, success.description),
-    ...(success.headers.includes("ETag")
-      ? [
-          row(
-            304,
-            "Not modified: the current <code>ETag</code> is in <code>If-None-Match</code>. There is no body.",
-          ),
-        ]
-      : []),
-    ...codes
-      .toSorted((a, b) => ERRORS[a].status - ERRORS[b].status)
-      .map((code) => row(ERRORS[code].status, inlineHtml(ERRORS[code].meaning, linksOn(path)), code)),
+    "| Status | Meaning |",
+    "| --- | --- |",
+    `| ${success.status} | ${success.description} |`,
+    ...(success.headers.includes("ETag") ? [`| 304 | ${NOT_MODIFIED} |`] : []),
+    ...errors.map((code) => `| ${ERRORS[code].status} | \`${code}\` ${ERRORS[code].meaning} |`),
   ];
-  return `<table class="statuses"><thead><tr><th scope="col">Status</th><th scope="col">Meaning</th></tr></thead><tbody>${rows.join("")}</tbody></table>`;
-
-  function row(status: number, meaning: string, code?: ErrorCode): string {
-    const link =
-      code === undefined
-        ? ""
-        : `<a href="${relativeUrl(path, `${ERROR_CODES_PATH}#${code}`)}"><code>${code}</code></a> `;
-    return `<tr><td>${statusBadge(status)}</td><td>${link}${meaning}</td></tr>`;
-  }
+  return framedTable(withSubjectLinks(htmlOf(rows.join("\n"), linksOn(path)), path)).html;
 }
 
 function responseBody({ success }: PetstoreOperation, path: string): string {
@@ -142,14 +123,6 @@ function responseBody({ success }: PetstoreOperation, path: string): string {
   return `<p>${text}</p>${table}`;
 }
 
-/** On every response. */
-const RATE_LIMIT_HEADERS = [
-  "X-RateLimit-Limit",
-  "X-RateLimit-Remaining",
-  "X-RateLimit-Reset",
-  "X-Request-Id",
-] as const;
-
 function headerTable(
   { success, deprecated }: PetstoreOperation,
   path: string,
@@ -157,11 +130,11 @@ function headerTable(
 ): string {
   const headers = componentHeaders(settings);
   const link = deprecated === undefined ? "NextLink" : "SuccessorLink";
-  const rows = [...success.headers, ...RATE_LIMIT_HEADERS].map((name) => {
-    const { description } = headers[name === "Link" ? link : name];
-    return `<tr id="header-${name}"><th scope="row"><a class="heading-link" href="#header-${name}"><code>${name}</code></a></th><td>${inlineHtml(description, linksOn(path))}</td></tr>`;
+  const fields = [...success.headers, ...COMMON_HEADERS].map((name) => {
+    const { description, required, schema } = headers[name === "Link" ? link : name];
+    return { name, description, isRequired: required, schema };
   });
-  return `<table class="fields"><tbody>${rows.join("")}</tbody></table>`;
+  return fieldTable(fields, { anchors: "header", links: linksOn(path), mark: "optional" });
 }
 
 /** The schemas of request bodies. */
@@ -169,81 +142,62 @@ const REQUESTS: ReadonlySet<string> = new Set(["NewPet", "NewOrder", "OrderUpdat
 
 /** Every schema of the OpenAPI document, with its fields. */
 export function schemasPage(): DocsPage {
-  const content = new PageContent();
-  content.heading({ level: 1, id: "schemas", html: "Schemas" });
-  content.prose(
-    "<p>What requests and responses contain. Unknown fields of a request are ignored; new fields may appear in responses.</p>",
+  const content = new PageContent(SCHEMAS_PATH);
+  content.markdown(
+    "# Schemas\n\nWhat requests and responses contain. Unknown fields of a request are ignored; new fields may appear in responses.",
   );
   for (const [name, schema] of Object.entries(SCHEMAS)) addSchema(content, name, schema);
-  return {
-    path: SCHEMAS_PATH,
-    title: "Schemas",
-    description: "The fields of every object that requests and responses contain.",
-    ...content.finish(),
-  };
+  return content.finish();
 }
 
 function addSchema(content: PageContent, name: string, schema: unknown): void {
   if (typeof schema !== "object" || schema === null) return;
-  const { description, items, enum: values }: JsonSchema = { ...schema };
-  const links = linksOn(SCHEMAS_PATH);
-  content.heading({ level: 2, id: name.toLowerCase(), html: name });
-  content.prose(`<p>${inlineHtml(String(description ?? ""), links)}</p>`);
+  const { description = "", items, enum: values }: JsonSchema = { ...schema };
+  content.markdown(`## ${name}\n\n${String(description)}`);
   const fields = schemaFields({ ...schema });
   const mark = REQUESTS.has(name) ? "required" : "optional";
+  const links = linksOn(SCHEMAS_PATH);
   if (fields.length > 0) content.prose(fieldTable(fields, { anchors: name, links, mark }));
-  if (Array.isArray(values))
-    content.prose(`<p>One of ${values.map((value) => codeSpan(String(value))).join(", ")}.</p>`);
+  if (Array.isArray(values)) content.markdown(`One of ${values.map((value) => `\`${value}\``).join(", ")}.`);
   if (items !== undefined) {
     const item = name.replace(/s$/, "");
-    content.prose(`<p>An array of <a href="#${item.toLowerCase()}">${item}</a> objects.</p>`);
+    content.markdown(`An array of [${item}](#${item.toLowerCase()}) objects.`);
   }
 }
 
 /** Every error code with its meaning, what to do, where it occurs and an example. */
 export function errorCodesPage(settings: DocumentedSettings): DocsPage {
-  const content = new PageContent();
-  content.heading({ level: 1, id: "error-codes", html: "Error codes" });
-  const guide = relativeUrl(ERROR_CODES_PATH, GUIDES.errors);
-  content.prose(
-    `<p>Every error has one of these codes. <a href="${guide}">Errors</a> explains how to handle them.</p>`,
+  const content = new PageContent(ERROR_CODES_PATH);
+  content.markdown(
+    "# Error codes\n\nEvery error has one of these codes. [Errors](errors.md) explains how to handle them.",
   );
-  for (const code of Object.keys(ERRORS) as ErrorCode[]) addErrorCode(content, code, settings);
-  content.heading({ level: 2, id: "malformed-http", html: "Malformed HTTP" });
-  content.prose("<p>These responses precede authentication. The server closes the connection.</p>");
-  for (const [code, { status, meaning }] of Object.entries(PROTOCOL_ERRORS)) {
-    content.heading({ level: 3, id: code, html: `<code>${code}</code>`, after: ` ${statusBadge(status)}` });
-    content.prose(`<p>${inlineHtml(meaning, linksOn(ERROR_CODES_PATH))}</p>`);
-  }
-  return {
-    path: ERROR_CODES_PATH,
-    title: "Error codes",
-    description: "Every error code, what it means and what to do about it.",
-    ...content.finish(),
-  };
-}
+  for (const code of Object.keys(ERRORS) as ErrorCode[]) {
+    const { status, meaning } = ERRORS[code];
+    content.markdown(`## \`${code}\`
 
-function addErrorCode(content: PageContent, code: ErrorCode, settings: DocumentedSettings): void {
-  const links = linksOn(ERROR_CODES_PATH);
-  const { status, meaning } = ERRORS[code];
-  content.heading({ level: 2, id: code, html: `<code>${code}</code>`, after: ` ${statusBadge(status)}` });
-  content.prose(
-    `<p>${inlineHtml(meaning, links)} ${inlineHtml(ERROR_ACTIONS[code], links)}</p><p class="note">${operationsWith(code)}</p>`,
+**${status}.** ${meaning} ${ERROR_ACTIONS[code]}
+
+${operationsWith(code)}
+
+\`\`\`json
+${toJson(errorExample(code, settings)["value"], 2)}
+\`\`\``);
+  }
+  content.markdown(
+    "## Malformed HTTP\n\nThese responses precede authentication. The server closes the connection.",
   );
-  content.code(codeBlock(toJson(errorExample(code, settings)["value"], 2), "json"));
+  for (const [code, { status, meaning }] of Object.entries(PROTOCOL_ERRORS))
+    content.markdown(`### \`${code}\`\n\n**${status}.** ${meaning}`);
+  return content.finish();
 }
 
 function operationsWith(code: ErrorCode): string {
   const common: readonly ErrorCode[] = COMMON_ERRORS;
   if (common.includes(code)) return "On every operation.";
-  const ids = Object.entries<PetstoreOperation>(OPERATIONS).filter(([, operation]) =>
-    operationErrors(operation).includes(code),
-  );
+  const operations = Object.entries<PetstoreOperation>(OPERATIONS);
+  const ids = operations.filter(([, operation]) => operationErrors(operation).includes(code));
   if (ids.length === 0) return "On requests that match no operation.";
-  const anchors = ids.map(
-    ([id]) => `<a href="${relativeUrl(ERROR_CODES_PATH, operationPath(id))}">${id}</a>`,
-  );
-  return `On ${anchors.join(", ")}.`;
+  return `On ${ids.map(([id]) => `\`${id}\``).join(", ")}.`;
 }
 
 /** What a client does about an error, beyond what its meaning says. */

@@ -158,7 +158,7 @@ test("72 columns of code fit at 1280 px, and the figure at 390 px", async () => 
 
 test("names in links keep their underscores", async () => {
   await open("/docs/reference/createPet");
-  const offset = "getComputedStyle(document.querySelector('.statuses a')).textUnderlineOffset";
+  const offset = "getComputedStyle(document.querySelector('.stacks a')).textUnderlineOffset";
   expect(await page.evaluate(offset)).toBe("5px");
 });
 

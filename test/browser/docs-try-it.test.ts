@@ -218,6 +218,6 @@ describe("what goes wrong", () => {
       .getByText(/categoryId must be an integer from -2\^63/)
       .first()
       .waitFor();
-    expect(await page.locator(".operation :is(img, script, b)").count()).toBe(0);
+    expect(await page.locator("main :is(img, script, b)").count()).toBe(0);
   });
 });

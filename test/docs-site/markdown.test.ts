@@ -9,7 +9,7 @@ describe("blocks", () => {
   test("a page is headings, prose, tables, figures and code", () => {
     const text = `# Title\n\nOne\ntwo\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n${FENCE}sh\ncurl\n\n# no heading\n${FENCE}\n\n![Alt](f.svg)\n\n- x\n- y\n`;
     expect(blocksOf(text)).toEqual([
-      { kind: "heading", level: 1, markdown: "# Title" },
+      { kind: "heading", level: 1, markdown: "Title" },
       { kind: "prose", markdown: "One\ntwo" },
       { kind: "table", markdown: "| a | b |\n|---|---|\n| 1 | 2 |" },
       { kind: "code", syntax: "sh", code: "curl\n\n# no heading" },
@@ -89,12 +89,10 @@ describe("highlighting", () => {
   ])("%s", (syntax, code, kinds) => {
     const html = highlight(code, syntax);
     expect([...html.matchAll(/class="token-(\w+)"/g)].map(([, kind]) => kind)).toEqual(kinds);
-    expect(plain(html).replace(/&quot;/g, '"')).toBe(code);
+    expect(plain(html)).toBe(code);
   });
 
   test("text is escaped", () => {
-    expect(highlight('<b> "&"', "json")).toBe(
-      '&lt;b&gt; <span class="token-string">&quot;&amp;&quot;</span>',
-    );
+    expect(highlight('<b> "&"', "json")).toBe('&lt;b&gt; <span class="token-string">"&amp;"</span>');
   });
 });

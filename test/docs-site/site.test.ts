@@ -64,7 +64,7 @@ describe("the reference", () => {
       expect(codes).toEqual(
         expect.arrayContaining([...operationErrors(operation), "rate_limited", "missing_api_key"]),
       );
-      expect(html).toContain(`>${operation.success.status}</span>`);
+      expect(html).toContain(`data-label="Status"><span>${operation.success.status}</span>`);
       expect(html).toContain(`<section data-try-it="${id}" id="try-it-${id}">`);
       expect(html).toContain('<script type="application/json" id="try-it-data">');
     }

@@ -1,7 +1,7 @@
 import { curlCommand } from "../../api/curl.ts";
 import { BASE_PATH, CLIENT_PACKAGE_PATH } from "../../domain/constants.ts";
-import type { ExampleLanguage, TryItField, TryItOperation } from "../page-data.ts";
-import { type ApiRequest, JSON_NUMBER, jsonValue, type Values } from "./request.ts";
+import type { ExampleLanguage, TryItField } from "../page-data.ts";
+import { JSON_NUMBER, type Members, type RequestInput, requestOf } from "./request.ts";
 
 /** A program that runs as it is, once `key` is an API key. */
 export interface Example {
@@ -10,27 +10,12 @@ export interface Example {
   readonly code: string;
 }
 
-interface ProgramInput {
-  readonly request: ApiRequest;
-  readonly operation: Pick<TryItOperation, "call" | "fields">;
-  readonly values: Values;
-  readonly baseUrl: string;
-  /** What stands for the API key: people show programs to each other. */
-  readonly key: string;
-}
-
 /** Programs that send a request: the examples of an operation, and what a form sends. */
-export function programsOf(input: ProgramInput): readonly Example[] {
-  const { request, operation, values, key } = input;
-  const { method, url, body } = request;
-  const headers = request.headers.filter(([name]) => name !== "Authorization");
-  const authorized = [["Authorization", `Bearer ${key}`] as const, ...headers];
-  const quotedHeaders = authorized.map(([name, value]) => [name, quoted(value)] as const);
+export function programsOf(input: RequestInput): readonly Example[] {
+  const { method, url, headers, body, members } = requestOf(input);
+  const quotedHeaders = headers.map(([name, value]) => [name, quoted(value)] as const);
   // `requests` sets the type of JSON.
   const pythonHeaders = quotedHeaders.filter(([name]) => name !== "Content-Type");
-  const members = operation.fields
-    .filter((field) => field.in === "body" && (values[field.name] ?? "") !== "")
-    .map((field) => [field.name, jsonValue(field, values[field.name] ?? "")] as const);
   // JavaScript would round or rewrite the others.
   const isExact = members.every(([, json]) => json.startsWith('"') || String(Number(json)) === json);
   const jsBody = isExact
@@ -40,13 +25,7 @@ export function programsOf(input: ProgramInput): readonly Example[] {
   return [
     {
       language: "curl",
-      code: curlCommand({
-        method,
-        url: url.href,
-        key,
-        headers,
-        ...(body !== undefined && { body: json }),
-      }),
+      code: curlCommand({ method, url: url.href, headers, ...(body !== undefined && { body: json }) }),
     },
     { language: "typescript", code: typescriptProgram(input) },
     {
@@ -82,8 +61,6 @@ export function programsOf(input: ProgramInput): readonly Example[] {
 function lines(...all: readonly (string | false)[]): string {
   return all.filter((line) => line !== false).join("\n");
 }
-
-type Members = readonly (readonly [name: string, value: string])[];
 
 /** How a language writes an object. */
 interface Syntax {
@@ -122,8 +99,9 @@ function quoted(text: string): string {
   return `'${json.slice(1, -1).replaceAll('\\"', '"')}'`;
 }
 
-function typescriptProgram({ operation, values, baseUrl, key }: ProgramInput): string {
-  const call = callOf(operation, values);
+function typescriptProgram(input: RequestInput): string {
+  const { baseUrl, key } = input;
+  const call = callOf(input);
   const [, noun = ""] = /^(pet|order)/.exec(call) ?? [];
   const [result, shown] = /listPage/.test(call) ? ["{ items }", "items"] : [noun, noun];
   return `// npm install ${baseUrl.slice(0, -BASE_PATH.length)}${CLIENT_PACKAGE_PATH}
@@ -139,7 +117,7 @@ console.log(${shown});`;
 }
 
 /** The call of the client library. It has two methods for what PATCH does, and one for pets by their identifiers. */
-function callOf({ call, fields }: ProgramInput["operation"], values: Values): string {
+function callOf({ operation: { call, fields }, values }: RequestInput): string {
   const given = fields.filter(({ name }) => (values[name] ?? "") !== "");
   const literalOfField = (field: TryItField) => literal(field, values[field.name] ?? "");
   const identifiers = given.filter((field) => field.in === "path" || field.type === "int64-list");

@@ -5,9 +5,14 @@ import type { TryItData, TryItField, TryItOperation } from "../page-data.ts";
 export interface ApiRequest {
   readonly method: TryItOperation["method"];
   readonly url: URL;
-  readonly headers: readonly (readonly [name: string, value: string])[];
+  readonly headers: Members;
+  /** The JSON of the members. */
   readonly body?: string;
+  /** Of the body, each with its value as JSON. */
+  readonly members: Members;
 }
+
+export type Members = readonly (readonly [name: string, value: string])[];
 
 /** What was typed, by the names of the fields. */
 export type Values = Readonly<Record<string, string>>;
@@ -21,8 +26,8 @@ function workingValue({ isRequired, in: location, example, values }: TryItField)
   return isRequired || location === "body" ? (example ?? values?.[0] ?? "") : "";
 }
 
-interface RequestInput {
-  readonly operation: Pick<TryItOperation, "method" | "path" | "fields">;
+export interface RequestInput {
+  readonly operation: Pick<TryItOperation, "method" | "path" | "call" | "fields">;
   readonly values: Values;
   /** Of the API, without a trailing slash. */
   readonly baseUrl: string;
@@ -30,31 +35,27 @@ interface RequestInput {
   readonly key: string;
 }
 
-interface GivenField {
-  readonly field: TryItField;
-  readonly text: string;
-}
-
 /** An empty field is left out. Any other text is sent as it was typed, so that people see what the API responds. */
 export function requestOf({ operation, values, baseUrl, key }: RequestInput): ApiRequest {
   const { method, path, fields } = operation;
-  const given = (location: TryItField["in"]): GivenField[] =>
-    fields.flatMap((field) => {
-      const text = values[field.name] ?? "";
-      return field.in === location && text !== "" ? [{ field, text }] : [];
-    });
+  const textOf = ({ name }: TryItField) => values[name] ?? "";
+  const given = (location: TryItField["in"]) =>
+    fields.filter((field) => field.in === location && textOf(field) !== "");
   const filledPath = path.replace(/\{(\w+)\}/, (_, name: string) => encodeURIComponent(values[name] ?? ""));
-  const query = given("query").map(({ field, text }) => `${field.name}=${queryValue(text)}`);
+  const query = given("query").map((field) => `${field.name}=${queryValue(textOf(field))}`);
+  const members = given("body").map((field) => [field.name, jsonValue(field, textOf(field))] as const);
+  const body = members.map(([name, json]) => `${JSON.stringify(name)}: ${json}`);
   const hasBody = fields.some((field) => field.in === "body");
-  const headers: [string, string][] = [];
-  if (key !== "") headers.push(["Authorization", `Bearer ${key}`]);
-  if (hasBody) headers.push(["Content-Type", "application/json"]);
-  for (const { field, text } of given("header")) headers.push([field.name, text]);
   return {
     method,
     url: new URL(`${baseUrl}${filledPath}${query.length > 0 ? `?${query.join("&")}` : ""}`),
-    headers,
-    ...(hasBody && { body: bodyText(given("body")) }),
+    headers: [
+      ...(key === "" ? [] : [["Authorization", `Bearer ${key}`] as const]),
+      ...(hasBody ? [["Content-Type", "application/json"] as const] : []),
+      ...given("header").map((field) => [field.name, textOf(field)] as const),
+    ],
+    members,
+    ...(hasBody && { body: `{${body.join(", ")}}` }),
   };
 }
 
@@ -63,15 +64,10 @@ function queryValue(text: string): string {
   return encodeURIComponent(text).replaceAll("%2C", ",");
 }
 
-function bodyText(fields: readonly GivenField[]): string {
-  const members = fields.map(({ field, text }) => `${JSON.stringify(field.name)}: ${jsonValue(field, text)}`);
-  return `{${members.join(", ")}}`;
-}
-
 export const JSON_NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
 
 /** A number is sent digit for digit: as a JavaScript number, 9007199254740993 would become 9007199254740992. */
-export function jsonValue({ type }: TryItField, text: string): string {
+function jsonValue({ type }: TryItField, text: string): string {
   return type !== "string" && JSON_NUMBER.test(text) ? text : JSON.stringify(text);
 }
 
@@ -82,7 +78,7 @@ const HEADER_VALUE = /^[ -~]*$/;
 /** What the API will reject about a text, as the end of a sentence that begins with the field's name. */
 export function fieldProblem(field: TryItField, text: string): string | undefined {
   if (text === "") return field.isRequired ? "is required" : undefined;
-  if (!isSendable(field, text)) return "can have visible ASCII characters only";
+  if (field.in === "header" && !HEADER_VALUE.test(text)) return "can have visible ASCII characters only";
   if (field.values !== undefined && !field.values.includes(text))
     return `must be one of ${field.values.join(", ")}`;
   if (field.type === "string") return lengthProblem(field, text);
@@ -90,9 +86,9 @@ export function fieldProblem(field: TryItField, text: string): string | undefine
   return numbers.map((number) => numberProblem(field, number)).find((problem) => problem !== undefined);
 }
 
-/** Whether a browser can send the text at all. */
-export function isSendable(field: Pick<TryItField, "in">, text: string): boolean {
-  return field.in !== "header" || HEADER_VALUE.test(text);
+/** Whether a browser can send the request at all. */
+export function isSendable({ headers }: Pick<ApiRequest, "headers">): boolean {
+  return headers.every(([, value]) => HEADER_VALUE.test(value));
 }
 
 function lengthProblem(
@@ -128,12 +124,7 @@ export function keyProblem(
   key: string,
   { environment, keyPrefix }: Pick<TryItData, "environment" | "keyPrefix">,
 ): string | undefined {
-  if (!isSendableKey(key)) return "A key has letters, digits and underscores only.";
+  if (!/^\w*$/.test(key)) return "A key has letters, digits and underscores only.";
   if (key === "" || key.startsWith(keyPrefix)) return undefined;
   return `Keys of ${environment} begin with ${keyPrefix}.`;
-}
-
-/** A browser sends no other characters in a header. */
-export function isSendableKey(key: string): boolean {
-  return /^[!-~]*$/.test(key);
 }

@@ -1,16 +1,10 @@
 import { grouped, shortDuration } from "../../api/formatting.ts";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { tokensOf } from "../highlight.ts";
+import { highlight } from "../highlight.ts";
 import type { TryItData } from "../page-data.ts";
 import { addCopyButtons } from "./page-controls.ts";
-import {
-  apiErrorOf,
-  type ApiResponse,
-  indentedJson,
-  type CallOutcome,
-  rateLimitOf,
-  retryAtOf,
-} from "./response.ts";
+import { errorBody } from "../../client/errors.ts";
+import { type ApiResponse, type CallOutcome, indentedJson, retryAtOf, windowOf } from "./response.ts";
 
 interface ReceivedProps {
   readonly response: ApiResponse;
@@ -54,7 +48,7 @@ function meaningOf(response: ApiResponse): keyof typeof SYMBOLS {
 }
 
 function isBan({ status, body }: ApiResponse): boolean {
-  return status === 429 && apiErrorOf(body)?.code === "key_banned";
+  return status === 429 && errorBody(body).code === "key_banned";
 }
 
 function StatusLine({ response }: Pick<ReceivedProps, "response">) {
@@ -73,17 +67,17 @@ function StatusLine({ response }: Pick<ReceivedProps, "response">) {
 /** What an error means, and when to try again. */
 function Explanation({ response, data: { errorCodesPath } }: ReceivedProps) {
   const retryIn = useSecondsUntil(retryAtOf(response));
-  const error = response.status >= 400 ? apiErrorOf(response.body) : undefined;
+  const { code, message } = errorBody(response.body);
   if (response.status === 304)
     return <p class="try-explanation">Not modified: you have this version already, so it has no body.</p>;
-  if (error === undefined) return null;
+  if (response.status < 400 || code === undefined) return null;
   return (
     <div class="try-explanation">
-      <p>{error.message}</p>
+      <p>{message}</p>
       <p>
-        {error.code === "missing_api_key" && "Enter your API key above. "}
+        {code === "missing_api_key" && "Enter your API key above. "}
         {retryIn > 0 && `You can send again in ${shortDuration(1_000 * retryIn)}. `}
-        <a href={`${errorCodesPath}#${encodeURIComponent(error.code)}`}>What {error.code} means</a>
+        <a href={`${errorCodesPath}#${encodeURIComponent(code)}`}>What {code} means</a>
       </p>
     </div>
   );
@@ -91,7 +85,7 @@ function Explanation({ response, data: { errorCodesPath } }: ReceivedProps) {
 
 /** How much of the window is left. Once it has closed, all of the next one is. */
 function RateLimitGauge({ response }: Pick<ReceivedProps, "response">) {
-  const window = rateLimitOf(response);
+  const window = windowOf(response);
   const seconds = useSecondsUntil(window?.closesAt);
   if (window === undefined) return null;
   const { limit } = window;
@@ -143,53 +137,29 @@ function HeaderList({ response: { headers }, data }: ReceivedProps) {
 function Body({ response: { body } }: Pick<ReceivedProps, "response">) {
   if (body === "") return <p class="note">The response has no body.</p>;
   const json = indentedJson(body);
-  const { code, syntax, title } =
-    json === undefined
-      ? ({ code: body, syntax: "text", title: "Body" } as const)
-      : ({ code: json, syntax: "json", title: "Body, indented" } as const);
-  return <CodeBlock label="Response body" title={title} code={code} syntax={syntax} />;
+  return json === undefined ? (
+    <CodeBlock title="Body" code={body} syntax="text" />
+  ) : (
+    <CodeBlock title="Body, indented" code={json} syntax="json" />
+  );
 }
 
 /** Plain text with `code` in backticks. */
-export function CodeSpans({ text }: { readonly text: string }) {
+function CodeSpans({ text }: { readonly text: string }) {
   return (
     <>{text.split("`").map((part, index) => (index % 2 === 1 ? <code key={index}>{part}</code> : part))}</>
   );
 }
 
-type Syntax = "js" | "json" | "python" | "sh" | "text" | "ts";
-
-interface CodeProps {
+interface CodeBlockProps {
   readonly code: string;
-  readonly syntax: Syntax;
-}
-
-/** The code with a colour for each kind of token. */
-export function Tokens({ code, syntax }: CodeProps) {
-  return (
-    <>
-      {tokensOf(code, syntax).map(({ kind, text }, index) =>
-        kind === undefined ? (
-          text
-        ) : (
-          <span class={`token-${kind}`} key={index}>
-            {text}
-          </span>
-        ),
-      )}
-    </>
-  );
-}
-
-interface CodeBlockProps extends CodeProps {
-  /** What it shows, for screen readers: "Response body". */
-  readonly label: string;
+  readonly syntax: string;
   /** Shown above it. */
   readonly title: string;
 }
 
 /** As the code blocks of the page: it scrolls by itself and has a button that copies it. */
-export function CodeBlock({ label, title, ...code }: CodeBlockProps) {
+function CodeBlock({ title, code, syntax }: CodeBlockProps) {
   const block = useRef<HTMLDivElement>(null);
   useEffect(() => {
     if (block.current?.parentElement) addCopyButtons(block.current.parentElement);
@@ -197,10 +167,8 @@ export function CodeBlock({ label, title, ...code }: CodeBlockProps) {
   return (
     <div class="code" ref={block}>
       <div class="code-title">{title}</div>
-      <pre tabIndex={0} role="region" aria-label={label}>
-        <code>
-          <Tokens {...code} />
-        </code>
+      <pre tabIndex={0} role="region" aria-label="Response body">
+        <code dangerouslySetInnerHTML={{ __html: highlight(code, syntax) }} />
       </pre>
     </div>
   );

@@ -1,4 +1,5 @@
 import { useId, useState } from "preact/hooks";
+import { randomKey } from "../../client/retry.ts";
 import type { TryItData, TryItField } from "../page-data.ts";
 import { cleanKey, keyProblem, fieldProblem } from "./request.ts";
 
@@ -120,11 +121,4 @@ export function FieldInput({ field, text, onChange }: FieldInputProps) {
       </div>
     </div>
   );
-}
-
-/** `crypto.randomUUID` exists on pages with HTTPS alone. */
-function randomKey(): string {
-  return [...crypto.getRandomValues(new Uint8Array(16))]
-    .map((byte) => byte.toString(16).padStart(2, "0"))
-    .join("");
 }

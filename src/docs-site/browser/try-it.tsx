@@ -1,12 +1,14 @@
 import { type ComponentChildren, createPortal, render } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { shortDuration } from "../../api/formatting.ts";
 import { readStored, writeStored } from "../../console/theme.ts";
+import { nextCursor } from "../../client/response.ts";
+import { highlight } from "../highlight.ts";
 import { EXAMPLE_LANGUAGES, type TryItData } from "../page-data.ts";
-import { programsOf } from "./programs.ts";
-import { initialValues, isSendable, isSendableKey, requestOf, type Values } from "./request.ts";
-import { ResponseView, Tokens, useSecondsUntil } from "./response-view.tsx";
-import { nextCursorOf, type CallOutcome, retryAtOf, send } from "./response.ts";
+import { type Example, programsOf } from "./programs.ts";
+import { initialValues, isSendable, requestOf, type Values } from "./request.ts";
+import { ResponseView, useSecondsUntil } from "./response-view.tsx";
+import { type CallOutcome, retryAtOf, send } from "./response.ts";
 import { FieldInput, FORM_ID, KeyField, type KeyMemory } from "./try-it-fields.tsx";
 
 /** Where this tab keeps the API key, if the person asks to remember it. */
@@ -17,14 +19,19 @@ export function startTryIt(): void {
   const text = document.querySelector("#try-it-data")?.textContent;
   const host = document.querySelector(".try-it");
   if (text === undefined || host === null) return;
-  for (const code of document.querySelectorAll(`${EXAMPLE} code`)) code.replaceChildren();
   // The server wrote it for this script.
   render(<TryItForm data={JSON.parse(text)} />, host);
   // The browser has already scrolled to the row that the address names.
   document.querySelector(":target")?.scrollIntoView();
 }
 
-const EXAMPLE = ".aside:has(.try-it) .example";
+/** The example of the page becomes what the form sends. */
+function showPrograms(programs: readonly Example[]): void {
+  for (const { language, code } of programs) {
+    const element = document.querySelector(`.aside:has(.try-it) [data-language="${language}"] code`);
+    if (element !== null) element.innerHTML = highlight(code, EXAMPLE_LANGUAGES[language].syntax);
+  }
+}
 
 /** Adds to an element of the page. */
 function addedTo(selector: string, content: ComponentChildren): ComponentChildren {
@@ -51,17 +58,16 @@ function TryItForm({ data }: { readonly data: TryItData }) {
   const [memory, changeMemory] = useKey();
   const [values, setValues] = useState(() => initialValues(operation.fields));
   const { outcome, isRunning, retryIn, run, cancel } = useSending(memory.key);
-  const requestWith = (changed: Values) =>
-    requestOf({ operation, values: changed, baseUrl: apiUrl(data), key: memory.key });
-  const canSend =
-    isSendableKey(memory.key) &&
-    operation.fields.every((field) => isSendable(field, values[field.name] ?? ""));
-  const nextCursor = outcome?.kind === "response" ? nextCursorOf(outcome) : undefined;
+  const target = { operation, baseUrl: new URL(data.apiPath, document.baseURI).href };
+  const requestWith = (changed: Values) => requestOf({ ...target, values: changed, key: memory.key });
+  const canSend = isSendable(requestWith(values));
+  const cursor = outcome?.kind === "response" ? nextCursor(outcome.headers) : undefined;
 
-  // People show programs to each other.
-  const key = `${data.keyPrefix}YOUR_KEY`;
-  const { baseUrl } = data;
-  const programs = programsOf({ request: requestWith(values), operation, values, baseUrl, key });
+  useLayoutEffect(() => {
+    // People show programs to each other.
+    const key = `${data.keyPrefix}YOUR_KEY`;
+    showPrograms(programsOf({ ...target, values, key }));
+  }, [values]);
 
   function submit(changed: Values) {
     if (!canSend || isRunning || retryIn > 0) return;
@@ -85,13 +91,6 @@ function TryItForm({ data }: { readonly data: TryItData }) {
         const input = <FieldInput field={field} text={values[name] ?? ""} onChange={onChange} />;
         return addedTo(`#${CSS.escape(anchor)} > td`, input);
       })}
-      {programs.map(({ language, code }) => {
-        const { syntax } = EXAMPLE_LANGUAGES[language];
-        return addedTo(
-          `${EXAMPLE} [data-language="${language}"] code`,
-          <Tokens code={code} syntax={syntax} />,
-        );
-      })}
       <div class="try-actions">
         <button type="submit" class="button primary" aria-disabled={!canSend || isRunning || retryIn > 0}>
           {retryIn > 0 ? `Send again in ${shortDuration(1_000 * retryIn)}` : "Send request"}
@@ -101,8 +100,8 @@ function TryItForm({ data }: { readonly data: TryItData }) {
             Cancel
           </button>
         )}
-        {nextCursor !== undefined && !isRunning && (
-          <button type="button" class="button" onClick={() => submit({ ...values, cursor: nextCursor })}>
+        {cursor !== undefined && !isRunning && (
+          <button type="button" class="button" onClick={() => submit({ ...values, cursor })}>
             Next page
           </button>
         )}
@@ -113,10 +112,6 @@ function TryItForm({ data }: { readonly data: TryItData }) {
       <Result outcome={outcome} isRunning={isRunning} data={data} />
     </form>
   );
-}
-
-function apiUrl({ apiPath }: TryItData): string {
-  return new URL(apiPath, document.baseURI).href.replace(/\/$/, "");
 }
 
 /** One request at a time. After a 429, none with the same key until `Retry-After` is over: that would be a strike. */

@@ -12,15 +12,6 @@ const ENTRIES: readonly SearchEntry[] = [
 
 const urls = (query: string) => bestMatches(ENTRIES, query).map(({ entry }) => entry[2]);
 
-test("a title comes before a text", () => {
-  expect(urls("rate")[0]).toBe("docs/rate-limits");
-  expect(urls("pagination")).toEqual(["docs/pagination"]);
-});
-
-test("an error code finds its section first", () => {
-  expect(urls("rate_limited")[0]).toBe("docs/reference/errors#rate_limited");
-});
-
 test("every word has to occur, in any order and case", () => {
   expect(urls("429 WAIT")).toEqual(["docs/rate-limits#handling-429"]);
 });
@@ -31,7 +22,7 @@ test("if no section has every word, those with the most words are found", () => 
 });
 
 test("words that every question has do not count", () => {
-  expect(urls("How do I handle a 429?")[0]).toBe("docs/rate-limits#handling-429");
+  expect(urls("How do I handle a 429?")).toEqual(["docs/rate-limits#handling-429"]);
   expect(urls("what is a pagination")).toEqual(["docs/pagination"]);
 });
 
@@ -46,12 +37,6 @@ test("a short word is found at the beginning of words only", () => {
   expect(urls("429 ai")).toEqual(["docs/rate-limits#handling-429"]);
   expect(urls("ai")).toEqual([]);
   expect(urls("wa")).toEqual(["docs/rate-limits#handling-429"]);
-});
-
-test("another form of a word is found, after the word itself", () => {
-  expect(urls("handle")).toEqual(["docs/rate-limits#handling-429"]);
-  expect(urls("retries")).toEqual(["docs/rate-limits#handling-429"]);
-  expect(urls("pages")).toEqual(["docs/pagination"]);
 });
 
 test("a query without words finds nothing, and at most ten results are given", () => {

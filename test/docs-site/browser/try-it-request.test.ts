@@ -82,12 +82,11 @@ test("a value outside a closed set is a problem", () => {
 });
 
 test("a header that a browser refuses to send is a problem", () => {
-  expect(isSendable(idempotencyKey, "a-1")).toBe(true);
+  expect(isSendable({ headers: [["Idempotency-Key", "a-1"]] })).toBe(true);
   for (const text of ["🐈", "a\nb", "é"]) {
-    expect(isSendable(idempotencyKey, text)).toBe(false);
+    expect(isSendable({ headers: [["Idempotency-Key", text]] })).toBe(false);
     expect(fieldProblem(idempotencyKey, text)).toBe("can have visible ASCII characters only");
   }
-  expect(isSendable(name, "🐈")).toBe(true);
 });
 
 test("a key may be pasted with spaces around it or with its header", () => {
@@ -160,8 +159,7 @@ test("without any field the body is an empty object", () => {
 });
 
 const programsWith = (operation: TryItOperation, values: Record<string, string>) => {
-  const request = requestOf({ ...input, operation, values });
-  const programs = programsOf({ request, operation, values, baseUrl, key: "pet_live_YOUR_KEY" });
+  const programs = programsOf({ operation, values, baseUrl, key: "pet_live_YOUR_KEY" });
   return Object.fromEntries(programs.map(({ language, code }) => [language, code]));
 };
 
@@ -212,7 +210,6 @@ response = requests.post(
 )
 print(response.status_code, response.text)`,
   });
-  expect(Object.values(programs).join()).not.toContain(KEY);
 });
 
 test("a program in TypeScript calls the method that sends the request", () => {

@@ -1,23 +1,15 @@
 import { expect, test } from "bun:test";
+import { metadataOf } from "../../../src/client/response.ts";
 import {
-  apiErrorOf,
   type ApiResponse,
   indentedJson,
-  nextCursorOf,
-  rateLimitOf,
   retryAtOf,
+  windowOf,
 } from "../../../src/docs-site/browser/response.ts";
 
 function response(status: number, headers: Record<string, string>): ApiResponse {
-  return {
-    kind: "response",
-    status,
-    statusText: "",
-    headers: new Headers(headers),
-    body: "",
-    durationMs: 1,
-    receivedAt: 1_000,
-  };
+  const metadata = metadataOf(new Response(null, { status, headers }), 1);
+  return { ...metadata, kind: "response", statusText: "", body: "", durationMs: 1, receivedAt: 1_000 };
 }
 
 test("JSON is indented as JSON.stringify does it, whatever strings contain", () => {
@@ -52,30 +44,12 @@ test("the window closes by the clock of the server", () => {
     "x-ratelimit-reset": "1794733260",
     date: new Date((1_794_733_260 - 42) * 1_000).toUTCString(),
   };
-  expect(rateLimitOf(response(200, headers))).toEqual({ limit: 60, remaining: 57, closesAt: 42_000 });
-  expect(rateLimitOf(response(200, { ...headers, "x-ratelimit-limit": "x" }))).toBeUndefined();
-  expect(rateLimitOf(response(200, {}))).toBeUndefined();
+  expect(windowOf(response(200, headers))).toEqual({ limit: 60, remaining: 57, closesAt: 42_000 });
+  expect(windowOf(response(200, {}))).toBeUndefined();
 });
 
 test("a request that got 429 may be repeated after Retry-After", () => {
   expect(retryAtOf(response(429, { "retry-after": "23" }))).toBe(24_000);
   expect(retryAtOf(response(429, {}))).toBeUndefined();
   expect(retryAtOf(response(503, { "retry-after": "1" }))).toBeUndefined();
-});
-
-test("only an error has a code", () => {
-  expect(apiErrorOf('{"code":"rate_limited","message":"Too many.","status":429}')).toEqual({
-    code: "rate_limited",
-    message: "Too many.",
-  });
-  for (const body of ["", "null", "[]", '"code"', '{"code":1,"message":"x"}'])
-    expect(apiErrorOf(body)).toBeUndefined();
-});
-
-test("the cursor of the next page comes from Link", () => {
-  const link = '<http://127.0.0.1:8080/v1/pets?limit=2&cursor=2abc>; rel="next"';
-  expect(nextCursorOf(response(200, { link }))).toBe("2abc");
-  const deprecation = '<http://127.0.0.1:8080/v1/pets?id=1>; rel="successor-version"';
-  expect(nextCursorOf(response(200, { link: deprecation }))).toBeUndefined();
-  expect(nextCursorOf(response(200, {}))).toBeUndefined();
 });

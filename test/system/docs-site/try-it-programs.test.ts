@@ -43,7 +43,7 @@ test.each(["curl", "fetch", "python"] as const)(
       ];
       for (const { operation, values } of operations) {
         const request = requestOf({ ...origin, operation, values });
-        const program = only(language, programsOf({ ...origin, request, operation, values })).code;
+        const program = only(language, programsOf({ ...origin, operation, values })).code;
         expect((await runProgram([...COMMANDS[language], program])).out).toContain("ok");
         const got = received.at(-1);
         expect(got?.method).toBe(operation.method);

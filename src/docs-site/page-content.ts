@@ -1,0 +1,166 @@
+import type { Example } from "./browser/programs.ts";
+import { linksOn, PRODUCT, withSubjectLinks } from "./links.ts";
+import {
+  type Block,
+  blocksOf,
+  codeBlock,
+  exampleTabs,
+  framedTable,
+  htmlOf,
+  inlineHtml,
+  textOf,
+} from "./markdown.ts";
+import { EXAMPLE_LANGUAGES, type TryItData } from "./page-data.ts";
+import { FIGURES } from "./sources.ts";
+
+/** A page of the site without what all pages share. */
+export interface DocsPage {
+  /** From the root of the site: `/docs/rate-limits`. */
+  readonly path: string;
+  readonly title: string;
+  /** One sentence for search engines. */
+  readonly description: string;
+  /** What is in `<main>`. */
+  readonly html: string;
+  /** In the order of the page; the first is the page itself, without an id. */
+  readonly sections: readonly Section[];
+  readonly tryIt?: TryItData;
+  /** The method, path and id of the operation that the page is about. */
+  readonly operation?: string;
+}
+
+/** A part of a page that can be linked to. */
+export interface Section {
+  readonly id: string;
+  readonly title: string;
+  /** The level of its heading. */
+  readonly level: number;
+  /** For the search. */
+  text: string;
+}
+
+/**
+ * The content of a page in rows: prose on the left, the code that belongs to it on the right. On a narrow screen they
+ * follow one another.
+ */
+export class PageContent {
+  readonly #rows: string[] = [];
+  readonly #sections: Section[] = [];
+  #examples = 0;
+  #prose = "";
+  #code = "";
+
+  /** `path` is that of the page. */
+  constructor(private readonly path: string) {}
+
+  /** As in the pages of docs/: code blocks stand beside the prose before them, and wide ones under it. */
+  markdown(text: string): void {
+    for (const block of blocksOf(text)) this.#add(block);
+  }
+
+  /** HTML, which is found by all of its text, unless that is said to be other text. */
+  prose(html: string, text = html): void {
+    if (this.#code !== "") this.#endRow();
+    this.#prose += html;
+    this.#addText(text);
+  }
+
+  /** Stands beside the prose before it. */
+  code(html: string): void {
+    this.#code += html;
+  }
+
+  /** Found by the names of their languages. */
+  examples(examples: readonly Example[]): void {
+    this.code(exampleTabs(examples, `language-${++this.#examples}`));
+    this.#addText(
+      `Examples: ${examples.map(({ language }) => EXAMPLE_LANGUAGES[language].label).join(", ")}`,
+    );
+  }
+
+  /** The first heading is the title of the page, and the first sentence its description. */
+  finish(more: Pick<DocsPage, "operation" | "tryIt"> = {}): DocsPage {
+    this.#endRow();
+    const { title, text } = this.#sections[0] ?? { title: PRODUCT, text: "" };
+    const description = /^.*?[.:](?=\s|$)/.exec(text)?.[0].replace(/:$/, ".") ?? text;
+    const html = this.#rows.join("\n");
+    return { path: this.path, title, description, html, sections: this.#sections, ...more };
+  }
+
+  #add(block: Block): void {
+    switch (block.kind) {
+      case "heading":
+        return this.#heading(block.level, inlineHtml(block.markdown, linksOn(this.path)));
+      case "code": {
+        const html = codeBlock(block.code, block.syntax);
+        return isWide(block.code, block.syntax) ? this.#wide(html) : this.code(html);
+      }
+      case "examples":
+        return this.examples(block.examples);
+      case "table": {
+        const { html, isWide } = framedTable(this.#htmlOf(block.markdown));
+        return isWide ? this.#wide(html) : this.prose(html);
+      }
+      case "figure":
+        return this.#wide(figure(block.file, block.alt));
+      case "prose":
+        return this.prose(this.#htmlOf(block.markdown));
+    }
+  }
+
+  #htmlOf(markdown: string): string {
+    return withSubjectLinks(htmlOf(markdown, linksOn(this.path)), this.path);
+  }
+
+  #heading(level: number, html: string): void {
+    if (level <= 2 || this.#code !== "") this.#endRow();
+    const title = textOf(html);
+    const id = anchorOf(title);
+    // A page is found by its title, a section by its heading.
+    this.#sections.push({ id: level === 1 ? "" : id, title, level, text: "" });
+    const content = level === 1 ? html : `<a class="heading-link" href="#${id}">${html}</a>`;
+    this.#prose += `<h${level} id="${id}">${content}</h${level}>`;
+  }
+
+  /** Takes both columns, under its heading. */
+  #wide(html: string): void {
+    this.#endRow();
+    this.#rows.push(`<div class="row wide">${html}</div>`);
+    this.#addText(html);
+  }
+
+  #addText(html: string): void {
+    const section = this.#sections.at(-1);
+    if (section !== undefined) section.text = `${section.text} ${textOf(html)}`.trim();
+  }
+
+  #endRow(): void {
+    if (this.#prose === "" && this.#code === "") return;
+    const code = this.#code === "" ? "" : `<div class="aside">${this.#code}</div>`;
+    this.#rows.push(`<div class="row"><div class="prose">${this.#prose}</div>${code}</div>`);
+    this.#prose = "";
+    this.#code = "";
+  }
+}
+
+/** As GitHub names a heading, so that links between the files of docs/ work on both. */
+function anchorOf(title: string): string {
+  return title
+    .toLowerCase()
+    .replace(/[^\p{L}\p{N}_ -]/gu, "")
+    .replaceAll(" ", "-");
+}
+
+/** Longer lines do not fit into the column of code. */
+const MAX_COLUMNS = 72;
+/** Data wraps. */
+const WRAPPED = new Set(["json", "http"]);
+
+function isWide(code: string, syntax: string): boolean {
+  return !WRAPPED.has(syntax) && code.split("\n").some((line) => line.length > MAX_COLUMNS);
+}
+
+function figure(file: string, alt: string): string {
+  const svg = (FIGURES[file] ?? "").replace("<svg ", `<svg role="img" aria-label="${Bun.escapeHTML(alt)}" `);
+  return `<figure tabindex="0">${svg}</figure>`;
+}
