@@ -88,7 +88,7 @@ const BLOCKS: Readonly<Record<string, string>> = {
   "error-codes": table(["Status", "Code", "Meaning", "What to do"], errorRows()),
   settings: optionTable(SETTINGS),
   "log-events": logEvents(),
-  "admin-operations": table(["Operation", "Request"], adminRows()),
+  "admin-operations": adminOperations(),
   roles: table(["Role", "An operator with it", "Operations, with those above"], roleRows()),
   "admin-errors": table(["Status", "Code", "Meaning"], adminErrorRows()),
   metrics: table(["Metric", "Type", "Meaning", "Labels"], metricRows()),
@@ -112,9 +112,9 @@ function operationRow([id, operation]: [string, PetstoreOperation]): string[] {
   ];
 }
 
-function adminRows(): string[][] {
+function adminOperations(): string {
   const rows = Object.entries<AdminOperation>(ADMIN_OPERATIONS).filter(([, row]) => !row.deprecated);
-  return rows.map(([id, { method, path }]) => [code(id), code(`${method} /api${path}`)]);
+  return rows.map(([id, { method, path }]) => `    ${id.padEnd(16)} ${method} /api${path}`).join("\n");
 }
 
 /** Each with the operations that those before it may not call. */
