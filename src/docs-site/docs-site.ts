@@ -5,15 +5,14 @@ import { EncodedContent } from "../api/content-encoding.ts";
 import { headerLinesOf } from "../api/dispatch.ts";
 import { acceptsHtml, type DocsPages } from "../petstore/static-routes.ts";
 import type { Response } from "../http1/index.ts";
-import type { DocsSettings, RenderedPage } from "./layout.ts";
+import type { DocsSettings } from "./layout.ts";
 import { ASSETS_PATH, operationPath, REFERENCE_PATH, relativeUrl } from "./links.ts";
 import type { RenderedSite } from "./render-site.ts";
 
 type PageRequest = Parameters<DocsPages["respond"]>[0];
 
-interface Site {
+interface Site extends Pick<RenderedSite, "headerLines" | "notFound"> {
   readonly contents: ReadonlyMap<string, EncodedContent>;
-  readonly notFound: RenderedSite["notFound"];
 }
 
 /**
@@ -26,9 +25,11 @@ export function createDocsSite(settings: DocsSettings): DocsPages {
     const script = assetOf(`${ASSETS_PATH}docs-`, "js", bundle.script);
     const style = assetOf(`${ASSETS_PATH}docs-`, "css", bundle.style);
     const site = await renderSite({ settings, scriptPath: script.path, stylePath: style.path });
-    const assets = [script, style, site.searchIndex].map(({ path, content }) => [path, content] as const);
-    const pages = Array.from(site.pages, ([path, page]) => [path, contentOf(path, page)] as const);
-    return { contents: new Map([...pages, ...assets]), notFound: site.notFound };
+    const { headerLines, notFound } = site;
+    const contents = new Map([script, style, site.searchIndex].map(({ path, content }) => [path, content]));
+    for (const [path, text] of site.pages)
+      contents.set(path, new EncodedContent({ text, headerLines, ...(path === "/" && { vary: "Accept" }) }));
+    return { contents, headerLines, notFound };
   });
 
   const client = loadOnce(async () => (await import("./client-package.ts")).clientPackage(settings));
@@ -40,10 +41,6 @@ export function createDocsSite(settings: DocsSettings): DocsPages {
   };
 }
 
-function contentOf(path: string, { html, headerLines }: RenderedPage): EncodedContent {
-  return new EncodedContent({ text: html, headerLines, ...(path === "/" && { vary: "Accept" }) });
-}
-
 function respondFrom(site: Site, request: PageRequest, headerLines: string): Awaitable<Response | undefined> {
   const { path, headers } = request;
   const content = site.contents.get(path);
@@ -53,8 +50,8 @@ function respondFrom(site: Site, request: PageRequest, headerLines: string): Awa
   if (page !== undefined) return redirect(relativeUrl(path, page), headerLines);
   if (path.startsWith(ASSETS_PATH) || path.length > MAX_PATH_LENGTH) return undefined;
   if (!acceptsHtml(headers.get("accept"))) return undefined;
-  const { html, headerLines: pageHeaderLines } = site.notFound(path);
-  return { status: 404, headerLines: pageHeaderLines + NO_STORE + headerLines, body: html };
+  const body = site.notFound(path);
+  return { status: 404, headerLines: site.headerLines + NO_STORE + headerLines, body };
 }
 
 /** The page for a path that does not exist grows with it: its links lead up from there. */

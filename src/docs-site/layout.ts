@@ -80,20 +80,13 @@ interface LayoutOptions {
   readonly searchIndexPath: string;
 }
 
-export interface RenderedPage {
-  readonly html: string;
-  /** `Content-Type` and the policy of the page. */
-  readonly headerLines: string;
-}
-
 /** Adds what all pages share. */
-export function layoutOf(options: LayoutOptions): (page: DocsPage) => RenderedPage {
+export function layoutOf(options: LayoutOptions): (page: DocsPage) => string {
   const navigation = navigationOf(options.guides);
   return (page) => {
     const main = `<main id="main" tabindex="-1">${page.html}${pager(page, navigation)}</main>`;
     const content = `<div class="site">${sidebar(page, navigation)}${main}</div>`;
-    const html = frame(page, options, content + tryItScript(page));
-    return { html, headerLines: pageHeaderLines(html) };
+    return frame(page, options, content + tryItScript(page));
   };
 }
 
@@ -166,29 +159,20 @@ function tryItScript({ tryIt }: DocsPage): string {
   return `<script type="application/json" id="try-it-data">${json}</script>`;
 }
 
-/** Scripts and styles of this origin, and the inline ones of this very page by their hashes. */
-function pageHeaderLines(html: string): string {
-  const policy = [
-    "default-src 'none'",
-    ["script-src 'self'", hashOf(THEME_SCRIPT)].join(" "),
-    ["style-src 'self'", ...stylesOf(html).map(hashOf)].join(" "),
-    "img-src data:",
-    "connect-src 'self'",
-    "base-uri 'none'",
-    "form-action 'none'",
-    "frame-ancestors 'none'",
-  ];
-  return headerLinesOf({
-    "Content-Type": "text/html; charset=utf-8",
-    "Content-Security-Policy": policy.join("; "),
-    "Referrer-Policy": "no-referrer",
-  });
-}
+/** Scripts and styles of this origin, and the one inline script by its hash. */
+const POLICY = [
+  "default-src 'none'",
+  `script-src 'self' 'sha256-${Bun.SHA256.hash(THEME_SCRIPT, "base64")}'`,
+  "style-src 'self'",
+  "img-src data:",
+  "connect-src 'self'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+];
 
-function stylesOf(html: string): string[] {
-  return [...html.matchAll(/<style>([^<]*)<\/style>/g)].map(([, style = ""]) => style);
-}
-
-function hashOf(text: string): string {
-  return `'sha256-${Bun.SHA256.hash(text, "base64")}'`;
-}
+export const PAGE_HEADER_LINES = headerLinesOf({
+  "Content-Type": "text/html; charset=utf-8",
+  "Content-Security-Policy": POLICY.join("; "),
+  "Referrer-Policy": "no-referrer",
+});

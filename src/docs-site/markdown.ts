@@ -14,58 +14,50 @@ export type Block =
 /** Everything but prose. Lines of code and of a table end with a line break. */
 const BLOCK = new RegExp(
   [
-    "^```(?<syntax>\\S*)(?: example=(?<language>\\w+))?\\n(?<code>(?:.*\\n)*?)```$",
+    "(?<examples>(?:^```\\S* example=\\w+\\n(?:.*\\n)*?```$\\s*)+)",
+    "^```(?<syntax>\\S*)\\n(?<code>(?:.*\\n)*?)```$",
     String.raw`^(?<heading>#{1,6}) .*$`,
     String.raw`^!\[(?<alt>[^\]]*)\]\((?<file>[\w-]+\.svg)\)$`,
     String.raw`^(?<table>\|.*(?:\n\|.*)*)`,
   ].join("|"),
   "gm",
 );
+const EXAMPLE = /^```\S* example=(?<language>\w+)\n(?<code>(?:.*\n)*?)```$/gm;
 /** The marks of generated blocks and of examples. */
 const MARK = /^<!-- \/?[a-z-]+ -->$/gm;
 
-/** Splits a page of docs/ into blocks. Consecutive code blocks that are examples become one. */
+/** Splits a page of docs/ into blocks. Consecutive code blocks that are examples are one. */
 export function blocksOf(markdown: string): Block[] {
   const text = markdown.replace(MARK, "");
   const blocks: Block[] = [];
   let end = 0;
   for (const match of text.matchAll(BLOCK)) {
-    append(blocks, { kind: "prose", markdown: text.slice(end, match.index).trim() });
-    append(blocks, blockOf(match));
+    blocks.push({ kind: "prose", markdown: text.slice(end, match.index).trim() }, blockOf(match));
     end = match.index + match[0].length;
   }
-  append(blocks, { kind: "prose", markdown: text.slice(end).trim() });
-  return blocks;
+  blocks.push({ kind: "prose", markdown: text.slice(end).trim() });
+  return blocks.filter((block) => block.kind !== "prose" || block.markdown !== "");
 }
 
 function blockOf({ 0: markdown, groups = {} }: RegExpExecArray): Block {
-  const { syntax = "", language, code, heading, alt = "", file } = groups;
-  if (heading !== undefined)
-    return { kind: "heading", level: heading.length, markdown: markdown.slice(heading.length + 1) };
+  const { examples, syntax = "", code, heading, alt = "", file } = groups;
+  if (examples !== undefined) return { kind: "examples", examples: examplesOf(examples) };
+  if (code !== undefined) return { kind: "code", syntax, code: code.trimEnd() };
   if (file !== undefined) return { kind: "figure", alt, file };
-  if (code === undefined) return { kind: "table", markdown };
-  const text = code.replace(/\n$/, "");
-  return isExampleLanguage(language)
-    ? { kind: "examples", examples: [{ language, code: text }] }
-    : { kind: "code", syntax, code: text };
+  if (heading === undefined) return { kind: "table", markdown };
+  return { kind: "heading", level: heading.length, markdown: markdown.slice(heading.length + 1) };
 }
 
-function isExampleLanguage(language: string | undefined): language is ExampleLanguage {
-  return language !== undefined && language in EXAMPLE_LANGUAGES;
+function examplesOf(markdown: string): Example[] {
+  return Array.from(markdown.matchAll(EXAMPLE), ({ groups = {} }) => {
+    const { language = "", code = "" } = groups;
+    if (!isExampleLanguage(language)) throw new Error(`There are no examples in ${language}`);
+    return { language, code: code.trimEnd() };
+  });
 }
 
-/** A language that the last examples lack joins them. */
-function append(blocks: Block[], block: Block): void {
-  const last = blocks.at(-1);
-  if (block.kind === "prose" && block.markdown === "") return;
-  if (block.kind === "examples" && last?.kind === "examples") {
-    const languages = new Set(last.examples.map(({ language }) => language));
-    if (block.examples.every(({ language }) => !languages.has(language))) {
-      blocks[blocks.length - 1] = { kind: "examples", examples: [...last.examples, ...block.examples] };
-      return;
-    }
-  }
-  blocks.push(block);
+function isExampleLanguage(language: string): language is ExampleLanguage {
+  return Object.hasOwn(EXAMPLE_LANGUAGES, language);
 }
 
 /** What a link of Markdown becomes. Undefined if the site has no such page: the text stays, without a link. */

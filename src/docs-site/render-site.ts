@@ -4,19 +4,21 @@ import { TimeSlice } from "../event-loop.ts";
 import { OPERATIONS } from "../petstore/operations.ts";
 import { exampleContext, examplesOf } from "./examples.ts";
 import { guidePage, settingBlocks } from "./guide-pages.ts";
-import { type DocsSettings, layoutOf, type RenderedPage } from "./layout.ts";
+import { type DocsSettings, layoutOf, PAGE_HEADER_LINES } from "./layout.ts";
 import { ASSETS_PATH, type GuideName, GUIDES, operationPath, PRODUCT } from "./links.ts";
 import { type DocsPage, PageContent } from "./page-content.ts";
 import type { SearchEntry } from "./page-data.ts";
 import { errorCodesPage, operationPage, schemasPage } from "./reference-pages.ts";
 
 export interface RenderedSite {
-  /** By their paths. */
-  readonly pages: ReadonlyMap<string, RenderedPage>;
+  /** HTML by path. */
+  readonly pages: ReadonlyMap<string, string>;
+  /** Of every page. */
+  readonly headerLines: string;
   readonly searchEntries: readonly SearchEntry[];
   readonly searchIndex: Asset;
   /** The page for a path that does not exist. Its links are relative to that path. */
-  readonly notFound: (path: string) => RenderedPage;
+  readonly notFound: (path: string) => string;
 }
 
 interface SiteOptions {
@@ -40,6 +42,7 @@ export async function renderSite(options: SiteOptions): Promise<RenderedSite> {
   const pages = [landingPage(settings), ...guides, ...reference];
   return {
     pages: new Map(pages.map((page) => [page.path, render(page)])),
+    headerLines: PAGE_HEADER_LINES,
     searchEntries,
     searchIndex,
     notFound: (path) => render(notFoundPage(path)),

@@ -18,10 +18,9 @@ describe("blocks", () => {
     ]);
   });
 
-  test("consecutive examples in different languages become one block, and the next of a language begins another", () => {
+  test("consecutive examples become one block", () => {
     const fence = (language: string) => `${FENCE}x example=${language}\n${language}\n${FENCE}\n`;
-    const blocks = blocksOf(["curl", "python", "curl"].map(fence).join("\n"));
-    expect(blocks).toEqual([
+    expect(blocksOf(`${fence("curl")}\n${fence("python")}\nText`)).toEqual([
       {
         kind: "examples",
         examples: [
@@ -29,7 +28,7 @@ describe("blocks", () => {
           { language: "python", code: "python" },
         ],
       },
-      { kind: "examples", examples: [{ language: "curl", code: "curl" }] },
+      { kind: "prose", markdown: "Text" },
     ]);
   });
 

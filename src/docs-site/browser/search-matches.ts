@@ -91,26 +91,24 @@ function alternativesOf(word: string, entries: readonly SearchEntry[]): readonly
 const MIN_MISTYPED = 4;
 const MIN_TWICE_MISTYPED = 7;
 
-/** Letters that were added, left out, replaced or exchanged with the next one; Infinity if more than allowed. */
+/**
+ * How many letters were added, left out, replaced or exchanged with the next one; Infinity if more than allowed. Words
+ * differ in so many letters if they are the same without so many.
+ */
 function mistakesIn(typed: string, word: string, allowed: number): number {
   if (Math.abs(typed.length - word.length) > allowed) return Infinity;
-  let before: number[] = [];
-  let last = Array.from({ length: word.length + 1 }, (_, i) => i);
-  for (let i = 1; i <= typed.length; i++) {
-    const row = [i];
-    for (let j = 1; j <= word.length; j++) {
-      const isSame = typed[i - 1] === word[j - 1];
-      const isExchanged = i > 1 && j > 1 && typed[i - 1] === word[j - 2] && typed[i - 2] === word[j - 1];
-      row[j] = Math.min(at(last, j) + 1, at(row, j - 1) + 1, at(last, j - 1) + (isSame ? 0 : 1));
-      if (isExchanged) row[j] = Math.min(at(row, j), at(before, j - 2) + 1);
-    }
-    [before, last] = [last, row];
-  }
-  return at(last, word.length) > allowed ? Infinity : at(last, word.length);
+  const isSame = (letters: number) => {
+    const shortened = new Set(without(letters, typed));
+    return without(letters, word).some((each) => shortened.has(each));
+  };
+  return [1, 2].find((letters) => letters <= allowed && isSame(letters)) ?? Infinity;
 }
 
-function at(row: readonly number[], index: number): number {
-  return row[index] ?? Infinity;
+/** The word without at most so many of its letters, in every way. */
+function without(letters: number, word: string): string[] {
+  if (letters === 0) return [word];
+  const shorter = Array.from(word, (_, i) => word.slice(0, i) + word.slice(i + 1));
+  return [word, ...shorter.flatMap((each) => without(letters - 1, each))];
 }
 
 interface Score {
