@@ -26,7 +26,7 @@ interface RequestField extends SchemaField {
   readonly example?: unknown;
 }
 
-/** The headings of the tables. */
+/** The headings of the lists. */
 const GROUP_TITLES: Readonly<Record<TryItField["in"], string>> = {
   path: "Path parameters",
   query: "Query parameters",
@@ -75,7 +75,7 @@ function sentence(text: string): string {
   return text === "" || /[.!?]$/.test(text) ? text : `${text}.`;
 }
 
-interface FieldTableOptions {
+interface FieldListOptions {
   /** The beginning of the id of each row, which its name follows. */
   readonly anchors: string;
   readonly links: LinkTarget;
@@ -83,10 +83,10 @@ interface FieldTableOptions {
   readonly mark: "required" | "optional";
 }
 
-/** A table with one row per field. Each row can be linked to. */
-export function fieldTable(
+/** Each field can be linked to. */
+export function fieldList(
   fields: readonly (SchemaField | RequestField)[],
-  { anchors, links, mark }: FieldTableOptions,
+  { anchors, links, mark }: FieldListOptions,
 ): string {
   const rows = fields.map((field) => {
     const { name, isRequired, description, schema } = field;
@@ -98,12 +98,12 @@ export function fieldTable(
     const bounds = boundsOf(schema).map((bound) => `<span class="bound">${inlineHtml(bound, links)}</span>`);
     const text = inlineHtml(sentence(description), links) + bounds.join("");
     const head = `<a class="heading-link" href="#${anchor}"><code>${name}</code></a>${note}<span class="type">${constraint}</span>`;
-    return `<tr id="${anchor}"><th scope="row">${head}</th><td><span id="${anchor}-description">${text}</span></td></tr>`;
+    return `<div id="${anchor}"><dt>${head}</dt><dd><span id="${anchor}-description">${text}</span></dd></div>`;
   });
-  return `<table class="fields"><tbody>${rows.join("")}</tbody></table>`;
+  return `<dl class="fields">${rows.join("")}</dl>`;
 }
 
-/** Of more values the table says nothing. */
+/** Of more values the list says nothing. */
 const MAX_VALUES = 5;
 
 /** Texts with `code` in backticks. */
@@ -119,7 +119,7 @@ function backticked(value: unknown): string {
   return `\`${String(value)}\``;
 }
 
-/** Everything that a request of the operation can have, in the order of the tables. */
+/** Everything that a request of the operation can have, in the order of the lists. */
 export function requestFields(id: OperationId): readonly RequestField[] {
   const operation: PetstoreOperation = OPERATIONS[id];
   const parameters = parametersOf(operation).map((parameter) => parameterField(resolved(parameter)));
@@ -147,14 +147,14 @@ function parameterField(parameter: JsonSchema): RequestField {
   };
 }
 
-/** The tables that the script of the page turns into a form; see `TryItData`. */
+/** The lists that the script of the page turns into a form; see `TryItData`. */
 export function tryItSection(id: OperationId, path: string, { environment }: DocumentedSettings): string {
   const groups = Map.groupBy(requestFields(id), (field) => field.in);
-  const tables = [...groups].map(([location, fields]) => {
-    const table = fieldTable(fields, { anchors: id, links: linksOn(path), mark: "required" });
-    return `<h3>${GROUP_TITLES[location]}</h3>${table}`;
+  const lists = [...groups].map(([location, fields]) => {
+    const list = fieldList(fields, { anchors: id, links: linksOn(path), mark: "required" });
+    return `<h3>${GROUP_TITLES[location]}</h3>${list}`;
   });
-  return `<section data-try-it="${id}" id="try-it-${id}"><div class="try-key"></div>${keyHelp(environment, path)}${tables.join("")}</section>`;
+  return `<section data-try-it="${id}" id="try-it-${id}"><div class="try-key"></div>${keyHelp(environment, path)}${lists.join("")}</section>`;
 }
 
 function keyHelp(environment: DocumentedSettings["environment"], path: string): string {

@@ -1,8 +1,8 @@
 /**
  * What the pages of the documentation tell their script: `TryItData` for requests, `SearchEntry` for the search.
  *
- * A page that can send requests of an operation has a `<section data-try-it>` with the tables of its parameters, and
- * beside it an `.aside` with examples. The script adds inputs to the tables and a key above them (`.try-key`). It shows
+ * A page that can send requests of an operation has a `<section data-try-it>` with the lists of its parameters, and
+ * beside it an `.aside` with examples. The script adds inputs to the lists and a key above them (`.try-key`). It shows
  * the request that they make in the examples, and the response below (`.try-it`). The page has `TryItData` as JSON in
  * a `<script type="application/json" id="try-it-data">`. It contains no key.
  */
@@ -28,7 +28,7 @@ export interface TryItOperation {
   readonly path: string;
   /** The method of the client library: `pets.create`. */
   readonly call: string;
-  /** In the order of the tables: path, query, the fields of the JSON body, then header fields. */
+  /** In the order of the lists: path, query, the fields of the JSON body, then header fields. */
   readonly fields: readonly TryItField[];
 }
 

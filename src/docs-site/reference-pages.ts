@@ -20,7 +20,7 @@ import {
   type PetstoreOperation,
 } from "../petstore/operations.ts";
 import { exampleContext, examplesOf } from "./examples.ts";
-import { fieldTable, requestFields, schemaFields, tryItData, tryItSection } from "./fields.ts";
+import { fieldList, requestFields, schemaFields, tryItData, tryItSection } from "./fields.ts";
 import { type DocsSettings, methodBadge } from "./layout.ts";
 import {
   ERROR_CODES_PATH,
@@ -53,7 +53,7 @@ export function operationPage(id: OperationId, settings: DocsSettings): DocsPage
   content.markdown("## Response body");
   content.prose(responseBody(operation, path), "");
   content.markdown("## Response headers");
-  content.prose(headerTable(operation, path, settings), "");
+  content.prose(headerList(operation, path, settings), "");
   return content.finish({ operation: `${method} ${template} ${id}`, tryIt: tryItData(id, path, settings) });
 }
 
@@ -115,15 +115,15 @@ function responseBody({ success }: PetstoreOperation, path: string): string {
   const link = `<a href="${relativeUrl(path, `${SCHEMAS_PATH}#${name.toLowerCase()}`)}">${name}</a>`;
   const one = name === "Pet" ? `A ${link} object:` : `An ${link} object:`;
   const text = isList ? `An array of ${link} objects:` : one;
-  const table = fieldTable(schemaFields(item.json), {
+  const list = fieldList(schemaFields(item.json), {
     anchors: "response",
     links: linksOn(path),
     mark: "optional",
   });
-  return `<p>${text}</p>${table}`;
+  return `<p>${text}</p>${list}`;
 }
 
-function headerTable(
+function headerList(
   { success, deprecated }: PetstoreOperation,
   path: string,
   settings: DocsSettings,
@@ -134,7 +134,7 @@ function headerTable(
     const { description, required, schema } = headers[name === "Link" ? link : name];
     return { name, description, isRequired: required, schema };
   });
-  return fieldTable(fields, { anchors: "header", links: linksOn(path), mark: "optional" });
+  return fieldList(fields, { anchors: "header", links: linksOn(path), mark: "optional" });
 }
 
 /** The schemas of request bodies. */
@@ -157,7 +157,7 @@ function addSchema(content: PageContent, name: string, schema: unknown): void {
   const fields = schemaFields({ ...schema });
   const mark = REQUESTS.has(name) ? "required" : "optional";
   const links = linksOn(SCHEMAS_PATH);
-  if (fields.length > 0) content.prose(fieldTable(fields, { anchors: name, links, mark }));
+  if (fields.length > 0) content.prose(fieldList(fields, { anchors: name, links, mark }));
   if (Array.isArray(values)) content.markdown(`One of ${values.map((value) => `\`${value}\``).join(", ")}.`);
   if (items !== undefined) {
     const item = name.replace(/s$/, "");

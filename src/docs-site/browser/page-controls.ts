@@ -57,29 +57,22 @@ export function addCopyButtons(root: ParentNode): void {
     block.dataset["copy"] = "";
     const properties = { type: "button", className: "copy", textContent: "Copy" } as const;
     const button = Object.assign(document.createElement("button"), properties);
-    button.addEventListener("click", () => void copy(button, code.textContent));
+    button.addEventListener("click", () => void copy(button, code));
     block.append(button);
   }
 }
 
-async function copy(button: HTMLButtonElement, text: string): Promise<void> {
-  button.textContent = await navigator.clipboard.writeText(text).then(
-    () => "Copied",
-    // Without HTTPS, browsers allow it on this machine's own addresses alone.
-    () => (copySelected(text) ? "Copied" : "Select and copy"),
-  );
+async function copy(button: HTMLButtonElement, code: HTMLElement): Promise<void> {
+  let isCopied = true;
+  try {
+    await navigator.clipboard.writeText(code.textContent);
+  } catch {
+    // Without HTTPS, browsers offer the clipboard on this machine's own addresses alone.
+    getSelection()?.selectAllChildren(code);
+    isCopied = document.execCommand("copy");
+  }
+  button.textContent = isCopied ? "Copied" : "Select and copy";
   setTimeout(() => (button.textContent = "Copy"), SHOWN_MS);
-}
-
-function copySelected(text: string): boolean {
-  const area = document.createElement("textarea");
-  area.value = text;
-  area.className = "visually-hidden";
-  document.body.append(area);
-  area.select();
-  const isCopied = document.execCommand("copy");
-  area.remove();
-  return isCopied;
 }
 
 const SIDEBAR = "petstore-docs-sidebar";

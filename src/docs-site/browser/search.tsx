@@ -78,7 +78,7 @@ function Search({ indexUrl }: { readonly indexUrl: string }) {
         type="search"
         role="combobox"
         list={undefined}
-        placeholder="Search"
+        placeholder="Search (/)"
         autocomplete="off"
         aria-label="Search the documentation"
         aria-autocomplete="list"

@@ -14,7 +14,7 @@ import { FieldInput, FORM_ID, KeyField, type KeyMemory } from "./try-it-fields.t
 /** Where this tab keeps the API key, if the person asks to remember it. */
 const KEY = "petstore-docs-key";
 
-/** Turns the tables of parameters into a form, and the example beside them into what it sends; see `TryItData`. */
+/** Turns the lists of parameters into a form, and the example beside them into what it sends; see `TryItData`. */
 export function startTryIt(): void {
   const text = document.querySelector("#try-it-data")?.textContent;
   const host = document.querySelector(".try-it");
@@ -89,7 +89,7 @@ function TryItForm({ data }: { readonly data: TryItData }) {
         const { name, anchor } = field;
         const onChange = (text: string) => setValues({ ...values, [name]: text });
         const input = <FieldInput field={field} text={values[name] ?? ""} onChange={onChange} />;
-        return addedTo(`#${CSS.escape(anchor)} > td`, input);
+        return addedTo(`#${CSS.escape(anchor)} > dd`, input);
       })}
       <div class="try-actions">
         <button type="submit" class="button primary" aria-disabled={!canSend || isRunning || retryIn > 0}>

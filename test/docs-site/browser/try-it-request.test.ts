@@ -222,10 +222,3 @@ test("a program in TypeScript calls the method that sends the request", () => {
   expect(callIn(updateOrder, { orderId: "3", status: "completed" })).toBe("orders.complete(3)");
   expect(callIn(listPets, { status: `it's "x"` })).toBe(String.raw`pets.listPage({ status: "it's \"x\"" })`);
 });
-
-test("a field of another location with the same name is not confused with it", () => {
-  const operation = { ...listPets, fields: [{ ...status, in: "header" as const }] };
-  const { url, headers } = requestOf({ ...input, operation, values: { status: "x" } });
-  expect(url.search).toBe("");
-  expect(headers).toContainEqual(["status", "x"]);
-});
