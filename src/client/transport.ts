@@ -5,11 +5,6 @@ import { metadataOf, type ResponseMetadata } from "./response.ts";
 import { isRetried, retryDelay, sleep, timeLimit } from "./retry.ts";
 import type { CallOptions, Hooks, Ids, PetstoreOptions, RequestEvent } from "./types.ts";
 
-/** `endsAt` is the deadline of a call that sends several requests. */
-export interface TimedOptions extends CallOptions {
-  readonly endsAt?: number;
-}
-
 export interface ApiRequest {
   readonly method: string;
   /** Below the base URL, with its query. */
@@ -17,7 +12,8 @@ export interface ApiRequest {
   /** JSON. */
   readonly body?: string | undefined;
   readonly idempotencyKey?: string | undefined;
-  readonly options: TimedOptions;
+  /** `endsAt` is the deadline of a call that sends several requests. */
+  readonly options: CallOptions & { readonly endsAt?: number };
   /** What the data of a success must be. */
   readonly expected: "array" | "object" | "any";
 }
@@ -25,17 +21,6 @@ export interface ApiRequest {
 export interface ApiResult {
   readonly data: unknown;
   readonly response: ResponseMetadata;
-}
-
-interface Attempt {
-  readonly request: ApiRequest;
-  readonly event: RequestEvent;
-  /** Ends the call. */
-  readonly signal: AbortSignal;
-}
-
-interface Failure {
-  readonly error: ApiError | ConnectionError;
 }
 
 interface Success {
@@ -106,10 +91,10 @@ export class Transport {
       for (;;) {
         const event = { method: request.method, url: this.#baseUrl + request.path, attempt: ++attempt };
         await this.#limiter?.acquire(signal, (waitMs) => this.#hooks.onWait?.({ ...event, waitMs }));
-        const outcome = await this.#attempt({ request, event, signal });
+        const outcome = await this.#attempt(request, event, signal);
         if ("data" in outcome) return outcome;
 
-        last = outcome.error;
+        last = outcome;
         if (last instanceof ApiError && !isRetried(last)) throw last;
         signal.throwIfAborted();
         const delayMs = retryDelay(attempt, last.response?.retryAfter);
@@ -136,8 +121,12 @@ export class Transport {
     }
   }
 
-  /** A failure that may be retried is a value. */
-  async #attempt({ request, event, signal }: Attempt): Promise<ApiResult | Failure> {
+  /** A failure that may be retried is a value. `signal` ends the call. */
+  async #attempt(
+    request: ApiRequest,
+    event: RequestEvent,
+    signal: AbortSignal,
+  ): Promise<ApiResult | ApiError | ConnectionError> {
     const { idempotencyKey } = request;
     const late = new Error(`nothing came within ${this.#timeoutMs} ms`);
     const limit = timeLimit(this.#timeoutMs, late, signal);
@@ -155,7 +144,7 @@ export class Transport {
         body = await received.text();
       } catch (cause) {
         const message = `No response from ${event.url}: ${reasonOf(cause)}.`;
-        return { error: new ConnectionError(message, { cause, idempotencyKey, response }) };
+        return new ConnectionError(message, { cause, idempotencyKey, response });
       }
       this.#hooks.onResponse?.({ ...event, response });
       this.#reportDeprecation(event, response.headers);
@@ -165,7 +154,7 @@ export class Transport {
         response = { ...response, headers };
         body = known.text;
       } else if (response.status >= 400) {
-        return { error: apiError({ idempotencyKey, response, body }) };
+        return apiError({ idempotencyKey, response, body });
       }
       const data = this.#dataOf(request, { idempotencyKey, response, body });
       if (request.method === "GET") this.#remember(event.url, response.headers, body);

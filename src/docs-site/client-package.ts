@@ -4,13 +4,13 @@ import { loadClientFiles } from "../browser-bundle/bundle.ts";
 import { docsUrl, type DocumentedSettings, siteUrl } from "../petstore/documented-settings.ts";
 import type { DocsPages } from "../petstore/static-routes.ts";
 import { exampleContext, inContext } from "./examples.ts";
-import { GUIDES } from "./links.ts";
+import { guidePath } from "./links.ts";
 
 /** The client library as a file for `npm install`. Its links lead to the documentation of this server. */
 export async function clientPackage(settings: DocumentedSettings): Promise<DocsPages["respond"]> {
   const { baseUrl } = settings;
   const files = { ...(await loadClientFiles()) };
-  const homepage = siteUrl(baseUrl, GUIDES["client-library"]);
+  const homepage = siteUrl(baseUrl, guidePath("client-library"));
   files["package.json"] = JSON.stringify({ ...JSON.parse(files["package.json"] ?? ""), homepage }, null, 2);
   files["README.md"] = inContext(files["README.md"] ?? "", exampleContext(settings)).replaceAll(
     /(?<=\]\()\.\.\/\.\.\/docs\/([\w-]+)\.md/g,

@@ -1,13 +1,13 @@
 import { grouped } from "../api/formatting.ts";
 import type { JsonSchema } from "../api/schema.ts";
-import { BASE_PATH, KEY_PREFIX } from "../domain/constants.ts";
+import { KEY_PREFIX } from "../domain/constants.ts";
 import type { OperationId } from "../domain/usage-history.ts";
 import { EXECUTABLE } from "../executable.ts";
 import type { DocumentedSettings } from "../petstore/documented-settings.ts";
 import { PARAMETERS, parametersOf, SCHEMAS } from "../petstore/openapi/document.ts";
 import { componentHeaders } from "../petstore/openapi/headers.ts";
 import { OPERATIONS, type PetstoreOperation } from "../petstore/operations.ts";
-import { ERROR_CODES_PATH, GUIDES, linksOn, relativeUrl } from "./links.ts";
+import { guidePath, linksOn, relativeUrl } from "./links.ts";
 import { codeBlock, inlineHtml, type LinkTarget } from "./markdown.ts";
 import type { TryItData, TryItField, TryItOperation } from "./page-data.ts";
 
@@ -161,7 +161,7 @@ function keyHelp(environment: DocumentedSettings["environment"], path: string): 
   const program = EXECUTABLE === undefined ? "npx petstore" : "petstore";
   const flag = environment === "production" ? "" : ` --env ${environment}`;
   const command = codeBlock(`${program} keys create --name "my key" --plan free${flag}`, "sh");
-  const guide = relativeUrl(path, GUIDES.authentication);
+  const guide = relativeUrl(path, guidePath("authentication"));
   return `<details class="key-help"><summary>Get a key</summary>
 <p>Ask whoever runs this server. A key of ${environment} begins with <code>${KEY_PREFIX[environment]}</code>; see <a href="${guide}">Authentication</a>.</p>
 <p>If you run it yourself: on its first start it printed a key, or wrote one to <code>${environment}-first-key</code> in its data directory. This command creates another, even while the server is running:</p>${command}</details>`;
@@ -206,16 +206,10 @@ function tryItField(field: RequestField, anchor: string): TryItField {
   };
 }
 
-/** What the script of the page at `path` needs to send requests of the operation. */
-export function tryItData(id: OperationId, path: string, settings: DocumentedSettings): TryItData {
-  return {
-    apiPath: relativeUrl(path, BASE_PATH),
-    environment: settings.environment,
-    keyPrefix: KEY_PREFIX[settings.environment],
-    operation: tryItOperation(id),
-    headers: headerDescriptions(settings),
-    errorCodesPath: relativeUrl(path, ERROR_CODES_PATH),
-  };
+/** What the script of a page needs to send requests of the operation. */
+export function tryItData(id: OperationId, settings: DocumentedSettings): TryItData {
+  const { environment } = settings;
+  return { environment, operation: tryItOperation(id), headers: headerDescriptions(settings) };
 }
 
 /** Headers that HTTP defines, beside those of the OpenAPI document. */

@@ -6,14 +6,14 @@ import { deprecationHeaders, OPERATIONS } from "../petstore/operations.ts";
 import { exampleContext, inContext } from "./examples.ts";
 import { tryItData } from "./fields.ts";
 import type { DocsSettings } from "./layout.ts";
-import { type GuideName, GUIDES } from "./links.ts";
+import { guidePath } from "./links.ts";
 import { type DocsPage, PageContent } from "./page-content.ts";
 import { addTryIt } from "./reference-pages.ts";
-import { GUIDE_SOURCES } from "./sources.ts";
+import { GUIDE_SOURCES, type GuideName } from "./sources.ts";
 
 /** A page of docs/ with the blocks of the server. */
 export function guidePage(name: GuideName, settingBlocks: Blocks, settings: DocsSettings): DocsPage {
-  const path = GUIDES[name];
+  const path = guidePath(name);
   const markdown = replaceBlocks(inContext(GUIDE_SOURCES[name], exampleContext(settings)), settingBlocks);
   const content = new PageContent(path);
   if (name !== "quickstart") {
@@ -26,7 +26,7 @@ export function guidePage(name: GuideName, settingBlocks: Blocks, settings: Docs
   content.markdown("## Your first request\n\nAdd a pet:");
   addTryIt(content, { id: "createPet", path, settings });
   content.markdown(markdown.slice(firstSection));
-  return content.finish({ tryIt: tryItData("createPet", path, settings) });
+  return content.finish({ tryIt: tryItData("createPet", settings) });
 }
 
 /** Markdown by the name of the block. */

@@ -2,8 +2,9 @@ import { headerLinesOf } from "../api/dispatch.ts";
 import { ICON, MARK_PATH } from "../browser-bundle/mark.ts";
 import { docsUrl, type DocumentedSettings } from "../petstore/documented-settings.ts";
 import { OPERATIONS, type PetstoreOperation } from "../petstore/operations.ts";
-import { ERROR_CODES_PATH, operationPath, PRODUCT, relativeUrl, SCHEMAS_PATH } from "./links.ts";
+import { operationPath, PRODUCT, relativeUrl, SCHEMAS_PATH } from "./links.ts";
 import type { DocsPage, Section } from "./page-content.ts";
+import { ERROR_CODES_PATH } from "./page-data.ts";
 
 export interface DocsSettings extends DocumentedSettings {
   /** 0 means any number. */
@@ -71,7 +72,7 @@ function item({ path, html }: Entry, current: string, sections: readonly Section
   return `<li><a href="${relativeUrl(current, path)}" aria-current="page">${html}</a>${nested}</li>`;
 }
 
-interface LayoutOptions {
+export interface LayoutOptions {
   readonly settings: DocsSettings;
   readonly guides: readonly DocsPage[];
   /** What every page loads. */

@@ -3,36 +3,24 @@ import { DOCS_PATH } from "../domain/constants.ts";
 import { ERRORS } from "../petstore/errors.ts";
 import { OPERATIONS } from "../petstore/operations.ts";
 import type { LinkTarget } from "./markdown.ts";
+import { ERROR_CODES_PATH } from "./page-data.ts";
+import { GUIDE_SOURCES, type GuideName } from "./sources.ts";
 
 export const PRODUCT = "Petstore API";
 
-/** The guides in the order of the sidebar, each with the file of docs/ that it comes from. */
-export const GUIDES = {
-  quickstart: DOCS_PATH,
-  api: `${DOCS_PATH}/api`,
-  authentication: `${DOCS_PATH}/authentication`,
-  pagination: `${DOCS_PATH}/pagination`,
-  "rate-limits": `${DOCS_PATH}/rate-limits`,
-  idempotency: `${DOCS_PATH}/idempotency`,
-  errors: `${DOCS_PATH}/errors`,
-  integers: `${DOCS_PATH}/integers`,
-  deprecation: `${DOCS_PATH}/deprecation`,
-  "client-library": `${DOCS_PATH}/client-library`,
-  "generated-clients": `${DOCS_PATH}/generated-clients`,
-  changelog: `${DOCS_PATH}/changelog`,
-} as const;
-
-export type GuideName = keyof typeof GUIDES;
+/** The quickstart is the first page. */
+export function guidePath(name: GuideName): string {
+  return name === "quickstart" ? DOCS_PATH : `${DOCS_PATH}/${name}`;
+}
 
 function isGuide(name: string): name is GuideName {
-  return Object.hasOwn(GUIDES, name);
+  return Object.hasOwn(GUIDE_SOURCES, name);
 }
 
 /** The beginning of the path of each file that pages load. */
 export const ASSETS_PATH = `${DOCS_PATH}/assets/`;
 export const REFERENCE_PATH = `${DOCS_PATH}/reference`;
 export const SCHEMAS_PATH = `${REFERENCE_PATH}/schemas`;
-export const ERROR_CODES_PATH = `${REFERENCE_PATH}/errors`;
 
 export function operationPath(operationId: string): string {
   return `${REFERENCE_PATH}/${operationId}`;
@@ -60,10 +48,10 @@ export function linksOn(path: string): LinkTarget {
     if (/^(?:#|https?:)/.test(href)) return href;
     if (href.startsWith("/")) return relativeUrl(path, href);
     if (href === "src/client/README.md" || href === "../src/client/README.md") {
-      return relativeUrl(path, GUIDES["client-library"]);
+      return relativeUrl(path, guidePath("client-library"));
     }
     const [, name = "", fragment = ""] = FILE.exec(href) ?? [];
-    return isGuide(name) ? relativeUrl(path, GUIDES[name] + fragment) : undefined;
+    return isGuide(name) ? relativeUrl(path, guidePath(name) + fragment) : undefined;
   };
 }
 

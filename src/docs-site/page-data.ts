@@ -1,3 +1,5 @@
+import { DOCS_PATH } from "../domain/constants.ts";
+
 /**
  * What the pages of the documentation tell their script: `TryItData` for requests, `SearchEntry` for the search.
  *
@@ -7,20 +9,14 @@
  * a `<script type="application/json" id="try-it-data">`. It contains no key.
  */
 export interface TryItData {
-  /**
-   * The URL of the API relative to the page, such as `../../v1`. The policy of the page allows requests to its own
-   * origin alone, so requests go to `new URL(apiPath, document.baseURI)`.
-   */
-  readonly apiPath: string;
   readonly environment: "production" | "staging";
-  /** The beginning of every API key of this server, such as `pet_live_`. */
-  readonly keyPrefix: string;
   readonly operation: TryItOperation;
   /** Header fields of responses, by name: one sentence each, in plain text with `code` in backticks. */
   readonly headers: Readonly<Record<string, string>>;
-  /** The page of error codes relative to this page; the id of each code is the code: `errors#rate_limited`. */
-  readonly errorCodesPath: string;
 }
+
+/** The page of error codes; the id of each code is the code: `errors#rate_limited`. */
+export const ERROR_CODES_PATH = `${DOCS_PATH}/reference/errors`;
 
 export interface TryItOperation {
   readonly method: "GET" | "POST" | "PATCH";

@@ -12,7 +12,6 @@ import { errorExample, EXAMPLES } from "../petstore/openapi/examples.ts";
 import { COMMON_HEADERS, componentHeaders } from "../petstore/openapi/headers.ts";
 import {
   COMMON_ERRORS,
-  type Deprecation,
   operationErrors,
   OPERATIONS,
   OrderList,
@@ -22,39 +21,37 @@ import {
 import { exampleContext, examplesOf } from "./examples.ts";
 import { fieldList, requestFields, schemaFields, tryItData, tryItSection } from "./fields.ts";
 import { type DocsSettings, methodBadge } from "./layout.ts";
-import {
-  ERROR_CODES_PATH,
-  GUIDES,
-  linksOn,
-  operationPath,
-  relativeUrl,
-  SCHEMAS_PATH,
-  withSubjectLinks,
-} from "./links.ts";
-import { codeBlock, framedTable, htmlOf, inlineHtml } from "./markdown.ts";
+import { linksOn, operationPath, SCHEMAS_PATH, withSubjectLinks } from "./links.ts";
+import { codeBlock, framedTable, htmlOf } from "./markdown.ts";
 import { type DocsPage, PageContent } from "./page-content.ts";
+import { ERROR_CODES_PATH } from "./page-data.ts";
 
 /** The page of one operation. */
 export function operationPage(id: OperationId, settings: DocsSettings): DocsPage {
   const operation: PetstoreOperation = OPERATIONS[id];
-  const { method, path: template, summary, description } = operation;
+  const { method, path: template, summary, success } = operation;
   const path = operationPath(id);
-  const names = requestFields(id).map(({ name }) => name);
   const content = new PageContent(path);
   content.markdown(`# ${summary}`);
   content.prose(
-    introduction(id, operation, path),
-    `${inlineHtml(description, linksOn(path))} ${names.join(" ")}`,
+    `<p class="endpoint">${methodBadge(method)} <code>${BASE_PATH}${template}</code> <span class="operation-id">${id}</span></p>`,
+    "",
   );
+  content.markdown(introduction(operation));
   content.markdown("## Request");
   addTryIt(content, { id, path, settings });
   content.markdown("## Responses");
   content.prose(responseTable(operation, path), "");
-  content.markdown("## Response body");
-  content.prose(responseBody(operation, path), "");
+  const name = success.body === PetList || success.body === Pet ? "Pet" : "Order";
+  const isList = success.body === PetList || success.body === OrderList;
+  content.markdown(
+    `## Response body\n\n${isList ? "An array of" : "One"} [${name}](${SCHEMAS_PATH}#${name.toLowerCase()}):`,
+  );
+  const fields = schemaFields({ Pet, Order }[name].json);
+  content.prose(fieldList(fields, { anchors: "response", links: linksOn(path), mark: "optional" }), "");
   content.markdown("## Response headers");
   content.prose(headerList(operation, path, settings), "");
-  return content.finish({ operation: `${method} ${template} ${id}`, tryIt: tryItData(id, path, settings) });
+  return content.finish({ operation: `${method} ${template} ${id}`, tryIt: tryItData(id, settings) });
 }
 
 interface TryIt {
@@ -68,7 +65,12 @@ interface TryIt {
 export function addTryIt(content: PageContent, { id, path, settings }: TryIt): void {
   const { status } = OPERATIONS[id].success;
   const [example] = Object.values(EXAMPLES[id].success);
-  content.prose(tryItSection(id, path, settings), "");
+  content.prose(
+    tryItSection(id, path, settings),
+    requestFields(id)
+      .map(({ name }) => name)
+      .join(" "),
+  );
   content.examples(examplesOf(id, exampleContext(settings)));
   content.code(
     `<p class="note">Replace <code>${KEY_PREFIX[settings.environment]}YOUR_KEY</code> with your key.</p><div class="try-it"></div>`,
@@ -76,23 +78,16 @@ export function addTryIt(content: PageContent, { id, path, settings }: TryIt): v
   content.code(codeBlock(toJson(example?.value, 2), "json", `Response ${status}`));
 }
 
-function introduction(id: OperationId, operation: PetstoreOperation, path: string): string {
-  const { method, path: template, description, deprecated, acceptsIdempotencyKey } = operation;
-  const idempotency = acceptsIdempotencyKey
-    ? `<p>See <a href="${relativeUrl(path, GUIDES.idempotency)}">Idempotency</a>.</p>`
-    : "";
-  const text = withSubjectLinks(htmlOf(description, linksOn(path)), path) + idempotency;
-  return `<p class="endpoint">${methodBadge(method)} <code>${BASE_PATH}${template}</code> <span class="operation-id">${id}</span></p>
-${deprecated === undefined ? text : deprecationNotice(deprecated, path)}`;
+/** Of a deprecated operation, it says what the description says, and more. */
+function introduction({ description, deprecated, acceptsIdempotencyKey }: PetstoreOperation): string {
+  if (deprecated !== undefined) {
+    const { since, sunset, replacement } = deprecated;
+    return `> **Deprecated** since ${longDate(since)}, removed on ${longDate(sunset)}. Use \`GET ${replacement}\` instead. [How to migrate](deprecation.md)`;
+  }
+  return acceptsIdempotencyKey ? `${description} See [Idempotency](idempotency.md).` : description;
 }
 
 const NOT_MODIFIED = "Not modified: the current `ETag` is in `If-None-Match`. There is no body.";
-
-/** It says what the description of the operation says, and more. */
-function deprecationNotice({ since, sunset, replacement }: Deprecation, path: string): string {
-  const migration = relativeUrl(path, GUIDES.deprecation);
-  return `<p class="notice deprecated"><strong>Deprecated</strong> since ${longDate(since)}, removed on ${longDate(sunset)}. Use <code>GET ${replacement}</code> instead. <a href="${migration}">How to migrate</a></p>`;
-}
 
 function responseTable(operation: PetstoreOperation, path: string): string {
   const { success } = operation;
@@ -106,21 +101,6 @@ function responseTable(operation: PetstoreOperation, path: string): string {
     ...errors.map((code) => `| ${ERRORS[code].status} | \`${code}\` ${ERRORS[code].meaning} |`),
   ];
   return framedTable(withSubjectLinks(htmlOf(rows.join("\n"), linksOn(path)), path)).html;
-}
-
-function responseBody({ success }: PetstoreOperation, path: string): string {
-  const isList = success.body === PetList || success.body === OrderList;
-  const item = success.body === PetList || success.body === Pet ? Pet : Order;
-  const name = item === Pet ? "Pet" : "Order";
-  const link = `<a href="${relativeUrl(path, `${SCHEMAS_PATH}#${name.toLowerCase()}`)}">${name}</a>`;
-  const one = name === "Pet" ? `A ${link} object:` : `An ${link} object:`;
-  const text = isList ? `An array of ${link} objects:` : one;
-  const list = fieldList(schemaFields(item.json), {
-    anchors: "response",
-    links: linksOn(path),
-    mark: "optional",
-  });
-  return `<p>${text}</p>${list}`;
 }
 
 function headerList(

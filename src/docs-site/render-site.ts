@@ -1,36 +1,36 @@
-import { type Asset, assetOf } from "../browser-bundle/bundle.ts";
+import { EncodedContent } from "../api/content-encoding.ts";
+import { headerLinesOf } from "../api/dispatch.ts";
+import { type Asset, assetOf, loadBundle } from "../browser-bundle/bundle.ts";
+import { DOCS_PATH } from "../domain/constants.ts";
 import type { OperationId } from "../domain/usage-history.ts";
 import { TimeSlice } from "../event-loop.ts";
+import type { Response } from "../http1/index.ts";
 import { OPERATIONS } from "../petstore/operations.ts";
+import { acceptsHtml, type DocsPages } from "../petstore/static-routes.ts";
 import { exampleContext, examplesOf } from "./examples.ts";
 import { guidePage, settingBlocks } from "./guide-pages.ts";
-import { type DocsSettings, layoutOf, PAGE_HEADER_LINES } from "./layout.ts";
-import { ASSETS_PATH, type GuideName, GUIDES, operationPath, PRODUCT } from "./links.ts";
+import { type DocsSettings, type LayoutOptions, layoutOf, PAGE_HEADER_LINES } from "./layout.ts";
+import { ASSETS_PATH, operationPath, PRODUCT, REFERENCE_PATH, relativeUrl } from "./links.ts";
 import { type DocsPage, PageContent } from "./page-content.ts";
 import type { SearchEntry } from "./page-data.ts";
 import { errorCodesPage, operationPage, schemasPage } from "./reference-pages.ts";
+import { GUIDE_SOURCES, type GuideName } from "./sources.ts";
 
-export interface RenderedSite {
+interface RenderedSite {
   /** HTML by path. */
   readonly pages: ReadonlyMap<string, string>;
-  /** Of every page. */
-  readonly headerLines: string;
   readonly searchEntries: readonly SearchEntry[];
   readonly searchIndex: Asset;
   /** The page for a path that does not exist. Its links are relative to that path. */
   readonly notFound: (path: string) => string;
 }
 
-interface SiteOptions {
-  readonly settings: DocsSettings;
-  readonly scriptPath: string;
-  readonly stylePath: string;
-}
+type SiteOptions = Omit<LayoutOptions, "guides" | "searchIndexPath">;
 
 export async function renderSite(options: SiteOptions): Promise<RenderedSite> {
   const { settings } = options;
   const blocks = settingBlocks(settings);
-  const names = Object.keys(GUIDES) as GuideName[];
+  const names = Object.keys(GUIDE_SOURCES) as GuideName[];
   const guides = await inTimeSlices(names.map((name) => () => guidePage(name, blocks, settings)));
   const ids = Object.keys(OPERATIONS) as OperationId[];
   const operations = ids.map((id) => () => operationPage(id, settings));
@@ -42,7 +42,6 @@ export async function renderSite(options: SiteOptions): Promise<RenderedSite> {
   const pages = [landingPage(settings), ...guides, ...reference];
   return {
     pages: new Map(pages.map((page) => [page.path, render(page)])),
-    headerLines: PAGE_HEADER_LINES,
     searchEntries,
     searchIndex,
     notFound: (path) => render(notFoundPage(path)),
@@ -95,4 +94,49 @@ function notFoundPage(path: string): DocsPage {
     "# There is no such page\n\nSearch for it, or start with the [quickstart](quickstart.md).",
   );
   return content.finish();
+}
+
+/** The pages, their scripts and styles. */
+export async function sitePages(settings: DocsSettings): Promise<DocsPages["respond"]> {
+  const bundle = await loadBundle("docs");
+  const script = assetOf(`${ASSETS_PATH}docs-`, "js", bundle.script);
+  const style = assetOf(`${ASSETS_PATH}docs-`, "css", bundle.style);
+  const { pages, notFound, searchIndex } = await renderSite({
+    settings,
+    scriptPath: script.path,
+    stylePath: style.path,
+  });
+  const contents = new Map([script, style, searchIndex].map(({ path, content }) => [path, content]));
+  for (const [path, text] of pages) {
+    const vary = path === "/" && { vary: "Accept" };
+    contents.set(path, new EncodedContent({ text, headerLines: PAGE_HEADER_LINES, ...vary }));
+  }
+
+  return (request, headerLines) => {
+    const { path, headers } = request;
+    const content = contents.get(path);
+    if (content !== undefined) return content.respond(request, headerLines);
+    const withoutSlash = path.replace(/\/$/, "");
+    const page = contents.has(withoutSlash) ? withoutSlash : OTHER_PATHS.get(withoutSlash);
+    if (page !== undefined) return redirect(relativeUrl(path, page), headerLines);
+    if (path.startsWith(ASSETS_PATH) || path.length > MAX_PATH_LENGTH) return undefined;
+    if (!acceptsHtml(headers.get("accept"))) return undefined;
+    return { status: 404, headerLines: PAGE_HEADER_LINES + NO_STORE + headerLines, body: notFound(path) };
+  };
+}
+
+/** The page for a path that does not exist grows with it: its links lead up from there. */
+const MAX_PATH_LENGTH = 200;
+
+const NO_STORE = headerLinesOf({ "Cache-Control": "no-store" });
+
+/** Paths that people guess, with the page that they mean. */
+const OTHER_PATHS: ReadonlyMap<string, string> = new Map([
+  [`${DOCS_PATH}/quickstart`, DOCS_PATH],
+  [REFERENCE_PATH, operationPath("listPets")],
+]);
+
+/** To a relative URL, because a proxy may serve the site under a prefix. */
+function redirect(url: string, headerLines: string): Response {
+  return { status: 302, headerLines: headerLinesOf({ Location: url }) + headerLines, body: "" };
 }

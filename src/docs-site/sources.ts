@@ -12,9 +12,9 @@ import pagination from "../../docs/pagination.md" with { type: "text" };
 import quickstart from "../../docs/quickstart.md" with { type: "text" };
 import rateLimits from "../../docs/rate-limits.md" with { type: "text" };
 import rateLimitsFigure from "../../docs/rate-limits.svg" with { type: "text" };
-import type { GuideName } from "./links.ts";
 
-export const GUIDE_SOURCES: Readonly<Record<GuideName, string>> = {
+/** By their names, in the order of the sidebar. */
+export const GUIDE_SOURCES = {
   quickstart,
   api,
   authentication,
@@ -27,7 +27,9 @@ export const GUIDE_SOURCES: Readonly<Record<GuideName, string>> = {
   "client-library": clientLibrary,
   "generated-clients": generatedClients,
   changelog: forClients(changelog),
-};
+} as const;
+
+export type GuideName = keyof typeof GUIDE_SOURCES;
 
 /** SVG by the name of its file. */
 export const FIGURES: Readonly<Record<string, string>> = { "rate-limits.svg": rateLimitsFigure };

@@ -11,7 +11,8 @@ import {
 } from "../../src/petstore/operations.ts";
 import type { OperationId } from "../../src/domain/usage-history.ts";
 import { Invalid } from "../../src/api/schema.ts";
-import { GUIDES } from "../../src/docs-site/links.ts";
+import { guidePath } from "../../src/docs-site/links.ts";
+import { GUIDE_SOURCES, type GuideName } from "../../src/docs-site/sources.ts";
 import { MESSAGES } from "./messages.ts";
 import { DEFAULT_PLANS } from "../../src/domain/api-keys.ts";
 import { DEFAULT_BAN } from "../../src/domain/rate-limit.ts";
@@ -113,7 +114,9 @@ describe("the document as a whole", () => {
     const description = String(document["info"]?.["description"]);
     expect(description.split("\n")).toHaveLength(5);
     const links = [...description.matchAll(/\]\((?<url>[^)]+)\)/g)].map(({ groups }) => groups?.["url"]);
-    const pages = Object.values<string>(GUIDES).map((path) => PRODUCTION.replace("/v1", path));
+    const pages = (Object.keys(GUIDE_SOURCES) as GuideName[]).map((name) =>
+      PRODUCTION.replace("/v1", guidePath(name)),
+    );
     expect(links).toHaveLength(7);
     expect(pages).toEqual(expect.arrayContaining(links));
   });

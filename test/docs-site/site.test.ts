@@ -87,8 +87,7 @@ describe("the reference", () => {
   test("data for try-it cannot end its element", () => {
     const [, json = ""] = /id="try-it-data">(.*?)<\/script>/s.exec(pageAt("/docs/reference/createPet")) ?? [];
     expect(json).not.toContain("<");
-    const { operation, apiPath, errorCodesPath } = JSON.parse(json);
-    expect([operation.path, apiPath, errorCodesPath]).toEqual(["/pets", "../../v1", "errors"]);
+    const { operation } = JSON.parse(json);
     expect(operation.fields.map(({ name }: { name: string }) => name)).toEqual([
       "name",
       "categoryId",

@@ -9,6 +9,12 @@ import {
   writeStored,
 } from "../../console/theme.ts";
 
+/** The URL of a path of the site, which a proxy may serve under a prefix. */
+export function urlOf(path: string): string {
+  const root = document.documentElement.dataset["root"] ?? "";
+  return new URL(root + path.slice(1), document.baseURI).href;
+}
+
 /** A button that goes from the theme of the system to light, dark and back. */
 export function startThemeSwitch(): void {
   applyTheme(chosenTheme());

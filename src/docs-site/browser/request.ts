@@ -1,4 +1,5 @@
 import { grouped } from "../../api/formatting.ts";
+import { KEY_PREFIX } from "../../domain/constants.ts";
 import type { TryItData, TryItField, TryItOperation } from "../page-data.ts";
 
 /** A request as it is sent. */
@@ -120,11 +121,9 @@ export function cleanKey(text: string): string {
 }
 
 /** Why the key cannot work here, as a sentence; undefined if it may. */
-export function keyProblem(
-  key: string,
-  { environment, keyPrefix }: Pick<TryItData, "environment" | "keyPrefix">,
-): string | undefined {
+export function keyProblem(key: string, environment: TryItData["environment"]): string | undefined {
+  const prefix = KEY_PREFIX[environment];
   if (!/^\w*$/.test(key)) return "A key has letters, digits and underscores only.";
-  if (key === "" || key.startsWith(keyPrefix)) return undefined;
-  return `Keys of ${environment} begin with ${keyPrefix}.`;
+  if (key === "" || key.startsWith(prefix)) return undefined;
+  return `Keys of ${environment} begin with ${prefix}.`;
 }

@@ -1,8 +1,8 @@
 import { grouped, shortDuration } from "../../api/formatting.ts";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { highlight } from "../highlight.ts";
-import type { TryItData } from "../page-data.ts";
-import { addCopyButtons } from "./page-controls.ts";
+import { ERROR_CODES_PATH, type TryItData } from "../page-data.ts";
+import { addCopyButtons, urlOf } from "./page-controls.ts";
 import { errorBody } from "../../client/errors.ts";
 import { type ApiResponse, type CallOutcome, indentedJson, retryAtOf, windowOf } from "./response.ts";
 
@@ -29,7 +29,7 @@ export function ResponseView({ outcome, data }: ResponseViewProps) {
   return (
     <>
       <StatusLine response={outcome} />
-      <Explanation response={outcome} data={data} />
+      <Explanation response={outcome} />
       <RateLimitGauge response={outcome} />
       <HeaderList response={outcome} data={data} />
       <Body response={outcome} />
@@ -65,7 +65,7 @@ function StatusLine({ response }: Pick<ReceivedProps, "response">) {
 }
 
 /** What an error means, and when to try again. */
-function Explanation({ response, data: { errorCodesPath } }: ReceivedProps) {
+function Explanation({ response }: Pick<ReceivedProps, "response">) {
   const retryIn = useSecondsUntil(retryAtOf(response));
   const { code, message } = errorBody(response.body);
   if (response.status === 304)
@@ -77,7 +77,7 @@ function Explanation({ response, data: { errorCodesPath } }: ReceivedProps) {
       <p>
         {code === "missing_api_key" && "Enter your API key above. "}
         {retryIn > 0 && `You can send again in ${shortDuration(1_000 * retryIn)}. `}
-        <a href={`${errorCodesPath}#${encodeURIComponent(code)}`}>What {code} means</a>
+        <a href={urlOf(`${ERROR_CODES_PATH}#${encodeURIComponent(code)}`)}>What {code} means</a>
       </p>
     </div>
   );

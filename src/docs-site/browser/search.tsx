@@ -1,6 +1,7 @@
 import { render } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { SearchEntry } from "../page-data.ts";
+import { urlOf } from "./page-controls.ts";
 import { bestMatches, excerptOf, markedParts, type Match } from "./search-matches.ts";
 
 /** Adds the search to the header. `/` focuses it, the arrow keys choose a result, Enter opens it. */
@@ -10,24 +11,21 @@ export function startSearch(): void {
   if (container !== null && indexUrl !== undefined) render(<Search indexUrl={indexUrl} />, container);
 }
 
+let index: Promise<readonly SearchEntry[]> | undefined;
+
 /** The index is loaded when it is needed first. After a failure the next key tries again. */
-function useIndex(url: string) {
-  const entries = useRef<Promise<readonly SearchEntry[]>>(undefined);
-  return async () => {
-    entries.current ??= fetch(url).then((response) => response.json());
-    try {
-      return await entries.current;
-    } catch {
-      entries.current = undefined;
-      return [];
-    }
-  };
+async function loadIndex(url: string): Promise<readonly SearchEntry[]> {
+  try {
+    return await (index ??= fetch(url).then((response) => response.json()));
+  } catch {
+    index = undefined;
+    return [];
+  }
 }
 
 function Search({ indexUrl }: { readonly indexUrl: string }) {
   const input = useRef<HTMLInputElement>(null);
   const list = useRef<HTMLUListElement>(null);
-  const loadIndex = useIndex(indexUrl);
   /** Undefined while the list is closed. */
   const [matches, setMatches] = useState<readonly Match[]>();
   const [chosen, setChosen] = useState(0);
@@ -49,7 +47,7 @@ function Search({ indexUrl }: { readonly indexUrl: string }) {
   useEffect(() => list.current?.children[chosen]?.scrollIntoView({ block: "nearest" }), [chosen, matches]);
 
   async function show() {
-    const entries = await loadIndex();
+    const entries = await loadIndex(indexUrl);
     const query = input.current?.value.trim() ?? "";
     setMatches(query === "" ? undefined : bestMatches(entries, query));
     setChosen(0);
@@ -86,7 +84,7 @@ function Search({ indexUrl }: { readonly indexUrl: string }) {
         aria-keyshortcuts="/"
         aria-expanded={matches !== undefined}
         aria-activedescendant={matches?.length ? `search-result-${chosen}` : undefined}
-        onFocus={() => void loadIndex()}
+        onFocus={() => void loadIndex(indexUrl)}
         onInput={() => void show()}
         onKeyDown={onKeyDown}
       />
@@ -116,7 +114,7 @@ function Result({ entry: [page, section, url, text, operation], terms }: Match) 
   const excerpt = excerptOf(text, terms);
   const details = [section === "" ? id : page, excerpt].filter((each) => each !== undefined && each !== "");
   return (
-    <a href={(document.documentElement.dataset["root"] ?? "") + url} tabIndex={-1}>
+    <a href={urlOf(`/${url}`)} tabIndex={-1}>
       <span class="result-title">
         {method !== undefined && (
           <>

@@ -1,4 +1,5 @@
 import { useId, useState } from "preact/hooks";
+import { KEY_PREFIX } from "../../domain/constants.ts";
 import { randomKey } from "../../client/retry.ts";
 import type { TryItData, TryItField } from "../page-data.ts";
 import { cleanKey, keyProblem, fieldProblem } from "./request.ts";
@@ -13,17 +14,17 @@ export interface KeyMemory {
 }
 
 interface KeyFieldProps {
-  readonly data: TryItData;
+  readonly environment: TryItData["environment"];
   readonly memory: KeyMemory;
   readonly onChange: (memory: KeyMemory) => void;
 }
 
 /** The API key. A password field, so that it is not on the screen unless asked for. */
-export function KeyField({ data, memory, onChange }: KeyFieldProps) {
+export function KeyField({ environment, memory, onChange }: KeyFieldProps) {
   const id = useId();
   const [isShown, setShown] = useState(false);
   const { key, isRemembered } = memory;
-  const problem = keyProblem(key, data);
+  const problem = keyProblem(key, environment);
   return (
     <>
       <label for={id}>API key</label>
@@ -33,7 +34,7 @@ export function KeyField({ data, memory, onChange }: KeyFieldProps) {
           form={FORM_ID}
           {...(isShown ? ({ type: "text" } as const) : ({ type: "password" } as const))}
           value={key}
-          placeholder={`${data.keyPrefix}…`}
+          placeholder={`${KEY_PREFIX[environment]}…`}
           autocomplete="off"
           autocapitalize="off"
           spellcheck={false}

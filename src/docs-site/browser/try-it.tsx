@@ -3,8 +3,10 @@ import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { shortDuration } from "../../api/formatting.ts";
 import { readStored, writeStored } from "../../console/theme.ts";
 import { nextCursor } from "../../client/response.ts";
+import { BASE_PATH, KEY_PREFIX } from "../../domain/constants.ts";
 import { highlight } from "../highlight.ts";
 import { EXAMPLE_LANGUAGES, type TryItData } from "../page-data.ts";
+import { urlOf } from "./page-controls.ts";
 import { type Example, programsOf } from "./programs.ts";
 import { initialValues, isSendable, requestOf, type Values } from "./request.ts";
 import { ResponseView, useSecondsUntil } from "./response-view.tsx";
@@ -58,14 +60,14 @@ function TryItForm({ data }: { readonly data: TryItData }) {
   const [memory, changeMemory] = useKey();
   const [values, setValues] = useState(() => initialValues(operation.fields));
   const { outcome, isRunning, retryIn, run, cancel } = useSending(memory.key);
-  const target = { operation, baseUrl: new URL(data.apiPath, document.baseURI).href };
+  const target = { operation, baseUrl: urlOf(BASE_PATH) };
   const requestWith = (changed: Values) => requestOf({ ...target, values: changed, key: memory.key });
   const canSend = isSendable(requestWith(values));
   const cursor = outcome?.kind === "response" ? nextCursor(outcome.headers) : undefined;
 
   useLayoutEffect(() => {
     // People show programs to each other.
-    const key = `${data.keyPrefix}YOUR_KEY`;
+    const key = `${KEY_PREFIX[data.environment]}YOUR_KEY`;
     showPrograms(programsOf({ ...target, values, key }));
   }, [values]);
 
@@ -84,7 +86,10 @@ function TryItForm({ data }: { readonly data: TryItData }) {
         submit(values);
       }}
     >
-      {addedTo(".try-key", <KeyField data={data} memory={memory} onChange={changeMemory} />)}
+      {addedTo(
+        ".try-key",
+        <KeyField environment={data.environment} memory={memory} onChange={changeMemory} />,
+      )}
       {operation.fields.map((field) => {
         const { name, anchor } = field;
         const onChange = (text: string) => setValues({ ...values, [name]: text });

@@ -6,8 +6,8 @@ import { tryItData } from "../../../src/docs-site/fields.ts";
 import { DEFAULT_SETTINGS } from "../../../docs/generate.ts";
 import { only } from "./example-runner.ts";
 
-const { operation: createPet } = tryItData("createPet", "/docs", DEFAULT_SETTINGS);
-const { operation: listPets } = tryItData("listPets", "/docs", DEFAULT_SETTINGS);
+const { operation: createPet } = tryItData("createPet", DEFAULT_SETTINGS);
+const { operation: listPets } = tryItData("listPets", DEFAULT_SETTINGS);
 const KEY = "pet_live_0123456789";
 
 const COMMANDS = {
