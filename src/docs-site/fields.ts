@@ -59,15 +59,18 @@ function isSchema(value: unknown): value is JsonSchema {
   return typeof value === "object" && value !== null;
 }
 
+/** Of more values a list says nothing. */
+const MAX_VALUES = 5;
+
+/** Markdown: `integer (int64)`. */
 function constraintOf(schema: JsonSchema): string {
-  const { type, format, minimum, maximum, minLength, maxLength, maxItems } = schema;
-  if (Array.isArray(schema["enum"])) return String(type);
-  if (type === "array") return `1 to ${String(maxItems)} integers (int64), separated by commas`;
-  if (typeof format === "string") return `${String(type)} (${format})`;
-  if (type === "integer" && maximum !== undefined) return `integer, ${String(minimum)} to ${String(maximum)}`;
-  if (typeof minLength === "number" && typeof maxLength === "number") {
-    return `string, ${minLength} to ${grouped(maxLength)} characters`;
-  }
+  const { type, format, enum: values, minimum, maximum, minLength, maxLength, maxItems } = schema;
+  if (Array.isArray(values) && values.length <= MAX_VALUES)
+    return `one of ${values.map((value) => `\`${value}\``).join(", ")}`;
+  if (type === "array") return `1 to ${maxItems} integers (int64), separated by commas`;
+  if (format !== undefined) return `${type} (${format})`;
+  if (maximum !== undefined) return `${type}, ${minimum} to ${maximum}, default ${schema["default"]}`;
+  if (maxLength !== undefined) return `${type}, ${minLength} to ${grouped(Number(maxLength))} characters`;
   return String(type);
 }
 
@@ -95,28 +98,11 @@ export function fieldList(
     const note = isMarked ? ` <span class="${mark}">${mark}</span>` : "";
     // The schema of Idempotency-Key counts the optional quotes too.
     const constraint = "in" in field && field.in === "header" ? "string" : constraintOf(schema);
-    const bounds = boundsOf(schema).map((bound) => `<span class="bound">${inlineHtml(bound, links)}</span>`);
-    const text = inlineHtml(sentence(description), links) + bounds.join("");
-    const head = `<a class="heading-link" href="#${anchor}"><code>${name}</code></a>${note}<span class="type">${constraint}</span>`;
+    const text = inlineHtml(sentence(description), links);
+    const head = `<a class="heading-link" href="#${anchor}"><code>${name}</code></a>${note}<span class="type">${inlineHtml(constraint, links)}</span>`;
     return `<div id="${anchor}"><dt>${head}</dt><dd><span id="${anchor}-description">${text}</span></dd></div>`;
   });
   return `<dl class="fields">${rows.join("")}</dl>`;
-}
-
-/** Of more values the list says nothing. */
-const MAX_VALUES = 5;
-
-/** Texts with `code` in backticks. */
-function boundsOf({ enum: values, default: assumed }: JsonSchema): readonly string[] {
-  const bounds: string[] = [];
-  if (Array.isArray(values) && values.length <= MAX_VALUES)
-    bounds.push(`One of ${values.map(backticked).join(", ")}`);
-  if (assumed !== undefined) bounds.push(`Default: ${backticked(assumed)}`);
-  return bounds;
-}
-
-function backticked(value: unknown): string {
-  return `\`${String(value)}\``;
 }
 
 /** Everything that a request of the operation can have, in the order of the lists. */

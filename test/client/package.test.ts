@@ -4,7 +4,6 @@ import { gzipSync } from "node:zlib";
 import { join } from "node:path";
 import { temporaryFolder } from "../../trials/harness/cleanup.ts";
 import { type Service, startService } from "../service.ts";
-import { installClient } from "./install.ts";
 
 const ROOT = join(import.meta.dir, "../..");
 
@@ -153,14 +152,9 @@ describe("the package that a server serves", () => {
 });
 
 async function minified(entry: string): Promise<string> {
-  const folder = temporaryFolder("client-bundle");
-  await installClient(folder);
   writeFileSync(join(folder, "entry.js"), entry);
-  const { outputs } = await Bun.build({
-    entrypoints: [join(folder, "entry.js")],
-    minify: true,
-    target: "browser",
-  });
+  const entrypoints = [join(folder, "entry.js")];
+  const { outputs } = await Bun.build({ entrypoints, minify: true, target: "browser" });
   return (await outputs[0]?.text()) ?? "";
 }
 

@@ -1,3 +1,4 @@
+import { parseJson } from "../../client/json.ts";
 import { metadataOf, type ResponseMetadata } from "../../client/response.ts";
 import type { ApiRequest } from "./request.ts";
 
@@ -55,20 +56,16 @@ export function retryAtOf({ status, retryAfter, receivedAt }: ApiResponse): numb
   return status === 429 && retryAfter !== undefined ? receivedAt + retryAfter * 1_000 : undefined;
 }
 
-/** `rawJSON` and the third argument of a reviver are newer than the type library. */
+/** `rawJSON` is newer than the type library. */
 const modernJson = JSON as JSON & { rawJSON(source: string): unknown };
-type Reviver = (name: string, value: unknown, context?: { readonly source: string }) => unknown;
-
-const keepDigits: Reviver = (_name, value, context) =>
-  typeof value === "number" ? modernJson.rawJSON(context?.source ?? "") : value;
 
 /**
- * JSON text with line breaks and indentation. Numbers keep the digits with which they were sent. Undefined if the text
+ * JSON text with line breaks and indentation. Integers keep the digits with which they were sent. Undefined if the text
  * is not JSON, or if the browser is older than `rawJSON`.
  */
 export function indentedJson(text: string): string | undefined {
   try {
-    return JSON.stringify(JSON.parse(text, keepDigits), null, 2);
+    return JSON.stringify(parseJson(text, modernJson.rawJSON), null, 2);
   } catch {
     return undefined;
   }

@@ -153,16 +153,12 @@ const MIN_MIDDLE = 3;
  * word. Repetition counts a little.
  */
 function scoreIn(text: string, word: string, points: number): number {
-  const stem = stemOf(word);
-  const lowerCase = text.toLowerCase();
-  if (!lowerCase.includes(stem)) return 0;
-  const all = wordsOf(lowerCase);
-  if (!lowerCase.includes(word)) return all.some((each) => each.startsWith(stem)) ? points * 0.75 : 0;
-  if (all.length === 1 && all[0] === word) return points * 3;
-  const count = Math.min(all.filter((each) => each === word).length, MAX_COUNTED);
-  if (count > 0) return points * 2 + count - 1;
+  const all = wordsOf(text);
+  const count = all.filter((each) => each === word).length;
+  if (count > 0) return points * (all.length === 1 ? 3 : 2) + Math.min(count, MAX_COUNTED) - 1;
   if (all.some((each) => each.startsWith(word))) return points * 1.5;
-  return word.length < MIN_MIDDLE ? 0 : points;
+  if (word.length >= MIN_MIDDLE && all.some((each) => each.includes(word))) return points;
+  return all.some((each) => each.startsWith(stemOf(word))) ? points * 0.75 : 0;
 }
 
 /** Without its ending, so that "delete" finds "deleting" and "retries" finds "retry". */

@@ -12,24 +12,12 @@ function response(status: number, headers: Record<string, string>): ApiResponse 
   return { ...metadata, kind: "response", statusText: "", body: "", durationMs: 1, receivedAt: 1_000 };
 }
 
-test("JSON is indented as JSON.stringify does it, whatever strings contain", () => {
-  const values = [
-    [],
-    {},
-    [[]],
-    [{}, {}],
-    { a: { b: [1, "x", null, true] }, c: [] },
-    '{"[,:\\"} \u2028',
-    -1.5e-7,
-  ];
-  for (const value of values)
-    expect(indentedJson(JSON.stringify(value))).toBe(JSON.stringify(value, null, 2));
-});
-
-test("numbers keep their digits", () => {
-  const text = '[{"id":9007199254740993,"price":1.10,"big":1e400,"negative":-9223372036854775808}]';
-  for (const digits of ["9007199254740993", "1.10", "1e400", "-9223372036854775808"])
-    expect(indentedJson(text)).toContain(`: ${digits}`);
+test("JSON is indented, whatever strings contain, and integers keep their digits", () => {
+  const value = { a: { b: [[], {}, "x", null, true, -1.5e-7] }, c: '{"[,:\\"} \u2028' };
+  expect(indentedJson(JSON.stringify(value))).toBe(JSON.stringify(value, null, 2));
+  expect(indentedJson('[{"id":9007199254740993},-9223372036854775808]')).toBe(
+    '[\n  {\n    "id": 9007199254740993\n  },\n  -9223372036854775808\n]',
+  );
 });
 
 test("a text that is not JSON is not indented", () => {
