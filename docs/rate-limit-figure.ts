@@ -91,7 +91,7 @@ function chart(title: string, observations: readonly Observation[], top: number)
     .join(", ");
   return `<text x="${LEFT}" y="${top}" font-weight="600" font-size="15">${title}</text>
 <text x="${LEFT}" y="${top + 20}">${counts}</text>
-<line x1="${LEFT}" x2="${RIGHT}" y1="${bottom}" y2="${bottom}" class="axis" stroke="#999"/>
+<line x1="${LEFT}" x2="${RIGHT}" y1="${bottom}" y2="${bottom}" stroke="currentColor" stroke-opacity="0.5"/>
 <text x="${LEFT - 6}" y="${y(perMinute) + 4}" text-anchor="end">${perMinute}</text>
 <text x="${LEFT - 6}" y="${bottom + 4}" text-anchor="end">0</text>
 ${dots.join("")}`;
@@ -109,13 +109,13 @@ export async function rateLimitFigure(): Promise<string> {
   const axis = 28 + 2 * CHART_HEIGHT;
   const ticks = Array.from({ length: LENGTH_S / 60 + 1 }, (_, minute) => {
     const at = x(minute * 60).toFixed(1);
-    return `<line x1="${at}" x2="${at}" y1="54" y2="${axis - 14}" class="grid" stroke="#ddd"/><text x="${at}" y="${axis}" text-anchor="middle">${minute}</text>`;
+    return `<line x1="${at}" x2="${at}" y1="54" y2="${axis - 14}" stroke="currentColor" stroke-opacity="0.15"/><text x="${at}" y="${axis}" text-anchor="middle">${minute}</text>`;
   });
   const legend = Object.entries(LEGEND).map(([outcome, words], i) => {
     const at = axis + 44 + i * 20;
     return `<circle cx="${LEFT + 4}" cy="${at - 4}" r="4" fill="${COLOUR[outcome as Observation["outcome"]]}"/><text x="${LEFT + 14}" y="${at}">${words}</text>`;
   });
-  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${axis + 100}" font-family="system-ui, sans-serif" font-size="13" fill="#444">
+  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${axis + 100}" font-family="system-ui, sans-serif" font-size="13" fill="currentColor">
 <rect width="100%" height="100%" fill="#fff"/>
 ${ticks.join("\n")}
 <text x="${RIGHT}" y="${axis + 18}" text-anchor="end">minutes</text>

@@ -8,11 +8,6 @@ import { MAX_TIMER_MS } from "./retry.ts";
 const STALE_MS = 1_000;
 const MAX_IN_PROGRESS_STALE = 3;
 
-interface Window {
-  readonly remaining: number;
-  readonly closesAt: number;
-}
-
 /**
  * Holds requests back that would exceed the rate limit, in the order in which they came. It knows what the headers
  * say: of each window the fewest requests left. Requests in progress may not be in that number yet, so they are
@@ -20,7 +15,7 @@ interface Window {
  */
 export class RateLimiter {
   /** By the time at which a window closes, in the server's seconds. */
-  readonly #windows = new Map<number, Window>();
+  readonly #windows = new Map<number, { readonly remaining: number; readonly closesAt: number }>();
   #inProgress = 0;
   #pausedUntil = 0;
   #learnedAt = 0;

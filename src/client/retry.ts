@@ -47,14 +47,15 @@ export function sleep(ms: number, signal: AbortSignal): Promise<void> {
   });
 }
 
-export interface TimeLimit {
-  readonly signal: AbortSignal;
-  /** Frees the timer and `parent`. */
-  end(): void;
-}
-
-/** A signal that is aborted with `reason` after the time, or before with `parent`. Nobody waits longer than 25 days. */
-export function timeLimit(ms: number, reason: Error, parent: AbortSignal | undefined): TimeLimit {
+/**
+ * A signal that is aborted with `reason` after the time, or before with `parent`; `end` frees both. Nobody waits longer
+ * than 25 days.
+ */
+export function timeLimit(
+  ms: number,
+  reason: Error,
+  parent: AbortSignal | undefined,
+): { signal: AbortSignal; end: () => void } {
   const controller = new AbortController();
   const follow = () => controller.abort(parent?.reason);
   if (parent?.aborted) follow();

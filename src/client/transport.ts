@@ -29,12 +29,6 @@ interface Success {
   readonly body: string;
 }
 
-interface Remembered {
-  readonly etag: string;
-  readonly headers: Headers;
-  readonly text: string;
-}
-
 const USER_AGENT = "petstore-client/1.1.0";
 const KEY = /^pet_(?:live|test)_[0-9A-Za-z]+$/;
 /** While nothing has ever responded, the address is probably wrong. */
@@ -54,7 +48,7 @@ export class Transport {
   readonly #fetch: NonNullable<PetstoreOptions["fetch"]>;
   #hasResponded = false;
   /** By URL, the one that was used last at the end. */
-  readonly #cache = new Map<string, Remembered>();
+  readonly #cache = new Map<string, { etag: string; headers: Headers; text: string }>();
   /** The paths whose deprecation was reported, without identifiers. */
   readonly #reported = new Set<string>();
 

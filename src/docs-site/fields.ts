@@ -65,8 +65,7 @@ const MAX_VALUES = 5;
 /** Markdown: `integer (int64)`. */
 function constraintOf(schema: JsonSchema): string {
   const { type, format, enum: values, minimum, maximum, minLength, maxLength, maxItems } = schema;
-  if (Array.isArray(values) && values.length <= MAX_VALUES)
-    return `one of ${values.map((value) => `\`${value}\``).join(", ")}`;
+  if (Array.isArray(values) && values.length <= MAX_VALUES) return "one of `" + values.join("`, `") + "`";
   if (type === "array") return `1 to ${maxItems} integers (int64), separated by commas`;
   if (format !== undefined) return `${type} (${format})`;
   if (maximum !== undefined) return `${type}, ${minimum} to ${maximum}, default ${schema["default"]}`;
@@ -172,7 +171,7 @@ export function tryItOperation(id: OperationId): TryItOperation {
 
 function tryItField(field: RequestField, anchor: string): TryItField {
   const { name, in: location, isRequired, schema } = field;
-  const { type, format, enum: values, items, minLength, maxLength, default: assumed, examples } = schema;
+  const { type, format, enum: values, items, maxLength, default: assumed, examples } = schema;
   const { minimum, maximum } = items === undefined ? schema : resolved(items);
   const integer = format === "int64" ? "int64" : "integer";
   const example = field.example ?? (Array.isArray(examples) ? examples[0] : undefined);
@@ -185,7 +184,6 @@ function tryItField(field: RequestField, anchor: string): TryItField {
     ...(Array.isArray(values) && { values: values.map(String) }),
     ...(minimum !== undefined && { minimum: String(minimum) }),
     ...(maximum !== undefined && { maximum: String(maximum) }),
-    ...(typeof minLength === "number" && { minLength }),
     ...(typeof maxLength === "number" && { maxLength }),
     ...(assumed !== undefined && { default: String(assumed) }),
     ...(example !== undefined && { example: String(example) }),

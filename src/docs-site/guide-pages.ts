@@ -24,7 +24,7 @@ export function guidePage(name: GuideName, settingBlocks: Blocks, settings: Docs
   const firstSection = markdown.indexOf("\n## ");
   content.markdown(markdown.slice(0, firstSection));
   content.markdown("## Your first request\n\nAdd a pet:");
-  addTryIt(content, { id: "createPet", path, settings });
+  addTryIt(content, "createPet", settings);
   content.markdown(markdown.slice(firstSection));
   return content.finish({ tryIt: tryItData("createPet", settings) });
 }

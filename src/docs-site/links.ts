@@ -47,9 +47,6 @@ export function linksOn(path: string): LinkTarget {
   return (href) => {
     if (/^(?:#|https?:)/.test(href)) return href;
     if (href.startsWith("/")) return relativeUrl(path, href);
-    if (href === "src/client/README.md" || href === "../src/client/README.md") {
-      return relativeUrl(path, guidePath("client-library"));
-    }
     const [, name = "", fragment = ""] = FILE.exec(href) ?? [];
     return isGuide(name) ? relativeUrl(path, guidePath(name) + fragment) : undefined;
   };

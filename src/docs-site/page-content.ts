@@ -51,7 +51,7 @@ export class PageContent {
   #code = "";
 
   /** `path` is that of the page. */
-  constructor(private readonly path: string) {}
+  constructor(readonly path: string) {}
 
   /** As in the pages of docs/: code blocks stand beside the prose before them, and wide ones under it. */
   markdown(text: string): void {
@@ -125,7 +125,7 @@ export class PageContent {
   /** Takes both columns, under its heading. */
   #wide(html: string): void {
     this.#endRow();
-    this.#rows.push(`<div class="row wide">${html}</div>`);
+    this.#rows.push(`<div>${html}</div>`);
     this.#addText(html);
   }
 

@@ -42,7 +42,6 @@ export interface TryItField {
   readonly minimum?: string;
   readonly maximum?: string;
   /** In code points. */
-  readonly minLength?: number;
   readonly maxLength?: number;
   /** What the server assumes without a value, as text. */
   readonly default?: string;

@@ -39,7 +39,7 @@ export function operationPage(id: OperationId, settings: DocsSettings): DocsPage
   );
   content.markdown(introduction(operation));
   content.markdown("## Request");
-  addTryIt(content, { id, path, settings });
+  addTryIt(content, id, settings);
   content.markdown("## Responses");
   content.prose(responseTable(operation, path), "");
   const name = success.body === PetList || success.body === Pet ? "Pet" : "Order";
@@ -54,19 +54,12 @@ export function operationPage(id: OperationId, settings: DocsSettings): DocsPage
   return content.finish({ operation: `${method} ${template} ${id}`, tryIt: tryItData(id, settings) });
 }
 
-interface TryIt {
-  readonly id: OperationId;
-  /** Of the page. */
-  readonly path: string;
-  readonly settings: DocsSettings;
-}
-
 /** What a request can have, and beside it the examples and the response; a script makes a form of it. */
-export function addTryIt(content: PageContent, { id, path, settings }: TryIt): void {
+export function addTryIt(content: PageContent, id: OperationId, settings: DocsSettings): void {
   const { status } = OPERATIONS[id].success;
   const [example] = Object.values(EXAMPLES[id].success);
   content.prose(
-    tryItSection(id, path, settings),
+    tryItSection(id, content.path, settings),
     requestFields(id)
       .map(({ name }) => name)
       .join(" "),

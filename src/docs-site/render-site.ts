@@ -4,7 +4,6 @@ import { type Asset, assetOf, loadBundle } from "../browser-bundle/bundle.ts";
 import { DOCS_PATH } from "../domain/constants.ts";
 import type { OperationId } from "../domain/usage-history.ts";
 import { TimeSlice } from "../event-loop.ts";
-import type { Response } from "../http1/index.ts";
 import { OPERATIONS } from "../petstore/operations.ts";
 import { acceptsHtml, type DocsPages } from "../petstore/static-routes.ts";
 import { exampleContext, examplesOf } from "./examples.ts";
@@ -118,7 +117,11 @@ export async function sitePages(settings: DocsSettings): Promise<DocsPages["resp
     if (content !== undefined) return content.respond(request, headerLines);
     const withoutSlash = path.replace(/\/$/, "");
     const page = contents.has(withoutSlash) ? withoutSlash : OTHER_PATHS.get(withoutSlash);
-    if (page !== undefined) return redirect(relativeUrl(path, page), headerLines);
+    if (page !== undefined) {
+      // A relative URL, because a proxy may serve the site under a prefix.
+      const location = headerLinesOf({ Location: relativeUrl(path, page) });
+      return { status: 302, headerLines: location + headerLines, body: "" };
+    }
     if (path.startsWith(ASSETS_PATH) || path.length > MAX_PATH_LENGTH) return undefined;
     if (!acceptsHtml(headers.get("accept"))) return undefined;
     return { status: 404, headerLines: PAGE_HEADER_LINES + NO_STORE + headerLines, body: notFound(path) };
@@ -135,8 +138,3 @@ const OTHER_PATHS: ReadonlyMap<string, string> = new Map([
   [`${DOCS_PATH}/quickstart`, DOCS_PATH],
   [REFERENCE_PATH, operationPath("listPets")],
 ]);
-
-/** To a relative URL, because a proxy may serve the site under a prefix. */
-function redirect(url: string, headerLines: string): Response {
-  return { status: 302, headerLines: headerLinesOf({ Location: url }) + headerLines, body: "" };
-}

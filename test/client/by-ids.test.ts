@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { Petstore, PetstoreError } from "../../src/client/index.ts";
-import { rejection } from "./rejection.ts";
+import { rejection } from "./scripted.ts";
 
 /** Has the pets with even identifiers. Without support for `id` it ignores the parameter, as unknown ones are. */
 function catalogue(supportsId: boolean) {

@@ -1,8 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import * as client from "../../src/client/index.ts";
 import { finish, useFakeTimers } from "../fake-timers.ts";
-import { cutOff, json, NEW_PET, PET, problem, scripted } from "./scripted.ts";
-import { rejection } from "./rejection.ts";
+import { cutOff, json, NEW_PET, PET, problem, rejection, scripted } from "./scripted.ts";
 
 useFakeTimers();
 

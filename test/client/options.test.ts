@@ -1,8 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { Petstore } from "../../src/client/index.ts";
 import { type Service, startService } from "../service.ts";
-import { rejection } from "./rejection.ts";
-import { json, NEW_PET, PET, scripted } from "./scripted.ts";
+import { json, NEW_PET, PET, rejection, scripted } from "./scripted.ts";
 
 let service: Service;
 beforeAll(async () => void (service = await startService()));

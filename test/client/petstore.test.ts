@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, spyOn, test } from "bun:test";
 import * as client from "../../src/client/index.ts";
 import { type Service, startService } from "../service.ts";
-import { rejection } from "./rejection.ts";
+import { rejection } from "./scripted.ts";
 
 let service: Service;
 let petstore: client.Petstore;

@@ -2,8 +2,7 @@ import { describe, expect, test } from "bun:test";
 import * as client from "../../src/client/index.ts";
 import { retryAfterSeconds, retryDelay } from "../../src/client/retry.ts";
 import { advance, finish, settle, useFakeTimers } from "../fake-timers.ts";
-import { cutOff, json, NEW_PET, PET, problem, type Reply, scripted } from "./scripted.ts";
-import { rejection } from "./rejection.ts";
+import { cutOff, json, NEW_PET, PET, problem, rejection, type Reply, scripted } from "./scripted.ts";
 
 useFakeTimers();
 

@@ -40,3 +40,13 @@ export function scripted(replies: Reply[], options: Partial<client.PetstoreOptio
   });
   return { petstore, sent, delays };
 }
+
+/** What the call rejects with. */
+export async function rejection(call: Promise<unknown>): Promise<unknown> {
+  try {
+    await call;
+  } catch (error) {
+    return error;
+  }
+  throw new Error("the call succeeded");
+}

@@ -82,7 +82,12 @@ export function fieldProblem(field: TryItField, text: string): string | undefine
   if (field.in === "header" && !HEADER_VALUE.test(text)) return "can have visible ASCII characters only";
   if (field.values !== undefined && !field.values.includes(text))
     return `must be one of ${field.values.join(", ")}`;
-  if (field.type === "string") return lengthProblem(field, text);
+  if (field.type === "string") {
+    const { maxLength = Infinity } = field;
+    const { length } = [...text];
+    if (length <= maxLength) return undefined;
+    return `must have at most ${grouped(maxLength)} characters; it has ${grouped(length)}`;
+  }
   const numbers = field.type === "int64-list" ? text.split(",") : [text];
   return numbers.map((number) => numberProblem(field, number)).find((problem) => problem !== undefined);
 }
@@ -90,17 +95,6 @@ export function fieldProblem(field: TryItField, text: string): string | undefine
 /** Whether a browser can send the request at all. */
 export function isSendable({ headers }: Pick<ApiRequest, "headers">): boolean {
   return headers.every(([, value]) => HEADER_VALUE.test(value));
-}
-
-function lengthProblem(
-  { minLength = 0, maxLength = Infinity }: TryItField,
-  text: string,
-): string | undefined {
-  const { length } = [...text];
-  if (length < minLength) return `must have at least ${minLength} characters`;
-  if (length > maxLength)
-    return `must have at most ${grouped(maxLength)} characters; it has ${grouped(length)}`;
-  return undefined;
 }
 
 function numberProblem({ in: location, minimum, maximum }: TryItField, text: string): string | undefined {

@@ -8,15 +8,14 @@ import { type ApiResponse, type CallOutcome, indentedJson, retryAtOf, windowOf }
 
 interface ReceivedProps {
   readonly response: ApiResponse;
-  readonly data: TryItData;
 }
 
-interface ResponseViewProps extends Pick<ReceivedProps, "data"> {
+interface ResponseViewProps extends Pick<TryItData, "headers"> {
   readonly outcome: CallOutcome;
 }
 
 /** What came back: status and time, the rate limit, headers, and the body as it was sent. */
-export function ResponseView({ outcome, data }: ResponseViewProps) {
+export function ResponseView({ outcome, headers }: ResponseViewProps) {
   if (outcome.kind === "cancelled")
     return <p class="try-failure">Cancelled. The server may still have executed the request.</p>;
   if (outcome.kind === "unreachable")
@@ -31,7 +30,7 @@ export function ResponseView({ outcome, data }: ResponseViewProps) {
       <StatusLine response={outcome} />
       <Explanation response={outcome} />
       <RateLimitGauge response={outcome} />
-      <HeaderList response={outcome} data={data} />
+      <HeaderList received={outcome.headers} headers={headers} />
       <Body response={outcome} />
     </>
   );
@@ -51,7 +50,7 @@ function isBan({ status, body }: ApiResponse): boolean {
   return status === 429 && errorBody(body).code === "key_banned";
 }
 
-function StatusLine({ response }: Pick<ReceivedProps, "response">) {
+function StatusLine({ response }: ReceivedProps) {
   const { status, statusText, durationMs } = response;
   const meaning = meaningOf(response);
   return (
@@ -65,7 +64,7 @@ function StatusLine({ response }: Pick<ReceivedProps, "response">) {
 }
 
 /** What an error means, and when to try again. */
-function Explanation({ response }: Pick<ReceivedProps, "response">) {
+function Explanation({ response }: ReceivedProps) {
   const retryIn = useSecondsUntil(retryAtOf(response));
   const { code, message } = errorBody(response.body);
   if (response.status === 304)
@@ -84,7 +83,7 @@ function Explanation({ response }: Pick<ReceivedProps, "response">) {
 }
 
 /** How much of the window is left. Once it has closed, all of the next one is. */
-function RateLimitGauge({ response }: Pick<ReceivedProps, "response">) {
+function RateLimitGauge({ response }: ReceivedProps) {
   const window = windowOf(response);
   const seconds = useSecondsUntil(window?.closesAt);
   if (window === undefined) return null;
@@ -104,20 +103,20 @@ function RateLimitGauge({ response }: Pick<ReceivedProps, "response">) {
   );
 }
 
-function HeaderList({ response: { headers }, data }: ReceivedProps) {
-  const lines = [...headers];
+function HeaderList({ received, headers }: { readonly received: Headers } & Pick<TryItData, "headers">) {
+  const lines = [...received];
   // Browsers give names in lower case.
-  const explanations = new Map(Object.entries(data.headers).map((each) => [each[0].toLowerCase(), each]));
+  const explanations = new Map(Object.entries(headers).map((each) => [each[0].toLowerCase(), each]));
   return (
     <details class="try-headers">
       <summary>{lines.length} headers</summary>
-      <dl>
+      <dl class="fields">
         {lines.map(([name, value]) => {
           const [shownName, explanation = ""] = explanations.get(name) ?? [name];
           return (
             <div key={name}>
               <dt>
-                <code class="token-property">{shownName}</code>
+                <code>{shownName}</code>
               </dt>
               <dd>
                 <code>{value}</code>
@@ -134,7 +133,7 @@ function HeaderList({ response: { headers }, data }: ReceivedProps) {
 }
 
 /** Text only: whatever the server sends, none of it becomes markup. */
-function Body({ response: { body } }: Pick<ReceivedProps, "response">) {
+function Body({ response: { body } }: ReceivedProps) {
   if (body === "") return <p class="note">The response has no body.</p>;
   const json = indentedJson(body);
   return json === undefined ? (

@@ -111,14 +111,7 @@ function without(letters: number, word: string): string[] {
   return [word, ...shorter.flatMap((each) => without(letters - 1, each))];
 }
 
-interface Score {
-  readonly terms: readonly string[];
-  readonly score: number;
-  /** Whether the query is the name of the entry's operation: its id, its path or a request. */
-  readonly isNamed: boolean;
-}
-
-function scoreOf(entry: SearchEntry, words: readonly (readonly Term[])[], name: string): Score {
+function scoreOf(entry: SearchEntry, words: readonly (readonly Term[])[], name: string) {
   const best = words.flatMap((terms) => {
     const scored = terms.map((term) => ({ text: term.text, points: pointsOf(entry, term) }));
     const [first] = scored.toSorted((a, b) => b.points - a.points);
@@ -131,6 +124,7 @@ function scoreOf(entry: SearchEntry, words: readonly (readonly Term[])[], name: 
   };
 }
 
+/** Whether the query is the name of the entry's operation: its id, its path or a request. */
 function isOperation([, , , , operation]: SearchEntry, name: string): boolean {
   if (operation === undefined) return false;
   const [method = "", path = "", id = ""] = operation.toLowerCase().split(" ");

@@ -114,7 +114,7 @@ function TryItForm({ data }: { readonly data: TryItData }) {
           {operation.method === "GET" ? "" : `This changes data in ${data.environment}.`}
         </span>
       </div>
-      <Result outcome={outcome} isRunning={isRunning} data={data} />
+      <Result outcome={outcome} isRunning={isRunning} headers={data.headers} />
     </form>
   );
 }
@@ -140,13 +140,12 @@ function useSending(key: string) {
   return { outcome, isRunning: running !== undefined, retryIn, run, cancel: () => running?.abort() };
 }
 
-interface ResultProps {
+interface ResultProps extends Pick<TryItData, "headers"> {
   readonly outcome: CallOutcome | undefined;
   readonly isRunning: boolean;
-  readonly data: TryItData;
 }
 
-function Result({ outcome, isRunning, data }: ResultProps) {
+function Result({ outcome, isRunning, headers }: ResultProps) {
   const element = useRef<HTMLDivElement>(null);
   useEffect(() => {
     if (outcome !== undefined) element.current?.scrollIntoView({ block: "nearest" });
@@ -160,7 +159,7 @@ function Result({ outcome, isRunning, data }: ResultProps) {
       {outcome !== undefined && (
         <>
           <h3>Response</h3>
-          <ResponseView outcome={outcome} data={data} />
+          <ResponseView outcome={outcome} headers={headers} />
         </>
       )}
     </div>

