@@ -68,7 +68,8 @@ function constraintOf(schema: JsonSchema): string {
   if (Array.isArray(values) && values.length <= MAX_VALUES) return "one of `" + values.join("`, `") + "`";
   if (type === "array") return `1 to ${maxItems} integers (int64), separated by commas`;
   if (format !== undefined) return `${type} (${format})`;
-  if (maximum !== undefined) return `${type}, ${minimum} to ${maximum}, default ${schema["default"]}`;
+  const assumed = schema["default"] === undefined ? "" : `, default ${schema["default"]}`;
+  if (maximum !== undefined) return `${type}, ${minimum} to ${maximum}${assumed}`;
   if (maxLength !== undefined) return `${type}, ${minLength} to ${grouped(Number(maxLength))} characters`;
   return String(type);
 }

@@ -1,6 +1,5 @@
 import { capitalized } from "../../console/format.ts";
 import {
-  applyTheme,
   chooseTheme,
   chosenTheme,
   readStored,
@@ -17,7 +16,6 @@ export function urlOf(path: string): string {
 
 /** A button that goes from the theme of the system to light, dark and back. */
 export function startThemeSwitch(): void {
-  applyTheme(chosenTheme());
   const button = document.querySelector<HTMLButtonElement>("button.theme");
   if (button === null) return;
   button.hidden = false;
