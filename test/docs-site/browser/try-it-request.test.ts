@@ -1,6 +1,4 @@
 import { expect, test } from "bun:test";
-import { DEFAULT_PLANS } from "../../../src/domain/api-keys.ts";
-import { DEFAULT_BAN } from "../../../src/domain/rate-limit.ts";
 import type { OperationId } from "../../../src/domain/usage-history.ts";
 import {
   cleanKey,
@@ -11,17 +9,15 @@ import {
   requestOf,
 } from "../../../src/docs-site/browser/request.ts";
 import { programsOf } from "../../../src/docs-site/browser/programs.ts";
-import { tryItData } from "../../../src/docs-site/fields.ts";
+import { tryItOperation } from "../../../src/docs-site/fields.ts";
 import type { TryItField, TryItOperation } from "../../../src/docs-site/page-data.ts";
 import { OPERATIONS } from "../../../src/petstore/operations.ts";
 
 const baseUrl = "http://127.0.0.1:8080/v1";
-const SETTINGS = { environment: "production", baseUrl, plans: DEFAULT_PLANS, ban: DEFAULT_BAN } as const;
-const operationOf = (id: OperationId) => tryItData(id, SETTINGS).operation;
-const createPet = operationOf("createPet");
-const getPet = operationOf("getPet");
-const listPets = operationOf("listPets");
-const updateOrder = operationOf("updateOrder");
+const createPet = tryItOperation("createPet");
+const getPet = tryItOperation("getPet");
+const listPets = tryItOperation("listPets");
+const updateOrder = tryItOperation("updateOrder");
 
 function fieldOf(fields: readonly TryItField[], name: string): TryItField {
   const found = fields.find((field) => field.name === name);
@@ -43,7 +39,7 @@ test("an empty field is a problem only if it is required", () => {
 });
 
 test.each(Object.keys(OPERATIONS) as OperationId[])("a new form of %s can be sent as it is", (id) => {
-  const { fields } = operationOf(id);
+  const { fields } = tryItOperation(id);
   const values = initialValues(fields);
   expect(fields.filter((each) => fieldProblem(each, values[each.name] ?? "") !== undefined)).toEqual([]);
   expect(fields.length).toBeGreaterThan(0);

@@ -2,12 +2,11 @@ import { expect, test } from "bun:test";
 import { runProgram } from "../../../trials/harness/child.ts";
 import { programsOf } from "../../../src/docs-site/browser/programs.ts";
 import { requestOf } from "../../../src/docs-site/browser/request.ts";
-import { tryItData } from "../../../src/docs-site/fields.ts";
-import { DEFAULT_SETTINGS } from "../../../docs/generate.ts";
+import { tryItOperation } from "../../../src/docs-site/fields.ts";
 import { only } from "./example-runner.ts";
 
-const { operation: createPet } = tryItData("createPet", DEFAULT_SETTINGS);
-const { operation: listPets } = tryItData("listPets", DEFAULT_SETTINGS);
+const createPet = tryItOperation("createPet");
+const listPets = tryItOperation("listPets");
 const KEY = "pet_live_0123456789";
 
 const COMMANDS = {
