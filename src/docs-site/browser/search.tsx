@@ -76,7 +76,8 @@ function Search({ indexUrl }: { readonly indexUrl: string }) {
         type="search"
         role="combobox"
         list={undefined}
-        placeholder="Search (/)"
+        placeholder="Search"
+        title="Press / to search"
         autocomplete="off"
         aria-label="Search the documentation"
         aria-autocomplete="list"
