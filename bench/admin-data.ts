@@ -6,7 +6,7 @@ import { HOUR_MS, startOf } from "../src/domain/usage-history.ts";
 import type { Connection } from "../src/store/sqlite/connection.ts";
 import { openDatabase } from "../src/store/sqlite/database.ts";
 import { SQLITE_MIGRATIONS } from "../src/store/sqlite/migrations.ts";
-import { packUsage } from "../src/store/sqlite/usage-history.ts";
+import { packUsage } from "../src/store/sqlite/usage-totals.ts";
 import { openUsageStore } from "../src/store/sqlite/usage-store.ts";
 
 export const KEYS = 10_000;

@@ -6,7 +6,8 @@ import { join } from "node:path";
 import { temporaryFolder } from "../trials/harness/cleanup.ts";
 import { median } from "../trials/harness/statistics.ts";
 import { encodePet } from "../src/domain/resources.ts";
-import { ChangeCounters } from "../src/store/sqlite/pets.ts";
+import { andThen } from "../src/event-loop.ts";
+import { ChangeCounters } from "../src/store/sqlite/pet-changes.ts";
 import { type Connection } from "../src/store/sqlite/connection.ts";
 import { openDatabase } from "../src/store/sqlite/database.ts";
 import { SQLITE_MIGRATIONS } from "../src/store/sqlite/migrations.ts";
@@ -85,7 +86,8 @@ function comparePages(connection: Connection, pets: number): void {
   const query = () => ({ after: BigInt(randomUpTo(pets - 20)), limit: 20 });
   compare("the JSON of a page", 20_000, {
     "joined by SQLite": () => petJson.list(query()),
-    "encoded row by row": () => store.listPets(query()).items.map(encodePet).join(","),
+    "encoded row by row": () =>
+      andThen(store.listPets(query()), ({ items }) => items.map(encodePet).join(",")),
   });
 }
 

@@ -2,6 +2,7 @@ import packageJson from "../package.json" with { type: "json" };
 import { mkdtempSync, rmSync } from "node:fs";
 import { hostname, tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import { messageOf } from "./api/errors.ts";
 import { type Config, pathsOf, type StorageConfig } from "./config/config.ts";
 import { readTextFile, UsageError } from "./config/usage-error.ts";
 import {
@@ -294,10 +295,6 @@ async function openRegister(
 
 /** Errors that only an operator can fix. */
 const MISCONFIGURED = /^(?:NOAUTH|WRONGPASS|NOPERM|MOVED|CROSSSLOT|ERR)\b/;
-
-function messageOf(cause: unknown): string {
-  return cause instanceof Error ? cause.message : String(cause);
-}
 
 interface ValkeyOptions extends Omit<
   ValkeyRateLimiterOptions,

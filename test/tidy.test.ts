@@ -109,7 +109,17 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
   ],
   console: ["operator", "browser-bundle", "domain", "api"],
   doctor: ["store", "rate-limit", "http1", "domain", "api", "config", "data-directory"],
-  adapters: ["store", "rate-limit", "observe", "petstore", "domain", "config", "data-directory", "clock"],
+  adapters: [
+    "store",
+    "rate-limit",
+    "observe",
+    "petstore",
+    "domain",
+    "api",
+    "config",
+    "data-directory",
+    "clock",
+  ],
   app: [
     "adapters",
     "petstore",

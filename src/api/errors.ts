@@ -118,5 +118,10 @@ export class Unavailable extends Error {
   }
 }
 
+/** What was thrown, in words. */
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
 /** A queue is full: more arrives than this server can do. */
 export class Overloaded extends Unavailable {}

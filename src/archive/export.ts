@@ -14,7 +14,7 @@ import {
   type TableReader,
   USAGE,
 } from "../store/tables.ts";
-import { usageRowsOf } from "../store/rows.ts";
+import { usageRowsOf } from "../store/usage-history.ts";
 import type { Output } from "./files.ts";
 import { csvCell, type Fields, type FieldType, ORDER_FIELDS, PET_FIELDS } from "./row-formats.ts";
 

@@ -15,7 +15,15 @@ import type { KeyChanges, KeyStore } from "../domain/ports.ts";
 import { type Awaitable, TimeSlice, yieldToEventLoop } from "../event-loop.ts";
 import { addAudit } from "./audit.ts";
 import { KEY_COLUMNS, keyCount, keyPage, sortValue } from "./key-list.ts";
-import { pageOf, rowsOf, rowsOfQuery, type SqlDatabase, type SqlValue, type Steps } from "./statements.ts";
+import {
+  jsonArray,
+  readPage,
+  rowsOf,
+  rowsOfQuery,
+  type SqlDatabase,
+  type SqlValue,
+  type Steps,
+} from "./statements.ts";
 
 /*
  * Rows of keys and secrets as both databases return them, and the domain objects they become.
@@ -202,8 +210,7 @@ export class SqlKeyStore implements KeyStore {
     const page = await this.database.read(function* () {
       const last = sortValue(query, dialect);
       const [lastRow] = last ? yield* rowsOfQuery<{ value: string | bigint }>(last) : [];
-      const rows = yield* rowsOfQuery<KeyRow>(keyPage(query, dialect, lastRow?.value));
-      return pageOf(rows, query.limit, keyOf);
+      return yield* readPage(keyPage(query, dialect, lastRow?.value), query.limit, keyOf);
     });
     await yieldToEventLoop();
     if (query.after === undefined && !page.hasMore) return { ...page, total: page.items.length };
@@ -226,7 +233,7 @@ export class SqlKeyStore implements KeyStore {
     const turn = new TimeSlice();
     for (let start = 0; start < ids.length; start += IDS_PER_READ) {
       if (turn.isOver) await turn.next();
-      const some = dialect.list(ids.slice(start, start + IDS_PER_READ));
+      const some = jsonArray(ids.slice(start, start + IDS_PER_READ));
       keys.push(...(await this.database.read(() => rowsOf<KeyRow>(select, some))).map(keyOf));
     }
     return keys;
@@ -236,7 +243,7 @@ export class SqlKeyStore implements KeyStore {
     const { dialect } = this.database;
     const select = `SELECT ${SECRET_COLUMNS} FROM key_secrets WHERE ${dialect.isOneOf("key_id", "?")}`;
     return this.database.read(function* () {
-      return secretsByKey(yield* rowsOf<SecretRow>(select, dialect.list(keyIds)));
+      return secretsByKey(yield* rowsOf<SecretRow>(select, jsonArray(keyIds)));
     });
   }
 

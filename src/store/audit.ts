@@ -11,9 +11,8 @@ import type { AuditStore, Page } from "../domain/ports.ts";
 import type { Awaitable } from "../event-loop.ts";
 import {
   type Dialect,
-  pageOf,
+  readPage,
   rowsOf,
-  rowsOfQuery,
   type SqlDatabase,
   SqlValues,
   type SqlValue,
@@ -117,13 +116,6 @@ function indexOf({
 /** On SQLite one to two milliseconds, in which requests wait. */
 const DELETED_AT_ONCE = 100;
 
-/** Two instances that delete at the same time delete different rows. */
-function deleteBefore({ indexedBy, isSelected }: Dialect): string {
-  const oldest = `SELECT id FROM audit${indexedBy("audit_by_time")} WHERE at < ?
-    ORDER BY at, id LIMIT +${DELETED_AT_ONCE} FOR UPDATE SKIP LOCKED`;
-  return `DELETE FROM audit WHERE ${isSelected("id", oldest)} RETURNING id`;
-}
-
 export class SqlAuditStore implements AuditStore {
   constructor(private readonly database: SqlDatabase) {}
 
@@ -132,17 +124,14 @@ export class SqlAuditStore implements AuditStore {
   }
 
   deleteAudit(before: number): Promise<boolean> {
-    const { dialect } = this.database;
+    const sql = this.database.dialect.deleteFirst({ table: "audit", where: "at < ?", order: "at, id" });
     return this.database.write(function* () {
-      return (yield* rowsOf(deleteBefore(dialect), before)).length === DELETED_AT_ONCE;
+      return (yield* rowsOf(sql, before, DELETED_AT_ONCE)).length === DELETED_AT_ONCE;
     });
   }
 
   listAudit(query: AuditQuery): Awaitable<Page<AuditEntry>> {
     const { dialect } = this.database;
-    return this.database.read(function* () {
-      const rows = yield* rowsOfQuery<AuditRow>(auditPage(query, dialect));
-      return pageOf(rows, query.limit, entryOf);
-    });
+    return this.database.read(() => readPage(auditPage(query, dialect), query.limit, entryOf));
   }
 }

@@ -19,23 +19,7 @@ import type { OperatorStore } from "../domain/ports.ts";
 import { HOUR_MS } from "../domain/usage-history.ts";
 import type { Awaitable } from "../event-loop.ts";
 import { addAudit } from "./audit.ts";
-import {
-  rowsOf as bigintRowsOf,
-  type SqlDatabase,
-  type Statement,
-  type Statements,
-  type Steps,
-} from "./statements.ts";
-
-/** No integer of these tables is beyond 2^53. */
-function* rowsOf<Row>(sql: string, ...values: Statement["values"]): Steps<Row[]> {
-  return (yield* bigintRowsOf<object>(sql, ...values)).map((row) => withNumbers(row) as Row);
-}
-
-function withNumbers(row: object): object {
-  const values = Object.entries(row).map(([name, v]) => [name, typeof v === "bigint" ? Number(v) : v]);
-  return Object.fromEntries(values);
-}
+import { numberRowsOf as rowsOf, type SqlDatabase, type Statements, type Steps } from "./statements.ts";
 
 type OperatorRow = Omit<Operator, "lastUsedAt" | "revokedAt"> & {
   readonly lastUsedAt: number | null;

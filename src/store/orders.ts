@@ -12,7 +12,16 @@ import {
   petOrdered,
   petUpdated,
 } from "../domain/corrections.ts";
-import type { CorrectionStore, OrderClosing, OrderPlacement, Page, WriteResult } from "../domain/ports.ts";
+import type {
+  CorrectionStore,
+  OrderClosing,
+  OrderPlacement,
+  Page,
+  PageQuery,
+  PetQuery,
+  Store,
+  WriteResult,
+} from "../domain/ports.ts";
 import {
   canBeOrdered,
   encodeOrder,
@@ -20,6 +29,7 @@ import {
   type Order,
   orderClosed,
   orderNotFound,
+  type OrderStatus,
   type OrderUpdate,
   type Pet,
   petNotAvailable,
@@ -30,6 +40,7 @@ import {
 } from "../domain/resources.ts";
 import type { Awaitable } from "../event-loop.ts";
 import { addAudit } from "./audit.ts";
+import { orderPage, orderPagesOfKey, petPage } from "./pages.ts";
 import {
   OPERATOR_ORDER_COLUMNS,
   operatorOrderOf,
@@ -43,9 +54,8 @@ import {
 } from "./rows.ts";
 import {
   type Dialect,
-  pageOf,
+  readPage,
   rowsOf,
-  rowsOfQuery,
   type SqlDatabase,
   type Statement,
   type Statements,
@@ -53,7 +63,7 @@ import {
 } from "./statements.ts";
 
 /*
- * The writes of clients and operators to orders and their pets, on both databases. Locks are taken in one order (order,
+ * The reads and writes of clients and operators, on both databases. Locks are taken in one order (order,
  * pet, next identifier), so that they cannot deadlock. A pet is locked before its orders are read, so an order that is
  * placed at the same time is either seen or finds the pet as it is afterwards.
  */
@@ -61,11 +71,6 @@ import {
 const SELECT_ORDER = `SELECT ${ORDER_COLUMNS} FROM orders WHERE id = ? AND key_id = ?`;
 const SELECT_ORDER_OF_ANY_KEY = `SELECT ${OPERATOR_ORDER_COLUMNS} FROM orders WHERE id = ?`;
 const SELECT_PET = `SELECT ${PET_COLUMNS} FROM pets WHERE id = ?`;
-
-export function* findOrder(keyId: number, id: bigint): Steps<Order | undefined> {
-  const [row] = yield* rowsOf<OrderRow>(SELECT_ORDER, id, keyId);
-  return row && orderOf(row);
-}
 
 /** Creates an order and makes its pet pending. */
 export function* placeOrder(
@@ -121,11 +126,46 @@ function* insertedId(insert: string, ...values: Statement["values"]): Steps<bigi
   return row.id;
 }
 
+/** How both databases read pets and orders. */
+export class SqlReadStore implements Pick<Store, "listPets" | "getPet" | "listOrders" | "getOrder"> {
+  readonly #orderPages: ReturnType<typeof orderPagesOfKey>;
+
+  constructor(protected readonly database: SqlDatabase) {
+    this.#orderPages = orderPagesOfKey(database.dialect);
+  }
+
+  listPets(query: PetQuery): Awaitable<Page<Pet>> {
+    const statement = petPage(query, this.database.dialect);
+    return this.database.read(() => readPage(statement, query.limit, petOf));
+  }
+
+  getPet(id: bigint): Awaitable<Pet | undefined> {
+    return this.database.read(function* () {
+      const [row] = yield* rowsOf<PetRow>(SELECT_PET, id);
+      return row && petOf(row);
+    });
+  }
+
+  listOrders(keyId: number, { status, after = 0n, limit }: PageQuery<OrderStatus>): Awaitable<Page<Order>> {
+    const { all, byStatus } = this.#orderPages;
+    const statement =
+      status === undefined
+        ? { sql: all, values: [keyId, after, limit + 1] }
+        : { sql: byStatus, values: [keyId, status, after, limit + 1] };
+    return this.database.read(() => readPage(statement, limit, orderOf));
+  }
+
+  getOrder(keyId: number, id: bigint): Awaitable<Order | undefined> {
+    return this.database.read(function* () {
+      const [row] = yield* rowsOf<OrderRow>(SELECT_ORDER, id, keyId);
+      return row && orderOf(row);
+    });
+  }
+}
+
 export interface CorrectionDatabase extends Omit<SqlDatabase, "write"> {
   /** A transaction that waits for other writes to the row, and makes none of them wait for another row. */
   write<T>(row: string, statements: Statements<T>): Promise<T>;
-  /** The orders of all keys, newest first, with one row more than the limit where there is one. */
-  orderPage(query: OrderQuery): Statement;
   /** Called in the transaction of a change. */
   petsChanged?(): Steps<void>;
 }
@@ -134,10 +174,8 @@ export class SqlCorrectionStore implements CorrectionStore {
   constructor(private readonly database: CorrectionDatabase) {}
 
   listOrders(query: OrderQuery): Awaitable<Page<OperatorOrder>> {
-    const page = this.database.orderPage(query);
-    return this.database.read(function* () {
-      return pageOf(yield* rowsOfQuery<OperatorOrderRow>(page), query.limit, operatorOrderOf);
-    });
+    const page = orderPage(query, this.database.dialect);
+    return this.database.read(() => readPage(page, query.limit, operatorOrderOf));
   }
 
   getOrder(id: bigint): Awaitable<OperatorOrder | undefined> {

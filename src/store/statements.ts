@@ -11,7 +11,7 @@ export type SqlValue = string | number | bigint;
 export interface Statement {
   /** Its parameters are `?`, or those of the dialect. It locks tables and rows as PostgreSQL does. */
   readonly sql: string;
-  readonly values: readonly (SqlValue | null)[];
+  readonly values: readonly (SqlValue | Uint8Array | null)[];
   /** Whether the text depends on what is asked for, so that it is not kept as a prepared statement. */
   readonly isVaried?: boolean;
 }
@@ -29,8 +29,33 @@ export function* rowsOfQuery<Row>(statement: Statement): Steps<Row[]> {
   return (yield statement) as Row[];
 }
 
-/** Takes one row more than the limit where there is one: it shows that the page has a successor. */
-export function pageOf<Row, T>(rows: Row[], limit: number, itemOf: (row: Row) => T): Page<T> {
+/** Where no integer is beyond 2^53. */
+export function* numberRowsOf<Row>(sql: string, ...values: Statement["values"]): Steps<Row[]> {
+  return (yield* rowsOf<object>(sql, ...values)).map((row) => withNumbers(row) as Row);
+}
+
+function withNumbers(row: object): object {
+  const values = Object.entries(row).map(([name, v]) => [name, typeof v === "bigint" ? Number(v) : v]);
+  return Object.fromEntries(values);
+}
+
+/** A JSON array as the value of one parameter, exact for every integer. */
+export function jsonArray(values: readonly (SqlValue | null)[]): string {
+  return `[${values.map((value) => (typeof value === "bigint" ? value : JSON.stringify(value))).join(",")}]`;
+}
+
+/** The value of the parameter of `given`: the values of each row in the order of the columns. */
+export function jsonRows(rows: readonly (readonly (SqlValue | null)[])[]): string {
+  return `[${rows.map(jsonArray).join(",")}]`;
+}
+
+/** The statement selects one row more than the limit where there is one: it shows that the page has a successor. */
+export function* readPage<Row, T>(
+  statement: Statement,
+  limit: number,
+  itemOf: (row: Row) => T,
+): Steps<Page<T>> {
+  const rows = yield* rowsOfQuery<Row>(statement);
   const hasMore = rows.length > limit;
   if (hasMore) rows.length = limit;
   return { items: rows.map(itemOf), hasMore };
@@ -43,15 +68,21 @@ export interface SqlDatabase {
   write<T>(statements: Statements<T>): Promise<T>;
 }
 
+/** `json` is text in SQLite and jsonb in PostgreSQL. */
+export type ColumnType = "integer" | "text" | "json";
+
 /** What differs between the databases in SQL that both stores build from parts. */
 export interface Dialect {
   /** The nth parameter. */
   parameter(n: number): string;
+  /** Whether a page is found by a comparison of rows; see pages.ts. */
+  readonly comparesRows: boolean;
   /** Follows the name of the table, for a planner without statistics. */
   indexedBy(index: string): string;
-  /** A list as the value of one parameter, and the condition that a column has one of its numbers. */
-  list(numbers: readonly number[]): string;
-  isOneOf(column: string, parameter: string): string;
+  /** Condition that a column, of integers by default, has one of the values of a JSON array. */
+  isOneOf(column: string, parameter: string, type?: ColumnType): string;
+  /** The rows of a JSON array, which is a parameter, as a table with these columns and their `place`. */
+  given(columns: Readonly<Record<string, ColumnType>>): string;
   /** A column for an order that ignores the case of ASCII letters, and one for an order of bytes. */
   withoutCase(column: string): string;
   bytewise(column: string): string;
@@ -63,10 +94,17 @@ export interface Dialect {
   pattern(characters: readonly (readonly string[])[], isPart: boolean): string;
   /** The labels of a key as rows of a table, whose column is `value`. */
   readonly labels: string;
-  /** Condition that a column has one of the values of a SELECT, which runs once. */
-  isSelected(column: string, select: string): string;
   /** Inserts a row and returns its `id`, which the database assigns. */
   insert(table: string, columns: readonly string[]): string;
+  /** Nobody else adds a row until the end of the transaction. */
+  lockIds(table: string): string;
+  /**
+   * Deletes the first rows in an order that no two rows share, and returns a row for each. The last parameter is how
+   * many. Two instances that delete at the same time delete different rows.
+   */
+  deleteFirst(rows: { readonly table: string; readonly where: string; readonly order: string }): string;
+  /** The sum of the columns `operations` of the rows `stored` and `excluded`; see usage-history.ts. */
+  readonly addedOperations: string;
 }
 
 /** Collects the values of a statement while its text is built. */
@@ -81,7 +119,7 @@ export class SqlValues {
   }
 
   isOneOf(column: string, numbers: readonly number[]): string {
-    return this.dialect.isOneOf(column, this.add(this.dialect.list(numbers)));
+    return this.dialect.isOneOf(column, this.add(jsonArray(numbers)));
   }
 
   /** Whether a column is the text, in upper or lower case. */

@@ -4,17 +4,26 @@
  */
 import type { NewAuditEntry } from "../domain/audit.ts";
 import { SERVER_SECRET } from "../domain/operators.ts";
-
-/** `json` is text in SQLite and jsonb in PostgreSQL. */
-type ColumnType = "integer" | "text" | "json";
+import type { Awaitable } from "../event-loop.ts";
+import { addAudit } from "./audit.ts";
+import {
+  type ColumnType,
+  type Dialect,
+  jsonArray,
+  jsonRows,
+  rowsOf,
+  type SqlValue,
+  type Statements,
+  type Steps,
+} from "./statements.ts";
 
 export interface Table<Column extends string = string> {
   readonly name: string;
   readonly columns: Readonly<Record<Column, ColumnType>>;
   /** Which rows are read in bulk, in SQL of both databases; by default all. */
   readonly where?: string;
-  /** An order of the rows that stays the same, for each database. */
-  readonly order: { readonly sqlite: string; readonly postgres: string };
+  /** The columns of an order of the rows that stays the same. */
+  readonly order: readonly Column[];
   /** Whether the database assigns `id`, the first column, and remembers the last one, also after its row is deleted. */
   readonly assignsIds: boolean;
 }
@@ -70,6 +79,17 @@ export const USAGE = {
   hour: table("usage_hours", ["start", "key_id"], USAGE_COLUMNS),
   day: table("usage_days", ["start", "key_id"], USAGE_COLUMNS),
 };
+
+export const KEY_LAST_USED = table("key_last_used", ["key_id"], {
+  key_id: "integer",
+  last_used_at: "integer",
+});
+
+export const DEPRECATED_USE = table("deprecated_use", ["operation", "key_id"], {
+  operation: "text",
+  key_id: "integer",
+  last_used_at: "integer",
+});
 
 /** How far each import has come. */
 export const IMPORTS = table("imports", ["fingerprint"], {
@@ -134,12 +154,8 @@ export const TABLES: readonly Table[] = [
   }),
   USAGE.hour,
   USAGE.day,
-  table("key_last_used", ["key_id"], { key_id: "integer", last_used_at: "integer" }),
-  table("deprecated_use", ["operation", "key_id"], {
-    operation: "text",
-    key_id: "integer",
-    last_used_at: "integer",
-  }),
+  KEY_LAST_USED,
+  DEPRECATED_USE,
   table("usage_batches", ["writer"], { writer: "text", sequence: "integer", hour: "integer" }),
   IMPORTS,
 ];
@@ -165,33 +181,53 @@ function withIds<Column extends string>(
 
 function table<Column extends string>(
   name: string,
-  key: readonly NoInfer<Column>[],
+  order: readonly NoInfer<Column>[],
   columns: Readonly<Record<Column, ColumnType>>,
 ): Table<Column> {
-  // With the table: PostgreSQL would take the name alone for the selected text. As SQLite compares text: byte by byte.
-  const inPostgres = key.map(
-    (column) => `${name}.${column}${columns[column] === "text" ? ' COLLATE "C"' : ""}`,
-  );
-  return {
-    name,
-    columns,
-    order: { sqlite: key.map((column) => `${name}.${column}`).join(", "), postgres: inPostgres.join(", ") },
-    assignsIds: false,
-  };
+  return { name, columns, order, assignsIds: false };
 }
 
 /** Tables whose identifiers the database assigns. */
 export const TABLES_WITH_IDS = TABLES.filter(({ assignsIds }) => assignsIds).map(({ name }) => name);
 
-/** What a bulk read selects from. */
-export function rowsOf({ name, where }: Table): string {
-  return where === undefined ? name : `${name} WHERE ${where}`;
+/** All rows that are read in bulk, with every column as text. */
+export function selectRows(table: Table, dialect: Dialect): string {
+  const where = table.where === undefined ? "" : ` WHERE ${table.where}`;
+  return `SELECT ${textsOf(table)} FROM ${table.name}${where} ORDER BY ${orderOf(table, dialect)}`;
+}
+
+export function selectCount({ name, where }: Table): string {
+  return `SELECT count(*) AS count FROM ${name}${where === undefined ? "" : ` WHERE ${where}`}`;
+}
+
+function textsOf({ columns }: Table): string {
+  return Object.keys(columns)
+    .map((column) => `CAST(${column} AS TEXT)`)
+    .join(", ");
+}
+
+/**
+ * With the table: PostgreSQL would take the name alone for the selected text. As SQLite compares text: byte by byte.
+ */
+function orderOf({ name, columns, order }: Table, { bytewise }: Dialect): string {
+  const inOrder = order.map((column) => {
+    const ofTable = `${name}.${column}`;
+    return columns[column] === "text" ? bytewise(ofTable) : ofTable;
+  });
+  return inOrder.join(", ");
+}
+
+/** Inserts the given rows, which have these columns. An order of them can follow. */
+export function insertInto({ name, columns }: Pick<Table, "name" | "columns">, dialect: Dialect): string {
+  const names = Object.keys(columns).join(", ");
+  return `INSERT INTO ${name} AS stored (${names}) OVERRIDING SYSTEM VALUE
+    SELECT ${names} FROM ${dialect.given(columns)} WHERE TRUE`;
 }
 
 /** Values as text, in the order of the columns. */
 export type Row = readonly (string | null)[];
 /** Values to write; an integer may be text. */
-export type NewRow = readonly (string | number | bigint | null)[];
+export type NewRow = readonly (SqlValue | null)[];
 
 /** The values of a row by their columns. */
 export function fieldsOf<Column extends string>(
@@ -230,17 +266,65 @@ export interface RowQuery {
   readonly isLocked?: boolean;
 }
 
-export interface TableTransaction {
-  find(table: Table, query: RowQuery): Promise<readonly Row[]>;
+interface TableTransactionOptions {
+  readonly dialect: Dialect;
+  readonly run: <T>(statements: Statements<T>) => Awaitable<T>;
+  /** Called after rows were written. */
+  readonly onWrite: (table: Table, rows: readonly NewRow[]) => Steps<void>;
+}
+
+export class TableTransaction {
+  constructor(private readonly options: TableTransactionOptions) {}
+
+  /** Locks in the order of the rows, so that no two transactions wait for each other. */
+  async find(table: Table, { by, values, where, isLocked = false }: RowQuery): Promise<readonly Row[]> {
+    const { dialect, run } = this.options;
+    const condition = dialect.isOneOf(by, "?", table.columns[by]);
+    const sql = `SELECT ${textsOf(table)} FROM ${table.name}
+      WHERE ${condition}${where === undefined ? "" : ` AND ${where}`}
+      ORDER BY ${orderOf(table, dialect)}${isLocked ? " FOR NO KEY UPDATE" : ""}`;
+    const rows = await run(() => rowsOf<Record<string, string | null>>(sql, jsonArray(values)));
+    return rows.map((row) => Object.values(row));
+  }
+
   /** Adds rows with all columns. */
-  insert(table: Table, rows: readonly NewRow[]): Promise<void>;
+  insert(table: Table, rows: readonly NewRow[]): Promise<void> {
+    return this.#write(table, rows);
+  }
+
   /** Adds rows without their identifiers, which the database assigns in the order of the rows. */
-  append(table: Table, rows: readonly NewRow[]): Promise<void>;
+  async append(table: Table, rows: readonly NewRow[]): Promise<void> {
+    const { id: _, ...columns } = table.columns;
+    if (rows.length > 0) await this.lockIds(table);
+    await this.#write({ ...table, columns, assignsIds: false }, rows);
+  }
+
   /** Adds rows with all columns, or replaces those that have the same value in the first column. */
-  put(table: Table, rows: readonly NewRow[]): Promise<void>;
+  put(table: Table, rows: readonly NewRow[]): Promise<void> {
+    const [key, ...others] = Object.keys(table.columns);
+    const set = others.map((column) => `${column} = excluded.${column}`).join(", ");
+    return this.#write(table, rows, `ON CONFLICT (${key}) DO UPDATE SET ${set}`);
+  }
+
+  async #write(table: Table, rows: readonly NewRow[], onConflict = ""): Promise<void> {
+    if (rows.length === 0) return;
+    const { dialect, run, onWrite } = this.options;
+    const sql = `${insertInto(table, dialect)} ORDER BY place ${onConflict}`;
+    await run(function* () {
+      yield* rowsOf(sql, jsonRows(rows));
+      yield* onWrite(table, rows);
+    });
+  }
+
   /** Nobody else adds a row until the end of the transaction: identifiers become visible in ascending order. */
-  lockIds(table: Table): Promise<void>;
-  addAudit(entry: NewAuditEntry): Promise<void>;
+  async lockIds({ name }: Table): Promise<void> {
+    const { dialect, run } = this.options;
+    await run(() => rowsOf(dialect.lockIds(name)));
+  }
+
+  async addAudit(entry: NewAuditEntry): Promise<void> {
+    await this.options.run(() => addAudit(entry));
+  }
 }
 
 export interface TableWriter {

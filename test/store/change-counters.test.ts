@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { ChangeCounters } from "../../src/store/sqlite/pets.ts";
+import { ChangeCounters } from "../../src/store/sqlite/pet-changes.ts";
 
 describe("ChangeCounters", () => {
   test("a range is unchanged until a pet in one of its blocks changes", () => {

@@ -96,8 +96,7 @@ const plans = await readPlans();
  * the last batch of each server process.
  */
 const SCANS = [
-  /^SELECT .* FROM pets WHERE id IN \(SELECT value FROM json_each\(\?1\)\)/,
-  /^SELECT .* FROM (api_keys|key_secrets) WHERE (id|key_id) IN \(SELECT value FROM json_each\(\?\)\)$/,
+  /^SELECT .* IN \(SELECT value FROM json_each\(\?1?\)\)/,
   /^SELECT \(SELECT min\(start\) FROM (usage_hours|usage_days)\)/,
   /^DELETE FROM usage_batches WHERE hour < \?$/,
   /key_revision/,
@@ -153,7 +152,7 @@ test("pets that are selected by identifiers are looked up by them, also with a s
 });
 
 test("pages are read from the indexes on id, (status, id), (key_id, id) and (key_id, status, id)", () => {
-  const pages = [...plans].filter(([sql]) => /FROM (pets|orders) WHERE ((key_id|status).* )?id > /.test(sql));
+  const pages = [...plans].filter(([sql]) => /FROM (pets|orders) WHERE .*id\)? > .* LIMIT/.test(sql));
   expect(pages.map(([, plan]) => plan)).toEqual([
     "SEARCH pets USING INTEGER PRIMARY KEY (rowid>?)",
     "SEARCH pets USING INTEGER PRIMARY KEY (rowid>?)",
@@ -166,7 +165,7 @@ test("pages are read from the indexes on id, (status, id), (key_id, id) and (key
 });
 
 test("the orders of all keys are read from the indexes on id, status, key and pet, backwards", () => {
-  const pages = [...plans].filter(([sql]) => /FROM orders WHERE .*id < .* ORDER BY id DESC/.test(sql));
+  const pages = [...plans].filter(([sql]) => /FROM orders WHERE .* id DESC LIMIT \+/.test(sql));
   expect(pages.map(([, plan]) => plan)).toEqual([
     "SEARCH orders USING INTEGER PRIMARY KEY (rowid<?)",
     "SEARCH orders USING INDEX orders_by_status (status=? AND id<?)",

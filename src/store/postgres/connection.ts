@@ -1,8 +1,9 @@
 import { SQL } from "bun";
-import { Unavailable } from "../../api/errors.ts";
+import { messageOf, Unavailable } from "../../api/errors.ts";
 import { hostUrls } from "../../api/host-urls.ts";
 import { type ScheduledTimer, scheduler } from "../../event-loop.ts";
 
+/** By default five seconds each, as commands need them. 0 is no limit. */
 export interface Timeouts {
   readonly connectMs: number;
   /** The server's own limits, so that it ends what this process has given up on. */
@@ -12,8 +13,9 @@ export interface Timeouts {
   readonly idleInTransactionMs: number;
 }
 
-export interface ConnectOptions extends Timeouts {
-  readonly maxConnections: number;
+export interface ConnectOptions extends Partial<Timeouts> {
+  /** By default one. */
+  readonly maxConnections?: number;
   /** The schema of the tables, so that environments can share a database; by default the server's. */
   readonly schema?: string | undefined;
   /** Whether a commit waits for the disk; by default as the server is configured. */
@@ -22,13 +24,17 @@ export interface ConnectOptions extends Timeouts {
   readonly acceptsStandby?: true;
 }
 
+export const COMMAND_TIMEOUT_MS = 5_000;
+
 /** A pool that opens its connections when they are first used. */
 export function connect(url: string, options: ConnectOptions): SQL {
+  const { maxConnections = 1, connectMs = COMMAND_TIMEOUT_MS, statementMs = COMMAND_TIMEOUT_MS } = options;
+  const { lockMs = COMMAND_TIMEOUT_MS, idleInTransactionMs = COMMAND_TIMEOUT_MS } = options;
   return new SQL(url, {
     // The variable PGDATABASE overrides the database in the URL; an option overrides both.
     ...databaseOf(url),
-    max: options.maxConnections,
-    connectionTimeout: options.connectMs / 1000,
+    max: maxConnections,
+    connectionTimeout: connectMs / 1000,
     bigint: true,
     connection: {
       application_name: applicationName(options.schema),
@@ -44,9 +50,9 @@ export function connect(url: string, options: ConnectOptions): SQL {
       // Compilation takes longer than these short statements do.
       jit: "off",
       ...(options.waitsForDisk === false && { synchronous_commit: "off" }),
-      statement_timeout: options.statementMs,
-      lock_timeout: options.lockMs,
-      idle_in_transaction_session_timeout: options.idleInTransactionMs,
+      statement_timeout: statementMs,
+      lock_timeout: lockMs,
+      idle_in_transaction_session_timeout: idleInTransactionMs,
     },
   });
 }
@@ -75,6 +81,32 @@ export const LOCK_SPACE = 0x70657473;
 
 export const MIGRATIONS_LOCK = 1;
 export const COPY_LOCK = 2;
+
+/** Takes a lock that is held until the session ends. Returns whether it was free in time. */
+export function takeLock(sql: SQL, lock: number, maxMs: number): Promise<boolean> {
+  return pollUntil(true, maxMs, async () => {
+    const [{ locked }] = await sql<[{ locked: boolean }]>`
+      SELECT pg_try_advisory_lock(${LOCK_SPACE}, ${lock}) AS locked`;
+    return locked;
+  });
+}
+
+const POLL_MS = 50;
+
+/** Repeats `read` until it returns the wanted value, for so long. Returns the last value. */
+export async function pollUntil<T>(wanted: T, maxMs: number, read: () => Promise<T>): Promise<T> {
+  const deadline = scheduler.now() + maxMs;
+  for (;;) {
+    const value = await read();
+    if (value === wanted || scheduler.now() > deadline) return value;
+    await scheduler.sleep(POLL_MS);
+  }
+}
+
+export async function tableExists(sql: SQL, name: string): Promise<boolean> {
+  const [found] = await sql<[{ exists: boolean }]>`SELECT to_regclass(${name}) IS NOT NULL AS exists`;
+  return found.exists;
+}
 
 /**
  * A common table expression that takes the lock for the next identifier of a table, and holds it until the transaction
@@ -158,10 +190,6 @@ const CANNOT_CONNECT = /^ERR_POSTGRES_(?:CONNECTION_(?:REFUSED|FAILED|TIMEOUT)|T
 export function toUnavailable(error: unknown): unknown {
   if (!(error instanceof Error) || !isTransient(error)) return error;
   return new Unavailable(`PostgreSQL: ${messageOf(explained(error))}`, { cause: error });
-}
-
-export function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }
 
 function isTransient(error: Error): boolean {

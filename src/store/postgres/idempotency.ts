@@ -4,6 +4,7 @@ import { type IdempotencyRecord, type IdempotentOperation, replay, requestName }
 import type { IdempotencyRejection, IdempotentRequest, WriteResult } from "../../domain/ports.ts";
 import { IDEMPOTENCY_CONFLICT } from "../../domain/resources.ts";
 import type { ConnectionPool } from "./pool.ts";
+import { numbered, POSTGRES_DIALECT } from "./statements.ts";
 
 /** A write; only one with an Idempotency-Key has a request. */
 interface Write {
@@ -16,6 +17,9 @@ type IdempotentWrite = Write & { readonly request: IdempotentRequest };
 /** Expired records are deleted once in this many writes, up to so many at a time. */
 const WRITES_PER_PURGE = 100;
 const MAX_PURGED = 1_000;
+const DELETE_EXPIRED = numbered(
+  POSTGRES_DIALECT.deleteFirst({ table: "attempts", where: "created_at <= ?", order: "created_at" }),
+);
 
 /** The stored results of one operation's idempotent requests. */
 export class IdempotencyRecords {
@@ -96,7 +100,8 @@ export class IdempotencyRecords {
     if (at === undefined || this.#writesUntilPurge >= 0) return;
     this.#writesUntilPurge = WRITES_PER_PURGE;
     // An error also reaches the writes that wait for a result; the next purge is soon.
-    this.pool.query((sql) => deleteExpired(sql, this.#expiry(at))).catch(() => {});
+    const values = [this.#expiry(at), MAX_PURGED];
+    this.pool.query(async (sql) => sql.unsafe(DELETE_EXPIRED, values)).catch(() => {});
   }
 
   #expiry(at: number): number {
@@ -106,12 +111,4 @@ export class IdempotencyRecords {
 
 function isIdempotent<W extends Write>(write: W): write is W & IdempotentWrite {
   return write.request !== undefined;
-}
-
-/** SKIP LOCKED, because another instance can be deleting the same records. */
-async function deleteExpired(sql: SQL, expiry: number): Promise<void> {
-  await sql`
-    DELETE FROM attempts WHERE ctid = ANY (ARRAY(
-      SELECT ctid FROM attempts WHERE created_at <= ${expiry} ORDER BY created_at
-      LIMIT ${MAX_PURGED} FOR UPDATE SKIP LOCKED))`;
 }

@@ -1,33 +1,27 @@
 import { latestVersion } from "../migrations.ts";
-import { connect } from "./connection.ts";
+import { connect, tableExists } from "./connection.ts";
 import { POSTGRES_MIGRATIONS } from "./migrations.ts";
 import { Primary } from "./primary.ts";
 import { OLDEST_VERSION } from "./store.ts";
 
-const CONNECT_OPTIONS = {
-  maxConnections: 1,
-  connectMs: 5_000,
-  statementMs: 5_000,
-  lockMs: 1_000,
-  idleInTransactionMs: 5_000,
-  acceptsStandby: true,
-} as const;
-
-export interface PostgresState {
+interface ServerState {
   /** Such as 17. */
   readonly version: number;
-  readonly oldestVersion: number;
   readonly encoding: string;
   readonly isStandby: boolean;
   /** Whether a commit that was acknowledged survives a power failure. */
   readonly isDurable: boolean;
+  readonly freeConnections: number;
+  readonly canCreateSchema: boolean;
+}
+
+export interface PostgresState extends ServerState {
+  readonly oldestVersion: number;
   /** Its clock minus ours, in milliseconds, give or take the time of a query. */
   readonly clockDifferenceMs: number;
-  readonly freeConnections: number;
   /** 0 if the environment has no tables there yet. */
   readonly schemaVersion: number;
   readonly supportedVersion: number;
-  readonly canCreateSchema: boolean;
 }
 
 /** Connects and asks. Changes nothing. */
@@ -37,40 +31,28 @@ export async function inspectPostgres(
   now: () => number,
 ): Promise<PostgresState> {
   const { url } = await Primary.of(anyServer);
-  await using sql = connect(url, { ...CONNECT_OPTIONS, schema });
-  const [server] = await sql<[ServerRow]>`
+  await using sql = connect(url, { schema, acceptsStandby: true });
+  const [server] = await sql<[ServerState]>`
     SELECT current_setting('server_version_num')::int / 10000 AS version,
       current_setting('server_encoding') AS encoding,
       pg_is_in_recovery() AS "isStandby",
       current_setting('fsync') = 'on' AND current_setting('synchronous_commit') <> 'off' AS "isDurable",
       current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int
         - (SELECT count(*)::int FROM pg_stat_activity WHERE backend_type = 'client backend') AS "freeConnections",
-      has_database_privilege(current_database(), 'CREATE') AS "canCreateSchema",
-      to_regclass(${`${schema}.schema_migrations`}) IS NOT NULL AS "hasTables"`;
+      has_database_privilege(current_database(), 'CREATE') AS "canCreateSchema"`;
   const before = now();
   const [clock] = await sql<
     [{ ms: number }]
   >`SELECT extract(epoch FROM clock_timestamp())::float8 * 1000 AS ms`;
   const clockDifferenceMs = Math.round(clock.ms - (before + now()) / 2);
-  const { hasTables, ...state } = server;
-  const [latest] = hasTables
+  const [latest] = (await tableExists(sql, `${schema}.schema_migrations`))
     ? await sql<[{ version: number }]>`SELECT coalesce(max(version), 0) AS version FROM schema_migrations`
     : [{ version: 0 }];
   return {
-    ...state,
+    ...server,
     clockDifferenceMs,
     schemaVersion: latest.version,
     oldestVersion: OLDEST_VERSION,
     supportedVersion: latestVersion(POSTGRES_MIGRATIONS),
   };
-}
-
-interface ServerRow {
-  readonly version: number;
-  readonly encoding: string;
-  readonly isStandby: boolean;
-  readonly isDurable: boolean;
-  readonly freeConnections: number;
-  readonly canCreateSchema: boolean;
-  readonly hasTables: boolean;
 }

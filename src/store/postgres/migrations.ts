@@ -1,6 +1,6 @@
 import type { SQL } from "bun";
 import { latestVersion, type Migration, rejectNewerSchema } from "../migrations.ts";
-import { isLocked, LOCK_SPACE, MIGRATIONS_LOCK, type QueryTimeout } from "./connection.ts";
+import { isLocked, MIGRATIONS_LOCK, type QueryTimeout, tableExists, takeLock } from "./connection.ts";
 import { scheduler } from "../../event-loop.ts";
 
 /**
@@ -280,9 +280,8 @@ const CREATE_VERSION_TABLE = `CREATE TABLE IF NOT EXISTS schema_migrations (
   applied_at timestamptz NOT NULL DEFAULT now()
 )`;
 
-/** Together 50 seconds, within the timeout of the start. */
-const POLL_MS = 100;
-const POLLS = 500;
+/** Within the timeout of the start. */
+const LOCK_WAIT_MS = 50_000;
 /**
  * While a step waits for the lock of a table, every query on that table waits behind it. The queries of other instances
  * fail after 250 ms, so a step gives up sooner and tries again.
@@ -296,11 +295,13 @@ const ONLINE_STATEMENT_TIMEOUT_MS = 60 * 60 * 1000;
 /** Brings a database up to date. Any number of instances can do so at once: each step is applied by one of them. */
 export async function migrate(sql: SQL, { schema, timeout }: MigrateOptions): Promise<void> {
   // Without a lock first: opening a database that is up to date does not wait for other instances.
-  const [table] = await sql<
-    [{ exists: boolean }]
-  >`SELECT to_regclass('schema_migrations') IS NOT NULL AS exists`;
-  if (table.exists && latestVersion(POSTGRES_MIGRATIONS) === (await versionOf(sql))) return;
-  await lock(sql);
+  const isMigrated = await tableExists(sql, "schema_migrations");
+  if (isMigrated && latestVersion(POSTGRES_MIGRATIONS) === (await versionOf(sql))) return;
+  // Polled, because an index that is built concurrently waits for every transaction, and so for an instance that waits
+  // for this lock.
+  if (!(await takeLock(sql, MIGRATIONS_LOCK, LOCK_WAIT_MS))) {
+    throw new Error("another instance is migrating it; start this one when that is done");
+  }
   if (schema !== undefined) await createSchema(sql, schema);
   // Not to_regclass again: a session can cache that a table does not exist.
   await sql.unsafe(CREATE_VERSION_TABLE);
@@ -309,20 +310,6 @@ export async function migrate(sql: SQL, { schema, timeout }: MigrateOptions): Pr
     if (step.version <= version) continue;
     await ("sql" in step ? applyInTransaction(sql, step) : applyOnline(sql, step, timeout));
   }
-}
-
-/**
- * Held until the session ends. Polled, because an index that is built concurrently waits for every transaction, and so
- * for an instance that waits for this lock.
- */
-async function lock(sql: SQL): Promise<void> {
-  for (let poll = 0; poll < POLLS; poll++) {
-    const [{ locked }] = await sql<[{ locked: boolean }]>`
-      SELECT pg_try_advisory_lock(${LOCK_SPACE}, ${MIGRATIONS_LOCK}) AS locked`;
-    if (locked) return;
-    await scheduler.sleep(POLL_MS);
-  }
-  throw new Error("another instance is migrating it; start this one when that is done");
 }
 
 /** IF NOT EXISTS alone requires the privilege to create a schema even where it exists. */

@@ -1,14 +1,7 @@
+import { messageOf } from "../../api/errors.ts";
 import { hostUrls } from "../../api/host-urls.ts";
-import { addressOf, connect, type ConnectOptions, explained, messageOf } from "./connection.ts";
+import { addressOf, COMMAND_TIMEOUT_MS, connect, type ConnectOptions, explained } from "./connection.ts";
 import { scheduler } from "../../event-loop.ts";
-
-const COMMAND_OPTIONS = {
-  maxConnections: 1,
-  connectMs: 5_000,
-  statementMs: 5_000,
-  lockMs: 5_000,
-  idleInTransactionMs: 5_000,
-};
 
 /**
  * Knows which of the servers of a database accepts writes. There are several if the primary is replicated to standbys,
@@ -28,7 +21,7 @@ export class Primary {
   /** A single server is not asked: whoever connects to it will see. */
   static async of(url: string): Promise<Primary> {
     const primary = new Primary(url);
-    if (primary.#urls.length > 1) await primary.find(COMMAND_OPTIONS);
+    if (primary.#urls.length > 1) await primary.find();
     return primary;
   }
 
@@ -41,7 +34,7 @@ export class Primary {
    * Asks all servers, and rejects if none accepts writes. Of two that do, the one that was promoted later is the
    * primary: a primary that has been replaced and comes back has none of the writes since.
    */
-  async find(options: ConnectOptions): Promise<void> {
+  async find(options: ConnectOptions = {}): Promise<void> {
     const select = this.#urls.length === 1 ? NO_TIMELINE : TIMELINE;
     const asked = await Promise.allSettled(this.#urls.map((url) => ask(url, select, options)));
     const found = asked.flatMap((answer) => (answer.status === "fulfilled" ? [answer.value] : []));
@@ -77,7 +70,8 @@ async function ask(
   options: ConnectOptions,
 ): Promise<{ url: string; timeline: number }> {
   const sql = connect(url, options);
-  const timer = scheduler.setTimeout(() => void sql.close({ timeout: 0 }), options.connectMs);
+  const { connectMs = COMMAND_TIMEOUT_MS } = options;
+  const timer = scheduler.setTimeout(() => void sql.close({ timeout: 0 }), connectMs);
   try {
     const [server] = await sql.unsafe<[{ timeline: number }]>(select);
     return { url, timeline: server.timeline };

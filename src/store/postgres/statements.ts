@@ -15,19 +15,33 @@ export async function runAll<T>(sql: SQL, statements: Statements<T>): Promise<T>
   const steps = statements();
   let step = steps.next();
   while (step.done !== true) {
-    let n = 0;
-    const numbered = step.value.sql.replaceAll("?", () => `$${++n}`);
-    step = steps.next(await sql.unsafe(numbered, [...step.value.values]));
+    step = steps.next(await sql.unsafe(numbered(step.value.sql), [...step.value.values]));
   }
   return step.value;
 }
 
+/** With the parameters of PostgreSQL. */
+export function numbered(sql: string): string {
+  let n = 0;
+  return sql.replaceAll("?", () => `$${++n}`);
+}
+
+const TYPES = { integer: "int8", text: "text", json: "jsonb" } as const;
+
 /** PostgreSQL finds the best index by itself. */
 export const POSTGRES_DIALECT: Dialect = {
   parameter: (n) => `$${n}`,
+  comparesRows: true,
   indexedBy: () => "",
-  list: (numbers) => numbers.join(","),
-  isOneOf: (column, parameter) => `${column} = ANY (string_to_array(${parameter}, ',')::int8[])`,
+  isOneOf: (column, parameter, type = "integer") =>
+    `${column} = ANY (ARRAY(SELECT json_array_elements_text(${parameter}::text::json))::${TYPES[type]}[])`,
+  given(columns) {
+    const values = Object.entries(columns).map(
+      ([column, type], i) => `(value ->> ${i})::${TYPES[type]} AS ${column}`,
+    );
+    return `(SELECT place, ${values.join(", ")}
+      FROM json_array_elements(?::text::json) WITH ORDINALITY AS rows_given (value, place)) AS given`;
+  },
   withoutCase: (column) => `lower(${column} COLLATE "C")`,
   bytewise: (column) => `${column} COLLATE "C"`,
   like: (column, parameter) => `${column} COLLATE "C" ILIKE ${parameter}`,
@@ -37,10 +51,18 @@ export const POSTGRES_DIALECT: Dialect = {
     return isPart ? classes : `^${classes}$`;
   },
   labels: "json_array_elements_text(labels::json) AS label (value)",
-  // With IN, a plan may run the SELECT again for each row, and find other rows.
-  isSelected: (column, select) => `${column} = ANY (ARRAY(${select}))`,
   insert: (table, columns) => `WITH ${nextIdLock(table)} INSERT INTO ${table} (${columns.join(", ")})
     SELECT ${columns.map(() => "?").join(", ")} FROM next_id_lock RETURNING id`,
+  lockIds: (table) => `WITH ${nextIdLock(table)} SELECT FROM next_id_lock`,
+  // With IN, a plan may run the SELECT again for each row, and find other rows.
+  deleteFirst: ({ table, where, order }) => `DELETE FROM ${table} WHERE ctid = ANY (ARRAY(
+    SELECT ctid FROM ${table} WHERE ${where} ORDER BY ${order} LIMIT ? FOR UPDATE SKIP LOCKED)) RETURNING 1`,
+  addedOperations: `(SELECT coalesce(jsonb_object_agg(operation, counts), '{}') FROM (
+    SELECT operation, jsonb_build_array(sum((counts ->> 0)::int8), sum((counts ->> 1)::int8)) AS counts FROM (
+      SELECT * FROM jsonb_each(stored.operations)
+      UNION ALL SELECT * FROM jsonb_each(excluded.operations)
+    ) AS both_counts (operation, counts) GROUP BY operation
+  ) AS sums)`,
 };
 
 /** Every ASCII character that is no letter and no digit can be escaped. */

@@ -1,30 +1,24 @@
 import type { SQL } from "bun";
-import type {
-  IdempotentRequest,
-  OrderClosing,
-  OrderPlacement,
-  Page,
-  PageQuery,
-  PetQuery,
-  Store,
-  Stores,
-} from "../../domain/ports.ts";
-import type { NewPet, Order, OrderStatus, Pet } from "../../domain/resources.ts";
+import { messageOf } from "../../api/errors.ts";
+import type { IdempotentRequest, OrderClosing, OrderPlacement, Store, Stores } from "../../domain/ports.ts";
+import type { NewPet } from "../../domain/resources.ts";
 import { SqlAuditStore } from "../audit.ts";
 import { GroupCommit } from "../group-commit.ts";
 import { InProgressRequests } from "../idempotency.ts";
 import { SqlOperatorStore } from "../operators.ts";
+import { closeOrder, placeOrder, SqlCorrectionStore, SqlReadStore } from "../orders.ts";
 import { SqlSettingsStore } from "../settings.ts";
+import { SqlUsageHistoryStore } from "../usage-history.ts";
 import { postgresKeyStore } from "./api-keys.ts";
-import { addressOf, connect, explained, messageOf, QueryTimeout } from "./connection.ts";
+import { addressOf, connect, explained, QueryTimeout } from "./connection.ts";
+import { IdempotencyRecords } from "./idempotency.ts";
 import { migrate, type MigrateOptions } from "./migrations.ts";
-import { Orders, postgresCorrectionStore } from "./orders.ts";
 import { PostgresPetJson } from "./pet-json.ts";
-import { type CreateResult, type PetCreation, Pets } from "./pets.ts";
+import { type CreateResult, type PetCreation, PetCreator } from "./pets.ts";
 import { Pools, type PoolsOptions } from "./pool.ts";
 import { Primary } from "./primary.ts";
-import { postgresDatabase } from "./statements.ts";
-import { PostgresUsageHistoryStore } from "./usage-history.ts";
+import { POSTGRES_DIALECT, postgresDatabase, runAll } from "./statements.ts";
+import { PostgresUsageSums } from "./usage-sums.ts";
 
 export interface PostgresStores extends Stores {
   readonly petJson: PostgresPetJson;
@@ -44,8 +38,6 @@ export const OLDEST_VERSION = 13;
 /** Instances that start together wait for the one that migrates. */
 const OPEN_TIMEOUT_MS = 60_000;
 const OPEN_OPTIONS = {
-  maxConnections: 1,
-  connectMs: 5_000,
   statementMs: OPEN_TIMEOUT_MS,
   lockMs: OPEN_TIMEOUT_MS,
   idleInTransactionMs: 10_000,
@@ -84,12 +76,15 @@ export async function openPostgres(url: string, options: PostgresOptions = {}): 
   const database = postgresDatabase(pools);
   return {
     store,
-    corrections: postgresCorrectionStore(pools),
+    corrections: new SqlCorrectionStore({
+      ...database,
+      write: (row, statements) => pools.rows.transaction(row, (tx) => runAll(tx, statements)),
+    }),
     operators: new SqlOperatorStore(database),
     keys: postgresKeyStore(pools),
     audit: new SqlAuditStore(database),
     settings: new SqlSettingsStore(database),
-    usageHistory: new PostgresUsageHistoryStore(pools),
+    usageHistory: new SqlUsageHistoryStore(database, new PostgresUsageSums(pools)),
     petJson,
     commitQueueLength: () => store.commitQueueLength,
     queueLength: () => pools.queueLength,
@@ -117,20 +112,21 @@ async function prepare(sql: SQL, options: MigrateOptions): Promise<void> {
 const MAX_PETS_PER_TRANSACTION = 128;
 
 /** Creations of pets share transactions; each order has one of its own. */
-class PostgresStore implements Store {
-  readonly #pools: Pools;
-  readonly #pets: Pets;
-  readonly #orders: Orders;
+class PostgresStore extends SqlReadStore implements Store {
+  readonly #orderRecords: IdempotencyRecords;
   readonly #creations: GroupCommit<PetCreation, CreateResult>;
   /** Rejects a repeated request on this instance before it takes a connection; on another one, PostgreSQL does. */
   readonly #inProgress = new InProgressRequests();
 
-  constructor(pools: Pools, onCommit?: PostgresOptions["onCommit"]) {
-    this.#pools = pools;
-    this.#pets = new Pets(pools);
-    this.#orders = new Orders(pools);
+  constructor(
+    private readonly pools: Pools,
+    onCommit?: PostgresOptions["onCommit"],
+  ) {
+    super(postgresDatabase(pools));
+    this.#orderRecords = new IdempotencyRecords("placeOrder", pools.writes, pools.retentionNow);
+    const creator = new PetCreator(pools);
     this.#creations = new GroupCommit({
-      commit: (creations) => this.#pets.create(creations),
+      commit: (creations) => creator.create(creations),
       maxBatch: MAX_PETS_PER_TRANSACTION,
       maxQueued: pools.maxQueued,
       maxQueueMs: pools.timeoutMs,
@@ -142,38 +138,37 @@ class PostgresStore implements Store {
     return this.#creations.queueLength;
   }
 
-  listPets(query: PetQuery): Promise<Page<Pet>> {
-    return this.#pets.list(query);
-  }
-
-  getPet(id: bigint): Promise<Pet | undefined> {
-    return this.#pets.get(id);
-  }
-
   createPet(pet: NewPet, at: number, request?: IdempotentRequest) {
     const create = () => this.#creations.submit({ pet, at, request });
     return request === undefined ? create() : this.#inProgress.run("createPet", request, create);
   }
 
-  listOrders(keyId: number, query: PageQuery<OrderStatus>): Promise<Page<Order>> {
-    return this.#orders.list(keyId, query);
-  }
-
-  getOrder(keyId: number, id: bigint): Promise<Order | undefined> {
-    return this.#orders.get(keyId, id);
-  }
-
   placeOrder(placement: OrderPlacement, at: number, request?: IdempotentRequest) {
-    const place = () => this.#orders.place(placement, at, request);
+    const place = () => this.#placeOrder(placement, at, request);
     return request === undefined ? place() : this.#inProgress.run("placeOrder", request, place);
   }
 
+  async #placeOrder(placement: OrderPlacement, at: number, request: IdempotentRequest | undefined) {
+    const write = { at, request };
+    const result = await this.pools.rows.transaction(`pet ${placement.petId}`, async (tx) => {
+      const earlier = (await this.#orderRecords.lockAndFind(tx, [write])).get(write);
+      if (earlier !== undefined) return earlier;
+      const result = await runAll(tx, () => placeOrder(placement, at, POSTGRES_DIALECT));
+      if (!("code" in result)) await this.#orderRecords.save(tx, [[write, result]]);
+      return result;
+    });
+    if (request !== undefined) this.#orderRecords.purge([write]);
+    return result;
+  }
+
   updateOrder(closing: OrderClosing, at: number) {
-    return this.#orders.close(closing, at);
+    return this.pools.rows.transaction(`order ${closing.id}`, (tx) =>
+      runAll(tx, () => closeOrder(closing, at)),
+    );
   }
 
   async close(): Promise<void> {
     await this.#creations.close();
-    await this.#pools.close();
+    await this.pools.close();
   }
 }

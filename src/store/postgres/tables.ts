@@ -1,8 +1,10 @@
 import type { SQL } from "bun";
 import type { NewAuditEntry } from "../../domain/audit.ts";
 import { addAudit } from "../audit.ts";
+import { rowsOf, type Steps } from "../statements.ts";
 import {
   canonicalJson,
+  selectCount,
   type Counters,
   CREATE_COPY_PROGRESS,
   jsonColumns,
@@ -10,23 +12,29 @@ import {
   type NewRow,
   type NewTables,
   type Row,
-  type RowQuery,
-  rowsOf,
+  selectRows,
   type SharedTables,
   type Table,
   type TableReader,
   TABLES,
   TABLES_WITH_IDS,
   type TableStore,
-  type TableTransaction,
+  TableTransaction,
   type TableWriter,
 } from "../tables.ts";
-import { applicationName, connect, COPY_LOCK, LOCK_SPACE, nextIdLock, toUnavailable } from "./connection.ts";
+import {
+  applicationName,
+  connect,
+  COPY_LOCK,
+  pollUntil,
+  tableExists,
+  takeLock,
+  toUnavailable,
+} from "./connection.ts";
 import { Primary } from "./primary.ts";
-import { runAll } from "./statements.ts";
+import { POSTGRES_DIALECT, runAll } from "./statements.ts";
 import { migratePostgres } from "./store.ts";
-import { FILL_SUMS } from "./usage-history.ts";
-import { scheduler } from "../../event-loop.ts";
+import { FILL_SUMS } from "./usage-sums.ts";
 
 interface PostgresTablesOptions {
   readonly url: string;
@@ -36,8 +44,6 @@ interface PostgresTablesOptions {
 
 /** No statement of a copy has a limit: one may read or index a table of any size. */
 const CONNECT_OPTIONS = {
-  maxConnections: 1,
-  connectMs: 5_000,
   statementMs: 0,
   lockMs: 0,
   // The reader of an exported pipe may be slow, and a large copy leaves its source for hours.
@@ -47,7 +53,6 @@ const CONNECT_OPTIONS = {
 /** Transactions beside servers wait longer than a request of a client does. */
 const SHARED_TIMEOUT_MS = 30_000;
 const SHARED_OPTIONS = {
-  maxConnections: 1,
   connectMs: SHARED_TIMEOUT_MS,
   statementMs: SHARED_TIMEOUT_MS,
   lockMs: SHARED_TIMEOUT_MS,
@@ -72,35 +77,22 @@ export function postgresTables({ url: anyServer, schema }: PostgresTablesOptions
 
 async function tablesExist({ url, schema }: PostgresTablesOptions): Promise<boolean> {
   await using sql = connect(url, { ...CONNECT_OPTIONS, schema });
-  const [found] = await sql<[{ exists: boolean }]>`
-    SELECT to_regclass(${`${schema}.schema_migrations`}) IS NOT NULL AS exists`;
-  return found.exists;
+  return await tableExists(sql, `${schema}.schema_migrations`);
 }
 
 /** The session of a process that was killed ends when its last statement does. */
 const SESSION_END_MS = 3_000;
-const POLL_MS = 50;
 
 /** The sessions of servers and commands that use the environment. */
 export async function postgresSessions({ url: anyServer, schema }: PostgresTablesOptions): Promise<number> {
   const { url } = await Primary.of(anyServer);
   await using sql = connect(url, { ...CONNECT_OPTIONS, schema });
-  return await polled(0, async () => {
+  return await pollUntil(0, SESSION_END_MS, async () => {
     const [found] = await sql<[{ count: number }]>`
       SELECT count(*)::int AS count FROM pg_stat_activity
       WHERE application_name = ${applicationName(schema)} AND datname = current_database() AND pid <> pg_backend_pid()`;
     return found.count;
   });
-}
-
-/** Repeats `read` for some time, until it returns the wanted value. Returns the last value. */
-async function polled<T>(wanted: T, read: () => Promise<T>): Promise<T> {
-  const deadline = scheduler.now() + SESSION_END_MS;
-  for (;;) {
-    const value = await read();
-    if (value === wanted || scheduler.now() > deadline) return value;
-    await scheduler.sleep(POLL_MS);
-  }
 }
 
 const ROWS_PER_BATCH = 2_000;
@@ -117,9 +109,7 @@ class PostgresTableReader implements TableReader {
   constructor(private readonly sql: SQL) {}
 
   async count(table: Table): Promise<number> {
-    const [found]: { count: bigint }[] = await this.sql.unsafe(
-      `SELECT count(*) AS count FROM ${rowsOf(table)}`,
-    );
+    const [found]: { count: bigint }[] = await this.sql.unsafe(selectCount(table));
     return Number(found?.count ?? 0);
   }
 
@@ -127,8 +117,8 @@ class PostgresTableReader implements TableReader {
     const json = jsonColumns(table);
     const cursor = `rows_of_${table.name}`;
     try {
-      await this.sql.unsafe(`DECLARE ${cursor} NO SCROLL CURSOR FOR
-        SELECT ${selected(table)} FROM ${rowsOf(table)} ORDER BY ${table.order.postgres}`);
+      const select = selectRows(table, POSTGRES_DIALECT);
+      await this.sql.unsafe(`DECLARE ${cursor} NO SCROLL CURSOR FOR ${select}`);
       for (;;) {
         const rows: (string | null)[][] = await this.sql
           .unsafe(`FETCH ${ROWS_PER_BATCH} FROM ${cursor}`)
@@ -161,88 +151,23 @@ class PostgresTableReader implements TableReader {
   }
 }
 
-/** Every column as text. */
-function selected({ columns }: Table): string {
-  return Object.keys(columns)
-    .map((column) => `${column}::text`)
-    .join(", ");
-}
-
-/** How arrays of a column are sent; JSON is converted later. */
-const ARRAYS = { integer: "int8[]", text: "text[]", json: "text[]" } as const;
-
-class PostgresTransaction implements TableTransaction {
-  constructor(private readonly sql: SQL) {}
-
-  /** Locks in the order of the identifiers, so that no two transactions wait for each other. */
-  async find(table: Table, { by, values, where, isLocked = false }: RowQuery): Promise<readonly Row[]> {
-    if (values.length === 0) return [];
-    const rows: Row[] = await this.sql
-      .unsafe(
-        `SELECT ${selected(table)} FROM ${table.name}
-         WHERE ${by} = ANY ($1::${ARRAYS[table.columns[by] ?? "text"]})${where === undefined ? "" : ` AND ${where}`}
-         ORDER BY ${table.order.postgres}${isLocked ? " FOR NO KEY UPDATE" : ""}`,
-        [values],
-      )
-      .values();
-    return rows;
-  }
-
-  insert(table: Table, rows: readonly NewRow[]): Promise<void> {
-    return this.#write(insertInto(table, Object.keys(table.columns)), rows);
-  }
-
-  append(table: Table, rows: readonly NewRow[]): Promise<void> {
-    const columns = Object.keys(table.columns).slice(1);
-    return this.#write(
-      `WITH ${nextIdLock(table.name)} ${insertInto(table, columns, "next_id_lock, ")}`,
-      rows,
-    );
-  }
-
-  async put(table: Table, rows: readonly NewRow[]): Promise<void> {
-    if (rows.length === 0) return;
-    const [key, ...others] = Object.keys(table.columns);
-    const set = others.map((column) => `${column} = excluded.${column}`).join(", ");
-    const insert = insertInto(table, Object.keys(table.columns));
-    await this.#write(`${insert} ON CONFLICT (${key}) DO UPDATE SET ${set}`, rows);
-    if (!table.assignsIds) return;
-    // The next identifier follows the highest that was kept.
-    const highest = rows.reduce((most, [id]) => (BigInt(id ?? 0) > most ? BigInt(id ?? 0) : most), 0n);
-    const sequence = `${table.name}_id_seq`;
-    const last = `greatest($1::int8, (SELECT last_value FROM ${sequence}))`;
-    await this.sql.unsafe(`SELECT setval('${sequence}', ${last})`, [highest]);
-  }
-
-  async lockIds({ name }: Table): Promise<void> {
-    await this.sql.unsafe(`WITH ${nextIdLock(name)} SELECT FROM next_id_lock`);
-  }
-
-  addAudit(entry: NewAuditEntry): Promise<void> {
-    return runAll(this.sql, () => addAudit(entry));
-  }
-
-  async #write(statement: string, rows: readonly NewRow[]): Promise<void> {
-    const [first] = rows;
-    if (first === undefined) return;
-    await this.sql.unsafe(
-      statement,
-      first.map((_, position) => rows.map((row) => row[position] ?? null)),
-    );
-  }
-}
-
-/** Its parameters are an array for each column. Rows are inserted, and get their identifiers, in their order. */
-function insertInto({ name, columns, assignsIds }: Table, names: readonly string[], from = ""): string {
-  const typeOf = (column: string) => columns[column] ?? "text";
-  const arrays = names.map((column, i) => `$${i + 1}::${ARRAYS[typeOf(column)]}`);
-  const values = names.map((column) =>
-    typeOf(column) === "json" ? `given.${column}::jsonb` : `given.${column}`,
+/** The next identifier follows the highest that was given. */
+function* onWrite({ name, assignsIds }: Table, rows: readonly NewRow[]): Steps<void> {
+  if (!assignsIds) return;
+  const highest = rows.reduce((most, [id]) => (BigInt(id ?? 0) > most ? BigInt(id ?? 0) : most), 0n);
+  const sequence = `${name}_id_seq`;
+  yield* rowsOf(
+    `SELECT setval('${sequence}', greatest(?::int8, (SELECT last_value FROM ${sequence})))`,
+    highest,
   );
-  return `INSERT INTO ${name} (${names.join(", ")}) ${assignsIds && from === "" ? "OVERRIDING SYSTEM VALUE" : ""}
-    SELECT ${values.join(", ")}
-    FROM ${from}unnest(${arrays.join(", ")}) WITH ORDINALITY AS given (${names.join(", ")}, given_order)
-    ORDER BY given_order`;
+}
+
+function transactionOf(tx: SQL): TableTransaction {
+  return new TableTransaction({
+    dialect: POSTGRES_DIALECT,
+    run: (statements) => runAll(tx, statements),
+    onWrite,
+  });
 }
 
 class PostgresTableWriter implements TableWriter {
@@ -251,7 +176,7 @@ class PostgresTableWriter implements TableWriter {
   async transaction<T>(work: (tx: TableTransaction) => Promise<T>): Promise<T> {
     try {
       // `begin` returns what `work` returns; its type allows for arrays of queries too.
-      return (await this.sql.begin((tx) => work(new PostgresTransaction(tx)))) as T;
+      return (await this.sql.begin((tx) => work(transactionOf(tx)))) as T;
     } catch (error) {
       throw toUnavailable(error);
     }
@@ -277,7 +202,9 @@ async function createTables(options: PostgresTablesOptions, source: string): Pro
   const unpublished = `${schema}_copy`;
   const sql = connect(url, { ...CONNECT_OPTIONS, schema: unpublished });
   try {
-    await lock(sql);
+    if (!(await takeLock(sql, COPY_LOCK, SESSION_END_MS))) {
+      throw new Error("another petstore copy is writing to this database");
+    }
     if ((await readSource(sql, unpublished)) !== source) {
       await sql`DROP SCHEMA IF EXISTS ${sql(unpublished)} CASCADE`;
       await migratePostgres(url, unpublished);
@@ -291,20 +218,8 @@ async function createTables(options: PostgresTablesOptions, source: string): Pro
   }
 }
 
-/** Held until the session ends. */
-async function lock(sql: SQL): Promise<void> {
-  const isLocked = await polled(true, async () => {
-    const [{ locked }] = await sql<[{ locked: boolean }]>`
-      SELECT pg_try_advisory_lock(${LOCK_SPACE}, ${COPY_LOCK}) AS locked`;
-    return locked;
-  });
-  if (!isLocked) throw new Error("another petstore copy is writing to this database");
-}
-
 async function readSource(sql: SQL, schema: string): Promise<string | undefined> {
-  const [table] = await sql<[{ exists: boolean }]>`
-    SELECT to_regclass(${`${schema}.copy_source`}) IS NOT NULL AS exists`;
-  if (!table.exists) return undefined;
+  if (!(await tableExists(sql, `${schema}.copy_source`))) return undefined;
   const [row] = await sql<{ source: string }[]>`SELECT source FROM copy_source`;
   return row?.source;
 }

@@ -10,14 +10,15 @@ import { accessSync, closeSync, constants, mkdirSync, openSync, statfsSync, stat
 import { giveToDirectoryOwner, publishDatabase, removeDatabase, removeLog } from "./durable-files.ts";
 import type { Dialect, SqlDatabase, Statement as SqlStatement, Statements } from "../statements.ts";
 import { dirname } from "node:path";
-import { Unavailable } from "../../api/errors.ts";
+import { messageOf, Unavailable } from "../../api/errors.ts";
 import type { StateChange } from "../../domain/ports.ts";
 import { type ScheduledTimer, scheduler } from "../../event-loop.ts";
 import { Latch } from "../../api/latch.ts";
 
 type Values = SQLQueryBindings[];
 
-const LOCKS = /^LOCK TABLE .*|FOR (?:NO KEY )?UPDATE (?:NOWAIT|SKIP LOCKED)/;
+/** A transaction has the lock of the database, and an identifier can be given like any value. */
+const LEFT_OUT = /^LOCK TABLE .*|FOR (?:NO KEY )?UPDATE(?: NOWAIT)?|OVERRIDING SYSTEM VALUE/;
 
 /**
  * A database and its transactions. A statement is prepared at its first use, for the lifetime of the connection; one
@@ -81,12 +82,11 @@ export class Connection {
     return statement.values(...values)[0]?.[0];
   }
 
-  /** A transaction has the lock of the database, so what locks tables or rows is left out. */
   runAll<T>(statements: Statements<T>): T {
     const steps = statements();
     let step = steps.next();
     while (step.done !== true) {
-      const sql = step.value.sql.replace(LOCKS, "");
+      const sql = step.value.sql.replace(LEFT_OUT, "");
       step = steps.next(sql === "" ? [] : this.#rows({ ...step.value, sql }));
     }
     return step.value;
@@ -186,7 +186,7 @@ function reasonOf(error: unknown, path?: string): string {
   const code = primaryCode(error);
   if (code === FULL) return "the disk is full";
   const problem = path !== undefined && DISK_ERRORS.has(code) ? diskProblem(dirname(path)) : undefined;
-  return problem ?? (error instanceof Error ? error.message : String(error));
+  return problem ?? messageOf(error);
 }
 
 /** An error that names the file. What SQLite says of a full or read-only disk is left out. */
@@ -356,9 +356,13 @@ export function sqliteDatabase(connection: Connection): SqlDatabase {
 /** SQLite has no statistics, so that the index is given. */
 export const SQLITE_DIALECT: Dialect = {
   parameter: (n) => `?${n}`,
+  comparesRows: false,
   indexedBy: (index) => ` INDEXED BY ${index}`,
-  list: (numbers) => JSON.stringify(numbers),
   isOneOf: (column, parameter) => `${column} IN (SELECT value FROM json_each(${parameter}))`,
+  given(columns) {
+    const values = Object.keys(columns).map((column, i) => `value ->> ${i} AS ${column}`);
+    return `(SELECT key AS place, ${values.join(", ")} FROM json_each(?)) AS given`;
+  },
   withoutCase: (column) => `${column} COLLATE NOCASE`,
   bytewise: (column) => column,
   like: (column, parameter) => `${column} LIKE ${parameter} ESCAPE '\\'`,
@@ -368,9 +372,15 @@ export const SQLITE_DIALECT: Dialect = {
     return isPart ? `*${classes}*` : classes;
   },
   labels: "json_each(labels)",
-  isSelected: (column, select) => `${column} IN (${select})`,
   insert: (table, columns) =>
     `INSERT INTO ${table} (${columns.join(", ")}) VALUES (${columns.map(() => "?").join(", ")}) RETURNING id`,
+  lockIds: () => "",
+  deleteFirst: ({ table, where, order }) => `DELETE FROM ${table} WHERE (${order}) IN
+    (SELECT ${order} FROM ${table} WHERE ${where} ORDER BY ${order} LIMIT +?) RETURNING 1`,
+  addedOperations: `json_patch(stored.operations, (SELECT json_group_object(key, json_array(
+    (value ->> 0) + coalesce(stored.operations ->> ('$.' || key || '[0]'), 0),
+    (value ->> 1) + coalesce(stored.operations ->> ('$.' || key || '[1]'), 0)
+  )) FROM json_each(excluded.operations)))`,
 };
 
 function globOf(cases: readonly string[]): string {

@@ -11,7 +11,7 @@ import type { PageQuery, PetQuery } from "../../domain/ports.ts";
 import type { PetStatus } from "../../domain/resources.ts";
 import { idsAfter } from "../rows.ts";
 import type { Connection } from "./connection.ts";
-import { AFTER, BLOCK_SIZE, BY_IDS, type ChangeCounters } from "./pets.ts";
+import { BLOCK_SIZE, type ChangeCounters } from "./pet-changes.ts";
 
 interface PageJson {
   readonly json: string;
@@ -37,9 +37,13 @@ function selectPage(condition: string): string {
     FROM (SELECT id, entry FROM pets WHERE ${condition})`;
 }
 
+/** `LIMIT +?` instead of `LIMIT ?`, as in pages.ts (`bun bench/store.ts`: 14 µs a page instead of 25). */
+const AFTER = "id > ? ORDER BY id LIMIT +?";
 const SELECT_PAGE = selectPage(AFTER);
 const SELECT_PAGE_BY_STATUS = selectPage(`status = ? AND ${AFTER}`);
-const SELECT_BY_IDS = `SELECT id, entry FROM pets WHERE ${BY_IDS}`;
+/** The parameters are a JSON array of identifiers, the status or null, and the limit. */
+const SELECT_BY_IDS = `SELECT id, entry FROM pets WHERE id IN (SELECT value FROM json_each(?1))
+  AND (?2 IS NULL OR status = ?2) ORDER BY id LIMIT +?3`;
 const SELECT_NEXT = "SELECT id FROM pets WHERE status = ? AND id > ? ORDER BY id LIMIT 1";
 const SELECT_HIGHEST_ID = "SELECT id FROM pets ORDER BY id DESC LIMIT 1";
 const SELECT_BLOCK = `SELECT group_concat(entry) AS json

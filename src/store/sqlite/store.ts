@@ -1,14 +1,11 @@
 import type { Rejection } from "../../api/errors.ts";
-import { encodePet, type NewPet, type Order, type OrderStatus, type Pet } from "../../domain/resources.ts";
+import { encodePet, type NewPet } from "../../domain/resources.ts";
 import type {
   CorrectionStore,
   IdempotencyRejection,
   IdempotentRequest,
   OrderClosing,
   OrderPlacement,
-  Page,
-  PageQuery,
-  PetQuery,
   StateChange,
   Store,
   Stores,
@@ -23,9 +20,10 @@ import {
   replay,
 } from "../idempotency.ts";
 import { SqlOperatorStore } from "../operators.ts";
-import { closeOrder, findOrder, placeOrder, SqlCorrectionStore } from "../orders.ts";
+import { closeOrder, placeOrder, SqlCorrectionStore, SqlReadStore } from "../orders.ts";
 import { SqlSettingsStore } from "../settings.ts";
 import { TABLES } from "../tables.ts";
+import { SqlUsageHistoryStore } from "../usage-history.ts";
 import { sqliteKeyStore } from "./api-keys.ts";
 import {
   type Connection,
@@ -38,10 +36,9 @@ import {
 } from "./connection.ts";
 import { openDatabaseFor } from "./database.ts";
 import { SQLITE_MIGRATIONS } from "./migrations.ts";
-import { listOrders, orderPage } from "./orders.ts";
+import { ChangeCounters, PetRevision } from "./pet-changes.ts";
 import { SqlitePetJson } from "./pet-json.ts";
-import { ChangeCounters, PetRevision, Pets } from "./pets.ts";
-import { SqliteUsageHistoryStore } from "./usage-history.ts";
+import { SqliteUsageTotals } from "./usage-totals.ts";
 import { IDEMPOTENCY_LIFETIME_MS } from "../../domain/constants.ts";
 
 export interface SqliteStores extends Stores {
@@ -88,11 +85,10 @@ export function openSqlite(path: string, options: SqliteStoreOptions = {}): Sqli
     settings: new SqlSettingsStore(sqliteDatabase(connection)),
     closeKeys: () => connection.close(),
   }));
-  const usageHistory = openDatabaseFor(
-    path,
-    usageOptions,
-    (connection) => new SqliteUsageHistoryStore(connection),
-  );
+  const { closeUsage, usageHistory } = openDatabaseFor(path, usageOptions, (connection) => ({
+    usageHistory: new SqlUsageHistoryStore(sqliteDatabase(connection), new SqliteUsageTotals(connection)),
+    closeUsage: () => connection.close(),
+  }));
   const stopFollowing = store.petRevision.follow();
   return {
     store,
@@ -104,7 +100,7 @@ export function openSqlite(path: string, options: SqliteStoreOptions = {}): Sqli
     async close() {
       stopFollowing();
       files.stop();
-      usageHistory.close();
+      closeUsage();
       closeKeys();
       await store.close();
     },
@@ -134,6 +130,8 @@ interface SqliteStoreOptions {
 /** Bounds how long one transaction blocks the event loop: a few milliseconds of inserts. */
 const MAX_WRITES_PER_TRANSACTION = 1_000;
 
+const INSERT_PET = "INSERT INTO pets (name, category_id, status) VALUES (?, ?, ?)";
+
 interface Write<Code extends string> {
   readonly operation: IdempotentOperation;
   readonly at: number;
@@ -142,12 +140,11 @@ interface Write<Code extends string> {
 }
 
 /** Reads return at once; writes share transactions. Work that returns a rejection has written nothing. */
-export class SqliteStore implements Store {
+export class SqliteStore extends SqlReadStore implements Store {
   readonly petJson: SqlitePetJson;
   readonly corrections: CorrectionStore;
   readonly petRevision: PetRevision;
   readonly #changes = new ChangeCounters();
-  readonly #pets: Pets;
   readonly #records: IdempotencyRecords;
   readonly #inProgress = new InProgressRequests();
   readonly #writes: GroupCommit<() => unknown, unknown>;
@@ -163,16 +160,15 @@ export class SqliteStore implements Store {
       retentionNow,
     }: SqliteStoreOptions = {},
   ) {
+    super(sqliteDatabase(connection));
     const outage = new Outage(onStateChange);
     const changes = this.#changes;
-    this.#pets = new Pets(connection, changes);
     this.petJson = new SqlitePetJson(connection, changes);
     this.#records = new IdempotencyRecords(connection, retentionNow);
     this.petRevision = new PetRevision(connection, changes);
     this.corrections = new SqlCorrectionStore({
-      ...sqliteDatabase(connection),
+      ...this.database,
       write: (_row, statements) => this.#submit(() => connection.runAll(statements)),
-      orderPage,
       petsChanged: () => this.petRevision.increment(),
     });
     this.#writes = new GroupCommit({
@@ -188,28 +184,15 @@ export class SqliteStore implements Store {
     return this.#writes.queueLength;
   }
 
-  listPets(query: PetQuery): Page<Pet> {
-    return this.#pets.list(query);
-  }
-
-  getPet(id: bigint): Pet | undefined {
-    return this.#pets.get(id);
-  }
-
+  /** A change is counted before its commit. Nothing is read in between, and a failed one is counted without harm. */
   createPet(pet: NewPet, at: number, request?: IdempotentRequest) {
+    const { name, categoryId, status = null } = pet;
     const work = () => {
-      const id = this.#pets.insert(pet);
+      this.#changes.petAdded();
+      const id = BigInt(this.connection.run(INSERT_PET, name, categoryId, status).lastInsertRowid);
       return { id, body: encodePet({ ...pet, id }), replayed: false };
     };
     return this.#write<never>({ operation: "createPet", at, request, work });
-  }
-
-  listOrders(keyId: number, query: PageQuery<OrderStatus>): Page<Order> {
-    return listOrders(this.connection, keyId, query);
-  }
-
-  getOrder(keyId: number, id: bigint): Order | undefined {
-    return this.connection.runAll(() => findOrder(keyId, id));
   }
 
   placeOrder(placement: OrderPlacement, at: number, request?: IdempotentRequest) {

@@ -1,32 +1,32 @@
 import { existsSync } from "node:fs";
 import type { NewAuditEntry } from "../../domain/audit.ts";
 import { addAudit } from "../audit.ts";
+import { rowsOf, type Steps } from "../statements.ts";
 import {
   canonicalJson,
+  selectCount,
   type Counters,
   CREATE_COPY_PROGRESS,
   jsonColumns,
   KEY_REVISION,
-  type NewRow,
   type NewTables,
   PETS,
   type Row,
-  type RowQuery,
-  rowsOf,
+  selectRows,
   type SharedTables,
   type Table,
   type TableReader,
   TABLES_WITH_IDS,
   type TableStore,
-  type TableTransaction,
+  TableTransaction,
   type TableWriter,
 } from "../tables.ts";
-import { type Connection, retryWhileBusy, toUnavailable } from "./connection.ts";
+import { type Connection, retryWhileBusy, SQLITE_DIALECT, toUnavailable } from "./connection.ts";
 import { openDatabase } from "./database.ts";
 import { publishDatabase, removeDatabase } from "./durable-files.ts";
 import { SQLITE_MIGRATIONS } from "./migrations.ts";
-import { INCREMENT_PET_REVISION } from "./pets.ts";
-import { packUsage } from "./usage-history.ts";
+import { INCREMENT_PET_REVISION } from "./pet-changes.ts";
+import { packUsage } from "./usage-totals.ts";
 import { scheduler } from "../../event-loop.ts";
 
 const OPTIONS = {
@@ -76,13 +76,12 @@ class SqliteTableReader implements TableReader {
   }
 
   async count(table: Table): Promise<number> {
-    return Number(this.connection.value(`SELECT count(*) FROM ${rowsOf(table)}`));
+    return Number(this.connection.value(selectCount(table)));
   }
 
   async *rows(table: Table): AsyncGenerator<readonly Row[]> {
-    const statement = this.connection.prepared<Record<string, string | null>>(
-      `SELECT ${selected(table)} FROM ${rowsOf(table)} ORDER BY ${table.order.sqlite}`,
-    );
+    const select = selectRows(table, SQLITE_DIALECT);
+    const statement = this.connection.prepared<Record<string, string | null>>(select);
     const json = jsonColumns(table);
     let batch: Row[] = [];
     try {
@@ -113,79 +112,27 @@ class SqliteTableReader implements TableReader {
   }
 }
 
-/** Every column as text. */
-function selected({ columns }: Table): string {
-  const texts = Object.entries(columns).map(([column, type]) =>
-    type === "integer" ? `CAST(${column} AS TEXT)` : column,
-  );
-  return texts.join(", ");
-}
-
 function integer(value: unknown): bigint {
   return typeof value === "bigint" ? value : 0n;
 }
 
-class SqliteTransaction implements TableTransaction {
-  constructor(private readonly connection: Connection) {}
-
-  async find(table: Table, { by, values, where }: RowQuery): Promise<readonly Row[]> {
-    const statement = this.connection.prepared(`SELECT ${selected(table)} FROM ${table.name}
-      WHERE ${by} IN (SELECT value FROM json_each(?))${where === undefined ? "" : ` AND ${where}`}`);
-    const texts = values.map((value) => (typeof value === "string" ? JSON.stringify(value) : value));
-    // All columns are selected as text.
-    return statement.values(`[${texts.join(",")}]`) as Row[];
-  }
-
-  async insert(table: Table, rows: readonly NewRow[]): Promise<void> {
-    this.#write(table, insertInto(table, Object.keys(table.columns)), rows);
-  }
-
-  async append(table: Table, rows: readonly NewRow[]): Promise<void> {
-    this.#write(table, insertInto(table, Object.keys(table.columns).slice(1)), rows);
-  }
-
-  async put(table: Table, rows: readonly NewRow[]): Promise<void> {
-    const [key, ...others] = Object.keys(table.columns);
-    const set = others.map((column) => `${column} = excluded.${column}`).join(", ");
-    const sql = insertInto(table, Object.keys(table.columns));
-    this.#write(table, `${sql} ON CONFLICT (${key}) DO UPDATE SET ${set}`, rows);
-  }
-
-  /** The transaction has the lock of the database. */
-  async lockIds(): Promise<void> {}
-
-  async addAudit(entry: NewAuditEntry): Promise<void> {
-    this.connection.runAll(() => addAudit(entry));
-  }
-
-  #write(table: Table, sql: string, rows: readonly NewRow[]): void {
-    if (rows.length === 0) return;
-    const types = Object.values(table.columns).slice(-(rows[0]?.length ?? 0));
-    for (const row of rows) {
-      this.connection.run(
-        sql,
-        ...row.map((value, i) =>
-          typeof value === "string" && types[i] === "integer" ? BigInt(value) : value,
-        ),
-      );
-    }
-    // Servers of the same file notice it.
-    if (table === PETS) this.connection.run(INCREMENT_PET_REVISION);
-  }
-}
-
-function insertInto({ name }: Table, columns: readonly string[]): string {
-  return `INSERT INTO ${name} (${columns.join(", ")}) VALUES (${columns.map(() => "?").join(", ")})`;
+/** Servers of the same file notice it. */
+function* onWrite({ name }: Table): Steps<void> {
+  if (name === PETS.name) yield* rowsOf(INCREMENT_PET_REVISION);
 }
 
 /** A transaction waits this long for a server that writes. */
 const WRITE_WAIT_MS = 60_000;
 
 class SqliteTableWriter implements TableWriter {
-  readonly #transaction: SqliteTransaction;
+  readonly #transaction: TableTransaction;
 
   constructor(protected readonly connection: Connection) {
-    this.#transaction = new SqliteTransaction(connection);
+    this.#transaction = new TableTransaction({
+      dialect: SQLITE_DIALECT,
+      run: (statements) => connection.runAll(statements),
+      onWrite,
+    });
   }
 
   async transaction<T>(work: (tx: TableTransaction) => Promise<T>): Promise<T> {

@@ -1,4 +1,4 @@
-import { Unavailable } from "../../api/errors.ts";
+import { messageOf, Unavailable } from "../../api/errors.ts";
 import {
   newUsage,
   setBan,
@@ -73,8 +73,7 @@ export function openUsageStore(path: string, options?: UsageStoreOptions): Usage
 
 /** Counts are worth less than a start, so the message says how to start without them. */
 function withHint(error: unknown): Error {
-  const reason = error instanceof Error ? error.message : String(error);
-  return new Error(`${reason}; counts start anew when that file is moved away`, { cause: error });
+  return new Error(`${messageOf(error)}; counts start anew when that file is moved away`, { cause: error });
 }
 
 const SELECT_ONE = "SELECT * FROM standings WHERE subject = ?";
@@ -154,7 +153,7 @@ class SqliteUsageStore implements UsageStore {
   #readError(error: unknown): unknown {
     const fault = toUnavailable(error);
     if (fault instanceof Unavailable) return fault;
-    const reason = error instanceof Error ? error.message : String(error);
+    const reason = messageOf(error);
     return withHint(new Error(`cannot read the counts in ${this.path}: ${reason}`, { cause: error }));
   }
 }

@@ -4,11 +4,12 @@ import { auditPage } from "../../../src/store/audit.ts";
 import { keyPage } from "../../../src/store/key-list.ts";
 import { FIND_CREDENTIALS } from "../../../src/store/postgres/api-keys.ts";
 import { connect } from "../../../src/store/postgres/connection.ts";
-import { ALL_ORDER_PAGES, ORDER_PAGES } from "../../../src/store/postgres/orders.ts";
 import { PET_PAGES_AS_JSON, PETS_AS_JSON } from "../../../src/store/postgres/pet-json.ts";
-import { PET_PAGES, PETS_BY_IDS } from "../../../src/store/postgres/pets.ts";
-import { POSTGRES_DIALECT } from "../../../src/store/postgres/statements.ts";
-import { USAGE_QUERIES } from "../../../src/store/postgres/usage-history.ts";
+import { numbered, POSTGRES_DIALECT } from "../../../src/store/postgres/statements.ts";
+import { selectSums } from "../../../src/store/postgres/usage-sums.ts";
+import { orderPage, orderPagesOfKey, petPage } from "../../../src/store/pages.ts";
+import type { Statement } from "../../../src/store/statements.ts";
+import { usageQueries } from "../../../src/store/usage-history.ts";
 import { AT, DAY_MS, resultOf, rex } from "../../conformance/store-fixture.ts";
 import { emptyDatabase } from "./postgres-database.ts";
 
@@ -74,58 +75,62 @@ async function plan(sql: SQL, query: string, values: string): Promise<string> {
   });
 }
 
-const { all, byStatus, byKey, byKeyAndStatus, byPet } = ALL_ORDER_PAGES;
-/** Each query with values, and its plan: the index, and how the plan goes on. */
-const PLANS: readonly [query: string, values: string, index: string, condition: string][] = [
-  [PET_PAGES.all, "10000, 21", "pets_pkey on pets", "(id > $1)"],
+const planOf = (sql: SQL, { sql: text, values }: Statement) =>
+  plan(sql, numbered(text), values.map((value) => (typeof value === "string" ? `'${value}'` : value)).join());
+
+const ofKey = orderPagesOfKey(POSTGRES_DIALECT);
+const PAGE = { after: 10_000n, limit: 20 };
+const BACKWARDS = { before: 10_000n, limit: 20 };
+/** Each page, and its plan: the index, and how the plan goes on. */
+const PLANS: readonly [page: Statement, index: string, condition: string][] = [
+  [petPage(PAGE, POSTGRES_DIALECT), "pets_pkey on pets", "(id > $1)"],
   [
-    PET_PAGES.byStatus,
-    "10000, 21, 'sold'",
+    petPage({ ...PAGE, status: "sold" }, POSTGRES_DIALECT),
     "pets_by_status on pets",
-    "((ROW(status, id) > ROW($3, $1)) AND (status <= $3))",
+    "((ROW(status, id) > ROW($1, $2)) AND (status <= $1))",
   ],
   [
-    ORDER_PAGES.all,
-    "10000, 21, 2",
+    { sql: ofKey.all, values: [2, 10_000, 21] },
     "orders_by_key on orders",
-    "((ROW(key_id, id) > ROW($3, $1)) AND (key_id <= $3))",
+    "((ROW(key_id, id) > ROW($1, $2)) AND (key_id <= $1))",
   ],
   [
-    ORDER_PAGES.byStatus,
-    "10000, 21, 2, 'completed'",
+    { sql: ofKey.byStatus, values: [2, "completed", 10_000, 21] },
     "orders_by_key_and_status on orders",
-    "((key_id = $3) AND (ROW((status), id) > ROW($4, $1)) AND ((status) <= $4))",
+    "((key_id = $1) AND (ROW((status), id) > ROW($2, $3)) AND ((status) <= $2))",
   ],
-  [all, "10000, 21", "orders_pkey on orders", "(id < $1)"],
+  [orderPage(BACKWARDS, POSTGRES_DIALECT), "orders_pkey on orders", "(id < $1)"],
   [
-    byStatus,
-    "10000, 21, 'completed'",
+    orderPage({ ...BACKWARDS, status: "completed" }, POSTGRES_DIALECT),
     "orders_by_status on orders",
-    "((ROW(status, id) < ROW($3, $1)) AND (status >= $3))",
+    "((ROW(status, id) < ROW($1, $2)) AND (status >= $1))",
   ],
-  [byKey, "10000, 21, 2", "orders_by_key on orders", "((ROW(key_id, id) < ROW($3, $1)) AND (key_id >= $3))"],
   [
-    byKeyAndStatus,
-    "10000, 21, 2, 'completed'",
+    orderPage({ ...BACKWARDS, keyId: 2 }, POSTGRES_DIALECT),
+    "orders_by_key on orders",
+    "((ROW(key_id, id) < ROW($1, $2)) AND (key_id >= $1))",
+  ],
+  [
+    orderPage({ ...BACKWARDS, keyId: 2, status: "completed" }, POSTGRES_DIALECT),
     "orders_by_key_and_status on orders",
-    "((key_id = $3) AND (ROW((status), id) < ROW($4, $1)) AND ((status) >= $4))",
+    "((key_id = $1) AND (ROW((status), id) < ROW($2, $3)) AND ((status) >= $2))",
   ],
   [
-    byPet,
-    "10000, 21, 7, NULL, NULL",
+    orderPage({ ...BACKWARDS, petId: 7n, keyId: 2, status: "completed" }, POSTGRES_DIALECT),
     "orders_by_pet on orders",
-    "((ROW(pet_id, id) < ROW($3, $1)) AND (pet_id >= $3)); Filter: ",
+    "((ROW(pet_id, id) < ROW($1, $2)) AND (pet_id >= $1)); Filter: ",
   ],
 ];
 
 async function expectIndexes(sql: SQL): Promise<void> {
-  for (const [query, values, index, condition] of PLANS) {
+  for (const [page, index, condition] of PLANS) {
     const scan = condition.includes(" > ") ? "Scan" : "Scan Backward";
-    expect(await plan(sql, query, values)).toStartWith(
+    expect(await planOf(sql, page)).toStartWith(
       `Limit; ->  Index ${scan} using ${index}; Index Cond: ${condition}`,
     );
   }
-  expect(await plan(sql, PETS_BY_IDS, "'{7,9}', 21, 'sold'")).toContain("Index Cond: (id = ANY ($1))");
+  const byIds = petPage({ ids: [7n, 9n], status: "sold", limit: 20 }, POSTGRES_DIALECT);
+  expect(await planOf(sql, byIds)).toContain("Index Scan using pets_pkey on pets; Index Cond: (id = ANY (");
   expect(await plan(sql, PETS_AS_JSON, "'{7,9}'")).toContain("Index Cond: (id = ANY ($1))");
   const values = "'{10000,1}', '{21,21}', '{sold,sold}'";
   const pages = await plan(sql, PET_PAGES_AS_JSON.all, values);
@@ -216,14 +221,14 @@ test("usage is read, summed and deleted with the blocks that it takes, in a larg
       await tx`DEALLOCATE query`;
       return blocksRead(rows);
     });
-  const { read, sum, deleteBefore } = USAGE_QUERIES.day;
-  const month = `${371 * DAY_MS}, ${400 * DAY_MS}`;
-  expect(await blocks(read, "bigint, bigint, bigint", `77, ${month}`)).toBeLessThan(30 * 5 + 10);
+  const { read, deleteBefore } = usageQueries("day", POSTGRES_DIALECT);
+  const month = JSON.stringify(Array.from({ length: 30 }, (_, i) => (371 + i) * DAY_MS));
+  expect(await blocks(numbered(read), "bigint, text", `77, '${month}'`)).toBeLessThan(30 * 5 + 10);
   const days = (...numbers: number[]) => `'{${numbers.map((day) => day * DAY_MS).join()}}'`;
   const parts = `${days(371, 372, 373, 374, 400)}, ${days(375, 380, 385, 390, 395)}`;
-  expect(await blocks(sum, "bigint[], bigint[], bigint", `${parts}, 20`)).toBeLessThan(200);
+  expect(await blocks(selectSums("day"), "bigint[], bigint[], bigint", `${parts}, 20`)).toBeLessThan(200);
   // A row is found, locked, found again by its place, and marked.
-  expect(await blocks(deleteBefore, "bigint, bigint", `${200 * DAY_MS}, 100`)).toBeLessThan(500);
+  expect(await blocks(numbered(deleteBefore), "bigint, bigint", `${200 * DAY_MS}, 100`)).toBeLessThan(500);
   await sql.close();
 });
 

@@ -1,59 +1,6 @@
-import type { Page, PetQuery } from "../../domain/ports.ts";
-import type { NewPet, Pet } from "../../domain/resources.ts";
-import { idsAfter, PET_COLUMNS, petOf, type PetRow } from "../rows.ts";
-import { pageOf, rowsOf, type Steps } from "../statements.ts";
-import type { Connection } from "./connection.ts";
 import { scheduler } from "../../event-loop.ts";
-
-/**
- * Pages in the order of `id`. An index lookup finds the first row, so the last page costs what the first one does.
- *
- * `LIMIT +?` instead of `LIMIT ?`: SQLite plans by the value of a bare limit, and so compiles the statement again at
- * every call (`bun bench/store.ts`: 25 µs a page instead of 14).
- */
-export const AFTER = "id > ? ORDER BY id LIMIT +?";
-/** The parameters are a JSON array of identifiers, the status or null, and the limit. */
-export const BY_IDS =
-  "id IN (SELECT value FROM json_each(?1)) AND (?2 IS NULL OR status = ?2) ORDER BY id LIMIT +?3";
-
-const SELECT = `SELECT ${PET_COLUMNS} FROM pets WHERE`;
-const SELECT_PAGE = `${SELECT} ${AFTER}`;
-const SELECT_PAGE_BY_STATUS = `${SELECT} status = ? AND ${AFTER}`;
-const SELECT_BY_IDS = `${SELECT} ${BY_IDS}`;
-const SELECT_ONE = `${SELECT} id = ?`;
-
-/** Counts a change before its commit. Nothing is read in between, and a failed change is counted without harm. */
-export class Pets {
-  constructor(
-    private readonly connection: Connection,
-    private readonly changes: ChangeCounters,
-  ) {}
-
-  list(query: PetQuery): Page<Pet> {
-    return pageOf(this.#rows(query, query.limit + 1), query.limit, petOf);
-  }
-
-  #rows(query: PetQuery, limit: number): PetRow[] {
-    const { ids, status, after = 0n } = query;
-    if (ids !== undefined) {
-      return this.connection.all(SELECT_BY_IDS, `[${idsAfter(query).join(",")}]`, status ?? null, limit);
-    }
-    return status === undefined
-      ? this.connection.all(SELECT_PAGE, after, limit)
-      : this.connection.all(SELECT_PAGE_BY_STATUS, status, after, limit);
-  }
-
-  get(id: bigint): Pet | undefined {
-    const row = this.connection.get<PetRow>(SELECT_ONE, id);
-    return row && petOf(row);
-  }
-
-  insert({ name, categoryId, status }: NewPet): bigint {
-    this.changes.petAdded();
-    const sql = "INSERT INTO pets (name, category_id, status) VALUES (?, ?, ?)";
-    return BigInt(this.connection.run(sql, name, categoryId, status ?? null).lastInsertRowid);
-  }
-}
+import { rowsOf, type Steps } from "../statements.ts";
+import type { Connection } from "./connection.ts";
 
 /** The first block holds pets 1 to 64. */
 export const BLOCK_SIZE = 64;

@@ -1,0 +1,236 @@
+import type { UsageHistoryStore } from "../domain/ports.ts";
+import { DAY_MS } from "../domain/rate-limit.ts";
+import {
+  DEPRECATED_OPERATIONS,
+  type KeyCounts,
+  type KeyTotals,
+  type KeyTotalsQuery,
+  OPERATION_IDS,
+  type OperationCounts,
+  type RequestCounts,
+  retainedSince,
+  startOf,
+  startsOf,
+  USAGE_INTERVALS,
+  type UsageBatch,
+  type UsageInterval,
+  type UsageQuery,
+  type UsageRow,
+} from "../domain/usage-history.ts";
+import { type Awaitable, TimeSlice } from "../event-loop.ts";
+import {
+  type Dialect,
+  jsonArray,
+  jsonRows,
+  numberRowsOf,
+  rowsOf,
+  type SqlDatabase,
+  type SqlValue,
+  type Steps,
+} from "./statements.ts";
+import { DEPRECATED_USE, insertInto, KEY_LAST_USED, USAGE } from "./tables.ts";
+
+/*
+ * Both databases have one row per key and interval. The counts of the operations are in one column, as JSON: a sum over
+ * all keys reads a third of the rows that a row per operation would take, and adding to one key changes one row.
+ */
+
+/** Admitted requests and errors by operation: `{"listPets":[12,1]}`. */
+type StoredOperations = Readonly<Record<string, readonly [admitted: number, errors: number] | undefined>>;
+
+interface StoredCounts extends RequestCounts {
+  readonly start: number;
+  readonly operations: string;
+}
+
+/** The deprecated operations that the key has called. */
+function deprecatedIn({ byOperation }: KeyCounts): readonly string[] {
+  return DEPRECATED_OPERATIONS.filter((id) => byOperation.some(({ operation }) => operation === id));
+}
+
+function encodeOperations(byOperation: readonly OperationCounts[]): string {
+  const entries = byOperation.map(({ operation, admitted, errors }) => [operation, [admitted, errors]]);
+  return JSON.stringify(Object.fromEntries(entries));
+}
+
+/** One row per operation; the requests that belong to none of them come last. */
+export function usageRowsOf(keyId: number, stored: StoredCounts): UsageRow[] {
+  const { start } = stored;
+  // What this release or another one has written.
+  const operations: StoredOperations = JSON.parse(stored.operations);
+  const rows: UsageRow[] = [];
+  let { admitted, errors } = stored;
+  for (const operation of OPERATION_IDS) {
+    const counts = operations[operation];
+    if (counts === undefined) continue;
+    rows.push({ keyId, start, operation, admitted: counts[0], limited: 0, banned: 0, errors: counts[1] });
+    admitted -= counts[0];
+    errors -= counts[1];
+  }
+  const { limited, banned } = stored;
+  if (admitted + limited + banned > 0) {
+    rows.push({ keyId, start, operation: "none", admitted, limited, banned, errors });
+  }
+  return rows;
+}
+
+/** The starts of the first interval and of the last. Without rows, no interval is between them. */
+export interface Bounds {
+  readonly first: number;
+  readonly last: number;
+}
+
+/** What a database stores besides the counts of single keys, so that a sum over all keys reads few rows. */
+export interface UsageSums {
+  /** Called in the transaction that adds the counts of single keys. */
+  add(by: UsageInterval, start: number, keys: readonly KeyTotals[]): Steps<void>;
+  /** The sums of each key that has counts in the period, those with the most requests first. */
+  read(query: KeyTotalsQuery, bounds: Bounds): Promise<readonly KeyTotals[]>;
+  /** Deletes some of what starts before a time. Returns whether there may be more. */
+  deleteBefore(by: UsageInterval, start: number): Steps<boolean>;
+}
+
+/** Adds the counts of an inserted row to those of the stored one. */
+export const ADD_COUNTS = ["admitted", "limited", "banned", "errors"]
+  .map((count) => `${count} = stored.${count} + excluded.${count}`)
+  .join(", ");
+
+/** In the order of the keys, as all that several instances add, so that they do not deadlock. */
+const BY_KEY = "ORDER BY key_id";
+
+/** A repeated batch waits for the transaction of the first one, and then changes no row. */
+const INSERT_BATCH = `INSERT INTO usage_batches AS stored (writer, sequence, hour) VALUES (?, ?, ?)
+  ON CONFLICT (writer) DO UPDATE SET sequence = excluded.sequence, hour = excluded.hour
+  WHERE stored.sequence < excluded.sequence RETURNING writer`;
+const SET_LATER = `DO UPDATE SET last_used_at = excluded.last_used_at
+  WHERE stored.last_used_at < excluded.last_used_at`;
+const COUNT_DEPRECATED_USE = `SELECT count(DISTINCT key_id) AS count FROM deprecated_use
+  WHERE operation IN (${DEPRECATED_OPERATIONS.map(() => "?").join(", ")}) AND last_used_at >= ?`;
+
+/** Of the counts of single keys in all hours or in all days. */
+export function usageQueries(by: UsageInterval, dialect: Dialect) {
+  const { name } = USAGE[by];
+  return {
+    add: `${insertInto(USAGE[by], dialect)} ${BY_KEY}
+      ON CONFLICT (start, key_id) DO UPDATE SET ${ADD_COUNTS}, operations = ${dialect.addedOperations}`,
+    read: `SELECT start, admitted, limited, banned, errors, CAST(operations AS TEXT) AS operations FROM ${name}
+      WHERE key_id = ? AND ${dialect.isOneOf("start", "?")} ORDER BY start`,
+    bounds: `SELECT (SELECT min(start) FROM ${name}) AS first, (SELECT max(start) FROM ${name}) AS last`,
+    deleteBefore: dialect.deleteFirst({ table: name, where: "start < ?", order: "start, key_id" }),
+  };
+}
+
+function queriesOf(dialect: Dialect) {
+  return {
+    hour: usageQueries("hour", dialect),
+    day: usageQueries("day", dialect),
+    setLastUsed: `${insertInto(KEY_LAST_USED, dialect)} ${BY_KEY} ON CONFLICT (key_id) ${SET_LATER}`,
+    setDeprecatedUse: `${insertInto(DEPRECATED_USE, dialect)} ORDER BY operation, key_id
+      ON CONFLICT (operation, key_id) ${SET_LATER}`,
+    lastUsed: `SELECT key_id AS "keyId", last_used_at AS "lastUsedAt" FROM key_last_used
+      WHERE ${dialect.isOneOf("key_id", "?")}`,
+  };
+}
+
+/** Hours or days of one key that are read before the time is looked at. */
+const STARTS_PER_READ = 100;
+/** On SQLite one to two milliseconds, in which requests wait. */
+const DELETED_AT_ONCE = 500;
+
+export class SqlUsageHistoryStore implements UsageHistoryStore {
+  readonly #queries: ReturnType<typeof queriesOf>;
+
+  constructor(
+    private readonly database: SqlDatabase,
+    private readonly sums: UsageSums,
+  ) {
+    this.#queries = queriesOf(database.dialect);
+  }
+
+  addUsage({ writer, sequence, hour, keys }: UsageBatch): Promise<void> {
+    const { sums } = this;
+    const queries = this.#queries;
+    return this.database.write(function* () {
+      const isNew = (yield* rowsOf(INSERT_BATCH, writer, sequence, hour)).length > 0;
+      if (!isNew) return;
+      for (const by of USAGE_INTERVALS) {
+        const start = startOf(by, hour);
+        yield* rowsOf(queries[by].add, jsonRows(keys.map((counts) => usageValues(start, counts))));
+        yield* sums.add(by, start, keys);
+      }
+      const used = keys.map(({ keyId, lastUsedAt }) => [keyId, lastUsedAt]);
+      yield* rowsOf(queries.setLastUsed, jsonRows(used));
+      const deprecated = keys.flatMap((counts) =>
+        deprecatedIn(counts).map((operation) => [operation, counts.keyId, counts.lastUsedAt]),
+      );
+      yield* rowsOf(queries.setDeprecatedUse, jsonRows(deprecated));
+    });
+  }
+
+  /** Other work of the event loop goes on between the statements. */
+  async readUsage(query: UsageQuery): Promise<readonly UsageRow[]> {
+    const { keyId, by } = query;
+    const starts = [...startsOf(query, await this.#boundsOf(by))];
+    const rows: UsageRow[] = [];
+    const turn = new TimeSlice();
+    for (let from = 0; from < starts.length; from += STARTS_PER_READ) {
+      if (turn.isOver) await turn.next();
+      const some = jsonArray(starts.slice(from, from + STARTS_PER_READ));
+      const read = () => numberRowsOf<StoredCounts>(this.#queries[by].read, keyId, some);
+      rows.push(...(await this.database.read(read)).flatMap((stored) => usageRowsOf(keyId, stored)));
+    }
+    return rows;
+  }
+
+  async usageByKey(query: KeyTotalsQuery): Promise<readonly KeyTotals[]> {
+    return this.sums.read(query, await this.#boundsOf(query.by));
+  }
+
+  async #boundsOf(by: UsageInterval): Promise<Bounds> {
+    type StoredBounds = { [End in keyof Bounds]: number | null };
+    const [stored] = await this.database.read(() => numberRowsOf<StoredBounds>(this.#queries[by].bounds));
+    return { first: stored?.first ?? Infinity, last: stored?.last ?? -Infinity };
+  }
+
+  lastUsed(keyIds: readonly number[]): Awaitable<ReadonlyMap<number, number>> {
+    const { lastUsed } = this.#queries;
+    return this.database.read(function* () {
+      type UseRow = { keyId: number; lastUsedAt: number };
+      const rows = yield* numberRowsOf<UseRow>(lastUsed, jsonArray(keyIds));
+      return new Map(rows.map((row) => [row.keyId, row.lastUsedAt]));
+    });
+  }
+
+  countDeprecatedUse(since: number): Awaitable<number> {
+    return this.database.read(function* () {
+      const [row] = yield* numberRowsOf<{ count: number }>(
+        COUNT_DEPRECATED_USE,
+        ...DEPRECATED_OPERATIONS,
+        since,
+      );
+      return row?.count ?? 0;
+    });
+  }
+
+  deleteOldUsage(now: number): Promise<boolean> {
+    const { sums } = this;
+    const queries = this.#queries;
+    return this.database.write(function* () {
+      yield* rowsOf("DELETE FROM usage_batches WHERE hour < ?", now - DAY_MS);
+      let hasMore = false;
+      for (const by of USAGE_INTERVALS) {
+        const start = retainedSince(by, now);
+        const deleted = yield* rowsOf(queries[by].deleteBefore, start, DELETED_AT_ONCE);
+        const hasMoreSums = yield* sums.deleteBefore(by, start);
+        hasMore ||= deleted.length === DELETED_AT_ONCE || hasMoreSums;
+      }
+      return hasMore;
+    });
+  }
+}
+
+/** In the order of the columns of USAGE. */
+function usageValues(start: number, counts: KeyCounts): SqlValue[] {
+  const { keyId, admitted, limited, banned, errors, byOperation } = counts;
+  return [start, keyId, admitted, limited, banned, errors, encodeOperations(byOperation)];
+}
