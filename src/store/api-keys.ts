@@ -1,5 +1,4 @@
 import type {
-  Access,
   ApiKey,
   Credential,
   KeyChange,
@@ -8,94 +7,45 @@ import type {
   KeySecret,
   NewKey,
   NewSecret,
-  PlanName,
 } from "../domain/api-keys.ts";
 import { type Attribution, keyCreated, keyRolled, keyUpdated } from "../domain/audit.ts";
 import type { KeyChanges, KeyStore } from "../domain/ports.ts";
+import type { Limits } from "../domain/rate-limit.ts";
 import { type Awaitable, TimeSlice, yieldToEventLoop } from "../event-loop.ts";
 import { addAudit } from "./audit.ts";
 import { KEY_COLUMNS, keyCount, keyPage, sortValue } from "./key-list.ts";
 import {
   jsonArray,
+  objectOf,
+  objectsOf,
   readPage,
   rowsOf,
   rowsOfQuery,
   type SqlDatabase,
   type SqlValue,
   type Steps,
+  withoutNulls,
 } from "./statements.ts";
 
-/*
- * Rows of keys and secrets as both databases return them, and the domain objects they become.
- */
+/** `labels` is a JSON array. */
+type KeyRow = Omit<ApiKey, "labels" | "limits"> & Partial<Limits> & { readonly labels: string };
 
-/** Far below 2^53. SQLite gives numbers where there are thousands of rows, which is faster. */
-type Int = bigint | number;
-
-interface KeyRow {
-  readonly id: Int;
-  readonly name: string;
-  readonly owner: string | null;
-  readonly notes: string | null;
-  /** A JSON array. */
-  readonly labels: string;
-  readonly plan: PlanName;
-  readonly access: Access;
-  readonly perMinute: Int | null;
-  readonly perDay: Int | null;
-  readonly createdAt: Int;
-  readonly expiresAt: Int | null;
-  readonly revokedAt: Int | null;
-  readonly unbannedAt: Int | null;
-  readonly disabledAt: Int | null;
+function keyOf({ labels, perMinute, perDay, ...key }: KeyRow): ApiKey {
+  const hasLimits = perMinute !== undefined && perDay !== undefined;
+  return { ...key, labels: JSON.parse(labels), ...(hasLimits && { limits: { perMinute, perDay } }) };
 }
-
-/** A row of the keys that changed. */
-type ChangedKeyRow = KeyRow & { readonly unbanRevision: Int | null };
-
-const CHANGED_KEY_COLUMNS = `${KEY_COLUMNS}, unban_revision AS "unbanRevision"`;
-
-function changesOf(rows: readonly ChangedKeyRow[], since: number): Omit<KeyChanges, "revision"> {
-  const isUnbanned = ({ unbanRevision }: ChangedKeyRow) => unbanRevision !== null && unbanRevision > since;
-  return { changed: rows.map(keyOf), unbanned: rows.filter(isUnbanned).map(keyOf) };
-}
-
-/** A row of a secret with its key. */
-export type CredentialRow = KeyRow & { readonly hash: string; readonly validUntil: Int | null };
 
 export const SELECT_CREDENTIALS = `SELECT ${KEY_COLUMNS}, hash, valid_until AS "validUntil"
   FROM key_secrets JOIN api_keys ON api_keys.id = key_id WHERE`;
 
-export function credentialOf(row: CredentialRow): Credential {
-  const key = keyOf(row);
-  return row.validUntil === null ? { key } : { key, validUntil: Number(row.validUntil) };
+/** A row of a secret with its key. */
+export interface CredentialRow {
+  readonly hash: string;
 }
 
-const NO_LABELS: readonly string[] = [];
-
-type Writable<T> = { -readonly [P in keyof T]: T[P] };
-
-/** Columns that are null in the row are absent from the key. A list makes thousands of keys, so nothing is copied. */
-function keyOf(row: KeyRow): ApiKey {
-  const { owner, notes, labels, perMinute, perDay, expiresAt, revokedAt, unbannedAt, disabledAt } = row;
-  const key: Writable<ApiKey> = {
-    id: Number(row.id),
-    name: row.name,
-    labels: labels === "[]" ? NO_LABELS : JSON.parse(labels),
-    plan: row.plan,
-    access: row.access,
-    createdAt: Number(row.createdAt),
-  };
-  if (owner !== null) key.owner = owner;
-  if (notes !== null) key.notes = notes;
-  if (perMinute !== null && perDay !== null) {
-    key.limits = { perMinute: Number(perMinute), perDay: Number(perDay) };
-  }
-  if (expiresAt !== null) key.expiresAt = Number(expiresAt);
-  if (revokedAt !== null) key.revokedAt = Number(revokedAt);
-  if (unbannedAt !== null) key.unbannedAt = Number(unbannedAt);
-  if (disabledAt !== null) key.disabledAt = Number(disabledAt);
-  return key;
+export function credentialOf(row: CredentialRow): Credential {
+  const { hash: _, validUntil, ...key } = objectOf<CredentialRow & KeyRow & { validUntil?: number }>(row);
+  return { key: keyOf(key), ...(validUntil !== undefined && { validUntil }) };
 }
 
 /** The columns that a new key and a change of a key write alike. */
@@ -114,7 +64,7 @@ const WRITTEN_COLUMNS = [
 
 /** The values of WRITTEN_COLUMNS, in their order. */
 function keyValues(key: NewKey): (SqlValue | null)[] {
-  const { name, owner = null, notes = null, labels = NO_LABELS, plan, access = "write", limits } = key;
+  const { name, owner = null, notes = null, labels = [], plan, access = "write", limits } = key;
   const { perMinute = null, perDay = null } = limits ?? {};
   const { expiresAt = null, disabledAt = null } = key;
   return [name, owner, notes, JSON.stringify(labels), plan, access, perMinute, perDay, expiresAt, disabledAt];
@@ -122,46 +72,29 @@ function keyValues(key: NewKey): (SqlValue | null)[] {
 
 /** Null removes a value. Only Enterprise keys have limits of their own; on another plan those of the plan apply. */
 function applyChange(key: ApiKey, change: KeyChange): ApiKey {
-  const { limits, owner, notes, expiresAt, disabledAt, revokedAt: _, ...changed } = { ...key, ...change };
+  const { limits, ...changed } = { ...key, ...change };
   // Both hold also if somebody else has changed the key since it was checked.
-  const ownLimits = changed.plan === "enterprise" ? limits : undefined;
+  const hasLimits = changed.plan === "enterprise" && limits !== undefined;
   const revokedAt = key.revokedAt ?? change.revokedAt;
-  return {
+  return withoutNulls({
     ...changed,
+    ...(hasLimits && { limits }),
     ...(revokedAt !== undefined && { revokedAt }),
-    ...(ownLimits !== undefined && { limits: ownLimits }),
-    ...(isPresent(owner) && { owner }),
-    ...(isPresent(notes) && { notes }),
-    ...(isPresent(expiresAt) && { expiresAt }),
-    ...(isPresent(disabledAt) && { disabledAt }),
-  };
-}
-
-function isPresent<T>(value: T | null | undefined): value is T {
-  return value !== null && value !== undefined;
-}
-
-interface SecretRow {
-  readonly keyId: Int;
-  readonly hint: string | null;
-  readonly createdAt: Int | null;
-  readonly validUntil: Int | null;
+  });
 }
 
 /** `issued_at` and not `created_at`: earlier releases read `created_at` of a join with api_keys without its table. */
 const SECRET_COLUMNS = `key_id AS "keyId", hint, issued_at AS "createdAt", valid_until AS "validUntil"`;
 
+type SecretRow = KeySecret & { readonly keyId: number };
+
 function secretsByKey(rows: readonly SecretRow[]): ReadonlyMap<number, readonly KeySecret[]> {
-  const secrets = Map.groupBy(rows, ({ keyId }) => Number(keyId));
+  const secrets = Map.groupBy(rows, ({ keyId }) => keyId);
   return new Map([...secrets].map(([id, some]) => [id, some.map(secretOf).toSorted(newestFirst)]));
 }
 
-/** Columns that are null in the row are absent from the secret. */
-function secretOf({ hint, createdAt, validUntil }: SecretRow): KeySecret {
-  const secret: Writable<KeySecret> = {};
-  if (hint !== null) secret.hint = hint;
-  if (createdAt !== null) secret.createdAt = Number(createdAt);
-  if (validUntil !== null) secret.validUntil = Number(validUntil);
+function secretOf(row: SecretRow): KeySecret {
+  const { keyId: _, ...secret } = row;
   return secret;
 }
 
@@ -176,7 +109,8 @@ const IDS_PER_READ = 100;
 
 const SELECT = `SELECT ${KEY_COLUMNS} FROM api_keys`;
 const SELECT_ANY = "SELECT id FROM api_keys ORDER BY id LIMIT 1";
-const SELECT_CHANGED = `SELECT ${CHANGED_KEY_COLUMNS} FROM api_keys WHERE revision > ? ORDER BY revision`;
+const SELECT_CHANGED = `SELECT ${KEY_COLUMNS}, unban_revision AS "unbanRevision" FROM api_keys
+  WHERE revision > ? ORDER BY revision`;
 const INSERT = `INSERT INTO api_keys (${WRITTEN_COLUMNS.join(", ")}, created_at, revision)
   VALUES (${WRITTEN_COLUMNS.map(() => "?").join(", ")}, ?, ?) RETURNING ${KEY_COLUMNS}`;
 const UPDATE = `UPDATE api_keys SET ${WRITTEN_COLUMNS.map((column) => `${column} = ?`).join(", ")},
@@ -196,10 +130,13 @@ export class SqlKeyStore implements KeyStore {
   /** Reads the revision before the keys: a change in between is then reported twice. The other order would miss it. */
   changesSince(since: number): Awaitable<KeyChanges> {
     return this.database.read(function* () {
-      const [stored] = yield* rowsOf<{ revision: Int }>("SELECT revision FROM key_revision");
-      const revision = Number(stored?.revision ?? 0);
-      const rows = revision > since ? yield* rowsOf<ChangedKeyRow>(SELECT_CHANGED, since) : [];
-      return { revision, ...changesOf(rows, since) };
+      const [stored] = yield* objectsOf<{ revision: number }>("SELECT revision FROM key_revision");
+      const revision = stored?.revision ?? 0;
+      type ChangedRow = KeyRow & { unbanRevision?: number };
+      const rows = revision > since ? yield* objectsOf<ChangedRow>(SELECT_CHANGED, since) : [];
+      const changes = rows.map(({ unbanRevision = since, ...row }) => ({ key: keyOf(row), unbanRevision }));
+      const unbanned = changes.filter(({ unbanRevision }) => unbanRevision > since);
+      return { revision, changed: changes.map(({ key }) => key), unbanned: unbanned.map(({ key }) => key) };
     });
   }
 
@@ -210,7 +147,7 @@ export class SqlKeyStore implements KeyStore {
     const page = await this.database.read(function* () {
       const last = sortValue(query, dialect);
       const [lastRow] = last ? yield* rowsOfQuery<{ value: string | bigint }>(last) : [];
-      return yield* readPage(keyPage(query, dialect, lastRow?.value), query.limit, keyOf);
+      return yield* readPage(keyPage(query, dialect, lastRow?.value), query.limit, keyOfRow);
     });
     await yieldToEventLoop();
     if (query.after === undefined && !page.hasMore) return { ...page, total: page.items.length };
@@ -234,7 +171,7 @@ export class SqlKeyStore implements KeyStore {
     for (let start = 0; start < ids.length; start += IDS_PER_READ) {
       if (turn.isOver) await turn.next();
       const some = jsonArray(ids.slice(start, start + IDS_PER_READ));
-      keys.push(...(await this.database.read(() => rowsOf<KeyRow>(select, some))).map(keyOf));
+      keys.push(...(await this.database.read(() => objectsOf<KeyRow>(select, some))).map(keyOf));
     }
     return keys;
   }
@@ -243,7 +180,7 @@ export class SqlKeyStore implements KeyStore {
     const { dialect } = this.database;
     const select = `SELECT ${SECRET_COLUMNS} FROM key_secrets WHERE ${dialect.isOneOf("key_id", "?")}`;
     return this.database.read(function* () {
-      return secretsByKey(yield* rowsOf<SecretRow>(select, jsonArray(keyIds)));
+      return secretsByKey(yield* objectsOf<SecretRow>(select, jsonArray(keyIds)));
     });
   }
 
@@ -288,18 +225,22 @@ export class SqlKeyStore implements KeyStore {
    * Updates the row of the revision first, which PostgreSQL locks until the commit. So changes run one after the other,
    * and become visible in the order of their revisions.
    */
-  #change<T>(work: (revision: Int) => Steps<T>): Promise<T> {
+  #change<T>(work: (revision: number) => Steps<T>): Promise<T> {
     return this.database.write(function* () {
       const increment = "UPDATE key_revision SET revision = revision + 1 RETURNING revision";
-      const [row] = yield* rowsOf<{ revision: Int }>(increment);
+      const [row] = yield* objectsOf<{ revision: number }>(increment);
       if (row === undefined) throw new Error("the table key_revision is empty");
       return yield* work(row.revision);
     });
   }
 }
 
+function keyOfRow(row: object): ApiKey {
+  return keyOf(objectOf(row));
+}
+
 function* findKey(id: number): Steps<ApiKey | undefined> {
-  const [row] = yield* rowsOf<KeyRow>(`${SELECT} WHERE id = ?`, id);
+  const [row] = yield* objectsOf<KeyRow>(`${SELECT} WHERE id = ?`, id);
   return row && keyOf(row);
 }
 
@@ -312,12 +253,12 @@ function* requireKey(id: number): Steps<ApiKey> {
 interface Insertion {
   readonly key: NewKey;
   readonly secret: NewSecret;
-  readonly revision: Int;
+  readonly revision: number;
   readonly by: Attribution;
 }
 
 function* addKey({ key, secret, revision, by }: Insertion): Steps<ApiKey> {
-  const [row] = yield* rowsOf<KeyRow>(INSERT, ...keyValues(key), key.createdAt, revision);
+  const [row] = yield* objectsOf<KeyRow>(INSERT, ...keyValues(key), key.createdAt, revision);
   if (row === undefined) throw new Error("the database returned no key");
   const created = keyOf(row);
   yield* rowsOf(INSERT_SECRET, secret.hash, created.id, secret.hint, by.at);

@@ -19,21 +19,13 @@ import type { OperatorStore } from "../domain/ports.ts";
 import { HOUR_MS } from "../domain/usage-history.ts";
 import type { Awaitable } from "../event-loop.ts";
 import { addAudit } from "./audit.ts";
-import { numberRowsOf as rowsOf, type SqlDatabase, type Statements, type Steps } from "./statements.ts";
-
-type OperatorRow = Omit<Operator, "lastUsedAt" | "revokedAt"> & {
-  readonly lastUsedAt: number | null;
-  readonly revokedAt: number | null;
-};
-
-/** Columns that are null in the row are absent. */
-function operatorOf({ lastUsedAt, revokedAt, ...operator }: OperatorRow): Operator {
-  return {
-    ...operator,
-    ...(lastUsedAt !== null && { lastUsedAt }),
-    ...(revokedAt !== null && { revokedAt }),
-  };
-}
+import {
+  numberRowsOf as rowsOf,
+  objectsOf,
+  type SqlDatabase,
+  type Statements,
+  type Steps,
+} from "./statements.ts";
 
 const COLUMNS = `operators.id, name, role, hint, created_at AS "createdAt", issued_at AS "issuedAt",
   last_used_at AS "lastUsedAt", revoked_at AS "revokedAt"`;
@@ -49,8 +41,8 @@ const ALL = 1_000_000;
 const MAX_LISTED = MAX_OPERATORS + 300;
 
 function* findOperator(id: number) {
-  const [row] = yield* rowsOf<OperatorRow>(`${SELECT} WHERE operators.id = ?`, id);
-  return row && operatorOf(row);
+  const [row] = yield* objectsOf<Operator>(`${SELECT} WHERE operators.id = ?`, id);
+  return row;
 }
 
 function* addOperator({ name, role }: NewOperator, token: NewSecret, by: Attribution) {
@@ -89,10 +81,10 @@ export class SqlOperatorStore implements OperatorStore {
 
   listOperators(): Awaitable<readonly Operator[]> {
     return this.database.read(function* () {
-      const rows = yield* rowsOf<OperatorRow>(
+      const rows = yield* objectsOf<Operator>(
         `${SELECT} ORDER BY CASE WHEN revoked_at IS NULL THEN 0 ELSE 1 END, operators.id DESC LIMIT ${MAX_LISTED}`,
       );
-      return rows.map(operatorOf).toSorted((a, b) => a.id - b.id);
+      return rows.toSorted((a, b) => a.id - b.id);
     });
   }
 
@@ -168,11 +160,11 @@ export class SqlOperatorStore implements OperatorStore {
 
   readAccess(): Awaitable<OperatorAccess> {
     return this.database.read(function* () {
-      const tokens = yield* rowsOf<OperatorRow & { hash: string }>(SELECT_ACTIVE);
+      const tokens = yield* objectsOf<Operator & { hash: string }>(SELECT_ACTIVE);
       const sessions = yield* rowsOf<OperatorSession>(SELECT_SESSIONS);
       const codes = yield* rowsOf<SignInCode>(`SELECT ${CODE_COLUMNS} FROM sign_in_codes`);
       return {
-        tokens: new Map(tokens.map(({ hash, ...row }) => [hash, operatorOf(row)])),
+        tokens: new Map(tokens.map(({ hash, ...row }) => [hash, row])),
         sessions: new Map(sessions.map((row) => [row.cookieHash, row])),
         codes: new Map(codes.map((row) => [row.codeHash, row])),
       };
@@ -181,11 +173,11 @@ export class SqlOperatorStore implements OperatorStore {
 
   findByToken(tokenHash: string): Awaitable<Operator | undefined> {
     return this.database.read(function* () {
-      const [row] = yield* rowsOf<OperatorRow>(
+      const [row] = yield* objectsOf<Operator>(
         `SELECT ${COLUMNS} FROM operator_tokens JOIN operators ON operators.id = operator_id WHERE hash = ?`,
         tokenHash,
       );
-      return row && operatorOf(row);
+      return row;
     });
   }
 

@@ -1,6 +1,7 @@
 import type { OperatorOrder } from "../domain/corrections.ts";
 import type { PetQuery } from "../domain/ports.ts";
 import type { Order, OrderStatus, Pet, PetStatus } from "../domain/resources.ts";
+import { withoutNulls } from "./statements.ts";
 
 /*
  * Rows as both databases return them, and the domain objects they become. Aliases are quoted because PostgreSQL folds
@@ -16,13 +17,8 @@ export interface PetRow {
 
 export const PET_COLUMNS = `id, name, category_id AS "categoryId", status`;
 
-/** A status that is null in the row is absent from the pet. */
 export function petOf(row: PetRow): Pet {
-  return hasStatus(row) ? row : { id: row.id, name: row.name, categoryId: row.categoryId };
-}
-
-function hasStatus(row: PetRow): row is PetRow & { readonly status: PetStatus } {
-  return row.status !== null;
+  return withoutNulls(row);
 }
 
 export interface OrderRow {

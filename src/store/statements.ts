@@ -39,6 +39,20 @@ function withNumbers(row: object): object {
   return Object.fromEntries(values);
 }
 
+/** The same; columns that are null in the row are absent from the object. */
+export function* objectsOf<T>(sql: string, ...values: Statement["values"]): Steps<T[]> {
+  return (yield* rowsOf<object>(sql, ...values)).map(objectOf<T>);
+}
+
+export function objectOf<T>(row: object): T {
+  return withoutNulls<T>(withNumbers(row));
+}
+
+export function withoutNulls<T>(row: object): T {
+  // They have what the statement selects.
+  return Object.fromEntries(Object.entries(row).filter(([, value]) => value !== null)) as T;
+}
+
 /** A JSON array as the value of one parameter, exact for every integer. */
 export function jsonArray(values: readonly (SqlValue | null)[]): string {
   return `[${values.map((value) => (typeof value === "bigint" ? value : JSON.stringify(value))).join(",")}]`;
