@@ -361,7 +361,7 @@ export const SQLITE_DIALECT: Dialect = {
   isOneOf: (column, parameter) => `${column} IN (SELECT value FROM json_each(${parameter}))`,
   given(columns) {
     const values = Object.keys(columns).map((column, i) => `value ->> ${i} AS ${column}`);
-    return `(SELECT key AS place, ${values.join(", ")} FROM json_each(?)) AS given`;
+    return `(SELECT key AS place, ${values.join(", ")} FROM jsonb_each(?)) AS given`;
   },
   withoutCase: (column) => `${column} COLLATE NOCASE`,
   bytewise: (column) => column,
@@ -380,7 +380,7 @@ export const SQLITE_DIALECT: Dialect = {
   addedOperations: `json_patch(stored.operations, (SELECT json_group_object(key, json_array(
     (value ->> 0) + coalesce(stored.operations ->> ('$.' || key || '[0]'), 0),
     (value ->> 1) + coalesce(stored.operations ->> ('$.' || key || '[1]'), 0)
-  )) FROM json_each(excluded.operations)))`,
+  )) FROM jsonb_each(excluded.operations)))`,
 };
 
 function globOf(cases: readonly string[]): string {
