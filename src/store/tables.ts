@@ -20,8 +20,8 @@ import {
 export interface Table<Column extends string = string> {
   readonly name: string;
   readonly columns: Readonly<Record<Column, ColumnType>>;
-  /** Which rows are read in bulk, in SQL of both databases; by default all. */
-  readonly where?: string;
+  /** Which rows are read in bulk, in SQL of both databases. */
+  readonly where: string;
   /** The columns of an order of the rows that stays the same. */
   readonly order: readonly Column[];
   /** Whether the database assigns `id`, the first column, and remembers the last one, also after its row is deleted. */
@@ -184,7 +184,7 @@ function table<Column extends string>(
   order: readonly NoInfer<Column>[],
   columns: Readonly<Record<Column, ColumnType>>,
 ): Table<Column> {
-  return { name, columns, order, assignsIds: false };
+  return { name, columns, order, where: "TRUE", assignsIds: false };
 }
 
 /** Tables whose identifiers the database assigns. */
@@ -192,12 +192,12 @@ export const TABLES_WITH_IDS = TABLES.filter(({ assignsIds }) => assignsIds).map
 
 /** All rows that are read in bulk, with every column as text. */
 export function selectRows(table: Table, dialect: Dialect): string {
-  const where = table.where === undefined ? "" : ` WHERE ${table.where}`;
-  return `SELECT ${textsOf(table)} FROM ${table.name}${where} ORDER BY ${orderOf(table, dialect)}`;
+  const { name, where } = table;
+  return `SELECT ${textsOf(table)} FROM ${name} WHERE ${where} ORDER BY ${orderOf(table, dialect)}`;
 }
 
 export function selectCount({ name, where }: Table): string {
-  return `SELECT count(*) AS count FROM ${name}${where === undefined ? "" : ` WHERE ${where}`}`;
+  return `SELECT count(*) AS count FROM ${name} WHERE ${where}`;
 }
 
 function textsOf({ columns }: Table): string {
@@ -277,11 +277,13 @@ export class TableTransaction {
   constructor(private readonly options: TableTransactionOptions) {}
 
   /** Locks in the order of the rows, so that no two transactions wait for each other. */
-  async find(table: Table, { by, values, where, isLocked = false }: RowQuery): Promise<readonly Row[]> {
+  async find(
+    table: Table,
+    { by, values, where = "TRUE", isLocked = false }: RowQuery,
+  ): Promise<readonly Row[]> {
     const { dialect, run } = this.options;
-    const condition = dialect.isOneOf(by, "?", table.columns[by]);
     const sql = `SELECT ${textsOf(table)} FROM ${table.name}
-      WHERE ${condition}${where === undefined ? "" : ` AND ${where}`}
+      WHERE ${dialect.isOneOf(by, "?", table.columns[by])} AND ${where}
       ORDER BY ${orderOf(table, dialect)}${isLocked ? " FOR NO KEY UPDATE" : ""}`;
     const rows = await run(() => rowsOf<Record<string, string | null>>(sql, jsonArray(values)));
     return rows.map((row) => Object.values(row));
@@ -366,17 +368,14 @@ export interface TableStore {
   create(source: string): Promise<NewTables>;
 }
 
-/** JSON with its fields in one order: PostgreSQL stores them in an order of its own. */
-export function canonicalJson(text: string): string {
-  return JSON.stringify(sorted(JSON.parse(text)));
+/** Puts the fields of JSON objects into one order: PostgreSQL stores them in an order of its own. */
+export function canonicalRowOf({ columns }: Table): (row: Row) => Row {
+  const types = Object.values(columns);
+  if (!types.includes("json")) return (row) => row;
+  return (row) => row.map((text, i) => (types[i] === "json" ? canonicalJson(text) : text));
 }
 
-function sorted(value: unknown): unknown {
-  if (typeof value !== "object" || value === null || Array.isArray(value)) return value;
-  return Object.fromEntries(Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1)));
-}
-
-/** The positions of the columns that hold JSON. */
-export function jsonColumns({ columns }: Table): number[] {
-  return Object.values(columns).flatMap((type, position) => (type === "json" ? position : []));
+function canonicalJson(text: string | null): string {
+  const fields: [string, unknown][] = Object.entries(JSON.parse(text ?? "{}"));
+  return JSON.stringify(Object.fromEntries(fields.toSorted(([a], [b]) => (a < b ? -1 : 1))));
 }

@@ -3,11 +3,10 @@ import type { NewAuditEntry } from "../../domain/audit.ts";
 import { addAudit } from "../audit.ts";
 import { rowsOf, type Steps } from "../statements.ts";
 import {
-  canonicalJson,
+  canonicalRowOf,
   selectCount,
   type Counters,
   CREATE_COPY_PROGRESS,
-  jsonColumns,
   KEY_REVISION,
   type NewRow,
   type NewTables,
@@ -114,7 +113,6 @@ class PostgresTableReader implements TableReader {
   }
 
   async *rows(table: Table): AsyncGenerator<readonly Row[]> {
-    const json = jsonColumns(table);
     const cursor = `rows_of_${table.name}`;
     try {
       const select = selectRows(table, POSTGRES_DIALECT);
@@ -123,10 +121,7 @@ class PostgresTableReader implements TableReader {
         const rows: (string | null)[][] = await this.sql
           .unsafe(`FETCH ${ROWS_PER_BATCH} FROM ${cursor}`)
           .values();
-        for (const row of rows) {
-          for (const position of json) row[position] = canonicalJson(row[position] ?? "null");
-        }
-        if (rows.length > 0) yield rows;
+        if (rows.length > 0) yield rows.map(canonicalRowOf(table));
         if (rows.length < ROWS_PER_BATCH) break;
       }
       await this.sql.unsafe(`CLOSE ${cursor}`);

@@ -3,11 +3,10 @@ import type { NewAuditEntry } from "../../domain/audit.ts";
 import { addAudit } from "../audit.ts";
 import { rowsOf, type Steps } from "../statements.ts";
 import {
-  canonicalJson,
+  canonicalRowOf,
   selectCount,
   type Counters,
   CREATE_COPY_PROGRESS,
-  jsonColumns,
   KEY_REVISION,
   type NewTables,
   PETS,
@@ -82,13 +81,11 @@ class SqliteTableReader implements TableReader {
   async *rows(table: Table): AsyncGenerator<readonly Row[]> {
     const select = selectRows(table, SQLITE_DIALECT);
     const statement = this.connection.prepared<Record<string, string | null>>(select);
-    const json = jsonColumns(table);
+    const canonical = canonicalRowOf(table);
     let batch: Row[] = [];
     try {
       for (const values of statement.iterate()) {
-        const row = Object.values(values);
-        for (const position of json) row[position] = canonicalJson(row[position] ?? "null");
-        if (batch.push(row) < ROWS_PER_BATCH) continue;
+        if (batch.push(canonical(Object.values(values))) < ROWS_PER_BATCH) continue;
         yield batch;
         batch = [];
       }
