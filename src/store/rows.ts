@@ -1,7 +1,6 @@
 import type { OperatorOrder } from "../domain/corrections.ts";
 import type { PetQuery } from "../domain/ports.ts";
 import type { Order, OrderStatus, Pet, PetStatus } from "../domain/resources.ts";
-import { withoutNulls } from "./statements.ts";
 
 /*
  * Rows as both databases return them, and the domain objects they become. Aliases are quoted because PostgreSQL folds
@@ -17,8 +16,8 @@ export interface PetRow {
 
 export const PET_COLUMNS = `id, name, category_id AS "categoryId", status`;
 
-export function petOf(row: PetRow): Pet {
-  return withoutNulls(row);
+export function petOf({ id, name, categoryId, status }: PetRow): Pet {
+  return status === null ? { id, name, categoryId } : { id, name, categoryId, status };
 }
 
 export interface OrderRow {
