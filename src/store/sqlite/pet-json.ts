@@ -55,18 +55,13 @@ const SELECT_BLOCK = `SELECT group_concat(entry) AS json
  */
 export class SqlitePetJson {
   readonly #blocks: PetBlockCache;
-  #highestId = 0n;
-  #highestIdReadAt = -1;
 
   constructor(
     private readonly connection: Connection,
     readonly changes: ChangeCounters,
     filter: Pick<AdmissionFilter, "admits"> = new AdmissionFilter(FILTER_PLACES),
   ) {
-    this.#blocks = new PetBlockCache(connection, changes, {
-      highestId: () => Number(this.#readHighestId()),
-      filter,
-    });
+    this.#blocks = new PetBlockCache(connection, changes, filter);
   }
 
   get cacheStatistics(): CacheStatistics {
@@ -95,7 +90,7 @@ export class SqlitePetJson {
     const json = this.#blocks.slice(Number(after) + 1, Number(last));
     return json === undefined
       ? undefined
-      : { json: `[${json}]`, last, hasMore: last < this.#readHighestId() };
+      : { json: `[${json}]`, last, hasMore: last < this.#blocks.readHighestId() };
   }
 
   #listStored({ after = 0n, status, limit }: PageQuery<PetStatus>): PageJson {
@@ -105,7 +100,7 @@ export class SqlitePetJson {
         : this.connection.get<PageRow>(SELECT_PAGE_BY_STATUS, status, after, limit);
     if (row === undefined || row.last === null) return { json: "[]", last: undefined, hasMore: false };
     const { json, last } = row;
-    if (status === undefined) return { json, last, hasMore: last < this.#readHighestId() };
+    if (status === undefined) return { json, last, hasMore: last < this.#blocks.readHighestId() };
     const next = this.connection.get<{ id: bigint }>(SELECT_NEXT, status, last)?.id;
     return next === undefined ? { json, last, hasMore: false } : { json, last, hasMore: true, next };
   }
@@ -132,14 +127,6 @@ export class SqlitePetJson {
     if (pet === undefined) return { json: "[]", last: undefined, hasMore: false };
     return { json: `[${pet.json}]`, last: id, hasMore: false };
   }
-
-  #readHighestId(): bigint {
-    if (this.#highestIdReadAt !== this.changes.additionsAndDeletions) {
-      this.#highestId = this.connection.get<{ id: bigint }>(SELECT_HIGHEST_ID)?.id ?? 0n;
-      this.#highestIdReadAt = this.changes.additionsAndDeletions;
-    }
-    return this.#highestId;
-  }
 }
 
 /** The JSON of 64 pets, separated by commas. */
@@ -151,12 +138,6 @@ interface Block extends Sized {
   readonly changes: number;
   /** Of its pets, one after the other; empty until the second request for one of them. */
   etags?: string;
-}
-
-interface PetBlockCacheOptions {
-  /** The highest identifier of a pet. */
-  readonly highestId: () => number;
-  readonly filter: Pick<AdmissionFilter, "admits">;
 }
 
 const MAX_BYTES = 16 * 1024 * 1024;
@@ -178,11 +159,13 @@ class PetBlockCache {
   readonly #blocks = new BoundedCache<number, Block>(MAX_BYTES);
   /** A page can take several blocks. */
   readonly statistics = new CacheStatistics();
+  #highestId = 0n;
+  #highestIdReadAt = -1;
 
   constructor(
     private readonly connection: Connection,
     private readonly changes: ChangeCounters,
-    private readonly options: PetBlockCacheOptions,
+    private readonly filter: Pick<AdmissionFilter, "admits">,
   ) {}
 
   get bytes(): number {
@@ -231,8 +214,17 @@ class PetBlockCache {
       return undefined;
     }
     this.statistics.misses++;
-    const isComplete = (number + 1) * BLOCK_SIZE <= this.options.highestId();
-    return isComplete && this.options.filter.admits(number) ? this.#read(number) : undefined;
+    const isComplete = (number + 1) * BLOCK_SIZE <= this.readHighestId();
+    return isComplete && this.filter.admits(number) ? this.#read(number) : undefined;
+  }
+
+  /** The highest identifier of a pet. */
+  readHighestId(): bigint {
+    if (this.#highestIdReadAt !== this.changes.additionsAndDeletions) {
+      this.#highestId = this.connection.get<{ id: bigint }>(SELECT_HIGHEST_ID)?.id ?? 0n;
+      this.#highestIdReadAt = this.changes.additionsAndDeletions;
+    }
+    return this.#highestId;
   }
 
   #read(number: number): Block | undefined {
