@@ -19,6 +19,7 @@ import {
   objectOf,
   objectsOf,
   readPage,
+  requireRow,
   rowsOf,
   rowsOfQuery,
   type SqlDatabase,
@@ -229,8 +230,7 @@ export class SqlKeyStore implements KeyStore {
     return this.database.write(function* () {
       const increment = "UPDATE key_revision SET revision = revision + 1 RETURNING revision";
       const [row] = yield* objectsOf<{ revision: number }>(increment);
-      if (row === undefined) throw new Error("the table key_revision is empty");
-      return yield* work(row.revision);
+      return yield* work(requireRow(row).revision);
     });
   }
 }
@@ -259,8 +259,7 @@ interface Insertion {
 
 function* addKey({ key, secret, revision, by }: Insertion): Steps<ApiKey> {
   const [row] = yield* objectsOf<KeyRow>(INSERT, ...keyValues(key), key.createdAt, revision);
-  if (row === undefined) throw new Error("the database returned no key");
-  const created = keyOf(row);
+  const created = keyOf(requireRow(row));
   yield* rowsOf(INSERT_SECRET, secret.hash, created.id, secret.hint, by.at);
   yield* addAudit(keyCreated(created, secret, by));
   return created;

@@ -22,6 +22,7 @@ import { addAudit } from "./audit.ts";
 import {
   numberRowsOf as rowsOf,
   objectsOf,
+  requireRow,
   type SqlDatabase,
   type Statements,
   type Steps,
@@ -52,7 +53,7 @@ function* addOperator({ name, role }: NewOperator, token: NewSecret, by: Attribu
     role,
     by.at,
   );
-  const id = row?.id ?? 0;
+  const { id } = requireRow(row);
   yield* addToken(id, token, by);
   const { hint } = token;
   yield* addAudit(operatorEntry("operator.created", { id, name, role, hint }, by));

@@ -55,6 +55,7 @@ import {
 import {
   type Dialect,
   readPage,
+  requireRow,
   rowsOf,
   type SqlDatabase,
   type Statement,
@@ -122,8 +123,7 @@ function* setPetStatus(id: bigint, status: PetStatus): Steps<void> {
 
 function* insertedId(insert: string, ...values: Statement["values"]): Steps<bigint> {
   const [row] = yield* rowsOf<{ id: bigint }>(insert, ...values);
-  if (row === undefined) throw new Error("the database returned no identifier");
-  return row.id;
+  return requireRow(row).id;
 }
 
 /** How both databases read pets and orders. */

@@ -29,6 +29,12 @@ export function* rowsOfQuery<Row>(statement: Statement): Steps<Row[]> {
   return (yield statement) as Row[];
 }
 
+/** A row that a statement always returns. */
+export function requireRow<Row>(row: Row | undefined): Row {
+  if (row === undefined) throw new Error("the database returned fewer rows than it was asked for");
+  return row;
+}
+
 /** Where no integer is beyond 2^53. */
 export function* numberRowsOf<Row>(sql: string, ...values: Statement["values"]): Steps<Row[]> {
   return (yield* rowsOf<object>(sql, ...values)).map((row) => withNumbers(row) as Row);

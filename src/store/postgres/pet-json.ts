@@ -5,6 +5,7 @@ import type { PetQuery } from "../../domain/ports.ts";
 import type { PetStatus } from "../../domain/resources.ts";
 import { GroupCommit } from "../group-commit.ts";
 import { idsAfter } from "../rows.ts";
+import { requireRow } from "../statements.ts";
 import type { Pools } from "./pool.ts";
 
 interface PageJson extends TaggedJson {
@@ -124,16 +125,11 @@ async function readPages(sql: SQL, select: string, queries: readonly PageQuery[]
   ]);
   const pages = new Map(
     rows.map(({ json, pets }, place) => {
-      const { name, limit } = required(distinct[place]);
+      const { name, limit } = requireRow(distinct[place]);
       return [name, pageOf(json ?? "", pets, limit)];
     }),
   );
-  return queries.map(({ name }) => required(pages.get(name)));
-}
-
-function required<T>(result: T | undefined): T {
-  if (result === undefined) throw new Error("PostgreSQL returned another number of pages than was asked for");
-  return result;
+  return queries.map(({ name }) => requireRow(pages.get(name)));
 }
 
 /** The start of a pet. No name contains it, because quotes in names are escaped. */

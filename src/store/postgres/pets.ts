@@ -1,6 +1,7 @@
 import type { SQL } from "bun";
 import type { IdempotencyRejection, IdempotentRequest, WriteResult } from "../../domain/ports.ts";
 import { encodePet, type NewPet } from "../../domain/resources.ts";
+import { requireRow } from "../statements.ts";
 import { nextIdLock } from "./connection.ts";
 import { IdempotencyRecords } from "./idempotency.ts";
 import type { Pools } from "./pool.ts";
@@ -38,7 +39,7 @@ export class PetCreator {
       return results;
     });
     this.#records.purge(creations);
-    return creations.map((creation) => required(results.get(creation)));
+    return creations.map((creation) => requireRow(results.get(creation)));
   }
 }
 
@@ -60,12 +61,7 @@ async function insert(sql: SQL, creations: readonly PetCreation[]): Promise<[Pet
     creations.map(({ pet }) => pet.status ?? null),
   ]);
   return creations.map((creation, i) => {
-    const { id } = required(rows[i]);
+    const { id } = requireRow(rows[i]);
     return [creation, { id, body: encodePet({ ...creation.pet, id }), replayed: false }];
   });
-}
-
-function required<T>(result: T | undefined): T {
-  if (result === undefined) throw new Error("PostgreSQL returned fewer rows than pets were created");
-  return result;
 }
