@@ -76,10 +76,8 @@ function entryOf(row: AuditRow): AuditEntry {
  * The SQL of a page, newest first, and its values. Each combination of filters has its own text, so that it has its own
  * plan.
  */
-export function auditPage(
-  { action, actor, operator, target, since, until, before, limit }: AuditQuery,
-  dialect: Dialect,
-): Statement {
+export function auditPage(query: AuditQuery, dialect: Dialect): Statement {
+  const { action, actor, operator, target, since, until, before, limit } = query;
   const values = new SqlValues(dialect);
   const add = (value: SqlValue) => values.add(value);
   const conditions: string[] = [];
@@ -94,19 +92,14 @@ export function auditPage(
     conditions.push(`(at, id) < ((SELECT at FROM audit WHERE id = ${id}), ${id})`);
   }
   const where = conditions.length === 0 ? "" : ` WHERE ${conditions.join(" AND ")}`;
-  const from = `${SELECT}${dialect.indexedBy(indexOf({ target, operator, action, actor }))}`;
+  const from = `${SELECT}${dialect.indexedBy(indexOf(query))}`;
   // One row more than the page: it shows that the page has a successor. SQLite plans by the value of a bare LIMIT.
   const sql = `${from}${where} ORDER BY at DESC, id DESC LIMIT +${add(limit + 1)}`;
   return { sql, values: values.all, isVaried: true };
 }
 
 /** A target and an operator have few entries; the other indexes have no entry that the filters would skip. */
-function indexOf({
-  target,
-  operator,
-  action,
-  actor,
-}: { [F in "target" | "operator" | "action" | "actor"]: AuditQuery[F] | undefined }): string {
+function indexOf({ target, operator, action, actor }: AuditQuery): string {
   if (target) return "audit_by_target";
   if (operator) return "audit_by_operator";
   if (action) return actor ? "audit_by_action_and_actor" : "audit_by_action";

@@ -127,20 +127,20 @@ function blockOf(keyId: number): number {
 }
 
 function withAdded(stored: PackedCounts, keys: readonly KeyTotals[]): PackedCounts {
-  const counts = Array.from(stored);
-  for (const { keyId, admitted, limited, banned, errors } of keys) {
-    let at = 0;
-    while (at < counts.length && counts[at] !== keyId) at += FIELDS;
-    const field = (offset: number) => counts[at + offset] ?? 0;
-    const sums = [keyId, field(1) + admitted, field(2) + limited, field(3) + banned, field(4) + errors];
-    counts.splice(at, FIELDS, ...sums);
-  }
+  const totals = new Map<number, MutableTotals>();
+  addTo(totals, stored);
+  for (const key of keys) addTo(totals, fieldsOf(key));
+  const counts = [...totals.values()].flatMap(fieldsOf);
   return counts.some((count) => count > MAX_UINT32) ? new Float64Array(counts) : new Uint32Array(counts);
+}
+
+function fieldsOf({ keyId, admitted, limited, banned, errors }: KeyTotals): number[] {
+  return [keyId, admitted, limited, banned, errors];
 }
 
 type MutableTotals = { -readonly [Field in keyof KeyTotals]: KeyTotals[Field] };
 
-function addTo(totals: Map<number, MutableTotals>, counts: PackedCounts): void {
+function addTo(totals: Map<number, MutableTotals>, counts: ArrayLike<number>): void {
   for (let at = 0; at < counts.length; at += FIELDS) {
     const keyId = counts[at] ?? 0;
     let sums = totals.get(keyId);
