@@ -1,4 +1,4 @@
-import { TimeSlice } from "../event-loop.ts";
+import { yieldToEventLoop } from "../event-loop.ts";
 import type { InputFile } from "./files.ts";
 import type { BatchResult, ConflictRule, ImportBatch, ImportProgress } from "./import-store.ts";
 import { type RejectedRow, RejectsFile, type RejectsFormat } from "./rejects-file.ts";
@@ -38,12 +38,8 @@ export type ImportEnd = "complete" | "too many errors" | "stopped";
 export async function importRows<Row extends ImportedRow>(
   options: ImporterOptions<Row>,
 ): Promise<{ end: ImportEnd; progress: ImportProgress }> {
-  const importer = new Importer(options);
-  try {
-    return { end: await importer.run(), progress: importer.progress };
-  } finally {
-    importer.close();
-  }
+  using importer = new Importer(options);
+  return { end: await importer.run(), progress: importer.progress };
 }
 
 class Importer<Row extends ImportedRow> {
@@ -52,14 +48,10 @@ class Importer<Row extends ImportedRow> {
   #parse: ParseRow<Row> | undefined;
   #rejects: RejectsFile | undefined;
   #bytesRead = 0;
-  /** Of the batch. */
+  /** The batch: its rows, where each of them is from, and those that are not valid. */
   #rows: Row[] = [];
   #sources: SourceRow[] = [];
   #invalid: RejectedRow[] = [];
-  /** The batch that is being stored, and how many of its rows are invalid. */
-  #storing = Promise.resolve();
-  #invalidInStore = 0;
-  readonly #timeSlice = new TimeSlice();
 
   constructor(options: ImporterOptions<Row>) {
     this.#options = options;
@@ -72,8 +64,7 @@ class Importer<Row extends ImportedRow> {
     for await (const rows of this.#read()) {
       for (const row of rowsToSkip === 0 ? rows : rows.slice(rowsToSkip)) {
         this.#add(row);
-        if (this.#rows.length + this.#invalid.length >= this.#options.rowsPerBatch)
-          await this.#beginToStore();
+        if (this.#rows.length + this.#invalid.length >= this.#options.rowsPerBatch) await this.#store();
         if (!this.#hasTooManyErrors) continue;
         await this.#store();
         return "too many errors";
@@ -88,12 +79,12 @@ class Importer<Row extends ImportedRow> {
     return this.#hasTooManyErrors ? "too many errors" : "complete";
   }
 
-  close(): void {
+  [Symbol.dispose](): void {
     this.#rejects?.close();
   }
 
   get #hasTooManyErrors(): boolean {
-    return this.progress.rejected + this.#invalidInStore + this.#invalid.length > this.#options.maxErrors;
+    return this.progress.rejected + this.#invalid.length > this.#options.maxErrors;
   }
 
   /** The rows of the file, a piece of it at a time, without the header. */
@@ -133,38 +124,16 @@ class Importer<Row extends ImportedRow> {
     }
   }
 
-  /** Stores everything that was read. */
+  /** Stores the batch. */
   async #store(): Promise<void> {
-    await this.#beginToStore();
-    await this.#storing;
-  }
-
-  /**
-   * Begins to store the batch when the one before is stored; the next one is read meanwhile. The turn of the event loop
-   * sends the batch to the database, and lets signals in.
-   */
-  async #beginToStore(): Promise<void> {
-    await this.#storing;
-    const batch = { rows: this.#rows, sources: this.#sources, invalid: this.#invalid };
-    this.#rows = [];
-    this.#sources = [];
-    this.#invalid = [];
-    this.#invalidInStore = batch.invalid.length;
-    this.#storing = this.#storeBatch(batch);
-    // Whoever waits for it next gets the error.
-    this.#storing.catch(() => {});
-    await this.#timeSlice.next();
-  }
-
-  async #storeBatch(pending: PendingBatch<Row>): Promise<void> {
-    const { rows, invalid } = pending;
+    const [rows, sources, invalid] = [this.#rows, this.#sources, this.#invalid];
     if (rows.length + invalid.length === 0) return;
     const { commit, store, onConflict, onProgress, onRejected } = this.#options;
     const before = this.progress;
     let after = before;
     let rejected: readonly RejectedRow[] = [];
     const progressAfter = (result: BatchResult) => {
-      rejected = rejectedOf(pending, result);
+      rejected = rejectedOf(sources, invalid, result);
       after = {
         rows: before.rows + rows.length + invalid.length,
         added: before.added + result.added,
@@ -184,22 +153,20 @@ class Importer<Row extends ImportedRow> {
       await store({ ...batch, commit: { fingerprint, rowsBefore: before.rows, progressAfter } });
     }
     this.progress = after;
-    this.#invalidInStore = 0;
+    this.#rows = [];
+    this.#sources = [];
+    this.#invalid = [];
     for (const each of rejected) onRejected(each);
     onProgress(after, this.#bytesRead);
+    // Lets signals in.
+    await yieldToEventLoop();
   }
-}
-
-interface PendingBatch<Row> {
-  readonly rows: readonly Row[];
-  /** Where each of the rows is from. */
-  readonly sources: readonly SourceRow[];
-  readonly invalid: readonly RejectedRow[];
 }
 
 /** In the order of the file. */
 function rejectedOf(
-  { sources, invalid }: PendingBatch<unknown>,
+  sources: readonly SourceRow[],
+  invalid: readonly RejectedRow[],
   { rejected }: BatchResult,
 ): readonly RejectedRow[] {
   if (rejected.size === 0) return invalid;

@@ -72,15 +72,12 @@ export function delimiterOf(text: string): string {
   return DELIMITERS[counts.indexOf(Math.max(...counts))] ?? ",";
 }
 
-/** A row, and where the next one begins. */
+/** Where the next row begins, and of CSV the cells of this one. */
 interface Parsed {
-  readonly cells: readonly string[];
   readonly end: number;
+  readonly cells?: readonly string[];
   readonly problem?: string;
 }
-
-const BLANK = /^[ \t\r]*$/;
-const BRACE = 0x7b;
 
 /**
  * Without a delimiter NDJSON, one object on each line. With one CSV as RFC 4180 has it: a quote within a cell that does
@@ -108,43 +105,29 @@ class LineReader implements RowReader {
   #read(text: string, isEnd: boolean): SourceRow[] {
     const rows: SourceRow[] = [];
     let start = 0;
-    let quote = this.delimiter === undefined ? -1 : text.indexOf('"');
     for (let end = text.indexOf("\n"); end !== -1; end = text.indexOf("\n", start)) {
-      if (quote !== -1 && quote < start) quote = text.indexOf('"', start);
-      if (quote === -1 || quote > end) {
-        this.#addLine(rows, text.slice(start, end));
-        start = end + 1;
-        continue;
-      }
-      const parsed = this.#parseQuoted(text, start) ?? (isEnd ? openQuote(text, start) : undefined);
+      const parsed = this.#parse(text, start, end) ?? (isEnd ? openQuote(text, start) : undefined);
       if (parsed === undefined) break;
-      this.#addQuoted(rows, text.slice(start, parsed.end), parsed);
-      start = parsed.end;
+      const { end: next, ...row } = parsed;
+      const withEnd = text.slice(start, next);
+      const line = withoutEnd(withEnd);
+      checkRowLength(line.length, this.#line);
+      const isBlank = line === "" || (this.delimiter === undefined && line.trim() === "");
+      if (!isBlank) rows.push({ line: this.#line, text: line, ...row });
+      this.#line += next === end + 1 ? 1 : linesIn(withEnd);
+      start = next;
     }
     this.#rest = text.slice(start);
     checkRowLength(this.#rest.length, this.#line);
     return rows;
   }
 
-  #addLine(rows: SourceRow[], withEnd: string): void {
-    const line = this.#line++;
-    const text = withEnd.endsWith("\r") ? withEnd.slice(0, -1) : withEnd;
-    checkRowLength(text.length, line);
-    if (this.delimiter === undefined) {
-      if (text.charCodeAt(0) === BRACE || !BLANK.test(text)) rows.push({ line, text });
-    } else if (text !== "") rows.push({ line, text, cells: text.split(this.delimiter) });
-  }
-
-  #addQuoted(rows: SourceRow[], withEnd: string, { cells, problem }: Parsed): void {
-    const line = this.#line;
-    this.#line += linesIn(withEnd);
-    checkRowLength(withEnd.length, line);
-    const text = withEnd.replace(/\r?\n$/, "");
-    rows.push({ line, text, cells, ...(problem !== undefined && { problem }) });
-  }
-
-  /** Undefined if the row is not complete. */
-  #parseQuoted(text: string, start: number): Parsed | undefined {
+  /** The row from `start` on, whose first line ends at `lineEnd`. Undefined if the row is not complete. */
+  #parse(text: string, start: number, lineEnd: number): Parsed | undefined {
+    const { delimiter } = this;
+    if (delimiter === undefined) return { end: lineEnd + 1 };
+    const line = text.slice(start, lineEnd);
+    if (!line.includes('"')) return { cells: withoutEnd(line).split(delimiter), end: lineEnd + 1 };
     const cells: string[] = [];
     for (let at = start; ;) {
       this.#cell.lastIndex = at;
@@ -153,9 +136,13 @@ class LineReader implements RowReader {
       const [all, quoted, plain = "", end] = found;
       cells.push(quoted?.replaceAll('""', '"') ?? plain);
       at += all.length;
-      if (end !== this.delimiter) return { cells, end: at };
+      if (end !== delimiter) return { cells, end: at };
     }
   }
+}
+
+function withoutEnd(line: string): string {
+  return line.replace(/\r?\n?$/, "");
 }
 
 /** The cell at `at` is closed, and text follows. The next row begins on the next line. */
