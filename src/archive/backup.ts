@@ -21,7 +21,7 @@ import { renameDurably, syncToDisk } from "../store/sqlite/durable-files.ts";
 import { acquireLock } from "../store/sqlite/process-lock.ts";
 import { assignedIds, type DatabaseFacts } from "../store/sqlite/snapshot.ts";
 import type { OnProgress } from "./contents.ts";
-import { copyInThread, inspectInThread } from "./database-thread.ts";
+import { callInThread } from "./database-thread.ts";
 
 interface BackupOptions {
   readonly storage: StorageConfig;
@@ -117,11 +117,12 @@ async function copyDatabase(from: string, directory: string, onProgress: OnProgr
   const name = basename(from);
   const to = join(directory, name);
   const expectedBytes = Math.max(1, statSync(from).size);
-  await copyInThread(from, to, () => {
+  await callInThread("copySnapshot", [from, to], () => {
     const done = bytesOf(to);
     onProgress({ step: "copying", done, share: done / expectedBytes });
   });
-  const { problems, ...facts } = await inspectInThread(to, () => onProgress({ step: "checking" }));
+  const onPoll = () => onProgress({ step: "checking" });
+  const { problems, ...facts } = await callInThread("inspectDatabase", [to], onPoll);
   if (problems.length > 0) {
     throw new Error(
       `the copy of ${from} is damaged (${problems[0]}); check the original with petstore doctor`,

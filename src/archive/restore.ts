@@ -28,7 +28,7 @@ import {
   writeDurably,
 } from "./backup.ts";
 import type { OnProgress } from "./contents.ts";
-import { inspectInThread, polled } from "./database-thread.ts";
+import { callInThread, polled } from "./database-thread.ts";
 
 /** Why a backup cannot be restored, for the operator. */
 export class RestoreRejection {
@@ -159,7 +159,8 @@ async function readAndVerify(
       `the backup ${path} is of ${actual}, not of ${environment}; use --env ${actual}`,
     );
   }
-  const facts = await inspectInThread(store, () => onProgress({ step: "checking the backup" }));
+  const onPoll = () => onProgress({ step: "checking the backup" });
+  const facts = await callInThread("inspectDatabase", [store], onPoll);
   const [problem] = facts.problems;
   if (problem !== undefined) throw new Error(`the backup ${path} is damaged: ${problem}`);
   const supported = latestVersion(SQLITE_MIGRATIONS);
@@ -295,7 +296,8 @@ async function copyDatabases(
 }
 
 async function checkCopy(path: string, { onProgress }: RestoreRequest): Promise<void> {
-  const { problems } = await inspectInThread(path, () => onProgress({ step: "checking the copy" }));
+  const onPoll = () => onProgress({ step: "checking the copy" });
+  const { problems } = await callInThread("inspectDatabase", [path], onPoll);
   if (problems.length > 0) throw new Error(`the copy ${path} is damaged: ${problems[0]}`);
   syncToDisk(path);
 }
