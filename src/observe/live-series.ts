@@ -1,4 +1,11 @@
-import { type OutcomeTotals, quantilesOf, type RequestMetrics, sumOfCounts } from "./request-metrics.ts";
+import {
+  byLabel,
+  OUTCOMES,
+  type OutcomeTotals,
+  quantilesOf,
+  type RequestMetrics,
+  sumOfCounts,
+} from "./request-metrics.ts";
 import { type ScheduledTimer, scheduler } from "../event-loop.ts";
 
 /** What the series are made of. */
@@ -73,8 +80,8 @@ export class LiveSeries {
     const series = lengthMs <= LIVE_RANGES["1h"] ? this.#short : this.#long;
     const { times, rows } = series.last(lengthMs);
     const values = (of: (row: Row) => number | null) => rows.map((row) => (row ? of(row) : null));
-    const requests = byOutcome((outcome) => values((row) => row.requests[outcome]));
-    const totals = byOutcome((outcome) => sumOf(requests[outcome]));
+    const requests = byLabel(OUTCOMES, (outcome) => values((row) => row.requests[outcome]));
+    const totals = byLabel(OUTCOMES, (outcome) => sumOf(requests[outcome]));
     return {
       step: series.stepMs / 1000,
       times,
@@ -130,7 +137,7 @@ class Series {
     const latencies = Uint32Array.from(counts, (count, i) => count - (earlierCounts[i] ?? 0));
     this.#rows[step % this.#rows.length] = {
       step,
-      requests: byOutcome((outcome) => totals[outcome] - earlierTotals[outcome]),
+      requests: byLabel(OUTCOMES, (outcome) => totals[outcome] - earlierTotals[outcome]),
       latencies,
       ...quantilesOf(latencies),
       connections: connections(),
@@ -163,14 +170,4 @@ function latenciesOf(rows: readonly (Row | undefined)[]): Float64Array {
 
 function sumOf(values: readonly (number | null)[]): number {
   return values.reduce<number>((sum, value) => sum + (value ?? 0), 0);
-}
-
-function byOutcome<T>(of: (outcome: keyof OutcomeTotals) => T): Readonly<Record<keyof OutcomeTotals, T>> {
-  return {
-    success: of("success"),
-    clientError: of("clientError"),
-    limited: of("limited"),
-    banned: of("banned"),
-    serverError: of("serverError"),
-  };
 }

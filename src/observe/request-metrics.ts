@@ -55,14 +55,10 @@ const FAILURE_REASONS = [
 /** The client did not wait: no response was sent. */
 const ABORTED = 499;
 
-/** Requests since the start by how they ended, without those for the health of the server. */
-export interface OutcomeTotals {
-  readonly success: number;
-  readonly clientError: number;
-  readonly limited: number;
-  readonly banned: number;
-  readonly serverError: number;
-}
+/** How requests end. */
+export const OUTCOMES = ["success", "clientError", "limited", "banned", "serverError"] as const;
+/** Requests since the start, without those for the health of the server. */
+export type OutcomeTotals = Readonly<Record<(typeof OUTCOMES)[number], number>>;
 
 /** Counts every request: `bun bench/metrics.ts` shows 0.16 µs a request. prom-client took 1.3 µs for the same. */
 export class RequestMetrics {
@@ -99,7 +95,7 @@ export class RequestMetrics {
   };
 
   totals(): OutcomeTotals {
-    const totals = { success: 0, clientError: 0, limited: 0, banned: 0, serverError: 0 };
+    const totals = byLabel(OUTCOMES, () => 0);
     for (const label of OPERATION_LABELS) {
       if (label === "health") continue;
       for (const [status, count] of this.operations[label].responses)
@@ -129,8 +125,8 @@ export class RequestMetrics {
   }
 }
 
-function byLabel<T extends string, V>(labels: readonly T[], newValue: () => V): Record<T, V> {
-  return Object.fromEntries(labels.map((label) => [label, newValue()])) as Record<T, V>;
+export function byLabel<T extends string, V>(labels: readonly T[], valueOf: (label: T) => V): Record<T, V> {
+  return Object.fromEntries(labels.map((label) => [label, valueOf(label)])) as Record<T, V>;
 }
 
 /** Counts values by their size. Quantiles of several servers can be computed from the sums of their counts. */
