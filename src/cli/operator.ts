@@ -178,12 +178,14 @@ async function withLocal(
       clock,
       plans: plansOf(saved),
       ban: banRulesOf(saved),
-      canReadUsage: () => {
-        const { problem } = quotas;
-        if (problem !== undefined && problem !== warnedOf)
-          warn(`${problem} (usage, strikes and bans are unknown)`);
-        warnedOf = problem;
-        return problem === undefined;
+      limits: {
+        get isAvailable() {
+          const { problem } = quotas;
+          if (problem !== undefined && problem !== warnedOf)
+            warn(`${problem} (usage, strikes and bans are unknown)`);
+          warnedOf = problem;
+          return problem === undefined;
+        },
       },
       hasAllUsage: storage.databaseUrl === undefined || storage.limitsUrls !== undefined,
       // Running servers see the change within a second.

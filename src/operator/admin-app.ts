@@ -1,3 +1,4 @@
+import { isIP } from "node:net";
 import { andThen, type Awaitable, yieldToEventLoop } from "../event-loop.ts";
 import {
   type AnyInput,
@@ -37,7 +38,7 @@ import {
   MAX_OPEN_BODY_BYTES,
   operatorsUnknown,
 } from "./errors.ts";
-import type { ConsolePages } from "./console/assets.ts";
+import type { RespondWithPage } from "./console/assets.ts";
 import { adminOpenApiJson } from "./openapi.ts";
 import {
   ADMIN_API,
@@ -47,7 +48,6 @@ import {
   type AdminRejectionOf,
   type ResponseOf,
 } from "./operations.ts";
-import { isFromOtherOrigin, isOwnHost, SAFE_METHODS } from "./request-origin.ts";
 import type { AdminAuthentication, Principal } from "./sign-in.ts";
 
 /** Who calls an operation. */
@@ -61,23 +61,17 @@ export interface AdminContext {
 /** An operation on the session needs the request: its cookie is the session. */
 interface SessionContext extends AdminContext {
   readonly request: Request;
+  /** What a success sets. */
+  readonly responseHeaders: Record<string, string>;
 }
 type ContextOf<Id> = Id extends `${string}Session` ? SessionContext : AdminContext;
 
-/** A success that sets headers. */
-export class WithHeaders<T> {
-  constructor(
-    readonly body: T,
-    readonly headers: Readonly<Record<string, string>>,
-  ) {}
-}
-
-type Result<Id extends AdminOperationId> =
-  ResponseOf<Id> | WithHeaders<ResponseOf<Id>> | AdminRejectionOf<Id>;
-
 /** Every operation has a handler. */
 export type AdminHandlers = {
-  readonly [Id in AdminOperationId]: (input: AdminInput<Id>, context: ContextOf<Id>) => Awaitable<Result<Id>>;
+  readonly [Id in AdminOperationId]: (
+    input: AdminInput<Id>,
+    context: ContextOf<Id>,
+  ) => Awaitable<ResponseOf<Id> | AdminRejectionOf<Id>>;
 };
 
 /** The handler of any operation, for an input that was validated for that operation. */
@@ -131,6 +125,42 @@ function rejectMethod(method: string, allowed: string): Response {
 function otherMethod({ method }: Request, allowed: string): Response {
   if (method !== "OPTIONS") return rejectMethod(method, allowed);
   return emptyResponse(204, API_LINES + headerLine("Allow", allowed));
+}
+
+/**
+ * Whether the name that the client looked up is one of this server's. A page elsewhere can point its own name to this
+ * address (DNS rebinding) and would then have the same origin; its name gives it away.
+ */
+export function isOwnHost({ headers }: Pick<Request, "headers">, hostnames: readonly string[]): boolean {
+  // HTTP/1.0 has no Host. Browsers do not send it.
+  const host = headers.get("host");
+  if (host === null) return true;
+  const name = host.replace(/:\d*$/, "").toLowerCase();
+  const address = name.replace(/^\[(.*)\]$/, "$1");
+  if (isIP(address) !== 0 || name === "localhost") return true;
+  return hostnames.includes(name);
+}
+
+/** What browsers send for a page of this origin, and for an address that a user typed. */
+const OWN_SITES = new Set(["same-origin", "none"]);
+const SAFE_METHODS = new Set(["GET", "HEAD"]);
+
+/**
+ * Whether a request can come from a page of another origin. Cookies do not tell ports apart, so pages on other ports of
+ * the same machine send the session cookie too. Browsers send `Origin` with every request that may change something.
+ */
+export function isFromOtherOrigin({ method, headers }: Pick<Request, "method" | "headers">): boolean {
+  const site = headers.get("sec-fetch-site");
+  if (site !== null && !OWN_SITES.has(site)) return true;
+  const origin = headers.get("origin");
+  if (origin !== null) return hostOf(origin) !== (headers.get("host")?.toLowerCase() ?? null);
+  const usesCookie = headers.get("cookie") !== null && headers.get("authorization") === null;
+  return usesCookie && site === null && !SAFE_METHODS.has(method);
+}
+
+/** A proxy that terminates TLS changes the scheme, not the host. `null` is the origin of a sandboxed page. */
+function hostOf(origin: string): string | undefined {
+  return /^https?:\/\/([^/]+)$/.exec(origin.toLowerCase())?.[1];
 }
 
 /** Rejects or returns false while the server is not ready, by the name of the check. */
@@ -191,7 +221,7 @@ interface AdminAppOptions {
   readonly errorLog: ErrorLog;
   /** Names by which browsers may address the listener, in lower case. */
   readonly hostnames: readonly string[];
-  readonly pages: ConsolePages;
+  readonly pages: RespondWithPage;
   /** Renders the metrics in a format that the client accepts. */
   readonly metrics: (accept: string | null) => { readonly contentType: string; readonly body: string };
   /** Whether /metrics responds without a token. */
@@ -236,7 +266,7 @@ export function createAdminApp(options: AdminAppOptions): RequestHandler {
     if (!isOwnHost(request, hostnames)) return reject(FORBIDDEN_HOST);
     if (isApi) return respondWithApi(request, requestId);
     if (path === "/metrics") return respondWithMetrics(request);
-    return andThen(pages.respond(request), (page) =>
+    return pages(request).then((page) =>
       page ? { ...page, headerLines: page.headerLines + PAGE_LINES } : reject(ADMIN_PATH_NOT_FOUND),
     );
   }
@@ -258,8 +288,8 @@ export function createAdminApp(options: AdminAppOptions): RequestHandler {
     if (match === undefined) return reject(ADMIN_PATH_NOT_FOUND);
     if (id === undefined || operation === undefined) return otherMethod(request, match.route.allowed);
     const { identifier } = match;
-    const call = { id, operation, request, requestId, identifier, context: { ...identity, request } };
-    return dispatch(call, front);
+    const context = { ...identity, request, responseHeaders: {} };
+    return dispatch({ id, operation, request, requestId, identifier, context }, front);
   }
 
   async function authenticate(request: Request, leastRole: Role) {
@@ -299,12 +329,11 @@ export function createAdminApp(options: AdminAppOptions): RequestHandler {
   };
 }
 
-async function succeed(result: unknown, { operation: { success } }: AdminCall): Promise<Response> {
+async function succeed(result: unknown, { operation: { success }, context }: AdminCall): Promise<Response> {
   // A long response takes milliseconds to write.
   await yieldToEventLoop();
-  const { body, headers } = result instanceof WithHeaders ? result : new WithHeaders(result, {});
-  const lines = API_LINES + headerLinesOf(headers);
+  const lines = API_LINES + headerLinesOf(context.responseHeaders);
   return success.body === undefined
     ? emptyResponse(204, lines)
-    : jsonResponse(success.status, lines, toJson(body));
+    : jsonResponse(success.status, lines, toJson(result));
 }

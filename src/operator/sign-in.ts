@@ -2,7 +2,7 @@ import { createHmac, randomBytes, timingSafeEqual } from "node:crypto";
 import { Budget } from "../api/budget.ts";
 import { isRejection, type Rejection } from "../api/errors.ts";
 import { sha256 } from "../api/hash.ts";
-import type { Actor, NewAuditEntry } from "../domain/audit.ts";
+import type { Actor } from "../domain/audit.ts";
 import {
   type Operator,
   type OperatorAccess,
@@ -10,7 +10,7 @@ import {
   type Role,
   TOKEN_OPERATOR,
 } from "../domain/operators.ts";
-import type { Clock, OperatorStore } from "../domain/ports.ts";
+import type { AuditStore, Clock, OperatorStore } from "../domain/ports.ts";
 import { HOUR_MS } from "../domain/usage-history.ts";
 import type { Request } from "../http1/index.ts";
 import type { Log } from "../observe/log.ts";
@@ -43,8 +43,7 @@ interface AuthenticationOptions {
   readonly cookieName: string;
   readonly clock: Clock;
   readonly log: Log;
-  /** Never rejects. */
-  readonly recordAudit: (entry: NewAuditEntry) => Promise<void>;
+  readonly audit: Pick<AuditStore, "recordAudit">;
 }
 
 type TokenRejection = Rejection<"invalid_token" | "too_many_attempts">;
@@ -196,11 +195,13 @@ export class AdminAuthentication {
 
   /** In the log and in the audit trail, which is kept for good: 20 an hour. The next has the number of the others. */
   #reportFailure(actor: Actor): void {
-    const { clock, log, recordAudit } = this.#options;
+    const { clock, log, audit } = this.#options;
+    const action = "admin.sign-in-failed";
     this.#reports.spend((unrecorded) => {
-      log.event("admin.sign-in-failed", { address: actor.name, unrecorded });
+      log.event(action, { address: actor.name, unrecorded });
       const after = unrecorded > 0 ? { after: { unrecordedBefore: unrecorded } } : {};
-      void recordAudit({ at: clock.now(), actor, action: "admin.sign-in-failed", ...after });
+      const entry = { at: clock.now(), actor, action, ...after } as const;
+      void audit.recordAudit(entry).catch((error) => log.event("audit.write-failed", { action, error }));
     });
   }
 

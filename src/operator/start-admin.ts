@@ -1,6 +1,5 @@
 import { type AdminConfig, type Config, originOf } from "../config/config.ts";
 import { isLoopback } from "../config/network.ts";
-import type { NewAuditEntry } from "../domain/audit.ts";
 import type { Clock, SettingsStore } from "../domain/ports.ts";
 import type { ServerIdentity } from "../domain/servers.ts";
 import { headerLine, type HttpServer, type HttpServerOptions } from "../http1/index.ts";
@@ -80,7 +79,7 @@ export async function startAdmin(options: StartAdminOptions): Promise<AdminListe
   const { config, admin, adapters, metrics, facts, clock, log, isDraining } = options;
   // The certificate is for the name that clients use, which is not the loopback address.
   const tls = isLoopback(admin.host) ? undefined : options.tls;
-  const { operators } = adapters;
+  const { operators, audit } = adapters;
   const { setting: token, file } = await openTokens({ storage: config, admin, operators, clock, log });
   const serverSecret = await ServerSecret.open(adapters.settings);
   const server = listenForOperators(admin, {
@@ -96,14 +95,7 @@ export async function startAdmin(options: StartAdminOptions): Promise<AdminListe
   const ownOrigins = [url, machineUrl].map((each) => new URL(each).origin);
   // Cookies do not tell ports apart: each listener of a machine has a cookie of its own.
   const cookieName = `petstore-admin-${server.port}`;
-  const authentication = new AdminAuthentication({
-    token,
-    operators,
-    cookieName,
-    clock,
-    log,
-    recordAudit: auditRecorder(adapters, log),
-  });
+  const authentication = new AdminAuthentication({ token, operators, audit, cookieName, clock, log });
   const stopFollowing =
     token && file && followTokenFile(file, (replaced) => authentication.replaceToken(replaced), log);
   const { plans, ban, environment } = config;
@@ -119,7 +111,6 @@ export async function startAdmin(options: StartAdminOptions): Promise<AdminListe
     clock,
     plans,
     ban,
-    canReadUsage: () => adapters.limits.isAvailable,
     hasAllUsage: config.databaseUrl === undefined || config.limitsUrls !== undefined,
     applyKeyChanges: options.applyKeyChanges,
     applyOperatorChanges: () => authentication.changed(),
@@ -179,16 +170,5 @@ export async function startAdmin(options: StartAdminOptions): Promise<AdminListe
       removeUrl();
       await server.close(0);
     },
-  };
-}
-
-/** For what has happened already, or is refused anyway. */
-function auditRecorder({ audit }: AdminAdapters, log: Log): (entry: NewAuditEntry) => Promise<void> {
-  return async (entry) => {
-    try {
-      await audit.recordAudit(entry);
-    } catch (error) {
-      log.event("audit.write-failed", { action: entry.action, error });
-    }
   };
 }

@@ -8,7 +8,7 @@ const TIMEOUT_MS = 60_000;
 
 async function get(path: string, headers: Record<string, string> = {}) {
   const fields = new Headers(headers);
-  const response = await pages.respond({ path, headers: { get: (name: string) => fields.get(name) } });
+  const response = await pages({ path, headers: { get: (name: string) => fields.get(name) } });
   return { status: response?.status, headerLines: response?.headerLines ?? "", body: response?.body ?? null };
 }
 

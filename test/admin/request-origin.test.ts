@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { HeaderFields } from "../../src/http1/request-head.ts";
-import { isFromOtherOrigin, isOwnHost } from "../../src/operator/request-origin.ts";
+import { isFromOtherOrigin, isOwnHost } from "../../src/operator/admin-app.ts";
 
 function headersOf(fields: Readonly<Record<string, string>>): HeaderFields {
   const lines = Object.entries(fields).map(([name, value]) => `${name}: ${value}\r\n`);

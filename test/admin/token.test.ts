@@ -34,7 +34,7 @@ const ANN: Operator = { id: 7, name: "ann", role: "support", hint: "", createdAt
 
 function authenticationWith(token?: string, clock = new TestClock()) {
   const reports: NewAuditEntry[] = [];
-  const recordAudit = async (entry: NewAuditEntry) => void reports.push(entry);
+  const audit = { recordAudit: async (entry: NewAuditEntry) => void reports.push(entry) };
   const codes = new Map<string, SignInCode>();
   const database = { tokens: new Map([[sha256(TOKEN_OF_ANN), ANN]]), codes, reads: 0, isDown: false };
   const store: Partial<OperatorStore> = {
@@ -47,7 +47,7 @@ function authenticationWith(token?: string, clock = new TestClock()) {
     recordUse: async () => {},
   };
   const operators = store as OperatorStore;
-  const options = { token, operators, clock, cookieName: "session", log: silentLog, recordAudit };
+  const options = { token, operators, audit, clock, cookieName: "session", log: silentLog };
   const authentication = new AdminAuthentication(options);
   const actor = { kind: "admin API", name: "192.0.2.1" } as const;
   const check = async (candidate: string) => {

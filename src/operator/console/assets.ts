@@ -1,43 +1,43 @@
-import { type Asset, assetOf, type Bundle, loadBundle } from "../../browser-bundle/bundle.ts";
+import { type Asset, assetOf, loadBundle } from "../../browser-bundle/bundle.ts";
 import { ICON } from "../../browser-bundle/mark.ts";
-import { type Awaitable, loadOnce } from "../../event-loop.ts";
+import { loadOnce } from "../../event-loop.ts";
 import { etagOf, matchesEtag } from "../../api/hash.ts";
 import type { ContentRequest } from "../../api/content-encoding.ts";
 import { emptyResponse, headerLinesOf } from "../../api/dispatch.ts";
 import type { Request, Response } from "../../http1/index.ts";
 import { matchPage } from "./pages.ts";
 
-/** The pages of the console, their scripts and styles. They respond without a token, and contain no data. */
-export interface ConsolePages {
-  /** Undefined if there is no such page. Security headers are added to what it returns. */
-  respond(request: ContentRequest & Pick<Request, "path">): Awaitable<Response | undefined>;
-}
+/** Undefined if there is no such page. Security headers are added to what it returns. */
+export type RespondWithPage = (
+  request: ContentRequest & Pick<Request, "path">,
+) => Promise<Response | undefined>;
 
-/** They are bundled on the first request and kept in memory. */
-export function createConsole(build: () => Promise<Bundle> = () => loadBundle("console")): ConsolePages {
+/**
+ * The pages of the console, their scripts and styles. They respond without a token, and contain no data. They are
+ * bundled on the first request and kept in memory.
+ */
+export function createConsole(): RespondWithPage {
   const load = loadOnce(async () => {
-    const bundle = await build();
+    const bundle = await loadBundle("console");
     const script = assetOf(`${ASSET_PATH}console-`, "js", bundle.script);
     const style = assetOf(`${ASSET_PATH}console-`, "css", bundle.style);
     const html = htmlOf(script, style);
     return { html, etag: etagOf(html), assets: [script, style] };
   });
 
-  return {
-    async respond(request) {
-      const { path, headers } = request;
-      const { html, etag, assets } = await load();
-      if (path.startsWith(ASSET_PATH))
-        return assets.find((asset) => asset.path === path)?.content.respond(request, "");
-      const status = matchPage(path) === undefined ? 404 : 200;
-      const headerLines = headerLinesOf({
-        "Content-Type": "text/html; charset=utf-8",
-        "Cache-Control": "no-cache",
-        ETag: etag,
-      });
-      const isCurrent = status === 200 && matchesEtag(headers.get("if-none-match"), etag);
-      return isCurrent ? emptyResponse(304, headerLines) : { status, headerLines, body: html };
-    },
+  return async (request) => {
+    const { path, headers } = request;
+    const { html, etag, assets } = await load();
+    if (path.startsWith(ASSET_PATH))
+      return assets.find((asset) => asset.path === path)?.content.respond(request, "");
+    const status = matchPage(path) === undefined ? 404 : 200;
+    const headerLines = headerLinesOf({
+      "Content-Type": "text/html; charset=utf-8",
+      "Cache-Control": "no-cache",
+      ETag: etag,
+    });
+    const isCurrent = status === 200 && matchesEtag(headers.get("if-none-match"), etag);
+    return isCurrent ? emptyResponse(304, headerLines) : { status, headerLines, body: html };
   };
 }
 

@@ -1,4 +1,3 @@
-import { reusedSums } from "../../observe/usage-history.ts";
 import { cursorAfter } from "../../api/cursor.ts";
 import type { Rejection } from "../../api/errors.ts";
 import { toSafeNumber } from "../../api/json.ts";
@@ -15,7 +14,6 @@ const DEFAULT_INTERVALS: Readonly<Record<UsageInterval, number>> = { hour: 24, d
 const DEFAULT_KEYS = 100;
 
 export function historyHandlers({ keys, usageHistory, audit, clock }: OperatorServices) {
-  const sums = reusedSums(usageHistory);
   return {
     async getKeyUsage({ id, query }) {
       const period = periodOf(query, clock.now());
@@ -32,7 +30,7 @@ export function historyHandlers({ keys, usageHistory, audit, clock }: OperatorSe
     async getUsage({ query }) {
       const period = periodOf(query, clock.now());
       if ("code" in period) return period;
-      const totals = await sums.usageByKey({ ...period, limit: query.limit ?? DEFAULT_KEYS });
+      const totals = await usageHistory.usageByKey({ ...period, limit: query.limit ?? DEFAULT_KEYS });
       const ids = totals.map(({ keyId }) => keyId);
       const [found, lastUsed] = await Promise.all([keys.getKeys(ids), usageHistory.lastUsed(ids)]);
       const byId = new Map(found.map((key) => [key.id, key]));

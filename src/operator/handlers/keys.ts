@@ -142,7 +142,7 @@ export function keyHandlers(services: OperatorServices, directory: KeyDirectory)
       if (isRejection(key)) return key;
       const usage = await rateLimiter.usage({ kind: "key", id: key.id });
       // Without a ban nothing changes, and the audit trail gets no entry.
-      if (services.hasAllUsage && services.canReadUsage() && !(usage && canUnban(usage)))
+      if (services.hasAllUsage && services.limits.isAvailable && !(usage && canUnban(usage)))
         return directory.view(key);
       const unbanned = await keys.updateKey(key.id, { unbannedAt: attribution.at }, attribution);
       await rateLimiter.unban({ kind: "key", id: key.id }, 0);
@@ -330,11 +330,11 @@ export class KeyDirectory {
   /** By key; a key without usage has not been used. Undefined while the usage cannot be read. */
   async #usageOf(ids: readonly number[]): Promise<ReadonlyMap<number, Usage> | undefined> {
     const usages = new Map<number, Usage>();
-    const { rateLimiter, canReadUsage } = this.#options;
+    const { rateLimiter, limits } = this.#options;
     const timeSlice = new TimeSlice();
     for (let start = 0; start < ids.length; start += READS_AT_A_TIME) {
       if (timeSlice.isOver) await timeSlice.next();
-      if (!canReadUsage()) return undefined;
+      if (!limits.isAvailable) return undefined;
       const some = ids.slice(start, start + READS_AT_A_TIME);
       const read = await Promise.all(some.map((id) => rateLimiter.usage({ kind: "key", id })));
       some.forEach((id, i) => {
@@ -342,7 +342,7 @@ export class KeyDirectory {
         if (usage) usages.set(id, usage);
       });
     }
-    return canReadUsage() ? usages : undefined;
+    return limits.isAvailable ? usages : undefined;
   }
 
   /** When the bans end that have not ended, by key. */

@@ -1,13 +1,13 @@
-import { reusedSums } from "../../observe/usage-history.ts";
 import { formatTime } from "../../api/formatting.ts";
 import type { Environment } from "../../domain/api-keys.ts";
 import { DAY_MS } from "../../domain/rate-limit.ts";
+import type { ServerState } from "../../domain/servers.ts";
 import { DEPRECATED_USE_DAYS, startOf } from "../../domain/usage-history.ts";
 import { yieldToEventLoop } from "../../event-loop.ts";
 import type { LiveSeries } from "../../observe/live-series.ts";
-import type { AdapterMonitor } from "../../observe/request-metrics.ts";
+import { type AdapterMonitor, LATENCY_BUCKETS, quantilesOf } from "../../observe/request-metrics.ts";
 import type { AdminHandlers } from "../admin-app.ts";
-import type { Setting } from "../operations.ts";
+import type { Fleet, Setting } from "../operations.ts";
 import type { KeyDirectory } from "./keys.ts";
 import type { OperatorServices } from "./services.ts";
 
@@ -37,8 +37,7 @@ interface ServerHandlerOptions extends Pick<OperatorServices, "keys" | "usageHis
 const TOP_KEYS = 20;
 
 export function serverHandlers(options: ServerHandlerOptions) {
-  const { facts, keys, directory, database, limits, live, clock } = options;
-  const sums = reusedSums(options.usageHistory);
+  const { facts, keys, usageHistory, directory, database, limits, live, clock } = options;
 
   return {
     getServer() {
@@ -61,7 +60,7 @@ export function serverHandlers(options: ServerHandlerOptions) {
       // One after the other: each gives way to requests after 2 ms, and together they would take a multiple of that.
       const topKeys = await readTopKeys();
       const banned = await directory.banned(1);
-      const deprecatedKeys = await sums.countDeprecatedUse(deprecatedSince);
+      const deprecatedKeys = await usageHistory.countDeprecatedUse(deprecatedSince);
       await yieldToEventLoop();
       return {
         range,
@@ -77,7 +76,7 @@ export function serverHandlers(options: ServerHandlerOptions) {
 
   async function readTopKeys() {
     const now = clock.now();
-    const totals = await sums.usageByKey({
+    const totals = await usageHistory.usageByKey({
       by: "hour",
       since: now - DAY_MS,
       until: now,
@@ -96,4 +95,46 @@ export function serverHandlers(options: ServerHandlerOptions) {
 function stateOf({ isAvailable, latencyMs }: ShownMonitor) {
   const state = isAvailable ? ("available" as const) : ("unavailable" as const);
   return { state, latencyMs: isAvailable ? (latencyMs ?? null) : null };
+}
+
+export function fleetHandlers({ servers }: Pick<OperatorServices, "servers">) {
+  return {
+    listServers: async () => fleetOf(await servers.list()),
+  } satisfies Partial<AdminHandlers>;
+}
+
+function fleetOf(servers: readonly ServerState[]): Fleet {
+  return {
+    items: servers.map((each) => ({
+      id: each.id,
+      name: each.name,
+      adminUrl: each.adminUrl ?? null,
+      version: each.version,
+      startedAt: formatTime(each.startedAt),
+      seenAt: formatTime(each.seenAt),
+      ...figuresOf([each]),
+    })),
+    total: figuresOf(servers),
+  };
+}
+
+/** Of the servers together. */
+function figuresOf(servers: readonly ServerState[]): Fleet["total"] {
+  const sum = (of: (server: ServerState) => number) => servers.reduce((total, each) => total + of(each), 0);
+  return {
+    requestsPerSecond: sum((each) => each.requestsPerSecond),
+    requests: sum((each) => each.requests),
+    rejections: sum((each) => each.rejections),
+    serverErrors: sum((each) => each.serverErrors),
+    connections: sum((each) => each.connections),
+    ...quantilesOf(latenciesOf(servers)),
+  };
+}
+
+function latenciesOf(servers: readonly Pick<ServerState, "latencies">[]): Float64Array {
+  const counts = new Float64Array(LATENCY_BUCKETS);
+  for (const [bucket, count] of servers.flatMap(({ latencies }) => latencies)) {
+    if (bucket < LATENCY_BUCKETS) counts[bucket] = (counts[bucket] ?? 0) + count;
+  }
+  return counts;
 }

@@ -1,7 +1,7 @@
 import { isRejection, rejection } from "../../api/errors.ts";
 import { mayCall } from "../../domain/operators.ts";
 import type { Request } from "../../http1/index.ts";
-import { type AdminHandlers, WithHeaders } from "../admin-app.ts";
+import type { AdminHandlers } from "../admin-app.ts";
 import { forbiddenRole, INVALID_CODE, INVALID_TOKEN } from "../errors.ts";
 import type { ServerSecret } from "../server-secret.ts";
 import { type AdminAuthentication, type Principal, SESSION_MS } from "../sign-in.ts";
@@ -26,7 +26,7 @@ export function sessionHandlers(options: SessionHandlerOptions) {
   };
 
   return {
-    async createSession({ body: { token, code } }, { actor, request }) {
+    async createSession({ body: { token, code } }, { actor, request, responseHeaders }) {
       const given = token ?? code;
       if (given === undefined || (token !== undefined && code !== undefined))
         return rejection("invalid_body", "Either token or code is required.");
@@ -37,11 +37,8 @@ export function sessionHandlers(options: SessionHandlerOptions) {
       if (!mayCall(principal.role, "viewer")) return forbiddenRole(principal, "viewer");
       const created = await authentication.createSession(principal, actor);
       if (created === undefined) return token === undefined ? INVALID_CODE : INVALID_TOKEN;
-      const { cookie: value, secret } = created;
-      return new WithHeaders(
-        { ...sessionOf(principal), secret },
-        { "Set-Cookie": cookie(value, SESSION_MS / 1_000, isSecure(request)) },
-      );
+      responseHeaders["Set-Cookie"] = cookie(created.cookie, SESSION_MS / 1_000, request);
+      return { ...sessionOf(principal), secret: created.secret };
     },
 
     async getSession(_input, { request }) {
@@ -51,9 +48,10 @@ export function sessionHandlers(options: SessionHandlerOptions) {
       return code === "too_many_attempts" ? { ...identity, code } : { signedIn: false };
     },
 
-    async deleteSession(_input, { actor, request }) {
+    async deleteSession(_input, { actor, request, responseHeaders }) {
       await authentication.endSession(request, actor);
-      return new WithHeaders(undefined, { "Set-Cookie": cookie("", 0, isSecure(request)) });
+      responseHeaders["Set-Cookie"] = cookie("", 0, request);
+      return undefined;
     },
 
     proveServer: ({ query: { nonce } }) =>
@@ -62,13 +60,10 @@ export function sessionHandlers(options: SessionHandlerOptions) {
         : { proof: serverSecret.proofOf(nonce, url) },
   } satisfies Partial<AdminHandlers>;
 
-  /** Also behind a proxy that terminates TLS: then the page of the browser has an origin with https. */
-  function isSecure({ headers }: Pick<Request, "headers">): boolean {
-    return isTls || headers.get("origin")?.startsWith("https://") === true;
-  }
-
-  function cookie(value: string, maxAgeSeconds: number, secure: boolean): string {
-    const attributes = `Path=/; Max-Age=${maxAgeSeconds}; HttpOnly; SameSite=Strict${secure ? "; Secure" : ""}`;
+  function cookie(value: string, maxAgeSeconds: number, { headers }: Request): string {
+    // Also behind a proxy that terminates TLS: then the page of the browser has an origin with https.
+    const isSecure = isTls || headers.get("origin")?.startsWith("https://");
+    const attributes = `Path=/; Max-Age=${maxAgeSeconds}; HttpOnly; SameSite=Strict${isSecure ? "; Secure" : ""}`;
     return `${cookieName}=${value}; ${attributes}`;
   }
 }
