@@ -13,11 +13,11 @@ import type { Clock } from "./domain/ports.ts";
 import type { ServerActivity } from "./domain/servers.ts";
 import { yieldToEventLoop } from "./event-loop.ts";
 import { headerLine, HttpServer, type LimitEvent, slowRejectedClients } from "./http1/index.ts";
-import { AuditRetention } from "./observe/audit-trail.ts";
 import { logKeyChanges, watchFloods } from "./observe/event-reports.ts";
 import { createLog, type Log } from "./observe/log.ts";
 import { type AppMetrics, startMetrics } from "./observe/metrics.ts";
 import { RequestLog } from "./observe/request-log.ts";
+import { Retention } from "./observe/retention.ts";
 import { UsageRecorder } from "./observe/usage-history.ts";
 import type { Setting } from "./operator/operations.ts";
 import type { AdminListener } from "./operator/start-admin.ts";
@@ -130,20 +130,20 @@ export async function serveOn(
   const usageRecorder = new UsageRecorder({
     store: usageHistory,
     clock,
-    retentionNow: adapters.retentionNow,
     onFailure: (error) => log.event("usage-history.save-failed", { error }),
     onRecovery: (lostRequests) => log.event("usage-history.saved-again", { lostRequests }),
   });
-  const { auditRetentionMs: retentionMs } = config;
-  const auditRetention =
-    retentionMs === undefined
-      ? undefined
-      : new AuditRetention({
-          audit: adapters.audit,
-          now: adapters.retentionNow,
-          retentionMs,
-          onError: (error) => log.event("audit.delete-failed", { error }),
-        });
+  const { retentionNow, audit } = adapters;
+  const { auditRetentionMs } = config;
+  const usageRetention = new Retention({
+    deleteSome: () => usageHistory.deleteOldUsage(retentionNow()),
+    onError: (error) => log.event("usage-history.save-failed", { error }),
+  });
+  const auditRetention = new Retention({
+    deleteSome: async () =>
+      auditRetentionMs !== undefined && audit.deleteAudit(retentionNow() - auditRetentionMs),
+    onError: (error) => log.event("audit.delete-failed", { error }),
+  });
   server.handler = createHttpApp({
     authenticator,
     rateLimiter,
@@ -183,7 +183,7 @@ export async function serveOn(
   });
   const stopPublic = async (delayMs: number) => {
     await server.close(delayMs);
-    await auditRetention?.close();
+    await Promise.all([usageRetention.close(), auditRetention.close()]);
     metrics.stop();
     keyChanges.stop();
   };

@@ -7,9 +7,8 @@ import {
   type OperationId,
   requestsOf,
   startOf,
-  type UsageBatch,
 } from "../domain/usage-history.ts";
-import { type Awaitable, type ScheduledTimer, scheduler, yieldToEventLoop } from "../event-loop.ts";
+import { type ScheduledTimer, scheduler, yieldToEventLoop } from "../event-loop.ts";
 import type { RequestObserver } from "./request-metrics.ts";
 
 /** With a store that responds within three seconds, counts are stored within five. */
@@ -19,15 +18,12 @@ const RETRY_MS = 500;
 const KEYS_PER_BATCH = 50;
 /** Keys and hours that are counted and not stored yet: about 25 MB, which is reached only while the store fails. */
 const MAX_COUNTERS = 100_000;
-const DELETE_EVERY_MS = 600_000;
 /** How long closing tries to save. */
 const CLOSE_MS = 3_000;
 
 interface UsageRecorderOptions {
-  readonly store: Pick<UsageHistoryStore, "addUsage" | "deleteOldUsage">;
-  readonly clock: Clock;
-  /** The time by which old counts are deleted. */
-  readonly retentionNow: () => number;
+  readonly store: Pick<UsageHistoryStore, "addUsage">;
+  readonly clock: Pick<Clock, "now">;
   readonly maxCounters?: number;
   /** Called once each time that the store begins to fail. */
   readonly onFailure: (error: unknown) => void;
@@ -41,10 +37,11 @@ interface HourCounters {
   readonly byKey: Map<number, RequestCounters>;
 }
 
-/** Counters to be stored, by descending key. */
+/** Counters to be stored in one transaction. Its number tells the store whether it has them already. */
 interface QueuedCounters {
+  readonly sequence: number;
   readonly hour: number;
-  readonly entries: [keyId: number, counters: RequestCounters][];
+  readonly entries: readonly [keyId: number, counters: RequestCounters][];
 }
 
 /**
@@ -56,17 +53,13 @@ export class UsageRecorder {
   readonly #writer = crypto.randomUUID();
   #sequence = 0;
   #current: HourCounters;
-  /** Oldest first. */
+  /** Oldest first. Each is repeated as it is until it is known to be stored. */
   readonly #queue: QueuedCounters[] = [];
-  /** Is repeated as it is until it is known to be stored. */
-  #batch: UsageBatch | undefined;
-  /** Counters in the current hour, the queue and the batch. */
+  /** Counters in the current hour and the queue. */
   #size = 0;
   #lostRequests = 0;
   readonly #latch: Latch;
   #lastError: unknown;
-  /** By the steady clock. */
-  #deleteAt = 0;
   #running: Promise<boolean> | undefined;
   #timer: ScheduledTimer | undefined;
   #isClosed = false;
@@ -121,7 +114,7 @@ export class UsageRecorder {
   }
 
   async #saveOnTime(): Promise<void> {
-    const isSaved = (await this.save()) && (await this.#deleteOld());
+    const isSaved = await this.save();
     if (!this.#isClosed) this.#schedule(isSaved ? SAVE_EVERY_MS : RETRY_MS);
   }
 
@@ -133,48 +126,25 @@ export class UsageRecorder {
   }
 
   async #saveQueue(): Promise<boolean> {
-    for (;;) {
-      this.#batch ??= this.#nextBatch();
-      const batch = this.#batch;
-      if (batch === undefined) return true;
-      if (!(await this.#attempt(() => this.#options.store.addUsage(batch)))) return false;
-      this.#size -= batch.keys.length;
-      this.#batch = undefined;
+    const { store, onRecovery } = this.#options;
+    for (let first = this.#queue[0]; first; first = this.#queue[0]) {
+      const { entries, ...batch } = first;
+      const keys = entries.map(([keyId, counters]) => counters.countsOf(keyId));
+      try {
+        await store.addUsage({ writer: this.#writer, ...batch, keys });
+      } catch (error) {
+        this.#lastError = error;
+        this.#latch.failed(error);
+        return false;
+      }
+      this.#queue.shift();
+      this.#size -= entries.length;
+      if (this.#latch.isFailing || this.#lostRequests > 0) onRecovery(this.#lostRequests);
+      this.#latch.worked();
+      this.#lostRequests = 0;
       // Requests come between two batches.
       await yieldToEventLoop();
     }
-  }
-
-  #nextBatch(): UsageBatch | undefined {
-    const [first] = this.#queue;
-    if (first === undefined) return undefined;
-    const entries = first.entries.splice(-KEYS_PER_BATCH).toReversed();
-    if (first.entries.length === 0) this.#queue.shift();
-    const keys = entries.map(([keyId, counters]) => counters.countsOf(keyId));
-    return { writer: this.#writer, sequence: ++this.#sequence, hour: first.hour, keys };
-  }
-
-  /** Some at a time, so that nothing waits for long. */
-  async #deleteOld(): Promise<boolean> {
-    const now = this.#options.clock.steadyNow();
-    if (now < this.#deleteAt) return true;
-    return this.#attempt(async () => {
-      const hasMore = await this.#options.store.deleteOldUsage(this.#options.retentionNow());
-      this.#deleteAt = hasMore ? now : now + DELETE_EVERY_MS;
-    });
-  }
-
-  async #attempt(work: () => Promise<void>): Promise<boolean> {
-    try {
-      await work();
-    } catch (error) {
-      this.#lastError = error;
-      this.#latch.failed(error);
-      return false;
-    }
-    if (this.#latch.isFailing || this.#lostRequests > 0) this.#options.onRecovery(this.#lostRequests);
-    this.#latch.worked();
-    this.#lostRequests = 0;
     return true;
   }
 
@@ -186,8 +156,11 @@ export class UsageRecorder {
   /** Sorted, because keys that are close to each other are on the same pages of the database. */
   #queueCurrent(): void {
     const { hour, byKey } = this.#current;
-    if (byKey.size === 0) return;
-    this.#queue.push({ hour, entries: [...byKey].toSorted(([a], [b]) => b - a) });
+    const sorted = [...byKey].toSorted(([a], [b]) => a - b);
+    for (let start = 0; start < sorted.length; start += KEYS_PER_BATCH) {
+      const entries = sorted.slice(start, start + KEYS_PER_BATCH);
+      this.#queue.push({ sequence: ++this.#sequence, hour, entries });
+    }
     this.#current = { hour, byKey: new Map() };
   }
 
@@ -203,12 +176,9 @@ export class UsageRecorder {
   }
 
   #unsavedRequests(): number {
-    const queued = this.#queue.flatMap(({ entries }) => entries).concat([...this.#current.byKey]);
-    const counts = queued.map(([keyId, counters]) => counters.countsOf(keyId));
-    return [...(this.#batch?.keys ?? []), ...counts].reduce(
-      (sum, each) => sum + requestsOf(each),
-      this.#lostRequests,
-    );
+    const unsaved = [...this.#queue.flatMap(({ entries }) => entries), ...this.#current.byKey];
+    const counts = unsaved.map(([keyId, counters]) => requestsOf(counters.countsOf(keyId)));
+    return counts.reduce((sum, requests) => sum + requests, this.#lostRequests);
   }
 }
 
@@ -241,56 +211,4 @@ class RequestCounters {
     }
     return { keyId, admitted, limited, banned, errors, lastUsedAt, byOperation };
   }
-}
-
-/** Reading sums takes at most a hundredth of the time, however many consoles are open. */
-const REUSED_FOR_COST = 100;
-const MAX_REUSED_MS = 30_000;
-const MAX_RESULTS = 4;
-
-type UsageSums = Pick<UsageHistoryStore, "usageByKey" | "countDeprecatedUse">;
-
-interface Result {
-  readonly value: Promise<unknown>;
-  /** By the scheduler. */
-  validUntil: number;
-}
-
-/**
- * Reuses the sums over all keys for a while, which grows with the time they took: with 10,000 keys that are used in
- * every hour, 24 hours take 10 to 40 ms (`npm run bench:admin`), and a console asks every two seconds.
- */
-export function reusedSums(store: UsageSums, elapsed = () => scheduler.now()): UsageSums {
-  /** By what was asked for: equal names have values of the same type. */
-  const results = new Map<string, Result>();
-
-  /** Concurrent calls wait for one result. An error is not reused. */
-  function reuse<T>(name: string, read: () => Awaitable<T>): Promise<T> {
-    const earlier = results.get(name);
-    if (earlier && elapsed() < earlier.validUntil) return earlier.value as Promise<T>;
-    const startedAt = elapsed();
-    const value = Promise.try(read);
-    const result: Result = { value, validUntil: Infinity };
-    value.then(
-      () => {
-        const now = elapsed();
-        result.validUntil = now + Math.min(MAX_REUSED_MS, REUSED_FOR_COST * (now - startedAt));
-      },
-      () => (result.validUntil = 0),
-    );
-    results.delete(name);
-    results.set(name, result);
-    const [oldest] = results.keys();
-    if (results.size > MAX_RESULTS && oldest !== undefined) results.delete(oldest);
-    return value;
-  }
-
-  return {
-    usageByKey(query) {
-      const { by, since, until, limit } = query;
-      const name = `${by} ${startOf(by, since)} ${startOf(by, until)} ${limit}`;
-      return reuse(name, () => store.usageByKey(query));
-    },
-    countDeprecatedUse: (since) => reuse(`deprecated ${since}`, () => store.countDeprecatedUse(since)),
-  };
 }

@@ -9,13 +9,7 @@ const KEYS = 150;
 /** A recorder on a store, and requests of every key. */
 export function recordEveryKey(store: UsageHistoryStore) {
   const clock = new TestClock();
-  const recorder = new UsageRecorder({
-    store,
-    clock,
-    retentionNow: () => clock.now(),
-    onFailure() {},
-    onRecovery() {},
-  });
+  const recorder = new UsageRecorder({ store, clock, onFailure() {}, onRecovery() {} });
   const requestOfEveryKey = () => {
     for (let keyId = 1; keyId <= KEYS; keyId++) {
       const request = { principal: { keyId }, decision: { outcome: "allowed" }, operation: "listPets" };
