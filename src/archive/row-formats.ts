@@ -109,12 +109,12 @@ class LineReader implements RowReader {
       const parsed = this.#parse(text, start, end) ?? (isEnd ? openQuote(text, start) : undefined);
       if (parsed === undefined) break;
       const { end: next, ...row } = parsed;
-      const withEnd = text.slice(start, next);
-      const line = withoutEnd(withEnd);
-      checkRowLength(line.length, this.#line);
-      const isBlank = line === "" || (this.delimiter === undefined && line.trim() === "");
-      if (!isBlank) rows.push({ line: this.#line, text: line, ...row });
-      this.#line += next === end + 1 ? 1 : linesIn(withEnd);
+      const line = this.#line;
+      const rowText = textUpTo(next - 1, text, start);
+      checkRowLength(rowText.length, line);
+      const isBlank = rowText === "" || (this.delimiter === undefined && rowText.trim() === "");
+      if (!isBlank) rows.push({ line, text: rowText, ...row });
+      this.#line += next === end + 1 ? 1 : linesIn(rowText) + 1;
       start = next;
     }
     this.#rest = text.slice(start);
@@ -126,8 +126,8 @@ class LineReader implements RowReader {
   #parse(text: string, start: number, lineEnd: number): Parsed | undefined {
     const { delimiter } = this;
     if (delimiter === undefined) return { end: lineEnd + 1 };
-    const line = text.slice(start, lineEnd);
-    if (!line.includes('"')) return { cells: withoutEnd(line).split(delimiter), end: lineEnd + 1 };
+    const line = textUpTo(lineEnd, text, start);
+    if (!line.includes('"')) return { cells: line.split(delimiter), end: lineEnd + 1 };
     const cells: string[] = [];
     for (let at = start; ;) {
       this.#cell.lastIndex = at;
@@ -141,8 +141,9 @@ class LineReader implements RowReader {
   }
 }
 
-function withoutEnd(line: string): string {
-  return line.replace(/\r?\n?$/, "");
+/** Without the end of the line: a line feed, before which there may be a carriage return. */
+function textUpTo(lineFeed: number, text: string, start: number): string {
+  return text.slice(start, text[lineFeed - 1] === "\r" ? lineFeed - 1 : lineFeed);
 }
 
 /** The cell at `at` is closed, and text follows. The next row begins on the next line. */
