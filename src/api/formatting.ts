@@ -59,3 +59,8 @@ export function formatTime(ms: number): string {
 export function formatOptionalTime(ms: number | undefined): string | null {
   return ms === undefined ? null : formatTime(ms);
 }
+
+/** Milliseconds since the epoch, of a time in RFC 3339. */
+export function parseOptionalTime(text: string | undefined): number | undefined {
+  return text === undefined ? undefined : Date.parse(text);
+}

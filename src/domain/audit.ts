@@ -86,11 +86,11 @@ export interface AuditQuery {
   readonly operator?: string;
   readonly target?: AuditTarget;
   /** From this time on. */
-  readonly since?: number;
+  readonly since?: number | undefined;
   /** Before this time. */
-  readonly until?: number;
+  readonly until?: number | undefined;
   /** Only entries that follow the one with this identifier: for the next page. */
-  readonly before?: bigint;
+  readonly before?: bigint | undefined;
   readonly limit: number;
 }
 

@@ -18,11 +18,11 @@ export interface OperatorOrder extends Order {
 
 /** Every condition that is given has to hold. */
 export interface OrderQuery {
-  readonly status?: OrderStatus;
-  readonly keyId?: number;
-  readonly petId?: bigint;
+  readonly status?: OrderStatus | undefined;
+  readonly keyId?: number | undefined;
+  readonly petId?: bigint | undefined;
   /** Only orders with a smaller identifier: for the next page. */
-  readonly before?: bigint;
+  readonly before?: bigint | undefined;
   readonly limit: number;
 }
 

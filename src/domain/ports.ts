@@ -30,8 +30,8 @@ export interface Clock {
 
 export interface PageQuery<Status> {
   /** Only items with a greater identifier. */
-  readonly after?: bigint;
-  readonly status?: Status;
+  readonly after?: bigint | undefined;
+  readonly status?: Status | undefined;
   readonly limit: number;
 }
 

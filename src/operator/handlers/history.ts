@@ -1,7 +1,7 @@
 import { cursorAfter } from "../../api/cursor.ts";
 import type { Rejection } from "../../api/errors.ts";
 import { toSafeNumber } from "../../api/json.ts";
-import { formatOptionalTime, formatTime } from "../../api/formatting.ts";
+import { formatOptionalTime, formatTime, parseOptionalTime } from "../../api/formatting.ts";
 import { auditView } from "../../domain/audit.ts";
 import { LENGTH_MS, startOf, type UsageInterval, type UsagePeriod } from "../../domain/usage-history.ts";
 import type { AdminHandlers } from "../admin-app.ts";
@@ -42,14 +42,10 @@ export function historyHandlers({ keys, usageHistory, audit, clock }: OperatorSe
       return { ...formatPeriod(period), items };
     },
 
-    async listAudit({ query: { since, until, cursor, limit = ADMIN_PAGE_LIMIT.default, ...conditions } }) {
-      const page = await audit.listAudit({
-        ...conditions,
-        ...(since !== undefined && { since: Date.parse(since) }),
-        ...(until !== undefined && { until: Date.parse(until) }),
-        ...(cursor !== undefined && { before: cursor }),
-        limit,
-      });
+    async listAudit({ query: { cursor: before, limit = ADMIN_PAGE_LIMIT.default, ...conditions } }) {
+      const since = parseOptionalTime(conditions.since);
+      const until = parseOptionalTime(conditions.until);
+      const page = await audit.listAudit({ ...conditions, since, until, before, limit });
       return { items: page.items.map(auditView), nextCursor: cursorAfter("audit", page) };
     },
   } satisfies Partial<AdminHandlers>;
@@ -63,9 +59,8 @@ interface PeriodQuery {
 
 function periodOf(query: PeriodQuery, now: number): UsagePeriod | Rejection<"invalid_parameter"> {
   const { by = "day" } = query;
-  const until = query.until === undefined ? now : Date.parse(query.until);
-  const first = until - (DEFAULT_INTERVALS[by] - 1) * LENGTH_MS[by];
-  const since = query.since === undefined ? first : Date.parse(query.since);
+  const until = parseOptionalTime(query.until) ?? now;
+  const since = parseOptionalTime(query.since) ?? until - (DEFAULT_INTERVALS[by] - 1) * LENGTH_MS[by];
   if (since <= until) return { by, since, until };
   return { code: "invalid_parameter", message: "since must not be after until." };
 }

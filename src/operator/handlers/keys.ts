@@ -1,6 +1,6 @@
 import { cursorAfter } from "../../api/cursor.ts";
 import { isRejection, rejection, type Rejection } from "../../api/errors.ts";
-import { formatOptionalTime, formatTime } from "../../api/formatting.ts";
+import { formatOptionalTime, formatTime, parseOptionalTime } from "../../api/formatting.ts";
 import { type Identifier, toSafeNumber } from "../../api/json.ts";
 import {
   type ApiKey,
@@ -52,8 +52,8 @@ export function keyHandlers(services: OperatorServices, directory: KeyDirectory)
       const list = await directory.list({
         filter: {
           ...filter,
-          unusedSince: timeOf(filter.unusedSince),
-          deprecatedSince: timeOf(filter.deprecatedSince),
+          unusedSince: parseOptionalTime(filter.unusedSince),
+          deprecatedSince: parseOptionalTime(filter.deprecatedSince),
         },
         sort: sort ?? "id",
         isDescending: order === "desc",
@@ -188,10 +188,6 @@ export function keyHandlers(services: OperatorServices, directory: KeyDirectory)
     await applyKeyChanges();
     return directory.view(key);
   }
-}
-
-function timeOf(text: string | undefined): number | undefined {
-  return text === undefined ? undefined : Date.parse(text);
 }
 
 function pageOf(list: KeyList<Key>) {

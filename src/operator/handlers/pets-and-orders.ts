@@ -18,14 +18,9 @@ export function petAndOrderHandlers({ store, corrections, keys, clock }: Operato
   const by = (actor: Actor): Attribution => ({ actor, at: clock.now() });
 
   return {
-    async listPets({ query: { search, status, cursor, limit = ADMIN_PAGE_LIMIT.default } }) {
-      const query = {
-        ...(status !== undefined && { status }),
-        ...(cursor !== undefined && { after: cursor }),
-        limit,
-      };
-      if (search !== undefined) return findPets(search, query);
-      const page = await store.listPets(query);
+    async listPets({ query: { search, status, cursor: after, limit = ADMIN_PAGE_LIMIT.default } }) {
+      if (search !== undefined) return findPets(search, { status, after, limit });
+      const page = await store.listPets({ status, after, limit });
       return { items: page.items, nextCursor: cursorAfter("pets", page) };
     },
 
@@ -45,14 +40,9 @@ export function petAndOrderHandlers({ store, corrections, keys, clock }: Operato
       return isRejection(deleted) ? deleted : undefined;
     },
 
-    async listOrders({ query: { status, keyId, petId, cursor, limit = ADMIN_PAGE_LIMIT.default } }) {
-      const page = await corrections.listOrders({
-        ...(status !== undefined && { status }),
-        ...(keyId !== undefined && { keyId: Number(keyId) }),
-        ...(petId !== undefined && { petId }),
-        ...(cursor !== undefined && { before: cursor }),
-        limit,
-      });
+    async listOrders({ query: { status, keyId, petId, cursor: before, limit = ADMIN_PAGE_LIMIT.default } }) {
+      const key = keyId === undefined ? undefined : Number(keyId);
+      const page = await corrections.listOrders({ status, keyId: key, petId, before, limit });
       return { items: await withNames(page.items), nextCursor: cursorAfter("orders", page) };
     },
 
