@@ -131,7 +131,7 @@ function otherMethod({ method }: Request, allowed: string): Response {
  * Whether the name that the client looked up is one of this server's. A page elsewhere can point its own name to this
  * address (DNS rebinding) and would then have the same origin; its name gives it away.
  */
-export function isOwnHost({ headers }: Pick<Request, "headers">, hostnames: readonly string[]): boolean {
+function isOwnHost({ headers }: Pick<Request, "headers">, hostnames: readonly string[]): boolean {
   // HTTP/1.0 has no Host. Browsers do not send it.
   const host = headers.get("host");
   if (host === null) return true;
@@ -149,7 +149,7 @@ const SAFE_METHODS = new Set(["GET", "HEAD"]);
  * Whether a request can come from a page of another origin. Cookies do not tell ports apart, so pages on other ports of
  * the same machine send the session cookie too. Browsers send `Origin` with every request that may change something.
  */
-export function isFromOtherOrigin({ method, headers }: Pick<Request, "method" | "headers">): boolean {
+function isFromOtherOrigin({ method, headers }: Pick<Request, "method" | "headers">): boolean {
   const site = headers.get("sec-fetch-site");
   if (site !== null && !OWN_SITES.has(site)) return true;
   const origin = headers.get("origin");

@@ -147,20 +147,66 @@ describe("pages elsewhere", () => {
     expect(status).toBe(403);
     expect([...received.keys()].filter((name) => name.startsWith("access-control"))).toEqual([]);
   });
+});
 
-  test("a name that was pointed to this address is 403, one that the server was given is not", async () => {
-    const get = (path: string, host: string) =>
-      sendRaw(
-        service.adminUrl,
-        `GET ${path} HTTP/1.1\r\nHost: ${host}\r\nAuthorization: Bearer ${TOKEN}\r\n\r\n`,
-      );
-    for (const path of ["/api/keys", "/", "/metrics"]) {
-      const rejected = await get(path, "evil.example:8090");
-      expect(rejected).toStartWith("HTTP/1.1 403 Forbidden\r\n");
-      expect(rejected).toContain('"code":"forbidden_host"');
-    }
-    expect(await get("/api/keys", "admin.example.com")).toStartWith("HTTP/1.1 200 OK\r\n");
-    expect(await get("/livez", "petstore-0.internal")).toStartWith("HTTP/1.1 200 OK\r\n");
+/** The code of a 403; undefined for another status. Without Host the request is HTTP/1.0. */
+async function forbidden(fields: Record<string, string>, method = "GET", path = "/api/session") {
+  const lines = Object.entries(fields).map(([name, value]) => `${name}: ${value}\r\n`);
+  const head = `${method} ${path} HTTP/1.${"Host" in fields ? 1 : 0}\r\nContent-Length: 0\r\n`;
+  const response = await sendRaw(service.adminUrl, `${head}${lines.join("")}\r\n`);
+  return /^HTTP\/1.1 403 [^]*"code":"(\w+)"/.exec(response)?.[1];
+}
+
+describe("the host", () => {
+  const addresses = ["127.0.0.1:8090", "127.0.0.1", "[::1]:8090", "[::1]", "10.1.2.3:1"];
+  const own = ["localhost:8090", "LocalHost", "Admin.Example.com:443"];
+  test.each([...addresses, ...own])("%s is an own one", async (Host) => {
+    expect(await forbidden({ Host })).toBeUndefined();
+  });
+
+  const names = ["evil.example", "evil.example:8090", "localhost.evil.example", "127.0.0.1.evil.example"];
+  const lookalikes = ["127.0.0.1x", "localhost.", "0177.0.0.1", "0x7f.1", "evil.localhost"];
+  test.each([...names, ...lookalikes])("%s is not, since it can be pointed here", async (Host) => {
+    for (const path of ["/api/keys", "/", "/metrics"])
+      expect(await forbidden({ Host }, "GET", path)).toBe("forbidden_host");
+    expect(await forbidden({ Host }, "GET", "/livez")).toBeUndefined();
+  });
+
+  test("may be missing", async () => expect(await forbidden({})).toBeUndefined());
+});
+
+describe("the origin", () => {
+  const Host = "127.0.0.1:8090";
+  const Cookie = "a=b";
+  const Authorization = "Bearer x";
+  const isOther = async (method: string, fields: Record<string, string>) =>
+    (await forbidden(fields, method)) === "forbidden_origin";
+
+  const ports = ["http://127.0.0.1:8091", "http://127.0.0.1", "http://localhost:8090"];
+  const others = [...ports, "http://evil.example", `http://${Host}.evil.example`, "null", "file://"];
+
+  test.each(["GET", "POST", "PATCH", "DELETE"])("%s from this origin, and from others", async (method) => {
+    const own = { Host, Origin: "http://127.0.0.1:8090", "Sec-Fetch-Site": "same-origin", Cookie };
+    expect(await isOther(method, own)).toBeFalse();
+    // A proxy that terminates TLS changes the scheme only.
+    expect(await isOther(method, { Host, Origin: "https://127.0.0.1:8090" })).toBeFalse();
+    for (const Origin of others) expect(await isOther(method, { Host, Origin })).toBeTrue();
+    for (const site of ["cross-site", "same-site"])
+      expect(await isOther(method, { Host, "Sec-Fetch-Site": site, Authorization })).toBeTrue();
+    // A sandboxed page, through a proxy that removes Host.
+    expect(await isOther(method, { Origin: "null", Cookie })).toBeTrue();
+  });
+
+  test("an address that a user typed may be read, and so may a page of this origin read", async () => {
+    for (const site of ["none", "same-origin"])
+      expect(await isOther("GET", { Host, "Sec-Fetch-Site": site, Cookie })).toBeFalse();
+  });
+
+  test("a write with a cookie needs Origin or Sec-Fetch-Site; a program with a token does not", async () => {
+    expect(await isOther("POST", { Host, Cookie })).toBeTrue();
+    expect(await isOther("GET", { Host, Cookie })).toBeFalse();
+    expect(await isOther("POST", { Host })).toBeFalse();
+    expect(await isOther("POST", { Host, Cookie, Authorization })).toBeFalse();
   });
 });
 
