@@ -74,7 +74,7 @@ export async function serveOn(
   config: Config,
   { clock, log, requestTimeoutMs, secondMs, shownSettings = [] }: AppOptions & { clock: Clock; log: Log },
 ): Promise<App> {
-  const { store, corrections, operators, keys, settings, petJson, rateLimiter, usageHistory } = adapters;
+  const { store, keys, petJson, rateLimiter, usageHistory, audit, retentionNow } = adapters;
   const { environment, plans } = config;
   const addresses = new Addresses(config.trustedProxies);
   const authenticator = await Authenticator.open({ keys, environment, plans, clock, addresses, rateLimiter });
@@ -127,13 +127,7 @@ export async function serveOn(
     maxConnectionsPerAddress: config.maxConnectionsPerAddress,
     otherUrl: config.otherEnvironmentUrl,
   };
-  const usageRecorder = new UsageRecorder({
-    store: usageHistory,
-    clock,
-    onFailure: (error) => log.event("usage-history.save-failed", { error }),
-    onRecovery: (lostRequests) => log.event("usage-history.saved-again", { lostRequests }),
-  });
-  const { retentionNow, audit } = adapters;
+  const usageRecorder = new UsageRecorder({ store: usageHistory, clock, log });
   const { auditRetentionMs } = config;
   const usageRetention = new Retention({
     deleteSome: () => usageHistory.deleteOldUsage(retentionNow()),
@@ -223,15 +217,10 @@ export async function serveOn(
   const stopFollowingTls = config.tls && (await followCertificate(config.tls, servers, log));
 
   return {
+    ...adapters,
     url: baseUrl,
-    keys,
-    corrections,
-    operators,
-    settings,
     metrics,
     admin,
-    usageHistory,
-    failed: adapters.failed,
     async close() {
       await stopPublic(drainDelayMs);
       await admin?.close();

@@ -9,6 +9,7 @@ import {
   startOf,
 } from "../domain/usage-history.ts";
 import { type ScheduledTimer, scheduler, yieldToEventLoop } from "../event-loop.ts";
+import type { Log } from "./log.ts";
 import type { RequestObserver } from "./request-metrics.ts";
 
 /** With a store that responds within three seconds, counts are stored within five. */
@@ -24,11 +25,8 @@ const CLOSE_MS = 3_000;
 interface UsageRecorderOptions {
   readonly store: Pick<UsageHistoryStore, "addUsage">;
   readonly clock: Pick<Clock, "now">;
+  readonly log: Log;
   readonly maxCounters?: number;
-  /** Called once each time that the store begins to fail. */
-  readonly onFailure: (error: unknown) => void;
-  /** Called when the store works again, with the number of requests that were not counted meanwhile. */
-  readonly onRecovery: (lostRequests: number) => void;
 }
 
 /** The counters of one hour by key. */
@@ -66,7 +64,7 @@ export class UsageRecorder {
 
   constructor(options: UsageRecorderOptions) {
     this.#options = options;
-    this.#latch = new Latch(options.onFailure);
+    this.#latch = new Latch((error) => options.log.event("usage-history.save-failed", { error }));
     this.#current = newHour(options.clock.now());
     this.#schedule(SAVE_EVERY_MS);
   }
@@ -126,7 +124,7 @@ export class UsageRecorder {
   }
 
   async #saveQueue(): Promise<boolean> {
-    const { store, onRecovery } = this.#options;
+    const { store, log } = this.#options;
     for (let first = this.#queue[0]; first; first = this.#queue[0]) {
       const { entries, ...batch } = first;
       const keys = entries.map(([keyId, counters]) => counters.countsOf(keyId));
@@ -139,7 +137,8 @@ export class UsageRecorder {
       }
       this.#queue.shift();
       this.#size -= entries.length;
-      if (this.#latch.isFailing || this.#lostRequests > 0) onRecovery(this.#lostRequests);
+      const lostRequests = this.#lostRequests;
+      if (this.#latch.isFailing || lostRequests > 0) log.event("usage-history.saved-again", { lostRequests });
       this.#latch.worked();
       this.#lostRequests = 0;
       // Requests come between two batches.

@@ -1,5 +1,6 @@
 import { expect } from "bun:test";
 import type { UsageHistoryStore } from "../../src/domain/ports.ts";
+import { silentLog } from "../../src/observe/log.ts";
 import type { RequestRecord } from "../../src/observe/request-metrics.ts";
 import { UsageRecorder } from "../../src/observe/usage-history.ts";
 import { TestClock } from "../test-clock.ts";
@@ -9,7 +10,7 @@ const KEYS = 150;
 /** A recorder on a store, and requests of every key. */
 export function recordEveryKey(store: UsageHistoryStore) {
   const clock = new TestClock();
-  const recorder = new UsageRecorder({ store, clock, onFailure() {}, onRecovery() {} });
+  const recorder = new UsageRecorder({ store, clock, log: silentLog });
   const requestOfEveryKey = () => {
     for (let keyId = 1; keyId <= KEYS; keyId++) {
       const request = { principal: { keyId }, decision: { outcome: "allowed" }, operation: "listPets" };

@@ -38,22 +38,19 @@ class BatchStore {
 function setUp({ maxCounters = 100 } = {}) {
   const clock = new TestClock(NOON);
   const store = new BatchStore();
-  const failures: unknown[] = [];
-  const recoveries: number[] = [];
-  const recorder = new UsageRecorder({
-    store,
-    clock,
-    maxCounters,
-    onFailure: (error) => void failures.push(error),
-    onRecovery: (lost) => void recoveries.push(lost),
-  });
+  const events: unknown[] = [];
+  const log = {
+    event: (name: string, { lostRequests }: { lostRequests?: number } = {}) =>
+      void events.push(lostRequests === undefined ? name : [name, lostRequests]),
+  };
+  const recorder = new UsageRecorder({ store, clock, log, maxCounters });
   const request = (
     keyId: number,
     outcome: Decision["outcome"] = "allowed",
     operation?: OperationId,
     status = 200,
   ) => recorder.observe(recordOf({ keyId }, { outcome }, operation), { status } as never);
-  return { clock, store, recorder, failures, recoveries, request };
+  return { clock, store, recorder, events, request };
 }
 
 const recordOf = (principal: unknown, decision: unknown, operation?: OperationId) =>
@@ -124,18 +121,18 @@ describe("saving", () => {
   });
 
   test("while the store fails, counts are kept, and are saved once it works again", async () => {
-    const { store, recorder, request, failures, recoveries } = setUp();
+    const { store, recorder, request, events } = setUp();
     request(1);
     store.fails = "before";
     expect(await recorder.save()).toBe(false);
     request(1);
     request(2);
     expect(await recorder.save()).toBe(false);
-    expect(failures).toHaveLength(1);
+    expect(events).toEqual(["usage-history.save-failed"]);
     store.fails = false;
     expect(await recorder.save()).toBe(true);
     expect(store.requests).toEqual({ 1: 2, 2: 1 });
-    expect(recoveries).toEqual([0]);
+    expect(events.slice(1)).toEqual([["usage-history.saved-again", 0]]);
     await recorder.close();
   });
 
@@ -152,7 +149,7 @@ describe("saving", () => {
   });
 
   test("the memory for counts is bounded: what does not fit is lost and reported", async () => {
-    const { store, recorder, request, recoveries, clock } = setUp({ maxCounters: 3 });
+    const { store, recorder, request, events, clock } = setUp({ maxCounters: 3 });
     store.fails = "before";
     request(1);
     await recorder.save();
@@ -162,7 +159,7 @@ describe("saving", () => {
     store.fails = false;
     await recorder.close();
     expect(store.requests).toEqual({ 1: 3, 2: 2 });
-    expect(recoveries).toEqual([3]);
+    expect(events.slice(1)).toEqual([["usage-history.saved-again", 3]]);
   });
 
   test("requests that arrive while a save runs are in the next one", async () => {
