@@ -13,11 +13,11 @@ import type { Clock } from "./domain/ports.ts";
 import type { ServerActivity } from "./domain/servers.ts";
 import { yieldToEventLoop } from "./event-loop.ts";
 import { headerLine, HttpServer, type LimitEvent, slowRejectedClients } from "./http1/index.ts";
+import { deleteRegularly } from "./observe/audit-trail.ts";
 import { logKeyChanges, watchFloods } from "./observe/event-reports.ts";
 import { createLog, type Log } from "./observe/log.ts";
 import { type AppMetrics, startMetrics } from "./observe/metrics.ts";
 import { RequestLog } from "./observe/request-log.ts";
-import { Retention } from "./observe/retention.ts";
 import { UsageRecorder } from "./observe/usage-history.ts";
 import type { Setting } from "./operator/operations.ts";
 import type { AdminListener } from "./operator/start-admin.ts";
@@ -129,15 +129,14 @@ export async function serveOn(
   };
   const usageRecorder = new UsageRecorder({ store: usageHistory, clock, log });
   const { auditRetentionMs } = config;
-  const usageRetention = new Retention({
-    deleteSome: () => usageHistory.deleteOldUsage(retentionNow()),
-    onError: (error) => log.event("usage-history.save-failed", { error }),
-  });
-  const auditRetention = new Retention({
-    deleteSome: async () =>
-      auditRetentionMs !== undefined && audit.deleteAudit(retentionNow() - auditRetentionMs),
-    onError: (error) => log.event("audit.delete-failed", { error }),
-  });
+  const usageRetention = deleteRegularly(
+    () => usageHistory.deleteOldUsage(retentionNow()),
+    (error) => log.event("usage-history.save-failed", { error }),
+  );
+  const auditRetention = deleteRegularly(
+    async () => auditRetentionMs !== undefined && audit.deleteAudit(retentionNow() - auditRetentionMs),
+    (error) => log.event("audit.delete-failed", { error }),
+  );
   server.handler = createHttpApp({
     authenticator,
     rateLimiter,

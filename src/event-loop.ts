@@ -30,6 +30,38 @@ export const scheduler: Scheduler = {
   yield: yieldToEventLoop,
 };
 
+/** Work that is repeated, one run at a time. */
+export interface RepeatedWork {
+  /** Resolves after the run in progress, which is the last. */
+  close(): Promise<void>;
+}
+
+/** Runs the work for the first time after so many milliseconds, and again after as many as it resolves to. */
+export function repeat(firstMs: number, work: () => Promise<number>): RepeatedWork {
+  let isClosed = false;
+  let running = Promise.resolve();
+  let timer = after(firstMs);
+
+  function after(ms: number): ScheduledTimer {
+    const next = scheduler.setTimeout(() => (running = run()), ms);
+    next.unref();
+    return next;
+  }
+
+  async function run(): Promise<void> {
+    const ms = await work();
+    if (!isClosed) timer = after(ms);
+  }
+
+  return {
+    close() {
+      isClosed = true;
+      timer.close();
+      return running;
+    },
+  };
+}
+
 /** The length of a time slice: requests of clients wait for its end. */
 const TIME_SLICE_MS = 2;
 const ITEMS_PER_LOOK = 32;

@@ -4,7 +4,7 @@ import type { Ban, OnBan } from "../domain/rate-limit.ts";
 import { Latch } from "../api/latch.ts";
 import { formatTime } from "../api/formatting.ts";
 import type { Log } from "./log.ts";
-import { type ScheduledTimer, scheduler } from "../event-loop.ts";
+import { repeat, type RepeatedWork, type ScheduledTimer, scheduler } from "../event-loop.ts";
 
 interface BanRecorderOptions {
   readonly audit: Pick<AuditStore, "recordAudit" | "listAudit">;
@@ -134,4 +134,26 @@ export class BanRecorder {
     const bans = this.#waiting.filter(({ isUncertain }) => !isUncertain).length + this.#lost;
     if (bans > 0) this.#options.log.event("audit.bans-lost", { bans });
   }
+}
+
+const DELETE_EVERY_MS = 600_000;
+/** Between two transactions while there is more to delete. */
+const PAUSE_MS = 100;
+
+/**
+ * Deletes old data every ten minutes, some at a time, so that no request waits for long. `deleteSome` resolves to
+ * whether there is more. After an error, the next attempt is ten minutes later.
+ */
+export function deleteRegularly(
+  deleteSome: () => Promise<boolean>,
+  onError: (error: unknown) => void,
+): RepeatedWork {
+  return repeat(PAUSE_MS, async () => {
+    try {
+      return (await deleteSome()) ? PAUSE_MS : DELETE_EVERY_MS;
+    } catch (error) {
+      onError(error);
+      return DELETE_EVERY_MS;
+    }
+  });
 }

@@ -6,7 +6,7 @@ import {
   type RequestMetrics,
   sumOfCounts,
 } from "./request-metrics.ts";
-import { type ScheduledTimer, scheduler } from "../event-loop.ts";
+import { repeat, type RepeatedWork } from "../event-loop.ts";
 
 /** What the series are made of. */
 interface LiveSources {
@@ -36,7 +36,7 @@ export class LiveSeries {
   readonly #sources: LiveSources;
   readonly #short: Series;
   readonly #long: Series;
-  #timer: ScheduledTimer | undefined;
+  #recording: RepeatedWork | undefined;
 
   constructor(sources: LiveSources) {
     this.#sources = sources;
@@ -45,20 +45,15 @@ export class LiveSeries {
   }
 
   start(): void {
-    const now = this.#sources.now();
-    const nextStep = (Math.floor(now / SHORT_STEP_MS) + 1) * SHORT_STEP_MS;
-    this.#timer = scheduler.setTimeout(
-      () => {
-        this.record();
-        this.start();
-      },
-      Math.max(EARLY_MS, nextStep - now),
-    );
-    this.#timer.unref();
+    const untilNextStep = () => Math.max(EARLY_MS, SHORT_STEP_MS - (this.#sources.now() % SHORT_STEP_MS));
+    this.#recording = repeat(untilNextStep(), async () => {
+      this.record();
+      return untilNextStep();
+    });
   }
 
   stop(): void {
-    this.#timer?.close();
+    void this.#recording?.close();
   }
 
   /** At the end of each step. */

@@ -8,7 +8,7 @@ import {
   requestsOf,
   startOf,
 } from "../domain/usage-history.ts";
-import { type ScheduledTimer, scheduler, yieldToEventLoop } from "../event-loop.ts";
+import { repeat, type RepeatedWork, scheduler, yieldToEventLoop } from "../event-loop.ts";
 import type { Log } from "./log.ts";
 import type { RequestObserver } from "./request-metrics.ts";
 
@@ -59,14 +59,13 @@ export class UsageRecorder {
   readonly #latch: Latch;
   #lastError: unknown;
   #running: Promise<boolean> | undefined;
-  #timer: ScheduledTimer | undefined;
-  #isClosed = false;
+  readonly #saving: RepeatedWork;
 
   constructor(options: UsageRecorderOptions) {
     this.#options = options;
     this.#latch = new Latch((error) => options.log.event("usage-history.save-failed", { error }));
     this.#current = newHour(options.clock.now());
-    this.#schedule(SAVE_EVERY_MS);
+    this.#saving = repeat(SAVE_EVERY_MS, async () => ((await this.save()) ? SAVE_EVERY_MS : RETRY_MS));
   }
 
   /** Takes 0.1 µs. */
@@ -93,8 +92,7 @@ export class UsageRecorder {
 
   /** Stores all counts, and throws when the store does not take them. */
   async close(): Promise<void> {
-    this.#isClosed = true;
-    this.#timer?.close();
+    void this.#saving.close();
     const deadline = scheduler.now() + CLOSE_MS;
     while (!(await this.save())) {
       if (scheduler.now() >= deadline) {
@@ -104,16 +102,6 @@ export class UsageRecorder {
       }
       await scheduler.sleep(RETRY_MS / 5);
     }
-  }
-
-  #schedule(ms: number): void {
-    this.#timer = scheduler.setTimeout(() => void this.#saveOnTime(), ms);
-    this.#timer.unref();
-  }
-
-  async #saveOnTime(): Promise<void> {
-    const isSaved = await this.save();
-    if (!this.#isClosed) this.#schedule(isSaved ? SAVE_EVERY_MS : RETRY_MS);
   }
 
   async #saveAll(): Promise<boolean> {

@@ -1,12 +1,12 @@
 import { expect, test } from "bun:test";
-import { Retention } from "../../src/observe/retention.ts";
+import { deleteRegularly } from "../../src/observe/audit-trail.ts";
 import { advance, useFakeTimers } from "../fake-timers.ts";
 
 useFakeTimers();
 
 function start(deleteSome: () => Promise<boolean>) {
   const errors: unknown[] = [];
-  return { errors, retention: new Retention({ deleteSome, onError: (error) => errors.push(error) }) };
+  return { errors, retention: deleteRegularly(deleteSome, (error) => errors.push(error)) };
 }
 
 test("deletes some until there is no more, and begins again ten minutes later", async () => {
