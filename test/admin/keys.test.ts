@@ -25,6 +25,7 @@ const list = async (query = "") =>
 const namesOf = async (query: string) => (await list(query)).items.map(({ name }) => name);
 const change = (path: string, body?: object) =>
   service.admin({ method: body ? "PATCH" : "POST", path: `/api/keys/${path}`, ...(body && { body }) });
+const NO_OVERLAP = { overlapSeconds: 0 };
 const statusWith = async (secret: string) => (await service.call({ path: "/pets", key: secret })).status;
 
 describe("createKey", () => {
@@ -184,10 +185,19 @@ describe("rollKey", () => {
 
   test("without an overlap the earlier secret stops at once", async () => {
     const { key, secret } = await create();
-    await service.ok({ method: "POST", path: `/api/keys/${key.id}/rotate`, body: { overlapSeconds: 0 } });
+    await service.ok({ method: "POST", path: `/api/keys/${key.id}/rotate`, body: NO_OVERLAP });
     expect(await statusWith(secret)).toBe(401);
     const found = await service.ok({ method: "POST", path: "/api/keys/find", body: { secret } });
     expect(found["secretValidUntil"]).toBe("1970-01-01T00:00:00.000Z");
+  });
+
+  test("of the secrets of ten rotations at once without overlap, one works", async () => {
+    const { key } = await create();
+    const rotate = () =>
+      service.admin({ method: "POST", path: `/api/keys/${key.id}/rotate`, body: NO_OVERLAP });
+    const rotated = await Promise.all(Array.from({ length: 10 }, rotate));
+    const statuses = await Promise.all(rotated.map(({ json }) => statusWith(String(json["secret"]))));
+    expect(statuses.toSorted()).toEqual([200, ...Array(9).fill(401)]);
   });
 
   test("without a body the overlap is a day", async () => {
