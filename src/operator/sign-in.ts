@@ -1,7 +1,6 @@
-import { createHmac, randomBytes, timingSafeEqual } from "node:crypto";
+import { createHmac, hash, randomBytes, timingSafeEqual } from "node:crypto";
 import { Budget } from "../api/budget.ts";
 import { isRejection, type Rejection } from "../api/errors.ts";
-import { sha256 } from "../api/hash.ts";
 import type { Actor } from "../domain/audit.ts";
 import {
   type Operator,
@@ -67,6 +66,8 @@ const MAX_COOKIES = 200;
 const USE_EVERY_MS = HOUR_MS;
 
 const TOKEN_PRINCIPAL = { id: null, name: TOKEN_OPERATOR, role: "admin" } as const satisfies Principal;
+
+const sha256 = (secret: string): string => hash("sha256", secret);
 
 /** 256 random bits in base64url. */
 const newSecret = (): string => randomBytes(32).toString("base64url");
