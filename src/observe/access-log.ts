@@ -26,12 +26,8 @@ interface AccessLogOptions {
 /** Throws if the file cannot be opened. */
 export async function openAccessLog(options: AccessLogOptions): Promise<AccessLog> {
   const { file, log } = options;
-  const writer = new LineWriter({
-    output: file === "-" ? outputLines : await openLogFile(file),
-    onFailed: (error) => log.event("access-log.failed", { file, error }),
-    onRecovered: () => log.event("access-log.recovered", { file }),
-    onDropped: (lines) => log.event("access-log.lines-dropped", { file, lines }),
-  });
+  const output = file === "-" ? outputLines : await openLogFile(file);
+  const writer = new LineWriter({ file, output, log });
   const healthChecks = new Budget(ONE_A_MINUTE);
   const preflights = new Budget(ONE_A_MINUTE);
   return {
@@ -115,13 +111,8 @@ export interface LineOutput {
   close(): Promise<void>;
 }
 
-export interface LineWriterOptions {
+export interface LineWriterOptions extends Pick<AccessLogOptions, "file" | "log"> {
   readonly output: LineOutput;
-  /** Called once each time that the output begins to fail, and once when it works again. */
-  readonly onFailed: (error: unknown) => void;
-  readonly onRecovered: () => void;
-  /** Called with the number of lines that were dropped since the last call, at most once a minute and at the end. */
-  onDropped(lines: number): void;
   /** Characters that wait to be written. */
   readonly maxWaiting?: number;
   readonly writeEveryMs?: number;
@@ -131,6 +122,7 @@ const WRITE_EVERY_MS = 500;
 /** So many characters are written without waiting for the time. */
 const WRITE_LENGTH = 64 * 1024;
 const MAX_WAITING = 4 * 1024 * 1024;
+/** Of lines that were dropped. */
 const REPORT_EVERY_MS = 60_000;
 /** With the time that requests in progress have, less than what a process has to stop. */
 const CLOSE_TIMEOUT_MS = 1_000;
@@ -150,10 +142,13 @@ export class LineWriter {
   #silentUntil = 0;
 
   constructor(options: LineWriterOptions) {
-    const { maxWaiting = MAX_WAITING, writeEveryMs = WRITE_EVERY_MS } = options;
+    const { file, log, maxWaiting = MAX_WAITING, writeEveryMs = WRITE_EVERY_MS } = options;
     this.#options = options;
     this.#maxWaiting = maxWaiting;
-    this.#latch = new Latch(options.onFailed, options.onRecovered);
+    this.#latch = new Latch(
+      (error) => log.event("access-log.failed", { file, error }),
+      () => log.event("access-log.recovered", { file }),
+    );
     this.#timer = scheduler.setInterval(() => {
       this.#start({ isTimer: true });
       this.#reportDropped();
@@ -180,7 +175,7 @@ export class LineWriter {
     timer.close();
     this.#silentUntil = 0;
     this.#reportDropped();
-    await this.#options.output.close().catch(this.#options.onFailed);
+    await this.#options.output.close().catch((error: unknown) => this.#latch.failed(error));
   }
 
   async #finish(): Promise<void> {
@@ -218,10 +213,10 @@ export class LineWriter {
   #reportDropped(): void {
     const now = scheduler.now();
     if (this.#dropped === 0 || now < this.#silentUntil) return;
-    const lines = this.#dropped;
+    const { file, log } = this.#options;
+    log.event("access-log.lines-dropped", { file, lines: this.#dropped });
     this.#dropped = 0;
     this.#silentUntil = now + REPORT_EVERY_MS;
-    this.#options.onDropped(lines);
   }
 }
 

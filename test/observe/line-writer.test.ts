@@ -34,14 +34,12 @@ class TestOutput implements LineOutput {
 function setUp(options: Partial<LineWriterOptions> = {}) {
   const output = new TestOutput();
   const events: unknown[] = [];
-  const writer = new LineWriter({
-    output,
-    onFailed: (error) => events.push(["failed", error]),
-    onRecovered: () => events.push("recovered"),
-    onDropped: (lines) => events.push(["dropped", lines]),
-    writeEveryMs: NEVER_MS,
-    ...options,
-  });
+  const log = {
+    event(name: string, { error, lines }: { error?: unknown; lines?: number } = {}) {
+      events.push([name.replace("access-log.", ""), ...(error ? [error] : []), ...(lines ? [lines] : [])]);
+    },
+  };
+  const writer = new LineWriter({ file: "-", output, log, writeEveryMs: NEVER_MS, ...options });
   return { output, events, writer };
 }
 
@@ -94,7 +92,7 @@ describe("lines", () => {
     await output.until((text) => text.endsWith("another\n"));
     await writer.close();
     expect(output.text).toBe("one line\nanother\n");
-    expect(events).toEqual([["failed", new Error("no space")], "recovered"]);
+    expect(events).toEqual([["failed", new Error("no space")], ["recovered"]]);
   });
 
   test("are dropped and counted beyond 4 MiB", async () => {
@@ -108,7 +106,7 @@ describe("lines", () => {
     output.accept = ({ length }) => length;
     taken.resolve(65_536);
     await writer.close();
-    expect(events).toEqual([["dropped", 7]]);
+    expect(events).toEqual([["lines-dropped", 7]]);
     expect(output.text).toHaveLength(4160 * 1024);
   });
 });
@@ -135,15 +133,15 @@ describe("an output that never takes a line", () => {
     const { writer, events, close } = await neverTakes({ maxWaiting: 2, writeEveryMs: 500 });
     for (const line of ["b\n", "c\n", "d\n"]) writer.write(line);
     jest.advanceTimersByTime(500);
-    expect(events).toEqual([["dropped", 2]]);
+    expect(events).toEqual([["lines-dropped", 2]]);
     for (const line of ["e\n", "f\n", "g\n"]) writer.write(line);
     jest.advanceTimersByTime(59_500);
-    expect(events).toEqual([["dropped", 2]]);
+    expect(events).toEqual([["lines-dropped", 2]]);
     jest.advanceTimersByTime(500);
-    expect(events.slice(1)).toEqual([["dropped", 3]]);
+    expect(events.slice(1)).toEqual([["lines-dropped", 3]]);
     writer.write("h\n");
     await close();
-    expect(events.slice(2)).toEqual([["dropped", 1]]);
+    expect(events.slice(2)).toEqual([["lines-dropped", 1]]);
   });
 
   test("delays the end by a second only", async () => {
