@@ -148,3 +148,29 @@ export function loadOnce<T>(load: () => Awaitable<T>): () => Awaitable<T> {
     return value;
   };
 }
+
+const REUSED_FOR_COST = 100;
+const MAX_REUSED_MS = 30_000;
+
+/**
+ * Loads a value when it is asked for, and reuses it for a hundred times as long as that took, so that loading takes at
+ * most a hundredth of the time, however often it is asked for. An error is not reused.
+ */
+export function reuse<T>(load: () => Promise<T>): () => Promise<T> {
+  let loaded: Promise<T> | undefined;
+  let validUntil = 0;
+  return () => {
+    const startedAt = scheduler.now();
+    if (loaded && startedAt < validUntil) return loaded;
+    loaded = load();
+    validUntil = Infinity;
+    loaded.then(
+      () => {
+        const now = scheduler.now();
+        validUntil = now + Math.min(MAX_REUSED_MS, REUSED_FOR_COST * (now - startedAt));
+      },
+      () => (validUntil = 0),
+    );
+    return loaded;
+  };
+}

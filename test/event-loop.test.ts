@@ -1,5 +1,12 @@
-import { expect, test } from "bun:test";
-import { atEndOfIteration, forEachInTimeSlices, loadOnce, yieldToEventLoop } from "../src/event-loop.ts";
+import { expect, spyOn, test } from "bun:test";
+import {
+  atEndOfIteration,
+  forEachInTimeSlices,
+  loadOnce,
+  reuse,
+  scheduler,
+  yieldToEventLoop,
+} from "../src/event-loop.ts";
 
 test("other work goes on while all items are looked at", async () => {
   let turns = 0;
@@ -51,4 +58,28 @@ test("a value is loaded once, however many ask for it, and again after an error"
   ]);
   expect(await Promise.all([load(), load()])).toEqual([2, 2]);
   expect(load()).toBe(2);
+});
+
+test("a value that took 70 ms is reused for 7 seconds, one that took 5 seconds for 30, and an error not at all", async () => {
+  let now = 0;
+  let loads = 0;
+  let cost = 70;
+  const clock = spyOn(scheduler, "now").mockImplementation(() => now);
+  const read = reuse(async () => {
+    now += cost;
+    loads++;
+    if (cost === 0) throw new Error("down");
+  });
+  const loadsAfter = async (ms: number) => {
+    now += ms;
+    // Calls at the same time wait for one value.
+    await Promise.allSettled([read(), read()]);
+    return loads;
+  };
+  expect([await loadsAfter(0), await loadsAfter(6_999)]).toEqual([1, 1]);
+  cost = 5_000;
+  expect([await loadsAfter(1), await loadsAfter(29_999)]).toEqual([2, 2]);
+  cost = 0;
+  expect([await loadsAfter(1), await loadsAfter(0)]).toEqual([3, 4]);
+  clock.mockRestore();
 });

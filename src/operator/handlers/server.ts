@@ -2,8 +2,8 @@ import { formatTime } from "../../api/formatting.ts";
 import type { Environment } from "../../domain/api-keys.ts";
 import { DAY_MS } from "../../domain/rate-limit.ts";
 import type { ServerState } from "../../domain/servers.ts";
-import { DEPRECATED_USE_DAYS, startOf } from "../../domain/usage-history.ts";
-import { yieldToEventLoop } from "../../event-loop.ts";
+import { DEPRECATED_USE_DAYS, type KeyTotals, startOf } from "../../domain/usage-history.ts";
+import { reuse, yieldToEventLoop } from "../../event-loop.ts";
 import type { LiveSeries } from "../../observe/live-series.ts";
 import { type AdapterMonitor, LATENCY_BUCKETS, quantilesOf } from "../../observe/request-metrics.ts";
 import type { AdminHandlers } from "../admin-app.ts";
@@ -39,6 +39,15 @@ const TOP_KEYS = 20;
 export function serverHandlers(options: ServerHandlerOptions) {
   const { facts, keys, usageHistory, directory, database, limits, live, clock } = options;
 
+  /** With 10,000 keys that are used in every hour they take 10 to 40 ms, and a console asks every two seconds. */
+  const readSums = reuse(async () => {
+    const now = clock.now();
+    const day = { by: "hour", since: now - DAY_MS, until: now } as const;
+    const totals = await usageHistory.usageByKey({ ...day, limit: TOP_KEYS });
+    const deprecatedSince = startOf("day", now - DEPRECATED_USE_DAYS * DAY_MS);
+    return { totals, deprecatedKeys: await usageHistory.countDeprecatedUse(deprecatedSince) };
+  });
+
   return {
     getServer() {
       const { environment, version, startedAt, publicUrl, address } = facts;
@@ -56,11 +65,10 @@ export function serverHandlers(options: ServerHandlerOptions) {
     },
 
     async getOverview({ query: { range = "1h" } }) {
-      const deprecatedSince = startOf("day", clock.now() - DEPRECATED_USE_DAYS * DAY_MS);
       // One after the other: each gives way to requests after 2 ms, and together they would take a multiple of that.
-      const topKeys = await readTopKeys();
+      const { totals, deprecatedKeys } = await readSums();
+      const topKeys = await viewTopKeys(totals);
       const banned = await directory.banned(1);
-      const deprecatedKeys = await usageHistory.countDeprecatedUse(deprecatedSince);
       await yieldToEventLoop();
       return {
         range,
@@ -74,14 +82,7 @@ export function serverHandlers(options: ServerHandlerOptions) {
     getSettings: () => ({ items: facts.settings }),
   } satisfies Partial<AdminHandlers>;
 
-  async function readTopKeys() {
-    const now = clock.now();
-    const totals = await usageHistory.usageByKey({
-      by: "hour",
-      since: now - DAY_MS,
-      until: now,
-      limit: TOP_KEYS,
-    });
+  async function viewTopKeys(totals: readonly KeyTotals[]) {
     const views = await directory.views(await keys.getKeys(totals.map(({ keyId }) => keyId)));
     return totals.flatMap(({ keyId, ...counts }) => {
       const view = views.find(({ id }) => id === keyId);
