@@ -64,15 +64,7 @@ describe("roles", () => {
     const least = (role: Role) =>
       OPERATIONS.filter(([, row]) => leastRoleOf(row) === role && row.method !== "GET").map(([id]) => id);
     expect(least("viewer")).toEqual(["findKey"]);
-    const support = [
-      "rotateKey",
-      "rollKey",
-      "disableKey",
-      "enableKey",
-      "unbanKey",
-      "updatePet",
-      "updateOrder",
-    ];
+    const support = "rotateKey rollKey disableKey enableKey unbanKey updatePet updateOrder".split(" ");
     expect(least("support")).toEqual(support);
     const admin = ["createOperator", "revokeOperator", "createKey", "updateKey", "revokeKey"];
     expect(least("admin")).toEqual([...admin, "createPet", "deletePet"]);
@@ -199,22 +191,10 @@ describe("signing in", () => {
     for (const headers of [{ Cookie }, { ...session, "Petstore-Session": other["Petstore-Session"] }]) {
       for (const path of ["/api/keys", "/api/settings", "/api/openapi.json", "/metrics"])
         expect(await get(path, headers)).toMatchObject({ status: 401, json: { code: "not_signed_in" } });
-      const created = {
-        method: "POST",
-        path: "/api/keys",
-        token: null,
-        headers,
-        body: { name: "x", plan: "free" },
-      };
-      const Origin = service.adminUrl;
-      const sent = { ...created, headers: { ...headers, Origin } };
-      expect((await service.admin(sent)).status).toBe(401);
-      await service.admin({
-        method: "DELETE",
-        path: "/api/session",
-        token: null,
-        headers: { ...headers, Origin },
-      });
+      const sent = { token: null, headers: { ...headers, Origin: service.adminUrl } };
+      const body = { name: "x", plan: "free" };
+      expect((await service.admin({ ...sent, method: "POST", path: "/api/keys", body })).status).toBe(401);
+      await service.admin({ ...sent, method: "DELETE", path: "/api/session" });
     }
     expect((await get("/api/keys", { "Petstore-Session": session["Petstore-Session"] })).status).toBe(401);
     expect((await get("/api/keys", session)).status).toBe(200);

@@ -1,5 +1,11 @@
 import { describe, expect, test } from "bun:test";
-import { latencyHistogram, type OutcomeTotals, quantilesOf } from "../../src/observe/request-metrics.ts";
+import {
+  byLabel,
+  latencyHistogram,
+  OUTCOMES,
+  type OutcomeTotals,
+  quantilesOf,
+} from "../../src/observe/request-metrics.ts";
 import { LiveSeries } from "../../src/observe/live-series.ts";
 import * as fc from "fast-check";
 
@@ -12,7 +18,7 @@ function fakeServer() {
   let now = START;
   let connections = 0;
   const latencies = latencyHistogram();
-  const totals = { success: 0, clientError: 0, limited: 0, banned: 0, serverError: 0 };
+  const totals = byLabel(OUTCOMES, () => 0);
   const live = new LiveSeries({
     requests: { totals: () => ({ ...totals }), latencies: () => latencies.counts.slice() },
     connections: () => connections,
@@ -55,16 +61,7 @@ describe("live series", () => {
     for (const values of [...Object.values(view.requests), view.p50, view.p99, view.connections]) {
       expect(values).toEqual(Array.from({ length: count }, () => null));
     }
-    expect(view.totals).toEqual({
-      requests: 0,
-      success: 0,
-      clientError: 0,
-      limited: 0,
-      banned: 0,
-      serverError: 0,
-      p50: null,
-      p99: null,
-    });
+    expect(view.totals).toEqual({ requests: 0, ...byLabel(OUTCOMES, () => 0), p50: null, p99: null });
   });
 
   test("a step has its own requests, its own quantiles, and the connections at its end", () => {
