@@ -153,7 +153,6 @@ async function withLocal(
 ): Promise<Outcome> {
   const storage = storageOf(values);
   const { clock, warn } = context;
-  const { actor } = attributionOf(context);
   // Most commands create no database: without one, everything is empty.
   const hasData = createsData || databaseExists(storage);
   if (!hasData) rejectLostDatabase(storage);
@@ -195,7 +194,7 @@ async function withLocal(
     return await work(async (id, input = {}) => {
       // The input is validated for this operation, which is what the type of its handler says.
       const handler = handlers[id] as unknown as AnyHandler;
-      const result = await handler(validated(id, input), { actor });
+      const result = await handler(validated(id, input), { by: attributionOf(context) });
       if (isRejection(result)) throw new RejectedCall(result);
       return result as ResponseOf<typeof id>;
     }, settings);

@@ -23,7 +23,8 @@ import {
   Unavailable,
 } from "../api/errors.ts";
 import { parseJson, toJson } from "../api/json.ts";
-import type { Actor } from "../domain/audit.ts";
+import type { Attribution } from "../domain/audit.ts";
+import type { Clock } from "../domain/ports.ts";
 import { leastRoleOf, mayCall, type Role } from "../domain/operators.ts";
 import { headerLine, type Request, type RequestHandler, type Response, type Status } from "../http1/index.ts";
 import type { ErrorLog } from "../observe/event-reports.ts";
@@ -50,10 +51,10 @@ import {
 } from "./operations.ts";
 import type { AdminAuthentication, Principal } from "./sign-in.ts";
 
-/** Who calls an operation. */
+/** Who calls an operation, and when. */
 export interface AdminContext {
-  /** Of an operation that needs no token, what it would be with one. */
-  readonly actor: Actor;
+  /** Of an operation that needs no token, what the actor would be with one. */
+  readonly by: Attribution;
   /** Undefined for an operation that needs no token, and for a command on the machine. */
   readonly principal?: Principal;
 }
@@ -213,6 +214,7 @@ async function passes(check: () => Promise<boolean> | boolean): Promise<boolean>
 }
 
 interface AdminAppOptions {
+  readonly clock: Pick<Clock, "now">;
   readonly handlers: AdminHandlers;
   readonly authentication: AdminAuthentication;
   /** Whether another server, or a command on its machine, has signed the request. */
@@ -239,8 +241,7 @@ const OPENAPI_PATH = `${ADMIN_API.basePath}/openapi.json`;
 
 /** The handler of the operator's listener: health, metrics, the admin API and the console. */
 export function createAdminApp(options: AdminAppOptions): RequestHandler {
-  const { handlers, authentication, isServerRequest, errorLog, hostnames, pages, metrics, areMetricsPublic } =
-    options;
+  const { handlers, authentication, isServerRequest, clock, errorLog, hostnames, pages, metrics } = options;
   const ready = readinessOf(options.checks);
   let openApi: string | undefined;
   const front: Front<AdminCall> = {
@@ -288,7 +289,8 @@ export function createAdminApp(options: AdminAppOptions): RequestHandler {
     if (match === undefined) return reject(ADMIN_PATH_NOT_FOUND);
     if (id === undefined || operation === undefined) return otherMethod(request, match.route.allowed);
     const { identifier } = match;
-    const context = { ...identity, request, responseHeaders: {} };
+    const { actor, ...rest } = identity;
+    const context = { by: { actor, at: clock.now() }, ...rest, request, responseHeaders: {} };
     return dispatch({ id, operation, request, requestId, identifier, context }, front);
   }
 
@@ -309,7 +311,7 @@ export function createAdminApp(options: AdminAppOptions): RequestHandler {
 
   async function respondWithMetrics(request: Request): Promise<Response> {
     if (isFromOtherOrigin(request)) return reject(FORBIDDEN_ORIGIN);
-    const identity = areMetricsPublic ? undefined : await authenticate(request, "metrics");
+    const identity = options.areMetricsPublic ? undefined : await authenticate(request, "metrics");
     if (isRejection(identity)) return reject(identity);
     const { contentType, body } = metrics(request.headers.get("accept"));
     return textResponse(200, body, contentType);

@@ -125,6 +125,7 @@ export async function startAdmin(options: StartAdminOptions): Promise<AdminListe
   });
   const { live } = metrics;
   server.handler = createAdminApp({
+    clock,
     handlers: {
       ...session,
       ...serverHandlers({ ...adapters, facts, directory, live, isDraining, clock }),

@@ -17,7 +17,7 @@ import {
   stateOf,
   toNewSecret,
 } from "../../domain/api-keys.ts";
-import type { Actor, Attribution } from "../../domain/audit.ts";
+import type { Attribution } from "../../domain/audit.ts";
 import { invalidKeyField, LIMITS_REQUIRED } from "../../domain/key-fields.ts";
 import {
   canUnban,
@@ -43,8 +43,7 @@ const ACTIVE_FIELDS = ["plan", "limits", "access", "expiresAt"] as const;
 type Inactive = Rejection<"key_not_found" | "key_not_active">;
 
 export function keyHandlers(services: OperatorServices, directory: KeyDirectory) {
-  const { keys, clock, environment, rateLimiter, applyKeyChanges } = services;
-  const by = (actor: Actor): Attribution => ({ actor, at: clock.now() });
+  const { keys, environment, rateLimiter, applyKeyChanges } = services;
 
   return {
     async listKeys({ query }) {
@@ -67,20 +66,19 @@ export function keyHandlers(services: OperatorServices, directory: KeyDirectory)
       return pageOf({ ...(await directory.banned(limit)), hasMore: false });
     },
 
-    async createKey({ body: { limits, owner, notes, expiresAt, ...required } }, { actor }) {
-      const attribution = by(actor);
+    async createKey({ body: { limits, owner, notes, expiresAt, ...required } }, { by }) {
       const key = {
         ...required,
-        createdAt: attribution.at,
+        createdAt: by.at,
         ...(limits && { limits }),
         ...(owner && { owner }),
         ...(notes && { notes }),
         ...(expiresAt && { expiresAt: Date.parse(expiresAt) }),
       };
-      const invalid = invalidKeyField(key, { now: attribution.at });
+      const invalid = invalidKeyField(key, { now: by.at });
       if (invalid) return invalid;
       const secret = generateSecret(environment);
-      const created = await keys.createKey(key, toNewSecret(secret), attribution);
+      const created = await keys.createKey(key, toNewSecret(secret), by);
       return { key: await directory.view(created), secret };
     },
 
@@ -99,9 +97,8 @@ export function keyHandlers(services: OperatorServices, directory: KeyDirectory)
     },
 
     /** A revoked key keeps its plan, access and expiry; an expired key too, unless the change moves the expiry. */
-    async updateKey({ id, body }, { actor }) {
+    async updateKey({ id, body }, { by }) {
       if (Object.keys(body).length === 0) return nothingToChange(UPDATABLE);
-      const attribution = by(actor);
       const key = await find(id);
       if (isRejection(key)) return key;
       const { limits, expiresAt, ...rest } = body;
@@ -112,66 +109,62 @@ export function keyHandlers(services: OperatorServices, directory: KeyDirectory)
         ...(limits && { limits }),
         ...(expiresAt !== undefined && { expiresAt: expiresAt === null ? null : Date.parse(expiresAt) }),
       };
-      const invalid = invalidKeyField(change, { now: attribution.at, key });
+      const invalid = invalidKeyField(change, { now: by.at, key });
       if (invalid) return invalid;
       if (ACTIVE_FIELDS.some((field) => change[field] !== undefined)) {
-        const inactive = notActive({ ...key, ...expiryOf(change) }, attribution.at, "changed");
+        const inactive = notActive({ ...key, ...expiryOf(change) }, by.at, "changed");
         if (inactive) return inactive;
       }
-      return applied(await keys.updateKey(key.id, change, attribution));
+      return applied(await keys.updateKey(key.id, change, by));
     },
 
     rotateKey: rotate,
     rollKey: rotate,
 
     /** A key that is already revoked stays as it is. */
-    async revokeKey({ id }, { actor }) {
-      const attribution = by(actor);
+    async revokeKey({ id }, { by }) {
       const key = await find(id);
       if (isRejection(key)) return key;
       if (key.revokedAt !== undefined) return applied(key);
-      return applied(await keys.updateKey(key.id, { revokedAt: attribution.at }, attribution));
+      return applied(await keys.updateKey(key.id, { revokedAt: by.at }, by));
     },
 
-    disableKey: ({ id }, { actor }) => setDisabled(id, actor, true),
-    enableKey: ({ id }, { actor }) => setDisabled(id, actor, false),
+    disableKey: ({ id }, { by }) => setDisabled(id, by, true),
+    enableKey: ({ id }, { by }) => setDisabled(id, by, false),
 
-    async unbanKey({ id }, { actor }) {
-      const attribution = by(actor);
-      const key = await findActive(id, attribution.at, "unbanned");
+    async unbanKey({ id }, { by }) {
+      const key = await findActive(id, by.at, "unbanned");
       if (isRejection(key)) return key;
       const usage = await rateLimiter.usage({ kind: "key", id: key.id });
       // Without a ban nothing changes, and the audit trail gets no entry.
       if (services.hasAllUsage && services.limits.isAvailable && !(usage && canUnban(usage)))
         return directory.view(key);
-      const unbanned = await keys.updateKey(key.id, { unbannedAt: attribution.at }, attribution);
+      const unbanned = await keys.updateKey(key.id, { unbannedAt: by.at }, by);
       await rateLimiter.unban({ kind: "key", id: key.id }, 0);
       return directory.view(unbanned);
     },
   } satisfies Partial<AdminHandlers>;
 
   /** A key that is disabled, or enabled, already stays as it is. */
-  async function setDisabled(id: Identifier, actor: Actor, isDisabled: boolean): Promise<Key | Inactive> {
-    const attribution = by(actor);
-    const key = await findActive(id, attribution.at, isDisabled ? "disabled" : "enabled");
+  async function setDisabled(id: Identifier, by: Attribution, isDisabled: boolean): Promise<Key | Inactive> {
+    const key = await findActive(id, by.at, isDisabled ? "disabled" : "enabled");
     if (isRejection(key)) return key;
     if ((key.disabledAt !== undefined) === isDisabled) return applied(key);
-    const disabledAt = isDisabled ? attribution.at : null;
-    return applied(await keys.updateKey(key.id, { disabledAt }, attribution));
+    const disabledAt = isDisabled ? by.at : null;
+    return applied(await keys.updateKey(key.id, { disabledAt }, by));
   }
 
   async function rotate(
     { id, body: { overlapSeconds = DEFAULT_OVERLAP_SECONDS } }: { id: Identifier; body: KeyRotation },
-    { actor }: AdminContext,
+    { by }: AdminContext,
   ) {
-    const attribution = by(actor);
-    const key = await findActive(id, attribution.at, "rotated");
+    const key = await findActive(id, by.at, "rotated");
     if (isRejection(key)) return key;
     const secret = generateSecret(environment);
-    const endsAt = attribution.at + overlapSeconds * 1_000;
+    const endsAt = by.at + overlapSeconds * 1_000;
     // 0 is in the past on every machine, also where the clock is behind.
     const overlapEndsAt = overlapSeconds === 0 ? 0 : endsAt;
-    await keys.addSecret(key.id, { ...toNewSecret(secret), overlapEndsAt }, attribution);
+    await keys.addSecret(key.id, { ...toNewSecret(secret), overlapEndsAt }, by);
     return { key: await applied(key), secret, overlapEndsAt: formatTime(endsAt) };
   }
 

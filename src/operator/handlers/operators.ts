@@ -2,7 +2,6 @@ import { Budget } from "../../api/budget.ts";
 import { isRejection } from "../../api/errors.ts";
 import { formatOptionalTime, formatTime } from "../../api/formatting.ts";
 import { toSafeNumber } from "../../api/json.ts";
-import type { Actor, Attribution } from "../../domain/audit.ts";
 import { mayCall, type Operator } from "../../domain/operators.ts";
 import type { AdminHandlers } from "../admin-app.ts";
 import { forbiddenRole, OWN_OPERATOR, tooManyAttempts } from "../errors.ts";
@@ -15,19 +14,18 @@ const METRICS_ROTATIONS = { max: 20, perSecond: 20 / 3_600 };
 export function operatorHandlers(services: OperatorServices) {
   const { operators, clock, applyOperatorChanges } = services;
   const rotations = new Budget({ ...METRICS_ROTATIONS, now: () => clock.steadyNow() });
-  const by = (actor: Actor): Attribution => ({ actor, at: clock.now() });
 
   return {
     listOperators: async () => ({ items: (await operators.listOperators()).map(viewOf) }),
 
-    async createOperator({ body }, { actor }) {
+    async createOperator({ body }, { by }) {
       const token = generateToken();
-      const operator = await operators.createOperator(body, toNewToken(token), by(actor));
+      const operator = await operators.createOperator(body, toNewToken(token), by);
       return isRejection(operator) ? operator : { operator: applied(operator), token };
     },
 
     /** The session in which operators replace their own token goes on. */
-    async rotateOperator({ id: identifier }, { actor, principal }) {
+    async rotateOperator({ id: identifier }, { by, principal }) {
       const id = toSafeNumber(identifier);
       if (principal && principal.id !== id && !mayCall(principal.role, "admin"))
         return forbiddenRole(principal, "admin");
@@ -35,14 +33,14 @@ export function operatorHandlers(services: OperatorServices) {
         return tooManyAttempts(180, "tokens were rotated");
       const token = generateToken();
       const own = principal?.id === id ? { keeps: principal.session, replaces: principal.tokenHash } : {};
-      const operator = await operators.rotateOperator(id, { ...toNewToken(token), ...own }, by(actor));
+      const operator = await operators.rotateOperator(id, { ...toNewToken(token), ...own }, by);
       return isRejection(operator) ? operator : { operator: applied(operator), token };
     },
 
-    async revokeOperator({ id: identifier }, { actor, principal }) {
+    async revokeOperator({ id: identifier }, { by, principal }) {
       const id = toSafeNumber(identifier);
       if (principal?.id === id) return OWN_OPERATOR;
-      const operator = await operators.revokeOperator(id, by(actor));
+      const operator = await operators.revokeOperator(id, by);
       return isRejection(operator) ? operator : applied(operator);
     },
   } satisfies Partial<AdminHandlers>;

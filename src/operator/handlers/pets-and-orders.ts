@@ -1,6 +1,5 @@
 import { cursorAfter } from "../../api/cursor.ts";
 import { isRejection } from "../../api/errors.ts";
-import type { Actor, Attribution } from "../../domain/audit.ts";
 import type { OperatorOrder } from "../../domain/corrections.ts";
 import type { Page, PetQuery } from "../../domain/ports.ts";
 import { orderNotFound, type Pet, petNotFound } from "../../domain/resources.ts";
@@ -14,9 +13,7 @@ import type { OperatorServices } from "./services.ts";
 const MAX_SEARCHED = 20_000;
 const SEARCH_STEP = 1_000;
 
-export function petAndOrderHandlers({ store, corrections, keys, clock }: OperatorServices) {
-  const by = (actor: Actor): Attribution => ({ actor, at: clock.now() });
-
+export function petAndOrderHandlers({ store, corrections, keys }: OperatorServices) {
   return {
     async listPets({ query: { search, status, cursor: after, limit = ADMIN_PAGE_LIMIT.default } }) {
       if (search !== undefined) return findPets(search, { status, after, limit });
@@ -24,19 +21,19 @@ export function petAndOrderHandlers({ store, corrections, keys, clock }: Operato
       return { items: page.items, nextCursor: cursorAfter("pets", page) };
     },
 
-    createPet: ({ body }, { actor }) => corrections.createPet(body, by(actor)),
+    createPet: ({ body }, { by }) => corrections.createPet(body, by),
 
     async getPet({ id }) {
       return (await store.getPet(BigInt(id))) ?? petNotFound(id);
     },
 
-    updatePet({ id, body }, { actor }) {
+    updatePet({ id, body }, { by }) {
       if (Object.keys(body).length === 0) return nothingToChange(["name", "categoryId", "status"]);
-      return corrections.updatePet(BigInt(id), body, by(actor));
+      return corrections.updatePet(BigInt(id), body, by);
     },
 
-    async deletePet({ id }, { actor }) {
-      const deleted = await corrections.deletePet(BigInt(id), by(actor));
+    async deletePet({ id }, { by }) {
+      const deleted = await corrections.deletePet(BigInt(id), by);
       return isRejection(deleted) ? deleted : undefined;
     },
 
@@ -51,8 +48,8 @@ export function petAndOrderHandlers({ store, corrections, keys, clock }: Operato
       return order === undefined ? orderNotFound(id) : withName(order);
     },
 
-    async updateOrder({ id, body }, { actor }) {
-      const order = await corrections.updateOrder(BigInt(id), body.status, by(actor));
+    async updateOrder({ id, body }, { by }) {
+      const order = await corrections.updateOrder(BigInt(id), body.status, by);
       return isRejection(order) ? order : withName(order);
     },
   } satisfies Partial<AdminHandlers>;

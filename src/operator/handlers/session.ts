@@ -26,7 +26,7 @@ export function sessionHandlers(options: SessionHandlerOptions) {
   };
 
   return {
-    async createSession({ body: { token, code } }, { actor, request, responseHeaders }) {
+    async createSession({ body: { token, code } }, { by: { actor }, request, responseHeaders }) {
       const given = token ?? code;
       if (given === undefined || (token !== undefined && code !== undefined))
         return rejection("invalid_body", "Either token or code is required.");
@@ -48,7 +48,7 @@ export function sessionHandlers(options: SessionHandlerOptions) {
       return code === "too_many_attempts" ? { ...identity, code } : { signedIn: false };
     },
 
-    async deleteSession(_input, { actor, request, responseHeaders }) {
+    async deleteSession(_input, { by: { actor }, request, responseHeaders }) {
       await authentication.endSession(request, actor);
       responseHeaders["Set-Cookie"] = cookie("", 0, request);
       return undefined;
