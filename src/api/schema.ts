@@ -271,6 +271,8 @@ export function object(
 ): ObjectSchema<unknown> {
   const [annotations, required] = second ? [first, second] : [{}, first as Fields];
   const all = Object.entries({ ...required, ...optional });
+  const names = all.map(([name]) => name);
+  const annotated = keywords(annotations);
   const expected = "a JSON object";
 
   function readBody(value: unknown): unknown {
@@ -287,6 +289,8 @@ export function object(
       if (field instanceof Invalid) (problems ??= []).push(...problemsOf(name, field));
       else result[name] = field;
     }
+    if (annotated["minProperties"] === 1 && !problems && Object.keys(result).length === 0)
+      return new Invalid([`At least one of ${names.join(", ")} is required`]);
     return problems ? new Invalid(problems) : result;
   }
 
@@ -294,7 +298,7 @@ export function object(
   return {
     required,
     optional,
-    names: all.map(([name]) => name),
+    names,
     isEmptyValid: Object.keys(required).length === 0,
     readBody,
     read(value) {
@@ -304,7 +308,7 @@ export function object(
       return new Invalid(result.problems.map((problem) => `.${problem}`));
     },
     expected,
-    json: { type: "object", required: Object.keys(required), properties, ...keywords(annotations) },
+    json: { type: "object", required: Object.keys(required), properties, ...annotated },
   };
 }
 

@@ -92,8 +92,3 @@ export const ADMIN_PATH_NOT_FOUND = rejection(
 export function keyNotFound(id: number | bigint): Rejection<"key_not_found"> {
   return rejection("key_not_found", `Key ${id} does not exist.`);
 }
-
-/** At least one of the fields is required. */
-export function nothingToChange(fields: readonly string[]): Rejection<"invalid_body"> {
-  return rejection("invalid_body", `At least one of ${fields.join(", ")} is required.`);
-}

@@ -30,13 +30,12 @@ import {
   type Window,
 } from "../../domain/rate-limit.ts";
 import type { AdminContext, AdminHandlers } from "../admin-app.ts";
-import { keyNotFound, nothingToChange } from "../errors.ts";
+import { keyNotFound } from "../errors.ts";
 import { DEFAULT_OVERLAP_SECONDS } from "../key-resources.ts";
 import { ADMIN_PAGE_LIMIT, type Key, type KeyRotation } from "../operations.ts";
 import type { OperatorServices } from "./services.ts";
 import { TimeSlice, yieldToEventLoop } from "../../event-loop.ts";
 
-const UPDATABLE = ["name", "owner", "notes", "labels", "plan", "limits", "access", "expiresAt"];
 /** A change of these needs a key that works; the other fields only describe the key. */
 const ACTIVE_FIELDS = ["plan", "limits", "access", "expiresAt"] as const;
 
@@ -98,7 +97,6 @@ export function keyHandlers(services: OperatorServices, directory: KeyDirectory)
 
     /** A revoked key keeps its plan, access and expiry; an expired key too, unless the change moves the expiry. */
     async updateKey({ id, body }, { by }) {
-      if (Object.keys(body).length === 0) return nothingToChange(UPDATABLE);
       const key = await find(id);
       if (isRejection(key)) return key;
       const { limits, expiresAt, ...rest } = body;

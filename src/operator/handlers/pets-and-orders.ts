@@ -5,7 +5,6 @@ import type { Page, PetQuery } from "../../domain/ports.ts";
 import { orderNotFound, type Pet, petNotFound } from "../../domain/resources.ts";
 import { yieldToEventLoop } from "../../event-loop.ts";
 import type { AdminHandlers } from "../admin-app.ts";
-import { nothingToChange } from "../errors.ts";
 import { ADMIN_PAGE_LIMIT } from "../operations.ts";
 import type { OperatorServices } from "./services.ts";
 
@@ -27,10 +26,7 @@ export function petAndOrderHandlers({ store, corrections, keys }: OperatorServic
       return (await store.getPet(BigInt(id))) ?? petNotFound(id);
     },
 
-    updatePet({ id, body }, { by }) {
-      if (Object.keys(body).length === 0) return nothingToChange(["name", "categoryId", "status"]);
-      return corrections.updatePet(BigInt(id), body, by);
-    },
+    updatePet: ({ id, body }, { by }) => corrections.updatePet(BigInt(id), body, by),
 
     async deletePet({ id }, { by }) {
       const deleted = await corrections.deletePet(BigInt(id), by);
