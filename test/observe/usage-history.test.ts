@@ -6,8 +6,6 @@ import { startPetstore } from "../../trials/harness/petstore.ts";
 import type { UsageRow } from "../../src/domain/usage-history.ts";
 import { openSqlite } from "../../src/store/sqlite/store.ts";
 import { startService } from "../service.ts";
-import { whileLocked } from "../store/sqlite-database.ts";
-import { recordEveryKey } from "./record-every-key.ts";
 
 const NOON = Date.parse("2026-11-15T12:00:00Z");
 
@@ -51,20 +49,6 @@ test("a server counts every outcome by operation, exact after a clean stop, and 
   ]);
   expect(await usageHistory.lastUsed([id])).toEqual(new Map([[id, NOON + 1_001]]));
   await service.stop();
-});
-
-test("while another process writes, counts wait, and then each counts once", async () => {
-  const path = join(temporaryFolder("usage-history"), "store.db");
-  const { usageHistory, close } = openSqlite(path);
-  const { recorder, requestOfEveryKey, expectAdmitted } = recordEveryKey(usageHistory);
-  requestOfEveryKey();
-  await whileLocked(path, async () => {
-    expect(await recorder.save()).toBe(false);
-    requestOfEveryKey();
-  });
-  await recorder.close();
-  await expectAdmitted(2);
-  await close();
 });
 
 test("counts that are stored survive SIGKILL, and SIGTERM loses none", async () => {
