@@ -116,36 +116,60 @@ export function parseFields(text: string, names: readonly string[]): unknown {
 }
 
 function scanFields(text: string, names: readonly string[]): Record<string, unknown> | null | undefined {
-  const start = skipSpace(text, 0);
-  if (text.charCodeAt(start) !== BRACE) return isLast(text, valueEnd(text, start)) ? null : undefined;
-  const literals: Record<string, string> = {};
-  let at = skipSpace(text, start + 1);
-  if (text.charCodeAt(at) !== BRACE + TO_CLOSING) {
-    for (;;) {
-      const nameEnd = stringEnd(text, at);
-      const valueStart = skipColon(text, nameEnd);
-      const end = valueEnd(text, valueStart);
+  const fields: Record<string, unknown> = {};
+  /** The opening character of each object and array that is not closed yet. */
+  const open: number[] = [];
+  let name = "";
+  let at = skipSpace(text, 0);
+  const isObject = text.charCodeAt(at) === BRACE;
+
+  function readName(): void {
+    const end = matchEnd(NAME, text, at);
+    const colon = skipSpace(text, end);
+    if (open.length === 1 && end !== INVALID) name = nameOf(text.slice(at, end));
+    at = text.charCodeAt(colon) === COLON ? skipSpace(text, colon + 1) : INVALID;
+  }
+
+  const isWanted = () => open.length === 1 && names.includes(name);
+
+  for (;;) {
+    const first = text.charCodeAt(at);
+    if (first === BRACE || first === BRACKET) {
+      if (isWanted()) fields[name] = NESTED;
+      open.push(first);
+      at = skipSpace(text, at + 1);
+      if (text.charCodeAt(at) !== first + TO_CLOSING) {
+        if (first === BRACE) readName();
+        continue;
+      }
+    } else {
+      const end = matchEnd(SCALAR, text, at);
       if (end === INVALID) return undefined;
-      const name = nameOf(text.slice(at, nameEnd));
-      if (names.includes(name)) literals[name] = text.slice(valueStart, end);
+      if (isWanted()) fields[name] = parseScalar(text.slice(at, end));
       at = skipSpace(text, end);
-      if (text.charCodeAt(at) !== COMMA) break;
+    }
+    while (open.length > 0 && text.charCodeAt(at) === innermost(open) + TO_CLOSING) {
+      open.pop();
       at = skipSpace(text, at + 1);
     }
+    if (open.length === 0) break;
+    if (text.charCodeAt(at) !== COMMA) return undefined;
+    at = skipSpace(text, at + 1);
+    if (innermost(open) === BRACE) readName();
   }
-  if (text.charCodeAt(at) !== BRACE + TO_CLOSING || !isLast(text, at + 1)) return undefined;
-  const fields: Record<string, unknown> = {};
-  for (const [name, literal] of Object.entries(literals)) fields[name] = parseValue(literal);
-  return fields;
+  if (at !== text.length) return undefined;
+  return isObject ? fields : null;
+}
+
+function innermost(open: readonly number[]): number {
+  return open[open.length - 1] ?? 0;
 }
 
 function nameOf(literal: string): string {
   return literal.includes("\\") ? JSON.parse(literal) : literal.slice(1, -1);
 }
 
-function parseValue(literal: string): unknown {
-  const first = literal.charCodeAt(0);
-  if (first === BRACE || first === BRACKET) return NESTED;
+function parseScalar(literal: string): unknown {
   return /^[-\d]/.test(literal) ? parseNumber(literal) : JSON.parse(literal);
 }
 
@@ -156,12 +180,8 @@ const BRACE = 0x7b;
 /** From `[` to `]` and from `{` to `}`. */
 const TO_CLOSING = 2;
 
-/** A position beyond every text. No character is there, so every function below that gets it returns it. */
+/** A position beyond every text: no character is there. */
 const INVALID = 2 ** 30;
-
-function isLast(text: string, at: number): boolean {
-  return skipSpace(text, at) === text.length;
-}
 
 function skipSpace(text: string, start: number): number {
   let at = start;
@@ -172,53 +192,10 @@ function skipSpace(text: string, start: number): number {
   }
 }
 
-function skipColon(text: string, start: number): number {
-  const at = skipSpace(text, start);
-  return text.charCodeAt(at) === COLON ? skipSpace(text, at + 1) : INVALID;
-}
-
-function valueEnd(text: string, start: number): number {
-  const first = text.charCodeAt(start);
-  return first === BRACE || first === BRACKET ? nestedEnd(text, start) : matchEnd(SCALAR, text, start);
-}
-
-/** The end of an object or array. `open` has the opening character of each one that is not closed yet. */
-function nestedEnd(text: string, start: number): number {
-  const open: number[] = [];
-  let at = start;
-  for (;;) {
-    const first = text.charCodeAt(at);
-    if (first === BRACE || first === BRACKET) {
-      open.push(first);
-      at = skipSpace(text, at + 1);
-      if (text.charCodeAt(at) !== first + TO_CLOSING) {
-        if (first === BRACE) at = skipColon(text, stringEnd(text, at));
-        continue;
-      }
-    } else {
-      at = skipSpace(text, matchEnd(SCALAR, text, at));
-    }
-    let innermost = open[open.length - 1] ?? 0;
-    while (text.charCodeAt(at) === innermost + TO_CLOSING) {
-      open.pop();
-      if (open.length === 0) return at + 1;
-      at = skipSpace(text, at + 1);
-      innermost = open[open.length - 1] ?? 0;
-    }
-    if (text.charCodeAt(at) !== COMMA) return INVALID;
-    at = skipSpace(text, at + 1);
-    if (innermost === BRACE) at = skipColon(text, stringEnd(text, at));
-  }
-}
-
 const STRING = String.raw`"(?:[^"\\\x00-\x1f]|\\(?:["\\/bfnrt]|u[\da-fA-F]{4}))*"`;
 const NUMBER = String.raw`-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?`;
 const NAME = new RegExp(STRING, "y");
 const SCALAR = new RegExp(`${STRING}|${NUMBER}|true|false|null`, "y");
-
-function stringEnd(text: string, start: number): number {
-  return matchEnd(NAME, text, start);
-}
 
 function matchEnd(pattern: RegExp, text: string, start: number): number {
   pattern.lastIndex = start;
