@@ -11,7 +11,7 @@ import {
   type Status,
 } from "../http1/index.ts";
 import type { Operation } from "./api.ts";
-import { andThen, type Awaitable, recover } from "../event-loop.ts";
+import { andThen, type Awaitable, recover, yieldToEventLoop } from "../event-loop.ts";
 import {
   BODY_REQUIRED,
   bodyTooLarge,
@@ -231,20 +231,13 @@ function readJsonBody(request: Request, options: BodyOptions): Awaitable<JsonBod
   });
 }
 
-const waiting: (() => void)[] = [];
+let lastTurn: Promise<unknown> = Promise.resolve();
 
 /** One large body in each turn of the event loop: the requests of other clients are handled in between. */
 function inOwnTurn<T>(work: () => T): Promise<T> {
-  return new Promise((resolve) => {
-    waiting.push(() => resolve(Promise.try(work)));
-    if (waiting.length === 1) setImmediate(takeTurn);
-  });
-}
-
-function takeTurn(): void {
-  waiting[0]?.();
-  waiting.shift();
-  if (waiting.length > 0) setImmediate(takeTurn);
+  const turn = lastTurn.then(yieldToEventLoop).then(work);
+  lastTurn = turn.catch(() => {});
+  return turn;
 }
 
 /** No body at all is an empty object if no field is required. */
