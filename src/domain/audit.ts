@@ -94,13 +94,21 @@ export interface AuditQuery {
   readonly limit: number;
 }
 
-/*
- * The audit entries of the changes of a key. A store writes them in the transaction of the change.
- */
+type TargetAction = AuditAction & `${AuditTarget["kind"]}.${string}`;
+
+/** The entry of a change, which a store writes in the transaction of the change. An action begins with its target. */
+export function auditEntry(
+  action: TargetAction,
+  id: number | bigint,
+  rest: Omit<NewAuditEntry, "action" | "target">,
+): NewAuditEntry {
+  const kind = AUDIT_TARGET_KINDS.find((each) => action.startsWith(`${each}.`));
+  return { ...rest, action, ...(kind && { target: { kind, id: BigInt(id) } }) };
+}
 
 export function keyCreated(key: ApiKey, { hint }: NewSecret, by: Attribution): NewAuditEntry {
   const given = Object.entries(auditedValues(key)).filter(([, value]) => !isEmpty(value));
-  return entry("key.created", key.id, { ...by, after: { ...Object.fromEntries(given), hint } });
+  return auditEntry("key.created", key.id, { ...by, after: { ...Object.fromEntries(given), hint } });
 }
 
 export function keyRolled(
@@ -109,7 +117,7 @@ export function keyRolled(
   by: Attribution,
 ): NewAuditEntry {
   const previousSecretsValidUntil = formatTime(Math.max(overlapEndsAt, by.at));
-  return entry("key.rolled", id, { ...by, after: { hint, previousSecretsValidUntil } });
+  return auditEntry("key.rolled", id, { ...by, after: { hint, previousSecretsValidUntil } });
 }
 
 /** Undefined if nothing changes. */
@@ -119,9 +127,9 @@ export function keyUpdated(
 ): NewAuditEntry | undefined {
   const { id } = before;
   // An unban changes the usage of the key, also if the key was unbanned before.
-  if (change.unbannedAt !== undefined) return entry("key.unbanned", id, by);
+  if (change.unbannedAt !== undefined) return auditEntry("key.unbanned", id, by);
   const changed = changeOf(auditedValues(before), auditedValues(after));
-  return changed && entry(actionOf(change), id, { ...by, ...changed });
+  return changed && auditEntry(actionOf(change), id, { ...by, ...changed });
 }
 
 /** The values that differ; undefined if none does. */
@@ -138,18 +146,10 @@ export function changeOf(
   return { before: only(before), after: only(after) };
 }
 
-function actionOf({ revokedAt, disabledAt }: KeyChange): AuditAction {
+function actionOf({ revokedAt, disabledAt }: KeyChange): TargetAction {
   if (revokedAt !== undefined) return "key.revoked";
   if (disabledAt === undefined) return "key.updated";
   return disabledAt === null ? "key.enabled" : "key.disabled";
-}
-
-function entry(
-  action: AuditAction,
-  keyId: number,
-  rest: Omit<NewAuditEntry, "action" | "target">,
-): NewAuditEntry {
-  return { ...rest, action, target: { kind: "key", id: BigInt(keyId) } };
 }
 
 function auditedValues(key: ApiKey): AuditedValues {

@@ -1,6 +1,6 @@
 import { rejection, type Rejection } from "../api/errors.ts";
 import type { Order, OrderStatus, Pet, PetStatus } from "./resources.ts";
-import { type Attribution, type AuditedValues, changeOf, type NewAuditEntry } from "./audit.ts";
+import { type Attribution, type AuditedValues, auditEntry, changeOf, type NewAuditEntry } from "./audit.ts";
 
 /** The fields of a pet that an operator changes. Null removes the status. */
 export interface PetChange {
@@ -46,30 +46,19 @@ export function applyPetChange(pet: Pet, change: PetChange): Pet {
 /** Undefined if nothing changes. */
 export function petUpdated(before: Pet, after: Pet, by: Attribution): NewAuditEntry | undefined {
   const changed = changeOf(auditedValues(before), auditedValues(after));
-  return changed && { ...by, action: "pet.updated", target: { kind: "pet", id: before.id }, ...changed };
+  return changed && auditEntry("pet.updated", before.id, { ...by, ...changed });
 }
 
 export function petCreated(pet: Pet, by: Attribution): NewAuditEntry {
-  return { ...by, action: "pet.created", target: { kind: "pet", id: pet.id }, after: auditedValues(pet) };
+  return auditEntry("pet.created", pet.id, { ...by, after: auditedValues(pet) });
 }
 
 export function petDeleted(pet: Pet, by: Attribution): NewAuditEntry {
-  return {
-    ...by,
-    action: "pet.deleted",
-    target: { kind: "pet", id: pet.id },
-    before: auditedValues(pet),
-  };
+  return auditEntry("pet.deleted", pet.id, { ...by, before: auditedValues(pet) });
 }
 
 export function orderUpdated(id: bigint, status: OrderStatus, by: Attribution): NewAuditEntry {
-  return {
-    ...by,
-    action: "order.updated",
-    target: { kind: "order", id },
-    before: { status: "placed" },
-    after: { status },
-  };
+  return auditEntry("order.updated", id, { ...by, before: { status: "placed" }, after: { status } });
 }
 
 /** The category as text, because not every int64 is a number. */

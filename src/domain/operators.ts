@@ -1,5 +1,11 @@
 import { rejection, type Rejection } from "../api/errors.ts";
-import type { Attribution, AuditAction, AuditedValues, NewAuditEntry } from "./audit.ts";
+import {
+  type Attribution,
+  type AuditAction,
+  type AuditedValues,
+  auditEntry,
+  type NewAuditEntry,
+} from "./audit.ts";
 
 /** What an operator may do. Each role may do what those before it may. */
 export const ROLES = ["metrics", "viewer", "support", "admin"] as const;
@@ -93,5 +99,5 @@ export function operatorEntry(
   { id, name, ...operator }: Pick<Operator, "id" | "name"> & AuditedValues,
   by: Attribution,
 ): NewAuditEntry {
-  return { ...by, action, target: { kind: "operator", id: BigInt(id) }, after: { name, ...operator } };
+  return auditEntry(action, id, { ...by, after: { name, ...operator } });
 }
