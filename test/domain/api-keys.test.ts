@@ -94,7 +94,7 @@ test("a secret is stored as its SHA-256 in hexadecimal", () => {
   expect(hashSecret("abc")).toBe("ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
 });
 
-test("a credential is valid until the first of rolling and expiry, and not at all once it is revoked", () => {
+test("a credential is valid until the first of rotation and expiry, and not at all once it is revoked", () => {
   const key: ApiKey = { id: 1, name: "n", labels: [], plan: "free", access: "write", createdAt: 0 };
   expect(validUntil({ key })).toBe(Infinity);
   expect(validUntil({ key, validUntil: 5 })).toBe(5);
@@ -116,7 +116,6 @@ test.each(ENVIRONMENTS)(
   },
 );
 
-test("most words cannot be a part of a hint", () => {
-  for (const text of ["abc", "nobody", "petstore", "pet_liv1", "e_live_12345", "a-b-c", "one two"])
-    expect(canBePartOfHint(text)).toBe(false);
+test("three characters, and words with other ones, are not searched in hints", () => {
+  for (const text of ["abc", "a-b-c", "one two"]) expect(canBePartOfHint(text)).toBe(false);
 });
