@@ -11,6 +11,11 @@ export const DAY_MS = 86_400_000;
 export type Subject =
   { readonly kind: "key"; readonly id: number } | { readonly kind: "address"; readonly id: string };
 
+/** In the names of keys and rows of stores, such as `key:7`. */
+export function formatSubject({ kind, id }: Subject): string {
+  return `${kind}:${id}`;
+}
+
 /** Integers from 1 to 1,000,000,000. */
 export interface Limits {
   readonly perMinute: number;
@@ -384,4 +389,14 @@ export function storedBanUntilOrLength(usage: Usage): number {
 
 function hasLastBan({ bannedUntil, lastBanEndedAt }: Usage): boolean {
   return bannedUntil === NEVER && lastBanEndedAt !== NEVER;
+}
+
+/** The ten numbers of a usage that every store has: four of each window, and two of the ban. */
+export function usageNumbers(usage: Usage): number[] {
+  const ban = [storedBanTime(usage), storedBanUntilOrLength(usage)];
+  return [...windowNumbers(usage.minute), ...windowNumbers(usage.day), ...ban];
+}
+
+function windowNumbers({ openedAt, used, firstRejectedAt, strikes }: Window): number[] {
+  return [openedAt, used, firstRejectedAt, strikes];
 }

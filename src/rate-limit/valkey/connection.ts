@@ -1,11 +1,16 @@
 import { Cluster, Redis } from "ioredis";
 import type { Clock } from "../../domain/ports.ts";
-import type { BanRules, Subject, Usage } from "../../domain/rate-limit.ts";
+import {
+  type BanRules,
+  formatSubject,
+  type Subject,
+  type Usage,
+  usageNumbers,
+} from "../../domain/rate-limit.ts";
 import type { DecisionReply, DecisionRequest, KeyReport, Replies, ServerEntry, ValkeyLink } from "./link.ts";
 import {
   DECIDE,
   ENTER_SERVER,
-  formatSubject,
   parseDecisions,
   parseReported,
   parseTexts,
@@ -14,7 +19,6 @@ import {
   REPORT,
   reportNumbers,
   run,
-  usageNumbers,
 } from "./scripts.ts";
 import { scheduler } from "../../event-loop.ts";
 

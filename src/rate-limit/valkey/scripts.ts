@@ -1,16 +1,6 @@
 import { createHash } from "node:crypto";
 import type { Cluster, Redis } from "ioredis";
-import {
-  NEVER,
-  newUsage,
-  type Report,
-  setBan,
-  storedBanTime,
-  storedBanUntilOrLength,
-  type Subject,
-  type Usage,
-  type Window,
-} from "../../domain/rate-limit.ts";
+import { NEVER, newUsage, type Report, setBan, type Usage, type Window } from "../../domain/rate-limit.ts";
 import decide from "./decide.lua" with { type: "text" };
 import type { DecisionReply, Replies } from "./link.ts";
 import enterServer from "./enter-server.lua" with { type: "text" };
@@ -55,11 +45,6 @@ export async function run(
     if (!(error instanceof Error && DID_NOT_RUN.test(error.message))) throw error;
     return client.eval(text, keys.length, ...keys, ...args);
   }
-}
-
-/** A subject in the name of its key, such as `key:7`. */
-export function formatSubject({ kind, id }: Subject): string {
-  return `${kind}:${id}`;
 }
 
 const OUTCOMES: readonly DecisionReply["outcome"][] = ["allowed", "limited", "banned", "banned"];
@@ -116,6 +101,7 @@ export function reportNumbers({ minute, day, ban, unbannedAgoMs, sentAt }: Repor
   ];
 }
 
+/** The numbers that `usageNumbers` writes. */
 export function parseUsage(reply: unknown): Usage | undefined {
   if (Array.isArray(reply) && reply.length === 0) return undefined;
   const numbers = parseNumbers(reply, NUMBERS_PER_USAGE);
@@ -129,21 +115,6 @@ export function parseUsage(reply: unknown): Usage | undefined {
   const usage: Usage = { ...newUsage(), minute: windowAt(0), day: windowAt(4) };
   setBan(usage, number(8), number(9));
   return usage;
-}
-
-/** The ten numbers that `parseUsage` reads. */
-export function usageNumbers(usage: Usage): number[] {
-  const { minute, day } = usage;
-  return [
-    ...windowNumbers(minute),
-    ...windowNumbers(day),
-    storedBanTime(usage),
-    storedBanUntilOrLength(usage),
-  ];
-}
-
-function windowNumbers({ openedAt, used, firstRejectedAt, strikes }: Window): number[] {
-  return [openedAt, used, firstRejectedAt, strikes];
 }
 
 function parseNumbers(reply: unknown, count: number): readonly number[] {

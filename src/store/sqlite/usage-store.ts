@@ -1,12 +1,11 @@
 import { messageOf, Unavailable } from "../../api/errors.ts";
 import {
+  formatSubject,
   newUsage,
   setBan,
-  storedBanTime,
-  storedBanUntilOrLength,
   type Subject,
   type Usage,
-  type Window,
+  usageNumbers,
 } from "../../domain/rate-limit.ts";
 import type { UsageStore } from "../../domain/ports.ts";
 import { type Connection, OpenFiles, type RescueOptions, toUnavailable } from "./connection.ts";
@@ -130,7 +129,7 @@ class SqliteUsageStore implements UsageStore {
       for (const [subject, usage] of changes) {
         const name = formatSubject(subject);
         if (usage === undefined) this.#connection.run("DELETE FROM standings WHERE subject = ?", name);
-        else this.#connection.run(SAVE, name, ...columnsOf(usage));
+        else this.#connection.run(SAVE, name, ...usageNumbers(usage));
       }
     });
   }
@@ -158,30 +157,13 @@ class SqliteUsageStore implements UsageStore {
   }
 }
 
-/** The column `subject`, such as `key:7` or `address:192.0.2.1`. */
-function formatSubject({ kind, id }: Subject): string {
-  return `${kind}:${id}`;
-}
-
 const KEY = "key:";
 const ADDRESS = "address:";
 
+/** The column `subject`, such as `key:7` or `address:192.0.2.1`. */
 function parseSubject(text: string): Subject {
   if (text.startsWith(KEY)) return { kind: "key", id: Number(text.slice(KEY.length)) };
   return { kind: "address", id: text.slice(ADDRESS.length) };
-}
-
-function columnsOf(usage: Usage): number[] {
-  return [
-    ...windowColumnsOf(usage.minute),
-    ...windowColumnsOf(usage.day),
-    storedBanTime(usage),
-    storedBanUntilOrLength(usage),
-  ];
-}
-
-function windowColumnsOf({ openedAt, used, firstRejectedAt, strikes }: Window): number[] {
-  return [openedAt, used, firstRejectedAt, strikes];
 }
 
 function usageOf(row: Row): Usage {
