@@ -48,8 +48,6 @@ interface OutageRecord {
   reportedUnbannedAt: number;
   /** What Valkey has replied since; shares are those of the usage before. */
   latest: Usage | undefined;
-  /** The number of times that the ledger had been settled by then. */
-  settled: number;
 }
 
 interface Entry {
@@ -85,10 +83,8 @@ export class Ledger {
   readonly #maxKeys: number;
   /** By key, the oldest first. */
   readonly #entries = new Map<number, Entry>();
-  /** The keys with a record, and those with something to report. */
-  readonly #recorded = new Set<number>();
+  /** The keys with something to report. */
   readonly #unreported = new Set<number>();
-  #settled = 0;
 
   constructor(options: LedgerOptions) {
     this.#options = options;
@@ -106,8 +102,7 @@ export class Ledger {
   /** Takes over a usage that Valkey replied; `byMs` is our clock minus Valkey's. */
   learn({ id }: KeySubject, usage: Usage, byMs: number): void {
     shift(usage, byMs);
-    if (this.#recorded.size > 0) this.#settleOldest();
-    const entry = this.#find(id);
+    const entry = this.#entries.get(id);
     if (entry === undefined) this.#add(id, usage);
     else if (entry.record === undefined) entry.usage = usage;
     else entry.record.latest = usage;
@@ -135,13 +130,13 @@ export class Ledger {
 
   /** Valkey has counted a request that this server gave at this time. It stays a part of the share. */
   countedLate({ id }: KeySubject, givenAt: number): void {
-    const record = this.#find(id)?.record;
+    const record = this.#entries.get(id)?.record;
     record?.minute.countedLate(givenAt);
     record?.day.countedLate(givenAt);
   }
 
   peek({ subject, limits }: DecisionRequest, sharing: Sharing): Decision {
-    const { usage = newUsage(), record = newRecord(this.#settled) } = this.#find(subject.id) ?? {};
+    const { usage = newUsage(), record = newRecord() } = this.#entries.get(subject.id) ?? {};
     return this.#withShares({ usage, record, limits }, sharing, (now) =>
       peek(usage, limits, now, this.#options.ban),
     );
@@ -149,7 +144,7 @@ export class Ledger {
 
   /** Undefined when nothing of it is current. */
   usage({ id }: KeySubject, now: number): Usage | undefined {
-    const entry = this.#find(id);
+    const entry = this.#entries.get(id);
     if (entry === undefined) return undefined;
     const usage = structuredClone(entry.record?.latest ?? entry.usage);
     const { ban } = this.#options;
@@ -171,7 +166,7 @@ export class Ledger {
   reports(first: readonly KeySubject[], count: number, now: number): readonly KeyReport[] {
     const reports = new Map<number, KeyReport>();
     const add = (id: number) => {
-      const { usage, record } = this.#find(id) ?? {};
+      const { usage, record } = this.#entries.get(id) ?? {};
       if (reports.has(id) || !this.#unreported.has(id) || !usage || !record) return;
       this.#expire({ usage, record }, now);
       if (!hasReport(record)) {
@@ -194,7 +189,7 @@ export class Ledger {
 
   /** Valkey has added the last report, and replied with the usage since then. */
   reported(subject: KeySubject, usage: Usage, byMs: number): void {
-    const record = this.#find(subject.id)?.record;
+    const record = this.#entries.get(subject.id)?.record;
     if (record) {
       record.minute.markCounted();
       record.day.markCounted();
@@ -205,36 +200,20 @@ export class Ledger {
     this.learn(subject, usage, byMs);
   }
 
-  /** What Valkey has replied counts from now on, for shares too. Each key is settled when it is used next. */
-  settle(): void {
-    this.#settled++;
-  }
-
-  #find(id: number): Entry | undefined {
-    const entry = this.#entries.get(id);
-    if (entry?.record && entry.record.settled < this.#settled) this.#settleEntry(id, entry, entry.record);
-    return entry;
-  }
-
-  #settleEntry(id: number, entry: Entry, record: OutageRecord): void {
-    record.minute.dropCounted();
-    record.day.dropCounted();
-    if (record.latest) {
-      entry.usage = record.latest;
-      keepOwnBan(entry.usage, record);
-    }
-    record.latest = undefined;
-    record.settled = this.#settled;
-    this.#recorded.delete(id);
-    if (this.#unreported.has(id)) this.#recorded.add(id);
-    else entry.record = undefined;
-  }
-
-  /** Keys that are not used again go one by one, so that nothing waits for all of them. */
-  #settleOldest(): void {
-    for (const id of this.#recorded) {
-      this.#find(id);
-      return;
+  /** What Valkey has replied about these keys, or about all, counts from now on, for shares too. */
+  settle(ids: Iterable<number> = this.#entries.keys()): void {
+    for (const id of ids) {
+      const entry = this.#entries.get(id);
+      if (entry?.record === undefined) continue;
+      const { record } = entry;
+      record.minute.dropCounted();
+      record.day.dropCounted();
+      if (record.latest) {
+        entry.usage = record.latest;
+        keepOwnBan(entry.usage, record);
+      }
+      record.latest = undefined;
+      if (!this.#unreported.has(id)) entry.record = undefined;
     }
   }
 
@@ -266,9 +245,8 @@ export class Ledger {
   }
 
   #record(id: number): RecordedKey {
-    const entry = this.#find(id) ?? this.#add(id, newUsage());
-    entry.record ??= newRecord(this.#settled);
-    this.#recorded.add(id);
+    const entry = this.#entries.get(id) ?? this.#add(id, newUsage());
+    entry.record ??= newRecord();
     return { usage: entry.usage, record: entry.record };
   }
 
@@ -288,7 +266,6 @@ export class Ledger {
       const isUnban = entry.record !== undefined && entry.record.unbannedAt !== NEVER;
       if (!this.#unreported.has(id) || (looks > MAX_LOOKS && !isUnban)) {
         this.#unreported.delete(id);
-        this.#recorded.delete(id);
         return;
       }
       this.#entries.set(id, entry);
@@ -297,7 +274,7 @@ export class Ledger {
   }
 }
 
-function newRecord(settled: number): OutageRecord {
+function newRecord(): OutageRecord {
   return {
     minute: new GivenRequests(MINUTE_MS),
     day: new GivenRequests(DAY_MS),
@@ -306,7 +283,6 @@ function newRecord(settled: number): OutageRecord {
     reportedBan: undefined,
     reportedUnbannedAt: NEVER,
     latest: undefined,
-    settled,
   };
 }
 

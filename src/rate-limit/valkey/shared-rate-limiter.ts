@@ -286,7 +286,8 @@ export class SharedRateLimiter implements RateLimiter {
         const subject = reports[i]?.subject;
         if (subject) this.#ledger.reported(subject, usage, byMs);
       });
-      if (!this.#isOutage && !this.#returnTimer) this.#ledger.settle();
+      const ids = reports.map(({ subject }) => subject.id);
+      if (!this.#isOutage && !this.#returnTimer) this.#ledger.settle(ids);
     };
     this.#reporting = send();
     try {
