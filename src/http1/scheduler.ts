@@ -97,7 +97,7 @@ export class ConnectionScheduler {
     this.#slowed.delete(connection);
   }
 
-  /** Together, because a iteration of the event loop takes longer than the response to one of them. */
+  /** Together, because an iteration of the event loop takes longer than the response to one of them. */
   #releaseSlowedLater(): void {
     setTimeout(() => this.#releaseSlowed(), SLOWED_MS).unref();
   }

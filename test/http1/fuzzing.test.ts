@@ -1,9 +1,8 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import * as fc from "fast-check";
-import type { HttpServer, RequestHandler } from "../../src/http1/index.ts";
+import type { RequestHandler } from "../../src/http1/index.ts";
 import { CLOSES, type Outcome, WAITS } from "./cases/case.ts";
-import { RawConnection } from "../../trials/harness/http-connection.ts";
-import { echoHandler, outcomesOf, startEchoServer } from "./echo-server.ts";
+import { echoHandler, outcomesOf } from "./echo-server.ts";
 import { cuts, mutatedStream, segmentsOf, validStream } from "./generated-streams.ts";
 import { readStream } from "./reference-parser.ts";
 import { nextTurn, TestConnection } from "./test-connection.ts";
@@ -33,13 +32,7 @@ function slowHandler(): RequestHandler {
   };
 }
 
-function completeOutcomes(sent: string): Outcome[] {
-  const { outcomes, rest } = outcomesOf(sent);
-  expect(rest).toBe("");
-  return outcomes;
-}
-
-async function outcomesInProcess(
+async function outcomesWhen(
   segments: readonly string[],
   { handler, pauses }: { handler: RequestHandler; pauses: boolean },
 ): Promise<Outcome[]> {
@@ -51,28 +44,17 @@ async function outcomesInProcess(
   }
   connection.connection.onEnd();
   while (!connection.events.some((event) => event === "end" || event === "shutdown")) await nextTurn();
-  return completeOutcomes(connection.sent);
+  const { outcomes, rest } = outcomesOf(connection.sent);
+  expect(rest).toBe("");
+  return outcomes;
 }
 
-let server: HttpServer;
-beforeAll(() => void (server = startEchoServer()));
-afterAll(() => server.close(0));
-
-async function outcomesOverTcp(segments: readonly string[]): Promise<Outcome[]> {
-  const client = new RawConnection(server.port);
-  for (const segment of segments) {
-    await client.write(segment);
-    await nextTurn();
-  }
-  client.socket.end();
-  return completeOutcomes(await client.rest());
-}
-
-describe.each([
+test.each([
   ["valid requests", validStream],
   ["requests with mutations", mutatedStream],
-])("%s are read as the reference parser reads them", (_, stream) => {
-  test("cut anywhere", async () => {
+])(
+  "%s, cut anywhere, are read as the reference parser reads them",
+  async (_, stream) => {
     const property = fc.asyncProperty(
       stream,
       cuts,
@@ -80,17 +62,11 @@ describe.each([
       fc.boolean(),
       async (text, fractions, isSlow, pauses) => {
         const handler = isSlow ? slowHandler() : echoHandler;
-        const outcomes = await outcomesInProcess(segmentsOf(text, fractions), { handler, pauses });
+        const outcomes = await outcomesWhen(segmentsOf(text, fractions), { handler, pauses });
         expect(outcomes).toEqual(expectedOf(text));
       },
     );
     await fc.assert(property, { seed, numRuns: runs });
-  }, 120_000);
-
-  test("over TCP", async () => {
-    const property = fc.asyncProperty(stream, cuts, async (text, fractions) => {
-      expect(await outcomesOverTcp(segmentsOf(text, fractions))).toEqual(expectedOf(text));
-    });
-    await fc.assert(property, { seed, numRuns: Math.ceil(runs / 10) });
-  }, 120_000);
-});
+  },
+  120_000,
+);

@@ -1,9 +1,28 @@
 import { describe, expect, test } from "bun:test";
-import { CLOSES, get, type Outcome, WAITS } from "./cases/case.ts";
+import { BODY_LENGTH } from "./cases/body-length.ts";
+import { type Case, CLOSES, get, type Outcome, WAITS } from "./cases/case.ts";
+import { CHUNKS } from "./cases/chunks.ts";
+import { CONNECTION } from "./cases/connection.ts";
+import { FIELDS } from "./cases/fields.ts";
+import { HOST } from "./cases/host.ts";
+import { REQUEST_LINE } from "./cases/request-line.ts";
+import { SMUGGLING } from "./cases/smuggling.ts";
+import { TARGET } from "./cases/target.ts";
 import { echoHandler, outcomesOf } from "./echo-server.ts";
 import { readStream } from "./reference-parser.ts";
-import { RFC_9112_CASES } from "./rfc9112-cases.ts";
 import { nextTurn, TestConnection } from "./test-connection.ts";
+
+/** The grammar of HTTP/1.1 requests (RFC 9112, and RFC 9110 where it refers to it) as cases, valid and not. */
+const RFC_9112_CASES: readonly Case[] = [
+  ...REQUEST_LINE,
+  ...TARGET,
+  ...HOST,
+  ...FIELDS,
+  ...BODY_LENGTH,
+  ...CHUNKS,
+  ...CONNECTION,
+  ...SMUGGLING,
+];
 
 /** Byte by byte, longer ones would take most of the time of these tests. */
 const MAX_BYTES_ONE_BY_ONE = 20_000;

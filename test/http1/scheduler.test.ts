@@ -49,7 +49,7 @@ describe("a time slice of a connection", () => {
   });
 });
 
-describe("a iteration of the event loop", () => {
+describe("an iteration of the event loop", () => {
   test("is over for responses that settle one after the other, too", async () => {
     const scheduler = new TestScheduler();
     const client = new TestConnection(async () => (scheduler.pass(1), respond("ok")), { scheduler });

@@ -1,6 +1,7 @@
-import type { UsageStore } from "../../src/domain/ports.ts";
+import type { RateLimiter, UsageStore } from "../../src/domain/ports.ts";
+import type { Awaitable } from "../../src/event-loop.ts";
 import { createMemoryRateLimiter } from "../../src/rate-limit/memory/memory-rate-limiter.ts";
-import type { OpenRateLimiter } from "../conformance/rate-limiter.ts";
+import type { OpenRateLimiter, RateLimiterUnderTest } from "../conformance/rate-limiter.ts";
 import { TestClock } from "../test-clock.ts";
 import { MapUsageStore } from "./map-usage-store.ts";
 
@@ -12,21 +13,28 @@ export function openOn(newPlace: () => () => UsageStore): OpenRateLimiter {
   return ({ ban, startsAt, onBan }) => {
     const clock = new TestClock(startsAt);
     const openUsageStore = newPlace();
-    const start = () =>
-      createMemoryRateLimiter({ clock, ban, onBan, usageStore: openUsageStore(), flushEveryMs: NEVER_MS });
-    let rateLimiter = start();
-    return {
-      get rateLimiter() {
-        return rateLimiter;
-      },
-      now: () => clock.now(),
-      advance: (ms) => clock.advance(ms),
-      async restart() {
-        await rateLimiter.close();
-        rateLimiter = start();
-      },
-      close: () => rateLimiter.close(),
-    };
+    return restartable(clock, () =>
+      createMemoryRateLimiter({ clock, ban, onBan, usageStore: openUsageStore(), flushEveryMs: NEVER_MS }),
+    );
+  };
+}
+
+export async function restartable(
+  clock: TestClock,
+  start: () => Awaitable<RateLimiter>,
+): Promise<RateLimiterUnderTest> {
+  let rateLimiter = await start();
+  return {
+    get rateLimiter() {
+      return rateLimiter;
+    },
+    now: () => clock.now(),
+    advance: (ms) => clock.advance(ms),
+    async restart() {
+      await rateLimiter.close();
+      rateLimiter = await start();
+    },
+    close: () => rateLimiter.close(),
   };
 }
 

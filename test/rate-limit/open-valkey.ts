@@ -8,6 +8,7 @@ import {
 } from "../../src/rate-limit/valkey/valkey-rate-limiter.ts";
 import type { OpenRateLimiter } from "../conformance/rate-limiter.ts";
 import { TestClock } from "../test-clock.ts";
+import { restartable } from "./open-memory.ts";
 
 /** So long that a busy machine does not look like an unavailable Valkey. */
 export const PATIENT = { timeoutMs: 30_000, backgroundTimeoutMs: 30_000 };
@@ -38,23 +39,12 @@ let opened = 0;
 
 /** Rate limiters whose scripts use the test's clock, each with keys of its own. */
 export function openOnValkey(url: () => string | readonly string[]): OpenRateLimiter {
-  return async ({ ban, startsAt, onBan }) => {
+  return ({ ban, startsAt, onBan }) => {
     const clock = new TestClock(startsAt);
     const prefix = `test:${opened++}:`;
-    const start = () => openWithoutFallback({ url: url(), clock, testClock: clock, ban, onBan, prefix });
-    let rateLimiter = await start();
-    return {
-      get rateLimiter() {
-        return rateLimiter;
-      },
-      now: () => clock.now(),
-      advance: (ms) => clock.advance(ms),
-      async restart() {
-        await rateLimiter.close();
-        rateLimiter = await start();
-      },
-      close: () => rateLimiter.close(),
-    };
+    return restartable(clock, () =>
+      openWithoutFallback({ url: url(), clock, testClock: clock, ban, onBan, prefix }),
+    );
   };
 }
 
