@@ -124,12 +124,6 @@ export class Api<const T extends Operations> implements ApiDefinition<T> {
     const within = this.#withIdentifier.get(path.slice(0, start) + path.slice(end - 1));
     return within && matchOf(within, path.slice(start, end - 1));
   }
-
-  /** The value of `Allow` for a path of the table. */
-  allowedAt(path: string): string {
-    const empty = this.basePath + path.replace(IDENTIFIER, "");
-    return (this.#fixed.get(empty)?.route ?? this.#withIdentifier.get(empty))?.allowed ?? "";
-  }
 }
 
 function matchOf<Id extends string>(route: Route<Id>, text: string): RouteMatch<Id> | undefined {

@@ -74,10 +74,6 @@ export class EncodedContent {
   }
 
   #encode(encoding: Encoding): Awaitable<Encoded> {
-    return andThen(compress(this.#options.text, encoding), (body) => ({ ...this.#describe(encoding), body }));
-  }
-
-  #describe(encoding: Encoding): Omit<Encoded, "body"> {
     const { text, headerLines, isImmutable = false, vary } = this.#options;
     // A strong validator names the bytes, so each encoding has its own.
     const etag = encoding === "identity" ? etagOf(text) : etagOf(text).replace(/"$/, `-${encoding}"`);
@@ -87,7 +83,8 @@ export class EncodedContent {
       Vary: vary === undefined ? "Accept-Encoding" : `${vary}, Accept-Encoding`,
       ...(encoding !== "identity" && { "Content-Encoding": encoding }),
     };
-    return { etag, headerLines: headerLines + headerLinesOf(headers) };
+    const lines = headerLines + headerLinesOf(headers);
+    return andThen(compress(text, encoding), (body) => ({ etag, headerLines: lines, body }));
   }
 }
 

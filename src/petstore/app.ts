@@ -31,7 +31,7 @@ import {
   MAX_BODY_BYTES,
 } from "../domain/constants.ts";
 import type { IdempotentRequest, RateLimiter } from "../domain/ports.ts";
-import { type Decision, type Limits, newUsage, peek, type Subject } from "../domain/rate-limit.ts";
+import type { Decision, Limits, Subject } from "../domain/rate-limit.ts";
 import {
   headerLine,
   type ProtocolErrorStatus,
@@ -235,17 +235,13 @@ export function createHttpApp(options: HttpAppOptions): RequestHandler {
   }
 
   /** The response after an error of authentication or of the rate limiter: its headers show the usage known before. */
-  function undecided(error: unknown, counted: Counted, { request, requestId }: RequestRecord): Response {
-    const headerLines = apiLines({ ...knownUsage(counted), retryAfter: 0 });
+  function undecided(
+    error: unknown,
+    { subject, limits }: Counted,
+    { request, requestId }: RequestRecord,
+  ): Response {
+    const headerLines = apiLines({ ...rateLimiter.peek(subject, limits), retryAfter: 0 });
     return failed(error, headerLines, { where: "authentication or rate limit", request, requestId });
-  }
-
-  function knownUsage({ subject, limits }: Counted): Decision {
-    try {
-      return rateLimiter.peek(subject, limits);
-    } catch {
-      return peek(newUsage(), limits, clock.now());
-    }
   }
 
   return {

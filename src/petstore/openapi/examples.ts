@@ -105,6 +105,9 @@ export const EXAMPLES: { readonly [Id in OperationId]: ExamplesOf<Id> } = {
   },
 };
 
+/** Of the path of listPets. */
+export const ALLOWED_EXAMPLE = PETSTORE_API.find(`${PETSTORE_API.basePath}/pets`)?.route.allowed ?? "";
+
 /** Built by the functions that the server calls. */
 const REJECTIONS: { readonly [C in Exclude<ErrorCode, "key_banned">]: Rejection<C> } = {
   invalid_json: INVALID_JSON,
@@ -118,7 +121,7 @@ const REJECTIONS: { readonly [C in Exclude<ErrorCode, "key_banned">]: Rejection<
   not_found: NOT_FOUND,
   pet_not_found: petNotFound(42n),
   order_not_found: orderNotFound(42n),
-  method_not_allowed: methodNotAllowed("DELETE", PETSTORE_API.allowedAt(OPERATIONS.listPets.path)),
+  method_not_allowed: methodNotAllowed("DELETE", ALLOWED_EXAMPLE),
   pet_not_available: petNotAvailable(1n, "pending"),
   order_closed: orderClosed(1n, "completed"),
   idempotency_conflict: IDEMPOTENCY_CONFLICT,

@@ -1,7 +1,8 @@
 import { CHALLENGE, INVALID_KEY_CHALLENGE, PAGE_LIMIT } from "../../domain/constants.ts";
 import { encodeCursor } from "../../api/cursor.ts";
 import type { DocumentedSettings } from "../documented-settings.ts";
-import { deprecationHeaders, OPERATIONS, PETSTORE_API, type PetstoreOperation } from "../operations.ts";
+import { deprecationHeaders, OPERATIONS, type PetstoreOperation } from "../operations.ts";
+import { ALLOWED_EXAMPLE } from "./examples.ts";
 import type { JsonSchema } from "../../api/schema.ts";
 
 interface Header {
@@ -111,7 +112,7 @@ export function componentHeaders({ baseUrl, plans }: DocumentedSettings) {
 export const ALLOW = header(
   "The methods that the path allows.",
   { type: "string", pattern: "^[A-Z]+(, [A-Z]+)*$" },
-  PETSTORE_API.allowedAt(OPERATIONS.listPets.path),
+  ALLOWED_EXAMPLE,
 );
 
 type Name = Exclude<
