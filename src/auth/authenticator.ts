@@ -221,7 +221,7 @@ function unavailableOnly(error: unknown): Unavailable {
 }
 
 /** What the key store has on a secret. */
-export interface VerifiedKey {
+interface VerifiedKey {
   readonly keyId: number;
   readonly plan: PlanName;
   readonly limits: Limits;
@@ -269,7 +269,7 @@ const MAX_CHANGED_KEYS = 100_000;
  * The time of a lookup tells nothing about a secret: the hash is seeded, and two secrets with the same hash are
  * compared to the end.
  */
-export class KeyCache {
+class KeyCache {
   readonly #maxKeys: number;
   readonly #pages: DataView[] = [];
   #index = this.#emptyIndex();

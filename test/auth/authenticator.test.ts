@@ -1,6 +1,12 @@
 import { describe, expect, test } from "bun:test";
 import { Unavailable } from "../../src/api/errors.ts";
-import { type Credential, DEFAULT_PLANS, generateSecret } from "../../src/domain/api-keys.ts";
+import {
+  type ApiKey,
+  type Credential,
+  DEFAULT_PLANS,
+  generateSecret,
+  hashSecret,
+} from "../../src/domain/api-keys.ts";
 import { TestClock } from "../service.ts";
 import { MapKeyStore } from "./map-key-store.ts";
 import { CLIENT, openAuthenticator } from "./open-authenticator.ts";
@@ -155,6 +161,55 @@ describe("a valid key", () => {
     expect(await lookupsOf(() => secrets.forEach(authenticate))).toBe(4);
     expect(await lookupsOf(() => secrets.slice(1).forEach(authenticate))).toBe(0);
     expect(await lookupsOf(() => secrets.slice(0, 1).forEach(authenticate))).toBe(1);
+  });
+
+  test("is one of 10,000 that are looked up once, and again after their changes", async () => {
+    const { keys, authenticator, authenticate, lookupsOf } = await setUp({ maxVerified: 10_000 });
+    const created = Array.from({ length: 10_000 }, () => keys.create());
+    await authenticator.followChanges();
+    const authenticateAll = () => {
+      for (const { id, secret } of created) expect(authenticate(secret)).toMatchObject({ keyId: id });
+    };
+    expect(await lookupsOf(authenticateAll)).toBe(10_000);
+    expect(await lookupsOf(authenticateAll)).toBe(0);
+    for (const { id } of created) if (id % 3 === 0) keys.update(id, {});
+    await authenticator.followChanges();
+    expect(await lookupsOf(authenticateAll)).toBe(3_333);
+  });
+
+  test("is looked up again after 100,001 other keys have changed, and not after 100,000", async () => {
+    const { keys, clock } = await setUp();
+    const { id, secret } = keys.create();
+    const key = keys.peek(hashSecret(secret))?.key;
+    let others = 0;
+    const changesSince = () => ({
+      revision: 1,
+      changed: Array.from({ length: others }, (_, i) => ({ ...key, id: id + 1 + i }) as ApiKey),
+      unbanned: [],
+    });
+    const findCredential = (hash: string) => keys.findCredential(hash);
+    const authenticator = await openAuthenticator({ keys: { findCredential, changesSince }, clock });
+    authenticator.authenticate(`Bearer ${secret}`, CLIENT);
+    for (const [changed, lookups] of [
+      [100_000, 1],
+      [1, 2],
+    ] as const) {
+      others = changed;
+      await authenticator.followChanges();
+      authenticator.authenticate(`Bearer ${secret}`, CLIENT);
+      expect(keys.lookups).toBe(lookups);
+    }
+  });
+
+  test("is invalid with any one character changed, lost or added, after it was seen", async () => {
+    const { keys, authenticate } = await setUp();
+    const { secret } = keys.create();
+    authenticate(secret);
+    for (let at = 0; at < secret.length; at++) {
+      const [before, own, after] = [secret.slice(0, at), secret.charCodeAt(at), secret.slice(at + 1)];
+      const others = [own === 0x61 ? "b" : "a", String.fromCharCode(own | 0x100), "", `${secret[at]}a`];
+      for (const other of others) expect(authenticate(before + other + after)).toBe("invalid_api_key");
+    }
   });
 });
 

@@ -2,10 +2,14 @@ import { afterAll, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { DEFAULT_BAN } from "../../src/domain/rate-limit.ts";
+import * as fc from "fast-check";
+import { decide, DEFAULT_BAN, newUsage, type Subject, type Usage } from "../../src/domain/rate-limit.ts";
+import { createMemoryRateLimiter } from "../../src/rate-limit/memory/memory-rate-limiter.ts";
 import { openUsageStore } from "../../src/store/sqlite/usage-store.ts";
 import { rateLimiterConformance, STARTS_AT } from "../conformance/rate-limiter.ts";
-import { address, key } from "../subjects.ts";
+import { address, key, textOf } from "../subjects.ts";
+import { TestClock } from "../test-clock.ts";
+import { MapUsageStore } from "./map-usage-store.ts";
 import { openOn, openOnMaps } from "./open-memory.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "petstore-rate-limiter-"));
@@ -46,6 +50,64 @@ test("the keys that are banned now are known, also after a restart, and until th
   opened.advance(10);
   expect(opened.rateLimiter.bannedKeys()).toEqual([]);
   await opened.close();
+});
+
+/** Keys with small identifiers have numbered slots. Every other subject is found by hash. */
+const SUBJECTS: Record<string, (i: number) => Subject> = {
+  "keys with small identifiers": key,
+  "keys with great identifiers": (i) => key(2 ** 40 + i),
+  addresses: (i) => address(`${2 ** 40 + i}`),
+};
+
+test("decides as the domain does, for any requests of any subjects, also after days", () => {
+  const subject = fc
+    .tuple(fc.constantFrom(...Object.values(SUBJECTS)), fc.nat(50))
+    .map(([subjectOf, i]) => subjectOf(i));
+  const step = fc.oneof({ weight: 100, arbitrary: subject }, fc.constant("a day passes"));
+  const limits = { perMinute: 2, perDay: 3 };
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 400, size: "max" }), (steps) => {
+      const clock = new TestClock(STARTS_AT);
+      const rateLimiter = createMemoryRateLimiter({ clock, ban: DEFAULT_BAN, maxSubjects: 153 });
+      const usages = new Map<string, Usage>();
+      for (const each of steps) {
+        if (typeof each === "string") {
+          clock.advance(86_400_000);
+          continue;
+        }
+        const usage = usages.get(textOf(each)) ?? newUsage();
+        usages.set(textOf(each), usage);
+        const rules = each.kind === "key" ? DEFAULT_BAN : undefined;
+        expect(rateLimiter.decide(each, limits)).toEqual(decide(usage, limits, clock.now(), rules));
+      }
+      void rateLimiter.close();
+    }),
+    { numRuns: 100 },
+  );
+});
+
+test.each(Object.entries(SUBJECTS))("the greatest numbers of %s are kept", (_, subjectOf) => {
+  const now = STARTS_AT;
+  const banned: Usage = {
+    minute: { openedAt: now - 9, used: 1e9, firstRejectedAt: now - 8, strikes: 1e6 },
+    day: { openedAt: now - 7, used: 1e9 - 1, firstRejectedAt: now - 6, strikes: 1e6 - 1 },
+    bannedAt: now - 5,
+    bannedUntil: now + 4,
+    lastBanEndedAt: -1,
+    lastBanMs: 0,
+  };
+  const after = { ...banned, bannedAt: -1, bannedUntil: -1, lastBanEndedAt: now - 3, lastBanMs: 2 };
+  const usageStore = new MapUsageStore();
+  usageStore.save([banned, after].map((usage, i) => [subjectOf(i), usage]));
+  const rateLimiter = createMemoryRateLimiter({ clock: new TestClock(now), ban: DEFAULT_BAN, usageStore });
+  expect([0, 1].map((i) => rateLimiter.usage(subjectOf(i)))).toEqual([banned, after]);
+});
+
+test("an address has at most 63 characters of ASCII", () => {
+  const rateLimiter = createMemoryRateLimiter({ clock: new TestClock(0), ban: DEFAULT_BAN });
+  const count = (id: string) => rateLimiter.decide(address(id), { perMinute: 1, perDay: 1 });
+  expect(count("x".repeat(63))).toMatchObject({ outcome: "allowed" });
+  for (const id of ["x".repeat(64), "é", "a\nb"]) expect(() => count(id)).toThrow(RangeError);
 });
 
 rateLimiterConformance("in process", openOnMaps);
