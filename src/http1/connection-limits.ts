@@ -63,6 +63,11 @@ export function maxDescriptors(): number | undefined {
   }
 }
 
+interface LimitReached {
+  readonly peer: Peer;
+  readonly second: number;
+}
+
 interface PeerConnections extends Peer {
   count: number;
 }
@@ -101,7 +106,7 @@ export class ConnectionLimits {
     const { maxConnections } = this.options;
     if (!peer.isTrusted && this.#hasEnough(peer)) {
       this.rejected++;
-      this.#peer.reject(peer, this.#second);
+      this.#peer.add("rejected", 1, { peer, second: this.#second });
       return false;
     }
     if (this.size < maxConnections) return true;
@@ -109,7 +114,7 @@ export class ConnectionLimits {
     const isAccepted = evicted > 0 || (peer.isTrusted && this.size < maxConnections + TRUSTED_RESERVE);
     if (isAccepted) return true;
     this.rejected++;
-    this.#all.reject(peer, this.#second);
+    this.#all.add("rejected", 1, { peer, second: this.#second });
     return false;
   }
 
@@ -152,7 +157,7 @@ export class ConnectionLimits {
     if (victims.length === 0) victims.push(...this.#oldest((connection) => connection.isEvictable));
     if (victims.length === 0) victims.push(...this.#oldest((connection) => this.#isSlow(connection, weight)));
     if (victims.length === 0) this.#fruitlessSearch = { second: this.#second, weight };
-    else this.#all.evict(peer, victims.length, this.#second);
+    else this.#all.add("evicted", victims.length, { peer, second: this.#second });
     this.evicted += victims.length;
     for (const connection of victims) connection.evict();
     return victims.length;
@@ -195,43 +200,29 @@ function weightOf({ isTrusted, count }: PeerConnections): number {
 
 /** Reports once when a limit is reached, and once when it is over. */
 class LimitEpisode {
-  #peer: string | undefined;
+  #current: { readonly peer: string; evicted: number; rejected: number } | undefined;
   #lastSecond = 0;
-  #evicted = 0;
-  #rejected = 0;
 
   constructor(
     private readonly limit: LimitEvent["limit"],
     private readonly onLimit: ConnectionLimitOptions["onLimit"],
   ) {}
 
-  reject(peer: Peer, second: number): void {
-    this.#rejected++;
-    this.#begin(peer, second);
-  }
-
-  evict(peer: Peer, count: number, second: number): void {
-    this.#evicted += count;
-    this.#begin(peer, second);
+  add(count: "evicted" | "rejected", connections: number, { peer, second }: LimitReached): void {
+    this.#lastSecond = second;
+    const isNew = this.#current === undefined;
+    this.#current ??= { peer: peer.id, evicted: 0, rejected: 0 };
+    this.#current[count] += connections;
+    if (isNew) this.#report(false);
   }
 
   end(second: number): void {
-    if (this.#peer === undefined || second - this.#lastSecond < QUIET_SECONDS) return;
-    this.#report(this.#peer, true);
-    this.#peer = undefined;
-    this.#evicted = 0;
-    this.#rejected = 0;
+    if (second - this.#lastSecond < QUIET_SECONDS) return;
+    this.#report(true);
+    this.#current = undefined;
   }
 
-  #begin(peer: Peer, second: number): void {
-    this.#lastSecond = second;
-    if (this.#peer !== undefined) return;
-    this.#peer = peer.id;
-    this.#report(peer.id, false);
-  }
-
-  #report(peer: string, isOver: boolean): void {
-    const { limit } = this;
-    this.onLimit({ limit, peer, isOver, evicted: this.#evicted, rejected: this.#rejected });
+  #report(isOver: boolean): void {
+    if (this.#current) this.onLimit({ limit: this.limit, isOver, ...this.#current });
   }
 }

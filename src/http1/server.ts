@@ -64,25 +64,20 @@ export class HttpServer implements ConnectionContext {
   readonly traffic: TrafficCounts = { bytesReceived: 0, bytesSent: 0 };
   readonly maxConnections: number;
   readonly #connections: ConnectionLimits;
-  readonly #peerOf: (remoteAddress: string) => Peer;
   readonly #listener: TCPSocketListener<HttpConnection | undefined>;
   readonly #handlers: SocketHandler<HttpConnection | undefined>;
-  readonly #createPacer: (() => Pacer) | undefined;
   /** Undefined means plain HTTP. */
   #secureContext: object | undefined;
   readonly #timer: Timer;
-  readonly #closeTimeoutMs: number;
   #isListening = true;
   #accepted = 0;
   #onLastClosed: (() => void) | undefined;
 
-  constructor(options: HttpServerOptions) {
-    const { host, port, handler, headerLines = "", onError } = options;
-    const { closeTimeoutMs = CLOSE_TIMEOUT_MS, secondMs = SECOND_MS } = options;
+  constructor(private readonly options: HttpServerOptions) {
+    const { host, port, handler, headerLines = "", onError, secondMs = SECOND_MS } = options;
+    const { maxConnectionsPerPeer = 0, onLimit = () => {} } = options;
     this.handler = handler;
     this.commonLines = new CommonLines(options.tls ? headerLines + HSTS_LINE : headerLines);
-    this.#closeTimeoutMs = closeTimeoutMs;
-    const { maxConnectionsPerPeer = 0, peerOf = eachAddress, onLimit = () => {} } = options;
     this.maxConnections = maxConnectionsWithin(options.maxConnections);
     this.#connections = new ConnectionLimits({
       maxConnections: this.maxConnections,
@@ -90,8 +85,6 @@ export class HttpServer implements ConnectionContext {
       maxOpenedPerSecond: options.tls ? MAX_HANDSHAKES_PER_SECOND : 0,
       onLimit,
     });
-    this.#peerOf = peerOf;
-    this.#createPacer = options.createPacer;
     this.#secureContext = options.tls && secureContextOf(options.tls);
     this.#handlers = {
       ...SOCKET_EVENTS,
@@ -135,9 +128,10 @@ export class HttpServer implements ConnectionContext {
    */
   async close(delayMs: number): Promise<void> {
     this.isShuttingDown = true;
+    const { closeTimeoutMs = CLOSE_TIMEOUT_MS } = this.options;
     const timeout = setTimeout(() => {
       for (const connection of this.#connections) connection.terminate();
-    }, delayMs + this.#closeTimeoutMs);
+    }, delayMs + closeTimeoutMs);
     await Bun.sleep(delayMs);
     this.#listener.stop();
     this.#isListening = false;
@@ -151,14 +145,15 @@ export class HttpServer implements ConnectionContext {
   }
 
   #onOpen(socket: Socket<HttpConnection | undefined>): void {
-    const peer = this.#peerOf(socket.remoteAddress ?? "");
+    const { peerOf = eachAddress, createPacer } = this.options;
+    const peer = peerOf(socket.remoteAddress ?? "");
     if (!this.#connections.accepts(peer)) {
       socket.terminate();
       return;
     }
     const clientSocket = this.#secureContext ? startTls(socket, this.#secureContext, this.#handlers) : socket;
     // A load balancer's connection carries requests of many clients: none is slowed for the others.
-    const pace = peer.isTrusted ? undefined : this.#createPacer?.();
+    const pace = peer.isTrusted ? undefined : createPacer?.();
     const connection = new HttpConnection(clientSocket, this, pace);
     clientSocket.data = connection;
     this.#connections.add(connection, peer);
