@@ -17,7 +17,6 @@ import {
   type Usage,
 } from "../../domain/rate-limit.ts";
 import { type ScheduledTimer, type Scheduler, scheduler } from "../../event-loop.ts";
-import { Eviction } from "./eviction.ts";
 import { DAY_EXHAUSTED, MINUTE_EXHAUSTED, NONE, QUEUED, SAVED, UsageTable } from "./usage-table.ts";
 import { Latch } from "../../api/latch.ts";
 
@@ -37,6 +36,8 @@ interface MemoryRateLimiterOptions {
 }
 
 const EXHAUSTED = MINUTE_EXHAUSTED | DAY_EXHAUSTED;
+/** One for the new subject and one more, so that a table over its bound shrinks back to it. */
+const MAX_EVICTED = 2;
 
 export function createMemoryRateLimiter(options: MemoryRateLimiterOptions): MemoryRateLimiter {
   return new MemoryRateLimiter(options);
@@ -50,7 +51,7 @@ class MemoryRateLimiter implements RateLimiter {
   readonly #maxSubjects: number;
   readonly #table = new UsageTable();
   readonly #writeBehind: WriteBehind | undefined;
-  readonly #eviction: Eviction;
+  readonly #scheduler: Scheduler;
   /** Keys with a ban when the store was loaded, a current one or one that makes the next one longer. */
   readonly restoredBans: number[] = [];
   /** Keys that were banned and may still be. */
@@ -68,19 +69,18 @@ class MemoryRateLimiter implements RateLimiter {
     this.#ban = ban;
     this.#onBan = options.onBan;
     this.#maxSubjects = maxSubjects;
-    const time = options.scheduler ?? scheduler;
-    this.#eviction = new Eviction(this.#table, { scheduler: time, remove: (slot) => this.#remove(slot) });
+    this.#scheduler = options.scheduler ?? scheduler;
     this.#writeBehind =
       usageStore &&
       new WriteBehind({
         table: this.#table,
         store: usageStore,
-        scheduler: time,
+        scheduler: this.#scheduler,
         onError: options.onUsageStoreError,
         onRecovery: options.onUsageStoreRecovery,
       });
     for (const [subject, usage] of usageStore?.load() ?? []) this.#restore(subject, usage);
-    this.#timer = time.setInterval(() => this.#tick(), flushEveryMs);
+    this.#timer = this.#scheduler.setInterval(() => this.#tick(), flushEveryMs);
     this.#timer.unref();
   }
 
@@ -184,10 +184,21 @@ class MemoryRateLimiter implements RateLimiter {
   }
 
   #add(subject: Subject, now: number): number {
-    this.#eviction.makeRoom(this.#maxSubjects, now);
+    this.#makeRoom(now);
     const slot = this.#table.add(subject);
     this.#writeBehind?.added(slot);
     return slot;
+  }
+
+  /**
+   * For a new subject. When only keys are left that must stay, or they would get their quota twice, the table grows
+   * beyond its bound: by as many keys as an operator has created, and by one address.
+   */
+  #makeRoom(now: number): void {
+    for (let i = 0; i < MAX_EVICTED && this.#table.size >= this.#maxSubjects; i++) {
+      const slot = this.#table.leastValuable(now, () => this.#scheduler.random());
+      if (slot !== NONE) this.#remove(slot);
+    }
   }
 
   #remove(slot: number): void {
@@ -210,7 +221,7 @@ class MemoryRateLimiter implements RateLimiter {
   }
 
   #tick(): void {
-    this.#eviction.sweep(this.#now());
+    for (const slot of this.#table.nextExpired(this.#now())) this.#remove(slot);
     this.#writeBehind?.startPass();
   }
 }

@@ -1,4 +1,7 @@
 import {
+  DAY_MS,
+  isExpired,
+  MINUTE_MS,
   newUsage,
   setBan,
   storedBanTime,
@@ -33,7 +36,7 @@ const LIVE = 1;
 export const QUEUED = 2;
 /** The store has a row of the subject. */
 export const SAVED = 4;
-export const IS_KEY = 8;
+const IS_KEY = 8;
 /** The window was exhausted after the last request; the table does not know the limits. */
 export const MINUTE_EXHAUSTED = 16;
 export const DAY_EXHAUSTED = 32;
@@ -60,10 +63,22 @@ const PAGE_MASK = (1 << PAGE_SHIFT) - 1;
 const ascii = new TextDecoder();
 const NEW_USAGE = newUsage();
 
+/** The value of a slot: nothing, the requests counted for an address, those for a key, or too much to be evicted. */
+const EXPIRED = -1;
+const PROTECTED = Infinity;
+/** More than the requests of any address. */
+const ANY_KEY = 2 ** 52;
+
+const SAMPLES = 16;
+/** Slots checked by one sweep. There are two sweeps a second, so a million slots take two minutes. */
+const SWEEP_SLOTS = 4_096;
+
 /** From `start` up to, and without, `end`. */
-export interface SlotRange {
+interface SlotRange {
   readonly start: number;
   readonly end: number;
+  /** The last slot that was swept. */
+  sweptTo: number;
 }
 
 /** The usage of each subject, in numbered slots of memory that the garbage collector does not trace. */
@@ -71,21 +86,16 @@ export class UsageTable {
   readonly #pages = Array<DataView | undefined>(KEY_SLOTS >>> PAGE_SHIFT).fill(undefined);
   readonly #index = new HashIndex<Subject>((slot, subject) => this.#hasSubject(slot, subject));
   readonly #freeSlots: number[] = [];
+  readonly #scratch = newUsage();
   #size = 0;
-  #keysEnd = 0;
-  #hashedEnd = KEY_SLOTS;
+  /** The slots that were ever in use: by key id, and by hash. */
+  readonly #keys = { start: 0, end: 0, sweptTo: 0 };
+  readonly #hashed = { start: KEY_SLOTS, end: KEY_SLOTS, sweptTo: KEY_SLOTS };
+  readonly #ranges: readonly SlotRange[] = [this.#keys, this.#hashed];
 
   /** How many subjects there are. */
   get size(): number {
     return this.#size;
-  }
-
-  /** The slots that were ever in use: by key id, and by hash. */
-  get ranges(): readonly SlotRange[] {
-    return [
-      { start: 0, end: this.#keysEnd },
-      { start: KEY_SLOTS, end: this.#hashedEnd },
-    ];
   }
 
   /** The subject's slot, or NONE. */
@@ -105,14 +115,14 @@ export class UsageTable {
 
   #addKey(id: number): number {
     this.#pages[id >>> PAGE_SHIFT] ??= newPage(USAGE_BYTES);
-    this.#keysEnd = Math.max(this.#keysEnd, id + 1);
+    this.#keys.end = Math.max(this.#keys.end, id + 1);
     return id;
   }
 
   #addHashed(subject: Subject): number {
     const id = idText(subject);
     if (!FITS.test(id)) throw new RangeError(`an id has at most ${MAX_ID_LENGTH} characters of ASCII`);
-    const slot = this.#freeSlots.pop() ?? this.#hashedEnd++;
+    const slot = this.#freeSlots.pop() ?? this.#hashed.end++;
     const page = (this.#pages[slot >>> PAGE_SHIFT] ??= newPage(ID + MAX_ID_LENGTH));
     const at = offset(slot);
     page.setUint8(at + ID_LENGTH, id.length);
@@ -139,9 +149,56 @@ export class UsageTable {
   }
 
   *liveSlots(): Generator<number> {
-    for (const { start, end } of this.ranges) {
+    for (const { start, end } of this.#ranges) {
       for (let slot = start; slot < end; slot++) if (this.isLive(slot)) yield slot;
     }
+  }
+
+  /**
+   * The slot to evict, or NONE. Expired subjects go first, then the address with the fewest requests, then the key with
+   * the fewest; each is the least valuable of a random sample. A key that is banned or has exhausted a window stays.
+   */
+  leastValuable(now: number, random: () => number): number {
+    let least = NONE;
+    let leastValue = PROTECTED;
+    for (const { start, end } of this.#ranges) {
+      for (let i = 0; i < SAMPLES; i++) {
+        const slot = start + Math.floor(random() * (end - start));
+        const value = this.#valueOf(slot, now);
+        if (value < leastValue) {
+          least = slot;
+          leastValue = value;
+        }
+        if (value === EXPIRED) return slot;
+      }
+    }
+    return least;
+  }
+
+  /** The expired subjects among the next few slots. */
+  nextExpired(now: number): number[] {
+    const expired: number[] = [];
+    for (const range of this.#ranges) {
+      const { start, end } = range;
+      for (let left = Math.min(SWEEP_SLOTS, end - start); left > 0; left--) {
+        range.sweptTo = range.sweptTo + 1 < end ? range.sweptTo + 1 : start;
+        if (this.#valueOf(range.sweptTo, now) === EXPIRED) expired.push(range.sweptTo);
+      }
+    }
+    return expired;
+  }
+
+  #valueOf(slot: number, now: number): number {
+    if (!this.isLive(slot)) return PROTECTED;
+    const usage = this.#scratch;
+    this.load(slot, usage);
+    if (isExpired(usage, now)) return EXPIRED;
+    const flags = this.flags(slot);
+    if (!(flags & IS_KEY)) return usage.day.used;
+    if (now < usage.bannedUntil) return PROTECTED;
+    if (flags & MINUTE_EXHAUSTED && now < usage.minute.openedAt + MINUTE_MS) return PROTECTED;
+    if (flags & DAY_EXHAUSTED && now < usage.day.openedAt + DAY_MS) return PROTECTED;
+    return ANY_KEY + usage.day.used;
   }
 
   isLive(slot: number): boolean {
