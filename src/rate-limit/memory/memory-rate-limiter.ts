@@ -17,7 +17,7 @@ import {
   type Usage,
 } from "../../domain/rate-limit.ts";
 import { type ScheduledTimer, type Scheduler, scheduler } from "../../event-loop.ts";
-import { DAY_EXHAUSTED, MINUTE_EXHAUSTED, NONE, QUEUED, SAVED, UsageTable } from "./usage-table.ts";
+import { DAY_EXHAUSTED, MINUTE_EXHAUSTED, NONE, QUEUED, UsageTable } from "./usage-table.ts";
 import { Latch } from "../../api/latch.ts";
 
 interface MemoryRateLimiterOptions {
@@ -186,7 +186,7 @@ class MemoryRateLimiter implements RateLimiter {
   #add(subject: Subject, now: number): number {
     this.#makeRoom(now);
     const slot = this.#table.add(subject);
-    this.#writeBehind?.added(slot);
+    this.#writeBehind?.keepRow(subject);
     return slot;
   }
 
@@ -202,7 +202,7 @@ class MemoryRateLimiter implements RateLimiter {
   }
 
   #remove(slot: number): void {
-    this.#writeBehind?.removing(slot);
+    this.#writeBehind?.deleteRow(this.#table.subjectAt(slot));
     this.#table.remove(slot);
   }
 
@@ -217,7 +217,7 @@ class MemoryRateLimiter implements RateLimiter {
       this.#bannedKeys.add(subject.id);
     }
     this.#table.store(slot, usage);
-    this.#table.setFlags(slot, this.#table.flags(slot) | SAVED | EXHAUSTED);
+    this.#table.setFlags(slot, this.#table.flags(slot) | EXHAUSTED);
   }
 
   #tick(): void {
@@ -265,7 +265,7 @@ class WriteBehind {
   #slicesLeft = 0;
   #batchRows = BATCH_ROWS;
   #urgent: number[] = [];
-  /** Subjects without a slot whose rows are still in the store: the number of a key, or an address. */
+  /** Subjects without a slot whose rows may still be in the store: the number of a key, or an address. */
   readonly #deleted = new Set<Subject["id"]>();
   readonly #latch: Latch;
   #isClosed = false;
@@ -291,18 +291,13 @@ class WriteBehind {
   }
 
   /** Must be called for each new subject: the store may still have its row. */
-  added(slot: number): void {
-    if (this.#deleted.size === 0 || !this.#deleted.delete(this.#table.subjectAt(slot).id)) return;
-    this.#table.setFlags(slot, this.#table.flags(slot) | SAVED);
+  keepRow({ id }: Subject): void {
+    this.#deleted.delete(id);
   }
 
-  /** Must be called before a subject loses its slot. */
-  removing(slot: number): void {
-    if (this.#table.flags(slot) & SAVED) this.deleteRow(this.#table.subjectAt(slot));
-  }
-
-  deleteRow(subject: Subject): void {
-    this.#deleted.add(subject.id);
+  /** Must be called for each subject that loses its slot: the store may have its row. */
+  deleteRow({ id }: Subject): void {
+    this.#deleted.add(id);
   }
 
   /** Starts a pass, unless one is running. */
@@ -366,9 +361,7 @@ class WriteBehind {
       ...deleted.map((id): Row => [subjectOf(id), undefined]),
       ...live.map((slot): Row => [this.#table.subjectAt(slot), this.#copyOf(slot)]),
     ];
-    if (rows.length > 0 && !this.#save(rows)) return false;
-    for (const slot of live) this.#table.setFlags(slot, this.#table.flags(slot) | SAVED);
-    return true;
+    return rows.length === 0 || this.#save(rows);
   }
 
   #save(rows: readonly Row[]): boolean {

@@ -34,12 +34,10 @@ const DAY_STRIKES = 60;
 const LIVE = 1;
 /** The slot waits to be written to the store, whichever subject has it by then: the flag outlasts a removal. */
 export const QUEUED = 2;
-/** The store has a row of the subject. */
-export const SAVED = 4;
-const IS_KEY = 8;
+const IS_KEY = 4;
 /** The window was exhausted after the last request; the table does not know the limits. */
-export const MINUTE_EXHAUSTED = 16;
-export const DAY_EXHAUSTED = 32;
+export const MINUTE_EXHAUSTED = 8;
+export const DAY_EXHAUSTED = 16;
 
 /**
  * Slot n below this belongs to the key with id n. Every other subject is found by hash: keys with greater ids too, so
