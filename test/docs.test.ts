@@ -3,8 +3,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { BLOCK_NAMES, generate, pages, VALUES } from "../docs/generate.ts";
 import { rateLimitFigure } from "../docs/rate-limit-figure.ts";
-import { PAGE_LIMIT } from "../src/domain/constants.ts";
-import { SECRET_PREFIX } from "../src/domain/api-keys.ts";
+import { KEY_PREFIX, PAGE_LIMIT } from "../src/domain/constants.ts";
 import { DAY_MS, MINUTE_MS } from "../src/domain/rate-limit.ts";
 import { IDLE_TIMEOUT_SECONDS } from "../src/http1/connection.ts";
 
@@ -38,8 +37,8 @@ const REPEATED: readonly [file: string, what: string, pattern: RegExp, value: st
   ["docs/deprecation.md", "the removal date", /removed on (\d+ \w+ \d+)/g, VALUES.removalDate],
   ["docs/idempotency.md", "the lifetime of a response", /for (\d+ hours)/g, VALUES.idempotencyLifetime],
   ["docs/authentication.md", "the overlap of secrets", /by default (\d+ hours)/g, VALUES.rotationOverlap],
-  ["docs/authentication.md", "production keys", /`(pet_\w+_)` \(production\)/g, SECRET_PREFIX.production],
-  ["docs/authentication.md", "staging keys", /`(pet_\w+_)` \(staging\)/g, SECRET_PREFIX.staging],
+  ["docs/authentication.md", "production keys", /`(pet_\w+_)` \(production\)/g, KEY_PREFIX.production],
+  ["docs/authentication.md", "staging keys", /`(pet_\w+_)` \(staging\)/g, KEY_PREFIX.staging],
   ["docs/rate-limits.md", "the short window", /closes (\d+) seconds/g, MINUTE_MS / 1000],
   ["docs/rate-limits.md", "the long window", /or (\d+) hours/g, DAY_MS / 3_600_000],
   ["docs/pagination.md", "the largest page", /\/pets\?limit=(\d+)"/g, PAGE_LIMIT.max],

@@ -297,7 +297,7 @@ export function errorResponse(errors: ErrorTable, rejection: Rejection, headerLi
   return jsonResponse(statusOf(errors, rejection), headerLines, errorBody(errors, rejection));
 }
 
-export function errorBody(errors: ErrorTable, rejection: Rejection): string {
+function errorBody(errors: ErrorTable, rejection: Rejection): string {
   const { code, message } = rejection;
   return `{"code":"${code}","message":${JSON.stringify(message)},"status":${statusOf(errors, rejection)}}`;
 }

@@ -12,11 +12,11 @@ import {
   type PlanName,
   type Plans,
   PLANS,
-  SECRET_PREFIX,
   validUntil,
   WHILE_DISABLED,
 } from "../domain/api-keys.ts";
 import { andThen, type Awaitable, recover, type Scheduler } from "../event-loop.ts";
+import { KEY_PREFIX } from "../domain/constants.ts";
 import type { Clock, KeyChanges, KeyStore, RateLimiter } from "../domain/ports.ts";
 import type { Addresses, Client } from "./client-address.ts";
 import { LookupBudget, LookupQueue } from "./lookup-queue.ts";
@@ -83,7 +83,7 @@ export class Authenticator {
   ) {
     this.#options = options;
     this.#verified = new KeyCache(options.maxVerified ?? MAX_VERIFIED);
-    this.#usualStart = `Bearer ${SECRET_PREFIX[options.environment]}`;
+    this.#usualStart = `Bearer ${KEY_PREFIX[options.environment]}`;
     this.#usualLength = this.#usualStart.length + SECRET_LENGTH;
     this.#revision = revision;
     this.#polledAt = polledAt;

@@ -86,23 +86,21 @@ export interface Credential {
   readonly validUntil?: number;
 }
 
-export const SECRET_PREFIX: Readonly<Record<Environment, string>> = KEY_PREFIX;
-
 /** That a secret is for, by its prefix. */
 export function environmentOf(secret: string): Environment | undefined {
-  return ENVIRONMENTS.find((environment) => secret.startsWith(SECRET_PREFIX[environment]));
+  return ENVIRONMENTS.find((environment) => secret.startsWith(KEY_PREFIX[environment]));
 }
 
 const ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 const RANDOM_LENGTH = 30;
 const CHECK_LENGTH = 6;
-const SECRET = new RegExp(`^(?:${Object.values(SECRET_PREFIX).join("|")})[0-9A-Za-z]{36}$`);
+const SECRET = new RegExp(`^(?:${Object.values(KEY_PREFIX).join("|")})[0-9A-Za-z]{36}$`);
 /** The greatest multiple of 62 in a byte; bytes above it are thrown away so that every character is equally likely. */
 const FAIR_BYTES = 248;
 
 /** A new secret: prefix, 30 random base62 characters (178 bits), six characters of checksum. */
 export function generateSecret(environment: Environment): string {
-  let secret = SECRET_PREFIX[environment];
+  let secret: string = KEY_PREFIX[environment];
   const length = secret.length + RANDOM_LENGTH;
   while (secret.length < length) {
     for (const byte of crypto.getRandomValues(new Uint8Array(RANDOM_LENGTH * 2))) {
@@ -124,7 +122,7 @@ function checksum(text: string): string {
 
 /** Turns typing errors away before any lookup. */
 export function isWellFormedSecret(text: string, environment: Environment): boolean {
-  if (!SECRET.test(text) || !text.startsWith(SECRET_PREFIX[environment])) return false;
+  if (!SECRET.test(text) || !text.startsWith(KEY_PREFIX[environment])) return false;
   return checksum(text.slice(0, -CHECK_LENGTH)) === text.slice(-CHECK_LENGTH);
 }
 

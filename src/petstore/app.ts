@@ -6,7 +6,6 @@ import {
   type Call,
   dispatch,
   emptyResponse,
-  errorBody,
   errorResponse,
   type Front,
   headerLinesOf,
@@ -46,17 +45,13 @@ import { type RequestObserver, RequestRecord } from "../observe/request-metrics.
 import { Cors } from "./cors.ts";
 import {
   authenticationUnavailable,
-  DISABLED_API_KEY,
   ERRORS,
-  INVALID_API_KEY,
   INVALID_IDEMPOTENCY_KEY,
   keyBanned,
-  MISSING_API_KEY,
   NOT_FOUND,
-  PRODUCTION_API_KEY,
   rateLimited,
   READ_ONLY_KEY,
-  STAGING_API_KEY,
+  UNAUTHENTICATED,
 } from "./errors.ts";
 import { type AnySuccess, createEndpoints, type Endpoint, type HandlerOptions } from "./handlers.ts";
 import { PETSTORE_API } from "./operations.ts";
@@ -197,8 +192,13 @@ export function createHttpApp(options: HttpAppOptions): RequestHandler {
   }
 
   function rejectUnauthenticated(record: RequestRecord, failure: AuthFailure, decision: Decision): Response {
-    if (failure instanceof Unavailable) errorLog.report("authentication", failure, record);
-    return authFailureResponse(failure, decision);
+    const headerLines = apiLines(decision);
+    if (failure instanceof Unavailable) {
+      errorLog.report("authentication", failure, record);
+      return unavailableResponse(failure.retryAfterSeconds, headerLines, authenticationUnavailable);
+    }
+    const challengeLine = failure === "missing_api_key" ? CHALLENGE_LINE : INVALID_KEY_CHALLENGE_LINE;
+    return rejectionResponse(UNAUTHENTICATED[failure], challengeLine + headerLines);
   }
 
   /** A page or an unknown path. */
@@ -362,24 +362,8 @@ export function rateLimitedResponse(decision: Decision): Response {
   return rejectionResponse(rejection, apiLines(decision));
 }
 
-const UNAUTHENTICATED = {
-  missing_api_key: unauthenticated(CHALLENGE, MISSING_API_KEY),
-  invalid_api_key: unauthenticated(INVALID_KEY_CHALLENGE, INVALID_API_KEY),
-  disabled_api_key: unauthenticated(INVALID_KEY_CHALLENGE, DISABLED_API_KEY),
-  staging_api_key: unauthenticated(INVALID_KEY_CHALLENGE, STAGING_API_KEY),
-  production_api_key: unauthenticated(INVALID_KEY_CHALLENGE, PRODUCTION_API_KEY),
-};
-
-function unauthenticated(challenge: string, rejection: Rejection) {
-  return { challengeLine: headerLine("WWW-Authenticate", challenge), body: errorBody(ERRORS, rejection) };
-}
-
-function authFailureResponse(failure: AuthFailure, decision: Decision): Response {
-  if (failure instanceof Unavailable)
-    return unavailableResponse(failure.retryAfterSeconds, apiLines(decision), authenticationUnavailable);
-  const { challengeLine, body } = UNAUTHENTICATED[failure];
-  return jsonResponse(401, challengeLine + apiLines(decision), body);
-}
+const CHALLENGE_LINE = headerLine("WWW-Authenticate", CHALLENGE);
+const INVALID_KEY_CHALLENGE_LINE = headerLine("WWW-Authenticate", INVALID_KEY_CHALLENGE);
 
 /** 304 if the client has this representation already, 200 otherwise. */
 function conditionalResponse(

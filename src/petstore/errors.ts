@@ -1,7 +1,7 @@
 import { bodyTooLarge, errorTable, rejection, type Rejection, retryAfter } from "../api/errors.ts";
 import { kibibytes, longDate } from "../api/formatting.ts";
-import { type Environment, SECRET_PREFIX } from "../domain/api-keys.ts";
-import { DOCS_PATH, IDEMPOTENCY_KEY_MAX_LENGTH, MAX_BODY_BYTES } from "../domain/constants.ts";
+import type { Environment } from "../domain/api-keys.ts";
+import { DOCS_PATH, IDEMPOTENCY_KEY_MAX_LENGTH, KEY_PREFIX, MAX_BODY_BYTES } from "../domain/constants.ts";
 
 /** The closed set of error codes, each with its status. */
 export const ERRORS = errorTable({
@@ -46,27 +46,28 @@ export const INVALID_IDEMPOTENCY_KEY = rejection(
   `Idempotency-Key must be 1 to ${IDEMPOTENCY_KEY_MAX_LENGTH} visible ASCII characters.`,
 );
 
-export const MISSING_API_KEY = rejection(
-  "missing_api_key",
-  "Missing API key. Send it in the Authorization header: Bearer <key>.",
-);
-export const INVALID_API_KEY = rejection(
-  "invalid_api_key",
-  "Invalid API key. It is mistyped, revoked, expired or from another environment.",
-);
-
-export const DISABLED_API_KEY = rejection(
-  "invalid_api_key",
-  "This API key is disabled. Whoever gave it to you can enable it again.",
-);
-
-export const STAGING_API_KEY = otherEnvironment("staging", "production");
-export const PRODUCTION_API_KEY = otherEnvironment("production", "staging");
+/** By the reason why a request has no principal. */
+export const UNAUTHENTICATED = {
+  missing_api_key: rejection(
+    "missing_api_key",
+    "Missing API key. Send it in the Authorization header: Bearer <key>.",
+  ),
+  invalid_api_key: rejection(
+    "invalid_api_key",
+    "Invalid API key. It is mistyped, revoked, expired or from another environment.",
+  ),
+  disabled_api_key: rejection(
+    "invalid_api_key",
+    "This API key is disabled. Whoever gave it to you can enable it again.",
+  ),
+  staging_api_key: otherEnvironment("staging", "production"),
+  production_api_key: otherEnvironment("production", "staging"),
+};
 
 function otherEnvironment(own: Environment, here: Environment): Rejection<"invalid_api_key"> {
   return rejection(
     "invalid_api_key",
-    `This API key is for ${own}, and this is ${here}. Use a key that begins with ${SECRET_PREFIX[here]}.`,
+    `This API key is for ${own}, and this is ${here}. Use a key that begins with ${KEY_PREFIX[here]}.`,
   );
 }
 

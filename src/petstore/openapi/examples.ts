@@ -3,13 +3,12 @@ import {
   BODY_TOO_LARGE,
   type ErrorCode,
   ERRORS,
-  INVALID_API_KEY,
   keyBanned,
-  MISSING_API_KEY,
   NOT_FOUND,
   operationRemoved,
   rateLimited,
   READ_ONLY_KEY,
+  UNAUTHENTICATED,
 } from "../errors.ts";
 import {
   IDEMPOTENCY_CONFLICT,
@@ -115,8 +114,8 @@ const REJECTIONS: { readonly [C in Exclude<ErrorCode, "key_banned">]: Rejection<
   invalid_parameter: invalidParameter(
     new Invalid(problemsOf("limit", invalid(OPERATIONS.listPets.query.limit.read("0")))),
   ),
-  missing_api_key: MISSING_API_KEY,
-  invalid_api_key: INVALID_API_KEY,
+  missing_api_key: UNAUTHENTICATED.missing_api_key,
+  invalid_api_key: UNAUTHENTICATED.invalid_api_key,
   read_only_key: READ_ONLY_KEY,
   not_found: NOT_FOUND,
   pet_not_found: petNotFound(42n),
