@@ -2,7 +2,8 @@ import { cases, CLOSES, head } from "./case.ts";
 
 const withHost = (value: string) => head("GET / HTTP/1.1", `Host: ${value}`);
 
-const VALID = {
+/** Of a name, an address and perhaps a port. */
+export const VALID_HOSTS = {
   "a name": "x",
   "a domain and a port": "api.example.com:8080",
   "upper case": "API.Example.COM",
@@ -22,7 +23,7 @@ const VALID = {
   digits: "1",
 };
 
-const INVALID = {
+export const INVALID_HOSTS = {
   "an empty value": "",
   "only spaces": "   ",
   "a user": "user@x",
@@ -71,8 +72,8 @@ const INVALID = {
 
 export const HOST = [
   ...cases("RFC 9110, 7.2: Host", [
-    ...Object.entries(VALID).map(([name, value]) => [name, withHost(value), "GET /"] as const),
-    ...Object.entries(INVALID).map(([name, value]) => [name, withHost(value), 400] as const),
+    ...Object.entries(VALID_HOSTS).map(([name, value]) => [name, withHost(value), "GET /"] as const),
+    ...Object.entries(INVALID_HOSTS).map(([name, value]) => [name, withHost(value), 400] as const),
   ]),
   ...cases("RFC 9112, 3.2: Host", [
     ["no Host in HTTP/1.1", head("GET / HTTP/1.1"), 400],

@@ -1,6 +1,10 @@
 import { cases, get, head } from "./case.ts";
+import { INVALID_HOSTS, VALID_HOSTS } from "./host.ts";
 
 const line = (requestLine: string) => head(requestLine, "Host: x");
+/** Those that mean the same in a URI as in Host. */
+const hosts = (named: Readonly<Record<string, string>>, differing: RegExp) =>
+  Object.entries(named).filter(([, host]) => !differing.test(host));
 
 export const TARGET = [
   ...cases("RFC 9112, 3.2.1: origin-form", [
@@ -34,34 +38,15 @@ export const TARGET = [
     ["http", get("http://x/a?b"), "GET /a?b"],
     ["https", get("https://x/a"), "GET /a"],
     ["the scheme in upper case", get("HTTP://x/a"), "GET /a"],
-    ["a port", get("http://x:8080/a"), "GET /a"],
-    ["an empty port", get("http://x:/a"), "GET /a"],
     ["no path", get("http://x"), "GET /"],
     ["a query and no path", get("http://x?b"), "GET /?b"],
-    ["an IPv4 address", get("http://127.0.0.1:80/a"), "GET /a"],
-    ["an IPv6 address", get("http://[2001:db8::1]:80/a"), "GET /a"],
-    ["percent-encoding in the host", get("http://%78/a"), "GET /a"],
     ["another host than in Host, which is ignored", get("http://other.example/a"), "GET /a"],
     ["an at sign in the path", get("http://x/a@b"), "GET /a@b"],
     ["no Host", head("GET http://x/ HTTP/1.1"), 400],
-    ["an empty host", get("http:///a"), 400],
-    ["an empty host and a port", get("http://:80/a"), 400],
     ["nothing after the slashes", get("http://"), 400],
     ["a query after the slashes", get("http://?a"), 400],
-    ["a user", get("http://user@x/a"), 400],
-    ["a user and a password", get("http://user:secret@x/a"), 400],
-    ["an empty user", get("http://@x/a"), 400],
-    ["a port that is not a number", get("http://x:http/a"), 400],
-    ["a negative port", get("http://x:-1/a"), 400],
-    ["two ports", get("http://x:1:2/a"), 400],
-    ["an IPv6 address without its bracket", get("http://[::1/a"), 400],
-    ["an IPv6 address without brackets", get("http://::1/a"), 400],
-    ["an IPv6 address that is not valid", get("http://[::g]/a"), 400],
-    ["an IPv6 address with a zone", get("http://[fe80::1%25eth0]/a"), 400],
-    ["text after the bracket", get("http://[::1]x/a"), 400],
-    ["two hosts", get("http://x,y/a"), 400],
-    ["a backslash in the host", get("http://x\\y/a"), 400],
-    ["percent-encoding that is not valid", get("http://%zz/a"), 400],
+    ...hosts(VALID_HOSTS, /\s/).map(([name, host]) => [name, get(`http://${host}/a`), "GET /a"] as const),
+    ...hosts(INVALID_HOSTS, /[/?]/).map(([name, host]) => [name, get(`http://${host}/a`), 400] as const),
     ["a fragment", get("http://x/#a"), 400],
     ["one slash", get("http:/x"), 400],
     ["no slash", get("http:x"), 400],
