@@ -90,8 +90,7 @@ class MemoryRateLimiter implements RateLimiter {
     const found = table.find(subject);
     const slot = found === NONE ? this.#add(subject, now) : found;
 
-    const usage = this.#scratch;
-    table.load(slot, usage);
+    const usage = table.load(slot, this.#scratch);
     const { bannedAt } = usage;
     const decision = decide(usage, limits, now, this.#rulesFor(subject));
     table.store(slot, usage);
@@ -116,8 +115,7 @@ class MemoryRateLimiter implements RateLimiter {
   peek(subject: Subject, limits: Limits): Decision {
     const now = this.#now();
     const slot = this.#table.find(subject);
-    const usage = newUsage();
-    if (slot !== NONE) this.#table.load(slot, usage);
+    const usage = slot === NONE ? newUsage() : this.#table.load(slot);
     return peek(usage, limits, now, this.#rulesFor(subject));
   }
 
@@ -125,8 +123,7 @@ class MemoryRateLimiter implements RateLimiter {
     const slot = this.#table.find(subject);
     if (slot === NONE) return undefined;
     const now = this.#now();
-    const usage = newUsage();
-    this.#table.load(slot, usage);
+    const usage = this.#table.load(slot);
     expire(usage, now, this.#rulesFor(subject));
     return isExpired(usage, now) ? undefined : usage;
   }
@@ -143,8 +140,7 @@ class MemoryRateLimiter implements RateLimiter {
     const slot = this.#table.find(subject);
     if (slot === NONE) return;
     const now = this.#now();
-    const usage = this.#scratch;
-    this.#table.load(slot, usage);
+    const usage = this.#table.load(slot);
     expire(usage, now, this.#rulesFor(subject));
     unban(usage, now - agoMs);
     this.#table.store(slot, usage);
@@ -169,9 +165,8 @@ class MemoryRateLimiter implements RateLimiter {
   #followStep(): void {
     const byMs = this.#clock.stepMs - this.#stepMs;
     this.#stepMs += byMs;
-    const usage = newUsage();
     for (const slot of this.#table.liveSlots()) {
-      this.#table.load(slot, usage);
+      const usage = this.#table.load(slot);
       shift(usage, byMs);
       this.#table.store(slot, usage);
       this.#writeBehind?.changed(slot);
@@ -359,7 +354,7 @@ class WriteBehind {
     const live = slots.filter((slot) => this.#table.isLive(slot));
     const rows = [
       ...deleted.map((id): Row => [subjectOf(id), undefined]),
-      ...live.map((slot): Row => [this.#table.subjectAt(slot), this.#copyOf(slot)]),
+      ...live.map((slot): Row => [this.#table.subjectAt(slot), this.#table.load(slot)]),
     ];
     return rows.length === 0 || this.#save(rows);
   }
@@ -375,12 +370,6 @@ class WriteBehind {
       this.#latch.failed(error);
       return false;
     }
-  }
-
-  #copyOf(slot: number): Usage {
-    const usage = newUsage();
-    this.#table.load(slot, usage);
-    return usage;
   }
 }
 

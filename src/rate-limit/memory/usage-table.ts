@@ -188,8 +188,7 @@ export class UsageTable {
 
   #valueOf(slot: number, now: number): number {
     if (!this.isLive(slot)) return PROTECTED;
-    const usage = this.#scratch;
-    this.load(slot, usage);
+    const usage = this.load(slot, this.#scratch);
     if (isExpired(usage, now)) return EXPIRED;
     const flags = this.flags(slot);
     if (!(flags & IS_KEY)) return usage.day.used;
@@ -204,8 +203,10 @@ export class UsageTable {
     return page !== undefined && (readFlags(page, offset(slot)) & LIVE) !== 0;
   }
 
-  load(slot: number, into: Usage): void {
+  /** Into a usage that is used again, or into a new one. */
+  load(slot: number, into = newUsage()): Usage {
     readUsage(this.#page(slot), offset(slot), into);
+    return into;
   }
 
   store(slot: number, usage: Usage): void {
