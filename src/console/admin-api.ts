@@ -13,19 +13,7 @@ import {
 import { createObservable } from "./observable.ts";
 import { readStored, writeStored } from "./theme.ts";
 
-export type {
-  AdminOrder,
-  AuditItem,
-  Fleet,
-  Key,
-  RequestEntry,
-  OperatorView,
-  OperatorWithToken,
-  Overview,
-  RequestPage,
-  Server,
-  Setting,
-} from "../operator/operations.ts";
+export type * from "../operator/operations.ts";
 export type { Pet } from "../domain/resources.ts";
 
 /** No response: the server stopped, or the network is gone. */

@@ -3,8 +3,10 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { matchPage, type PageName } from "../operator/console/pages.ts";
 import type { AdminOperationId } from "../operator/operations.ts";
 import { call, findSession, may, signedIn, signIn } from "./admin-api.ts";
+import { DialogHost } from "./components/dialogs.tsx";
+import { startSearchKey } from "./components/filters.tsx";
 import { Layout } from "./components/layout.tsx";
-import { Empty, PageHead, type PageProps } from "./components/page.tsx";
+import { Empty, PageHead, type PageProps, ServerContext } from "./components/page.tsx";
 import { startClock, useObservable } from "./observable.ts";
 import { AuditTrailPage } from "./pages/audit.tsx";
 import { KeyCreationPage, KeyEditPage } from "./pages/key-edit.tsx";
@@ -39,15 +41,11 @@ const PAGES: Readonly<Record<PageName, ComponentType<PageProps>>> = {
 };
 
 /** Pages that are there to do something. */
-const NEEDED = {
+const NEEDED: Readonly<Partial<Record<PageName, AdminOperationId>>> = {
   "Create a key": "createKey",
   "Edit a key": "updateKey",
   "Add a pet": "createPet",
-} as const satisfies Partial<Record<PageName, AdminOperationId>>;
-
-function isAllowed(name: PageName): boolean {
-  return !(name in NEEDED) || may(NEEDED[name as keyof typeof NEEDED]);
-}
+};
 
 function App({ urlProblem }: { readonly urlProblem: string | undefined }) {
   const operator = useObservable(signedIn);
@@ -68,7 +66,7 @@ function App({ urlProblem }: { readonly urlProblem: string | undefined }) {
 }
 
 function Console() {
-  const { server, isOutdated } = useServer();
+  const { data: server } = usePolled("server", () => call("getServer"));
   const { path } = useLocation();
   const match = matchPage(path);
   const environment = server?.environment;
@@ -78,34 +76,37 @@ function Console() {
     document.title = `${environment === "staging" ? "STAGING: " : ""}${title} · Petstore${name}`;
   }, [title, environment]);
   useFocusOnNewPage(path);
-  const Page = match && PAGES[match.name];
   return (
-    <Layout server={server} isOutdated={isOutdated}>
-      {Page && isAllowed(match.name) ? (
-        <Page key={path} server={server} id={match.id} />
-      ) : Page ? (
-        <section>
-          <PageHead title={match.name} />
-          <Empty title="Your role does not allow it">
-            An operator with the role admin can do it. <a href="/operators">See who that is</a>.
-          </Empty>
-        </section>
-      ) : (
-        <Empty title="There is no such page">
-          <code class="wrap">{path}</code> does not exist. <a href="/">Go to the overview</a>.
-        </Empty>
-      )}
-    </Layout>
+    <ServerContext.Provider value={server}>
+      <Layout>
+        <DialogHost key={path}>
+          <PageOfPath path={path} />
+        </DialogHost>
+      </Layout>
+    </ServerContext.Provider>
   );
 }
 
-let loadedVersion: string | undefined;
-
-/** The server, undefined until it is loaded, and whether it has another version than when this page was loaded. */
-function useServer() {
-  const { data: server } = usePolled("server", () => call("getServer"));
-  loadedVersion ??= server?.version;
-  return { server, isOutdated: server !== undefined && server.version !== loadedVersion };
+function PageOfPath({ path }: { readonly path: string }) {
+  const match = matchPage(path);
+  if (match === undefined) {
+    return (
+      <Empty title="There is no such page">
+        <code class="wrap">{path}</code> does not exist. <a href="/">Go to the overview</a>.
+      </Empty>
+    );
+  }
+  const Page = PAGES[match.name];
+  const needed = NEEDED[match.name];
+  if (needed === undefined || may(needed)) return <Page id={match.id} />;
+  return (
+    <section>
+      <PageHead title={match.name} />
+      <Empty title="Your role does not allow it">
+        An operator with the role admin can do it. <a href="/operators">See who that is</a>.
+      </Empty>
+    </section>
+  );
 }
 
 /** A screen reader reads the heading of the new page, and Tab continues from there. */
@@ -147,6 +148,7 @@ async function start(root: Element): Promise<void> {
 
 applyTheme(chosenTheme());
 startRouter();
+startSearchKey();
 startClock();
 startPolling();
 const root = document.querySelector("#console");

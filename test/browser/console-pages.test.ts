@@ -150,7 +150,7 @@ test("the audit trail is filtered by action, actor and target, and links to what
   await page.getByLabel("Where").selectOption("admin API");
   await page.getByLabel("Target").fill(`key:${id}`);
   await untilAt(page, `/audit?action=key.updated&actor=admin+API&target=key%3A${id}`);
-  const table = page.getByRole("table", { name: "Audit trail" });
+  const table = page.getByRole("table", { name: "Audit" });
   await table.getByText("business").waitFor();
   expect(await table.getByRole("row").count()).toBe(2);
   await table.getByRole("link", { name: `key ${id}` }).click();

@@ -1,32 +1,61 @@
+import { type ComponentChildren, createContext, type VNode } from "preact";
+import { useContext, useId, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { curlCommand } from "../../api/curl.ts";
-import type { ComponentChildren } from "preact";
-import { useEffect, useId, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { capitalized } from "../format.ts";
 import { announce } from "../observable.ts";
 import { refresh } from "../polling.ts";
-import { useLeaveGuard } from "../router.ts";
+import { navigate, useLeaveGuard } from "../router.ts";
 import { Form, type FormProps, TextField } from "./forms.tsx";
+import { useServer } from "./page.tsx";
 import { LocalTime } from "./values.tsx";
+
+type OpenDialog = (dialog?: VNode) => void;
+const OpenDialogContext = createContext<OpenDialog>(() => undefined);
+
+/** Opens a dialog over the page, in place of the one before. Without a dialog, it closes that one. */
+export const useDialog = (): OpenDialog => useContext(OpenDialogContext);
+
+/** A page, and the dialog that it has opened. */
+export function DialogHost({ children }: { readonly children: ComponentChildren }) {
+  const [dialog, open] = useState<VNode>();
+  return (
+    <OpenDialogContext.Provider value={open}>
+      {children}
+      {dialog}
+    </OpenDialogContext.Provider>
+  );
+}
+
+interface DialogButtonProps {
+  readonly dialog: VNode;
+  readonly class?: string | undefined;
+  readonly disabled?: boolean;
+  readonly children: ComponentChildren;
+}
+
+export function DialogButton({ dialog, ...button }: DialogButtonProps) {
+  const open = useDialog();
+  return <button type="button" {...button} onClick={() => open(dialog)} />;
+}
 
 interface DialogProps {
   readonly title: string;
   /** What it is about, after the title. */
   readonly name?: string | undefined;
-  readonly onClose: () => void;
   readonly children: ComponentChildren;
 }
 
-/** A modal dialog. The browser keeps the focus inside, and Escape closes it; afterwards the focus is where it was. */
-function Dialog({ title, name, onClose, children }: DialogProps) {
+interface ModalProps extends DialogProps {
+  readonly onCancel: () => void;
+}
+
+/** A modal dialog. The browser keeps the focus inside, and Escape cancels it; afterwards the focus is where it was. */
+function Modal({ title, name, onCancel, children }: ModalProps) {
   const dialog = useRef<HTMLDialogElement>(null);
   const titleId = useId();
   useLayoutEffect(() => {
-    const before = document.activeElement;
     dialog.current?.showModal();
-    return () => {
-      dialog.current?.close();
-      if (before instanceof HTMLElement && before.isConnected) before.focus();
-    };
+    return () => dialog.current?.close();
   }, []);
   return (
     <dialog
@@ -34,7 +63,7 @@ function Dialog({ title, name, onClose, children }: DialogProps) {
       aria-labelledby={titleId}
       onCancel={(event) => {
         event.preventDefault();
-        onClose();
+        onCancel();
       }}
     >
       <h2 id={titleId} class="clamp">
@@ -55,24 +84,22 @@ interface FormDialogProps extends DialogProps, Pick<FormProps, "submit"> {
 }
 
 /** A dialog that does one thing, or nothing. */
-export function FormDialog(props: FormDialogProps) {
-  const { title, name, submit, confirmation, run, done, onClose, children } = props;
+export function FormDialog({ submit, confirmation, run, done, children, ...heading }: FormDialogProps) {
+  const open = useDialog();
+  const close = () => open();
   const [typed, setTyped] = useState("");
-  const [issued, setIssued] = useState<IssuedSecret>();
   async function onSubmit() {
     const secret = await run();
-    if (secret === undefined) onClose();
-    else setIssued(secret);
+    open(secret && <SecretDialog {...secret} />);
     if (done !== undefined) announce(done);
     await refresh();
   }
-  if (issued !== undefined) return <SecretDialog {...issued} onClose={onClose} />;
   return (
-    <Dialog title={title} name={name} onClose={onClose}>
+    <Modal {...heading} onCancel={close}>
       <Form
         submit={submit}
         onSubmit={onSubmit}
-        onCancel={onClose}
+        onCancel={close}
         isReady={confirmation === undefined || typed.trim() === confirmation}
         isDangerous={confirmation !== undefined}
       >
@@ -91,7 +118,7 @@ export function FormDialog(props: FormDialogProps) {
           />
         )}
       </Form>
-    </Dialog>
+    </Modal>
   );
 }
 
@@ -116,24 +143,19 @@ interface ActionDialogProps extends DialogProps {
 }
 
 /** Asks once before something is done: the title says what, and the text what will happen to clients, and when. */
-export function ActionDialog({
-  shortName,
-  isFinal = false,
-  run,
-  done,
-  children,
-  ...props
-}: ActionDialogProps) {
-  const words = typeableName(props.name, shortName);
+export function ActionDialog(props: ActionDialogProps) {
+  const { title, name, shortName, isFinal = false, run, done, children } = props;
+  const words = typeableName(name, shortName);
   return (
     <FormDialog
-      {...props}
+      title={title}
+      name={name}
       confirmation={isFinal ? words : undefined}
       run={() => run().then(() => undefined)}
       done={`${done} ${words}.`}
       submit={
         <span>
-          {props.title} <bdi>{words}</bdi>
+          {title} <bdi>{words}</bdi>
         </span>
       }
     >
@@ -148,29 +170,29 @@ interface IssuedSecret {
   readonly secret: string;
   /** What it is. */
   readonly noun?: "secret" | "token";
-  /** Base URL of the API as clients see it, for a first request with the secret of a key. */
-  readonly publicUrl?: string;
   /** After a rotation: until when the earlier secrets work. */
   readonly overlapEndsAt?: string | undefined;
+  /** The page to go to afterwards. */
+  readonly nextUrl?: string;
 }
 
-type SecretDialogProps = IssuedSecret & Pick<DialogProps, "onClose">;
-
 /** A secret, the only time that it is shown. Leaving without copying asks once. */
-export function SecretDialog({ name, secret, noun = "secret", ...props }: SecretDialogProps) {
-  const { publicUrl, overlapEndsAt, onClose } = props;
+export function SecretDialog(props: IssuedSecret) {
+  const { name, secret, noun = "secret", overlapEndsAt, nextUrl } = props;
+  const open = useDialog();
+  const server = useServer();
   const [isCopied, setCopied] = useState(false);
   const [isAsking, setAsking] = useState(false);
-  const input = useRef<HTMLInputElement>(null);
   useLeaveGuard(isCopied ? undefined : `You have not copied the ${noun}, and nobody can see it again.`);
-  useEffect(() => {
-    input.current?.focus();
-    input.current?.select();
-  }, []);
-  const curl = publicUrl !== undefined && curlCommand({ url: `${publicUrl}/pets`, key: secret }, " ");
-  const leave = () => (isCopied || isAsking ? onClose() : setAsking(true));
+  const curl =
+    server && noun === "secret" && curlCommand({ url: `${server.publicUrl}/pets`, key: secret }, " ");
+  function leave() {
+    if (!isCopied && !isAsking) return setAsking(true);
+    open();
+    if (nextUrl !== undefined) navigate(nextUrl, { isDone: true });
+  }
   return (
-    <Dialog title={`${capitalized(noun)} of`} name={name} onClose={leave}>
+    <Modal title={`${capitalized(noun)} of`} name={name} onCancel={leave}>
       <div class="form">
         <p class="notice">
           <strong>It is shown only now.</strong> Only its hash is stored, so nobody can show it again. Copy it
@@ -178,9 +200,9 @@ export function SecretDialog({ name, secret, noun = "secret", ...props }: Secret
         </p>
         <div class="copy">
           <input
-            ref={input}
             type="text"
             readOnly
+            autofocus
             value={secret}
             aria-label={capitalized(noun)}
             spellcheck={false}
@@ -217,7 +239,7 @@ export function SecretDialog({ name, secret, noun = "secret", ...props }: Secret
           </button>
         </div>
       </div>
-    </Dialog>
+    </Modal>
   );
 }
 

@@ -1,5 +1,5 @@
 import type { ComponentChildren } from "preact";
-import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { announce } from "../observable.ts";
 import { navigate, urlWith, useLocation } from "../router.ts";
 
@@ -83,7 +83,7 @@ interface TextFilterProps {
 /** More of a secret than its hint. It belongs into no history. */
 const SECRET = /pet_(?:live|test|admin)_[\w-]{5,}/;
 
-/** The URL follows the typing after a pause, and replaces itself, so that Back leaves the list. `/` focuses it. */
+/** The URL follows the typing after a pause, and replaces itself, so that Back leaves the list. */
 export function TextFilter(props: TextFilterProps) {
   const { label, name, type = "text", onSecret, ...attributes } = props;
   const { query } = useLocation();
@@ -94,19 +94,6 @@ export function TextFilter(props: TextFilterProps) {
   useEffect(() => {
     if (document.activeElement !== input.current || inUrl === "") setText(inUrl);
   }, [inUrl]);
-  // Before the search is painted: who sees it can use its shortcut.
-  useLayoutEffect(() => {
-    if (type !== "search") return;
-    const onKey = (event: KeyboardEvent) => {
-      const isTyping =
-        event.target instanceof Element && event.target.closest("input, select, textarea, dialog") !== null;
-      if (event.key !== "/" || isTyping || event.ctrlKey || event.metaKey) return;
-      event.preventDefault();
-      input.current?.focus();
-    };
-    document.addEventListener("keydown", onKey);
-    return () => document.removeEventListener("keydown", onKey);
-  }, [type]);
   return (
     <label class={type === "search" ? "search" : undefined}>
       {label}
@@ -133,4 +120,16 @@ export function TextFilter(props: TextFilterProps) {
       />
     </label>
   );
+}
+
+/** `/` moves to the search of the page. */
+export function startSearchKey(): void {
+  document.addEventListener("keydown", (event) => {
+    const search = document.querySelector<HTMLElement>("main input[type=search]");
+    const isTyping =
+      event.target instanceof Element && event.target.closest("input, select, textarea, dialog") !== null;
+    if (event.key !== "/" || search === null || isTyping || event.ctrlKey || event.metaKey) return;
+    event.preventDefault();
+    search.focus();
+  });
 }

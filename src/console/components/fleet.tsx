@@ -3,7 +3,7 @@ import type { Fleet } from "../admin-api.ts";
 import { figure, latency, percent } from "../format.ts";
 import { PageSection } from "./page.tsx";
 import { type Column, DataTable } from "./tables.tsx";
-import { Badge, NO_VALUE, Stat, TimeAgo } from "./values.tsx";
+import { Badge, type Figure, NO_VALUE, TimeAgo } from "./values.tsx";
 
 type FleetServer = Fleet["items"][number];
 
@@ -11,28 +11,32 @@ type FleetServer = Fleet["items"][number];
 const LATE_MS = 12_000;
 
 /** The large numbers, of all servers together. */
-export function FleetStats({ fleet: { items, total } }: { readonly fleet: Fleet }) {
+export function fleetFigures({ items, total }: Fleet): Readonly<Record<string, Figure>> {
+  const rejections = `${grouped(total.rejections)} of ${grouped(total.requests)}`;
+  return {
+    "requests now": [perSecond(total.requestsPerSecond), `on ${items.length} servers`],
+    "limited or banned": [percent(total.rejections, total.requests), `${rejections} since the start`],
+    "p99 of 15 minutes": percentiles(total),
+    "server errors": [errorCount(total.serverErrors), "since the start"],
+    "connections now": [grouped(total.connections)],
+  };
+}
+
+export function perSecond(rate: number | undefined) {
   return (
     <>
-      <Stat name="requests now" note={`on ${items.length} servers`}>
-        {figure(total.requestsPerSecond)}
-        <span class="unit">/s</span>
-      </Stat>
-      <Stat
-        name="limited or banned"
-        note={`${grouped(total.rejections)} of ${grouped(total.requests)} since the start`}
-      >
-        {percent(total.rejections, total.requests)}
-      </Stat>
-      <Stat name="p99 of 15 minutes" note={total.p50 === null ? "no requests" : `p50 ${latency(total.p50)}`}>
-        {total.p99 === null ? "–" : latency(total.p99)}
-      </Stat>
-      <Stat name="server errors" note="since the start">
-        {total.serverErrors > 0 ? <span class="tone-error">■ {grouped(total.serverErrors)}</span> : "0"}
-      </Stat>
-      <Stat name="connections now">{grouped(total.connections)}</Stat>
+      {rate === undefined ? "–" : figure(rate)}
+      <span class="unit">/s</span>
     </>
   );
+}
+
+export function percentiles({ p50, p99 }: Pick<Fleet["total"], "p50" | "p99">): Figure {
+  return [p99 === null ? "–" : latency(p99), p50 === null ? "no requests" : `p50 ${latency(p50)}`];
+}
+
+export function errorCount(count: number) {
+  return count > 0 ? <span class="tone-error">■ {grouped(count)}</span> : "0";
 }
 
 /** A row for each server. */

@@ -94,8 +94,14 @@ export function useDraft<T extends Readonly<Record<string, string>>>(latest: T) 
     base,
     values,
     isDirty,
-    set: (change: Partial<T>) => setDraft((last) => ({ ...last, values: { ...last.values, ...change } })),
     restart,
+    /** What connects a field with the value of that name. */
+    inputOf: <Name extends keyof T & string>(field: Name) => ({
+      field,
+      value: values[field],
+      onInput: (value: T[Name]) =>
+        setDraft((last) => ({ ...last, values: { ...last.values, [field]: value } })),
+    }),
     notice: isChanged && isDirty && (
       <p class="notice" role="status">
         It was changed meanwhile. What you typed is kept, and only what you changed is saved.{" "}
@@ -109,15 +115,15 @@ export function useDraft<T extends Readonly<Record<string, string>>>(latest: T) 
 
 const isSame = (a: object, b: object): boolean => JSON.stringify(a) === JSON.stringify(b);
 
-interface ChoicesProps<T extends string> {
+export interface ChoicesProps<T extends string> {
   readonly label: string;
   readonly value: T;
   readonly options: readonly { readonly value: T; readonly text: string; readonly hint?: string }[];
-  readonly onChange: (value: T) => void;
+  readonly onInput: (value: T) => void;
 }
 
 /** One of a few, all of them visible. */
-export function Choices<T extends string>({ label, value, options, onChange }: ChoicesProps<T>) {
+export function Choices<T extends string>({ label, value, options, onInput }: ChoicesProps<T>) {
   const name = useId();
   return (
     <fieldset class="field">
@@ -130,7 +136,7 @@ export function Choices<T extends string>({ label, value, options, onChange }: C
               name={name}
               value={option.value}
               checked={option.value === value}
-              onChange={() => onChange(option.value)}
+              onChange={() => onInput(option.value)}
             />
             <span>
               {option.text}
@@ -147,10 +153,8 @@ export function Choices<T extends string>({ label, value, options, onChange }: C
 export function useAction() {
   const [problem, setProblem] = useState<Error>();
   const [isRunning, setRunning] = useState(false);
-  const running = useRef(false);
   async function run(action: () => Promise<void>) {
-    if (running.current) return;
-    running.current = true;
+    if (isRunning) return;
     setRunning(true);
     setProblem(undefined);
     try {
@@ -158,7 +162,6 @@ export function useAction() {
     } catch (error) {
       setProblem(error instanceof Error ? error : new Error(String(error)));
     } finally {
-      running.current = false;
       setRunning(false);
     }
   }

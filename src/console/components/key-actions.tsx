@@ -2,7 +2,7 @@ import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import { call, type Key, may } from "../admin-api.ts";
 import { capitalized } from "../format.ts";
-import { ActionDialog, FormDialog, typeableName } from "./dialogs.tsx";
+import { ActionDialog, DialogButton, FormDialog, typeableName } from "./dialogs.tsx";
 import { Choices } from "./forms.tsx";
 import { TimeAgo } from "./values.tsx";
 
@@ -18,21 +18,14 @@ const STATES = {
 type KeyAction = keyof typeof STATES;
 const ACTIONS = Object.keys(STATES) as KeyAction[];
 
-/** The action that a person has chosen for a key, before it is done. */
-export interface ChosenAction {
-  readonly action: KeyAction;
+interface KeyActionButtonsProps {
   readonly apiKey: Key;
-}
-
-interface ActionButtonsProps {
-  readonly apiKey: Key;
-  readonly choose: (chosen: ChosenAction) => void;
   /** Only what can be undone, or only what cannot. */
   readonly isFinal?: boolean;
 }
 
 /** What can be done with the key as it is. */
-export function KeyActionButtons({ apiKey, choose, isFinal }: ActionButtonsProps) {
+export function KeyActionButtons({ apiKey, isFinal }: KeyActionButtonsProps) {
   const isShown = (action: KeyAction) =>
     may(`${action}Key`) &&
     STATES[action].some((state) => state === apiKey.state) &&
@@ -40,28 +33,26 @@ export function KeyActionButtons({ apiKey, choose, isFinal }: ActionButtonsProps
   return (
     <>
       {ACTIONS.filter(isShown).map((action) => (
-        <button
+        <DialogButton
           key={action}
-          type="button"
           class={action === "revoke" ? "danger" : undefined}
-          onClick={() => choose({ action, apiKey })}
+          dialog={<KeyActionDialog action={action} apiKey={apiKey} />}
         >
           {action === "rotate" ? "Rotate secret" : capitalized(action)}
-        </button>
+        </DialogButton>
       ))}
     </>
   );
 }
 
-interface KeyActionDialogProps extends ChosenAction {
-  readonly publicUrl: string;
-  readonly onClose: () => void;
+interface KeyActionDialogProps {
+  readonly action: KeyAction;
+  readonly apiKey: Key;
 }
 
 /** What the actions on a key ask before they are done. */
-export function KeyActionDialog(props: KeyActionDialogProps) {
-  const { action, apiKey, onClose } = props;
-  if (action === "rotate") return <RotateDialog {...props} />;
+function KeyActionDialog({ action, apiKey }: KeyActionDialogProps) {
+  if (action === "rotate") return <RotateDialog {...apiKey} />;
   const { done, consequence } = CHANGES[action];
   return (
     <ActionDialog
@@ -71,7 +62,6 @@ export function KeyActionDialog(props: KeyActionDialogProps) {
       isFinal={action === "revoke"}
       run={() => call(`${action}Key`, { id: apiKey.id })}
       done={done}
-      onClose={onClose}
     >
       {consequence(apiKey)}
     </ActionDialog>
@@ -138,19 +128,18 @@ const OVERLAPS = [
   { value: `${30 * 24 * HOUR}`, text: "30 days" },
 ];
 
-function RotateDialog({ apiKey: { id, name }, publicUrl, onClose }: KeyActionDialogProps) {
+function RotateDialog({ id, name }: Pick<Key, "id" | "name">) {
   const [overlap, setOverlap] = useState(`${24 * HOUR}`);
   const hasOverlap = overlap !== "0";
   async function rotate() {
     const body = { overlapSeconds: Number(overlap) };
     const { secret, overlapEndsAt } = await call("rotateKey", { id, body });
-    return { name, secret, publicUrl, ...(hasOverlap && { overlapEndsAt }) };
+    return { name, secret, ...(hasOverlap && { overlapEndsAt }) };
   }
   return (
     <FormDialog
       title="Rotate the secret of"
       name={name}
-      onClose={onClose}
       run={rotate}
       submit="Rotate secret"
       confirmation={hasOverlap ? undefined : typeableName(name, `key ${id}`)}
@@ -163,7 +152,7 @@ function RotateDialog({ apiKey: { id, name }, publicUrl, onClose }: KeyActionDia
         label="Earlier secrets still work for"
         value={overlap}
         options={OVERLAPS}
-        onChange={setOverlap}
+        onInput={setOverlap}
       />
     </FormDialog>
   );

@@ -1,11 +1,11 @@
 import type { ComponentChildren } from "preact";
 import { MARK_PATH } from "../../browser-bundle/mark.ts";
 import { PAGES } from "../../operator/console/pages.ts";
-import type { Server } from "../admin-api.ts";
 import { notice, useNow, useObservable } from "../observable.ts";
 import { refresh, retryAt } from "../polling.ts";
 import { useLocation } from "../router.ts";
 import { UrlSelect } from "./filters.tsx";
+import { useServer } from "./page.tsx";
 
 /** Those that are no part of another page. */
 const MAIN_PAGES = Object.entries(PAGES).filter(([, path]) => /^\/\w*$/.test(path));
@@ -14,13 +14,12 @@ export const RANGES = { "15m": "15 min", "1h": "1 h", "6h": "6 h", "24h": "24 h"
 export const DEFAULT_RANGE = "1h";
 const RANGE_OPTIONS = Object.entries(RANGES).map(([value, text]) => [value, `last ${text}`] as const);
 
-interface LayoutProps {
-  readonly server: Server | undefined;
-  readonly isOutdated: boolean;
-  readonly children: ComponentChildren;
-}
+/** That of the server when this page was loaded. */
+let loadedVersion: string | undefined;
 
-export function Layout({ server, isOutdated, children }: LayoutProps) {
+export function Layout({ children }: { readonly children: ComponentChildren }) {
+  const server = useServer();
+  loadedVersion ??= server?.version;
   const { path } = useLocation();
   const isLost = useObservable(retryAt) !== undefined;
   const done = useObservable(notice);
@@ -50,7 +49,7 @@ export function Layout({ server, isOutdated, children }: LayoutProps) {
         )}
       </header>
       <LostBanner />
-      {isOutdated && !isLost && (
+      {server?.version !== loadedVersion && !isLost && (
         <div class="banner" role="status">
           The server has another version now.
           <button type="button" onClick={() => location.reload()}>

@@ -1,36 +1,51 @@
-import type { ComponentChildren } from "preact";
-import { useId } from "preact/hooks";
+import { type ComponentChildren, createContext } from "preact";
+import { useContext, useId } from "preact/hooks";
 import { Refused, type Server } from "../admin-api.ts";
 import { capitalized } from "../format.ts";
 import { useObservable } from "../observable.ts";
 import { type Polled, retryAt } from "../polling.ts";
+import { useLocation } from "../router.ts";
 
 /** What every page gets, and what pages consist of. */
 
+/** Undefined until it is loaded. */
+export const ServerContext = createContext<Server | undefined>(undefined);
+export const useServer = (): Server | undefined => useContext(ServerContext);
+
 export interface PageProps {
-  /** Undefined until it is loaded. */
-  readonly server: Server | undefined;
   /** The identifier in the path; empty if the path has none. */
   readonly id: string;
 }
 
 interface PageHeadProps {
   readonly title: ComponentChildren;
-  /** The way back to the list. */
-  readonly crumb?: ComponentChildren;
   /** Beside the title. */
   readonly badge?: ComponentChildren;
-  readonly actions?: ComponentChildren;
+  /** What can be done. */
+  readonly children?: ComponentChildren;
 }
 
-export function PageHead({ title, crumb, badge, actions }: PageHeadProps) {
+export function PageHead({ title, badge, children }: PageHeadProps) {
   return (
     <div class="page-head">
-      {crumb !== undefined && <span class="crumb">{crumb}</span>}
+      <Crumbs />
       <h1 tabIndex={-1}>{title}</h1>
       {badge}
-      {actions && <div class="actions">{actions}</div>}
+      {children && <div class="actions">{children}</div>}
     </div>
+  );
+}
+
+/** The way back to the list, and to the thing that the page is about. */
+function Crumbs() {
+  const [list = "", id, ...rest] = useLocation().path.slice(1).split("/");
+  if (id === undefined) return null;
+  const thing = `${list.slice(0, -1)} ${id}`;
+  return (
+    <span class="crumb">
+      <a href={`/${list}`}>{capitalized(list)}</a>
+      {id !== "new" && <> / {rest.length === 0 ? thing : <a href={`/${list}/${id}`}>{thing}</a>}</>}
+    </span>
   );
 }
 
@@ -98,10 +113,7 @@ export function Details<T>({ kind, id, of, children }: DetailsProps<T>) {
   const name = `${kind} ${id}`;
   return (
     <section>
-      <PageHead
-        crumb={<a href={`/${kind}s`}>{capitalized(kind)}s</a>}
-        title={isMissing ? `There is no ${name}` : capitalized(name)}
-      />
+      <PageHead title={isMissing ? `There is no ${name}` : capitalized(name)} />
       {isMissing ? (
         <p>
           It never existed, or it was deleted: <a href={`/audit?target=${kind}:${id}`}>the audit trail</a>{" "}

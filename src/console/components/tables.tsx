@@ -1,6 +1,6 @@
 import type { ComponentChildren } from "preact";
 import { useId } from "preact/hooks";
-import { grouped } from "../../api/formatting.ts";
+import { countOf } from "../format.ts";
 import { type Polled, usePolled } from "../polling.ts";
 import { urlWith, useLocation } from "../router.ts";
 import { Filters, hasFilters } from "./filters.tsx";
@@ -19,6 +19,7 @@ export interface Column<Row> {
   readonly isWide?: boolean;
   /** The menu of the row. */
   readonly isMenu?: boolean;
+  /** It may use hooks. */
   readonly cell: (row: Row) => ComponentChildren;
 }
 
@@ -59,14 +60,25 @@ export function DataTable<Row>({
         {rows.map((row) => (
           <tr key={keyOf(row)} role="row">
             {columns.map((column) => (
-              <td key={column.heading} role="cell" data-label={column.heading} class={classOf(column)}>
-                <div>{column.cell(row)}</div>
-              </td>
+              <Cell key={column.heading} column={column} row={row} />
             ))}
           </tr>
         ))}
       </tbody>
     </table>
+  );
+}
+
+interface CellProps<Row> {
+  readonly column: Column<Row>;
+  readonly row: Row;
+}
+
+function Cell<Row>({ column, row }: CellProps<Row>) {
+  return (
+    <td role="cell" data-label={column.heading} class={classOf(column)}>
+      <div>{column.cell(row)}</div>
+    </td>
   );
 }
 
@@ -143,6 +155,11 @@ interface ListProps<Row> extends Omit<DataTableProps<Row>, "rows" | "keyOf"> {
   readonly noMatch?: ComponentChildren;
 }
 
+/** Whether there are no rows at all. */
+function isEmpty<Row>({ data, isStale }: Polled<Items<Row>>, query: URLSearchParams): boolean {
+  return data?.items.length === 0 && data.nextCursor === null && !isStale && !hasFilters(query);
+}
+
 /** A page of a list, as the filters in the URL ask for it. */
 export function List<Row extends { readonly id: number | bigint }>(props: ListProps<Row>) {
   const { of, noun, empty, noMatch = <NoMatch noun={noun} />, ...table } = props;
@@ -156,14 +173,14 @@ export function List<Row extends { readonly id: number | bigint }>(props: ListPr
             <p class="muted">None so far. The next page looks further.</p>
           )}
           {items.length === 0 && nextCursor === null && (hasFilters(query) ? noMatch : empty)}
-          <Pager nextCursor={nextCursor}>{total !== undefined && countOf(total, noun)}</Pager>
+          <Pager nextCursor={nextCursor}>{total !== undefined && total > 0 && countOf(total, noun)}</Pager>
         </>
       )}
     </Loaded>
   );
 }
 
-interface ListPageProps<Row> extends Omit<ListProps<Row>, "of"> {
+interface ListPageProps<Row> extends Omit<ListProps<Row>, "of" | "caption"> {
   readonly title: string;
   readonly actions?: ComponentChildren;
   /** The parameters in the URL are those of the operation. */
@@ -172,16 +189,16 @@ interface ListPageProps<Row> extends Omit<ListProps<Row>, "of"> {
   readonly children: ComponentChildren;
 }
 
-/** A title, filters, and the rows that have what they ask for. */
+/** A title, filters, and the rows that have what they ask for. Without any rows there is nothing to filter. */
 export function ListPage<Row extends { readonly id: number | bigint }>(props: ListPageProps<Row>) {
   const { title, actions, load, children, ...list } = props;
   const { query } = useLocation();
   const of = usePolled(`${title} ${query}`, () => load({ ...Object.fromEntries(query), limit: "50" }));
   return (
     <section>
-      <PageHead title={title} actions={actions} />
-      <Filters>{children}</Filters>
-      <List {...list} of={of} />
+      <PageHead title={title}>{actions}</PageHead>
+      {!isEmpty(of, query) && <Filters>{children}</Filters>}
+      <List {...list} of={of} caption={title} />
     </section>
   );
 }
@@ -213,11 +230,6 @@ export function Latest<Row extends { readonly id: number | bigint }>(props: Late
       </Loaded>
     </PageSection>
   );
-}
-
-/** `1 key`, `10,000 keys`. */
-function countOf(number: number, noun: string): string {
-  return `${grouped(number)} ${noun}${number === 1 ? "" : "s"}`;
 }
 
 /** No row has what the filters ask for. */

@@ -83,20 +83,21 @@ export function NameLink({ url, name }: { readonly url: string; readonly name: s
   );
 }
 
-interface StatProps {
-  readonly name: string;
-  readonly note?: ComponentChildren;
-  readonly children: ComponentChildren;
-}
+/** A value, and what is to say about it. */
+export type Figure = readonly [value: ComponentChildren, note?: ComponentChildren];
 
-/** One large number, in a list of class `stats`. */
-export function Stat({ name, note, children }: StatProps) {
+/** Large numbers. */
+export function Stats({ figures }: { readonly figures: Readonly<Record<string, Figure>> }) {
   return (
-    <div class="stat">
-      <dt>{name}</dt>
-      <dd>{children}</dd>
-      {note !== undefined && <dd class="note muted">{note}</dd>}
-    </div>
+    <dl class="stats">
+      {Object.entries(figures).map(([name, [value, note]]) => (
+        <div key={name} class="stat">
+          <dt>{name}</dt>
+          <dd>{value}</dd>
+          {note !== undefined && <dd class="note muted">{note}</dd>}
+        </div>
+      ))}
+    </dl>
   );
 }
 

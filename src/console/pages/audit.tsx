@@ -21,7 +21,6 @@ export function AuditTrailPage() {
     <ListPage
       title="Audit"
       noun="change"
-      caption="Audit trail"
       columns={COLUMNS}
       load={({ since, until, ...query }) =>
         call("listAudit", { query: { ...query, since: dayOf(since, 0), until: dayOf(until, 1) } })
@@ -36,7 +35,13 @@ export function AuditTrailPage() {
       <SelectFilter label="Action" name="action" options={AUDIT_ACTIONS} />
       <TextFilter label="Who" name="operator" placeholder="ann" maxLength={64} />
       <SelectFilter label="Where" name="actor" options={ACTOR_KINDS} />
-      <TextFilter label="Target" name="target" placeholder="key:7, pet:12, operator:2" maxLength={30} />
+      <TextFilter
+        label="Target"
+        name="target"
+        type="search"
+        placeholder="key:7, pet:12, operator:2"
+        maxLength={30}
+      />
       <TextFilter label="From" name="since" type="date" />
       <TextFilter label="To" name="until" type="date" />
     </ListPage>
@@ -58,11 +63,11 @@ export function AuditSection({ target }: { readonly target: string }) {
 }
 
 const COLUMNS: readonly Column<AuditItem>[] = [
-  { heading: "When", isAtEnd: true, cell: (entry) => <Moment {...entry} /> },
+  { heading: "When", isAtEnd: true, cell: Moment },
   { heading: "Action", isLead: true, cell: ({ action }) => <code>{action}</code> },
-  { heading: "Target", cell: ({ target }) => <Target target={target} /> },
-  { heading: "Changes", cell: (entry) => <Changes {...entry} /> },
-  { heading: "Who", cell: ({ actor }) => <Actor actor={actor} /> },
+  { heading: "Target", cell: Target },
+  { heading: "Changes", cell: Changes },
+  { heading: "Who", cell: Actor },
 ];
 
 function Moment({ at, target }: Pick<AuditItem, "at" | "target">) {
@@ -112,7 +117,7 @@ function Changes({ before, after }: Pick<AuditItem, "before" | "after">) {
         <span key={name}>
           <span class="muted">{name}:</span>{" "}
           {before?.[name] !== undefined && (
-            <del>
+            <del class="muted">
               <Value value={before[name]} />
             </del>
           )}{" "}

@@ -1,12 +1,10 @@
-import { useState } from "preact/hooks";
 import { grouped } from "../../api/formatting.ts";
 import { KEY_NAME, KEY_NOTES, KEY_OWNER, MAX_LABELS } from "../../domain/key-fields.ts";
 import { PLANS } from "../../domain/api-keys.ts";
 import { DAY_MS } from "../../domain/rate-limit.ts";
-import type { ResponseOf } from "../../operator/operations.ts";
 import { call, type Key } from "../admin-api.ts";
-import { SecretDialog } from "../components/dialogs.tsx";
-import { Choices, Form, TextField, useDraft } from "../components/forms.tsx";
+import { SecretDialog, useDialog } from "../components/dialogs.tsx";
+import { Choices, type ChoicesProps, Form, TextField, useDraft } from "../components/forms.tsx";
 import { Loaded, PageHead, type PageProps } from "../components/page.tsx";
 import { capitalized } from "../format.ts";
 import { formValuesOf, keyChangesOf, type KeyFormValues, localInput, newKeyOf } from "../key-form-values.ts";
@@ -14,11 +12,11 @@ import { announce } from "../observable.ts";
 import { usePolled } from "../polling.ts";
 import { navigate } from "../router.ts";
 
-export function KeyCreationPage({ server }: PageProps) {
+export function KeyCreationPage() {
   return (
     <section>
-      <PageHead crumb={<a href="/keys">Keys</a>} title="Create a key" />
-      <KeyCreation publicUrl={server?.publicUrl ?? ""} />
+      <PageHead title="Create a key" />
+      <KeyCreation />
     </section>
   );
 }
@@ -26,22 +24,13 @@ export function KeyCreationPage({ server }: PageProps) {
 const NEW_KEY = formValuesOf();
 
 /** The form of a new key, then its secret, then its page. */
-export function KeyCreation({ publicUrl }: { readonly publicUrl: string }) {
-  const [created, setCreated] = useState<ResponseOf<"createKey">>();
+export function KeyCreation() {
+  const open = useDialog();
   async function create(values: KeyFormValues) {
-    setCreated(await call("createKey", { body: newKeyOf(values) }));
+    const { key, secret } = await call("createKey", { body: newKeyOf(values) });
+    open(<SecretDialog name={key.name} secret={secret} nextUrl={`/keys/${key.id}`} />);
   }
-  if (created === undefined) {
-    return <KeyForm latest={NEW_KEY} submit="Create key" onSubmit={create} cancelUrl="/keys" />;
-  }
-  return (
-    <SecretDialog
-      name={created.key.name}
-      secret={created.secret}
-      publicUrl={publicUrl}
-      onClose={() => navigate(`/keys/${created.key.id}`, { isDone: true })}
-    />
-  );
+  return <KeyForm latest={NEW_KEY} submit="Create key" onSubmit={create} cancelUrl="/keys" />;
 }
 
 export function KeyEditPage({ id }: PageProps) {
@@ -57,14 +46,7 @@ export function KeyEditPage({ id }: PageProps) {
   }
   return (
     <section>
-      <PageHead
-        crumb={
-          <>
-            <a href="/keys">Keys</a> / <a href={url}>key {id}</a>
-          </>
-        }
-        title={`Edit key ${id}`}
-      />
+      <PageHead title={`Edit key ${id}`} />
       <Loaded of={key}>
         {(data) => (
           <KeyForm latest={formValuesOf(data)} submit="Save changes" onSubmit={save} cancelUrl={url} />
@@ -83,69 +65,71 @@ interface KeyFormProps {
 
 /** All that can be said about a key, when it is created and later. */
 function KeyForm({ latest, onSubmit, ...form }: KeyFormProps) {
-  const { base, values, isDirty, set, notice } = useDraft(latest);
-  const textOf = (name: keyof KeyFormValues) => ({
-    field: name,
-    value: values[name],
-    onInput: (value: string) => set({ [name]: value }),
-  });
+  const { base, values, isDirty, restart, notice, inputOf } = useDraft(latest);
+  const expiry = inputOf("expiresAt");
+  async function save() {
+    await onSubmit(values, base);
+    restart(values);
+  }
   return (
-    <Form {...form} isDirty={isDirty} onSubmit={() => onSubmit(values, base)}>
+    <Form {...form} isDirty={isDirty} onSubmit={save}>
       {notice}
       <TextField
         label="Name"
         hint={`What the key is for, up to ${KEY_NAME.maxLength} characters`}
-        {...textOf("name")}
+        {...inputOf("name")}
         required
         autofocus
         maxLength={KEY_NAME.maxLength * 2}
       />
-      <PlanChoices plan={values.plan} onChange={(plan) => set({ plan })} />
+      <PlanChoices {...inputOf("plan")} />
       {values.plan === "enterprise" && (
         <div class="field-row">
-          <TextField label="Requests per minute" {...textOf("perMinute")} type="number" required />
-          <TextField label="Requests per day" {...textOf("perDay")} type="number" required />
+          <TextField label="Requests per minute" {...inputOf("perMinute")} type="number" required />
+          <TextField label="Requests per day" {...inputOf("perDay")} type="number" required />
         </div>
       )}
       <Choices
         label="Access"
-        value={values.access}
         options={[
           { value: "write", text: "Read and write" },
           { value: "read", text: "Read only", hint: "other methods than GET and HEAD are 403" },
         ]}
-        onChange={(access) => set({ access })}
+        {...inputOf("access")}
       />
       <TextField
         label="Owner"
         hint="Optional: an email address or a reference"
-        {...textOf("owner")}
+        {...inputOf("owner")}
         maxLength={KEY_OWNER.maxLength}
       />
       <TextField
         label="Labels"
         hint={`Optional: up to ${MAX_LABELS}, separated by commas`}
-        {...textOf("labels")}
+        {...inputOf("labels")}
       />
       <TextField
         label="Expires"
         hint="Optional, in your local time. From then on requests fail with 401."
-        {...textOf("expiresAt")}
+        {...expiry}
         type="datetime-local"
       >
         <span class="actions">
-          {[30, 90].map((days) => {
-            const expiresAt = localInput(Date.now() + days * DAY_MS);
-            return (
-              <button key={days} type="button" onClick={() => set({ expiresAt })}>{`In ${days} days`}</button>
-            );
-          })}
+          {[30, 90].map((days) => (
+            <button
+              key={days}
+              type="button"
+              onClick={() => expiry.onInput(localInput(Date.now() + days * DAY_MS))}
+            >
+              {`In ${days} days`}
+            </button>
+          ))}
         </span>
       </TextField>
       <TextField
         label="Notes"
         hint={`Optional, for operators, up to ${grouped(KEY_NOTES.maxLength)} characters`}
-        {...textOf("notes")}
+        {...inputOf("notes")}
         type="multiline"
         maxLength={KEY_NOTES.maxLength * 2}
       />
@@ -153,13 +137,8 @@ function KeyForm({ latest, onSubmit, ...form }: KeyFormProps) {
   );
 }
 
-interface PlanChoicesProps {
-  readonly plan: KeyFormValues["plan"];
-  readonly onChange: (plan: KeyFormValues["plan"]) => void;
-}
-
 /** With the limits that hold on this server. */
-function PlanChoices({ plan, onChange }: PlanChoicesProps) {
+function PlanChoices(input: Pick<ChoicesProps<Key["plan"]>, "value" | "onInput">) {
   const settings = usePolled("settings", () => call("getSettings"));
   const hintOf = (name: string) => {
     if (name === "enterprise") return { hint: "limits of its own" };
@@ -169,5 +148,5 @@ function PlanChoices({ plan, onChange }: PlanChoicesProps) {
     return { hint: `${grouped(Number(perMinute))} a minute, ${grouped(Number(perDay))} a day` };
   };
   const optionOf = (value: Key["plan"]) => ({ value, text: capitalized(value), ...hintOf(value) });
-  return <Choices label="Plan" value={plan} options={PLANS.map(optionOf)} onChange={onChange} />;
+  return <Choices label="Plan" options={PLANS.map(optionOf)} {...input} />;
 }

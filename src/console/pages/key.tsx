@@ -1,16 +1,23 @@
-import { LENGTH_MS } from "../../domain/usage-history.ts";
-import { useState } from "preact/hooks";
 import { formatTime, grouped } from "../../api/formatting.ts";
 import { DAY_MS } from "../../domain/rate-limit.ts";
-import { DEPRECATED_OPERATIONS } from "../../domain/usage-history.ts";
+import { DEPRECATED_OPERATIONS, LENGTH_MS } from "../../domain/usage-history.ts";
 import { call, type Key, may } from "../admin-api.ts";
 import { UrlSelect } from "../components/filters.tsx";
-import { type ChosenAction, KeyActionButtons, KeyActionDialog } from "../components/key-actions.tsx";
+import { KeyActionButtons } from "../components/key-actions.tsx";
 import { BanRulesText, LabelLinks, StateBadge, UsageBar } from "../components/key-columns.tsx";
 import { Details, Loaded, NameTitle, PageHead, type PageProps, PageSection } from "../components/page.tsx";
 import { Plot } from "../components/plots.tsx";
 import { DataTable } from "../components/tables.tsx";
-import { Badge, Facts, LocalTime, LocalTimeAndAgo, NO_VALUE, Stat, TimeAgo } from "../components/values.tsx";
+import {
+  Badge,
+  Facts,
+  type Figure,
+  LocalTime,
+  LocalTimeAndAgo,
+  NO_VALUE,
+  Stats,
+  TimeAgo,
+} from "../components/values.tsx";
 import { capitalized, compact, ordinal, percent } from "../format.ts";
 import { usePolled } from "../polling.ts";
 import { useLocation } from "../router.ts";
@@ -25,41 +32,29 @@ import {
 import { AuditSection } from "./audit.tsx";
 import { requestsUrl } from "./requests.tsx";
 
-export function KeyDetailsPage({ id, server }: PageProps) {
+export function KeyDetailsPage({ id }: PageProps) {
   const key = usePolled(`key ${id}`, () => call("getKey", { id }));
-  const [chosen, setChosen] = useState<ChosenAction>();
   return (
     <Details of={key} kind="key" id={id}>
       {(data) => (
         <div class="sections">
-          <PageHead
-            crumb={
-              <>
-                <a href="/keys">Keys</a> / key {data.id}
-              </>
-            }
-            title={<NameTitle name={data.name} />}
-            badge={<StateBadge {...data} />}
-            actions={
-              <>
-                <a class="button" href={`/requests?keyId=${data.id}`}>
-                  Requests
-                </a>
-                {may("updateKey") && (
-                  <a class="button" href={`/keys/${data.id}/edit`}>
-                    Edit
-                  </a>
-                )}
-                <KeyActionButtons apiKey={data} choose={setChosen} isFinal={false} />
-              </>
-            }
-          />
-          <StateSentence apiKey={data} />
-          <Windows apiKey={data} />
-          <UsageSection apiKey={data} />
+          <PageHead title={<NameTitle name={data.name} />} badge={<StateBadge {...data} />}>
+            <a class="button" href={`/requests?keyId=${data.id}`}>
+              Requests
+            </a>
+            {may("updateKey") && (
+              <a class="button" href={`/keys/${data.id}/edit`}>
+                Edit
+              </a>
+            )}
+            <KeyActionButtons apiKey={data} isFinal={false} />
+          </PageHead>
+          <StateSentence {...data} />
+          <Windows {...data} />
+          <UsageSection {...data} />
           <div class="columns">
-            <About apiKey={data} />
-            <Secrets apiKey={data} />
+            <About {...data} />
+            <Secrets {...data} />
           </div>
           <AuditSection target={`key:${data.id}`} />
           {data.state !== "revoked" && may("revokeKey") && (
@@ -68,17 +63,9 @@ export function KeyDetailsPage({ id, server }: PageProps) {
                 Requests with it get 401 within one second, for good. Disable it to stop it for a while.
               </p>
               <div class="actions">
-                <KeyActionButtons apiKey={data} choose={setChosen} isFinal />
+                <KeyActionButtons apiKey={data} isFinal />
               </div>
             </PageSection>
-          )}
-          {chosen && (
-            <KeyActionDialog
-              action={chosen.action}
-              apiKey={data}
-              publicUrl={server?.publicUrl ?? ""}
-              onClose={() => setChosen(undefined)}
-            />
           )}
         </div>
       )}
@@ -86,19 +73,14 @@ export function KeyDetailsPage({ id, server }: PageProps) {
   );
 }
 
-interface KeyProps {
-  readonly apiKey: Key;
-}
-
 /** What one comes for: whether it works, and until when it does not. */
-function StateSentence({ apiKey }: KeyProps) {
-  const { id, state, bannedUntil, revokedAt, expiresAt, lastUsedAt, usage } = apiKey;
+function StateSentence({ id, state, bannedUntil, revokedAt, expiresAt, lastUsedAt, usage }: Key) {
   const full = [usage?.minute, usage?.day].find((window) => window && window.used >= window.limit);
   if (state === "banned") {
     return (
       <p class="sentence problem">
         Banned until <LocalTimeAndAgo at={bannedUntil ?? ""} />
-        <TimesBanned id={apiKey.id} />: requests get 429.{" "}
+        <TimesBanned id={id} />: requests get 429.{" "}
         <a href={`/requests?keyId=${id}&status=429`}>What it sent</a>
       </p>
     );
@@ -133,7 +115,7 @@ function TimesBanned({ id }: Pick<Key, "id">) {
   return count > 1 ? <>, for the {ordinal(count)} time in 24 hours</> : null;
 }
 
-function Windows({ apiKey: { usage, strikes } }: KeyProps) {
+function Windows({ usage, strikes }: Key) {
   return (
     <PageSection title="Quota">
       <Facts
@@ -154,8 +136,8 @@ function Windows({ apiKey: { usage, strikes } }: KeyProps) {
   );
 }
 
-function About({ apiKey }: KeyProps) {
-  const { plan, limits, access, owner, labels, notes, createdAt, expiresAt, revokedAt, lastUsedAt } = apiKey;
+function About(key: Key) {
+  const { plan, limits, access, owner, labels, notes, createdAt, expiresAt, revokedAt, lastUsedAt } = key;
   return (
     <PageSection title="About">
       <Facts
@@ -185,7 +167,7 @@ const PERIODS = [
 const PERIOD_OPTIONS = PERIODS.map(({ value, text }) => [value, text] as const);
 
 /** How much a key was used, since when, and why requests were rejected. */
-function UsageSection({ apiKey: { id, createdAt } }: KeyProps) {
+function UsageSection({ id, createdAt }: Key) {
   const { query } = useLocation();
   const { value, by, days } = PERIODS.find((period) => period.value === query.get("usage")) ?? MONTH;
   const load = (until: number) => {
@@ -219,21 +201,23 @@ interface UsageProps {
 function Usage({ history, createdAt, earlier, keyId }: UsageProps) {
   const [counts, last] = [totalOf(history.items), totalOf(earlier)];
   const before = (text: string) => (earlier.length > 0 ? `${text} in the period before` : undefined);
+  const figureOf = (name: keyof UsageCounts): Figure => [grouped(counts[name]), before(grouped(last[name]))];
   if (counts.admitted + counts.limited + counts.banned === 0) {
     return <p class="muted">No requests in this period. A request is counted here within 5 seconds.</p>;
   }
   return (
     <div class="sections">
-      <dl class="stats">
-        {(["admitted", "limited", "banned"] as const).map((name) => (
-          <Stat key={name} name={name} note={before(grouped(last[name]))}>
-            {grouped(counts[name])}
-          </Stat>
-        ))}
-        <Stat name="errors, of the admitted" note={before(percent(last.errors, last.admitted))}>
-          {percent(counts.errors, counts.admitted)}
-        </Stat>
-      </dl>
+      <Stats
+        figures={{
+          admitted: figureOf("admitted"),
+          limited: figureOf("limited"),
+          banned: figureOf("banned"),
+          "errors, of the admitted": [
+            percent(counts.errors, counts.admitted),
+            before(percent(last.errors, last.admitted)),
+          ],
+        }}
+      />
       <Plot
         title={history.by === "day" ? "Requests per day (UTC)" : "Requests per hour"}
         kind="bars"
@@ -277,7 +261,7 @@ function OperationName({ operation }: { readonly operation: string }) {
   );
 }
 
-function Secrets({ apiKey: { secrets, revokedAt } }: KeyProps) {
+function Secrets({ secrets, revokedAt }: Key) {
   return (
     <PageSection title="Secrets">
       <DataTable

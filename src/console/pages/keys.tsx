@@ -1,17 +1,15 @@
-import { useRef, useState } from "preact/hooks";
 import { formatTime } from "../../api/formatting.ts";
 import { DAY_MS } from "../../domain/rate-limit.ts";
 import { KEY_STATES, PLANS } from "../../domain/api-keys.ts";
 import { call, type Key, may } from "../admin-api.ts";
-import { Filters, hasFilters, SelectFilter, TextFilter } from "../components/filters.tsx";
-import { type ChosenAction, KeyActionButtons, KeyActionDialog } from "../components/key-actions.tsx";
+import { SelectFilter, TextFilter } from "../components/filters.tsx";
+import { KeyActionButtons } from "../components/key-actions.tsx";
 import { BanRulesText, KeyLink, LabelLinks, SHARED_COLUMNS } from "../components/key-columns.tsx";
-import { Empty, PageHead, type PageProps } from "../components/page.tsx";
-import { type Column, List, Menu } from "../components/tables.tsx";
+import { Empty } from "../components/page.tsx";
+import { type Column, ListPage, Menu, NoMatch } from "../components/tables.tsx";
 import { Badge, NO_VALUE } from "../components/values.tsx";
 import { capitalized } from "../format.ts";
 import { announce } from "../observable.ts";
-import { usePolled } from "../polling.ts";
 import { navigate, urlWith, useLocation } from "../router.ts";
 import { KeyCreation } from "./key-edit.tsx";
 
@@ -26,27 +24,23 @@ function daysAgo(days: string | undefined): string | undefined {
   return number > 0 ? formatTime(Date.now() - number * DAY_MS) : undefined;
 }
 
-function loadKeys(query: URLSearchParams) {
-  const { unused, deprecated, ...parameters } = Object.fromEntries(query);
+function loadKeys({ unused, deprecated, ...query }: Readonly<Record<string, string>>) {
   const unusedSince = daysAgo(unused);
   // To the start of a day, as the overview counts them.
   const deprecatedSince = daysAgo(deprecated)?.replace(/T.*/, "T00:00:00Z");
-  return call("listKeys", { query: { ...parameters, unusedSince, deprecatedSince, limit: 50 } });
+  return call("listKeys", { query: { ...query, unusedSince, deprecatedSince } });
 }
 
-export function KeyListPage({ server }: PageProps) {
+export function KeyListPage() {
   const { query } = useLocation();
-  const keys = usePolled(`keys ${query}`, () => loadKeys(query));
-  const publicUrl = server?.publicUrl ?? "";
-  const [chosen, setChosen] = useState<ChosenAction>();
-  // The form stays when the new key appears in the list: its secret is still on the screen.
-  const isFirstKey = useRef(false);
-  if (keys.data?.total === 0 && !hasFilters(query) && !keys.isStale) isFirstKey.current = true;
   const label = query.get("label");
-  const search = query.get("search");
-  const head = (
-    <PageHead
+  return (
+    <ListPage
       title="Keys"
+      noun="key"
+      columns={may("disableKey") ? [...COLUMNS, ACTIONS] : COLUMNS}
+      defaultSort="id"
+      load={loadKeys}
       actions={
         may("createKey") && (
           <a class="button primary" href="/keys/new">
@@ -54,79 +48,64 @@ export function KeyListPage({ server }: PageProps) {
           </a>
         )
       }
-    />
-  );
-  if (isFirstKey.current && may("createKey")) {
-    return (
-      <section>
-        {head}
-        <Empty title="There are no keys yet">
-          A client needs a key for every request. Create the first one here.
-        </Empty>
-        <KeyCreation publicUrl={publicUrl} />
-      </section>
-    );
-  }
-  const actions: Column<Key> = {
-    heading: "Actions",
-    isMenu: true,
-    cell: (key) => (
-      <Menu label={`Actions for ${key.name}`}>
-        {may("updateKey") && <a href={`/keys/${key.id}/edit`}>Edit</a>}
-        <KeyActionButtons apiKey={key} choose={setChosen} />
-      </Menu>
-    ),
-  };
-  return (
-    <section>
-      {head}
-      <Filters>
-        <TextFilter
-          label="Search"
-          name="search"
-          type="search"
-          placeholder="Name, owner, label, id, or a whole secret"
-          maxLength={200}
-          onSecret={openKeyOfSecret}
-        />
-        <SelectFilter
-          label="Plan"
-          name="plan"
-          options={PLANS.map((plan) => [plan, capitalized(plan)] as const)}
-        />
-        <SelectFilter label="State" name="state" options={KEY_STATES} />
-        <SelectFilter
-          label="Access"
-          name="access"
-          options={[
-            ["write", "read and write"],
-            ["read", "read only"],
-          ]}
-        />
-        <SelectFilter label="Not used for" name="unused" all="–" options={DAYS} />
-        <SelectFilter label="Deprecated calls in" name="deprecated" all="–" options={DAYS} />
-        {label !== null && (
-          <a href={urlWith({ label: "" })} title="Remove this filter">
-            Label: <bdi>{label}</bdi> ✕
-          </a>
-        )}
-      </Filters>
-      <List
-        of={keys}
-        noun="key"
-        caption="API keys"
-        columns={may("disableKey") ? [...COLUMNS, actions] : COLUMNS}
-        defaultSort="id"
-        empty={<Empty title="There are no keys yet">An operator with the role admin creates them.</Empty>}
-        {...(search !== null && { noMatch: <NoKey search={search} /> })}
-        {...(query.get("state") === "banned" && { noMatch: <NoBan /> })}
+      empty={<NoKeys />}
+      noMatch={<NoKeyMatches query={query} />}
+    >
+      <TextFilter
+        label="Search"
+        name="search"
+        type="search"
+        placeholder="Name, owner, label, id, or a whole secret"
+        maxLength={200}
+        onSecret={openKeyOfSecret}
       />
-      {chosen && <KeyActionDialog {...chosen} publicUrl={publicUrl} onClose={() => setChosen(undefined)} />}
-    </section>
+      <SelectFilter
+        label="Plan"
+        name="plan"
+        options={PLANS.map((plan) => [plan, capitalized(plan)] as const)}
+      />
+      <SelectFilter label="State" name="state" options={KEY_STATES} />
+      <SelectFilter
+        label="Access"
+        name="access"
+        options={[
+          ["write", "read and write"],
+          ["read", "read only"],
+        ]}
+      />
+      <SelectFilter label="Not used for" name="unused" all="–" options={DAYS} />
+      <SelectFilter label="Deprecated calls in" name="deprecated" all="–" options={DAYS} />
+      {label !== null && (
+        <a href={urlWith({ label: "" })} title="Remove this filter">
+          Label: <bdi>{label}</bdi> ✕
+        </a>
+      )}
+    </ListPage>
   );
 }
 
-function NoKey({ search }: { readonly search: string }) {
+/** The form of the first one. */
+function NoKeys() {
+  const title = "There are no keys yet";
+  if (!may("createKey")) return <Empty title={title}>An operator with the role admin creates them.</Empty>;
+  return (
+    <>
+      <Empty title={title}>A client needs a key for every request. Create the first one here.</Empty>
+      <KeyCreation />
+    </>
+  );
+}
+
+function NoKeyMatches({ query }: { readonly query: URLSearchParams }) {
+  const search = query.get("search");
+  if (query.get("state") === "banned") {
+    return (
+      <Empty title="No key is banned">
+        <BanRulesText /> <a href="/settings?search=ban">The settings</a> say how strict that is.
+      </Empty>
+    );
+  }
+  if (search === null) return <NoMatch noun="key" />;
   return (
     <Empty title="No key matches">
       <a href="/keys">Clear the filters</a> to see all keys, or look for{" "}
@@ -135,16 +114,8 @@ function NoKey({ search }: { readonly search: string }) {
   );
 }
 
-function NoBan() {
-  return (
-    <Empty title="No key is banned">
-      <BanRulesText /> <a href="/settings?search=ban">The settings</a> say how strict that is.
-    </Empty>
-  );
-}
-
 const COLUMNS: readonly Column<Key>[] = [
-  { heading: "Key", sort: "name", isLead: true, cell: (key) => <KeyCell apiKey={key} /> },
+  { heading: "Key", sort: "name", isLead: true, cell: KeyCell },
   {
     heading: "Owner",
     isWide: true,
@@ -164,15 +135,25 @@ const COLUMNS: readonly Column<Key>[] = [
   SHARED_COLUMNS.lastUsed,
 ];
 
-function KeyCell({ apiKey }: { readonly apiKey: Key }) {
-  const hint = apiKey.secrets[0]?.hint;
+const ACTIONS: Column<Key> = {
+  heading: "Actions",
+  isMenu: true,
+  cell: (key) => (
+    <Menu label={`Actions for ${key.name}`}>
+      {may("updateKey") && <a href={`/keys/${key.id}/edit`}>Edit</a>}
+      <KeyActionButtons apiKey={key} />
+    </Menu>
+  ),
+};
+
+function KeyCell({ id, name, secrets, access, labels }: Key) {
   return (
     <>
-      <KeyLink {...apiKey} />
+      <KeyLink id={id} name={name} />
       <span class="sub key-hints">
-        <span class="mono">{hint ?? `key ${apiKey.id}`}</span>
-        {apiKey.access === "read" && <Badge meaning="muted" text="read only" />}
-        <LabelLinks {...apiKey} />
+        <span class="mono">{secrets[0]?.hint ?? `key ${id}`}</span>
+        {access === "read" && <Badge meaning="muted" text="read only" />}
+        <LabelLinks labels={labels} />
       </span>
     </>
   );

@@ -1,8 +1,8 @@
-import { useState } from "preact/hooks";
 import { type Role, ROLE_MEANINGS, ROLES } from "../../domain/operators.ts";
+import type { BodyOf } from "../../operator/operations.ts";
 import { call, may, type OperatorView, type OperatorWithToken, signedIn } from "../admin-api.ts";
-import { ActionDialog, FormDialog } from "../components/dialogs.tsx";
-import { Choices, TextField } from "../components/forms.tsx";
+import { ActionDialog, DialogButton, FormDialog } from "../components/dialogs.tsx";
+import { Choices, TextField, useDraft } from "../components/forms.tsx";
 import { Loaded, PageHead } from "../components/page.tsx";
 import { type Column, DataTable, Menu } from "../components/tables.tsx";
 import { Badge, TimeAgo } from "../components/values.tsx";
@@ -18,73 +18,40 @@ const ROLE_OPTIONS = ROLES.toReversed().map((value) => ({
 /** The role and what it may do. */
 export const roleText = (role: Role): string => `${capitalized(role)}: ${ROLE_MEANINGS[role]}`;
 
-/** What a person has chosen to do, before it is done. */
-type Chosen = "create" | { readonly action: "rotate" | "revoke"; readonly operator: OperatorView };
-
 export function OperatorListPage() {
   const operators = usePolled("operators", () => call("listOperators"));
-  const [chosen, setChosen] = useState<Chosen>();
-  const onClose = () => setChosen(undefined);
   return (
     <>
-      <PageHead
-        title="Operators"
-        actions={
-          may("createOperator") && (
-            <button type="button" class="primary" onClick={() => setChosen("create")}>
-              Create operator
-            </button>
-          )
-        }
-      />
+      <PageHead title="Operators">
+        {may("createOperator") && (
+          <DialogButton class="primary" dialog={<CreateDialog />}>
+            Create operator
+          </DialogButton>
+        )}
+      </PageHead>
       <section>
         <p class="muted">
           People and programs, each with a token and a role. The audit trail names them. Whoever is revoked is
           out within one second, on every server.
         </p>
         <Loaded of={operators}>
-          {({ items }) => <OperatorTable operators={items} choose={setChosen} />}
+          {({ items }) => (
+            <DataTable
+              caption="Operators"
+              columns={COLUMNS}
+              rows={items.toSorted(byState)}
+              keyOf={({ id }) => `${id}`}
+            />
+          )}
         </Loaded>
       </section>
-      {chosen === "create" && <CreateDialog onClose={onClose} />}
-      {chosen !== undefined && chosen !== "create" && <OperatorDialog {...chosen} onClose={onClose} />}
     </>
   );
 }
 
-interface OperatorTableProps {
-  readonly operators: readonly OperatorView[];
-  readonly choose: (chosen: Chosen) => void;
-}
-
 /** Those who are revoked come last. */
-function OperatorTable({ operators, choose }: OperatorTableProps) {
-  const rows = operators.toSorted((a, b) => Number(a.state !== "active") - Number(b.state !== "active"));
-  const columns: readonly Column<OperatorView>[] = [
-    ...COLUMNS,
-    {
-      heading: "Actions",
-      isMenu: true,
-      cell(operator) {
-        const isSelf = operator.id === signedIn.value?.id;
-        const mayRotate = isSelf || may("revokeOperator");
-        if (operator.state !== "active" || !mayRotate) return null;
-        return (
-          <Menu label={`Actions for ${operator.name}`}>
-            <button type="button" onClick={() => choose({ action: "rotate", operator })}>
-              Rotate token
-            </button>
-            {!isSelf && (
-              <button type="button" class="danger" onClick={() => choose({ action: "revoke", operator })}>
-                Revoke
-              </button>
-            )}
-          </Menu>
-        );
-      },
-    },
-  ];
-  return <DataTable caption="Operators" columns={columns} rows={rows} keyOf={({ id }) => `${id}`} />;
+function byState(a: OperatorView, b: OperatorView): number {
+  return Number(a.state !== "active") - Number(b.state !== "active");
 }
 
 const COLUMNS: readonly Column<OperatorView>[] = [
@@ -111,43 +78,53 @@ const COLUMNS: readonly Column<OperatorView>[] = [
   },
   { heading: "Token made", isWide: true, cell: ({ tokenCreatedAt }) => <TimeAgo at={tokenCreatedAt} /> },
   { heading: "Last used", cell: ({ lastUsedAt }) => <TimeAgo at={lastUsedAt} none="never used" /> },
+  { heading: "Actions", isMenu: true, cell: OperatorMenu },
 ];
 
-interface DialogProps {
-  readonly onClose: () => void;
+function OperatorMenu({ id, name, state }: OperatorView) {
+  const isSelf = id === signedIn.value?.id;
+  if (state !== "active" || (!isSelf && !may("revokeOperator"))) return null;
+  return (
+    <Menu label={`Actions for ${name}`}>
+      <DialogButton dialog={<RotateDialog id={id} name={name} isSelf={isSelf} />}>Rotate token</DialogButton>
+      {!isSelf && (
+        <DialogButton class="danger" dialog={<RevokeDialog id={id} name={name} />}>
+          Revoke
+        </DialogButton>
+      )}
+    </Menu>
+  );
 }
 
 /** Its token, which is shown once. */
 const tokenOf = ({ operator, token }: OperatorWithToken) =>
   ({ name: operator.name, secret: token, noun: "token" }) as const;
 
-function CreateDialog({ onClose }: DialogProps) {
-  const [name, setName] = useState("");
-  const [role, setRole] = useState<Role>("viewer");
+function CreateDialog() {
+  const { values, inputOf } = useDraft<BodyOf<"createOperator">>({ name: "", role: "viewer" });
   return (
     <FormDialog
       title="Create an operator"
-      onClose={onClose}
-      run={async () => tokenOf(await call("createOperator", { body: { name, role } }))}
+      run={async () => tokenOf(await call("createOperator", { body: values }))}
       submit="Create operator"
     >
       <TextField
         label="Name"
-        field="name"
         hint="In lower case, such as ann, ann@example.com or prometheus"
         required
         autofocus
         maxLength={64}
-        value={name}
-        onInput={setName}
+        {...inputOf("name")}
       />
-      <Choices label="Role" value={role} options={ROLE_OPTIONS} onChange={setRole} />
+      <Choices label="Role" options={ROLE_OPTIONS} {...inputOf("role")} />
     </FormDialog>
   );
 }
 
-function OperatorDialog({ action, operator: { id, name }, onClose }: Exclude<Chosen, string> & DialogProps) {
-  return action === "revoke" ? (
+type OperatorName = Pick<OperatorView, "id" | "name">;
+
+function RevokeDialog({ id, name }: OperatorName) {
+  return (
     <ActionDialog
       title="Revoke"
       name={name}
@@ -155,21 +132,23 @@ function OperatorDialog({ action, operator: { id, name }, onClose }: Exclude<Cho
       isFinal
       run={() => call("revokeOperator", { id })}
       done="Revoked"
-      onClose={onClose}
     >
       The token stops working and all sessions end within one second, on every server, for good.
     </ActionDialog>
-  ) : (
+  );
+}
+
+function RotateDialog({ id, name, isSelf }: OperatorName & { readonly isSelf: boolean }) {
+  return (
     <FormDialog
       title="Rotate the token of"
       name={name}
-      onClose={onClose}
       run={async () => tokenOf(await call("rotateOperator", { id }))}
       submit="Rotate token"
     >
       <p>
         The present token stops working within one second, on every server, and{" "}
-        {id === signedIn.value?.id ? "your other sessions end." : "all sessions end."}
+        {isSelf ? "your other sessions end." : "all sessions end."}
       </p>
     </FormDialog>
   );

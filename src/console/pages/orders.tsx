@@ -1,7 +1,6 @@
-import { useState } from "preact/hooks";
 import { type OrderUpdate, ORDER_STATUSES } from "../../domain/resources.ts";
 import { type AdminOrder, call, may } from "../admin-api.ts";
-import { ActionDialog } from "../components/dialogs.tsx";
+import { ActionDialog, DialogButton } from "../components/dialogs.tsx";
 import { SelectFilter, TextFilter } from "../components/filters.tsx";
 import { Details, Empty, PageHead, type PageProps } from "../components/page.tsx";
 import { type Column, Latest, ListPage } from "../components/tables.tsx";
@@ -22,7 +21,7 @@ const COLUMNS: readonly Column<AdminOrder>[] = [
   },
   { heading: "Pet", cell: PetOfOrder },
   { heading: "Key", cell: KeyOfOrder },
-  { heading: "Status", isAtEnd: true, cell: ({ status }) => <OrderBadge status={status} /> },
+  { heading: "Status", isAtEnd: true, cell: OrderBadge },
   { heading: "Placed", cell: ({ createdAt }) => <TimeAgo at={createdAt} /> },
 ];
 
@@ -52,7 +51,6 @@ export function OrderListPage() {
     <ListPage
       title="Orders"
       noun="order"
-      caption="Orders"
       columns={COLUMNS}
       load={(query) => call("listOrders", { query })}
       empty={
@@ -88,33 +86,22 @@ export function OrdersOfPet({ id, orders }: OrdersOfPetProps) {
   );
 }
 
-type FinalStatus = OrderUpdate["status"];
-
 export function OrderDetailsPage({ id }: PageProps) {
   const order = usePolled(`order ${id}`, () => call("getOrder", { id }));
-  const [chosen, setChosen] = useState<FinalStatus>();
   return (
     <Details of={order} kind="order" id={id}>
       {(data) => (
         <div class="sections">
-          <PageHead
-            crumb={<a href="/orders">Orders</a>}
-            title={`Order ${id}`}
-            badge={<OrderBadge status={data.status} />}
-            actions={
-              data.status === "placed" &&
-              may("updateOrder") && (
-                <>
-                  <button type="button" onClick={() => setChosen("completed")}>
-                    Complete
-                  </button>
-                  <button type="button" class="danger" onClick={() => setChosen("cancelled")}>
-                    Cancel order
-                  </button>
-                </>
-              )
-            }
-          />
+          <PageHead title={`Order ${id}`} badge={<OrderBadge status={data.status} />}>
+            {data.status === "placed" && may("updateOrder") && (
+              <>
+                <DialogButton dialog={<CloseDialog order={data} status="completed" />}>Complete</DialogButton>
+                <DialogButton class="danger" dialog={<CloseDialog order={data} status="cancelled" />}>
+                  Cancel order
+                </DialogButton>
+              </>
+            )}
+          </PageHead>
           <Facts
             facts={{
               Pet: <PetOfOrder {...data} />,
@@ -126,7 +113,6 @@ export function OrderDetailsPage({ id }: PageProps) {
             }}
           />
           <AuditSection target={`order:${id}`} />
-          {chosen && <CloseDialog order={data} status={chosen} onClose={() => setChosen(undefined)} />}
         </div>
       )}
     </Details>
@@ -140,11 +126,10 @@ function ClosedAt({ at }: { readonly at: AdminOrder["closedAt"] }) {
 
 interface CloseDialogProps {
   readonly order: AdminOrder;
-  readonly status: FinalStatus;
-  readonly onClose: () => void;
+  readonly status: OrderUpdate["status"];
 }
 
-function CloseDialog({ order: { id, petId, petName }, status, onClose }: CloseDialogProps) {
+function CloseDialog({ order: { id, petId, petName }, status }: CloseDialogProps) {
   const isCompleted = status === "completed";
   return (
     <ActionDialog
@@ -154,7 +139,6 @@ function CloseDialog({ order: { id, petId, petName }, status, onClose }: CloseDi
       isFinal
       run={() => call("updateOrder", { id, body: { status } })}
       done={capitalized(status)}
-      onClose={onClose}
     >
       <bdi>{petName ?? `Pet ${petId}`}</bdi> becomes {isCompleted ? "sold" : "available again"} at once. An
       order that is completed or cancelled stays so.

@@ -1,19 +1,19 @@
-import { grouped, plural } from "../../api/formatting.ts";
+import { grouped } from "../../api/formatting.ts";
 import { DEPRECATED_OPERATIONS, DEPRECATED_USE_DAYS } from "../../domain/usage-history.ts";
 import { call, type Fleet, may, type Overview, type Server } from "../admin-api.ts";
-import { FleetServers, FleetStats } from "../components/fleet.tsx";
+import { errorCount, fleetFigures, FleetServers, percentiles, perSecond } from "../components/fleet.tsx";
 import { SHARED_COLUMNS, KeyLink } from "../components/key-columns.tsx";
 import { DEFAULT_RANGE, RANGES } from "../components/layout.tsx";
-import { Empty, Loaded, type PageProps, PageSection } from "../components/page.tsx";
+import { Empty, Loaded, PageSection, useServer } from "../components/page.tsx";
 import { Plot } from "../components/plots.tsx";
 import { type Column, DataTable } from "../components/tables.tsx";
-import { Badge, Stat } from "../components/values.tsx";
-import { compact, figure, latency, percent } from "../format.ts";
+import { Badge, type Figure, Stats } from "../components/values.tsx";
+import { compact, countOf, figure, latency, percent } from "../format.ts";
 import { usePolled } from "../polling.ts";
 import { useLocation } from "../router.ts";
 import { requestsUrl } from "./requests.tsx";
 
-export function OverviewPage({ server }: PageProps) {
+export function OverviewPage() {
   const { query } = useLocation();
   const given = query.get("range") ?? "";
   const range = given in RANGES ? given : DEFAULT_RANGE;
@@ -24,32 +24,32 @@ export function OverviewPage({ server }: PageProps) {
       <h1 class="visually-hidden" tabIndex={-1}>
         Overview
       </h1>
-      <Loaded of={overview}>{(data) => <Content data={data} server={server} fleet={fleet.data} />}</Loaded>
+      <Loaded of={overview}>{(data) => <Content data={data} fleet={fleet.data} />}</Loaded>
     </>
   );
 }
 
 interface ContentProps {
   readonly data: Overview;
-  readonly server: Server | undefined;
   /** Undefined until it is loaded. */
   readonly fleet: Fleet | undefined;
 }
 
-function Content({ data, server, fleet }: ContentProps) {
+function Content({ data, fleet }: ContentProps) {
+  const server = useServer();
   const isShared = fleet !== undefined && fleet.items.length > 1;
+  const database: Figure = server
+    ? [<AdapterState {...server.database} />, <>limits: {<AdapterState {...server.rateLimiter} />}</>]
+    : ["–"];
   return (
     <div class="sections">
       <div class="attention">
         <Attention data={data} />
         {data.deprecatedKeys > 0 && <DeprecatedUse keys={data.deprecatedKeys} />}
       </div>
-      <dl class="stats leading">
-        {isShared ? <FleetStats fleet={fleet} /> : <Stats data={data} server={server} />}
-        <Stat name="database" note={server && <>limits: {<AdapterState {...server.rateLimiter} />}</>}>
-          {server ? <AdapterState {...server.database} /> : "–"}
-        </Stat>
-      </dl>
+      <div class="leading">
+        <Stats figures={{ ...(isShared ? fleetFigures(fleet) : serverFigures(data, server)), database }} />
+      </div>
       {isShared && <FleetServers fleet={fleet} />}
       {isShared && server ? (
         <PageSection title={`Requests on ${server.instance.address}`}>
@@ -96,7 +96,7 @@ function Attention({ data: { bannedKeys, topKeys } }: Pick<ContentProps, "data">
     <p>
       {shown.map(([count, text, url, symbol, tone]) => (
         <a key={text} class={tone} href={url}>
-          {symbol} {plural(count, "key")} {text}
+          {symbol} {countOf(count, "key")} {text}
         </a>
       ))}
     </p>
@@ -113,48 +113,35 @@ function isNearLimit(usage: Overview["topKeys"][number]["usage"]): boolean {
 function DeprecatedUse({ keys }: { readonly keys: number }) {
   return (
     <p>
-      <Badge meaning="deprecated" text="Deprecated" />{" "}
-      {keys === 1 ? "1 key has" : `${grouped(keys)} keys have`} called{" "}
-      <code>{DEPRECATED_OPERATIONS.join(", ")}</code> in the last {DEPRECATED_USE_DAYS} days.{" "}
+      <Badge meaning="deprecated" text="Deprecated" /> {countOf(keys, "key")} {keys === 1 ? "has" : "have"}{" "}
+      called <code>{DEPRECATED_OPERATIONS.join(", ")}</code> in the last {DEPRECATED_USE_DAYS} days.{" "}
       <a href={`/keys?deprecated=${DEPRECATED_USE_DAYS}`}>Show</a>
     </p>
   );
 }
 
 /** Of the only server. */
-function Stats({ data, server }: Pick<ContentProps, "data" | "server">) {
+function serverFigures(data: Overview, server: Server | undefined): Readonly<Record<string, Figure>> {
   const { totals, step, requests, connections } = data;
   const range = RANGES[data.range];
   const now = lastSum(requests);
+  const rejections = totals.limited + totals.banned;
   const connected = connections.findLast((value) => value !== null) ?? null;
-  return (
-    <>
-      <Stat name="requests now" note={`${grouped(totals.requests)} in ${range}`}>
-        {now === undefined ? "–" : figure(now / step)}
-        <span class="unit">/s</span>
-      </Stat>
-      <Stat name="limited or banned" note={`${grouped(totals.limited + totals.banned)} in ${range}`}>
-        {percent(totals.limited + totals.banned, totals.requests)}
-      </Stat>
-      <Stat
-        name={`p99 of ${range}`}
-        note={totals.p50 === null ? "no requests" : `p50 ${latency(totals.p50)}`}
-      >
-        {totals.p99 === null ? "–" : latency(totals.p99)}
-      </Stat>
-      <Stat name={`server errors in ${range}`} note={`${grouped(totals.clientError)} client errors`}>
-        {totals.serverError > 0 ? <span class="tone-error">■ {grouped(totals.serverError)}</span> : "0"}
-      </Stat>
-      <Stat name="connections now" note={<ServerState server={server} />}>
-        {connected === null ? "–" : grouped(connected)}
-      </Stat>
-    </>
-  );
+  return {
+    "requests now": [perSecond(now && now / step), `${grouped(totals.requests)} in ${range}`],
+    "limited or banned": [percent(rejections, totals.requests), `${grouped(rejections)} in ${range}`],
+    [`p99 of ${range}`]: percentiles(totals),
+    [`server errors in ${range}`]: [
+      errorCount(totals.serverError),
+      `${grouped(totals.clientError)} client errors`,
+    ],
+    "connections now": [connected === null ? "–" : grouped(connected), serverState(server)],
+  };
 }
 
-function ServerState({ server }: Pick<ContentProps, "server">) {
+function serverState(server: Server | undefined) {
   if (server?.draining) return <Badge meaning="limited" text="about to stop" />;
-  return <>{server && `on ${server.instance.address}`}</>;
+  return server && `on ${server.instance.address}`;
 }
 
 function AdapterState({ kind, state }: Server["database"] | Server["rateLimiter"]) {

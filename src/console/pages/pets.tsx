@@ -1,10 +1,9 @@
-import { useState } from "preact/hooks";
 import { grouped } from "../../api/formatting.ts";
 import { INT64_RANGE, parseIdentifier } from "../../api/json.ts";
 import { NAME_MAX_LENGTH } from "../../domain/constants.ts";
 import { PET_STATUSES } from "../../domain/resources.ts";
 import { call, may, type Pet, Refused } from "../admin-api.ts";
-import { ActionDialog } from "../components/dialogs.tsx";
+import { ActionDialog, DialogButton } from "../components/dialogs.tsx";
 import { SelectFilter, TextFilter } from "../components/filters.tsx";
 import { Choices, Form, TextField, useDraft } from "../components/forms.tsx";
 import { Details, Empty, NameTitle, PageHead, type PageProps, PageSection } from "../components/page.tsx";
@@ -25,10 +24,10 @@ const COLUMNS: readonly Column<Pet>[] = [
   },
   { heading: "Id", isNumber: true, cell: ({ id }) => String(id) },
   { heading: "Category", isNumber: true, cell: ({ categoryId }) => String(categoryId) },
-  { heading: "Status", isAtEnd: true, cell: ({ status }) => <PetBadge status={status} /> },
+  { heading: "Status", isAtEnd: true, cell: PetBadge },
 ];
 
-function PetBadge({ status }: { readonly status: Pet["status"] | undefined }) {
+function PetBadge({ status }: Pick<Pet, "status">) {
   if (status === undefined) return <span class="muted">none</span>;
   return <Badge meaning={status === "available" ? "ok" : "muted"} text={status} />;
 }
@@ -38,7 +37,6 @@ export function PetListPage() {
     <ListPage
       title="Pets"
       noun="pet"
-      caption="Pets"
       columns={COLUMNS}
       load={(query) => call("listPets", { query })}
       actions={
@@ -64,30 +62,23 @@ export function PetListPage() {
 export function PetCreationPage() {
   return (
     <section>
-      <PageHead crumb={<a href="/pets">Pets</a>} title="Add a pet" />
+      <PageHead title="Add a pet" />
       <PetForm />
     </section>
   );
 }
 
+const DELETION = "Clients get 404 for it at once, and its identifier is never used again.";
+
 export function PetDetailsPage({ id }: PageProps) {
   const pet = usePolled(`pet ${id}`, () => call("getPet", { id }));
   const orders = useOrdersOfPet(id);
-  const [isDeleting, setDeleting] = useState(false);
   const hasOrders = (orders.data?.items.length ?? 0) > 0;
   return (
     <Details of={pet} kind="pet" id={id}>
       {(data) => (
         <div class="sections">
-          <PageHead
-            crumb={
-              <>
-                <a href="/pets">Pets</a> / pet {id}
-              </>
-            }
-            title={<NameTitle name={data.name} />}
-            badge={<PetBadge status={data.status} />}
-          />
+          <PageHead title={<NameTitle name={data.name} />} badge={<PetBadge {...data} />} />
           <div class="columns">
             {may("updatePet") ? (
               <PageSection title="Correct">
@@ -104,18 +95,15 @@ export function PetDetailsPage({ id }: PageProps) {
           {may("deletePet") && (
             <PageSection title="Delete">
               <p class="muted">
-                {hasOrders
-                  ? "It has orders, which name it: it cannot be deleted."
-                  : "Clients get 404 for it at once, and its identifier is never used again."}
+                {hasOrders ? "It has orders, which name it: it cannot be deleted." : DELETION}
               </p>
               <div class="actions">
-                <button type="button" class="danger" disabled={hasOrders} onClick={() => setDeleting(true)}>
+                <DialogButton class="danger" disabled={hasOrders} dialog={<DeleteDialog {...data} />}>
                   Delete
-                </button>
+                </DialogButton>
               </div>
             </PageSection>
           )}
-          {isDeleting && <DeleteDialog pet={data} onClose={() => setDeleting(false)} />}
         </div>
       )}
     </Details>
@@ -129,27 +117,27 @@ const STATUSES = (["none", ...PET_STATUSES] as const).map((value) => ({
 
 function valuesOf(pet?: Pet) {
   const status: (typeof STATUSES)[number]["value"] = pet ? (pet.status ?? "none") : "available";
-  return { name: pet?.name ?? "", category: `${pet?.categoryId ?? ""}`, status };
+  return { name: pet?.name ?? "", categoryId: `${pet?.categoryId ?? ""}`, status };
 }
 
 /** The form of a new pet, or of corrections. */
 function PetForm({ pet }: { readonly pet?: Pet }) {
-  const { base, values, isDirty, set, restart, notice } = useDraft(valuesOf(pet));
-  const { name, category, status } = values;
+  const { base, values, isDirty, restart, notice, inputOf } = useDraft(valuesOf(pet));
+  const { name, status } = values;
   async function save() {
-    const categoryId = parseIdentifier(category.trim());
-    if (categoryId === undefined)
+    const identifier = parseIdentifier(values.categoryId.trim());
+    if (identifier === undefined)
       throw new Refused(`It must be an integer ${INT64_RANGE}.`, false, "categoryId");
-    const fields = { name, categoryId: BigInt(categoryId) };
+    const categoryId = BigInt(identifier);
     if (pet === undefined) {
-      const body = { ...fields, ...(status !== "none" && { status }) };
+      const body = { name, categoryId, ...(status !== "none" && { status }) };
       const { id } = await call("createPet", { body });
       announce("Added. Clients see it at once.");
       return navigate(`/pets/${id}`, { isDone: true });
     }
     const body = {
       ...(name !== base.name && { name }),
-      ...(category !== base.category && { categoryId: fields.categoryId }),
+      ...(values.categoryId !== base.categoryId && { categoryId }),
       ...(status !== base.status && { status: status === "none" ? null : status }),
     };
     const saved = await call("updatePet", { id: pet.id, body });
@@ -168,44 +156,32 @@ function PetForm({ pet }: { readonly pet?: Pet }) {
       {notice}
       <TextField
         label="Name"
-        field="name"
         hint={`1 to ${grouped(NAME_MAX_LENGTH)} characters`}
         type="multiline"
         required
         autofocus={pet === undefined}
-        value={name}
-        onInput={(name) => set({ name })}
+        {...inputOf("name")}
       />
       <TextField
         label="Category"
-        field="categoryId"
         hint={`An integer ${INT64_RANGE}`}
         class="mono"
         required
-        value={category}
-        onInput={(category) => set({ category })}
+        {...inputOf("categoryId")}
       />
-      <Choices label="Status" value={status} options={STATUSES} onChange={(status) => set({ status })} />
+      <Choices label="Status" options={STATUSES} {...inputOf("status")} />
     </Form>
   );
 }
 
-function DeleteDialog({ pet, onClose }: { readonly pet: Pet; readonly onClose: () => void }) {
+function DeleteDialog({ id, name }: Pick<Pet, "id" | "name">) {
   async function deletePet() {
-    await call("deletePet", { id: pet.id });
+    await call("deletePet", { id });
     navigate("/pets", { replace: true, isDone: true });
   }
   return (
-    <ActionDialog
-      title="Delete"
-      name={pet.name}
-      shortName={`pet ${pet.id}`}
-      isFinal
-      run={deletePet}
-      done="Deleted"
-      onClose={onClose}
-    >
-      Clients get 404 for it at once, and its identifier is never used again.
+    <ActionDialog title="Delete" name={name} shortName={`pet ${id}`} isFinal run={deletePet} done="Deleted">
+      {DELETION}
     </ActionDialog>
   );
 }

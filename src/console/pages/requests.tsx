@@ -29,17 +29,13 @@ export function RequestListPage() {
   const found = query.has("requestId") && items.length === 1 ? items[0] : undefined;
   return (
     <section>
-      <PageHead
-        title="Requests"
-        actions={
-          isLive &&
-          items.length > 0 && (
-            <a class="button" href={urlWith({ until: formatTime(Date.now()) })}>
-              Pause
-            </a>
-          )
-        }
-      />
+      <PageHead title="Requests">
+        {isLive && items.length > 0 && (
+          <a class="button" href={urlWith({ until: formatTime(Date.now()) })}>
+            Pause
+          </a>
+        )}
+      </PageHead>
       <Filters>
         <TextFilter
           label="Request id"

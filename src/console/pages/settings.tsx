@@ -3,7 +3,7 @@ import { SETTING_SOURCES } from "../../operator/resources.ts";
 import { call, type Server, type Setting, signedIn, signOut } from "../admin-api.ts";
 import { Filters, SelectFilter, TextFilter } from "../components/filters.tsx";
 import { Choices, Problem, useAction } from "../components/forms.tsx";
-import { Loaded, PageHead, type PageProps, PageSection } from "../components/page.tsx";
+import { Loaded, PageHead, PageSection, useServer } from "../components/page.tsx";
 import { type Column, DataTable, NoMatch } from "../components/tables.tsx";
 import { Facts, LocalTimeAndAgo } from "../components/values.tsx";
 import { capitalized, latency } from "../format.ts";
@@ -13,7 +13,8 @@ import { useLocation } from "../router.ts";
 import { roleText } from "./operators.tsx";
 import { chooseTheme, chosenTheme, THEMES } from "../theme.ts";
 
-export function SettingsPage({ server }: PageProps) {
+export function SettingsPage() {
+  const server = useServer();
   const { query } = useLocation();
   const settings = usePolled("settings", () => call("getSettings"));
   const search = (query.get("search") ?? "").toLowerCase();
@@ -115,7 +116,7 @@ function BrowserSection() {
           label="Theme"
           value={theme}
           options={THEMES.map((value) => ({ value, text: capitalized(value) }))}
-          onChange={(value) => {
+          onInput={(value) => {
             chooseTheme(value);
             setTheme(value);
           }}
