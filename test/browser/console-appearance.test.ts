@@ -1,7 +1,6 @@
 import { expect, test } from "bun:test";
 import { untilTrue } from "./browser.ts";
-import { consoleFixture, showPage } from "./console-fixture.ts";
-import { TOKEN, untilAt } from "./console-server.ts";
+import { consoleFixture, showPage, TOKEN, untilAt } from "./console-fixture.ts";
 
 const { server, browser, open } = await consoleFixture(["--ban-strikes", "3", "--ban-grace", "0s"]);
 /** All pages are shown in it, so that the console and axe are loaded once. */

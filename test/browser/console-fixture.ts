@@ -1,8 +1,13 @@
 import { afterAll, afterEach, expect } from "bun:test";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
 import type { Page } from "playwright-core";
 import { matchPage } from "../../src/operator/console/pages.ts";
+import { temporaryFolder } from "../../trials/harness/cleanup.ts";
+import { runPetstore, startPetstore } from "../../trials/harness/petstore.ts";
+import { freePorts } from "../../trials/harness/server.ts";
+import { parseJson } from "../exact-json.ts";
 import { startBrowser, type TestPage, untilTrue } from "./browser.ts";
-import { startConsoleServer } from "./console-server.ts";
 
 /** One server, one browser and one page for the tests of a file. */
 export async function consoleFixture(flags: readonly string[] = []) {
@@ -43,4 +48,77 @@ export async function showPage(page: Page, path: string): Promise<void> {
   await untilTrue(page, `document.title.startsWith(${title} + " · ")`);
   await page.locator("h1").waitFor({ state: "attached" });
   await page.getByText("Loading …").first().waitFor({ state: "detached" });
+}
+
+export const TOKEN = "petadmin_0123456789abcdefghijklmnopqrstuvwxyz";
+
+/** A server with an admin listener, in a process of its own, so that it can be stopped and started again. */
+async function startConsoleServer(flags: readonly string[] = []) {
+  const data = temporaryFolder("data");
+  const tokenFile = join(data, "token");
+  writeFileSync(tokenFile, TOKEN, { mode: 0o600 });
+  const [port, adminPort] = freePorts(2);
+  const address = `127.0.0.1:${adminPort}`;
+  const listeners = ["--port", `${port}`, "--admin-address", address, "--admin-token-file", tokenFile];
+  const start = () => startPetstore([...listeners, "--data", data, ...flags]);
+  let running = await start();
+  const adminUrl = `http://${address}`;
+  const apiUrl = running.url;
+
+  /** The admin API, as a program calls it. */
+  const admin = (method: string, path: string, body?: unknown) =>
+    send(`${adminUrl}/api${path}`, { method, token: TOKEN, body });
+
+  return {
+    adminUrl,
+    apiUrl,
+    admin,
+    /** The API, as a client calls it. */
+    client: (secret: string, method: string, path: string, body?: unknown) =>
+      send(apiUrl + path, { method, token: secret, body }),
+    async start() {
+      running = await start();
+    },
+    stop: () => running.stop(),
+    /** The URL of a page with a code, as `petstore admin-url` prints it. */
+    async signInUrl(path = "/") {
+      const { out, err } = await runPetstore("admin-url", "--data", data, "--operator", "token");
+      const code = /code=\w+/.exec(out)?.[0];
+      if (code === undefined) throw new Error(err);
+      return `${adminUrl}${path}${path.includes("?") ? "&" : "?"}${code}`;
+    },
+    /** The token of a new operator. */
+    async newOperator(name: string, role: string) {
+      const { json } = await admin("POST", "/operators", { name, role });
+      return String(json["token"]);
+    },
+    /** A key of the given fields, with its secret. */
+    async newKey(fields: Readonly<Record<string, unknown>>) {
+      const { status, json } = await admin("POST", "/keys", { plan: "business", ...fields });
+      if (status !== 201) throw new Error(`createKey: ${status} ${JSON.stringify(json)}`);
+      return { id: Number(Object(json["key"]).id), secret: String(json["secret"]) };
+    },
+  };
+}
+
+interface SendOptions {
+  readonly method: string;
+  readonly token: string;
+  readonly body: unknown;
+}
+
+/** What is no JSON object, such as an empty body, is an object without fields. */
+async function send(url: string, { method, token, body }: SendOptions) {
+  const headers = new Headers({ Authorization: `Bearer ${token}` });
+  if (body !== undefined) headers.set("Content-Type", "application/json");
+  const text = typeof body === "string" ? body : JSON.stringify(body);
+  const response = await fetch(url, { method, headers, ...(body !== undefined && { body: text }) });
+  const received = await response.text();
+  const json: Record<string, unknown> = Object(received === "" ? {} : parseJson(received));
+  return { status: response.status, json };
+}
+
+/** Waits until the address bar has the path and query. */
+export async function untilAt(page: Page, expected: string): Promise<void> {
+  await page.waitForURL(({ pathname, search }) => pathname + search === expected);
 }

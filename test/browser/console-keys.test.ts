@@ -2,8 +2,7 @@ import { expect, test } from "bun:test";
 import type { Dialog, Page } from "playwright-core";
 import { until } from "../timing.ts";
 import { untilTrue } from "./browser.ts";
-import { consoleFixture } from "./console-fixture.ts";
-import { untilAt } from "./console-server.ts";
+import { consoleFixture, untilAt } from "./console-fixture.ts";
 
 /** Three requests after the limit ban a key, at once. */
 const { server, open, failOnProblems } = await consoleFixture(["--ban-strikes", "3", "--ban-grace", "0s"]);

@@ -1,7 +1,6 @@
 import { expect, test } from "bun:test";
 import { untilTrue } from "./browser.ts";
-import { consoleFixture } from "./console-fixture.ts";
-import { untilAt } from "./console-server.ts";
+import { consoleFixture, untilAt } from "./console-fixture.ts";
 
 const { server, open, failOnProblems } = await consoleFixture();
 failOnProblems();

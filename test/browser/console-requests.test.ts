@@ -1,6 +1,5 @@
 import { expect, test } from "bun:test";
-import { consoleFixture } from "./console-fixture.ts";
-import { untilAt } from "./console-server.ts";
+import { consoleFixture, untilAt } from "./console-fixture.ts";
 
 const { server, open, failOnProblems } = await consoleFixture(["--ban-strikes", "3", "--ban-grace", "0s"]);
 failOnProblems();

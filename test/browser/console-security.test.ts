@@ -1,7 +1,6 @@
 import { afterAll, expect, test } from "bun:test";
 import type { Route } from "playwright-core";
-import { consoleFixture, showPage } from "./console-fixture.ts";
-import { TOKEN, untilAt } from "./console-server.ts";
+import { consoleFixture, showPage, TOKEN, untilAt } from "./console-fixture.ts";
 
 const { server, browser, open } = await consoleFixture();
 const API = `${server.adminUrl}/api`;

@@ -1,13 +1,12 @@
 import { grouped } from "../../api/formatting.ts";
 import { DEPRECATED_OPERATIONS, DEPRECATED_USE_DAYS } from "../../domain/usage-history.ts";
 import { call, type Fleet, may, type Overview, type Server } from "../admin-api.ts";
-import { errorCount, fleetFigures, FleetServers, percentiles, perSecond } from "../components/fleet.tsx";
 import { SHARED_COLUMNS, KeyLink } from "../components/key-columns.tsx";
 import { DEFAULT_RANGE, RANGES } from "../components/layout.tsx";
 import { Empty, Loaded, PageSection, useServer } from "../components/page.tsx";
 import { Plot } from "../components/plots.tsx";
 import { type Column, DataTable } from "../components/tables.tsx";
-import { Badge, type Figure, Stats } from "../components/values.tsx";
+import { Badge, type Figure, NO_VALUE, Stats, TimeAgo } from "../components/values.tsx";
 import { compact, countOf, figure, latency, percent } from "../format.ts";
 import { usePolled } from "../polling.ts";
 import { useLocation } from "../router.ts";
@@ -50,7 +49,11 @@ function Content({ data, fleet }: ContentProps) {
       <div class="leading">
         <Stats figures={{ ...(isShared ? fleetFigures(fleet) : serverFigures(data, server)), database }} />
       </div>
-      {isShared && <FleetServers fleet={fleet} />}
+      {isShared && (
+        <PageSection title="Servers">
+          <DataTable caption="Servers" columns={SERVER_COLUMNS} rows={fleet.items} keyOf={({ id }) => id} />
+        </PageSection>
+      )}
       {isShared && server ? (
         <PageSection title={`Requests on ${server.instance.address}`}>
           <Plots data={data} />
@@ -118,6 +121,35 @@ function DeprecatedUse({ keys }: { readonly keys: number }) {
       <a href={`/keys?deprecated=${DEPRECATED_USE_DAYS}`}>Show</a>
     </p>
   );
+}
+
+/** Of all servers together. */
+function fleetFigures({ items, total }: Fleet): Readonly<Record<string, Figure>> {
+  const rejections = `${grouped(total.rejections)} of ${grouped(total.requests)}`;
+  return {
+    "requests now": [perSecond(total.requestsPerSecond), `on ${items.length} servers`],
+    "limited or banned": [percent(total.rejections, total.requests), `${rejections} since the start`],
+    "p99 of 15 minutes": percentiles(total),
+    "server errors": [errorCount(total.serverErrors), "since the start"],
+    "connections now": [grouped(total.connections)],
+  };
+}
+
+function perSecond(rate: number | undefined) {
+  return (
+    <>
+      {rate === undefined ? "–" : figure(rate)}
+      <span class="unit">/s</span>
+    </>
+  );
+}
+
+function percentiles({ p50, p99 }: Pick<Fleet["total"], "p50" | "p99">): Figure {
+  return [p99 === null ? "–" : latency(p99), p50 === null ? "no requests" : `p50 ${latency(p50)}`];
+}
+
+function errorCount(count: number) {
+  return count > 0 ? <span class="tone-error">■ {grouped(count)}</span> : "0";
 }
 
 /** Of the only server. */
@@ -226,4 +258,40 @@ const TOP_COLUMNS: readonly Column<Overview["topKeys"][number]>[] = [
   },
   SHARED_COLUMNS.state,
   SHARED_COLUMNS.lastUsed,
+];
+
+type FleetServer = Fleet["items"][number];
+
+/** A server that has missed two heartbeats. */
+const LATE_MS = 12_000;
+
+function ServerName({ name, adminUrl }: FleetServer) {
+  if (adminUrl === null) return <bdi class="name">{name}</bdi>;
+  return (
+    <>
+      <bdi class="name">{name}</bdi> <span class="muted small">{new URL(adminUrl).host}</span>
+    </>
+  );
+}
+
+function State({ seenAt }: FleetServer) {
+  const isLate = Date.now() - Date.parse(seenAt) > LATE_MS;
+  return isLate ? <Badge meaning="limited" text="not heard of" /> : <Badge meaning="ok" text="up" />;
+}
+
+const SERVER_COLUMNS: readonly Column<FleetServer>[] = [
+  { heading: "Server", isLead: true, cell: ServerName },
+  { heading: "State", isAtEnd: true, cell: State },
+  { heading: "Version", isWide: true, cell: ({ version }) => version },
+  { heading: "Started", cell: ({ startedAt }) => <TimeAgo at={startedAt} /> },
+  { heading: "Requests/s", isNumber: true, cell: ({ requestsPerSecond }) => figure(requestsPerSecond) },
+  { heading: "Requests", isNumber: true, isWide: true, cell: ({ requests }) => grouped(requests) },
+  { heading: "Rejected", isNumber: true, cell: ({ rejections }) => grouped(rejections) },
+  {
+    heading: "p50",
+    isNumber: true,
+    isWide: true,
+    cell: ({ p50 }) => (p50 === null ? NO_VALUE : latency(p50)),
+  },
+  { heading: "p99", isNumber: true, cell: ({ p99 }) => (p99 === null ? NO_VALUE : latency(p99)) },
 ];
