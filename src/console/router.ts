@@ -52,14 +52,15 @@ export function navigate(url: string, { replace = false, isDone = false } = {}):
 }
 
 /** The URL of this page with other query parameters; an empty value removes one. Another filter begins at page one. */
-export function urlWith(changes: Readonly<Record<string, string>>, at: PageLocation = current.value): string {
-  const query = new URLSearchParams(at.query);
+export function urlWith(changes: Readonly<Record<string, string>>): string {
+  const { path, query: before } = current.value;
+  const query = new URLSearchParams(before);
   query.delete("cursor");
   for (const [name, value] of Object.entries(changes)) {
     if (value === "") query.delete(name);
     else query.set(name, value);
   }
-  return query.size === 0 ? at.path : `${at.path}?${query}`;
+  return query.size === 0 ? path : `${path}?${query}`;
 }
 
 /** Links within the console load nothing: only the page changes. */

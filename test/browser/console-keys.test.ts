@@ -44,6 +44,9 @@ test("the copy button copies the secret, and then the dialog closes without aski
   await page.getByRole("button", { name: "Copy secret" }).click();
   await page.getByText("Copied").waitFor();
   expect(await page.evaluate("window.copied")).toBe(secret);
+  // Nothing would be lost: the form below it is saved.
+  const leave = `dispatchEvent(new Event("beforeunload", { cancelable: true }))`;
+  expect(await page.evaluate(leave)).toBe(true);
   await page.getByRole("button", { name: "Done" }).click();
   await page.getByRole("heading", { name: "to copy" }).waitFor();
 });
@@ -215,6 +218,7 @@ test("without any key the list is the form that creates one", async () => {
   );
   await page.getByRole("link", { name: "Keys", exact: true }).click();
   await page.getByText("There are no keys yet").waitFor();
+  expect(await page.getByRole("searchbox").count()).toBe(0);
   await page.getByLabel("Name").fill("the first");
   await page.getByRole("button", { name: "Create key" }).click();
   await page.getByLabel("Secret", { exact: true }).waitFor();

@@ -93,10 +93,10 @@ interface HeadingProps<Row> extends Column<Row> {
 }
 
 function Heading<Row>({ heading, sort, isNumber, isMenu, defaultSort }: HeadingProps<Row>) {
-  const at = useLocation();
+  const { query } = useLocation();
   const isSortable = sort !== undefined && defaultSort !== undefined;
-  const isSorted = (at.query.get("sort") ?? defaultSort) === sort;
-  const isDescending = at.query.get("order") === "desc";
+  const isSorted = (query.get("sort") ?? defaultSort) === sort;
+  const isDescending = query.get("order") === "desc";
   const next = isSorted ? (isDescending ? "" : "desc") : isNumber ? "desc" : "";
   const direction = isSorted ? (isDescending ? "descending" : "ascending") : "none";
   return (
@@ -107,7 +107,7 @@ function Heading<Row>({ heading, sort, isNumber, isMenu, defaultSort }: HeadingP
       aria-sort={isSortable ? direction : undefined}
     >
       {isSortable ? (
-        <a href={urlWith({ sort, order: next }, at)} data-sorted={isSorted ? "" : undefined}>
+        <a href={urlWith({ sort, order: next })} data-sorted={isSorted ? "" : undefined}>
           {heading}
           <span aria-hidden="true">{isSorted ? (isDescending ? " ↓" : " ↑") : ""}</span>
         </a>
@@ -126,13 +126,12 @@ interface PagerProps {
 
 /** The pages of a list. The browser's Back leads to the page before. */
 function Pager({ nextCursor, children }: PagerProps) {
-  const at = useLocation();
-  const isFirst = !at.query.has("cursor");
+  const isFirst = !useLocation().query.has("cursor");
   if (isFirst && nextCursor === null) return children && <p class="pager muted small">{children}</p>;
   return (
     <nav class="pager" aria-label="Pages of the list">
-      {!isFirst && <a href={urlWith({}, at)}>First page</a>}
-      {nextCursor !== null && <a href={urlWith({ cursor: nextCursor }, at)}>Next page</a>}
+      {!isFirst && <a href={urlWith({})}>First page</a>}
+      {nextCursor !== null && <a href={urlWith({ cursor: nextCursor })}>Next page</a>}
       <span class="muted small">{children}</span>
     </nav>
   );
