@@ -5,8 +5,11 @@ import { consoleFixture, untilAt } from "./console-fixture.ts";
 const { server, open, failOnProblems } = await consoleFixture();
 failOnProblems();
 
-async function newPet(secret: string, name: string, rest = '"categoryId":9007199254740993'): Promise<string> {
-  const { json } = await server.client(secret, "POST", "/pets", `{"name":${JSON.stringify(name)},${rest}}`);
+const { id: keyId, secret } = await server.newKey({ name: "shop" });
+
+async function newPet(name: string): Promise<string> {
+  const body = `{"name":"${name}","categoryId":9007199254740993}`;
+  const { json } = await server.client(secret, "POST", "/pets", body);
   return String(json["id"]);
 }
 
@@ -40,8 +43,7 @@ test("operators see which keys still call a deprecated operation: on the overvie
 });
 
 test("a pet is corrected: clients see the new name and category at once, exact to the last digit", async () => {
-  const { secret } = await server.newKey({ name: "shop" });
-  const id = await newPet(secret, "Rx");
+  const id = await newPet("Rx");
   expect((await server.client(secret, "GET", "/pets")).status).toBe(200);
   const { page } = await open("/pets");
   await page.getByText("9007199254740993").waitFor();
@@ -57,8 +59,7 @@ test("a pet is corrected: clients see the new name and category at once, exact t
 });
 
 test("a pet is deleted after its name was typed", async () => {
-  const { secret } = await server.newKey({ name: "shop" });
-  const id = await newPet(secret, "Bello");
+  const id = await newPet("Bello");
   const { page } = await open(`/pets/${id}`);
   await page.getByRole("button", { name: "Delete" }).click();
   await page.getByLabel("Confirm").fill("Bello");
@@ -68,8 +69,7 @@ test("a pet is deleted after its name was typed", async () => {
 });
 
 test("an order is completed: its pet is sold, and a pet with orders says why it cannot be deleted", async () => {
-  const { id: keyId, secret } = await server.newKey({ name: "shop" });
-  const petId = await newPet(secret, "Luna");
+  const petId = await newPet("Luna");
   const { json } = await server.client(secret, "POST", "/store/orders", `{"petId":${petId}}`);
   const orderId = String(json["id"]);
   const { page } = await open(`/orders?keyId=${keyId}`);
@@ -92,7 +92,6 @@ test("an order is completed: its pet is sold, and a pet with orders says why it 
 });
 
 test("a pet is added in the console and found by a part of its name", async () => {
-  const { secret } = await server.newKey({ name: "shop" });
   const { page } = await open("/pets");
   await page.getByRole("link", { name: "Add pet" }).click();
   await page.keyboard.type("Greta the goose");
@@ -114,8 +113,7 @@ test("a pet is added in the console and found by a part of its name", async () =
 });
 
 test("what is typed about a pet stays when somebody else changes it, and only that is saved", async () => {
-  const { secret } = await server.newKey({ name: "shop" });
-  const id = await newPet(secret, "Typo");
+  const id = await newPet("Typo");
   const { page } = await open(`/pets/${id}`);
   await page.getByLabel("Name").fill("Tycho");
   await server.admin("PATCH", `/pets/${id}`, { status: "sold" });
