@@ -217,8 +217,17 @@ export interface KeyList<Key = ApiKey> {
 }
 
 /** Less than four characters are in many hints by chance. */
+const HINT_PART = /^[\w…]{4,}$/;
+
+/** Most words cannot: without the ellipsis, more than four characters begin in the prefix. */
 export function canBePartOfHint(text: string): boolean {
-  return /^[\w…]{4,}$/.test(text);
+  if (!HINT_PART.test(text)) return false;
+  if (text.length === 4 || text.includes("…")) return true;
+  const lowerCase = text.toLowerCase();
+  return Object.values(KEY_PREFIX).some(
+    (prefix) =>
+      prefix.includes(lowerCase) || [1, 2, 3, 4].some((n) => prefix.endsWith(lowerCase.slice(0, -n))),
+  );
 }
 
 export function stateOf(key: ApiKey, isBanned: boolean, now: number): KeyState {
