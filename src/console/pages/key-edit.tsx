@@ -12,25 +12,21 @@ import { announce } from "../observable.ts";
 import { usePolled } from "../polling.ts";
 import { navigate } from "../router.ts";
 
-export function KeyCreationPage() {
-  return (
-    <section>
-      <PageHead title="Create a key" />
-      <KeyCreation />
-    </section>
-  );
-}
-
 const NEW_KEY = formValuesOf();
 
 /** The form of a new key, then its secret, then its page. */
-export function KeyCreation() {
+export function KeyCreationPage() {
   const open = useDialog();
   async function create(values: KeyFormValues) {
     const { key, secret } = await call("createKey", { body: newKeyOf(values) });
     open(<SecretDialog name={key.name} secret={secret} nextUrl={`/keys/${key.id}`} />);
   }
-  return <KeyForm latest={NEW_KEY} submit="Create key" onSubmit={create} cancelUrl="/keys" />;
+  return (
+    <section>
+      <PageHead title="Create a key" />
+      <KeyForm latest={NEW_KEY} submit="Create key" onSubmit={create} cancelUrl="/keys" />
+    </section>
+  );
 }
 
 export function KeyEditPage({ id }: PageProps) {

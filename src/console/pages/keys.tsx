@@ -11,7 +11,6 @@ import { Badge, NO_VALUE } from "../components/values.tsx";
 import { capitalized } from "../format.ts";
 import { announce } from "../observable.ts";
 import { navigate, urlWith, useLocation } from "../router.ts";
-import { KeyCreation } from "./key-edit.tsx";
 
 const DAYS = [
   ["7", "7 days"],
@@ -48,7 +47,16 @@ export function KeyListPage() {
           </a>
         )
       }
-      empty={<NoKeys />}
+      empty={
+        <Empty title="There are no keys yet">
+          A client needs a key for every request.{" "}
+          {may("createKey") ? (
+            <a href="/keys/new">Create the first one.</a>
+          ) : (
+            "An operator with the role admin creates them."
+          )}
+        </Empty>
+      }
       noMatch={<NoKeyMatches query={query} />}
     >
       <TextFilter
@@ -81,18 +89,6 @@ export function KeyListPage() {
         </a>
       )}
     </ListPage>
-  );
-}
-
-/** The form of the first one. */
-function NoKeys() {
-  const title = "There are no keys yet";
-  if (!may("createKey")) return <Empty title={title}>An operator with the role admin creates them.</Empty>;
-  return (
-    <>
-      <Empty title={title}>A client needs a key for every request. Create the first one here.</Empty>
-      <KeyCreation />
-    </>
   );
 }
 

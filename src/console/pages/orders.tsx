@@ -23,6 +23,7 @@ const COLUMNS: readonly Column<AdminOrder>[] = [
   { heading: "Key", cell: KeyOfOrder },
   { heading: "Status", isAtEnd: true, cell: OrderBadge },
   { heading: "Placed", cell: ({ createdAt }) => <TimeAgo at={createdAt} /> },
+  { heading: "Closed", isWide: true, cell: ({ closedAt }) => <TimeAgo at={closedAt} /> },
 ];
 
 function OrderBadge({ status }: Pick<AdminOrder, "status">) {
