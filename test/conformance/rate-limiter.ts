@@ -1,11 +1,8 @@
 import { describe } from "bun:test";
-import { testBans } from "./rate-limiter-bans.ts";
-import { testClockAndRestart } from "./rate-limiter-clock.ts";
-import { testRepeatedBans } from "./rate-limiter-repeated-bans.ts";
+import { testBans, testRepeatedBans } from "./rate-limiter-bans.ts";
 import { createTestCase, type OpenRateLimiter } from "./rate-limiter-fixture.ts";
-import { testHeaders } from "./rate-limiter-headers.ts";
-import { testOperators } from "./rate-limiter-operators.ts";
-import { testWindows } from "./rate-limiter-windows.ts";
+import { testClockAndRestart, testOperators } from "./rate-limiter-operators.ts";
+import { testHeaders, testWindows } from "./rate-limiter-windows.ts";
 
 export { type OpenRateLimiter, type RateLimiterUnderTest, STARTS_AT } from "./rate-limiter-fixture.ts";
 

@@ -1,11 +1,9 @@
-import { afterAll, expect, setDefaultTimeout, test } from "bun:test";
+import { afterAll, expect, test } from "bun:test";
 import { CertificateAuthority } from "../../certificates.ts";
 import { postgresUrl } from "../../../trials/harness/postgres.ts";
 import { valkeyUrl } from "../../../trials/harness/valkey.ts";
 import { cleanUp, EXECUTABLE, InProcessCli, spawnTracked, temporaryDirectory } from "../../cli/cli.ts";
 
-// Processes take long to start on a busy machine.
-setDefaultTimeout(60_000);
 afterAll(cleanUp);
 
 const LIMITS = ["--free-limits", "7/80"];

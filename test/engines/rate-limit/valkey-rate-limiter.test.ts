@@ -38,17 +38,9 @@ test("every key expires one second after its usage", async () => {
   const there = new RedisClient(url);
   const opened = await openOnValkey(() => url)({ ban: DEFAULT_BAN, startsAt: STARTS_AT });
   const { rateLimiter, advance } = opened;
-  const expiries = async () => {
-    const keys = await there.keys("*");
-    return Object.fromEntries(
-      await Promise.all(keys.map(async (name) => [name, await there.pttl(name)] as const)),
-    );
-  };
   const expectExpiry = async (subject: Subject, ms: number) => {
-    const [found = -1] = Object.entries(await expiries()).flatMap(([name, ttl]) =>
-      name.includes(textOf(subject)) ? [ttl] : [],
-    );
-    expect(found).toBeWithin(ms - 500, ms + 1_001);
+    const [name = ""] = await there.keys(`*${textOf(subject)}*`);
+    expect(await there.pttl(name)).toBeWithin(ms - 500, ms + 1_001);
   };
 
   await rateLimiter.decide(key(1), FREE);
@@ -65,7 +57,7 @@ test("every key expires one second after its usage", async () => {
   await rateLimiter.unban(key(1), 0);
   await expectExpiry(key(1), 0);
 
-  expect(Object.values(await expiries()).every((ttl) => ttl >= 0)).toBe(true);
+  for (const name of await there.keys("*")) expect(await there.pttl(name)).toBeGreaterThanOrEqual(0);
   there.close();
   await opened.close();
 });

@@ -3,8 +3,7 @@ import { readFileSync } from "node:fs";
 import { CertificateAuthority } from "../../certificates.ts";
 import type { Server } from "../../../trials/harness/server.ts";
 import { startValkey } from "../../../trials/harness/valkey.ts";
-import { key } from "../../subjects.ts";
-import { openWithFallback, openWithoutFallback, PATIENT } from "../../rate-limit/open-valkey.ts";
+import { openWithFallback, PATIENT } from "../../rate-limit/open-valkey.ts";
 
 const authority = new CertificateAuthority();
 const ca = readFileSync(authority.caFile, "utf8");
@@ -21,12 +20,6 @@ beforeAll(async () => {
 }, 60_000);
 afterAll(async () => {
   await Promise.all([server.stop(), misnamed.stop()]);
-});
-
-test("a server whose certificate is signed by the given authority decides", async () => {
-  const rateLimiter = await openWithoutFallback({ url: server.url, ca });
-  expect(await rateLimiter.decide(key(1), { perMinute: 2, perDay: 9 })).toMatchObject({ outcome: "allowed" });
-  await rateLimiter.close();
 });
 
 test.each([
