@@ -6,7 +6,14 @@ import { AT, type TestCase } from "./store-fixture.ts";
 
 const HOUR_MS = 3_600_000;
 const free: NewKey = { name: "shop", plan: "free", createdAt: AT };
-const enterprise: NewKey = { ...free, plan: "enterprise", limits: { perMinute: 7, perDay: 5_000_000 } };
+const OWN_LIMITS = { plan: "enterprise", limits: { perMinute: 7, perDay: 5_000_000 } } as const;
+const enterprise: NewKey = { ...free, ...OWN_LIMITS };
+const DETAILS = {
+  owner: "ann@example.com",
+  notes: "Two lines,\nwith 'quotes' and 日本語 🐈",
+  labels: ["internal", 'a "b" \\ c', "{}"],
+  access: "read",
+} as const;
 /** What the store adds to a new key that leaves them out. */
 const DEFAULTS = { labels: [], access: "write" } as const;
 
@@ -14,20 +21,15 @@ const DEFAULTS = { labels: [], access: "write" } as const;
 export function keyStoreConformance(test: TestCase): void {
   test("createKey: returns the given fields and an identifier that starts at 1, and nothing else", async (opened) => {
     const { keys } = opened;
-    expect(await keys.createKey(free, storedSecret(1), BY)).toStrictEqual({
-      id: 1,
-      ...DEFAULTS,
-      ...free,
-    });
-    const expiring = { ...enterprise, expiresAt: AT + HOUR_MS };
-    expect(await keys.createKey(expiring, storedSecret(2), BY)).toStrictEqual({
-      id: 2,
-      ...DEFAULTS,
-      ...expiring,
-    });
-    expect(await keys.getKey(1)).toStrictEqual({ id: 1, ...DEFAULTS, ...free });
-    expect(await keys.getKey(2)).toStrictEqual({ id: 2, ...DEFAULTS, ...expiring });
-    expect(await keys.getKey(3)).toBeUndefined();
+    const given = [free, { ...enterprise, expiresAt: AT + HOUR_MS }, { ...free, ...DETAILS }];
+    const expected = given.map((key, i) => ({ id: i + 1, ...DEFAULTS, ...key }));
+    for (const [i, key] of given.entries()) {
+      expect<unknown>(await keys.createKey(key, storedSecret(i), BY)).toStrictEqual(expected[i]);
+      expect<unknown>(await keys.getKey(i + 1)).toStrictEqual(expected[i]);
+    }
+    expect<unknown>(await allKeys(keys)).toStrictEqual(expected);
+    expect<unknown>((await keys.changesSince(0)).changed).toStrictEqual(expected);
+    expect(await keys.getKey(4)).toBeUndefined();
   });
 
   test("createKey: fifty concurrent keys get fifty identifiers, and are listed oldest first", async (opened) => {
@@ -41,7 +43,7 @@ export function keyStoreConformance(test: TestCase): void {
   });
 
   test("createFirstKey: of concurrent calls in two processes one creates a key, and later calls create none", async (opened) => {
-    const { keys, another } = opened;
+    const { keys, audit, another } = opened;
     const { keys: other } = await another();
     const calls = Array.from({ length: 10 }, (_, i) =>
       (i % 2 ? keys : other).createFirstKey(free, storedSecret(i), BY),
@@ -50,63 +52,96 @@ export function keyStoreConformance(test: TestCase): void {
     expect(made).toHaveLength(1);
     expect(await keys.createFirstKey(free, storedSecret(99), BY)).toBeUndefined();
     expect(await allKeys(keys)).toStrictEqual(made);
+    expect((await audit.listAudit({ limit: 9 })).items).toMatchObject([{ action: "key.created", ...BY }]);
   });
 
-  test("findCredential: finds a key by the hash of its secret only", async ({ keys }) => {
-    const key = await keys.createKey(free, storedSecret(1), BY);
-    expect(await keys.findCredential(hash(1))).toStrictEqual({ key });
-    for (const other of [hash(2), "", "0", hash(1).slice(1), `${hash(1)}0`]) {
-      expect(await keys.findCredential(other)).toBeUndefined();
+  test("findCredential: each of a hundred concurrent calls finds the key of its hash, or none", async ({
+    keys,
+  }) => {
+    const first = await keys.createKey(free, storedSecret(1), BY);
+    const second = await keys.createKey(enterprise, storedSecret(2), BY);
+    const hashes = [hash(1), hash(2), hash(3), "", "0", hash(1).slice(1), `${hash(1)}0`];
+    const found = await Promise.all(
+      Array.from({ length: 100 }, (_, i) => keys.findCredential(hashes[i % 7] ?? "")),
+    );
+    const expected = [{ key: first }, { key: second }];
+    expect(found).toStrictEqual(found.map((_, i) => expected[i % 7]));
+  });
+
+  test("addSecret: shortens the overlap of earlier secrets, never extends it, and leaves other keys as they are", async (opened) => {
+    const { keys } = opened;
+    const key = await keys.createKey(free, storedSecret(1), { ...BY, at: AT });
+    const other = await keys.createKey(free, storedSecret(5), { ...BY, at: AT });
+    const ends: (number | undefined)[][] = [];
+    for (const [n, overlapEndsAt] of [AT + HOUR_MS, AT + 2 * HOUR_MS, AT].entries()) {
+      await keys.addSecret(key.id, { ...storedSecret(n + 2), overlapEndsAt }, { ...BY, at: AT + n });
+      const found = await Promise.all([1, 2, 3, 4].map(async (i) => keys.findCredential(hash(i))));
+      ends.push(found.flatMap((credential) => (credential ? [credential.validUntil] : [])));
     }
+    expect(ends).toEqual([
+      [AT + HOUR_MS, undefined],
+      [AT + HOUR_MS, AT + 2 * HOUR_MS, undefined],
+      [AT, AT, AT, undefined],
+    ]);
+    expect(await keys.findCredential(hash(4))).toStrictEqual({ key });
+    expect(await keys.findCredential(hash(5))).toStrictEqual({ key: other });
   });
 
-  test("findCredential: each of a hundred concurrent calls finds its own key, or none", async ({ keys }) => {
-    const made = [
-      await keys.createKey(free, storedSecret(0), BY),
-      await keys.createKey(enterprise, storedSecret(1), BY),
+  test("listSecrets: the hint, time and end of each secret, newest first; of one millisecond, those with an end last", async (opened) => {
+    const { keys } = opened;
+    for (const n of [1, 2]) await keys.createKey(free, storedSecret(n), { ...BY, at: AT });
+    await keys.addSecret(1, { ...storedSecret(3), overlapEndsAt: AT + 3 }, { ...BY, at: AT });
+    await keys.addSecret(1, { ...storedSecret(4), overlapEndsAt: AT + 4 }, { ...BY, at: AT + 1 });
+    const first = [
+      { hint: "pet_live_4…4", createdAt: AT + 1 },
+      { hint: "pet_live_3…3", createdAt: AT, validUntil: AT + 4 },
+      { hint: "pet_live_1…1", createdAt: AT, validUntil: AT + 3 },
     ];
-    const found = await Promise.all(Array.from({ length: 100 }, (_, i) => keys.findCredential(hash(i % 3))));
-    found.forEach((credential, i) => expect(credential?.key).toEqual(made[i % 3]));
+    const second = [{ hint: "pet_live_2…2", createdAt: AT }];
+    const listed = await keys.listSecrets([1, 2]);
+    expect([listed.size, listed.get(1), listed.get(2)]).toStrictEqual([2, first, second]);
+    expect([...(await keys.listSecrets([2, 99]))]).toStrictEqual([[2, second]]);
+    expect((await keys.listSecrets([])).size).toBe(0);
   });
 
-  test("addSecret: both secrets find the key, the earlier one has an end, and other keys stay as they are", async (opened) => {
-    const { keys } = opened;
-    const key = await keys.createKey(free, storedSecret(1), BY);
-    const other = await keys.createKey(free, storedSecret(3), BY);
-    await keys.addSecret(key.id, { ...storedSecret(2), overlapEndsAt: AT + HOUR_MS }, BY);
-    expect(await keys.findCredential(hash(1))).toStrictEqual({ key, validUntil: AT + HOUR_MS });
-    expect(await keys.findCredential(hash(2))).toStrictEqual({ key });
-    expect(await keys.findCredential(hash(3))).toStrictEqual({ key: other });
+  test("updateKey: changes each field alone, and null removes owner, notes and expiry", async ({ keys }) => {
+    const { id } = await keys.createKey({ ...free, ...DETAILS, expiresAt: AT + 1 }, storedSecret(1), BY);
+    let expected = await keys.getKey(id);
+    for (const change of [
+      { name: "store" },
+      { owner: "bob" },
+      { notes: "none" },
+      { labels: [] },
+      { access: "write" },
+      { expiresAt: AT + HOUR_MS },
+      { unbannedAt: AT + 1 },
+      { plan: "enterprise", limits: { perMinute: 8, perDay: 9 } },
+      { limits: { perMinute: 1, perDay: 2 } },
+      { revokedAt: AT + 2 },
+      {},
+    ] as const) {
+      const updated = await keys.updateKey(id, change, BY);
+      expect<unknown>(updated).toStrictEqual({ ...expected, ...change });
+      expect(await keys.getKey(id)).toStrictEqual(updated);
+      expected = updated;
+    }
+    await keys.updateKey(id, { owner: null, notes: null, expiresAt: null, plan: "pro" }, BY);
+    const times = { unbannedAt: AT + 1, revokedAt: AT + 2 };
+    const key = { id, ...DEFAULTS, ...free, name: "store", plan: "pro", ...times } as const;
+    // A key that is revoked is found as well, and has no limits of its own on another plan.
+    expect(await keys.findCredential(hash(1))).toStrictEqual({ key });
   });
 
-  test("addSecret: shortens the overlap of earlier secrets, and never extends it", async ({ keys }) => {
-    const { id } = await keys.createKey(free, storedSecret(1), BY);
-    await keys.addSecret(id, { ...storedSecret(2), overlapEndsAt: AT + HOUR_MS }, BY);
-    await keys.addSecret(id, { ...storedSecret(3), overlapEndsAt: AT + 2 * HOUR_MS }, BY);
-    expect((await keys.findCredential(hash(1)))?.validUntil).toBe(AT + HOUR_MS);
-    expect((await keys.findCredential(hash(2)))?.validUntil).toBe(AT + 2 * HOUR_MS);
-    await keys.addSecret(id, { ...storedSecret(4), overlapEndsAt: AT }, BY);
-    expect((await keys.findCredential(hash(1)))?.validUntil).toBe(AT);
-    expect((await keys.findCredential(hash(3)))?.validUntil).toBe(AT);
-    expect((await keys.findCredential(hash(4)))?.validUntil).toBeUndefined();
-  });
-
-  test("updateKey: changes the given fields only; a plan other than Enterprise removes the key's own limits", async (opened) => {
-    const { keys } = opened;
-    const { id } = await keys.createKey({ ...enterprise, expiresAt: 1 }, storedSecret(1), BY);
-    await keys.updateKey(id, { unbannedAt: AT + 1 }, BY);
-    await keys.updateKey(id, { limits: { perMinute: 8, perDay: 9 } }, BY);
-    await keys.updateKey(id, { revokedAt: AT + 2 }, BY);
-    await keys.updateKey(id, {}, BY);
-    const { limits: _, ...withoutLimits } = enterprise;
-    const times = { expiresAt: 1, unbannedAt: AT + 1, revokedAt: AT + 2 };
-    const expected = { id, ...DEFAULTS, ...withoutLimits, ...times };
-    expect(await keys.getKey(id)).toStrictEqual({ ...expected, limits: { perMinute: 8, perDay: 9 } });
-    await keys.updateKey(id, { plan: "pro" }, BY);
-    // A key that is revoked and has expired is found as well.
-    expect((await keys.findCredential(hash(1)))?.key).toStrictEqual({ ...expected, plan: "pro" });
-    await keys.updateKey(id, { plan: "enterprise", limits: { perMinute: 1, perDay: 2 } }, BY);
-    expect((await keys.getKey(id))?.limits).toEqual({ perMinute: 1, perDay: 2 });
+  test("updateKey: a change that was checked before another one: a revoked key keeps its time, a Free key gets no limits", async (opened) => {
+    const { keys, audit } = opened;
+    await keys.createKey(free, storedSecret(1), BY);
+    const limited = await keys.updateKey(1, { limits: { perMinute: 1, perDay: 2 } }, BY);
+    expect(limited.limits).toBeUndefined();
+    for (const revokedAt of [AT + 1, AT + 2])
+      expect((await keys.updateKey(1, { revokedAt }, BY)).revokedAt).toBe(AT + 1);
+    expect((await keys.getKey(1))?.revokedAt).toBe(AT + 1);
+    const { items } = await audit.listAudit({ limit: 9 });
+    expect(items.map(({ action }) => action)).toEqual(["key.revoked", "key.created"]);
   });
 
   test("a change that fails changes nothing: neither keys, nor secrets, nor the revision, nor the audit trail", async (opened) => {
@@ -124,66 +159,43 @@ export function keyStoreConformance(test: TestCase): void {
     expect(await keys.changesSince(0)).toEqual(before);
     expect((await audit.listAudit({ limit: 9 })).items).toHaveLength(1);
     // As a revision that is too high does.
-    const { revision } = before;
-    const none = { revision, changed: [], unbanned: [] };
+    const none = { revision: before.revision, changed: [], unbanned: [] };
     expect(await keys.changesSince(Number.MAX_SAFE_INTEGER)).toEqual(none);
   });
 
-  test("changesSince: every kind of change increments the revision and returns the current key", async (opened) => {
+  test("changesSince: each key that was changed after the revision once, in the order of the changes", async (opened) => {
     const { keys } = opened;
-    let { revision } = await keys.changesSince(0);
-    const next = async () => {
-      const since = revision;
-      const changes = await keys.changesSince(since);
-      revision = changes.revision;
-      expect(revision).toBeGreaterThan(since);
-      return changes.changed;
-    };
-    const { id } = await keys.createKey(free, storedSecret(1), BY);
-    expect(await next()).toStrictEqual([{ id, ...DEFAULTS, ...free }]);
-    await keys.updateKey(id, { plan: "pro" }, BY);
-    expect(await next()).toStrictEqual([{ id, ...DEFAULTS, ...free, plan: "pro" }]);
-    await keys.addSecret(id, { ...storedSecret(2), overlapEndsAt: AT }, BY);
-    expect(await next()).toStrictEqual([{ id, ...DEFAULTS, ...free, plan: "pro" }]);
-    expect(await keys.changesSince(revision)).toEqual({ revision, changed: [], unbanned: [] });
-  });
-
-  test("changesSince: returns each key that changed after the revision once, in the order of the changes", async (opened) => {
-    const { keys } = opened;
-    const ids: number[] = [];
-    for (let n = 0; n < 4; n++) ids.push((await keys.createKey(free, storedSecret(n), BY)).id);
-    const [first = 0, second = 0, third = 0] = ids;
+    for (let n = 1; n <= 4; n++) await keys.createKey(free, storedSecret(n), BY);
     const { revision } = await keys.changesSince(0);
-    await keys.updateKey(third, { plan: "pro" }, BY);
-    await keys.updateKey(first, { plan: "pro" }, BY);
-    await keys.updateKey(third, { plan: "business" }, BY);
-    const { changed } = await keys.changesSince(revision);
+    await keys.updateKey(3, { plan: "pro" }, BY);
+    await keys.updateKey(1, { plan: "pro" }, BY);
+    await keys.updateKey(3, { plan: "business" }, BY);
+    await keys.addSecret(4, { ...storedSecret(5), overlapEndsAt: AT }, BY);
+    const { changed, ...rest } = await keys.changesSince(revision);
     expect(changed.map(({ id, plan }) => [id, plan])).toEqual([
-      [first, "pro"],
-      [third, "business"],
+      [1, "pro"],
+      [3, "business"],
+      [4, "free"],
     ]);
-    expect(changed.map(({ id }) => id)).not.toContain(second);
+    expect(rest).toEqual({ revision: revision + 4, unbanned: [] });
+    expect(await keys.changesSince(revision + 4)).toEqual({ ...rest, changed: [] });
   });
 
-  test("changesSince: returns the keys that were unbanned after the revision, whatever changed since then", async (opened) => {
+  test("changesSince: the keys that were unbanned after the revision, whatever changed since then", async (opened) => {
     const { keys } = opened;
-    const { id } = await keys.createKey(free, storedSecret(1), BY);
-    const other = await keys.createKey(free, storedSecret(2), BY);
+    for (let n = 1; n <= 2; n++) await keys.createKey(free, storedSecret(n), BY);
     const unbannedSince = async (revision: number) =>
       (await keys.changesSince(revision)).unbanned.map((key) => [key.id, key.unbannedAt]);
-    const created = (await keys.changesSince(0)).revision;
     expect(await unbannedSince(0)).toEqual([]);
-
-    await keys.updateKey(id, { unbannedAt: AT }, BY);
-    const unbanned = (await keys.changesSince(0)).revision;
-    await keys.updateKey(id, { plan: "pro" }, BY);
-    await keys.addSecret(id, { ...storedSecret(3), overlapEndsAt: AT }, BY);
-    await keys.updateKey(other.id, { revokedAt: AT }, BY);
-    expect(await unbannedSince(created)).toEqual([[id, AT]]);
-    expect(await unbannedSince(unbanned)).toEqual([]);
-
-    await keys.updateKey(id, { unbannedAt: AT }, BY);
-    expect(await unbannedSince(unbanned)).toEqual([[id, AT]]);
+    const created = (await keys.changesSince(0)).revision;
+    await keys.updateKey(1, { unbannedAt: AT }, BY);
+    await keys.updateKey(1, { plan: "pro" }, BY);
+    await keys.addSecret(1, { ...storedSecret(3), overlapEndsAt: AT }, BY);
+    await keys.updateKey(2, { revokedAt: AT }, BY);
+    expect(await unbannedSince(created)).toEqual([[1, AT]]);
+    expect(await unbannedSince(created + 1)).toEqual([]);
+    await keys.updateKey(1, { unbannedAt: AT }, BY);
+    expect(await unbannedSince(created + 1)).toEqual([[1, AT]]);
   });
 
   test("changesSince: a reader in a third process misses no change of two concurrent writers", async (opened) => {
@@ -214,5 +226,63 @@ export function keyStoreConformance(test: TestCase): void {
     const actual = (await allKeys(keys)).map(({ id, plan }): [number, string] => [id, plan]);
     expect(actual).toHaveLength(40);
     expect([...seen].toSorted(([a], [b]) => a - b)).toEqual(actual);
+  });
+
+  test("each change has an audit entry with what has changed, before and after; a change of nothing has none", async (opened) => {
+    const { keys, audit } = opened;
+    const actor = { kind: "command line", name: "ann" } as const;
+    const expiresAt = "2026-11-15T10:30:00.000Z";
+    const steps: readonly [change: (at: number) => Promise<unknown>, ...entry: unknown[]][] = [
+      [
+        (at) =>
+          keys.createKey({ ...free, ...DETAILS, expiresAt: AT + HOUR_MS }, storedSecret(1), { actor, at }),
+        [
+          "key.created",
+          undefined,
+          { name: "shop", plan: "free", ...DETAILS, expiresAt, hint: "pet_live_1…1" },
+        ],
+      ],
+      [
+        (at) => keys.updateKey(1, { ...OWN_LIMITS, owner: DETAILS.owner }, { actor, at }),
+        [
+          "key.updated",
+          { plan: "free", perMinute: null, perDay: null },
+          { plan: "enterprise", perMinute: 7, perDay: 5_000_000 },
+        ],
+      ],
+      [
+        (at) => keys.updateKey(1, { owner: null, labels: [], expiresAt: null }, { actor, at }),
+        [
+          "key.updated",
+          { owner: DETAILS.owner, labels: DETAILS.labels, expiresAt },
+          { owner: null, labels: [], expiresAt: null },
+        ],
+      ],
+      [(at) => keys.updateKey(1, { plan: "enterprise", labels: [], owner: null }, { actor, at })],
+      [(at) => keys.updateKey(1, { unbannedAt: AT }, { actor, at }), ["key.unbanned", undefined, undefined]],
+      [(at) => keys.updateKey(1, { unbannedAt: AT }, { actor, at }), ["key.unbanned", undefined, undefined]],
+      [
+        (at) => keys.addSecret(1, { ...storedSecret(2), overlapEndsAt: AT + HOUR_MS }, { actor, at }),
+        ["key.rolled", undefined, { hint: "pet_live_2…2", previousSecretsValidUntil: expiresAt }],
+      ],
+      [
+        (at) => keys.addSecret(1, { ...storedSecret(3), overlapEndsAt: 0 }, { actor, at }),
+        [
+          "key.rolled",
+          undefined,
+          { hint: "pet_live_3…3", previousSecretsValidUntil: "2026-11-15T09:30:00.007Z" },
+        ],
+      ],
+      [
+        (at) => keys.updateKey(1, { revokedAt: at }, { actor, at }),
+        ["key.revoked", { revokedAt: null }, { revokedAt: "2026-11-15T09:30:00.008Z" }],
+      ],
+    ];
+    for (const [i, [change]] of steps.entries()) await change(AT + i);
+    const { items } = await audit.listAudit({ limit: 100 });
+    expect<unknown>(items.map(({ action, before, after }) => [action, before, after]).toReversed()).toEqual(
+      steps.flatMap(([, ...entry]) => entry),
+    );
+    expect(items[0]).toMatchObject({ at: AT + 8, actor, target: { kind: "key", id: 1n } });
   });
 }

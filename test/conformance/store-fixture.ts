@@ -1,5 +1,7 @@
 import { test } from "bun:test";
 import type { Rejection } from "../../src/api/errors.ts";
+import { ImportStore } from "../../src/archive/import-store.ts";
+import type { TableStore } from "../../src/store/tables.ts";
 import type { NewPet } from "../../src/domain/resources.ts";
 import type { PetJsonSource } from "../../src/petstore/pet-json.ts";
 import type { Page, Store, Stores, WriteResult } from "../../src/domain/ports.ts";
@@ -7,6 +9,8 @@ import type { Page, Store, Stores, WriteResult } from "../../src/domain/ports.ts
 /** Empty stores with data of their own. */
 export interface OpenedStores extends Stores {
   readonly petJson: PetJsonSource;
+  /** What another process reads and imports. */
+  readonly tables: TableStore;
   /** Opens the same data once more, as another process does. */
   another(): Promise<Stores>;
   /** Closes the stores and opens them again on the same data. */
@@ -36,6 +40,17 @@ export function testsOn<Opened extends { close(): Promise<void> }>(
     test(name, run, timeoutMs);
   };
 }
+
+/** The same stores, with an import of another process. */
+export const withImports = (open: OpenStores) => async () => {
+  const opened = await open();
+  const imports = new ImportStore(await opened.tables.share());
+  const close = async () => {
+    await imports.close();
+    await opened.close();
+  };
+  return { ...opened, imports, close };
+};
 
 /** The time of writes where any time will do. */
 export const AT = Date.UTC(2026, 10, 15, 9, 30);

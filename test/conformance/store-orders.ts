@@ -1,9 +1,11 @@
 import { expect } from "bun:test";
-import type { Store } from "../../src/domain/ports.ts";
+import type { Attribution } from "../../src/domain/audit.ts";
+import type { CorrectionStore, Store } from "../../src/domain/ports.ts";
 import { AT, addPet, rejectionCode, resultOf, type TestCase } from "./store-fixture.ts";
 
 const OWNER = 1;
 const OTHER = 2;
+const by: Attribution = { actor: { kind: "console" }, at: AT };
 
 async function placeFor(store: Store, keyId: number): Promise<{ id: bigint; petId: bigint }> {
   const petId = await addPet(store);
@@ -12,35 +14,28 @@ async function placeFor(store: Store, keyId: number): Promise<{ id: bigint; petI
 
 const ordersOf = async (store: Store, keyId: number) => (await store.listOrders(keyId, { limit: 100 })).items;
 
-/** The model has the rest. */
+/** What happens at once, in two processes. The model has the rest. */
 export function orderCases(test: TestCase): void {
-  test("listOrders: `hasMore` is about the orders of the key, also with a status", async ({ store }) => {
-    for (const keyId of [OWNER, OWNER, OTHER]) await placeFor(store, keyId);
-    for (const filter of [{}, { status: "placed" }] as const) {
-      const pages = [1, 2].map((limit) => store.listOrders(OWNER, { limit, ...filter }));
-      expect((await Promise.all(pages)).map(({ hasMore }) => hasMore)).toEqual([true, false]);
-    }
-  });
-
   test("placeOrder: of fifty concurrent orders of two keys for one pet one succeeds, and the others list none", async (opened) => {
-    const { store } = opened;
-    const petId = await addPet(store);
-    const results = await Promise.all(
-      Array.from({ length: 50 }, (_, i) => store.placeOrder({ keyId: 1 + (i % 2), petId }, AT)),
-    );
+    const stores = [opened.store, (await opened.another()).store];
+    const petId = await addPet(opened.store);
+    const place = (i: number) => stores[i % 2]?.placeOrder({ keyId: 1 + (i % 3), petId }, AT) ?? {};
+    const results = await Promise.all(Array.from({ length: 50 }, (_, i) => place(i)));
     const rejections = results.map(rejectionCode).filter((code) => code !== undefined);
     expect(rejections).toEqual(Array.from({ length: 49 }, () => "pet_not_available"));
-    expect([...(await ordersOf(store, OWNER)), ...(await ordersOf(store, OTHER))]).toHaveLength(1);
+    const orders = [1, 2, 3].map((keyId) => ordersOf(opened.store, keyId));
+    expect((await Promise.all(orders)).flat()).toHaveLength(1);
   });
 
   test("updateOrder: of concurrent updates one of its own key succeeds, and the pet's status follows it", async (opened) => {
-    const { store } = opened;
+    const { store, another } = opened;
+    const { store: second } = await another();
     for (let round = 0; round < 10; round++) {
       const { id, petId } = await placeFor(store, OWNER);
       const [completed, others, cancelled] = await Promise.all([
         store.updateOrder({ keyId: OWNER, id, status: "completed" }, AT),
         store.updateOrder({ keyId: OTHER, id, status: "cancelled" }, AT),
-        store.updateOrder({ keyId: OWNER, id, status: "cancelled" }, AT),
+        second.updateOrder({ keyId: OWNER, id, status: "cancelled" }, AT),
       ]);
       expect(rejectionCode(others)).toBe("order_not_found");
       const isCompleted = (await store.getOrder(OWNER, id))?.status === "completed";
@@ -50,4 +45,34 @@ export function orderCases(test: TestCase): void {
       expect((await store.getPet(petId))?.status).toBe(isCompleted ? "sold" : "available");
     }
   });
+
+  const CORRECTIONS: readonly [name: string, correct: Correction, statuses: object][] = [
+    [
+      "deleted",
+      (corrections, id) => corrections.deletePet(id, by),
+      { "undefined pet_has_orders": "pending", "pet_not_found undefined": undefined },
+    ],
+    [
+      "sold",
+      (corrections, id) => corrections.updatePet(id, { status: "sold" }, by),
+      { "undefined pet_ordered": "pending", "pet_not_available undefined": "sold" },
+    ],
+  ];
+  for (const [name, correct, statuses] of CORRECTIONS) {
+    test(`a pet that is ordered and ${name} by an operator at once is one or the other`, async (opened) => {
+      const { corrections } = await opened.another();
+      for (let i = 0; i < 10; i++) {
+        const petId = await addPet(opened.store);
+        const outcomes = await Promise.all([
+          opened.store.placeOrder({ keyId: OWNER, petId }, AT),
+          correct(corrections, petId),
+        ]);
+        const codes = outcomes.map((outcome) => String(rejectionCode(outcome))).join(" ");
+        const pet = await opened.store.getPet(petId);
+        expect(Object.entries(statuses)).toContainEqual([codes, pet?.status]);
+      }
+    });
+  }
 }
+
+type Correction = (corrections: CorrectionStore, id: bigint) => Promise<object>;

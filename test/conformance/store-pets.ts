@@ -1,9 +1,9 @@
 import { expect } from "bun:test";
 import { INT64_MAX, INT64_MIN } from "../../src/api/json.ts";
 import { encodePet, type NewPet, type Pet } from "../../src/domain/resources.ts";
-import { AT, addPet, resultOf, rex, type TestCase } from "./store-fixture.ts";
+import { AT, addPet, idsOf, resultOf, rex, type TestCase } from "./store-fixture.ts";
 
-/** Also what looks like SQL, or like part of an array of PostgreSQL. */
+/** Also what looks like SQL, like JSON, or like part of an array of PostgreSQL. */
 const NAMES = [
   "x",
   "x".repeat(1024),
@@ -11,8 +11,12 @@ const NAMES = [
   "Ζήνων Зенон ゼノン زينون",
   "e\u0301 👩‍👩‍👧‍👦 🏳️‍🌈",
   `"'\\ \`; DROP TABLE pets; --`,
-  "a\u0001\t\n\r\u001f\u007fb",
-  "a\u2028b\u2029c\ufeffd",
+  Array.from({ length: 31 }, (_, i) => String.fromCharCode(i + 1)).join(""),
+  "\x7f\x80\x9f\u00a0\u2028\u2029\ufeff\ufffd\uffff",
+  '"\\/\\"\\u0041</script>\'',
+  '{"id":1,"name":"a"},{"id":2,',
+  ',{"id":',
+  '","status":"sold"}',
   "  Rex  ",
   "NULL",
   "{NULL}",
@@ -23,9 +27,10 @@ const NAMES = [
 const CATEGORIES = [INT64_MIN, -(2n ** 53n) - 1n, -1n, 0n, 2n ** 53n + 1n, INT64_MAX];
 const STATUSES = ["available", "pending", "sold"] as const;
 
+/** The model has the rest. */
 export function petCases(test: TestCase): void {
   test("createPet: identifiers start at 1 and ascend; every name, category and status is stored exactly", async (opened) => {
-    const { store } = opened;
+    const { store, petJson } = opened;
     const { name, categoryId } = rex;
     const pets: NewPet[] = [
       ...NAMES.map((each) => ({ name: each, categoryId })),
@@ -39,7 +44,11 @@ export function petCases(test: TestCase): void {
     const stored = [...pets, ...pets].map((pet, i): Pet => Object.assign({ id: BigInt(i + 1) }, pet));
     expect(results).toEqual(stored.map((pet) => ({ id: pet.id, body: encodePet(pet), replayed: false })));
     expect((await store.listPets({ limit: 100 })).items).toStrictEqual(stored);
-    for (const pet of stored) expect(await store.getPet(pet.id)).toStrictEqual(pet);
+    expect((await petJson.list({ limit: 100 })).json).toBe(`[${stored.map(encodePet).join(",")}]`);
+    for (const pet of stored) {
+      expect(await store.getPet(pet.id)).toStrictEqual(pet);
+      expect((await petJson.get(Number(pet.id)))?.json).toBe(encodePet(pet));
+    }
   });
 
   test("createPet: a thousand concurrent creations get a thousand identifiers, each with its own pet", async (opened) => {
@@ -58,11 +67,21 @@ export function petCases(test: TestCase): void {
     expect((await store.listPets({ limit: 1000 })).items).toEqual(byId);
   });
 
-  test("getPet: undefined for identifiers that no pet has, including the limits of int64", async (opened) => {
-    const { store } = opened;
-    const id = await addPet(store);
-    for (const other of [id + 1n, 0n, -1n, INT64_MIN, INT64_MAX]) {
-      expect(await store.getPet(other)).toBeUndefined();
-    }
+  test("createPet: a pet is visible as soon as its write has resolved", async ({ store }) => {
+    const visible = Array.from({ length: 40 }, async () => {
+      const id = await addPet(store);
+      const page = await store.listPets({ limit: 100 });
+      return (await store.getPet(id))?.id === id && idsOf(page).includes(id);
+    });
+    expect(await Promise.all(visible)).toEqual(Array.from({ length: 40 }, () => true));
+  });
+
+  test("close finishes the writes already accepted, and rejects later ones", async ({ store, reopen }) => {
+    const writes = Array.from({ length: 100 }, () => store.createPet(rex, AT));
+    const again = await reopen();
+    await expect(store.createPet(rex, AT)).rejects.toMatchObject({ name: "Unavailable" });
+    const ids = (await Promise.all(writes)).map((result) => resultOf(result).id);
+    expect(idsOf(await again.listPets({ limit: 101 }))).toEqual(ids.toSorted((a, b) => Number(a - b)));
+    expect(await addPet(again)).toBeGreaterThan(ids.at(-1) ?? 0n);
   });
 }

@@ -1,20 +1,9 @@
-import { describe, expect } from "bun:test";
+import { expect } from "bun:test";
 import { type ExportKind, exportRows } from "../../src/archive/export.ts";
 import type { ImportStore } from "../../src/archive/import-store.ts";
-import type { KeyStore, Store, UsageHistoryStore } from "../../src/domain/ports.ts";
 import { HOUR_MS, startOf, type UsageInterval } from "../../src/domain/usage-history.ts";
 import { PETS as PET_TABLE, type Row, type TableStore } from "../../src/store/tables.ts";
-import { addPet, AT, testsOn } from "./store-fixture.ts";
-
-/** Empty stores with data of their own, and what another process reads of them. */
-export interface OpenedTableStore {
-  readonly tables: TableStore;
-  readonly imports: ImportStore;
-  readonly store: Store;
-  readonly keys: KeyStore;
-  readonly usageHistory: UsageHistoryStore;
-  close(): Promise<void>;
-}
+import { addPet, AT, type OpenedStores, type TestOn } from "./store-fixture.ts";
 
 async function exported(
   tables: TableStore,
@@ -56,93 +45,90 @@ async function addPets(imports: ImportStore): Promise<void> {
 }
 
 /** What every TableStore does, on whatever database. */
-export function tableStoreConformance(name: string, open: () => Promise<OpenedTableStore>): void {
-  const test = testsOn(open);
-  describe(`${name} as a TableStore`, () => {
-    test("every pet is exported once, as it was when the export began, whatever is written meanwhile", async (opened) => {
-      const { tables, imports, store } = opened;
-      await addPets(imports);
-      const pets: Row[] = [];
-      const reader = await tables.read();
-      for await (const rows of reader.rows(PET_TABLE)) {
-        pets.push(...rows);
-        await addPet(store);
-        await store.placeOrder({ keyId: 1, petId: BigInt(PETS) }, AT);
-      }
-      expect(await reader.count(PET_TABLE)).toBe(PETS);
-      await reader.close();
-      expect(pets.map(([id]) => id)).toEqual(Array.from({ length: PETS }, (_, i) => String(i + 1)));
-      expect(pets.at(-1)).toEqual([String(PETS), `pet ${PETS}`, "1", null]);
-      expect((await exported(tables, "pets")).length).toBeGreaterThan(PETS);
-    });
-
-    test("an export that is left early leaves the database free for the next one", async (opened) => {
-      const { tables, imports, store } = opened;
-      await addPets(imports);
-      const reader = await tables.read();
-      for await (const rows of reader.rows(PET_TABLE)) {
-        expect(rows.length).toBeLessThan(PETS);
-        break;
-      }
-      await reader.close();
+export function tableStoreConformance(test: TestOn<OpenedStores & { readonly imports: ImportStore }>): void {
+  test("every pet is exported once, as it was when the export began, whatever is written meanwhile", async (opened) => {
+    const { tables, imports, store } = opened;
+    await addPets(imports);
+    const pets: Row[] = [];
+    const reader = await tables.read();
+    for await (const rows of reader.rows(PET_TABLE)) {
+      pets.push(...rows);
       await addPet(store);
-      expect(await exported(tables, "pets")).toHaveLength(PETS + 1);
-    });
+      await store.placeOrder({ keyId: 1, petId: BigInt(PETS) }, AT);
+    }
+    expect(await reader.count(PET_TABLE)).toBe(PETS);
+    await reader.close();
+    expect(pets.map(([id]) => id)).toEqual(Array.from({ length: PETS }, (_, i) => String(i + 1)));
+    expect(pets.at(-1)).toEqual([String(PETS), `pet ${PETS}`, "1", null]);
+    expect((await exported(tables, "pets")).length).toBeGreaterThan(PETS);
+  });
 
-    test("orders have their key, and keys have their secrets", async ({ tables, store, keys }) => {
-      const by = { actor: { kind: "command line" }, at: AT } as const;
-      const secret = (digit: string) => ({ hash: digit.repeat(64), hint: `pet_live_${digit}…` });
-      const key = await keys.createKey({ name: "app", plan: "free", createdAt: AT }, secret("a"), by);
-      await keys.addSecret(key.id, { ...secret("b"), overlapEndsAt: AT + 5 }, by);
-      const other = await keys.createKey({ name: "b", plan: "pro", createdAt: AT }, secret("c"), by);
-      const petId = await addPet(store);
-      await store.placeOrder({ keyId: key.id, petId }, AT);
-      const createdAt = new Date(AT).toISOString();
-      expect(await exported(tables, "orders")).toEqual([
-        { id: 1, petId: Number(petId), status: "placed", createdAt, keyId: key.id, closedAt: null },
-      ]);
-      const validUntil = new Date(AT + 5).toISOString();
-      expect(await exported(tables, "keys")).toMatchObject([
-        {
-          id: key.id,
-          secrets: [
-            { ...secret("a"), createdAt, validUntil },
-            { ...secret("b"), createdAt, validUntil: null },
-          ],
-        },
-        { id: other.id, plan: "pro", secrets: [{ ...secret("c"), createdAt, validUntil: null }] },
-      ]);
-    });
+  test("an export that is left early leaves the database free for the next one", async (opened) => {
+    const { tables, imports, store } = opened;
+    await addPets(imports);
+    const reader = await tables.read();
+    for await (const rows of reader.rows(PET_TABLE)) {
+      expect(rows.length).toBeLessThan(PETS);
+      break;
+    }
+    await reader.close();
+    await addPet(store);
+    expect(await exported(tables, "pets")).toHaveLength(PETS + 1);
+  });
 
-    test("usage is exported by hour and by day, a row per operation", async ({ tables, usageHistory }) => {
-      const hour = startOf("hour", AT);
-      for (const [sequence, start] of [hour, hour + HOUR_MS].entries()) {
-        const byOperation = [{ operation: "listPets", admitted: 2, errors: 1 }] as const;
-        const counts = { admitted: 3, limited: 1, banned: 0, errors: 1, byOperation, lastUsedAt: AT };
-        const keys = [
-          { keyId: 1, ...counts },
-          { keyId: 2, ...counts },
-        ];
-        await usageHistory.addUsage({ writer: "w", sequence: sequence + 1, hour: start, keys });
-      }
-      const hours = await exported(tables, "usage", "hour");
-      expect(hours).toHaveLength(8);
-      expect(hours[0]).toEqual({
-        keyId: 1,
-        start: new Date(hour).toISOString(),
-        operation: "listPets",
-        admitted: 2,
-        limited: 0,
-        banned: 0,
-        errors: 1,
-      });
-      const days = await exported(tables, "usage", "day");
-      expect(days.map(({ keyId, operation, admitted }) => [keyId, operation, admitted])).toEqual([
-        [1, "listPets", 4],
-        [1, "none", 2],
-        [2, "listPets", 4],
-        [2, "none", 2],
-      ]);
+  test("orders have their key, and keys have their secrets", async ({ tables, store, keys }) => {
+    const by = { actor: { kind: "command line" }, at: AT } as const;
+    const secret = (digit: string) => ({ hash: digit.repeat(64), hint: `pet_live_${digit}…` });
+    const key = await keys.createKey({ name: "app", plan: "free", createdAt: AT }, secret("a"), by);
+    await keys.addSecret(key.id, { ...secret("b"), overlapEndsAt: AT + 5 }, by);
+    const other = await keys.createKey({ name: "b", plan: "pro", createdAt: AT }, secret("c"), by);
+    const petId = await addPet(store);
+    await store.placeOrder({ keyId: key.id, petId }, AT);
+    const createdAt = new Date(AT).toISOString();
+    expect(await exported(tables, "orders")).toEqual([
+      { id: 1, petId: Number(petId), status: "placed", createdAt, keyId: key.id, closedAt: null },
+    ]);
+    const validUntil = new Date(AT + 5).toISOString();
+    expect(await exported(tables, "keys")).toMatchObject([
+      {
+        id: key.id,
+        secrets: [
+          { ...secret("a"), createdAt, validUntil },
+          { ...secret("b"), createdAt, validUntil: null },
+        ],
+      },
+      { id: other.id, plan: "pro", secrets: [{ ...secret("c"), createdAt, validUntil: null }] },
+    ]);
+  });
+
+  test("usage is exported by hour and by day, a row per operation", async ({ tables, usageHistory }) => {
+    const hour = startOf("hour", AT);
+    for (const [sequence, start] of [hour, hour + HOUR_MS].entries()) {
+      const byOperation = [{ operation: "listPets", admitted: 2, errors: 1 }] as const;
+      const counts = { admitted: 3, limited: 1, banned: 0, errors: 1, byOperation, lastUsedAt: AT };
+      const keys = [
+        { keyId: 1, ...counts },
+        { keyId: 2, ...counts },
+      ];
+      await usageHistory.addUsage({ writer: "w", sequence: sequence + 1, hour: start, keys });
+    }
+    const hours = await exported(tables, "usage", "hour");
+    expect(hours).toHaveLength(8);
+    expect(hours[0]).toEqual({
+      keyId: 1,
+      start: new Date(hour).toISOString(),
+      operation: "listPets",
+      admitted: 2,
+      limited: 0,
+      banned: 0,
+      errors: 1,
     });
+    const days = await exported(tables, "usage", "day");
+    expect(days.map(({ keyId, operation, admitted }) => [keyId, operation, admitted])).toEqual([
+      [1, "listPets", 4],
+      [1, "none", 2],
+      [2, "listPets", 4],
+      [2, "none", 2],
+    ]);
   });
 }

@@ -1,6 +1,6 @@
 import { expect } from "bun:test";
 import type { UsageHistoryStore } from "../../src/domain/ports.ts";
-import type { KeyCounts, UsageBatch, UsageRow } from "../../src/domain/usage-history.ts";
+import type { KeyCounts, UsageBatch, UsagePeriod, UsageRow } from "../../src/domain/usage-history.ts";
 import { DAY_MS, type TestCase } from "./store-fixture.ts";
 
 const HOUR_MS = 3_600_000;
@@ -45,41 +45,32 @@ const row = (change: Partial<UsageRow>): UsageRow => ({
 const byHour = { by: "hour", since: HOUR, until: HOUR } as const;
 const byDay = { by: "day", since: HOUR, until: HOUR } as const;
 
+/** Of the intervals in which key 1 was used. */
+async function startsOf(history: UsageHistoryStore, period: UsagePeriod): Promise<number[]> {
+  const rows = await history.readUsage({ keyId: 1, ...period });
+  return [...new Set(rows.map(({ start }) => start))];
+}
+
 /** What every UsageHistoryStore does, on whatever database. */
 export function usageHistoryConformance(test: TestCase): void {
-  test("nothing is stored at first", async ({ usageHistory: history }) => {
-    expect(await history.readUsage({ keyId: 1, ...byHour })).toEqual([]);
-    expect(await history.usageByKey(byDay)).toEqual([]);
-    expect(await history.lastUsed([1, 2])).toEqual(new Map());
-    expect(await history.deleteOldUsage(HOUR)).toBe(false);
-  });
-
   test("addUsage: counts are read by operation, those of no operation last, for the hour and for its day", async (opened) => {
     const { usageHistory: history } = opened;
+    expect([await history.usageByKey(byDay), await history.lastUsed([1])]).toEqual([[], new Map()]);
+    expect(await history.deleteOldUsage(HOUR)).toBe(false);
     await history.addUsage(batch([counts(1)]));
+    const getPet = { operation: "getPet", admitted: 5, errors: 5 } as const;
+    const listPets = { operation: "listPets", admitted: 4, errors: 1 } as const;
+    const more = { admitted: 9, limited: 0, errors: 6, byOperation: [getPet, listPets] };
+    await history.addUsage(batch([counts(1, more)]));
     const rows = (start: number) => [
-      row({ start, operation: "listPets", admitted: 6 }),
+      row({ start, operation: "listPets", admitted: 10, errors: 1 }),
       row({ start, operation: "createPet", admitted: 3, errors: 1 }),
-      row({ start, operation: "none", admitted: 1, limited: 3, banned: 1, errors: 1 }),
+      row({ start, operation: "getPet", admitted: 5, errors: 5 }),
+      row({ start, operation: "none", admitted: 1, limited: 3, banned: 2, errors: 1 }),
     ];
     expect(await history.readUsage({ keyId: 1, ...byHour })).toStrictEqual(rows(HOUR));
     expect(await history.readUsage({ keyId: 1, ...byDay })).toStrictEqual(rows(DAY));
     expect(await history.readUsage({ keyId: 2, ...byHour })).toEqual([]);
-  });
-
-  test("addUsage: adds to what is stored, operation by operation", async ({ usageHistory: history }) => {
-    await history.addUsage(batch([counts(1)]));
-    const getPet = { operation: "getPet", admitted: 5, errors: 5 } as const;
-    const listPets = { operation: "listPets", admitted: 4, errors: 1 } as const;
-    await history.addUsage(
-      batch([counts(1, { admitted: 9, limited: 0, errors: 6, byOperation: [getPet, listPets] })]),
-    );
-    expect(await history.readUsage({ keyId: 1, ...byHour })).toStrictEqual([
-      row({ operation: "listPets", admitted: 10, errors: 1 }),
-      row({ operation: "createPet", admitted: 3, errors: 1 }),
-      row({ operation: "getPet", admitted: 5, errors: 5 }),
-      row({ operation: "none", admitted: 1, limited: 3, banned: 2, errors: 1 }),
-    ]);
   });
 
   test("addUsage: a batch that was added before is not added again", async (opened) => {
@@ -125,10 +116,8 @@ export function usageHistoryConformance(test: TestCase): void {
     const { usageHistory: history } = opened;
     const hours = [-25, -24, -1, 0, 1].map((offset) => HOUR + offset * HOUR_MS);
     for (const hour of hours) await history.addUsage(batch([counts(1)], { hour }));
-    const starts = async (by: "hour" | "day", since: number, until: number) => {
-      const rows = await history.readUsage({ keyId: 1, by, since, until });
-      return [...new Set(rows.map(({ start }) => start))];
-    };
+    const starts = (by: "hour" | "day", since: number, until: number) =>
+      startsOf(history, { by, since, until });
     expect(await starts("hour", HOUR - 1, HOUR + HOUR_MS - 1)).toEqual([HOUR - HOUR_MS, HOUR]);
     expect(await starts("hour", HOUR - 24 * HOUR_MS + 1, HOUR - 1)).toEqual([hours[1], hours[2]] as never);
     expect(await starts("day", HOUR, HOUR)).toEqual([DAY]);
@@ -219,12 +208,9 @@ export function usageHistoryConformance(test: TestCase): void {
       await history.addUsage(batch([counts(1, { lastUsedAt: hour })], { hour }));
     }
     while (await history.deleteOldUsage(HOUR + 30_000));
-    const starts = async (by: "hour" | "day") => {
-      const rows = await history.readUsage({ keyId: 1, by, since: 0, until: HOUR });
-      return [...new Set(rows.map(({ start }) => start))];
-    };
-    expect(await starts("hour")).toEqual([kept.hour]);
-    expect(await starts("day")).toEqual([kept.day, DAY - 35 * DAY_MS]);
+    const all = { since: 0, until: HOUR };
+    expect(await startsOf(history, { by: "hour", ...all })).toEqual([kept.hour]);
+    expect(await startsOf(history, { by: "day", ...all })).toEqual([kept.day, DAY - 35 * DAY_MS]);
     expect(await history.lastUsed([1])).toEqual(new Map([[1, kept.hour]]));
   });
 

@@ -1,22 +1,15 @@
 import { expect, test } from "bun:test";
+import type { IdRange } from "../../src/petstore/pet-json.ts";
+import { ChangeCounters } from "../../src/store/sqlite/pet-changes.ts";
 import { SqliteStore } from "../../src/store/sqlite/store.ts";
-import { openDatabase } from "../../src/store/sqlite/database.ts";
-import { SQLITE_MIGRATIONS } from "../../src/store/sqlite/migrations.ts";
-import { temporaryFolder } from "./temporary-folder.ts";
+import { openStoreDatabase, temporaryDatabase } from "./sqlite-database.ts";
 
-const OPTIONS = {
-  migrations: SQLITE_MIGRATIONS,
-  synchronous: "FULL",
-  cacheKiB: 1024,
-  busyTimeoutMs: 0,
-} as const;
 const by = { actor: { kind: "command line" }, at: 0 } as const;
 
 test("after a check, the caches show the corrections, deletions and orders of another process", async () => {
-  using folder = temporaryFolder();
-  const path = folder.path("store.db");
-  const [server, command] = [0, 1].map(() => new SqliteStore(openDatabase(path, OPTIONS)));
-  if (!server || !command) throw new Error("no stores");
+  using db = temporaryDatabase();
+  const server = new SqliteStore(db.connection);
+  const command = new SqliteStore(openStoreDatabase(db.path));
   const { petJson, petRevision } = server;
   await Promise.all(
     Array.from({ length: 130 }, (_, i) => server.createPet({ name: `pet ${i + 1}`, categoryId: 1n }, 0)),
@@ -54,8 +47,8 @@ test("after a check, the caches show the corrections, deletions and orders of an
 });
 
 test("a rejected correction invalidates nothing", async () => {
-  using folder = temporaryFolder();
-  const store = new SqliteStore(openDatabase(folder.path("store.db"), OPTIONS));
+  using db = temporaryDatabase();
+  const store = new SqliteStore(db.connection);
   await store.createPet({ name: "Rex", categoryId: 1n }, 0);
   const isUnchanged = store.petJson.changes.watch({ from: 1n });
   await store.corrections.deletePet(9n, by);
@@ -63,4 +56,22 @@ test("a rejected correction invalidates nothing", async () => {
   store.petRevision.check();
   expect(isUnchanged()).toBe(true);
   await store.close();
+});
+
+test.each<[change: string, range: IdRange, make: (counters: ChangeCounters) => void, isUnchanged: boolean]>([
+  ["a pet before its blocks", { from: 65n, to: 192n }, (counters) => counters.petChanged(64n), true],
+  ["a pet after its blocks", { from: 65n, to: 192n }, (counters) => counters.petChanged(193n), true],
+  ["a pet in its blocks", { from: 65n, to: 192n }, (counters) => counters.petChanged(192n), false],
+  ["a new pet", { from: 65n, to: 192n }, (counters) => counters.petAdded(), true],
+  ["a new pet, without an end", { from: 1_000n }, (counters) => counters.petAdded(), false],
+  ["a later pet, without an end", { from: 1_000n }, (counters) => counters.petChanged(5_000n), false],
+  ["any pet, of 17 blocks", { from: 1n, to: 1_088n }, (counters) => counters.petChanged(99_999n), true],
+  ["any pet, of 18 blocks", { from: 1n, to: 1_089n }, (counters) => counters.petChanged(99_999n), false],
+  ["a pet 4,096 blocks later", { from: 1n, to: 64n }, (counters) => counters.petChanged(262_145n), false],
+  ["a deletion", { from: 262_081n, to: 262_144n }, (counters) => counters.everythingChanged(), false],
+])("a range and a change of %s", (_, range, make, isUnchanged) => {
+  const counters = new ChangeCounters();
+  const watched = counters.watch(range);
+  make(counters);
+  expect(watched()).toBe(isUnchanged);
 });

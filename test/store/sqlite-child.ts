@@ -16,28 +16,6 @@ async function open(): Promise<void> {
   await close();
 }
 
-/** Thirty-two writers without a pause. Each prints an identifier after its write has resolved. */
-async function write(): Promise<void> {
-  const { store } = openSqlite(path);
-  const writer = async (n: number) => {
-    for (let i = 0; ; i++) {
-      const result = await store.createPet({ name: `writer ${n}, pet ${i}`, categoryId: BigInt(i) }, 0);
-      if ("id" in result) print(String(result.id));
-    }
-  };
-  await Promise.all(Array.from({ length: 32 }, (_, n) => writer(n)));
-}
-
-/** Creates and updates keys without a pause. Prints the identifier of each key after its update has resolved. */
-async function changeKeys(): Promise<void> {
-  const { keys } = openSqlite(path);
-  for (let n = 0; ; n++) {
-    const { id } = await keys.createKey({ name: "child", plan: "free", createdAt: 0 }, storedSecret(n), BY);
-    await keys.updateKey(id, { plan: "pro" }, BY);
-    print(String(id));
-  }
-}
-
 /** Opens the store, creates a key, corrects the first pet and closes it, as commands do, twenty times. */
 async function command(): Promise<void> {
   for (let n = 1; n <= 20; n++) {
@@ -67,11 +45,5 @@ async function lock(): Promise<void> {
   await Bun.stdin.stream().getReader().read();
 }
 
-const tasks: Record<string, () => Promise<void>> = {
-  open,
-  write,
-  "change-keys": changeKeys,
-  command,
-  lock,
-};
+const tasks: Record<string, () => Promise<void>> = { open, command, lock };
 await tasks[task]?.();

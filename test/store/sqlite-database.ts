@@ -3,16 +3,21 @@ import { openDatabase } from "../../src/store/sqlite/database.ts";
 import { SQLITE_MIGRATIONS } from "../../src/store/sqlite/migrations.ts";
 import { temporaryFolder } from "./temporary-folder.ts";
 
-/** The store's database in a temporary folder, for tests that look behind the port. */
-export function temporaryDatabase() {
-  const folder = temporaryFolder();
-  const path = folder.path("store.db");
-  const connection = openDatabase(path, {
+/** The store's database, as a process opens it that does not wait for another one. */
+export function openStoreDatabase(path: string) {
+  return openDatabase(path, {
     migrations: SQLITE_MIGRATIONS,
     synchronous: "FULL",
     cacheKiB: 16 * 1024,
     busyTimeoutMs: 0,
   });
+}
+
+/** The store's database in a temporary folder, for tests that look behind the port. */
+export function temporaryDatabase() {
+  const folder = temporaryFolder();
+  const path = folder.path("store.db");
+  const connection = openStoreDatabase(path);
   const count = (table: string) => Number(connection.value(`SELECT count(*) FROM ${table}`));
   return {
     connection,

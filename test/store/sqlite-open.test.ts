@@ -1,7 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { Database } from "bun:sqlite";
 import { existsSync, writeFileSync } from "node:fs";
-import { newUsage } from "../../src/domain/rate-limit.ts";
 import { openDatabase } from "../../src/store/sqlite/database.ts";
 import type { Migration } from "../../src/store/migrations.ts";
 import { SQLITE_MIGRATIONS } from "../../src/store/sqlite/migrations.ts";
@@ -178,21 +177,4 @@ describe("opening a database", () => {
     await close();
     expect(existsSync(folder.path("a.db-wal"))).toBe(false);
   });
-});
-
-const KEY = { kind: "key", id: 1 } as const;
-
-test("the usage store: a save while another process writes fails without waiting, and succeeds when it is repeated", () => {
-  using folder = temporaryFolder();
-  const usageStore = openUsageStore(folder.path("limits.db"));
-  const usage = { ...newUsage(), bannedAt: 5, bannedUntil: 10 };
-  using other = new Database(folder.path("limits.db"));
-  other.run("BEGIN IMMEDIATE");
-  expect(() => usageStore.save([[KEY, usage]])).toThrow("locked");
-  other.run("COMMIT");
-  usageStore.save([[KEY, usage]]);
-  const command = openUsageStore(folder.path("limits.db"));
-  expect(command.find(KEY)).toEqual(usage);
-  command.close();
-  usageStore.close();
 });

@@ -1,11 +1,6 @@
 import { openSqlite, type SqliteStores } from "../../src/store/sqlite/store.ts";
-import { ImportStore } from "../../src/archive/import-store.ts";
 import { sqliteTables } from "../../src/store/sqlite/tables.ts";
-import { openUsageStore } from "../../src/store/sqlite/usage-store.ts";
-import { importStoreConformance } from "../conformance/import-store.ts";
 import { storeConformance } from "../conformance/store.ts";
-import { tableStoreConformance } from "../conformance/table-store.ts";
-import { usageStoreConformance } from "../conformance/usage-store.ts";
 import { temporaryFolder } from "./temporary-folder.ts";
 
 async function openStores() {
@@ -22,7 +17,7 @@ async function openStores() {
   };
   return {
     ...(await another()),
-    path,
+    tables: sqliteTables(path),
     another,
     async reopen() {
       await closeAll();
@@ -35,38 +30,4 @@ async function openStores() {
   };
 }
 
-async function openTransferStores() {
-  const stores = await openStores();
-  const tables = sqliteTables(stores.path);
-  const imports = new ImportStore(await tables.share());
-  return {
-    ...stores,
-    tables,
-    imports,
-    async close() {
-      await imports.close();
-      await stores.close();
-    },
-  };
-}
-
 storeConformance("SQLite", openStores);
-importStoreConformance("SQLite", openTransferStores);
-tableStoreConformance("SQLite", openTransferStores);
-
-usageStoreConformance("SQLite", () => {
-  const folder = temporaryFolder();
-  let usageStore = openUsageStore(folder.path("limits.db"));
-  return {
-    usageStore,
-    reopen() {
-      usageStore.close();
-      usageStore = openUsageStore(folder.path("limits.db"));
-      return usageStore;
-    },
-    close() {
-      usageStore.close();
-      folder.remove();
-    },
-  };
-});

@@ -200,8 +200,7 @@ test("every page of 50 among 20,000 entries of the audit trail reads fewer than 
   ] as const) {
     const { sql: text, values } = auditPage({ ...query, limit: 50 }, POSTGRES_DIALECT);
     const rows = await sql.unsafe(`EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) ${text}`, [...values]);
-    // Those of all keys, and some for each key of the page.
-    expect(blocksRead(rows)).toBeLessThan(400);
+    expect(blocksRead(rows)).toBeLessThan(120);
   }
 });
 
