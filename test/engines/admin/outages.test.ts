@@ -1,86 +1,106 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { type PetstoreServer, startPetstore } from "../../../trials/harness/petstore.ts";
 import { startPostgres } from "../../../trials/harness/postgres.ts";
 import type { Server } from "../../../trials/harness/server.ts";
 import { startValkey } from "../../../trials/harness/valkey.ts";
+import { type AdminService, startAdminService, TOKEN } from "../../admin/admin-service.ts";
+import { cleanUp, InProcessCli } from "../../cli/cli.ts";
+import { metricsOf } from "../../observe/parse-metrics.ts";
 import { until } from "../../timing.ts";
 
-const TOKEN = "the-token-of-the-operators";
+const POSTGRESQL = 'engine="PostgreSQL",role="database"';
+const VALKEY = 'engine="Valkey",role="rate_limiter"';
+
 let postgres: Server;
 let valkey: Server;
-let server: PetstoreServer;
-/** Its data directory cannot be written to. */
-let readOnly: PetstoreServer;
-
+let service: AdminService;
 beforeAll(async () => {
   [postgres, valkey] = await Promise.all([startPostgres(), startValkey()]);
-  const storage = ["--database-url", postgres.url, "--limits-url", valkey.url, "--port", "0"];
-  const admin = ["--admin-address", "127.0.0.1:0"];
-  server = await startPetstore([...storage, ...admin, "--admin-token", TOKEN]);
-  readOnly = await startPetstore([...storage, ...admin, "--data", "/proc/petstore"]);
+  service = await startAdminService({}, { databaseUrl: postgres.url, limitsUrls: [valkey.url] });
 }, 60_000);
 afterAll(async () => {
-  await Promise.all([server.stop(), readOnly.stop()]);
+  await service.stop();
+  await cleanUp();
   await Promise.all([postgres.stop(), valkey.stop()]);
 });
 
-const get = (path: string) =>
-  fetch(server.adminUrl + path, { headers: { Authorization: `Bearer ${TOKEN}` } });
-const ready = async (query = "") => {
-  const response = await fetch(`${server.adminUrl}/readyz${query}`);
-  return { status: response.status, text: await response.text() };
-};
+const ready = (query = "") => service.admin({ path: `/readyz${query}`, token: null });
+const becomesReady = () => until(async () => (await ready()).status === 200);
+const becomesUnready = () => until(async () => (await ready()).status === 503);
+const areUp = () =>
+  [POSTGRESQL, VALKEY].map((labels) => metricsOf(service.app).value(`petstore_engine_up{${labels}}`));
+
+test("engines have a state, durations and queues, and there is no cache of pets", async () => {
+  await service.call({ method: "POST", path: "/pets", body: { name: "Rex", categoryId: 7 } });
+  await service.call({ path: "/pets" });
+  const queueOf = (labels: string) => metricsOf(service.app).value(`petstore_engine_queue_length{${labels}}`);
+  // The server itself asks PostgreSQL for changes of keys now and then.
+  await until(() => queueOf(POSTGRESQL) === 0 && queueOf(VALKEY) === 0);
+  const { value, series } = metricsOf(service.app);
+  for (const labels of [POSTGRESQL, VALKEY]) {
+    expect(value(`petstore_engine_request_duration_seconds_count{${labels}}`)).toBeGreaterThanOrEqual(2);
+    expect(value(`petstore_engine_request_duration_seconds_sum{${labels}}`)).toBeGreaterThan(0);
+  }
+  expect(areUp()).toEqual([1, 1]);
+  expect(value("petstore_group_commit_writes_sum")).toBe(1);
+  expect(series.filter((each) => each.startsWith("petstore_cache"))).toEqual([
+    'petstore_cache_requests_total{cache="keys",result="hit"}',
+    'petstore_cache_requests_total{cache="keys",result="miss"}',
+  ]);
+});
 
 test("a server that cannot write its token keeps one in memory, and says so", async () => {
-  expect(readOnly.log.find(({ event }) => event === "admin.token-not-saved")?.level).toBe("warn");
-  expect((await fetch(`${readOnly.adminUrl}/readyz`)).status).toBe(200);
+  const storage = ["--database-url", postgres.url, "--limits-url", valkey.url, "--data", "/proc/petstore"];
+  const { lines, adminUrl, stop } = await new InProcessCli().serve(storage);
+  expect(lines.join("\n")).toMatch(/"level":"warn","event":"admin\.token-not-saved"/);
+  expect((await fetch(`${adminUrl}/readyz`)).status).toBe(200);
+  await stop();
 });
 
 test("while Valkey is unavailable: not ready, unless that check is excluded; usage is unknown", async () => {
   await valkey.stop();
-  await until(async () => (await ready()).status === 503);
+  await becomesUnready();
+  expect(areUp()).toEqual([1, 0]);
   expect((await ready()).text).toContain("[-]rate-limiter failed\n");
   expect((await ready("?exclude=rate-limiter")).status).toBe(200);
-  expect(await (await get("/api/server")).json()).toMatchObject({
+  expect(await service.ok({ path: "/api/server" })).toMatchObject({
     rateLimiter: { kind: "Valkey", state: "unavailable", latencyMs: null },
   });
-  const { items } = Object(await (await get("/api/keys")).json());
-  expect(items).toMatchObject([{ id: 1, state: "active", usage: null, strikes: null }]);
-  expect(Object(await (await get("/api/overview")).json()).bannedKeys).toBeNull();
+  const { items } = await service.ok({ path: "/api/keys" });
+  expect(items).toContainEqual(expect.objectContaining({ state: "active", usage: null, strikes: null }));
+  expect((await service.ok({ path: "/api/overview" }))["bannedKeys"]).toBeNull();
   await valkey.restart();
-  await until(async () => (await ready()).status === 200);
+  await becomesReady();
 }, 60_000);
 
 test("while PostgreSQL is unavailable: not ready, nobody signs in, and who was there before is still let in", async () => {
-  const post = (path: string, body: object) =>
-    fetch(server.adminUrl + path, {
-      method: "POST",
-      headers: { "Content-Type": "application/json", Authorization: `Bearer ${TOKEN}` },
-      body: JSON.stringify(body),
-    });
-  const { token } = Object(await (await post("/api/operators", { name: "prom", role: "metrics" })).json());
-  const scrape = async (secret: string) =>
-    (await fetch(`${server.adminUrl}/metrics`, { headers: { Authorization: `Bearer ${secret}` } })).status;
-  expect(await scrape(token)).toBe(200);
+  const operator = { name: "prom", role: "metrics" };
+  const { token } = await service.ok({ method: "POST", path: "/api/operators", body: operator });
+  const scrape = async (secret: string) => (await service.admin({ path: "/metrics", token: secret })).status;
+  expect(await scrape(String(token))).toBe(200);
   await postgres.stop();
-  await until(async () => (await ready()).status === 503);
+  await becomesUnready();
   expect((await ready()).text).toContain("[-]database failed\n");
-  expect((await fetch(`${server.adminUrl}/livez`)).status).toBe(200);
-  const signIn = await fetch(`${server.adminUrl}/api/session`, {
+  expect((await service.admin({ path: "/livez", token: null })).status).toBe(200);
+  expect((await service.call({ path: "/pets" })).status).toBe(503);
+  expect(areUp()).toEqual([0, 1]);
+  const signIn = await service.admin({
     method: "POST",
-    headers: { "Content-Type": "application/json" },
-    body: JSON.stringify({ token: TOKEN }),
+    path: "/api/session",
+    body: { token: TOKEN },
+    token: null,
   });
   expect([signIn.status, signIn.headers.get("set-cookie")]).toEqual([503, null]);
   // Who has a session or the token still sees the state of the server.
-  expect(await (await get("/api/server")).json()).toMatchObject({ database: { state: "unavailable" } });
-  const keys = await get("/api/keys");
-  expect([keys.status, keys.headers.get("retry-after"), Object(await keys.json()).code]).toEqual([
+  expect(await service.ok({ path: "/api/server" })).toMatchObject({ database: { state: "unavailable" } });
+  const keys = await service.admin({ path: "/api/keys" });
+  expect([keys.status, keys.headers.get("retry-after"), keys.json["code"]]).toEqual([
     503,
     "1",
     "unavailable",
   ]);
-  expect([await scrape(token), await scrape(TOKEN), await scrape("not-known")]).toEqual([200, 200, 503]);
+  const statuses = await Promise.all([String(token), TOKEN, "not-known"].map(scrape));
+  expect(statuses).toEqual([200, 200, 503]);
   await postgres.restart();
-  await until(async () => (await ready()).status === 200);
+  await becomesReady();
+  await until(() => areUp().every((up) => up === 1));
 }, 60_000);

@@ -1,24 +1,18 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { postgresUrl } from "../../../trials/harness/postgres.ts";
-import { type Service, startService } from "../../service.ts";
-
-let servers: readonly [Service, Service];
-beforeAll(async () => {
-  const databaseUrl = await postgresUrl();
-  servers = [await startService({ databaseUrl }), await startService({ databaseUrl })];
-}, 30_000);
-afterAll(() => Promise.all(servers.map((server) => server.stop())));
+import { startService } from "../../service.ts";
 
 test("each of the requests that share a response has its own usage, and the same page with another query its own link", async () => {
-  const [server] = servers;
+  const { call, newKey, stop } = await startService({ databaseUrl: await postgresUrl() });
   for (let i = 0; i < 21; i++)
-    await server.call({ method: "POST", path: "/pets", body: { name: "Rex", categoryId: 1 } });
-  const { secret } = await server.newKey({ limits: { perMinute: 1_000, perDay: 1_000 } });
+    await call({ method: "POST", path: "/pets", body: { name: "Rex", categoryId: 1 } });
+  const { secret } = await newKey({ limits: { perMinute: 1_000, perDay: 1_000 } });
   const paths = Array.from({ length: 30 }, (_, i) => (i % 2 === 0 ? "/pets?limit=20" : "/pets"));
-  const responses = await Promise.all(paths.map((path) => server.call({ path, key: secret })));
+  const responses = await Promise.all(paths.map((path) => call({ path, key: secret })));
   const remaining = responses.map(({ headers }) => Number(headers.get("x-ratelimit-remaining")));
   expect(new Set(remaining).size).toBe(30);
   for (const [i, { headers }] of responses.entries()) {
     expect(headers.get("link")?.includes("limit=20")).toBe(i % 2 === 0);
   }
+  await stop();
 });
