@@ -16,8 +16,6 @@ export interface Exchange {
   readonly on?: string;
   /** How many responses are read; as many as there are pieces, unless said. */
   readonly responses?: number;
-  /** The client sends no more. */
-  readonly ends?: true;
 }
 
 /** Something that happens between requests. */
@@ -64,14 +62,14 @@ class Player {
     private readonly port: number,
   ) {}
 
-  async play({ name, send, isPipelined, on = "", responses = send.length, ends }: Exchange): Promise<void> {
+  async play({ name, send, isPipelined, on = "", responses = send.length }: Exchange): Promise<void> {
     if (name !== undefined && this.responses.has(name)) throw new Error(`two requests are called: ${name}`);
     const connection = this.#connections.get(on) ?? new RawConnection(this.port);
     this.#connections.set(on, connection);
     if (isPipelined) await connection.write(send.map((piece) => this.#fill(piece)).join(""));
 
     const texts: string[] = [];
-    let closes = ends === true;
+    let closes = false;
     for (let i = 0; i < Math.max(responses, send.length); i++) {
       const piece = this.#fill(send[i] ?? "");
       if (!isPipelined && piece !== "") await connection.write(piece);
@@ -80,7 +78,6 @@ class Player {
       texts.push(this.#normaliser.normalise(raw, piece));
       closes ||= connection.isClosed || /^connection: close\r$/im.test(raw);
     }
-    if (ends) connection.socket.end();
     if (closes) {
       const rest = await connection.rest();
       texts.push(`${rest}(The server closes the connection.)`);

@@ -58,45 +58,13 @@ const CONNECTIONS: readonly Step[] = [
     send: [creating([contentLength(" ".repeat(70_000))], " ".repeat(70_000)), get("/pets?id=1")],
     isPipelined: true,
   },
-  {
-    name: "what is malformed among several requests ends the connection",
-    send: [get("/pets?id=1"), "\0\r\n\r\n", get("/pets?id=1")],
-    isPipelined: true,
-    responses: 2,
-  },
-  {
-    name: "Connection: close ends the connection, whatever follows",
-    send: [listing(HOST, "Connection: x, Close"), get("/pets?id=1")],
-    isPipelined: true,
-    responses: 1,
-  },
-  ["Connection: keep-alive changes nothing in HTTP/1.1", listing(HOST, "Connection: keep-alive")],
   ["HTTP/1.0 closes, and needs no Host", message("GET /v1/pets?id=1 HTTP/1.0", [KEY])],
   ["HTTP/1.0 with keep-alive stays", line("GET /v1/pets?id=1 HTTP/1.0", "Connection: keep-alive")],
-  ["HTTP/1.0 and 204", line("OPTIONS /v1/pets HTTP/1.0", "Connection: keep-alive")],
-  ["an absolute target is routed by its path", line("GET http://other.example:81/v1/pets?id=1 HTTP/1.1")],
-  [
-    "empty lines before a request, and headers in any case",
-    `\r\n\r\n${listing("hOST:x", "X-Empty:", "X-Tab:\t a \t", "X-Latin: \xe9")}`,
-  ],
-  { name: "a client that ends gets its response", send: [get("/pets?id=1")], isPipelined: true, ends: true },
-  {
-    name: "a client that ends in the middle of a body gets none",
-    send: [creating(["Content-Length: 100"], "{")],
-    isPipelined: true,
-    ends: true,
-    responses: 0,
-  },
 ];
 
 const MALFORMED: readonly Step[] = [
   ["400: not a request", "hello\r\n\r\n"],
-  ["400: lines that end with LF alone", `GET /v1/pets HTTP/1.1\n${HOST}\n\n`],
   ["400: no Host", listing()],
-  ["400: two Hosts", listing(HOST, HOST)],
-  ["400: a header in several lines", listing(HOST, "X-Folded: 1", " 2")],
-  ["400: two lengths", creating(["Content-Length: 3", "Content-Length: 4"], "abcd")],
-  ["400: a length and chunks", creating(["Content-Length: 3", CHUNKED], chunks("abc", 3))],
   ["414: a request line of more than 8 KiB", line(`GET /v1/pets?${"x".repeat(9_000)} HTTP/1.1`)],
   ["431: a head of more than 16 KiB", listing(HOST, `X-Long: ${"x".repeat(20_000)}`)],
   ["501: CONNECT", line("CONNECT petstore.example:443 HTTP/1.1")],
@@ -104,5 +72,5 @@ const MALFORMED: readonly Step[] = [
   ["505: HTTP/2.0", line("GET /v1/pets HTTP/2.0")],
 ];
 
-/** HTTP/1.1 itself: framing, connections, malformed requests; and the public pages. */
+/** The public pages, and HTTP/1.1 itself, as far as its responses differ: test/http1 has the rest. */
 export const http: readonly Step[] = [...PAGES, ...FRAMING, ...CONNECTIONS, ...MALFORMED];
