@@ -19,18 +19,13 @@ function catalogue(supportsId: boolean) {
   return { petstore, queries };
 }
 
-test("byIds returns the pets that exist, in ascending order, each once", async () => {
-  const { petstore, queries } = catalogue(true);
-  const pets = await petstore.pets.byIds([9223372036854775806n, 4, 4n, 3, 2]);
-  expect(pets.map(({ id }) => id)).toEqual([2n, 4n, 9223372036854775806n]);
-  expect(queries).toEqual(["2,3,4,9223372036854775806 100"]);
-});
-
-test("byIds sends 100 identifiers in one request, and nothing for none", async () => {
+test("byIds returns the pets that exist, in ascending order, each once, with 100 identifiers in a request", async () => {
   const { petstore, queries } = catalogue(true);
   expect(await petstore.pets.byIds([])).toEqual([]);
-  const pets = await petstore.pets.byIds(Array.from({ length: 201 }, (_, i) => i));
-  expect(pets).toHaveLength(101);
+  const pets = await petstore.pets.byIds([9223372036854775806n, 4, 4n, 3, 2]);
+  expect(pets.map(({ id }) => id)).toEqual([2n, 4n, 9223372036854775806n]);
+  expect(queries.splice(0)).toEqual(["2,3,4,9223372036854775806 100"]);
+  expect(await petstore.pets.byIds(Array.from({ length: 201 }, (_, i) => i))).toHaveLength(101);
   expect(queries.map((query) => query.split(",").length)).toEqual([100, 100, 1]);
 });
 

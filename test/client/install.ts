@@ -1,9 +1,37 @@
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { loadClientFiles } from "../../src/browser-bundle/bundle.ts";
+import { runProgram } from "../../trials/harness/child.ts";
 
 /** Puts the files of the package where programs in the folder find it. */
 export async function installClient(folder: string): Promise<void> {
   const target = join(folder, "node_modules/@petstore/client");
   for (const [name, text] of Object.entries(await loadClientFiles()))
     await Bun.write(join(target, name), text);
+}
+
+/** What a program prints, which must succeed. */
+export async function run(command: string[], cwd: string): Promise<string> {
+  const { code, out, err } = await runProgram(command, { cwd });
+  if (code !== 0) throw new Error(`${command.join(" ")}: exit code ${code}\n${out}${err}`);
+  return out;
+}
+
+/** The type errors of the TypeScript programs in the folder, in a strict project for browsers. */
+export async function typeErrorsIn(folder: string): Promise<string> {
+  const compilerOptions = {
+    strict: true,
+    exactOptionalPropertyTypes: true,
+    noUncheckedIndexedAccess: true,
+    skipLibCheck: false,
+    noEmit: true,
+    target: "ES2022",
+    module: "NodeNext",
+    moduleResolution: "NodeNext",
+    lib: ["ES2022", "DOM"],
+    types: [],
+  };
+  writeFileSync(join(folder, "tsconfig.json"), JSON.stringify({ compilerOptions, include: ["*.ts"] }));
+  const { code, out, err } = await runProgram([process.execPath, "check", "--no-script"], { cwd: folder });
+  return code === 0 ? "" : out + err;
 }

@@ -9,44 +9,35 @@ const HTML = "<!doctype html>".padEnd(2_000, "x");
 const html = (status: number) => json(status, HTML, { "Content-Type": "text/html" });
 const PETS_URL = "http://petstore.test/v1/pets";
 
-describe("a response that is not of the API is an InvalidResponseError after one request", () => {
-  test("HTML with status 200", async () => {
-    const { petstore, sent } = scripted([html(200)]);
-    const error = await finish(rejection(petstore.pets.create(NEW_PET)));
-    expect(error).toBeInstanceOf(client.InvalidResponseError);
-    expect(error).toMatchObject({
-      status: 200,
-      message: `POST ${PETS_URL} responded with status 200 and text/html, which is no JSON.`,
-      body: HTML.slice(0, 1_000),
-    });
-    expect(sent).toHaveLength(1);
-  });
+const MOVED = "https://petstore.test/v1/pets";
+const moved = (status: number) => json(status, "", { Location: MOVED });
+const repeatedPage = () => json(200, `[${PET}]`, { Link: `<${PETS_URL}?cursor=abc>; rel="next"` });
+const listPage = ({ pets }: client.Petstore) => pets.listPage();
 
-  test("a page that is no array, and a pet that is no object", async () => {
-    const { petstore, sent } = scripted([json(200, PET), json(200, "[]")]);
-    for (const call of [() => petstore.pets.listPage(), () => petstore.pets.get(1)])
-      expect(await finish(rejection(call()))).toBeInstanceOf(client.InvalidResponseError);
-    expect(sent).toHaveLength(2);
-  });
-
-  test.each([302, 308])("a redirect with status %i, and names its target", async (status) => {
-    const { petstore, sent } = scripted([json(status, "", { Location: "https://petstore.test/v1/pets" })]);
-    const error = await finish(rejection(petstore.pets.listPage()));
-    expect(error).toBeInstanceOf(client.InvalidResponseError);
-    expect(error).toHaveProperty(
-      "message",
-      expect.stringContaining("redirects to https://petstore.test/v1/pets:"),
-    );
-    expect(sent).toHaveLength(1);
-  });
-
-  test("a list whose cursor comes again", async () => {
-    const page = () => json(200, `[${PET}]`, { Link: `<${PETS_URL}?cursor=abc>; rel="next"` });
-    const { petstore, sent } = scripted([page(), page()]);
-    const error = await finish(rejection(petstore.pets.list().toArray({ max: 1_000 })));
-    expect(error).toBeInstanceOf(client.InvalidResponseError);
-    expect(sent).toHaveLength(2);
-  });
+test.each<[string, Response[], (petstore: client.Petstore) => Promise<unknown>, message: string]>([
+  ["a page that is no array", [json(200, PET)], listPage, ""],
+  ["a pet that is no object", [json(200, "[]")], ({ pets }) => pets.get(1), ""],
+  ["a redirect with status 302", [moved(302)], listPage, `redirects to ${MOVED}:`],
+  ["a redirect with status 308", [moved(308)], listPage, `redirects to ${MOVED}:`],
+  [
+    "a list whose cursor comes again",
+    [repeatedPage(), repeatedPage()],
+    ({ pets }) => pets.list().toArray({ max: 1_000 }),
+    "",
+  ],
+  [
+    "HTML with status 200",
+    [html(200)],
+    ({ pets }) => pets.create(NEW_PET),
+    `POST ${PETS_URL} responded with status 200 and text/html, which is no JSON.`,
+  ],
+])("%s is an InvalidResponseError, and no request is repeated", async (_, replies, call, message) => {
+  const count = replies.length;
+  const { petstore, sent } = scripted(replies);
+  const error = await finish(rejection(call(petstore)));
+  expect(error).toBeInstanceOf(client.InvalidResponseError);
+  expect(error).toHaveProperty("message", expect.stringContaining(message));
+  expect(sent).toHaveLength(count);
 });
 
 describe("an address that does not respond", () => {
@@ -96,10 +87,10 @@ describe("every error says what a caller needs to go on", () => {
     if (status !== undefined) expect(error).toHaveProperty("headers", expect.any(Headers));
   });
 
-  test("the body of a proxy's error is there, from its start", async () => {
-    const { petstore } = scripted([html(413)]);
+  test.each([200, 413])("the body of a proxy's %i is there, from its start", async (status) => {
+    const { petstore } = scripted([html(status)]);
     const error = await finish(rejection(petstore.pets.create(NEW_PET)));
-    expect(error).toMatchObject({ status: 413, body: HTML.slice(0, 1_000) });
+    expect(error).toMatchObject({ status, body: HTML.slice(0, 1_000) });
   });
 });
 

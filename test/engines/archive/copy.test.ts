@@ -115,19 +115,6 @@ describe("petstore copy", () => {
     expect(new Set(await copies(back))).toEqual(new Set([first, second]));
   });
 
-  test("shows its progress on standard error, and --json prints the result", async () => {
-    const url = await postgresUrl();
-    const { code, progress } = await filled.runSlowly("copy", "--to", url);
-    expect(code).toBe(0);
-    const steps = [...progress.matchAll(/^petstore: (\w+): [\d,]+ rows, /gm)].map(([, step]) => step);
-    expect([...new Set(steps)]).toEqual(["reading", "copying", "comparing"]);
-    expect(progress).toMatch(/^petstore: comparing: [\d,]+ rows, \d+ rows\/s, 100 % done, 0:00 left$/m);
-    expect(await filled.json("copy", "--to", url)).toMatchObject({
-      outcome: "same",
-      tables: { pets: { rows: PETS - 1 } },
-    });
-  });
-
   test("a server serves the copy: the keys work, identifiers go on, a repeated request is replayed", async () => {
     const url = await postgresUrl();
     const cli = new InProcessCli();

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test, setDefaultTimeout } from "bun:test";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { SQL } from "bun";
 import { mkdirSync, readdirSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -8,9 +8,6 @@ import { executable, PG_DUMP, PG_RESTORE } from "../../../trials/harness/program
 import { postgresTables } from "../../../src/store/postgres/tables.ts";
 import { cleanUp, InProcessCli, spawnTracked, temporaryDirectory } from "../../cli/cli.ts";
 import { fillData } from "../../archive/sample-data.ts";
-
-// A busy machine takes long.
-setDefaultTimeout(60_000);
 
 const SCRIPT = join(import.meta.dir, "../../../deploy/postgres/backup");
 const PATH = `${dirname(executable(PG_DUMP))}:${process.env.PATH}`;

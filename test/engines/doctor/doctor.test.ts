@@ -1,13 +1,10 @@
-import { afterAll, beforeEach, describe, expect, test, setDefaultTimeout } from "bun:test";
+import { afterAll, beforeEach, describe, expect, test } from "bun:test";
 import { chmodSync } from "node:fs";
 import { selfSigned } from "../../certificates.ts";
 import { postgresUrl } from "../../../trials/harness/postgres.ts";
 import { sendToValkey, startValkey, valkeyUrl } from "../../../trials/harness/valkey.ts";
 import { cleanUp, InProcessCli, temporaryDirectory } from "../../cli/cli.ts";
 import { diagnose } from "../../doctor/diagnose.ts";
-
-// A busy machine takes long.
-setDefaultTimeout(60_000);
 
 afterAll(cleanUp);
 

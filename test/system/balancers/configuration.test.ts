@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { afterEach, describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { connect } from "node:tls";
@@ -12,8 +12,6 @@ import {
 } from "../../../trials/harness/load-balancer.ts";
 import { startWithoutHealthChecks } from "./haproxy-command.ts";
 import { createPet, listPets } from "./requests.ts";
-
-setDefaultTimeout(60_000);
 
 const OK = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
 /** Of a service that nobody runs. A free port could become that of the load balancer itself. */

@@ -1,12 +1,10 @@
-import { afterAll, expect, setDefaultTimeout, test } from "bun:test";
+import { afterAll, expect, test } from "bun:test";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { runProgram } from "../../../trials/harness/child.ts";
 import { BASH, executable, FISH, type Program, ZSH } from "../../../trials/harness/programs.ts";
 import { cleanUp, EXECUTABLE, InProcessCli, temporaryDirectory } from "../../cli/cli.ts";
 
-// A busy machine takes long.
-setDefaultTimeout(120_000);
 afterAll(cleanUp);
 
 /** What is typed, and what the shell must offer; the last word is being completed. */

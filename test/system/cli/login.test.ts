@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { afterAll, beforeAll, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Variables } from "../../../src/config/parse-options.ts";
@@ -7,8 +7,6 @@ import { CertificateAuthority } from "../../certificates.ts";
 import { cleanUp, resultOf, spawnPetstore, temporaryDirectory } from "../../cli/cli.ts";
 import { spawnOnTerminal } from "../../cli/terminal.ts";
 
-// Processes take long to start on a busy machine.
-setDefaultTimeout(30_000);
 afterAll(cleanUp);
 
 const TOKEN = "pet_admin_0123456789abcdefghijklmnopqrstuvwxyz";

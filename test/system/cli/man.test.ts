@@ -1,4 +1,4 @@
-import { afterAll, expect, setDefaultTimeout, test } from "bun:test";
+import { afterAll, expect, test } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { executable, MANDOC } from "../../../trials/harness/programs.ts";
@@ -6,8 +6,6 @@ import { COMMANDS } from "../../../src/cli/commands.ts";
 import packageJson from "../../../package.json" with { type: "json" };
 import { cleanUp, InProcessCli, temporaryDirectory } from "../../cli/cli.ts";
 
-// mandoc may have to be installed.
-setDefaultTimeout(120_000);
 afterAll(cleanUp);
 
 async function page(): Promise<string> {

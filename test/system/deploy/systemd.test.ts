@@ -1,12 +1,9 @@
-import { expect, setDefaultTimeout, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { temporaryFolder } from "../../../trials/harness/cleanup.ts";
 import { executable, SYSTEMD_ANALYZE } from "../../../trials/harness/programs.ts";
 import { expectSettings, readDeploy, ROOT } from "./deploy-files.ts";
-
-// systemd-analyze may have to be installed.
-setDefaultTimeout(120_000);
 
 const UNIT = "petstore@.service";
 

@@ -1,18 +1,13 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { OPERATIONS } from "../../../src/petstore/operations.ts";
 import type { OperationId } from "../../../src/domain/usage-history.ts";
 import { DEFAULT_SETTINGS } from "../../../docs/generate.ts";
 import { exampleContext, examplesOf } from "../../../src/docs-site/examples.ts";
 import { EXAMPLE_LANGUAGES, type ExampleLanguage } from "../../../src/docs-site/page-data.ts";
 import { startService } from "../../service.ts";
-import { ExampleRunner, guideExamples, only } from "./example-runner.ts";
+import { guideExamples, only, outputOf, typeErrorsOf } from "./example-runner.ts";
 
-const TIMEOUT_MS = 60_000;
 const LANGUAGES = Object.keys(EXAMPLE_LANGUAGES) as ExampleLanguage[];
-
-let runner: ExampleRunner;
-beforeAll(async () => void (runner = await ExampleRunner.start()));
-afterAll(() => runner.stop());
 
 const REX = '{"id":1,"name":"Rex","categoryId":7,"status":"available"}';
 const order = (status: string) =>
@@ -41,32 +36,24 @@ const PRINTED: Readonly<Record<ExampleLanguage, (operationId: OperationId) => st
 };
 
 describe("the examples of the operations", () => {
-  test.each(LANGUAGES)(
-    "in %s print what the server responds",
-    async (language) => {
-      const { url: baseUrl, key, stop } = await startService();
-      const operationIds = Object.keys(RESPONSES) as OperationId[];
-      expect(operationIds.toSorted()).toEqual((Object.keys(OPERATIONS) as OperationId[]).toSorted());
-      for (const operationId of operationIds) {
-        const examples = examplesOf(operationId, { baseUrl, key });
-        expect(await runner.outputOf(only(language, examples))).toBe(PRINTED[language](operationId));
-      }
-      await stop();
-    },
-    TIMEOUT_MS,
-  );
+  test.each(LANGUAGES)("in %s print what the server responds", async (language) => {
+    const { url: baseUrl, key, stop } = await startService();
+    const operationIds = Object.keys(RESPONSES) as OperationId[];
+    expect(operationIds.toSorted()).toEqual((Object.keys(OPERATIONS) as OperationId[]).toSorted());
+    for (const operationId of operationIds) {
+      const examples = examplesOf(operationId, { baseUrl, key });
+      expect(await outputOf(only(language, examples))).toBe(PRINTED[language](operationId));
+    }
+    await stop();
+  });
 });
 
-test(
-  "the examples in TypeScript compile",
-  async () => {
-    const context = exampleContext(DEFAULT_SETTINGS);
-    const groups = [
-      ...Object.keys(OPERATIONS).map((id) => [id, examplesOf(id as OperationId, context)] as const),
-      ...guideExamples(context),
-    ];
-    const programs = groups.map(([name, examples]) => [name, only("typescript", examples).code]);
-    expect(await runner.typeErrorsOf(Object.fromEntries(programs))).toBe("");
-  },
-  TIMEOUT_MS,
-);
+test("the examples in TypeScript compile", async () => {
+  const context = exampleContext(DEFAULT_SETTINGS);
+  const groups = [
+    ...Object.keys(OPERATIONS).map((id) => [id, examplesOf(id as OperationId, context)] as const),
+    ...guideExamples(context),
+  ];
+  const programs = groups.map(([name, examples]) => [name, only("typescript", examples).code]);
+  expect(await typeErrorsOf(Object.fromEntries(programs))).toBe("");
+});

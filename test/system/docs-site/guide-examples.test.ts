@@ -1,23 +1,18 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { EXAMPLE_LANGUAGES, type ExampleLanguage } from "../../../src/docs-site/page-data.ts";
+import type { Example } from "../../../src/docs-site/browser/programs.ts";
 import { type Service, startService } from "../../service.ts";
-import { ExampleRunner, guideExamples, only } from "./example-runner.ts";
+import { guideExamples, only, outputOf } from "./example-runner.ts";
 
-const TIMEOUT_MS = 60_000;
 const LANGUAGES = Object.keys(EXAMPLE_LANGUAGES) as ExampleLanguage[];
 
-let runner: ExampleRunner;
 /** Has pets 1 to 10. */
 let service: Service;
 beforeAll(async () => {
-  runner = await ExampleRunner.start();
   service = await startService();
   for (let id = 1; id <= 10; id++) await createPet(service, `pet ${id}`);
 });
-afterAll(async () => {
-  runner.stop();
-  await service.stop();
-});
+afterAll(() => service.stop());
 
 const createPet = ({ call }: Service, name: string) =>
   call({ method: "POST", path: "/pets", body: { name, categoryId: 7 } });
@@ -52,14 +47,16 @@ interface Target {
   readonly key: string;
 }
 
-function outputOf(name: string, language: ExampleLanguage, target: Target = service): Promise<string> {
-  const context = { baseUrl: target.url, key: target.key };
-  return runner.outputOf(only(language, guideExamples(context).get(name) ?? []));
+function exampleIn(language: ExampleLanguage, name: string, { url, key }: Target = service): Example {
+  return only(language, guideExamples({ baseUrl: url, key }).get(name) ?? []);
 }
 
 /** The output in each language. */
 async function outputs(name: string, target?: Target): Promise<Record<string, string>> {
-  const runs = LANGUAGES.map(async (language) => [language, await outputOf(name, language, target)]);
+  const runs = LANGUAGES.map(async (language) => [
+    language,
+    await outputOf(exampleIn(language, name, target)),
+  ]);
   return Object.fromEntries(await Promise.all(runs));
 }
 
@@ -68,7 +65,7 @@ const tested = new Set<string>();
 /** A test of the example with this name. */
 function example(name: string, promise: string, check: () => Promise<void>): void {
   tested.add(name);
-  test(`${name}: ${promise}`, check, TIMEOUT_MS);
+  test(`${name}: ${promise}`, check);
 }
 
 describe("the examples of the guides, in each language", () => {
@@ -76,7 +73,7 @@ describe("the examples of the guides, in each language", () => {
     const lines = ["1 Rex", "completed"];
     for (const language of LANGUAGES) {
       const shop = await startService();
-      const output = await outputOf("quickstart", language, shop);
+      const output = await outputOf(exampleIn(language, "quickstart", shop));
       if (language === "curl")
         expect(output).toEndWith('"status":"completed","createdAt":"2026-11-15T12:00:00.000Z"}');
       else expect(output.replace("1n", "1").trim().split("\n")).toEqual(lines);
@@ -119,7 +116,7 @@ describe("the examples of the guides, in each language", () => {
         if (status === 429) shop.clock.advance(1_000);
         return undefined;
       });
-      const output = await outputOf("rate-limits", language, { url: proxy.url, key });
+      const output = await outputOf(exampleIn(language, "rate-limits", { url: proxy.url, key }));
       expect([language, proxy.statuses]).toEqual([language, [429, 200]]);
       expect(output).toBe(language === "curl" ? "" : "0 pets; 0 requests left\n");
       await proxy.stop();
@@ -137,7 +134,7 @@ describe("the examples of the guides, in each language", () => {
         isLost = true;
         return new Response("", { status: 503, headers: { "Retry-After": "1" } });
       });
-      const output = await outputOf("idempotency", language, { url: proxy.url, key: shop.key });
+      const output = await outputOf(exampleIn(language, "idempotency", { url: proxy.url, key: shop.key }));
       expect([language, proxy.statuses]).toEqual([language, [201, 201]]);
       expect(output).toContain(language === "typescript" ? "1n" : '{"id":1,"name":"Rex","categoryId":7}');
       expect((await shop.call({ path: "/pets" })).text).toBe('[{"id":1,"name":"Rex","categoryId":7}]');
@@ -157,8 +154,7 @@ describe("the examples of the guides, in each language", () => {
         () => problem(429, "rate_limited", { "Retry-After": "1" }),
       ];
       const proxy = startProxy(shop, () => replies.shift()?.());
-      const context = { baseUrl: proxy.url, key: shop.key };
-      const { code } = only(language, guideExamples(context).get("idempotency") ?? []);
+      const { code } = exampleIn(language, "idempotency", { url: proxy.url, key: shop.key });
       const limits = { curl: "--max-time 15", fetch: "timeout(15_000)", python: "timeout=15" };
       expect(code).toContain(limits[language]);
       const impatient = code
@@ -166,30 +162,25 @@ describe("the examples of the guides, in each language", () => {
         .replace("timeout=15", "timeout=0.3")
         .replace("time 15", "time 1")
         .replace(/(?:Math|random)\.random\(\)/, "0");
-      expect(await runner.outputOf({ language, code: impatient })).toContain(
-        '{"id":1,"name":"Rex","categoryId":7}',
-      );
+      expect(await outputOf({ language, code: impatient })).toContain('{"id":1,"name":"Rex","categoryId":7}');
       expect(proxy.statuses).toEqual([201, 201, 201, 201]);
       expect((await shop.call({ path: "/pets" })).text).toBe('[{"id":1,"name":"Rex","categoryId":7}]');
       await proxy.stop();
       await shop.stop();
     },
-    TIMEOUT_MS,
   );
 
   test.each(["fetch", "python"] as const)(
     "rate-limits: in %s, a 429 that stays is an error with the reason",
     async (language) => {
       const proxy = startProxy(service, () => problem(429, "key_banned"));
-      const context = { baseUrl: proxy.url, key: service.key };
-      const { code } = only(language, guideExamples(context).get("rate-limits") ?? []);
+      const { code } = exampleIn(language, "rate-limits", { url: proxy.url, key: service.key });
       const once = code.replace(/(maxAttempts = |max_attempts=)6/, "$11");
       expect(once).not.toBe(code);
-      expect(await runner.outputOf({ language, code: once })).toMatch(/key_banned|429 Client Error/);
+      expect(await outputOf({ language, code: once })).toMatch(/key_banned|429 Client Error/);
       expect(proxy.statuses).toHaveLength(1);
       await proxy.stop();
     },
-    TIMEOUT_MS,
   );
 
   test("fetch and Python wait for no response longer than 15 seconds", () => {

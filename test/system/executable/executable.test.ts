@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import packageJson from "../../../package.json" with { type: "json" };
@@ -8,8 +8,6 @@ import { cleanUp, InProcessCli, resultOf, spawnTracked, temporaryDirectory } fro
 import { type ServerProcess, started } from "../../cli/server-process.ts";
 import { builtExecutable, COMMIT } from "./built-executable.ts";
 
-// The build and processes take long on a busy machine.
-setDefaultTimeout(60_000);
 afterAll(cleanUp);
 
 let executable: string;

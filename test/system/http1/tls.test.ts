@@ -112,12 +112,6 @@ describe("a server with TLS", () => {
     expect(await received(before)).toEndWith("ok");
   });
 
-  test("keeps its certificate if the next one is malformed", async () => {
-    const server = listen(() => respond("ok"));
-    expect(() => server.setTlsCertificate({ cert: "none", key: "none" })).toThrow();
-    expect(commonName(await connectTo(server))).toBe("first");
-  });
-
   for (const [name, bytes] of [
     ["plain HTTP", GET],
     ["bytes that are no handshake", "\x16\x03\x01\x00\x05garbage garbage"],
