@@ -67,6 +67,18 @@ export function petCases(test: TestCase): void {
     expect((await store.listPets({ limit: 1000 })).items).toEqual(byId);
   });
 
+  test("createPet: a write that the database rejects fails alone, and the others of its batch are committed, once", async (opened) => {
+    const { store } = opened;
+    const names = Array.from({ length: 50 }, (_, i) => (i === 17 || i === 40 ? "" : `name ${i}`));
+    const create = (name: string, i: number) =>
+      store.createPet({ ...rex, name }, AT, { keyId: 1, idempotencyKey: `${i}`, fingerprint: "f" });
+    const outcomes = await Promise.allSettled(names.map(create));
+    expect(outcomes.flatMap(({ status }, i) => (status === "rejected" ? [i] : []))).toEqual([17, 40]);
+    expect(outcomes[17]).not.toMatchObject({ reason: { name: "Unavailable" } });
+    const { items } = await store.listPets({ limit: 100 });
+    expect(items.map(({ name }) => name)).toEqual(names.filter((name) => name !== ""));
+  });
+
   test("createPet: a pet is visible as soon as its write has resolved", async ({ store }) => {
     const visible = Array.from({ length: 40 }, async () => {
       const id = await addPet(store);

@@ -78,28 +78,6 @@ describe("group commit", () => {
     expect(batches).toEqual([32]);
   });
 
-  test("a write that throws is rolled back, and the others of its batch are committed", async () => {
-    using db = temporaryDatabase();
-    const { writes } = groupCommit(db.connection);
-    const insert = insertInto(db.connection);
-    const failing = new Set([3, 4, 17, 31]);
-    const settled = await Promise.allSettled(
-      Array.from({ length: 32 }, (_, i) =>
-        writes.submit(() => {
-          insert(`pet ${i}`);
-          if (failing.has(i)) throw new Error(`error ${i}`);
-          return i;
-        }),
-      ),
-    );
-    expect(outcomes(settled)).toEqual(
-      Array.from({ length: 32 }, (_, i) => (failing.has(i) ? `error ${i}` : i)),
-    );
-    expect(db.count("pets")).toBe(28);
-    for (const i of failing)
-      expect(db.connection.value("SELECT 1 FROM pets WHERE name = ?", `pet ${i}`)).toBeUndefined();
-  });
-
   test("a write that fails at the commit is rolled back alone, and no write resolves before its commit", async () => {
     using db = temporaryDatabase();
     const { writes } = groupCommit(db.connection);

@@ -115,33 +115,3 @@ describe("while the clock is not trusted", () => {
     await store.close();
   });
 });
-
-test.each([
-  ["a name without characters", "INSERT INTO pets (name, category_id) VALUES ('', 1)"],
-  [
-    "a name of 1,025 characters",
-    "INSERT INTO pets (name, category_id) VALUES (printf('%.*c', 1025, 'x'), 1)",
-  ],
-  ["a status that does not exist", "INSERT INTO pets (name, category_id, status) VALUES ('x', 1, 'lost')"],
-  ["a category that is not an integer", "INSERT INTO pets (name, category_id) VALUES ('x', 1.5)"],
-  ["an identifier below 1", "INSERT INTO pets (id, name, category_id) VALUES (0, 'x', 1)"],
-  ["an order without a pet", "INSERT INTO orders (pet_id, status, created_at) VALUES (9, 'placed', 0)"],
-  [
-    "two placed orders for one pet",
-    `INSERT INTO pets (name, category_id) VALUES ('x', 1);
-       INSERT INTO orders (pet_id, status, created_at) VALUES (1, 'cancelled', 0), (1, 'placed', 0), (1, 'placed', 0)`,
-  ],
-  [
-    "limits of its own for a key that is not Enterprise",
-    "INSERT INTO api_keys (name, plan, per_minute, per_day, created_at, revision) VALUES ('x', 'pro', 1, 1, 0, 1)",
-  ],
-  [
-    "one limit without the other",
-    "INSERT INTO api_keys (name, plan, per_minute, created_at, revision) VALUES ('x', 'enterprise', 1, 0, 1)",
-  ],
-  ["a secret without a key", `INSERT INTO key_secrets (hash, key_id) VALUES ('${"0".repeat(64)}', 9)`],
-  ["a second row in key_revision", "INSERT INTO key_revision VALUES (2, 0)"],
-])("the tables reject what the contract rejects: %s", (_what, sql) => {
-  using db = temporaryDatabase();
-  expect(() => db.connection.exec(sql)).toThrow(/constraint|cannot store/);
-});

@@ -5,7 +5,6 @@ import { openDatabase } from "../../src/store/sqlite/database.ts";
 import type { Migration } from "../../src/store/migrations.ts";
 import { SQLITE_MIGRATIONS } from "../../src/store/sqlite/migrations.ts";
 import { openSqlite } from "../../src/store/sqlite/store.ts";
-import { openUsageStore } from "../../src/store/sqlite/usage-store.ts";
 import { temporaryFolder } from "./temporary-folder.ts";
 
 const first: Migration = {
@@ -143,22 +142,6 @@ describe("opening a database", () => {
     const { store, close } = openSqlite(folder.path("a.db"));
     expect(await store.createPet({ name: "Rex", categoryId: 1n }, 0)).toMatchObject({ id: 1n });
     await close();
-  });
-
-  test("a table that lacks a column fails with an error that names the file", async () => {
-    using folder = temporaryFolder();
-    for (const [openFile, sql] of [
-      [openSqlite, "ALTER TABLE orders RENAME COLUMN created_at TO made_at"],
-      [openSqlite, "ALTER TABLE api_keys RENAME COLUMN plan TO tariff"],
-      [openUsageStore, "ALTER TABLE standings RENAME COLUMN subject TO who"],
-    ] as const) {
-      const path = folder.path(`${sql.length}.db`);
-      await openFile(path).close();
-      const other = new Database(path);
-      other.run(sql);
-      other.close(true);
-      expect(() => openFile(path)).toThrow(new RegExp(`^cannot open the database ${path}: no such column`));
-    }
   });
 
   test("a missing folder is named in the error", () => {

@@ -26,22 +26,6 @@ test("Idempotency-Keys that look like SQL are keys", async () => {
   }
 });
 
-test("a write that PostgreSQL rejects fails alone: the others of its batch are committed, once", async () => {
-  await using database = await emptyDatabase();
-  const { store } = await database.open();
-  const names = Array.from({ length: 50 }, (_, i) => (i === 17 || i === 40 ? `N\0L ${i}` : `name ${i}`));
-  const outcomes = await Promise.allSettled(
-    names.map((name, i) =>
-      store.createPet({ ...rex, name }, AT, { keyId: 1, idempotencyKey: `${i}`, fingerprint: "f" }),
-    ),
-  );
-  const failed = outcomes.flatMap(({ status }, i) => (status === "rejected" ? [i] : []));
-  expect(failed).toEqual([17, 40]);
-  expect(outcomes[17]).not.toMatchObject({ reason: { name: "Unavailable" } });
-  const { items } = await store.listPets({ limit: 100 });
-  expect(items.map(({ name }) => name)).toEqual(names.filter((name) => !name.includes("\0")));
-});
-
 test("at most 128 pets are created in one transaction", async () => {
   await using database = await emptyDatabase();
   const { store } = await database.open();
