@@ -46,21 +46,6 @@ describe("on a cluster", () => {
   testOperators(testCase);
 });
 
-test("of 1,000 requests at once over two instances exactly 60 of each key are allowed", async () => {
-  // One host is enough to find the others.
-  const settings = { url: urls.slice(0, 1), prefix: "two:" };
-  const instances = await Promise.all([openWithoutFallback(settings), openWithoutFallback(settings)]);
-  const subjects = SUBJECTS.slice(0, 5);
-  const decisions = instances.flatMap((each) =>
-    subjects.flatMap((subject) =>
-      Array.from({ length: 100 }, async () => ({ subject, ...(await each.decide(subject, FREE)) })),
-    ),
-  );
-  const allowed = (await Promise.all(decisions)).filter(({ outcome }) => outcome === "allowed");
-  for (const subject of subjects) expect(allowed.filter((each) => each.subject === subject)).toHaveLength(60);
-  await Promise.all(instances.map((each) => each.close()));
-});
-
 test("a slot that moves to another node keeps its counts, and the fallback decides nothing", async () => {
   const rateLimiter = await openWithoutFallback({ url: urls, prefix: "moved:" });
   expect(await decideAll(rateLimiter)).toEqual(all(59));

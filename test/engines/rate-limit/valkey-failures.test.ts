@@ -87,28 +87,6 @@ describe("a frozen server", () => {
       expect(await rateLimiter.decide(key(id), FREE)).toMatchObject({ remaining: 58 });
     }
   });
-
-  test("an operator reads what this server knows after 500 ms, and requests still wait for the server", async () => {
-    const changes = new StateChanges();
-    const rateLimiter = await connect(changes, { prefix: "usage:", backgroundTimeoutMs: 500 });
-    await rateLimiter.decide(key(1), FREE);
-    server.freeze();
-    const usage = rateLimiter.usage(key(1));
-    await advance(500);
-    expect(await usage).toMatchObject({ minute: { used: 1 } });
-    expect(changes.states).toEqual([]);
-    const decision = rateLimiter.decide(key(1), FREE);
-    server.thaw();
-    expect(await decision).toMatchObject({ remaining: 58 });
-  });
-
-  test("close does not wait for it", async () => {
-    const rateLimiter = await openWithFallback({ url: server.url });
-    server.freeze();
-    const decision = rateLimiter.decide(key(1), FREE);
-    await rateLimiter.close();
-    expect(await decision).toMatchObject({ outcome: "allowed" });
-  });
 });
 
 describe("the process decides until the server works again:", () => {

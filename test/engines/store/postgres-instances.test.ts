@@ -2,10 +2,8 @@ import type { SQL } from "bun";
 import { expect, test } from "bun:test";
 import type { IdempotentRequest } from "../../../src/domain/ports.ts";
 import { requestName } from "../../../src/store/idempotency.ts";
-import { openPostgres } from "../../../src/store/postgres/store.ts";
 import { LOCK_SPACE } from "../../../src/store/postgres/connection.ts";
 import { AT, KEY_ID, addPet, DAY_MS, rejectionCode, rex, resultOf } from "../../conformance/store-fixture.ts";
-import { postgresUrl } from "../../../trials/harness/postgres.ts";
 import { createDatabase, emptyDatabase } from "./postgres-database.ts";
 import { BY, storedSecret } from "../../key-store-arguments.ts";
 
@@ -14,15 +12,6 @@ const request: IdempotentRequest = {
   idempotencyKey: "5c1f",
   fingerprint: "a".repeat(64),
 };
-
-test("the error of a database that cannot be opened names it without the password", async () => {
-  const url = new URL(await postgresUrl());
-  url.pathname = "/nowhere";
-  url.password = "hunter2";
-  const failure = await openPostgres(url.href).catch((error: unknown) => error);
-  expect(String(failure)).toContain(`cannot open the database ${url.host}/nowhere: `);
-  expect(Bun.inspect(failure)).not.toContain("hunter2");
-});
 
 test("the URL names the database, whatever PGDATABASE is", async () => {
   await using database = await createDatabase();

@@ -1,5 +1,4 @@
 import { expect, test } from "bun:test";
-import { Overloaded } from "../../../src/api/errors.ts";
 import { encodePet } from "../../../src/domain/resources.ts";
 import type { PostgresStores } from "../../../src/store/postgres/store.ts";
 import { addPet, AT, KEY_ID, resultOf, rex } from "../../conformance/store-fixture.ts";
@@ -48,17 +47,6 @@ test("each of the reads that share a statement gets its own result", async () =>
     expect(await petJson.list(query)).toMatchObject({ json, last: items.at(-1)?.id, hasMore });
   });
   await Promise.all(reads);
-});
-
-test("more reads than the queue has room for are rejected at once, and the others succeed", async () => {
-  await using database = await emptyDatabase();
-  const { store, petJson } = await database.open({ maxQueued: 10 });
-  await addPet(store);
-  const outcomes = await Promise.allSettled(Array.from({ length: 15 }, () => petJson.get(1)));
-  expect(outcomes.map(({ status }) => status === "fulfilled")).toEqual(
-    Array.from(outcomes, (_, i) => i < 10),
-  );
-  expect(outcomes[10]).toMatchObject({ reason: new Overloaded("the queue is full (10)") });
 });
 
 /** Reads on every server what a step has changed. */
