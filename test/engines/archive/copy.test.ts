@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { SQL } from "bun";
-import { hash } from "node:crypto";
 import { existsSync, mkdirSync, readdirSync, rmdirSync } from "node:fs";
 import { join } from "node:path";
 import { contentsIn } from "../../../trials/harness/contents.ts";
@@ -115,28 +114,18 @@ describe("petstore copy", () => {
     expect(new Set(await copies(back))).toEqual(new Set([first, second]));
   });
 
-  test("a server serves the copy: the keys work, identifiers go on, a repeated request is replayed", async () => {
+  test("a server serves the copy; while it does, and after it has written, nothing is copied", async () => {
     const url = await postgresUrl();
     const cli = new InProcessCli();
     const { key } = await cli.json<{ key: string }>("keys", "create", "--name", "app", "--plan", "pro");
-    const { store, close } = openSqlite(join(cli.dataDir, "production.db"));
-    const body = '{"name":"Rex","categoryId":1}';
-    const request = { keyId: 1, idempotencyKey: "once", fingerprint: hash("sha256", body, "hex") };
-    await store.createPet({ name: "Rex", categoryId: 1n }, Date.now(), request);
-    await close();
     expect((await cli.run(["copy", "--to", url])).code).toBe(0);
     const server = await serve(cli.dataDir, "--database-url", url, "--admin-address", "off");
     const headers = { Authorization: `Bearer ${key}`, "Content-Type": "application/json" };
-    const post = (more: Record<string, string>) =>
-      fetch(`${server.url}/pets`, { method: "POST", headers: { ...headers, ...more }, body });
-    const replayed = await post({ "Idempotency-Key": "once" });
-    expect(replayed.headers.get("Idempotent-Replayed")).toBe("true");
-    expect(await replayed.json()).toMatchObject({ id: 1 });
-    expect(await (await post({})).json()).toMatchObject({ id: 2 });
+    const body = '{"name":"Rex","categoryId":1}';
+    expect((await fetch(`${server.url}/pets`, { method: "POST", headers, body })).status).toBe(201);
     const running = await petstore(`copy --from ${url} --data ${join(cli.dataDir, "other")}`);
     expect(running.err).toMatch(/^petstore: \d+ sessions? of Petstore in production use PostgreSQL at /);
     expect(await server.stop("SIGTERM")).toBe(0);
-    // The target has another pet now.
     expect((await cli.run(["copy", "--to", url])).err).toEndWith(
       " has other data of production, and a copy overwrites nothing; choose another database, or remove that data first if nothing of it is needed",
     );

@@ -5,7 +5,7 @@ import { CertificateAuthority } from "../../certificates.ts";
 import { postgresUrl, startPostgres } from "../../../trials/harness/postgres.ts";
 import type { Server } from "../../../trials/harness/server.ts";
 import { startValkey } from "../../../trials/harness/valkey.ts";
-import { cleanUp, InProcessCli, temporaryDirectory } from "../../cli/cli.ts";
+import { cleanUp, EXECUTABLE, InProcessCli, spawnTracked, temporaryDirectory } from "../../cli/cli.ts";
 
 let database: string;
 let valkey: Server;
@@ -68,6 +68,14 @@ test("over TLS, with a private authority: no warning of plain text, and the keys
   expect((await cli.run(["servers", "list", ...storage])).out).toStartWith("No server is running on ");
   expect(server.lines.filter((line) => line.includes(".plain-text"))).toEqual([]);
   await Promise.all([postgres.stop(), valkey.stop()]);
+});
+
+test("the URL of the database can be in a file that can be read only once, and commands use the saved settings", async () => {
+  const url = await postgresUrl();
+  await (await new InProcessCli().serve(["--free-limits", "7/80", "--database-url", url])).stop();
+  const line = '"$0" keys create --name x --plan free --database-url-file <(echo "$1")';
+  const child = spawnTracked(["bash", "-c", line, EXECUTABLE, url], { cwd: temporaryDirectory() });
+  expect(await child.stdout.text()).toContain("free plan, 7 requests per minute, 80 per day");
 });
 
 test("authorities that cannot be read are a failure that names the option", async () => {

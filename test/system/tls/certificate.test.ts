@@ -72,20 +72,14 @@ describe("the files of a certificate", () => {
     expect(events).toEqual(["second"]);
   });
 
-  test("that do not belong together are one error, until they change again", () => {
+  test.each([
+    ["that do not belong together", () => copy(second.certFile, used.certFile)],
+    ["of which one is missing", () => unlinkSync(used.keyFile)],
+  ])("%s are one error, until they change again", (_, spoil) => {
     const events = follow();
-    copy(second.certFile, used.certFile);
+    spoil();
     passSeconds(10);
     expect(events).toEqual(["error"]);
-    copy(second.keyFile, used.keyFile);
-    passSeconds(2);
-    expect(events).toEqual(["error", "second"]);
-  });
-
-  test("may be missing for a time", () => {
-    const events = follow();
-    unlinkSync(used.keyFile);
-    passSeconds(2);
     use(second);
     passSeconds(2);
     expect(events).toEqual(["error", "second"]);
