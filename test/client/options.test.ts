@@ -1,10 +1,9 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, test } from "bun:test";
 import { Petstore } from "../../src/client/index.ts";
-import { type Service, startService } from "../service.ts";
+import { startService } from "../service.ts";
 import { json, NEW_PET, PET, rejection, scripted } from "./scripted.ts";
 
-let service: Service;
-beforeAll(async () => void (service = await startService()));
+const service = await startService();
 afterAll(() => service.stop());
 
 describe("request", () => {

@@ -1,25 +1,21 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { gzipSync } from "node:zlib";
 import { join } from "node:path";
 import { temporaryFolder } from "../../trials/harness/cleanup.ts";
-import { type Service, startService } from "../service.ts";
+import { startService } from "../service.ts";
 import { run, typeErrorsIn } from "./install.ts";
 
 const ROOT = join(import.meta.dir, "../..");
 
-let service: Service;
+const service = await startService();
+const url = new URL("/client.tgz", service.url).href;
 /** A program's directory, with the client as npm installs it from the server. */
 const folder = temporaryFolder("client-examples");
 const installed = join(folder, "node_modules/@petstore/client");
-let url: string;
-beforeAll(async () => {
-  service = await startService();
-  url = new URL("/client.tgz", service.url).href;
-  // Deno looks for packages in node_modules if there is a package.json.
-  writeFileSync(join(folder, "package.json"), '{"type":"module"}');
-  await run(["npm", "install", "--no-audit", "--no-fund", url], folder);
-}, 60_000);
+// Deno looks for packages in node_modules if there is a package.json.
+writeFileSync(join(folder, "package.json"), '{"type":"module"}');
+await run(["npm", "install", "--no-audit", "--no-fund", url], folder);
 afterAll(() => service.stop());
 setDefaultTimeout(60_000);
 

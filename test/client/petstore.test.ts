@@ -1,14 +1,10 @@
-import { afterAll, beforeAll, describe, expect, spyOn, test } from "bun:test";
+import { afterAll, describe, expect, spyOn, test } from "bun:test";
 import * as client from "../../src/client/index.ts";
-import { type Service, startService } from "../service.ts";
+import { startService } from "../service.ts";
 import { rejection } from "./scripted.ts";
 
-let service: Service;
-let petstore: client.Petstore;
-beforeAll(async () => {
-  service = await startService();
-  petstore = new client.Petstore({ key: service.key, baseUrl: service.url });
-});
+const service = await startService();
+const petstore = new client.Petstore({ key: service.key, baseUrl: service.url });
 afterAll(() => service.stop());
 
 const BEYOND_DOUBLES = 9007199254740993n;

@@ -1,7 +1,7 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { afterAll, expect, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { type App, startApp } from "../../../src/app.ts";
+import { startApp } from "../../../src/app.ts";
 import { silentLog } from "../../../src/observe/log.ts";
 import { temporaryFolder } from "../../../trials/harness/cleanup.ts";
 import { postgresUrl } from "../../../trials/harness/postgres.ts";
@@ -10,16 +10,11 @@ import { configIn } from "../../service.ts";
 
 const dataDirs = [temporaryFolder("operators-a"), temporaryFolder("operators-b")];
 const files = dataDirs.map((dataDir) => join(dataDir, "production-admin-token"));
-let apps: App[];
-let token: string;
-beforeAll(async () => {
-  const databaseUrl = await postgresUrl();
-  const admin = { ...ADMIN_CONFIG, token: undefined };
-  const start = (dataDir: string) =>
-    startApp({ ...configIn(dataDir), databaseUrl, admin }, { log: silentLog });
-  apps = await Promise.all(dataDirs.map(start));
-  token = readFileSync(files.find(existsSync) ?? "", "utf8").trim();
-}, 60_000);
+const shared = { databaseUrl: await postgresUrl(), admin: { ...ADMIN_CONFIG, token: undefined } };
+const apps = await Promise.all(
+  dataDirs.map((dataDir) => startApp({ ...configIn(dataDir), ...shared }, { log: silentLog })),
+);
+const token = readFileSync(files.find(existsSync) ?? "", "utf8").trim();
 afterAll(() => Promise.all(apps.map((app) => app.close())));
 
 /** To one of the two servers. */

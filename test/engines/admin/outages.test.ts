@@ -1,8 +1,7 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { afterAll, expect, test } from "bun:test";
 import { startPostgres } from "../../../trials/harness/postgres.ts";
-import type { Server } from "../../../trials/harness/server.ts";
 import { startValkey } from "../../../trials/harness/valkey.ts";
-import { type AdminService, startAdminService, TOKEN } from "../../admin/admin-service.ts";
+import { startAdminService, TOKEN } from "../../admin/admin-service.ts";
 import { cleanUp, InProcessCli } from "../../cli/cli.ts";
 import { metricsOf } from "../../observe/parse-metrics.ts";
 import { until } from "../../timing.ts";
@@ -10,13 +9,8 @@ import { until } from "../../timing.ts";
 const POSTGRESQL = 'engine="PostgreSQL",role="database"';
 const VALKEY = 'engine="Valkey",role="rate_limiter"';
 
-let postgres: Server;
-let valkey: Server;
-let service: AdminService;
-beforeAll(async () => {
-  [postgres, valkey] = await Promise.all([startPostgres(), startValkey()]);
-  service = await startAdminService({}, { databaseUrl: postgres.url, limitsUrls: [valkey.url] });
-}, 60_000);
+const [postgres, valkey] = await Promise.all([startPostgres(), startValkey()]);
+const service = await startAdminService({}, { databaseUrl: postgres.url, limitsUrls: [valkey.url] });
 afterAll(async () => {
   await service.stop();
   await cleanUp();

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, test } from "bun:test";
 import { SQL } from "bun";
 import { existsSync, mkdirSync, readdirSync, rmdirSync } from "node:fs";
 import { join } from "node:path";
@@ -28,14 +28,12 @@ import { serve } from "../../cli/server-process.ts";
 const PETS = 2_100;
 const filled = new InProcessCli();
 const storage = { environment: "production", dataDir: filled.dataDir } as const;
-let original: Contents;
-beforeAll(async () => {
-  await fillData(storage, PETS);
-  const { settings, close } = openSqlite(join(storage.dataDir, "production.db"));
-  await settings.saveIfMissing(SERVER_SECRET, "of the servers of this database");
-  await close();
-  original = await contentsIn(sqliteIn(storage.dataDir));
-});
+await fillData(storage, PETS);
+const { settings, close } = openSqlite(join(storage.dataDir, "production.db"));
+await settings.saveIfMissing(SERVER_SECRET, "of the servers of this database");
+await close();
+const sqliteIn = (dataDir: string) => sqliteTables(join(dataDir, "production.db"));
+const original = await contentsIn(sqliteIn(storage.dataDir));
 afterAll(cleanUp);
 
 /** Commands wait for Valkey for 500 ms. On a busy machine this one is repeated, as its message says. */
@@ -47,7 +45,6 @@ async function copyWithLimits(cli: InProcessCli, ...flags: string[]): Promise<Re
 }
 
 const placeOf = (url: string) => `PostgreSQL at ${new URL(url).host}${new URL(url).pathname}`;
-const sqliteIn = (dataDir: string) => sqliteTables(join(dataDir, "production.db"));
 const postgresAt = (url: string) => postgresTables({ url, schema: "production" });
 
 describe("petstore copy", () => {

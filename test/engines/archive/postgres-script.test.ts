@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { afterAll, beforeEach, describe, expect, test } from "bun:test";
 import { SQL } from "bun";
 import { mkdirSync, readdirSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -12,19 +12,14 @@ import { fillData } from "../../archive/sample-data.ts";
 const SCRIPT = join(import.meta.dir, "../../../deploy/postgres/backup");
 const PATH = `${dirname(executable(PG_DUMP))}:${process.env.PATH}`;
 
-let database: string;
-beforeAll(async () => {
-  database = await postgresUrl();
-  const cli = new InProcessCli();
-  await fillData({ environment: "production", dataDir: cli.dataDir });
-  expect((await cli.run(["copy", "--to", database])).code).toBe(0);
-});
+const database = await postgresUrl();
+const cli = new InProcessCli();
+await fillData({ environment: "production", dataDir: cli.dataDir });
+await cli.run(["copy", "--to", database]);
 afterAll(cleanUp);
 
 let directory: string;
-beforeEach(() => {
-  directory = temporaryDirectory();
-});
+beforeEach(() => void (directory = temporaryDirectory()));
 
 async function backUp(variables: Record<string, string> = {}) {
   const child = spawnTracked([SCRIPT, directory], {

@@ -1,5 +1,5 @@
 import { SQL } from "bun";
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { afterAll, expect, test } from "bun:test";
 import { hostname } from "node:os";
 import { checkHistory } from "../../../trials/faults/history.ts";
 import { rateLimitStatus, type RateLimitStatus, sendBurst } from "../../../trials/harness/api-client.ts";
@@ -19,16 +19,11 @@ const PATIENT = ["--limits-timeout", "1s"];
 const TOKEN = "the-token-of-all-servers";
 const ADMIN = ["--admin-address", "127.0.0.1:0", "--admin-token", TOKEN];
 
-let fleet: Fleet;
-let databaseUrl: string;
-let stores: Awaited<ReturnType<typeof openStores>>;
-beforeAll(async () => {
-  databaseUrl = await postgresUrl();
-  const storage = ["--database-url", databaseUrl, "--limits-url", await valkeyUrl()];
-  fleet = await Fleet.start({ size: 4, storage, flags: [...PATIENT, ...ADMIN] });
-  await untilShared(fleet);
-  stores = await openStores({ environment: "production", dataDir: "", databaseUrl });
-}, 60_000);
+const databaseUrl = await postgresUrl();
+const storage = ["--database-url", databaseUrl, "--limits-url", await valkeyUrl()];
+const fleet = await Fleet.start({ size: 4, storage, flags: [...PATIENT, ...ADMIN] });
+await untilShared(fleet);
+const stores = await openStores({ environment: "production", dataDir: "", databaseUrl });
 afterAll(async () => {
   await stores.close();
   await fleet.stop();

@@ -1,10 +1,10 @@
 import { RedisClient } from "bun";
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, test } from "bun:test";
 import type { RateLimiter } from "../../../src/domain/ports.ts";
 import { createTestCase } from "../../conformance/rate-limiter-fixture.ts";
 import { testOperators } from "../../conformance/rate-limiter-operators.ts";
 import { testWindows } from "../../conformance/rate-limiter-windows.ts";
-import { startValkeyCluster, type ValkeyCluster } from "../../../trials/harness/valkey.ts";
+import { startValkeyCluster } from "../../../trials/harness/valkey.ts";
 import { key } from "../../subjects.ts";
 import {
   openOnValkey,
@@ -14,12 +14,8 @@ import {
   StateChanges,
 } from "../../rate-limit/open-valkey.ts";
 
-let cluster: ValkeyCluster;
-let urls: string[];
-beforeAll(async () => {
-  cluster = await startValkeyCluster();
-  urls = cluster.nodes.map(({ url }) => url);
-}, 60_000);
+const cluster = await startValkeyCluster();
+const urls = cluster.nodes.map(({ url }) => url);
 afterAll(() => cluster.stop());
 
 const FREE = { perMinute: 60, perDay: 1_000 };

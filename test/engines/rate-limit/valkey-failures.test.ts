@@ -1,8 +1,7 @@
 import { RedisClient } from "bun";
-import { afterAll, afterEach, beforeAll, describe, expect, jest, test } from "bun:test";
+import { afterAll, afterEach, describe, expect, jest, test } from "bun:test";
 import { inspect } from "node:util";
 import type { RateLimiter } from "../../../src/domain/ports.ts";
-import type { Server } from "../../../trials/harness/server.ts";
 import { startValkey } from "../../../trials/harness/valkey.ts";
 import { advance, settle, useFakeTimers } from "../../fake-timers.ts";
 import { key } from "../../subjects.ts";
@@ -17,12 +16,8 @@ import {
 const FREE = { perMinute: 60, perDay: 1_000 };
 const ONCE = { perMinute: 1, perDay: 1 };
 
-let server: Server;
-let admin: RedisClient;
-beforeAll(async () => {
-  server = await startValkey({ settings: { "enable-debug-command": "yes", databases: "4" } });
-  admin = new RedisClient(server.url);
-});
+const server = await startValkey({ settings: { "enable-debug-command": "yes", databases: "4" } });
+let admin = new RedisClient(server.url);
 afterAll(async () => {
   admin.close();
   await server.stop();

@@ -1,5 +1,5 @@
 import { RedisClient } from "bun";
-import { beforeAll, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { type Ban, DEFAULT_BAN, type Subject } from "../../../src/domain/rate-limit.ts";
 import { rateLimiterConformance, STARTS_AT } from "../../conformance/rate-limiter.ts";
 import { valkeyUrl } from "../../../trials/harness/valkey.ts";
@@ -7,15 +7,11 @@ import { address, key, textOf } from "../../subjects.ts";
 import { TestClock } from "../../test-clock.ts";
 import { openOnValkey, openWithoutFallback } from "../../rate-limit/open-valkey.ts";
 
-let url: string;
-beforeAll(async () => void (url = await valkeyUrl()));
-
+const url = await valkeyUrl();
 const FREE = { perMinute: 60, perDay: 1_000 };
+const openHere = openOnValkey(() => url);
 
-rateLimiterConformance(
-  "on Valkey",
-  openOnValkey(() => url),
-);
+rateLimiterConformance("on Valkey", openHere);
 
 test("addresses are counted in process: they take no memory of Valkey, like the check at the start, and do not wait for it", async () => {
   const url = await valkeyUrl();

@@ -1,17 +1,15 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { afterAll, expect, test } from "bun:test";
 import * as fc from "fast-check";
 import { type BanRules, DEFAULT_BAN } from "../../../src/domain/rate-limit.ts";
 import { parseServers, ValkeyConnection } from "../../../src/rate-limit/valkey/connection.ts";
 import type { DecisionRequest, KeyReport } from "../../../src/rate-limit/valkey/link.ts";
-import type { Server } from "../../../trials/harness/server.ts";
 import { startValkey } from "../../../trials/harness/valkey.ts";
 import { ValkeyModel } from "../../../trials/simulation/valkey.ts";
 import { PATIENT } from "../../rate-limit/open-valkey.ts";
 import { key } from "../../subjects.ts";
 import { TestClock } from "../../test-clock.ts";
 
-let server: Server;
-beforeAll(async () => void (server = await startValkey()));
+const server = await startValkey();
 afterAll(() => server.stop());
 
 test("the register has the servers of the last 15 seconds by Valkey's clock, and no more", async () => {

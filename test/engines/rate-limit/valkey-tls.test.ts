@@ -1,26 +1,15 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { afterAll, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { CertificateAuthority } from "../../certificates.ts";
-import type { Server } from "../../../trials/harness/server.ts";
 import { startValkey } from "../../../trials/harness/valkey.ts";
 import { openWithFallback, PATIENT } from "../../rate-limit/open-valkey.ts";
 
 const authority = new CertificateAuthority();
 const ca = readFileSync(authority.caFile, "utf8");
-/** Its certificate names 127.0.0.1. */
-let server: Server;
+const server = await startValkey({ tls: authority.issue("IP:127.0.0.1") });
 /** Its certificate names another host. */
-let misnamed: Server;
-
-beforeAll(async () => {
-  [server, misnamed] = await Promise.all([
-    startValkey({ tls: authority.issue("IP:127.0.0.1") }),
-    startValkey({ tls: authority.issue("DNS:valkey.example") }),
-  ]);
-}, 60_000);
-afterAll(async () => {
-  await Promise.all([server.stop(), misnamed.stop()]);
-});
+const misnamed = await startValkey({ tls: authority.issue("DNS:valkey.example") });
+afterAll(() => Promise.all([server.stop(), misnamed.stop()]));
 
 test.each([
   [

@@ -1,18 +1,12 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { afterAll, expect, test } from "bun:test";
 import { temporaryFolder } from "../../../trials/harness/cleanup.ts";
 import { selfSigned } from "../../certificates.ts";
-import { type AdminService, startAdminService, TOKEN } from "../../admin/admin-service.ts";
+import { startAdminService, TOKEN } from "../../admin/admin-service.ts";
 
-let remote: AdminService;
-let local: AdminService;
-beforeAll(async () => {
-  const tls = selfSigned(temporaryFolder("admin-tls"), "admin");
-  // These services send no request to the public API, which would need the certificate.
-  [remote, local] = await Promise.all([
-    startAdminService({ host: "0.0.0.0" }, { tls }),
-    startAdminService({}, { tls }),
-  ]);
-});
+const tls = selfSigned(temporaryFolder("admin-tls"), "admin");
+// These services send no request to the public API, which would need the certificate.
+const remote = await startAdminService({ host: "0.0.0.0" }, { tls });
+const local = await startAdminService({}, { tls });
 afterAll(() => Promise.all([remote.stop(), local.stop()]));
 
 async function signIn(url: string): Promise<string> {

@@ -1,19 +1,15 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { afterAll, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { temporaryFolder } from "../../../trials/harness/cleanup.ts";
 import { executable, PYTHON } from "../../../trials/harness/programs.ts";
 import { run, typeErrorsIn } from "../../client/install.ts";
-import { type Service, startService } from "../../service.ts";
+import { startService } from "../../service.ts";
 
 /** What a new reader of /docs does: copy the program of the first page, put in the key, run it. */
-let service: Service;
-let page: string;
-beforeAll(async () => {
-  service = await startService();
-  const response = await fetch(new URL("/docs", service.url), { headers: { Accept: "text/html" } });
-  page = await response.text();
-});
+const service = await startService();
+const response = await fetch(new URL("/docs", service.url), { headers: { Accept: "text/html" } });
+const page = await response.text();
 afterAll(() => service.stop());
 
 const REX = { id: expect.anything(), name: "Rex", categoryId: 7, status: "sold" };

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, test } from "bun:test";
 import { EXAMPLE_LANGUAGES, type ExampleLanguage } from "../../../src/docs-site/page-data.ts";
 import type { Example } from "../../../src/docs-site/browser/programs.ts";
 import { type Service, startService } from "../../service.ts";
@@ -6,16 +6,13 @@ import { guideExamples, only, outputOf } from "./example-runner.ts";
 
 const LANGUAGES = Object.keys(EXAMPLE_LANGUAGES) as ExampleLanguage[];
 
-/** Has pets 1 to 10. */
-let service: Service;
-beforeAll(async () => {
-  service = await startService();
-  for (let id = 1; id <= 10; id++) await createPet(service, `pet ${id}`);
-});
-afterAll(() => service.stop());
-
 const createPet = ({ call }: Service, name: string) =>
   call({ method: "POST", path: "/pets", body: { name, categoryId: 7 } });
+
+/** Has pets 1 to 10. */
+const service = await startService();
+for (let id = 1; id <= 10; id++) await createPet(service, `pet ${id}`);
+afterAll(() => service.stop());
 
 /** Forwards requests to a service. `change` sees each response and can give the client another. */
 function startProxy(

@@ -10,9 +10,7 @@ import { builtExecutable, COMMIT } from "./built-executable.ts";
 
 afterAll(cleanUp);
 
-let executable: string;
-
-beforeAll(async () => void (executable = await builtExecutable()));
+const executable = await builtExecutable();
 
 /** In a folder without node_modules, and without Node, npm and Bun on the path. */
 const spawn = (argv: readonly string[], cwd = temporaryDirectory()) =>

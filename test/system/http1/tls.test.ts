@@ -1,5 +1,4 @@
-import type { TlsCertificate } from "../../../src/http1/server.ts";
-import { afterEach, beforeAll, describe, expect, jest, test } from "bun:test";
+import { afterEach, describe, expect, jest, test } from "bun:test";
 import { execFile } from "node:child_process";
 import { connect } from "node:net";
 import { connect as connectTls, type TLSSocket } from "node:tls";
@@ -13,10 +12,8 @@ import { nextTurn, respond } from "../../http1/test-connection.ts";
 const GET = "GET / HTTP/1.1\r\nHost: x\r\n\r\n";
 
 const directory = temporaryFolder("tls");
-let [first, second]: TlsCertificate[] = [];
-beforeAll(() => {
-  [first, second] = ["first", "second"].map((name) => readTlsFiles(selfSigned(directory, name)));
-});
+const first = readTlsFiles(selfSigned(directory, "first"));
+const second = readTlsFiles(selfSigned(directory, "second"));
 
 const closing: (() => unknown)[] = [];
 afterEach(async () => {
@@ -105,7 +102,7 @@ describe("a server with TLS", () => {
   test("gives new connections the certificate that was set, and leaves open ones alone", async () => {
     const server = listen(() => respond("ok"));
     const before = await connectTo(server);
-    if (second) server.setTlsCertificate(second);
+    server.setTlsCertificate(second);
     const after = await connectTo(server);
     expect([commonName(before), commonName(after)]).toEqual(["first", "second"]);
     before.write(GET.replace("\r\n\r\n", "\r\nConnection: close\r\n\r\n"));

@@ -1,14 +1,13 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { afterAll, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { type Prometheus, promtool, startPrometheus } from "./prometheus.ts";
+import { promtool, startPrometheus } from "./prometheus.ts";
 import { METRICS } from "../../../src/observe/metrics.ts";
-import { type AdminService, startAdminService, TOKEN } from "../../admin/admin-service.ts";
+import { startAdminService, TOKEN } from "../../admin/admin-service.ts";
 
 const DEPLOY = join(import.meta.dir, "../../../deploy");
 const RULES = join(DEPLOY, "prometheus/alerts.yml");
 const RULE_TESTS = join(DEPLOY, "prometheus/alerts_test.yml");
-const START_TIMEOUT_MS = 120_000;
 const LISTED = 'petstore_http_requests_total{operation="listPets", status="200"}';
 
 interface Dashboard {
@@ -26,24 +25,17 @@ const expressions = [
   ...dashboard.panels.flatMap(({ targets = [] }) => targets.map(({ expr }) => expr)),
 ].map((text) => text.replaceAll("$instance", ".*").replaceAll("$__rate_interval", "1m"));
 
-let service: AdminService;
-let prometheus: Prometheus;
+const ruleTests = promtool(["test", "rules", RULE_TESTS]);
+const service = await startAdminService();
+for (let i = 0; i < 3; i++) await service.call({ path: "/pets" });
+await service.call({ method: "POST", path: "/pets", body: { name: "Rex", categoryId: 7 } });
+const prometheus = await startPrometheus({ target: new URL(service.adminUrl).host, token: TOKEN });
 /** When the first scrape was over. On a busy machine a later one can take too long, and its series are gone then. */
-let scrapedAt: number;
-let ruleTests: ReturnType<typeof promtool>;
-
-beforeAll(async () => {
-  ruleTests = promtool(["test", "rules", RULE_TESTS]);
-  service = await startAdminService();
-  for (let i = 0; i < 3; i++) await service.call({ path: "/pets" });
-  await service.call({ method: "POST", path: "/pets", body: { name: "Rex", categoryId: 7 } });
-  prometheus = await startPrometheus({ target: new URL(service.adminUrl).host, token: TOKEN });
+let scrapedAt = Date.now() / 1000;
+while ((await prometheus.query(LISTED, scrapedAt)).length === 0) {
+  await Bun.sleep(50);
   scrapedAt = Date.now() / 1000;
-  while ((await prometheus.query(LISTED, scrapedAt)).length === 0) {
-    await Bun.sleep(50);
-    scrapedAt = Date.now() / 1000;
-  }
-}, START_TIMEOUT_MS);
+}
 
 afterAll(async () => {
   await prometheus.stop();

@@ -1,4 +1,4 @@
-import { afterEach, beforeAll, beforeEach, describe, expect, jest, test } from "bun:test";
+import { afterEach, beforeEach, describe, expect, jest, test } from "bun:test";
 import { copyFileSync, unlinkSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { connect } from "node:tls";
@@ -11,13 +11,8 @@ import { selfSigned } from "../../certificates.ts";
 
 const directory = temporaryFolder("tls");
 const used: TlsFiles = { certFile: join(directory, "used.crt"), keyFile: join(directory, "used.key") };
-let first: TlsFiles;
-let second: TlsFiles;
-
-beforeAll(() => {
-  first = selfSigned(directory, "first");
-  second = selfSigned(directory, "second");
-});
+const first = selfSigned(directory, "first");
+const second = selfSigned(directory, "second");
 
 const closing: (() => unknown)[] = [];
 beforeEach(() => void jest.useFakeTimers());
