@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { Fleet } from "../../../trials/harness/fleet.ts";
 import { sendOnce } from "../../../trials/harness/http-connection.ts";
@@ -28,7 +28,6 @@ async function start(kind: LoadBalancerKind): Promise<Setup> {
 
 /** How a load balancer tells what it does with servers, and how it is told. */
 interface Handling {
-  readonly kind: LoadBalancerKind;
   /** Resolve when it sends the first server no more requests, and when it sends some again. */
   isOut(setup: Setup): Promise<unknown>;
   isBack(setup: Setup): Promise<unknown>;
@@ -40,7 +39,6 @@ interface Handling {
 }
 
 const HAPROXY: Handling = {
-  kind: haproxy,
   isOut: ({ balancer }) => balancer.logged(/Server petstore\/a is DOWN/),
   isBack: ({ balancer }) => balancer.logged(/Server petstore\/a is UP/),
   async drain({ balancer }) {
@@ -60,7 +58,6 @@ async function sessionsOf(balancer: LoadBalancer, server: string): Promise<numbe
 }
 
 const NGINX: Handling = {
-  kind: nginx,
   isOut: ({ balancer, fleet }) =>
     balancer.logged(new RegExp(`temporarily disabled.*127\\.0\\.0\\.1:${fleet.ports[0]}/`)),
   isBack: ({ fleet }) => until(() => openConnectionsTo(fleet.ports[0]) > 0),
@@ -87,28 +84,25 @@ function openConnectionsTo(port = 0): number {
   }).length;
 }
 
+const SETUPS = [
+  ["HAProxy", HAPROXY, await start(haproxy)],
+  ["nginx", NGINX, await start(nginx)],
+] as const;
+afterAll(async () => {
+  for (const [, , { balancer }] of SETUPS) await balancer.stop();
+  for (const [, , { fleet }] of SETUPS) await fleet.stop();
+});
+
 /** What a load balancer does with its documented configuration. */
-describe.each([
-  ["HAProxy", HAPROXY],
-  ["nginx", NGINX],
-])("%s", (_, { kind, isOut, isBack, drain, restore, newConnections = false }) => {
-  let current: Setup | undefined;
-  const setup = () => {
-    if (current === undefined) throw new Error("nothing was started");
-    return current;
-  };
-  beforeAll(async () => void (current = await start(kind)));
-  afterAll(async () => {
-    await current?.balancer.stop();
-    await current?.fleet.stop();
-  });
+describe.each(SETUPS)("%s", (_, { isOut, isBack, drain, restore, newConnections = false }, setup) => {
+  const { fleet, balancer, key } = setup;
 
   unchangedResponseTests(setup);
 
   test("clients without a key are limited by their own address, whatever X-Forwarded-For they send", async () => {
     const remaining = async (from: string, ...forwardedFor: string[]) => {
       const headers = forwardedFor.map((value) => ["X-Forwarded-For", value] as const);
-      const response = await sendOnce(setup().balancer.port, { path: "/v1/pets", headers }, from);
+      const response = await sendOnce(balancer.port, { path: "/v1/pets", headers }, from);
       return Number(response.headers["x-ratelimit-remaining"]);
     };
     // Each of the three servers counts on its own.
@@ -121,29 +115,27 @@ describe.each([
   });
 
   test("SIGTERM under load: no request fails, the server is taken out, and put back when it responds again", async () => {
-    const { fleet, key } = setup();
     const restart = async () => {
-      const out = isOut(setup());
+      const out = isOut(setup);
       await fleet.stopServer(0);
       await out;
-      const back = isBack(setup());
+      const back = isBack(setup);
       await fleet.startServer(0);
       await back;
     };
     const request = (name: string, n: number) =>
       n % 2 === 0 ? listPets(key) : createPet(key, name, `${name}-${n}`);
-    await expectNoErrors(setup(), restart, { request });
+    await expectNoErrors(setup, restart, { request });
   });
 
   test("a server that is drained by hand, and stopped when it is idle: no create is lost, with a key or without", async () => {
-    const { fleet, key } = setup();
     const restart = async () => {
-      await drain(setup());
+      await drain(setup);
       await fleet.stopServer(1);
       await fleet.startServer(1);
-      await restore(setup());
+      await restore(setup);
     };
     // Without an Idempotency-Key, which nobody retries.
-    await expectNoErrors(setup(), restart, { request: (name) => createPet(key, name), newConnections });
+    await expectNoErrors(setup, restart, { request: (name) => createPet(key, name), newConnections });
   });
 });

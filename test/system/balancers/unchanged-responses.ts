@@ -24,12 +24,12 @@ function comparable({ status, headers, body }: HttpResponse) {
 }
 
 /** Responses through the load balancer have the same headers and the same bytes as those of a server. */
-export function unchangedResponseTests(setup: () => Setup): void {
-  const direct = (request: HttpRequest) => sendOnce(setup().fleet.ports[0] ?? 0, request);
-  const through = (request: HttpRequest) => sendOnce(setup().balancer.port, request);
+export function unchangedResponseTests({ fleet, balancer, key }: Setup): void {
+  const direct = (request: HttpRequest) => sendOnce(fleet.ports[0] ?? 0, request);
+  const through = (request: HttpRequest) => sendOnce(balancer.port, request);
   const withKey = (request: HttpRequest): HttpRequest => ({
     ...request,
-    headers: [bearer(setup().key), ...(request.headers ?? [])],
+    headers: [bearer(key), ...(request.headers ?? [])],
   });
   const post = (body: string, ...headers: Header[]) =>
     withKey({ method: "POST", path: "/v1/pets", headers: [JSON_BODY, ...headers], body });
@@ -74,8 +74,8 @@ export function unchangedResponseTests(setup: () => Setup): void {
     await expectSame(withKey({ method: "OPTIONS", path: "/v1/pets" }), 204);
     const text: Header = ["Content-Type", "text/plain"];
     await expectSame(withKey({ method: "POST", path: "/v1/pets", headers: [text], body: REX }), 415);
-    const { key } = await setup().fleet.createKey("enterprise", "--per-minute", "1", "--per-day", "1000");
-    const limited = { path: "/v1/pets", headers: [bearer(key)] };
+    const { key: small } = await fleet.createKey("enterprise", "--per-minute", "1", "--per-day", "1000");
+    const limited = { path: "/v1/pets", headers: [bearer(small)] };
     await through(limited);
     expect((await expectSame(limited, 429)).headers["retry-after"]).toMatch(/^\d+$/);
   });

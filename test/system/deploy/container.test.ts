@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
+import { afterAll, describe, expect, test } from "bun:test";
 import { copyFileSync, cpSync, mkdirSync, realpathSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { Child } from "../../../trials/harness/child.ts";
@@ -7,9 +7,6 @@ import { freePort } from "../../../trials/harness/server.ts";
 import { BUILDAH, executable as pathOf } from "../../../trials/harness/programs.ts";
 import { builtExecutable } from "../executable/built-executable.ts";
 import { expectSettings, readDeploy, ROOT } from "./deploy-files.ts";
-
-// Buildah may have to be installed, and the executable takes seconds to build.
-setDefaultTimeout(180_000);
 
 const folder = temporaryFolder("container");
 const context = join(folder, "context");
@@ -42,22 +39,18 @@ function buildBase(): void {
   buildah("build", "-q", "-t", "base", "-f", join(folder, "base.Containerfile"), root);
 }
 
+cpSync(join(ROOT, "deploy/container"), join(context, "deploy/container"), { recursive: true });
+copyFileSync(join(ROOT, ".dockerignore"), join(context, ".dockerignore"));
+mkdirSync(dirname(executable));
+copyFileSync(await builtExecutable(), executable);
+buildBase();
+const file = join(context, "deploy/container/Containerfile");
+const flags = ["--build-arg", "BASE=localhost/base", "--format", "docker", "-t", "petstore", "-f", file];
+buildah("build", "-q", ...flags, context);
+const container = buildah("from", "localhost/petstore");
+afterAll(() => void buildah("rm", "--all"));
+
 describe("the image", () => {
-  let container: string;
-
-  beforeAll(async () => {
-    cpSync(join(ROOT, "deploy/container"), join(context, "deploy/container"), { recursive: true });
-    copyFileSync(join(ROOT, ".dockerignore"), join(context, ".dockerignore"));
-    mkdirSync(dirname(executable));
-    copyFileSync(await builtExecutable(), executable);
-    buildBase();
-    const file = join(context, "deploy/container/Containerfile");
-    const flags = ["--build-arg", "BASE=localhost/base", "--format", "docker", "-t", "petstore", "-f", file];
-    buildah("build", "-q", ...flags, context);
-    container = buildah("from", "localhost/petstore");
-  });
-  afterAll(() => void buildah("rm", "--all"));
-
   test("runs as a user without privileges, with a health check, a volume for the data and valid settings", () => {
     const image = JSON.parse(buildah("inspect", "--type", "image", "localhost/petstore"));
     const variables: string[] = image.Docker.config.Env;

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import packageJson from "../../../package.json" with { type: "json" };
@@ -51,17 +51,11 @@ describe("the executable", () => {
   });
 });
 
+const data = join(temporaryDirectory(), "data");
+const server = await serve("--data", data);
+const origin = server.url.slice(0, -"/v1".length);
+
 describe("a server of the executable on SQLite", () => {
-  let data: string;
-  let server: ServerProcess;
-  let origin: string;
-
-  beforeAll(async () => {
-    data = join(temporaryDirectory(), "data");
-    server = await serve("--data", data);
-    origin = server.url.slice(0, -"/v1".length);
-  });
-
   test("creates and lists pets, exact to the last digit", async () => {
     const headers = { ...withKey(server), "Content-Type": "application/json" };
     const body = '{"name":"Rex","categoryId":9007199254740993}';
