@@ -96,7 +96,7 @@ const ARROWS: Readonly<Record<string, string>> = {
 };
 
 /** They run in browsers too. */
-const PORTABLE = new Set(["client", "contract", "domain"]);
+const PORTABLE = new Set(["client", "domain"]);
 
 describe("modules", () => {
   test("imports follow the arrows", () => {

@@ -115,6 +115,16 @@ test("no statement scans a table or sorts", () => {
   }
 });
 
+/** The steps of a statement on the empty tables of the store. */
+function explain({ sql, values }: ReturnType<typeof auditPage>) {
+  using database = new Database(":memory:", { safeIntegers: true, strict: true });
+  for (const migration of SQLITE_MIGRATIONS) database.run(migration.sql);
+  const step = `EXPLAIN QUERY PLAN ${sql}`;
+  return database
+    .query<{ id: bigint; parent: bigint; detail: string }, SQLQueryBindings[]>(step)
+    .all(...values);
+}
+
 const IN_ORDER = "SEARCH api_keys USING INTEGER PRIMARY KEY (rowid>?)";
 const ALL_KEYS = "SCAN api_keys";
 /** The index has the identifiers, and the rest of a key is read for those of the page. */
@@ -132,12 +142,7 @@ test.each<[plan: string[], query: Partial<KeyListQuery>]>([
   [[ALL_IDS, LAST_USED, SORTED], { sort: "lastUsedAt" }],
   [[ALL_IDS, TODAY, SORTED], { sort: "usedToday", after: 5 }],
 ])("a page of keys reads each key once, and what it is sorted by from an index: %p", (plan, query) => {
-  using database = new Database(":memory:", { safeIntegers: true, strict: true });
-  for (const { sql } of SQLITE_MIGRATIONS) database.run(sql);
-  const { sql, values } = keyPage({ limit: 50, now: 7, ...query }, SQLITE_DIALECT, 1);
-  const [outer, list, ...steps] = database
-    .query<{ id: bigint; parent: bigint; detail: string }, SQLQueryBindings[]>(`EXPLAIN QUERY PLAN ${sql}`)
-    .all(...values);
+  const [outer, list, ...steps] = explain(keyPage({ limit: 50, now: 7, ...query }, SQLITE_DIALECT, 1));
   expect(outer?.detail).toBe("SEARCH api_keys USING INTEGER PRIMARY KEY (rowid=?)");
   expect(steps.filter(({ parent }) => parent === list?.id).map(({ detail }) => detail)).toEqual(plan);
 });
@@ -191,12 +196,7 @@ test.each<[index: string, query: Omit<AuditQuery, "limit">]>([
   ["audit_by_action_and_actor", { action: "key.banned", actor: "console", until: 2, before: 5n }],
   ["audit_by_target", { target: KEY, action: "key.banned", actor: "console", since: 1 }],
 ])("a page of the audit trail is read from %s and not sorted, case %#", (index, query) => {
-  using database = new Database(":memory:", { safeIntegers: true, strict: true });
-  for (const { sql } of SQLITE_MIGRATIONS) database.run(sql);
-  const { sql, values } = auditPage({ ...query, limit: 50 }, SQLITE_DIALECT);
-  const steps = database
-    .query<{ detail: string }, SQLQueryBindings[]>(`EXPLAIN QUERY PLAN ${sql}`)
-    .all(...values);
+  const steps = explain(auditPage({ ...query, limit: 50 }, SQLITE_DIALECT));
   const plan = steps.map(({ detail }) => detail).join("; ");
   expect(plan).toMatch(new RegExp(`^(SEARCH|SCAN) audit USING INDEX ${index}\\b`));
   expect(plan).not.toContain("TEMP B-TREE");
