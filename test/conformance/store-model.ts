@@ -234,7 +234,7 @@ const keyId = fc.constantFrom(1, 1, 1, Number.MAX_SAFE_INTEGER);
 const request = fc.option(
   fc.record({
     keyId,
-    idempotencyKey: fc.constantFrom("a", "A"),
+    idempotencyKey: fc.constantFrom("a", "A", `'; DROP TABLE pets; -- $1 {NULL},"\\%s`),
     fingerprint: fc.constantFrom("1".repeat(64), "2".repeat(64)),
   }),
   { nil: undefined },

@@ -1,16 +1,11 @@
 import { expect } from "bun:test";
 import type { Attribution } from "../../src/domain/audit.ts";
-import type { CorrectionStore, Store } from "../../src/domain/ports.ts";
+import type { CorrectionStore } from "../../src/domain/ports.ts";
 import { AT, addPet, rejectionCode, resultOf, type TestCase } from "./store-fixture.ts";
 
 const OWNER = 1;
 const OTHER = 2;
 const by: Attribution = { actor: { kind: "console" }, at: AT };
-
-async function placeFor(store: Store, keyId: number): Promise<{ id: bigint; petId: bigint }> {
-  const petId = await addPet(store);
-  return { id: resultOf(await store.placeOrder({ keyId, petId }, AT)).id, petId };
-}
 
 type Correction = (corrections: CorrectionStore, id: bigint) => Promise<object>;
 
@@ -32,7 +27,8 @@ export function orderCases(test: TestCase): void {
     const { store, another } = opened;
     const { store: second } = await another();
     for (let round = 0; round < 10; round++) {
-      const { id, petId } = await placeFor(store, OWNER);
+      const petId = await addPet(store);
+      const { id } = resultOf(await store.placeOrder({ keyId: OWNER, petId }, AT));
       const [completed, others, cancelled] = await Promise.all([
         store.updateOrder({ keyId: OWNER, id, status: "completed" }, AT),
         store.updateOrder({ keyId: OTHER, id, status: "cancelled" }, AT),
