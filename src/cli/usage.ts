@@ -232,8 +232,10 @@ async function* csvText(query: Query, by: UsageInterval | "key"): AsyncGenerator
     rows
       .map((row) => `${csvRow(fields.map((field) => spreadsheetCell(String(row[field] ?? ""))))}\n`)
       .join("");
-  yield `${fields.join(",").replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)}\n`;
-  if (by === "key") return yield linesOf(await totalsOf(query));
+  const header = `${fields.join(",").replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)}\n`;
+  // Nothing is printed of a key that does not exist.
+  if (by === "key") return yield header + linesOf(await totalsOf(query));
+  yield header;
   for await (const [{ id: keyId, name }, rows] of usageOf(query))
     yield linesOf(rows.map((row) => Object.assign({ keyId, name }, row)));
 }

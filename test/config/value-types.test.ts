@@ -66,6 +66,7 @@ test("the variable of a switch is true or false", () => {
   const metricsPublic = (text: string) =>
     parseValues({}, { PETSTORE_METRICS_PUBLIC: text })["metrics-public"];
   expect(["true", "1", "false", "0"].map(metricsPublic)).toEqual([true, true, false, false]);
+  expect(usageError({}, { PETSTORE_METRICS_PUBLIC: "yes" })).toContain("PETSTORE_METRICS_PUBLIC");
 });
 
 describe("points in time", () => {

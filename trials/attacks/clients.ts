@@ -6,9 +6,10 @@ import { HttpConnection, sendOnce } from "../harness/http-connection.ts";
 import { cpuWaitMs } from "../harness/processes.ts";
 import { quantile } from "../harness/statistics.ts";
 import { beginEvery } from "../harness/steady-load.ts";
-import { DAY_MS } from "../../src/domain/rate-limit.ts";
 import { attack, ATTACKS } from "./attacks.ts";
 
+/** For the responses to the last requests, and for the end of the processes. */
+export const GRACE_SECONDS = 15;
 /** One request on the connection that stays open, and one on a new connection: 100 a second in all. */
 const GOOD_INTERVAL_MS = 20;
 
@@ -61,10 +62,11 @@ if (import.meta.main) {
     process.stdout.write(`FIGURES ${JSON.stringify(figures)}\n`);
   } else {
     const connections = ATTACKS.find((each) => each.name === name)?.connections?.(key);
+    // It is killed before, unless its connections do not get what they wait for.
+    setTimeout(() => process.exit(1), (Number(seconds) + GRACE_SECONDS) * 1_000);
     if (connections) await attack(Number(port), connections);
     process.stdout.write("READY\n");
-    // Until it is killed.
-    await Bun.sleep(DAY_MS);
+    await new Promise(() => {});
   }
   process.exit(0);
 }

@@ -15,14 +15,12 @@ import { type Bar, formatFigure, missedBars, type Table } from "../harness/table
 import { type Outcome, type Result, runTrials, trialLines } from "../harness/trials.ts";
 import { sendToValkey } from "../harness/valkey.ts";
 import { type Attack, ATTACKS, ENGINES, type Engines } from "./attacks.ts";
-import type { GoodClientFigures } from "./clients.ts";
+import { GRACE_SECONDS, type GoodClientFigures } from "./clients.ts";
 
 const PETS = 20;
 const CONCURRENT_REQUESTS = 10;
 /** The attack begins before the measurement. */
 const LEAD_MS = 1_500;
-/** For the responses to the last requests, and for the end of the processes. */
-const GRACE_SECONDS = 15;
 /** For the start of PostgreSQL, Valkey and the servers. */
 const START_SECONDS = 30;
 const PREFER_EVERY_MS = 250;
@@ -268,7 +266,7 @@ await runCommand({
     if (cores === undefined) throw new UsageError("two cores and taskset are needed");
     // PostgreSQL and Valkey inherit the cores of this process, and use both.
     if (engines === "sqlite") pinThisProcessTo(cores.load);
-    limitRunTime((trials.length * (seconds + START_SECONDS + 2 * GRACE_SECONDS)) / 60);
+    limitRunTime(((only?.length ?? trials.length) * (seconds + START_SECONDS + 2 * GRACE_SECONDS)) / 60);
     return runTrials({
       trials,
       only,

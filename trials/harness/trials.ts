@@ -54,7 +54,7 @@ export async function runTrials<Each extends Trial, Figures>(
 }
 
 export function resultText({ problems, note = "as promised" }: Outcome<unknown>): string {
-  return problems.join("; ") || note;
+  return problems.length > 0 ? `FAILED: ${problems.join("; ")}` : note;
 }
 
 /** A line of --help for each. */

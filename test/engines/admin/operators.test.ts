@@ -1,53 +1,91 @@
-import { afterAll, expect, test } from "bun:test";
+import { afterAll, beforeAll, expect, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { startApp } from "../../../src/app.ts";
+import { type App, startApp } from "../../../src/app.ts";
 import { silentLog } from "../../../src/observe/log.ts";
 import { temporaryFolder } from "../../../trials/harness/cleanup.ts";
 import { postgresUrl } from "../../../trials/harness/postgres.ts";
-import { ADMIN_CONFIG } from "../../admin/admin-service.ts";
+import { ADMIN_CONFIG, sessionOf } from "../../admin/admin-service.ts";
 import { configIn } from "../../service.ts";
 
 const dataDirs = [temporaryFolder("operators-a"), temporaryFolder("operators-b")];
 const files = dataDirs.map((dataDir) => join(dataDir, "production-admin-token"));
-const shared = { databaseUrl: await postgresUrl(), admin: { ...ADMIN_CONFIG, token: undefined } };
-const apps = await Promise.all(
-  dataDirs.map((dataDir) => startApp({ ...configIn(dataDir), ...shared }, { log: silentLog })),
-);
-const token = readFileSync(files.find(existsSync) ?? "", "utf8").trim();
+let apps: App[];
+let token: string;
+beforeAll(async () => {
+  const databaseUrl = await postgresUrl();
+  const admin = { ...ADMIN_CONFIG, token: undefined };
+  const start = (dataDir: string) =>
+    startApp({ ...configIn(dataDir), databaseUrl, admin }, { log: silentLog });
+  apps = await Promise.all(dataDirs.map(start));
+  token = readFileSync(files.find(existsSync) ?? "", "utf8").trim();
+}, 60_000);
 afterAll(() => Promise.all(apps.map((app) => app.close())));
 
-/** To one of the two servers. */
-async function send(
-  n: number,
-  path: string,
-  { bearer = token, body }: { bearer?: string; body?: object } = {},
-) {
+async function send(n: number, path: string, { headers = {}, method = "GET", body }: Sent = {}) {
   const response = await fetch(`${apps[n]?.admin?.url}${path}`, {
-    headers: { "Content-Type": "application/json", Authorization: `Bearer ${bearer}` },
-    ...(body && { method: "POST", body: JSON.stringify(body) }),
+    method,
+    headers: { "Content-Type": "application/json", ...headers },
+    ...(body !== undefined && { body: JSON.stringify(body) }),
   });
-  return { status: response.status, json: Object(await response.json()) };
+  const text = await response.text();
+  const json = text.startsWith("{") ? Object(JSON.parse(text)) : {};
+  return { status: response.status, headers: response.headers, json };
+}
+interface Sent {
+  readonly headers?: Record<string, string>;
+  readonly method?: string;
+  readonly body?: object;
+}
+
+const bearer = (text: string) => ({ Authorization: `Bearer ${text}` });
+const post = (path: string, body: object = {}) =>
+  send(0, path, { method: "POST", headers: bearer(token), body });
+
+/** How long the second server goes on to accept what the first has ended. */
+async function untilRejected(headers: Record<string, string>): Promise<number> {
+  const since = performance.now();
+  while ((await send(1, "/api/keys", { headers })).status !== 401) await Bun.sleep(20);
+  return performance.now() - since;
+}
+
+/** What the page of each server sends: cookies have the name of the port. */
+function sessionOn(n: number, session: ReturnType<typeof sessionOf>) {
+  const { port } = new URL(apps[n]?.admin?.url ?? "");
+  return { ...session, Cookie: session.Cookie.replace(/^[^=]+/, `petstore-admin-${port}`) };
 }
 
 test("two servers that start together on a fresh database make one operator, whose token works on both", async () => {
   expect(files.filter(existsSync)).toHaveLength(1);
-  for (const n of [0, 1]) {
-    const { status, json } = await send(n, "/api/operators");
+  const found = await Promise.all([0, 1].map((n) => send(n, "/api/operators", { headers: bearer(token) })));
+  for (const { status, json } of found)
     expect([status, json.items]).toEqual([200, [expect.objectContaining({ name: "admin", role: "admin" })]]);
-  }
 });
 
 test("an operator who is revoked, and a token that is rotated, are out on the other server within a second", async () => {
   for (const action of ["revoke", "rotate"]) {
-    const { json } = await send(0, "/api/operators", { body: { name: `ann-${action}`, role: "viewer" } });
-    const statusOn = async (n: number) => (await send(n, "/api/keys", { bearer: json.token })).status;
+    const { json } = await post("/api/operators", { name: `ann-${action}`, role: "viewer" });
     // At once: what is not known is looked up.
-    expect(await statusOn(1)).toBe(200);
-    expect((await send(0, `/api/operators/${json.operator.id}/${action}`, { body: {} })).status).toBe(200);
-    expect(await statusOn(0)).toBe(401);
-    const since = performance.now();
-    while ((await statusOn(1)) !== 401) await Bun.sleep(20);
-    expect(performance.now() - since).toBeLessThan(1_000);
+    expect((await send(1, "/api/keys", { headers: bearer(json.token) })).status).toBe(200);
+    expect((await post(`/api/operators/${json.operator.id}/${action}`)).status).toBe(200);
+    expect((await send(0, "/api/keys", { headers: bearer(json.token) })).status).toBe(401);
+    expect(await untilRejected(bearer(json.token))).toBeLessThan(1_000);
   }
+});
+
+test("a session works on both servers, and signing out on one ends it on the other within a second", async () => {
+  const session = sessionOf(await post("/api/session", { token }));
+  const [own, other] = [session, sessionOn(1, session)];
+  expect((await send(1, "/api/keys", { headers: other })).status).toBe(200);
+  const headers = { ...own, Origin: apps[0]?.admin?.url ?? "" };
+  expect((await send(0, "/api/session", { method: "DELETE", headers })).status).toBe(204);
+  expect((await send(0, "/api/keys", { headers: own })).status).toBe(401);
+  expect(await untilRejected(other)).toBeLessThan(1_000);
+});
+
+test("of two servers that get the same code together, one signs in", async () => {
+  const code = new URL((await apps[0]?.admin?.createSignInUrl()) ?? "").searchParams.get("code");
+  const signIn = (n: number) => send(n, "/api/session", { method: "POST", body: { code } });
+  const statuses = (await Promise.all([signIn(0), signIn(1)])).map(({ status }) => status);
+  expect(statuses.toSorted()).toEqual([200, 401]);
 });
