@@ -51,7 +51,12 @@ export function* objectsOf<T>(sql: string, ...values: Statement["values"]): Step
 }
 
 export function objectOf<T>(row: object): T {
-  return withoutNulls<T>(withNumbers(row));
+  const object: Record<string, unknown> = {};
+  for (const [name, value] of Object.entries(row)) {
+    if (value !== null) object[name] = typeof value === "bigint" ? Number(value) : value;
+  }
+  // They have what the statement selects.
+  return object as T;
 }
 
 export function withoutNulls<T>(row: object): T {

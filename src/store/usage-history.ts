@@ -133,7 +133,7 @@ function queriesOf(dialect: Dialect) {
 }
 
 /** Hours or days of one key that are read before the time is looked at. */
-const STARTS_PER_READ = 100;
+const STARTS_PER_READ = 20;
 /** On SQLite one to two milliseconds, in which requests wait. */
 const DELETED_AT_ONCE = 500;
 
