@@ -62,11 +62,14 @@ if (import.meta.main) {
     process.stdout.write(`FIGURES ${JSON.stringify(figures)}\n`);
   } else {
     const connections = ATTACKS.find((each) => each.name === name)?.connections?.(key);
-    // It is killed before, unless its connections do not get what they wait for.
-    setTimeout(() => process.exit(1), (Number(seconds) + GRACE_SECONDS) * 1_000);
+    const mostMs = (Number(seconds) + 2 * GRACE_SECONDS) * 1_000;
+    // Its connections may not get what they wait for.
+    const timeout = setTimeout(() => process.exit(1), mostMs);
     if (connections) await attack(Number(port), connections);
+    clearTimeout(timeout);
     process.stdout.write("READY\n");
-    await new Promise(() => {});
+    // It is killed before.
+    await Bun.sleep(mostMs);
   }
   process.exit(0);
 }
