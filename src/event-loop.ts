@@ -64,7 +64,6 @@ export function repeat(firstMs: number, work: () => Promise<number>): RepeatedWo
 
 /** The length of a time slice: requests of clients wait for its end. */
 const TIME_SLICE_MS = 2;
-const ITEMS_PER_LOOK = 32;
 
 const endOfIteration: (() => void)[] = [];
 
@@ -97,20 +96,6 @@ export class TimeSlice {
   async next(): Promise<void> {
     await yieldToEventLoop();
     this.#endsAt = scheduler.now() + TIME_SLICE_MS;
-  }
-}
-
-export async function forEachInTimeSlices<T>(
-  items: Iterable<T>,
-  work: (item: T) => void,
-  itemsPerLook = ITEMS_PER_LOOK,
-): Promise<void> {
-  const timeSlice = new TimeSlice();
-  let done = 0;
-  for (const item of items) {
-    work(item);
-    // Reading the clock takes as long as looking at a key.
-    if (++done % itemsPerLook === 0 && timeSlice.isOver) await timeSlice.next();
   }
 }
 

@@ -54,6 +54,7 @@ import {
 } from "./rows.ts";
 import {
   type Dialect,
+  readFirst,
   readPage,
   requireRow,
   rowsOf,
@@ -140,10 +141,7 @@ export class SqlReadStore implements Pick<Store, "listPets" | "getPet" | "listOr
   }
 
   getPet(id: bigint): Awaitable<Pet | undefined> {
-    return this.database.read(function* () {
-      const [row] = yield* rowsOf<PetRow>(SELECT_PET, id);
-      return row && petOf(row);
-    });
+    return this.database.read(() => readFirst(petOf, SELECT_PET, id));
   }
 
   listOrders(keyId: number, { status, after = 0n, limit }: PageQuery<OrderStatus>): Awaitable<Page<Order>> {
@@ -156,14 +154,11 @@ export class SqlReadStore implements Pick<Store, "listPets" | "getPet" | "listOr
   }
 
   getOrder(keyId: number, id: bigint): Awaitable<Order | undefined> {
-    return this.database.read(function* () {
-      const [row] = yield* rowsOf<OrderRow>(SELECT_ORDER, id, keyId);
-      return row && orderOf(row);
-    });
+    return this.database.read(() => readFirst(orderOf, SELECT_ORDER, id, keyId));
   }
 }
 
-export interface CorrectionDatabase extends Omit<SqlDatabase, "write"> {
+interface CorrectionDatabase extends Omit<SqlDatabase, "write"> {
   /** A transaction that waits for other writes to the row, and makes none of them wait for another row. */
   write<T>(row: string, statements: Statements<T>): Promise<T>;
   /** Called in the transaction of a change. */
@@ -179,10 +174,7 @@ export class SqlCorrectionStore implements CorrectionStore {
   }
 
   getOrder(id: bigint): Awaitable<OperatorOrder | undefined> {
-    return this.database.read(function* () {
-      const [row] = yield* rowsOf<OperatorOrderRow>(SELECT_ORDER_OF_ANY_KEY, id);
-      return row && operatorOrderOf(row);
-    });
+    return this.database.read(() => readFirst(operatorOrderOf, SELECT_ORDER_OF_ANY_KEY, id));
   }
 
   updateOrder(id: bigint, status: OrderUpdate["status"], by: Attribution) {

@@ -86,6 +86,16 @@ export function* readPage<Row, T>(
   return { items: rows.map(itemOf), hasMore };
 }
 
+/** What the first row becomes, if there is one. */
+export function* readFirst<Row, T>(
+  itemOf: (row: Row) => T,
+  sql: string,
+  ...values: Statement["values"]
+): Steps<T | undefined> {
+  const [row] = yield* rowsOf<Row>(sql, ...values);
+  return row && itemOf(row);
+}
+
 export interface SqlDatabase {
   readonly dialect: Dialect;
   read<T>(statements: Statements<T>): Awaitable<T>;

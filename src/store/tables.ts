@@ -64,15 +64,17 @@ export const ORDERS = withIds("orders", {
   closed_at: "integer",
 });
 
-const USAGE_COLUMNS = {
+/** Of the counts of one key in one interval. */
+export const COUNT_COLUMNS = {
   start: "integer",
   key_id: "integer",
   admitted: "integer",
   limited: "integer",
   banned: "integer",
   errors: "integer",
-  operations: "json",
 } as const;
+
+const USAGE_COLUMNS = { ...COUNT_COLUMNS, operations: "json" } as const;
 
 /** The usage history by its interval. */
 export const USAGE = {

@@ -7,23 +7,12 @@ import {
   type UsageInterval,
 } from "../../domain/usage-history.ts";
 import { jsonRows, rowsOf, type Steps } from "../statements.ts";
-import { insertInto, USAGE } from "../tables.ts";
+import { COUNT_COLUMNS, insertInto, USAGE } from "../tables.ts";
 import { ADD_COUNTS, type Bounds, type UsageSums } from "../usage-history.ts";
 import type { Pools } from "./pool.ts";
 import { POSTGRES_DIALECT } from "./statements.ts";
 
-const SUMS = {
-  name: "usage_sums",
-  columns: {
-    length: "integer",
-    start: "integer",
-    key_id: "integer",
-    admitted: "integer",
-    limited: "integer",
-    banned: "integer",
-    errors: "integer",
-  },
-} as const;
+const SUMS = { name: "usage_sums", columns: { length: "integer", ...COUNT_COLUMNS } } as const;
 
 const ADD_SUMS = `${insertInto(SUMS, POSTGRES_DIALECT)} ORDER BY key_id
   ON CONFLICT (length, start, key_id) DO UPDATE SET ${ADD_COUNTS}`;
