@@ -41,6 +41,12 @@ class RecordingModel extends ValkeyModel {
   }
 }
 
+class PromptProcess extends Process {
+  override setImmediate(work: () => void): void {
+    queueMicrotask(work);
+  }
+}
+
 /** Several servers on a simulated Valkey, whose clock is hours behind theirs. Time passes in `time.run` only. */
 async function setUp(settings: Settings = {}) {
   const { servers = 4, rules = DEFAULT_BAN, maxBatchSize = 32, maxConcurrentBatches = 1, onBan } = settings;
@@ -48,7 +54,7 @@ async function setUp(settings: Settings = {}) {
   const model = new RecordingModel(() => STARTS_AT + time.now - 10_000_000, rules);
   const valkey = new SimulatedValkey(time, model);
   const states: string[] = [];
-  const processes = Array.from({ length: servers }, (_, i) => new Process(time, `${i}`));
+  const processes = Array.from({ length: servers }, (_, i) => new PromptProcess(time, `${i}`));
   const opens: Process[] = [];
   const limiters = processes.map((process) => {
     const { clock } = process;
@@ -124,27 +130,29 @@ async function setUp(settings: Settings = {}) {
 }
 
 describe("batches", () => {
-  test("a single request is sent at once; those that arrive meanwhile form the next batches, in order", async () => {
-    const { valkey, model, first } = await setUp({ maxBatchSize: 3 });
+  test("requests that arrive together form batches, in order, and so do those that arrive meanwhile", async () => {
+    const { time, valkey, model, first } = await setUp({ maxBatchSize: 3 });
     valkey.standStill();
-    const decisions = Promise.all([0, 1, 2, 3, 4, 5].map(async (id) => first.decide(key(id), FREE)));
+    const decide = (ids: number[]) => Promise.all(ids.map(async (id) => first.decide(key(id), FREE)));
+    const together = decide([0, 1, 2, 3]);
+    time.run(0);
+    const meanwhile = decide([4, 5]);
     valkey.goOn();
-    await decisions;
+    await Promise.all([together, meanwhile]);
     expect(model.batches.map((batch) => batch.map(({ subject }) => subject.id))).toEqual([
-      [0],
-      [1, 2, 3],
-      [4, 5],
+      [0, 1, 2],
+      [3, 4, 5],
     ]);
   });
 
   test("with 10,000 requests in the queue the next one is rejected, and those before it are decided", async () => {
     const { valkey, states, first } = await setUp();
     valkey.standStill();
-    const decisions = Array.from({ length: 10_001 }, async (_, id) => first.decide(key(id), FREE));
+    const decisions = Array.from({ length: 10_000 }, async (_, id) => first.decide(key(id), FREE));
+    expect(first.queueLength).toBe(10_000);
     await expect(first.decide(key(1), FREE)).rejects.toEqual(
       new Unavailable("the queue for Valkey is full (10000 requests)"),
     );
-    expect(first.queueLength).toBe(10_000);
     valkey.goOn();
     expect((await Promise.all(decisions)).every(({ outcome }) => outcome === "allowed")).toBe(true);
     expect(states).toEqual([]);
@@ -323,6 +331,7 @@ describe("after an outage", () => {
     const { time, valkey, model, burst } = await setUp({ servers: 1 });
     valkey.standStill();
     const waiting = burst(1);
+    time.run(0);
     valkey.silenceLinks();
     valkey.goOn();
     time.run(OUTAGE_MS + 250 + TIMEOUT_MS);

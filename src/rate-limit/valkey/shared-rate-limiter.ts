@@ -84,8 +84,8 @@ interface Batch {
 }
 
 /**
- * Rate limits of keys, shared by all servers: Valkey counts, by its own clock, exactly. Requests that arrive while a
- * batch is sent form the next one, so a single request never waits, and a busy server sends few large batches.
+ * Rate limits of keys, shared by all servers: Valkey counts, by its own clock, exactly. Requests that arrive
+ * in one iteration of the event loop, or while a batch is sent, form a batch: a busy server sends few large ones.
  * Addresses are counted in process, each server on its own: anybody can send from many, and so could fill Valkey or
  * delay the keys.
  *
@@ -165,8 +165,8 @@ export class SharedRateLimiter implements RateLimiter {
       return share;
     }
     return new Promise((resolve) => {
-      this.#queue.push({ subject, limits, share, resolve });
-      this.#sendQueue();
+      const queued = this.#queue.push({ subject, limits, share, resolve });
+      if (queued === 1) this.#scheduler.setImmediate(() => this.#isOutage || this.#sendQueue());
     });
   }
 
