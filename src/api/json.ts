@@ -58,7 +58,12 @@ export function parseJson(text: string): unknown {
 
 /** JSON in which bigints are integers. For documents; resources that are sent often have their own encoders. */
 export function toJson(value: unknown, indent = 0): string {
-  return JSON.stringify(value, rawBigint, indent);
+  try {
+    return JSON.stringify(value, undefined, indent);
+  } catch {
+    // It has a bigint. Calling a function for each value takes six times as long.
+    return JSON.stringify(value, rawBigint, indent);
+  }
 }
 
 function rawBigint(_key: string, value: unknown): unknown {

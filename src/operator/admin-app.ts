@@ -247,8 +247,12 @@ export function createAdminApp(options: AdminAppOptions): RequestHandler {
   const front: Front<AdminCall> = {
     maxBodyBytes: ({ operation }) => (operation.needsNoToken ? MAX_OPEN_BODY_BYTES : MAX_ADMIN_BODY_BYTES),
     parse: parseJson,
-    // The input was validated for this operation, which is what the type of its handler says.
-    execute: (input, { id, context }) => (handlers[id] as unknown as AnyHandler)(input, context),
+    async execute(input, { id, context }) {
+      // Requests of clients come first.
+      await yieldToEventLoop();
+      // The input was validated for this operation, which is what the type of its handler says.
+      return (handlers[id] as unknown as AnyHandler)(input, context);
+    },
     succeed,
     reject: (rejection) => reject(rejection),
     fail(error, call) {

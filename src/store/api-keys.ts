@@ -13,17 +13,17 @@ import type { KeyChanges, KeyStore } from "../domain/ports.ts";
 import type { Limits } from "../domain/rate-limit.ts";
 import { type Awaitable, TimeSlice, yieldToEventLoop } from "../event-loop.ts";
 import { addAudit } from "./audit.ts";
-import { KEY_COLUMNS, keyCount, keyPage, sortValue } from "./key-list.ts";
+import { KEY_COLUMNS, keyCount, keyIds, type KeyRange, keysInOrder, sortValue } from "./key-list.ts";
 import {
   jsonArray,
   objectOf,
   objectsOf,
-  readPage,
   requireRow,
   rowsOf,
   rowsOfQuery,
   type SqlDatabase,
   type SqlValue,
+  type Statement,
   type Steps,
   withoutNulls,
 } from "./statements.ts";
@@ -109,6 +109,7 @@ function newestFirst(a: KeySecret, b: KeySecret): number {
 const IDS_PER_READ = 100;
 
 const SELECT = `SELECT ${KEY_COLUMNS} FROM api_keys`;
+const SELECT_LAST = "SELECT max(id) AS last FROM api_keys";
 const SELECT_ANY = "SELECT id FROM api_keys ORDER BY id LIMIT 1";
 const SELECT_CHANGED = `SELECT ${KEY_COLUMNS}, unban_revision AS "unbanRevision" FROM api_keys
   WHERE revision > ? ORDER BY revision`;
@@ -120,6 +121,19 @@ const INSERT_SECRET = "INSERT INTO key_secrets (hash, key_id, hint, issued_at) V
 /** A secret that already has an earlier end keeps it. */
 const LIMIT_SECRETS = `UPDATE key_secrets SET valid_until = ?
   WHERE key_id = ? AND coalesce(valid_until > ?, TRUE)`;
+
+/** A row of a list, with an `id` that is a bigint in one database and a number in the other. */
+interface ListedRow {
+  readonly id: bigint | number;
+}
+
+function rangesUpTo(last: number, size: number): KeyRange[] {
+  const ranges: KeyRange[] = [];
+  for (let first = 1; first <= last; first += size) {
+    ranges.push({ first, last: Math.min(first + size - 1, last) });
+  }
+  return ranges;
+}
 
 /** The same statements for both databases, except for the lookup of a credential. */
 export class SqlKeyStore implements KeyStore {
@@ -144,18 +158,34 @@ export class SqlKeyStore implements KeyStore {
   /** Other work of the event loop goes on between the statements, and before and after them. */
   async listKeys(query: KeyListQuery): Promise<KeyList> {
     const { dialect } = this.database;
-    await yieldToEventLoop();
-    const page = await this.database.read(function* () {
-      const last = sortValue(query, dialect);
-      const [lastRow] = last ? yield* rowsOfQuery<{ value: string | bigint }>(last) : [];
-      return yield* readPage(keyPage(query, dialect, lastRow?.value), query.limit, keyOfRow);
-    });
-    await yieldToEventLoop();
-    if (query.after === undefined && !page.hasMore) return { ...page, total: page.items.length };
-    const total = await this.database.read(function* () {
-      const [count] = yield* rowsOfQuery<{ total: bigint }>(keyCount(query, dialect));
-      return Number(count?.total ?? 0);
-    });
+    const read = async <Row>(statement: Statement | undefined): Promise<Row[]> => {
+      await yieldToEventLoop();
+      return statement ? this.database.read(() => rowsOfQuery<Row>(statement)) : [];
+    };
+    const [stored] = await read<{ last: bigint }>({ sql: SELECT_LAST, values: [] });
+    const ranges = rangesUpTo(Number(stored?.last ?? 0), dialect.maxKeysPerRead);
+    const { sort = "id", isDescending = false, limit } = query;
+    if (isDescending) ranges.reverse();
+    const [value] = await read<{ value: SqlValue }>(sortValue(query, dialect));
+
+    let rows: ListedRow[] = [];
+    for (const range of ranges) {
+      const found = await read<ListedRow>(keyIds(query, dialect, { ...range, lastValue: value?.value }));
+      if (found.length === 0) continue;
+      const ids = [...rows, ...found].map(({ id }) => Number(id));
+      rows = await read<ListedRow>(keysInOrder(query, dialect, ids));
+      if (sort === "id" && rows.length > limit) break;
+    }
+    const page = { items: rows.slice(0, limit).map(keyOfRow), hasMore: rows.length > limit };
+
+    let total = page.items.length;
+    if (query.after !== undefined || page.hasMore) {
+      total = 0;
+      for (const range of ranges) {
+        const [count] = await read<{ total: bigint }>(keyCount(query, dialect, range));
+        total += Number(count?.total ?? 0);
+      }
+    }
     await yieldToEventLoop();
     return { ...page, total };
   }
@@ -170,9 +200,9 @@ export class SqlKeyStore implements KeyStore {
     const keys: ApiKey[] = [];
     const turn = new TimeSlice();
     for (let start = 0; start < ids.length; start += IDS_PER_READ) {
-      if (turn.isOver) await turn.next();
       const some = jsonArray(ids.slice(start, start + IDS_PER_READ));
       keys.push(...(await this.database.read(() => objectsOf<KeyRow>(select, some))).map(keyOf));
+      if (turn.isOver) await turn.next();
     }
     return keys;
   }

@@ -37,12 +37,14 @@ export function requireRow<Row>(row: Row | undefined): Row {
 
 /** Where no integer is beyond 2^53. */
 export function* numberRowsOf<Row>(sql: string, ...values: Statement["values"]): Steps<Row[]> {
-  return (yield* rowsOf<object>(sql, ...values)).map((row) => withNumbers(row) as Row);
-}
-
-function withNumbers(row: object): object {
-  const values = Object.entries(row).map(([name, v]) => [name, typeof v === "bigint" ? Number(v) : v]);
-  return Object.fromEntries(values);
+  const rows = yield* rowsOf<Record<string, unknown>>(sql, ...values);
+  for (const row of rows) {
+    for (const [name, value] of Object.entries(row)) {
+      if (typeof value === "bigint") row[name] = Number(value);
+    }
+  }
+  // They have what the statement selects.
+  return rows as Row[];
 }
 
 /** The same; columns that are null in the row are absent from the object. */
@@ -110,6 +112,8 @@ export type ColumnType = "integer" | "text" | "json";
 export interface Dialect {
   /** The nth parameter. */
   parameter(n: number): string;
+  /** A statement of an embedded database stops the event loop, so it may not read more. */
+  readonly maxKeysPerRead: number;
   /** Whether a page is found by a comparison of rows; see pages.ts. */
   readonly comparesRows: boolean;
   /** Follows the name of the table, for a planner without statistics. */

@@ -174,11 +174,12 @@ export class SqlUsageHistoryStore implements UsageHistoryStore {
     const rows: UsageRow[] = [];
     const turn = new TimeSlice();
     for (let from = 0; from < starts.length; from += STARTS_PER_READ) {
-      if (turn.isOver) await turn.next();
       const some = jsonArray(starts.slice(from, from + STARTS_PER_READ));
       const read = () => numberRowsOf<StoredCounts>(this.#queries[by].read, keyId, some);
       rows.push(...(await this.database.read(read)).flatMap((stored) => usageRowsOf(keyId, stored)));
+      if (turn.isOver) await turn.next();
     }
+    await turn.next();
     return rows;
   }
 

@@ -1,9 +1,9 @@
 import { Database, type SQLQueryBindings } from "bun:sqlite";
 import { expect, test } from "bun:test";
 import type { AuditQuery } from "../../src/domain/audit.ts";
-import type { KeyListQuery } from "../../src/domain/api-keys.ts";
+import type { KeyFilter, KeyListQuery } from "../../src/domain/api-keys.ts";
 import { auditPage } from "../../src/store/audit.ts";
-import { keyPage } from "../../src/store/key-list.ts";
+import { keyIds } from "../../src/store/key-list.ts";
 import { Connection, SQLITE_DIALECT } from "../../src/store/sqlite/connection.ts";
 import { SQLITE_MIGRATIONS } from "../../src/store/sqlite/migrations.ts";
 import { openSqlite, type SqliteStores } from "../../src/store/sqlite/store.ts";
@@ -125,27 +125,34 @@ function explain({ sql, values }: ReturnType<typeof auditPage>) {
     .all(...values);
 }
 
-const IN_ORDER = "SEARCH api_keys USING INTEGER PRIMARY KEY (rowid>?)";
-const ALL_KEYS = "SCAN api_keys";
-/** The index has the identifiers, and the rest of a key is read for those of the page. */
-const ALL_IDS = "SCAN api_keys USING COVERING INDEX api_keys_by_revision";
+const IN_ORDER = "SEARCH api_keys USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)";
 const SORTED = "USE TEMP B-TREE FOR ORDER BY";
 const LAST_USED = "SEARCH key_last_used USING INTEGER PRIMARY KEY (rowid=?) LEFT-JOIN";
 const TODAY = "SEARCH usage_days USING PRIMARY KEY (start=? AND key_id=?) LEFT-JOIN";
 
 test.each<[plan: string[], query: Partial<KeyListQuery>]>([
-  [[ALL_KEYS], {}],
+  [[IN_ORDER], {}],
   [[IN_ORDER], { after: 5 }],
-  [[ALL_KEYS], { filter: { plan: "pro", owner: "Ann" } }],
-  [[ALL_KEYS, SORTED], { sort: "name" }],
-  [[ALL_KEYS, LAST_USED], { filter: { unusedSince: 1 } }],
-  [[ALL_IDS, LAST_USED, SORTED], { sort: "lastUsedAt" }],
-  [[ALL_IDS, TODAY, SORTED], { sort: "usedToday", after: 5 }],
+  [[IN_ORDER], { filter: { plan: "pro", owner: "Ann" } }],
+  [[IN_ORDER, SORTED], { sort: "name" }],
+  [[IN_ORDER, LAST_USED], { filter: { unusedSince: 1 } }],
+  [[IN_ORDER, LAST_USED, SORTED], { sort: "lastUsedAt" }],
+  [[IN_ORDER, TODAY, SORTED], { sort: "usedToday", after: 5 }],
 ])("a page of keys reads each key once, and what it is sorted by from an index: %p", (plan, query) => {
-  const [outer, list, ...steps] = explain(keyPage({ limit: 50, now: 7, ...query }, SQLITE_DIALECT, 1));
-  expect(outer?.detail).toBe("SEARCH api_keys USING INTEGER PRIMARY KEY (rowid=?)");
-  expect(steps.filter(({ parent }) => parent === list?.id).map(({ detail }) => detail)).toEqual(plan);
+  expect(keyListPlan(query)).toEqual(plan);
 });
+
+test.each<[step: string, filter: KeyFilter]>([
+  ["key_secrets USING INDEX key_secrets_by_key (key_id>? AND key_id<?)", { search: "live" }],
+  ["deprecated_use USING PRIMARY KEY (operation=? AND key_id>? AND key_id<?)", { deprecatedSince: 1 }],
+])("a filter reads what belongs to the keys of the range: %s", (step, filter) => {
+  expect(keyListPlan({ filter })).toContain(`SEARCH ${step}`);
+});
+
+function keyListPlan(query: Partial<KeyListQuery>): string[] {
+  const range = { first: 1, last: 2_000, lastValue: 1 };
+  return explain(keyIds({ limit: 50, now: 7, ...query }, SQLITE_DIALECT, range)).map(({ detail }) => detail);
+}
 
 test("pets that are selected by identifiers are looked up by them, also with a status", () => {
   const byIds = [...plans].filter(([sql]) => sql.includes("FROM pets WHERE id IN"));

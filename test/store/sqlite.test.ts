@@ -1,6 +1,12 @@
+import { describe } from "bun:test";
+import { SqlKeyStore } from "../../src/store/api-keys.ts";
+import { SQLITE_DIALECT, sqliteDatabase } from "../../src/store/sqlite/connection.ts";
 import { openSqlite, type SqliteStores } from "../../src/store/sqlite/store.ts";
 import { sqliteTables } from "../../src/store/sqlite/tables.ts";
+import { keyListConformance } from "../conformance/key-list.ts";
 import { storeConformance } from "../conformance/store.ts";
+import { testsOn } from "../conformance/store-fixture.ts";
+import { openStoreDatabase } from "./sqlite-database.ts";
 import { temporaryFolder } from "./temporary-folder.ts";
 
 async function openStores() {
@@ -17,6 +23,7 @@ async function openStores() {
   };
   return {
     ...(await another()),
+    path,
     tables: sqliteTables(path),
     another,
     async reopen() {
@@ -31,3 +38,18 @@ async function openStores() {
 }
 
 storeConformance("SQLite", openStores);
+
+async function openWithSmallReads() {
+  const opened = await openStores();
+  const connection = openStoreDatabase(opened.path);
+  const dialect = { ...SQLITE_DIALECT, maxKeysPerRead: 2 };
+  const keys = new SqlKeyStore({ ...sqliteDatabase(connection), dialect }, opened.keys.findCredential);
+  const close = async () => {
+    connection.close();
+    await opened.close();
+  };
+  return { ...opened, keys, close };
+}
+
+describe("SQLite with more keys than a statement may read", () =>
+  keyListConformance(testsOn(openWithSmallReads)));

@@ -336,7 +336,9 @@ export class KeyDirectory {
   async #bannedUntil(): Promise<ReadonlyMap<number, number>> {
     const { rateLimiter, clock } = this.#options;
     await yieldToEventLoop();
-    const usage = await this.#usageOf(rateLimiter.bannedKeys() ?? (await this.#bannedLately()));
+    const ids = rateLimiter.bannedKeys() ?? (await this.#bannedLately());
+    await yieldToEventLoop();
+    const usage = await this.#usageOf(ids);
     const ends = new Map<number, number>();
     const now = clock.now();
     for (const [id, { bannedUntil }] of usage ?? []) if (now < bannedUntil) ends.set(id, bannedUntil);

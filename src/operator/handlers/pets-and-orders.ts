@@ -50,7 +50,7 @@ export function petAndOrderHandlers({ store, corrections, keys }: OperatorServic
     },
   } satisfies Partial<AdminHandlers>;
 
-  /** There is no index of names: it looks at pets in turn, and gives way to requests in between. */
+  /** There is no index of names: it looks at pets in turn, and yields to the event loop in between. */
   async function findPets(search: string, { limit, ...query }: PetQuery) {
     const text = search.toLowerCase();
     const isMatch = ({ id, name }: Pet) => `${id}` === text || name.toLowerCase().includes(text);

@@ -73,7 +73,8 @@ export class SqliteUsageTotals implements UsageSums {
     const totals = new Map<number, MutableTotals>();
     const turn = new TimeSlice();
     for (const part of parts) await this.#addPart(part, totals, turn);
-    return [...totals.values()].toSorted(byRequests).slice(0, query.limit);
+    await turn.next();
+    return mostRequests(totals.values(), query.limit);
   }
 
   async #addPart(
@@ -106,6 +107,19 @@ function* addToRow({ length, start }: StoredSum, block: number, keys: readonly K
   const counts = withAdded(stored ? unpacked(stored) : new Uint32Array(), keys);
   const bytes = new Uint8Array(counts.buffer);
   yield* rowsOf(SAVE_TOTALS, length, start, block, counts.BYTES_PER_ELEMENT, bytes);
+}
+
+/** To sort 10,000 keys takes 7 ms after a start, in which requests wait; this takes 1 ms. */
+function mostRequests(totals: Iterable<KeyTotals>, limit = Infinity): readonly KeyTotals[] {
+  let first: KeyTotals[] = [];
+  let last: KeyTotals | undefined;
+  for (const total of totals) {
+    if (last && byRequests(last, total) <= 0) continue;
+    if (first.push(total) < 2 * limit) continue;
+    first = first.toSorted(byRequests).slice(0, limit);
+    last = first.at(-1);
+  }
+  return first.toSorted(byRequests).slice(0, limit);
 }
 
 interface PackedRow {
