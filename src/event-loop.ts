@@ -14,6 +14,8 @@ export interface Scheduler {
   setTimeout(work: () => void, ms: number): ScheduledTimer;
   setInterval(work: () => void, ms: number): ScheduledTimer;
   setImmediate(work: () => void): void;
+  /** Runs the work when all sockets that were ready have been read, and before work that has yielded. */
+  atEndOfIteration(work: () => void): void;
   sleep(ms: number): Promise<void>;
   /** Other work of the event loop goes on meanwhile. */
   yield(): Promise<void>;
@@ -26,6 +28,7 @@ export const scheduler: Scheduler = {
   setTimeout: (work, ms) => setTimeout(work, ms),
   setInterval: (work, ms) => setInterval(work, ms),
   setImmediate: (work) => void setImmediate(work),
+  atEndOfIteration,
   sleep: (ms) => Bun.sleep(ms),
   yield: yieldToEventLoop,
 };
@@ -67,7 +70,6 @@ const TIME_SLICE_MS = 2;
 
 const endOfIteration: (() => void)[] = [];
 
-/** Runs the work when all sockets that were ready have been read, and before work that has yielded. */
 export function atEndOfIteration(work: () => void): void {
   if (endOfIteration.push(work) === 1) setImmediate(finishIteration);
 }
@@ -139,7 +141,7 @@ const MAX_REUSED_MS = 30_000;
 
 /**
  * Loads a value when it is asked for, and reuses it for a hundred times as long as that took, so that loading takes at
- * most a hundredth of the time, however often it is asked for. An error is not reused.
+ * most a hundredth of the time, however often it is asked for; at most for 30 seconds. An error is not reused.
  */
 export function reuse<T>(load: () => Promise<T>): () => Promise<T> {
   let loaded: Promise<T> | undefined;

@@ -19,6 +19,7 @@ interface Settings {
   readonly maxBatchSize?: number;
   readonly maxConcurrentBatches?: number;
   readonly onBan?: OnBan;
+  readonly leave?: () => Promise<void>;
 }
 
 const opened: SharedRateLimiter[] = [];
@@ -42,7 +43,7 @@ class RecordingModel extends ValkeyModel {
 }
 
 class PromptProcess extends Process {
-  override setImmediate(work: () => void): void {
+  override atEndOfIteration(work: () => void): void {
     queueMicrotask(work);
   }
 }
@@ -50,6 +51,7 @@ class PromptProcess extends Process {
 /** Several servers on a simulated Valkey, whose clock is hours behind theirs. Time passes in `time.run` only. */
 async function setUp(settings: Settings = {}) {
   const { servers = 4, rules = DEFAULT_BAN, maxBatchSize = 32, maxConcurrentBatches = 1, onBan } = settings;
+  const { leave = async () => {} } = settings;
   const time = new World();
   const model = new RecordingModel(() => STARTS_AT + time.now - 10_000_000, rules);
   const valkey = new SimulatedValkey(time, model);
@@ -68,7 +70,7 @@ async function setUp(settings: Settings = {}) {
         register: {
           count: servers,
           beat: (link) => link.servers().then(Boolean, () => false),
-          leave: async () => {},
+          leave,
         },
         onBan,
         onStateChange: (state, cause) =>
@@ -395,6 +397,22 @@ describe("after an outage", () => {
     time.run(10_000);
     expect(opens).toHaveLength(1);
   });
+});
+
+test("close while Valkey decides: the reply does not bring the server back", async () => {
+  const replied = Promise.withResolvers<void>();
+  const { time, valkey, states, first, burst } = await setUp({ servers: 1, leave: () => replied.promise });
+  valkey.standStill();
+  const waiting = burst(3);
+  time.run(0);
+  const closed = first.close();
+  valkey.goOn();
+  time.run(0);
+  replied.resolve();
+  await closed;
+  expect(await waiting).toBe(3);
+  expect(states).toEqual([]);
+  expect(first.decide(key(1), FREE)).toMatchObject({ outcome: "allowed" });
 });
 
 describe("bans", () => {

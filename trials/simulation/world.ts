@@ -178,6 +178,10 @@ export class Process implements Scheduler {
     this.world.schedule(this.#immediateAt - this.world.now, work, this);
   }
 
+  atEndOfIteration(work: () => void): void {
+    this.setImmediate(work);
+  }
+
   sleep(ms: number): Promise<void> {
     return new Promise((resolve) => this.setTimeout(resolve, ms));
   }

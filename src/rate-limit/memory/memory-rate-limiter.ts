@@ -239,6 +239,9 @@ const BATCH_ROWS = 256;
  */
 const SLICES_PER_PASS = 64;
 
+/** While the store fails, rows of more subjects stay in it. A start drops them when they have expired. */
+const MAX_DELETED = 100_000;
+
 interface WriteBehindOptions {
   readonly table: UsageTable;
   readonly store: UsageStore;
@@ -292,7 +295,7 @@ class WriteBehind {
 
   /** Must be called for each subject that loses its slot: the store may have its row. */
   deleteRow({ id }: Subject): void {
-    this.#deleted.add(id);
+    if (this.#deleted.size < MAX_DELETED) this.#deleted.add(id);
   }
 
   /** Starts a pass, unless one is running. */

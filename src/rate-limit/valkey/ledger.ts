@@ -162,7 +162,7 @@ export class Ledger {
     this.#unreported.add(id);
   }
 
-  /** What to report, of these keys and some others, at most `count` in all. It stays until `reported`. */
+  /** What to report: of all these keys, and of others up to `count` in all. It stays until `reported`. */
   reports(first: readonly KeySubject[], count: number, now: number): readonly KeyReport[] {
     const reports = new Map<number, KeyReport>();
     const add = (id: number) => {

@@ -166,7 +166,8 @@ export class SharedRateLimiter implements RateLimiter {
     }
     return new Promise((resolve) => {
       const queued = this.#queue.push({ subject, limits, share, resolve });
-      if (queued === 1) this.#scheduler.setImmediate(() => this.#isOutage || this.#sendQueue());
+      if (this.#links.maxBatchSize === 1) this.#sendQueue();
+      else if (queued === 1) this.#scheduler.atEndOfIteration(() => this.#isOutage || this.#sendQueue());
     });
   }
 
@@ -268,7 +269,7 @@ export class SharedRateLimiter implements RateLimiter {
     batch.onEnd();
     if (link !== this.#link) return;
     if (!this.#isOutage) this.#sendQueue();
-    else if (this.#sent.size === 0) this.#endOutage();
+    else if (this.#sent.size === 0 && !this.#isClosed) this.#endOutage();
   }
 
   /** Reports what was given of these keys, and of some more. There is one report at a time. */
