@@ -274,6 +274,18 @@ test("a response from before a sign-in does not undo it", async () => {
   await close();
 });
 
+test("when a session ends while a dialog is open, one can sign in, and the dialog is there again", async () => {
+  const { page, close } = await browser.open(await server.signInUrl("/keys/1"));
+  await page.getByRole("button", { name: "Revoke" }).click();
+  await page.getByLabel("Confirm").fill("half typed");
+  await page.context().clearCookies();
+  await page.getByLabel("Your token").fill(TOKEN);
+  await page.keyboard.press("Enter");
+  await page.getByRole("dialog").waitFor();
+  expect(await page.getByLabel("Confirm").inputValue()).toBe("half typed");
+  await close();
+});
+
 test("when a session ends, a page keeps what was typed, and recovers when another tab has signed in", async () => {
   const { page, close } = await browser.open(await server.signInUrl("/keys/new"));
   await page.getByLabel("Name").fill("half typed");

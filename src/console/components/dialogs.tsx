@@ -1,8 +1,9 @@
 import { type ComponentChildren, createContext, type VNode } from "preact";
 import { useContext, useId, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { curlCommand } from "../../api/curl.ts";
+import { signedIn } from "../admin-api.ts";
 import { capitalized } from "../format.ts";
-import { announce } from "../observable.ts";
+import { announce, useObservable } from "../observable.ts";
 import { refresh } from "../polling.ts";
 import { navigate, useLeaveGuard } from "../router.ts";
 import { Form, type FormProps, TextField } from "./forms.tsx";
@@ -49,14 +50,18 @@ interface ModalProps extends DialogProps {
   readonly onCancel: () => void;
 }
 
-/** A modal dialog. The browser keeps the focus inside, and Escape cancels it; afterwards the focus is where it was. */
+/**
+ * A modal dialog. The browser keeps the focus inside, and Escape cancels it; afterwards the focus is where it was.
+ * While the page to sign in is shown, it is closed.
+ */
 function Modal({ title, name, onCancel, children }: ModalProps) {
   const dialog = useRef<HTMLDialogElement>(null);
   const titleId = useId();
+  const isSignedIn = useObservable(signedIn) !== null;
   useLayoutEffect(() => {
-    dialog.current?.showModal();
+    if (isSignedIn) dialog.current?.showModal();
     return () => dialog.current?.close();
-  }, []);
+  }, [isSignedIn]);
   return (
     <dialog
       ref={dialog}
@@ -90,7 +95,7 @@ export function FormDialog({ submit, confirmation, run, done, children, ...headi
   const [typed, setTyped] = useState("");
   async function onSubmit() {
     const secret = await run();
-    open(secret && <SecretDialog {...secret} />);
+    open(secret && <SecretDialog key={secret.secret} {...secret} />);
     if (done !== undefined) announce(done);
     await refresh();
   }

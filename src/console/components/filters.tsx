@@ -94,6 +94,7 @@ export function TextFilter(props: TextFilterProps) {
   useEffect(() => {
     if (document.activeElement !== input.current || inUrl === "") setText(inUrl);
   }, [inUrl]);
+  useEffect(() => () => clearTimeout(timer.current), []);
   return (
     <label class={type === "search" ? "search" : undefined}>
       {label}

@@ -2,6 +2,7 @@ import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import { call, type Key, may } from "../admin-api.ts";
 import { capitalized } from "../format.ts";
+import { usePolled } from "../polling.ts";
 import { ActionDialog, DialogButton, FormDialog, typeableName } from "./dialogs.tsx";
 import { Choices } from "./forms.tsx";
 import { TimeAgo } from "./values.tsx";
@@ -51,7 +52,8 @@ interface KeyActionDialogProps {
 }
 
 /** What the actions on a key ask before they are done. */
-function KeyActionDialog({ action, apiKey }: KeyActionDialogProps) {
+function KeyActionDialog({ action, apiKey: shown }: KeyActionDialogProps) {
+  const { data: apiKey = shown } = usePolled(`key ${shown.id}`, () => call("getKey", { id: shown.id }));
   if (action === "rotate") return <RotateDialog {...apiKey} />;
   const { done, consequence } = CHANGES[action];
   return (

@@ -154,9 +154,12 @@ interface ListProps<Row> extends Omit<DataTableProps<Row>, "rows" | "keyOf"> {
   readonly noMatch?: ComponentChildren;
 }
 
+/** Whether the query asks for some of the rows only. */
+const isPart = (query: URLSearchParams) => hasFilters(query) || query.has("cursor");
+
 /** Whether there are no rows at all. */
 function isEmpty<Row>({ data, isStale }: Polled<Items<Row>>, query: URLSearchParams): boolean {
-  return data?.items.length === 0 && data.nextCursor === null && !isStale && !hasFilters(query);
+  return data?.items.length === 0 && data.nextCursor === null && !isStale && !isPart(query);
 }
 
 /** A page of a list, as the filters in the URL ask for it. */
@@ -171,7 +174,7 @@ export function List<Row extends { readonly id: number | bigint }>(props: ListPr
           {items.length === 0 && nextCursor !== null && (
             <p class="muted">None so far. The next page looks further.</p>
           )}
-          {items.length === 0 && nextCursor === null && (hasFilters(query) ? noMatch : empty)}
+          {items.length === 0 && nextCursor === null && (isPart(query) ? noMatch : empty)}
           <Pager nextCursor={nextCursor}>{total !== undefined && total > 0 && countOf(total, noun)}</Pager>
         </>
       )}

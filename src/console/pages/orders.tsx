@@ -80,7 +80,7 @@ export function OrdersOfPet({ id, orders }: OrdersOfPetProps) {
     <Latest
       of={orders}
       title="Orders"
-      columns={COLUMNS.filter(({ heading }) => heading !== "Pet")}
+      columns={COLUMNS.filter(({ heading }) => heading !== "Pet" && heading !== "Closed")}
       none="Nobody has ordered it."
       allUrl={`/orders?petId=${id}`}
     />
