@@ -193,8 +193,8 @@ function tryItField(field: RequestField, anchor: string): TryItField {
 
 /** What the script of a page needs to send requests of the operation. */
 export function tryItData(id: OperationId, settings: DocumentedSettings): TryItData {
-  const { environment } = settings;
-  return { environment, operation: tryItOperation(id), headers: headerDescriptions(settings) };
+  const { environment, baseUrl } = settings;
+  return { environment, baseUrl, operation: tryItOperation(id), headers: headerDescriptions(settings) };
 }
 
 /** Headers that HTTP defines, beside those of the OpenAPI document. */

@@ -10,6 +10,8 @@ import { DOCS_PATH } from "../domain/constants.ts";
  */
 export interface TryItData {
   readonly environment: "production" | "staging";
+  /** The address of the API in programs. Requests go to the server of the page. */
+  readonly baseUrl: string;
   readonly operation: TryItOperation;
   /** Header fields of responses, by name: one sentence each, in plain text with `code` in backticks. */
   readonly headers: Readonly<Record<string, string>>;

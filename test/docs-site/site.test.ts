@@ -84,10 +84,12 @@ describe("the reference", () => {
       expect(html).toContain(`<div class="code" data-language="${language}">`);
   });
 
-  test("data for try-it cannot end its element", () => {
+  test("data for try-it has the public address, and cannot end its element", () => {
     const [, json = ""] = /id="try-it-data">(.*?)<\/script>/s.exec(pageAt("/docs/reference/createPet")) ?? [];
     expect(json).not.toContain("<");
-    const { operation } = JSON.parse(json);
+    const { operation, baseUrl } = JSON.parse(json);
+    // Programs that people copy have the public address, wherever the page is open.
+    expect(baseUrl).toBe(DEFAULT_SETTINGS.baseUrl);
     expect(operation.fields.map(({ name }: { name: string }) => name)).toEqual([
       "name",
       "categoryId",

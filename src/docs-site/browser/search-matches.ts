@@ -79,29 +79,24 @@ function alternativesOf(word: string, entries: readonly SearchEntry[]): readonly
   if (word.length < MIN_MISTYPED || entries.some((entry) => known.some((term) => pointsOf(entry, term) > 0)))
     return known;
   const vocabulary = new Set([...SYNONYMS.keys(), ...entries.flatMap((entry) => wordsOf(entry.join(" ")))]);
-  const allowed = word.length < MIN_TWICE_MISTYPED ? 1 : 2;
-  const close = [...vocabulary].map((text) => ({ text, mistakes: mistakesIn(word, text, allowed) }));
-  const fewest = close.reduce((minimum, { mistakes }) => Math.min(minimum, mistakes), Infinity);
-  if (fewest > allowed) return known;
-  return close
-    .filter(({ mistakes }) => mistakes === fewest)
-    .map(({ text }) => ({ text: SYNONYMS.get(text) ?? text, weight: 0.8 }));
+  for (const letters of word.length < MIN_TWICE_MISTYPED ? [1] : [1, 2]) {
+    const close = writtenAlmostSo(word, [...vocabulary], letters);
+    if (close.length > 0) return close.map((text) => ({ text: SYNONYMS.get(text) ?? text, weight: 0.8 }));
+  }
+  return known;
 }
 
 const MIN_MISTYPED = 4;
 const MIN_TWICE_MISTYPED = 7;
 
-/**
- * How many letters were added, left out, replaced or exchanged with the next one; Infinity if more than allowed. Words
- * differ in so many letters if they are the same without so many.
- */
-function mistakesIn(typed: string, word: string, allowed: number): number {
-  if (Math.abs(typed.length - word.length) > allowed) return Infinity;
-  const isSame = (letters: number) => {
-    const shortened = new Set(without(letters, typed));
-    return without(letters, word).some((each) => shortened.has(each));
-  };
-  return [1, 2].find((letters) => letters <= allowed && isSame(letters)) ?? Infinity;
+/** The words that are the same as the typed one without so many letters: some were added, left out or replaced. */
+function writtenAlmostSo(typed: string, words: readonly string[], letters: number): readonly string[] {
+  const shortened = new Set(without(letters, typed));
+  return words.filter(
+    (word) =>
+      Math.abs(typed.length - word.length) <= letters &&
+      without(letters, word).some((each) => shortened.has(each)),
+  );
 }
 
 /** The word without at most so many of its letters, in every way. */
@@ -147,6 +142,7 @@ const MIN_MIDDLE = 3;
  * word. Repetition counts a little.
  */
 function scoreIn(text: string, word: string, points: number): number {
+  if (!text.toLowerCase().includes(stemOf(word))) return 0;
   const all = wordsOf(text);
   const count = all.filter((each) => each === word).length;
   if (count > 0) return points * (all.length === 1 ? 3 : 2) + Math.min(count, MAX_COUNTED) - 1;

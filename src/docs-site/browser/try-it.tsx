@@ -60,15 +60,15 @@ function TryItForm({ data }: { readonly data: TryItData }) {
   const [memory, changeMemory] = useKey();
   const [values, setValues] = useState(() => initialValues(operation.fields));
   const { outcome, isRunning, retryIn, run, cancel } = useSending(memory.key);
-  const target = { operation, baseUrl: urlOf(BASE_PATH) };
-  const requestWith = (changed: Values) => requestOf({ ...target, values: changed, key: memory.key });
+  const requestWith = (changed: Values) =>
+    requestOf({ operation, values: changed, baseUrl: urlOf(BASE_PATH), key: memory.key });
   const canSend = isSendable(requestWith(values));
   const cursor = outcome?.kind === "response" ? nextCursor(outcome.headers) : undefined;
 
   useLayoutEffect(() => {
     // People show programs to each other.
     const key = `${KEY_PREFIX[data.environment]}YOUR_KEY`;
-    showPrograms(programsOf({ ...target, values, key }));
+    showPrograms(programsOf({ operation, values, baseUrl: data.baseUrl, key }));
   }, [values]);
 
   function submit(changed: Values) {
