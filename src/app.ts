@@ -131,7 +131,7 @@ export async function serveOn(
   const { auditRetentionMs } = config;
   const usageRetention = deleteRegularly(
     () => usageHistory.deleteOldUsage(retentionNow()),
-    (error) => log.event("usage-history.save-failed", { error }),
+    (error) => log.event("usage-history.delete-failed", { error }),
   );
   const auditRetention = deleteRegularly(
     async () => auditRetentionMs !== undefined && audit.deleteAudit(retentionNow() - auditRetentionMs),

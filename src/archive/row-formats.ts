@@ -112,7 +112,7 @@ class LineReader implements RowReader {
       const line = this.#line;
       const rowText = textUpTo(next - 1, text, start);
       checkRowLength(rowText.length, line);
-      const isBlank = rowText === "" || (this.delimiter === undefined && rowText.trim() === "");
+      const isBlank = rowText === "" || (this.delimiter === undefined && /^[ \t\r]*$/.test(rowText));
       if (!isBlank) rows.push({ line, text: rowText, ...row });
       this.#line += next === end + 1 ? 1 : linesIn(rowText) + 1;
       start = next;

@@ -233,7 +233,7 @@ async function* csvText(query: Query, by: UsageInterval | "key"): AsyncGenerator
       .map((row) => `${csvRow(fields.map((field) => spreadsheetCell(String(row[field] ?? ""))))}\n`)
       .join("");
   const header = `${fields.join(",").replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)}\n`;
-  // Nothing is printed of a key that does not exist.
+  // Nothing is printed of the totals of a key that does not exist.
   if (by === "key") return yield header + linesOf(await totalsOf(query));
   yield header;
   for await (const [{ id: keyId, name }, rows] of usageOf(query))

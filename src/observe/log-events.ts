@@ -118,6 +118,9 @@ export const LOG_EVENTS = {
   "usage.saved-again": info("used quotas can be saved again"),
   "usage-history.save-failed": error("the usage history cannot be saved; trying again", ["error"]),
   "usage-history.saved-again": info("the usage history can be saved again", ["lostRequests"]),
+  "usage-history.delete-failed": error("old usage cannot be deleted; the server tries again in 10 minutes", [
+    "error",
+  ]),
   "usage-history.incomplete": error("the last requests are missing in the usage history", ["error"]),
 
   "key.first-created": info("created the first API key", ["file"]),

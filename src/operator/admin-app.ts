@@ -250,8 +250,10 @@ export function createAdminApp(options: AdminAppOptions): RequestHandler {
     async execute(input, { id, context }) {
       // Requests of clients come first.
       await yieldToEventLoop();
+      // The body has arrived since.
+      const by = { ...context.by, at: clock.now() };
       // The input was validated for this operation, which is what the type of its handler says.
-      return (handlers[id] as unknown as AnyHandler)(input, context);
+      return (handlers[id] as unknown as AnyHandler)(input, { ...context, by });
     },
     succeed,
     reject: (rejection) => reject(rejection),

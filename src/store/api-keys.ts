@@ -155,7 +155,10 @@ export class SqlKeyStore implements KeyStore {
     });
   }
 
-  /** Other work of the event loop goes on between the statements, and before and after them. */
+  /**
+   * Other work of the event loop goes on between the statements, and before and after them. So a key that is changed
+   * meanwhile may be in a list that it does not belong to any more.
+   */
   async listKeys(query: KeyListQuery): Promise<KeyList> {
     const { dialect } = this.database;
     const read = async <Row>(statement: Statement | undefined): Promise<Row[]> => {
@@ -163,13 +166,16 @@ export class SqlKeyStore implements KeyStore {
       return statement ? this.database.read(() => rowsOfQuery<Row>(statement)) : [];
     };
     const [stored] = await read<{ last: bigint }>({ sql: SELECT_LAST, values: [] });
-    const ranges = rangesUpTo(Number(stored?.last ?? 0), dialect.maxKeysPerRead);
+    const ranges = rangesUpTo(Number(stored?.last ?? 0), dialect.maxPerRead.keys);
     const { sort = "id", isDescending = false, limit } = query;
     if (isDescending) ranges.reverse();
     const [value] = await read<{ value: SqlValue }>(sortValue(query, dialect));
 
     let rows: ListedRow[] = [];
-    for (const range of ranges) {
+    const { after } = query;
+    const isBefore = ({ first, last }: KeyRange) =>
+      value && sort === "id" && after !== undefined && (isDescending ? first >= after : last <= after);
+    for (const range of ranges.filter((each) => !isBefore(each))) {
       const found = await read<ListedRow>(keyIds(query, dialect, { ...range, lastValue: value?.value }));
       if (found.length === 0) continue;
       const ids = [...rows, ...found].map(({ id }) => Number(id));

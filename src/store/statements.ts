@@ -61,9 +61,9 @@ export function objectOf<T>(row: object): T {
   return object as T;
 }
 
-export function withoutNulls<T>(row: object): T {
-  // They have what the statement selects.
-  return Object.fromEntries(Object.entries(row).filter(([, value]) => value !== null)) as T;
+export function withoutNulls<T>(object: object): T {
+  // The type says what is left.
+  return Object.fromEntries(Object.entries(object).filter(([, value]) => value !== null)) as T;
 }
 
 /** A JSON array as the value of one parameter, exact for every integer. */
@@ -112,8 +112,8 @@ export type ColumnType = "integer" | "text" | "json";
 export interface Dialect {
   /** The nth parameter. */
   parameter(n: number): string;
-  /** A statement of an embedded database stops the event loop, so it may not read more. */
-  readonly maxKeysPerRead: number;
+  /** A statement of an embedded database stops the event loop, so it may not read more keys, or intervals of usage. */
+  readonly maxPerRead: { readonly keys: number; readonly intervals: number };
   /** Whether a page is found by a comparison of rows; see pages.ts. */
   readonly comparesRows: boolean;
   /** Follows the name of the table, for a planner without statistics. */

@@ -102,10 +102,10 @@ const BY_KEY = "ORDER BY key_id";
 const INSERT_BATCH = `INSERT INTO usage_batches AS stored (writer, sequence, hour) VALUES (?, ?, ?)
   ON CONFLICT (writer) DO UPDATE SET sequence = excluded.sequence, hour = excluded.hour
   WHERE stored.sequence < excluded.sequence RETURNING writer`;
-const SET_LATER = `DO UPDATE SET last_used_at = excluded.last_used_at
-  WHERE stored.last_used_at < excluded.last_used_at`;
 const COUNT_DEPRECATED_USE = `SELECT count(DISTINCT key_id) AS count FROM deprecated_use
   WHERE operation IN (${DEPRECATED_OPERATIONS.map(() => "?").join(", ")}) AND last_used_at >= ?`;
+const SET_LATER = `DO UPDATE SET last_used_at = excluded.last_used_at
+  WHERE stored.last_used_at < excluded.last_used_at`;
 
 /** Of the counts of single keys in all hours or in all days. */
 export function usageQueries(by: UsageInterval, dialect: Dialect) {
@@ -132,8 +132,6 @@ function queriesOf(dialect: Dialect) {
   };
 }
 
-/** Hours or days of one key that are read before the time is looked at. */
-const STARTS_PER_READ = 20;
 /** On SQLite one to two milliseconds, in which requests wait. */
 const DELETED_AT_ONCE = 500;
 
@@ -171,10 +169,11 @@ export class SqlUsageHistoryStore implements UsageHistoryStore {
   async readUsage(query: UsageQuery): Promise<readonly UsageRow[]> {
     const { keyId, by } = query;
     const starts = [...startsOf(query, await this.#boundsOf(by))];
+    const { intervals } = this.database.dialect.maxPerRead;
     const rows: UsageRow[] = [];
     const turn = new TimeSlice();
-    for (let from = 0; from < starts.length; from += STARTS_PER_READ) {
-      const some = jsonArray(starts.slice(from, from + STARTS_PER_READ));
+    for (let from = 0; from < starts.length; from += intervals) {
+      const some = jsonArray(starts.slice(from, from + intervals));
       const read = () => numberRowsOf<StoredCounts>(this.#queries[by].read, keyId, some);
       rows.push(...(await this.database.read(read)).flatMap((stored) => usageRowsOf(keyId, stored)));
       if (turn.isOver) await turn.next();
@@ -204,11 +203,8 @@ export class SqlUsageHistoryStore implements UsageHistoryStore {
 
   countDeprecatedUse(since: number): Awaitable<number> {
     return this.database.read(function* () {
-      const [row] = yield* numberRowsOf<{ count: number }>(
-        COUNT_DEPRECATED_USE,
-        ...DEPRECATED_OPERATIONS,
-        since,
-      );
+      const values = [...DEPRECATED_OPERATIONS, since];
+      const [row] = yield* numberRowsOf<{ count: number }>(COUNT_DEPRECATED_USE, ...values);
       return row?.count ?? 0;
     });
   }

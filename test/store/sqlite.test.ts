@@ -42,7 +42,7 @@ storeConformance("SQLite", openStores);
 async function openWithSmallReads() {
   const opened = await openStores();
   const connection = openStoreDatabase(opened.path);
-  const dialect = { ...SQLITE_DIALECT, maxKeysPerRead: 2 };
+  const dialect = { ...SQLITE_DIALECT, maxPerRead: { keys: 2, intervals: 1 } };
   const keys = new SqlKeyStore({ ...sqliteDatabase(connection), dialect }, opened.keys.findCredential);
   const close = async () => {
     connection.close();

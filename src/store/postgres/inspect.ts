@@ -31,7 +31,7 @@ export async function inspectPostgres(
   now: () => number,
 ): Promise<PostgresState> {
   const { url } = await Primary.of(anyServer);
-  await using sql = connect(url, { schema, acceptsStandby: true });
+  await using sql = connect(url, { schema, acceptsStandby: true, lockMs: 1_000 });
   const [server] = await sql<[ServerState]>`
     SELECT current_setting('server_version_num')::int / 10000 AS version,
       current_setting('server_encoding') AS encoding,

@@ -19,7 +19,7 @@ const PET_JSON = `'{"id":' || id || ',"name":' || to_json(name) || ',"categoryId
 
 export const PETS_AS_JSON = `SELECT ${PET_JSON} AS json FROM pets WHERE id = ANY($1::int8[])`;
 
-/** The parameters are arrays with the values of PageQueries; the pages are in their order. */
+/** The parameters are arrays with the values of each PageQuery; the pages are in their order. */
 export const PET_PAGES_AS_JSON = {
   all: selectPages("id > query.after ORDER BY id"),
   byStatus: selectPages(

@@ -31,7 +31,7 @@ const TYPES = { integer: "int8", text: "text", json: "jsonb" } as const;
 /** PostgreSQL finds the best index by itself. */
 export const POSTGRES_DIALECT: Dialect = {
   parameter: (n) => `$${n}`,
-  maxKeysPerRead: Infinity,
+  maxPerRead: { keys: Infinity, intervals: Infinity },
   comparesRows: true,
   indexedBy: () => "",
   isOneOf: (column, parameter, type = "integer") =>

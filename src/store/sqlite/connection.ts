@@ -356,7 +356,7 @@ export function sqliteDatabase(connection: Connection): SqlDatabase {
 /** SQLite has no statistics, so that the index is given. */
 export const SQLITE_DIALECT: Dialect = {
   parameter: (n) => `?${n}`,
-  maxKeysPerRead: 4_000,
+  maxPerRead: { keys: 4_000, intervals: 20 },
   comparesRows: false,
   indexedBy: (index) => ` INDEXED BY ${index}`,
   isOneOf: (column, parameter) => `${column} IN (SELECT value FROM json_each(${parameter}))`,

@@ -66,6 +66,7 @@ export function openSqlite(path: string, options: SqliteStoreOptions = {}): Sqli
   } as const;
   const storeOptions = { ...shared, cacheKiB: 16 * 1024 };
   const keyOptions = { ...shared, cacheKiB: 1024, writeWaitMs: KEY_WAIT_MS };
+  // Adding counts does not wait for the disk, and so delays no request: a power failure may lose the last seconds.
   const usageOptions = {
     ...shared,
     synchronous: "NORMAL",
