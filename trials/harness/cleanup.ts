@@ -38,10 +38,6 @@ type CleanupTask =
 
 const QUIT_TIMEOUT_MS = 3_000;
 
-function parse(text: string): CleanupTask[] {
-  return text.split("\n").flatMap((line) => (line === "" ? [] : [JSON.parse(line)]));
-}
-
 async function cleanUp(tasks: readonly CleanupTask[]): Promise<void> {
   const ended = new Set(tasks.flatMap((task) => ("ended" in task ? task.ended : [])));
   await Promise.all(
@@ -67,5 +63,5 @@ async function quit(pid: number, name: NodeJS.Signals): Promise<void> {
 if (import.meta.main) {
   process.on("SIGINT", () => {});
   process.on("SIGTERM", () => {});
-  await cleanUp(parse(await Bun.stdin.text()));
+  await cleanUp(Bun.JSONL.parse(await Bun.stdin.text()) as CleanupTask[]);
 }

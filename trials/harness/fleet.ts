@@ -1,6 +1,6 @@
 import { createKey, type LogLine, type PetstoreServer, runKeysCommand, startPetstore } from "./petstore.ts";
 import { startPostgres } from "./postgres.ts";
-import { freePorts } from "./server.ts";
+import { freePorts, startAgainAfter } from "./server.ts";
 import { startValkey } from "./valkey.ts";
 
 /** PostgreSQL, which waits for the disk at every commit, and Valkey, with the flags of a server that uses them. */
@@ -9,7 +9,7 @@ export async function startStores() {
   return { postgres, valkey, storage: ["--database-url", postgres.url, "--limits-url", valkey.url] };
 }
 
-export interface FleetOptions {
+interface FleetOptions {
   readonly size: number;
   /** Flags that say where the data is, for the servers and for the commands on keys. */
   readonly storage: readonly string[];
@@ -17,15 +17,14 @@ export interface FleetOptions {
   readonly under?: readonly string[];
 }
 
-const ATTEMPTS = 5;
 /** All clients of a fleet have the same address. */
 const ONE_CLIENT_ADDRESS = ["--max-connections-per-address", "0"];
 
 /** Several Petstore servers on the same databases. A server that is started again keeps its address. */
 export class Fleet {
   readonly ports: readonly number[];
+  readonly servers: PetstoreServer[] = [];
   readonly #options: FleetOptions;
-  readonly #servers: PetstoreServer[] = [];
   /** Of processes that have ended. */
   readonly #earlierLogs: LogLine[][];
 
@@ -37,16 +36,12 @@ export class Fleet {
 
   static async start(options: FleetOptions): Promise<Fleet> {
     const fleet = new Fleet(options);
-    fleet.#servers.push(...(await Promise.all(fleet.ports.map((port) => fleet.#start(port)))));
+    fleet.servers.push(...(await Promise.all(fleet.ports.map((port) => fleet.#start(port)))));
     return fleet;
   }
 
-  get servers(): readonly PetstoreServer[] {
-    return this.#servers;
-  }
-
   get pids(): readonly number[] {
-    return this.#servers.map(({ pid }) => pid);
+    return this.servers.map(({ pid }) => pid);
   }
 
   get urls(): readonly string[] {
@@ -55,16 +50,16 @@ export class Fleet {
 
   /** One for each server, over all its restarts. */
   get logs(): readonly (readonly LogLine[])[] {
-    return this.#servers.map(({ log }, i) => [...(this.#earlierLogs[i] ?? []), ...log]);
+    return this.servers.map(({ log }, i) => [...(this.#earlierLogs[i] ?? []), ...log]);
   }
 
   async stopServer(index: number, signal: NodeJS.Signals = "SIGTERM"): Promise<number | undefined> {
-    return await this.#servers[index]?.stop(signal);
+    return await this.servers[index]?.stop(signal);
   }
 
   async startServer(index: number): Promise<void> {
-    this.#earlierLogs[index]?.push(...(this.#servers[index]?.log ?? []));
-    this.#servers[index] = await this.#start(this.ports[index] ?? 0);
+    this.#earlierLogs[index]?.push(...(this.servers[index]?.log ?? []));
+    this.servers[index] = await this.#start(this.ports[index] ?? 0);
   }
 
   keys(...args: string[]): Promise<Record<string, unknown>> {
@@ -76,18 +71,13 @@ export class Fleet {
   }
 
   async stop(): Promise<void> {
-    await Promise.all(this.#servers.map((server) => server.stop()));
+    await Promise.all(this.servers.map((server) => server.stop()));
   }
 
   /** A server does not start while its database takes longer than 2 s to respond, as it may on a busy machine. */
-  async #start(port: number): Promise<PetstoreServer> {
+  #start(port: number): Promise<PetstoreServer> {
     const { storage, flags = [], under } = this.#options;
-    for (let attempt = 1; ; attempt++) {
-      try {
-        return await startPetstore([...storage, ...flags, ...ONE_CLIENT_ADDRESS, "--port", `${port}`], under);
-      } catch (error) {
-        if (attempt === ATTEMPTS || !String(error).includes("no response within")) throw error;
-      }
-    }
+    const all = [...storage, ...flags, ...ONE_CLIENT_ADDRESS, "--port", `${port}`];
+    return startAgainAfter(/no response within/, () => startPetstore(all, under));
   }
 }

@@ -1,8 +1,9 @@
 import { chmodSync, readFileSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
-import { type Certificate, freePort, untilListening } from "./server.ts";
+import { type Certificate, freePort } from "./server.ts";
 import { Child } from "./child.ts";
 import { temporaryFolder } from "./cleanup.ts";
+import { HttpConnection } from "./http-connection.ts";
 import { executable, HAPROXY, NGINX, type Program } from "./programs.ts";
 
 /** A load balancer with the configuration in deploy/. */
@@ -93,8 +94,14 @@ export async function startLoadBalancer(
   const text = configurationFor(kind, servers, { ...options, folder, port });
   writeFileSync(path, text);
   const child = new Child([executable(kind.program), ...kind.flags(path)], { quit: "SIGTERM" });
-  const isUp = await Promise.race([untilListening(port), child.ended.then(() => false)]);
-  if (!isUp) throw new Error(`${kind.program.name} did not start:\n${child.output}`);
+  for (;;) {
+    const connection = await HttpConnection.open(port).catch(() => undefined);
+    connection?.close();
+    if (connection) break;
+    if (child.hasExited)
+      throw new Error(`${kind.program.name} ended with ${await child.ended}:\n${child.output}`);
+    await Bun.sleep(5);
+  }
   return {
     port,
     pid: child.pid,

@@ -5,7 +5,7 @@ import { temporaryFolder } from "./cleanup.ts";
 import { type Certificate, onFreePort, type Server, startServer } from "./server.ts";
 import { executable, INITDB, PG_BASEBACKUP, POSTGRES } from "./programs.ts";
 
-export interface PostgresOptions {
+interface PostgresOptions {
   /** Each commit waits for the disk. Without it, committed data survives `kill` but not a power failure. */
   readonly durable?: boolean;
   /** The server also accepts connections over TLS. */
@@ -114,13 +114,10 @@ type User = { readonly uid: number; readonly gid: number };
 /** PostgreSQL does not run as root. */
 function unprivilegedUser(): User | undefined {
   if (process.getuid?.() !== 0) return undefined;
-  const accounts = readFileSync("/etc/passwd", "utf8").matchAll(/^(postgres|nobody):[^:]*:(\d+):(\d+):/gm);
-  const ids = new Map(
-    [...accounts].map(([, name, uid, gid]) => [name, { uid: Number(uid), gid: Number(gid) }]),
-  );
-  const user = ids.get("postgres") ?? ids.get("nobody");
-  if (user === undefined) throw new Error("PostgreSQL does not run as root, and there is no user nobody.");
-  return user;
+  const accounts = readFileSync("/etc/passwd", "utf8");
+  const user = /^postgres:[^:]*:(\d+):(\d+):/m.exec(accounts) ?? /^nobody:[^:]*:(\d+):(\d+):/m.exec(accounts);
+  if (user === null) throw new Error("PostgreSQL does not run as root, and there is no user nobody.");
+  return { uid: Number(user[1]), gid: Number(user[2]) };
 }
 
 /** Set by the test runner, so that all test files share one server. */
@@ -133,9 +130,8 @@ export async function postgresUrl(): Promise<string> {
   server ??= Promise.resolve(process.env[POSTGRES_VARIABLE] ?? startPostgres().then(({ url }) => url));
   const url = new URL(await server);
   const name = `petstore_test_${crypto.randomUUID().replaceAll("-", "")}`;
-  const administration = new SQL(url.href, { max: 1 });
+  await using administration = new SQL(url.href, { max: 1 });
   await administration.unsafe(`CREATE DATABASE ${name}`);
-  await administration.close();
   url.pathname = `/${name}`;
   return url.href;
 }

@@ -1,6 +1,5 @@
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { setPriority } from "node:os";
-import { outputOf } from "./machine.ts";
 
 /** State, parent and so on, from /proc. The program's name in front of them may contain anything, even parentheses. */
 function statOf(pid: number | string): string[] {
@@ -30,12 +29,11 @@ export function processTree(pid: number): number[] {
   return tree;
 }
 
-/** False when the process does not exist any more. */
-export function signal(pid: number, name: NodeJS.Signals): boolean {
+export function signal(pid: number, name: NodeJS.Signals): void {
   try {
-    return process.kill(pid, name);
+    process.kill(pid, name);
   } catch {
-    return false;
+    // It does not exist any more.
   }
 }
 
@@ -65,12 +63,12 @@ export async function killTree(pid: number): Promise<void> {
   while (tree.some(isRunning)) await Bun.sleep(1);
 }
 
-let ticksPerSecond: number | undefined;
+/** In /proc, on all architectures that Bun runs on. */
+const TICKS_PER_SECOND = 100;
 
 export function cpuSeconds(pid: number): number {
   const stat = statOf(pid);
-  ticksPerSecond ??= Number(outputOf(["getconf", "CLK_TCK"]).trim()) || 100;
-  return (Number(stat[11]) + Number(stat[12])) / ticksPerSecond;
+  return (Number(stat[11]) + Number(stat[12])) / TICKS_PER_SECOND;
 }
 
 export const cpuSecondsOfTrees = (pids: readonly number[]) =>

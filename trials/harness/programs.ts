@@ -1,4 +1,4 @@
-import { accessSync, constants, existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { outputOf } from "./machine.ts";
 
@@ -74,16 +74,7 @@ export function find({ executables, isGoodEnough = () => true }: Program): strin
   const paths = executables.flatMap((name) =>
     name.startsWith("/") ? name : folders.map((folder) => join(folder, name)),
   );
-  return paths.find((path) => isExecutable(path) && isGoodEnough(path));
-}
-
-function isExecutable(path: string): boolean {
-  try {
-    accessSync(path, constants.X_OK);
-    return true;
-  } catch {
-    return false;
-  }
+  return paths.find((path) => Bun.which(path) !== null && isGoodEnough(path));
 }
 
 const found = new Map<Program, string>();

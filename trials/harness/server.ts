@@ -1,6 +1,5 @@
 import { readFileSync } from "node:fs";
 import { Child, type ChildOptions } from "./child.ts";
-import { HttpConnection, NoResponse } from "./http-connection.ts";
 import { freezeTree, isRunning, killTree, signal, thawTree } from "./processes.ts";
 
 /** Paths of PEM files. */
@@ -9,7 +8,7 @@ export interface Certificate {
   readonly keyFile: string;
 }
 
-export interface ServerOptions extends Pick<ChildOptions, "cwd" | "user" | "quit"> {
+interface ServerOptions extends Pick<ChildOptions, "cwd" | "user" | "quit"> {
   readonly url: string;
   readonly command: readonly string[];
   /** Matches the line that it writes when it accepts connections. */
@@ -60,8 +59,6 @@ async function spawn({ command, ready, ...options }: ServerOptions): Promise<Chi
   return child;
 }
 
-const ATTEMPTS = 5;
-
 /**
  * A free port below the range from which the kernel takes the ports of outgoing connections. Inside that range, an
  * outgoing connection could take the port of a server that is down; a client that retries until the port opens could
@@ -91,26 +88,19 @@ function isFree(port: number): boolean {
   }
 }
 
-/** For servers that cannot choose a port themselves. Another process may take the port before the server does. */
-export async function onFreePort<T>(start: (port: number) => Promise<T>): Promise<T> {
+const ATTEMPTS = 5;
+
+/** Starts it again if it fails with a message that matches. */
+export async function startAgainAfter<T>(failure: RegExp, start: () => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt++) {
     try {
-      return await start(freePort());
+      return await start();
     } catch (error) {
-      if (attempt === ATTEMPTS || !/already in use/i.test(String(error))) throw error;
+      if (attempt === ATTEMPTS || !failure.test(String(error))) throw error;
     }
   }
 }
 
-/** Resolves when something accepts connections on the port. */
-export async function untilListening(port: number): Promise<true> {
-  for (;;) {
-    try {
-      (await HttpConnection.open(port)).close();
-      return true;
-    } catch (error) {
-      if (!(error instanceof NoResponse)) throw error;
-      await Bun.sleep(5);
-    }
-  }
-}
+/** For servers that cannot choose a port themselves. Another process may take the port before the server does. */
+export const onFreePort = <T>(start: (port: number) => Promise<T>) =>
+  startAgainAfter(/already in use/i, () => start(freePort()));

@@ -3,11 +3,9 @@ import { temporaryFolder } from "./cleanup.ts";
 import { type Certificate, freePort, onFreePort, type Server, startServer } from "./server.ts";
 import { executable, VALKEY } from "./programs.ts";
 
-export interface ValkeyOptions {
+interface ValkeyOptions {
   /** By their names in the configuration file. */
   readonly settings?: Readonly<Record<string, string>>;
-  /** Each change is written to disk, so that a restart finds it again. */
-  readonly durable?: boolean;
   /** The server accepts connections over TLS only. */
   readonly tls?: Certificate;
 }
@@ -15,13 +13,11 @@ export interface ValkeyOptions {
 /** More logical databases than the tests use; each costs next to nothing. */
 const DEFAULTS = { bind: "127.0.0.1", databases: "4096", save: "" };
 
-export async function startValkey(options: ValkeyOptions = {}): Promise<Server> {
-  const { settings = {}, durable = false, tls } = options;
+export async function startValkey({ settings = {}, tls }: ValkeyOptions = {}): Promise<Server> {
   const folder = temporaryFolder("valkey");
-  const log = durable ? { appendonly: "yes", appendfsync: "always" } : {};
   return onFreePort((port) => {
     const ports = tls ? { port: "0", "tls-port": `${port}`, ...tlsSettings(tls) } : { port: `${port}` };
-    const all = { ...DEFAULTS, ...log, ...settings, dir: folder, ...ports };
+    const all = { ...DEFAULTS, ...settings, dir: folder, ...ports };
     return startServer({
       url: `${tls ? "rediss" : "redis"}://127.0.0.1:${port}`,
       command: [executable(VALKEY), ...Object.entries(all).flatMap(([name, value]) => [`--${name}`, value])],
@@ -65,8 +61,6 @@ export async function valkeyUrl(): Promise<string> {
 
 export const SLOTS = 16_384;
 const JOIN_TIMEOUT_MS = 15_000;
-
-export type ValkeyCluster = Awaited<ReturnType<typeof startValkeyCluster>>;
 
 /** Three nodes, each with a third of the slots. There are no replicas: the slots of a lost node are lost with it. */
 export async function startValkeyCluster() {
