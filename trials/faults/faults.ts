@@ -2,6 +2,7 @@
 import { integer, isGiven, names, runCommand } from "../harness/command-line.ts";
 import { machineNow } from "../harness/machine.ts";
 import { databaseVersions } from "../harness/programs.ts";
+import { countTexts } from "../harness/statistics.ts";
 import { type Table, tableOf } from "../harness/table.ts";
 import { type Result, resultText, runTrials, trialLines } from "../harness/trials.ts";
 import type { Figures } from "./figures.ts";
@@ -49,7 +50,7 @@ const cell = (format: (figures: Figures) => string) => (result: Result<Figures>)
 const COLUMNS = {
   fault: ({ title }: Result<Figures>) => title,
   requests: cell(({ requests }) => String(requests)),
-  errors: cell(({ errors }) => listOf(errors) || "none"),
+  errors: cell(({ errors }) => countTexts(errors).join(", ") || "none"),
   "failed after retries": cell(({ failed }) => String(failed.length)),
   median: cell(({ medianMs }) => inMs(medianMs)),
   longest: cell(({ longestMs }) => inMs(longestMs)),
@@ -57,16 +58,10 @@ const COLUMNS = {
   "longest fail-fast 503": cell(({ longestFailFastMs }) => inMs(longestFailFastMs)),
   "recovery time": cell(({ recoveryMs }) => inMs(recoveryMs)),
   creates: cell(({ creates }) => String(creates.acknowledged)),
-  lost: cell(({ creates }) => String(creates.lost)),
-  duplicated: cell(({ creates }) => String(creates.duplicated)),
+  lost: cell(({ creates }) => String(creates.lost.length)),
+  duplicated: cell(({ creates }) => String(creates.duplicated.length)),
   result: resultText,
 };
-
-function listOf(counts: Readonly<Record<string, number>>): string {
-  return Object.entries(counts)
-    .map(([name, count]) => `${count} × ${name}`)
-    .join(", ");
-}
 
 function inMs(ms: number | undefined): string {
   return ms === undefined ? "–" : `${ms < 10 ? ms.toFixed(1) : Math.round(ms)} ms`;

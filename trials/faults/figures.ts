@@ -1,7 +1,7 @@
 import type { Audit } from "../harness/api-client.ts";
 import type { Fleet } from "../harness/fleet.ts";
 import type { LogLine } from "../harness/petstore.ts";
-import { countsOf, median } from "../harness/statistics.ts";
+import { countsOf, countTexts, median } from "../harness/statistics.ts";
 import type { Attempt, SteadyLoad } from "../harness/steady-load.ts";
 import type { ControlServer } from "./scenario.ts";
 
@@ -45,11 +45,7 @@ export function measureFigures(measurement: Measurement) {
     longestControlMs: control.longestSince(beganAt),
     longestFailFastMs: longestOf(failFastAttempts(attempts, measurement.endedAt)),
     recoveryMs: recoveryOf(attempts, fleet, measurement),
-    creates: {
-      acknowledged: audited.acknowledged,
-      lost: audited.lost.length,
-      duplicated: audited.duplicated.length,
-    },
+    creates: audited,
     log: countsOf(lines.map(({ event }) => event).filter((event) => !NORMAL.test(event))),
     outages: {
       PostgreSQL: outagesOf("PostgreSQL", lines, measurement),
@@ -128,8 +124,9 @@ const toleranceOf = ({ longestControlMs }: Figures) => Math.max(TOLERANCE_MS, 2 
 
 /** Nothing is lost, nothing is done twice, and every request succeeds in the end. */
 export const ALWAYS: readonly Expectation[] = [
-  ({ creates: { lost } }) => unless(lost === 0, `${lost} acknowledged creates are lost`),
-  ({ creates: { duplicated } }) => unless(duplicated === 0, `${duplicated} creates were done twice`),
+  ({ creates: { lost } }) => unless(lost.length === 0, `${lost.length} acknowledged creates are lost`),
+  ({ creates: { duplicated } }) =>
+    unless(duplicated.length === 0, `${duplicated.length} creates were done twice`),
   ({ failed: [first, ...others] }) =>
     unless(first === undefined, `failed after all retries: ${first} and ${others.length} others`),
 ];
@@ -138,7 +135,7 @@ export function onlyErrors(...allowed: readonly string[]): Expectation {
   return ({ errors, causes }) => {
     const others = Object.entries(errors).filter(([error]) => !allowed.includes(error));
     const why = causes.length === 0 ? "" : ` (${causes.join("; ")})`;
-    const list = others.map(([error, count]) => `${count} × ${error}`).join(", ");
+    const list = countTexts(Object.fromEntries(others)).join(", ");
     return unless(others.length === 0, `unexpected errors: ${list}${why}`);
   };
 }

@@ -74,7 +74,6 @@ class History {
   readonly errors: string[] = [];
   readonly #random: Random;
   readonly #pets = new Map<number, Pet>();
-  readonly #requests: number;
   #newest = 0;
   #creates = 0;
   #responses = 0;
@@ -82,10 +81,9 @@ class History {
   constructor(
     private readonly fleet: Fleet,
     private readonly key: string,
-    { requests, seed }: HistoryOptions,
+    private readonly options: HistoryOptions,
   ) {
-    this.#requests = requests;
-    this.#random = new Random(seed);
+    this.#random = new Random(options.seed);
   }
 
   get count(): number {
@@ -97,7 +95,7 @@ class History {
   }
 
   async #client(): Promise<void> {
-    const client = new Client(this.fleet.ports, this.key, (end) => this.#random.below(end));
+    const client = new Client(this.fleet.ports, this.key, this.#random);
     const works = [
       [12, () => this.#create(client)],
       [10, () => this.#order(client)],
@@ -106,7 +104,7 @@ class History {
       [22, () => this.#readPet(client)],
       [30, () => this.#readPage(client)],
     ] as const;
-    while (this.count < this.#requests && this.problems.length < 10) {
+    while (this.count < this.options.requests && this.problems.length < 10) {
       let chosen = this.#random.below(100);
       const [, work] = works.find(([share]) => (chosen -= share) < 0) ?? works[0];
       await work();
@@ -270,11 +268,11 @@ class Client {
   constructor(
     private readonly ports: readonly number[],
     private readonly key: string,
-    private readonly below: (end: number) => number,
+    private readonly random: Random,
   ) {}
 
   server(): number {
-    return this.below(this.ports.length);
+    return this.random.below(this.ports.length);
   }
 
   async send({ headers = [], ...request }: HttpRequest): Promise<HttpResponse> {

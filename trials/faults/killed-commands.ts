@@ -35,22 +35,14 @@ export interface Attempt {
 /** In the database that a restore replaces, so that it can be told from the backup. */
 const MORE_PETS = 10;
 
-export interface Fixture {
-  /** A data directory. Nothing changes it. */
-  readonly data: string;
-  readonly contents: Contents;
-  readonly backup: string;
-  /** A later state of the data. */
-  readonly laterData: string;
-  /** Of an import. */
-  readonly rows: number;
-}
+type Fixture = Awaited<ReturnType<typeof createFixture>>;
 
 const sqliteIn = (dataDir: string) => sqliteTables(join(dataDir, "production.db"));
 const petsIn = (path: string) => inspectDatabase(path).rows["pets"] ?? 0;
 const auditEntriesIn = (path: string) => inspectDatabase(path).rows["audit"] ?? 0;
 
-export async function createFixture(pets: number): Promise<Fixture> {
+/** A data directory that nothing changes, its contents, its backup and a later state of it; the rows of an import. */
+export async function createFixture(pets: number) {
   const folder = temporaryFolder("faults-backup");
   const [data, laterData, backups] = [join(folder, "data"), join(folder, "later"), join(folder, "backups")];
   await succeed("keys", "create", "--name", "test", "--plan", "pro", "--data", data);

@@ -4,9 +4,9 @@ import { rmSync } from "node:fs";
 import { temporaryFolder } from "../harness/cleanup.ts";
 import { integer, names, runCommand } from "../harness/command-line.ts";
 import { PETSTORE, runPetstore } from "../harness/petstore.ts";
-import { countsOf } from "../harness/statistics.ts";
+import { countsOf, countTexts } from "../harness/statistics.ts";
 import { tableOf } from "../harness/table.ts";
-import { type Outcome, type Result, resultText, runTrials } from "../harness/trials.ts";
+import { type Result, resultText, runTrials } from "../harness/trials.ts";
 import { type Attempt, COMMANDS, createFixture, type Prepare } from "./killed-commands.ts";
 
 const NAMES = Object.keys(COMMANDS);
@@ -23,18 +23,12 @@ Nothing may be lost or doubled, nobody may see anything half done, and the last 
   --help        Show this
 `;
 
-interface KillFigures {
-  readonly kills: number;
-  /** Kills that came too late: the command had ended. They do not count. */
-  readonly late: number;
-  /** How long the command takes if nobody kills it. */
-  readonly durationMs: number;
-}
-
 /** Kills the command at random moments of its run, at least `kills` times, and runs it again after each. */
-async function killRepeatedly(prepare: Prepare, kills: number): Promise<Outcome<KillFigures>> {
+async function killRepeatedly(prepare: Prepare, kills: number) {
   const found: string[] = [];
+  /** How long the command takes if nobody kills it. */
   const durationMs = await withAttempt(prepare, durationOf);
+  /** A kill is late, and does not count, if the command had ended. */
   const figures = { kills: 0, late: 0, durationMs };
   while (figures.kills < kills) {
     await withAttempt(prepare, async (attempt) => {
@@ -49,8 +43,7 @@ async function killRepeatedly(prepare: Prepare, kills: number): Promise<Outcome<
       }
     });
   }
-  const problems = Object.entries(countsOf(found)).map(([problem, times]) => `${times} × ${problem}`);
-  return { problems, figures };
+  return { problems: countTexts(countsOf(found)), figures };
 }
 
 /** Removes the data of the attempt afterwards. */
@@ -86,6 +79,8 @@ async function killDuring(argv: readonly string[], afterMs: number): Promise<boo
   await child.exited;
   return child.signalCode === "SIGKILL";
 }
+
+type KillFigures = Awaited<ReturnType<typeof killRepeatedly>>["figures"];
 
 const figure = (name: keyof KillFigures) => (result: Result<KillFigures>) =>
   `${Math.round(result.figures?.[name] ?? 0)}`;

@@ -4,7 +4,7 @@ import { rateLimitStatus, sendBurst } from "../harness/api-client.ts";
 import { runProgram } from "../harness/child.ts";
 import type { Fleet } from "../harness/fleet.ts";
 import type { Server } from "../harness/server.ts";
-import { countsOf } from "../harness/statistics.ts";
+import { countsOf, countTexts } from "../harness/statistics.ts";
 import { outageLines } from "./figures.ts";
 import type { Findings } from "./scenario.ts";
 
@@ -49,9 +49,7 @@ export async function checkBursts(fleet: Fleet, requests = 2_000, isWanted = () 
     allowed.push(responses.filter(({ status }) => status === 200).length);
   }
   const outages = outageLines(fleet.logs.flat(), "Valkey").length;
-  const counts = Object.entries(countsOf(allowed.map(String))).map(
-    ([count, bursts]) => `${bursts} × ${count}`,
-  );
+  const counts = countTexts(countsOf(allowed.map(String)));
   const note = `of ${requests} concurrent requests on a Free key, allowed: ${counts.join(", ")}`;
   const isKept = outages === 0 && allowed.every((count) => count === PER_MINUTE);
   const notes = [`${note}; Valkey was logged as unavailable ${outages} ×`];
@@ -79,15 +77,10 @@ export async function checkPauses(fleet: Fleet, valkey: Server, seed: number): P
 
 /** A process for each core does nothing but compute. */
 export async function withBusyCores(check: () => Promise<Findings>): Promise<Findings> {
-  const busy = Array.from({ length: availableParallelism() }, () =>
-    Bun.spawn([process.execPath, "-e", "for (;;);"], { stdio: ["ignore", "ignore", "ignore"] }),
-  );
-  try {
-    return await check();
-  } finally {
-    for (const each of busy) each.kill("SIGKILL");
-    await Promise.all(busy.map(({ exited }) => exited));
-  }
+  await using busy = new AsyncDisposableStack();
+  for (let core = 0; core < availableParallelism(); core++)
+    busy.use(Bun.spawn([process.execPath, "-e", "for (;;);"], { stdio: ["ignore", "ignore", "ignore"] }));
+  return await check();
 }
 
 /** A window ends in the outage and another begins, in which the outage ends. */

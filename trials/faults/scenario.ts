@@ -23,7 +23,7 @@ export interface Experiment {
   /** For the load; without it, a key is created. */
   readonly key?: string;
   /** Resolves when the fault has begun. */
-  inject(): Promise<unknown>;
+  inject?(): Promise<unknown>;
   /** Further checks while the fault lasts. */
   check?(key: string): Promise<Findings>;
   /** Resolves when the cause is gone; the servers have yet to notice. */
@@ -69,7 +69,7 @@ async function measure(experiment: Experiment, control: ControlServer, durationM
   await Bun.sleep(BEFORE_MS);
 
   const beganAt = performance.now();
-  await experiment.inject();
+  await experiment.inject?.();
   await Bun.sleep(Math.min(NOTICE_MS, durationMs));
   const { notes, problems } = (await experiment.check?.(key)) ?? { notes: [], problems: [] };
   await Bun.sleep(Math.max(0, durationMs - (performance.now() - beganAt)));

@@ -1,5 +1,6 @@
-import { appendFileSync, rmSync } from "node:fs";
+import { rmSync } from "node:fs";
 import { rateLimitStatus } from "../harness/api-client.ts";
+import { runProgram } from "../harness/child.ts";
 import { temporaryFolder } from "../harness/cleanup.ts";
 import { Fleet, startStores } from "../harness/fleet.ts";
 import { UNLIMITED_PER_MINUTE } from "../harness/petstore.ts";
@@ -19,8 +20,6 @@ function on(faultOf: (deployed: Deployed, seed: number) => Fault | Promise<Fault
     return { ...deployed, ...(await faultOf(deployed, seed)) };
   };
 }
-
-const nothing = async () => {};
 
 const NO_ERRORS = [...expect.ALWAYS, expect.onlyErrors()];
 const NOT_NOTICED = [...NO_ERRORS, expect.respondsWithin(25), expect.notNoticed];
@@ -58,41 +57,32 @@ export const SCENARIOS: readonly Scenario[] = [
     name: "healthy",
     title: "no fault",
     durationMs: 4_000,
-    prepare: on(() => ({ inject: nothing })),
+    prepare: on(() => ({})),
     expectations: NO_ERRORS,
   },
   {
     name: "burst",
     title: "five bursts of 2,000 concurrent requests on a Free key, over four servers",
-    prepare: on(({ fleet }) => ({ inject: nothing, check: () => checkBursts(fleet) }), 4),
+    prepare: on(({ fleet }) => ({ check: () => checkBursts(fleet) }), 4),
     expectations: NO_ERRORS,
   },
   {
     name: "busy",
     title: "five bursts of 400 while every core is busy with other work",
-    prepare: on(
-      ({ fleet }) => ({ inject: nothing, check: () => withBusyCores(() => checkBursts(fleet, 400)) }),
-      4,
-    ),
+    prepare: on(({ fleet }) => ({ check: () => withBusyCores(() => checkBursts(fleet, 400)) }), 4),
     // PostgreSQL may take longer than its timeout.
     expectations: [...expect.ALWAYS, expect.onlyErrors("503 unavailable")],
   },
   {
     name: "valkey-pauses",
     title: "bursts of 400 while Valkey pauses for 30 to 400 ms, 100 times",
-    prepare: on(
-      ({ fleet, valkey }, seed) => ({ inject: nothing, check: () => checkPauses(fleet, valkey, seed) }),
-      4,
-    ),
+    prepare: on(({ fleet, valkey }, seed) => ({ check: () => checkPauses(fleet, valkey, seed) }), 4),
     expectations: NO_ERRORS,
   },
   {
     name: "valkey-frozen-long",
     title: "Valkey frozen (SIGSTOP) across the end of a window",
-    prepare: on(
-      async ({ fleet, valkey }) => ({ inject: nothing, check: () => checkWindowEnd(fleet, valkey) }),
-      4,
-    ),
+    prepare: on(({ fleet, valkey }) => ({ check: () => checkWindowEnd(fleet, valkey) }), 4),
     expectations: [...NO_ERRORS, expect.respondsWithin(LIMITS_TIMEOUT_MS)],
   },
   {
@@ -142,7 +132,7 @@ export const SCENARIOS: readonly Scenario[] = [
     durationMs: 5_000,
     prepare: on(({ fleet, postgres }) => ({
       inject: async () => postgres.freeze(),
-      check: (key) => checkVerifiedKey(fleet, key, UNLIMITED_PER_MINUTE),
+      check: (key) => checkVerifiedKey(fleet, key),
       repair: async () => postgres.thaw(),
     })),
     expectations: POSTGRES_UNAVAILABLE,
@@ -153,7 +143,7 @@ export const SCENARIOS: readonly Scenario[] = [
     durationMs: 3_000,
     prepare: on(({ fleet, postgres }) => ({
       inject: postgres.kill,
-      check: (key) => checkVerifiedKey(fleet, key, UNLIMITED_PER_MINUTE),
+      check: (key) => checkVerifiedKey(fleet, key),
       repair: postgres.restart,
     })),
     expectations: POSTGRES_UNAVAILABLE,
@@ -201,7 +191,8 @@ export const SCENARIOS: readonly Scenario[] = [
     name: "disk-full",
     title: "SQLite's disk full for 4 s",
     durationMs: 4_000,
-    unsupported: smallDiskUnsupported,
+    unsupported: () =>
+      process.getuid?.() === 0 && Bun.which("unshare") ? undefined : "only root can mount a small disk",
     prepare: startSmallDiskDeployment,
     expectations: [...ONLY_503, expect.respondsWithin(50)],
   },
@@ -259,10 +250,6 @@ async function startClusterDeployment(): Promise<Experiment> {
   };
 }
 
-function smallDiskUnsupported(): string | undefined {
-  return process.getuid?.() === 0 && Bun.which("unshare") ? undefined : "only root can mount a small disk";
-}
-
 /** One server on SQLite, on a disk in memory that is mounted for its process only and vanishes with it. */
 async function startSmallDiskDeployment() {
   const path = temporaryFolder("disk");
@@ -278,25 +265,19 @@ async function startSmallDiskDeployment() {
   return {
     fleet,
     key: server?.key ?? "",
-    inject: async () => fillDisk(filler),
+    // It ends when the disk is full.
+    inject: () => runProgram(["dd", "if=/dev/zero", `of=${filler}`, "bs=4k"]),
     repair: async () => rmSync(filler),
     stop: () => stopAll(fleet),
   };
 }
 
-function fillDisk(filler: string): void {
-  const chunk = new Uint8Array(4_096);
-  try {
-    for (;;) appendFileSync(filler, chunk);
-  } catch (error) {
-    if (!(error instanceof Error && "code" in error && error.code === "ENOSPC")) throw error;
-  }
-}
-
 /** Without PostgreSQL, a verified key is still recognised: the response is 503, with the key's own limit. */
-async function checkVerifiedKey(fleet: Fleet, key: string, limit: number): Promise<Findings> {
+async function checkVerifiedKey(fleet: Fleet, key: string): Promise<Findings> {
   const statuses = await Promise.all(fleet.urls.map((url) => rateLimitStatus(url, key)));
-  const isRecognised = statuses.every((each) => each.code === "unavailable" && each.limit === limit);
+  const isRecognised = statuses.every(
+    ({ code, limit }) => code === "unavailable" && limit === UNLIMITED_PER_MINUTE,
+  );
   return isRecognised
     ? { notes: ["a verified key gets 503, with its own limit"], problems: [] }
     : { notes: [], problems: [`a verified key gets ${JSON.stringify(statuses)}`] };

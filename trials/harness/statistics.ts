@@ -35,3 +35,8 @@ export function countsOf(names: readonly string[]): Record<string, number> {
   for (const name of names) counts[name] = (counts[name] ?? 0) + 1;
   return counts;
 }
+
+/** Such as "3 × timeout". */
+export function countTexts(counts: Readonly<Record<string, number>>): string[] {
+  return Object.entries(counts).map(([name, count]) => `${count} × ${name}`);
+}
