@@ -7,7 +7,7 @@ export const ENGINES = ["sqlite", "shared"] as const;
 export type Engines = (typeof ENGINES)[number];
 
 /** What must hold while the attack runs, besides the latency of a well-behaved client. */
-export interface Bars {
+interface Bars {
   /** The memory of a server. */
   readonly memoryMb?: number;
   /** The entries in Valkey, of which every API key that is used has one. */
@@ -62,20 +62,17 @@ const SLOW_HEADS_INTERVAL_MS = 5;
 /** A long head makes it costly to look at all of it again. */
 const LONG_HEAD = `GET /v1/pets HTTP/1.1\r\nHost: x\r\nX-Long: ${"x".repeat(8_192)}`;
 
-const repeated = (path: string) => `GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`.repeat(100);
-const PAGES = repeated("/openapi.json");
 /** Lists of 14 kB, which a server might read element by element. */
 const LIST_HEADERS = ["Accept-Encoding", "If-None-Match", "Cookie"].map(
   (name) => `GET /openapi.json HTTP/1.1\r\nHost: x\r\n${name}: ${"a;q=1,".repeat(2_300)}\r\n\r\n`,
 );
-const REJECTED = repeated("/v1/pets");
 
-const requestWithKey = (key = "", limit = 20) =>
+const requestWithKey = (key: string, limit = 20) =>
   `GET /v1/pets?limit=${limit} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\n\r\n`;
 /** A key with the right prefix and checksum, each another, so that the server has to look it up. */
 const requestWithUnknownKey = () => requestWithKey(generateSecret("production"));
 
-const requestWith = (body: string, key = "") =>
+const requestWith = (body: string, key: string) =>
   `POST /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\nContent-Type: application/json\r\n` +
   `Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`;
 
@@ -139,22 +136,14 @@ export const ATTACKS: readonly Attack[] = [
   {
     name: "pages",
     title: "200 connections pipeline /openapi.json",
-    connections: () => ({
-      count: 200,
-      opensAllFirst: true,
-      onOpen: (socket) => repeatText(socket, () => PAGES),
-    }),
+    connections: () => pipelines(200, "/openapi.json"),
   },
   // Requests without a key: 401 at first, then 429.
   {
     name: "rejections",
     title: "2,000 connections pipeline rejected requests",
     engines: ["sqlite", "shared"],
-    connections: () => ({
-      count: 2_000,
-      opensAllFirst: true,
-      onOpen: (socket) => repeatText(socket, () => REJECTED),
-    }),
+    connections: () => pipelines(2_000, "/v1/pets"),
   },
   {
     name: "unknown-keys",
@@ -241,11 +230,8 @@ export async function attack(port: number, connections: Connections): Promise<vo
   let isAttacking = opensAllFirst !== true;
   let nextNumber = count;
   const open = (number: number) => {
-    const socket = connect({
-      host: "127.0.0.1",
-      port,
-      localAddress: addressOf(Math.floor(number / perAddress)),
-    });
+    const localAddress = addressOf(Math.floor(number / perAddress));
+    const socket = connect({ host: "127.0.0.1", port, localAddress });
     sockets.add(socket);
     socket.on("connect", () => isAttacking && onOpen(socket));
     if (isReadyWhenAnswered) socket.once("data", () => ++answered === count && allAnswered.resolve());
@@ -271,6 +257,11 @@ export async function attack(port: number, connections: Connections): Promise<vo
 export function addressOf(index: number): string {
   const host = index + 2;
   return `127.${host >> 16}.${(host >> 8) & 255}.${host & 255}`;
+}
+
+function pipelines(count: number, path: string): Connections {
+  const text = `GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`.repeat(100);
+  return { count, opensAllFirst: true, onOpen: (socket) => repeatText(socket, () => text) };
 }
 
 /** Writes texts, as fast as the server reads, and drops every response. */

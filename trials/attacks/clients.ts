@@ -30,9 +30,9 @@ async function measureGoodClient(port: number, key: string, seconds: number) {
     latencies.push(performance.now() - startedAt);
   };
 
-  let kept: HttpConnection | undefined = await HttpConnection.open(port);
+  let kept = await HttpConnection.open(port);
   const sendOnKept = async () => {
-    if (kept?.isOpen !== true) kept = await HttpConnection.open(port);
+    if (!kept.isOpen) kept = await HttpConnection.open(port);
     return kept.sendText(request);
   };
   const [onKept, onNew]: [number[], number[]] = [[], []];

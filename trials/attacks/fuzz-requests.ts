@@ -40,15 +40,10 @@ const MAX_RAW_BYTES = 400;
 
 /** A request that is seldom a good one. Most of them have the key, so that they get beyond authentication. */
 export function fuzzRequest(random: Random, key: string): FuzzRequest {
-  switch (random.below(10)) {
-    case 0:
-      return { text: rawBytes(random), method: "", isFramed: false };
-    case 1:
-    case 2:
-      return { text: brokenGrammar(random, key), method: "", isFramed: false };
-    default:
-      return framed(random, key);
-  }
+  const kind = random.below(10);
+  if (kind > 2) return framed(random, key);
+  const text = kind === 0 ? rawBytes(random) : brokenGrammar(random, key);
+  return { text, method: "", isFramed: false };
 }
 
 function framed(random: Random, key: string): FuzzRequest {

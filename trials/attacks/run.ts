@@ -78,8 +78,10 @@ async function measureAttack(attack: Attack, { engines, seconds, cores }: RunOpt
   const startClient = (name: string, port: number, key: string) => {
     const program = [process.execPath, join(import.meta.dir, "clients.ts")];
     const command = [...program, name, `${port}`, key, `${seconds}`];
-    const child = new Child(command, { core: cores.load, ownSession: true });
-    setTreePriority(child.pid, name === "good" ? PRIORITY.ownMachine : PRIORITY.attacker);
+    const isGood = name === "good";
+    const timeout = isGood ? (seconds + GRACE_SECONDS) * 1_000 : 0;
+    const child = new Child(command, { core: cores.load, ownSession: true, timeout });
+    setTreePriority(child.pid, isGood ? PRIORITY.ownMachine : PRIORITY.attacker);
     stack.defer(async () => void (await child.stop("SIGKILL")));
     return child;
   };
@@ -102,7 +104,7 @@ async function measureAttack(attack: Attack, { engines, seconds, cores }: RunOpt
   const countLines = (pattern: RegExp) =>
     servers.flatMap(({ log }) => log).filter(({ text }) => pattern.test(text)).length;
   const [client, shared] = await Promise.all([
-    figuresOf(goodClient, seconds),
+    goodClient.line(/^FIGURES (.+)$/).then(([, figures = ""]): GoodClientFigures => JSON.parse(figures)),
     databases?.measure(() => useFreeKey(ports, freeKey, seconds)),
   ]);
   const memoryOf = attack.isMeasuredWhenReady ? residentMb : peakMb;
@@ -188,16 +190,6 @@ async function useFreeKey(ports: readonly number[], key: string, seconds: number
   await beginEvery(FREE_KEY_INTERVAL_MS, send, { count });
   for (let number = 0; counts.rejected === 0 && number < MAX_EXTRA_REQUESTS; number++) await send(number);
   return counts.allowed;
-}
-
-async function figuresOf(client: Child, seconds: number): Promise<GoodClientFigures> {
-  const timer = setTimeout(() => client.kill("SIGKILL"), (seconds + GRACE_SECONDS) * 1_000);
-  try {
-    const [, figures = ""] = await client.line(/^FIGURES (.+)$/);
-    return JSON.parse(figures);
-  } finally {
-    clearTimeout(timer);
-  }
 }
 
 const MAX_P99_MS = 50;

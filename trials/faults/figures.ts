@@ -2,7 +2,7 @@ import type { Audit } from "../harness/api-client.ts";
 import type { Fleet } from "../harness/fleet.ts";
 import type { LogLine } from "../harness/petstore.ts";
 import { countsOf, countTexts, median } from "../harness/statistics.ts";
-import type { Attempt, SteadyLoad } from "../harness/steady-load.ts";
+import { type Attempt, durationOf, isError, type SteadyLoad } from "../harness/steady-load.ts";
 import type { ControlServer } from "./scenario.ts";
 
 export type Database = "PostgreSQL" | "Valkey";
@@ -57,9 +57,7 @@ export function measureFigures(measurement: Measurement) {
   };
 }
 
-const durationOf = ({ startedAt, endedAt }: Attempt) => endedAt - startedAt;
 const is503 = ({ status }: Attempt) => status === 503;
-const isError = ({ status }: Attempt) => status !== 200 && status !== 201;
 const errorOf = ({ status, code }: Attempt) => (status === 0 ? `no ${code}` : `${status} ${code}`);
 
 function longestOf(attempts: readonly Attempt[]): number | undefined {
@@ -174,8 +172,8 @@ export function recoversWithin(ms: number): Expectation {
 
 /** One log message of each server while the fault lasts. */
 export function loggedOnce(database: Database): Expectation {
-  return ({ outages: { [database]: outages }, servers }) => {
-    const { expected } = outages;
+  return ({ outages, servers }) => {
+    const { expected } = outages[database];
     const problem = `${servers} servers logged ${expected} times that ${database} is unavailable`;
     return unless(expected === servers, problem);
   };

@@ -160,11 +160,7 @@ async function checkCopy(end: TableStore, contents: Contents): Promise<string[]>
 }
 
 /** `usage` reads that of key 1 from the target. */
-function copyChecks(
-  to: TableStore,
-  contents: Contents,
-  usage: () => Promise<Usage | undefined>,
-): Pick<Attempt, "checkAfterKill" | "checkAtEnd"> {
+function copyChecks(to: TableStore, contents: Contents, usage: () => Promise<Usage | undefined>) {
   return {
     checkAfterKill: () => checkCopy(to, contents),
     async checkAtEnd() {

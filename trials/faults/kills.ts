@@ -92,22 +92,19 @@ await runCommand({
   maxMinutes: 30,
   async main({ kills, pets, only }) {
     const fixture = await createFixture(pets);
+    const title = `Commands that were killed at random moments, with ${pets.toLocaleString("en")} pets`;
     return runTrials({
       trials: Object.entries(COMMANDS).map(([name, command]) => ({ name, title: name, command })),
       only,
       run: async ({ command }) => killRepeatedly(await command(fixture), kills),
       tablesOf: (results) => [
-        tableOf(
-          `Commands that were killed at random moments, with ${pets.toLocaleString("en")} pets`,
-          results,
-          {
-            command: ({ title }) => title,
-            kills: figure("kills"),
-            "too late": figure("late"),
-            "duration ms": figure("durationMs"),
-            result: resultText,
-          },
-        ),
+        tableOf(title, results, {
+          command: ({ title }) => title,
+          kills: figure("kills"),
+          "too late": figure("late"),
+          "duration ms": figure("durationMs"),
+          result: resultText,
+        }),
       ],
     });
   },

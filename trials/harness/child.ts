@@ -9,6 +9,8 @@ export interface ChildOptions {
   readonly ownSession?: boolean;
   /** The signal that ends it when this process ends. */
   readonly quit?: NodeJS.Signals;
+  /** After so many milliseconds it is killed; 0 stands for never. */
+  readonly timeout?: number;
   readonly onLine?: (line: string) => void;
 }
 
@@ -26,13 +28,16 @@ export class Child {
   readonly #listeners = new Set<(line: string) => void>();
 
   constructor(command: readonly string[], options: ChildOptions = {}) {
-    const { cwd, env = process.env, user, core, ownSession = false, quit = "SIGKILL", onLine } = options;
+    const { env = process.env, core, ownSession = false, quit = "SIGKILL", timeout = 0 } = options;
+    const { cwd, user, onLine } = options;
     const pinned = core === undefined ? command : ["taskset", "-c", core, ...command];
     this.#name = command[0];
     this.#process = Bun.spawn([...pinned], {
       stdio: ["ignore", "pipe", "pipe"],
       env: { ...env },
       detached: ownSession,
+      timeout,
+      killSignal: "SIGKILL",
       ...(cwd !== undefined && { cwd }),
       ...user,
     });
@@ -100,13 +105,9 @@ export class Child {
   }
 }
 
-interface ProgramOptions {
-  readonly cwd?: string;
-  readonly env?: Readonly<Record<string, string | undefined>>;
+interface ProgramOptions extends Pick<ChildOptions, "cwd" | "env" | "timeout"> {
   /** Standard input. */
   readonly input?: string;
-  /** A program that takes longer is killed. */
-  readonly timeout?: number;
 }
 
 /** Runs a program to its end. */

@@ -1,4 +1,4 @@
-import { chmodSync, chownSync, mkdtempSync, rmSync } from "node:fs";
+import { chownSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { isRunning, killTree, signal, thawTree } from "./processes.ts";
@@ -26,7 +26,6 @@ export function cleanUpAtExit(task: CleanupTask): void {
 export function temporaryFolder(name: string, owner?: { uid: number; gid: number }): string {
   const folder = mkdtempSync(join(tmpdir(), `petstore-${name}-`));
   cleanUpAtExit({ folder });
-  chmodSync(folder, 0o700);
   if (owner) chownSync(folder, owner.uid, owner.gid);
   return folder;
 }

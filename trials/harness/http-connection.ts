@@ -31,7 +31,10 @@ export function parseResponse(text: string, method = "GET"): HttpResponse | unde
   const end = text.indexOf("\r\n\r\n");
   if (end === -1 || !/^HTTP\/1\.1 \d{3} /.test(text)) return undefined;
   const [statusLine = "", ...lines] = text.slice(0, end).split("\r\n");
-  const rawHeaders = lines.map(parseHeader);
+  const rawHeaders = lines.map((line): Header => {
+    const [name = "", ...value] = line.split(":");
+    return [name, value.join(":").trim()];
+  });
   const headers = Object.fromEntries(new Headers(rawHeaders));
   const status = Number(statusLine.split(" ")[1]);
   const isEmpty = method === "HEAD" || status < 200 || status === 204 || status === 304;
@@ -39,11 +42,6 @@ export function parseResponse(text: string, method = "GET"): HttpResponse | unde
   if (text.length < bytes) return undefined;
   const body = Buffer.from(text.slice(end + 4, bytes), "latin1").toString();
   return { status, headers, rawHeaders, body, bytes };
-}
-
-function parseHeader(line: string): Header {
-  const colon = line.indexOf(":");
-  return [line.slice(0, colon), line.slice(colon + 1).trim()];
 }
 
 /** The responses to pipelined requests, without 1xx, and the text after the last complete one. */

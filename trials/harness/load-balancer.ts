@@ -94,14 +94,11 @@ export async function startLoadBalancer(
   const text = configurationFor(kind, servers, { ...options, folder, port });
   writeFileSync(path, text);
   const child = new Child([executable(kind.program), ...kind.flags(path)], { quit: "SIGTERM" });
-  for (;;) {
-    const connection = await HttpConnection.open(port).catch(() => undefined);
-    connection?.close();
-    if (connection) break;
-    if (child.hasExited)
-      throw new Error(`${kind.program.name} ended with ${await child.ended}:\n${child.output}`);
-    await Bun.sleep(5);
-  }
+  const open = () => HttpConnection.open(port).catch(() => Bun.sleep(5));
+  let connection = await open();
+  while (connection === undefined && !child.hasExited) connection = await open();
+  if (!connection) throw new Error(`${kind.program.name} ended with ${await child.ended}:\n${child.output}`);
+  connection.close();
   return {
     port,
     pid: child.pid,

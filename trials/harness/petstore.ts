@@ -27,9 +27,10 @@ export async function startPetstore(
   // A server on PostgreSQL and Valkey writes its first key there.
   const data = flags.includes("--data") ? [] : ["--data", temporaryFolder("data")];
   const child = new Child([...under, ...program, "serve", ...flags, ...data], {
-    onLine(line) {
-      const parsed = parseLogLine(line);
-      if (parsed) log.push(parsed);
+    onLine(text) {
+      if (!text.startsWith('{"time":')) return;
+      const { time, level, event } = JSON.parse(text);
+      log.push({ at: Date.parse(time), level, event, text });
     },
   });
   const [, url = ""] = await child.line(/^ .* (http\S+\/v1)$/);
@@ -49,13 +50,6 @@ export async function startPetstore(
     log: log as readonly LogLine[],
     stop: (signal?: NodeJS.Signals) => child.stop(signal),
   };
-}
-
-/** Undefined for the other lines that a server prints. */
-function parseLogLine(text: string): LogLine | undefined {
-  if (!text.startsWith('{"time":')) return undefined;
-  const { time, level, event } = JSON.parse(text);
-  return { at: Date.parse(time), level, event, text };
 }
 
 export const runPetstore = (...args: string[]) => runProgram([...PETSTORE, ...args]);

@@ -77,8 +77,7 @@ function tlsSettings({ certFile, keyFile }: Certificate, folder: string, user: U
   copyFileSync(certFile, settings.ssl_cert_file);
   copyFileSync(keyFile, settings.ssl_key_file);
   chmodSync(settings.ssl_key_file, 0o600);
-  if (user)
-    for (const path of [settings.ssl_cert_file, settings.ssl_key_file]) chownSync(path, user.uid, user.gid);
+  if (user) chownSync(settings.ssl_key_file, user.uid, user.gid);
   return settings;
 }
 

@@ -21,6 +21,9 @@ export interface Attempt {
   readonly retryAfterMs: number;
 }
 
+export const durationOf = ({ startedAt, endedAt }: Attempt) => endedAt - startedAt;
+export const isError = ({ status }: Attempt) => status !== 200 && status !== 201;
+
 /** Longer than a server may take to respond: only a server that hangs runs into it. */
 const TIMEOUT_MS = 10_000;
 const MAX_ATTEMPTS = 20;

@@ -56,10 +56,9 @@ export async function runWrk(options: WrkOptions): Promise<WrkFigures> {
   const plan = join(folder, `plan-${port}.lua`);
   writeFileSync(plan, planOf(options, folder));
   const flags = ["-t1", `-c${connections}`, `-d${seconds}s`, "--timeout", "10s", "-s", SCRIPT];
-  const wrk = new Child(["wrk", ...flags, `http://127.0.0.1:${port}`, "--", plan], { core });
-  const timer = setTimeout(() => wrk.kill("SIGKILL"), seconds * 1_000 + GRACE_MS);
+  const timeout = seconds * 1_000 + GRACE_MS;
+  const wrk = new Child(["wrk", ...flags, `http://127.0.0.1:${port}`, "--", plan], { core, timeout });
   await wrk.ended;
-  clearTimeout(timer);
   const line = /^FIGURES (.+)$/m.exec(wrk.output)?.[1];
   if (line === undefined) throw new Error(`wrk failed: ${wrk.output.trim()}`);
   const figures: Omit<WrkFigures, "loadCpu"> = JSON.parse(line);
