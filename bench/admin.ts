@@ -103,28 +103,25 @@ async function connect({ url, adminUrl }: PetstoreServer, token: string) {
   await publicConnection.send({ path: "/healthz" });
   const head = `HTTP/1.1\r\nHost: ${host}\r\nAuthorization: Bearer ${token}\r\n\r\n`;
 
-  async function callOnce({ name, steps }: AdminPage): Promise<{ ms: number; bytes: number }> {
-    const startedAt = performance.now();
-    let bytes = 0;
-    for (const paths of steps) {
-      const responses = await Promise.all(
-        paths.map((path, i) => connections[i]?.sendText(`GET ${path} ${head}`)),
-      );
-      for (const response of responses) {
-        if (response?.status !== 200) throw new Error(`${name}: ${response?.status} ${response?.body}`);
-        bytes += response.bytes;
-      }
-    }
-    return { ms: performance.now() - startedAt, bytes };
-  }
-
   return {
-    async call(page: AdminPage): Promise<Call> {
+    async call({ name, steps }: AdminPage) {
       let isOver = false;
       const wait = longestWait(publicConnection, () => isOver);
-      const called = await callOnce(page);
+      const startedAt = performance.now();
+      let bytes = 0;
+      for (const paths of steps) {
+        const responses = await Promise.all(
+          paths.map((path, i) => connections[i]?.sendText(`GET ${path} ${head}`)),
+        );
+        for (const response of responses) {
+          if (response?.status !== 200) throw new Error(`${name}: ${response?.status} ${response?.body}`);
+          bytes += response.bytes;
+        }
+      }
+      const ms = performance.now() - startedAt;
       isOver = true;
-      return { ...called, waitMs: await wait };
+      // The wait is the longest that a client of the public API waited for a response meanwhile.
+      return { ms, bytes, waitMs: await wait };
     },
     close() {
       for (const connection of [...connections, publicConnection]) connection.close();
@@ -132,23 +129,12 @@ async function connect({ url, adminUrl }: PetstoreServer, token: string) {
   };
 }
 
-interface Call {
-  readonly ms: number;
-  readonly bytes: number;
-  /** The longest that a client of the public API waited for a response meanwhile. */
-  readonly waitMs: number;
-}
-
-interface Figures {
-  readonly page: AdminPage;
-  /** The first call after a start, of each start. */
-  readonly first: Call[];
-  readonly others: Call[];
-}
-
+type Client = Awaited<ReturnType<typeof connect>>;
+type Call = Awaited<ReturnType<Client["call"]>>;
 type Summary = ReturnType<typeof summaryOf>;
 
-function summaryOf({ page: { name }, first, others }: Figures) {
+/** `first` are the first calls after a start. */
+function summaryOf(name: string, first: readonly Call[], others: readonly Call[]) {
   const valuesOf = (calls: readonly Call[], figure: keyof Call) => calls.map((call) => call[figure]);
   return {
     name,
@@ -182,8 +168,9 @@ async function onServer<T>(
 }
 
 async function measure(pages: readonly AdminPage[], setup: Setup): Promise<readonly Summary[]> {
-  const figures = pages.map((page): Figures => ({ page, first: [], others: [] }));
-  for (const { page, first, others } of figures) {
+  const summaries: Summary[] = [];
+  for (const page of pages) {
+    const [first, others]: [Call[], Call[]] = [[], []];
     process.stderr.write(`${page.name}\n`);
     for (let i = 0; i < RESTARTS; i++)
       await onServer(setup, "127.0.0.1:0", async (server) => {
@@ -192,8 +179,9 @@ async function measure(pages: readonly AdminPage[], setup: Setup): Promise<reado
         while (others.length < WARM_CALLS) others.push(await client.call(page));
         client.close();
       });
+    summaries.push(summaryOf(page.name, first, others));
   }
-  return figures.map(summaryOf);
+  return summaries;
 }
 
 type Memory = Awaited<ReturnType<typeof measureMemory>>;

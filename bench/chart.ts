@@ -1,4 +1,4 @@
-import { ratioOf, type Spread } from "../trials/harness/statistics.ts";
+import { ratioOf } from "../trials/harness/statistics.ts";
 import { formatFigure } from "../trials/harness/table.ts";
 import { figuresOf, type Results } from "./targets.ts";
 import { type CandidateId, TITLES, type WorkloadId, workloadOf } from "./workloads.ts";
@@ -16,10 +16,7 @@ const RIGHT = 130;
 const WIDTH = 900;
 const TOP = 92;
 
-interface Line {
-  readonly id: CandidateId;
-  readonly ratio: Spread;
-}
+type Line = ReturnType<typeof linesOf>[number];
 
 export function chartOf(results: Results): string {
   const groups = SHOWN.map((workload) => ({ workload, lines: linesOf(results, workload) })).filter(
@@ -56,7 +53,7 @@ ${drawn.join("\n")}
 `;
 }
 
-function linesOf({ cells }: Results, workload: WorkloadId): Line[] {
+function linesOf({ cells }: Results, workload: WorkloadId) {
   const bare = figuresOf(cells, workload, "bare");
   if (bare === undefined) return [];
   const lines = (Object.keys(COLOURS) as CandidateId[]).flatMap((id) => {

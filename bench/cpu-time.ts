@@ -3,7 +3,7 @@ import { median } from "../trials/harness/statistics.ts";
 const ROUNDS = 7;
 
 /** Prints the processor time of one call, in microseconds: medians of rounds that alternate between the sides. */
-export function compare(title: string, calls: number, sides: Record<string, (call: number) => void>): void {
+export function compare(title: string, sides: Record<string, (call: number) => void>, calls = 20_000): void {
   const times = Object.entries(sides).map(([name, work]) => ({ name, work, micros: [] as number[] }));
   for (let round = 0; round <= ROUNDS; round++) {
     for (const { work, micros } of times) {

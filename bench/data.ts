@@ -3,7 +3,6 @@
  * `npm run bench:data [-- --check] [-- --docs] [-- --pets N] [-- --rounds N]`, two to four minutes. `--check` exits
  * with 1 if a bar is missed.
  */
-import { closeSync, openSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { createPet } from "../trials/harness/api-client.ts";
 import { temporaryFolder } from "../trials/harness/cleanup.ts";
@@ -14,7 +13,7 @@ import { postgresUrl } from "../trials/harness/postgres.ts";
 import { peakMb } from "../trials/harness/processes.ts";
 import { executable, PSQL, SQLITE_SHELL } from "../trials/harness/programs.ts";
 import { median, quantile, ratioOf } from "../trials/harness/statistics.ts";
-import { type Attempt, SteadyLoad } from "../trials/harness/steady-load.ts";
+import { type Attempt, durationOf, isError, SteadyLoad } from "../trials/harness/steady-load.ts";
 import {
   type Bar,
   checkBars,
@@ -30,26 +29,21 @@ const BARS = { sqliteImport: 3, postgresImport: 3, export: 2, memoryMb: 200, p99
 const STATUSES = ["available", "pending", "sold", ""];
 
 /** One name in a thousand needs quotes. */
-function writePets(count: number): string {
+async function writePets(count: number): Promise<string> {
   const path = join(temporaryFolder("bench-data"), "pets.csv");
-  const descriptor = openSync(path, "w");
-  let text = "id,name,categoryId,status\n";
+  const file = Bun.file(path).writer({ highWaterMark: 1_000_000 });
+  file.write("id,name,categoryId,status\n");
   for (let id = 1; id <= count; id++) {
     const name = PET_NAMES[id % PET_NAMES.length];
     const cell = id % 1_000 === 0 ? `"${name}, ""the dog"""` : name;
-    text += `${id},${cell},${id % 1_000},${STATUSES[id % STATUSES.length]}\n`;
-    if (text.length < 1_000_000 && id < count) continue;
-    writeSync(descriptor, text);
-    text = "";
+    file.write(`${id},${cell},${id % 1_000},${STATUSES[id % STATUSES.length]}\n`);
   }
-  closeSync(descriptor);
+  await file.end();
   return path;
 }
 
-interface Figure {
+interface Figure extends Timed {
   readonly name: string;
-  readonly seconds: number;
-  readonly memoryMb: number;
   /** To the database's own tool. */
   readonly ratio?: number;
   readonly most?: number | undefined;
@@ -101,18 +95,13 @@ async function measureRounds(csv: string, rounds: number): Promise<Figure[]> {
   });
 }
 
-interface Waits {
-  readonly name: string;
-  readonly reads: number;
-  readonly writes: number;
-  readonly failures: number;
-}
+type Waits = Awaited<ReturnType<typeof measureWaits>>;
 
 /** A third of them are creates. */
 const PER_SECOND = 60;
 
 /** What a client of a running server notices of an import. */
-async function measureWaits(name: string, csv: string, storage: readonly string[]): Promise<Waits> {
+async function measureWaits(name: string, csv: string, storage: readonly string[]) {
   const { key } = await createKey(storage);
   const server = await startPetstore([...storage, "--port", "0"]);
   await createPet(server.url, key);
@@ -120,16 +109,11 @@ async function measureWaits(name: string, csv: string, storage: readonly string[
   await petstore("import", csv, ...storage);
   await load.stop();
   await server.stop();
-  const p99Of = (attempts: readonly Attempt[]) =>
-    quantile(
-      attempts.map(({ startedAt, endedAt }) => endedAt - startedAt),
-      0.99,
-    );
-  const [reads, writes] = [true, false].map((isRead) =>
-    p99Of(load.attempts.filter(({ kind }) => (kind !== "create") === isRead)),
-  );
-  const failures = load.attempts.filter(({ status }) => status !== 200 && status !== 201).length;
-  return { name, reads: reads ?? 0, writes: writes ?? 0, failures };
+  const [writes, reads] = [[], []] as [Attempt[], Attempt[]];
+  for (const attempt of load.attempts) (attempt.kind === "create" ? writes : reads).push(attempt);
+  const p99Of = (attempts: readonly Attempt[]) => quantile(attempts.map(durationOf), 0.99);
+  const failures = load.attempts.filter(isError).length;
+  return { name, reads: p99Of(reads), writes: p99Of(writes), failures };
 }
 
 function barsOf(figures: readonly Figure[], waits: readonly Waits[]): Bar[] {
@@ -247,7 +231,7 @@ await runCommand({
   maxMinutes: 15,
   async main({ docs, check, pets, rounds }) {
     const before = machineNow();
-    const csv = writePets(pets);
+    const csv = await writePets(pets);
     const figures = await measureRounds(csv, rounds);
     const waits = [
       await measureWaits("SQLite", csv, emptyData()),

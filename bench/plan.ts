@@ -1,4 +1,4 @@
-import { integer, isGiven, names, parseFlags, text } from "../trials/harness/command-line.ts";
+import { integer, isGiven, names, type parseFlags, text } from "../trials/harness/command-line.ts";
 import {
   type CandidateId,
   PEERS,
@@ -36,7 +36,7 @@ in five rounds with the peers, everything else in two or three.
                    workloads: ${WORKLOAD_IDS.join(", ")}
                    sections: ${SECTIONS.join(", ")}
   --peers LIST     none, or some of ${PEERS.join(", ")} (default: all of them)
-  --seconds N      Length of a round, 1 to ${MAX_SECONDS} (default: 2)
+  --seconds N      Length of a round, 1 to ${MAX_SECONDS} (default: ${SECONDS})
   --rounds N       Number of rounds, 1 to ${MAX_ROUNDS}
   --json FILE      Where the figures are written (default: bench/results.json); the chart is written beside it as .svg
   --docs           With --full: also write the figures to bench/results.md, the summary and the chart to docs/performance.md
@@ -48,7 +48,7 @@ in five rounds with the peers, everything else in two or three.
 export const FLAGS = {
   only: names([...WORKLOAD_IDS, ...SECTIONS]),
   peers: names([...PEERS, "none"]),
-  seconds: integer(undefined, MAX_SECONDS),
+  seconds: integer(SECONDS, MAX_SECONDS),
   rounds: integer(undefined, MAX_ROUNDS),
   json: text,
   from: text,
@@ -56,8 +56,6 @@ export const FLAGS = {
   docs: isGiven,
   check: isGiven,
 } as const;
-
-export const readPlan = (args: readonly string[]) => planOf(parseFlags(args, FLAGS));
 
 /** One workload: who is measured with it, and how often. */
 export interface PlannedLoad {
@@ -95,7 +93,7 @@ export function planOf(flags: ReturnType<typeof parseFlags<typeof FLAGS>>) {
   const otherRounds = flags.rounds ?? (full ? ROUNDS : OTHER_ROUNDS);
   return {
     peers,
-    seconds: flags.seconds ?? SECONDS,
+    seconds: flags.seconds,
     rounds,
     otherRounds,
     ids,

@@ -7,11 +7,7 @@ import type { HttpResponse } from "../trials/harness/http-connection.ts";
 import type { RequestKind } from "./workloads.ts";
 
 /** A response of Petstore. */
-export interface CapturedResponse {
-  readonly status: number;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly body: string;
-}
+export type CapturedResponse = Pick<HttpResponse, "status" | "headers" | "body">;
 
 type Route = "list" | "get" | "create";
 type Routes = Readonly<Partial<Record<Route, CapturedResponse>>>;

@@ -1,5 +1,6 @@
 import { Database } from "bun:sqlite";
 import { type HttpResponse, sendOnce } from "../trials/harness/http-connection.ts";
+import type { Cores } from "../trials/harness/machine.ts";
 import { cpuSeconds } from "../trials/harness/processes.ts";
 import { runWrk, type WrkFigures } from "../trials/harness/wrk.ts";
 import type { PlannedLoad } from "./plan.ts";
@@ -19,7 +20,7 @@ import {
 } from "./workloads.ts";
 
 export interface Run {
-  readonly cores: { readonly server: string; readonly load: string } | undefined;
+  readonly cores: Cores | undefined;
   readonly seconds: number;
   announce(what: string): void;
 }
@@ -64,7 +65,7 @@ export async function measureRounds<Server extends { readonly name: string }, Fi
   );
 }
 
-export interface LoadOptions {
+interface LoadOptions {
   readonly run: Run;
   readonly warmUpSeconds?: number;
   readonly seconds?: number;
@@ -209,7 +210,7 @@ export function checkRound(
     throw wrong(`responses of ${Math.round(mean)} bytes instead of ${Math.round(expectedBytes)}`);
 }
 
-export function highestPetId(database: string): number {
+function highestPetId(database: string): number {
   using connection = new Database(database, { readonly: true });
   const sql = "SELECT seq FROM sqlite_sequence WHERE name = 'pets'";
   return connection.query<{ seq: number }, []>(sql).get()?.seq ?? 0;

@@ -2,21 +2,18 @@
 import { residentMb } from "../trials/harness/processes.ts";
 import { median } from "../trials/harness/statistics.ts";
 import { formatCount } from "../trials/harness/table.ts";
-import { checkResponses, measureLoad, measureRounds, type Run, send } from "./rounds.ts";
-import { PACED, type Plan, type PlannedLoad, WARM_UP_SECONDS } from "./plan.ts";
+import { checkResponses, measureLoad, measureRounds, type RoundsOptions, type Run, send } from "./rounds.ts";
+import { PACED, type Plan, WARM_UP_SECONDS } from "./plan.ts";
 import { capture, type CapturedResponse, type CapturedResponses, routeOf } from "./replay.ts";
 import { type Cell, figuresOf, type Results, type Sample } from "./targets.ts";
 import { type CandidateServer, type Dataset, prepareDataset, startCandidate } from "./servers.ts";
 import type { StartOptions } from "./servers.ts";
 import { type CandidateId, kindsOf, type Workload, type WorkloadId, workloadOf } from "./workloads.ts";
 
-interface Group {
+interface Group extends Omit<RoundsOptions<CandidateServer, Sample>, "start"> {
   readonly members: readonly StartOptions[];
-  readonly loads: readonly PlannedLoad[];
-  announce(what: string): void;
   /** At the start of a round. */
   warmUp?(server: CandidateServer): Promise<unknown>;
-  measure(server: CandidateServer, workload: Workload): Promise<Sample>;
 }
 
 /**

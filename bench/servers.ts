@@ -98,11 +98,7 @@ const MODULES = join(import.meta.dir, "node_modules");
 const NODE = join(MODULES, `node-linux-${process.arch}`, "bin/node");
 
 /** `started` resolves when nothing of its start is left to do, which would slow the start of the next one. */
-type SpawnedCandidate = Pick<CandidateServer, "child" | "portFor" | "database"> & {
-  started?: Promise<unknown>;
-};
-
-async function spawnCandidate(options: StartOptions): Promise<SpawnedCandidate> {
+async function spawnCandidate(options: StartOptions) {
   const { id, dataset, responses = {}, core } = options;
   const env = { ...process.env, NODE_ENV: "production" };
   const spawn = (...command: string[]) => new Child(command, { core, env });
@@ -111,7 +107,7 @@ async function spawnCandidate(options: StartOptions): Promise<SpawnedCandidate> 
     writeFileSync(path, JSON.stringify(responses));
     const child = spawn(process.execPath, join(import.meta.dir, "replay.ts"), path);
     const ports: Record<string, number> = JSON.parse((await child.line(/^\{.*\}$/))[0]);
-    return { child, portFor: (workload) => ports[workload] ?? 0 };
+    return { child, portFor: (workload: WorkloadId) => ports[workload] ?? 0 };
   }
   const port = freePort();
   const portFor = () => port;

@@ -77,12 +77,10 @@ export function sharedRatios(cells: readonly SharedCell[], { workload, samples }
   return { rate, cpu: ratioOf(of(embedded, "server"), of(samples, "server")) };
 }
 
-type Size = Results["growth"][number];
-
 const withLargest = (
   what: string,
   unit: Target["unit"],
-  figures: (size: Size) => readonly number[],
+  figures: (size: Results["growth"][number]) => readonly number[],
 ): Target => ({
   what: `${what} with 10,000,000 pets`,
   atMost: 150,

@@ -1,4 +1,5 @@
 import { encodeCursor } from "../src/api/cursor.ts";
+import { Random } from "../trials/harness/random.ts";
 import type { RequestPart } from "../trials/harness/wrk.ts";
 
 /** Of the frameworks of Node and of Bun, those that were fastest at the same job. */
@@ -135,18 +136,12 @@ function petBody(n: number): string {
   return JSON.stringify({ name, categoryId: 10 + (n % 90), status: "available" });
 }
 
+/** The same order in every run. */
 function spread(max: number): number[] {
+  const random = new Random(42);
   const count = Math.min(max, MAX_VALUES);
-  return shuffled(Array.from({ length: count }, (_, i) => Math.floor((i * max) / count) + 1));
-}
-
-/** The same order in every run: Fisher-Yates with a linear congruential generator. */
-function shuffled(numbers: number[]): number[] {
-  let state = 42;
-  for (let i = numbers.length - 1; i > 0; i--) {
-    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
-    const j = state % (i + 1);
-    [numbers[i], numbers[j]] = [numbers[j] ?? 0, numbers[i] ?? 0];
-  }
-  return numbers;
+  const values = Array.from({ length: count }, (_, i) => {
+    return { value: Math.floor((i * max) / count) + 1, place: random.fraction() };
+  });
+  return values.toSorted((a, b) => a.place - b.place).map(({ value }) => value);
 }

@@ -3,7 +3,7 @@ import rateLimit from "@fastify/rate-limit";
 import Database from "better-sqlite3";
 import fastify from "fastify";
 import { createStore, ERRORS, type Key, type NewPet, nextLink, PRAGMAS, type Query } from "./peer-store.ts";
-import { readArguments, type Statement, STATUSES, type Value } from "./peer-store.ts";
+import { type Statement, STATUSES, type Value } from "./peer-store.ts";
 
 declare module "fastify" {
   interface FastifyRequest {
@@ -11,7 +11,7 @@ declare module "fastify" {
   }
 }
 
-const { port, path } = readArguments();
+const [port = "", path = ""] = process.argv.slice(2);
 const database = new Database(path);
 for (const pragma of PRAGMAS) database.exec(pragma);
 const store = createStore({
@@ -85,4 +85,4 @@ app.post<{ Body: NewPet }>(
   },
 );
 
-await app.listen({ port, host: "127.0.0.1" });
+await app.listen({ port: Number(port), host: "127.0.0.1" });

@@ -33,7 +33,7 @@ export interface Statement<Row> {
   run(...values: Value[]): { readonly lastInsertRowid: number | bigint };
 }
 
-export interface Driver {
+interface Driver {
   prepare<Row>(sql: string): Statement<Row>;
   sha256(text: string): string;
 }
@@ -103,9 +103,3 @@ export const ERRORS = {
   notFound: { code: "pet_not_found", message: "This pet does not exist.", status: 404 },
   limited: { code: "rate_limited", message: "Too many requests.", status: 429 },
 } as const;
-
-/** The arguments of a peer. */
-export function readArguments(): { port: number; path: string } {
-  const [port = "", path = ""] = process.argv.slice(2);
-  return { port: Number(port), path };
-}

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
-import { UsageError } from "../../trials/harness/command-line.ts";
+import { parseFlags, UsageError } from "../../trials/harness/command-line.ts";
 import { chartOf } from "../../bench/chart.ts";
 import { checkRound, checkRows, measureRounds, WrongResponse } from "../../bench/rounds.ts";
-import { readPlan } from "../../bench/plan.ts";
+import { FLAGS, planOf } from "../../bench/plan.ts";
 import { judge, type Results, type Sample } from "../../bench/targets.ts";
 import { detailTables, summaryTable } from "../../bench/tables.ts";
 import { type CandidateId, type WorkloadId, workloadOf } from "../../bench/workloads.ts";
@@ -131,7 +131,8 @@ test("one server on PostgreSQL and Valkey is judged by its rate or by its CPU ti
 });
 
 test("by default the workloads with a target are measured, --full measures all, and paced needs a workload", () => {
-  const workloadsOf = (...args: string[]) => readPlan(args).loads.map(({ workload }) => workload);
+  const workloadsOf = (...args: string[]) =>
+    planOf(parseFlags(args, FLAGS)).loads.map(({ workload }) => workload);
   const [usual, all] = [workloadsOf(), workloadsOf("--full")];
   expect(usual).toEqual(["list", "get", "create-32", "mix", "deep", "401", "401-unknown", "429"]);
   expect(all).toEqual(expect.arrayContaining([...usual, "filtered", "get-one", "create-1", "create-256"]));
@@ -142,6 +143,6 @@ test("by default the workloads with a target are measured, --full measures all, 
 test.each(["--only lists", "--seconds 0", "--rounds five", "--peers express", "--fast"])(
   "%s is rejected",
   (line) => {
-    expect(() => readPlan(line.split(" "))).toThrow(UsageError);
+    expect(() => parseFlags(line.split(" "), FLAGS)).toThrow(UsageError);
   },
 );
