@@ -12,12 +12,7 @@ import type { ExecutableContents } from "../src/executable.ts";
 
 const ROOT = resolve(import.meta.dir, "..");
 
-export interface BuildOptions {
-  readonly outfile: string;
-  readonly commit: string;
-}
-
-export async function buildExecutable({ outfile, commit }: BuildOptions): Promise<void> {
+export async function buildExecutable(outfile: string, commit: string): Promise<void> {
   mkdirSync(dirname(outfile), { recursive: true });
   const [console, docs, client] = await Promise.all([
     loadBundle("console"),
@@ -72,7 +67,7 @@ if (import.meta.main) {
   const outfile = resolve(values.outfile);
   const commit = values.commit ?? currentCommit();
   const startedAt = performance.now();
-  await buildExecutable({ outfile, commit });
+  await buildExecutable(outfile, commit);
   const seconds = ((performance.now() - startedAt) / 1_000).toFixed(1);
   const megabytes = Math.round(statSync(outfile).size / 1e6);
   const path = relative(process.cwd(), outfile);

@@ -31,8 +31,6 @@ function failureOf(...command: string[]): Problem {
   return code === 0 ? undefined : output.split("\n").slice(-5).join("\n");
 }
 
-const read = (path: string) => readFileSync(join(ROOT, path), "utf8");
-
 const executable = join(ROOT, "dist/petstore");
 
 const TESTS = ["test/release.test.ts", "test/docs.test.ts", "test/tidy.test.ts"];
@@ -45,7 +43,8 @@ const POINTS: readonly Point[] = [
   {
     title: `CHANGELOG.md begins with ${version}, dated ${releaseDate}`,
     check() {
-      const [first = "nothing"] = /^## .*$/m.exec(read("CHANGELOG.md")) ?? [];
+      const changelog = readFileSync(join(ROOT, "CHANGELOG.md"), "utf8");
+      const [first = "nothing"] = /^## .*$/m.exec(changelog) ?? [];
       return first === `## ${version} (${releaseDate})` ? undefined : `it begins with: ${first}`;
     },
   },
@@ -71,7 +70,7 @@ const POINTS: readonly Point[] = [
   {
     title: "the executable can be built, and names this version and commit",
     async check() {
-      await buildExecutable({ outfile: executable, commit: currentCommit() });
+      await buildExecutable(executable, currentCommit());
       const { output } = run(executable, "--version");
       const expected = `petstore ${version} (commit ${currentCommit()}, Bun ${Bun.version})`;
       return output === expected ? undefined : output;

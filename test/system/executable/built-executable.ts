@@ -14,6 +14,6 @@ export function builtExecutable(): Promise<string> {
 
 async function build(): Promise<string> {
   const outfile = join(temporaryFolder("executable"), "petstore");
-  await buildExecutable({ outfile, commit: COMMIT });
+  await buildExecutable(outfile, COMMIT);
   return outfile;
 }
