@@ -230,9 +230,10 @@ function rowsOf(rows: number) {
   };
 }
 
-/** It ends with 1, because of the rejected rows. */
+/** It ends with 1, because of the rejected rows. On PostgreSQL a killed transaction leaves a gap of identifiers. */
 function importRows({ rows }: Fixture, isPostgres: boolean): Prepare {
   const { exported, invalid, importInto } = rowsOf(rows);
+  const comparable = (csv: string) => (isPostgres ? csv.replaceAll(/^\d+,/gm, "") : csv);
   return async (folder) => {
     const { argv, database, storage, rejects } = await importInto(folder, isPostgres);
     const checkAtEnd = async () => {
@@ -240,7 +241,7 @@ function importRows({ rows }: Fixture, isPostgres: boolean): Prepare {
       const lines = readFileSync(rejects, "utf8").match(/line \d+:/g) ?? [];
       const again = await runPetstore(...argv);
       return problemsOf({
-        "pets are missing or doubled": out !== exported,
+        "pets are missing or doubled": comparable(out) !== comparable(exported),
         "wrong rejected rows": lines.length !== invalid || new Set(lines).size !== invalid,
         "it can be imported again": !(again.out + again.err).includes("Nothing was done"),
       });
