@@ -1,16 +1,14 @@
-import { afterAll, beforeEach, describe, expect, test, setDefaultTimeout } from "bun:test";
+import { beforeEach, describe, expect, test } from "bun:test";
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createPet } from "../../trials/harness/api-client.ts";
 import { inspectDatabase } from "../../src/store/sqlite/snapshot.ts";
 import { acquireLock } from "../../src/store/sqlite/process-lock.ts";
-import { cleanUp, InProcessCli, temporaryDirectory } from "../cli/cli.ts";
+import { cleanUpAfterAll, failure, InProcessCli, temporaryDirectory } from "../cli/cli.ts";
+import { until } from "../timing.ts";
 import { fillData } from "./sample-data.ts";
 
-// A busy machine takes long.
-setDefaultTimeout(60_000);
-
-afterAll(cleanUp);
+cleanUpAfterAll();
 
 let cli: InProcessCli;
 let backups: string;
@@ -19,16 +17,15 @@ beforeEach(() => {
   backups = join(temporaryDirectory(), "backups");
 });
 
+const backUp = (...flags: string[]) => cli.run(["backup", backups, ...flags]);
 const fill = () => fillData({ environment: "production", dataDir: cli.dataDir });
-const names = () =>
-  readdirSync(backups)
-    .filter((name) => !name.startsWith("."))
-    .toSorted();
+const allNames = () => readdirSync(backups).toSorted();
+const names = () => allNames().filter((name) => !name.startsWith("."));
 
 describe("petstore backup", () => {
   test("copies both databases with a description and checksums, for their owner only", async () => {
     await fill();
-    const { code, out } = await cli.run(["backup", backups]);
+    const { code, out } = await backUp();
     const path = join(backups, "production-2026-11-15T120000.000Z");
     expect(code).toBe(0);
     expect(out).toStartWith(`Backed up 49 pets, 1 order and 2 keys to ${path} (0.`);
@@ -49,13 +46,11 @@ describe("petstore backup", () => {
       ],
     });
     // As sha256sum --check reads them.
-    const checksum = (name: string) =>
-      new Bun.CryptoHasher("sha256").update(readFileSync(join(path, name))).digest("hex");
-    expect(readFileSync(join(path, "SHA256SUMS"), "utf8")).toBe(
-      ["production-limits.db", "production.db", "backup.json"]
-        .map((name) => `${checksum(name)}  ${name}\n`)
-        .join(""),
-    );
+    const checksums = ["production-limits.db", "production.db", "backup.json"].map((name) => {
+      const checksum = new Bun.CryptoHasher("sha256").update(readFileSync(join(path, name)));
+      return `${checksum.digest("hex")}  ${name}\n`;
+    });
+    expect(readFileSync(join(path, "SHA256SUMS"), "utf8")).toBe(checksums.join(""));
   });
 
   test("shows its progress on standard error, and with --json only the result", async () => {
@@ -83,7 +78,7 @@ describe("petstore backup", () => {
     mkdirSync(join(backups, "production-notes"));
     for (let day = 1; day <= 3; day++) {
       cli.clock.advance(86_400_000);
-      expect((await cli.run(["backup", backups, "--keep", "2"])).code).toBe(0);
+      expect((await backUp("--keep", "2")).code).toBe(0);
     }
     expect(names()).toEqual([
       "production-2026-11-17T120000.000Z",
@@ -97,15 +92,10 @@ describe("petstore backup", () => {
     await fill();
     mkdirSync(join(backups, ".production-2026-11-14T120000.000Z.partial"), { recursive: true });
     const lock = acquireLock(join(backups, ".production.lock"));
-    await expect(cli.run(["backup", backups])).rejects.toThrow(
-      `another backup of production to ${backups} is running`,
-    );
+    await expect(backUp()).rejects.toThrow(`another backup of production to ${backups} is running`);
     lock?.release();
-    expect((await cli.run(["backup", backups])).code).toBe(0);
-    expect(readdirSync(backups).toSorted()).toEqual([
-      ".production.lock",
-      "production-2026-11-15T120000.000Z",
-    ]);
+    expect((await backUp()).code).toBe(0);
+    expect(allNames()).toEqual([".production.lock", "production-2026-11-15T120000.000Z"]);
   });
 
   test("a database that is damaged is a failure, and no backup appears", async () => {
@@ -114,17 +104,14 @@ describe("petstore backup", () => {
     const bytes = readFileSync(database);
     bytes.fill(0xff, 8 * 4_096, 12 * 4_096);
     writeFileSync(database, bytes);
-    await expect(cli.run(["backup", backups])).rejects.toThrow(/damaged|malformed/);
+    await expect(backUp()).rejects.toThrow(/damaged|malformed/);
     expect(names()).toEqual([]);
   });
 
   test("no database and PostgreSQL are failures that say what to do", async () => {
-    expect(await cli.run(["backup", backups])).toEqual({
-      code: 1,
-      out: "",
-      err: `${join(cli.dataDir, "production.db")} does not exist; see --data and --env`,
-    });
-    expect((await cli.run(["backup", backups, "--database-url", "postgres://u:s3cret@db/pets"])).err).toBe(
+    const database = join(cli.dataDir, "production.db");
+    expect(await backUp()).toEqual(failure(`${database} does not exist; see --data and --env`));
+    expect((await backUp("--database-url", "postgres://u:s3cret@db/pets")).err).toBe(
       "the data is in PostgreSQL at db/pets, and this command is for SQLite; use deploy/postgres/backup and pg_restore, see docs/backup.md",
     );
     expect(existsSync(backups)).toBeFalse();
@@ -132,18 +119,14 @@ describe("petstore backup", () => {
 
   test("while a server writes: the copy is sound and has every pet that was acknowledged before", async () => {
     const { url, secret = "", stop } = await cli.serve(["--free-limits", "100000/100000"]);
-    const { promise: written, resolve } = Promise.withResolvers<void>();
     const stopped = new AbortController();
     let created = 0;
     const writing = (async () => {
-      while (!stopped.signal.aborted) {
-        await createPet(url, secret);
-        if (++created === 20) resolve();
-      }
+      for (; !stopped.signal.aborted; created++) await createPet(url, secret);
     })();
-    await written;
+    await until(() => created >= 20);
     const before = created;
-    const { code, err } = await cli.run(["backup", backups]);
+    const { code, err } = await backUp();
     const after = created;
     stopped.abort();
     await writing;

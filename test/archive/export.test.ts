@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { beforeAll, describe, expect, test } from "bun:test";
 import {
   existsSync,
   lstatSync,
@@ -10,15 +10,15 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { gunzipSync } from "node:zlib";
-import { cleanUp, InProcessCli, temporaryDirectory } from "../cli/cli.ts";
+import { cleanUpAfterAll, failure, InProcessCli, temporaryDirectory, wrongUsage } from "../cli/cli.ts";
 import { createKey } from "../cli/keys.ts";
 
-afterAll(cleanUp);
+cleanUpAfterAll();
 
 const cli = new InProcessCli();
 beforeAll(async () => {
   cli.input = "name,categoryId\nRex,7\nMia,8\n";
-  await cli.run(["import", "-"]);
+  await cli.run("import -");
 });
 
 const NDJSON = '{"id":1,"name":"Rex","categoryId":7}\n{"id":2,"name":"Mia","categoryId":8}\n';
@@ -63,9 +63,9 @@ describe("files", () => {
   });
 
   test("standard output has the export and nothing else", async () => {
-    expect(await cli.run(["export", "pets"])).toEqual({ code: 0, out: NDJSON, err: "" });
-    expect(await cli.run(["export", "pets", "-"])).toEqual({ code: 0, out: NDJSON, err: "" });
-    const { out } = await cli.run(["export", "orders", "--gzip"]);
+    for (const line of ["export pets", "export pets -"])
+      expect(await cli.run(line)).toEqual({ code: 0, out: NDJSON, err: "" });
+    const out = await cli.out("export orders --gzip");
     expect(gunzipSync(Buffer.from(out, "latin1")).toString()).toBe("");
   });
 });
@@ -73,8 +73,7 @@ describe("files", () => {
 describe("keys and usage", () => {
   test("keys have hashes only if they are asked for, and the audit trail tells", async () => {
     const { key } = await createKey(cli, "--name", "a,b", "--plan", "free", "--label", "x,y");
-    const plain = (await cli.run(["export", "keys"])).out;
-    expect(JSON.parse(plain)).toEqual({
+    expect(JSON.parse(await cli.out("export keys"))).toEqual({
       id: 1,
       name: "a,b",
       owner: null,
@@ -88,10 +87,10 @@ describe("keys and usage", () => {
       expiresAt: null,
       revokedAt: null,
     });
-    expect((await cli.run(["export", "keys", "--format", "csv"])).out).toBe(
+    expect(await cli.out("export keys --format csv")).toBe(
       'id,name,owner,notes,labels,plan,perMinute,perDay,access,createdAt,expiresAt,revokedAt\n1,"a,b",,,"[""x"",""y""]",free,,,write,2026-11-15T12:00:00.000Z,,\n',
     );
-    const { out } = await cli.run(["export", "keys", "--hashes"]);
+    const out = await cli.out("export keys --hashes");
     expect(JSON.parse(out).secrets).toMatchObject([{ hash: expect.stringMatching(/^[\da-f]{64}$/) }]);
     expect(out).not.toContain(key);
     const actions = await cli.json<{ action: string }[]>("audit");
@@ -99,28 +98,24 @@ describe("keys and usage", () => {
   });
 
   test("usage without requests is a header", async () => {
-    expect((await cli.run(["export", "usage", "--format", "csv"])).out).toBe(
-      "keyId,start,operation,admitted,limited,banned,errors\n",
-    );
+    const out = await cli.out("export usage --format csv");
+    expect(out).toBe("keyId,start,operation,admitted,limited,banned,errors\n");
   });
 });
 
 test.each([
-  ["export", 2, "export needs KIND: pets, orders, keys or usage"],
-  ["export cats", 2, 'KIND is "cats"; it must be pets, orders, keys or usage'],
-  ["export pets --hashes", 2, "--hashes is only for keys"],
-  ["export pets --by hour", 2, "--by is only for usage"],
-  ["export pets --json", 2, "--json needs FILE: standard output has the export itself"],
-])("%s", async (line, code, err) => {
-  expect(await cli.run(line.split(" "))).toEqual({ code, out: "", err });
+  ["export", "export needs KIND: pets, orders, keys or usage"],
+  ["export cats", 'KIND is "cats"; it must be pets, orders, keys or usage'],
+  ["export pets --hashes", "--hashes is only for keys"],
+  ["export pets --by hour", "--by is only for usage"],
+  ["export pets --json", "--json needs FILE: standard output has the export itself"],
+])("%s", async (line, err) => {
+  expect(await cli.run(line)).toEqual(wrongUsage(err));
 });
 
 test("without a database there is nothing to export, and none is created", async () => {
   const empty = new InProcessCli();
-  expect(await empty.run(["export", "pets"])).toEqual({
-    code: 1,
-    out: "",
-    err: `there is no database in production (data: ${empty.dataDir})`,
-  });
+  const err = `there is no database in production (data: ${empty.dataDir})`;
+  expect(await empty.run("export pets")).toEqual(failure(err));
   expect(existsSync(empty.dataDir)).toBeFalse();
 });

@@ -9,15 +9,14 @@ afterAll(() => folder.remove());
 const CSV = { format: "csv", delimiter: ",", header: ["name", "categoryId"] } as const;
 const NDJSON = { format: "ndjson", delimiter: "," } as const;
 
-const csv = (cells: string[]) => ({
-  row: { line: 2, text: cells.join(","), cells },
-  problem: "it, is wrong",
-});
+const csv = (...cells: string[]) => {
+  return { row: { line: 2, text: cells.join(","), cells }, problem: "it, is wrong" };
+};
 const json = (text: string) => ({ row: { line: 7, text }, problem: 'is "wrong"' });
 
 test("an error of an earlier import is replaced", () => {
   const header = ["name", "categoryId", "error"];
-  expect(encodeRejected(csv(["Rex", "x", "old"]), { ...CSV, header })).toBe('Rex,x,"line 2: it, is wrong"');
+  expect(encodeRejected(csv("Rex", "x", "old"), { ...CSV, header })).toBe('Rex,x,"line 2: it, is wrong"');
   expect(encodeRejected(json('{"error":"o\\"ld","name":5}'), NDJSON)).toBe(
     '{"error":"line 7: is \\"wrong\\"","name":5}',
   );
@@ -41,13 +40,10 @@ test.each([
 test("a link is not followed, whatever it is to", () => {
   const target = folder.path("of-this-user");
   writeFileSync(target, "precious");
-  for (const [name, to] of [
-    ["link-to-a-file", target],
-    ["link-to-nothing", folder.path("missing")],
-  ] as const) {
-    const path = folder.path(name);
+  for (const to of [target, folder.path("missing")]) {
+    const path = `${to}-link`;
     symlinkSync(to, path);
-    expect(() => new RejectsFile(path, CSV).write(0, [csv(["Rex", "x"])])).toThrow("ELOOP");
+    expect(() => new RejectsFile(path, CSV).write(0, [csv("Rex", "x")])).toThrow("ELOOP");
   }
   expect(readFileSync(target, "utf8")).toBe("precious");
   expect(existsSync(folder.path("missing"))).toBeFalse();
@@ -56,24 +52,16 @@ test("a link is not followed, whatever it is to", () => {
 test("a batch that is written again replaces what was written for it before", () => {
   const path = folder.path("rejects");
   const first = new RejectsFile(path, CSV);
-  const position = first.write(0, [csv(["Rex", "x"])]);
-  first.write(position, [csv(["Mia", "y"]), csv(["Luna", "z"])]);
+  const position = first.write(0, [csv("Rex", "x")]);
+  first.write(position, [csv("Mia", "y"), csv("Luna", "z")]);
   first.close();
   const second = new RejectsFile(path, CSV);
-  second.write(position, [csv(["Mia", "y"])]);
+  second.write(position, [csv("Mia", "y")]);
   second.close();
   expect(readFileSync(path, "utf8")).toBe(
     'name,categoryId,error\nRex,x,"line 2: it, is wrong"\nMia,y,"line 2: it, is wrong"\n',
   );
   expect(statSync(path).mode & 0o777).toBe(0o600);
-});
-
-test("after the file was moved away, later rows go to a new one with a header", () => {
-  const path = folder.path("moved");
-  const file = new RejectsFile(path, CSV);
-  file.write(1_000, [csv(["Rex", "x"])]);
-  file.close();
-  expect(readFileSync(path, "utf8")).toBe('name,categoryId,error\nRex,x,"line 2: it, is wrong"\n');
 });
 
 test("without a rejected row there is no file, and an earlier one is untouched", () => {
