@@ -1,5 +1,5 @@
 import { Database } from "bun:sqlite";
-import { afterAll, beforeAll, beforeEach, describe, expect, test, setDefaultTimeout } from "bun:test";
+import { beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import {
   chownSync,
   cpSync,
@@ -16,20 +16,29 @@ import { dirname, join } from "node:path";
 import { openSqlite, type SqliteStores } from "../../src/store/sqlite/store.ts";
 import { acquireLock } from "../../src/store/sqlite/process-lock.ts";
 import { inspectDatabase } from "../../src/store/sqlite/snapshot.ts";
-import { cleanUp, EXECUTABLE, InProcessCli, temporaryDirectory } from "../cli/cli.ts";
+import { cleanUpAfterAll, EXECUTABLE, failure, InProcessCli, temporaryDirectory } from "../cli/cli.ts";
 import { hash } from "../key-store-arguments.ts";
 import { fillData, NOW } from "./sample-data.ts";
 
-// A busy machine takes long.
-setDefaultTimeout(60_000);
-
-afterAll(cleanUp);
+cleanUpAfterAll();
 
 let cli: InProcessCli;
 let backups: string;
 let backup: string;
 const run = (...argv: string[]) => cli.run(argv);
+const restore = (from: string, ...flags: string[]) => run("restore", from, ...flags);
+const restoreError = (from: string, ...flags: string[]) => cli.err(["restore", from, ...flags]);
 const inData = (name: string) => join(cli.dataDir, name);
+const inspect = (name = "production.db") => inspectDatabase(inData(name));
+const open = () => openSqlite(inData("production.db"));
+const removeData = () => rmSync(cli.dataDir, { recursive: true });
+
+/** What a restore prints that succeeds. */
+async function restored(from: string, ...flags: string[]): Promise<string> {
+  const { code, out } = await restore(from, ...flags);
+  expect(code).toBe(0);
+  return out;
+}
 
 /** Has data and a backup of it, which each test gets a copy of. */
 const original = temporaryDirectory();
@@ -54,17 +63,13 @@ async function changeData(): Promise<void> {
   await run("keys", "revoke", "1");
   await run("keys", "roll", "2", "--overlap", "0");
   await run("keys", "create", "--name", "third", "--plan", "free");
-  const { store, close } = openSqlite(inData("production.db"));
+  const { store, close } = open();
   for (let i = 0; i < 10; i++) await store.createPet({ name: "later", categoryId: 1n }, NOW);
   await close();
 }
 
-function removeData(): void {
-  rmSync(cli.dataDir, { recursive: true });
-}
-
 async function nextPetId(): Promise<bigint | undefined> {
-  const { store, close } = openSqlite(inData("production.db"));
+  const { store, close } = open();
   const created = await store.createPet({ name: "next", categoryId: 1n }, NOW);
   await close();
   return "id" in created ? created.id : undefined;
@@ -103,13 +108,10 @@ describe("the newest backup of a directory", () => {
     if (missing) rmSync(join(newest, missing));
     else writeFileSync(join(newest, "backup.json"), "{}");
     const message = `the backup ${newest} ${problem}`;
-    expect(await run("restore", backups, "--replace")).toMatchObject({
-      code: 1,
-      out: "",
-      err: `${message}; with --allow-older, the newest one that is complete is restored`,
-    });
-    const { out, code } = await run("restore", backups, "--replace", "--allow-older");
-    expect(code).toBe(0);
+    expect(await restore(backups, "--replace")).toEqual(
+      failure(`${message}; with --allow-older, the newest one that is complete is restored`),
+    );
+    const out = await restored(backups, "--replace", "--allow-older");
     expect(out).toContain(`  Backup             ${backup}\n`);
     expect(out).toContain(`warning: ${message}\n`);
   });
@@ -123,21 +125,20 @@ describe("the newest backup of a directory", () => {
 
 describe("petstore restore", () => {
   test("puts the databases into an empty data directory", async () => {
-    const { rows } = inspectDatabase(inData("production.db"));
+    const { rows } = inspect();
     removeData();
-    const { code, out } = await run("restore", backup);
-    expect(code).toBe(0);
+    const out = await restored(backup);
     expect(out).toContain("Contents           49 pets, 1 order and 2 keys\n");
     expect(out).toContain("Present databases  none\n");
     expect(out).toContain(
       "warning: which keys and operators were revoked or rotated after 2026-11-15T12:00:00.000Z is not known here",
     );
     expect(out).toEndWith("Restored. Start the server with petstore serve.\n");
-    expect(inspectDatabase(inData("production.db"))).toMatchObject({
+    expect(inspect()).toMatchObject({
       rows: { ...rows, audit: Number(rows["audit"]) + 1 },
       problems: [],
     });
-    expect(inspectDatabase(inData("production-limits.db")).rows).toEqual({ standings: 3 });
+    expect(inspect("production-limits.db").rows).toEqual({ standings: 3 });
     expect(readdirSync(cli.dataDir).toSorted()).toEqual([
       "production-limits.db",
       "production.db",
@@ -158,7 +159,7 @@ describe("petstore restore", () => {
 
   test("has one entry in the audit trail of the restored database, with the backup and what was replaced", async () => {
     await changeData();
-    expect((await run("restore", backups, "--replace")).code).toBe(0);
+    await restored(backups, "--replace");
     const [latest, ...earlier] = await cli.json<{ id: number }[]>("audit");
     expect(latest).toMatchObject({
       at: "2026-11-15T13:00:00.000Z",
@@ -185,8 +186,7 @@ describe("petstore restore", () => {
     database.close();
     cli.clock.advance(1_000);
     expect((await run("backup", backups)).code).toBe(0);
-    const { code, out } = await run("restore", backups, "--replace");
-    expect(code).toBe(0);
+    const out = await restored(backups, "--replace");
     expect(out).toContain(
       "warning: the backup is of a release without an audit trail, so this restore has no entry there\n",
     );
@@ -197,7 +197,7 @@ describe("petstore restore", () => {
     const secret = (text: string) => ({ hash: hash(text.length), hint: text });
     const create = (stores: SqliteStores, name: string) =>
       stores.operators.createOperator({ name, role: "admin" }, secret(name), by);
-    const before = openSqlite(inData("production.db"));
+    const before = open();
     for (const name of ["a", "bb", "ccc"]) await create(before, name);
     const session = { cookieHash: hash(101), secretHash: hash(102), operatorId: 1, tokenCheck: null };
     const signedIn = { ...by, action: "admin.signed-in" } as const;
@@ -211,25 +211,20 @@ describe("petstore restore", () => {
     const bytes = readFileSync(newest, "latin1");
     expect([serverSecret, hash(101), hash(103)].filter((text) => bytes.includes(text))).toEqual([]);
 
-    const later = openSqlite(inData("production.db"));
+    const later = open();
     await later.operators.rotateOperator(3, secret("dddd"), by);
     await later.operators.revokeOperator(4, by);
     await create(later, "eeeee");
     await later.close();
-    const { code, out } = await run("restore", backups, "--replace");
-    expect(code).toBe(0);
+    const out = await restored(backups, "--replace");
     expect(out).toContain("operators that were revoked or rotated since are valid again: bb; ccc\n");
-    const restored = openSqlite(inData("production.db"));
-    expect((await restored.operators.listOperators()).map(({ name }) => name)).toEqual([
-      "ann",
-      "a",
-      "bb",
-      "ccc",
-    ]);
-    const { sessions, codes } = await restored.operators.readAccess();
+    const after = open();
+    const names = (await after.operators.listOperators()).map(({ name }) => name);
+    expect(names).toEqual(["ann", "a", "bb", "ccc"]);
+    const { sessions, codes } = await after.operators.readAccess();
     expect([sessions.size, codes.size]).toEqual([0, 0]);
-    expect(await restored.settings.readSettings()).not.toContainKey("server-secret");
-    await restored.close();
+    expect(await after.settings.readSettings()).not.toContainKey("server-secret");
+    await after.close();
   });
 
   test("files belong to the owner of the data directory, also if root restores them", async () => {
@@ -238,30 +233,25 @@ describe("petstore restore", () => {
     const nobody = 65_534;
     const owner = process.getuid?.() === 0 ? nobody : (process.getuid?.() ?? nobody);
     chownSync(cli.dataDir, owner, process.getgid?.() ?? nobody);
-    expect((await run("restore", backup)).code).toBe(0);
+    await restored(backup);
     for (const name of readdirSync(cli.dataDir)) expect(statSync(inData(name)).uid).toBe(owner);
   });
 
   test("overwrites nothing: --replace moves the present databases away, and warns of the keys that changed since", async () => {
     await changeData();
-    expect(await run("restore", backup)).toEqual({
-      code: 1,
-      out: "",
-      err: `${inData("production.db")} exists, and a restore overwrites nothing; with --replace, the present databases are moved to another directory first`,
-    });
-    expect(inspectDatabase(inData("production.db")).rows["pets"]).toBe(59);
-    const { code, out } = await run("restore", backups, "--replace");
-    expect(code).toBe(0);
+    const message = `${inData("production.db")} exists, and a restore overwrites nothing; with --replace, the present databases are moved to another directory first`;
+    expect(await restore(backup)).toEqual(failure(message));
+    expect(inspect().rows["pets"]).toBe(59);
+    const out = await restored(backups, "--replace");
     const replaced = inData("production-replaced-2026-11-15T130000.000Z");
-    expect(out).toContain(`move to ${replaced}`);
-    expect(out).toContain(
+    for (const text of [
+      `move to ${replaced}`,
       "warning: keys revoked since the backup are valid again: run petstore keys revoke 1\n",
-    );
-    expect(out).toContain(
       "warning: secrets replaced since are valid again, and the new ones are not: run petstore keys rotate 2 --overlap 0\n",
-    );
-    expect(out).toContain("warning: keys created since are lost: 3\n");
-    expect(inspectDatabase(inData("production.db")).rows["pets"]).toBe(49);
+      "warning: keys created since are lost: 3\n",
+    ])
+      expect(out).toContain(text);
+    expect(inspect().rows["pets"]).toBe(49);
     expect(inspectDatabase(join(replaced, "production.db")).rows["pets"]).toBe(59);
     // 50 pets before the backup, 10 after it: none of their identifiers is assigned again.
     expect(await nextPetId()).toBe(61n);
@@ -271,7 +261,7 @@ describe("petstore restore", () => {
     await changeData();
     await run("backup", backups);
     removeData();
-    const { out } = await run("restore", backup);
+    const out = await restored(backup);
     expect(out).toContain("keys revoked since the backup are valid again: run petstore keys revoke 1");
     expect(await nextPetId()).toBe(61n);
   });
@@ -280,31 +270,27 @@ describe("petstore restore", () => {
     const checksums = join(backup, "SHA256SUMS");
     const text = readFileSync(checksums, "utf8");
     writeFileSync(checksums, "");
-    await expect(run("restore", backup, "--replace")).rejects.toThrow(
+    await expect(restore(backup, "--replace")).rejects.toThrow(
       `the backup ${backup} is damaged: SHA256SUMS has no checksum of backup.json; use another backup`,
     );
     writeFileSync(checksums, text.replace(/.* production\.db\n/, ""));
-    await expect(run("restore", backup, "--replace")).rejects.toThrow("has no checksum of production.db");
+    await expect(restore(backup, "--replace")).rejects.toThrow("has no checksum of production.db");
     writeFileSync(join(backup, "backup.json"), "{");
     const checksum = new Bun.CryptoHasher("sha256").update("{").digest("hex");
     writeFileSync(checksums, text.replace(/\w+(?= {2}backup\.json)/, checksum));
-    await expect(run("restore", backup, "--replace")).rejects.toThrow(
-      "backup.json does not describe a backup",
-    );
+    await expect(restore(backup, "--replace")).rejects.toThrow("backup.json does not describe a backup");
   });
 
   test("while a command such as an import uses the databases, it fails and changes nothing", async () => {
-    const { store, close } = openSqlite(inData("production.db"));
+    const { store, close } = open();
     await store.getPet(1n);
     // As a server leaves it.
     acquireLock(inData("production.lock"))?.release();
     const { code, err } = await cli.runSlowly("restore", backup, "--replace");
     await close();
-    expect({ code, err }).toEqual({
-      code: 1,
-      err: `another command uses the databases in ${cli.dataDir} (production); run this one again when it is done`,
-    });
-    expect((await run("restore", backup, "--replace")).code).toBe(0);
+    const message = `another command uses the databases in ${cli.dataDir} (production); run this one again when it is done`;
+    expect([code, err]).toEqual([1, message]);
+    await restored(backup, "--replace");
   });
 
   test("is done although nobody reads its output", async () => {
@@ -318,10 +304,9 @@ describe("petstore restore", () => {
   test("--dry-run shows the plan, with --json for programs, also where databases exist, and changes nothing", async () => {
     await changeData();
     const before = readdirSync(cli.dataDir).toSorted();
-    const { code, out } = await run("restore", backups, "--dry-run");
-    expect(code).toBe(0);
+    const out = await restored(backups, "--dry-run");
     expect(out).toMatch(/Present databases {2}move to \S+-replaced-\S+, which needs --replace\n/);
-    const plan = await run("restore", backups, "--replace", "--dry-run", "--json");
+    const plan = await restore(backups, "--replace", "--dry-run", "--json");
     expect(JSON.parse(plan.out.slice(0, plan.out.lastIndexOf("}") + 1))).toMatchObject({
       backup,
       createdAt: "2026-11-15T12:00:00.000Z",
@@ -335,28 +320,28 @@ describe("petstore restore", () => {
 
   test("a running server, another environment, no backup and a damaged backup are failures", async () => {
     const lock = acquireLock(inData("production.lock"));
-    expect((await run("restore", backup, "--replace")).err).toBe(
+    expect(await restoreError(backup, "--replace")).toBe(
       `a server is running on ${cli.dataDir} (production); stop it first`,
     );
     lock?.release();
-    expect((await run("restore", backup, "--env", "staging")).err).toBe(
+    expect(await restoreError(backup, "--env", "staging")).toBe(
       `the backup ${backup} is of production, not of staging; use --env production`,
     );
     const empty = temporaryDirectory();
-    expect((await run("restore", empty)).err).toBe(`there is no backup of production in ${empty}`);
+    expect(await restoreError(empty)).toBe(`there is no backup of production in ${empty}`);
     writeFileSync(join(backup, "production.db"), "not a database");
-    await expect(run("restore", backup, "--replace")).rejects.toThrow(
+    await expect(restore(backup, "--replace")).rejects.toThrow(
       `the backup ${backup} is damaged: the checksum of production.db is wrong; use another backup`,
     );
-    expect(inspectDatabase(inData("production.db")).rows["pets"]).toBe(49);
+    expect(inspect().rows["pets"]).toBe(49);
   });
 });
 
 describe("a restore that was interrupted", () => {
   /** As after a kill: everything is staged, and the present databases are partly moved away. */
-  async function interrupt(): Promise<string> {
+  const replaced = "production-replaced-2026-11-15T130000.000Z";
+  async function interrupt(): Promise<void> {
     await changeData();
-    const replaced = "production-replaced-2026-11-15T130000.000Z";
     mkdirSync(inData("production-restore"));
     for (const name of ["production.db", "production-limits.db", "backup.json"]) {
       await Bun.write(inData(`production-restore/${name}`), Bun.file(join(backup, name)));
@@ -364,7 +349,6 @@ describe("a restore that was interrupted", () => {
     writeFileSync(inData("production-restore/replaced-directory"), `${replaced}\n`);
     mkdirSync(inData(replaced));
     renameSync(inData("production.db"), inData(`${replaced}/production.db`));
-    return replaced;
   }
 
   test("keeps every command from using the databases until it is finished", async () => {
@@ -378,13 +362,12 @@ describe("a restore that was interrupted", () => {
   });
 
   test("is finished by the same command, without --replace too", async () => {
-    const replaced = await interrupt();
-    const { code, out } = await run("restore", backup);
-    expect(code).toBe(0);
+    await interrupt();
+    const out = await restored(backup);
     expect(out).toStartWith("Continues the restore that was interrupted:\n");
     expect(out).toContain("run petstore keys revoke 1");
-    expect(inspectDatabase(inData("production.db")).rows["pets"]).toBe(49);
-    expect(inspectDatabase(inData(`${replaced}/production.db`)).rows["pets"]).toBe(59);
+    expect(inspect().rows["pets"]).toBe(49);
+    expect(inspect(`${replaced}/production.db`).rows["pets"]).toBe(59);
     expect(existsSync(inData(`${replaced}/production-limits.db`))).toBeTrue();
     expect(existsSync(inData("production-restore"))).toBeFalse();
     expect((await run("keys", "list")).code).toBe(0);
@@ -392,12 +375,12 @@ describe("a restore that was interrupted", () => {
 
   test("after its copies were staged has one audit entry when it is finished", async () => {
     await changeData();
-    const obstacle = inData("production-replaced-2026-11-15T130000.000Z/production.db");
+    const obstacle = inData(`${replaced}/production.db`);
     mkdirSync(join(obstacle, "not empty"), { recursive: true });
-    await expect(run("restore", backup, "--replace")).rejects.toThrow();
+    await expect(restore(backup, "--replace")).rejects.toThrow();
     rmSync(obstacle, { recursive: true });
     cli.clock.advance(60_000);
-    expect((await run("restore", backup)).out).toStartWith("Continues the restore that was interrupted:\n");
+    expect((await restore(backup)).out).toStartWith("Continues the restore that was interrupted:\n");
     expect(await cli.json("audit", "--action", "data.restored")).toMatchObject([
       { at: "2026-11-15T13:00:00.000Z" },
     ]);
@@ -407,7 +390,7 @@ describe("a restore that was interrupted", () => {
     cli.clock.advance(60_000);
     await run("backup", backups);
     await interrupt();
-    expect((await run("restore", backups)).err).toBe(
+    expect(await restoreError(backups)).toBe(
       "a restore of the backup of 2026-11-15T12:00:00.000Z was interrupted; finish it first, with petstore restore and that backup",
     );
   });

@@ -1,9 +1,11 @@
 import { mkdirSync } from "node:fs";
+import { INT64_MAX, INT64_MIN } from "../../src/api/json.ts";
 import { pathsOf, type StorageConfig } from "../../src/config/config.ts";
 import { newUsage, type Usage } from "../../src/domain/rate-limit.ts";
 import { openSqlite } from "../../src/store/sqlite/store.ts";
 import { openUsageStore } from "../../src/store/sqlite/usage-store.ts";
 import { hash, storedSecret } from "../key-store-arguments.ts";
+import { address, key } from "../subjects.ts";
 
 export const NOW = Date.parse("2026-11-15T12:00:00Z");
 const BY = { actor: { kind: "command line", name: "ann" }, at: NOW } as const;
@@ -15,61 +17,34 @@ export async function fillData(storage: StorageConfig, pets = 50): Promise<void>
   const { store: path, usageStore } = pathsOf(storage);
   mkdirSync(storage.dataDir, { recursive: true, mode: 0o700 });
   const { store, corrections, operators, keys, settings, usageHistory, close } = openSqlite(path);
-  await keys.createKey(
-    {
-      name: "first",
-      plan: "enterprise",
-      limits: { perMinute: 7, perDay: 70 },
-      createdAt: NOW,
-      labels: ["a", "b"],
-    },
-    storedSecret(1),
-    BY,
-  );
-  await keys.createKey(
-    { name: "second", plan: "free", createdAt: NOW, expiresAt: NOW + 1e9 },
-    storedSecret(2),
-    BY,
-  );
+  const limits = { perMinute: 7, perDay: 70 };
+  const first = { name: "first", plan: "enterprise", limits, createdAt: NOW, labels: ["a", "b"] } as const;
+  const second = { name: "second", plan: "free", createdAt: NOW, expiresAt: NOW + 1e9 } as const;
+  await keys.createKey(first, storedSecret(1), BY);
+  await keys.createKey(second, storedSecret(2), BY);
   await keys.addSecret(2, { ...storedSecret(3), overlapEndsAt: NOW + 500 }, BY);
-  await Promise.all(
-    Array.from({ length: pets }, (_, i) =>
-      store.createPet(
-        {
-          name: `${NAMES[i % NAMES.length]} ${i}`,
-          categoryId: i % 2 === 0 ? 9_223_372_036_854_775_807n : -9_223_372_036_854_775_808n,
-          ...(i % 3 === 0 && { status: "available" as const }),
-        },
-        NOW,
-        { keyId: 1, idempotencyKey: `request ${i}`, fingerprint: hash(i) },
-      ),
-    ),
-  );
-  await store.placeOrder({ keyId: 1, petId: 1n }, NOW, {
-    keyId: 1,
-    idempotencyKey: "order",
-    fingerprint: hash(0),
-  });
+  const request = (idempotencyKey: string, i = 0) => ({ keyId: 1, idempotencyKey, fingerprint: hash(i) });
+  const createPet = (i: number) => {
+    const name = `${NAMES[i % NAMES.length]} ${i}`;
+    const categoryId = i % 2 === 0 ? INT64_MAX : INT64_MIN;
+    const status = i % 3 === 0 && ({ status: "available" } as const);
+    return store.createPet({ name, categoryId, ...status }, NOW, request(`request ${i}`, i));
+  };
+  await Promise.all(Array.from({ length: pets }, (_, i) => createPet(i)));
+  await store.placeOrder({ keyId: 1, petId: 1n }, NOW, request("order"));
   await corrections.deletePet(BigInt(pets), BY);
   await settings.saveSettings({ "free-limits": "60/1000", "public-url": "http://127.0.0.1:8080/v1" });
-  await usageHistory.addUsage({
-    writer: "a server",
-    sequence: 3,
-    hour: NOW,
-    keys: [usageOfKey(1), usageOfKey(2)],
-  });
+  const used = [usageOfKey(1), usageOfKey(2)];
+  await usageHistory.addUsage({ writer: "a server", sequence: 3, hour: NOW, keys: used });
   const createdBy = { actor: { kind: "command line" }, at: NOW } as const;
   await operators.createOperator({ name: "ann", role: "admin" }, storedSecret(8), createdBy);
   await operators.rotateOperator(1, storedSecret(9), createdBy);
   await close();
   const usages = openUsageStore(usageStore);
   usages.save([
-    [{ kind: "key", id: 1 }, usageNow()],
-    [
-      { kind: "key", id: 2 },
-      { ...usageNow(), bannedAt: Date.now(), bannedUntil: Date.now() + 3_000_000 },
-    ],
-    [{ kind: "address", id: "192.0.2.1" }, usageNow()],
+    [key(1), usageNow()],
+    [key(2), { ...usageNow(), bannedAt: Date.now(), bannedUntil: Date.now() + 3_000_000 }],
+    [address("192.0.2.1"), usageNow()],
   ]);
   usages.close();
 }
