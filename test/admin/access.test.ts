@@ -1,11 +1,9 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { ADMIN_OPERATIONS, type AdminOperation } from "../../src/operator/operations.ts";
 import { sendRaw } from "../http/raw.ts";
-import { type AdminService, cookieOf, sessionOf, startAdminService, TOKEN } from "./admin-service.ts";
+import { cookieOf, sessionOf, startAdminService, TOKEN, useAdminService } from "./admin-service.ts";
 
-let service: AdminService;
-beforeAll(async () => void (service = await startAdminService({ hostnames: ["admin.example.com"] })));
-afterAll(() => service.stop());
+const service = await useAdminService({ hostnames: ["admin.example.com"] });
 
 const OPERATIONS = Object.entries<AdminOperation>(ADMIN_OPERATIONS);
 const pathOf = ({ path }: AdminOperation) => `/api${path.replace(/\{\w+\}/, "1")}`;
@@ -15,25 +13,20 @@ const signIn = (to = service, headers: Record<string, string> = OWN(), token = T
   to.admin({ method: "POST", path: "/api/session", token: null, body: { token }, headers });
 
 describe("without the token", () => {
-  test.each(OPERATIONS.filter(([, { needsNoToken }]) => !needsNoToken))(
-    "%s is 401",
-    async (_id, operation) => {
-      const { method } = operation;
-      const { status, headers, json } = await service.admin({ method, path: pathOf(operation), token: null });
-      expect({ status, code: json["code"] }).toEqual({ status: 401, code: "not_signed_in" });
-      expect(headers.get("www-authenticate")).toBe('Bearer realm="petstore admin"');
-    },
-  );
-
-  test.each(["/api", "/api/", "/api/nothing", "/api/openapi.json", "/metrics"])("%s is 401", async (path) => {
-    const { status, text } = await service.admin({ path, token: null });
-    expect(status).toBe(401);
-    expect(JSON.parse(text)).toMatchObject({ code: "not_signed_in", status: 401 });
+  const operations = OPERATIONS.filter(([, { needsNoToken }]) => !needsNoToken);
+  const paths = ["/api", "/api/", "/api/nothing", "/api/openapi.json", "/metrics"];
+  test.each([
+    ...operations.map(([id, operation]) => [id, operation.method, pathOf(operation)] as const),
+    ...paths.map((path) => [path, "GET", path] as const),
+  ])("%s is 401", async (_, method, path) => {
+    const response = await service.admin({ method, path, token: null });
+    expect(response).toMatchObject({ status: 401, json: { code: "not_signed_in", status: 401 } });
+    expect(response.headers.get("www-authenticate")).toBe('Bearer realm="petstore admin"');
   });
 
   test("/livez and /readyz respond", async () => {
     for (const path of ["/livez", "/readyz", "/readyz?verbose"]) {
-      expect((await service.admin({ path, token: null })).status).toBe(200);
+      expect((await service.admin(path, { token: null })).status).toBe(200);
     }
   });
 
@@ -49,18 +42,14 @@ describe("without the token", () => {
 describe("with the token", () => {
   test("the name of the scheme is case-insensitive", async () => {
     const headers = { Authorization: `bearer ${TOKEN}` };
-    expect((await service.admin({ path: "/api/keys", token: null, headers })).status).toBe(200);
+    expect((await service.admin("/api/keys", { token: null, headers })).status).toBe(200);
   });
 
   test.each(["Bearer a-wrong-token", "Basic dXNlcjpwYXNzd29yZA=="])(
     "%s is 401 invalid_token",
     async (Authorization) => {
-      const { status, json } = await service.admin({
-        path: "/api/keys",
-        token: null,
-        headers: { Authorization },
-      });
-      expect({ status, code: json["code"] }).toEqual({ status: 401, code: "invalid_token" });
+      const response = await service.admin("/api/keys", { token: null, headers: { Authorization } });
+      expect(response).toMatchObject({ status: 401, json: { code: "invalid_token" } });
     },
   );
 });
@@ -68,15 +57,13 @@ describe("with the token", () => {
 describe("a session", () => {
   test("the token is traded for a cookie that scripts cannot read and other sites do not send", async () => {
     const { status, headers, json } = await signIn();
-    expect({ status, json }).toEqual({
-      status: 200,
-      json: {
-        signedIn: true,
-        operator: { id: null, name: "token", role: "admin" },
-        environment: "production",
-        version: "1.1.0",
-        secret: expect.stringMatching(/^[\w-]{43}$/),
-      },
+    expect(status).toBe(200);
+    expect(json).toEqual({
+      signedIn: true,
+      operator: { id: null, name: "token", role: "admin" },
+      environment: "production",
+      version: "1.1.0",
+      secret: expect.stringMatching(/^[\w-]{43}$/),
     });
     const { port } = new URL(service.adminUrl);
     expect(headers.get("set-cookie")).toMatch(
@@ -87,25 +74,24 @@ describe("a session", () => {
   test("reads and writes with the cookie are the console's in the audit trail", async () => {
     const session = sessionOf(await signIn());
     const headers = { ...OWN(), ...session, Cookie: `other=1; ${session.Cookie}` };
-    expect(await service.ok({ path: "/api/session", token: null, headers })).toMatchObject({
-      signedIn: true,
-    });
+    expect(await service.ok("/api/session", { token: null, headers })).toMatchObject({ signedIn: true });
     const body = { name: "by the console", plan: "free" };
-    await service.ok({ method: "POST", path: "/api/keys", token: null, headers, body });
-    const { items } = await service.ok({ path: "/api/audit?actor=console&limit=2" });
+    await service.ok("POST /api/keys", { token: null, headers, body });
+    const { items } = await service.ok("/api/audit?actor=console&limit=2");
+    const actor = { operator: "token", kind: "console", name: "127.0.0.1" };
     expect(items).toMatchObject([
-      { action: "key.created", actor: { operator: "token", kind: "console", name: "127.0.0.1" } },
-      { action: "admin.signed-in", actor: { operator: "token", kind: "console", name: "127.0.0.1" } },
+      { action: "key.created", actor },
+      { action: "admin.signed-in", actor },
     ]);
   });
 
   test("signing out ends it and removes the cookie", async () => {
     const headers = { ...OWN(), ...sessionOf(await signIn()) };
-    const out = await service.admin({ method: "DELETE", path: "/api/session", token: null, headers });
+    const out = await service.admin("DELETE /api/session", { token: null, headers });
     expect(out.status).toBe(204);
     expect(out.headers.get("set-cookie")).toContain("=; Path=/; Max-Age=0;");
-    expect((await service.admin({ path: "/api/keys", token: null, headers })).status).toBe(401);
-    expect(await service.ok({ path: "/api/session", token: null, headers })).toEqual({ signedIn: false });
+    expect((await service.admin("/api/keys", { token: null, headers })).status).toBe(401);
+    expect(await service.ok("/api/session", { token: null, headers })).toEqual({ signedIn: false });
   });
 });
 
@@ -116,30 +102,21 @@ describe("pages elsewhere", () => {
     ["in a sandbox", { Origin: "null" }],
   ])("one %s can neither read nor write", async (_, headers) => {
     const sent = { token: null, headers: { ...headers, ...sessionOf(await signIn()) } };
-    for (const request of [
-      { path: "/api/keys" },
-      { path: "/api/session" },
-      { path: "/metrics" },
-      { method: "POST", path: "/api/keys", body: { name: "stolen", plan: "free" } },
-      { method: "POST", path: "/api/keys/1/revoke" },
-      { method: "DELETE", path: "/api/session" },
-    ]) {
-      const { status, text, headers: received } = await service.admin({ ...sent, ...request });
-      expect([request.path, status, JSON.parse(text).code]).toEqual([request.path, 403, "forbidden_origin"]);
+    const reads = ["/api/keys", "/api/session", "/metrics"];
+    const writes = ["POST /api/keys", "POST /api/keys/1/revoke", "DELETE /api/session"];
+    for (const request of [...reads, ...writes]) {
+      const body = request === "POST /api/keys" && { body: { name: "stolen", plan: "free" } };
+      const { status, text, headers: received } = await service.admin(request, { ...sent, ...body });
+      expect([request, status, JSON.parse(text).code]).toEqual([request, 403, "forbidden_origin"]);
       expect(received.get("access-control-allow-origin")).toBeNull();
     }
-    const { items } = await service.ok({ path: "/api/keys?search=stolen" });
+    const { items } = await service.ok("/api/keys?search=stolen");
     expect(items).toEqual([]);
   });
 
   test("a preflight allows nothing", async () => {
     const headers = { Origin: "http://evil.example", "Access-Control-Request-Method": "POST" };
-    const { status, headers: received } = await service.admin({
-      method: "OPTIONS",
-      path: "/api/keys",
-      token: null,
-      headers,
-    });
+    const { status, headers: received } = await service.admin("OPTIONS /api/keys", { token: null, headers });
     expect(status).toBe(403);
     expect([...received.keys()].filter((name) => name.startsWith("access-control"))).toEqual([]);
   });
@@ -208,10 +185,10 @@ describe("the origin", () => {
 
 test("/metrics responds without the token if the server is told so", async () => {
   const open = await startAdminService({ areMetricsPublic: true });
-  const { status, text } = await open.admin({ path: "/metrics", token: null });
+  const { status, text } = await open.admin("/metrics", { token: null });
   expect(status).toBe(200);
   expect(text).toContain("# TYPE petstore_http_requests_total counter");
-  expect((await open.admin({ path: "/api/keys", token: null })).status).toBe(401);
+  expect((await open.admin("/api/keys", { token: null })).status).toBe(401);
   await open.stop();
 });
 
@@ -221,14 +198,13 @@ test("a cookie of the same name that a page on another port has added does not s
   const [name = ""] = own.split("=");
   const other = cookieOf((await signIn()).headers);
   const status = async (Cookie: string) =>
-    (await service.admin({ path: "/api/keys", token: null, headers: { ...session, Cookie } })).status;
+    (await service.admin("/api/keys", { token: null, headers: { ...session, Cookie } })).status;
   expect(await status(`${name}=x; ${other}; ${own}`)).toBe(200);
   expect(await status(`${own}; ${name}=x`)).toBe(200);
   expect(await status(`${name}=x; ${other}`)).toBe(401);
   expect(await status(`${`${name}=x; `.repeat(179)}${own}`)).toBe(200);
-  const Cookie = `${name}=x; ${own}`;
-  const path = "/api/session";
-  await service.admin({ method: "DELETE", path, token: null, headers: { ...OWN(), ...session, Cookie } });
+  const headers = { ...OWN(), ...session, Cookie: `${name}=x; ${own}` };
+  await service.admin("DELETE /api/session", { token: null, headers });
   expect(await status(own)).toBe(401);
 });
 
@@ -240,27 +216,18 @@ test("behind a proxy that terminates TLS the cookie is Secure", async () => {
 
 test("the audit trail and the log get at most 20 wrong tokens in an hour, and the number of the others", async () => {
   const attacked = await startAdminService();
-  const guess = (from: number, count: number) =>
-    Promise.all(
-      Array.from({ length: count }, (_, i) =>
-        attacked.admin({ path: "/api/keys", token: `guess-${from + i}` }),
-      ),
-    );
-  for (let minute = 0; minute < 3; minute++) {
-    await guess(minute * 100, 100);
-    attacked.clock.advance(60_000);
-  }
+  let guesses = 0;
+  const guess = () => attacked.admin("/api/keys", { token: `guess-${guesses++}` });
+  for (let minute = 0; minute < 3; minute++, attacked.clock.advance(60_000))
+    await Promise.all(Array.from({ length: 100 }, guess));
   const entries = async () =>
-    Object(await attacked.ok({ path: "/api/audit?action=admin.sign-in-failed&limit=100" })).items;
+    Object(await attacked.ok("/api/audit?action=admin.sign-in-failed&limit=100")).items;
   expect(await entries()).toHaveLength(20);
   attacked.clock.advance(3_600_000);
-  await guess(1_000, 1);
+  await guess();
   const [newest, ...others] = await entries();
-  expect(newest).toMatchObject({
-    actor: { kind: "admin API", name: "127.0.0.1" },
-    target: null,
-    after: { unrecordedBefore: 280 },
-  });
+  const actor = { kind: "admin API", name: "127.0.0.1" };
+  expect(newest).toMatchObject({ actor, target: null, after: { unrecordedBefore: 280 } });
   expect(others).toHaveLength(20);
   await attacked.stop();
 });
@@ -268,19 +235,16 @@ test("the audit trail and the log get at most 20 wrong tokens in an hour, and th
 test("20 wrong tokens block all tokens for the rest of the minute; sessions go on", async () => {
   const blocked = await startAdminService();
   const session = sessionOf(await signIn(blocked, {}));
-  for (let i = 0; i < 20; i++) {
-    expect((await blocked.admin({ path: "/api/keys", token: `guess-${i}` })).status).toBe(401);
-  }
-  const { status, headers, json } = await blocked.admin({ path: "/api/keys" });
-  expect({ status, code: json["code"], wait: headers.get("retry-after") }).toEqual({
-    status: 429,
-    code: "too_many_attempts",
-    wait: "60",
-  });
+  const status = async (...request: Parameters<typeof blocked.admin>) =>
+    (await blocked.admin(...request)).status;
+  for (let i = 0; i < 20; i++) expect(await status("/api/keys", { token: `guess-${i}` })).toBe(401);
+  const { headers, ...rejected } = await blocked.admin("/api/keys");
+  expect(rejected).toMatchObject({ status: 429, json: { code: "too_many_attempts" } });
+  expect(headers.get("retry-after")).toBe("60");
   expect((await signIn(blocked, {})).status).toBe(429);
-  expect((await blocked.admin({ path: "/api/session" })).status).toBe(429);
-  expect((await blocked.admin({ path: "/api/keys", token: null, headers: session })).status).toBe(200);
+  expect(await status("/api/session")).toBe(429);
+  expect(await status("/api/keys", { token: null, headers: session })).toBe(200);
   blocked.clock.advance(60_000);
-  expect((await blocked.admin({ path: "/api/keys" })).status).toBe(200);
+  expect(await status("/api/keys")).toBe(200);
   await blocked.stop();
 });

@@ -1,4 +1,4 @@
-import { expect } from "bun:test";
+import { afterAll, expect } from "bun:test";
 import type { AdminConfig, Config } from "../../src/config/config.ts";
 import { parseJson } from "../exact-json.ts";
 import { type Service, startService } from "../service.ts";
@@ -27,10 +27,13 @@ export interface AdminResponse {
 /** The whole service with a listener for operators on a free port. */
 export interface AdminService extends Service {
   readonly adminUrl: string;
-  /** Sends a request and compares the response with the OpenAPI document of the admin API. */
-  admin(request: AdminRequest): Promise<AdminResponse>;
+  /**
+   * Sends a request and compares the response with the OpenAPI document of the admin API. As a text it is the method,
+   * unless that is GET, and the path.
+   */
+  admin(request: AdminRequest | string, rest?: Partial<AdminRequest>): Promise<AdminResponse>;
   /** As `admin`; fails unless the status is 2xx. */
-  ok(request: AdminRequest): Promise<Record<string, unknown>>;
+  ok(request: AdminRequest | string, rest?: Partial<AdminRequest>): Promise<Record<string, unknown>>;
 }
 
 /** The cookie that a response sets. */
@@ -57,7 +60,12 @@ export async function startAdminService(
   config: Partial<Config> = {},
 ): Promise<AdminService> {
   const service = await startService({ ...config, admin: { ...ADMIN_CONFIG, ...admin } });
-  const send = (request: AdminRequest) => sendAdmin(service.app.admin?.url ?? "", request);
+  const send: AdminService["admin"] = (request, rest = {}) => {
+    const url = service.app.admin?.url ?? "";
+    if (typeof request !== "string") return sendAdmin(url, request);
+    const [path = "", method = "GET"] = request.split(" ").toReversed();
+    return sendAdmin(url, { method, path, ...rest });
+  };
   return {
     ...service,
     get app() {
@@ -70,12 +78,19 @@ export async function startAdminService(
       return service.app.admin?.url ?? "";
     },
     admin: send,
-    async ok(request) {
-      const { status, text, json } = await send(request);
-      expect(status < 300 ? "" : `${request.method ?? "GET"} ${request.path}: ${status} ${text}`).toBe("");
+    async ok(request, rest) {
+      const { status, text, json } = await send(request, rest);
+      expect(status < 300 ? "" : `${Bun.inspect(request)}: ${status} ${text}`).toBe("");
       return json;
     },
   };
+}
+
+/** Runs for the tests of the file that calls this. */
+export async function useAdminService(...settings: Parameters<typeof startAdminService>) {
+  const service = await startAdminService(...settings);
+  afterAll(() => service.stop());
+  return service;
 }
 
 async function sendAdmin(url: string, request: AdminRequest): Promise<AdminResponse> {

@@ -1,11 +1,9 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import * as fc from "fast-check";
 import { ADMIN_OPERATIONS, type AdminOperation } from "../../src/operator/operations.ts";
-import { type AdminService, startAdminService } from "./admin-service.ts";
+import { useAdminService } from "./admin-service.ts";
 
-let service: AdminService;
-beforeAll(async () => void (service = await startAdminService()));
-afterAll(() => service.stop());
+const service = await useAdminService();
 
 /** Those that a token is not needed for would sign in and out. */
 const OPERATIONS = Object.values<AdminOperation>(ADMIN_OPERATIONS).filter(

@@ -1,48 +1,33 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { openStores } from "../../src/adapters.ts";
 import type { OperationId } from "../../src/domain/usage-history.ts";
 import { configIn } from "../service.ts";
-import { type AdminService, startAdminService } from "./admin-service.ts";
+import { useAdminService } from "./admin-service.ts";
 
 const HOUR = 3_600_000;
 const NOON = Date.parse("2026-11-15T12:00:00Z");
 
-let service: AdminService;
-beforeAll(async () => {
-  service = await startAdminService();
-  await service.newKey({ name: "busy" });
-  await service.newKey({ name: "busier" });
-  const stores = await openStores(configIn(service.dataDir));
-  let sequence = 0;
-  const add = (hour: number, keyId: number, admitted: number, operation: OperationId = "listPets") =>
-    stores.usageHistory.addUsage({
-      writer: "test",
-      sequence: ++sequence,
-      hour,
-      keys: [
-        {
-          keyId,
-          admitted,
-          limited: 2,
-          banned: 1,
-          errors: 3,
-          lastUsedAt: hour + 1_000,
-          byOperation: [{ operation, admitted: admitted - 1, errors: 2 }],
-        },
-      ],
-    });
-  await add(NOON - 40 * 24 * HOUR, 3, 2, "getPet");
-  await add(NOON - 48 * HOUR, 1, 10, "getPet");
-  await add(NOON, 2, 20);
-  await add(NOON - HOUR, 2, 5);
-  await add(NOON, 3, 40);
-  await stores.close();
-});
-afterAll(() => service.stop());
+const service = await useAdminService();
+await service.newKey({ name: "busy" });
+await service.newKey({ name: "busier" });
+const stores = await openStores(configIn(service.dataDir));
+let sequence = 0;
+const add = (hour: number, keyId: number, admitted: number, operation: OperationId = "listPets") => {
+  const counts = { admitted, limited: 2, banned: 1, errors: 3, lastUsedAt: hour + 1_000 };
+  const byOperation = [{ operation, admitted: admitted - 1, errors: 2 }];
+  const keys = [{ keyId, ...counts, byOperation }];
+  return stores.usageHistory.addUsage({ writer: "test", sequence: ++sequence, hour, keys });
+};
+await add(NOON - 40 * 24 * HOUR, 3, 2, "getPet");
+await add(NOON - 48 * HOUR, 1, 10, "getPet");
+await add(NOON, 2, 20);
+await add(NOON - HOUR, 2, 5);
+await add(NOON, 3, 40);
+await stores.close();
 
 describe("getKeyUsage", () => {
   test("has the rows of a key by day, with the exact period", async () => {
-    const usage = await service.ok({ path: "/api/keys/2/usage?since=2026-11-14T10:00:00Z" });
+    const usage = await service.ok("/api/keys/2/usage?since=2026-11-14T10:00:00Z");
     expect(usage).toMatchObject({
       by: "day",
       since: "2026-11-14T00:00:00.000Z",
@@ -58,7 +43,7 @@ describe("getKeyUsage", () => {
   });
 
   test("has the rows by hour of the last 24 hours", async () => {
-    const { items, since, until } = await service.ok({ path: "/api/keys/2/usage?by=hour" });
+    const { items, since, until } = await service.ok("/api/keys/2/usage?by=hour");
     expect([since, until]).toEqual(["2026-11-14T13:00:00.000Z", "2026-11-15T13:00:00.000Z"]);
     const starts = (items as { start: string }[]).map(({ start }) => start);
     expect([...new Set(starts)]).toEqual(["2026-11-15T11:00:00.000Z", "2026-11-15T12:00:00.000Z"]);
@@ -66,25 +51,25 @@ describe("getKeyUsage", () => {
 
   test("a key without requests has no rows", async () => {
     const path = "/api/keys/1/usage?since=2026-11-15T00:00:00Z";
-    expect(await service.ok({ path })).toMatchObject({ items: [] });
+    expect(await service.ok(path)).toMatchObject({ items: [] });
   });
 });
 
 describe("getUsage", () => {
   test("adds up the requests of each key, most used first, with names", async () => {
-    const { items } = await service.ok({ path: "/api/usage" });
+    const { items } = await service.ok("/api/usage");
     expect(items).toMatchObject([
       { keyId: 3, name: "busier", admitted: 40 },
       { keyId: 2, name: "busy", plan: "enterprise", admitted: 25, limited: 4, banned: 2, errors: 6 },
       { keyId: 1, name: "test", admitted: 10, lastUsedAt: "2026-11-13T12:00:01.000Z" },
     ]);
-    expect((await service.ok({ path: "/api/usage?limit=1" }))["items"]).toHaveLength(1);
+    expect((await service.ok("/api/usage?limit=1"))["items"]).toHaveLength(1);
   });
 });
 
 describe("getOverview", () => {
   test("has the keys with the most requests in the last 24 hours, with their windows now", async () => {
-    const { topKeys, ...overview } = await service.ok({ path: "/api/overview" });
+    const { topKeys, ...overview } = await service.ok("/api/overview");
     expect(overview).toMatchObject({ range: "1h", step: 5, bannedKeys: 0, deprecatedKeys: 1 });
     expect(topKeys).toMatchObject([
       { id: 3, name: "busier", admitted: 40 },
@@ -94,7 +79,7 @@ describe("getOverview", () => {
 });
 
 test("listKeys: the keys that called a deprecated operation since", async () => {
-  const { items } = await service.ok({ path: "/api/keys?deprecatedSince=2026-11-01T00:00:00Z" });
+  const { items } = await service.ok("/api/keys?deprecatedSince=2026-11-01T00:00:00Z");
   expect(items).toMatchObject([{ id: 1 }]);
 });
 
@@ -102,10 +87,10 @@ describe("listAudit", () => {
   test("is newest first, in pages, and has filters", async () => {
     for (const name of ["one", "two", "three"]) {
       service.clock.advance(1_000);
-      await service.ok({ method: "POST", path: "/api/keys", body: { name, plan: "free" } });
+      await service.ok("POST /api/keys", { body: { name, plan: "free" } });
     }
     const created = async (query = "") => {
-      const page = await service.ok({ path: `/api/audit?action=key.created&actor=admin+API${query}` });
+      const page = await service.ok(`/api/audit?action=key.created&actor=admin+API${query}`);
       const items = page["items"] as { at: string; after: { name: string } }[];
       return { names: items.map(({ after }) => after.name), cursor: page["nextCursor"], items };
     };

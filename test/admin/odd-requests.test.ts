@@ -1,13 +1,9 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { sendRaw } from "../http/raw.ts";
-import { type AdminService, startAdminService } from "./admin-service.ts";
+import { useAdminService } from "./admin-service.ts";
 
-let service: AdminService;
-beforeAll(async () => {
-  service = await startAdminService();
-  await service.ok({ method: "POST", path: "/api/keys", body: { name: "confidential", plan: "free" } });
-});
-afterAll(() => service.stop());
+const service = await useAdminService();
+await service.ok("POST /api/keys", { body: { name: "confidential", plan: "free" } });
 
 const TARGETS = [
   "/api/keys",

@@ -1,14 +1,12 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { leastRoleOf, mayCall, type Role, ROLES } from "../../src/domain/operators.ts";
 import { ADMIN_OPERATIONS, type AdminOperation } from "../../src/operator/operations.ts";
 import { createSignInUrl, generateToken, toNewToken } from "../../src/operator/token.ts";
-import { type AdminService, cookieOf, sessionOf, startAdminService } from "./admin-service.ts";
+import { cookieOf, sessionOf, useAdminService } from "./admin-service.ts";
 
 const OPERATIONS = Object.entries<AdminOperation>(ADMIN_OPERATIONS).filter(([, row]) => !row.needsNoToken);
 
-let service: AdminService;
-beforeAll(async () => void (service = await startAdminService()));
-afterAll(() => service.stop());
+const service = await useAdminService();
 
 interface Created {
   readonly operator: { readonly id: number; readonly name: string };
@@ -17,22 +15,20 @@ interface Created {
 
 let names = 0;
 async function newOperator(role: Role, name = `${role}-${++names}`): Promise<Created> {
-  return Object(await service.ok({ method: "POST", path: "/api/operators", body: { name, role } }));
+  return Object(await service.ok("POST /api/operators", { body: { name, role } }));
 }
 
 const signIn = (body: object, headers: Record<string, string> = {}) =>
-  service.admin({ method: "POST", path: "/api/session", token: null, body, headers });
-const codeOf = async (operatorId?: number | null) =>
-  (
-    await createSignInUrl({
-      url: "",
-      operators: service.app.operators,
-      clock: service.clock,
-      ...(operatorId !== undefined && { operatorId }),
-    })
-  ).replace("/?code=", "");
-const get = (path: string, headers: Record<string, string>) => service.admin({ path, token: null, headers });
-const status = async (path: string, token: string) => (await service.admin({ path, token })).status;
+  service.admin("POST /api/session", { token: null, body, headers });
+async function codeOf(operatorId?: number | null): Promise<string> {
+  const { app, clock } = service;
+  const operator = operatorId !== undefined && { operatorId };
+  const url = await createSignInUrl({ url: "", operators: app.operators, clock, ...operator });
+  return url.replace("/?code=", "");
+}
+const get = (path: string, headers: Record<string, string>) => service.admin(path, { token: null, headers });
+const getStatus = async (path: string, headers: Record<string, string>) => (await get(path, headers)).status;
+const status = async (path: string, token: string) => (await service.admin(path, { token })).status;
 
 describe("roles", () => {
   test.each(ROLES.flatMap((role) => OPERATIONS.map(([id]) => [role, id] as const)))(
@@ -75,11 +71,9 @@ describe("roles", () => {
   test.each(ROLES)("%s may read /metrics and see who they are", async (role) => {
     const { token, operator } = await operatorWith(role);
     expect(await status("/metrics", token)).toBe(200);
-    const session = await service.ok({ path: "/api/session", token });
-    expect(session).toMatchObject({
-      signedIn: true,
-      operator: { id: operator.id, name: operator.name, role },
-    });
+    const session = await service.ok("/api/session", { token });
+    const { id, name } = operator;
+    expect(session).toMatchObject({ signedIn: true, operator: { id, name, role } });
   });
 
   test("metrics can neither sign in nor read the OpenAPI document", async () => {
@@ -103,9 +97,9 @@ describe("roles", () => {
     for (const role of ROLES) {
       const { operator, token } = await newOperator(role);
       const path = `/api/operators/${operator.id}/rotate`;
-      const { token: next } = await service.ok({ method: "POST", path, token });
+      const { token: next } = await service.ok(`POST ${path}`, { token });
       expect([await status("/metrics", token), await status("/metrics", String(next))]).toEqual([401, 200]);
-      await service.ok({ method: "POST", path });
+      await service.ok(`POST ${path}`);
       expect(await status("/metrics", String(next))).toBe(401);
     }
   });
@@ -115,24 +109,22 @@ describe("operators", () => {
   test("are created with a token that is shown once, listed without it, and named in the audit trail", async () => {
     const { operator, token } = await newOperator("admin", "ann@example.com");
     expect(token).toMatch(/^pet_admin_[\w-]{43}$/);
-    const listed = await service.admin({ path: "/api/operators" });
+    const listed = await service.admin("/api/operators");
     expect(listed.text).not.toContain(token);
     expect(listed.json["items"]).toContainEqual(expect.objectContaining({ ...operator, state: "active" }));
-    await service.ok({ method: "POST", path: "/api/keys", token, body: { name: "a", plan: "free" } });
-    const { items } = await service.ok({ path: "/api/audit?operator=ann@example.com" });
+    await service.ok("POST /api/keys", { token, body: { name: "a", plan: "free" } });
+    const { items } = await service.ok("/api/audit?operator=ann@example.com");
     const actor = { operator: "ann@example.com", kind: "admin API", name: "127.0.0.1" };
     expect(items).toMatchObject([{ action: "key.created", actor }]);
-    const target = await service.ok({ path: `/api/audit?target=operator:${operator.id}` });
-    expect(target["items"]).toMatchObject([
-      { action: "operator.created", after: { name: "ann@example.com" } },
-    ]);
+    const created = [{ action: "operator.created", after: { name: "ann@example.com" } }];
+    expect(await service.ok(`/api/audit?target=operator:${operator.id}`)).toMatchObject({ items: created });
   });
 
   test.each(["token", "server", "", "Ann", "7", "ann smith", "a".repeat(65), "ännä", "-a", 7])(
     "%j is not a name",
     async (name) => {
       const body = { name, role: "viewer" };
-      const { status: got, json } = await service.admin({ method: "POST", path: "/api/operators", body });
+      const { status: got, json } = await service.admin("POST /api/operators", { body });
       expect([got, json["code"]]).toEqual([400, "invalid_body"]);
     },
   );
@@ -141,17 +133,14 @@ describe("operators", () => {
     const boss = await newOperator("admin");
     const { operator, token } = await newOperator("support");
     const session = sessionOf(await signIn({ token }));
-    expect((await get("/api/keys", session)).status).toBe(200);
+    expect(await getStatus("/api/keys", session)).toBe(200);
     const revoke = (id: number, by = boss.token) =>
-      service.admin({ method: "POST", path: `/api/operators/${id}/revoke`, token: by });
+      service.admin(`POST /api/operators/${id}/revoke`, { token: by });
     expect(await revoke(operator.id)).toMatchObject({ status: 200, json: { state: "revoked" } });
     expect(await status("/api/keys", token)).toBe(401);
-    expect((await get("/api/keys", session)).status).toBe(401);
-    const path = `/api/operators/${operator.id}/rotate`;
-    expect(await service.admin({ method: "POST", path })).toMatchObject({
-      status: 409,
-      json: { code: "operator_not_active" },
-    });
+    expect(await getStatus("/api/keys", session)).toBe(401);
+    const rotated = await service.admin(`POST /api/operators/${operator.id}/rotate`);
+    expect(rotated).toMatchObject({ status: 409, json: { code: "operator_not_active" } });
     expect(await revoke(boss.operator.id)).toMatchObject({ status: 409, json: { code: "own_operator" } });
   });
 });
@@ -162,22 +151,20 @@ describe("signing in", () => {
     const code = await codeOf(operator.id);
     const response = await signIn({ code });
     expect(response).toMatchObject({ status: 200, json: { operator: { id: operator.id } } });
-    expect((await get("/api/keys", sessionOf(response))).status).toBe(200);
-    expect(await signIn({ code })).toMatchObject({ status: 401, json: { code: "invalid_code" } });
+    expect(await getStatus("/api/keys", sessionOf(response))).toBe(200);
+    const invalid = { status: 401, json: { code: "invalid_code" } };
+    expect(await signIn({ code })).toMatchObject(invalid);
     const late = await codeOf(operator.id);
     service.clock.advance(300_000);
-    expect(await signIn({ code: late })).toMatchObject({ status: 401, json: { code: "invalid_code" } });
+    expect(await signIn({ code: late })).toMatchObject(invalid);
     const inTime = await codeOf();
     service.clock.advance(299_999);
-    expect(await signIn({ code: inTime })).toMatchObject({
-      status: 200,
-      json: { operator: { role: "admin" } },
-    });
-    expect(await signIn({ code: await codeOf(null) })).toMatchObject({
-      json: { operator: { name: "token" } },
-    });
+    const byAdmin = await signIn({ code: inTime });
+    expect(byAdmin).toMatchObject({ status: 200, json: { operator: { role: "admin" } } });
+    const { json } = await signIn({ code: await codeOf(null) });
+    expect(json).toMatchObject({ operator: { name: "token" } });
     const forRevoked = await codeOf(operator.id);
-    await service.ok({ method: "POST", path: `/api/operators/${operator.id}/revoke` });
+    await service.ok(`POST /api/operators/${operator.id}/revoke`);
     expect((await signIn({ code: forRevoked })).status).toBe(401);
     for (const wrong of ["x", "x".repeat(32)]) expect((await signIn({ code: wrong })).status).toBe(401);
   });
@@ -193,11 +180,11 @@ describe("signing in", () => {
         expect(await get(path, headers)).toMatchObject({ status: 401, json: { code: "not_signed_in" } });
       const sent = { token: null, headers: { ...headers, Origin: service.adminUrl } };
       const body = { name: "x", plan: "free" };
-      expect((await service.admin({ ...sent, method: "POST", path: "/api/keys", body })).status).toBe(401);
-      await service.admin({ ...sent, method: "DELETE", path: "/api/session" });
+      expect((await service.admin("POST /api/keys", { ...sent, body })).status).toBe(401);
+      await service.admin("DELETE /api/session", { ...sent });
     }
-    expect((await get("/api/keys", { "Petstore-Session": session["Petstore-Session"] })).status).toBe(401);
-    expect((await get("/api/keys", session)).status).toBe(200);
+    expect(await getStatus("/api/keys", { "Petstore-Session": session["Petstore-Session"] })).toBe(401);
+    expect(await getStatus("/api/keys", session)).toBe(200);
   });
 
   test("a session lasts 12 hours, survives a restart, and ends with the token", async () => {
@@ -208,22 +195,21 @@ describe("signing in", () => {
     const cookie = session.Cookie.replace(/^[^=]+/, `petstore-admin-${new URL(service.adminUrl).port}`);
     const headers = { ...session, Cookie: cookie };
     service.clock.advance(12 * 3_600_000 - 1);
-    expect((await get("/api/keys", headers)).status).toBe(200);
+    expect(await getStatus("/api/keys", headers)).toBe(200);
     service.clock.advance(1);
-    expect((await get("/api/keys", headers)).status).toBe(401);
+    expect(await getStatus("/api/keys", headers)).toBe(401);
     const again = sessionOf(await signIn({ token }));
-    await service.ok({ method: "POST", path: `/api/operators/${operator.id}/rotate` });
-    expect((await get("/api/keys", again)).status).toBe(401);
+    await service.ok(`POST /api/operators/${operator.id}/rotate`);
+    expect(await getStatus("/api/keys", again)).toBe(401);
     expect((await signIn({ token })).status).toBe(401);
   });
 
   test("the session in which operators replace their own token goes on, their others end", async () => {
     const { operator, token } = await newOperator("support");
     const [one, two] = [sessionOf(await signIn({ token })), sessionOf(await signIn({ token }))];
-    const Origin = service.adminUrl;
-    const path = `/api/operators/${operator.id}/rotate`;
-    await service.ok({ method: "POST", path, token: null, headers: { ...one, Origin } });
-    const statuses = [(await get("/api/keys", one)).status, (await get("/api/keys", two)).status];
+    const headers = { ...one, Origin: service.adminUrl };
+    await service.ok(`POST /api/operators/${operator.id}/rotate`, { token: null, headers });
+    const statuses = [await getStatus("/api/keys", one), await getStatus("/api/keys", two)];
     expect(statuses).toEqual([200, 401]);
   });
 
@@ -234,18 +220,15 @@ describe("signing in", () => {
     await service.app.operators.rotateOperator(operator.id, toNewToken(generateToken()), by);
     // This server reads the operators again after half a second, and the clock stands still.
     expect(await status("/api/keys", token)).toBe(200);
-    expect(await signIn({ token })).toMatchObject({ status: 401, json: { code: "invalid_token" } });
-    const path = `/api/operators/${operator.id}/rotate`;
-    expect(await service.admin({ method: "POST", path, token })).toMatchObject({
-      status: 401,
-      json: { code: "invalid_token" },
-    });
+    const rotate = () => service.admin(`POST /api/operators/${operator.id}/rotate`, { token });
+    for (const response of [await signIn({ token }), await rotate()])
+      expect(response).toMatchObject({ status: 401, json: { code: "invalid_token" } });
   });
 
   test("a wrong code gets no cookie and is in the audit trail", async () => {
     const response = await signIn({ code: "y".repeat(32) });
     expect(cookieOf(response.headers)).toBe("");
-    const { items } = await service.ok({ path: "/api/audit?action=admin.sign-in-failed" });
+    const { items } = await service.ok("/api/audit?action=admin.sign-in-failed");
     expect(Object(items).length).toBeGreaterThan(0);
   });
 });

@@ -6,9 +6,9 @@ beforeEach(async () => void (service = await startAdminService()));
 afterEach(() => service.stop());
 
 const LARGE = 9_007_199_254_740_993n;
-const createPet = (fields: string) => service.call({ method: "POST", path: "/pets", body: fields });
-const placeOrder = (petId: number) =>
-  service.call({ method: "POST", path: "/store/orders", body: { petId } });
+const createPet = (body: string) => service.call({ method: "POST", path: "/pets", body });
+const placeOrder = (petId: number, key = service.key) =>
+  service.call({ method: "POST", path: "/store/orders", body: { petId }, key });
 const publicPage = async () => (await service.call({ path: "/pets" })).json;
 
 beforeEach(async () => {
@@ -18,21 +18,21 @@ beforeEach(async () => {
 
 describe("pets", () => {
   test("are listed and fetched with exact integers", async () => {
-    const { items } = await service.ok({ path: "/api/pets?limit=1" });
+    const { items } = await service.ok("/api/pets?limit=1");
     expect(items).toEqual([{ id: 1, name: "Rex", categoryId: LARGE, status: "available" }]);
-    expect(await service.ok({ path: "/api/pets/2" })).toEqual({ id: 2, name: "Tom", categoryId: 2 });
+    expect(await service.ok("/api/pets/2")).toEqual({ id: 2, name: "Tom", categoryId: 2 });
   });
 
   test("are listed in pages and by status", async () => {
-    const { nextCursor } = await service.ok({ path: "/api/pets?limit=1" });
-    const second = await service.ok({ path: `/api/pets?limit=1&cursor=${String(nextCursor)}` });
+    const { nextCursor } = await service.ok("/api/pets?limit=1");
+    const second = await service.ok(`/api/pets?limit=1&cursor=${String(nextCursor)}`);
     expect(second).toMatchObject({ items: [{ id: 2 }], nextCursor: null });
-    expect(await service.ok({ path: "/api/pets?status=available" })).toMatchObject({ items: [{ id: 1 }] });
+    expect(await service.ok("/api/pets?status=available")).toMatchObject({ items: [{ id: 1 }] });
   });
 
   test("are found by a part of the name or by identifier, in pages", async () => {
     await createPet('{"name":"T-Rex","categoryId":2}');
-    const find = (query: string) => service.ok({ path: `/api/pets?${query}` });
+    const find = (query: string) => service.ok(`/api/pets?${query}`);
     expect(await find("search=rEx")).toMatchObject({ items: [{ id: 1 }, { id: 3 }], nextCursor: null });
     expect(await find("search=2")).toMatchObject({ items: [{ id: 2, name: "Tom" }] });
     expect(await find("search=rex&status=available")).toMatchObject({ items: [{ id: 1 }] });
@@ -43,14 +43,10 @@ describe("pets", () => {
 
   test("one is added: clients see it at once, and it is in the audit trail", async () => {
     await publicPage();
-    const added = await service.admin({
-      method: "POST",
-      path: "/api/pets",
-      body: `{"name":"Mia","categoryId":${LARGE}}`,
-    });
+    const added = await service.admin("POST /api/pets", { body: `{"name":"Mia","categoryId":${LARGE}}` });
     expect(added).toMatchObject({ status: 201, json: { id: 3, name: "Mia", categoryId: LARGE } });
     expect(await publicPage()).toMatchObject([{ id: 1 }, { id: 2 }, { id: 3, name: "Mia" }]);
-    const { items } = await service.ok({ path: "/api/audit?target=pet:3" });
+    const { items } = await service.ok("/api/audit?target=pet:3");
     expect(items).toMatchObject([{ action: "pet.created", after: { name: "Mia" } }]);
   });
 
@@ -58,24 +54,19 @@ describe("pets", () => {
     await publicPage();
     await publicPage();
     const body = `{"name":"Max","categoryId":${LARGE + 2n},"status":null}`;
-    const changed = await service.ok({ method: "PATCH", path: "/api/pets/1", body });
+    const changed = await service.ok("PATCH /api/pets/1", { body });
     expect(changed).toEqual({ id: 1, name: "Max", categoryId: LARGE + 2n });
     expect(await publicPage()).toMatchObject([{ name: "Max" }, { name: "Tom" }]);
-    const { items } = await service.ok({ path: "/api/audit?target=pet:1" });
-    expect(items).toMatchObject([
-      {
-        action: "pet.updated",
-        before: { name: "Rex", status: "available" },
-        after: { name: "Max", status: null },
-      },
-    ]);
+    const { items } = await service.ok("/api/audit?target=pet:1");
+    const before = { name: "Rex", status: "available" };
+    expect(items).toMatchObject([{ action: "pet.updated", before, after: { name: "Max", status: null } }]);
   });
 
   test("one without orders can be deleted, one with orders cannot", async () => {
     await placeOrder(1);
-    const kept = await service.admin({ method: "DELETE", path: "/api/pets/1" });
+    const kept = await service.admin("DELETE /api/pets/1");
     expect(kept).toMatchObject({ status: 409, json: { code: "pet_has_orders" } });
-    const deleted = await service.admin({ method: "DELETE", path: "/api/pets/2" });
+    const deleted = await service.admin("DELETE /api/pets/2");
     expect({ status: deleted.status, text: deleted.text }).toEqual({ status: 204, text: "" });
     expect(await publicPage()).toMatchObject([{ id: 1 }]);
   });
@@ -85,32 +76,29 @@ describe("orders", () => {
   test("of all keys are listed, newest first, with filters", async () => {
     await placeOrder(1);
     const { secret, id } = await service.newKey({ name: "other" });
-    await service.call({ method: "POST", path: "/store/orders", body: { petId: 2 }, key: secret });
-    expect(await service.ok({ path: "/api/orders" })).toMatchObject({
+    await placeOrder(2, secret);
+    expect(await service.ok("/api/orders")).toMatchObject({
       items: [
         { id: 2, petId: 2, petName: "Tom", keyId: id, keyName: "other", status: "placed" },
         { id: 1, petId: 1, petName: "Rex", keyId: 1, status: "placed" },
       ],
       nextCursor: null,
     });
-    expect(await service.ok({ path: `/api/orders?keyId=${id}` })).toMatchObject({ items: [{ id: 2 }] });
-    expect(await service.ok({ path: "/api/orders?petId=1" })).toMatchObject({ items: [{ id: 1 }] });
-    expect(await service.ok({ path: "/api/orders?status=completed" })).toMatchObject({ items: [] });
-    const { nextCursor } = await service.ok({ path: "/api/orders?limit=1" });
-    expect(await service.ok({ path: `/api/orders?cursor=${String(nextCursor)}` })).toMatchObject({
-      items: [{ id: 1 }],
-    });
+    expect(await service.ok(`/api/orders?keyId=${id}`)).toMatchObject({ items: [{ id: 2 }] });
+    expect(await service.ok("/api/orders?petId=1")).toMatchObject({ items: [{ id: 1 }] });
+    expect(await service.ok("/api/orders?status=completed")).toMatchObject({ items: [] });
+    const { nextCursor } = await service.ok("/api/orders?limit=1");
+    const next = await service.ok(`/api/orders?cursor=${String(nextCursor)}`);
+    expect(next).toMatchObject({ items: [{ id: 1 }] });
   });
 
   test("one of any key can be cancelled once, and its pet is available again", async () => {
     await placeOrder(1);
-    const cancel = () =>
-      service.admin({ method: "PATCH", path: "/api/orders/1", body: { status: "cancelled" } });
+    const cancel = () => service.admin("PATCH /api/orders/1", { body: { status: "cancelled" } });
     expect((await cancel()).json).toMatchObject({ id: 1, status: "cancelled", keyId: 1 });
-    expect(await service.ok({ path: "/api/pets/1" })).toMatchObject({ status: "available" });
+    expect(await service.ok("/api/pets/1")).toMatchObject({ status: "available" });
     expect(await cancel()).toMatchObject({ status: 409, json: { code: "order_closed" } });
-    expect(await service.ok({ path: "/api/audit?target=order:1" })).toMatchObject({
-      items: [{ action: "order.updated", after: { status: "cancelled" } }],
-    });
+    const { items } = await service.ok("/api/audit?target=order:1");
+    expect(items).toMatchObject([{ action: "order.updated", after: { status: "cancelled" } }]);
   });
 });

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { hostname } from "node:os";
 import { formatTime } from "../../src/api/formatting.ts";
 import { SETTINGS } from "../../src/config/options.ts";
@@ -7,17 +7,12 @@ import { requestHandlers } from "../../src/operator/handlers/requests.ts";
 import type { RequestPage } from "../../src/operator/operations.ts";
 import { askForRequests } from "../../src/operator/server-requests.ts";
 import { ServerSecret } from "../../src/operator/server-secret.ts";
-import { type AdminService, startAdminService } from "./admin-service.ts";
+import { startAdminService, useAdminService } from "./admin-service.ts";
 
-let service: AdminService;
-
-beforeAll(async () => {
-  service = await startAdminService();
-});
-afterAll(() => service.stop());
+const service = await useAdminService();
 
 async function items(query = ""): Promise<Record<string, unknown>[]> {
-  const { items } = await service.ok({ path: `/api/requests?${query}` });
+  const { items } = await service.ok(`/api/requests?${query}`);
   return items as Record<string, unknown>[];
 }
 
@@ -47,7 +42,7 @@ describe("listRequests", () => {
     const ids: unknown[] = [];
     let cursor = "";
     do {
-      const page = await service.ok({ path: `/api/requests?operation=listPets&limit=3${cursor}` });
+      const page = await service.ok(`/api/requests?operation=listPets&limit=3${cursor}`);
       ids.push(...(page["items"] as { requestId: string }[]).map(({ requestId }) => requestId));
       cursor = page["nextCursor"] === null ? "" : `&cursor=${String(page["nextCursor"])}`;
     } while (cursor !== "");
@@ -61,17 +56,17 @@ describe("listRequests", () => {
     expect(await items(`until=${formatTime(now - 60_000)}`)).toEqual([]);
     expect((await items(`since=${formatTime(now - 60_000)}&keyId=1`)).length).toBeGreaterThan(7);
     for (const query of ["status=6xx", "status=4", "slowerThanMs=0", "operation=none", "cursor=x"])
-      expect((await service.admin({ path: `/api/requests?${query}` })).status).toBe(400);
+      expect((await service.admin(`/api/requests?${query}`)).status).toBe(400);
   });
 
   test("says which server it is and how far back it goes, or that nothing is kept", async () => {
-    const { servers } = await service.ok({ path: "/api/requests" });
+    const { servers } = await service.ok("/api/requests");
     expect(servers).toEqual([
       { id: expect.any(String), name: hostname(), problem: null, since: expect.any(String) },
     ]);
     const off = await startAdminService({}, { requestLogBytes: 0 });
     await off.call({ path: "/pets" });
-    expect(await off.ok({ path: "/api/requests" })).toMatchObject({
+    expect(await off.ok("/api/requests")).toMatchObject({
       items: [],
       servers: [{ problem: "its request log is off: --request-log is 0", since: null }],
     });
@@ -84,9 +79,9 @@ describe("listRequests", () => {
     const signed = (target: string, change: { readonly at?: number; readonly to?: string } = {}) => {
       const request = { to, method: "GET", target, at: service.clock.now(), ...change };
       const headers = { Authorization: secret.authorizationOf(request) };
-      return service.admin({ path: target, token: null, headers });
+      return service.admin(target, { token: null, headers });
     };
-    expect((await service.admin({ path: "/api/requests", token: null })).status).toBe(401);
+    expect((await service.admin("/api/requests", { token: null })).status).toBe(401);
     expect((await signed("/api/requests?scope=server")).status).toBe(200);
     expect((await signed("/api/requests", { at: service.clock.now() - 31_000 })).status).toBe(401);
     expect((await signed("/api/keys")).status).toBe(401);
@@ -94,6 +89,13 @@ describe("listRequests", () => {
     expect((await signed("/api/requests", { to: "http://192.0.2.1:8090" })).status).toBe(401);
   });
 });
+
+const ask = (server: Partial<ServerState>) =>
+  askForRequests({ ...OTHER, ...server }, new URLSearchParams(), {
+    secret: new ServerSecret(Buffer.alloc(32).toString("base64url")),
+    clock: { now: Date.now },
+    tls: {},
+  });
 
 const SELF = { id: "self", name: hostname(), version: "1", startedAt: 0 };
 const OTHER: ServerState = { ...SELF, ...NO_ACTIVITY, id: "other", name: "web-2", seenAt: 0 };
@@ -124,17 +126,11 @@ describe("several servers", () => {
 
   test("one that cannot be asked, and one that is another server, are named with the reason", async () => {
     expect((await list("does not respond", 2)).servers[1]).toMatchObject({ problem: "does not respond" });
-    const stranger = {
-      ...page,
-      items: [item(1n)],
-      servers: [{ ...page.servers[0], id: "third", name: "x" }],
-    };
-    const result = await list(stranger as RequestPage, 2);
+    const servers = [{ ...page.servers[0], id: "third", name: "x" }];
+    const result = await list({ ...page, items: [item(1n)], servers } as RequestPage, 2);
     expect(result.items).toEqual([]);
-    expect(result.servers[1]).toMatchObject({
-      id: "other",
-      problem: expect.stringMatching(/^another server/),
-    });
+    const problem = expect.stringMatching(/^another server/);
+    expect(result.servers[1]).toMatchObject({ id: "other", problem });
   });
 
   test("more than 50 are not asked, and are named", async () => {
@@ -163,46 +159,28 @@ describe("several servers", () => {
     ["listens on loopback of another machine", "http://[::1]:8090", "web-2", /its own machine only/],
     ["is gone", "http://127.0.0.1:1", hostname(), /does not respond \(ECONNREFUSED|ConnectionRefused\)/],
   ])("a server that %s is not asked in vain", async (_, adminUrl, name, reason) => {
-    const secret = new ServerSecret(Buffer.alloc(32).toString("base64url"));
-    const options = { secret, clock: { now: Date.now }, tls: {} };
-    expect(await askForRequests({ ...OTHER, adminUrl, name }, new URLSearchParams(), options)).toMatch(
-      reason,
-    );
+    expect(await ask({ adminUrl, name })).toMatch(reason);
   });
 
-  test("one that responds with too much, or never, is given up", async () => {
-    const secret = new ServerSecret(Buffer.alloc(32).toString("base64url"));
-    let answer: () => Response = () => new Response("x".repeat(2_000_000));
-    using peer = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => answer(), idleTimeout: 30 });
-    const ask = () =>
-      askForRequests(
-        { ...OTHER, adminUrl: `http://127.0.0.1:${peer.port}`, name: hostname() },
-        new URLSearchParams(),
-        { secret, clock: { now: Date.now }, tls: {} },
-      );
-    expect(await ask()).toMatch(/the response is too long/);
-    answer = () => new Response("{}");
-    expect(await ask()).toMatch(/what this release does not know/);
-    answer = () => new Response("no", { status: 401 });
-    expect(await ask()).toMatch(/responds 401/);
-    answer = () => new Response(new ReadableStream({ pull: () => new Promise(() => {}) }));
+  test.each<[string, () => Response, RegExp]>([
+    ["too much", () => new Response("x".repeat(2_000_000)), /the response is too long/],
+    ["something else", () => new Response("{}"), /what this release does not know/],
+    ["an error", () => new Response("no", { status: 401 }), /responds 401/],
+    ["nothing", () => new Response(new ReadableStream({ pull: () => new Promise(() => {}) })), /timeout/],
+  ])("one that responds with %s is given up", async (_, answer, reason) => {
+    using peer = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: answer, idleTimeout: 30 });
     const startedAt = performance.now();
-    expect(await ask()).toMatch(/timeout/);
+    expect(await ask({ adminUrl: `http://127.0.0.1:${peer.port}`, name: hostname() })).toMatch(reason);
     expect(performance.now() - startedAt).toBeLessThan(4_000);
   });
 });
 
 test("--request-log takes megabytes, gigabytes and 0", () => {
   const { type } = SETTINGS["request-log"];
-  expect(["0", "1MB", "64MB", "1024MB"].map((text) => type.parse(text))).toEqual([
-    0,
-    2 ** 20,
-    2 ** 26,
-    2 ** 30,
-  ]);
-  expect(["64", "1025MB", "1GB", "1KB", "0MB", "-1MB", "1.5MB", ""].map((text) => type.parse(text))).toEqual(
-    Array(8).fill(undefined),
-  );
+  const parsed = (...texts: string[]) => texts.map((text) => type.parse(text));
+  expect(parsed("0", "1MB", "64MB", "1024MB")).toEqual([0, 2 ** 20, 2 ** 26, 2 ** 30]);
+  const invalid = parsed("64", "1025MB", "1GB", "1KB", "0MB", "-1MB", "1.5MB", "");
+  expect(invalid).toEqual(Array(8).fill(undefined));
   expect([0, 2 ** 25, 2 ** 30].map((bytes) => type.format?.(bytes))).toEqual(["0", "32MB", "1024MB"]);
   expect(type.hint?.("64")).toBe("64MB");
 });

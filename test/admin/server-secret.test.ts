@@ -1,7 +1,7 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { SERVER_SECRET } from "../../src/domain/operators.ts";
 import { newNonce, ServerSecret } from "../../src/operator/server-secret.ts";
-import { type AdminService, startAdminService } from "./admin-service.ts";
+import { useAdminService } from "./admin-service.ts";
 
 const secretOf = (byte: number) => new ServerSecret(Buffer.alloc(32, byte).toString("base64url"));
 const ONE = secretOf(1);
@@ -41,11 +41,9 @@ describe("the secret of the servers", () => {
   });
 });
 
-describe("proveServer", () => {
-  let service: AdminService;
-  beforeAll(async () => void (service = await startAdminService()));
-  afterAll(() => service.stop());
-  const prove = (query: string) => service.admin({ path: `/api/session/proof${query}`, token: null });
+describe("proveServer", async () => {
+  const service = await useAdminService();
+  const prove = (query: string) => service.admin(`/api/session/proof${query}`, { token: null });
 
   test("responds without a token, with what the secret in the database signs, also after a restart", async () => {
     const secret = await ServerSecret.open(service.app.settings);
@@ -72,7 +70,7 @@ describe("proveServer", () => {
   test("the secret is not among the settings that operators see", async () => {
     const { [SERVER_SECRET]: secret = "none" } = await service.app.settings.readSettings();
     expect(secret).toMatch(/^[\w-]{43}$/);
-    const { text } = await service.admin({ path: "/api/settings" });
+    const { text } = await service.admin("/api/settings");
     expect(text).not.toContain(secret);
     expect(text).not.toContain(SERVER_SECRET);
   });

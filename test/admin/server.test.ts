@@ -1,11 +1,9 @@
-import { afterAll, afterEach, beforeAll, describe, expect, jest, test } from "bun:test";
+import { afterEach, describe, expect, jest, test } from "bun:test";
 import { hostname } from "node:os";
 import { type ReadinessChecks, readinessOf } from "../../src/operator/admin-app.ts";
-import { type AdminService, startAdminService } from "./admin-service.ts";
+import { startAdminService, useAdminService } from "./admin-service.ts";
 
-let service: AdminService;
-beforeAll(async () => void (service = await startAdminService()));
-afterAll(() => service.stop());
+const service = await useAdminService();
 afterEach(() => void jest.useRealTimers());
 
 test("listServers: a server without Valkey is a fleet of one", async () => {
@@ -18,7 +16,7 @@ test("listServers: a server without Valkey is a fleet of one", async () => {
     p50: null,
     p99: null,
   };
-  expect(await service.ok({ path: "/api/servers" })).toEqual({
+  expect(await service.ok("/api/servers")).toEqual({
     items: [
       {
         id: expect.any(String),
@@ -38,13 +36,13 @@ test("/readyz is 503 while the server drains, and /livez stays 200", async () =>
   const draining = await startAdminService({}, { drainDelayMs: 1_000 });
   jest.useFakeTimers();
   const stopped = draining.stop();
-  const ready = await draining.admin({ path: "/readyz", token: null });
+  const ready = await draining.admin("/readyz", { token: null });
   expect(ready.status).toBe(503);
   expect(ready.text).toBe(
     "[+]database ok\n[+]disk ok\n[+]migrations ok\n[+]rate-limiter ok\n[-]draining failed\nnot ready\n",
   );
-  expect((await draining.admin({ path: "/livez", token: null })).status).toBe(200);
-  expect(await draining.ok({ path: "/api/server" })).toMatchObject({ draining: true });
+  expect((await draining.admin("/livez", { token: null })).status).toBe(200);
+  expect(await draining.ok("/api/server")).toMatchObject({ draining: true });
   jest.advanceTimersByTime(1_000);
   jest.useRealTimers();
   await stopped;
@@ -52,7 +50,7 @@ test("/readyz is 503 while the server drains, and /livez stays 200", async () =>
 
 test("/metrics is in OpenMetrics for whoever prefers it", async () => {
   const headers = { Accept: "application/openmetrics-text; version=1.0.0" };
-  const open = await service.admin({ path: "/metrics", headers });
+  const open = await service.admin("/metrics", { headers });
   expect(open.headers.get("content-type")).toStartWith("application/openmetrics-text; version=1.0.0");
   expect(open.text).toEndWith("# EOF\n");
 });

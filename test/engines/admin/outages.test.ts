@@ -17,7 +17,7 @@ afterAll(async () => {
   await Promise.all([postgres.stop(), valkey.stop()]);
 });
 
-const ready = (query = "") => service.admin({ path: `/readyz${query}`, token: null });
+const ready = (query = "") => service.admin(`/readyz${query}`, { token: null });
 const becomesReady = () => until(async () => (await ready()).status === 200);
 const becomesUnready = () => until(async () => (await ready()).status === 503);
 const areUp = () =>
@@ -56,37 +56,32 @@ test("while Valkey is unavailable: not ready, unless that check is excluded; usa
   expect(areUp()).toEqual([1, 0]);
   expect((await ready()).text).toContain("[-]rate-limiter failed\n");
   expect((await ready("?exclude=rate-limiter")).status).toBe(200);
-  expect(await service.ok({ path: "/api/server" })).toMatchObject({
+  expect(await service.ok("/api/server")).toMatchObject({
     rateLimiter: { kind: "Valkey", state: "unavailable", latencyMs: null },
   });
-  const { items } = await service.ok({ path: "/api/keys" });
+  const { items } = await service.ok("/api/keys");
   expect(items).toContainEqual(expect.objectContaining({ state: "active", usage: null, strikes: null }));
-  expect((await service.ok({ path: "/api/overview" }))["bannedKeys"]).toBeNull();
+  expect((await service.ok("/api/overview"))["bannedKeys"]).toBeNull();
   await valkey.restart();
   await becomesReady();
 }, 60_000);
 
 test("while PostgreSQL is unavailable: not ready, nobody signs in, and who was there before is still let in", async () => {
   const operator = { name: "prom", role: "metrics" };
-  const { token } = await service.ok({ method: "POST", path: "/api/operators", body: operator });
-  const scrape = async (secret: string) => (await service.admin({ path: "/metrics", token: secret })).status;
+  const { token } = await service.ok("POST /api/operators", { body: operator });
+  const scrape = async (secret: string) => (await service.admin("/metrics", { token: secret })).status;
   expect(await scrape(String(token))).toBe(200);
   await postgres.stop();
   await becomesUnready();
   expect((await ready()).text).toContain("[-]database failed\n");
-  expect((await service.admin({ path: "/livez", token: null })).status).toBe(200);
+  expect((await service.admin("/livez", { token: null })).status).toBe(200);
   expect((await service.call({ path: "/pets" })).status).toBe(503);
   expect(areUp()).toEqual([0, 1]);
-  const signIn = await service.admin({
-    method: "POST",
-    path: "/api/session",
-    body: { token: TOKEN },
-    token: null,
-  });
+  const signIn = await service.admin("POST /api/session", { body: { token: TOKEN }, token: null });
   expect([signIn.status, signIn.headers.get("set-cookie")]).toEqual([503, null]);
   // Who has a session or the token still sees the state of the server.
-  expect(await service.ok({ path: "/api/server" })).toMatchObject({ database: { state: "unavailable" } });
-  const keys = await service.admin({ path: "/api/keys" });
+  expect(await service.ok("/api/server")).toMatchObject({ database: { state: "unavailable" } });
+  const keys = await service.admin("/api/keys");
   expect([keys.status, keys.headers.get("retry-after"), keys.json["code"]]).toEqual([
     503,
     "1",
