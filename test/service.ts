@@ -1,3 +1,4 @@
+import { afterAll } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -40,11 +41,22 @@ export interface Service {
   readonly clock: TestClock;
   /** Sends a request and compares the response with the OpenAPI document. */
   call(call: ApiRequest): Promise<ApiResponse>;
+  /** As `call`: POST with a body. */
+  post(path: string, body: unknown, rest?: Partial<ApiRequest>): Promise<ApiResponse>;
+  /** The identifier of a new pet. */
+  newPet(): Promise<number>;
   newKey(key?: Partial<NewKey>): Promise<{ id: number; secret: string }>;
+  /** Another secret of a key; the ones before are valid until then. */
+  newSecret(keyId: number, overlapEndsAt: number): Promise<string>;
   /** Restarts with the same data. */
   restart(): Promise<void>;
   stop(): Promise<void>;
 }
+
+/** Of what a response shows. */
+export const idOf = ({ json }: Pick<ApiResponse, "json">) => (json as { id: number }).id;
+export const remainingOf = ({ headers }: Pick<ApiResponse, "headers">) =>
+  Number(headers.get("x-ratelimit-remaining"));
 
 export const NO_LIMITS = { perMinute: 1_000_000_000, perDay: 1_000_000_000 };
 
@@ -78,6 +90,8 @@ export async function startService(config: Partial<Config> = {}): Promise<Servic
     return { id, secret };
   }
   const { secret: key } = await newKey();
+  const call = (request: ApiRequest) => send(app.url, request, key);
+  const post: Service["post"] = (path, body, rest) => call({ method: "POST", path, body, ...rest });
 
   return {
     get app() {
@@ -90,7 +104,14 @@ export async function startService(config: Partial<Config> = {}): Promise<Servic
     key,
     clock,
     newKey,
-    call: (call) => send(app.url, call, key),
+    async newSecret(keyId, overlapEndsAt) {
+      const secret = generateSecret(settings.environment);
+      await app.keys.addSecret(keyId, { ...toNewSecret(secret), overlapEndsAt }, BY);
+      return secret;
+    },
+    call,
+    post,
+    newPet: async () => idOf(await post("/pets", { name: "Rex", categoryId: 1 })),
     async restart() {
       await app.close();
       app = await startApp(settings, { clock, log: silentLog });
@@ -100,6 +121,13 @@ export async function startService(config: Partial<Config> = {}): Promise<Servic
       rmSync(dataDir, { recursive: true });
     },
   };
+}
+
+/** Runs for the tests of the file that calls this. */
+export async function useService(config: Partial<Config> = {}): Promise<Service> {
+  const service = await startService(config);
+  afterAll(() => service.stop());
+  return service;
 }
 
 async function send(url: string, call: ApiRequest, defaultKey: string): Promise<ApiResponse> {

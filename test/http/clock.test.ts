@@ -1,19 +1,15 @@
-import { afterAll, afterEach, expect, test } from "bun:test";
-import { toNewSecret, generateSecret } from "../../src/domain/api-keys.ts";
-import { startService } from "../service.ts";
-import { BY } from "../key-store-arguments.ts";
+import { afterEach, expect, test } from "bun:test";
+import { idOf, useService } from "../service.ts";
 
 const DAY_MS = 86_400_000;
 const HOUR_MS = 3_600_000;
 
-const service = await startService();
+const service = await useService();
 afterEach(() => void (service.clock.stepMs = 0));
-afterAll(() => service.stop());
 
 const list = (key: string) => service.call({ path: "/pets", key });
 const createPet = (headers: Record<string, string> = {}) =>
-  service.call({ method: "POST", path: "/pets", headers, body: { name: "Rex", categoryId: 1 } });
-const idOf = ({ json }: { json: unknown }) => (json as { id: number }).id;
+  service.post("/pets", { name: "Rex", categoryId: 1 }, { headers });
 
 for (const isSeenBefore of [true, false]) {
   const before = isSeenBefore ? "used before" : "not used before";
@@ -29,12 +25,7 @@ for (const isSeenBefore of [true, false]) {
 
   test(`any 401: a rotated secret whose overlap has ended by the machine's clock, ${before}`, async () => {
     const { id, secret } = await service.newKey();
-    const successor = generateSecret("production");
-    await service.app.keys.addSecret(
-      id,
-      { ...toNewSecret(successor), overlapEndsAt: service.clock.now() + HOUR_MS },
-      BY,
-    );
+    const successor = await service.newSecret(id, service.clock.now() + HOUR_MS);
     if (isSeenBefore) expect((await list(secret)).status).toBe(200);
     service.clock.step(DAY_MS);
     expect((await list(secret)).json).toMatchObject({ code: "invalid_api_key" });
@@ -69,9 +60,9 @@ for (const byMs of [DAY_MS, -DAY_MS]) {
 }
 
 test("placeOrder 201: createdAt follows the machine's clock", async () => {
-  const petId = idOf(await createPet());
+  const petId = await service.newPet();
   service.clock.step(DAY_MS);
-  const { json } = await service.call({ method: "POST", path: "/store/orders", body: { petId } });
+  const { json } = await service.post("/store/orders", { petId });
   expect(json).toMatchObject({ createdAt: new Date(service.clock.now()).toISOString() });
 });
 
@@ -85,7 +76,7 @@ test("createPet 201: an Idempotency-Key is forgotten after 24 hours of the machi
 });
 
 test("getPet 410: removed on 5 December 2030 of the machine's clock, while listPets stays", async () => {
-  const id = idOf(await createPet());
+  const id = await service.newPet();
   const get = async (path: string) => (await service.call({ path })).status;
   service.clock.step(Date.parse("2030-12-05T00:00:00Z") - service.clock.now() - 1);
   expect(await get(`/pets/${id}`)).toBe(200);

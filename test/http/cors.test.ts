@@ -1,11 +1,10 @@
-import { afterAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { DEFAULT_PLANS } from "../../src/domain/api-keys.ts";
-import { type Service, startService } from "../service.ts";
+import { type Service, startService, useService } from "../service.ts";
 
 const APP = "https://app.example.com";
-const on = await startService({ corsOrigins: [APP, "http://localhost:3000"] });
-const off = await startService();
-afterAll(() => Promise.all([on.stop(), off.stop()]));
+const on = await useService({ corsOrigins: [APP, "http://localhost:3000"] });
+const off = await useService();
 
 const preflightOf = (origin: string, method = "POST") => ({
   Origin: origin,

@@ -1,19 +1,15 @@
-import { afterAll, expect, test } from "bun:test";
-import { startService } from "../service.ts";
+import { expect, test } from "bun:test";
+import { idOf, useService } from "../service.ts";
 
-const service = await startService();
-afterAll(() => service.stop());
+const service = await useService();
 
-const REX = { name: "Rex", categoryId: 1 };
-const post = (path: string, idempotencyKey: string, body: unknown) =>
-  service.call({ method: "POST", path, body, headers: { "Idempotency-Key": idempotencyKey } });
-const create = (idempotencyKey: string, body: unknown = REX) => post("/pets", idempotencyKey, body);
-const idOf = ({ json }: { json: unknown }) => (json as { id: number }).id;
+const create = (key: string) =>
+  service.post("/pets", { name: "Rex", categoryId: 1 }, { headers: { "Idempotency-Key": key } });
 
 test("createPet 201: a retry gets the first response byte for byte, also after the pet has changed", async () => {
   const first = await create("one");
   expect(first.headers.get("idempotent-replayed")).toBeNull();
-  await service.call({ method: "POST", path: "/store/orders", body: { petId: idOf(first) } });
+  await service.post("/store/orders", { petId: idOf(first) });
   for (const key of ["one", '"one"']) {
     const again = await create(key);
     expect([again.status, again.text]).toEqual([201, first.text]);

@@ -1,14 +1,9 @@
-import { afterAll, expect, test } from "bun:test";
-import { generateSecret, toNewSecret } from "../../src/domain/api-keys.ts";
-import { BY } from "../key-store-arguments.ts";
-import { type ApiRequest, type ApiResponse, startService } from "../service.ts";
+import { expect, test } from "bun:test";
+import { type ApiRequest, type ApiResponse, idOf, useService } from "../service.ts";
 
-const service = await startService();
-afterAll(() => service.stop());
+const service = await useService();
 const owner = orderClient((await service.newKey()).secret);
 const other = orderClient((await service.newKey()).secret);
-
-const idOf = ({ json }: { json: unknown }) => (json as { id: number }).id;
 
 /** Requests of one API key. */
 function orderClient(key: string) {
@@ -17,7 +12,6 @@ function orderClient(key: string) {
   const onOrder = (id: number | string, request: Partial<ApiRequest> = {}) =>
     send({ path: `/store/orders/${id}`, ...request });
   return {
-    send,
     place,
     /** A request to the path of an order: GET unless it says otherwise. */
     onOrder,
@@ -26,8 +20,8 @@ function orderClient(key: string) {
       ((await send({ path: `/pets/${id}` })).json as { status?: string }).status,
     /** Places an order for a new pet. */
     async newOrder() {
-      const pet = await send({ method: "POST", path: "/pets", body: { name: "Rex", categoryId: 1 } });
-      return { id: idOf(await place({ petId: idOf(pet) })), petId: idOf(pet) };
+      const petId = await service.newPet();
+      return { id: idOf(await place({ petId })), petId };
     },
     /** The identifiers of the orders that are listed. */
     async list() {
@@ -45,8 +39,7 @@ test.each(["0", "-1", "9223372036854775807", "9223372036854775808", "01", "1.0",
 );
 
 test("getOrder 200: the Location of a new order leads to it, and its ETag gets 304 until the order changes", async () => {
-  const pet = await owner.send({ method: "POST", path: "/pets", body: { name: "Rex", categoryId: 1 } });
-  const placed = await owner.place({ petId: idOf(pet) });
+  const placed = await owner.place({ petId: await service.newPet() });
   const id = idOf(placed);
   expect(placed.headers.get("location")).toBe(`${service.url}/store/orders/${id}`);
   const first = await owner.onOrder(id);
@@ -94,10 +87,7 @@ function comparable({ status, headers, text }: ApiResponse, id: number): unknown
 test("an order belongs to the key, not to its secret: a rotated key still has it", async () => {
   const key = await service.newKey();
   const { id } = await orderClient(key.secret).newOrder();
-  const secret = generateSecret("production");
-  const overlapEndsAt = service.clock.now();
-  await service.app.keys.addSecret(key.id, { ...toNewSecret(secret), overlapEndsAt }, BY);
-  const rotated = orderClient(secret);
+  const rotated = orderClient(await service.newSecret(key.id, service.clock.now()));
   expect(await rotated.list()).toEqual([id]);
   expect((await rotated.update(id, "completed")).status).toBe(200);
 });

@@ -1,19 +1,8 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
-import { type Service, startService } from "../service.ts";
+import { expect, test } from "bun:test";
+import { useService } from "../service.ts";
 import { sendRaw } from "./raw.ts";
 
-let service: Service;
-beforeAll(async () => void (service = await startService()));
-afterAll(() => service.stop());
-
-const newPet = async () => {
-  const { json } = await service.call({
-    method: "POST",
-    path: "/pets",
-    body: { name: "Rex", categoryId: 1 },
-  });
-  return (json as { id: number }).id;
-};
+const service = await useService();
 /** `fetch` would change some of the paths. */
 const get = (path: string) =>
   sendRaw(service.url, `GET /v1${path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${service.key}\r\n\r\n`);
@@ -31,7 +20,7 @@ test.each([...UNKNOWN.split(" "), "/./pets", "/x/../pets", "/%2e%2e/v1/pets"])(
 );
 
 test("the identifier of a path may be percent-encoded", async () => {
-  const id = String(await newPet());
+  const id = String(await service.newPet());
   const encoded = [...id].map((digit) => `%${digit.charCodeAt(0).toString(16)}`).join("");
   expect(await get(`/pets/${encoded}`)).toStartWith("HTTP/1.1 200 ");
 });

@@ -1,11 +1,10 @@
-import { afterAll, expect, test } from "bun:test";
-import { startService } from "../service.ts";
+import { expect, test } from "bun:test";
+import { useService } from "../service.ts";
 
-const service = await startService();
-afterAll(() => service.stop());
+const service = await useService();
 
 const create = (body: unknown, headers: Record<string, string> = {}) =>
-  service.call({ method: "POST", path: "/pets", body, headers });
+  service.post("/pets", body, { headers });
 const createIn = (categoryId: string) => create(`{"name":"Rex","categoryId":${categoryId}}`);
 const REX = { name: "Rex", categoryId: 1 };
 /** A body of this many bytes. */

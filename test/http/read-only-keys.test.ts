@@ -1,14 +1,9 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
-import { type Service, startService } from "../service.ts";
+import { expect, test } from "bun:test";
+import { remainingOf, useService } from "../service.ts";
 
-let service: Service;
-let key: string;
-beforeAll(async () => {
-  service = await startService();
-  ({ secret: key } = await service.newKey({ access: "read" }));
-  await service.call({ method: "POST", path: "/pets", body: { name: "Rex", categoryId: 7 } });
-});
-afterAll(() => service.stop());
+const service = await useService();
+const { secret: key } = await service.newKey({ access: "read" });
+await service.newPet();
 
 const READ_ONLY = {
   code: "read_only_key",
@@ -40,14 +35,13 @@ test.each([
   const before = await service.call({ path: "/pets", key });
   const response = await service.call({ method, path, key, ...(body !== undefined && { body }) });
   expect(response.json).toEqual(READ_ONLY);
-  const remaining = ({ headers }: { headers: Headers }) => Number(headers.get("x-ratelimit-remaining"));
-  expect(remaining(response)).toBe(remaining(before) - 1);
+  expect(remainingOf(response)).toBe(remainingOf(before) - 1);
   expect((await service.call({ path: "/pets", key })).text).toBe(before.text);
 });
 
 test("any 429: a read-only key that is at its limit is limited before its method is looked at", async () => {
   const limits = { perMinute: 2, perDay: 100 };
   const { secret } = await service.newKey({ access: "read", limits });
-  const post = () => service.call({ method: "POST", path: "/pets", body: {}, key: secret });
+  const post = () => service.post("/pets", {}, { key: secret });
   expect([(await post()).status, (await post()).status, (await post()).status]).toEqual([403, 403, 429]);
 });

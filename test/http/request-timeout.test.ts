@@ -1,9 +1,9 @@
-import { afterEach, beforeEach, expect, jest, test } from "bun:test";
+import { expect, jest, test } from "bun:test";
 import { Unavailable } from "../../src/api/errors.ts";
 import { withTimeout } from "../../src/api/dispatch.ts";
+import { useFakeTimers } from "../fake-timers.ts";
 
-beforeEach(() => void jest.useFakeTimers());
-afterEach(() => void jest.useRealTimers());
+useFakeTimers();
 
 const never = () => new Promise<string>(() => {});
 const errorOf = (work: Promise<string>) => work.catch((error: unknown) => error);

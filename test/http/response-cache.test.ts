@@ -48,20 +48,11 @@ function write(service: Service, step: Step): Promise<unknown> {
   const { corrections } = service.app;
   if (step.kind === "correct") return corrections.updatePet(BigInt(step.petId), { status: step.status }, by);
   if (step.kind === "delete") return corrections.deletePet(BigInt(step.petId), by);
-  if (step.kind === "create") {
-    return service.call({
-      method: "POST",
-      path: "/pets",
-      body: { name: "Rex", categoryId: 1, status: step.status },
-    });
-  }
-  if (step.kind === "order")
-    return service.call({ method: "POST", path: "/store/orders", body: { petId: step.petId } });
-  return service.call({
-    method: "PATCH",
-    path: `/store/orders/${step.orderId}`,
-    body: { status: step.status },
-  });
+  if (step.kind === "create")
+    return service.post("/pets", { name: "Rex", categoryId: 1, status: step.status });
+  if (step.kind === "order") return service.post("/store/orders", { petId: step.petId });
+  const { orderId, status } = step;
+  return service.call({ method: "PATCH", path: `/store/orders/${orderId}`, body: { status } });
 }
 
 /** Unknown parameters are ignored, so this is the same page under a key that is not in the cache. */

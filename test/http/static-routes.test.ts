@@ -1,13 +1,11 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { brotliDecompressSync, gunzipSync } from "node:zlib";
 import { DEFAULT_PLANS } from "../../src/domain/api-keys.ts";
 import { encodingOf } from "../../src/api/content-encoding.ts";
-import { type Service, startService } from "../service.ts";
+import { startService, useService } from "../service.ts";
 
-let service: Service;
 const STAGING = "https://staging.example.com/v1";
-beforeAll(async () => void (service = await startService({ otherEnvironmentUrl: STAGING })));
-afterAll(() => service.stop());
+const service = await useService({ otherEnvironmentUrl: STAGING });
 
 test("GET /openapi.yaml is the document of /openapi.json, with both URLs, exact integers and an ETag", async () => {
   const urlOf = (path: string) => service.url.replace("/v1", path);
