@@ -90,28 +90,18 @@ describe("an iteration of the event loop", () => {
     expect(taken).toEqual(["pipelined 1 32", "new 1 1", "new 2 1", "pipelined 2 32"]);
   });
 
-  test("ends after 1 millisecond if only pipelining connections are left", async () => {
+  test.each([
+    ["ends after 1 millisecond if only pipelining connections are left", "queuePipelined", 0.4, [3, 6]],
+    ["stops after 4 milliseconds, also with more in the queue", "queueNewRequests", 1, [5, 10, 12]],
+  ] as const)("%s", async (_, queue, ms, takenByTurn) => {
     const scheduler = busyScheduler();
     let taken = 0;
-    for (let i = 0; i < 6; i++)
-      scheduler.queuePipelined({ runTimeSlice: () => void (taken++, scheduler.pass(0.4)) });
-    await nextTurn();
-    expect(taken).toBe(3);
-    await nextTurn();
-    expect(taken).toBe(6);
-  });
-
-  test("stops after 4 milliseconds, also with more in the queue", async () => {
-    const scheduler = busyScheduler();
-    let taken = 0;
-    for (let i = 0; i < 12; i++)
-      scheduler.queueNewRequests({ runTimeSlice: () => void (taken++, scheduler.pass(1)) });
-    await nextTurn();
-    expect(taken).toBe(5);
-    await nextTurn();
-    expect(taken).toBe(10);
-    await nextTurn();
-    expect(taken).toBe(12);
+    for (let i = 0; i < (takenByTurn.at(-1) ?? 0); i++)
+      scheduler[queue]({ runTimeSlice: () => void (taken++, scheduler.pass(ms)) });
+    for (const expected of takenByTurn) {
+      await nextTurn();
+      expect(taken).toBe(expected);
+    }
   });
 });
 

@@ -1,6 +1,8 @@
 import { cases, chunked, CLOSES, get, head, post } from "./case.ts";
 
 const websocket = ["Upgrade: websocket", "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ=="];
+const upgrade = (...fields: string[]) => get("/", "Connection: Upgrade", ...fields);
+const expecting = (value: string) => post("hello", "Content-Length: 5", `Expect: ${value}`);
 
 export const CONNECTION = [
   ...cases("RFC 9112, 9.3: persistence", [
@@ -37,16 +39,8 @@ export const CONNECTION = [
     ["an unknown version behind a request", get("/a") + head("GET / HTTP/2.0"), "GET /a", 505],
   ]),
   ...cases("RFC 9110, 10.1.1: Expect", [
-    [
-      "100-continue, and the body without waiting",
-      post("hello", "Content-Length: 5", "Expect: 100-continue"),
-      'POST / "hello"',
-    ],
-    [
-      "100-continue in any case",
-      post("hello", "Content-Length: 5", "Expect: 100-Continue"),
-      'POST / "hello"',
-    ],
+    ["100-continue, and the body without waiting", expecting("100-continue"), 'POST / "hello"'],
+    ["100-continue in any case", expecting("100-Continue"), 'POST / "hello"'],
     ["100-continue with chunks", chunked("1\r\na\r\n0\r\n\r\n", "Expect: 100-continue"), 'POST / "a"'],
     ["100-continue without a body", get("/", "Expect: 100-continue"), "GET /"],
     [
@@ -58,16 +52,12 @@ export const CONNECTION = [
     ["something else, which is ignored", get("/", "Expect: 200-ok"), "GET /"],
   ]),
   ...cases("RFC 9110, 7.8: Upgrade is ignored", [
-    ["WebSocket", get("/", "Connection: Upgrade", ...websocket, "Sec-WebSocket-Version: 13"), "GET /"],
+    ["WebSocket", upgrade(...websocket, "Sec-WebSocket-Version: 13"), "GET /"],
     ["WebSocket without Connection", get("/", ...websocket, "Sec-WebSocket-Version: 13"), "GET /"],
-    [
-      "WebSocket of an unknown version",
-      get("/", "Connection: Upgrade", ...websocket, "Sec-WebSocket-Version: 99"),
-      "GET /",
-    ],
+    ["WebSocket of an unknown version", upgrade(...websocket, "Sec-WebSocket-Version: 99"), "GET /"],
     ["WebSocket with POST", post("", "Connection: Upgrade", ...websocket), "POST /"],
     ["WebSocket in HTTP/1.0", head("GET / HTTP/1.0", "Connection: Upgrade", ...websocket), "GET /", CLOSES],
-    ["an unknown protocol", get("/", "Connection: Upgrade", "Upgrade: made-up/1.0"), "GET /"],
+    ["an unknown protocol", upgrade("Upgrade: made-up/1.0"), "GET /"],
     [
       "HTTP/2 without TLS",
       get("/", "Connection: Upgrade, HTTP2-Settings", "Upgrade: h2c", "HTTP2-Settings: AAMAAABkAAQAAP__"),
