@@ -93,7 +93,7 @@ export async function useAdminService(...settings: Parameters<typeof startAdminS
   return service;
 }
 
-async function sendAdmin(url: string, request: AdminRequest): Promise<AdminResponse> {
+export async function sendAdmin(url: string, request: AdminRequest): Promise<AdminResponse> {
   const { method = "GET", path, body, token = TOKEN } = request;
   const headers = new Headers(token === null ? {} : { Authorization: `Bearer ${token}` });
   if (body !== undefined) headers.set("Content-Type", "application/json");

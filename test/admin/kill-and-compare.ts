@@ -1,22 +1,15 @@
 import { expect } from "bun:test";
 import { temporaryFolder } from "../../trials/harness/cleanup.ts";
 import { type PetstoreServer, startPetstore } from "../../trials/harness/petstore.ts";
+import { sendAdmin, TOKEN } from "./admin-service.ts";
 
-const TOKEN = "the-token-of-the-operators";
 const OPERATORS = 4;
 /** The server is killed after so many. */
 const ACKNOWLEDGED = 200;
 
-type Fields = Record<string, unknown>;
-
-async function admin({ adminUrl }: PetstoreServer, method: string, path: string, body?: Fields) {
-  const response = await fetch(`${adminUrl}/api${path}`, {
-    method,
-    headers: { Authorization: `Bearer ${TOKEN}`, "Content-Type": "application/json" },
-    ...(body && { body: JSON.stringify(body) }),
-  });
-  const json: unknown = await response.json();
-  if (!response.ok) throw new Error(`${method} ${path}: ${response.status}`);
+async function admin({ adminUrl }: PetstoreServer, method: string, path: string, body?: object) {
+  const { status, json } = await sendAdmin(adminUrl, { method, path: `/api${path}`, body });
+  if (status >= 300) throw new Error(`${method} ${path}: ${status}`);
   return Object(json);
 }
 

@@ -5,8 +5,9 @@ import { type App, startApp } from "../../../src/app.ts";
 import { silentLog } from "../../../src/observe/log.ts";
 import { temporaryFolder } from "../../../trials/harness/cleanup.ts";
 import { postgresUrl } from "../../../trials/harness/postgres.ts";
-import { ADMIN_CONFIG, sessionOf } from "../../admin/admin-service.ts";
+import { ADMIN_CONFIG, type AdminRequest, sendAdmin, sessionOf } from "../../admin/admin-service.ts";
 import { configIn } from "../../service.ts";
+import { until } from "../../timing.ts";
 
 const dataDirs = [temporaryFolder("operators-a"), temporaryFolder("operators-b")];
 const files = dataDirs.map((dataDir) => join(dataDir, "production-admin-token"));
@@ -22,30 +23,15 @@ beforeAll(async () => {
 }, 60_000);
 afterAll(() => Promise.all(apps.map((app) => app.close())));
 
-async function send(n: number, path: string, { headers = {}, method = "GET", body }: Sent = {}) {
-  const response = await fetch(`${apps[n]?.admin?.url}${path}`, {
-    method,
-    headers: { "Content-Type": "application/json", ...headers },
-    ...(body !== undefined && { body: JSON.stringify(body) }),
-  });
-  const text = await response.text();
-  const json = text.startsWith("{") ? Object(JSON.parse(text)) : {};
-  return { status: response.status, headers: response.headers, json };
-}
-interface Sent {
-  readonly headers?: Record<string, string>;
-  readonly method?: string;
-  readonly body?: object;
-}
-
-const bearer = (text: string) => ({ Authorization: `Bearer ${text}` });
-const post = (path: string, body: object = {}) =>
-  send(0, path, { method: "POST", headers: bearer(token), body });
+const send = (n: number, path: string, rest: Partial<AdminRequest> = {}) =>
+  sendAdmin(apps[n]?.admin?.url ?? "", { path, token: null, ...rest });
+const status = async (...sent: Parameters<typeof send>) => (await send(...sent)).status;
+const post = (path: string, body: object = {}) => send(0, path, { method: "POST", token, body });
 
 /** How long the second server goes on to accept what the first has ended. */
-async function untilRejected(headers: Record<string, string>): Promise<number> {
+async function untilRejected(sent: Partial<AdminRequest>): Promise<number> {
   const since = performance.now();
-  while ((await send(1, "/api/keys", { headers })).status !== 401) await Bun.sleep(20);
+  await until(async () => (await status(1, "/api/keys", sent)) === 401);
   return performance.now() - since;
 }
 
@@ -57,35 +43,39 @@ function sessionOn(n: number, session: ReturnType<typeof sessionOf>) {
 
 test("two servers that start together on a fresh database make one operator, whose token works on both", async () => {
   expect(files.filter(existsSync)).toHaveLength(1);
-  const found = await Promise.all([0, 1].map((n) => send(n, "/api/operators", { headers: bearer(token) })));
+  const found = await Promise.all([0, 1].map((n) => send(n, "/api/operators", { token })));
   for (const { status, json } of found)
-    expect([status, json.items]).toEqual([200, [expect.objectContaining({ name: "admin", role: "admin" })]]);
+    expect([status, json["items"]]).toEqual([
+      200,
+      [expect.objectContaining({ name: "admin", role: "admin" })],
+    ]);
 });
 
 test("an operator who is revoked, and a token that is rotated, are out on the other server within a second", async () => {
   for (const action of ["revoke", "rotate"]) {
-    const { json } = await post("/api/operators", { name: `ann-${action}`, role: "viewer" });
+    const created = await post("/api/operators", { name: `ann-${action}`, role: "viewer" });
+    const { token, operator } = Object(created.json);
     // At once: what is not known is looked up.
-    expect((await send(1, "/api/keys", { headers: bearer(json.token) })).status).toBe(200);
-    expect((await post(`/api/operators/${json.operator.id}/${action}`)).status).toBe(200);
-    expect((await send(0, "/api/keys", { headers: bearer(json.token) })).status).toBe(401);
-    expect(await untilRejected(bearer(json.token))).toBeLessThan(1_000);
+    expect(await status(1, "/api/keys", { token })).toBe(200);
+    expect((await post(`/api/operators/${operator.id}/${action}`)).status).toBe(200);
+    expect(await status(0, "/api/keys", { token })).toBe(401);
+    expect(await untilRejected({ token })).toBeLessThan(1_000);
   }
 });
 
 test("a session works on both servers, and signing out on one ends it on the other within a second", async () => {
   const session = sessionOf(await post("/api/session", { token }));
   const [own, other] = [session, sessionOn(1, session)];
-  expect((await send(1, "/api/keys", { headers: other })).status).toBe(200);
+  expect(await status(1, "/api/keys", { headers: other })).toBe(200);
   const headers = { ...own, Origin: apps[0]?.admin?.url ?? "" };
-  expect((await send(0, "/api/session", { method: "DELETE", headers })).status).toBe(204);
-  expect((await send(0, "/api/keys", { headers: own })).status).toBe(401);
-  expect(await untilRejected(other)).toBeLessThan(1_000);
+  expect(await status(0, "/api/session", { method: "DELETE", headers })).toBe(204);
+  expect(await status(0, "/api/keys", { headers: own })).toBe(401);
+  expect(await untilRejected({ headers: other })).toBeLessThan(1_000);
 });
 
 test("of two servers that get the same code together, one signs in", async () => {
   const code = new URL((await apps[0]?.admin?.createSignInUrl()) ?? "").searchParams.get("code");
-  const signIn = (n: number) => send(n, "/api/session", { method: "POST", body: { code } });
-  const statuses = (await Promise.all([signIn(0), signIn(1)])).map(({ status }) => status);
+  const signIn = (n: number) => status(n, "/api/session", { method: "POST", body: { code } });
+  const statuses = await Promise.all([signIn(0), signIn(1)]);
   expect(statuses.toSorted()).toEqual([200, 401]);
 });

@@ -22,7 +22,14 @@ import {
   type TableTransaction,
 } from "../../../src/store/tables.ts";
 import { fillData, NOW } from "../../archive/sample-data.ts";
-import { cleanUp, InProcessCli, petstore, type Result, temporaryDirectory } from "../../cli/cli.ts";
+import {
+  cleanUp,
+  InProcessCli,
+  petstore,
+  type Result,
+  temporaryDirectory,
+  wrongUsage,
+} from "../../cli/cli.ts";
 import { serve } from "../../cli/server-process.ts";
 
 const PETS = 2_100;
@@ -88,8 +95,7 @@ describe("petstore copy", () => {
     for (let i = 0; i < 2; i++)
       expect(await copyWithLimits(back, "--from", url, "--limits-url", limits)).toMatchObject({ code: 0 });
     const inPostgresNow = await contentsIn(postgresAt(url));
-    const copiedBack = await contentsIn(sqliteIn(back.dataDir), inPostgresNow.counters);
-    expect(copiedBack).toEqual(inPostgresNow);
+    expect(await contentsIn(sqliteIn(back.dataDir), inPostgresNow.counters)).toEqual(inPostgresNow);
     expect(await back.json("keys", "list")).toEqual(before);
     expect(await back.json(...usage)).toEqual(usageBefore);
     expect(existsSync(join(back.dataDir, "production.db.copy"))).toBeFalse();
@@ -115,7 +121,7 @@ describe("petstore copy", () => {
     const url = await postgresUrl();
     const cli = new InProcessCli();
     const { key } = await cli.json<{ key: string }>("keys", "create", "--name", "app", "--plan", "pro");
-    expect((await cli.run(["copy", "--to", url])).code).toBe(0);
+    expect((await cli.run(`copy --to ${url}`)).code).toBe(0);
     const server = await serve(cli.dataDir, "--database-url", url, "--admin-address", "off");
     const headers = { Authorization: `Bearer ${key}`, "Content-Type": "application/json" };
     const body = '{"name":"Rex","categoryId":1}';
@@ -123,7 +129,7 @@ describe("petstore copy", () => {
     const running = await petstore(`copy --from ${url} --data ${join(cli.dataDir, "other")}`);
     expect(running.err).toMatch(/^petstore: \d+ sessions? of Petstore in production use PostgreSQL at /);
     expect(await server.stop("SIGTERM")).toBe(0);
-    expect((await cli.run(["copy", "--to", url])).err).toEndWith(
+    expect(await cli.err(`copy --to ${url}`)).toEndWith(
       " has other data of production, and a copy overwrites nothing; choose another database, or remove that data first if nothing of it is needed",
     );
   });
@@ -132,29 +138,20 @@ describe("petstore copy", () => {
     const cli = new InProcessCli();
     const url = await postgresUrl();
     const neither = "copy needs --to or --from: one of them, the PostgreSQL database to copy to or from";
-    expect(await cli.run(["copy"])).toEqual({ code: 2, out: "", err: neither });
-    expect((await cli.run(["copy", "--to", url, "--from", url])).err).toBe(neither);
-    expect((await cli.run(["copy", "--to", url])).err).toBe(
-      `${join(cli.dataDir, "production.db")} does not exist; see --data and --env`,
-    );
-    expect((await cli.run(["copy", "--from", url])).err).toEndWith(
-      " has no data of production; see --from and --env",
-    );
-    const unreachable = ["--to", "postgres://ann:s3cret@127.0.0.1:1/pets"];
-    expect((await filled.run(["copy", ...unreachable])).err).toBe(
+    expect(await cli.run("copy")).toEqual(wrongUsage(neither));
+    expect(await cli.err(`copy --to ${url} --from ${url}`)).toBe(neither);
+    const database = join(cli.dataDir, "production.db");
+    expect(await cli.err(`copy --to ${url}`)).toBe(`${database} does not exist; see --data and --env`);
+    const empty = await cli.err(`copy --from ${url}`);
+    expect(empty).toEndWith(" has no data of production; see --from and --env");
+    expect(await filled.err("copy --to postgres://ann:s3cret@127.0.0.1:1/pets")).toBe(
       "PostgreSQL at 127.0.0.1:1/pets has no complete copy yet: Failed to connect; the same command goes on where it stopped",
     );
-    const withoutValkey = await filled.run([
-      "copy",
-      "--to",
-      url,
-      "--limits-url",
-      "redis://:s3cret@127.0.0.1:1",
-    ]);
-    expect(withoutValkey.err).toContain(" has no complete copy yet: connect ECONNREFUSED 127.0.0.1:1; ");
-    expect(withoutValkey.err).not.toContain("s3cret");
+    const withoutValkey = await filled.err(`copy --to ${url} --limits-url redis://:s3cret@127.0.0.1:1`);
+    expect(withoutValkey).toContain(" has no complete copy yet: connect ECONNREFUSED 127.0.0.1:1; ");
+    expect(withoutValkey).not.toContain("s3cret");
     const lock = acquireLock(join(filled.dataDir, "production.lock"));
-    expect((await filled.run(["copy", "--to", url])).err).toBe(
+    expect(await filled.err(`copy --to ${url}`)).toBe(
       `a server or another copy is running on ${filled.dataDir} (production); stop it first`,
     );
     lock?.release();
@@ -163,6 +160,12 @@ describe("petstore copy", () => {
 
 const entry: NewAuditEntry = { actor: { kind: "command line" }, at: NOW, action: "data.copied" };
 const rest = { entry, beforePublish: async () => {} };
+
+async function newSource(pets: number) {
+  const fromData = temporaryDirectory();
+  await fillData({ environment: "production", dataDir: fromData }, pets);
+  return { from: sqliteIn(fromData), fromData };
+}
 
 /** Fails after some batches, as a process that is killed between two transactions. */
 async function interrupt(from: TableStore, to: TableStore, batches: number): Promise<void> {
@@ -175,20 +178,23 @@ async function interrupt(from: TableStore, to: TableStore, batches: number): Pro
 }
 
 /** What is there of a copy that was interrupted. */
-async function onCopy<T>(
-  to: TableStore,
-  contents: Contents,
-  work: (tx: TableTransaction) => Promise<T>,
-): Promise<T> {
+async function onCopy<T>(to: TableStore, contents: Contents, work: (tx: TableTransaction) => Promise<T>) {
   const copy = await to.create(fingerprintOf(contents));
   return copy.transaction(work).finally(() => copy.close());
 }
 
+/** Copies what is left, and compares the copy with its source. */
+async function expectCopied(from: TableStore, to: TableStore): Promise<Contents> {
+  expect((await copyTables({ from, to, ...rest })).outcome).toBe("copied");
+  const contents = await contentsIn(from);
+  expect(await contentsIn(to, contents.counters)).toEqual(contents);
+  return contents;
+}
+
 describe.each(["PostgreSQL", "SQLite"])("a copy to %s that was interrupted", (engine) => {
   async function newEnds(pets = 2_100) {
-    const [fromData, toData] = [temporaryDirectory(), temporaryDirectory()];
-    await fillData({ environment: "production", dataDir: fromData }, pets);
-    const from = sqliteIn(fromData);
+    const toData = temporaryDirectory();
+    const { from, fromData } = await newSource(pets);
     const url = engine === "PostgreSQL" ? await postgresUrl() : undefined;
     const to = url === undefined ? sqliteIn(toData) : postgresAt(url);
     return { from, to, fromData, toData, url };
@@ -201,8 +207,7 @@ describe.each(["PostgreSQL", "SQLite"])("a copy to %s that was interrupted", (en
     const query = { by: "table_name", values: ["key_secrets", "pets", "orders"] };
     const progress = await onCopy(to, contents, (tx) => tx.find(COPY_PROGRESS, query));
     expect(Object.fromEntries(progress)).toEqual({ key_secrets: "3", pets: "2099" });
-    expect((await copyTables({ from, to, ...rest })).outcome).toBe("copied");
-    expect(await contentsIn(to, contents.counters)).toEqual(contents);
+    await expectCopied(from, to);
   });
 
   test("by something in its place has one audit entry when it is repeated", async () => {
@@ -217,10 +222,8 @@ describe.each(["PostgreSQL", "SQLite"])("a copy to %s that was interrupted", (en
     const failed = copyTables({ from, to, entry, beforePublish: async () => obstruct() });
     await expect(failed).rejects.toThrow();
     await (url === undefined ? rmdirSync(place) : run("DROP SCHEMA production CASCADE"));
-    expect((await copyTables({ from, to, ...rest })).outcome).toBe("copied");
+    const contents = await expectCopied(from, to);
     expect((await copyTables({ from, to, ...rest })).outcome).toBe("same");
-    const contents = await contentsIn(from);
-    expect(await contentsIn(to, contents.counters)).toEqual(contents);
     const entries = Number(contents.tables["audit"]?.rows);
     expect((await contentsIn(to)).tables["audit"]?.rows).toBe(entries + 1);
   });
@@ -232,16 +235,12 @@ describe.each(["PostgreSQL", "SQLite"])("a copy to %s that was interrupted", (en
     await corrections.updatePet(2n, { name: "renamed" }, { actor: { kind: "command line" }, at: NOW });
     await store.createPet({ name: "later", categoryId: 1n }, NOW);
     await close();
-    expect((await copyTables({ from, to, ...rest })).outcome).toBe("copied");
-    const contents = await contentsIn(from);
-    expect(await contentsIn(to, contents.counters)).toEqual(contents);
+    await expectCopied(from, to);
   });
 });
 
 test("a copy without what another command has written meanwhile is not published", async () => {
-  const fromData = temporaryDirectory();
-  await fillData({ environment: "production", dataDir: fromData }, 10);
-  const from = sqliteIn(fromData);
+  const { from, fromData } = await newSource(10);
   const to = postgresAt(await postgresUrl());
   const write = async () => {
     const { store, close } = openSqlite(join(fromData, "production.db"));

@@ -6,7 +6,7 @@ import { contentsIn } from "../../../trials/harness/contents.ts";
 import { postgresUrl } from "../../../trials/harness/postgres.ts";
 import { executable, PG_DUMP, PG_RESTORE } from "../../../trials/harness/programs.ts";
 import { postgresTables } from "../../../src/store/postgres/tables.ts";
-import { cleanUp, InProcessCli, spawnTracked, temporaryDirectory } from "../../cli/cli.ts";
+import { cleanUp, failure, InProcessCli, resultOf, spawnTracked, temporaryDirectory } from "../../cli/cli.ts";
 import { fillData } from "../../archive/sample-data.ts";
 
 const SCRIPT = join(import.meta.dir, "../../../deploy/postgres/backup");
@@ -21,14 +21,10 @@ afterAll(cleanUp);
 let directory: string;
 beforeEach(() => void (directory = temporaryDirectory()));
 
-async function backUp(variables: Record<string, string> = {}) {
-  const child = spawnTracked([SCRIPT, directory], {
-    cwd: "/",
-    variables: { PATH, PETSTORE_DATABASE_URL: database, ...variables },
-  });
-  const [out, err, code] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
-  return { out, err, code };
-}
+const backUp = (changes: Record<string, string> = {}) => {
+  const variables = { PATH, PETSTORE_DATABASE_URL: database, ...changes };
+  return resultOf(spawnTracked([SCRIPT, directory], { cwd: "/", variables }));
+};
 
 const dumps = () =>
   readdirSync(directory)
@@ -92,27 +88,19 @@ describe("deploy/postgres/backup", () => {
     "postgres://ann:s3cr@et@127.0.0.1/pets",
     "postgres://ann@127.0.0.1/pets?sslmode=require&password=s3cret",
   ])("%s is refused, and nothing of the password is printed", async (url) => {
-    const { code, err } = await backUp({ PETSTORE_DATABASE_URL: url });
-    expect({ code, err }).toEqual({
-      code: 1,
-      err: "backup: the URL of the database is not valid; it must be postgres://USER:PASSWORD@HOST/DATABASE, with @ as %40 and / as %2F in the password\n",
-    });
+    const message =
+      "backup: the URL of the database is not valid; it must be postgres://USER:PASSWORD@HOST/DATABASE, with @ as %40 and / as %2F in the password\n";
+    expect(await backUp({ PETSTORE_DATABASE_URL: url })).toEqual(failure(message));
   });
 
   test("without a database, with wrong settings, and while another runs, it fails in one line", async () => {
-    expect(await backUp({ PETSTORE_DATABASE_URL: "" })).toMatchObject({
-      code: 1,
-      err: "backup: set PETSTORE_DATABASE_URL or PETSTORE_DATABASE_URL_FILE\n",
-    });
-    expect((await backUp({ PETSTORE_KEEP: "0" })).err).toBe(
-      "backup: PETSTORE_KEEP must be an integer from 1 to 9999\n",
+    expect(await backUp({ PETSTORE_DATABASE_URL: "" })).toEqual(
+      failure("backup: set PETSTORE_DATABASE_URL or PETSTORE_DATABASE_URL_FILE\n"),
     );
-    const holder = spawnTracked(
-      ["flock", join(directory, ".production.lock"), "sh", "-c", "echo held; sleep 60"],
-      {
-        cwd: "/",
-      },
-    );
+    const { err } = await backUp({ PETSTORE_KEEP: "0" });
+    expect(err).toBe("backup: PETSTORE_KEEP must be an integer from 1 to 9999\n");
+    const lock = join(directory, ".production.lock");
+    const holder = spawnTracked(["flock", lock, "sh", "-c", "echo held; sleep 60"], { cwd: "/" });
     await holder.stdout.getReader().read();
     expect((await backUp()).err).toBe(`backup: another backup of production to ${directory} is running\n`);
     expect(dumps()).toEqual([]);
