@@ -1,6 +1,6 @@
 import { expect } from "bun:test";
 import { INT64_MAX, INT64_MIN } from "../../src/api/json.ts";
-import type { Pet } from "../../src/domain/resources.ts";
+import type { Order, Pet } from "../../src/domain/resources.ts";
 import type { NewAuditEntry } from "../../src/domain/audit.ts";
 import {
   type BatchResult,
@@ -40,12 +40,12 @@ function batchOf<Row>(
   rows: readonly Row[],
   { from = NO_PROGRESS, onConflict = "reject" as ImportBatch<Row>["onConflict"] } = {},
 ): ImportBatch<Row> {
-  const commit = {
-    fingerprint: FILE.fingerprint,
-    rowsBefore: from.rows,
-    progressAfter: after(from, rows.length),
+  const progressAfter = after(from, rows.length);
+  return {
+    rows,
+    onConflict,
+    commit: { fingerprint: FILE.fingerprint, rowsBefore: from.rows, progressAfter },
   };
-  return { rows, onConflict, commit };
 }
 
 const allPets = async (store: Store): Promise<readonly Pet[]> => (await store.listPets({ limit: 100 })).items;
@@ -61,22 +61,19 @@ export function importStoreConformance(test: TestCase): void {
 function recordCases(test: TestCase): void {
   test("progress is stored with each batch, and the finish with an audit entry", async (opened) => {
     const { imports, audit } = opened;
-    expect(await imports.findImport(FILE.fingerprint)).toBeUndefined();
+    const find = () => imports.findImport(FILE.fingerprint);
+    expect(await find()).toBeUndefined();
     await imports.beginImport(FILE);
-    expect(await imports.findImport(FILE.fingerprint)).toEqual({ ...FILE, progress: NO_PROGRESS });
+    expect(await find()).toEqual({ ...FILE, progress: NO_PROGRESS });
     await imports.importPets(batchOf([rex(1n), rex(1n), rex(2n)]));
     const progress = { rows: 3, added: 2, replaced: 0, skipped: 0, rejected: 1, rejectsBytes: 7 };
     expect(await imports.findUnfinishedImport(FILE.source)).toEqual({ ...FILE, progress });
     await imports.finishImport(FILE.fingerprint, entry);
-    expect(await imports.findImport(FILE.fingerprint)).toEqual({ ...FILE, finishedAt: AT + 5, progress });
+    expect(await find()).toEqual({ ...FILE, finishedAt: AT + 5, progress });
     expect(await imports.findUnfinishedImport(FILE.source)).toBeUndefined();
     expect((await audit.listAudit({ limit: 10 })).items).toMatchObject([entry]);
     await imports.beginImport({ ...FILE, startedAt: AT + 9 });
-    expect(await imports.findImport(FILE.fingerprint)).toEqual({
-      ...FILE,
-      startedAt: AT + 9,
-      progress: NO_PROGRESS,
-    });
+    expect(await find()).toEqual({ ...FILE, startedAt: AT + 9, progress: NO_PROGRESS });
   });
 
   test("a process that begins an import while another one has stored rows of it does not reset them", async (opened) => {
@@ -142,10 +139,7 @@ function petCases(test: TestCase): void {
     const id = await addPet(store, { name: "old" });
     const order = resultOf(await store.placeOrder({ keyId: 1, petId: id }, AT)).id;
     await imports.beginImport(FILE);
-    const rows = [
-      { ...rex(id), status: "sold" as const },
-      { ...rex(id), status: "pending" as const },
-    ];
+    const rows = (["sold", "pending"] as const).map((status) => ({ ...rex(id), status }));
     const { rejected, replaced } = await imports.importPets(batchOf(rows, { onConflict: "replace" }));
     expect(replaced).toBe(1);
     expect([...rejected]).toEqual([[0, `status cannot change: pet ${id} has the placed order ${order}`]]);
@@ -166,20 +160,11 @@ function orderCases(test: TestCase): void {
       { ...order, petId },
     ];
     expect(await imports.importOrders(batchOf(rows))).toMatchObject({ added: 2 });
-    expect(await store.getOrder(key.id, 7n)).toEqual({
-      id: 7n,
-      petId,
-      status: "placed",
-      createdAt: new Date(AT).toISOString(),
-    });
-    expect(await corrections.getOrder(8n)).toMatchObject({
-      status: "completed",
-      keyId: null,
-      closedAt: new Date(AT + 5).toISOString(),
-    });
-    expect(await store.updateOrder({ keyId: key.id, id: 7n, status: "completed" }, AT)).toMatchObject({
-      status: "completed",
-    });
+    const [createdAt, closedAt] = [AT, AT + 5].map((at) => new Date(at).toISOString());
+    expect(await store.getOrder(key.id, 7n)).toEqual({ id: 7n, petId, status: "placed", createdAt } as Order);
+    expect(await corrections.getOrder(8n)).toMatchObject({ status: "completed", keyId: null, closedAt });
+    const completed = await store.updateOrder({ keyId: key.id, id: 7n, status: "completed" }, AT);
+    expect(completed).toMatchObject({ status: "completed" });
     expect(await store.getPet(petId)).toMatchObject({ status: "sold" });
   });
 
@@ -216,10 +201,8 @@ function orderCases(test: TestCase): void {
       { ...order, petId, id: id + 1n, status: "placed" as const },
       { ...order, petId, id, status: "cancelled" as const },
     ];
-    expect(await imports.importOrders(batchOf(rows, { onConflict: "replace" }))).toMatchObject({
-      added: 1,
-      replaced: 3,
-    });
+    const result = await imports.importOrders(batchOf(rows, { onConflict: "replace" }));
+    expect(result).toMatchObject({ added: 1, replaced: 3 });
     const { items } = await corrections.listOrders({ petId, limit: 10 });
     expect(items.map(({ status }) => status)).toEqual(["placed", "cancelled"]);
   });

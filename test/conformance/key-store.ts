@@ -1,5 +1,6 @@
 import { expect } from "bun:test";
 import type { NewKey } from "../../src/domain/api-keys.ts";
+import type { Attribution } from "../../src/domain/audit.ts";
 import type { KeyStore } from "../../src/domain/ports.ts";
 import { allKeys, BY, hash, storedSecret } from "../key-store-arguments.ts";
 import { AT, type TestCase } from "./store-fixture.ts";
@@ -172,11 +173,8 @@ export function keyStoreConformance(test: TestCase): void {
     await keys.updateKey(3, { plan: "business" }, BY);
     await keys.addSecret(4, { ...storedSecret(5), overlapEndsAt: AT }, BY);
     const { changed, ...rest } = await keys.changesSince(revision);
-    expect(changed.map(({ id, plan }) => [id, plan])).toEqual([
-      [1, "pro"],
-      [3, "business"],
-      [4, "free"],
-    ]);
+    const plans = changed.map(({ id, plan }) => `${id} ${plan}`);
+    expect(plans).toEqual(["1 pro", "3 business", "4 free"]);
     expect(rest).toEqual({ revision: revision + 4, unbanned: [] });
     expect(await keys.changesSince(revision + 4)).toEqual({ ...rest, changed: [] });
   });
@@ -232,18 +230,18 @@ export function keyStoreConformance(test: TestCase): void {
     const { keys, audit } = opened;
     const actor = { kind: "command line", name: "ann" } as const;
     const expiresAt = "2026-11-15T10:30:00.000Z";
-    const steps: readonly [change: (at: number) => Promise<unknown>, ...entry: unknown[]][] = [
+    const details = { name: "shop", plan: "free", ...DETAILS, expiresAt, hint: "pet_live_1…1" };
+    const { owner, labels } = DETAILS;
+    const rolled = (n: number, previousSecretsValidUntil: string) => {
+      return ["key.rolled", undefined, { hint: `pet_live_${n}…${n}`, previousSecretsValidUntil }];
+    };
+    const steps: readonly [change: (by: Attribution) => Promise<unknown>, ...entry: unknown[]][] = [
       [
-        (at) =>
-          keys.createKey({ ...free, ...DETAILS, expiresAt: AT + HOUR_MS }, storedSecret(1), { actor, at }),
-        [
-          "key.created",
-          undefined,
-          { name: "shop", plan: "free", ...DETAILS, expiresAt, hint: "pet_live_1…1" },
-        ],
+        (by) => keys.createKey({ ...free, ...DETAILS, expiresAt: AT + HOUR_MS }, storedSecret(1), by),
+        ["key.created", undefined, details],
       ],
       [
-        (at) => keys.updateKey(1, { ...OWN_LIMITS, owner: DETAILS.owner }, { actor, at }),
+        (by) => keys.updateKey(1, { ...OWN_LIMITS, owner }, by),
         [
           "key.updated",
           { plan: "free", perMinute: null, perDay: null },
@@ -251,34 +249,26 @@ export function keyStoreConformance(test: TestCase): void {
         ],
       ],
       [
-        (at) => keys.updateKey(1, { owner: null, labels: [], expiresAt: null }, { actor, at }),
-        [
-          "key.updated",
-          { owner: DETAILS.owner, labels: DETAILS.labels, expiresAt },
-          { owner: null, labels: [], expiresAt: null },
-        ],
+        (by) => keys.updateKey(1, { owner: null, labels: [], expiresAt: null }, by),
+        ["key.updated", { owner, labels, expiresAt }, { owner: null, labels: [], expiresAt: null }],
       ],
-      [(at) => keys.updateKey(1, { plan: "enterprise", labels: [], owner: null }, { actor, at })],
-      [(at) => keys.updateKey(1, { unbannedAt: AT }, { actor, at }), ["key.unbanned", undefined, undefined]],
-      [(at) => keys.updateKey(1, { unbannedAt: AT }, { actor, at }), ["key.unbanned", undefined, undefined]],
+      [(by) => keys.updateKey(1, { plan: "enterprise", labels: [], owner: null }, by)],
+      [(by) => keys.updateKey(1, { unbannedAt: AT }, by), ["key.unbanned", undefined, undefined]],
+      [(by) => keys.updateKey(1, { unbannedAt: AT }, by), ["key.unbanned", undefined, undefined]],
       [
-        (at) => keys.addSecret(1, { ...storedSecret(2), overlapEndsAt: AT + HOUR_MS }, { actor, at }),
-        ["key.rolled", undefined, { hint: "pet_live_2…2", previousSecretsValidUntil: expiresAt }],
+        (by) => keys.addSecret(1, { ...storedSecret(2), overlapEndsAt: AT + HOUR_MS }, by),
+        rolled(2, expiresAt),
       ],
       [
-        (at) => keys.addSecret(1, { ...storedSecret(3), overlapEndsAt: 0 }, { actor, at }),
-        [
-          "key.rolled",
-          undefined,
-          { hint: "pet_live_3…3", previousSecretsValidUntil: "2026-11-15T09:30:00.007Z" },
-        ],
+        (by) => keys.addSecret(1, { ...storedSecret(3), overlapEndsAt: 0 }, by),
+        rolled(3, "2026-11-15T09:30:00.007Z"),
       ],
       [
-        (at) => keys.updateKey(1, { revokedAt: at }, { actor, at }),
+        (by) => keys.updateKey(1, { revokedAt: by.at }, by),
         ["key.revoked", { revokedAt: null }, { revokedAt: "2026-11-15T09:30:00.008Z" }],
       ],
     ];
-    for (const [i, [change]] of steps.entries()) await change(AT + i);
+    for (const [i, [change]] of steps.entries()) await change({ actor, at: AT + i });
     const { items } = await audit.listAudit({ limit: 100 });
     expect<unknown>(items.map(({ action, before, after }) => [action, before, after]).toReversed()).toEqual(
       steps.flatMap(([, ...entry]) => entry),

@@ -43,16 +43,10 @@ export function operatorStoreConformance(test: TestCase): void {
     expect(await other.findByToken(hashOf("ann"))).toStrictEqual(ann);
     expect(await other.findByToken(hashOf("bob"))).toBeUndefined();
     expect([...(await other.readAccess()).tokens]).toStrictEqual([[hashOf("ann"), ann]]);
-    const { items } = await audit.listAudit({ target: { kind: "operator", id: 1n }, limit: 9 });
-    expect(items).toStrictEqual([
-      {
-        id: 1n,
-        ...by,
-        action: "operator.created",
-        target: { kind: "operator", id: 1n },
-        after: { name: "ann", role: "admin", hint },
-      },
-    ]);
+    const target = { kind: "operator", id: 1n } as const;
+    const { items } = await audit.listAudit({ target, limit: 9 });
+    const after = { name: "ann", role: "admin", hint };
+    expect(items).toStrictEqual([{ id: 1n, ...by, action: "operator.created", target, after }]);
   });
 
   test("createOperator: a name is taken until its operator is revoked", async ({ operators }) => {
@@ -89,12 +83,7 @@ export function operatorStoreConformance(test: TestCase): void {
     const { operators, audit, another } = opened;
     const { id } = await create(operators, "ann");
     const bob = await create(operators, "bob");
-    for (const [name, of] of [
-      ["one", id],
-      ["two", id],
-      ["bob", bob.id],
-      ["setting", null],
-    ] as const)
+    for (const [name, of] of Object.entries({ one: id, two: id, bob: bob.id, setting: null }))
       await operators.createSession(session(name, of), SIGNED_IN);
     await operators.createCode({ codeHash: hashOf("code"), operatorId: id, endsAt: AT + 1 }, AT);
     const keeps = session("two", id).cookieHash;
@@ -109,9 +98,8 @@ export function operatorStoreConformance(test: TestCase): void {
     expect(codes.size).toBe(0);
     expect(await operators.findByToken(hashOf("ann"))).toMatchObject({ id });
     const { items } = await audit.listAudit({ action: "operator.rotated", limit: 9 });
-    expect(items).toMatchObject([
-      { target: { kind: "operator", id: BigInt(id) }, after: { name: "ann", hint } },
-    ]);
+    const target = { kind: "operator", id: BigInt(id) } as const;
+    expect(items).toMatchObject([{ target, after: { name: "ann", hint } }]);
     expect(rejectionCode(await operators.rotateOperator(99, token("x"), by))).toBe("operator_not_found");
   });
 
@@ -149,10 +137,8 @@ export function operatorStoreConformance(test: TestCase): void {
     const { operators, another } = opened;
     const [ann, bob] = [await create(operators, "ann"), await create(operators, "bob")];
     const other = (await another()).operators;
-    const results = await Promise.all([
-      operators.revokeOperator(ann.id, by),
-      other.revokeOperator(bob.id, by),
-    ]);
+    const revocations = [operators.revokeOperator(ann.id, by), other.revokeOperator(bob.id, by)];
+    const results = await Promise.all(revocations);
     expect(results.map(rejectionCode).filter((code) => code === "last_admin")).toHaveLength(1);
   });
 

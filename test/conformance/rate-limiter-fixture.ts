@@ -1,8 +1,9 @@
-import { test } from "bun:test";
+import { expect, test } from "bun:test";
 import type { Awaitable } from "../../src/event-loop.ts";
 import type { RateLimiter } from "../../src/domain/ports.ts";
 import {
   type BanRules,
+  type Decision,
   DEFAULT_BAN,
   type Limits,
   type OnBan,
@@ -73,6 +74,11 @@ export class TestLimiter {
 
   async decide(limits = FREE, subject = KEY) {
     return this.opened.rateLimiter.decide(subject, limits);
+  }
+
+  /** The next request gets this decision. */
+  async decides(expected: Partial<Decision>, limits = FREE, subject = KEY) {
+    expect(await this.decide(limits, subject)).toMatchObject(expected);
   }
 
   /** The outcomes of that many requests. */

@@ -4,7 +4,7 @@ import { ImportStore } from "../../src/archive/import-store.ts";
 import type { TableStore } from "../../src/store/tables.ts";
 import type { NewPet } from "../../src/domain/resources.ts";
 import type { PetJsonSource } from "../../src/petstore/pet-json.ts";
-import type { Page, Store, Stores, WriteResult } from "../../src/domain/ports.ts";
+import type { IdempotentRequest, Page, Store, Stores, WriteResult } from "../../src/domain/ports.ts";
 
 /** Empty stores with data of their own. */
 export interface OpenedStores extends Stores {
@@ -58,6 +58,12 @@ export const AT = Date.UTC(2026, 10, 15, 9, 30);
 export const KEY_ID = 1;
 export const DAY_MS = 86_400_000;
 
+/** An idempotent one. */
+export const request: IdempotentRequest = {
+  keyId: 1,
+  idempotencyKey: "5c1f",
+  fingerprint: "a".repeat(64),
+};
 export const rex: NewPet = { name: "Rex", categoryId: 7n, status: "available" };
 
 /** The result of a write that succeeds. */

@@ -1,12 +1,15 @@
 import { expect } from "bun:test";
-import type { IdempotentRequest } from "../../src/domain/ports.ts";
-import { AT, KEY_ID, DAY_MS, idsOf, rejectionCode, rex, type TestCase, resultOf } from "./store-fixture.ts";
-
-const request: IdempotentRequest = {
-  keyId: 1,
-  idempotencyKey: "5c1f",
-  fingerprint: "a".repeat(64),
-};
+import {
+  AT,
+  DAY_MS,
+  idsOf,
+  KEY_ID,
+  rejectionCode,
+  request,
+  resultOf,
+  rex,
+  type TestCase,
+} from "./store-fixture.ts";
 
 export function idempotencyCases(test: TestCase): void {
   test("a repeated request gets the first result to the byte, after changes and a restart too, and creates nothing", async (opened) => {
@@ -18,10 +21,8 @@ export function idempotencyCases(test: TestCase): void {
     expect((await again.getPet(pet.id))?.status).toBe("sold");
     for (const at of [AT, AT + DAY_MS - 1]) {
       expect(await again.createPet(rex, at, request)).toEqual({ ...pet, replayed: true });
-      expect(await again.placeOrder({ keyId: KEY_ID, petId: pet.id }, at, request)).toEqual({
-        ...order,
-        replayed: true,
-      });
+      const placed = await again.placeOrder({ keyId: KEY_ID, petId: pet.id }, at, request);
+      expect(placed).toEqual({ ...order, replayed: true });
     }
     expect(idsOf(await again.listPets({ limit: 9 }))).toEqual([pet.id]);
   });

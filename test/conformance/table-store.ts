@@ -1,8 +1,9 @@
 import { expect } from "bun:test";
 import { type ExportKind, exportRows } from "../../src/archive/export.ts";
-import type { ImportStore } from "../../src/archive/import-store.ts";
+import { type ImportStore, NO_PROGRESS } from "../../src/archive/import-store.ts";
 import { HOUR_MS, startOf, type UsageInterval } from "../../src/domain/usage-history.ts";
 import { PETS as PET_TABLE, type Row, type TableStore } from "../../src/store/tables.ts";
+import { BY, storedSecret } from "../key-store-arguments.ts";
 import { addPet, AT, type OpenedStores, type TestOn } from "./store-fixture.ts";
 
 async function exported(
@@ -32,14 +33,7 @@ const PETS = 12_000;
 async function addPets(imports: ImportStore): Promise<void> {
   const rows = Array.from({ length: PETS }, (_, i) => ({ name: `pet ${i + 1}`, categoryId: 1n }));
   await imports.beginImport({ fingerprint: "f", source: "-", options: "", startedAt: AT });
-  const progressAfter = () => ({
-    rows: PETS,
-    added: PETS,
-    replaced: 0,
-    skipped: 0,
-    rejected: 0,
-    rejectsBytes: 0,
-  });
+  const progressAfter = () => ({ ...NO_PROGRESS, rows: PETS, added: PETS });
   const commit = { fingerprint: "f", rowsBefore: 0, progressAfter };
   await imports.importPets({ rows, onConflict: "reject", commit });
 }
@@ -71,11 +65,11 @@ export function tableStoreConformance(test: TestOn<OpenedStores & { readonly imp
   });
 
   test("orders have their key, and keys have their secrets", async ({ tables, store, keys }) => {
-    const by = { actor: { kind: "command line" }, at: AT } as const;
-    const secret = (digit: string) => ({ hash: digit.repeat(64), hint: `pet_live_${digit}…` });
-    const key = await keys.createKey({ name: "app", plan: "free", createdAt: AT }, secret("a"), by);
-    await keys.addSecret(key.id, { ...secret("b"), overlapEndsAt: AT + 5 }, by);
-    const other = await keys.createKey({ name: "b", plan: "pro", createdAt: AT }, secret("c"), by);
+    const by = { ...BY, at: AT };
+    const [a, b, c] = [storedSecret(1), storedSecret(2), storedSecret(3)];
+    const key = await keys.createKey({ name: "app", plan: "free", createdAt: AT }, a, by);
+    await keys.addSecret(key.id, { ...b, overlapEndsAt: AT + 5 }, by);
+    const other = await keys.createKey({ name: "b", plan: "pro", createdAt: AT }, c, by);
     const petId = await addPet(store);
     await store.placeOrder({ keyId: key.id, petId }, AT);
     const createdAt = new Date(AT).toISOString();
@@ -83,40 +77,30 @@ export function tableStoreConformance(test: TestOn<OpenedStores & { readonly imp
       { id: 1, petId: Number(petId), status: "placed", createdAt, keyId: key.id, closedAt: null },
     ]);
     const validUntil = new Date(AT + 5).toISOString();
+    const valid = { createdAt, validUntil: null };
     expect(await exported(tables, "keys")).toMatchObject([
       {
         id: key.id,
         secrets: [
-          { ...secret("a"), createdAt, validUntil },
-          { ...secret("b"), createdAt, validUntil: null },
+          { ...a, createdAt, validUntil },
+          { ...b, ...valid },
         ],
       },
-      { id: other.id, plan: "pro", secrets: [{ ...secret("c"), createdAt, validUntil: null }] },
+      { id: other.id, plan: "pro", secrets: [{ ...c, ...valid }] },
     ]);
   });
 
   test("usage is exported by hour and by day, a row per operation", async ({ tables, usageHistory }) => {
     const hour = startOf("hour", AT);
-    for (const [sequence, start] of [hour, hour + HOUR_MS].entries()) {
-      const byOperation = [{ operation: "listPets", admitted: 2, errors: 1 }] as const;
-      const counts = { admitted: 3, limited: 1, banned: 0, errors: 1, byOperation, lastUsedAt: AT };
-      const keys = [
-        { keyId: 1, ...counts },
-        { keyId: 2, ...counts },
-      ];
+    const ofOperation = { operation: "listPets", admitted: 2, errors: 1 } as const;
+    const counts = { admitted: 3, limited: 1, banned: 0, errors: 1, lastUsedAt: AT };
+    const keys = [1, 2].map((keyId) => ({ keyId, ...counts, byOperation: [ofOperation] }));
+    for (const [sequence, start] of [hour, hour + HOUR_MS].entries())
       await usageHistory.addUsage({ writer: "w", sequence: sequence + 1, hour: start, keys });
-    }
     const hours = await exported(tables, "usage", "hour");
     expect(hours).toHaveLength(8);
-    expect(hours[0]).toEqual({
-      keyId: 1,
-      start: new Date(hour).toISOString(),
-      operation: "listPets",
-      admitted: 2,
-      limited: 0,
-      banned: 0,
-      errors: 1,
-    });
+    const start = new Date(hour).toISOString();
+    expect(hours[0]).toEqual({ keyId: 1, start, ...ofOperation, limited: 0, banned: 0 });
     const days = await exported(tables, "usage", "day");
     expect(days.map(({ keyId, operation, admitted }) => [keyId, operation, admitted])).toEqual([
       [1, "listPets", 4],

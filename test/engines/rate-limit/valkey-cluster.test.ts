@@ -1,10 +1,9 @@
-import { RedisClient } from "bun";
 import { afterAll, describe, expect, test } from "bun:test";
 import type { RateLimiter } from "../../../src/domain/ports.ts";
-import { createTestCase } from "../../conformance/rate-limiter-fixture.ts";
+import { createTestCase, FREE } from "../../conformance/rate-limiter-fixture.ts";
 import { testOperators } from "../../conformance/rate-limiter-operators.ts";
 import { testWindows } from "../../conformance/rate-limiter-windows.ts";
-import { startValkeyCluster } from "../../../trials/harness/valkey.ts";
+import { sendToValkey, startValkeyCluster } from "../../../trials/harness/valkey.ts";
 import { key } from "../../subjects.ts";
 import {
   openOnValkey,
@@ -18,7 +17,6 @@ const cluster = await startValkeyCluster();
 const urls = cluster.nodes.map(({ url }) => url);
 afterAll(() => cluster.stop());
 
-const FREE = { perMinute: 60, perDay: 1_000 };
 /** Enough for every node to have some. */
 const SUBJECTS = Array.from({ length: 30 }, (_, i) => key(i));
 
@@ -28,9 +26,9 @@ async function decideAll(rateLimiter: RateLimiter): Promise<number[]> {
   return decisions.map(({ remaining }) => remaining);
 }
 
-function send(node: RedisClient | undefined, command: string): Promise<unknown> | undefined {
+function send(node: number, command: string): Promise<string> {
   const [name = "", ...args] = command.split(" ");
-  return node?.send(name, args);
+  return sendToValkey(urls[node] ?? "", name, ...args);
 }
 
 const all = (remaining: number) => SUBJECTS.map(() => remaining);
@@ -45,32 +43,26 @@ describe("on a cluster", () => {
 test("a slot that moves to another node keeps its counts, and the fallback decides nothing", async () => {
   const rateLimiter = await openWithoutFallback({ url: urls, prefix: "moved:" });
   expect(await decideAll(rateLimiter)).toEqual(all(59));
-  const nodes = urls.map((url) => new RedisClient(url));
   const name = "moved:{key:7}";
-  const slot = Number(await send(nodes[0], `CLUSTER KEYSLOT ${name}`));
-  const ids = await Promise.all(nodes.map((node) => send(node, "CLUSTER MYID")));
+  const slot = Number(await send(0, `CLUSTER KEYSLOT ${name}`));
+  const ids = await Promise.all([0, 1, 2].map((node) => send(node, "CLUSTER MYID")));
   const from = Math.floor((slot * 3) / 16_384);
   const to = (from + 1) % 3;
 
-  await send(nodes[to], `CLUSTER SETSLOT ${slot} IMPORTING ${ids[from]}`);
-  await send(nodes[from], `CLUSTER SETSLOT ${slot} MIGRATING ${ids[to]}`);
-  await send(nodes[from], `MIGRATE 127.0.0.1 ${new URL(urls[to] ?? "").port} ${name} 0 5000`);
+  await send(to, `CLUSTER SETSLOT ${slot} IMPORTING ${ids[from]}`);
+  await send(from, `CLUSTER SETSLOT ${slot} MIGRATING ${ids[to]}`);
+  await send(from, `MIGRATE 127.0.0.1 ${new URL(urls[to] ?? "").port} ${name} 0 5000`);
   expect(await decideAll(rateLimiter)).toEqual(all(58));
 
-  for (const node of [nodes[to], nodes[from]]) await send(node, `CLUSTER SETSLOT ${slot} NODE ${ids[to]}`);
+  for (const node of [to, from]) await send(node, `CLUSTER SETSLOT ${slot} NODE ${ids[to]}`);
   expect(await decideAll(rateLimiter)).toEqual(all(57));
-  for (const node of nodes) node.close();
   await rateLimiter.close();
 });
 
 test("one node killed: no request fails, and the cluster is unavailable until its keys are served again", async () => {
   const changes = new StateChanges();
-  const rateLimiter = await openWithFallback({
-    ...PATIENT,
-    url: urls,
-    prefix: "lost:",
-    onStateChange: changes.onStateChange,
-  });
+  const { onStateChange } = changes;
+  const rateLimiter = await openWithFallback({ ...PATIENT, url: urls, prefix: "lost:", onStateChange });
   expect(await decideAll(rateLimiter)).toEqual(all(59));
   expect(changes.causes).toEqual([]);
 

@@ -1,8 +1,8 @@
-import { RedisClient } from "bun";
 import { afterAll, afterEach, describe, expect, jest, test } from "bun:test";
 import { inspect } from "node:util";
 import type { RateLimiter } from "../../../src/domain/ports.ts";
-import { startValkey } from "../../../trials/harness/valkey.ts";
+import { sendToValkey, startValkey } from "../../../trials/harness/valkey.ts";
+import { FREE } from "../../conformance/rate-limiter-fixture.ts";
 import { advance, settle, useFakeTimers } from "../../fake-timers.ts";
 import { key } from "../../subjects.ts";
 import { TestClock } from "../../test-clock.ts";
@@ -13,15 +13,15 @@ import {
   StateChanges,
 } from "../../rate-limit/open-valkey.ts";
 
-const FREE = { perMinute: 60, perDay: 1_000 };
 const ONCE = { perMinute: 1, perDay: 1 };
 
 const server = await startValkey({ settings: { "enable-debug-command": "yes", databases: "4" } });
-let admin = new RedisClient(server.url);
-afterAll(async () => {
-  admin.close();
-  await server.stop();
-});
+afterAll(() => server.stop());
+/** The words of the command are separated by spaces. */
+function send(command: string): Promise<string> {
+  const [name = "", ...args] = command.split(" ");
+  return sendToValkey(server.url, name, ...args);
+}
 
 const open: RateLimiter[] = [];
 afterEach(async () => {
@@ -92,10 +92,6 @@ describe("the process decides until the server works again:", () => {
     ["out of memory", "CONFIG SET maxmemory 1", "CONFIG SET maxmemory 0", "OOM"],
     ["a read-only replica", "REPLICAOF 127.0.0.1 1", "REPLICAOF NO ONE", "READONLY"],
   ])("%s", async (name, begin, end, cause) => {
-    const send = (command: string) => {
-      const [first = "", ...args] = command.split(" ");
-      return admin.send(first, args);
-    };
     const changes = new StateChanges();
     const rateLimiter = await connect(changes, `${name}:`);
     await rateLimiter.decide(key(1), FREE);
@@ -113,15 +109,15 @@ describe("the process decides until the server works again:", () => {
   test("loading its data", async () => {
     const changes = new StateChanges();
     const rateLimiter = await connect(changes, "loading:");
-    await admin.send("DEBUG", ["POPULATE", "2000", "filler", "100"]);
-    await admin.send("CONFIG", ["SET", "key-load-delay", "250"]);
-    await admin.send("CONFIG", ["SET", "loading-process-events-interval-bytes", "1024"]);
-    const loaded = admin.send("DEBUG", ["RELOAD"]);
+    await send("DEBUG POPULATE 2000 filler 100");
+    await send("CONFIG SET key-load-delay 250");
+    await send("CONFIG SET loading-process-events-interval-bytes 1024");
+    const loaded = send("DEBUG RELOAD");
     while (changes.states.length === 0) await rateLimiter.decide(key(99), FREE);
     expect(rateLimiter.decide(key(1), FREE)).toMatchObject({ outcome: "allowed" });
     await loaded;
     await changes.reach(2);
-    await admin.send("FLUSHALL", []);
+    await send("FLUSHALL");
   });
 
   test("killed and restarted, with one change each way", async () => {
@@ -139,8 +135,6 @@ describe("the process decides until the server works again:", () => {
     // The server saves nothing, so its counts are lost. It gets those of the outage.
     expect((await rateLimiter.decide(key(1), FREE)).remaining).toBeOneOf([57, 58]);
     expect(changes.states).toEqual(["unavailable", "available"]);
-    admin.close();
-    admin = new RedisClient(server.url);
   });
 });
 
@@ -148,7 +142,7 @@ test("SCRIPT FLUSH while requests are sent loses no request", async () => {
   const rateLimiter = await openWithoutFallback({ url: server.url, prefix: "flush:" });
   const remaining: number[] = [];
   for (let i = 0; i < 30; i++) {
-    if (i % 3 === 0) await admin.send("SCRIPT", ["FLUSH"]);
+    if (i % 3 === 0) await send("SCRIPT FLUSH");
     const decisions = await Promise.all([rateLimiter.decide(key(1), FREE), rateLimiter.decide(key(1), FREE)]);
     remaining.push(...decisions.map((decision) => decision.remaining));
   }
@@ -159,8 +153,6 @@ test("SCRIPT FLUSH while requests are sent loses no request", async () => {
 test("the database of the address is used, and no other", async () => {
   const rateLimiter = await openWithoutFallback({ url: `${server.url}/3` });
   await rateLimiter.decide(key(1), FREE);
-  const keys = new RedisClient(`${server.url}/3`);
-  expect(await keys.send("DBSIZE", [])).toBe(1);
-  keys.close();
+  expect(await sendToValkey(`${server.url}/3`, "DBSIZE")).toBe("1");
   await rateLimiter.close();
 });

@@ -1,19 +1,17 @@
-import { afterAll, afterEach, beforeAll, describe, expect, jest, test } from "bun:test";
+import { afterAll, afterEach, describe, expect, jest, test } from "bun:test";
 import * as fc from "fast-check";
 import { DEFAULT_BAN } from "../../../src/domain/rate-limit.ts";
 import type { RateLimiter } from "../../../src/domain/ports.ts";
-import type { Server } from "../../../trials/harness/server.ts";
 import { startValkey } from "../../../trials/harness/valkey.ts";
+import { FREE } from "../../conformance/rate-limiter-fixture.ts";
 import { advance, settle, useFakeTimers } from "../../fake-timers.ts";
 import { openWithFallback, openWithoutFallback, StateChanges } from "../../rate-limit/open-valkey.ts";
 import { key } from "../../subjects.ts";
 import { TestClock } from "../../test-clock.ts";
 
-const FREE = { perMinute: 60, perDay: 1_000 };
 const SERVERS = 4;
 
-let server: Server;
-beforeAll(async () => void (server = await startValkey()));
+const server = await startValkey();
 afterAll(() => server.stop());
 
 const open: RateLimiter[] = [];
@@ -21,6 +19,12 @@ afterEach(async () => {
   server.thaw();
   for (const rateLimiter of open.splice(0)) await rateLimiter.close();
 });
+
+/** So many of each rate limiter. */
+const decisionsOf = (limiters: readonly RateLimiter[], count: number, id: number, limits = FREE) =>
+  limiters.flatMap((limiter) =>
+    Array.from({ length: count }, () => async () => limiter.decide(key(id), limits)),
+  );
 
 async function countAllowed(decisions: readonly (() => Promise<{ outcome: string }>)[]): Promise<number> {
   const decided = await Promise.all(decisions.map((decide) => decide()));
@@ -32,9 +36,7 @@ test("pauses of 30 to 400 ms during bursts over four servers: each key gets exac
   for (let i = 0; i < SERVERS; i++) open.push(await openWithoutFallback(settings));
   const pauses = fc.sample(fc.integer({ min: 30, max: 400 }), { numRuns: 20, seed: 1 });
   for (const [id, ms] of pauses.entries()) {
-    const decisions = open.flatMap((limiter) =>
-      Array.from({ length: 30 }, () => async () => limiter.decide(key(id), FREE)),
-    );
+    const decisions = decisionsOf(open, 30, id);
     const first = countAllowed(decisions.slice(0, 50));
     server.freeze();
     const second = countAllowed(decisions.slice(50));
@@ -48,31 +50,24 @@ test("pauses of 30 to 400 ms during bursts over four servers: each key gets exac
 describe("four servers and an outage", () => {
   useFakeTimers();
 
-  async function setUp(prefix: string, ban = DEFAULT_BAN) {
+  async function setUp(prefix: string) {
     const clock = new TestClock();
     const changes = new StateChanges();
+    const settings = {
+      url: server.url,
+      prefix,
+      ban: DEFAULT_BAN,
+      clock,
+      testClock: clock,
+      backgroundTimeoutMs: 1_000_000_000,
+      register: { count: SERVERS, beat: async () => true, leave: async () => {} },
+      onStateChange: changes.onStateChange,
+    };
     const limiters: RateLimiter[] = [];
-    for (let i = 0; i < SERVERS; i++) {
-      limiters.push(
-        await openWithFallback({
-          url: server.url,
-          prefix,
-          ban,
-          clock,
-          testClock: clock,
-          backgroundTimeoutMs: 1_000_000_000,
-          register: { count: SERVERS, beat: async () => true, leave: async () => {} },
-          onStateChange: changes.onStateChange,
-        }),
-      );
-    }
+    for (let i = 0; i < SERVERS; i++) limiters.push(await openWithFallback(settings));
     open.push(...limiters);
     const burst = (count: number, limits = FREE, id = 1) =>
-      countAllowed(
-        limiters.flatMap((limiter) =>
-          Array.from({ length: count }, () => async () => limiter.decide(key(id), limits)),
-        ),
-      );
+      countAllowed(decisionsOf(limiters, count, id, limits));
     const beginOutage = async () => {
       server.freeze();
       const noticed = burst(1, FREE, 999);

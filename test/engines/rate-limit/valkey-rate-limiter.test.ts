@@ -2,16 +2,18 @@ import { RedisClient } from "bun";
 import { expect, test } from "bun:test";
 import { type Ban, DEFAULT_BAN, type Subject } from "../../../src/domain/rate-limit.ts";
 import { rateLimiterConformance, STARTS_AT } from "../../conformance/rate-limiter.ts";
-import { valkeyUrl } from "../../../trials/harness/valkey.ts";
+import { FREE } from "../../conformance/rate-limiter-fixture.ts";
+import { sendToValkey, valkeyUrl } from "../../../trials/harness/valkey.ts";
 import { address, key, textOf } from "../../subjects.ts";
 import { TestClock } from "../../test-clock.ts";
 import { openOnValkey, openWithoutFallback } from "../../rate-limit/open-valkey.ts";
 
 const url = await valkeyUrl();
-const FREE = { perMinute: 60, perDay: 1_000 };
-const openHere = openOnValkey(() => url);
 
-rateLimiterConformance("on Valkey", openHere);
+rateLimiterConformance(
+  "on Valkey",
+  openOnValkey(() => url),
+);
 
 test("addresses are counted in process: they take no memory of Valkey, like the check at the start, and do not wait for it", async () => {
   const url = await valkeyUrl();
@@ -23,9 +25,7 @@ test("addresses are counted in process: they take no memory of Valkey, like the 
   expect(one.decide(address("10.0.0.1"), FREE)).toMatchObject({ remaining: 58 });
   expect(await one.usage(address("10.0.0.1"))).toMatchObject({ minute: { used: 2 } });
   expect(other.decide(address("10.0.0.1"), FREE)).toMatchObject({ remaining: 59 });
-  const there = new RedisClient(url);
-  expect(await there.send("DBSIZE", [])).toBe(0);
-  there.close();
+  expect(await sendToValkey(url, "DBSIZE")).toBe("0");
   await Promise.all([one.close(), other.close()]);
 });
 
@@ -40,10 +40,8 @@ test("every key expires one second after its usage", async () => {
   };
 
   await rateLimiter.decide(key(1), FREE);
-  await rateLimiter.decide(key(2), { perMinute: 1, perDay: 1 });
-  await rateLimiter.decide(key(2), { perMinute: 1, perDay: 1 });
-  await expectExpiry(key(1), 86_400_000);
-  await expectExpiry(key(2), 86_400_000);
+  for (let i = 0; i < 2; i++) await rateLimiter.decide(key(2), { perMinute: 1, perDay: 1 });
+  for (const id of [1, 2]) await expectExpiry(key(id), 86_400_000);
 
   advance(86_399_999);
   await rateLimiter.decide(key(1), FREE);

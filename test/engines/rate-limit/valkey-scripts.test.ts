@@ -12,16 +12,12 @@ import { TestClock } from "../../test-clock.ts";
 const server = await startValkey();
 afterAll(() => server.stop());
 
+const connect = (prefix: string, ban: BanRules, testClock: TestClock) =>
+  ValkeyConnection.open({ servers: parseServers(server.url), prefix, ban, testClock, ...PATIENT }, key(1));
+
 test("the register has the servers of the last 15 seconds by Valkey's clock, and no more", async () => {
   const clock = new TestClock();
-  const settings = {
-    servers: parseServers(server.url),
-    prefix: "register:",
-    ban: DEFAULT_BAN,
-    testClock: clock,
-    ...PATIENT,
-  };
-  const link = await ValkeyConnection.open(settings, key(1));
+  const link = await connect("register:", DEFAULT_BAN, clock);
   expect(await link.servers()).toEqual([]);
   expect(await link.servers({ id: "one", text: "1: first" })).toEqual(["1: first"]);
   clock.advance(15_000);
@@ -57,6 +53,7 @@ const ms = fc.oneof(
   { weight: 2, arbitrary: fc.constantFrom(299_999, 300_000, 86_339_999, 86_340_000, 86_399_999, 86_400_000) },
   { weight: 1, arbitrary: fc.nat(200_000_000) },
 );
+const backwards = ms.map((each) => -each);
 const counted = fc.record({ openedAgoMs: ms, used: fc.nat(3) });
 const ban = fc.record({ agoMs: ms, lengthMs: fc.integer({ min: 1, max: 300_000 }) });
 const orNone = <T>(arbitrary: fc.Arbitrary<T>) => fc.option(arbitrary, { nil: undefined });
@@ -69,17 +66,7 @@ const report = fc.record({
 });
 const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 4, arbitrary: fc.record({ requests: fc.array(request, { minLength: 1, maxLength: 8 }) }) },
-  {
-    weight: 3,
-    arbitrary: fc.record({
-      advanceMs: fc.oneof(
-        ms,
-        ms,
-        ms,
-        ms.map((each) => -each),
-      ),
-    }),
-  },
+  { weight: 3, arbitrary: fc.record({ advanceMs: fc.oneof({ weight: 3, arbitrary: ms }, backwards) }) },
   { weight: 1, arbitrary: fc.record({ report, lateMs: orNone(fc.oneof(ms, fc.constant(-5))) }) },
 );
 const rules: fc.Arbitrary<BanRules> = fc.record({
@@ -106,13 +93,11 @@ function atTheSameTime(): [BanRules, Step[]] {
 }
 
 test("the scripts decide, report and read as the rules of the domain do, in random histories", async () => {
-  const servers = parseServers(server.url);
   let run = 0;
   await fc.assert(
     fc.asyncProperty(rules, fc.array(step, { maxLength: 40, size: "max" }), async (rules, steps) => {
       const clock = new TestClock();
-      const settings = { servers, prefix: `alike:${run++}:`, ban: rules, testClock: clock, ...PATIENT };
-      const link = await ValkeyConnection.open(settings, key(1));
+      const link = await connect(`alike:${run++}:`, rules, clock);
       const model = new ValkeyModel(() => clock.now(), rules);
       const play = async (each: ValkeyConnection | ValkeyModel, { requests, report, lateMs }: Step) => [
         requests && (await each.decide(requests)),

@@ -1,17 +1,20 @@
 import type { SQL } from "bun";
 import { expect, test } from "bun:test";
-import type { IdempotentRequest } from "../../../src/domain/ports.ts";
 import { requestName } from "../../../src/store/idempotency.ts";
 import { LOCK_SPACE } from "../../../src/store/postgres/connection.ts";
-import { AT, KEY_ID, addPet, DAY_MS, rejectionCode, rex, resultOf } from "../../conformance/store-fixture.ts";
-import { createDatabase, emptyDatabase } from "./postgres-database.ts";
+import {
+  addPet,
+  AT,
+  DAY_MS,
+  KEY_ID,
+  rejectionCode,
+  request,
+  resultOf,
+  rex,
+} from "../../conformance/store-fixture.ts";
 import { BY, storedSecret } from "../../key-store-arguments.ts";
-
-const request: IdempotentRequest = {
-  keyId: 1,
-  idempotencyKey: "5c1f",
-  fingerprint: "a".repeat(64),
-};
+import { until } from "../../timing.ts";
+import { createDatabase, emptyDatabase } from "./postgres-database.ts";
 
 test("the URL names the database, whatever PGDATABASE is", async () => {
   await using database = await createDatabase();
@@ -56,28 +59,22 @@ test("idempotency_conflict: a request that is in progress on another instance is
   await using database = await emptyDatabase();
   const [first, second] = await Promise.all([database.open(), database.open()]);
   const petId = await addPet(first.store);
+  const place = ({ store }: typeof first) => store.placeOrder({ keyId: KEY_ID, petId }, AT, request);
   const pending = await database.sql.begin(async (tx) => {
     await tx`SELECT pg_advisory_xact_lock(${LOCK_SPACE}, 'orders'::regclass::oid::int)`;
-    const result = first.store.placeOrder({ keyId: KEY_ID, petId }, AT, request);
-    await lockAwaited(database.sql);
-    expect(rejectionCode(await second.store.placeOrder({ keyId: KEY_ID, petId }, AT, request))).toBe(
-      "idempotency_conflict",
-    );
+    const result = place(first);
+    await until(() => isLockAwaited(database.sql));
+    expect(rejectionCode(await place(second))).toBe("idempotency_conflict");
     return { result };
   });
   const result = resultOf(await pending.result);
-  expect(await second.store.placeOrder({ keyId: KEY_ID, petId }, AT, request)).toEqual({
-    ...result,
-    replayed: true,
-  });
+  expect(await place(second)).toEqual({ ...result, replayed: true });
 });
 
-async function lockAwaited(sql: SQL): Promise<void> {
-  for (;;) {
-    const [{ n }] = await sql<[{ n: bigint }]>`
-      SELECT count(*) AS n FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`;
-    if (n > 0n) return;
-  }
+async function isLockAwaited(sql: SQL): Promise<boolean> {
+  const waiting = await sql`
+    SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`;
+  return waiting.length > 0;
 }
 
 test("environments in one database are separate: identifiers start at 1 in each, and neither waits for the other", async () => {
@@ -94,10 +91,8 @@ test("environments in one database are separate: identifiers start at 1 in each,
     expect(await addPet(staging.store)).toBe(1n);
     expect(resultOf(await staging.store.createPet(rex, AT, request)).id).toBe(2n);
   });
-  expect(resultOf(await production.store.createPet(rex, AT, request))).toMatchObject({
-    id: 1n,
-    replayed: false,
-  });
+  const created = resultOf(await production.store.createPet(rex, AT, request));
+  expect(created).toMatchObject({ id: 1n, replayed: false });
   await production.keys.createKey({ name: "shop", plan: "free", createdAt: AT }, storedSecret(0), BY);
   expect(await staging.keys.findCredential("0".repeat(64))).toBeUndefined();
 });

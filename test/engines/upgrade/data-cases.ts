@@ -26,8 +26,10 @@ export function upgradedDataCases(engine: "sqlite" | "postgres", flags: () => Pr
   beforeAll(async () => void (app = await start(await flags(), recorded.at)));
   afterAll(() => app.close());
 
-  const send = (secret: string, path: string, init: RequestInit = {}) =>
-    fetch(app.url + path, { ...init, headers: { ...init.headers, Authorization: `Bearer ${secret}` } });
+  const send = (secret: string, path: string, init: RequestInit = {}) => {
+    const headers = { Authorization: `Bearer ${secret}`, "Content-Type": "application/json" };
+    return fetch(app.url + path, { ...init, headers: { ...headers, ...init.headers } });
+  };
 
   test("usage and bans go on where they were", async () => {
     const response = await send(recorded.secrets.mobile, "/pets?limit=1");
@@ -42,10 +44,8 @@ export function upgradedDataCases(engine: "sqlite" | "postgres", flags: () => Pr
     const others = Object.entries(recorded.statuses).filter(([name]) => name !== "banned");
     expect(others).toHaveLength(5);
     for (const [name, status] of others) {
-      expect([name, (await send(recorded.secrets[name as KeyName], "/pets?limit=1")).status]).toEqual([
-        name,
-        status,
-      ]);
+      const response = await send(recorded.secrets[name as KeyName], "/pets?limit=1");
+      expect([name, response.status]).toEqual([name, status]);
     }
     expect((await send(recorded.previousSecret, "/pets?limit=1")).status).toBe(200);
   });
@@ -68,25 +68,16 @@ export function upgradedDataCases(engine: "sqlite" | "postgres", flags: () => Pr
 
   test("a create that is repeated after the upgrade is not carried out again", async () => {
     const { headers, body, response } = recorded.idempotent;
-    const init = { method: "POST", body, headers: { ...headers, "Content-Type": "application/json" } };
-    const repeated = await send(recorded.secrets.shop, "/pets", init);
+    const repeated = await send(recorded.secrets.shop, "/pets", { method: "POST", body, headers });
     expect(repeated.headers.get("idempotent-replayed")).toBe("true");
     expect(await repeated.text()).toBe(response);
   });
 
   test("an order that was placed before can be completed, and new identifiers follow the old ones", async () => {
-    const json = { "Content-Type": "application/json" };
-    const completed = await send(recorded.secrets.shop, "/store/orders/1", {
-      method: "PATCH",
-      headers: json,
-      body: '{"status":"completed"}',
-    });
-    expect(completed.status).toBe(200);
-    const created = await send(recorded.secrets.shop, "/pets", {
-      method: "POST",
-      headers: json,
-      body: '{"name":"New","categoryId":1}',
-    });
-    expect(await created.text()).toBe('{"id":137,"name":"New","categoryId":1}');
+    const { shop } = recorded.secrets;
+    const patch = { method: "PATCH", body: '{"status":"completed"}' };
+    expect((await send(shop, "/store/orders/1", patch)).status).toBe(200);
+    const post = { method: "POST", body: '{"name":"New","categoryId":1}' };
+    expect(await (await send(shop, "/pets", post)).text()).toBe('{"id":137,"name":"New","categoryId":1}');
   });
 }

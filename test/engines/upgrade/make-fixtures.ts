@@ -79,15 +79,13 @@ async function fill(storage: readonly string[]): Promise<Recorded> {
   }
   const keys = created as Record<KeyName, { id: string; key: string }>;
   const rolled = await command("roll", `${keys.rolled.id}`, "--overlap", "30d");
-  const secrets = Object.fromEntries(
-    Object.entries(keys).map(([name, { key }]) => [name, key]),
-  ) as Recorded["secrets"];
-  const allSecrets = { ...secrets, rolled: String(rolled.key) };
+  const entries = Object.entries(keys).map(([name, { key }]) => [name, key]);
+  const secrets: Recorded["secrets"] = { ...Object.fromEntries(entries), rolled: String(rolled.key) };
   await command("revoke", `${keys.revoked.id}`);
 
   const server = await startPetstore([...storage, "--port", "0"], [], program);
   const send = async (key: KeyName, path: string, init: RequestInit = {}) => {
-    const headers = { ...init.headers, Authorization: `Bearer ${allSecrets[key]}` };
+    const headers = { ...init.headers, Authorization: `Bearer ${secrets[key]}` };
     return fetch(server.url + path, { ...init, headers });
   };
   const post = (key: KeyName, path: string, body: string, headers: Record<string, string> = {}) =>
@@ -129,8 +127,8 @@ async function fill(storage: readonly string[]): Promise<Recorded> {
   await server.stop();
   return {
     at: Date.now(),
-    secrets: allSecrets,
-    previousSecret: secrets.rolled,
+    secrets,
+    previousSecret: keys.rolled.key,
     responses,
     statuses: statuses as Recorded["statuses"],
     idempotent: { ...idempotent, response },
