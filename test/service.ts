@@ -6,6 +6,7 @@ import { type App, startApp } from "../src/app.ts";
 import type { Config } from "../src/config/config.ts";
 import { parseJson } from "./exact-json.ts";
 import { generateSecret, type NewKey, toNewSecret } from "../src/domain/api-keys.ts";
+import type { KeyStore } from "../src/domain/ports.ts";
 import { silentLog } from "../src/observe/log.ts";
 import { parseConfig } from "./config/parsing.ts";
 import { expectConforms } from "./conforms.ts";
@@ -77,18 +78,8 @@ export async function startService(config: Partial<Config> = {}): Promise<Servic
   const settings = { ...configIn(dataDir), ...config };
   let app = await startApp(settings, { clock, log: silentLog });
 
-  async function newKey(key: Partial<NewKey> = {}) {
-    const secret = generateSecret(settings.environment);
-    const draft = {
-      name: "test",
-      plan: "enterprise",
-      limits: NO_LIMITS,
-      createdAt: clock.now(),
-      ...key,
-    } as const;
-    const { id } = await app.keys.createKey(draft, toNewSecret(secret), BY);
-    return { id, secret };
-  }
+  const newKey = (key: Partial<NewKey> = {}) =>
+    addKey(app.keys, { createdAt: clock.now(), ...key }, settings.environment);
   const { secret: key } = await newKey();
   const call = (request: ApiRequest) => send(app.url, request, key);
   const post: Service["post"] = (path, body, rest) => call({ method: "POST", path, body, ...rest });
@@ -123,6 +114,18 @@ export async function startService(config: Partial<Config> = {}): Promise<Servic
   };
 }
 
+/** A key that is never rate limited, unless it has other limits. */
+export async function addKey(
+  keys: KeyStore,
+  key: Partial<NewKey>,
+  environment: Config["environment"] = "production",
+) {
+  const secret = generateSecret(environment);
+  const draft = { name: "test", plan: "enterprise", limits: NO_LIMITS, createdAt: 0, ...key } as const;
+  const { id } = await keys.createKey(draft, toNewSecret(secret), BY);
+  return { id, secret };
+}
+
 /** Runs for the tests of the file that calls this. */
 export async function useService(config: Partial<Config> = {}): Promise<Service> {
   const service = await startService(config);
@@ -130,7 +133,7 @@ export async function useService(config: Partial<Config> = {}): Promise<Service>
   return service;
 }
 
-async function send(url: string, call: ApiRequest, defaultKey: string): Promise<ApiResponse> {
+export async function send(url: string, call: ApiRequest, defaultKey: string): Promise<ApiResponse> {
   const { method = "GET", path, body, key = defaultKey } = call;
   const headers = new Headers(key === null ? {} : { Authorization: `Bearer ${key}` });
   if (body !== undefined) headers.set("Content-Type", "application/json");

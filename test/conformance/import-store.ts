@@ -139,7 +139,7 @@ function petCases(test: TestCase): void {
     const id = await addPet(store, { name: "old" });
     const order = resultOf(await store.placeOrder({ keyId: 1, petId: id }, AT)).id;
     await imports.beginImport(FILE);
-    const rows = (["sold", "pending"] as const).map((status) => ({ ...rex(id), status }));
+    const rows = (["sold", "pending"] as const).map((status) => Object.assign(rex(id), { status }));
     const { rejected, replaced } = await imports.importPets(batchOf(rows, { onConflict: "replace" }));
     expect(replaced).toBe(1);
     expect([...rejected]).toEqual([[0, `status cannot change: pet ${id} has the placed order ${order}`]]);

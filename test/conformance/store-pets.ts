@@ -53,16 +53,11 @@ export function petCases(test: TestCase): void {
 
   test("createPet: a thousand concurrent creations get a thousand identifiers, each with its own pet", async (opened) => {
     const { store } = opened;
-    const results = await Promise.all(
-      Array.from({ length: 1000 }, (_, i) =>
-        store.createPet({ name: `pet ${i}`, categoryId: BigInt(i) }, AT),
-      ),
-    );
-    const pets = results.map((result, i) => ({
-      id: resultOf(result).id,
-      name: `pet ${i}`,
-      categoryId: BigInt(i),
-    }));
+    const create = async (_: unknown, i: number): Promise<Pet> => {
+      const pet = { name: `pet ${i}`, categoryId: BigInt(i) };
+      return { id: resultOf(await store.createPet(pet, AT)).id, ...pet };
+    };
+    const pets = await Promise.all(Array.from({ length: 1000 }, create));
     const byId = pets.toSorted((a, b) => Number(a.id - b.id));
     expect((await store.listPets({ limit: 1000 })).items).toEqual(byId);
   });

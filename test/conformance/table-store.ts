@@ -94,7 +94,7 @@ export function tableStoreConformance(test: TestOn<OpenedStores & { readonly imp
     const hour = startOf("hour", AT);
     const ofOperation = { operation: "listPets", admitted: 2, errors: 1 } as const;
     const counts = { admitted: 3, limited: 1, banned: 0, errors: 1, lastUsedAt: AT };
-    const keys = [1, 2].map((keyId) => ({ keyId, ...counts, byOperation: [ofOperation] }));
+    const keys = [1, 2].map((keyId) => Object.assign({ keyId, byOperation: [ofOperation] }, counts));
     for (const [sequence, start] of [hour, hour + HOUR_MS].entries())
       await usageHistory.addUsage({ writer: "w", sequence: sequence + 1, hour: start, keys });
     const hours = await exported(tables, "usage", "hour");

@@ -190,9 +190,8 @@ export function usageHistoryConformance(test: TestCase): void {
     const getPet = [{ operation: "getPet", admitted: 1, errors: 1 }] as const;
     const used = (keyId: number, lastUsedAt: number) => counts(keyId, { lastUsedAt, byOperation: getPet });
     await history.addUsage(batch([used(1, HOUR + 1), used(2, HOUR + 2), counts(3)]));
-    await (
-      await another()
-    ).usageHistory.addUsage(batch([used(1, HOUR + 9), used(2, HOUR)], { writer: "other" }));
+    const { usageHistory: other } = await another();
+    await other.addUsage(batch([used(1, HOUR + 9), used(2, HOUR)], { writer: "other" }));
     // Later, but of another operation.
     await history.addUsage(batch([counts(1, { lastUsedAt: HOUR + 50 })]));
     expect(await history.countDeprecatedUse(HOUR)).toBe(2);

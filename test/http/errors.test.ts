@@ -3,13 +3,10 @@ import { connect } from "node:net";
 import { type Adapters, openAdapters } from "../../src/adapters.ts";
 import { serveOn } from "../../src/app.ts";
 import { Overloaded, Unavailable } from "../../src/api/errors.ts";
-import { generateSecret, toNewSecret } from "../../src/domain/api-keys.ts";
 import type { Store } from "../../src/domain/ports.ts";
 import { createLog } from "../../src/observe/log.ts";
 import { temporaryFolder } from "../../trials/harness/cleanup.ts";
-import { expectConforms } from "../conforms.ts";
-import { BY } from "../key-store-arguments.ts";
-import { configIn, NO_LIMITS, TestClock } from "../service.ts";
+import { addKey, configIn, send, TestClock } from "../service.ts";
 import { sendRaw } from "./raw.ts";
 
 const SECRET_CAUSE = "SELECT * FROM hidden WHERE password = 'hunter2'";
@@ -77,25 +74,14 @@ const adapters = await openAdapters(config, clock, log);
 const app = await serveOn(failingAdapters(adapters), config, { clock, log, requestTimeoutMs: 50 });
 afterAll(() => app.close());
 
-async function newKey(): Promise<string> {
-  const secret = generateSecret("production");
-  const draft = { name: "test", plan: "enterprise", limits: NO_LIMITS, createdAt: clock.now() } as const;
-  await adapters.keys.createKey(draft, toNewSecret(secret), BY);
-  return secret;
-}
+const newKey = async () => (await addKey(adapters.keys, { createdAt: clock.now() })).secret;
 
 async function call(key: string, method = "GET", path = "/pets") {
-  const body = method === "PATCH" ? '{"status":"completed"}' : '{"name":"Rex","categoryId":1,"petId":1}';
-  const response = await fetch(`${app.url}${path}`, {
-    method,
-    headers: { Authorization: `Bearer ${key}`, "Content-Type": "application/json" },
-    ...(method !== "GET" && { body }),
-  });
-  const { status, headers } = response;
-  const text = await response.text();
-  expectConforms({ method, path }, { status, headers, text });
+  const fields = method === "PATCH" ? { status: "completed" } : { name: "Rex", categoryId: 1, petId: 1 };
+  const body = method !== "GET" && { body: fields };
+  const { status, headers, text, json } = await send(app.url, { method, path, ...body }, key);
   expect(text).not.toContain("hidden");
-  return { status, headers, body: JSON.parse(text) as { code: string; message: string } };
+  return { status, headers, body: json as { code: string; message: string } };
 }
 
 const rateLimitHeaders = ({ headers }: { headers: Headers }) =>

@@ -2,20 +2,17 @@ import { expect, test } from "bun:test";
 import { hostname } from "node:os";
 import { join } from "node:path";
 import { startApp } from "../../src/app.ts";
-import { generateSecret, toNewSecret } from "../../src/domain/api-keys.ts";
 import { createLog } from "../../src/observe/log.ts";
 import { openSqlite } from "../../src/store/sqlite/store.ts";
 import { temporaryFolder } from "../../trials/harness/cleanup.ts";
 import { BY } from "../key-store-arguments.ts";
-import { configIn, remainingOf, TestClock, useService } from "../service.ts";
+import { addKey, configIn, remainingOf, TestClock, useService } from "../service.ts";
 import { until } from "../timing.ts";
 import { sendRaw } from "./raw.ts";
 
 const service = await useService();
 
 const list = (key: string) => service.call({ path: "/pets?limit=1", key });
-
-const ONE_A_MINUTE = { perMinute: 1, perDay: 1_000 };
 
 test.each([
   ["free", 60, undefined],
@@ -44,9 +41,7 @@ test("a ban is one event, one in the metrics and one audit entry, before a stop 
   const clock = new TestClock();
   const config = configIn(temporaryFolder("http"));
   const app = await startApp(config, { clock, log });
-  const secret = generateSecret("production");
-  const key = { name: "test", plan: "enterprise", limits: ONE_A_MINUTE, createdAt: 0 } as const;
-  const { id } = await app.keys.createKey(key, toNewSecret(secret), BY);
+  const { id, secret } = await addKey(app.keys, { limits: { perMinute: 1, perDay: 1_000 } });
   for (let i = 0; i < 14; i++) {
     await fetch(`${app.url}/pets`, { headers: { Authorization: `Bearer ${secret}` } });
     if (i === 1) clock.advance(1_001);

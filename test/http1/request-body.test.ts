@@ -28,14 +28,11 @@ const readLate = async (request: Request) => {
   return echo(request);
 };
 
-test.each<
-  [
-    string,
-    RequestHandler["handle"],
-    (string | typeof CLOSE)[],
-    expected: [bodies: string[], events: string[]],
-  ]
->([
+type Expected = [bodies: string[], events: string[]];
+const REJECTED: Expected = [["protocol error 400"], ["shutdown"]];
+const BOTH: Expected = [["POST /a ", "GET /b "], []];
+
+test.each<[string, RequestHandler["handle"], (string | typeof CLOSE)[], Expected]>([
   ["a body is waited for", echo, [START, END], [["abcdef"], []]],
   [
     "a body is larger than the handler allows: it is undefined, and the connection stays open",
@@ -43,27 +40,12 @@ test.each<
     [post("/", "a".repeat(11)), postChunked("/", "b".repeat(11)), get("/")],
     [["too large", "too large", ""], []],
   ],
-  ["400: a chunk is malformed", echo, [MALFORMED_CHUNK], [["protocol error 400"], ["shutdown"]]],
-  [
-    "400: a chunk that is read late is malformed",
-    readLate,
-    [MALFORMED_CHUNK],
-    [["protocol error 400"], ["shutdown"]],
-  ],
+  ["400: a chunk is malformed", echo, [MALFORMED_CHUNK], REJECTED],
+  ["400: a chunk that is read late is malformed", readLate, [MALFORMED_CHUNK], REJECTED],
   ["no response: the client closes its side before the end of the body", echo, [START, CLOSE], [[], ["end"]]],
   ["no response: it does so before the body is read", readLate, [START, CLOSE], [[], ["end"]]],
-  [
-    "a body that no handler reads is discarded",
-    echoTarget,
-    [post("/a", get("/smuggled")), get("/b")],
-    [["POST /a ", "GET /b "], []],
-  ],
-  [
-    "it is discarded up to 128 KiB",
-    echoTarget,
-    [headOf(131_072), "x".repeat(131_072), get("/b")],
-    [["POST /a ", "GET /b "], []],
-  ],
+  ["a body that no handler reads is discarded", echoTarget, [post("/a", get("/smuggled")), get("/b")], BOTH],
+  ["it is discarded up to 128 KiB", echoTarget, [headOf(131_072), "x".repeat(131_072), get("/b")], BOTH],
   [
     "a longer one closes the connection",
     echoTarget,

@@ -9,9 +9,7 @@ import { diagnose } from "../../doctor/diagnose.ts";
 afterAll(cleanUp);
 
 let cli: InProcessCli;
-beforeEach(() => {
-  cli = new InProcessCli();
-});
+beforeEach(() => void (cli = new InProcessCli()));
 
 describe("TLS files", () => {
   const folder = temporaryDirectory();
@@ -20,12 +18,8 @@ describe("TLS files", () => {
 
   test("that expire within 14 days, or are for another host, are warnings", async () => {
     cli.clock.time = Date.now();
-    const { code, of } = await diagnose(
-      cli,
-      ...flags(certFile, keyFile),
-      "--public-url",
-      "https://api.example.com",
-    );
+    const publicUrl = ["--public-url", "https://api.example.com"];
+    const { code, of } = await diagnose(cli, ...flags(certFile, keyFile), ...publicUrl);
     expect(code).toBe(0);
     expect(of("TLS").map(({ message }) => message)).toEqual([
       expect.stringMatching(/^the certificate expires on /),

@@ -169,9 +169,8 @@ test("every page of 50 among 20,000 entries of the audit trail reads fewer than 
     { actor: "console", action: "key.revoked" },
     { actor: "server", action: "key.revoked" },
   ] as const) {
-    const { sql: text, values } = auditPage({ ...query, limit: 50 }, POSTGRES_DIALECT);
-    const rows = await sql.unsafe(`EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) ${text}`, [...values]);
-    expect(blocksRead(rows)).toBeLessThan(120);
+    const page = auditPage({ ...query, limit: 50 }, POSTGRES_DIALECT);
+    expect(await blocksOf(sql, page)).toBeLessThan(120);
   }
 });
 
@@ -187,9 +186,9 @@ test("usage is read, summed and deleted with the blocks that it takes, in a larg
     sql.begin(async (tx) => {
       await tx`SET LOCAL plan_cache_mode = force_generic_plan`;
       await tx.unsafe(`PREPARE query (${types}) AS ${query}`);
-      const rows = await tx.unsafe(`EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) EXECUTE query (${values})`);
+      const read = await blocksOf(tx, { sql: `EXECUTE query (${values})`, values: [] });
       await tx`DEALLOCATE query`;
-      return blocksRead(rows);
+      return read;
     });
   const { read, deleteBefore } = usageQueries("day", POSTGRES_DIALECT);
   const month = JSON.stringify(Array.from({ length: 30 }, (_, i) => (371 + i) * DAY_MS));
@@ -221,14 +220,13 @@ test("a page of keys reads each key once, and their use from the index of today"
   ] as const) {
     const page = { ...query, limit: 50, now: 400 * DAY_MS };
     const lastValue = query.sort === "name" ? "key 7" : undefined;
-    const { sql: text, values } = keyIds(page, POSTGRES_DIALECT, { first: 1, last: 500, lastValue });
-    const rows = await sql.unsafe(`EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) ${text}`, [...values]);
-    expect(blocksRead(rows)).toBeLessThan(400);
+    const ids = keyIds(page, POSTGRES_DIALECT, { first: 1, last: 500, lastValue });
+    expect(await blocksOf(sql, ids)).toBeLessThan(400);
   }
 });
 
-function blocksRead([row]: readonly { "QUERY PLAN": [{ Plan: Record<string, number> }] }[]): number {
-  const { "Shared Hit Blocks": hit = NaN, "Shared Read Blocks": read = NaN } =
-    row?.["QUERY PLAN"][0].Plan ?? {};
+async function blocksOf(sql: SQL, { sql: text, values }: Statement): Promise<number> {
+  const [row] = await sql.unsafe(`EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) ${text}`, [...values]);
+  const { "Shared Hit Blocks": hit = NaN, "Shared Read Blocks": read = NaN } = row["QUERY PLAN"][0].Plan;
   return hit + read;
 }
