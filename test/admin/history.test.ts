@@ -55,27 +55,23 @@ describe("getKeyUsage", () => {
   });
 });
 
-describe("getUsage", () => {
-  test("adds up the requests of each key, most used first, with names", async () => {
-    const { items } = await service.ok("/api/usage");
-    expect(items).toMatchObject([
-      { keyId: 3, name: "busier", admitted: 40 },
-      { keyId: 2, name: "busy", plan: "enterprise", admitted: 25, limited: 4, banned: 2, errors: 6 },
-      { keyId: 1, name: "test", admitted: 10, lastUsedAt: "2026-11-13T12:00:01.000Z" },
-    ]);
-    expect((await service.ok("/api/usage?limit=1"))["items"]).toHaveLength(1);
-  });
+test("getUsage: adds up the requests of each key, most used first, with names", async () => {
+  const { items } = await service.ok("/api/usage");
+  expect(items).toMatchObject([
+    { keyId: 3, name: "busier", admitted: 40 },
+    { keyId: 2, name: "busy", plan: "enterprise", admitted: 25, limited: 4, banned: 2, errors: 6 },
+    { keyId: 1, name: "test", admitted: 10, lastUsedAt: "2026-11-13T12:00:01.000Z" },
+  ]);
+  expect((await service.ok("/api/usage?limit=1"))["items"]).toHaveLength(1);
 });
 
-describe("getOverview", () => {
-  test("has the keys with the most requests in the last 24 hours, with their windows now", async () => {
-    const { topKeys, ...overview } = await service.ok("/api/overview");
-    expect(overview).toMatchObject({ range: "1h", step: 5, bannedKeys: 0, deprecatedKeys: 1 });
-    expect(topKeys).toMatchObject([
-      { id: 3, name: "busier", admitted: 40 },
-      { id: 2, name: "busy", state: "active", admitted: 25, limited: 4, usage: { minute: { used: 0 } } },
-    ]);
-  });
+test("getOverview: has the keys with the most requests in the last 24 hours, with their windows now", async () => {
+  const { topKeys, ...overview } = await service.ok("/api/overview");
+  expect(overview).toMatchObject({ range: "1h", step: 5, bannedKeys: 0, deprecatedKeys: 1 });
+  expect(topKeys).toMatchObject([
+    { id: 3, name: "busier", admitted: 40 },
+    { id: 2, name: "busy", state: "active", admitted: 25, limited: 4, usage: { minute: { used: 0 } } },
+  ]);
 });
 
 test("listKeys: the keys that called a deprecated operation since", async () => {
@@ -83,23 +79,21 @@ test("listKeys: the keys that called a deprecated operation since", async () => 
   expect(items).toMatchObject([{ id: 1 }]);
 });
 
-describe("listAudit", () => {
-  test("is newest first, in pages, and has filters", async () => {
-    for (const name of ["one", "two", "three"]) {
-      service.clock.advance(1_000);
-      await service.ok("POST /api/keys", { body: { name, plan: "free" } });
-    }
-    const created = async (query = "") => {
-      const page = await service.ok(`/api/audit?action=key.created&actor=admin+API${query}`);
-      const items = page["items"] as { at: string; after: { name: string } }[];
-      return { names: items.map(({ after }) => after.name), cursor: page["nextCursor"], items };
-    };
-    const first = await created("&limit=2");
-    expect(first.names).toEqual(["three", "two"]);
-    expect((await created(`&limit=2&cursor=${String(first.cursor)}`)).names).toEqual(["one"]);
-    const at = first.items[1]?.at ?? "";
-    expect((await created(`&since=${at}`)).names).toEqual(["three", "two"]);
-    expect((await created(`&until=${at}`)).names).toEqual(["one"]);
-    expect((await created("&target=key:5")).names).toEqual(["two"]);
-  });
+test("listAudit: is newest first, in pages, and has filters", async () => {
+  for (const name of ["one", "two", "three"]) {
+    service.clock.advance(1_000);
+    await service.ok("POST /api/keys", { body: { name, plan: "free" } });
+  }
+  const created = async (query = "") => {
+    const page = await service.ok(`/api/audit?action=key.created&actor=admin+API${query}`);
+    const items = page["items"] as { at: string; after: { name: string } }[];
+    return { names: items.map(({ after }) => after.name), cursor: page["nextCursor"], items };
+  };
+  const first = await created("&limit=2");
+  expect(first.names).toEqual(["three", "two"]);
+  expect((await created(`&limit=2&cursor=${String(first.cursor)}`)).names).toEqual(["one"]);
+  const at = first.items[1]?.at ?? "";
+  expect((await created(`&since=${at}`)).names).toEqual(["three", "two"]);
+  expect((await created(`&until=${at}`)).names).toEqual(["one"]);
+  expect((await created("&target=key:5")).names).toEqual(["two"]);
 });

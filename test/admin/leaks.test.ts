@@ -19,7 +19,8 @@ test("neither the token, a mistyped one, a session nor the secret of a key is in
       headers: { ...headers, "Content-Type": "application/json" },
       ...(body !== undefined && { method: "POST", body: JSON.stringify(body) }),
     });
-  const bearer = { Authorization: `Bearer ${TOKEN}` };
+  const bearerOf = (secret: string) => ({ Authorization: `Bearer ${secret}` });
+  const bearer = bearerOf(TOKEN);
 
   const signedIn = await send("/api/session", {}, { token: TOKEN });
   const [, session = ""] = /^[^=]+=([^;]+)/.exec(signedIn.headers.get("set-cookie") ?? "") ?? [];
@@ -35,19 +36,15 @@ test("neither the token, a mistyped one, a session nor the secret of a key is in
   const secrets = [TOKEN, MISTYPED, session, ...operators, created.secret, rolled.secret];
   const responses = await Promise.all([
     send("/api/session", {}, { token: MISTYPED }),
-    send("/api/keys", { Authorization: `Bearer ${MISTYPED}` }),
+    send("/api/keys", bearerOf(MISTYPED)),
     send("/api/keys", { Authorization: `Basic ${MISTYPED}` }),
     send(`/?token=${TOKEN}`, {}),
     send(`/?code=${code}`, {}),
     send(`/api/session?code=${code}`, {}),
     send("/api/session", {}, { code: `${code}x` }),
     send("/api/session", {}, { code, token: TOKEN }),
-    send("/api/keys", { Authorization: `Bearer ${ann.token}` }),
-    send("/api/keys", {
-      Authorization: `Bearer ${next.token}`,
-      Cookie: session,
-      "Petstore-Session": pageSecret,
-    }),
+    send("/api/keys", bearerOf(ann.token)),
+    send("/api/keys", { ...bearerOf(next.token), Cookie: session, "Petstore-Session": pageSecret }),
     send("/api/operators", bearer),
     send(`/api/keys?token=${TOKEN}`, bearer),
     send(`/api/keys/${TOKEN}`, bearer),
@@ -60,10 +57,8 @@ test("neither the token, a mistyped one, a session nor the secret of a key is in
     send("/api/server", bearer),
     send("/metrics", bearer),
     send("/readyz?verbose", {}),
-    fetch(`${server.url}/pets?cursor=${created.secret}`, {
-      headers: { Authorization: `Bearer ${rolled.secret}` },
-    }),
-    fetch(`${server.url}/pets`, { headers: { Authorization: `Bearer ${TOKEN}` } }),
+    fetch(`${server.url}/pets?cursor=${created.secret}`, { headers: bearerOf(rolled.secret) }),
+    fetch(`${server.url}/pets`, { headers: bearer }),
   ]);
   const texts = await Promise.all(
     responses.map(async (response) => `${response.url}: ${await response.text()}`),

@@ -2,7 +2,11 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { type AdminService, startAdminService } from "./admin-service.ts";
 
 let service: AdminService;
-beforeEach(async () => void (service = await startAdminService()));
+beforeEach(async () => {
+  service = await startAdminService();
+  await createPet(`{"name":"Rex","categoryId":${LARGE},"status":"available"}`);
+  await createPet('{"name":"Tom","categoryId":2}');
+});
 afterEach(() => service.stop());
 
 const LARGE = 9_007_199_254_740_993n;
@@ -10,11 +14,6 @@ const createPet = (body: string) => service.call({ method: "POST", path: "/pets"
 const placeOrder = (petId: number, key = service.key) =>
   service.call({ method: "POST", path: "/store/orders", body: { petId }, key });
 const publicPage = async () => (await service.call({ path: "/pets" })).json;
-
-beforeEach(async () => {
-  await createPet(`{"name":"Rex","categoryId":${LARGE},"status":"available"}`);
-  await createPet('{"name":"Tom","categoryId":2}');
-});
 
 describe("pets", () => {
   test("are listed and fetched with exact integers", async () => {

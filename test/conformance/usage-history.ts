@@ -89,9 +89,10 @@ export function usageHistoryConformance(test: TestCase): void {
     const { usageHistory: history, another } = opened;
     const stores = [history, (await another()).usageHistory, (await another()).usageHistory];
     const keys = Array.from({ length: 50 }, (_, i) => counts(i + 1));
+    const shuffled = () => keys.toSorted(() => Math.random() - 0.5);
     for (let round = 1; round <= 5; round++) {
       const add = (store: UsageHistoryStore, i: number) =>
-        store.addUsage({ writer: `server ${i}`, sequence: round, hour: HOUR, keys: shuffled(keys) });
+        store.addUsage(batch(shuffled(), { writer: `server ${i}`, sequence: round }));
       await Promise.all(stores.map(add));
     }
     const totals = await history.usageByKey(byDay);
@@ -226,8 +227,4 @@ export function usageHistoryConformance(test: TestCase): void {
     expect(await history.usageByKey({ by: "hour", since: 0, until: HOUR })).toEqual([]);
     expect(await history.usageByKey({ by: "day", since: 0, until: HOUR })).toHaveLength(6_000);
   });
-}
-
-function shuffled<T>(items: readonly T[]): T[] {
-  return items.toSorted(() => Math.random() - 0.5);
 }

@@ -43,10 +43,8 @@ describe("with --cors-origin", () => {
 
   test("a preflight counts neither against a key nor against the address", async () => {
     const limits = { perMinute: 2, perDay: 2 };
-    const limited = await startService({
-      corsOrigins: [APP],
-      plans: { ...DEFAULT_PLANS, anonymous: limits },
-    });
+    const plans = { ...DEFAULT_PLANS, anonymous: limits };
+    const limited = await startService({ corsOrigins: [APP], plans });
     const { secret } = await limited.newKey({ limits });
     const headers = { ...preflightOf(APP, "GET"), Authorization: `Bearer ${secret}` };
     for (let i = 0; i < 5; i++) {

@@ -1,11 +1,11 @@
 import { afterAll, afterEach, describe, expect, test } from "bun:test";
-import { connect } from "node:net";
 import { type Adapters, openAdapters } from "../../src/adapters.ts";
 import { serveOn } from "../../src/app.ts";
 import { Overloaded, Unavailable } from "../../src/api/errors.ts";
 import type { Store } from "../../src/domain/ports.ts";
 import { createLog } from "../../src/observe/log.ts";
 import { temporaryFolder } from "../../trials/harness/cleanup.ts";
+import { RawConnection } from "../../trials/harness/http-connection.ts";
 import { addKey, configIn, send, TestClock } from "../service.ts";
 import { sendRaw } from "./raw.ts";
 
@@ -217,15 +217,14 @@ test("createPet 400: a body that takes longer than the timeout to arrive is read
   const key = await newKey();
   const body = '{"name":"Rex"}';
   const head = `POST /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\nContent-Type: application/json\r\n`;
-  const socket = connect(Number(new URL(app.url).port), "127.0.0.1");
-  const response = new Promise((resolve) => socket.once("data", (bytes) => resolve(bytes.toString())));
-  socket.write(`${head}Content-Length: ${body.length}\r\n\r\n${body.slice(0, 5)}`);
+  const client = new RawConnection(Number(new URL(app.url).port));
+  await client.write(`${head}Content-Length: ${body.length}\r\n\r\n${body.slice(0, 5)}`);
   // The timeout passes for a request that comes after the first bytes.
   expect((await call(key)).status).toBe(200);
   faults = { store: () => new Promise<never>(() => {}) };
   expect((await call(key)).status).toBe(503);
-  socket.write(body.slice(5));
-  expect(await response).toStartWith("HTTP/1.1 400 ");
+  await client.write(body.slice(5));
+  expect(await client.response()).toStartWith("HTTP/1.1 400 ");
   expect(events()).toMatchObject([{ event: "request.unavailable" }]);
-  socket.end();
+  client.socket.end();
 });

@@ -1,6 +1,5 @@
 import { beforeEach, expect, test } from "bun:test";
 import { rmSync } from "node:fs";
-import { connect } from "node:net";
 import { temporaryFolder } from "../../trials/harness/cleanup.ts";
 import {
   createKey,
@@ -9,6 +8,7 @@ import {
   runPetstore,
   startPetstore,
 } from "../../trials/harness/petstore.ts";
+import { RawConnection } from "../../trials/harness/http-connection.ts";
 import { until } from "../timing.ts";
 
 let folder = "";
@@ -30,24 +30,15 @@ test("SIGTERM: a request in progress gets its response, and the next start has i
   const server = await serve();
   for (let i = 0; i < 25; i++) await call(server, server.key);
   const body = '{"name":"Last","categoryId":1}';
-  let response = "";
-  const socket = connect(Number(new URL(server.url).port), "127.0.0.1");
-  const closed = new Promise((resolve) => socket.once("close", resolve));
-  socket.on("data", (chunk) => void (response += chunk.toString()));
-  await new Promise((resolve) => socket.once("connect", resolve));
-  socket.write(
+  const client = new RawConnection(Number(new URL(server.url).port));
+  await client.write(
     `POST /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${server.key}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body.slice(0, 5)}`,
   );
   expect(await health(server)).toBe(200);
   const exit = server.stop("SIGTERM");
-  await until(() =>
-    health(server).then(
-      () => false,
-      () => true,
-    ),
-  );
-  socket.write(body.slice(5));
-  await closed;
+  await until(async () => (await health(server).catch(() => 0)) === 0);
+  await client.write(body.slice(5));
+  const response = await client.rest();
   expect(response).toStartWith("HTTP/1.1 201");
   expect(response).toMatch(/connection: close/i);
   expect(await exit).toBe(0);

@@ -26,20 +26,14 @@ type Step =
   | { kind: "order"; petId: number }
   | { kind: "end"; orderId: number; status: string };
 
-const step: fc.Arbitrary<Step> = fc.oneof(
-  fc.record({
-    kind: fc.constant("correct"),
-    petId: fc.integer({ min: 1, max: 9 }),
-    status: fc.constantFrom("available", "sold", null),
-  }),
-  fc.record({ kind: fc.constant("delete"), petId: fc.integer({ min: 1, max: 9 }) }),
+const petId = fc.integer({ min: 1, max: 9 });
+const orderId = fc.integer({ min: 1, max: 5 });
+const step = fc.oneof(
+  fc.record({ kind: fc.constant("correct"), petId, status: fc.constantFrom("available", "sold", null) }),
+  fc.record({ kind: fc.constant("delete"), petId }),
   fc.record({ kind: fc.constant("create"), status: fc.constantFrom(undefined, "available", "sold") }),
-  fc.record({ kind: fc.constant("order"), petId: fc.integer({ min: 1, max: 9 }) }),
-  fc.record({
-    kind: fc.constant("end"),
-    orderId: fc.integer({ min: 1, max: 5 }),
-    status: fc.constantFrom("completed", "cancelled"),
-  }),
+  fc.record({ kind: fc.constant("order"), petId }),
+  fc.record({ kind: fc.constant("end"), orderId, status: fc.constantFrom("completed", "cancelled") }),
 ) as fc.Arbitrary<Step>;
 
 const by = { actor: { kind: "console" }, at: 0 } as const;

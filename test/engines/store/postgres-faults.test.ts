@@ -46,11 +46,7 @@ async function openInstance(options: { maxQueued?: number; timeoutMs?: number } 
 
 /** Resolves when the work is rejected as Unavailable; every other outcome fails the test. */
 async function rejected(work: () => unknown): Promise<void> {
-  const failure = await Promise.try(work).then(
-    () => new Error("it succeeded"),
-    (error: unknown) => error,
-  );
-  if (!(failure instanceof Unavailable)) throw failure;
+  await expect(Promise.try(work)).rejects.toBeInstanceOf(Unavailable);
 }
 
 const STEP_MS = 10;

@@ -1,6 +1,7 @@
 import { SQL } from "bun";
 import { expect, test } from "bun:test";
 import { POSTGRES_MIGRATIONS } from "../../../src/store/postgres/migrations.ts";
+import { until } from "../../timing.ts";
 import { createDatabase, type TestDatabase } from "./postgres-database.ts";
 
 /** A database with a pet, an order and a key, as it was before a migration. */
@@ -17,11 +18,6 @@ async function databaseBefore(migration: string): Promise<TestDatabase> {
   await database.sql`INSERT INTO orders (pet_id, status, created_at) VALUES (1, 'placed', 0)`;
   await database.sql`INSERT INTO api_keys (name, plan, created_at, revision) VALUES ('shop', 'free', 0, 1)`;
   return database;
-}
-
-async function appliedVersions({ sql }: TestDatabase): Promise<number[]> {
-  const rows = await sql<{ version: number }[]>`SELECT version FROM schema_migrations ORDER BY version`;
-  return rows.map(({ version }) => version);
 }
 
 test("a newer database is rejected", async () => {
@@ -51,7 +47,7 @@ test("a migration that waits for the lock of a table lets other sessions use the
     opening = database.open();
     const waitsForLock = async () =>
       (await older`SELECT FROM pg_locks WHERE NOT granted AND relation = 'orders'::regclass`).length > 0;
-    while (!(await waitsForLock()));
+    await until(waitsForLock);
     // Waits for as long as the migration stands before it in the queue.
     await older`UPDATE orders SET status = 'completed' WHERE id = 1`;
     const [{ version }] = await older`SELECT max(version) AS version FROM schema_migrations`;
@@ -59,7 +55,7 @@ test("a migration that waits for the lock of a table lets other sessions use the
   });
   await opening;
   await older.close({ timeout: 0 });
-  expect(await appliedVersions(database)).toHaveLength(POSTGRES_MIGRATIONS.length);
+  expect(await database.sql`SELECT FROM schema_migrations`).toHaveLength(POSTGRES_MIGRATIONS.length);
 });
 
 test("a start that was interrupted while it built an index builds it again", async () => {
