@@ -1,4 +1,4 @@
-import { expect, test } from "bun:test";
+import { beforeEach, expect, test } from "bun:test";
 import { Database } from "bun:sqlite";
 import { chownSync, existsSync, readFileSync, renameSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -11,8 +11,13 @@ import {
   spawnPetstore,
   temporaryDirectory,
 } from "./cli.ts";
+import { until } from "../timing.ts";
+import { createKey } from "./keys.ts";
 
 cleanUpAfterAll();
+
+let cli: InProcessCli;
+beforeEach(() => void (cli = new InProcessCli()));
 
 const TOKEN = "a-token-of-the-operators";
 
@@ -22,9 +27,8 @@ const status = async (server: InProcessServer, token: string) =>
   (await get(server, "/api/keys", token)).status;
 
 /** Resolves when the server takes the token. */
-async function untilAccepted(server: InProcessServer, token: string): Promise<void> {
-  while ((await status(server, token)) !== 200) await Bun.sleep(10);
-}
+const untilAccepted = (server: InProcessServer, token: string) =>
+  until(async () => (await status(server, token)) === 200);
 
 const signIn = ({ adminUrl }: InProcessServer, body: object) =>
   fetch(`${adminUrl}/api/session`, {
@@ -46,7 +50,6 @@ const tokenFileOf = ({ dataDir }: InProcessCli) => join(dataDir, "production-adm
 const tokenOf = (cli: InProcessCli) => readFileSync(tokenFileOf(cli), "utf8").trim();
 
 test("the admin token is made at the first start for the operator admin, kept for its owner alone, and used again", async () => {
-  const cli = new InProcessCli();
   const first = await cli.serve();
   const token = tokenOf(cli);
   expect(token).toMatch(/^pet_admin_[\w-]{43}$/);
@@ -68,7 +71,6 @@ test("the admin token is made at the first start for the operator admin, kept fo
 });
 
 test("a server at a terminal starts without a code if none can be stored, as on a full disk", async () => {
-  const cli = new InProcessCli();
   await (await cli.serve()).stop();
   const database = new Database(join(cli.dataDir, "production.db"));
   database.run("CREATE TRIGGER full BEFORE INSERT ON sign_in_codes BEGIN SELECT RAISE(FAIL, 'full'); END");
@@ -79,22 +81,19 @@ test("a server at a terminal starts without a code if none can be stored, as on 
 });
 
 test("is made also after operators of other roles were created", async () => {
-  const cli = new InProcessCli();
   await cli.run("operators create --name prometheus --role metrics");
   await using server = await cli.serve();
   expect(await whoIs(server, tokenOf(cli))).toEqual({ ...ADMIN, id: 2 });
 });
 
 test("an admin token of an earlier release becomes that of the operator admin, and everything goes on", async () => {
-  const cli = new InProcessCli();
-  await cli.run(["keys", "create", "--name", "app", "--plan", "free"]);
+  await createKey(cli);
   writeFileSync(tokenFileOf(cli), `${TOKEN}\n`, { mode: 0o600 });
   await using server = await cli.serve();
   expect(await whoIs(server, TOKEN)).toEqual(ADMIN);
 });
 
 test("an admin token that was replaced, or whose operator was revoked, does not come back with its file", async () => {
-  const cli = new InProcessCli();
   await (await cli.serve()).stop();
   const token = tokenOf(cli);
   await cli.run("operators rotate admin");
@@ -111,7 +110,6 @@ test("an admin token that was replaced, or whose operator was revoked, does not 
 });
 
 test("an admin token that the database has never seen is that of the operator token", async () => {
-  const cli = new InProcessCli();
   await (await cli.serve()).stop();
   writeFileSync(tokenFileOf(cli), `${TOKEN}\n`, { mode: 0o600 });
   await using server = await cli.serve();
@@ -122,7 +120,6 @@ test("an admin token that the database has never seen is that of the operator to
 });
 
 test("the admin token of a variable is used, and no file is made", async () => {
-  const cli = new InProcessCli();
   const server = await cli.serve(["--host", "localhost"], { PETSTORE_ADMIN_TOKEN: TOKEN });
   expect(server.startMessage).toContain(`  Admin        ${server.adminUrl}\n`);
   expect(await status(server, TOKEN)).toBe(200);
@@ -151,7 +148,6 @@ test("the admin token of a file is read again when the file is replaced, and the
 });
 
 test("admin-token rotate: running servers take the new token, and the sessions of the operator end", async () => {
-  const cli = new InProcessCli();
   await using server = await cli.serve();
   const old = tokenOf(cli);
   const session = await signIn(server, { token: old });
@@ -176,11 +172,15 @@ test("admin-token rotate: running servers take the new token, and the sessions o
   ]);
 });
 
-test("admin-token rotate: root leaves the file to the owner of the directory; without a token there is nothing to rotate", async () => {
-  const cli = new InProcessCli();
-  await cli.run(["keys", "create", "--name", "app", "--plan", "free"]);
+test("admin-token rotate: root leaves the file to the owner of the directory; without a token there is nothing to rotate, and one of a variable is replaced there", async () => {
+  await createKey(cli);
   expect(await cli.run("admin-token rotate")).toEqual(
     failure(`there is no token in ${tokenFileOf(cli)}; see petstore operators list`),
+  );
+  expect(await cli.run(`admin-token rotate --admin-token ${TOKEN}`)).toEqual(
+    failure(
+      "the admin token is set by --admin-token; replace it there, and a server that reads it from a file takes it within a second",
+    ),
   );
   await (await cli.serve()).stop();
   const owner = process.getuid?.() === 0 ? 65_534 : (process.getuid?.() ?? 0);
@@ -189,16 +189,7 @@ test("admin-token rotate: root leaves the file to the owner of the directory; wi
   expect(statSync(tokenFileOf(cli))).toMatchObject({ uid: owner });
 });
 
-test("admin-token rotate: a token of a variable is replaced there", async () => {
-  expect(await new InProcessCli().run(`admin-token rotate --admin-token ${TOKEN}`)).toEqual(
-    failure(
-      "the admin token is set by --admin-token; replace it there, and a server that reads it from a file takes it within a second",
-    ),
-  );
-});
-
 test("admin-url prints a URL that signs in once, also where the environment names a proxy, and fails when no server runs", async () => {
-  const cli = new InProcessCli();
   const server = await cli.serve();
   // That of the server.
   cli.clock.advance(Date.now() - cli.clock.now());
@@ -232,7 +223,6 @@ test("admin-url prints a URL that signs in once, also where the environment name
 });
 
 test("admin-url prints no code for a program that has taken the port of a server, even one that asks another server", async () => {
-  const cli = new InProcessCli();
   await using server = await cli.serve();
   const asked: string[] = [];
   using impostor = Bun.serve({
@@ -254,7 +244,6 @@ test("admin-url prints no code for a program that has taken the port of a server
 test("--admin-address that is taken is an error, and off turns the listener off", async () => {
   await using server = await new InProcessCli().serve();
   const { host, port } = new URL(server.adminUrl);
-  const cli = new InProcessCli();
   expect(await cli.run(`serve --port 0 --admin-address ${host}`)).toEqual(
     failure(
       `cannot listen for operators on 127.0.0.1 port ${port}: the port is in use; stop the other program or choose another --admin-address`,
@@ -262,4 +251,54 @@ test("--admin-address that is taken is an error, and off turns the listener off"
   );
   await using off = await cli.serve(["--admin-address", "off"]);
   expect(off.startMessage).toContain("  Admin        off\n");
+});
+
+const tokenIn = (text: string) => /^ {2}(pet_admin_[\w-]{43})$/m.exec(text)?.[1] ?? "";
+
+test("operators create, list, rotate and revoke, by name and by identifier, here and on a server elsewhere", async () => {
+  expect(await cli.out("operators list")).toStartWith("There are no operators in production");
+  await using server = await cli.serve();
+  const created = await cli.run("operators create --name ann --role support");
+  expect(created.out).toStartWith("Created operator 2 ann with the role support in production");
+  const ann = tokenIn(created.out);
+  const listed = await cli.out("operators list");
+  expect(listed).toMatch(/^ID +NAME +ROLE +STATE +TOKEN +TOKEN CREATED +LAST USED +CREATED$/m);
+  expect(listed).toMatch(/^2 +ann +support +active +pet_admin_.{4}….{4} /m);
+  expect(listed).not.toContain(ann);
+  expect(await cli.err("operators create --name ann --role viewer")).toBe("there is an operator ann already");
+
+  const remote = (...argv: string[]) => cli.run([...argv, "--server", server.adminUrl, "--admin-token", ann]);
+  expect((await remote("operators", "create", "--name", "bob", "--role", "admin")).err).toBe(
+    "this needs the role admin; ann has support",
+  );
+  const rotated = await remote("operators", "rotate", "ann");
+  expect(rotated.code).toBe(0);
+  expect((await remote("keys", "list")).err).toStartWith("the token is wrong or was replaced");
+  expect(tokenIn(rotated.out)).not.toBe(ann);
+
+  const again = await cli.json<{ token: string; operator: object }>("operators rotate 2");
+  expect(again).toMatchObject({ token: expect.stringMatching(/^pet_admin_/), operator: { name: "ann" } });
+  const metrics = await cli.json<{ token: string }>("operators create --name prometheus --role metrics");
+  const itself = ["--server", server.adminUrl, "--admin-token", metrics.token];
+  const own = await cli.run(["operators", "rotate", "3", ...itself]);
+  expect(own.out).toStartWith("Operator 3 prometheus has a new token.");
+  expect(await cli.run("operators revoke ann")).toMatchObject({
+    code: 0,
+    out: "Operator 2 ann is revoked.\n",
+  });
+  cli.clock.advance(1_000);
+  expect(await cli.out("operators revoke 2")).toStartWith("Operator 2 ann was already revoked");
+  expect(await cli.err("operators revoke admin")).toBe(
+    "operator admin is the last admin; create another one first",
+  );
+  expect(await cli.err("operators rotate bob")).toStartWith("operator bob does not exist in production");
+  expect(await cli.out("audit --action operator.revoked")).toContain("operator 2");
+});
+
+test("a name that cannot be one is a usage error", async () => {
+  for (const name of ["token", "7", "Ann"]) {
+    const { code, err } = await cli.run(["operators", "create", "--name", name, "--role", "admin"]);
+    expect([code, err]).toEqual([2, expect.stringContaining("it must be a letter")]);
+  }
+  expect((await cli.run("operators create --name ann --role owner")).code).toBe(2);
 });

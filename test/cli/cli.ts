@@ -1,6 +1,5 @@
 import { afterAll, setDefaultTimeout, spyOn } from "bun:test";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { type Context, Failure } from "../../src/cli/command.ts";
 import { runProgram } from "../../src/cli/program.ts";
@@ -8,6 +7,7 @@ import type { StopSignal } from "../../src/cli/terminal.ts";
 import type { Variables } from "../../src/config/parse-options.ts";
 import { UsageError } from "../../src/config/usage-error.ts";
 import { createLog, silentLog } from "../../src/observe/log.ts";
+import { temporaryFolder } from "../../trials/harness/cleanup.ts";
 import { TestClock } from "../service.ts";
 
 export interface Result {
@@ -23,7 +23,6 @@ export const wrongUsage = (err: string): Result => ({ code: 2, out: "", err });
 /** A server in this process. */
 export type InProcessServer = Awaited<ReturnType<InProcessCli["serve"]>>;
 
-const directories: string[] = [];
 const children: Bun.Subprocess[] = [];
 const servers: { stop(): Promise<Result> }[] = [];
 
@@ -43,14 +42,9 @@ export async function cleanUp(): Promise<void> {
     child.kill("SIGKILL");
     await child.exited;
   }
-  for (const directory of directories.splice(0)) rmSync(directory, { recursive: true, force: true });
 }
 
-export function temporaryDirectory(): string {
-  const directory = mkdtempSync(join(tmpdir(), "petstore-cli-"));
-  directories.push(directory);
-  return directory;
-}
+export const temporaryDirectory = () => temporaryFolder("cli");
 
 /** Runs commands in this process, with a test clock and a data directory that does not exist yet. */
 export class InProcessCli {

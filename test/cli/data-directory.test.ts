@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, test } from "bun:test";
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import {
   chmodSync,
   chownSync,
@@ -20,6 +20,9 @@ import { createKey } from "./keys.ts";
 
 cleanUpAfterAll();
 
+let cli: InProcessCli;
+beforeEach(() => void (cli = new InProcessCli()));
+
 const modeOf = (path: string) => (statSync(path).mode & 0o777).toString(8);
 
 function modesIn(directory: string): Record<string, string> {
@@ -39,7 +42,6 @@ describe("files are for their owner only, whatever the umask", () => {
   afterEach(() => void process.umask(mask));
 
   test("those of a server, and the directories that it creates", async () => {
-    const cli = new InProcessCli();
     const data = join(cli.dataDir, "below");
     process.umask(0);
     const server = await cli.serve(["--data", data]);
@@ -50,7 +52,6 @@ describe("files are for their owner only, whatever the umask", () => {
   });
 
   test("also in a directory that is open to others, of which the server warns", async () => {
-    const cli = new InProcessCli();
     mkdirSync(cli.dataDir);
     chmodSync(cli.dataDir, 0o755);
     process.umask(0);
@@ -64,7 +65,6 @@ describe("files are for their owner only, whatever the umask", () => {
   });
 
   test("those of a command", async () => {
-    const cli = new InProcessCli();
     process.umask(0);
     await createKey(cli);
     expect(modesIn(cli.dataDir)).toEqual({ "production.db": "600" });
@@ -72,7 +72,6 @@ describe("files are for their owner only, whatever the umask", () => {
   });
 
   test("those of an earlier version become private, which is logged once", async () => {
-    const cli = new InProcessCli();
     await (await cli.serve()).stop();
     // As after a crash.
     for (const name of ["production.db-wal", "production.db-shm"]) {
@@ -100,7 +99,6 @@ describe("owners", () => {
   const owner = self === 0 ? 65_534 : self;
 
   test("a database that root creates belongs to the owner of the directory", async () => {
-    const cli = new InProcessCli();
     mkdirSync(cli.dataDir);
     chownSync(cli.dataDir, owner, process.getgid?.() ?? 0);
     await createKey(cli);
@@ -118,7 +116,6 @@ describe("owners", () => {
   });
 
   test("a file of another user keeps its mode", async () => {
-    const cli = new InProcessCli();
     await createKey(cli);
     const path = join(cli.dataDir, "production.db");
     chmodSync(path, 0o644);
@@ -129,11 +126,12 @@ describe("owners", () => {
 });
 
 describe("one server per data directory", () => {
-  const lockOf = ({ dataDir }: InProcessCli) => join(dataDir, "production.lock");
+  const lock = () => join(cli.dataDir, "production.lock");
   /** As long as a second server waits for commands that may have the databases open. */
-  const second = (cli: InProcessCli) => cli.runSlowly("serve", "--port", "0");
-  const message = ({ dataDir }: InProcessCli) =>
-    `another server is already running on ${dataDir} (production)`;
+  const expectRejected = () =>
+    expect(cli.runSlowly("serve", "--port", "0")).rejects.toThrow(
+      `another server is already running on ${cli.dataDir} (production)`,
+    );
 
   const changes = {
     "as it is": () => {},
@@ -148,21 +146,19 @@ describe("one server per data directory", () => {
     },
   };
   test.each(Object.entries(changes))("a second one fails if the lock file is %s", async (_name, change) => {
-    const cli = new InProcessCli();
     const first = await cli.serve();
-    change(lockOf(cli));
-    for (const _ of "12") await expect(second(cli)).rejects.toThrow(message(cli));
+    change(lock());
+    for (const _ of "12") await expectRejected();
     expect((await cli.run("keys create --name x --plan free")).code).toBe(0);
     await first.stop();
     const next = await cli.serve();
-    await expect(second(cli)).rejects.toThrow(message(cli));
+    await expectRejected();
     await next.stop();
   });
 
   test("a lock file of an earlier version, which is empty, is taken", async () => {
-    const cli = new InProcessCli();
     mkdirSync(cli.dataDir, { mode: 0o700 });
-    writeFileSync(lockOf(cli), "", { mode: 0o600 });
+    writeFileSync(lock(), "", { mode: 0o600 });
     await (await cli.serve()).stop();
   });
 });

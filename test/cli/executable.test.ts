@@ -4,6 +4,7 @@ import {
   copyFileSync,
   existsSync,
   openSync,
+  readdirSync,
   readFileSync,
   symlinkSync,
   writeFileSync,
@@ -174,5 +175,14 @@ describe("errors that nothing catches", () => {
       expect.stringMatching(/"event":"process\.uncaught-error",.*"message":"no luck","stack":".*first\.ts:1/),
       "petstore: this is a bug in petstore: no luck",
     ]);
+  });
+
+  test("the demo removes its directory", async () => {
+    const temporary = temporaryDirectory();
+    const code = `import { readdirSync } from "node:fs";
+      process.env["TMPDIR"] = "${temporary}";
+      setInterval(() => { if (readdirSync("${temporary}").length > 0) throw new Error("the first"); }, 10);`;
+    expect((await runWith(code, "demo")).exitCode).toBe(1);
+    expect(readdirSync(temporary)).toEqual([]);
   });
 });

@@ -1,4 +1,4 @@
-import { beforeAll, expect, test } from "bun:test";
+import { beforeAll, beforeEach, expect, test } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
 import type { Key } from "../../src/operator/operations.ts";
 import { hashSecret } from "../../src/domain/api-keys.ts";
@@ -8,8 +8,10 @@ import { createKey, paths, saveUsage, sendRequests, showKey, withStores } from "
 
 cleanUpAfterAll();
 
+let cli: InProcessCli;
+beforeEach(() => void (cli = new InProcessCli()));
+
 test("keys list prints an aligned table with short names, oldest key first", async () => {
-  const cli = new InProcessCli();
   const enterprise = ["--plan", "enterprise", "--per-minute", "5", "--per-day", "6"];
   await createKey(cli, "--name", "日本の店", "--plan", "free", "--owner", "ann");
   await createKey(cli, "--name", "b", ...enterprise, "--expires", "1h", "--access", "read");
@@ -26,7 +28,6 @@ test("keys list prints an aligned table with short names, oldest key first", asy
 });
 
 test("keys show prints one key", async () => {
-  const cli = new InProcessCli();
   const { key } = await createKey(cli);
   expect(await cli.out("keys show 1")).toBe(`Key          1
 Name         app
@@ -46,7 +47,6 @@ Expires      never
 });
 
 test("no command prints more of a secret again than its first and last four characters, nor its hash", async () => {
-  const cli = new InProcessCli();
   const { key } = await createKey(cli);
   const changes = ["keys update 1 --owner ann", "keys set-plan 1 pro", "keys unban 1", "keys revoke 1"];
   for (const line of ["keys list", "keys show 1", ...changes, "audit"]) {
@@ -61,7 +61,6 @@ test("no command prints more of a secret again than its first and last four char
 });
 
 test("usage, strikes and bans come from the usage store, and a closed window has no usage", async () => {
-  const cli = new InProcessCli();
   const { id } = await createKey(cli);
   const usage = newUsage();
   const request = (requests: number) => sendRequests(cli, id, { requests, strikesToBan: 3, usage });
@@ -87,7 +86,6 @@ test("usage, strikes and bans come from the usage store, and a closed window has
 });
 
 test("a damaged usage store: usage is unknown, everything else is shown", async () => {
-  const cli = new InProcessCli();
   await createKey(cli);
   const { usageStore } = paths(cli);
   writeFileSync(usageStore, "no database, ".repeat(100));
@@ -111,7 +109,6 @@ test("a damaged usage store: usage is unknown, everything else is shown", async 
 });
 
 test("damage that only a read finds is reported with the file", async () => {
-  const cli = new InProcessCli();
   const { id } = await createKey(cli);
   saveUsage(cli, id, newUsage());
   const { usageStore } = paths(cli);
@@ -125,17 +122,16 @@ test("damage that only a read finds is reported with the file", async () => {
   expect(out).toContain(" (usage, strikes and bans are unknown)\n");
 });
 
-const idsWith = async (flags: string) => (await cli.json<Key[]>(`keys list ${flags}`)).map(({ id }) => id);
+const idsWith = async (flags: string) => (await filled.json<Key[]>(`keys list ${flags}`)).map(({ id }) => id);
 
-let cli: InProcessCli;
+const filled = new InProcessCli();
 beforeAll(async () => {
-  cli = new InProcessCli();
-  await createKey(cli, "--name", "shop", "--plan", "free", "--owner", "ann", "--label", "eu,web");
-  cli.clock.advance(86_400_000);
+  await createKey(filled, "--name", "shop", "--plan", "free", "--owner", "ann", "--label", "eu,web");
+  filled.clock.advance(86_400_000);
   const reports = ["--name", "reports", "--plan", "pro", "--owner", "bob", "--label", "eu"];
-  await createKey(cli, ...reports, "--access", "read");
-  await createKey(cli, "--name", "old", "--plan", "pro");
-  await cli.run("keys revoke 3");
+  await createKey(filled, ...reports, "--access", "read");
+  await createKey(filled, "--name", "old", "--plan", "pro");
+  await filled.run("keys revoke 3");
 });
 
 test.each([
@@ -151,29 +147,29 @@ test.each([
 });
 
 test("keys list says that none matches", async () => {
-  expect(await cli.out("keys list --search tablet")).toBe(
-    `There are no such keys in production (data: ${cli.dataDir}).\n`,
+  expect(await filled.out("keys list --search tablet")).toBe(
+    `There are no such keys in production (data: ${filled.dataDir}).\n`,
   );
 });
 
 test("--banned: the keys that are banned now", async () => {
-  sendRequests(cli, 2, {});
+  sendRequests(filled, 2, {});
   expect(await idsWith("--banned")).toEqual([2]);
   expect(await idsWith("--state banned")).toEqual([2]);
 });
 
 test("the last use comes from the usage history", async () => {
-  const lastUsedAt = cli.clock.now();
+  const lastUsedAt = filled.clock.now();
   const keys = [{ keyId: 1, admitted: 1, limited: 0, banned: 0, errors: 0, lastUsedAt, byOperation: [] }];
   const batch = { writer: "test", sequence: 1, hour: lastUsedAt, keys };
-  await withStores(cli, ({ usageHistory }) => usageHistory.addUsage(batch));
-  expect((await cli.json<Key[]>("keys list")).map((key) => key.lastUsedAt)).toEqual([
+  await withStores(filled, ({ usageHistory }) => usageHistory.addUsage(batch));
+  expect((await filled.json<Key[]>("keys list")).map((key) => key.lastUsedAt)).toEqual([
     "2026-11-16T12:00:00.004Z",
     null,
     null,
   ]);
-  expect(await cli.out("keys show 1")).toContain("\nLast used    2026-11-16T12:00:00.004Z\n");
+  expect(await filled.out("keys show 1")).toContain("\nLast used    2026-11-16T12:00:00.004Z\n");
   expect(await idsWith("--unused-since 1h")).toEqual([]);
-  cli.clock.advance(3_600_001);
+  filled.clock.advance(3_600_001);
   expect(await idsWith("--unused-since 1h")).toEqual([1, 2, 3]);
 });

@@ -1,21 +1,17 @@
-import { expect, test } from "bun:test";
+import { beforeEach, expect, test } from "bun:test";
 import { existsSync, writeFileSync } from "node:fs";
-import { isWellFormedSecret } from "../../src/domain/api-keys.ts";
-import { cleanUpAfterAll, failure, InProcessCli } from "./cli.ts";
-import { createKey, DETAILS, findCredential, FREE_KEY, paths, sendRequests, showKey } from "./keys.ts";
+import { join } from "node:path";
+import { generateSecret, isWellFormedSecret } from "../../src/domain/api-keys.ts";
+import { cleanUpAfterAll, EXECUTABLE, failure, InProcessCli, temporaryDirectory } from "./cli.ts";
+import { createKey, findCredential, FREE_KEY, paths, sendRequests, showKey } from "./keys.ts";
+import { spawnOnTerminal } from "./terminal.ts";
 
 cleanUpAfterAll();
 
-async function cliWithKey(): Promise<InProcessCli> {
-  const cli = new InProcessCli();
-  await createKey(cli);
-  return cli;
-}
-
-const outOf = (line: string) => new InProcessCli().out(line);
+let cli: InProcessCli;
+beforeEach(() => void (cli = new InProcessCli()));
 
 test("keys create makes the data directory and the database, and prints a key that works", async () => {
-  const cli = new InProcessCli();
   const created = await createKey(cli, "--name", "mobile app", "--plan", "pro", "--expires", "30d");
   expect<object>(created).toMatchObject({
     id: 1,
@@ -45,22 +41,22 @@ This is the only time it is shown: Petstore stores only its hash. Try it in a br
 
 test("keys create: the summary has the expiry, and the URL is that of the environment, unless it is unknown", async () => {
   const create = `keys create ${FREE_KEY.join(" ")}`;
-  expect(await outOf(`${create} --expires 1h --access read`)).toContain(
+  expect(await cli.out(`${create} --expires 1h --access read`)).toContain(
     "60 requests per minute, 1,000 per day; read-only; expires at 2026-11-15T13:00:00.000Z\n",
   );
-  const staging = await outOf(`${create} --env staging`);
+  const staging = await cli.out(`${create} --env staging`);
   expect(staging).toStartWith('Created key 1 "app" in staging');
   expect(staging).toMatch(/^ {2}pet_test_\w+$/m);
   expect(staging).toContain("http://127.0.0.1:8081/v1/pets");
-  const anyPort = await outOf(`${create} --port 0`);
+  const anyPort = await cli.out(`${create} --port 0`);
   expect(anyPort).toEndWith("stores only its hash. A server on --port 0 prints its URL when it starts.\n");
   expect(anyPort).not.toContain("curl");
 });
 
 test("keys update changes what is given and nothing else, and --clear removes fields", async () => {
-  const cli = new InProcessCli();
   const details = { owner: "ann@example.com", notes: "one\ntwo" };
-  expect<object>(await createKey(cli, ...FREE_KEY, ...DETAILS)).toMatchObject(details);
+  const flags = "--owner ann@example.com --notes one\ntwo --label a,b --label c".split(" ");
+  expect<object>(await createKey(cli, ...FREE_KEY, ...flags)).toMatchObject(details);
   expect(await cli.out("keys show 1")).toContain(
     "Owner        ann@example.com\nNotes        one\n             two\nLabels       a, b, c\n",
   );
@@ -75,13 +71,13 @@ test("keys update changes what is given and nothing else, and --clear removes fi
 });
 
 test("keys update --help: what is not given stays as it is, so nothing has a default; --clear lists its fields", async () => {
-  const out = await outOf("keys update --help");
+  const out = await cli.out("keys update --help");
   expect(out).not.toMatch(/default:\s+(?:write|never)/);
   expect(out).toContain("--clear FIELD…   Fields to remove from the key (owner, notes or labels)\n");
 });
 
 test("each change of a key prints what it has done", async () => {
-  const cli = await cliWithKey();
+  await createKey(cli);
   for (const [line, out] of [
     ["disable 1", "Key 1 is disabled. petstore keys enable 1 switches it on again.\n"],
     ["enable 1", "Key 1 is enabled.\n"],
@@ -106,7 +102,6 @@ test("each change of a key prints what it has done", async () => {
 });
 
 test("keys rotate prints a new secret; the previous one stays valid for a day, or for --overlap", async () => {
-  const cli = new InProcessCli();
   const { key: first } = await createKey(cli);
   cli.clock.advance(1_000);
   const rotated = await cli.out("keys rotate 1 --overlap 1h");
@@ -131,7 +126,7 @@ test("keys rotate prints a new secret; the previous one stays valid for a day, o
 });
 
 test("keys unban ends the current ban, and not a later one, or resets strikes", async () => {
-  const cli = await cliWithKey();
+  await createKey(cli);
   const unbans = async () => (await cli.json<unknown[]>("audit --action key.unbanned")).length;
   const unban = async () => await cli.out("keys unban 1");
   expect([await unban(), await unbans()]).toEqual(["Key 1 is not banned and has no strikes.\n", 0]);
@@ -159,7 +154,6 @@ test("keys unban ends the current ban, and not a later one, or resets strikes", 
 });
 
 test("a key that does not exist is a failure, with and without a database", async () => {
-  const cli = new InProcessCli();
   for (const hasData of [false, true]) {
     if (hasData) await createKey(cli);
     for (const line of ["show 7", "revoke 7", "rotate 7", "set-plan 7 pro", "unban 7", "update 7 --name x"]) {
@@ -169,4 +163,88 @@ test("a key that does not exist is a failure, with and without a database", asyn
     }
     expect(existsSync(cli.dataDir)).toBe(hasData);
   }
+});
+
+test("keys find shows the key of a secret, also if it is pasted with the header", async () => {
+  await createKey(cli);
+  const { key } = await createKey(cli);
+  for (const typed of [key, ` ${key}\t`, `Bearer ${key}`, `Authorization: Bearer ${key}`]) {
+    cli.secret = typed;
+    expect(await cli.json("keys find")).toMatchObject({ id: 2, secretValidUntil: null });
+  }
+  const { out } = await cli.run("keys find");
+  expect(out).toStartWith("Key           2\n");
+  expect(out).toContain("\nGiven secret  the current one\n");
+  expect(out).not.toContain(key.slice(0, 14));
+});
+
+test("keys find tells whether the secret still works", async () => {
+  const { key } = await createKey(cli);
+  cli.secret = key;
+  const given = async () => /Given secret +(.*)/.exec(await cli.out("keys find"))?.[1];
+  await cli.run("keys rotate 1 --overlap 1h");
+  expect(await given()).toBe("replaced, valid until 2026-11-15T13:00:00.000Z");
+  cli.clock.advance(3_600_000);
+  expect(await given()).toBe("replaced, stopped working at 2026-11-15T13:00:00.000Z");
+  await cli.run("keys rotate 1 --overlap 0");
+  expect(await given()).toBe("replaced, and no longer valid");
+});
+
+test("a secret of no key is a failure, and creates no database", async () => {
+  const find = async (secret: string) => {
+    cli.secret = secret;
+    return cli.run("keys find");
+  };
+  const unknown = generateSecret("production");
+  expect((await find(unknown)).code).toBe(1);
+  expect(existsSync(cli.dataDir)).toBeFalse();
+  await createKey(cli);
+  for (const [secret, err] of [
+    ["", "no API key was given"],
+    ["hunter2", "this is not an API key; it is mistyped or incomplete"],
+    [generateSecret("staging"), "this is an API key of staging"],
+    [unknown, "no key in production has this secret"],
+  ] as const) {
+    expect(await find(secret)).toEqual(failure(err));
+  }
+});
+
+test("a database out of reach is a failure, not the answer that there is no such key", async () => {
+  const notDirectory = join(temporaryDirectory(), "file");
+  writeFileSync(notDirectory, "");
+  const data = join(notDirectory, "data");
+  cli.secret = generateSecret("production");
+  for (const command of [
+    ["keys", "find"],
+    ["keys", "list"],
+    ["export", "keys"],
+    ["backup", temporaryDirectory()],
+  ]) {
+    await expect(cli.run([...command, "--data", data])).rejects.toMatchObject({ code: "ENOTDIR" });
+  }
+});
+
+test("keys find reads the secret from standard input, in a process of its own", async () => {
+  const { key } = await createKey(cli);
+  const child = Bun.spawn([EXECUTABLE, "keys", "find", "--json", "--data", cli.dataDir], {
+    stdin: Buffer.from(`${key}\nmore\n`),
+    stdout: "pipe",
+  });
+  expect(await child.stdout.json()).toMatchObject({ id: 1 });
+  expect(await child.exited).toBe(0);
+});
+
+test("on a terminal keys find asks, and does not show what is typed; Ctrl-C ends it with status 130", async () => {
+  const { key } = await createKey(cli);
+  const runOnTerminal = async (typed: string) => {
+    const { child, until, output } = spawnOnTerminal(["keys", "find", "--data", cli.dataDir]);
+    await until("API key: ");
+    child.terminal?.write(typed);
+    return { code: await child.exited, output: output() };
+  };
+  const found = await runOnTerminal(`x\u007f${key}\r`);
+  expect(found.code).toBe(0);
+  expect(found.output).toStartWith("API key: \nKey           1\n");
+  expect(found.output).not.toContain(key);
+  expect((await runOnTerminal("pet_live\u0003")).code).toBe(130);
 });

@@ -8,9 +8,6 @@ import type { InProcessCli } from "./cli.ts";
 
 export const FREE_KEY = ["--name", "app", "--plan", "free"];
 
-/** An owner, notes and labels. */
-export const DETAILS = "--owner ann@example.com --notes one\ntwo --label a,b --label c".split(" ");
-
 export const createKey = (cli: InProcessCli, ...argv: string[]) =>
   cli.json<{ id: number; key: string }>("keys", "create", ...(argv.length > 0 ? argv : FREE_KEY));
 

@@ -1,12 +1,13 @@
-import { expect, test } from "bun:test";
+import { beforeEach, expect, test } from "bun:test";
 import { cleanUpAfterAll, InProcessCli } from "./cli.ts";
 import { createKey, withStores } from "./keys.ts";
 
 cleanUpAfterAll();
 
+let cli: InProcessCli;
 /** Pets 1 to 3, and order 1 of key 1 for pet 2. */
-async function cliWithPets(): Promise<InProcessCli> {
-  const cli = new InProcessCli();
+beforeEach(async () => {
+  cli = new InProcessCli();
   await createKey(cli);
   await withStores(cli, async ({ store }) => {
     const at = cli.clock.now();
@@ -15,11 +16,9 @@ async function cliWithPets(): Promise<InProcessCli> {
     await store.createPet({ name: "x".repeat(100), categoryId: -1n, status: "sold" }, at);
     await store.placeOrder({ keyId: 1, petId: 2n }, at);
   });
-  return cli;
-}
+});
 
 test("pets list prints an aligned table with exact categories and short names", async () => {
-  const cli = await cliWithPets();
   expect(await cli.out("pets list")).toBe(
     `ID  NAME                                                          CATEGORY          STATUS
 1   Rex                                                           9007199254740993  -
@@ -41,7 +40,6 @@ test("pets list prints an aligned table with exact categories and short names", 
 });
 
 test("pets list and orders list say how to continue", async () => {
-  const cli = await cliWithPets();
   const first = await cli.out("pets list --limit 2");
   expect(first).toEndWith("\nwarning: more pets follow; add --after 2\n");
   expect(await cli.out("pets list --limit 2 --after 2")).toMatch(/^3 +x+… +-1 +sold$/m);
@@ -58,7 +56,6 @@ warning: more orders follow; add --before 2
 });
 
 test("pets show prints the latest orders", async () => {
-  const cli = await cliWithPets();
   expect(await cli.out("pets show 1")).toBe(
     "Pet       1\nName      Rex\nCategory  9007199254740993\nStatus    none\nOrders    none\n",
   );
@@ -74,7 +71,6 @@ Orders    1  placed  key 1  2026-11-15T12:00:00.000Z
 });
 
 test("orders show prints the key of the order, and when it was closed", async () => {
-  const cli = await cliWithPets();
   expect(await cli.out("orders show 1")).toBe(`Order   1
 Pet     2
 Key     1
@@ -96,7 +92,6 @@ Placed  2026-11-15T12:00:00.000Z
 });
 
 test("pets update changes the given fields and prints the pet", async () => {
-  const cli = await cliWithPets();
   const { code, out } = await cli.run(["pets", "update", "1", "--name", "Rex II", "--status", "available"]);
   expect(code).toBe(0);
   expect(out).toBe("ID  NAME    CATEGORY          STATUS\n1   Rex II  9007199254740993  available\n");
@@ -109,7 +104,6 @@ test("pets update changes the given fields and prints the pet", async () => {
 });
 
 test("pets delete names the pet that is gone", async () => {
-  const cli = await cliWithPets();
   expect(await cli.run("pets delete 1")).toEqual({ code: 0, out: "Pet 1 (Rex) is deleted.\n", err: "" });
   expect(await cli.err("pets delete 1")).toBe(
     `pet 1 does not exist in production (data: ${cli.dataDir}); see petstore pets list`,
@@ -117,7 +111,6 @@ test("pets delete names the pet that is gone", async () => {
 });
 
 test("orders update says what became of the pet", async () => {
-  const cli = await cliWithPets();
   expect(await cli.out("orders update 1 cancelled")).toBe("Order 1 is cancelled. Pet 2 is available.\n");
   expect(await cli.json("pets show 2")).toMatchObject({ status: "available" });
   expect(await cli.err("orders update 1 completed")).toBe(
@@ -126,7 +119,6 @@ test("orders update says what became of the pet", async () => {
 });
 
 test("a pet with a placed order keeps its status, and cannot be deleted", async () => {
-  const cli = await cliWithPets();
   expect(await cli.err("pets update 2 --status sold")).toBe(
     "pet 2 has the placed order 1 and keeps its status; complete or cancel the order first",
   );

@@ -1,11 +1,14 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { existsSync, mkdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import packageJson from "../../package.json" with { type: "json" };
 import { createPet } from "../../trials/harness/api-client.ts";
 import { cleanUpAfterAll, failure, InProcessCli, type InProcessServer, temporaryDirectory } from "./cli.ts";
 
 cleanUpAfterAll();
+
+let cli: InProcessCli;
+beforeEach(() => void (cli = new InProcessCli()));
 
 const get = (url: string, secret: string | undefined) =>
   fetch(url, { headers: { Authorization: `Bearer ${secret}` } });
@@ -17,7 +20,6 @@ const eventsOf = ({ lines }: InProcessServer) =>
   lines.map((line) => JSON.parse(line)).filter(({ event }) => event !== "key.changed");
 
 test("the first start creates a key that works; later starts create none", async () => {
-  const cli = new InProcessCli();
   const data = cli.dataDir;
   const first = await cli.serve();
   const origin = first.url.slice(0, -"/v1".length);
@@ -56,7 +58,6 @@ Only the owner of this file can read it. Delete it when you have stored the key 
 });
 
 test("staging and production share a data directory, and neither accepts the other's key", async () => {
-  const cli = new InProcessCli();
   const [production, staging] = [await cli.serve(), await cli.serve(["--env", "staging"])];
   expect(staging.secret).toStartWith("pet_test_");
   expect(existsSync(join(cli.dataDir, "staging-first-key"))).toBeTrue();
@@ -68,7 +69,6 @@ test("staging and production share a data directory, and neither accepts the oth
 });
 
 test("the log has the start and the stop", async () => {
-  const cli = new InProcessCli();
   const data = cli.dataDir;
   const server = await cli.serve();
   await server.stop("SIGHUP");
@@ -97,7 +97,7 @@ test("the log has the start and the stop", async () => {
 
 test("--log-format text is for people, and --log-level leaves out what is less important", async () => {
   const flags = ["--log-format", "text", "--log-level", "warn", "--host", "0.0.0.0"];
-  const server = await new InProcessCli().serve(flags);
+  const server = await cli.serve(flags);
   await server.stop();
   expect(server.lines).toEqual([
     expect.stringMatching(/^\S+Z warn .*\[connections\.plain-text\] host=0\.0\.0\.0$/),
@@ -107,7 +107,7 @@ test("--log-format text is for people, and --log-level leaves out what is less i
 test("--access-log writes a line for each request, without the fields of --access-log-omit", async () => {
   const file = join(temporaryDirectory(), "access.log");
   const flags = ["--access-log", file, "--access-log-omit", "address,userAgent"];
-  const server = await new InProcessCli().serve(flags);
+  const server = await cli.serve(flags);
   expect(await status(server.url, "unknown")).toBe(401);
   await server.stop();
   expect(JSON.parse(readFileSync(file, "utf8"))).toEqual({
@@ -125,7 +125,6 @@ test("--access-log writes a line for each request, without the fields of --acces
 });
 
 test("--env-file is read for serve and for commands", async () => {
-  const cli = new InProcessCli();
   const file = join(temporaryDirectory(), "petstore.env");
   writeFileSync(file, "PETSTORE_FREE_LIMITS=7/80\nPETSTORE_PUBLIC_URL=https://api.example.com/pets\n");
   const { startMessage, stop } = await cli.serve(["--env-file", file]);
@@ -142,7 +141,7 @@ test("--env-file is read for serve and for commands", async () => {
 test("a start fails because the port is in use: the server on it keeps working", async () => {
   await using first = await new InProcessCli().serve();
   const { port } = new URL(first.url);
-  expect(await new InProcessCli().run(`serve --port ${port}`)).toEqual(
+  expect(await cli.run(`serve --port ${port}`)).toEqual(
     failure(
       `cannot listen on 127.0.0.1 port ${port}: the port is in use; stop the other program or choose another --port`,
     ),
@@ -154,13 +153,12 @@ test.each([
   ["nosuch.invalid", "there is no such host"],
   ["203.0.113.1", "this machine does not have that address"],
 ])("a start fails because --host is %s", async (host, reason) => {
-  expect(await new InProcessCli().run(`serve --host ${host}`)).toEqual(
+  expect(await cli.run(`serve --host ${host}`)).toEqual(
     failure(`cannot listen on ${host} port 8080: ${reason}; see --host`),
   );
 });
 
 test("a start fails because the usage store is damaged, or the access log cannot be opened", async () => {
-  const cli = new InProcessCli();
   await expect(cli.run("serve --port 0 --access-log missing/a.log")).rejects.toThrow(
     "cannot open the access log",
   );
@@ -169,6 +167,63 @@ test("a start fails because the usage store is damaged, or the access log cannot
   await expect(cli.run("serve --port 0")).rejects.toThrow(
     `cannot open the database ${path}: file is not a database; `,
   );
+});
+
+test("on a terminal the first key is printed, and no file is written", async () => {
+  cli.isTerminal = true;
+  const { startMessage, url, stop } = await cli.serve();
+  const [secret] = /pet_live_\w+/.exec(startMessage) ?? [];
+  const created = "Created the first API key (free plan, 60 requests per minute, 1,000 per day):";
+  expect(startMessage).toContain(`${created}\n\n  ${secret}\n\nThis is the only time it is shown: `);
+  expect(startMessage).toEndWith(`\n  curl -i ${url}/pets -H "Authorization: Bearer ${secret}"\n\n`);
+  expect(existsSync(join(cli.dataDir, "production-first-key"))).toBeFalse();
+  await stop();
+});
+
+/** In place of the programs: `cat` with what a shell has, and a `curl` that prints its arguments. */
+const PROGRAMS = `cat() { read -r line < "$1"; printf '%s\\n' "$line"; }; curl() { printf '%s\\n' "$@"; };`;
+
+test("elsewhere only a file has the first key, and the printed command reads it", async () => {
+  const data = join(cli.dataDir, "it's data");
+  const { startMessage, secret, url, stop, lines } = await cli.serve(["--data", data]);
+  const path = join(data, "production-first-key");
+  expect(readFileSync(path, "utf8")).toMatch(/^pet_live_\w{36}\n$/);
+  expect(statSync(path).mode & 0o777).toBe(0o600);
+  const [command = ""] = /^ {2}curl .*$/m.exec(startMessage) ?? [];
+  const { stdout } = Bun.spawnSync(["sh", "-c", PROGRAMS + command]);
+  expect(stdout.toString()).toBe(`-i\n${url}/pets\n-H\nAuthorization: Bearer ${secret}\n`);
+  await stop();
+  expect(JSON.parse(lines[0] ?? "")).toMatchObject({ level: "info", event: "key.first-created", file: path });
+  expect(startMessage + lines.join()).not.toContain("pet_live_");
+});
+
+test("a file or link of that name is replaced, and its target is left alone", async () => {
+  const target = join(temporaryDirectory(), "target");
+  writeFileSync(target, "precious", { mode: 0o644 });
+  mkdirSync(cli.dataDir);
+  symlinkSync(target, join(cli.dataDir, "production-first-key"));
+  const { secret, stop } = await cli.serve();
+  expect(secret).toStartWith("pet_live_");
+  expect(readFileSync(target, "utf8")).toBe("precious");
+  await stop();
+});
+
+const NOBODY = "; nobody received the first key, so it is revoked; create another with petstore keys create";
+
+test("a first key that cannot be written is revoked", async () => {
+  mkdirSync(join(cli.dataDir, "production-first-key"), { recursive: true });
+  const { code, err } = await cli.run("serve --port 0");
+  expect(code).toBe(1);
+  expect(err).toEndWith(NOBODY);
+  expect(await cli.json("keys list")).toMatchObject([{ name: "first key", state: "revoked" }]);
+});
+
+test("a first key whose message cannot be printed is revoked, and its file removed", async () => {
+  const full = Object.assign(new Error("ENOSPC: raw"), { code: "ENOSPC" });
+  const { code, err } = await cli.run("serve --port 0", {}, { print: () => Promise.reject(full) });
+  expect({ code, err }).toEqual({ code: 1, err: `no space is left on the device${NOBODY}` });
+  expect(existsSync(join(cli.dataDir, "production-first-key"))).toBeFalse();
+  expect(await cli.json("keys list")).toMatchObject([{ name: "first key", state: "revoked" }]);
 });
 
 describe("commands beside a running server", () => {

@@ -1,6 +1,6 @@
 import { beforeAll, expect, test } from "bun:test";
 import type { KeyCounts } from "../../src/domain/usage-history.ts";
-import { cleanUpAfterAll, InProcessCli } from "./cli.ts";
+import { cleanUpAfterAll, failure, InProcessCli } from "./cli.ts";
 import { createKey, withStores } from "./keys.ts";
 
 cleanUpAfterAll();
@@ -62,7 +62,7 @@ Total                           1,204       30       4       9
   );
 });
 
-test("one key: a table by day, and one by operation", async () => {
+test("one key: a table by day, and one by operation; all keys by day: the sums over the keys", async () => {
   expect(await cli.out("usage 2")).toBe(
     `DAY         ADMITTED  LIMITED  BANNED  ERRORS
 2026-11-14         2        0       0       2
@@ -80,9 +80,6 @@ none              7       30       4       7
 Total `,
   );
   expect(await cli.out("usage 1 --by key --since 60d")).toContain("\n1      app   free     1,202 ");
-});
-
-test("all keys by day: the sums over the keys", async () => {
   expect(await cli.out("usage --by day --since 2026-11-15")).toStartWith(
     `DAY         ADMITTED  LIMITED  BANNED  ERRORS
 2026-11-15     1,202       30       4       7
@@ -143,10 +140,9 @@ test("--csv: one row per key, day and operation", async () => {
   );
 });
 
-test("--csv: nothing is printed of a key that does not exist", async () => {
-  const { code, out, err } = await cli.run("usage 77 --by key --csv");
-  expect([code, out]).toEqual([1, ""]);
-  expect(err).toContain("key 77 does not exist");
+test.each(["usage 77", "usage 77 --by key --csv"])("%s: there is no such key", async (line) => {
+  const err = expect.stringMatching(/^key 77 does not exist in production \(data: /);
+  expect(await cli.run(line)).toEqual(failure(err));
 });
 
 test("--csv: a name that a spreadsheet would calculate has an apostrophe before it", async () => {
@@ -171,10 +167,4 @@ test("--json: one object per interval and operation", async () => {
     { ...today, operation: "listPets", admitted: 1_195, limited: 0, banned: 0, errors: 0 },
     { ...today, operation: "none", admitted: 5, limited: 30, banned: 4, errors: 5 },
   ]);
-});
-
-test("usage of a key that does not exist is a failure", async () => {
-  const { code, err } = await cli.run("usage 9");
-  expect(code).toBe(1);
-  expect(err).toStartWith("key 9 does not exist in production (data: ");
 });

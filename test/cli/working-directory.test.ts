@@ -1,9 +1,16 @@
 import { beforeAll, expect, test } from "bun:test";
-import { copyFileSync, existsSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
+import { Child } from "../../trials/harness/child.ts";
 import { cleanUpAfterAll, EXECUTABLE, resultOf, ROOT, spawnTracked, temporaryDirectory } from "./cli.ts";
-import { started } from "./server-process.ts";
-
 // Code and settings of the working directory have no effect.
 cleanUpAfterAll();
 
@@ -62,12 +69,14 @@ test.each([
 });
 
 test("npm start, which takes flags; a signal to npm stops the server", async () => {
-  const data = temporaryDirectory();
-  const command = ["npm", "start", "-s", "--", "--port", "0", "--data", data];
-  const { url, secret, stop } = await started(spawnTracked(command, { cwd: hostileProject() }));
+  const [cwd, data] = [hostileProject(), temporaryDirectory()];
+  const env = { PATH: process.env["PATH"], HOME: process.env["HOME"], XDG_CONFIG_HOME: cwd };
+  const server = new Child(["npm", "start", "-s", "--", "--port", "0", "--data", data], { cwd, env });
+  const [, url = ""] = await server.line(/^ {2}API +(\S+)$/);
+  const secret = readFileSync(join(data, "production-first-key"), "utf8").trim();
   const response = await fetch(`${url}/pets`, { headers: { Authorization: `Bearer ${secret}` } });
   expect(response.status).toBe(200);
-  expect(await stop("SIGTERM")).toBe(0);
+  expect(await server.stop("SIGTERM")).toBe(0);
   await expect(fetch(url)).rejects.toThrow();
   expect(existsSync(trace)).toBeFalse();
 });

@@ -3,6 +3,7 @@ import { SQL } from "bun";
 import { existsSync, mkdirSync, readdirSync, rmdirSync } from "node:fs";
 import { join } from "node:path";
 import { contentsIn } from "../../../trials/harness/contents.ts";
+import { startPetstore } from "../../../trials/harness/petstore.ts";
 import { postgresUrl } from "../../../trials/harness/postgres.ts";
 import { valkeyUrl } from "../../../trials/harness/valkey.ts";
 import { type Contents, fingerprintOf, type WorkProgress } from "../../../src/archive/contents.ts";
@@ -30,7 +31,6 @@ import {
   temporaryDirectory,
   wrongUsage,
 } from "../../cli/cli.ts";
-import { serve } from "../../cli/server-process.ts";
 
 const PETS = 2_100;
 const filled = new InProcessCli();
@@ -122,7 +122,8 @@ describe("petstore copy", () => {
     const cli = new InProcessCli();
     const { key } = await cli.json<{ key: string }>("keys", "create", "--name", "app", "--plan", "pro");
     expect((await cli.run(`copy --to ${url}`)).code).toBe(0);
-    const server = await serve(cli.dataDir, "--database-url", url, "--admin-address", "off");
+    const storage = ["--data", cli.dataDir, "--database-url", url];
+    const server = await startPetstore(["--port", "0", "--admin-address", "off", ...storage]);
     const headers = { Authorization: `Bearer ${key}`, "Content-Type": "application/json" };
     const body = '{"name":"Rex","categoryId":1}';
     expect((await fetch(`${server.url}/pets`, { method: "POST", headers, body })).status).toBe(201);

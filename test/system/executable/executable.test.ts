@@ -2,10 +2,10 @@ import { afterAll, describe, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import packageJson from "../../../package.json" with { type: "json" };
+import { startPetstore } from "../../../trials/harness/petstore.ts";
 import { postgresUrl } from "../../../trials/harness/postgres.ts";
 import { valkeyUrl } from "../../../trials/harness/valkey.ts";
 import { cleanUp, InProcessCli, resultOf, spawnTracked, temporaryDirectory } from "../../cli/cli.ts";
-import { type ServerProcess, started } from "../../cli/server-process.ts";
 import { builtExecutable, COMMIT } from "./built-executable.ts";
 
 afterAll(cleanUp);
@@ -18,10 +18,12 @@ const spawn = (argv: readonly string[], cwd = temporaryDirectory()) =>
 
 const run = (argv: readonly string[], cwd?: string) => resultOf(spawn(argv, cwd));
 
-const serve = (...argv: string[]) =>
-  started(spawn(["serve", "--port", "0", "--admin-address", "127.0.0.1:0", ...argv]));
-
-const withKey = ({ secret }: ServerProcess) => ({ Authorization: `Bearer ${secret}` });
+const serve = (...argv: string[]) => {
+  const cwd = temporaryDirectory();
+  const alone = ["env", "-i", "-C", cwd, "PATH=/nonexistent", `HOME=${cwd}`];
+  return startPetstore(["--port", "0", "--admin-address", "127.0.0.1:0", ...argv], alone, [executable]);
+};
+const withKey = ({ key }: { key: string | undefined }) => ({ Authorization: `Bearer ${key}` });
 
 describe("the executable", () => {
   test("--version names the version, the commit and the runtime", async () => {
@@ -114,7 +116,7 @@ describe("a server of the executable on SQLite", () => {
 
   test("stops on SIGTERM and says so", async () => {
     expect(await server.stop("SIGTERM")).toBe(0);
-    expect((await server.log()).at(-1)).toContain('"event":"server.stopped"');
+    expect(server.log.at(-1)).toMatchObject({ event: "server.stopped" });
   });
 });
 
