@@ -30,6 +30,7 @@ const WRONG = {
   "keys list --port 1": "keys list has no flag --port; did you mean --sort?",
   "serve --port": "--port needs a value: an integer from 0 to 65535",
   "serve --port=99999": '--port is "99999"; it must be an integer from 0 to 65535',
+  "serve --port 1 --port 2": "--port is given more than once",
   "serve --env test": '--env is "test"; it must be production or staging',
   "keys create --plan free":
     "keys create needs --name: a string of 1 to 100 characters on one line that is not blank",
@@ -63,6 +64,8 @@ const WRONG = {
   [`keys update 1 --label ${Array.from({ length: 21 }, (_, n) => n).join(",")}`]:
     "--label must be an array of at most 20 different items",
   [`keys update 1 --owner ${"x".repeat(201)}`]: `--owner is "${"x".repeat(60)}…"; it must be a string of 1 to 200 characters on one line that is not blank`,
+  "openapi --postman":
+    "--postman was removed: import /openapi.json, or the output of this command, into Postman",
   "audit --actor robot": '--actor is "robot"; it must be console, command line, admin API or server',
   "audit --since 2026-02-30":
     '--since is "2026-02-30"; it must be a date such as 2026-11-01, a time such as 2026-11-01T12:00:00Z, or a duration before now such as 30d',

@@ -68,12 +68,9 @@ test.each([
   else expect(message).toEndWith(`(${remark})`);
 });
 
-test("--cors-origin: there is none by default, and there can be several; a path is rejected with a suggestion", () => {
+test("--cors-origin: there is none by default, and there can be several", () => {
   expect(parseConfig({}).corsOrigins).toEqual([]);
   expect(parseConfig({ "cors-origin": ["http://a", "http://b,http://c"] }).corsOrigins).toHaveLength(3);
-  expect(usageError({ "cors-origin": ["https://a.example/x"] })).toEndWith(
-    "(did you mean https://a.example?)",
-  );
 });
 
 describe("--trust-proxy", () => {
@@ -93,14 +90,7 @@ describe("--trust-proxy", () => {
     expect(parsed && formatIpNetwork(parsed)).toBe(cidr);
   });
 
-  test.each([
-    ["10.1.2.3/8", "10.0.0.0/8 or 10.1.2.3/32"],
-    ["2001:db8::1/32", "2001:db8::/32 or 2001:db8::1/128"],
-  ])("%s has bits after its prefix: it is rejected with two suggestions", (text, suggestions) => {
-    expect(usageError({ "trust-proxy": [text] })).toEndWith(`(did you mean ${suggestions}?)`);
-  });
-
-  test("both suggestions are always valid", () => {
+  test("for a network with bits after its prefix, both suggestions are always valid", () => {
     const ipv4 = fc.tuple(fc.ipV4(), fc.integer({ min: 0, max: 32 }));
     const ipv6 = fc.tuple(fc.ipV6(), fc.integer({ min: 0, max: 128 }));
     fc.assert(

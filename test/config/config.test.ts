@@ -1,6 +1,13 @@
 import { expect, test } from "bun:test";
-import { describeStorage, expectedUrl, listenUrl, pathsOf } from "../../src/config/config.ts";
+import {
+  describeStorage,
+  expectedUrl,
+  listenUrl,
+  pathsOf,
+  plainTextConnections,
+} from "../../src/config/config.ts";
 import { formatIpNetwork } from "../../src/config/network.ts";
+import type { Flags } from "../../src/config/parse-options.ts";
 import { parseConfig, usageError } from "./parsing.ts";
 
 test("--audit-retention: from 30 days on, or forever", () => {
@@ -72,9 +79,9 @@ test.each(["short", "with blanks in it all", "ünïcode-ünïcode-ünïcode", "x
   },
 );
 
-test("plans and bans are settings", () => {
+test("plans and bans are settings, and a limit per day may be lower than that per minute", () => {
   const { plans, ban } = parseConfig({
-    "free-limits": ["1/2"],
+    "free-limits": ["60/5"],
     "pro-limits": ["3/4"],
     "business-limits": ["5/6"],
     "anonymous-limits": ["7/8"],
@@ -84,7 +91,7 @@ test("plans and bans are settings", () => {
     "ban-max-length": ["1h"],
   });
   expect(plans).toEqual({
-    free: { perMinute: 1, perDay: 2 },
+    free: { perMinute: 60, perDay: 5 },
     pro: { perMinute: 3, perDay: 4 },
     business: { perMinute: 5, perDay: 6 },
     anonymous: { perMinute: 7, perDay: 8 },
@@ -137,8 +144,15 @@ test.each(Object.entries(WRONG))("--%s: not %s", (rule, texts) => {
   }
 });
 
-test("a value that was meant is suggested", () => {
-  expect(usageError({ "admin-address": ["9000"] })).toEndWith("(did you mean 127.0.0.1:9000?)");
+test.each([
+  ["admin-address", "9000", "127.0.0.1:9000"],
+  ["ban-length", "300", "300s"],
+  ["cors-origin", "https://a.example/x", "https://a.example"],
+  ["limits-timeout", "25", "25ms"],
+  ["trust-proxy", "10.1.2.3/8", "10.0.0.0/8 or 10.1.2.3/32"],
+  ["trust-proxy", "2001:db8::1/32", "2001:db8::/32 or 2001:db8::1/128"],
+])("--%s %s: %s is suggested", (flag, text, suggestion) => {
+  expect(usageError({ [flag]: [text] })).toEndWith(`(did you mean ${suggestion}?)`);
 });
 
 test("environments share a directory and no file", () => {
@@ -178,4 +192,45 @@ test("the expected URL is unknown for port 0", () => {
   expect(expectedUrl(values)).toBe("http://[::1]:8081/v1");
   expect(expectedUrl({ ...values, port: 0 })).toBeUndefined();
   expect(expectedUrl({ ...values, port: 0, "public-url": "https://a/v1" })).toBe("https://a/v1");
+});
+
+const plainText = (flags: Flags, variables = {}) => plainTextConnections(parseConfig(flags), variables);
+
+test.each([
+  ["127.0.0.1 127.1.2.3 ::1 localhost", []],
+  ["0.0.0.0 :: 192.0.2.1 pets.example", ["clients"]],
+])("clients in plain text: on %s, the warnings are %p", (hosts, warnings) => {
+  for (const host of hosts.split(" "))
+    expect<unknown>([host, plainText({ host: [host] })]).toEqual([host, warnings]);
+});
+
+test("clients in plain text: no warning with TLS, or behind a proxy", () => {
+  const host = ["0.0.0.0"];
+  expect(plainText({ host, "tls-cert": ["a"], "tls-key": ["b"] })).toEqual([]);
+  expect(plainText({ host, "trust-proxy": ["10.0.0.1"] })).toEqual([]);
+});
+
+test.each(["", "?sslmode=disable", "?sslmode=allow", "?sslmode=prefer"])(
+  "PostgreSQL elsewhere in plain text: %p",
+  (query) => {
+    expect(plainText({ "database-url": [`postgres://db.example/d${query}`] })).toEqual(["database"]);
+    expect(plainText({ "database-url": [`postgres://[::1],db.example/d${query}`] })).toEqual(["database"]);
+    expect(plainText({ "database-url": [`postgres://127.0.0.1/d${query}`] })).toEqual([]);
+    expect(plainText({ "database-url": [`postgres://[::1]/d${query}`] })).toEqual([]);
+  },
+);
+
+test.each(["require", "verify-ca", "verify-full"])(
+  "PostgreSQL elsewhere: no warning with sslmode=%s",
+  (mode) => {
+    expect(plainText({ "database-url": [`postgres://db.example/d?sslmode=${mode}`] })).toEqual([]);
+    expect(plainText({ "database-url": ["postgres://db.example/d"] }, { PGSSLMODE: mode })).toEqual([]);
+  },
+);
+
+test("Valkey elsewhere in plain text, also as one of several nodes", () => {
+  expect(plainText({ "limits-url": ["redis://a.example"] })).toEqual(["valkey"]);
+  expect(plainText({ "limits-url": ["rediss://a.example", "redis://b.example"] })).toEqual(["valkey"]);
+  expect(plainText({ "limits-url": ["rediss://a.example"] })).toEqual([]);
+  expect(plainText({ "limits-url": ["redis://localhost"] })).toEqual([]);
 });

@@ -1,24 +1,18 @@
 import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
 import { duration, formatValue, limitPair, pointInTime, timeOf } from "../../src/config/value-types.ts";
-import { parseConfig, parseValues, usageError } from "./parsing.ts";
+import { parseValues, usageError } from "./parsing.ts";
 
 const DAY = 86_400_000;
 const NOW = Date.parse("2026-11-15T12:00:00Z");
 
-describe("limits", () => {
-  test("the limit per day may be lower than the limit per minute", () => {
-    expect(parseConfig({ "free-limits": ["60/5"] }).plans.free).toEqual({ perMinute: 60, perDay: 5 });
-  });
-
-  test("parse is the inverse of format", () => {
-    const count = fc.integer({ min: 1, max: 1_000_000_000 });
-    fc.assert(
-      fc.property(count, count, (perMinute, perDay) => {
-        expect(limitPair.parse(formatValue(limitPair, { perMinute, perDay }))).toEqual({ perMinute, perDay });
-      }),
-    );
-  });
+test("limits: parse is the inverse of format", () => {
+  const count = fc.integer({ min: 1, max: 1_000_000_000 });
+  fc.assert(
+    fc.property(count, count, (perMinute, perDay) => {
+      expect(limitPair.parse(formatValue(limitPair, { perMinute, perDay }))).toEqual({ perMinute, perDay });
+    }),
+  );
 });
 
 describe("durations", () => {
@@ -44,9 +38,7 @@ describe("durations", () => {
     expect([DAY, 90_000, 1_500].map((ms) => formatValue(type, ms))).toEqual(["1d", "90s", "1500ms"]);
   });
 
-  test("for a number without a unit, one within the bounds is suggested", () => {
-    expect(usageError({ "ban-length": ["300"] })).toEndWith("(did you mean 300s?)");
-    expect(usageError({ "limits-timeout": ["25"] })).toEndWith("(did you mean 25ms?)");
+  test("no unit is suggested that leads beyond the bounds", () => {
     expect(usageError({ "limits-timeout": ["2000"] })).not.toContain("did you mean");
   });
 

@@ -1,13 +1,12 @@
-import { afterAll, describe, expect, test } from "bun:test";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { describe, expect, test } from "bun:test";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { temporaryFolder } from "../../trials/harness/cleanup.ts";
 import { checkVariables, SETTINGS } from "../../src/config/options.ts";
 import type { Flags, Variables } from "../../src/config/parse-options.ts";
 import { UsageError } from "../../src/config/usage-error.ts";
 
-const directory = mkdtempSync(join(tmpdir(), "petstore-variables-"));
-afterAll(() => rmSync(directory, { recursive: true }));
+const directory = temporaryFolder("variables");
 
 function envFile(text: string): string {
   const path = join(directory, "settings.env");
@@ -77,14 +76,11 @@ describe("--env-file", () => {
   );
 
   test.each([
-    ["a missing file", "missing", "the file does not exist"],
-    ["a directory", directory, "it is a directory"],
-  ])("%s", (_name, path, reason) => {
-    expect(message({ "env-file": [path] })).toBe(`--env-file is "${path}"; it cannot be read: ${reason}`);
-  });
-
-  test("is given once", () => {
-    expect(message({ "env-file": ["a", "b"] })).toBe("--env-file is given more than once");
+    ["a missing file", ["missing"], 'is "missing"; it cannot be read: the file does not exist'],
+    ["a directory", [directory], `is "${directory}"; it cannot be read: it is a directory`],
+    ["two files", ["a", "b"], "is given more than once"],
+  ])("%s", (_name, paths, problem) => {
+    expect(message({ "env-file": paths })).toBe(`--env-file ${problem}`);
   });
 });
 

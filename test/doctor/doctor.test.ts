@@ -12,9 +12,7 @@ import { diagnose } from "./diagnose.ts";
 cleanUpAfterAll();
 
 let cli: InProcessCli;
-beforeEach(() => {
-  cli = new InProcessCli();
-});
+beforeEach(() => void (cli = new InProcessCli()));
 
 const fill = () => fillData({ environment: "production", dataDir: cli.dataDir });
 

@@ -1,11 +1,11 @@
-import { afterEach, beforeEach, expect, jest, test } from "bun:test";
+import { expect, jest, test } from "bun:test";
 import { Unavailable } from "../../src/api/errors.ts";
 import { logKeyChanges, watchFloods } from "../../src/observe/event-reports.ts";
 import { createLog } from "../../src/observe/log.ts";
 import type { ApiKey, AuthFailure } from "../../src/domain/api-keys.ts";
+import { useFakeTimers } from "../fake-timers.ts";
 
-beforeEach(() => void jest.useFakeTimers());
-afterEach(() => void jest.useRealTimers());
+useFakeTimers();
 
 function setUp() {
   const events: Record<string, unknown>[] = [];

@@ -1,5 +1,6 @@
-import { afterEach, beforeEach, describe, expect, jest, test } from "bun:test";
+import { describe, expect, jest, test } from "bun:test";
 import { type LineOutput, LineWriter, type LineWriterOptions } from "../../src/observe/access-log.ts";
+import { advance, useFakeTimers } from "../fake-timers.ts";
 
 const NEVER_MS = 3_600_000;
 
@@ -42,8 +43,6 @@ function setUp(options: Partial<LineWriterOptions> = {}) {
   const writer = new LineWriter({ file: "-", output, log, writeEveryMs: NEVER_MS, ...options });
   return { output, events, writer };
 }
-
-const nextTurn = () => new Promise<void>((resolve) => setImmediate(resolve));
 
 function noSpace(): never {
   throw new Error("no space");
@@ -112,15 +111,13 @@ describe("lines", () => {
 });
 
 describe("an output that never takes a line", () => {
-  beforeEach(() => void jest.useFakeTimers());
-  afterEach(() => void jest.useRealTimers());
+  useFakeTimers();
 
   const neverTakes = async (options: Partial<LineWriterOptions>) => {
     const { writer, output, events } = setUp(options);
     output.accept = () => new Promise<number>(() => {});
     writer.write("a\n");
-    jest.advanceTimersByTime(500);
-    await nextTurn();
+    await advance(500);
     const close = async () => {
       const closed = writer.close();
       jest.advanceTimersByTime(1_000);

@@ -6,7 +6,7 @@ import { type LoggedRequest, type RequestConditions, RequestLog } from "../../sr
 import { RequestRecord } from "../../src/observe/request-metrics.ts";
 
 const NOW = Date.parse("2026-11-16T12:00:00Z");
-const ALL = 1_000_000;
+const SIZE = 1 << 20;
 
 interface Sent {
   readonly id?: string;
@@ -23,11 +23,11 @@ interface Sent {
 let now: number;
 let log: RequestLog;
 
-function open(maxBytes: number): void {
+beforeEach(() => {
   now = NOW;
   const addressOf = ({ remoteAddress }: Request) => remoteAddress;
-  log = new RequestLog({ maxBytes, addressOf, now: () => now });
-}
+  log = new RequestLog({ maxBytes: SIZE, addressOf, now: () => now });
+});
 
 function send(sent: Sent = {}): void {
   const { id = "id", path = "/v1/pets", address: remoteAddress = "192.0.2.1", status = 200 } = sent;
@@ -41,13 +41,11 @@ function send(sent: Sent = {}): void {
   log.observe(record, { status, headerLines: "", body });
 }
 
-async function found(conditions: RequestConditions = {}, limit = ALL): Promise<LoggedRequest[]> {
+async function found(conditions: RequestConditions = {}, limit = 1_000_000): Promise<LoggedRequest[]> {
   return [...(await log.find(conditions, limit)).items];
 }
 
 const idsOf = (items: readonly LoggedRequest[]) => items.map(({ requestId }) => requestId);
-
-beforeEach(() => open(1 << 20));
 
 test("a request is found with everything that is known of it", async () => {
   send({
@@ -149,10 +147,7 @@ test("no secret gets into the log: API keys and tokens in the path, the user age
 });
 
 describe("a full log", () => {
-  const SIZE = 1 << 20;
-
   test("keeps the newest in its memory, however long paths and user agents are", async () => {
-    open(SIZE);
     let sent = 0;
     for (let round = 0; round < 20; round++) {
       for (let i = 0; i < 1_037; i++) {
@@ -173,14 +168,12 @@ describe("a full log", () => {
   });
 
   test("of short requests has more than 8,000 in a megabyte", async () => {
-    open(1 << 20);
     for (let i = 0; i < 30_000; i++) send({ id: `f3b0aa11-${i}`, userAgent: "shop/2.1" });
     expect((await found()).length).toBeGreaterThan(8_000);
     expect(await found({ keyId: 1 })).toEqual([]);
   });
 
   test("is read while requests overwrite it: nothing is found twice or broken", async () => {
-    open(1 << 20);
     let sent = 0;
     const sendMany = (count: number) => {
       for (let i = 0; i < count; i++) send({ id: `${sent}`, keyId: ++sent, userAgent: `agent-${sent}` });

@@ -1,19 +1,22 @@
-import { expect, test } from "bun:test";
+import { beforeEach, expect, test } from "bun:test";
 import { RetentionClock } from "../../src/clock.ts";
 import { TestClock } from "../test-clock.ts";
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 
+let clock: TestClock;
+beforeEach(() => void (clock = new TestClock()));
+
 /** A server of this clock, on settings that outlive it. */
-async function startServer(clock: TestClock, stored: Record<string, string> = {}) {
+async function startServer(
+  stored: Record<string, string> = {},
+  saveSettings = async (settings: object) => void Object.assign(stored, settings),
+) {
   const events: string[] = [];
   const onDoubt = () => void events.push("doubted");
   const retention = new RetentionClock(clock, onDoubt, () => void events.push("trusted"));
-  await retention.start({
-    readSettings: () => stored,
-    saveSettings: async (settings) => void Object.assign(stored, settings),
-  });
+  await retention.start({ readSettings: () => stored, saveSettings });
   const pass = async (hours: number) => {
     for (let hour = 0; hour < hours; hour++) {
       clock.advance(HOUR_MS);
@@ -24,8 +27,7 @@ async function startServer(clock: TestClock, stored: Record<string, string> = {}
 }
 
 test("a clock that is set forward by 500 days for 70 s makes nothing older, and warns once", async () => {
-  const clock = new TestClock();
-  const { retention, events } = await startServer(clock);
+  const { retention, events } = await startServer();
   clock.step(500 * DAY_MS);
   expect(retention.now()).toBe(clock.steadyNow());
   await retention.check();
@@ -39,32 +41,26 @@ test("a clock that is set forward by 500 days for 70 s makes nothing older, and 
   await retention.stop();
 });
 
-test("a clock that is set by less than a day is followed", async () => {
-  const clock = new TestClock();
-  const { retention, events } = await startServer(clock);
-  clock.step(DAY_MS);
+test.each([
+  ["by less than a day", DAY_MS, []],
+  ["back, which deletes less,", -500 * DAY_MS, ["doubted"]],
+])("a clock that is set %s is followed at once", async (_, byMs, expected) => {
+  const { retention, events } = await startServer();
+  clock.step(byMs);
+  expect(retention.now()).toBe(clock.now());
   await retention.check();
   expect(retention.now()).toBe(clock.now());
-  expect(events).toEqual([]);
-  await retention.stop();
-});
-
-test("a clock that is set back is followed at once: it deletes less", async () => {
-  const clock = new TestClock();
-  const { retention } = await startServer(clock);
-  clock.step(-500 * DAY_MS);
-  expect(retention.now()).toBe(clock.now());
+  expect(events).toEqual(expected);
   await retention.stop();
 });
 
 test("a server that was off for months deletes nothing for a day, then trusts its clock, across restarts", async () => {
-  const clock = new TestClock();
-  const { retention, stored } = await startServer(clock);
+  const { retention, stored } = await startServer();
   await retention.stop();
   const stoppedAt = clock.now();
 
   clock.advance(90 * DAY_MS);
-  const second = await startServer(clock, stored);
+  const second = await startServer(stored);
   expect(second.retention.now()).toBe(stoppedAt);
   await second.pass(12);
   expect(second.retention.now()).toBe(stoppedAt + 12 * HOUR_MS);
@@ -72,7 +68,7 @@ test("a server that was off for months deletes nothing for a day, then trusts it
   await second.retention.stop();
 
   clock.advance(HOUR_MS);
-  const third = await startServer(clock, stored);
+  const third = await startServer(stored);
   await third.pass(11);
   expect(third.retention.now()).toBeLessThan(clock.now() - 80 * DAY_MS);
   await third.pass(1);
@@ -82,8 +78,7 @@ test("a server that was off for months deletes nothing for a day, then trusts it
 });
 
 test("a clock that differs now by this and now by that is not trusted after a day", async () => {
-  const clock = new TestClock();
-  const { retention, pass } = await startServer(clock);
+  const { retention, pass } = await startServer();
   const startedAt = clock.now();
   clock.step(10 * DAY_MS);
   await pass(13);
@@ -94,13 +89,7 @@ test("a clock that differs now by this and now by that is not trusted after a da
 });
 
 test("without the settings, which cannot be written, the clock of this server still decides", async () => {
-  const clock = new TestClock();
-  const none = () => {};
-  const retention = new RetentionClock(clock, none, none);
-  await retention.start({
-    readSettings: () => ({}),
-    saveSettings: () => Promise.reject(new Error("disk full")),
-  });
+  const { retention } = await startServer({}, () => Promise.reject(new Error("disk full")));
   clock.step(500 * DAY_MS);
   expect(retention.now()).toBe(clock.steadyNow());
   await retention.stop();

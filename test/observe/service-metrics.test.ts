@@ -1,9 +1,11 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
-import { connect } from "node:net";
+
+import { RawConnection } from "../../trials/harness/http-connection.ts";
 import { METRICS } from "../../src/observe/metrics.ts";
 import type { OutcomeTotals } from "../../src/observe/request-metrics.ts";
 import { type Service, startService } from "../service.ts";
 import { sendRaw } from "../http/raw.ts";
+import { until } from "../timing.ts";
 import { metricsOf, type ParsedMetrics } from "./parse-metrics.ts";
 
 let service: Service;
@@ -30,10 +32,6 @@ const outcomes = (...names: (keyof OutcomeTotals)[]) => {
   const totals = service.app.metrics.requests.totals();
   return names.map((name) => totals[name] - outcomesBefore[name]);
 };
-
-async function until(condition: () => boolean): Promise<void> {
-  while (!condition()) await new Promise((resolve) => setImmediate(resolve));
-}
 
 describe("requests", () => {
   test("are counted by operation and status, also those that are rejected", async () => {
@@ -73,10 +71,10 @@ describe("requests", () => {
       "Content-Type: application/json",
       "Content-Length: 100",
     ];
-    const { hostname, port } = new URL(service.url);
-    const client = connect(Number(port), hostname, () => client.write(`${head.join("\r\n")}\r\n\r\n{`));
+    const client = new RawConnection(Number(new URL(service.url).port));
+    await client.write(`${head.join("\r\n")}\r\n\r\n{`);
     await until(() => added("petstore_http_received_bytes_total") !== 0);
-    client.destroy();
+    client.socket.destroy();
     await until(() => added('petstore_http_request_duration_seconds_count{operation="createPet"}') === 1);
     expect(addedToAll(/^petstore_http_requests_total/)).toBe(0);
     expect(decisions("enterprise", "allowed")).toBe(1);
@@ -175,7 +173,7 @@ test("every metric of the table is exposed, with the labels of the table alone",
   expect([...exposed].toSorted()).toEqual(table.toSorted() as never);
 });
 
-test("keys, addresses and paths of clients add no series", async () => {
+test("keys, addresses and paths of clients add no series, and a scrape has at most 200 kB", async () => {
   await service.call({ path: "/pets" });
   await service.call({ path: "/pets", key: "pet_live_wrong" });
   await service.call({ path: "/unknown" });
@@ -187,8 +185,5 @@ test("keys, addresses and paths of clients add no series", async () => {
     await service.call({ path: "/pets", key: `pet_live_wrong${i}` });
   }
   expect(metrics().series).toHaveLength(length);
-});
-
-test("a scrape has at most 200 kB", () => {
   expect(service.app.metrics.expose(null).body.length).toBeLessThan(200_000);
 });

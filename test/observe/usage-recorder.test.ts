@@ -1,10 +1,12 @@
-import { describe, expect, jest, spyOn, test } from "bun:test";
+import { afterEach, describe, expect, jest, spyOn, test } from "bun:test";
 import { Unavailable } from "../../src/api/errors.ts";
 import type { OperationId, UsageBatch } from "../../src/domain/usage-history.ts";
 import type { Decision } from "../../src/domain/rate-limit.ts";
 import type { RequestRecord } from "../../src/observe/request-metrics.ts";
 import { UsageRecorder } from "../../src/observe/usage-history.ts";
 import { TestClock } from "../test-clock.ts";
+
+afterEach(() => void jest.useRealTimers());
 
 const NOON = Date.parse("2026-11-15T12:00:00Z");
 const HOUR_MS = 3_600_000;
@@ -104,20 +106,16 @@ describe("saving", () => {
 
   test("counts are saved by themselves every two seconds", async () => {
     jest.useFakeTimers();
-    try {
-      const { store, recorder, request } = setUp();
-      request(1);
-      jest.advanceTimersByTime(1_999);
-      expect(store.attempts).toEqual([]);
-      jest.advanceTimersByTime(1);
-      jest.useRealTimers();
-      await recorder.save();
-      expect(store.attempts).toHaveLength(1);
-      expect(store.requests).toEqual({ 1: 1 });
-      await recorder.close();
-    } finally {
-      jest.useRealTimers();
-    }
+    const { store, recorder, request } = setUp();
+    request(1);
+    jest.advanceTimersByTime(1_999);
+    expect(store.attempts).toEqual([]);
+    jest.advanceTimersByTime(1);
+    jest.useRealTimers();
+    await recorder.save();
+    expect(store.attempts).toHaveLength(1);
+    expect(store.requests).toEqual({ 1: 1 });
+    await recorder.close();
   });
 
   test("while the store fails, counts are kept, and are saved once it works again", async () => {
