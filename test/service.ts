@@ -34,7 +34,7 @@ export interface ApiRequest {
 }
 
 /** The whole service on a free port with its own data folder, and a key that is never rate limited. */
-export interface Service {
+export interface Service extends AsyncDisposable {
   readonly app: App;
   readonly url: string;
   readonly dataDir: string;
@@ -84,6 +84,11 @@ export async function startService(config: Partial<Config> = {}): Promise<Servic
   const call = (request: ApiRequest) => send(app.url, request, key);
   const post: Service["post"] = (path, body, rest) => call({ method: "POST", path, body, ...rest });
 
+  async function stop() {
+    await app.close();
+    rmSync(dataDir, { recursive: true });
+  }
+
   return {
     get app() {
       return app;
@@ -107,10 +112,8 @@ export async function startService(config: Partial<Config> = {}): Promise<Servic
       await app.close();
       app = await startApp(settings, { clock, log: silentLog });
     },
-    async stop() {
-      await app.close();
-      rmSync(dataDir, { recursive: true });
-    },
+    stop,
+    [Symbol.asyncDispose]: stop,
   };
 }
 

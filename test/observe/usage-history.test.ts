@@ -10,7 +10,7 @@ import { startService } from "../service.ts";
 const NOON = Date.parse("2026-11-15T12:00:00Z");
 
 test("a server counts every outcome by operation, exact after a clean stop, and nothing without a valid key", async () => {
-  const service = await startService();
+  await using service = await startService();
   const { id, secret: key } = await service.newKey({ limits: { perMinute: 6, perDay: 100 } });
   const statuses: number[] = [];
   const call = async (path: string, init: { method?: string; body?: unknown; key?: string | null } = {}) =>
@@ -48,7 +48,6 @@ test("a server counts every outcome by operation, exact after a clean stop, and 
     expected("none", { admitted: 2, limited: 10, banned: 3, errors: 2 }),
   ]);
   expect(await usageHistory.lastUsed([id])).toEqual(new Map([[id, NOON + 1_001]]));
-  await service.stop();
 });
 
 test("counts that are stored survive SIGKILL, and SIGTERM loses none", async () => {

@@ -1,7 +1,15 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
+import { Petstore } from "../../../src/client/index.ts";
 import { Fleet } from "../../../trials/harness/fleet.ts";
-import { sendOnce } from "../../../trials/harness/http-connection.ts";
+import {
+  type Header,
+  HttpConnection,
+  type HttpRequest,
+  type HttpResponse,
+  NoResponse,
+  sendOnce,
+} from "../../../trials/harness/http-connection.ts";
 import {
   haproxy,
   type LoadBalancer,
@@ -13,9 +21,17 @@ import { postgresUrl } from "../../../trials/harness/postgres.ts";
 import { valkeyUrl } from "../../../trials/harness/valkey.ts";
 import { until } from "../../timing.ts";
 import { haproxyCommand } from "./haproxy-command.ts";
-import { createPet, listPets, PUBLIC_URL, type Setup } from "./requests.ts";
-import { expectNoErrors } from "./restart-under-load.ts";
-import { unchangedResponseTests } from "./unchanged-responses.ts";
+import { bearer, createPet, JSON_BODY, listPets } from "./requests.ts";
+
+/** Three servers on one PostgreSQL and one Valkey, behind a load balancer. */
+interface Setup {
+  readonly fleet: Fleet;
+  readonly balancer: LoadBalancer;
+  /** An API key whose limits are never reached. */
+  readonly key: string;
+}
+
+const PUBLIC_URL = "https://api.example.com/v1";
 
 async function start(kind: LoadBalancerKind): Promise<Setup> {
   const storage = ["--database-url", await postgresUrl(), "--limits-url", await valkeyUrl()];
@@ -82,6 +98,142 @@ function openConnectionsTo(port = 0): number {
     const [, local = "", , state] = line.trim().split(/\s+/);
     return local.endsWith(suffix) && state === ESTABLISHED;
   }).length;
+}
+
+const REX = '{"name":"Rex","categoryId":9007199254740993,"status":"available"}';
+
+/** Set by each hop, or different in each response. */
+const HOP_BY_HOP = new Set(["connection", "keep-alive", "date", "server", "x-request-id"]);
+const RATE_LIMIT = ["x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset", "retry-after"];
+
+/** What must be the same; of rate-limit headers, that they are numbers. */
+function comparable({ status, headers, body }: HttpResponse) {
+  const endToEnd = Object.entries(headers).filter(([name]) => !HOP_BY_HOP.has(name));
+  const compared = endToEnd.map(([name, value]) => [
+    name,
+    RATE_LIMIT.includes(name) && /^\d+$/.test(value) ? "#" : value,
+  ]);
+  return { status, headers: Object.fromEntries(compared.toSorted()), body };
+}
+
+/** Responses through the load balancer have the same headers and the same bytes as those of a server. */
+function unchangedResponseTests({ fleet, balancer, key }: Setup): void {
+  const direct = (request: HttpRequest) => sendOnce(fleet.ports[0] ?? 0, request);
+  const through = (request: HttpRequest) => sendOnce(balancer.port, request);
+  const withKey = (request: HttpRequest): HttpRequest => ({
+    ...request,
+    headers: [bearer(key), ...(request.headers ?? [])],
+  });
+  const post = (body: string, ...headers: Header[]) =>
+    withKey({ method: "POST", path: "/v1/pets", headers: [JSON_BODY, ...headers], body });
+
+  async function expectSame(request: HttpRequest, status: number): Promise<HttpResponse> {
+    const response = await through(request);
+    expect(comparable(response)).toEqual(comparable(await direct(request)));
+    expect(response.status).toBe(status);
+    if (request.path.startsWith("/v1")) {
+      expect(RATE_LIMIT.slice(0, 3).filter((name) => !/^\d+$/.test(response.headers[name] ?? ""))).toEqual(
+        [],
+      );
+    }
+    return response;
+  }
+
+  test("201, 200, HEAD and 304 are unchanged, and Link and Location have the public address", async () => {
+    expect((await through(post(REX))).headers.location).toStartWith(`${PUBLIC_URL}/pets/`);
+    await through(post(REX));
+    const repeated = post(REX, ["Idempotency-Key", "once"]);
+    await direct(repeated);
+    expect((await expectSame(repeated, 201)).headers["idempotent-replayed"]).toBe("true");
+
+    const list = { path: "/v1/pets?limit=1" };
+    const { headers } = await expectSame(withKey(list), 200);
+    expect(headers.link).toStartWith(`<${PUBLIC_URL}/pets?`);
+    const head = await expectSame(withKey({ ...list, method: "HEAD" }), 200);
+    expect(head.headers["content-length"]).toBe(headers["content-length"]);
+    await expectSame(withKey({ ...list, headers: [["If-None-Match", headers.etag ?? ""]] }), 304);
+    await expectSame(withKey({ path: "/v1/pets/1" }), 200);
+  });
+
+  test("errors are unchanged: 400, 401, 404, 405, 415, 429", async () => {
+    await expectSame(post("{"), 400);
+    await expectSame({ path: "/v1/pets" }, 401);
+    for (const path of ["/v1/pets/0", "/v1/nowhere", "/v1/pets/%31%2f", "/v1//pets", "/v1/pets/01"]) {
+      await expectSame(withKey({ path }), 404);
+    }
+    expect((await expectSame(withKey({ method: "DELETE", path: "/v1/pets" }), 405)).headers.allow).toContain(
+      "GET",
+    );
+    await expectSame(withKey({ method: "OPTIONS", path: "/v1/pets" }), 204);
+    const text: Header = ["Content-Type", "text/plain"];
+    await expectSame(withKey({ method: "POST", path: "/v1/pets", headers: [text], body: REX }), 415);
+    const { key: small } = await fleet.createKey("enterprise", "--per-minute", "1", "--per-day", "1000");
+    const limited = { path: "/v1/pets", headers: [bearer(small)] };
+    await through(limited);
+    expect((await expectSame(limited, 429)).headers["retry-after"]).toMatch(/^\d+$/);
+  });
+
+  test("413 comes from the server, for bodies of more than 16 KiB", async () => {
+    for (const size of [16_385, 100_000]) {
+      expect((await expectSame(post("x".repeat(size)), 413)).body).toContain('"body_too_large"');
+    }
+    expect((await through(post("x".repeat(16_384)))).status).toBe(400);
+  });
+
+  test("pages outside the API are unchanged", async () => {
+    for (const path of ["/healthz", "/openapi.json", "/docs"]) await expectSame({ path }, 200);
+  });
+}
+
+const CONNECTIONS = 8;
+
+interface Load {
+  /** The nth request of all. Pets that it creates have the name. */
+  readonly request: (name: string, n: number) => HttpRequest;
+  /** A new connection for each request; otherwise connections are kept. */
+  readonly newConnections?: boolean;
+}
+
+/**
+ * Clients send requests during the change, the next one as soon as there is a response, and retry nothing. Every
+ * request succeeds, and every pet exists once.
+ */
+async function expectNoErrors(setup: Setup, change: () => Promise<void>, load: Load): Promise<void> {
+  const { port } = setup.balancer;
+  const name = crypto.randomUUID();
+  const created: bigint[] = [];
+  const failed: string[] = [];
+  let sent = 0;
+  const stopped = new AbortController();
+  const sendRequests = async () => {
+    let connection: HttpConnection | undefined;
+    while (!stopped.signal.aborted) {
+      const next = load.request(name, sent++);
+      try {
+        if (!connection?.isOpen) connection = await HttpConnection.open(port);
+        const { status, body } = await connection.send(next);
+        if (status === 201) created.push(BigInt(JSON.parse(body).id));
+        else if (status !== 200) failed.push(`${next.method} ${status} ${body}`);
+      } catch (error) {
+        if (!(error instanceof NoResponse)) throw error;
+        failed.push(`${next.method} ${error.message}`);
+        connection?.close();
+      }
+      if (load.newConnections) connection?.close();
+    }
+    connection?.close();
+  };
+  const connections = Array.from({ length: CONNECTIONS }, sendRequests);
+  await change();
+  stopped.abort();
+  await Promise.all(connections);
+
+  expect(failed.slice(0, 5)).toEqual([]);
+  expect(created.length).toBeGreaterThan(0);
+  const client = new Petstore({ baseUrl: `http://127.0.0.1:${port}/v1`, key: setup.key });
+  const stored: bigint[] = [];
+  for await (const pet of client.pets.list()) if (pet.name === name) stored.push(pet.id);
+  expect(stored).toEqual(created.toSorted((a, b) => Number(a - b)));
 }
 
 const SETUPS = [

@@ -1,5 +1,5 @@
 import { afterAll, expect, test } from "bun:test";
-import { readFileSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { executable, MANDOC } from "../../../trials/harness/programs.ts";
 import { COMMANDS } from "../../../src/cli/commands.ts";
@@ -8,13 +8,9 @@ import { cleanUp, InProcessCli, temporaryDirectory } from "../../cli/cli.ts";
 
 afterAll(cleanUp);
 
-async function page(): Promise<string> {
-  const { code, out } = await new InProcessCli().run(["man"]);
-  expect(code).toBe(0);
-  const file = join(temporaryDirectory(), "petstore.1");
-  writeFileSync(file, out);
-  return file;
-}
+const page = await new InProcessCli().out("man");
+const file = join(temporaryDirectory(), "petstore.1");
+writeFileSync(file, page);
 
 function mandoc(...argv: string[]) {
   const { exitCode, stdout } = Bun.spawnSync([executable(MANDOC), ...argv]);
@@ -27,11 +23,11 @@ function withoutOverstrikes(text: string): string {
 }
 
 test("mandoc finds nothing to warn about", async () => {
-  expect(mandoc("-T", "lint", "-W", "warning", await page())).toEqual({ exitCode: 0, out: "" });
+  expect(mandoc("-T", "lint", "-W", "warning", file)).toEqual({ exitCode: 0, out: "" });
 });
 
 test("the page has every command and every option, with its help", async () => {
-  const { out } = mandoc("-T", "utf8", "-O", "width=1000", await page());
+  const { out } = mandoc("-T", "utf8", "-O", "width=1000", file);
   const text = withoutOverstrikes(out).replaceAll(/\s+/g, " ");
   for (const { name, summary, options } of COMMANDS) {
     expect(text).toContain(`petstore ${name} `);
@@ -44,8 +40,7 @@ test("the page has every command and every option, with its help", async () => {
 });
 
 test("it names the release and its date", async () => {
-  const text = readFileSync(await page(), "utf8");
-  expect(text).toContain(`.Os Petstore ${packageJson.version}\n`);
-  const [, date = ""] = /^\.Dd (.*)$/m.exec(text) ?? [];
+  expect(page).toContain(`.Os Petstore ${packageJson.version}\n`);
+  const [, date = ""] = /^\.Dd (.*)$/m.exec(page) ?? [];
   expect(new Date(`${date} UTC`).toISOString().slice(0, 10)).toBe(packageJson.releaseDate);
 });

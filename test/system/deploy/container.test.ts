@@ -5,7 +5,7 @@ import { Child } from "../../../trials/harness/child.ts";
 import { temporaryFolder } from "../../../trials/harness/cleanup.ts";
 import { freePort } from "../../../trials/harness/server.ts";
 import { BUILDAH, executable as pathOf } from "../../../trials/harness/programs.ts";
-import { builtExecutable } from "../executable/built-executable.ts";
+import { BUILT_EXECUTABLE } from "../executable/built-executable.ts";
 import { expectSettings, readDeploy, ROOT } from "./deploy-files.ts";
 
 const folder = temporaryFolder("container");
@@ -42,7 +42,7 @@ function buildBase(): void {
 cpSync(join(ROOT, "deploy/container"), join(context, "deploy/container"), { recursive: true });
 copyFileSync(join(ROOT, ".dockerignore"), join(context, ".dockerignore"));
 mkdirSync(dirname(executable));
-copyFileSync(await builtExecutable(), executable);
+copyFileSync(BUILT_EXECUTABLE, executable);
 buildBase();
 const file = join(context, "deploy/container/Containerfile");
 const flags = ["--build-arg", "BASE=localhost/base", "--format", "docker", "-t", "petstore", "-f", file];

@@ -1,10 +1,11 @@
-import { describe, expect, test } from "bun:test";
+import { afterAll, describe, expect, test } from "bun:test";
 import { OPERATIONS } from "../../../src/petstore/operations.ts";
 import type { OperationId } from "../../../src/domain/usage-history.ts";
 import { DEFAULT_SETTINGS } from "../../../docs/generate.ts";
 import { exampleContext, examplesOf } from "../../../src/docs-site/examples.ts";
 import { EXAMPLE_LANGUAGES, type ExampleLanguage } from "../../../src/docs-site/page-data.ts";
-import { startService } from "../../service.ts";
+import type { Example } from "../../../src/docs-site/browser/programs.ts";
+import { type Service, startService } from "../../service.ts";
 import { guideExamples, only, outputOf, typeErrorsOf } from "./example-runner.ts";
 
 const LANGUAGES = Object.keys(EXAMPLE_LANGUAGES) as ExampleLanguage[];
@@ -35,18 +36,19 @@ const PRINTED: Readonly<Record<ExampleLanguage, (operationId: OperationId) => st
   python: (operationId) => `${statusOf(operationId)} ${RESPONSES[operationId]}\n`,
 };
 
-describe("the examples of the operations", () => {
-  test.each(LANGUAGES)("in %s print what the server responds", async (language) => {
-    const { url: baseUrl, key, stop } = await startService();
+test.each(LANGUAGES)(
+  "the examples of the operations in %s print what the server responds",
+  async (language) => {
+    await using service = await startService();
+    const { url: baseUrl, key } = service;
     const operationIds = Object.keys(RESPONSES) as OperationId[];
     expect(operationIds.toSorted()).toEqual((Object.keys(OPERATIONS) as OperationId[]).toSorted());
     for (const operationId of operationIds) {
       const examples = examplesOf(operationId, { baseUrl, key });
       expect(await outputOf(only(language, examples))).toBe(PRINTED[language](operationId));
     }
-    await stop();
-  });
-});
+  },
+);
 
 test("the examples in TypeScript compile", async () => {
   const context = exampleContext(DEFAULT_SETTINGS);
@@ -56,4 +58,219 @@ test("the examples in TypeScript compile", async () => {
   ];
   const programs = groups.map(([name, examples]) => [name, only("typescript", examples).code]);
   expect(await typeErrorsOf(Object.fromEntries(programs))).toBe("");
+});
+
+const createPet = ({ call }: Service, name: string) =>
+  call({ method: "POST", path: "/pets", body: { name, categoryId: 7 } });
+
+/** Has pets 1 to 10. */
+const service = await startService();
+for (let id = 1; id <= 10; id++) await createPet(service, `pet ${id}`);
+afterAll(() => service.stop());
+
+/** Forwards requests to a service. `change` sees each response and can give the client another. */
+function startProxy(
+  { url }: Service,
+  change: (response: Response) => Response | Promise<Response> | undefined,
+) {
+  const { origin } = new URL(url);
+  const statuses: number[] = [];
+  const server = Bun.serve({
+    port: 0,
+    hostname: "127.0.0.1",
+    async fetch(request) {
+      const { pathname, search } = new URL(request.url);
+      const { method, headers } = request;
+      const body = method === "GET" ? null : await request.text();
+      const response = await fetch(origin + pathname + search, { method, headers, body });
+      statuses.push(response.status);
+      return (await change(response)) ?? response;
+    },
+  });
+  const stop = () => server.stop(true);
+  return { url: `http://127.0.0.1:${server.port}/v1`, statuses, [Symbol.asyncDispose]: stop };
+}
+
+const problem = (status: number, code: string, headers: Record<string, string> = {}) =>
+  Response.json({ code, message: `${code}.`, status }, { status, headers });
+
+interface Target {
+  readonly url: string;
+  readonly key: string;
+}
+
+function exampleIn(language: ExampleLanguage, name: string, { url, key }: Target = service): Example {
+  return only(language, guideExamples({ baseUrl: url, key }).get(name) ?? []);
+}
+
+/** The output in each language. */
+async function outputs(name: string, target?: Target): Promise<Record<string, string>> {
+  const runs = LANGUAGES.map(async (language) => [
+    language,
+    await outputOf(exampleIn(language, name, target)),
+  ]);
+  return Object.fromEntries(await Promise.all(runs));
+}
+
+const tested = new Set<string>();
+
+/** A test of the example with this name. */
+function example(name: string, promise: string, check: () => Promise<void>): void {
+  tested.add(name);
+  test(`${name}: ${promise}`, check);
+}
+
+describe("the examples of the guides, in each language", () => {
+  example("quickstart", "a pet is added, listed, ordered and sold", async () => {
+    const lines = ["1 Rex", "completed"];
+    for (const language of LANGUAGES) {
+      await using shop = await startService();
+      const output = await outputOf(exampleIn(language, "quickstart", shop));
+      if (language === "curl")
+        expect(output).toEndWith('"status":"completed","createdAt":"2026-11-15T12:00:00.000Z"}');
+      else expect(output.replace("1n", "1").trim().split("\n")).toEqual(lines);
+      const { json } = await shop.call({ path: "/pets" });
+      expect(json).toEqual([{ id: 1, name: "Rex", categoryId: 7, status: "sold" }]);
+    }
+  });
+
+  example("authentication", "the first pet is printed", async () => {
+    expect(await outputs("authentication")).toEqual({
+      curl: '[{"id":1,"name":"pet 1","categoryId":7}]',
+      typescript: '[\n  {\n    id: 1n,\n    name: "pet 1",\n    categoryId: 7n,\n  }\n]\n',
+      fetch: '[\n  {\n    id: 1,\n    name: "pet 1",\n    categoryId: 7,\n  }\n]\n',
+      python: "[{'id': 1, 'name': 'pet 1', 'categoryId': 7}]\n",
+    });
+  });
+
+  example("pagination", "each pet of three pages is printed once", async () => {
+    await using shop = await startService();
+    const names = Array.from({ length: 201 }, (_, i) => `pet-${i + 1}.`);
+    await Promise.all(names.map((name) => createPet(shop, name)));
+    for (const output of Object.values(await outputs("pagination", shop)))
+      expect((output.match(/pet-\d+\./g) ?? []).toSorted()).toEqual(names.toSorted());
+  });
+
+  example("pets-by-id", "the two that exist are printed", async () => {
+    for (const output of Object.values(await outputs("pets-by-id")))
+      expect(output.match(/pet \d+/g)).toEqual(["pet 7", "pet 9"]);
+  });
+
+  example("rate-limits", "a 429 is repeated once, after Retry-After", async () => {
+    const runs = LANGUAGES.map(async (language) => {
+      await using shop = await startService();
+      const { secret: key } = await shop.newKey({ limits: { perMinute: 1, perDay: 100 } });
+      expect((await shop.call({ path: "/pets", key })).status).toBe(200);
+      shop.clock.advance(59_000);
+      await using proxy = startProxy(shop, ({ status }) => {
+        if (status === 429) shop.clock.advance(1_000);
+        return undefined;
+      });
+      const output = await outputOf(exampleIn(language, "rate-limits", { url: proxy.url, key }));
+      expect([language, proxy.statuses]).toEqual([language, [429, 200]]);
+      expect(output).toBe(language === "curl" ? "" : "0 pets; 0 requests left\n");
+    });
+    await Promise.all(runs);
+  });
+
+  example("idempotency", "a create whose response is lost is repeated, and creates one pet", async () => {
+    const runs = LANGUAGES.map(async (language) => {
+      await using shop = await startService();
+      let isLost = false;
+      await using proxy = startProxy(shop, () => {
+        if (isLost) return undefined;
+        isLost = true;
+        return new Response("", { status: 503, headers: { "Retry-After": "1" } });
+      });
+      const output = await outputOf(exampleIn(language, "idempotency", { url: proxy.url, key: shop.key }));
+      expect([language, proxy.statuses]).toEqual([language, [201, 201]]);
+      expect(output).toContain(language === "typescript" ? "1n" : '{"id":1,"name":"Rex","categoryId":7}');
+      expect((await shop.call({ path: "/pets" })).text).toBe('[{"id":1,"name":"Rex","categoryId":7}]');
+    });
+    await Promise.all(runs);
+  });
+
+  test.each(["curl", "fetch", "python"] as const)(
+    "idempotency: in %s, no response in time, 409 and 429 are repeated, and one pet is created",
+    async (language) => {
+      await using shop = await startService();
+      const replies = [
+        () => Bun.sleep(5_000).then(() => new Response("")),
+        () => problem(409, "idempotency_conflict"),
+        () => problem(429, "rate_limited", { "Retry-After": "1" }),
+      ];
+      await using proxy = startProxy(shop, () => replies.shift()?.());
+      const { code } = exampleIn(language, "idempotency", { url: proxy.url, key: shop.key });
+      const limits = { curl: "--max-time 15", fetch: "timeout(15_000)", python: "timeout=15" };
+      expect(code).toContain(limits[language]);
+      const impatient = code
+        .replace("15_000", "300")
+        .replace("timeout=15", "timeout=0.3")
+        .replace("time 15", "time 1")
+        .replace(/(?:Math|random)\.random\(\)/, "0");
+      expect(await outputOf({ language, code: impatient })).toContain('{"id":1,"name":"Rex","categoryId":7}');
+      expect(proxy.statuses).toEqual([201, 201, 201, 201]);
+      expect((await shop.call({ path: "/pets" })).text).toBe('[{"id":1,"name":"Rex","categoryId":7}]');
+    },
+  );
+
+  test.each(["fetch", "python"] as const)(
+    "rate-limits: in %s, a 429 that stays is an error with the reason",
+    async (language) => {
+      await using proxy = startProxy(service, () => problem(429, "key_banned"));
+      const { code } = exampleIn(language, "rate-limits", { url: proxy.url, key: service.key });
+      const once = code.replace(/(maxAttempts = |max_attempts=)6/, "$11");
+      expect(once).not.toBe(code);
+      expect(await outputOf({ language, code: once })).toMatch(/key_banned|429 Client Error/);
+      expect(proxy.statuses).toHaveLength(1);
+    },
+  );
+
+  test("fetch and Python wait for no response longer than 15 seconds", () => {
+    for (const [name, examples] of guideExamples({ baseUrl: service.url, key: service.key })) {
+      expect([name, only("fetch", examples).code]).toEqual([
+        name,
+        expect.stringContaining("timeout(15_000)"),
+      ]);
+      expect([name, only("python", examples).code]).toEqual([name, expect.stringContaining("timeout=15")]);
+    }
+  });
+
+  example("errors", "the code tells that the order does not exist", async () => {
+    const { curl, ...others } = await outputs("errors");
+    expect(curl).toBe('{"code":"order_not_found","message":"Order 42 does not exist.","status":404}\n404\n');
+    for (const output of Object.values(others)) expect(output).toBe("You have no such order.\n");
+  });
+
+  example("integers", "9007199254740993 comes back as it went in", async () => {
+    const { typescript, fetch, curl, python } = await outputs("integers");
+    expect([typescript, fetch]).toEqual(["9007199254740993n\n", "9007199254740993n\n"]);
+    expect(curl).toContain('"categoryId":9007199254740993}');
+    expect(python).toContain("'categoryId': 9007199254740993}");
+  });
+
+  const NAMES = { typescript: "pet 7\n", fetch: "pet 7\n", python: "pet 7\n" };
+  const PET = '{"id":7,"name":"pet 7","categoryId":7}';
+  const noPet = "There is no pet 7.\n";
+  const MISSING = { typescript: noPet, fetch: noPet, python: noPet };
+
+  example("deprecation-before", "pet 7 is printed, or that there is none", async () => {
+    expect(await outputs("deprecation-before")).toEqual({ ...NAMES, curl: PET });
+    await using empty = await startService();
+    const { curl, ...others } = await outputs("deprecation-before", empty);
+    expect(others).toEqual(MISSING);
+    expect(curl).toContain("pet_not_found");
+  });
+
+  example("deprecation-after", "the same is printed", async () => {
+    expect(await outputs("deprecation-after")).toEqual({ ...NAMES, curl: `[${PET}]` });
+    await using empty = await startService();
+    expect(await outputs("deprecation-after", empty)).toEqual({ ...MISSING, curl: "[]" });
+  });
+
+  test("each of them has a test", () => {
+    expect([...tested].toSorted()).toEqual(
+      [...guideExamples({ baseUrl: service.url, key: service.key }).keys()].toSorted(),
+    );
+  });
 });

@@ -19,7 +19,7 @@ test.each(["curl", "fetch", "python"] as const)(
   "%s sends the same request, whatever the fields contain",
   async (language) => {
     const received: { method: string; path: string; headers: Headers; body: string }[] = [];
-    const server = Bun.serve({
+    using server = Bun.serve({
       hostname: "127.0.0.1",
       port: 0,
       async fetch(request) {
@@ -29,29 +29,25 @@ test.each(["curl", "fetch", "python"] as const)(
         return new Response("ok");
       },
     });
-    try {
-      const origin = { baseUrl: `${server.url.origin}/v1`, key: KEY };
-      const name = 'O\'Hara $HOME `id` "quoted" \\ 🐈';
-      const operations = [
-        { operation: createPet, values: { name, categoryId: "7", "Idempotency-Key": "it's-$1" } },
-        {
-          operation: { ...createPet, method: "PATCH" as const },
-          values: { name, categoryId: "9007199254740993" },
-        },
-        { operation: listPets, values: { limit: "20", status: "it's" } },
-      ];
-      for (const { operation, values } of operations) {
-        const request = requestOf({ ...origin, operation, values });
-        const program = only(language, programsOf({ ...origin, operation, values })).code;
-        expect((await runProgram([...COMMANDS[language], program])).out).toContain("ok");
-        const got = received.at(-1);
-        expect(got?.method).toBe(operation.method);
-        expect(got?.path).toBe(request.url.pathname + request.url.search);
-        expect(compact(got?.body ?? "")).toBe(compact(request.body ?? ""));
-        for (const [header, value] of request.headers) expect(got?.headers.get(header)).toBe(value);
-      }
-    } finally {
-      await server.stop(true);
+    const origin = { baseUrl: `${server.url.origin}/v1`, key: KEY };
+    const name = 'O\'Hara $HOME `id` "quoted" \\ 🐈';
+    const operations = [
+      { operation: createPet, values: { name, categoryId: "7", "Idempotency-Key": "it's-$1" } },
+      {
+        operation: { ...createPet, method: "PATCH" as const },
+        values: { name, categoryId: "9007199254740993" },
+      },
+      { operation: listPets, values: { limit: "20", status: "it's" } },
+    ];
+    for (const { operation, values } of operations) {
+      const request = requestOf({ ...origin, operation, values });
+      const program = only(language, programsOf({ ...origin, operation, values })).code;
+      expect((await runProgram([...COMMANDS[language], program])).out).toContain("ok");
+      const got = received.at(-1);
+      expect(got?.method).toBe(operation.method);
+      expect(got?.path).toBe(request.url.pathname + request.url.search);
+      expect(compact(got?.body ?? "")).toBe(compact(request.body ?? ""));
+      for (const [header, value] of request.headers) expect(got?.headers.get(header)).toBe(value);
     }
   },
 );

@@ -6,22 +6,20 @@ import { startPetstore } from "../../../trials/harness/petstore.ts";
 import { postgresUrl } from "../../../trials/harness/postgres.ts";
 import { valkeyUrl } from "../../../trials/harness/valkey.ts";
 import { cleanUp, InProcessCli, resultOf, spawnTracked, temporaryDirectory } from "../../cli/cli.ts";
-import { builtExecutable, COMMIT } from "./built-executable.ts";
+import { BUILT_EXECUTABLE, COMMIT } from "./built-executable.ts";
 
 afterAll(cleanUp);
 
-const executable = await builtExecutable();
-
 /** In a folder without node_modules, and without Node, npm and Bun on the path. */
 const spawn = (argv: readonly string[], cwd = temporaryDirectory()) =>
-  spawnTracked([executable, ...argv], { cwd, variables: { PATH: "/nonexistent", HOME: cwd } });
+  spawnTracked([BUILT_EXECUTABLE, ...argv], { cwd, variables: { PATH: "/nonexistent", HOME: cwd } });
 
 const run = (argv: readonly string[], cwd?: string) => resultOf(spawn(argv, cwd));
 
 const serve = (...argv: string[]) => {
   const cwd = temporaryDirectory();
   const alone = ["env", "-i", "-C", cwd, "PATH=/nonexistent", `HOME=${cwd}`];
-  return startPetstore(["--port", "0", "--admin-address", "127.0.0.1:0", ...argv], alone, [executable]);
+  return startPetstore(["--port", "0", "--admin-address", "127.0.0.1:0", ...argv], alone, [BUILT_EXECUTABLE]);
 };
 const withKey = ({ key }: { key: string | undefined }) => ({ Authorization: `Bearer ${key}` });
 

@@ -1,11 +1,16 @@
 import { afterAll, expect, test } from "bun:test";
-import { readFileSync } from "node:fs";
+import { copyFileSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { promtool, startPrometheus } from "./prometheus.ts";
+import { runProgram } from "../../../trials/harness/child.ts";
+import { temporaryFolder } from "../../../trials/harness/cleanup.ts";
+import { onFreePort, startServer } from "../../../trials/harness/server.ts";
+import { executable, PROMETHEUS, PROMTOOL } from "../../../trials/harness/programs.ts";
+
 import { METRICS } from "../../../src/observe/metrics.ts";
 import { startAdminService, TOKEN } from "../../admin/admin-service.ts";
 
 const DEPLOY = join(import.meta.dir, "../../../deploy");
+const CONFIG = join(DEPLOY, "prometheus/prometheus.yml");
 const RULES = join(DEPLOY, "prometheus/alerts.yml");
 const RULE_TESTS = join(DEPLOY, "prometheus/alerts_test.yml");
 const LISTED = 'petstore_http_requests_total{operation="listPets", status="200"}';
@@ -25,11 +30,61 @@ const expressions = [
   ...dashboard.panels.flatMap(({ targets = [] }) => targets.map(({ expr }) => expr)),
 ].map((text) => text.replaceAll("$instance", ".*").replaceAll("$__rate_interval", "1m"));
 
+interface QueryResponse {
+  readonly status: string;
+  readonly error?: string;
+  readonly data?: {
+    readonly result: readonly { metric: Record<string, string>; value: [time: number, value: string] }[];
+  };
+}
+
+/** With the configuration and the alerts in deploy/, except for the target, the token and a shorter interval. */
+async function startPrometheus(target: string) {
+  const folder = temporaryFolder("prometheus");
+  writeFileSync(join(folder, "token"), TOKEN, { mode: 0o600 });
+  copyFileSync(RULES, join(folder, "alerts.yml"));
+  const config = readFileSync(CONFIG, "utf8")
+    .replace("127.0.0.1:8090", target)
+    .replace("/etc/prometheus/petstore-admin-token", join(folder, "token"))
+    .replaceAll("15s", "1s");
+  writeFileSync(join(folder, "prometheus.yml"), config);
+  const { url, stop } = await onFreePort((port) =>
+    startServer({
+      url: `http://127.0.0.1:${port}`,
+      command: [
+        executable(PROMETHEUS),
+        `--config.file=${join(folder, "prometheus.yml")}`,
+        `--storage.tsdb.path=${join(folder, "data")}`,
+        `--web.listen-address=127.0.0.1:${port}`,
+      ],
+      cwd: folder,
+      ready: /Server is ready to receive web requests/,
+      stop: "SIGTERM",
+    }),
+  );
+  /** The series that a query has now, or had at a Unix time. */
+  const query = async (expression: string, at = Date.now() / 1000) => {
+    const parameters = new URLSearchParams({ query: expression, time: String(at) });
+    const response: unknown = await (await fetch(`${url}/api/v1/query?${parameters}`)).json();
+    const { status, error, data } = response as QueryResponse;
+    if (status !== "success" || data === undefined) throw new Error(`the query failed: ${error}`);
+    return data.result.map(({ metric, value: [, value] }) => ({ labels: metric, value: Number(value) }));
+  };
+  return { query, stop };
+}
+
+/** Runs promtool. Gives its exit code and all that it wrote. */
+async function promtool(args: readonly string[], input = "") {
+  const { code, out, err } = await runProgram([executable(PROMTOOL), ...args], { input });
+  return { code, output: out + err };
+}
+
 const ruleTests = promtool(["test", "rules", RULE_TESTS]);
+
 const service = await startAdminService();
 for (let i = 0; i < 3; i++) await service.call({ path: "/pets" });
 await service.call({ method: "POST", path: "/pets", body: { name: "Rex", categoryId: 7 } });
-const prometheus = await startPrometheus({ target: new URL(service.adminUrl).host, token: TOKEN });
+const prometheus = await startPrometheus(new URL(service.adminUrl).host);
 /** When the first scrape was over. On a busy machine a later one can take too long, and its series are gone then. */
 let scrapedAt = Date.now() / 1000;
 while ((await prometheus.query(LISTED, scrapedAt)).length === 0) {
@@ -48,9 +103,8 @@ test("promtool finds no error and no unconventional name in the metrics", async 
 });
 
 test("promtool finds no error in the configuration and the rules", async () => {
-  const config = join(DEPLOY, "prometheus/prometheus.yml");
   const [checked, rules] = await Promise.all([
-    promtool(["check", "config", "--syntax-only", config]),
+    promtool(["check", "config", "--syntax-only", CONFIG]),
     promtool(["check", "rules", RULES]),
   ]);
   expect(checked).toMatchObject({ code: 0, output: expect.stringContaining("SUCCESS") });
