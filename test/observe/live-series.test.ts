@@ -1,6 +1,7 @@
-import { describe, expect, test } from "bun:test";
+import { describe, expect, jest, test } from "bun:test";
 import {
   byLabel,
+  EventLoopDelay,
   latencyHistogram,
   OUTCOMES,
   type OutcomeTotals,
@@ -15,34 +16,27 @@ const MINUTE = 60_000;
 
 /** A server whose requests the test makes up. */
 function fakeServer() {
-  let now = START;
-  let connections = 0;
+  const server = { now: START, connections: 0 };
   const latencies = latencyHistogram();
   const totals = byLabel(OUTCOMES, () => 0);
   const live = new LiveSeries({
     requests: { totals: () => ({ ...totals }), latencies: () => latencies.counts.slice() },
-    connections: () => connections,
-    now: () => now,
+    connections: () => server.connections,
+    now: () => server.now,
   });
-  return {
+  return Object.assign(server, {
     live,
     request(outcome: keyof OutcomeTotals, ms?: number) {
       totals[outcome]++;
       if (ms !== undefined) latencies.observe(ms / 1_000);
     },
-    set connections(count: number) {
-      connections = count;
-    },
     pass(ms: number, { recording = true } = {}) {
-      for (const end = now + ms; now < end;) {
-        now += Math.min(5 * SECOND, end - now);
+      for (const end = server.now + ms; server.now < end;) {
+        server.now += Math.min(5 * SECOND, end - server.now);
         if (recording) live.record();
       }
     },
-    setClock(at: number) {
-      now = at;
-    },
-  };
+  });
 }
 
 const last = <T>(values: readonly T[]) => values.at(-1);
@@ -123,7 +117,7 @@ describe("live series", () => {
   test("after the clock was set back, the series go on", () => {
     const server = fakeServer();
     server.pass(60 * SECOND);
-    server.setClock(START - 60 * MINUTE);
+    server.now = START - 60 * MINUTE;
     server.pass(5 * SECOND);
     server.request("success");
     server.pass(5 * SECOND);
@@ -133,9 +127,9 @@ describe("live series", () => {
   test("a timer that fires a little early ends the same step", () => {
     const server = fakeServer();
     server.request("success");
-    server.setClock(START + 5 * SECOND - 3);
+    server.now = START + 5 * SECOND - 3;
     server.live.record();
-    server.setClock(START + 5 * SECOND);
+    server.now = START + 5 * SECOND;
     server.live.record();
     expect(server.live.read("15m").requests.success.slice(-2)).toEqual([null, 1]);
   });
@@ -164,4 +158,44 @@ describe("latency quantiles", () => {
     expect(shownBounds.filter((bound) => !bounds.includes(bound))).toEqual([]);
     expect(shownBounds).toHaveLength(16);
   });
+});
+
+/** Samples after each of the given times, in milliseconds. */
+function sampled(...intervals: number[]): EventLoopDelay {
+  let now = 0;
+  const delay = new EventLoopDelay(() => now);
+  for (const ms of intervals) {
+    now += ms;
+    delay.sample();
+  }
+  return delay;
+}
+
+test("a timer that fires on time, or early after a delay, has no delay", () => {
+  const { seconds, longestSeconds } = sampled(20, 20, 19);
+  expect([seconds.counts[0], seconds.sum, longestSeconds]).toEqual([3, 0, 0]);
+});
+
+test("a process that was busy for 500 ms has that delay", () => {
+  const { seconds, longestSeconds } = sampled(20, 520, 20);
+  expect(longestSeconds).toBe(0.5);
+  expect(seconds.sum).toBe(0.5);
+  expect([...seconds.counts]).toEqual([2, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0]);
+});
+
+test("the longest delay is forgotten after a minute, and not before half a minute", () => {
+  const quiet = (ms: number) => Array.from({ length: ms / 20 }, () => 20);
+  expect(sampled(520, ...quiet(30_000)).longestSeconds).toBe(0.5);
+  expect(sampled(520, ...quiet(60_000)).longestSeconds).toBe(0);
+});
+
+test("it samples every 20 ms while it runs", () => {
+  jest.useFakeTimers();
+  const delay = new EventLoopDelay();
+  delay.start();
+  jest.advanceTimersByTime(100);
+  delay.stop();
+  jest.advanceTimersByTime(100);
+  jest.useRealTimers();
+  expect(delay.seconds.counts.reduce((sum, count) => sum + count, 0)).toBe(5);
 });

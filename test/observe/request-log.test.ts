@@ -8,18 +8,6 @@ import { RequestRecord } from "../../src/observe/request-metrics.ts";
 const NOW = Date.parse("2026-11-16T12:00:00Z");
 const SIZE = 1 << 20;
 
-interface Sent {
-  readonly id?: string;
-  readonly path?: string;
-  readonly address?: string;
-  readonly userAgent?: string;
-  readonly status?: Response["status"];
-  readonly code?: string;
-  readonly keyId?: number;
-  readonly ms?: number;
-  readonly operation?: RequestRecord["operation"];
-}
-
 let now: number;
 let log: RequestLog;
 
@@ -29,16 +17,16 @@ beforeEach(() => {
   log = new RequestLog({ maxBytes: SIZE, addressOf, now: () => now });
 });
 
-function send(sent: Sent = {}): void {
-  const { id = "id", path = "/v1/pets", address: remoteAddress = "192.0.2.1", status = 200 } = sent;
-  const headers = HeaderFields.parse(sent.userAgent === undefined ? "" : `User-Agent: ${sent.userAgent}\r\n`);
-  const record = new RequestRecord({ method: "GET", path, headers, remoteAddress } as Request, id);
+function send(sent: Partial<LoggedRequest> = {}): void {
+  const { requestId = "id", path = "/v1/pets", address: remoteAddress = "192.0.2.1", status = 200 } = sent;
+  const headers = HeaderFields.parse(sent.userAgent ? `User-Agent: ${sent.userAgent}\r\n` : "");
+  const record = new RequestRecord({ method: "GET", path, headers, remoteAddress } as Request, requestId);
   record.decision = {} as Decision;
-  record.durationMs = sent.ms ?? 1;
-  record.operation = sent.operation;
-  if (sent.keyId !== undefined) record.principal = { keyId: sent.keyId } as RequestRecord["principal"];
-  const body = sent.code === undefined ? "" : `{"code":"${sent.code}","message":"no"}`;
-  log.observe(record, { status, headerLines: "", body });
+  record.durationMs = sent.durationMs ?? 1;
+  record.operation = sent.operation ?? undefined;
+  if (sent.keyId) record.principal = { keyId: sent.keyId } as RequestRecord["principal"];
+  const body = sent.code ? `{"code":"${sent.code}","message":"no"}` : "";
+  log.observe(record, { status: status as Response["status"], headerLines: "", body });
 }
 
 async function found(conditions: RequestConditions = {}, limit = 1_000_000): Promise<LoggedRequest[]> {
@@ -48,22 +36,9 @@ async function found(conditions: RequestConditions = {}, limit = 1_000_000): Pro
 const idsOf = (items: readonly LoggedRequest[]) => items.map(({ requestId }) => requestId);
 
 test("a request is found with everything that is known of it", async () => {
-  send({
-    id: "mine",
-    keyId: 7,
-    status: 404,
-    code: "pet_not_found",
-    ms: 2.5,
-    operation: "getPet",
-    path: "/v1/pets/9",
-    userAgent: "shop/1 (x y)",
-  });
-  const [item] = await found();
-  expect(item).toEqual({
-    stamp: NOW * 1_024,
+  const sent = {
     requestId: "mine",
     keyId: 7,
-    method: "GET",
     path: "/v1/pets/9",
     operation: "getPet",
     status: 404,
@@ -71,17 +46,14 @@ test("a request is found with everything that is known of it", async () => {
     durationMs: 2.5,
     address: "192.0.2.1",
     userAgent: "shop/1 (x y)",
-  });
+  } as const;
+  send(sent);
+  expect(await found()).toEqual([{ ...sent, stamp: NOW * 1_024, method: "GET" }]);
   expect(log.since).toBe(NOW);
 });
 
-test("a log without requests finds none", async () => {
-  expect(await log.find({}, 10)).toEqual({ items: [], hasMore: false });
-  expect(log.since).toBeUndefined();
-});
-
 test("the newest come first; a page knows whether more follow, and where it ends", async () => {
-  for (let i = 0; i < 5; i++) send({ id: `${i}` });
+  for (let i = 0; i < 5; i++) send({ requestId: `${i}` });
   const { items, hasMore } = await log.find({}, 2);
   expect([idsOf(items), hasMore]).toEqual([["4", "3"], true]);
   const rest = await log.find({ before: items[1]?.stamp ?? 0 }, 3);
@@ -103,20 +75,22 @@ test.each<[string, RequestConditions]>([
   send();
   now = NOW + 5;
   send({
-    id: "mine",
+    requestId: "mine",
     keyId: 7,
     status: 429,
     code: "rate_limited",
     operation: "createPet",
     address: "2001:db8:0:0::/64",
-    ms: 100,
+    durationMs: 100,
   });
   now = NOW + 10;
-  send({ keyId: 77, status: 503, code: "unavailable", operation: "listPets", ms: 2 });
+  send({ keyId: 77, status: 503, code: "unavailable", operation: "listPets", durationMs: 2 });
   expect(idsOf(await found(conditions))).toEqual(["mine"]);
 });
 
-test("a code that no request had finds none, and neither does a key that does not exist", async () => {
+test("a log without requests finds none, and neither do a code that none had and a key that does not exist", async () => {
+  expect(await log.find({}, 10)).toEqual({ items: [], hasMore: false });
+  expect(log.since).toBeUndefined();
   send();
   expect(await found({ code: "internal_error" })).toEqual([]);
   expect(await found({ keyId: 0 })).toEqual([]);
@@ -136,7 +110,7 @@ test("health checks and preflights, which no rate limit bounds, overwrite no req
 test("no secret gets into the log: API keys and tokens in the path, the user agent and the request id", async () => {
   const secrets = ["pet_live_aB3dE5", "pet_test_aB3dE5", "pet_admin_a-B_3dE5"];
   for (const secret of secrets)
-    send({ id: secret, path: `/${secret}/x`, userAgent: `a ${secret} ${"é".repeat(300)}` });
+    send({ requestId: secret, path: `/${secret}/x`, userAgent: `a ${secret} ${"é".repeat(300)}` });
   const items = await found();
   expect(items.map(({ requestId, path }) => [requestId, path])).toEqual(
     ["pet_admin_…", "pet_test_…", "pet_live_…"].map((hidden) => [hidden, `/${hidden}/x`]),
@@ -153,7 +127,12 @@ describe("a full log", () => {
       for (let i = 0; i < 1_037; i++) {
         const length = (i * 61) % 400;
         const text = "é".repeat(length);
-        send({ id: `${sent++}`.padEnd((i * 7) % 128, "x"), path: `/${text}`, userAgent: text, keyId: sent });
+        send({
+          requestId: `${sent++}`.padEnd((i * 7) % 128, "x"),
+          path: `/${text}`,
+          userAgent: text,
+          keyId: sent,
+        });
       }
       expect(log.byteLength).toBeWithin(SIZE / 2, SIZE + 1);
       const items = await found();
@@ -168,7 +147,7 @@ describe("a full log", () => {
   });
 
   test("of short requests has more than 8,000 in a megabyte", async () => {
-    for (let i = 0; i < 30_000; i++) send({ id: `f3b0aa11-${i}`, userAgent: "shop/2.1" });
+    for (let i = 0; i < 30_000; i++) send({ requestId: `f3b0aa11-${i}`, userAgent: "shop/2.1" });
     expect((await found()).length).toBeGreaterThan(8_000);
     expect(await found({ keyId: 1 })).toEqual([]);
   });
@@ -176,7 +155,8 @@ describe("a full log", () => {
   test("is read while requests overwrite it: nothing is found twice or broken", async () => {
     let sent = 0;
     const sendMany = (count: number) => {
-      for (let i = 0; i < count; i++) send({ id: `${sent}`, keyId: ++sent, userAgent: `agent-${sent}` });
+      for (let i = 0; i < count; i++)
+        send({ requestId: `${sent}`, keyId: ++sent, userAgent: `agent-${sent}` });
     };
     sendMany(20_000);
     const reading = found({ requestId: "no such" });
@@ -192,8 +172,8 @@ describe("a full log", () => {
 });
 
 test("times never descend, also when the clock is set back", async () => {
-  send({ id: "a" });
+  send({ requestId: "a" });
   now -= 3_600_000;
-  send({ id: "b" });
+  send({ requestId: "b" });
   expect((await found()).map(({ stamp }) => stamp - NOW * 1_024)).toEqual([1, 0]);
 });

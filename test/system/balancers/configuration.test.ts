@@ -1,6 +1,5 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
-import { createServer } from "node:net";
 import { connect } from "node:tls";
 import { CertificateAuthority } from "../../certificates.ts";
 import { type HttpRequest, sendOnce } from "../../../trials/harness/http-connection.ts";
@@ -25,26 +24,21 @@ afterEach(async () => {
 });
 
 /** A server that is healthy for the load balancer. One that closes does so instead of a response, like a killed one. */
-async function startFakeServer(behaviour: "responds" | "closes") {
+function startFakeServer(behaviour: "responds" | "closes") {
   /** The request lines, except those for /healthz, and the connections that carried them. */
   const received: string[] = [];
   const connections = new Set<object>();
-  const server = createServer((socket) => {
-    socket.on("error", () => {});
-    socket.on("data", (bytes) => {
-      const [line = ""] = bytes.toString("latin1").split("\r\n");
-      if (line.includes(" /healthz ")) return void socket.write(OK);
-      received.push(line);
-      connections.add(socket);
-      if (behaviour === "responds") socket.write(OK);
-      else socket.destroy();
-    });
-  });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  closing.push(() => server.close());
-  const address = server.address();
-  if (address === null || typeof address === "string") throw new Error("there is no port");
-  return { port: address.port, received, connections };
+  const data = (socket: Bun.Socket, bytes: Buffer) => {
+    const [line = ""] = bytes.toString("latin1").split("\r\n");
+    if (line.includes(" /healthz ")) return void socket.write(OK);
+    received.push(line);
+    connections.add(socket);
+    if (behaviour === "responds") socket.write(OK);
+    else socket.end();
+  };
+  const server = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data } });
+  closing.push(() => server.stop(true));
+  return { port: server.port, received, connections };
 }
 
 /** Whether the handshake succeeds with this version of TLS at most. */
@@ -70,7 +64,7 @@ describe.each([
   }
 
   async function startBeforeOne(options?: LoadBalancerOptions) {
-    const server = await startFakeServer("responds");
+    const server = startFakeServer("responds");
     const { port } = await start([server.port, server.port, server.port], options);
     return { server, port };
   }
@@ -123,7 +117,7 @@ describe.each([
 
   describe("a server that closes the connection instead of a response", () => {
     async function startWithClosing() {
-      const [closes, responds] = [await startFakeServer("closes"), await startFakeServer("responds")];
+      const [closes, responds] = [startFakeServer("closes"), startFakeServer("responds")];
       const { port } = await start([responds.port, responds.port, closes.port]);
       /** The statuses of requests until that server gets one. */
       const sendUntilClosed = async (request: HttpRequest) => {

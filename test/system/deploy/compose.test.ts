@@ -6,32 +6,17 @@ import { postgresUrl, valkeyUrl } from "../../../src/config/address-types.ts";
 import { adminToken } from "../../../src/config/value-types.ts";
 import { expectSettings, readDeploy, ROOT } from "./deploy-files.ts";
 
-interface Service {
-  readonly image: string;
-  readonly build: { readonly context: string; readonly dockerfile: string };
-  readonly environment: Readonly<Record<string, string>>;
-  readonly secrets?: readonly string[];
-  readonly volumes?: readonly string[];
-  readonly networks: readonly string[] | Readonly<Record<string, { readonly ipv4_address: string }>>;
-  readonly depends_on?: readonly string[] | Readonly<Record<string, unknown>>;
-  readonly stop_grace_period: string;
-  readonly ports?: readonly string[];
-}
-
 const FOLDER = join(ROOT, "deploy/compose");
 const compose = Object(Bun.YAML.parse(readDeploy("compose/compose.yaml")));
-const services: Readonly<Record<string, Service>> = compose.services;
+const services: Record<string, typeof compose> = compose.services;
 const instances = Object.entries(services).flatMap(([name, each]) =>
   name.startsWith("petstore-") ? each : [],
 );
 
-const addressOf = ({ networks }: Service) =>
-  Array.isArray(networks)
-    ? undefined
-    : Object.values(networks as Record<string, { ipv4_address: string }>)[0]?.ipv4_address;
+/** Where it has one: that in its first network. */
+const addressOf = ({ networks }: { networks: object }) => Object.values(networks)[0]?.ipv4_address;
 
-const names = (list: readonly string[] | Readonly<Record<string, unknown>> = []) =>
-  Array.isArray(list) ? list : Object.keys(list);
+const names = (list: object = []): string[] => (Array.isArray(list) ? list : Object.keys(list));
 
 test("two instances, PostgreSQL, Valkey, HAProxy and Prometheus; only HAProxy has a port outside", () => {
   const others = ["haproxy", "postgres", "valkey", "prometheus"];
@@ -40,9 +25,9 @@ test("two instances, PostgreSQL, Valkey, HAProxy and Prometheus; only HAProxy ha
 });
 
 test("every network, volume, secret and service that a service names is defined", () => {
-  for (const { networks, volumes = [], secrets = [], depends_on } of Object.values(services)) {
+  for (const { networks, volumes = [], secrets, depends_on } of Object.values(services)) {
     expect(names(networks).filter((name) => !(name in compose.networks))).toEqual([]);
-    expect(secrets.filter((name) => !(name in compose.secrets))).toEqual([]);
+    expect(names(secrets).filter((name) => !(name in compose.secrets))).toEqual([]);
     expect(names(depends_on).filter((name) => !(name in services))).toEqual([]);
     for (const volume of volumes) {
       const [source = ""] = volume.split(":");
@@ -64,15 +49,13 @@ test("the instances have valid settings, and enough time to stop", () => {
 test("the addresses are those in the configuration of HAProxy, and the instances trust its own", () => {
   const configured = [...readDeploy("haproxy/haproxy.cfg").matchAll(/^ +server \w+ (\S+):8080$/gm)];
   expect(instances.map(addressOf)).toEqual(configured.map(([, address]) => address));
-  const haproxy = services["haproxy"];
-  expect(haproxy && addressOf(haproxy)).toBe(instances[0]?.environment?.["PETSTORE_TRUST_PROXY"]);
+  expect(addressOf(services["haproxy"])).toBe(instances[0]?.environment.PETSTORE_TRUST_PROXY);
 });
 
 test("each instance has its listener for operators in their network, where Prometheus scrapes it", () => {
-  const listeners = instances.map((instance) => instance?.environment?.["PETSTORE_ADMIN_ADDRESS"]);
-  const networks = instances.map((instance) => instance?.networks);
-  expect<unknown>(networks.map((each) => Object(each).operators?.ipv4_address)).toEqual(
-    listeners.map((listener) => listener?.replace(/:8090$/, "")),
+  const listeners = instances.map(({ environment }) => environment.PETSTORE_ADMIN_ADDRESS);
+  expect(instances.map(({ networks }) => networks.operators.ipv4_address)).toEqual(
+    listeners.map((listener) => listener.replace(/:8090$/, "")),
   );
   expect(
     Object.entries(services).flatMap(([name, { networks }]) =>
