@@ -48,13 +48,10 @@ test("before npm ci, the launcher says what is missing", async () => {
   );
 });
 
-test("wrong usage is one line on standard error and exit status 2", async () => {
+test("wrong usage and a failure are one line on standard error, and exit status 2 and 1", async () => {
   const { code, out, err } = await petstore("keys create --plan free --name a\u0007\nb");
   expect({ code, out }).toEqual({ code: 2, out: "" });
   expect(err).toMatch(/^petstore: [^\n]+\n$/);
-});
-
-test("a failure is one line on standard error and exit status 1", async () => {
   const file = join(temporaryDirectory(), "file");
   writeFileSync(file, "");
   expect(await petstore(`keys create --name x --plan free --data ${file}`)).toEqual(
@@ -62,13 +59,10 @@ test("a failure is one line on standard error and exit status 1", async () => {
   );
 });
 
-test("a long output is complete on a pipe", async () => {
+test("a long output is complete on a pipe, and a reader that stops early is not a failure", async () => {
   const { code, out } = await petstore("openapi");
   expect(code).toBe(0);
   expect(JSON.parse(out)).toHaveProperty("paths");
-});
-
-test("a reader that stops early is not a failure", async () => {
   const line = '{ "$0" openapi; echo "status $?" >&2; } | true';
   const child = spawnTracked(["sh", "-c", line, EXECUTABLE], { cwd: temporaryDirectory() });
   expect(await child.stderr.text()).toBe("status 0\n");

@@ -68,9 +68,7 @@ test("keys update changes what is given and nothing else, and --clear removes fi
   const removals = "--expires never --clear owner,notes --clear labels";
   expect(await cli.json(`keys update 1 ${removals}`)).toMatchObject(cleared);
   expect(await showKey(cli, 1)).toMatchObject(cleared);
-});
-
-test("keys update --help: what is not given stays as it is, so nothing has a default; --clear lists its fields", async () => {
+  // What is not given stays as it is, so nothing has a default.
   const out = await cli.out("keys update --help");
   expect(out).not.toMatch(/default:\s+(?:write|never)/);
   expect(out).toContain("--clear FIELD…   Fields to remove from the key (owner, notes or labels)\n");

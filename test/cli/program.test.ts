@@ -61,27 +61,21 @@ test("a flag takes a value in every command that has it, or in none", () => {
   expect(different).toEqual([]);
 });
 
-test("defaults and bounds are visible", async () => {
+test("help has defaults and bounds, comes before any error, and has no section for options if there are none", async () => {
   const { out } = await run("serve --help");
   expect(out.replaceAll(/\s+/g, " ")).toContain("(0 to 65535; default: 8080, or 8081 in staging)");
   expect(out).toContain("(1s to 30d; default: 5m)");
-});
-
-test("--help comes before any error", async () => {
   for (const line of ["serve --port nonsense --nonsense --help", "serve --port --help"]) {
     expect((await run(line)).code).toBe(0);
   }
+  const completion = await run("completion --help");
+  expect(completion.out).toContain("Usage\n  petstore completion SHELL\n");
+  expect(completion.out).not.toContain("Options\n");
 });
 
 test("--version prints the version of the package and of the runtime", async () => {
   const out = `petstore ${packageJson.version} (from source, Bun ${Bun.version})\n`;
   for (const line of ["--version", "version"]) expect(await run(line)).toEqual({ code: 0, out, err: "" });
-});
-
-test("a command without options has no section for them", async () => {
-  const { out } = await run("completion --help");
-  expect(out).toContain("Usage\n  petstore completion SHELL\n");
-  expect(out).not.toContain("Options\n");
 });
 
 const WHERE = "production (data: DATA)";
@@ -100,11 +94,6 @@ test.each([
   expect(existsSync(cli.dataDir)).toBeFalse();
 });
 
-const urls = async (line: string, variables = {}) => {
-  const document: { servers: { url: string }[] } = JSON.parse((await run(line, variables)).out);
-  return document.servers.map(({ url }) => url);
-};
-
 test("the earlier name of a setting works, as flag and as variable, and is reported", async () => {
   const url = "https://staging.example.com/v1";
   const current = await run(`openapi --other-environment-url ${url}`);
@@ -119,22 +108,21 @@ test("the earlier name of a setting works, as flag and as variable, and is repor
 });
 
 test("openapi prints the document with the URL of this environment, then of the other one if it is given", async () => {
-  for (const line of ["openapi", "openapi --port 0"])
-    expect(await urls(line)).toEqual(["http://127.0.0.1:8080/v1"]);
-  expect((await run("openapi")).out).toMatch(/^\{\n {2}"openapi": "3\.1[^]*\}\n$/);
-  expect(
-    await urls("openapi --env staging --port 9000", {
-      PETSTORE_OTHER_ENVIRONMENT_URL: "https://a.example",
-    }),
-  ).toEqual(["http://127.0.0.1:9000/v1", "https://a.example/v1"]);
+  const other = { PETSTORE_OTHER_ENVIRONMENT_URL: "https://a.example" };
+  for (const [line, variables, ...urls] of [
+    ["openapi", {}, "http://127.0.0.1:8080/v1"],
+    ["openapi --port 0", {}, "http://127.0.0.1:8080/v1"],
+    ["openapi --env staging --port 9000", other, "http://127.0.0.1:9000/v1", "https://a.example/v1"],
+  ] as const) {
+    const { out } = await run(line, variables);
+    expect(out).toMatch(/^\{\n {2}"openapi": "3\.1[^]*\}\n$/);
+    expect(JSON.parse(out).servers.map(({ url }: { url: string }) => url)).toEqual(urls);
+  }
 });
 
-test("openapi takes the storage options like every other command, and ignores them", async () => {
+test("openapi has the plans and ban rules of a server with the same options, and ignores those of storage", async () => {
   const storage = "--data elsewhere --database-url postgres://h/d --limits-url redis://h";
   expect(await run(`openapi ${storage}`)).toEqual(await run("openapi"));
-});
-
-test("openapi has the plans and ban rules of a server with the same options", async () => {
   const { out } = await run("openapi --free-limits 7/70", { PETSTORE_BAN_LENGTH: "45s" });
   const { headers } = JSON.parse(out).components;
   expect(headers["X-RateLimit-Limit"].example).toBe(7);

@@ -104,12 +104,6 @@ describe("questions", () => {
     expect(cli.questions).toHaveLength(1);
   });
 
-  test("what does not exist is reported without a question", async () => {
-    const cli = await cliWithPet();
-    expect(await cli.err("pets delete 9")).toStartWith("pet 9 does not exist in production");
-    expect(cli.questions).toEqual([]);
-  });
-
   test("a terminal is asked, and everything but y and yes means no", async () => {
     for (const [answer, code] of [
       ["\r", 1],

@@ -69,6 +69,8 @@ const WRONG = {
   "audit --actor robot": '--actor is "robot"; it must be console, command line, admin API or server',
   "audit --since 2026-02-30":
     '--since is "2026-02-30"; it must be a date such as 2026-11-01, a time such as 2026-11-01T12:00:00Z, or a duration before now such as 30d',
+  "audit --since 30":
+    '--since is "30"; it must be a date such as 2026-11-01, a time such as 2026-11-01T12:00:00Z, or a duration before now such as 30d (did you mean 30s?)',
   "audit --limit 0": '--limit is "0"; it must be an integer from 1 to 10000',
   "audit --since 1h --until 2h": "--since is after --until; the period must have a length",
   "audit --pet 1 --order 2": "--pet and --order exclude each other; use one of them",

@@ -79,7 +79,7 @@ test.each(["short", "with blanks in it all", "ünïcode-ünïcode-ünïcode", "x
   },
 );
 
-test("plans and bans are settings, and a limit per day may be lower than that per minute", () => {
+test("plans and bans are settings; a limit per day may be lower than that per minute, and a --ban-max-length below --ban-length has no effect", () => {
   const { plans, ban } = parseConfig({
     "free-limits": ["60/5"],
     "pro-limits": ["3/4"],
@@ -97,9 +97,7 @@ test("plans and bans are settings, and a limit per day may be lower than that pe
     anonymous: { perMinute: 7, perDay: 8 },
   });
   expect(ban).toEqual({ strikes: 3, graceMs: 0, lengthMs: 90_000, maxLengthMs: 3_600_000 });
-});
-
-test("no ban is shorter than --ban-length: a smaller --ban-max-length has no effect", () => {
+  // No ban is shorter than --ban-length.
   expect(parseConfig({ "ban-length": ["1h"] }).ban).toMatchObject({ maxLengthMs: 3_600_000 });
   expect(parseConfig({ "ban-max-length": ["1s"] }).ban).toMatchObject({ maxLengthMs: 300_000 });
 });
@@ -175,13 +173,10 @@ test("the description of storage has no users and passwords", () => {
   ).toEqual({ data: "PostgreSQL at a,b:5432/pets", rateLimits: "Valkey at a:6379/3, b" });
 });
 
-test("a server that listens on all addresses is reached over loopback", () => {
+test("a server that listens on all addresses is reached over loopback, and the URL is unknown for port 0", () => {
   expect(listenUrl("0.0.0.0", 80)).toBe("http://127.0.0.1:80/v1");
   expect(listenUrl("::", 80)).toBe("http://[::1]:80/v1");
   expect(listenUrl("192.0.2.1", 80)).toBe("http://192.0.2.1:80/v1");
-});
-
-test("the expected URL is unknown for port 0", () => {
   const values = {
     env: "staging",
     host: "::1",

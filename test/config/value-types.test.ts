@@ -84,8 +84,4 @@ describe("points in time", () => {
   ])("%p is none", (text) => {
     expect(pointInTime.parse(text)).toBeUndefined();
   });
-
-  test("a number without a unit gets a hint", () => {
-    expect(pointInTime.hint?.("30")).toBe("30s");
-  });
 });

@@ -85,7 +85,8 @@ describe("--env-file", () => {
 });
 
 describe("variables that are not settings", () => {
-  test("those of other programs and of the tests are ignored", () => {
+  test("those of other programs and of the tests are ignored, and an empty one counts as not set", () => {
+    expect(message({}, { PETSTORE_PROT: "" })).toBeUndefined();
     const variables = {
       PATH: "/bin",
       PETSTORE: "x",
@@ -93,10 +94,6 @@ describe("variables that are not settings", () => {
       PETSTORES_X: "1",
     };
     expect(check({}, variables)).toEqual({ variables, envFileVariables: new Set(), warnings: [] });
-  });
-
-  test("an empty one counts as not set", () => {
-    expect(message({}, { PETSTORE_PROT: "" })).toBeUndefined();
   });
 
   test("what Kubernetes sets for services named petstore and petstore-db is ignored", () => {
@@ -115,7 +112,7 @@ describe("variables that are not settings", () => {
     expect(check({}, links)).toEqual({ variables: {}, envFileVariables: new Set(), warnings: [] });
   });
 
-  test("a PETSTORE_PORT that Kubernetes set is ignored with a warning", () => {
+  test("a PETSTORE_PORT that Kubernetes set is ignored with a warning; one without a number is still a wrong port", () => {
     expect(check({}, { PETSTORE_PORT: "tcp://10.0.0.1:80" })).toEqual({
       variables: {},
       envFileVariables: new Set(),
@@ -123,9 +120,6 @@ describe("variables that are not settings", () => {
         "PETSTORE_PORT is ignored: Kubernetes sets it for a service named petstore; set enableServiceLinks: false, or use --port",
       ],
     });
-  });
-
-  test("a port without a number is still a wrong port", () => {
     expect(check({}, { PETSTORE_PORT: "many" }).variables).toEqual({ PETSTORE_PORT: "many" });
   });
 });

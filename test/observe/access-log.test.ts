@@ -76,15 +76,12 @@ describe("the access log of a server", () => {
     ]);
   });
 
-  test("has no secret, no body and no value of a query", () => {
+  test("is for its owner alone, and has no secret, no body and no value of a query", () => {
     const text = readFileSync(file, "utf8");
     const secret = service.key.slice("pet_live_".length);
     for (const value of [secret, "pet_live_invalid", "Bearer", "Secret", "secret", "c2VjcmV0", "limit"]) {
       expect(text).not.toContain(value);
     }
-  });
-
-  test("is for its owner alone", () => {
     expect(statSync(file).mode & 0o777).toBe(0o600);
   });
 });
@@ -221,7 +218,7 @@ describe("the file", () => {
     expect(statSync(path).mode & 0o777).toBe(0o640);
   });
 
-  test("that was renamed or removed is created again", async () => {
+  test("that was renamed or removed is created again, and one that was truncated goes on at its beginning", async () => {
     const path = join(folder, "rotated.log");
     const output = await written(path, "first\n");
     renameSync(path, `${path}.1`);
@@ -233,23 +230,14 @@ describe("the file", () => {
     await output.write(Buffer.from("third\n"));
     expect(readFileSync(path, "utf8")).toBe("third\n");
     expect(statSync(path).mode & 0o777).toBe(0o600);
-    await output.close();
-  });
-
-  test("that was truncated goes on at its beginning", async () => {
-    const path = join(folder, "truncated.log");
-    const output = await written(path, "first\n");
     writeFileSync(path, "");
-    await output.write(Buffer.from("second\n"));
-    expect(readFileSync(path, "utf8")).toBe("second\n");
+    await output.write(Buffer.from("fourth\n"));
+    expect(readFileSync(path, "utf8")).toBe("fourth\n");
     await output.close();
   });
 
   test("that cannot be opened is an error with its path", async () => {
-    const error = await openAccessLog({ file: folder, addressOf, log: silentLog }).catch(
-      (thrown: unknown) => thrown,
-    );
-    expect(error).toMatchObject({
+    await expect(openAccessLog({ file: folder, addressOf, log: silentLog })).rejects.toMatchObject({
       message: "cannot open the access log",
       cause: { code: "EISDIR", path: folder },
     });

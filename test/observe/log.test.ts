@@ -35,13 +35,10 @@ describe("a JSON line", () => {
     });
   });
 
-  test("is written for an error whose cause is itself", () => {
+  test("is written for circular details, for an error whose cause is itself, and for a property that throws", () => {
     const error = new Error("round");
     error.cause = error;
     expect(parsed(error)).toMatchObject({ error: { message: "round" } });
-  });
-
-  test("is written for circular details, and for a property that throws", () => {
     const circular: Record<string, unknown> = {};
     circular["self"] = circular;
     expect(logged(circular)).toContain("(seen above)");

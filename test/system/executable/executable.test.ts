@@ -67,7 +67,7 @@ describe("a server of the executable on SQLite", () => {
     expect((await fetch(`${server.url}/pets`, { headers })).status).toBe(200);
   });
 
-  test("serves the documentation and the OpenAPI document", async () => {
+  test("serves the documentation, the OpenAPI document and the client library", async () => {
     const page = await fetch(`${origin}/docs`);
     expect(page.status).toBe(200);
     const html = await page.text();
@@ -76,9 +76,6 @@ describe("a server of the executable on SQLite", () => {
     expect(html).toMatch(/<code>(<[^>]*>)*petstore(<[^>]*>)* keys create/);
     expect((await fetch(`${origin}/openapi.json`)).status).toBe(200);
     expect((await fetch(`${origin}/openapi.yaml`)).status).toBe(200);
-  });
-
-  test("serves the client library", async () => {
     const files = await new Bun.Archive(await (await fetch(`${origin}/client.tgz`)).bytes()).files();
     expect([...files.keys()]).toContain("package/index.d.ts");
   });
