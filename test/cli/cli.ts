@@ -206,6 +206,4 @@ export async function resultOf(child: ReturnType<typeof spawnTracked>): Promise<
   return { code, out, err };
 }
 
-export function petstore(typed: string | readonly string[]): Promise<Result> {
-  return resultOf(spawnPetstore(typed));
-}
+export const petstore = (typed: string | readonly string[]) => resultOf(spawnPetstore(typed));

@@ -192,7 +192,7 @@ test("servers list: a server elsewhere lists itself, and without Valkey there is
   );
 });
 
-test("what is not Petstore is told so: a page, a redirect, the API", async () => {
+test("what is not Petstore is told so: a page, a redirect, the API; what it says reaches the terminal without control characters", async () => {
   const { server, origin, run } = await elsewhere();
   for (const status of [200, 302, 502]) {
     const other = Bun.serve({
@@ -208,10 +208,6 @@ test("what is not Petstore is told so: a page, a redirect, the API", async () =>
   }
   expect((await run(`login ${new URL(server.url).origin}`)).err).toMatch(/ it is no listener for operators/);
   expect((await run(`login ${origin}`)).code).toBe(0);
-});
-
-test("what a server says reaches the terminal without control characters", async () => {
-  const { run } = await elsewhere();
   using other = Bun.serve({
     port: 0,
     fetch: () =>

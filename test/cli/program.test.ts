@@ -1,10 +1,11 @@
 import { expect, test } from "bun:test";
-import { existsSync } from "node:fs";
+import { existsSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { parseArguments } from "../../src/cli/arguments.ts";
 import { COMMAND_GROUPS, COMMANDS, OPTIONS } from "../../src/cli/commands.ts";
 import { type Options, parseOptions } from "../../src/config/parse-options.ts";
 import { UsageError } from "../../src/config/usage-error.ts";
-import { cleanUpAfterAll, InProcessCli } from "./cli.ts";
+import { cleanUpAfterAll, InProcessCli, temporaryDirectory, wrongUsage } from "./cli.ts";
 
 import packageJson from "../../package.json" with { type: "json" };
 
@@ -178,4 +179,141 @@ test("every option of every command is offered, with its help", async () => {
     const lines = Object.entries(options).map(([flag, { help }]) => `--${flag}\t${help}\n`);
     expect(out).toBe(`${lines.join("")}--help\tShow how to use the command\n`);
   }
+});
+
+/** What is typed, and the error. */
+const WRONG = {
+  serv: 'unknown command "serv"; did you mean serve?',
+  "frobnicate now": 'unknown command "frobnicate"; see petstore --help',
+  "help frobnicate": 'unknown command "frobnicate"; see petstore --help',
+  keys: "keys needs a subcommand: create, list, show, find, update, set-plan, rotate, disable, enable, revoke or unban",
+  "keys craete --name x": 'unknown command "keys craete"; did you mean keys create?',
+  "key list": 'unknown command "key list"; did you mean keys list?',
+  "key delete": 'unknown command "key delete"; did you mean keys?',
+  "pet delte 1": 'unknown command "pet delte"; did you mean pets delete?',
+  "orders delete 1": 'unknown command "orders delete"; orders has list, show and update',
+  "--port 1": "no command given; see petstore --help",
+  "--prot 1 serve": 'unknown flag "--prot"; did you mean --port?',
+  "serve now": 'unexpected argument "now"; see petstore serve --help',
+  "serve --prot 1": 'unknown flag "--prot"; did you mean --port?',
+  "keys list --nmae x": 'unknown flag "--nmae"; see --help',
+  "keys list --color red": '--color is "red"; it must be auto, always or never',
+  "keys list --banned --state active": "--banned and --state active exclude each other; use one of them",
+  "keys list --port 1": "keys list has no flag --port; did you mean --sort?",
+  "serve --port": "--port needs a value: an integer from 0 to 65535",
+  "serve --port=99999": '--port is "99999"; it must be an integer from 0 to 65535',
+  "serve --port 1 --port 2": "--port is given more than once",
+  "serve --env test": '--env is "test"; it must be production or staging',
+  "keys create --plan free":
+    "keys create needs --name: a string of 1 to 100 characters on one line that is not blank",
+  "keys create --name x": "keys create needs --plan: free, pro, business or enterprise",
+  "keys create --name x --plan gold": '--plan is "gold"; it must be free, pro, business or enterprise',
+  "keys create --name x --plan pro --per-day 5":
+    "--per-minute is required and must be an integer from 1 to 1,000,000,000",
+  "keys create --name x --plan pro --per-minute 5 --per-day 5":
+    "--per-minute and --per-day must be given for the enterprise plan only; the plan is pro",
+  "keys create --name x --plan enterprise":
+    "--per-minute and --per-day must be given for the enterprise plan: each key has its own limits",
+  "keys create --name x --plan enterprise --per-minute 5":
+    "--per-day is required and must be an integer from 1 to 1,000,000,000",
+  "keys set-plan 1": "keys set-plan needs PLAN: free, pro, business or enterprise",
+  "keys set-plan 1 gold": 'PLAN is "gold"; it must be free, pro, business or enterprise',
+  "keys show": "keys show needs ID: the ID of a key, as petstore keys list shows it",
+  "keys revoke x": 'ID is "x"; it must be the ID of a key, as petstore keys list shows it',
+  "keys show pet_live_0123456789abcdefghijklmnopqrstuvwxyz":
+    'ID is "pet_live_…"; it must be the ID of a key, as petstore keys list shows it',
+  "keys unban 1 2": 'unexpected argument "2"; see petstore keys unban --help',
+  "keys create --name x --plan free --expires 3651d":
+    '--expires is "3651d"; it must be never, or a duration from 1s to 3650d, such as 90s, 15m, 24h, 30d or 365d',
+  "keys rotate 1 --overlap 31d":
+    '--overlap is "31d"; it must be a duration from 0 to 30d, such as 25ms, 500ms, 90s, 15m, 24h or 30d',
+  "keys update 1":
+    "keys update needs --name, --owner, --notes, --label, --plan, --per-minute, --per-day, --access, --expires or --clear",
+  "keys update 1 --owner x --clear owner": "--owner and --clear owner exclude each other; use one of them",
+  "keys update 1 --label x --clear labels": "--label and --clear labels exclude each other; use one of them",
+  "keys update 1 --clear plan":
+    '--clear is "plan"; it must be owner, notes or labels, or several separated by commas',
+  [`keys update 1 --label ${Array.from({ length: 21 }, (_, n) => n).join(",")}`]:
+    "--label must be an array of at most 20 different items",
+  [`keys update 1 --owner ${"x".repeat(201)}`]: `--owner is "${"x".repeat(60)}…"; it must be a string of 1 to 200 characters on one line that is not blank`,
+  "openapi --postman":
+    "--postman was removed: import /openapi.json, or the output of this command, into Postman",
+  "audit --actor robot": '--actor is "robot"; it must be console, command line, admin API or server',
+  "audit --since 2026-02-30":
+    '--since is "2026-02-30"; it must be a date such as 2026-11-01, a time such as 2026-11-01T12:00:00Z, or a duration before now such as 30d',
+  "audit --since 30":
+    '--since is "30"; it must be a date such as 2026-11-01, a time such as 2026-11-01T12:00:00Z, or a duration before now such as 30d (did you mean 30s?)',
+  "audit --limit 0": '--limit is "0"; it must be an integer from 1 to 10000',
+  "audit --since 1h --until 2h": "--since is after --until; the period must have a length",
+  "audit --pet 1 --order 2": "--pet and --order exclude each other; use one of them",
+  "usage --since 1d --until 2d": "--since is after --until; the period must have a length",
+  "usage --json --csv": "--json and --csv exclude each other; use one of them",
+  "usage --by week": '--by is "week"; it must be hour, day or key',
+  "pets update 1": "pets update needs --name, --category or --status",
+  "pets update 1 --name=":
+    '--name is ""; it must be a string of 1 to 1,024 characters that is not blank and has no NUL or lone surrogate',
+  "pets update 1 --category 1.5": '--category is "1.5"; it must be an integer from -2^63 to 2^63 - 1',
+  "pets update 1 --status gone": '--status is "gone"; it must be available, pending, sold or none',
+  "pets list --status placed": '--status is "placed"; it must be available, pending or sold',
+  "pets show rex": 'ID is "rex"; it must be the ID of a pet, as petstore pets list shows it',
+  "pets list --limit 1001": '--limit is "1001"; it must be an integer from 1 to 1000',
+  "orders list --status sold": '--status is "sold"; it must be placed, completed or cancelled',
+  "orders show 01": 'ID is "01"; it must be the ID of an order, as petstore orders list shows it',
+  "orders update 1 placed": 'STATUS is "placed"; it must be completed or cancelled',
+};
+
+test.each(Object.entries(WRONG))("%s", async (line, err) => {
+  expect(await run(line)).toEqual(wrongUsage(err));
+});
+
+test("a wrong variable is reported by its name", async () => {
+  expect((await run("keys list", { PETSTORE_ENV: "test" })).err).toBe(
+    'PETSTORE_ENV is "test"; it must be production or staging',
+  );
+});
+
+test.each(["json", "status", "replace", "csv", "yes", "to"])("--%s has no variable", async (flag) => {
+  const name = `PETSTORE_${flag.toUpperCase()}`;
+  const path = join(temporaryDirectory(), "production.env");
+  writeFileSync(path, `${name}=true\n`);
+  const problem = `is not a setting of a server; use --${flag}`;
+  for (const command of ["pets update 1", "restore .", "keys list", "serve"]) {
+    expect(await run(command, { [name]: "true" })).toMatchObject({ code: 2, err: `${name} ${problem}` });
+    expect(await run(`${command} --env-file ${path}`)).toEqual(wrongUsage(`${name} in "${path}" ${problem}`));
+  }
+});
+
+test.each([
+  ["PETSTORE_PROT", 'unknown variable "PETSTORE_PROT"; did you mean PETSTORE_PORT?'],
+  ["PETSTORE_FREE_LIMIT", 'unknown variable "PETSTORE_FREE_LIMIT"; did you mean PETSTORE_FREE_LIMITS?'],
+  ["PETSTORE_FROBNICATE", 'unknown variable "PETSTORE_FROBNICATE"; see petstore serve --help'],
+])("an unknown variable is an error in every command: %s", async (name, err) => {
+  for (const { name: command } of COMMANDS) {
+    expect(await run(command, { [name]: "1" })).toMatchObject({ code: 2, err });
+  }
+  expect((await run("serve --help", { [name]: "1" })).code).toBe(0);
+});
+
+test("a variable of another command is ignored", async () => {
+  expect((await run("keys list", { PETSTORE_PORT: "nonsense" })).code).toBe(0);
+});
+
+const WITH_PASSWORD = {
+  "serve postgres://user:s3cret@db.example/pets": 'unexpected argument "postgres://…@db.example/pets"',
+  "postgres://user:s3cret@db.example/pets": 'unknown command "postgres://…@db.example/pets"',
+  "serve --limits-ulr=redis://:s3cret@h": 'unknown flag "--limits-ulr"; did you mean --limits-url?',
+  "serve --data postgres://user:s3cret@h/d":
+    '--data is "postgres://…@h/d"; it must be the path of a directory',
+  "serve --env-file redis://:s3cret@h":
+    '--env-file is "redis://…@h"; it cannot be read: the file does not exist',
+  "serve --public-url https://user:s3cret@h": '--public-url is "https://…@h"; ',
+  "serve --port postgres://user:s3cret@with@at/d": '--port is "postgres://…@at/d"; ',
+  "serve postgres://h/d?user=u&password=s3cret": 'unexpected argument "postgres://h/d?user=u&password=…"',
+  "keys list --database-url postgres://user:s3cret@h:port/d": "--database-url is not valid; ",
+};
+
+test.each(Object.entries(WITH_PASSWORD))("a password is not repeated: %s", async (line, start) => {
+  const result = await run(line);
+  expect(result).toEqual(wrongUsage(expect.stringContaining(start)));
+  expect(result.err).not.toContain("s3cret");
 });

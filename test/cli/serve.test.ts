@@ -1,9 +1,17 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, beforeEach, describe, expect, spyOn, test } from "bun:test";
 import { existsSync, mkdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import packageJson from "../../package.json" with { type: "json" };
 import { createPet } from "../../trials/harness/api-client.ts";
-import { cleanUpAfterAll, failure, InProcessCli, type InProcessServer, temporaryDirectory } from "./cli.ts";
+import {
+  cleanUpAfterAll,
+  failure,
+  InProcessCli,
+  type InProcessServer,
+  resultOf,
+  spawnPetstore,
+  temporaryDirectory,
+} from "./cli.ts";
 
 cleanUpAfterAll();
 
@@ -58,14 +66,13 @@ Only the owner of this file can read it. Delete it when you have stored the key 
 });
 
 test("staging and production share a data directory, and neither accepts the other's key", async () => {
-  const [production, staging] = [await cli.serve(), await cli.serve(["--env", "staging"])];
+  await using production = await cli.serve();
+  await using staging = await cli.serve(["--env", "staging"]);
   expect(staging.secret).toStartWith("pet_test_");
   expect(existsSync(join(cli.dataDir, "staging-first-key"))).toBeTrue();
   expect(await status(staging.url, staging.secret)).toBe(200);
   expect(await status(staging.url, production.secret)).toBe(401);
   expect(await status(production.url, staging.secret)).toBe(401);
-  await production.stop();
-  await staging.stop();
 });
 
 test("the log has the start and the stop", async () => {
@@ -304,4 +311,38 @@ describe("commands beside a running server", () => {
     expect((await cli.run("import - --keep-ids --on-conflict replace")).code).toBe(0);
     await until("/pets?limit=2", key, (body) => body.includes('{"id":1,"name":"Rex","categoryId":7}'));
   });
+});
+
+const health = (port: number) => cli.run(["health", "--port", `${port}`]);
+
+test("health succeeds while the server serves, and fails while it drains and when it has stopped", async () => {
+  let status = 200;
+  const server = Bun.serve({
+    hostname: "127.0.0.1",
+    port: 0,
+    fetch: ({ url }) => new Response(null, { status: url.endsWith("/healthz") ? status : 404 }),
+  });
+  const port = Number(server.port);
+  const url = `http://127.0.0.1:${port}/healthz`;
+  expect(await health(port)).toEqual({ code: 0, out: `The server at ${url} serves.\n`, err: "" });
+
+  // It asks the server itself, whatever proxy the environment names.
+  const proxy = "http://127.0.0.1:1";
+  const variables = { HTTP_PROXY: proxy, http_proxy: proxy };
+  const child = spawnPetstore(["health", "--port", `${port}`], { variables });
+  expect(await resultOf(child)).toMatchObject({ code: 0, err: "" });
+
+  status = 503;
+  expect(await health(port)).toEqual(failure(`the server at ${url} responds with 503; it is about to stop`));
+  await server.stop(true);
+  expect(await health(port)).toEqual(failure(`the server at ${url} does not respond (ECONNREFUSED)`));
+});
+
+test("a server that accepts and never responds is a failure after two seconds", async () => {
+  const { timeout } = AbortSignal;
+  const soon = spyOn(AbortSignal, "timeout").mockImplementation((ms) => timeout.call(AbortSignal, ms / 100));
+  using silent = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } });
+  expect((await health(silent.port)).err).toEndWith(" does not respond (timeout)");
+  expect(soon).toHaveBeenCalledWith(2_000);
+  soon.mockRestore();
 });

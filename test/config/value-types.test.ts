@@ -1,7 +1,10 @@
 import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
+import { network } from "../../src/config/address-types.ts";
+import { formatIpNetwork } from "../../src/config/network.ts";
+import type { SETTINGS } from "../../src/config/options.ts";
 import { duration, formatValue, limitPair, pointInTime, timeOf } from "../../src/config/value-types.ts";
-import { parseValues, usageError } from "./parsing.ts";
+import { parseConfig, parseValues, usageError } from "./parsing.ts";
 
 const DAY = 86_400_000;
 const NOW = Date.parse("2026-11-15T12:00:00Z");
@@ -83,5 +86,106 @@ describe("points in time", () => {
     "",
   ])("%p is none", (text) => {
     expect(pointInTime.parse(text)).toBeUndefined();
+  });
+});
+
+const POSTGRES_URLS = [
+  "postgres://u:p%40ss%25@db.example:5432/pets",
+  "postgresql://h",
+  "postgres://u@[::1]/my%20pets",
+  "postgres://h/d?sslmode=verify-full&sslrootcert=/etc/ca.pem",
+  "postgres://u:a,b@db1,db2:5433,[::1]:5434/d?sslmode=verify-full",
+];
+const VALKEY_URLS = ["redis://h", "redis://h/", "rediss://u:p%2C@h:6380/12", "redis://[::1]:6379/0"];
+const HOSTS = "127.0.0.1 0.0.0.0 :: ::1 localhost my-host.example.com fe80::1 fe80::1%eth0".split(" ");
+/** They may be in brackets, as in a URL. */
+const IPV6_HOSTS = HOSTS.filter((host) => host.includes("::"));
+
+type Case = [flag: keyof typeof SETTINGS, text: string, value: string];
+test.each<Case>([
+  ["public-url", "https://api.example.com", "https://api.example.com/v1"],
+  ["public-url", "https://api.example.com/", "https://api.example.com/v1"],
+  ["public-url", "https://api.example.com/v1", "https://api.example.com/v1"],
+  ["public-url", "https://api.example.com/v1/", "https://api.example.com/v1"],
+  ["public-url", "https://api.example.com:443/pets-api", "https://api.example.com/pets-api/v1"],
+  ["public-url", "HTTP://Example.COM:8080/a/v1//", "http://example.com:8080/a/v1"],
+  ["public-url", "http://[2001:DB8::1]:80/v1", "http://[2001:db8::1]/v1"],
+  ["cors-origin", "https://app.example.com", "https://app.example.com"],
+  ["cors-origin", "https://App.Example.com:443/", "https://app.example.com"],
+  ["cors-origin", "http://localhost:3000", "http://localhost:3000"],
+  ["cors-origin", "http://[::1]:3000", "http://[::1]:3000"],
+  ["cors-origin", "https://bücher.example", "https://xn--bcher-kva.example"],
+  ...HOSTS.map((host): Case => ["host", host, host]),
+  ...IPV6_HOSTS.map((host): Case => ["host", `[${host}]`, host]),
+  ...POSTGRES_URLS.map((url): Case => ["database-url", url, url]),
+  ...VALKEY_URLS.map((url): Case => ["limits-url", url, url]),
+])("--%s %s is %s", (flag, text, value) => {
+  expect(String(parseValues({ [flag]: [text] })[flag])).toBe(value);
+});
+
+const ENCODE = "write % as %25 in a user, password or database";
+const SSL_MODE = "sslmode must be disable, allow, prefer, require, verify-ca or verify-full";
+test.each([
+  ["database-url", "mysql://u:s3cret@h/d", ""],
+  ["database-url", "postgres://u:s3cret%zz@h/d", ENCODE],
+  ["database-url", "postgres://s3cret%@h/d", ENCODE],
+  ["database-url", "postgres://u:s3cret@h/%ff", ENCODE],
+  ["database-url", "postgres://u:s3cret@h/a/b", ""],
+  ["database-url", "postgres://u:s3cret@h /d", ""],
+  ["database-url", "postgres://u:s3cret@h,/d", ""],
+  ["database-url", "postgres://u:s3cret@h:5432,i:x/d", ""],
+  ["database-url", "postgres://u:s3cret@h/d?sslmode=verify", SSL_MODE],
+  ["limits-url", "redis://:s3cret%zz@h", ENCODE],
+  ["limits-url", "redis://s3cret%e4@h", ENCODE],
+  ["limits-url", "redis://a,redis://:s3cret%zz@h", ENCODE],
+  ["limits-url", "redis://:s3cret@h/abc", ""],
+  ["limits-url", "redis://:s3cret@h/0/1", ""],
+  ["limits-url", "redis://:s3cret@h/-1", ""],
+  ["limits-url", "redis://:s3cret@h/%30", ""],
+  ["limits-url", "redis://a,redis://:s3cret@", ""],
+  ["limits-url", "redis://:s3cret@h?tls=true", "it has no parameters"],
+])("--%s %s is rejected, and the message does not repeat it", (flag, url, remark) => {
+  const message = usageError({ [flag]: [url] });
+  expect(message).toStartWith(`--${flag} is not valid; it must be a URL such as `);
+  expect(message).not.toContain("s3cret");
+  if (remark === "") expect(message).not.toContain("%25");
+  else expect(message).toEndWith(`(${remark})`);
+});
+
+test("--cors-origin: there is none by default, and there can be several", () => {
+  expect(parseConfig({}).corsOrigins).toEqual([]);
+  expect(parseConfig({ "cors-origin": ["http://a", "http://b,http://c"] }).corsOrigins).toHaveLength(3);
+});
+
+describe("--trust-proxy", () => {
+  test.each([
+    ["10.0.0.0/8", "10.0.0.0/8"],
+    ["192.0.2.7", "192.0.2.7/32"],
+    ["0.0.0.0/0", "0.0.0.0/0"],
+    ["fd00::/8", "fd00::/8"],
+    ["2001:DB8::1", "2001:db8::1/128"],
+    ["::/0", "::/0"],
+    ["::ffff:10.0.0.0/104", "10.0.0.0/8"],
+    ["::ffff:10.1.2.3", "10.1.2.3/32"],
+    ["::ffff:a00:0/104", "10.0.0.0/8"],
+    ["::10.0.0.0/104", "::a00:0/104"],
+  ])("%s is the network %s", (text, cidr) => {
+    const parsed = network.parse(text);
+    expect(parsed && formatIpNetwork(parsed)).toBe(cidr);
+  });
+
+  test("for a network with bits after its prefix, both suggestions are always valid", () => {
+    const ipv4 = fc.tuple(fc.ipV4(), fc.integer({ min: 0, max: 32 }));
+    const ipv6 = fc.tuple(fc.ipV6(), fc.integer({ min: 0, max: 128 }));
+    fc.assert(
+      fc.property(fc.oneof(ipv4, ipv6), ([address, prefixLength]) => {
+        const suggestions = network.hint?.(`${address}/${prefixLength}`)?.split(" or ") ?? [];
+        expect(suggestions).toHaveLength(2);
+        for (const suggestion of suggestions) {
+          const parsed = network.parse(suggestion);
+          expect(parsed && formatIpNetwork(parsed)).toBe(suggestion);
+        }
+      }),
+    );
   });
 });

@@ -23,17 +23,12 @@ import { until } from "../../timing.ts";
 import { haproxyCommand } from "./haproxy-command.ts";
 import { bearer, createPet, JSON_BODY, listPets } from "./requests.ts";
 
-/** Three servers on one PostgreSQL and one Valkey, behind a load balancer. */
-interface Setup {
-  readonly fleet: Fleet;
-  readonly balancer: LoadBalancer;
-  /** An API key whose limits are never reached. */
-  readonly key: string;
-}
-
 const PUBLIC_URL = "https://api.example.com/v1";
 
-async function start(kind: LoadBalancerKind): Promise<Setup> {
+type Setup = Awaited<ReturnType<typeof start>>;
+
+/** Three servers on one PostgreSQL and one Valkey, behind a load balancer, and a key whose limits are never reached. */
+async function start(kind: LoadBalancerKind) {
   const storage = ["--database-url", await postgresUrl(), "--limits-url", await valkeyUrl()];
   // Only the load balancer's address is trusted: clients in these tests have others of 127.0.0.0/8.
   const flags = ["--public-url", PUBLIC_URL, "--trust-proxy", "127.0.0.1", "--limits-timeout", "1s"];
@@ -187,18 +182,17 @@ function unchangedResponseTests({ fleet, balancer, key }: Setup): void {
 
 const CONNECTIONS = 8;
 
-interface Load {
-  /** The nth request of all. Pets that it creates have the name. */
-  readonly request: (name: string, n: number) => HttpRequest;
-  /** A new connection for each request; otherwise connections are kept. */
-  readonly newConnections?: boolean;
-}
-
 /**
  * Clients send requests during the change, the next one as soon as there is a response, and retry nothing. Every
- * request succeeds, and every pet exists once.
+ * request succeeds, and every pet exists once. `request` gives the nth request of all; pets that it creates have the
+ * name. With `newConnections` each request has a connection of its own.
  */
-async function expectNoErrors(setup: Setup, change: () => Promise<void>, load: Load): Promise<void> {
+async function expectNoErrors(
+  setup: Setup,
+  change: () => Promise<void>,
+  request: (name: string, n: number) => HttpRequest,
+  newConnections = false,
+): Promise<void> {
   const { port } = setup.balancer;
   const name = crypto.randomUUID();
   const created: bigint[] = [];
@@ -208,7 +202,7 @@ async function expectNoErrors(setup: Setup, change: () => Promise<void>, load: L
   const sendRequests = async () => {
     let connection: HttpConnection | undefined;
     while (!stopped.signal.aborted) {
-      const next = load.request(name, sent++);
+      const next = request(name, sent++);
       try {
         if (!connection?.isOpen) connection = await HttpConnection.open(port);
         const { status, body } = await connection.send(next);
@@ -219,7 +213,7 @@ async function expectNoErrors(setup: Setup, change: () => Promise<void>, load: L
         failed.push(`${next.method} ${error.message}`);
         connection?.close();
       }
-      if (load.newConnections) connection?.close();
+      if (newConnections) connection?.close();
     }
     connection?.close();
   };
@@ -277,7 +271,7 @@ describe.each(SETUPS)("%s", (_, { isOut, isBack, drain, restore, newConnections 
     };
     const request = (name: string, n: number) =>
       n % 2 === 0 ? listPets(key) : createPet(key, name, `${name}-${n}`);
-    await expectNoErrors(setup, restart, { request });
+    await expectNoErrors(setup, restart, request);
   });
 
   test("a server that is drained by hand, and stopped when it is idle: no create is lost, with a key or without", async () => {
@@ -288,6 +282,6 @@ describe.each(SETUPS)("%s", (_, { isOut, isBack, drain, restore, newConnections 
       await restore(setup);
     };
     // Without an Idempotency-Key, which nobody retries.
-    await expectNoErrors(setup, restart, { request: (name) => createPet(key, name), newConnections });
+    await expectNoErrors(setup, restart, (name) => createPet(key, name), newConnections);
   });
 });

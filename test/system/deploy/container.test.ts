@@ -9,6 +9,7 @@ import { BUILT_EXECUTABLE } from "../executable/built-executable.ts";
 import { expectSettings, readDeploy, ROOT } from "./deploy-files.ts";
 
 const folder = temporaryFolder("container");
+const ENVIRONMENT = { ...process.env, BUILDAH_ISOLATION: "chroot", TMPDIR: folder };
 const context = join(folder, "context");
 const executable = join(context, "dist/petstore");
 
@@ -20,7 +21,7 @@ function buildahCommand(...argv: string[]): string[] {
 
 function buildah(...argv: string[]): string {
   const { exitCode, stdout, stderr } = Bun.spawnSync(buildahCommand(...argv), {
-    env: { ...process.env, BUILDAH_ISOLATION: "chroot", TMPDIR: folder },
+    env: ENVIRONMENT,
     stderr: "pipe",
   });
   if (exitCode !== 0) throw new Error(`buildah ${argv[0]}: ${stderr}`);
@@ -77,10 +78,7 @@ describe("the image", () => {
     const run = (...argv: string[]) => {
       const program = [container, "--", "/usr/local/bin/petstore"];
       const command = buildahCommand("run", "--env", `PETSTORE_PORT=${port}`, ...program);
-      return new Child([...command, ...argv], {
-        env: { ...process.env, BUILDAH_ISOLATION: "chroot", TMPDIR: folder },
-        quit: "SIGTERM",
-      });
+      return new Child([...command, ...argv], { env: ENVIRONMENT, quit: "SIGTERM" });
     };
     expect(await run("health").ended).not.toBe(0);
     const server = run("serve", "--admin-address", "off");

@@ -30,12 +30,9 @@ const expressions = [
   ...dashboard.panels.flatMap(({ targets = [] }) => targets.map(({ expr }) => expr)),
 ].map((text) => text.replaceAll("$instance", ".*").replaceAll("$__rate_interval", "1m"));
 
-interface QueryResponse {
-  readonly status: string;
-  readonly error?: string;
-  readonly data?: {
-    readonly result: readonly { metric: Record<string, string>; value: [time: number, value: string] }[];
-  };
+interface Series {
+  readonly metric: Record<string, string>;
+  readonly value: readonly [time: number, value: string];
 }
 
 /** With the configuration and the alerts in deploy/, except for the target, the token and a shorter interval. */
@@ -65,10 +62,11 @@ async function startPrometheus(target: string) {
   /** The series that a query has now, or had at a Unix time. */
   const query = async (expression: string, at = Date.now() / 1000) => {
     const parameters = new URLSearchParams({ query: expression, time: String(at) });
-    const response: unknown = await (await fetch(`${url}/api/v1/query?${parameters}`)).json();
-    const { status, error, data } = response as QueryResponse;
-    if (status !== "success" || data === undefined) throw new Error(`the query failed: ${error}`);
-    return data.result.map(({ metric, value: [, value] }) => ({ labels: metric, value: Number(value) }));
+    const response = await fetch(`${url}/api/v1/query?${parameters}`);
+    const { status, error, data } = Object(await response.json());
+    if (status !== "success") throw new Error(`the query failed: ${error}`);
+    const result: readonly Series[] = data.result;
+    return result.map(({ metric, value: [, value] }) => ({ labels: metric, value: Number(value) }));
   };
   return { query, stop };
 }
