@@ -6,36 +6,34 @@ import { OPTIONS } from "../../src/cli/commands.ts";
 const parse = (...argv: string[]) => parseArguments(argv, OPTIONS);
 const error = (...argv: string[]) => parse(...argv).error?.(OPTIONS).message;
 
-test("only the first equals sign separates, and a value may be empty", () => {
-  expect(parse("--name=a=b").flags).toEqual({ name: ["a=b"] });
-  expect(parse("--name=").flags).toEqual({ name: [""] });
-  expect(parse("--name", "").flags).toEqual({ name: [""] });
+const NOTHING = { positionals: [], flags: {}, help: false, version: false, color: "auto" };
+
+test.each([
+  // Only the first equals sign separates, and a value may be empty.
+  [["--name=a=b"], { flags: { name: ["a=b"] } }],
+  [["--name="], { flags: { name: [""] } }],
+  [["--name", ""], { flags: { name: [""] } }],
+  // A switch takes no value.
+  [["keys", "list", "--json", "3"], { positionals: ["keys", "list", "3"], flags: { json: ["true"] } }],
+  // A value may begin with one dash; with two dashes it needs an equals sign.
+  [["--port", "-1"], { flags: { port: ["-1"] } }],
+  [["--name", "-h"], { flags: { name: ["-h"] } }],
+  [["--name=--plan"], { flags: { name: ["--plan"] } }],
+  // A single dash is a positional, and after two dashes everything is.
+  [["-"], { positionals: ["-"] }],
+  [["keys", "--", "--port", "-h", "--"], { positionals: ["keys", "--port", "-h", "--"] }],
+])("%p is %p", (argv, expected) => {
+  expect<object>(parse(...argv)).toEqual({ ...NOTHING, ...expected });
 });
 
-test("a switch takes no value", () => {
-  expect(parse("keys", "list", "--json", "3")).toMatchObject({
-    positionals: ["keys", "list", "3"],
-    flags: { json: ["true"] },
-  });
+test("a switch takes no value, other flags need one, and the first error is reported", () => {
   expect(error("--json=no")).toBe('--json is a switch and takes no value, but got "no"');
   expect(error("--help=no")).toBe('--help is a switch and takes no value, but got "no"');
-});
-
-test("a value may begin with one dash; with two dashes it needs an equals sign", () => {
-  expect(parse("--port", "-1").flags).toEqual({ port: ["-1"] });
-  expect(parse("--name", "-h")).toMatchObject({ flags: { name: ["-h"] }, help: false });
   expect(error("--name", "--plan", "free")).toStartWith("--name needs a value: ");
   expect(error("--name", "--", "free")).toStartWith("--name needs a value: ");
   expect(error("--name")).toStartWith("--name needs a value: ");
-  expect(parse("--name=--plan").flags).toEqual({ name: ["--plan"] });
-});
-
-test("a single dash is a positional, and after two dashes everything is", () => {
-  expect(parse("-")).toMatchObject({ positionals: ["-"] });
-  expect(parse("keys", "--", "--port", "-h", "--")).toMatchObject({
-    positionals: ["keys", "--port", "-h", "--"],
-    help: false,
-  });
+  expect(error("--nmae", "x", "--port")).toContain("--nmae");
+  expect(error("--port", "--nmae")).toContain("--port needs");
 });
 
 test("help and version are recognised anywhere", () => {
@@ -68,11 +66,6 @@ test.each(["--frobnicate", "-x", "-hx", "-hv", "--__proto__", "--toString", "---
   },
 );
 
-test("the first error is reported", () => {
-  expect(error("--nmae", "x", "--port")).toContain("--nmae");
-  expect(error("--port", "--nmae")).toContain("--port needs");
-});
-
 test("the form and the place of a flag do not matter", () => {
   const flagsWithValue = Object.entries(OPTIONS).filter(([, { type }]) => type.placeholder !== undefined);
   const flag = fc.constantFrom(...flagsWithValue.map(([name]) => name));
@@ -95,7 +88,7 @@ test("the form and the place of a flag do not matter", () => {
           argv.push(...(part.inline ? [`--${part.flag}=${part.value}`] : [`--${part.flag}`, part.value]));
         }
       }
-      expect(parse(...argv)).toEqual({ positionals, flags, help: false, version: false, color: "auto" });
+      expect<object>(parse(...argv)).toEqual({ ...NOTHING, positionals, flags });
     }),
   );
 });

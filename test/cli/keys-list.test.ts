@@ -146,13 +146,11 @@ test.each([
   expect(await idsWith(flags)).toEqual([...expected]);
 });
 
-test("keys list says that none matches", async () => {
+test("keys list says that none matches, and --banned lists the keys that are banned now", async () => {
   expect(await filled.out("keys list --search tablet")).toBe(
     `There are no such keys in production (data: ${filled.dataDir}).\n`,
   );
-});
 
-test("--banned: the keys that are banned now", async () => {
   sendRequests(filled, 2, {});
   expect(await idsWith("--banned")).toEqual([2]);
   expect(await idsWith("--state banned")).toEqual([2]);

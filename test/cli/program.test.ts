@@ -140,10 +140,7 @@ function shellWords(line: string): string[] {
 async function offered(line: string): Promise<string[]> {
   const { code, out } = await cli.run(["__complete", ...line.split(" ").slice(1)]);
   expect(code).toBe(0);
-  return out
-    .split("\n")
-    .filter((each) => each !== "")
-    .map((each) => each.split("\t")[0] ?? "");
+  return out.match(/^[^\t\n]+/gm) ?? [];
 }
 
 const KEYS = COMMANDS.flatMap(({ name }) => (name.startsWith("keys ") ? name.slice(5) : []));

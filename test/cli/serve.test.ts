@@ -23,10 +23,6 @@ const get = (url: string, secret: string | undefined) =>
 
 const status = async (url: string, secret: string | undefined) => (await get(`${url}/pets`, secret)).status;
 
-const eventsOf = ({ lines }: InProcessServer) =>
-  // The server may also see the new key before it stops.
-  lines.map((line) => JSON.parse(line)).filter(({ event }) => event !== "key.changed");
-
 test("the first start creates a key that works; later starts create none", async () => {
   const data = cli.dataDir;
   const first = await cli.serve();
@@ -79,7 +75,9 @@ test("the log has the start and the stop", async () => {
   const data = cli.dataDir;
   const server = await cli.serve();
   await server.stop("SIGHUP");
-  expect(eventsOf(server).map(({ time: _time, message: _message, ...rest }) => rest)).toEqual([
+  // The server may also see the new key before it stops.
+  const events = server.lines.map((line) => JSON.parse(line)).filter(({ event }) => event !== "key.changed");
+  expect(events.map(({ time: _time, message: _message, ...rest }) => rest)).toEqual([
     { level: "info", event: "key.first-created", file: join(data, "production-first-key") },
     {
       level: "info",

@@ -56,7 +56,7 @@ test("any text in a message becomes one short line of printable characters", () 
 });
 
 const directory = temporaryFolder("options");
-const PATH = join(directory, "url");
+const PATH = join(directory, "file");
 function file(text: string): string {
   writeFileSync(PATH, text);
   return PATH;
@@ -115,25 +115,20 @@ describe("--database-url-file and --limits-url-file", () => {
   });
 });
 
-function envFile(text: string): string {
-  const path = join(directory, "settings.env");
-  writeFileSync(path, text);
-  return path;
-}
+const checked = (flags: Flags, variables: Variables = {}) =>
+  checkVariables(Object.keys(SETTINGS), flags, variables);
 
-function check(flags: Flags, variables: Variables = {}) {
-  const checked = checkVariables(Object.keys(SETTINGS), flags, variables);
-  if (checked instanceof UsageError) throw new Error(checked.message);
-  return checked;
+function check(flags: Flags, variables?: Variables) {
+  const found = checked(flags, variables);
+  if (found instanceof UsageError) throw new Error(found.message);
+  return found;
 }
 
 const readFile = (text: string, variables: Variables = {}) =>
-  check({ "env-file": [envFile(text)] }, variables).variables;
+  check({ "env-file": [file(text)] }, variables).variables;
 
-function message(flags: Flags, variables: Variables = {}): string | undefined {
-  const checked = checkVariables(Object.keys(SETTINGS), flags, variables);
-  return checked instanceof UsageError ? checked.message : undefined;
-}
+/** Undefined if there is no error. */
+const message = (flags: Flags, variables?: Variables) => Object(checked(flags, variables)).message;
 
 describe("--env-file", () => {
   test.each([
@@ -160,7 +155,7 @@ describe("--env-file", () => {
   });
 
   test("PETSTORE_ENV_FILE names it too, and the flag comes first", () => {
-    const path = envFile("PETSTORE_PORT=9000");
+    const path = file("PETSTORE_PORT=9000");
     expect(check({}, { PETSTORE_ENV_FILE: path }).variables).toMatchObject({ PETSTORE_PORT: "9000" });
     expect(message({ "env-file": ["missing"] }, { PETSTORE_ENV_FILE: path })).toBe(
       '--env-file is "missing"; it cannot be read: the file does not exist',
@@ -168,7 +163,7 @@ describe("--env-file", () => {
   });
 
   test("an unknown PETSTORE_ variable in it is an error that names the file", () => {
-    const path = envFile("PETSTORE_PROT=1");
+    const path = file("PETSTORE_PROT=1");
     expect(message({ "env-file": [path] })).toBe(
       `unknown variable "PETSTORE_PROT" in "${path}"; did you mean PETSTORE_PORT?`,
     );
@@ -177,7 +172,7 @@ describe("--env-file", () => {
   test.each(["PETSTORE_PORT 9000", "=9000", "PETSTORE-PORT=9000", "9PORT=1", "PETSTORE_PORT =9000"])(
     "a line that is not NAME=value is an error with its number, and is not repeated: %p",
     (line) => {
-      const path = envFile(`# settings\n${line}\n`);
+      const path = file(`# settings\n${line}\n`);
       expect(message({ "env-file": [path] })).toBe(`line 2 of "${path}" is not NAME=value`);
     },
   );

@@ -12,12 +12,15 @@ import { diagnose } from "./diagnose.ts";
 cleanUpAfterAll();
 
 let cli: InProcessCli;
-beforeEach(() => void (cli = new InProcessCli()));
-
-const fill = () => fillData({ environment: "production", dataDir: cli.dataDir });
+/** Of the database. */
+let path: string;
+beforeEach(async () => {
+  cli = new InProcessCli();
+  path = join(cli.dataDir, "production.db");
+  await fillData({ environment: "production", dataDir: cli.dataDir });
+});
 
 test("on a sound store every check is ok, and nothing changes", async () => {
-  await fill();
   const before = readdirSync(cli.dataDir).toSorted();
   const { code, out } = await cli.run(["doctor", "--port", "0"]);
   expect(code).toBe(0);
@@ -30,6 +33,8 @@ test("on a sound store every check is ok, and nothing changes", async () => {
 });
 
 test("before the first start there is nothing to complain about", async () => {
+  const cli = new InProcessCli();
+
   const { code, of } = await diagnose(cli);
   expect(code).toBe(0);
   expect(of("data directory")[0]?.message).toBe(`${cli.dataDir} does not exist yet; the server creates it`);
@@ -37,8 +42,6 @@ test("before the first start there is nothing to complain about", async () => {
 });
 
 test("a database that was deleted, also while a server used it, is an error that says what to do", async () => {
-  await fill();
-  const path = join(cli.dataDir, "production.db");
   rmSync(path);
   const lost = await diagnose(cli);
   expect([lost.code, lost.of("database")[0]?.message]).toEqual([
@@ -51,8 +54,6 @@ test("a database that was deleted, also while a server used it, is an error that
 });
 
 test("a damaged database is an error, with exit status 1", async () => {
-  await fill();
-  const path = join(cli.dataDir, "production.db");
   const bytes = readFileSync(path);
   bytes.fill(0xff, 8 * 4_096, 12 * 4_096);
   writeFileSync(path, bytes);
@@ -66,8 +67,7 @@ test("a damaged database is an error, with exit status 1", async () => {
 });
 
 test("references to missing rows are damage too", async () => {
-  await fill();
-  const database = new Database(join(cli.dataDir, "production.db"));
+  const database = new Database(path);
   database.run("PRAGMA foreign_keys = OFF");
   database.run("DELETE FROM pets WHERE id = 1");
   database.close();
@@ -77,9 +77,8 @@ test("references to missing rows are damage too", async () => {
 });
 
 test("a schema of an earlier release is a warning, one of a later release an error", async () => {
-  await fill();
   const newest = latestVersion(SQLITE_MIGRATIONS);
-  const database = new Database(join(cli.dataDir, "production.db"));
+  const database = new Database(path);
   const setVersion = (version: number) => {
     database.run("DELETE FROM schema_migrations");
     database.run("INSERT INTO schema_migrations (version, name) VALUES (?, 'a migration')", [version]);
@@ -102,18 +101,15 @@ test("a schema of an earlier release is a warning, one of a later release an err
 });
 
 test("a directory and files that others can read are warnings with the command that helps", async () => {
-  await fill();
-  chmodSync(join(cli.dataDir, "production.db"), 0o644);
+  chmodSync(path, 0o644);
   expect((await diagnose(cli)).of("data directory")).toMatchObject([
-    { level: "warning", remedy: `chmod go= ${join(cli.dataDir, "production.db")}` },
+    { level: "warning", remedy: `chmod go= ${path}` },
   ]);
   chmodSync(cli.dataDir, 0o755);
   expect((await diagnose(cli)).of("data directory")).toMatchObject([{ remedy: `chmod 700 ${cli.dataDir}` }]);
 });
 
 test("a database of another user is not called damaged", async () => {
-  await fill();
-  const path = join(cli.dataDir, "production.db");
   // Root reads everything, and only root can give files away.
   if (process.getuid?.() === 0) {
     chownSync(path, 65_534, 65_534);
@@ -131,7 +127,6 @@ test("a database of another user is not called damaged", async () => {
 });
 
 test("an interrupted restore is an error", async () => {
-  await fill();
   mkdirSync(join(cli.dataDir, "production-restore"), { mode: 0o700 });
   const { code, of } = await diagnose(cli);
   expect(code).toBe(1);

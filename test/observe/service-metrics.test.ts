@@ -51,14 +51,11 @@ describe("requests", () => {
     expect(added('petstore_http_request_duration_seconds_count{operation="createPet"}')).toBe(2);
   });
 
-  test("pages and health checks have labels of their own", async () => {
+  test("pages and health checks have labels of their own, and a request that is not HTTP counts as none", async () => {
     const origin = new URL(service.url).origin;
     for (const path of ["/docs", "/healthz", "/healthz", "/favicon.ico"]) await fetch(origin + path);
     expect([responses("page", 200), responses("page", 404), responses("health", 200)]).toEqual([1, 1, 2]);
     expect(outcomes("success", "clientError")).toEqual([1, 1]);
-  });
-
-  test("a request that is not HTTP counts as none", async () => {
     expect(await sendRaw(service.url, "GET / HTTP/1.1\r\n\r\n")).toContain("400 Bad Request");
     expect(responses("none", 400)).toBe(1);
   });

@@ -1,13 +1,200 @@
-import { expect, test } from "bun:test";
+import { afterEach, describe, expect, jest, spyOn, test } from "bun:test";
 import { join } from "node:path";
 import { rateLimitStatus } from "../../trials/harness/api-client.ts";
 import { temporaryFolder } from "../../trials/harness/cleanup.ts";
 import { startPetstore } from "../../trials/harness/petstore.ts";
-import type { UsageRow } from "../../src/domain/usage-history.ts";
+import { Unavailable } from "../../src/api/errors.ts";
+import type { OperationId, UsageBatch, UsageRow } from "../../src/domain/usage-history.ts";
+import type { Decision } from "../../src/domain/rate-limit.ts";
+import type { RequestRecord } from "../../src/observe/request-metrics.ts";
+import { UsageRecorder } from "../../src/observe/usage-history.ts";
 import { openSqlite } from "../../src/store/sqlite/store.ts";
-import { startService } from "../service.ts";
+import { startService, TestClock } from "../service.ts";
+
+afterEach(() => void jest.useRealTimers());
 
 const NOON = Date.parse("2026-11-15T12:00:00Z");
+const HOUR_MS = 3_600_000;
+
+/** Keeps the batches, and fails when it is told to: before a batch is added, or after it. */
+class BatchStore {
+  readonly batches: UsageBatch[] = [];
+  readonly attempts: UsageBatch[] = [];
+  fails: false | "before" | "after" = false;
+
+  async addUsage(batch: UsageBatch): Promise<void> {
+    this.attempts.push(batch);
+    if (this.fails === "before") throw new Unavailable("down");
+    const isNew = this.batches.every(
+      ({ writer, sequence }) => writer !== batch.writer || sequence < batch.sequence,
+    );
+    if (isNew) this.batches.push(batch);
+    if (this.fails === "after") throw new Unavailable("no response to COMMIT");
+  }
+
+  /** Requests by key. */
+  get requests(): Record<number, number> {
+    const sums: Record<number, number> = {};
+    for (const { keyId, admitted, limited, banned } of this.batches.flatMap(({ keys }) => keys)) {
+      sums[keyId] = (sums[keyId] ?? 0) + admitted + limited + banned;
+    }
+    return sums;
+  }
+}
+
+function setUp({ maxCounters = 100 } = {}) {
+  const clock = new TestClock(NOON);
+  const store = new BatchStore();
+  const events: unknown[] = [];
+  const log = {
+    event: (name: string, { lostRequests }: { lostRequests?: number } = {}) =>
+      void events.push(lostRequests === undefined ? name : [name, lostRequests]),
+  };
+  const recorder = new UsageRecorder({ store, clock, log, maxCounters });
+  const request = (
+    keyId: number,
+    outcome: Decision["outcome"] = "allowed",
+    operation?: OperationId,
+    status = 200,
+  ) => recorder.observe(recordOf({ keyId }, { outcome }, operation), { status } as never);
+  return { clock, store, recorder, events, request };
+}
+
+const recordOf = (principal: unknown, decision: unknown, operation?: OperationId) =>
+  ({ principal, decision, operation }) as RequestRecord;
+
+describe("counting", () => {
+  test("pages, requests without a valid key and requests without a decision are not counted", async () => {
+    const { store, recorder } = setUp();
+    const response = { status: 200 } as never;
+    recorder.observe(recordOf(undefined, { outcome: "allowed" }), response);
+    recorder.observe(recordOf("invalid_api_key", { outcome: "allowed" }), response);
+    recorder.observe(recordOf(new Unavailable("down"), { outcome: "allowed" }), response);
+    recorder.observe(recordOf({ keyId: 1 }, undefined), response);
+    await recorder.close();
+    expect(store.attempts).toEqual([]);
+  });
+
+  test("each hour has a batch of its own, also when the clock is set back", async () => {
+    const { store, recorder, request, clock } = setUp();
+    clock.advance(HOUR_MS - 1);
+    request(1);
+    clock.advance(1);
+    request(1);
+    request(1);
+    clock.step(-HOUR_MS);
+    request(1);
+    await recorder.close();
+    expect(store.batches.map(({ hour, keys }) => [hour - NOON, keys[0]?.admitted])).toEqual([
+      [0, 1],
+      [HOUR_MS, 2],
+      [0, 1],
+    ]);
+  });
+});
+
+describe("saving", () => {
+  test("a batch has at most 50 keys, in their order", async () => {
+    const { store, recorder, request } = setUp({ maxCounters: 1_000 });
+    for (let keyId = 125; keyId >= 1; keyId--) request(keyId);
+    await recorder.save();
+    expect(store.batches.map(({ keys, sequence }) => [keys.length, sequence])).toEqual([
+      [50, 1],
+      [50, 2],
+      [25, 3],
+    ]);
+    const ids = store.batches.flatMap(({ keys }) => keys.map(({ keyId }) => keyId));
+    expect(ids).toEqual(Array.from({ length: 125 }, (_, i) => i + 1));
+    await recorder.close();
+    expect(store.batches).toHaveLength(3);
+  });
+
+  test("counts are saved by themselves every two seconds", async () => {
+    jest.useFakeTimers();
+    const { store, recorder, request } = setUp();
+    request(1);
+    jest.advanceTimersByTime(1_999);
+    expect(store.attempts).toEqual([]);
+    jest.advanceTimersByTime(1);
+    jest.useRealTimers();
+    await recorder.save();
+    expect(store.attempts).toHaveLength(1);
+    expect(store.requests).toEqual({ 1: 1 });
+    await recorder.close();
+  });
+
+  test("while the store fails, counts are kept, and are saved once it works again", async () => {
+    const { store, recorder, request, events } = setUp();
+    request(1);
+    store.fails = "before";
+    expect(await recorder.save()).toBe(false);
+    request(1);
+    request(2);
+    expect(await recorder.save()).toBe(false);
+    expect(events).toEqual(["usage-history.save-failed"]);
+    store.fails = false;
+    expect(await recorder.save()).toBe(true);
+    expect(store.requests).toEqual({ 1: 2, 2: 1 });
+    expect(events.slice(1)).toEqual([["usage-history.saved-again", 0]]);
+    await recorder.close();
+  });
+
+  test("a batch that may have been added is repeated as it is, so that it counts once", async () => {
+    const { store, recorder, request } = setUp();
+    request(1);
+    store.fails = "after";
+    await recorder.save();
+    request(1);
+    store.fails = false;
+    await recorder.close();
+    expect(store.attempts[1]).toEqual(store.attempts[0] as never);
+    expect(store.requests).toEqual({ 1: 2 });
+  });
+
+  test("the memory for counts is bounded: what does not fit is lost and reported", async () => {
+    const { store, recorder, request, events, clock } = setUp({ maxCounters: 3 });
+    store.fails = "before";
+    request(1);
+    await recorder.save();
+    clock.advance(HOUR_MS);
+    for (const keyId of [1, 2, 3, 4, 1, 2, 3]) request(keyId);
+    await recorder.save();
+    store.fails = false;
+    await recorder.close();
+    expect(store.requests).toEqual({ 1: 3, 2: 2 });
+    expect(events.slice(1)).toEqual([["usage-history.saved-again", 3]]);
+  });
+
+  test("requests that arrive while a save runs are in the next one", async () => {
+    const { store, recorder, request } = setUp();
+    request(1);
+    const saved = recorder.save();
+    request(1);
+    request(2);
+    await saved;
+    await recorder.close();
+    expect(store.requests).toEqual({ 1: 2, 2: 1 });
+  });
+
+  test("close: fails after three seconds with the number of requests that are missing", async () => {
+    const { store, recorder, request } = setUp();
+    request(1);
+    request(2, "limited");
+    store.fails = "before";
+    let now = 0;
+    const clock = spyOn(performance, "now").mockImplementation(() => now);
+    const closing = recorder.close().catch((error: unknown) => error);
+    const attemptsAt = async (ms: number) => {
+      now = ms;
+      const { length } = store.attempts;
+      while (store.attempts.length < length + 2) await Bun.sleep(1);
+    };
+    await attemptsAt(2_999);
+    now = 3_000;
+    expect(await closing).toMatchObject({ message: "2 requests are missing in the usage history" });
+    clock.mockRestore();
+  });
+});
 
 test("a server counts every outcome by operation, exact after a clean stop, and nothing without a valid key", async () => {
   await using service = await startService();

@@ -94,10 +94,7 @@ function startProxy(
 const problem = (status: number, code: string, headers: Record<string, string> = {}) =>
   Response.json({ code, message: `${code}.`, status }, { status, headers });
 
-interface Target {
-  readonly url: string;
-  readonly key: string;
-}
+type Target = Pick<Service, "url" | "key">;
 
 function exampleIn(language: ExampleLanguage, name: string, { url, key }: Target = service): Example {
   return only(language, guideExamples({ baseUrl: url, key }).get(name) ?? []);

@@ -2,6 +2,7 @@ import { afterAll, describe, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import packageJson from "../../../package.json" with { type: "json" };
+import { Child } from "../../../trials/harness/child.ts";
 import { startPetstore } from "../../../trials/harness/petstore.ts";
 import { postgresUrl } from "../../../trials/harness/postgres.ts";
 import { valkeyUrl } from "../../../trials/harness/valkey.ts";
@@ -11,10 +12,10 @@ import { BUILT_EXECUTABLE, COMMIT } from "./built-executable.ts";
 afterAll(cleanUp);
 
 /** In a folder without node_modules, and without Node, npm and Bun on the path. */
-const spawn = (argv: readonly string[], cwd = temporaryDirectory()) =>
-  spawnTracked([BUILT_EXECUTABLE, ...argv], { cwd, variables: { PATH: "/nonexistent", HOME: cwd } });
-
-const run = (argv: readonly string[], cwd?: string) => resultOf(spawn(argv, cwd));
+const run = (argv: readonly string[], cwd = temporaryDirectory()) =>
+  resultOf(
+    spawnTracked([BUILT_EXECUTABLE, ...argv], { cwd, variables: { PATH: "/nonexistent", HOME: cwd } }),
+  );
 
 const serve = (...argv: string[]) => {
   const cwd = temporaryDirectory();
@@ -130,11 +131,8 @@ test("a server of the executable on PostgreSQL and Valkey counts requests there"
 });
 
 test("the demo of the executable starts, and Ctrl-C ends it", async () => {
-  const child = spawn(["demo"]);
-  const reader = child.stdout.getReader();
-  let output = "";
-  while (!output.includes("This key is for you"))
-    output += new TextDecoder().decode((await reader.read()).value);
-  child.kill("SIGINT");
-  expect(await child.exited).toBe(0);
+  const cwd = temporaryDirectory();
+  const child = new Child([BUILT_EXECUTABLE, "demo"], { cwd, env: { PATH: "/nonexistent", HOME: cwd } });
+  await child.line(/This key is for you/);
+  expect(await child.stop("SIGINT")).toBe(0);
 });
