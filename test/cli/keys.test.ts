@@ -212,13 +212,8 @@ test("a database out of reach is a failure, not the answer that there is no such
   writeFileSync(notDirectory, "");
   const data = join(notDirectory, "data");
   cli.secret = generateSecret("production");
-  for (const command of [
-    ["keys", "find"],
-    ["keys", "list"],
-    ["export", "keys"],
-    ["backup", temporaryDirectory()],
-  ]) {
-    await expect(cli.run([...command, "--data", data])).rejects.toMatchObject({ code: "ENOTDIR" });
+  for (const command of ["keys find", "keys list", "export keys", `backup ${temporaryDirectory()}`]) {
+    await expect(cli.run(`${command} --data ${data}`)).rejects.toMatchObject({ code: "ENOTDIR" });
   }
 });
 

@@ -103,12 +103,18 @@ test("pets update changes the given fields and prints the pet", async () => {
   });
 });
 
-test("pets delete names the pet that is gone, and asks nothing about one that does not exist", async () => {
+test("pets delete names the pet that is gone, and asks nothing about one that does not exist; with a placed order it stays, and keeps its status", async () => {
   expect(await cli.run("pets delete 1")).toEqual({ code: 0, out: "Pet 1 (Rex) is deleted.\n", err: "" });
   expect(await cli.err("pets delete 1")).toBe(
     `pet 1 does not exist in production (data: ${cli.dataDir}); see petstore pets list`,
   );
   expect(cli.questions).toHaveLength(1);
+  expect(await cli.err("pets update 2 --status sold")).toBe(
+    "pet 2 has the placed order 1 and keeps its status; complete or cancel the order first",
+  );
+  expect(await cli.err("pets delete 2")).toBe(
+    "pet 2 has orders and cannot be deleted; the latest is order 1",
+  );
 });
 
 test("orders update says what became of the pet", async () => {
@@ -116,14 +122,5 @@ test("orders update says what became of the pet", async () => {
   expect(await cli.json("pets show 2")).toMatchObject({ status: "available" });
   expect(await cli.err("orders update 1 completed")).toBe(
     "order 1 is already cancelled; only placed orders can be updated",
-  );
-});
-
-test("a pet with a placed order keeps its status, and cannot be deleted", async () => {
-  expect(await cli.err("pets update 2 --status sold")).toBe(
-    "pet 2 has the placed order 1 and keeps its status; complete or cancel the order first",
-  );
-  expect(await cli.err("pets delete 2")).toBe(
-    "pet 2 has orders and cannot be deleted; the latest is order 1",
   );
 });

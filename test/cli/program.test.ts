@@ -43,7 +43,9 @@ test.each(COMMANDS.map((command) => [command.name, command] as const))(
 );
 
 test.each(COMMANDS.flatMap(({ examples }) => [...examples]))("the example %s is valid", (example) => {
-  const argv = shellWords(example);
+  // As a shell does, without comments and redirections.
+  const words = example.replace(/ (?:#|>).*$/, "").match(/'[^']*'|\S+/g) ?? [];
+  const argv = words.map((word) => word.replaceAll("'", ""));
   expect(argv.shift()).toBe("petstore");
   const command = COMMANDS.find(({ name }) => `${argv.join(" ")} `.startsWith(`${name} `));
   const { flags, error } = parseArguments(argv, command?.options ?? {});
@@ -130,12 +132,6 @@ test("openapi has the plans and ban rules of a server with the same options, and
   expect(out.includes("Retry after 45 seconds.")).toBe(true);
 });
 
-/** A shell for the examples: words, single quotes, comments, redirections. */
-function shellWords(line: string): string[] {
-  const words = line.replace(/ (?:#|>).*$/, "").match(/'[^']*'|\S+/g) ?? [];
-  return words.map((word) => word.replaceAll("'", ""));
-}
-
 /** What is offered for the last word of a line. */
 async function offered(line: string): Promise<string[]> {
   const { code, out } = await cli.run(["__complete", ...line.split(" ").slice(1)]);
@@ -143,9 +139,12 @@ async function offered(line: string): Promise<string[]> {
   return out.match(/^[^\t\n]+/gm) ?? [];
 }
 
+/** Every command and group. */
+const FIRST_WORDS = new Set(COMMANDS.map(({ name }) => name.split(" ")[0] ?? ""));
 const KEYS = COMMANDS.flatMap(({ name }) => (name.startsWith("keys ") ? name.slice(5) : []));
 
 test.each<[line: string, words: readonly string[]]>([
+  ["petstore ", [...FIRST_WORDS, "help", "--version"]],
   ["petstore ser", ["serve", "servers"]],
   ["petstore keys ", KEYS],
   ["petstore help keys cr", ["create"]],
@@ -163,11 +162,6 @@ test.each<[line: string, words: readonly string[]]>([
   ["petstore frobnicate ", []],
 ])("%p", async (line, words) => {
   expect(await offered(line)).toEqual([...words]);
-});
-
-test("the first word is every command and group", async () => {
-  const firstWords = new Set(COMMANDS.map(({ name }) => name.split(" ")[0] ?? ""));
-  expect(await offered("petstore ")).toEqual([...firstWords, "help", "--version"]);
 });
 
 test("every option of every command is offered, with its help", async () => {
@@ -263,7 +257,8 @@ test.each(Object.entries(WRONG))("%s", async (line, err) => {
   expect(await run(line)).toEqual(wrongUsage(err));
 });
 
-test("a wrong variable is reported by its name", async () => {
+test("a wrong variable is reported by its name, and one of another command is ignored", async () => {
+  expect((await run("keys list", { PETSTORE_PORT: "nonsense" })).code).toBe(0);
   expect((await run("keys list", { PETSTORE_ENV: "test" })).err).toBe(
     'PETSTORE_ENV is "test"; it must be production or staging',
   );
@@ -289,10 +284,6 @@ test.each([
     expect(await run(command, { [name]: "1" })).toMatchObject({ code: 2, err });
   }
   expect((await run("serve --help", { [name]: "1" })).code).toBe(0);
-});
-
-test("a variable of another command is ignored", async () => {
-  expect((await run("keys list", { PETSTORE_PORT: "nonsense" })).code).toBe(0);
 });
 
 const WITH_PASSWORD = {

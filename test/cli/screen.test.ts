@@ -55,15 +55,11 @@ test("what does not fit is named, and a pipe gets everything", async () => {
 
 test("wide characters count twice, and a cell is shortened between them", () => {
   const screen = new Screen({ columns: 20, hasColor: false, now: () => 0 });
-  expect(
-    columns(
-      [
-        ["ID", "NAME"],
-        ["1", "日本".repeat(10)],
-      ],
-      { screen },
-    ),
-  ).toBe(`ID  NAME\n1   ${"日本".repeat(3)}日…\n`);
+  const rows = [
+    ["ID", "NAME"],
+    ["1", "日本".repeat(10)],
+  ];
+  expect(columns(rows, { screen })).toBe(`ID  NAME\n1   ${"日本".repeat(3)}日…\n`);
 });
 
 test("times are relative on a terminal and RFC 3339 elsewhere", async () => {

@@ -20,6 +20,7 @@ import { silentLog } from "../../src/observe/log.ts";
 import { temporaryFolder } from "../../trials/harness/cleanup.ts";
 import { advance, useFakeTimers } from "../fake-timers.ts";
 import { type Service, startService } from "../service.ts";
+import { until } from "../timing.ts";
 
 const folder = temporaryFolder("access-log");
 
@@ -259,12 +260,11 @@ class TestOutput implements LineOutput {
   isClosed = false;
   rotations = 0;
   accept: (bytes: Uint8Array) => number | Promise<number> = ({ length }) => length;
-  readonly #changes: (() => void)[] = [];
 
   async write(bytes: Uint8Array): Promise<number> {
     const count = await this.accept(bytes);
     this.text += Buffer.from(bytes.subarray(0, count)).toString();
-    for (const notify of this.#changes.splice(0)) notify();
+
     return count;
   }
 
@@ -274,10 +274,6 @@ class TestOutput implements LineOutput {
 
   async close(): Promise<void> {
     this.isClosed = true;
-  }
-
-  async until(isTrue: (text: string) => boolean): Promise<void> {
-    while (!isTrue(this.text)) await new Promise<void>((resolve) => this.#changes.push(resolve));
   }
 }
 
@@ -302,14 +298,14 @@ describe("lines of a writer", () => {
     const timed = setUp({ writeEveryMs: 5 });
     timed.writer.write("a\n");
     timed.writer.write("é\n");
-    await timed.output.until((text) => text === "a\né\n");
+    await until(() => timed.output.text === "a\né\n");
     expect(timed.output.rotations).toBeGreaterThan(0);
     await timed.writer.close();
 
     const { writer, output, events } = setUp();
     const line = `${"x".repeat(1023)}\n`;
     for (let i = 0; i < 64; i++) writer.write(line);
-    await output.until((text) => text.length === 65_536);
+    await until(() => output.text.length === 65_536);
     writer.write("last\n");
     await writer.close();
     expect(output.text).toBe(`${line.repeat(64)}last\n`);
@@ -337,7 +333,7 @@ describe("lines of a writer", () => {
     await tried.promise;
     writer.write("another\n");
     output.accept = ({ length }) => length;
-    await output.until((text) => text.endsWith("another\n"));
+    await until(() => output.text.endsWith("another\n"));
     await writer.close();
     expect(output.text).toBe("one line\nanother\n");
     expect(events).toEqual([["failed", new Error("no space")], ["recovered"]]);

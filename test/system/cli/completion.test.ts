@@ -2,7 +2,7 @@ import { afterAll, expect, test } from "bun:test";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { runProgram } from "../../../trials/harness/child.ts";
-import { BASH, executable, FISH, type Program, ZSH } from "../../../trials/harness/programs.ts";
+import { BASH, executable, FISH, ZSH } from "../../../trials/harness/programs.ts";
 import { cleanUp, EXECUTABLE, InProcessCli, temporaryDirectory } from "../../cli/cli.ts";
 
 afterAll(cleanUp);
@@ -26,33 +26,26 @@ const ZSH_FUNCTIONS = `
   _describe() { print -l -- "\${(@)candidates%%:*}" }
   _files() { [[ $1 == -/ ]] && print -l -- *(/) || print -l -- * }`;
 
-interface Shell {
-  readonly program: Program;
-  readonly flags: readonly string[];
-  readonly before: string;
-  /** Prints what is offered for a line, one on each line. */
-  readonly print: (line: string) => string;
-}
-
-const SHELLS: Readonly<Record<string, Shell>> = {
+/** How each of them prints what is offered for a line, one on each line. */
+const SHELLS = {
   bash: {
     program: BASH,
     flags: ["--norc", "-c"],
     before: "",
-    print: (line) =>
+    print: (line: string) =>
       `COMP_WORDS=${words(line)}; COMP_CWORD=${line.split(" ").length - 1}; COMPREPLY=(); _petstore; printf '%s\\n' "\${COMPREPLY[@]}"`,
   },
   zsh: {
     program: ZSH,
     flags: ["--no-rcs", "-c"],
     before: ZSH_FUNCTIONS,
-    print: (line) => `words=${words(line)}; CURRENT=${line.split(" ").length}; _petstore`,
+    print: (line: string) => `words=${words(line)}; CURRENT=${line.split(" ").length}; _petstore`,
   },
   fish: {
     program: FISH,
     flags: ["--no-config", "-c"],
     before: "",
-    print: (line) => `complete --do-complete ${JSON.stringify(line)}`,
+    print: (line: string) => `complete --do-complete ${JSON.stringify(line)}`,
   },
 };
 

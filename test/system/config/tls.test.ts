@@ -1,12 +1,16 @@
-import { describe, expect, test } from "bun:test";
-import { readFileSync, writeFileSync } from "node:fs";
+import { afterEach, describe, expect, jest, test } from "bun:test";
+import { copyFileSync, readFileSync, unlinkSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { CertificateAuthority } from "../../certificates.ts";
+import { connect } from "node:tls";
+import { startApp } from "../../../src/app.ts";
+import { createLog } from "../../../src/observe/log.ts";
+import { CertificateAuthority, selfSigned } from "../../certificates.ts";
 import { temporaryFolder } from "../../../trials/harness/cleanup.ts";
-import { readTlsCredentials } from "../../../src/config/tls.ts";
+import { followTlsFiles, readTlsCredentials, readTlsFiles, type TlsFiles } from "../../../src/config/tls.ts";
 import { UsageError } from "../../../src/config/usage-error.ts";
 import { InProcessCli } from "../../cli/cli.ts";
 import { parseConfig } from "../../config/parsing.ts";
+import { configIn } from "../../service.ts";
 
 const authority = new CertificateAuthority();
 const files = authority.issue("DNS:localhost");
@@ -68,3 +72,113 @@ describe("--tls-cert and --tls-key", () => {
     expect(wrong).toMatchObject({ code: 2, out: "" });
   });
 });
+
+const used: TlsFiles = { certFile: join(folder, "used.crt"), keyFile: join(folder, "used.key") };
+const first = selfSigned(folder, "first");
+const second = selfSigned(folder, "second");
+
+const closing: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const close of closing.splice(0)) await close();
+  jest.useRealTimers();
+});
+
+let copies = 0;
+/** The time of a file system may be too coarse to tell two copies apart that are made one right after the other. */
+function copy(from: string, to: string): void {
+  copyFileSync(from, to);
+  utimesSync(to, ++copies, copies);
+}
+
+function use({ certFile, keyFile }: TlsFiles): void {
+  copy(certFile, used.certFile);
+  copy(keyFile, used.keyFile);
+}
+
+/** The files are looked at once a second. */
+const passSeconds = (seconds: number) => void jest.advanceTimersByTime(seconds * 1_000);
+
+async function whileTimePasses<T>(work: Promise<T>): Promise<T> {
+  while (Bun.peek.status(work) === "pending") {
+    await new Promise<void>((resolve) => setImmediate(resolve));
+    jest.advanceTimersByTime(1);
+  }
+  return work;
+}
+
+describe("the files of a certificate", () => {
+  function follow() {
+    jest.useFakeTimers();
+    use(first);
+    const events: string[] = [];
+    const stop = followTlsFiles(used, {
+      onChange: ({ cert }) => events.push(cert === readTlsFiles(second).cert ? "second" : "first"),
+      onError: () => events.push("error"),
+    });
+    closing.push(stop);
+    return events;
+  }
+
+  test("are read again when they have changed and stay the same for a second", () => {
+    const events = follow();
+    passSeconds(10);
+    expect(events).toEqual([]);
+    use(second);
+    passSeconds(1);
+    expect(events).toEqual([]);
+    passSeconds(10);
+    expect(events).toEqual(["second"]);
+  });
+
+  test.each([
+    ["that do not belong together", () => copy(second.certFile, used.certFile)],
+    ["of which one is missing", () => unlinkSync(used.keyFile)],
+  ])("%s are one error, until they change again", (_, spoil) => {
+    const events = follow();
+    spoil();
+    passSeconds(10);
+    expect(events).toEqual(["error"]);
+    use(second);
+    passSeconds(2);
+    expect(events).toEqual(["error", "second"]);
+  });
+});
+
+test("a server with a certificate serves HTTPS, and the next certificate without a restart", async () => {
+  jest.useFakeTimers();
+  use(first);
+  const lines: string[] = [];
+  const dataDir = temporaryFolder("tls-data");
+  const log = createLog({ format: "json", write: (line) => lines.push(line) });
+  const app = await whileTimePasses(startApp({ ...configIn(dataDir), tls: used }, { log }));
+  closing.push(() => whileTimePasses(app.close()));
+
+  expect(app.url).toStartWith("https://127.0.0.1:");
+  const health = new URL("/healthz", app.url);
+  const cert = readTlsFiles(first).cert;
+  const response = await fetch(health, { tls: { ca: cert } });
+  expect([response.status, response.headers.get("strict-transport-security")]).toEqual([
+    200,
+    "max-age=31536000",
+  ]);
+
+  writeFileSync(used.certFile, "broken");
+  passSeconds(2);
+  expect(lines.join("")).toContain("tls.certificate-invalid");
+  expect(await commonName(health)).toBe("first");
+  use(second);
+  passSeconds(2);
+  expect(lines.join("")).toContain("tls.certificate-changed");
+  expect(await commonName(health)).toBe("second");
+});
+
+function commonName({ port }: URL): Promise<string | string[] | undefined> {
+  return new Promise((resolve, reject) => {
+    const options = { host: "127.0.0.1", port: Number(port), rejectUnauthorized: false };
+    const socket = connect(options, () => {
+      resolve(socket.getPeerCertificate().subject.CN);
+      socket.destroy();
+    });
+    socket.on("error", reject);
+  });
+}
