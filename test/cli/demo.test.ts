@@ -3,7 +3,6 @@ import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import type { Key } from "../../src/operator/operations.ts";
 import { freePort } from "../../trials/harness/server.ts";
-import type { TestClock } from "../test-clock.ts";
 import { cleanUpAfterAll, InProcessCli, temporaryDirectory } from "./cli.ts";
 
 cleanUpAfterAll();
@@ -18,23 +17,16 @@ afterEach(() => {
   Object.assign(process.env, variables);
 });
 
-/** Ten seconds pass within one. */
-function hurry(clock: TestClock): () => void {
-  const { setTimeout } = globalThis;
-  const sooner = (run: () => void, ms = 0) => setTimeout(run, ms / 10);
-  const timers = spyOn(globalThis, "setTimeout").mockImplementation(Object.assign(sooner, setTimeout));
-  const seconds = setInterval(() => clock.advance(100), 10);
-  return () => {
-    clearInterval(seconds);
-    timers.mockRestore();
-  };
-}
-
 test("a newcomer sees keys of every plan, limits and a ban; the demo touches no other data and leaves nothing behind", async () => {
   const cli = new InProcessCli();
   const settings = { PETSTORE_FREE_LIMITS: "1000000/1000000" };
   Object.assign(process.env, settings, { TMPDIR: temporary });
-  const slowDown = hurry(cli.clock);
+  // Ten seconds pass within one.
+  const { setTimeout } = globalThis;
+  const sooner = (run: () => void, ms = 0) => setTimeout(run, ms / 10);
+  const timers = spyOn(globalThis, "setTimeout").mockImplementation(Object.assign(sooner, setTimeout));
+  const seconds = setInterval(() => cli.clock.advance(100), 10);
+
   const { message, lines, stop } = await cli.start("demo", settings);
   const [, url = ""] = /^ {2}API +(\S+)$/m.exec(message) ?? [];
   const [, secret = ""] = /Bearer (pet_live_\w+)/.exec(message) ?? [];
@@ -42,7 +34,9 @@ test("a newcomer sees keys of every plan, limits and a ban; the demo touches no 
   expect([response.status, Object(await response.json()).length]).toEqual([200, 100]);
 
   while (!lines.some((line) => line.includes('"event":"key.banned"'))) await Bun.sleep(5);
-  slowDown();
+  clearInterval(seconds);
+  timers.mockRestore();
+
   const [, nextCode = ""] = /^ {2}petstore (admin-url .*)$/m.exec(message) ?? [];
   expect(await cli.out(nextCode)).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/\?code=[\da-f]{40}\n$/);
   const [directory = ""] = readdirSync(temporary);

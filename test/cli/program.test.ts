@@ -194,6 +194,9 @@ const WRONG = {
   "serve --port": "--port needs a value: an integer from 0 to 65535",
   "serve --port=99999": '--port is "99999"; it must be an integer from 0 to 65535',
   "serve --port 1 --port 2": "--port is given more than once",
+  "serve --limits-url-file missing":
+    '--limits-url-file is "missing"; it cannot be read: the file does not exist',
+  "serve --limits-url-file a --limits-url-file b": "--limits-url-file is given more than once",
   "serve --env test": '--env is "test"; it must be production or staging',
   "keys create --plan free":
     "keys create needs --name: a string of 1 to 100 characters on one line that is not blank",

@@ -1,20 +1,17 @@
 import type { Variables } from "../../src/config/parse-options.ts";
+import { until } from "../timing.ts";
 import { EXECUTABLE, temporaryDirectory, track } from "./cli.ts";
 
 /** Runs a command on a terminal of its own. */
 export function spawnOnTerminal(argv: readonly string[], variables: Variables = {}) {
   const decoder = new TextDecoder();
   let output = "";
-  let onOutput = () => {};
   const child = track(
     Bun.spawn([EXECUTABLE, ...argv], {
       env: { ...process.env, XDG_CONFIG_HOME: temporaryDirectory(), ...variables },
       terminal: {
         cols: 200,
-        data(_terminal, bytes) {
-          output += decoder.decode(bytes, { stream: true });
-          onOutput();
-        },
+        data: (_terminal, bytes) => void (output += decoder.decode(bytes, { stream: true })),
       },
     }),
   );
@@ -23,12 +20,6 @@ export function spawnOnTerminal(argv: readonly string[], variables: Variables = 
     /** What it has shown so far. */
     output: () => output.replaceAll("\r\n", "\n"),
     /** Resolves when it has shown the text. */
-    until: (text: string) =>
-      new Promise<void>((resolve) => {
-        onOutput = () => {
-          if (output.includes(text)) resolve();
-        };
-        onOutput();
-      }),
+    until: (text: string) => until(() => output.includes(text)),
   };
 }

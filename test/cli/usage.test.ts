@@ -129,7 +129,7 @@ getPet            6        0       0       1
   expect((await cli.run("usage --operation getpets")).code).toBe(2);
 });
 
-test("--csv: one row per key, day and operation", async () => {
+test("--csv: one row per key, day and operation; --json: one object per interval and operation", async () => {
   expect(await cli.out("usage --csv --since 2026-11-14 --until 2026-11-15")).toBe(
     `key_id,name,start,operation,admitted,limited,banned,errors
 1,app,2026-11-15T00:00:00.000Z,none,2,0,0,2
@@ -138,6 +138,13 @@ test("--csv: one row per key, day and operation", async () => {
 2,"the ""big"", one",2026-11-15T00:00:00.000Z,none,5,30,4,5
 `,
   );
+  const yesterday = { keyId: 2, start: "2026-11-14T11:00:00.000Z" };
+  const today = { keyId: 2, start: "2026-11-15T12:00:00.000Z" };
+  expect(await cli.json<unknown>("usage 2 --by hour --since 26h")).toEqual([
+    { ...yesterday, operation: "none", admitted: 2, limited: 0, banned: 0, errors: 2 },
+    { ...today, operation: "listPets", admitted: 1_195, limited: 0, banned: 0, errors: 0 },
+    { ...today, operation: "none", admitted: 5, limited: 30, banned: 4, errors: 5 },
+  ]);
 });
 
 test.each(["usage 77", "usage 77 --by key --csv"])("%s: there is no such key", async (line) => {
@@ -157,14 +164,4 @@ test("--csv: a name that a spreadsheet would calculate has an apostrophe before 
   expect(out).toContain("3,'@SUM(1),free,");
   expect(out).toContain("4,1=1,free,");
   expect(out).toContain("5,'-1,free,");
-});
-
-test("--json: one object per interval and operation", async () => {
-  const yesterday = { keyId: 2, start: "2026-11-14T11:00:00.000Z" };
-  const today = { keyId: 2, start: "2026-11-15T12:00:00.000Z" };
-  expect(await cli.json<unknown>("usage 2 --by hour --since 26h")).toEqual([
-    { ...yesterday, operation: "none", admitted: 2, limited: 0, banned: 0, errors: 2 },
-    { ...today, operation: "listPets", admitted: 1_195, limited: 0, banned: 0, errors: 0 },
-    { ...today, operation: "none", admitted: 5, limited: 30, banned: 4, errors: 5 },
-  ]);
 });

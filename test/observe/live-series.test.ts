@@ -39,8 +39,6 @@ function fakeServer() {
   });
 }
 
-const last = <T>(values: readonly T[]) => values.at(-1);
-
 describe("live series", () => {
   test.each([
     ["15m", 5, 180],
@@ -76,7 +74,7 @@ describe("live series", () => {
     expect(view.requests.banned.slice(-2)).toEqual([0, 1]);
     expect(view.connections.slice(-2)).toEqual([7, 8]);
     expect(view.p50.at(-2)).toBeCloseTo(2, 0);
-    expect(last(view.p50)).toBeNull();
+    expect(view.p50.at(-1)).toBeNull();
     expect(view.totals).toMatchObject({ requests: 102, success: 99, serverError: 1, limited: 1, banned: 1 });
     expect(view.totals.p99).toBeCloseTo(2, 0);
   });
@@ -90,7 +88,7 @@ describe("live series", () => {
     const { requests, p50, totals } = server.live.read("24h");
     expect(requests.success.slice(-3)).toEqual([null, 12, 12]);
     expect(p50.at(-2)).toBeCloseTo(1, 0);
-    expect(Math.abs((last(p50) ?? 0) - 100)).toBeLessThan(6.25);
+    expect(Math.abs((p50.at(-1) ?? 0) - 100)).toBeLessThan(6.25);
     expect(totals.success).toBe(24);
   });
 
@@ -121,7 +119,7 @@ describe("live series", () => {
     server.pass(5 * SECOND);
     server.request("success");
     server.pass(5 * SECOND);
-    expect(last(server.live.read("15m").requests.success)).toBe(1);
+    expect(server.live.read("15m").requests.success.at(-1)).toBe(1);
   });
 
   test("a timer that fires a little early ends the same step", () => {

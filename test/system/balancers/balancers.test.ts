@@ -20,8 +20,7 @@ import {
 import { postgresUrl } from "../../../trials/harness/postgres.ts";
 import { valkeyUrl } from "../../../trials/harness/valkey.ts";
 import { until } from "../../timing.ts";
-import { haproxyCommand } from "./haproxy-command.ts";
-import { bearer, createPet, JSON_BODY, listPets } from "./requests.ts";
+import { bearer, createPet, haproxyCommand, JSON_BODY, listPets } from "./tools.ts";
 
 const PUBLIC_URL = "https://api.example.com/v1";
 

@@ -9,8 +9,7 @@ import {
   type LoadBalancerOptions,
   nginx,
 } from "../../../trials/harness/load-balancer.ts";
-import { startWithoutHealthChecks } from "./haproxy-command.ts";
-import { createPet, listPets } from "./requests.ts";
+import { createPet, listPets, startWithoutHealthChecks } from "./tools.ts";
 
 const OK = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
 /** Of a service that nobody runs. A free port could become that of the load balancer itself. */

@@ -3,7 +3,7 @@ import * as fc from "fast-check";
 import { RawConnection } from "../../../trials/harness/http-connection.ts";
 import { haproxy, type LoadBalancer, nginx } from "../../../trials/harness/load-balancer.ts";
 import type { HttpServer, RequestHandler } from "../../../src/http1/index.ts";
-import { startWithoutHealthChecks } from "./haproxy-command.ts";
+import { startWithoutHealthChecks } from "./tools.ts";
 import { CLOSES, get } from "../../http1/cases/case.ts";
 import { echoHandler, outcomesOf, startEchoServer } from "../../http1/echo-server.ts";
 import { cuts, mutatedStream, segmentsOf, validStream } from "../../http1/generated-streams.ts";
