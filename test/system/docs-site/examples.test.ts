@@ -201,12 +201,14 @@ describe("the examples of the guides, in each language", () => {
       const limits = { curl: "--max-time 15", fetch: "timeout(15_000)", python: "timeout=15" };
       expect(code).toContain(limits[language]);
       const impatient = code
-        .replace("15_000", "300")
-        .replace("timeout=15", "timeout=0.3")
+        .replace("15_000", "1_000")
+        .replace("timeout=15", "timeout=1")
         .replace("time 15", "time 1")
         .replace(/(?:Math|random)\.random\(\)/, "0");
       expect(await outputOf({ language, code: impatient })).toContain('{"id":1,"name":"Rex","categoryId":7}');
-      expect(proxy.statuses).toEqual([201, 201, 201, 201]);
+      // On a busy machine more than the first response are late, and repeated too.
+      expect(proxy.statuses.slice(0, 4)).toEqual([201, 201, 201, 201]);
+      expect(replies).toEqual([]);
       expect((await shop.call({ path: "/pets" })).text).toBe('[{"id":1,"name":"Rex","categoryId":7}]');
     },
   );
