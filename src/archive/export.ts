@@ -190,18 +190,28 @@ function csvValue(value: string | null, type: FieldType): string {
 
 /** A line, with its end. */
 function jsonEncoder(exported: Exported): Encode {
-  const fields = located(exported);
+  const fields = located(exported).map(({ name, type, position }) => ({
+    label: `"${name}":`,
+    type,
+    position,
+  }));
   return (row) => {
-    const values = fields.flatMap(({ name, type, position }) => {
+    let line = "{";
+    for (const { label, type, position } of fields) {
       const value = row[position] ?? null;
-      return value === null && type === "text" ? [] : `"${name}":${jsonValue(value, type)}`;
-    });
-    return `{${values.join(",")}}\n`;
+      if (value === null && type === "text") continue;
+      line += (line.length === 1 ? "" : ",") + label + jsonValue(value, type);
+    }
+    return `${line}}\n`;
   };
 }
+
+/** Text that JSON only puts in quotation marks: to test it takes less than JSON.stringify. */
+const PLAIN = /^[ !#-[\]-~]*$/;
 
 function jsonValue(value: string | null, type: FieldType): string {
   if (value === null) return "null";
   if (type === "integer" || type === "json") return value;
-  return type === "time" ? `"${formatTime(Number(value))}"` : JSON.stringify(value);
+  if (type === "time") return `"${formatTime(Number(value))}"`;
+  return PLAIN.test(value) ? `"${value}"` : JSON.stringify(value);
 }
