@@ -127,7 +127,7 @@ interface ListedRow {
   readonly id: bigint | number;
 }
 
-function rangesUpTo(last: number, size: number): KeyRange[] {
+function rangesUpTo(last: number, size: number): readonly KeyRange[] {
   const ranges: KeyRange[] = [];
   for (let first = 1; first <= last; first += size) {
     ranges.push({ first, last: Math.min(first + size - 1, last) });
@@ -160,40 +160,55 @@ export class SqlKeyStore implements KeyStore {
    * meanwhile may be in a list that it does not belong to any more.
    */
   async listKeys(query: KeyListQuery): Promise<KeyList> {
-    const { dialect } = this.database;
-    const read = async <Row>(statement: Statement | undefined): Promise<Row[]> => {
-      await yieldToEventLoop();
-      return statement ? this.database.read(() => rowsOfQuery<Row>(statement)) : [];
-    };
-    const [stored] = await read<{ last: bigint }>({ sql: SELECT_LAST, values: [] });
-    const ranges = rangesUpTo(Number(stored?.last ?? 0), dialect.maxPerRead.keys);
-    const { sort = "id", isDescending = false, limit } = query;
-    if (isDescending) ranges.reverse();
-    const [value] = await read<{ value: SqlValue }>(sortValue(query, dialect));
-
-    let rows: ListedRow[] = [];
-    const { after } = query;
-    const isBefore = ({ first, last }: KeyRange) =>
-      value && sort === "id" && after !== undefined && (isDescending ? first >= after : last <= after);
-    for (const range of ranges.filter((each) => !isBefore(each))) {
-      const found = await read<ListedRow>(keyIds(query, dialect, { ...range, lastValue: value?.value }));
-      if (found.length === 0) continue;
-      const ids = [...rows, ...found].map(({ id }) => Number(id));
-      rows = await read<ListedRow>(keysInOrder(query, dialect, ids));
-      if (sort === "id" && rows.length > limit) break;
-    }
+    const { limit, after } = query;
+    const [stored] = await this.#readAfterOthers<{ last: bigint }>({ sql: SELECT_LAST, values: [] });
+    const ranges = rangesUpTo(Number(stored?.last ?? 0), this.database.dialect.maxPerRead.keys);
+    const rows = await this.#listRows(query, ranges);
     const page = { items: rows.slice(0, limit).map(keyOfRow), hasMore: rows.length > limit };
-
-    let total = page.items.length;
-    if (query.after !== undefined || page.hasMore) {
-      total = 0;
-      for (const range of ranges) {
-        const [count] = await read<{ total: bigint }>(keyCount(query, dialect, range));
-        total += Number(count?.total ?? 0);
-      }
-    }
+    const isWhole = after === undefined && !page.hasMore;
+    const total = isWhole ? page.items.length : await this.#countKeys(query, ranges);
     await yieldToEventLoop();
     return { ...page, total };
+  }
+
+  /** The rows of a page, and one more where there is one. */
+  async #listRows(query: KeyListQuery, ranges: readonly KeyRange[]): Promise<readonly ListedRow[]> {
+    const { dialect } = this.database;
+    const { sort = "id", isDescending = false, limit, after } = query;
+    const last = sortValue(query, dialect);
+    const [lastRow] = last ? await this.#readAfterOthers<{ value: SqlValue }>(last) : [];
+    const isBefore = (range: KeyRange) =>
+      lastRow &&
+      sort === "id" &&
+      after !== undefined &&
+      (isDescending ? range.first >= after : range.last <= after);
+    let rows: ListedRow[] = [];
+    for (const range of isDescending ? ranges.toReversed() : ranges) {
+      if (isBefore(range)) continue;
+      const options = { ...range, lastValue: lastRow?.value };
+      const found = await this.#readAfterOthers<ListedRow>(keyIds(query, dialect, options));
+      if (found.length === 0) continue;
+      const ids = [...rows, ...found].map(({ id }) => Number(id));
+      rows = await this.#readAfterOthers(keysInOrder(query, dialect, ids));
+      if (sort === "id" && rows.length > limit) break;
+    }
+    return rows;
+  }
+
+  async #countKeys(query: KeyListQuery, ranges: readonly KeyRange[]): Promise<number> {
+    let total = 0;
+    for (const range of ranges) {
+      const count = keyCount(query, this.database.dialect, range);
+      const [row] = await this.#readAfterOthers<{ total: bigint }>(count);
+      total += Number(row?.total ?? 0);
+    }
+    return total;
+  }
+
+  /** Requests that have arrived come first. */
+  async #readAfterOthers<Row>(statement: Statement): Promise<Row[]> {
+    await yieldToEventLoop();
+    return this.database.read(() => rowsOfQuery<Row>(statement));
   }
 
   getKey(id: number): Awaitable<ApiKey | undefined> {

@@ -154,18 +154,17 @@ interface ListProps<Row> extends Omit<DataTableProps<Row>, "rows" | "keyOf"> {
   readonly noMatch?: ComponentChildren;
 }
 
-/** Whether the query asks for some of the rows only. */
-const isPart = (query: URLSearchParams) => hasFilters(query) || query.has("cursor");
-
 /** Whether there are no rows at all. */
 function isEmpty<Row>({ data, isStale }: Polled<Items<Row>>, query: URLSearchParams): boolean {
-  return data?.items.length === 0 && data.nextCursor === null && !isStale && !isPart(query);
+  const isWhole = !hasFilters(query) && !query.has("cursor");
+  return data?.items.length === 0 && data.nextCursor === null && !isStale && isWhole;
 }
 
 /** A page of a list, as the filters in the URL ask for it. */
 export function List<Row extends { readonly id: number | bigint }>(props: ListProps<Row>) {
   const { of, noun, empty, noMatch = <NoMatch noun={noun} />, ...table } = props;
   const { query } = useLocation();
+  const nothing = hasFilters(query) ? noMatch : empty;
   return (
     <Loaded of={of}>
       {({ items, nextCursor, total }) => (
@@ -174,7 +173,9 @@ export function List<Row extends { readonly id: number | bigint }>(props: ListPr
           {items.length === 0 && nextCursor !== null && (
             <p class="muted">None so far. The next page looks further.</p>
           )}
-          {items.length === 0 && nextCursor === null && (isPart(query) ? noMatch : empty)}
+          {items.length === 0 &&
+            nextCursor === null &&
+            (query.has("cursor") ? <p class="muted">Nothing is left on this page.</p> : nothing)}
           <Pager nextCursor={nextCursor}>{total !== undefined && total > 0 && countOf(total, noun)}</Pager>
         </>
       )}

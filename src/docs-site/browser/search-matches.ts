@@ -80,7 +80,7 @@ function alternativesOf(word: string, entries: readonly SearchEntry[]): readonly
     return known;
   const vocabulary = new Set([...SYNONYMS.keys(), ...entries.flatMap((entry) => wordsOf(entry.join(" ")))]);
   for (const letters of word.length < MIN_TWICE_MISTYPED ? [1] : [1, 2]) {
-    const close = writtenAlmostSo(word, [...vocabulary], letters);
+    const close = similarWords(word, [...vocabulary], letters);
     if (close.length > 0) return close.map((text) => ({ text: SYNONYMS.get(text) ?? text, weight: 0.8 }));
   }
   return known;
@@ -90,7 +90,7 @@ const MIN_MISTYPED = 4;
 const MIN_TWICE_MISTYPED = 7;
 
 /** The words that are the same as the typed one without so many letters: some were added, left out or replaced. */
-function writtenAlmostSo(typed: string, words: readonly string[], letters: number): readonly string[] {
+function similarWords(typed: string, words: readonly string[], letters: number): readonly string[] {
   const shortened = new Set(without(letters, typed));
   return words.filter(
     (word) =>
