@@ -21,9 +21,8 @@ import {
   INVALID_JSON,
   invalidBody,
   invalidParameter,
-  isRejection,
   malformedIdentifier,
-  type Rejection,
+  Rejection,
   serviceUnavailable,
   STANDARD_ERRORS,
   Unavailable,
@@ -69,7 +68,7 @@ export function dispatch<C extends Call>(call: C, front: Front<C>): Awaitable<Re
   return recover(
     () =>
       andThen(validate(call, front), (input) =>
-        isRejection(input) ? front.reject(input, call) : execute(input, call, front),
+        input instanceof Rejection ? front.reject(input, call) : execute(input, call, front),
       ),
     (error) => front.fail(error, call),
   );
@@ -78,7 +77,7 @@ export function dispatch<C extends Call>(call: C, front: Front<C>): Awaitable<Re
 /** The timeout begins after the input has arrived: a slow client is not an error of the service. */
 function execute<C extends Call>(input: AnyInput, call: C, front: Front<C>): Awaitable<Response> {
   const response = andThen(front.execute(input, call), (result) =>
-    isRejection(result) ? front.reject(result, call) : front.succeed(result, call),
+    result instanceof Rejection ? front.reject(result, call) : front.succeed(result, call),
   );
   return response instanceof Promise ? withTimeout(response, front.timeoutMs) : response;
 }
@@ -95,7 +94,7 @@ function validate<C extends Call>(call: C, front: Front<C>): Awaitable<AnyInput 
   if (schema === undefined) return { id, query, body: undefined, bytes: undefined };
   const options = { schema, maxBytes: front.maxBodyBytes(call), parse: front.parse };
   return andThen(readJsonBody(request, options), (json: JsonBody | Rejection): AnyInput | Rejection => {
-    if (isRejection(json)) return json;
+    if (json instanceof Rejection) return json;
     const body = schema.readBody(json.value);
     return body instanceof Invalid ? invalidBody(body) : { id, query, body, bytes: json.bytes };
   });
@@ -269,8 +268,9 @@ function decode(bytes: Uint8Array): string | undefined {
 
 /** The handler of a listener until its app is ready. */
 export const startupHandler: RequestHandler = {
-  handle: (request) => withRequestId(unavailableResponse(1), requestIdOf(request)),
-  handleError: () => withRequestId(internalErrorResponse(), newRequestId()),
+  handle: (request) =>
+    withRequestId(errorResponse(STANDARD_ERRORS, serviceUnavailable(1)), requestIdOf(request)),
+  handleError: () => withRequestId(errorResponse(STANDARD_ERRORS, INTERNAL_ERROR), newRequestId()),
   protocolError: (status) => withRequestId(protocolErrorResponse(status), newRequestId()),
 };
 
@@ -294,34 +294,16 @@ export function emptyResponse(status: 204 | 304, headerLines: string): Response 
 }
 
 export function errorResponse(errors: ErrorTable, rejection: Rejection, headerLines = ""): Response {
-  return jsonResponse(statusOf(errors, rejection), headerLines, errorBody(errors, rejection));
-}
-
-function errorBody(errors: ErrorTable, rejection: Rejection): string {
-  const { code, message } = rejection;
-  return `{"code":"${code}","message":${JSON.stringify(message)},"status":${statusOf(errors, rejection)}}`;
+  const { code, message, retryAfterSeconds } = rejection;
+  // A table of errors has statuses that http1 knows.
+  const status = (errors[code]?.status ?? 500) as Status;
+  const body = `{"code":"${code}","message":${JSON.stringify(message)},"status":${status}}`;
+  const retryAfter = retryAfterSeconds === undefined ? "" : `Retry-After: ${retryAfterSeconds}\r\n`;
+  return jsonResponse(status, headerLines + retryAfter, body);
 }
 
 export function errorCodeOf({ status, body }: Response): string | undefined {
   return status < 400 || typeof body !== "string" ? undefined : /^\{"code":"(\w+)"/.exec(body)?.[1];
-}
-
-export function internalErrorResponse(headerLines = ""): Response {
-  return errorResponse(STANDARD_ERRORS, INTERNAL_ERROR, headerLines);
-}
-
-export function unavailableResponse(
-  retryAfterSeconds: number,
-  headerLines = "",
-  rejectionOf = serviceUnavailable,
-): Response {
-  const retryAfter = headerLine("Retry-After", `${retryAfterSeconds}`);
-  return errorResponse(STANDARD_ERRORS, rejectionOf(retryAfterSeconds), headerLines + retryAfter);
-}
-
-/** A table of errors has statuses that http1 knows. */
-function statusOf(errors: ErrorTable, { code }: Rejection): Status {
-  return (errors[code]?.status ?? 500) as Status;
 }
 
 /** Is never sent: the client disconnected, or already has the response to a malformed body. nginx logs this status. */
@@ -332,50 +314,60 @@ export function withRequestId({ status, headerLines, body }: Response, requestId
   return { status, headerLines: `${headerLines}X-Request-Id: ${requestId}\r\n`, body };
 }
 
-const PROTOCOL_REJECTIONS: Readonly<Record<ProtocolErrorStatus, Rejection & { readonly meaning: string }>> = {
-  400: {
-    code: "malformed_request",
-    meaning: "The request is not valid HTTP/1.1.",
-    message: "The request is not valid HTTP/1.1.",
-  },
-  408: {
-    code: "request_timeout",
-    meaning: "The request did not arrive in time.",
-    message: `The request did not arrive within ${plural(REQUEST_TIMEOUT_SECONDS, "second")}.`,
-  },
-  414: {
-    code: "uri_too_long",
-    meaning: "The request line is too long.",
-    message: `The request line must not exceed ${kibibytes(MAX_REQUEST_LINE_BYTES)}.`,
-  },
-  431: {
-    code: "headers_too_large",
-    meaning: "The headers are too large, or there are too many.",
-    message: `The request line and headers must not exceed ${kibibytes(MAX_HEAD_BYTES)} and ${MAX_FIELDS} headers.`,
-  },
-  501: {
-    code: "not_implemented",
-    meaning: "`Transfer-Encoding` is not `chunked`, or the method is `CONNECT`.",
-    message: "Transfer-Encoding must be chunked. CONNECT is not supported.",
-  },
-  505: {
-    code: "http_version_not_supported",
-    meaning: "The HTTP version is not 1.x.",
-    message: "The HTTP version is not supported. Use HTTP/1.1.",
-  },
-};
+const PROTOCOL_REJECTIONS: Readonly<Record<ProtocolErrorStatus, { meaning: string; rejection: Rejection }>> =
+  {
+    400: {
+      meaning: "The request is not valid HTTP/1.1.",
+      rejection: new Rejection("malformed_request", "The request is not valid HTTP/1.1."),
+    },
+    408: {
+      meaning: "The request did not arrive in time.",
+      rejection: new Rejection(
+        "request_timeout",
+        `The request did not arrive within ${plural(REQUEST_TIMEOUT_SECONDS, "second")}.`,
+      ),
+    },
+    414: {
+      meaning: "The request line is too long.",
+      rejection: new Rejection(
+        "uri_too_long",
+        `The request line must not exceed ${kibibytes(MAX_REQUEST_LINE_BYTES)}.`,
+      ),
+    },
+    431: {
+      meaning: "The headers are too large, or there are too many.",
+      rejection: new Rejection(
+        "headers_too_large",
+        `The request line and headers must not exceed ${kibibytes(MAX_HEAD_BYTES)} and ${MAX_FIELDS} headers.`,
+      ),
+    },
+    501: {
+      meaning: "`Transfer-Encoding` is not `chunked`, or the method is `CONNECT`.",
+      rejection: new Rejection(
+        "not_implemented",
+        "Transfer-Encoding must be chunked. CONNECT is not supported.",
+      ),
+    },
+    505: {
+      meaning: "The HTTP version is not 1.x.",
+      rejection: new Rejection(
+        "http_version_not_supported",
+        "The HTTP version is not supported. Use HTTP/1.1.",
+      ),
+    },
+  };
 
 /**
  * The errors of requests that are not valid HTTP or arrive too slowly. Their responses precede authentication, so they
  * have no rate limit headers, and belong to no operation. The connection closes.
  */
 export const PROTOCOL_ERRORS: ErrorTable = Object.fromEntries(
-  Object.entries(PROTOCOL_REJECTIONS).map(([status, { code, meaning }]) => [
-    code,
+  Object.entries(PROTOCOL_REJECTIONS).map(([status, { rejection, meaning }]) => [
+    rejection.code,
     { status: Number(status), meaning },
   ]),
 );
 
 export function protocolErrorResponse(status: ProtocolErrorStatus): Response {
-  return errorResponse(PROTOCOL_ERRORS, PROTOCOL_REJECTIONS[status]);
+  return errorResponse(PROTOCOL_ERRORS, PROTOCOL_REJECTIONS[status].rejection);
 }

@@ -35,29 +35,26 @@ export function errorTable<Code extends string>(
 }
 
 /** An expected error: a value that handlers return and never throw. */
-export interface Rejection<C extends string = string> {
-  readonly code: C;
-  /** For the client. It names the field at fault. */
-  readonly message: string;
-  readonly retryAfterSeconds?: number;
-}
+export class Rejection<C extends string = string> {
+  /** No other object is one for the type checker. */
+  declare protected readonly brand: never;
 
-export function isRejection(value: unknown): value is Rejection {
-  return typeof value === "object" && value !== null && "code" in value;
-}
-
-export function rejection<C extends string>(code: C, message: string): Rejection<C> {
-  return { code, message };
+  constructor(
+    readonly code: C,
+    /** For the client. It names the field at fault. */
+    readonly message: string,
+    readonly retryAfterSeconds?: number,
+  ) {}
 }
 
 /** The rejections that every API has. */
-export const INVALID_JSON = rejection("invalid_json", "The request body is not valid JSON.");
-export const INVALID_ENCODING = rejection(
+export const INVALID_JSON = new Rejection("invalid_json", "The request body is not valid JSON.");
+export const INVALID_ENCODING = new Rejection(
   "invalid_json",
   "The request body must be UTF-8 without a byte order mark.",
 );
-export const BODY_REQUIRED = rejection("invalid_body", "A request body is required. Send a JSON object.");
-export const UNSUPPORTED_MEDIA_TYPE = rejection(
+export const BODY_REQUIRED = new Rejection("invalid_body", "A request body is required. Send a JSON object.");
+export const UNSUPPORTED_MEDIA_TYPE = new Rejection(
   "unsupported_media_type",
   "Content-Type must be application/json.",
 );
@@ -70,37 +67,44 @@ export function unsupported(
 ): Rejection<"unsupported_media_type"> {
   const name = NAME.test(value) ? ` ${value}` : "";
   const message = `The ${field}${name} is not supported. Send JSON in UTF-8 without an encoding.`;
-  return rejection("unsupported_media_type", message);
+  return new Rejection("unsupported_media_type", message);
 }
-export const INTERNAL_ERROR = rejection("internal_error", "An internal error occurred. It has been logged.");
+export const INTERNAL_ERROR = new Rejection(
+  "internal_error",
+  "An internal error occurred. It has been logged.",
+);
 
 export function invalidBody({ problems }: Invalid): Rejection<"invalid_body"> {
-  return rejection("invalid_body", `${problems.join("; ")}.`);
+  return new Rejection("invalid_body", `${problems.join("; ")}.`);
 }
 
 export function invalidParameter({ problems }: Invalid): Rejection<"invalid_parameter"> {
-  return rejection("invalid_parameter", `${problems.join("; ")}.`);
+  return new Rejection("invalid_parameter", `${problems.join("; ")}.`);
 }
 
 export function bodyTooLarge(maxBytes: number): Rejection<"body_too_large"> {
-  return rejection("body_too_large", `The request body must not exceed ${kibibytes(maxBytes)}.`);
+  return new Rejection("body_too_large", `The request body must not exceed ${kibibytes(maxBytes)}.`);
 }
 
 /** A path parameter that is not an identifier at all. */
 export function malformedIdentifier<C extends string>(name: string, notFound: C): Rejection<C> {
-  return rejection(notFound, `${name} must be a decimal integer ${INT64_RANGE}.`);
+  return new Rejection(notFound, `${name} must be a decimal integer ${INT64_RANGE}.`);
 }
 
 /** `allowed` is the value of `Allow`. */
 export function methodNotAllowed(method: string, allowed: string): Rejection<"method_not_allowed"> {
-  return rejection(
+  return new Rejection(
     "method_not_allowed",
     `${method} is not allowed on this path. Allowed methods: ${allowed}.`,
   );
 }
 
+export function unavailable(what: string, retryAfterSeconds: number): Rejection<"unavailable"> {
+  return new Rejection("unavailable", `${what}. ${retryAfter(retryAfterSeconds)}`, retryAfterSeconds);
+}
+
 export function serviceUnavailable(retryAfterSeconds: number): Rejection<"unavailable"> {
-  return rejection("unavailable", `The service is temporarily unavailable. ${retryAfter(retryAfterSeconds)}`);
+  return unavailable("The service is temporarily unavailable", retryAfterSeconds);
 }
 
 export function retryAfter(seconds: number): string {
@@ -116,6 +120,11 @@ export class Unavailable extends Error {
     super(message, { cause: options.cause });
     this.retryAfterSeconds = options.retryAfterSeconds ?? 1;
   }
+}
+
+/** What the client is told of an error that was thrown. */
+export function rejectionOf(error: unknown): Rejection<"unavailable" | "internal_error"> {
+  return error instanceof Unavailable ? serviceUnavailable(error.retryAfterSeconds) : INTERNAL_ERROR;
 }
 
 /** What was thrown, in words. */

@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
-import { isRejection } from "../api/errors.ts";
+import { Rejection } from "../api/errors.ts";
 import { describeEnvironment, pathsOf, storageOf } from "../config/config.ts";
 import { ADMIN_TOKEN_OPTIONS, STORAGE_OPTIONS } from "../config/options.ts";
 import type { Stores } from "../domain/ports.ts";
@@ -101,7 +101,7 @@ async function rotateToken(file: string, { operators, audit }: Stores, context: 
   }
   const { id, name } = operator;
   const rotated = await operators.rotateOperator(id, { ...toNewToken(token), replaces: hash }, by);
-  if (isRejection(rotated)) {
+  if (rotated instanceof Rejection) {
     return new Failure(
       `the token in ${file} does not work any more: it was replaced, or the operator ${name} is revoked; delete the file`,
     );

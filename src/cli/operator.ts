@@ -1,7 +1,7 @@
 import { statSync } from "node:fs";
 import { hostname } from "node:os";
 import { type AnyInput, readQuery } from "../api/dispatch.ts";
-import { invalidBody, invalidParameter, isRejection } from "../api/errors.ts";
+import { invalidBody, invalidParameter, Rejection } from "../api/errors.ts";
 import type { Identifier } from "../api/json.ts";
 import { Invalid } from "../api/schema.ts";
 import { serverOrigin } from "../config/address-types.ts";
@@ -195,7 +195,7 @@ async function withLocal(
       // The input is validated for this operation, which is what the type of its handler says.
       const handler = handlers[id] as unknown as AnyHandler;
       const result = await handler(validated(id, input), { by: attributionOf(context) });
-      if (isRejection(result)) throw new RejectedCall(result);
+      if (result instanceof Rejection) throw new RejectedCall(result);
       return result as ResponseOf<typeof id>;
     }, settings);
   } finally {
@@ -217,7 +217,7 @@ async function askServer(
     server instanceof Failure
       ? `${server.message}, or name another one with --server`
       : await askForRequests({ ...server, name: hostname() }, query, { ...server, clock, tls: UNVERIFIED });
-  if (typeof page === "string") throw new RejectedCall({ code: "unreachable", message: page });
+  if (typeof page === "string") throw new RejectedCall(new Rejection("unreachable", page));
   return page;
 }
 

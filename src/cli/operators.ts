@@ -1,4 +1,4 @@
-import { rejection } from "../api/errors.ts";
+import { Rejection } from "../api/errors.ts";
 import { parseIdentifier } from "../api/json.ts";
 import { ROLE_MEANINGS, ROLES } from "../domain/operators.ts";
 import type { OperatorView, OperatorWithToken } from "../operator/operations.ts";
@@ -26,7 +26,7 @@ async function operatorOf(call: CallOperator, idOrName: unknown): Promise<Operat
   const found = items.filter(({ id, name }) => name === idOrName || String(id) === String(idOrName));
   const operator = found.find(({ state }) => state === "active") ?? found.at(-1);
   if (operator) return operator;
-  throw new RejectedCall(rejection("operator_not_found", `Operator ${String(idOrName)} does not exist.`));
+  throw new RejectedCall(new Rejection("operator_not_found", `Operator ${String(idOrName)} does not exist.`));
 }
 
 function tokenText({ token }: OperatorWithToken): string {

@@ -1,6 +1,6 @@
-import { isRejection, type Rejection } from "../api/errors.ts";
+import { Rejection } from "../api/errors.ts";
 import { type Identifier, parseJson, toJson } from "../api/json.ts";
-import { Invalid } from "../api/schema.ts";
+import { Invalid, object, text } from "../api/schema.ts";
 import { avoidProxies } from "../config/config.ts";
 import { printable } from "../config/usage-error.ts";
 import {
@@ -106,18 +106,19 @@ async function send(url: string, init: RequestInit): Promise<{ status: number; t
     const code = systemErrorField(error, "code") ?? "";
     const reason = code || (error instanceof Error ? error.message : String(error));
     const problem = TLS_PROBLEMS[code];
-    throw new RejectedCall({
-      code: "unreachable",
-      message: problem ? `${origin} is not trusted: ${problem}` : `${origin} does not respond (${reason})`,
-    });
+    const message = problem ? `is not trusted: ${problem}` : `does not respond (${reason})`;
+    throw new RejectedCall(new Rejection("unreachable", `${origin} ${message}`));
   }
 }
 
+const ApiError = object({ code: text(100), message: text(10_000) });
+
 function rejectionIn(json: unknown, status: number, server: string): Rejection {
-  if (isRejection(json) && typeof json.message === "string" && json.code !== "not_found")
-    return { ...json, message: printable(json.message) };
-  return {
-    code: "unknown",
-    message: `${server} responds ${status}: it is no listener for operators, or one of an earlier release`,
-  };
+  const error = ApiError.read(json);
+  if (!(error instanceof Invalid) && error.code !== "not_found")
+    return new Rejection(error.code, printable(error.message));
+  return new Rejection(
+    "unknown",
+    `${server} responds ${status}: it is no listener for operators, or one of an earlier release`,
+  );
 }

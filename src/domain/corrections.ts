@@ -1,4 +1,4 @@
-import { rejection, type Rejection } from "../api/errors.ts";
+import { Rejection } from "../api/errors.ts";
 import type { Order, OrderStatus, Pet, PetStatus } from "./resources.ts";
 import { type Attribution, type AuditedValues, auditEntry, changeOf, type NewAuditEntry } from "./audit.ts";
 
@@ -29,13 +29,13 @@ export interface OrderQuery {
 /** The status of a pet follows its placed order. */
 export function petOrdered(id: bigint, orderId: bigint): Rejection<"pet_ordered"> {
   const message = `Pet ${id} has the placed order ${orderId} and keeps its status. Complete or cancel the order first.`;
-  return rejection("pet_ordered", message);
+  return new Rejection("pet_ordered", message);
 }
 
 /** Orders are kept, and an order names its pet. */
 export function petHasOrders(id: bigint, orderId: bigint): Rejection<"pet_has_orders"> {
   const message = `Pet ${id} has orders and cannot be deleted. The latest is order ${orderId}.`;
-  return rejection("pet_has_orders", message);
+  return new Rejection("pet_has_orders", message);
 }
 
 export function applyPetChange(pet: Pet, change: PetChange): Pet {

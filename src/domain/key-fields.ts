@@ -1,5 +1,5 @@
 import { grouped } from "../api/formatting.ts";
-import { rejection, type Rejection } from "../api/errors.ts";
+import { Rejection } from "../api/errors.ts";
 import type { ApiKey, KeyChange, PlanName } from "./api-keys.ts";
 
 /** The texts that an operator writes about a key. Lengths are in code points. */
@@ -51,5 +51,5 @@ function areValidLabels(labels: readonly string[]): boolean {
 }
 
 function invalid(field: string, expected: string): Rejection<"invalid_body"> {
-  return rejection("invalid_body", `${field} must be ${expected}.`);
+  return new Rejection("invalid_body", `${field} must be ${expected}.`);
 }

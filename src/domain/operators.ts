@@ -1,4 +1,4 @@
-import { rejection, type Rejection } from "../api/errors.ts";
+import { Rejection } from "../api/errors.ts";
 import {
   type Attribution,
   type AuditAction,
@@ -90,7 +90,7 @@ export interface OperatorAccess {
 }
 
 export function operatorNotFound(id: number | bigint): Rejection<"operator_not_found"> {
-  return rejection("operator_not_found", `Operator ${id} does not exist.`);
+  return new Rejection("operator_not_found", `Operator ${id} does not exist.`);
 }
 
 /** The audit entry of a change. A store writes it in the transaction of the change. */

@@ -14,14 +14,7 @@ import {
   requestIdOf,
   withRequestId,
 } from "../api/dispatch.ts";
-import {
-  INTERNAL_ERROR,
-  isRejection,
-  methodNotAllowed,
-  type Rejection,
-  serviceUnavailable,
-  Unavailable,
-} from "../api/errors.ts";
+import { INTERNAL_ERROR, methodNotAllowed, Rejection, rejectionOf, Unavailable } from "../api/errors.ts";
 import { parseJson, toJson } from "../api/json.ts";
 import type { Attribution } from "../domain/audit.ts";
 import type { Clock } from "../domain/ports.ts";
@@ -107,15 +100,8 @@ function textResponse(status: Status, body: string, contentType = PLAIN_TEXT): R
 const CHALLENGE_LINE = headerLine("WWW-Authenticate", 'Bearer realm="petstore admin"');
 
 function reject(rejection: Rejection, headerLines = ""): Response {
-  const { code, retryAfterSeconds } = rejection;
-  const challenge = ADMIN_ERRORS[code as AdminErrorCode].status === 401 ? CHALLENGE_LINE : "";
-  const retryAfter =
-    retryAfterSeconds === undefined ? "" : headerLine("Retry-After", String(retryAfterSeconds));
-  return errorResponse(ADMIN_ERRORS, rejection, API_LINES + challenge + headerLines + retryAfter);
-}
-
-function rejectionOf({ retryAfterSeconds }: Unavailable): Rejection {
-  return { ...serviceUnavailable(retryAfterSeconds), retryAfterSeconds };
+  const challenge = ADMIN_ERRORS[rejection.code as AdminErrorCode].status === 401 ? CHALLENGE_LINE : "";
+  return errorResponse(ADMIN_ERRORS, rejection, API_LINES + challenge + headerLines);
 }
 
 function rejectMethod(method: string, allowed: string): Response {
@@ -259,7 +245,7 @@ export function createAdminApp(options: AdminAppOptions): RequestHandler {
     reject: (rejection) => reject(rejection),
     fail(error, call) {
       errorLog.report(`admin ${call.id}`, error, call);
-      return reject(error instanceof Unavailable ? rejectionOf(error) : INTERNAL_ERROR);
+      return reject(rejectionOf(error));
     },
   };
 
@@ -289,7 +275,7 @@ export function createAdminApp(options: AdminAppOptions): RequestHandler {
       : id === "listRequests" && isServerRequest(request)
         ? ({ actor: { kind: "server", name: request.remoteAddress } } as const)
         : await authenticate(request, operation ? leastRoleOf(operation) : "viewer");
-    if (isRejection(identity)) return reject(identity);
+    if (identity instanceof Rejection) return reject(identity);
 
     if (request.path === OPENAPI_PATH) return respondWithOpenApi(request);
     if (match === undefined) return reject(ADMIN_PATH_NOT_FOUND);
@@ -305,7 +291,7 @@ export function createAdminApp(options: AdminAppOptions): RequestHandler {
       if (error instanceof Unavailable) return operatorsUnknown(error.retryAfterSeconds);
       throw error;
     });
-    if (isRejection(identity) || mayCall(identity.principal.role, leastRole)) return identity;
+    if (identity instanceof Rejection || mayCall(identity.principal.role, leastRole)) return identity;
     return forbiddenRole(identity.principal, leastRole);
   }
 
@@ -318,7 +304,7 @@ export function createAdminApp(options: AdminAppOptions): RequestHandler {
   async function respondWithMetrics(request: Request): Promise<Response> {
     if (isFromOtherOrigin(request)) return reject(FORBIDDEN_ORIGIN);
     const identity = options.areMetricsPublic ? undefined : await authenticate(request, "metrics");
-    if (isRejection(identity)) return reject(identity);
+    if (identity instanceof Rejection) return reject(identity);
     const { contentType, body } = metrics(request.headers.get("accept"));
     return textResponse(200, body, contentType);
   }

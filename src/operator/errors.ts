@@ -1,4 +1,4 @@
-import { errorTable, rejection, type Rejection, retryAfter } from "../api/errors.ts";
+import { errorTable, Rejection, retryAfter, unavailable } from "../api/errors.ts";
 import { kibibytes } from "../api/formatting.ts";
 import { MAX_OPERATORS, type NewOperator, type Role } from "../domain/operators.ts";
 
@@ -44,51 +44,50 @@ export const ADMIN_ERRORS = errorTable({
 
 export type AdminErrorCode = keyof typeof ADMIN_ERRORS;
 
-export const NOT_SIGNED_IN = rejection(
+export const NOT_SIGNED_IN = new Rejection(
   "not_signed_in",
   "Sign in first: open the URL that petstore admin-url prints, or send the token of an operator in the Authorization header: Bearer <token>.",
 );
-export const INVALID_TOKEN = rejection(
+export const INVALID_TOKEN = new Rejection(
   "invalid_token",
   "The token is wrong or was replaced, or its operator is revoked. petstore admin-url prints a URL to sign in with.",
 );
-export const INVALID_CODE = rejection(
+export const INVALID_CODE = new Rejection(
   "invalid_code",
   "The code was used, or is older than five minutes. petstore admin-url prints a new one.",
 );
-export const OWN_OPERATOR = rejection(
+export const OWN_OPERATOR = new Rejection(
   "own_operator",
   "You cannot revoke yourself. Another operator with the role admin can.",
 );
 
 export function forbiddenRole({ name, role }: NewOperator, needed: Role): Rejection<"forbidden_role"> {
-  return rejection("forbidden_role", `This needs the role ${needed}; ${name} has ${role}.`);
+  return new Rejection("forbidden_role", `This needs the role ${needed}; ${name} has ${role}.`);
 }
 
 /** The token of a setting needs no database, and goes on. */
 export function operatorsUnknown(retryAfterSeconds: number) {
-  const message = `The database is unavailable, so operators cannot be recognized. ${retryAfter(retryAfterSeconds)}`;
-  return { ...rejection("unavailable", message), retryAfterSeconds };
+  return unavailable("The database is unavailable, so operators cannot be recognized", retryAfterSeconds);
 }
 
 export function tooManyAttempts(retryAfterSeconds: number, what = "wrong tokens were sent") {
   const message = `Too many ${what}. ${retryAfter(retryAfterSeconds)}`;
-  return { ...rejection("too_many_attempts", message), retryAfterSeconds };
+  return new Rejection("too_many_attempts", message, retryAfterSeconds);
 }
 
-export const FORBIDDEN_HOST = rejection(
+export const FORBIDDEN_HOST = new Rejection(
   "forbidden_host",
   "The Host header must have an IP address, localhost or a name that the server was given with --admin-hostname.",
 );
-export const FORBIDDEN_ORIGIN = rejection(
+export const FORBIDDEN_ORIGIN = new Rejection(
   "forbidden_origin",
   "The request comes from a page of another origin, which the Origin or Sec-Fetch-Site header tells.",
 );
-export const ADMIN_PATH_NOT_FOUND = rejection(
+export const ADMIN_PATH_NOT_FOUND = new Rejection(
   "not_found",
   "No such path. The paths of the admin API are listed at /api/openapi.json.",
 );
 
 export function keyNotFound(id: number | bigint): Rejection<"key_not_found"> {
-  return rejection("key_not_found", `Key ${id} does not exist.`);
+  return new Rejection("key_not_found", `Key ${id} does not exist.`);
 }

@@ -1,6 +1,6 @@
 import { createHmac, hash, randomBytes, timingSafeEqual } from "node:crypto";
 import { Budget } from "../api/budget.ts";
-import { isRejection, type Rejection } from "../api/errors.ts";
+import { Rejection } from "../api/errors.ts";
 import type { Actor } from "../domain/audit.ts";
 import {
   type Operator,
@@ -121,7 +121,7 @@ export class AdminAuthentication {
         : token === undefined
           ? INVALID_TOKEN
           : await this.checkToken(token, actor);
-    if (isRejection(principal)) return principal;
+    if (principal instanceof Rejection) return principal;
     return { principal, actor: { ...actor, operator: principal.name } };
   }
 
@@ -235,7 +235,7 @@ export class AdminAuthentication {
   async endSession(request: Request, actor: Actor): Promise<void> {
     const { clock, operators } = this.#options;
     const principal = await this.#principalOfSession(request);
-    if (isRejection(principal) || principal.session === undefined) return;
+    if (principal instanceof Rejection || principal.session === undefined) return;
     const by = { at: clock.now(), actor: { ...actor, operator: principal.name } };
     await operators.deleteSession(principal.session, { ...by, action: "admin.signed-out" });
     this.changed();

@@ -9,15 +9,13 @@ import {
   errorResponse,
   type Front,
   headerLinesOf,
-  internalErrorResponse,
   jsonResponse,
   newRequestId,
   protocolErrorResponse,
   requestIdOf,
-  unavailableResponse,
   withRequestId,
 } from "../api/dispatch.ts";
-import { isRejection, methodNotAllowed, type Rejection, Unavailable } from "../api/errors.ts";
+import { INTERNAL_ERROR, methodNotAllowed, Rejection, rejectionOf, Unavailable } from "../api/errors.ts";
 import { etagOf, matchesEtag, sha256 } from "../api/hash.ts";
 import { parseFields } from "../api/json.ts";
 import type { Authenticator } from "../auth/authenticator.ts";
@@ -109,10 +107,12 @@ export function createHttpApp(options: HttpAppOptions): RequestHandler {
     execute: (input, call) => {
       const { endpoint, principal, request } = call;
       const idempotentRequest = idempotentRequestOf(input, call);
-      if (isRejection(idempotentRequest)) return idempotentRequest;
+      if (idempotentRequest instanceof Rejection) return idempotentRequest;
       const result = endpoint.handler(input, principal, idempotentRequest);
       if (endpoint.shared && result instanceof Promise) {
-        const shared = result.then((made) => (isRejection(made) ? undefined : representationOf(made, call)));
+        const shared = result.then((made) =>
+          made instanceof Rejection ? undefined : representationOf(made, call),
+        );
         endpoint.shared.add(request.query, shared);
       }
       return result;
@@ -149,9 +149,7 @@ export function createHttpApp(options: HttpAppOptions): RequestHandler {
     { where, ...failedRequest }: { where: string; request: Request; requestId: string },
   ): Response {
     errorLog.report(where, error, failedRequest);
-    return error instanceof Unavailable
-      ? unavailableResponse(error.retryAfterSeconds, headerLines)
-      : internalErrorResponse(headerLines);
+    return rejectionResponse(rejectionOf(error), headerLines);
   }
 
   /** authenticate → decide → route → dispatch: validate → handler → store → respond */
@@ -195,7 +193,7 @@ export function createHttpApp(options: HttpAppOptions): RequestHandler {
     const headerLines = apiLines(decision);
     if (failure instanceof Unavailable) {
       errorLog.report("authentication", failure, record);
-      return unavailableResponse(failure.retryAfterSeconds, headerLines, authenticationUnavailable);
+      return rejectionResponse(authenticationUnavailable(failure.retryAfterSeconds), headerLines);
     }
     const challengeLine = failure === "missing_api_key" ? CHALLENGE_LINE : INVALID_KEY_CHALLENGE_LINE;
     return rejectionResponse(UNAUTHENTICATED[failure], challengeLine + headerLines);
@@ -260,7 +258,7 @@ export function createHttpApp(options: HttpAppOptions): RequestHandler {
     handleError(error) {
       const requestId = newRequestId();
       errorLog.report("request handler", error, { requestId });
-      return withRequestId(internalErrorResponse(), requestId);
+      return withRequestId(rejectionResponse(INTERNAL_ERROR, ""), requestId);
     },
     protocolError(status) {
       onProtocolError?.(status);

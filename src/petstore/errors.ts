@@ -1,4 +1,4 @@
-import { bodyTooLarge, errorTable, rejection, type Rejection, retryAfter } from "../api/errors.ts";
+import { bodyTooLarge, errorTable, Rejection, retryAfter, unavailable } from "../api/errors.ts";
 import { kibibytes, longDate } from "../api/formatting.ts";
 import type { Environment } from "../domain/api-keys.ts";
 import { DOCS_PATH, IDEMPOTENCY_KEY_MAX_LENGTH, KEY_PREFIX, MAX_BODY_BYTES } from "../domain/constants.ts";
@@ -41,22 +41,22 @@ export const ERRORS = errorTable({
 
 export type ErrorCode = keyof typeof ERRORS;
 
-export const INVALID_IDEMPOTENCY_KEY = rejection(
+export const INVALID_IDEMPOTENCY_KEY = new Rejection(
   "invalid_parameter",
   `Idempotency-Key must be 1 to ${IDEMPOTENCY_KEY_MAX_LENGTH} visible ASCII characters.`,
 );
 
 /** By the reason why a request has no principal. */
 export const UNAUTHENTICATED = {
-  missing_api_key: rejection(
+  missing_api_key: new Rejection(
     "missing_api_key",
     "Missing API key. Send it in the Authorization header: Bearer <key>.",
   ),
-  invalid_api_key: rejection(
+  invalid_api_key: new Rejection(
     "invalid_api_key",
     "Invalid API key. It is mistyped, revoked, expired or from another environment.",
   ),
-  disabled_api_key: rejection(
+  disabled_api_key: new Rejection(
     "invalid_api_key",
     "This API key is disabled. Whoever gave it to you can enable it again.",
   ),
@@ -65,18 +65,18 @@ export const UNAUTHENTICATED = {
 };
 
 function otherEnvironment(own: Environment, here: Environment): Rejection<"invalid_api_key"> {
-  return rejection(
+  return new Rejection(
     "invalid_api_key",
     `This API key is for ${own}, and this is ${here}. Use a key that begins with ${KEY_PREFIX[here]}.`,
   );
 }
 
-export const READ_ONLY_KEY = rejection(
+export const READ_ONLY_KEY = new Rejection(
   "read_only_key",
   "This API key is read-only. Use GET or HEAD, or a key with write access.",
 );
 
-export const NOT_FOUND = rejection(
+export const NOT_FOUND = new Rejection(
   "not_found",
   `No such path. The paths of the API are listed at ${DOCS_PATH}.`,
 );
@@ -90,7 +90,7 @@ export interface Removal {
 }
 
 export function operationRemoved({ sunset, replacement, list }: Removal): Rejection<"operation_removed"> {
-  return rejection(
+  return new Rejection(
     "operation_removed",
     `This operation was removed on ${longDate(sunset)}. Use GET ${list}, or GET ${replacement} for one pet.`,
   );
@@ -99,19 +99,16 @@ export function operationRemoved({ sunset, replacement, list }: Removal): Reject
 export const BODY_TOO_LARGE = bodyTooLarge(MAX_BODY_BYTES);
 
 export function rateLimited(retryAfterSeconds: number): Rejection<"rate_limited"> {
-  return rejection("rate_limited", `Too many requests. ${retryAfter(retryAfterSeconds)}`);
+  return new Rejection("rate_limited", `Too many requests. ${retryAfter(retryAfterSeconds)}`);
 }
 
 export function keyBanned(retryAfterSeconds: number): Rejection<"key_banned"> {
-  return rejection(
+  return new Rejection(
     "key_banned",
     `This API key is temporarily banned because requests continued after a 429. ${retryAfter(retryAfterSeconds)}`,
   );
 }
 
 export function authenticationUnavailable(retryAfterSeconds: number): Rejection<"unavailable"> {
-  return rejection(
-    "unavailable",
-    `The API key cannot be verified right now. ${retryAfter(retryAfterSeconds)}`,
-  );
+  return unavailable("The API key cannot be verified right now", retryAfterSeconds);
 }

@@ -15,7 +15,7 @@ import type { ApiKeyPrincipal } from "../domain/api-keys.ts";
 import type { CacheStatistics } from "../bounded-cache.ts";
 import { PAGE_LIMIT } from "../domain/constants.ts";
 import { encodeCursor, type ListName } from "../api/cursor.ts";
-import { isRejection, type Rejection } from "../api/errors.ts";
+import { Rejection } from "../api/errors.ts";
 import { encodeOrder, orderNotFound, petNotFound } from "../domain/resources.ts";
 import type { OperationId } from "../domain/usage-history.ts";
 import { andThen, type Awaitable } from "../event-loop.ts";
@@ -81,7 +81,7 @@ function createHandlers({ store, petJson, clock, baseUrl }: HandlerOptions): Han
 
     updateOrder: async ({ id, body }, { keyId }) => {
       const order = await store.updateOrder({ keyId, id: BigInt(id), ...body }, clock.now());
-      return isRejection(order) ? order : { body: encodeOrder(order) };
+      return order instanceof Rejection ? order : { body: encodeOrder(order) };
     },
   };
 }
@@ -132,7 +132,7 @@ function rangeOf(after: bigint, { last, hasMore, next }: PageJson): IdRange {
 }
 
 function created<R extends Rejection>(url: string, result: WriteResult | R) {
-  if (isRejection(result)) return result;
+  if (result instanceof Rejection) return result;
   const replayed = result.replayed && { "Idempotent-Replayed": "true" };
   return { body: result.body, headers: { Location: `${url}${result.id}`, ...replayed } };
 }

@@ -1,13 +1,13 @@
 import { CLIENT_PACKAGE_PATH, DOCS_PATH, HEALTH_PATH } from "../domain/constants.ts";
 import { docsUrl, type DocumentedSettings, siteUrl } from "./documented-settings.ts";
-import { methodNotAllowed } from "../api/errors.ts";
+import { methodNotAllowed, serviceUnavailable } from "../api/errors.ts";
 import { shortDuration } from "../api/formatting.ts";
 import { PETSTORE_API } from "./operations.ts";
 import { andThen, type Awaitable, loadOnce } from "../event-loop.ts";
 import type { Decision } from "../domain/rate-limit.ts";
 import type { Request, Response } from "../http1/index.ts";
 import { type ContentRequest, EncodedContent } from "../api/content-encoding.ts";
-import { emptyResponse, headerLinesOf, jsonResponse, unavailableResponse } from "../api/dispatch.ts";
+import { emptyResponse, headerLinesOf, jsonResponse } from "../api/dispatch.ts";
 import { rateLimitedResponse, rateLimitLines, rejectionResponse, type StaticRoute } from "./app.ts";
 
 type PageRequest = Pick<Request, "method" | "path"> & ContentRequest;
@@ -61,7 +61,9 @@ function onlyGet(respond: Respond): Respond {
 }
 
 function health(isShuttingDown: boolean): Response {
-  return isShuttingDown ? unavailableResponse(1) : jsonResponse(200, NO_STORE, '{"status":"ok"}');
+  return isShuttingDown
+    ? rejectionResponse(serviceUnavailable(1), "")
+    : jsonResponse(200, NO_STORE, '{"status":"ok"}');
 }
 
 /** Its code is imported when it is used: a server starts sooner without it. */

@@ -1,5 +1,4 @@
-import type { Rejection } from "../api/errors.ts";
-import { rejection } from "../api/errors.ts";
+import { Rejection } from "../api/errors.ts";
 import type { NewSecret } from "../domain/api-keys.ts";
 import type { Attribution, NewAuditEntry } from "../domain/audit.ts";
 import {
@@ -94,9 +93,9 @@ export class SqlOperatorStore implements OperatorStore {
     return this.#change(function* () {
       const active = yield* rowsOf<{ name: string }>("SELECT name FROM operators WHERE revoked_at IS NULL");
       if (active.some((each) => each.name === name))
-        return rejection("operator_exists", `There is an operator ${name} already.`);
+        return new Rejection("operator_exists", `There is an operator ${name} already.`);
       if (active.length >= MAX_OPERATORS)
-        return rejection("too_many_operators", `There are ${MAX_OPERATORS} operators; revoke one first.`);
+        return new Rejection("too_many_operators", `There are ${MAX_OPERATORS} operators; revoke one first.`);
       return yield* addOperator(operator, token, by);
     });
   }
@@ -122,10 +121,10 @@ export class SqlOperatorStore implements OperatorStore {
       const operator = yield* findOperator(id);
       if (operator === undefined) return operatorNotFound(id);
       if (replaces !== undefined && !(yield* hasToken(id, replaces)))
-        return rejection("invalid_token", `The token of ${operator.name} was replaced just now.`);
+        return new Rejection("invalid_token", `The token of ${operator.name} was replaced just now.`);
       const { name, revokedAt } = operator;
       if (revokedAt !== undefined)
-        return rejection("operator_not_active", `Operator ${name} is revoked. Create another one.`);
+        return new Rejection("operator_not_active", `Operator ${name} is revoked. Create another one.`);
       const replace =
         "UPDATE operator_tokens SET replaced_at = ? WHERE operator_id = ? AND replaced_at IS NULL";
       yield* rowsOf(replace, by.at, id);
@@ -144,7 +143,7 @@ export class SqlOperatorStore implements OperatorStore {
       if (revokedAt !== undefined) return operator;
       const admins = yield* rowsOf("SELECT id FROM operators WHERE role = 'admin' AND revoked_at IS NULL");
       if (role === "admin" && admins.length === 1)
-        return rejection("last_admin", `Operator ${name} is the last admin. Create another one first.`);
+        return new Rejection("last_admin", `Operator ${name} is the last admin. Create another one first.`);
       yield* rowsOf("UPDATE operators SET revoked_at = ? WHERE id = ?", by.at, id);
       yield* endSessions(id);
       yield* addAudit(operatorEntry("operator.revoked", { id, name, role }, by));

@@ -10,7 +10,8 @@ import {
   openLogFile,
 } from "../../src/observe/access-log.ts";
 import { Unavailable } from "../../src/api/errors.ts";
-import { internalErrorResponse } from "../../src/api/dispatch.ts";
+import { errorResponse } from "../../src/api/dispatch.ts";
+import { INTERNAL_ERROR, STANDARD_ERRORS } from "../../src/api/errors.ts";
 import { type RequestObserver, RequestRecord } from "../../src/observe/request-metrics.ts";
 import type { Request, Response } from "../../src/http1/index.ts";
 import { HeaderFields } from "../../src/http1/request-head.ts";
@@ -146,7 +147,9 @@ describe("a line", () => {
       `User-Agent: a\r\ntraceparent: 00-${"a".repeat(32)}-${"b".repeat(16)}-01\r\n`,
     );
     const namesWithout = (...omit: AccessLogField[]) =>
-      Object.keys(JSON.parse(accessLine(record, internalErrorResponse(), { addressOf, omit })));
+      Object.keys(
+        JSON.parse(accessLine(record, errorResponse(STANDARD_ERRORS, INTERNAL_ERROR), { addressOf, omit })),
+      );
     const all = namesWithout();
     for (const field of ACCESS_LOG_FIELDS) {
       expect(all).toContain(field);

@@ -1,5 +1,5 @@
 import { cursorAfter } from "../../api/cursor.ts";
-import type { Rejection } from "../../api/errors.ts";
+import { Rejection } from "../../api/errors.ts";
 import { toSafeNumber } from "../../api/json.ts";
 import { formatOptionalTime, formatTime, parseOptionalTime } from "../../api/formatting.ts";
 import { auditView } from "../../domain/audit.ts";
@@ -62,7 +62,7 @@ function periodOf(query: PeriodQuery, now: number): UsagePeriod | Rejection<"inv
   const until = parseOptionalTime(query.until) ?? now;
   const since = parseOptionalTime(query.since) ?? until - (DEFAULT_INTERVALS[by] - 1) * LENGTH_MS[by];
   if (since <= until) return { by, since, until };
-  return { code: "invalid_parameter", message: "since must not be after until." };
+  return new Rejection("invalid_parameter", "since must not be after until.");
 }
 
 function formatPeriod({ by, since, until }: UsagePeriod): { since: string; until: string } {

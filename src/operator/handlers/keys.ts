@@ -1,5 +1,5 @@
 import { cursorAfter } from "../../api/cursor.ts";
-import { isRejection, rejection, type Rejection } from "../../api/errors.ts";
+import { Rejection } from "../../api/errors.ts";
 import { formatOptionalTime, formatTime, parseOptionalTime } from "../../api/formatting.ts";
 import { type Identifier, toSafeNumber } from "../../api/json.ts";
 import {
@@ -92,13 +92,13 @@ export function keyHandlers(services: OperatorServices, directory: KeyDirectory)
 
     async getKey({ id }) {
       const key = await find(id);
-      return isRejection(key) ? key : directory.view(key);
+      return key instanceof Rejection ? key : directory.view(key);
     },
 
     /** A revoked key keeps its plan, access and expiry; an expired key too, unless the change moves the expiry. */
     async updateKey({ id, body }, { by }) {
       const key = await find(id);
-      if (isRejection(key)) return key;
+      if (key instanceof Rejection) return key;
       const { limits, expiresAt, ...rest } = body;
       // Limits of null are those of the plan.
       if (limits === null && (rest.plan ?? key.plan) === "enterprise") return LIMITS_REQUIRED;
@@ -122,7 +122,7 @@ export function keyHandlers(services: OperatorServices, directory: KeyDirectory)
     /** A key that is already revoked stays as it is. */
     async revokeKey({ id }, { by }) {
       const key = await find(id);
-      if (isRejection(key)) return key;
+      if (key instanceof Rejection) return key;
       if (key.revokedAt !== undefined) return applied(key);
       return applied(await keys.updateKey(key.id, { revokedAt: by.at }, by));
     },
@@ -132,7 +132,7 @@ export function keyHandlers(services: OperatorServices, directory: KeyDirectory)
 
     async unbanKey({ id }, { by }) {
       const key = await findActive(id, by.at, "unbanned");
-      if (isRejection(key)) return key;
+      if (key instanceof Rejection) return key;
       const usage = await rateLimiter.usage({ kind: "key", id: key.id });
       // Without a ban nothing changes, and the audit trail gets no entry.
       if (services.hasAllUsage && services.limits.isAvailable && !(usage && canUnban(usage)))
@@ -146,7 +146,7 @@ export function keyHandlers(services: OperatorServices, directory: KeyDirectory)
   /** A key that is disabled, or enabled, already stays as it is. */
   async function setDisabled(id: Identifier, by: Attribution, isDisabled: boolean): Promise<Key | Inactive> {
     const key = await findActive(id, by.at, isDisabled ? "disabled" : "enabled");
-    if (isRejection(key)) return key;
+    if (key instanceof Rejection) return key;
     if ((key.disabledAt !== undefined) === isDisabled) return applied(key);
     const disabledAt = isDisabled ? by.at : null;
     return applied(await keys.updateKey(key.id, { disabledAt }, by));
@@ -157,7 +157,7 @@ export function keyHandlers(services: OperatorServices, directory: KeyDirectory)
     { by }: AdminContext,
   ) {
     const key = await findActive(id, by.at, "rotated");
-    if (isRejection(key)) return key;
+    if (key instanceof Rejection) return key;
     const secret = generateSecret(environment);
     const endsAt = by.at + overlapSeconds * 1_000;
     // 0 is in the past on every machine, also where the clock is behind.
@@ -172,7 +172,7 @@ export function keyHandlers(services: OperatorServices, directory: KeyDirectory)
 
   async function findActive(id: Identifier, now: number, change: string): Promise<ApiKey | Inactive> {
     const key = await find(id);
-    return isRejection(key) ? key : (notActive(key, now, change) ?? key);
+    return key instanceof Rejection ? key : (notActive(key, now, change) ?? key);
   }
 
   async function applied(key: ApiKey): Promise<Key> {
@@ -187,9 +187,9 @@ function pageOf(list: KeyList<Key>) {
 
 function unknownSecret(home: Environment | undefined, here: Environment): Rejection<"key_not_found"> {
   if (home === undefined)
-    return rejection("key_not_found", "This is not an API key; it is mistyped or incomplete.");
-  if (home !== here) return rejection("key_not_found", `This is an API key of ${home}.`);
-  return rejection("key_not_found", `No key in ${here} has this secret.`);
+    return new Rejection("key_not_found", "This is not an API key; it is mistyped or incomplete.");
+  if (home !== here) return new Rejection("key_not_found", `This is an API key of ${home}.`);
+  return new Rejection("key_not_found", `No key in ${here} has this secret.`);
 }
 
 function expiryOf({ expiresAt }: KeyChange): { expiresAt?: number | undefined } {
@@ -204,9 +204,9 @@ function notActive(
 ): Rejection<"key_not_active"> | undefined {
   const rest = `and cannot be ${change}; create a new key.`;
   if (revokedAt !== undefined)
-    return rejection("key_not_active", `Key ${id} was revoked at ${formatTime(revokedAt)} ${rest}`);
+    return new Rejection("key_not_active", `Key ${id} was revoked at ${formatTime(revokedAt)} ${rest}`);
   if (expiresAt === undefined || now < expiresAt) return undefined;
-  return rejection("key_not_active", `Key ${id} expired at ${formatTime(expiresAt)} ${rest}`);
+  return new Rejection("key_not_active", `Key ${id} expired at ${formatTime(expiresAt)} ${rest}`);
 }
 
 /** What the stores have on a key beside the key itself. */

@@ -1,5 +1,5 @@
 import { Budget } from "../../api/budget.ts";
-import { isRejection } from "../../api/errors.ts";
+import { Rejection } from "../../api/errors.ts";
 import { formatOptionalTime, formatTime } from "../../api/formatting.ts";
 import { toSafeNumber } from "../../api/json.ts";
 import { mayCall, type Operator } from "../../domain/operators.ts";
@@ -21,7 +21,7 @@ export function operatorHandlers(services: OperatorServices) {
     async createOperator({ body }, { by }) {
       const token = generateToken();
       const operator = await operators.createOperator(body, toNewToken(token), by);
-      return isRejection(operator) ? operator : { operator: applied(operator), token };
+      return operator instanceof Rejection ? operator : { operator: applied(operator), token };
     },
 
     /** The session in which operators replace their own token goes on. */
@@ -34,14 +34,14 @@ export function operatorHandlers(services: OperatorServices) {
       const token = generateToken();
       const own = principal?.id === id ? { keeps: principal.session, replaces: principal.tokenHash } : {};
       const operator = await operators.rotateOperator(id, { ...toNewToken(token), ...own }, by);
-      return isRejection(operator) ? operator : { operator: applied(operator), token };
+      return operator instanceof Rejection ? operator : { operator: applied(operator), token };
     },
 
     async revokeOperator({ id: identifier }, { by, principal }) {
       const id = toSafeNumber(identifier);
       if (principal?.id === id) return OWN_OPERATOR;
       const operator = await operators.revokeOperator(id, by);
-      return isRejection(operator) ? operator : applied(operator);
+      return operator instanceof Rejection ? operator : applied(operator);
     },
   } satisfies Partial<AdminHandlers>;
 

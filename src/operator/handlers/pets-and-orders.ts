@@ -1,5 +1,5 @@
 import { cursorAfter } from "../../api/cursor.ts";
-import { isRejection } from "../../api/errors.ts";
+import { Rejection } from "../../api/errors.ts";
 import type { OperatorOrder } from "../../domain/corrections.ts";
 import type { Page, PetQuery } from "../../domain/ports.ts";
 import { orderNotFound, type Pet, petNotFound } from "../../domain/resources.ts";
@@ -30,7 +30,7 @@ export function petAndOrderHandlers({ store, corrections, keys }: OperatorServic
 
     async deletePet({ id }, { by }) {
       const deleted = await corrections.deletePet(BigInt(id), by);
-      return isRejection(deleted) ? deleted : undefined;
+      return deleted instanceof Rejection ? deleted : undefined;
     },
 
     async listOrders({ query: { status, keyId, petId, cursor: before, limit = ADMIN_PAGE_LIMIT.default } }) {
@@ -46,7 +46,7 @@ export function petAndOrderHandlers({ store, corrections, keys }: OperatorServic
 
     async updateOrder({ id, body }, { by }) {
       const order = await corrections.updateOrder(BigInt(id), body.status, by);
-      return isRejection(order) ? order : withName(order);
+      return order instanceof Rejection ? order : withName(order);
     },
   } satisfies Partial<AdminHandlers>;
 

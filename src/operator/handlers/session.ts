@@ -1,4 +1,4 @@
-import { isRejection, rejection } from "../../api/errors.ts";
+import { Rejection } from "../../api/errors.ts";
 import { mayCall } from "../../domain/operators.ts";
 import type { Request } from "../../http1/index.ts";
 import type { AdminHandlers } from "../admin-app.ts";
@@ -29,11 +29,11 @@ export function sessionHandlers(options: SessionHandlerOptions) {
     async createSession({ body: { token, code } }, { by: { actor }, request, responseHeaders }) {
       const given = token ?? code;
       if (given === undefined || (token !== undefined && code !== undefined))
-        return rejection("invalid_body", "Either token or code is required.");
+        return new Rejection("invalid_body", "Either token or code is required.");
       const principal = await (token === undefined
         ? authentication.takeCode(given, actor)
         : authentication.checkToken(given, actor));
-      if (isRejection(principal)) return principal;
+      if (principal instanceof Rejection) return principal;
       if (!mayCall(principal.role, "viewer")) return forbiddenRole(principal, "viewer");
       const created = await authentication.createSession(principal, actor);
       if (created === undefined) return token === undefined ? INVALID_CODE : INVALID_TOKEN;
@@ -43,9 +43,11 @@ export function sessionHandlers(options: SessionHandlerOptions) {
 
     async getSession(_input, { request }) {
       const identity = await authentication.authenticate(request);
-      if (!isRejection(identity)) return sessionOf(identity.principal);
-      const { code } = identity;
-      return code === "too_many_attempts" ? { ...identity, code } : { signedIn: false };
+      if (!(identity instanceof Rejection)) return sessionOf(identity.principal);
+      const { code, message, retryAfterSeconds } = identity;
+      return code === "too_many_attempts"
+        ? new Rejection(code, message, retryAfterSeconds)
+        : { signedIn: false };
     },
 
     async deleteSession(_input, { by: { actor }, request, responseHeaders }) {
@@ -56,7 +58,7 @@ export function sessionHandlers(options: SessionHandlerOptions) {
 
     proveServer: ({ query: { nonce } }) =>
       nonce === undefined
-        ? rejection("invalid_parameter", "nonce is required.")
+        ? new Rejection("invalid_parameter", "nonce is required.")
         : { proof: serverSecret.proofOf(nonce, url) },
   } satisfies Partial<AdminHandlers>;
 

@@ -135,8 +135,8 @@ const REJECTIONS: { readonly [C in Exclude<ErrorCode, "key_banned">]: Rejection<
 
 export function errorExample(code: ErrorCode, { ban }: DocumentedSettings): JsonSchema {
   const { status, meaning } = ERRORS[code];
-  const rejection = code === "key_banned" ? keyBanned(Math.ceil(ban.lengthMs / 1000)) : REJECTIONS[code];
-  return { summary: meaning, value: { ...rejection, status } };
+  const { message } = code === "key_banned" ? keyBanned(Math.ceil(ban.lengthMs / 1000)) : REJECTIONS[code];
+  return { summary: meaning, value: { code, message, status } };
 }
 
 function invalid(result: unknown): Invalid {
