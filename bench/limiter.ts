@@ -6,7 +6,6 @@ import { runProgram } from "../trials/harness/child.ts";
 import { quantile } from "../trials/harness/statistics.ts";
 import { checkBars } from "../trials/harness/table.ts";
 import { Authenticator } from "../src/auth/authenticator.ts";
-import { Addresses } from "../src/auth/client-address.ts";
 import { createClock } from "../src/clock.ts";
 import { DEFAULT_PLANS, generateSecret } from "../src/domain/api-keys.ts";
 import type { UsageStore } from "../src/domain/ports.ts";
@@ -38,7 +37,7 @@ const NO_DISK: UsageStore = { load: () => [], save() {}, find: () => undefined, 
 const STORED: { usageStore?: UsageStore } = { usageStore: NO_DISK };
 const NOT_STORED: typeof STORED = {};
 const CLOCK = createClock();
-const CLIENT = { remoteAddress: "192.0.2.1", headers: { get: () => null } };
+const CLIENT = { clientAddress: "192.0.2.1" };
 
 /** Clients that have not sent a request yet. */
 interface Population {
@@ -81,7 +80,6 @@ async function openKeys(count: number, usage = STORED): Promise<Population> {
     environment: "production",
     plans: DEFAULT_PLANS,
     clock: CLOCK,
-    addresses: new Addresses([]),
     rateLimiter: limiter,
   });
   return {

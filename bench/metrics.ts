@@ -11,6 +11,7 @@ const REQUEST: Request = {
   query: "",
   headers: { get: () => null } as unknown as Request["headers"],
   remoteAddress: "127.0.0.1",
+  clientAddress: "127.0.0.1",
   body: () => undefined,
 };
 const DECISION = { outcome: "allowed", limit: 60, remaining: 59, resetAt: 0, retryAfter: 0 } as const;

@@ -76,17 +76,15 @@ export async function serveOn(
 ): Promise<App> {
   const { store, keys, petJson, rateLimiter, usageHistory, audit, retentionNow } = adapters;
   const { environment, plans } = config;
-  const addresses = new Addresses(config.trustedProxies);
-  const authenticator = await Authenticator.open({ keys, environment, plans, clock, addresses, rateLimiter });
-  const { addressOf } = addresses;
+  const { peerOf } = new Addresses(config.trustedProxies);
+  const authenticator = await Authenticator.open({ keys, environment, plans, clock, rateLimiter });
   const { accessLog: file, accessLogOmit: omit } = config;
   const accessLog =
     file === undefined
       ? undefined
-      : await (await import("./observe/access-log.ts")).openAccessLog({ file, omit, addressOf, log });
+      : await (await import("./observe/access-log.ts")).openAccessLog({ file, omit, log });
   const { host, port, drainDelayMs, requestLogBytes: maxBytes } = config;
-  const requestLog =
-    maxBytes === 0 ? undefined : new RequestLog({ maxBytes, addressOf, now: clock.now.bind(clock) });
+  const requestLog = maxBytes === 0 ? undefined : new RequestLog({ maxBytes, now: clock.now.bind(clock) });
   const tls = config.tls && (await import("./config/tls.ts")).readTlsFiles(config.tls);
   const server = new HttpServer({
     host,
@@ -96,7 +94,7 @@ export async function serveOn(
     tls,
     maxConnections: config.maxConnections,
     maxConnectionsPerPeer: config.maxConnectionsPerAddress,
-    peerOf: (address) => addresses.peerOf(address),
+    peerOf,
     onLimit: (event) => logConnectionLimit(log, event),
     createPacer: slowRejectedClients,
     ...(secondMs !== undefined && { secondMs }),
@@ -140,7 +138,6 @@ export async function serveOn(
   server.handler = createHttpApp({
     authenticator,
     rateLimiter,
-    addresses,
     plans,
     store,
     petJson,
@@ -205,7 +202,7 @@ export async function serveOn(
         isDraining: () => server.isShuttingDown,
         applyKeyChanges: () => keyChanges.applyNow(),
         tls,
-        peerOf: (address) => addresses.peerOf(address),
+        peerOf,
       });
     }
   } catch (error) {

@@ -78,7 +78,7 @@ const ARROWS: Readonly<Record<string, string>> = {
   clock: "domain api event-loop",
   config: "domain api",
   "data-directory": "config store",
-  auth: "domain api config bounded-cache hash-index event-loop",
+  auth: "domain api http1 config bounded-cache hash-index event-loop",
   "rate-limit": "domain api hash-index event-loop",
   store: "domain api bounded-cache event-loop",
   archive: "store rate-limit domain api config data-directory event-loop executable",

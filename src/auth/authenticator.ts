@@ -18,9 +18,9 @@ import {
 import { andThen, type Awaitable, recover, type Scheduler } from "../event-loop.ts";
 import { KEY_PREFIX } from "../domain/constants.ts";
 import type { Clock, KeyChanges, KeyStore, RateLimiter } from "../domain/ports.ts";
-import type { Addresses, Client } from "./client-address.ts";
 import { LookupBudget, LookupQueue } from "./lookup-queue.ts";
 import type { Limits } from "../domain/rate-limit.ts";
+import type { Request } from "../http1/index.ts";
 import { HashIndex, hashInt32, NONE } from "../hash-index.ts";
 
 export interface AuthenticatorOptions {
@@ -28,7 +28,6 @@ export interface AuthenticatorOptions {
   readonly environment: Environment;
   readonly plans: Plans;
   readonly clock: Clock;
-  readonly addresses: Addresses;
   /** Tells whether the address of a client is at its limit. */
   readonly rateLimiter: Pick<RateLimiter, "peek">;
   /** How many verified keys are cached. */
@@ -40,6 +39,9 @@ interface FollowedChanges extends Pick<KeyChanges, "changed" | "unbanned"> {
   /** The changes were made after this time of the steady clock. */
   readonly after: number;
 }
+
+/** Who sends a key. */
+export type Client = Pick<Request, "clientAddress">;
 
 interface Unverified {
   readonly secret: string;
@@ -158,9 +160,9 @@ export class Authenticator {
   }
 
   /** Whether the address of the client is at its limit. Counts nothing: a request counts after its lookup. */
-  #isLimited(client: Client): boolean {
-    const { addresses, rateLimiter, plans } = this.#options;
-    return rateLimiter.peek(addresses.subjectOf(client), plans.anonymous).outcome !== "allowed";
+  #isLimited({ clientAddress: id }: Client): boolean {
+    const { rateLimiter, plans } = this.#options;
+    return rateLimiter.peek({ kind: "address", id }, plans.anonymous).outcome !== "allowed";
   }
 
   /** Caches nothing when a change came in meanwhile: it may be a change of this key. */

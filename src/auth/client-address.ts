@@ -1,16 +1,10 @@
 import type { IPv6 } from "ipaddr.js";
-import { contains, formatIpAddress, type IpNetwork, isIpv4, parseIpAddress } from "../config/network.ts";
-import type { Subject } from "../domain/rate-limit.ts";
 import { copyOf } from "../bounded-cache.ts";
-
-/** The part of a request that tells the address of its client. */
-export interface Client {
-  readonly remoteAddress: string;
-  readonly headers: { get(name: string): string | null };
-}
+import { contains, formatIpAddress, type IpNetwork, isIpv4, parseIpAddress } from "../config/network.ts";
+import type { HeaderFields, Peer } from "../http1/index.ts";
 
 interface ClientAddress {
-  readonly subject: Subject;
+  readonly id: string;
   readonly isProxy: boolean;
 }
 
@@ -21,43 +15,38 @@ const MAX_CACHED_LENGTH = 64;
 const MAX_FORWARDED = 1_000;
 
 /**
- * The rate-limit subject of a request without a valid key: the client's IPv4 address or IPv6 /64 network.
+ * Clients by IPv4 address or IPv6 /64 network: requests without a valid key count against its limits.
  *
  * `X-Forwarded-For` is read from right to left, and only while the address to the right is a trusted proxy, so a
  * client cannot choose its address by sending the header itself.
  */
 export class Addresses {
-  readonly #proxies: readonly IpNetwork[];
-  /** Without it a 401 takes a quarter more CPU time, for IPv6 behind a proxy two thirds more (wrk, 16 connections). */
+  /** Without it a 401 for IPv6 behind a proxy takes two thirds more CPU time (wrk, 16 connections). */
   readonly #cache = new Map<string, ClientAddress>();
 
-  constructor(trustedProxies: readonly IpNetwork[]) {
-    this.#proxies = trustedProxies;
-  }
+  constructor(private readonly trustedProxies: readonly IpNetwork[]) {}
 
   get cacheSize(): number {
     return this.#cache.size;
   }
 
-  subjectOf({ remoteAddress, headers }: Client): Subject {
-    let client = this.#find(remoteAddress);
-    if (client === undefined) return { kind: "address", id: remoteAddress };
-    if (!client.isProxy) return client.subject;
+  readonly peerOf = (remoteAddress: string): Peer => {
+    const peer = this.#find(remoteAddress);
+    if (peer === undefined) return { id: remoteAddress };
+    return peer.isProxy
+      ? { id: peer.id, clientOf: (headers) => this.#clientOf(peer, headers) }
+      : { id: peer.id };
+  };
+
+  #clientOf(proxy: ClientAddress, headers: Pick<HeaderFields, "get">): string {
+    let client = proxy;
     const hops = headers.get("x-forwarded-for")?.slice(-MAX_FORWARDED).split(",") ?? [];
     while (hops.length > 0 && client.isProxy) {
       const next = this.#find((hops.pop() ?? "").trim());
       if (next === undefined) break;
       client = next;
     }
-    return client.subject;
-  }
-
-  readonly addressOf = (client: Client): string => String(this.subjectOf(client).id);
-
-  /** Of a connection, whatever its requests say about the client. */
-  peerOf(address: string): { readonly id: string; readonly isTrusted: boolean } {
-    const peer = this.#find(address);
-    return { id: String(peer?.subject.id ?? address), isTrusted: peer?.isProxy ?? false };
+    return client.id;
   }
 
   #find(text: string): ClientAddress | undefined {
@@ -68,8 +57,8 @@ export class Addresses {
     const address = parseIpAddress(withoutPortAndZone(text));
     if (address === undefined) return undefined;
     const client: ClientAddress = {
-      subject: { kind: "address", id: isIpv4(address) ? formatIpAddress(address) : slash64(address) },
-      isProxy: this.#proxies.some((proxy) => contains(proxy, address)),
+      id: isIpv4(address) ? formatIpAddress(address) : slash64(address),
+      isProxy: this.trustedProxies.some((proxy) => contains(proxy, address)),
     };
     if (this.#cache.size >= MAX_CACHED) this.#cache.clear();
     if (text.length <= MAX_CACHED_LENGTH) this.#cache.set(copyOf(text), client);

@@ -1,13 +1,6 @@
 import { readFileSync } from "node:fs";
 import type { HttpConnection } from "./connection.ts";
-
-/** The other end of a connection, as the limits see it. */
-export interface Peer {
-  /** Connections with the same id count together: those of one address or one network. */
-  readonly id: string;
-  /** A load balancer: it may open any number of connections, and a few more than the maximum. */
-  readonly isTrusted: boolean;
-}
+import type { Peer } from "./message.ts";
 
 interface ConnectionLimitOptions {
   readonly maxConnections: number;
@@ -63,27 +56,24 @@ export function maxDescriptors(): number | undefined {
   }
 }
 
-interface LimitReached {
-  readonly peer: Peer;
-  readonly second: number;
-}
-
-interface PeerConnections extends Peer {
-  count: number;
+/** Who makes room first: the lowest kind, then the greatest weight, then the one that has waited longest. */
+interface Candidate {
+  readonly connection: HttpConnection;
+  /** 0 has sent no request, 1 is idle or slowed, 2 waits for a slow client. */
+  readonly kind: 0 | 1 | 2;
+  readonly weight: number;
 }
 
 /** The open connections of a server. Decides which new ones to accept, and which old ones make room for them. */
 export class ConnectionLimits {
   /** In the order in which they were opened. */
-  readonly #connections = new Map<HttpConnection, PeerConnections>();
-  readonly #peers = new Map<string, PeerConnections>();
+  readonly #connections = new Set<HttpConnection>();
+  /** By peer. */
+  readonly #counts = new Map<string, number>();
   /** By peer, in this second. */
   readonly #opened = new Map<string, number>();
   readonly #all: LimitEpisode;
   readonly #peer: LimitEpisode;
-  /** Since the start. */
-  evicted = 0;
-  rejected = 0;
   #second = 0;
   /** When a search found no connection to close: the next one is in another second, or for a lighter peer. */
   #fruitlessSearch = { second: -1, weight: 0 };
@@ -97,127 +87,134 @@ export class ConnectionLimits {
     return this.#connections.size;
   }
 
+  /** Since the start. */
+  get evicted(): number {
+    return this.#all.total.evicted;
+  }
+
+  get rejected(): number {
+    return this.#all.total.rejected + this.#peer.total.rejected;
+  }
+
   [Symbol.iterator](): IterableIterator<HttpConnection> {
     return this.#connections.keys();
   }
 
   /** Whether one more connection of the peer is accepted. May close others for it. */
   accepts(peer: Peer): boolean {
-    const { maxConnections } = this.options;
-    if (!peer.isTrusted && this.#hasEnough(peer)) {
-      this.rejected++;
-      this.#peer.add("rejected", 1, { peer, second: this.#second });
+    if (!peer.clientOf && this.#hasEnough(peer)) {
+      this.#peer.add(peer, "rejected", 1);
       return false;
     }
-    if (this.size < maxConnections) return true;
-    const evicted = this.#evict(peer);
-    const isAccepted = evicted > 0 || (peer.isTrusted && this.size < maxConnections + TRUSTED_RESERVE);
-    if (isAccepted) return true;
-    this.rejected++;
-    this.#all.add("rejected", 1, { peer, second: this.#second });
+    const { maxConnections } = this.options;
+    if (this.size < maxConnections || this.#evict(peer)) return true;
+    if (peer.clientOf && this.size < maxConnections + TRUSTED_RESERVE) return true;
+    this.#all.add(peer, "rejected", 1);
     return false;
   }
 
   #hasEnough({ id }: Peer): boolean {
     const { maxConnectionsPerPeer, maxOpenedPerSecond } = this.options;
-    const count = this.#peers.get(id)?.count ?? 0;
-    if (maxConnectionsPerPeer > 0 && count >= maxConnectionsPerPeer) return true;
+    if (maxConnectionsPerPeer > 0 && (this.#counts.get(id) ?? 0) >= maxConnectionsPerPeer) return true;
     if (maxOpenedPerSecond === 0) return false;
     const opened = (this.#opened.get(id) ?? 0) + 1;
     this.#opened.set(id, opened);
     return opened > maxOpenedPerSecond;
   }
 
-  add(connection: HttpConnection, { id, isTrusted }: Peer): void {
-    const peer = this.#peers.get(id) ?? { id, isTrusted, count: 0 };
-    if (peer.count++ === 0) this.#peers.set(id, peer);
-    this.#connections.set(connection, peer);
+  add(connection: HttpConnection): void {
+    const { id } = connection.peer;
+    this.#connections.add(connection);
+    this.#counts.set(id, (this.#counts.get(id) ?? 0) + 1);
   }
 
   delete(connection: HttpConnection): void {
-    const peer = this.#connections.get(connection);
-    if (peer === undefined) return;
-    this.#connections.delete(connection);
-    if (--peer.count === 0) this.#peers.delete(peer.id);
+    if (!this.#connections.delete(connection)) return;
+    const { id } = connection.peer;
+    const count = (this.#counts.get(id) ?? 0) - 1;
+    if (count > 0) this.#counts.set(id, count);
+    else this.#counts.delete(id);
   }
 
   onSecond(): void {
     this.#second++;
     this.#opened.clear();
-    this.#all.end(this.#second);
-    this.#peer.end(this.#second);
+    this.#all.onSecond();
+    this.#peer.onSecond();
   }
 
-  /** Closes connections without a request; if there are none, idle ones; if there are none, those of slow clients. */
-  #evict(peer: Peer): number {
-    const weight = peer.isTrusted ? 0 : (this.#peers.get(peer.id)?.count ?? 0);
+  /** Whether connections were closed for one of the peer. */
+  #evict(peer: Peer): boolean {
+    const weight = this.#weightOf(peer);
     const { second, weight: lightest } = this.#fruitlessSearch;
-    if (second === this.#second && weight >= lightest) return 0;
-    const victims = this.#oldest((connection) => !connection.hasReceivedRequest);
-    if (victims.length === 0) victims.push(...this.#oldest((connection) => connection.isEvictable));
-    if (victims.length === 0) victims.push(...this.#oldest((connection) => this.#isSlow(connection, weight)));
-    if (victims.length === 0) this.#fruitlessSearch = { second: this.#second, weight };
-    else this.#all.add("evicted", victims.length, { peer, second: this.#second });
-    this.evicted += victims.length;
-    for (const connection of victims) connection.evict();
-    return victims.length;
+    if (second === this.#second && weight >= lightest) return false;
+    const victims = this.#firstToEvict(weight);
+    if (victims.length === 0) {
+      this.#fruitlessSearch = { second: this.#second, weight };
+      return false;
+    }
+    this.#all.add(peer, "evicted", victims.length);
+    for (const { connection } of victims) connection.evict();
+    return true;
+  }
+
+  #firstToEvict(newWeight: number): readonly Candidate[] {
+    const max = Math.ceil(this.options.maxConnections * EVICTED_PART);
+    let first: Candidate[] = [];
+    for (const connection of this.#connections) {
+      const candidate = this.#candidate(connection, newWeight);
+      if (candidate === undefined) continue;
+      const order = first[0] ? orderOf(candidate, first[0]) : -1;
+      if (order < 0) first = [candidate];
+      else if (order === 0 && first.length < max) first.push(candidate);
+    }
+    return first;
   }
 
   /** A peer with more connections than the new one has after it gets no patience: it could always be in time. */
-  #isSlow(connection: HttpConnection, newWeight: number): boolean {
-    if (!connection.isWaitingForClient) return false;
-    const peer = this.#connections.get(connection);
-    const isHeavier = peer !== undefined && weightOf(peer) > newWeight + 1;
-    return isHeavier || this.#second - connection.waitingSince > PATIENCE_SECONDS;
+  #candidate(connection: HttpConnection, newWeight: number): Candidate | undefined {
+    const weight = this.#weightOf(connection.peer);
+    if (!connection.hasReceivedRequest) return { connection, kind: 0, weight };
+    if (connection.isEvictable) return { connection, kind: 1, weight };
+    const isSlow = weight > newWeight + 1 || this.#second - connection.waitingSince > PATIENCE_SECONDS;
+    return connection.isWaitingForClient && isSlow ? { connection, kind: 2, weight } : undefined;
   }
 
-  /** Of the peer with the most connections, those that have waited longest. */
-  #oldest(isCandidate: (connection: HttpConnection) => boolean): HttpConnection[] {
-    let heaviest: PeerConnections | undefined;
-    let since = Infinity;
-    for (const [connection, peer] of this.#connections) {
-      const isHeavier = heaviest === undefined || weightOf(peer) > weightOf(heaviest);
-      const isOlder = peer === heaviest && connection.waitingSince < since;
-      if (!(isHeavier || isOlder) || !isCandidate(connection)) continue;
-      heaviest = peer;
-      since = connection.waitingSince;
-    }
-    const max = Math.ceil(this.options.maxConnections * EVICTED_PART);
-    const oldest: HttpConnection[] = [];
-    for (const [connection, peer] of this.#connections) {
-      if (oldest.length === max) break;
-      if (peer !== heaviest || connection.waitingSince !== since) continue;
-      if (isCandidate(connection)) oldest.push(connection);
-    }
-    return oldest;
+  /** A load balancer's connections carry the requests of many clients. */
+  #weightOf({ id, clientOf }: Peer): number {
+    return clientOf ? 0 : (this.#counts.get(id) ?? 0);
   }
 }
 
-/** A load balancer's connections carry the requests of many clients. */
-function weightOf({ isTrusted, count }: PeerConnections): number {
-  return isTrusted ? 0 : count;
+/** Negative if `a` makes room before `b`. */
+function orderOf(a: Candidate, b: Candidate): number {
+  const order = a.kind - b.kind || b.weight - a.weight;
+  return order || a.connection.waitingSince - b.connection.waitingSince;
 }
 
 /** Reports once when a limit is reached, and once when it is over. */
 class LimitEpisode {
+  /** Since the start. */
+  readonly total = { evicted: 0, rejected: 0 };
   #current: { readonly peer: string; evicted: number; rejected: number } | undefined;
-  #lastSecond = 0;
+  #quietSeconds = 0;
 
   constructor(
     private readonly limit: LimitEvent["limit"],
     private readonly onLimit: ConnectionLimitOptions["onLimit"],
   ) {}
 
-  add(count: "evicted" | "rejected", connections: number, { peer, second }: LimitReached): void {
-    this.#lastSecond = second;
+  add(peer: Peer, count: "evicted" | "rejected", connections: number): void {
+    this.#quietSeconds = 0;
+    this.total[count] += connections;
     const isNew = this.#current === undefined;
     this.#current ??= { peer: peer.id, evicted: 0, rejected: 0 };
     this.#current[count] += connections;
     if (isNew) this.#report(false);
   }
 
-  end(second: number): void {
-    if (second - this.#lastSecond < QUIET_SECONDS) return;
+  onSecond(): void {
+    if (++this.#quietSeconds < QUIET_SECONDS) return;
     this.#report(true);
     this.#current = undefined;
   }

@@ -2,6 +2,7 @@ import type { SocketHandler } from "bun";
 import {
   type CommonLines,
   IncomingRequest,
+  type Peer,
   type RequestConnection,
   type RequestHandler,
   type Response,
@@ -93,10 +94,12 @@ const KEEP_ALIVE_LINE = "Connection: keep-alive\r\n";
 export class HttpConnection implements RequestConnection, ResponseWriter, ScheduledConnection {
   readonly readBuffer = new ReadBuffer();
   readonly remoteAddress: string;
+  readonly peer: Peer;
   /** Whether the head of at least one request has arrived. */
   hasReceivedRequest = false;
   /** When the current wait began: for the next request, for the rest of one, or for the client to read. In seconds. */
   waitingSince: number;
+  readonly #pace: Pacer | undefined;
   readonly #writeBuffer: WriteBuffer;
   readonly #headParser = new RequestHeadParser();
   #state: "open" | "closing" | "closed" = "open";
@@ -113,8 +116,10 @@ export class HttpConnection implements RequestConnection, ResponseWriter, Schedu
   constructor(
     private readonly socket: Socket,
     private readonly context: ConnectionContext,
-    private readonly pace?: Pacer,
+    { peer, pace }: { readonly peer: Peer; readonly pace?: Pacer | undefined },
   ) {
+    this.peer = peer;
+    this.#pace = pace;
     this.remoteAddress = socket.remoteAddress ?? "";
     this.#writeBuffer = new WriteBuffer(socket, context.traffic);
     this.waitingSince = context.uptimeSeconds;
@@ -336,7 +341,7 @@ export class HttpConnection implements RequestConnection, ResponseWriter, Schedu
     const body = request.receiveBody();
     const { framing } = request.head;
     const isEndUnknown = body === "too large" || body === "malformed" || request.isWaitingForContinue;
-    const next = this.pace?.(response.status);
+    const next = this.#pace?.(response.status);
     const close = framing.close || this.context.isShuttingDown || isEndUnknown || next === "close";
     this.#write(response, close ? CLOSE_LINE : framing.keepAlive ? KEEP_ALIVE_LINE : "");
     if (body === "complete") this.#request = undefined;

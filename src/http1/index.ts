@@ -1,6 +1,7 @@
 export { HttpServer, type HttpServerOptions, type ServerStatistics, type TlsCertificate } from "./server.ts";
 export {
   headerLine,
+  type Peer,
   type Request,
   RequestAborted,
   type RequestHandler,
@@ -10,4 +11,4 @@ export {
 export { type HeaderFields, MAX_FIELDS, type ProtocolErrorStatus } from "./request-head.ts";
 export { MAX_HEAD_BYTES, MAX_REQUEST_LINE_BYTES } from "./request-head.ts";
 export { REQUEST_TIMEOUT_SECONDS, slowRejectedClients } from "./connection.ts";
-export { type LimitEvent, maxDescriptors, type Peer } from "./connection-limits.ts";
+export { type LimitEvent, maxDescriptors } from "./connection-limits.ts";

@@ -18,6 +18,8 @@ export interface Request {
   readonly headers: HeaderFields;
   /** Of the other end of the connection; empty if the client disconnected before it could be looked up. */
   readonly remoteAddress: string;
+  /** The id of the peer or, if that is a load balancer, of the client for which it sends the request. */
+  readonly clientAddress: string;
   /** The whole body; undefined when it is larger than `maxBytes`. Rejects with `RequestAborted`. */
   body(maxBytes: number): Uint8Array | undefined | Promise<Uint8Array | undefined>;
 }
@@ -36,8 +38,17 @@ export class RequestAborted extends Error {
   override readonly name = "RequestAborted";
 }
 
+/** The other end of a connection. */
+export interface Peer {
+  /** Connections with the same id count together: those of one address or one network. */
+  readonly id: string;
+  /** Of a load balancer alone. It may open any number of connections, and a few more than the maximum. */
+  readonly clientOf?: (headers: Pick<HeaderFields, "get">) => string;
+}
+
 /** What a request needs of its connection. */
 export interface RequestConnection {
+  readonly peer: Peer;
   readonly remoteAddress: string;
   readonly readBuffer: ReadBuffer;
   sendContinue(): void;
@@ -76,6 +87,11 @@ export class IncomingRequest implements Request {
     this.remoteAddress = connection.remoteAddress;
     const { bodyLength } = head.framing;
     this.#bodyReader = bodyLength === 0 ? undefined : new BodyReader(bodyLength);
+  }
+
+  get clientAddress(): string {
+    const { peer } = this.connection;
+    return peer.clientOf?.(this.headers) ?? peer.id;
   }
 
   get hasResponse(): boolean {

@@ -6,9 +6,9 @@ import {
   SOCKET_EVENTS,
   type TrafficCounts,
 } from "./connection.ts";
-import { ConnectionLimits, type LimitEvent, maxConnectionsWithin, type Peer } from "./connection-limits.ts";
+import { ConnectionLimits, type LimitEvent, maxConnectionsWithin } from "./connection-limits.ts";
 import { ConnectionScheduler } from "./scheduler.ts";
-import { CommonLines, type RequestHandler } from "./message.ts";
+import { CommonLines, type Peer, type RequestHandler } from "./message.ts";
 import { dlopen } from "bun:ffi";
 
 export interface HttpServerOptions {
@@ -145,18 +145,19 @@ export class HttpServer implements ConnectionContext {
   }
 
   #onOpen(socket: Socket<HttpConnection | undefined>): void {
-    const { peerOf = eachAddress, createPacer } = this.options;
-    const peer = peerOf(socket.remoteAddress ?? "");
+    const { remoteAddress: id = "" } = socket;
+    const { peerOf, createPacer } = this.options;
+    const peer = peerOf?.(id) ?? { id };
     if (!this.#connections.accepts(peer)) {
       socket.terminate();
       return;
     }
     const clientSocket = this.#secureContext ? startTls(socket, this.#secureContext, this.#handlers) : socket;
     // A load balancer's connection carries requests of many clients: none is slowed for the others.
-    const pace = peer.isTrusted ? undefined : createPacer?.();
-    const connection = new HttpConnection(clientSocket, this, pace);
+    const pace = peer.clientOf ? undefined : createPacer?.();
+    const connection = new HttpConnection(clientSocket, this, { peer, pace });
     clientSocket.data = connection;
-    this.#connections.add(connection, peer);
+    this.#connections.add(connection);
     this.#accepted++;
   }
 
@@ -174,10 +175,6 @@ export class HttpServer implements ConnectionContext {
     }
     this.#connections.onSecond();
   }
-}
-
-function eachAddress(remoteAddress: string): Peer {
-  return { id: remoteAddress, isTrusted: false };
 }
 
 /** PEM. The certificate comes first, then its chain. */

@@ -3,7 +3,7 @@ import { type AccessLogField, HEALTH_PATH, SECRET } from "../domain/constants.ts
 import { Budget } from "../api/budget.ts";
 import { Latch } from "../api/latch.ts";
 import type { RequestObserver, RequestRecord } from "./request-metrics.ts";
-import type { Request, Response } from "../http1/index.ts";
+import type { Response } from "../http1/index.ts";
 import type { Log } from "./log.ts";
 import { constants } from "node:fs";
 import { type FileHandle, open, stat } from "node:fs/promises";
@@ -19,7 +19,6 @@ interface AccessLogOptions {
   /** A path, or `-` for standard output. */
   readonly file: string;
   readonly omit?: readonly AccessLogField[] | undefined;
-  readonly addressOf: (request: Request) => string;
   readonly log: Log;
 }
 
@@ -60,7 +59,7 @@ const MAX_LENGTH = 200;
 export function accessLine(
   record: RequestRecord,
   response: Response,
-  { omit = [], addressOf }: Pick<AccessLogOptions, "omit" | "addressOf">,
+  { omit = [] }: Pick<AccessLogOptions, "omit">,
 ): string {
   const { request, requestId, operation, keyId } = record;
   const { method, path, headers } = request;
@@ -72,7 +71,7 @@ export function accessLine(
   return (
     `{"time":"${isoTime(Date.now())}","requestId":${quoted(requestId)},` +
     optional("traceId", traceIdOf(request)) +
-    optional("address", addressOf(request)) +
+    optional("address", request.clientAddress) +
     `"keyId":${keyId},"method":${quoted(method.slice(0, MAX_METHOD_LENGTH))},` +
     optional("path", path.slice(0, MAX_LENGTH)) +
     `"operation":${operation ? `"${operation}"` : null},"status":${status},` +

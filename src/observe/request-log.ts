@@ -3,7 +3,7 @@ import { errorCodeOf } from "../api/dispatch.ts";
 import { maskSecrets } from "../domain/constants.ts";
 import { OPERATION_IDS, type OperationId } from "../domain/usage-history.ts";
 import { TimeSlice } from "../event-loop.ts";
-import type { Request, Response } from "../http1/index.ts";
+import type { Response } from "../http1/index.ts";
 import type { RequestObserver } from "./request-metrics.ts";
 
 export interface LoggedRequest {
@@ -65,7 +65,6 @@ interface Block {
 interface RequestLogOptions {
   /** The log takes at least a block. */
   readonly maxBytes: number;
-  readonly addressOf: (request: Request) => string;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
 }
@@ -120,7 +119,7 @@ export class RequestLog {
       beginningOf(requestId),
       beginningOf(request.method),
       beginningOf(request.path),
-      this.#options.addressOf(request),
+      request.clientAddress,
       beginningOf(userAgent),
     );
     // When the clock is set back, the times stay until it has caught up: they never descend.

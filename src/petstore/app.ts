@@ -19,7 +19,6 @@ import { INTERNAL_ERROR, methodNotAllowed, Rejection, rejectionOf, Unavailable }
 import { etagOf, matchesEtag, sha256 } from "../api/hash.ts";
 import { parseFields } from "../api/json.ts";
 import type { Authenticator } from "../auth/authenticator.ts";
-import type { Addresses } from "../auth/client-address.ts";
 import type { ApiKeyPrincipal, AuthFailure, Plans } from "../domain/api-keys.ts";
 import {
   CHALLENGE,
@@ -69,7 +68,6 @@ interface HttpAppOptions extends HandlerOptions {
   readonly authenticator: Pick<Authenticator, "authenticate">;
   readonly rateLimiter: Pick<RateLimiter, "decide" | "peek">;
   readonly plans: Plans;
-  readonly addresses: Addresses;
   readonly log: Log;
   readonly requestTimeoutMs?: number | undefined;
   /** Origins whose scripts may use the API in a browser. */
@@ -96,7 +94,7 @@ interface PetstoreCall extends Call {
 }
 
 export function createHttpApp(options: HttpAppOptions): RequestHandler {
-  const { authenticator, rateLimiter, plans, addresses, clock, staticRouteAt } = options;
+  const { authenticator, rateLimiter, plans, clock, staticRouteAt } = options;
   const { observers = [], onUnauthenticated, onProtocolError, corsOrigins = [] } = options;
   const cors = corsOrigins.length === 0 ? undefined : new Cors(corsOrigins);
   const errorLog = new ErrorLog(options.log);
@@ -163,7 +161,7 @@ export function createHttpApp(options: HttpAppOptions): RequestHandler {
           if (isAuthenticated(principal)) counted = principal;
           else {
             counted = addressOf(request);
-            onUnauthenticated?.(principal, String(counted.subject.id));
+            onUnauthenticated?.(principal, request.clientAddress);
           }
           return andThen(rateLimiter.decide(counted.subject, counted.limits), (decision) => {
             record.decision = decision;
@@ -222,14 +220,13 @@ export function createHttpApp(options: HttpAppOptions): RequestHandler {
   }
 
   /** A request without a valid key counts against the limits of its IP address. */
-  function addressOf(request: Request): Counted {
-    return { subject: addresses.subjectOf(request), limits: plans.anonymous };
+  function addressOf({ clientAddress: id }: Request): Counted {
+    return { subject: { kind: "address", id }, limits: plans.anonymous };
   }
 
   /** Pages have a quota of their own: a program that has used up its address's takes no documentation from people. */
-  function readerOf(request: Request): Counted {
-    const { subject, limits } = addressOf(request);
-    return { subject: { kind: "address", id: `pages ${subject.id}` }, limits };
+  function readerOf({ clientAddress }: Request): Counted {
+    return { subject: { kind: "address", id: `pages ${clientAddress}` }, limits: plans.anonymous };
   }
 
   /** The response after an error of authentication or of the rate limiter: its headers show the usage known before. */

@@ -11,7 +11,7 @@ import { CLIENT, openAuthenticator } from "./open-authenticator.ts";
 
 useFakeTimers();
 
-const OTHER_CLIENT = { ...CLIENT, remoteAddress: "192.0.2.2" };
+const OTHER_CLIENT = { clientAddress: "192.0.2.2" };
 const newSecret = () => generateSecret("production");
 
 async function setUp() {
@@ -23,7 +23,7 @@ async function setUp() {
     authenticator.authenticate(`Bearer ${secret}`, client);
   /** Counts a request of the client without a valid key, as the service does after each. */
   const count = (client = CLIENT) =>
-    rateLimiter.decide(address(client.remoteAddress), DEFAULT_PLANS.anonymous);
+    rateLimiter.decide(address(client.clientAddress), DEFAULT_PLANS.anonymous);
   const exhaust = () => {
     while (count().outcome === "allowed");
   };

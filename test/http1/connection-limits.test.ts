@@ -21,7 +21,7 @@ class LimitedServer {
 
   /** Undefined if the connection is closed at once. */
   open(address = "203.0.113.1"): TestConnection | undefined {
-    const peer = { id: address, isTrusted: address === LOAD_BALANCER };
+    const peer = { id: address, ...(address === LOAD_BALANCER && { clientOf: () => "" }) };
     const isAccepted = this.limits.accepts(peer);
     this.#forgetClosed();
     if (!isAccepted) return undefined;
@@ -31,10 +31,10 @@ class LimitedServer {
         await request.body(100);
         return respond("ok");
       },
-      { uptimeSeconds: this.#uptimeSeconds },
+      { peer, uptimeSeconds: this.#uptimeSeconds },
     );
     this.#clients.add(client);
-    this.limits.add(client.connection, peer);
+    this.limits.add(client.connection);
     return client;
   }
 

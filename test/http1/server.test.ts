@@ -236,7 +236,7 @@ describe("a graceful shutdown", () => {
 });
 
 test("a load balancer's connection is not slowed, and no connection is unless the server is told to", async () => {
-  const peerOf = (id: string) => ({ id, isTrusted: true });
+  const peerOf = (id: string) => ({ id, clientOf: () => id });
   for (const options of [{ createPacer: slowRejectedClients, peerOf }, {}]) {
     const { socket, until } = connectTo(listen(() => respond("", 401), options));
     socket.write(GET.repeat(1_100));

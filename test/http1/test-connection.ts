@@ -5,7 +5,7 @@ import {
   type Socket,
 } from "../../src/http1/connection.ts";
 import { ConnectionScheduler } from "../../src/http1/scheduler.ts";
-import type { Request, RequestHandler, Response } from "../../src/http1/index.ts";
+import type { Peer, Request, RequestHandler, Response } from "../../src/http1/index.ts";
 
 type Handle = RequestHandler["handle"];
 
@@ -17,6 +17,7 @@ interface TestConnectionOptions {
   /** By default, no turn ever takes too long. */
   readonly scheduler?: ConnectionScheduler;
   readonly pace?: Pacer;
+  readonly peer?: Peer;
   /** Of the server, when the client connects. */
   readonly uptimeSeconds?: number;
 }
@@ -40,6 +41,7 @@ export class TestConnection implements Socket, ConnectionContext {
 
   constructor(handle: Handle, options: TestConnectionOptions = {}) {
     const { remoteAddress = "203.0.113.9", scheduler = new ConnectionScheduler(() => 0), pace } = options;
+    const { peer = { id: remoteAddress ?? "" } } = options;
     this.scheduler = scheduler;
     this.uptimeSeconds = options.uptimeSeconds ?? 0;
     this.handler = {
@@ -48,7 +50,7 @@ export class TestConnection implements Socket, ConnectionContext {
       protocolError: (status) => respond(`protocol error ${status}`, status),
     };
     this.remoteAddress = remoteAddress ?? undefined;
-    this.connection = new HttpConnection(this, this, pace);
+    this.connection = new HttpConnection(this, this, { peer, pace });
   }
 
   write(data: string | Uint8Array): number {

@@ -97,18 +97,18 @@ describe("the access log of a server", () => {
 });
 
 const OK: Response = { status: 200, headerLines: "", body: "" };
-const addressOf = () => "192.0.2.1";
 const decision = {} as Decision;
 
 function recordOf(changes: Partial<Request> = {}, fields = ""): RequestRecord {
   const headers = HeaderFields.parse(fields);
-  return new RequestRecord({ method: "GET", path: "/", headers, ...changes } as Request, "id");
+  const request = { method: "GET", path: "/", headers, clientAddress: "192.0.2.1", ...changes };
+  return new RequestRecord(request as Request, "id");
 }
 
 describe("a line", () => {
-  const textOf = (record: RequestRecord) => accessLine(record, OK, { addressOf });
+  const textOf = (record: RequestRecord) => accessLine(record, OK, {});
   const lineOf = (record: RequestRecord, body: Response["body"] = "") =>
-    JSON.parse(accessLine(record, { ...OK, body }, { addressOf }));
+    JSON.parse(accessLine(record, { ...OK, body }, {}));
 
   test("counts the bytes of the body, not its characters", () => {
     const bytesOf = (body: Response["body"]) => lineOf(recordOf(), body).bytes;
@@ -147,9 +147,7 @@ describe("a line", () => {
       `User-Agent: a\r\ntraceparent: 00-${"a".repeat(32)}-${"b".repeat(16)}-01\r\n`,
     );
     const namesWithout = (...omit: AccessLogField[]) =>
-      Object.keys(
-        JSON.parse(accessLine(record, errorResponse(STANDARD_ERRORS, INTERNAL_ERROR), { addressOf, omit })),
-      );
+      Object.keys(JSON.parse(accessLine(record, errorResponse(STANDARD_ERRORS, INTERNAL_ERROR), { omit })));
     const all = namesWithout();
     for (const field of ACCESS_LOG_FIELDS) {
       expect(all).toContain(field);
@@ -167,7 +165,7 @@ describe("requests that no rate limit bounds", () => {
 
   const written = async (name: string, use: (observe: RequestObserver) => void) => {
     const file = join(folder, name);
-    const accessLog = await openAccessLog({ file, addressOf, log: silentLog });
+    const accessLog = await openAccessLog({ file, log: silentLog });
     use(accessLog.observe);
     await accessLog.close();
     return linesOf(file).map(({ method, path, status }) => `${method} ${path} ${status}`);
@@ -248,7 +246,7 @@ describe("the file", () => {
   });
 
   test("that cannot be opened is an error with its path", async () => {
-    await expect(openAccessLog({ file: folder, addressOf, log: silentLog })).rejects.toMatchObject({
+    await expect(openAccessLog({ file: folder, log: silentLog })).rejects.toMatchObject({
       message: "cannot open the access log",
       cause: { code: "EISDIR", path: folder },
     });

@@ -13,14 +13,13 @@ let log: RequestLog;
 
 beforeEach(() => {
   now = NOW;
-  const addressOf = ({ remoteAddress }: Request) => remoteAddress;
-  log = new RequestLog({ maxBytes: SIZE, addressOf, now: () => now });
+  log = new RequestLog({ maxBytes: SIZE, now: () => now });
 });
 
 function send(sent: Partial<LoggedRequest> = {}): void {
-  const { requestId = "id", path = "/v1/pets", address: remoteAddress = "192.0.2.1", status = 200 } = sent;
+  const { requestId = "id", path = "/v1/pets", address: clientAddress = "192.0.2.1", status = 200 } = sent;
   const headers = HeaderFields.parse(sent.userAgent ? `User-Agent: ${sent.userAgent}\r\n` : "");
-  const record = new RequestRecord({ method: "GET", path, headers, remoteAddress } as Request, requestId);
+  const record = new RequestRecord({ method: "GET", path, headers, clientAddress } as Request, requestId);
   record.decision = {} as Decision;
   record.durationMs = sent.durationMs ?? 1;
   record.operation = sent.operation ?? undefined;

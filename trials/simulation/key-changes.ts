@@ -1,6 +1,5 @@
 import { Unavailable } from "../../src/api/errors.ts";
-import { Authenticator } from "../../src/auth/authenticator.ts";
-import { Addresses, type Client } from "../../src/auth/client-address.ts";
+import { Authenticator, type Client } from "../../src/auth/authenticator.ts";
 import { followKeyChanges } from "../../src/auth/key-changes.ts";
 import {
   type ApiKey,
@@ -29,7 +28,7 @@ interface Unban {
 const SECRETS = Array.from({ length: 6 }, () => generateSecret("production"));
 const HASHES = SECRETS.map(hashSecret);
 const NEW_KEY: Omit<ApiKey, "id"> = { name: "test", labels: [], plan: "free", access: "write", createdAt: 0 };
-const CLIENT: Client = { remoteAddress: "192.0.2.1", headers: { get: () => null } };
+const CLIENT: Client = { clientAddress: "192.0.2.1" };
 const NO_LIMITS = { peek: () => peek(newUsage(), DEFAULT_PLANS.anonymous, 0) };
 /** What the documentation promises. */
 const MAX_STALE_MS = 1_000;
@@ -118,7 +117,6 @@ export function simulateKeyChanges(world: World): void {
       environment: "production",
       plans: DEFAULT_PLANS,
       clock: process.clock,
-      addresses: new Addresses([]),
       rateLimiter: NO_LIMITS,
       maxVerified: random.pick([2, 100]),
       scheduler: process,
