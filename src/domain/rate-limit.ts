@@ -66,13 +66,17 @@ export interface Window {
 export interface Usage {
   readonly minute: Window;
   readonly day: Window;
-  /** When the current ban began and ends, or NEVER. */
+  /**
+   * The ban as two numbers, in every store too. The last ban is kept for 24 hours, or until the next one begins.
+   *
+   *     a current ban   when it began   when it ends
+   *     the last ban    when it ended   -1 - its length
+   *     neither         NEVER           NEVER
+   *
+   * The first release stored the current ban alone. To it, a last ban is a ban that is over.
+   */
   bannedAt: number;
   bannedUntil: number;
-  /** When the last ban ended, for 24 hours, or NEVER. A new ban takes its place. */
-  lastBanEndedAt: number;
-  /** How long the last ban was, or 0. */
-  lastBanMs: number;
 }
 
 export const NEVER = -1;
@@ -91,14 +95,7 @@ export interface Decision {
 }
 
 export function newUsage(): Usage {
-  return {
-    minute: newWindow(),
-    day: newWindow(),
-    bannedAt: NEVER,
-    bannedUntil: NEVER,
-    lastBanEndedAt: NEVER,
-    lastBanMs: 0,
-  };
+  return { minute: newWindow(), day: newWindow(), bannedAt: NEVER, bannedUntil: NEVER };
 }
 
 function newWindow(): Window {
@@ -121,9 +118,8 @@ export function decide(usage: Usage, limits: Limits, now: number, rules?: BanRul
 
   // The strike goes to the exhausted window that closes last.
   if (rules && reject(dayEnds >= minuteEnds ? day : minute, now, rules) === "ban") {
-    usage.bannedAt = now;
     usage.bannedUntil = now + nextBanMs(usage, rules);
-    clearLastBan(usage);
+    usage.bannedAt = now;
     return bannedDecision(usage, limits, now);
   }
   return describe("limited", usage, limits, now);
@@ -180,13 +176,7 @@ export function isExhausted(window: Window, limit: number): boolean {
 export function expire(usage: Usage, now: number, rules?: BanRules): void {
   expireWindow(usage.minute, MINUTE_MS, now);
   expireWindow(usage.day, DAY_MS, now);
-  if (usage.bannedAt > now) {
-    usage.bannedUntil -= usage.bannedAt - now;
-    usage.bannedAt = now;
-  }
-  if (rules) usage.bannedUntil = Math.min(usage.bannedUntil, usage.bannedAt + rules.maxLengthMs);
-  if (usage.bannedUntil !== NEVER && now >= usage.bannedUntil) endBan(usage);
-  expireLastBan(usage, now);
+  if (usage.bannedAt !== NEVER) expireBan(usage, now, rules?.maxLengthMs);
 }
 
 function expireWindow(window: Window, lengthMs: number, now: number): void {
@@ -197,30 +187,34 @@ function expireWindow(window: Window, lengthMs: number, now: number): void {
   clearStrikes(window);
 }
 
+function expireBan(usage: Usage, now: number, maxLengthMs = Infinity): void {
+  const earlyMs = Math.max(0, usage.bannedAt - now);
+  usage.bannedAt -= earlyMs;
+  if (usage.bannedUntil > NEVER) {
+    usage.bannedUntil = Math.min(usage.bannedUntil - earlyMs, usage.bannedAt + maxLengthMs);
+    if (now >= usage.bannedUntil) endBan(usage);
+  }
+  if (usage.bannedUntil < NEVER && now >= usage.bannedAt + DAY_MS) clearBan(usage);
+}
+
 function endBan(usage: Usage): void {
-  usage.lastBanEndedAt = usage.bannedUntil;
-  usage.lastBanMs = usage.bannedUntil - usage.bannedAt;
-  clearBan(usage);
+  const { bannedAt, bannedUntil } = usage;
+  usage.bannedAt = bannedUntil;
+  usage.bannedUntil = NEVER - (bannedUntil - bannedAt);
 }
 
-function expireLastBan(usage: Usage, now: number): void {
-  if (usage.lastBanEndedAt === NEVER) return;
-  if (usage.lastBanEndedAt > now) usage.lastBanEndedAt = now;
-  if (now >= usage.lastBanEndedAt + DAY_MS) clearLastBan(usage);
+/** The length of the last ban, or 0. */
+function lastBanMs({ bannedUntil }: Usage): number {
+  return Math.max(0, NEVER - bannedUntil);
 }
 
-function nextBanMs({ lastBanMs }: Usage, { lengthMs, maxLengthMs }: BanRules): number {
-  return Math.max(lengthMs, Math.min(2 * lastBanMs, maxLengthMs));
+function nextBanMs(usage: Usage, { lengthMs, maxLengthMs }: BanRules): number {
+  return Math.max(lengthMs, Math.min(2 * lastBanMs(usage), maxLengthMs));
 }
 
 function clearBan(usage: Usage): void {
   usage.bannedAt = NEVER;
   usage.bannedUntil = NEVER;
-}
-
-function clearLastBan(usage: Usage): void {
-  usage.lastBanEndedAt = NEVER;
-  usage.lastBanMs = 0;
 }
 
 function clearStrikes(window: Window): void {
@@ -266,20 +260,16 @@ function secondsUntil(end: number, now: number): number {
   return Math.max(1, Math.ceil((end - now) / 1000));
 }
 
-/**
- * Ends a ban that began at or before `at`, forgets the last one if it began by then, and clears the strikes of windows
- * that first rejected by then.
- */
+/** Ends or forgets a ban that began at or before `at`, and clears the strikes of windows that first rejected by then. */
 export function unban(usage: Usage, at: number): void {
-  if (usage.bannedAt <= at) clearBan(usage);
-  if (usage.lastBanEndedAt - usage.lastBanMs <= at) clearLastBan(usage);
+  if (usage.bannedAt - lastBanMs(usage) <= at) clearBan(usage);
   if (usage.minute.firstRejectedAt <= at) clearStrikes(usage.minute);
   if (usage.day.firstRejectedAt <= at) clearStrikes(usage.day);
 }
 
 /** Whether an unban would change something: a ban, the last one, or strikes. */
-export function canUnban({ bannedAt, lastBanEndedAt, minute, day }: Usage): boolean {
-  return bannedAt !== NEVER || lastBanEndedAt !== NEVER || minute.strikes + day.strikes > 0;
+export function canUnban({ bannedAt, minute, day }: Usage): boolean {
+  return bannedAt !== NEVER || minute.strikes + day.strikes > 0;
 }
 
 /** What one server decided without the shared usage. Lengths of time tell how long ago, because clocks differ. */
@@ -327,10 +317,14 @@ function addWindow(
 
 function addBan(usage: Usage, bannedAt: number, lengthMs: number): void {
   const bannedUntil = bannedAt + lengthMs;
-  if (bannedUntil <= Math.max(usage.bannedUntil, usage.lastBanEndedAt)) return;
-  clearLastBan(usage);
+  if (bannedUntil <= banEndsAt(usage)) return;
   usage.bannedAt = bannedAt;
   usage.bannedUntil = bannedUntil;
+}
+
+/** When the current ban ends, or when the last one ended, or NEVER. */
+function banEndsAt({ bannedAt, bannedUntil }: Usage): number {
+  return Math.max(bannedAt, bannedUntil);
 }
 
 /** Moves every time by as much as the clock was set, so that windows and the ban end as late as before. */
@@ -339,10 +333,8 @@ export function shift(usage: Usage, byMs: number): void {
     window.openedAt += byMs;
     if (window.firstRejectedAt !== NEVER) window.firstRejectedAt += byMs;
   }
-  if (usage.lastBanEndedAt !== NEVER) usage.lastBanEndedAt += byMs;
-  if (usage.bannedAt === NEVER) return;
-  usage.bannedAt += byMs;
-  usage.bannedUntil += byMs;
+  if (usage.bannedAt !== NEVER) usage.bannedAt += byMs;
+  if (usage.bannedUntil > NEVER) usage.bannedUntil += byMs;
 }
 
 /**
@@ -350,53 +342,29 @@ export function shift(usage: Usage, byMs: number): void {
  * decision changes when this usage is deleted.
  */
 export function isExpired(usage: Usage, now: number): boolean {
-  const banEndsAt = Math.max(usage.bannedUntil, usage.lastBanEndedAt);
-  return (
-    isClosed(usage.minute, MINUTE_MS, now) &&
-    isClosed(usage.day, DAY_MS, now) &&
-    (banEndsAt === NEVER || now >= banEndsAt + DAY_MS)
-  );
+  const { minute, day, bannedAt } = usage;
+  const isForgotten = bannedAt === NEVER || now >= banEndsAt(usage) + DAY_MS;
+  return isForgotten && isClosed(minute, MINUTE_MS, now) && isClosed(day, DAY_MS, now);
 }
 
 function isClosed(window: Window, lengthMs: number, now: number): boolean {
   return window.used === 0 || now >= window.openedAt + lengthMs;
 }
 
-/**
- * The ban of a usage as two numbers, in the form that every store has. During a ban there is no last ban, so:
- *
- *     a current ban   bannedAt         bannedUntil
- *     a last ban      lastBanEndedAt   -1 - lastBanMs
- *     neither         NEVER            NEVER
- *
- * Earlier releases stored the current ban alone. To them, a last ban is a ban that is over.
- */
-export function setBan(usage: Usage, time: number, untilOrLength: number): void {
-  const isLast = untilOrLength < NEVER;
-  usage.bannedAt = isLast ? NEVER : time;
-  usage.bannedUntil = isLast ? NEVER : untilOrLength;
-  usage.lastBanEndedAt = isLast ? time : NEVER;
-  usage.lastBanMs = isLast ? NEVER - untilOrLength : 0;
-}
-
-export function storedBanTime(usage: Usage): number {
-  return hasLastBan(usage) ? usage.lastBanEndedAt : usage.bannedAt;
-}
-
-export function storedBanUntilOrLength(usage: Usage): number {
-  return hasLastBan(usage) ? NEVER - usage.lastBanMs : usage.bannedUntil;
-}
-
-function hasLastBan({ bannedUntil, lastBanEndedAt }: Usage): boolean {
-  return bannedUntil === NEVER && lastBanEndedAt !== NEVER;
-}
-
-/** The ten numbers of a usage that every store has: four of each window, and two of the ban. */
-export function usageNumbers(usage: Usage): number[] {
-  const ban = [storedBanTime(usage), storedBanUntilOrLength(usage)];
-  return [...windowNumbers(usage.minute), ...windowNumbers(usage.day), ...ban];
+/** The ten numbers of a usage, in the order in which every store has them. */
+export function usageNumbers({ minute, day, bannedAt, bannedUntil }: Usage): number[] {
+  return [...windowNumbers(minute), ...windowNumbers(day), bannedAt, bannedUntil];
 }
 
 function windowNumbers({ openedAt, used, firstRejectedAt, strikes }: Window): number[] {
   return [openedAt, used, firstRejectedAt, strikes];
+}
+
+export function usageOf(numbers: readonly number[]): Usage {
+  const [bannedAt = NEVER, bannedUntil = NEVER] = numbers.slice(8);
+  return { minute: windowOf(numbers), day: windowOf(numbers.slice(4)), bannedAt, bannedUntil };
+}
+
+function windowOf([openedAt = 0, used = 0, firstRejectedAt = NEVER, strikes = 0]: readonly number[]): Window {
+  return { openedAt, used, firstRejectedAt, strikes };
 }

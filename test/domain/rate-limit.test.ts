@@ -6,9 +6,9 @@ import {
   isExpired,
   NEVER,
   newUsage,
-  setBan,
   unban,
   usageNumbers,
+  usageOf,
 } from "../../src/domain/rate-limit.ts";
 
 const NOW = 1_800_000_000_000;
@@ -41,7 +41,7 @@ test("what is in the future begins now and keeps its counts and its length", () 
   expire(usage, now, DEFAULT_BAN);
   expect(usage.minute).toEqual({ openedAt: now, used: 1, firstRejectedAt: now, strikes: 0 });
   expect(usage.day).toMatchObject({ openedAt: now, used: 1 });
-  expect(usage).toMatchObject({ lastBanEndedAt: now, lastBanMs: 2_000 });
+  expect(usage).toMatchObject({ bannedAt: now, bannedUntil: -2_001 });
   const banned = { ...newUsage(), bannedAt: NOW, bannedUntil: NOW + 2_000 };
   expire(banned, now, DEFAULT_BAN);
   expect([banned.bannedAt, banned.bannedUntil]).toEqual([now, now + 2_000]);
@@ -52,7 +52,7 @@ test("a ban is no longer than the current rules allow", () => {
   expire(usage, NOW + 1, { ...DEFAULT_BAN, lengthMs: 1_000, maxLengthMs: 2_000 });
   expect(usage.bannedUntil).toBe(NOW + 2_000);
   expire(usage, NOW + 2_000, DEFAULT_BAN);
-  expect([usage.bannedAt, usage.bannedUntil]).toEqual([NEVER, NEVER]);
+  expect([usage.bannedAt, usage.bannedUntil]).toEqual([NOW + 2_000, -2_001]);
 });
 
 test.each([
@@ -78,10 +78,10 @@ test("a banned key with nothing remaining in both windows is shown the longer on
 
 describe("the length of the next ban", () => {
   const lengthAfter = (lastBanMs: number, lengthMs: number, maxLengthMs: number) => {
-    const usage = { ...newUsage(), lastBanEndedAt: NOW, lastBanMs };
+    const usage = { ...newUsage(), bannedAt: NOW, bannedUntil: -1 - lastBanMs };
     const rules = { strikes: 1, graceMs: 0, lengthMs, maxLengthMs };
     for (let ms = 1; ms <= 3; ms++) decide(usage, ONE, NOW + ms, rules);
-    expect([usage.bannedAt, usage.lastBanEndedAt, usage.lastBanMs]).toEqual([NOW + 3, NEVER, 0]);
+    expect(usage.bannedAt).toBe(NOW + 3);
     return usage.bannedUntil - usage.bannedAt;
   };
 
@@ -105,11 +105,11 @@ describe("isExpired", () => {
     expect(isExpired(usage, NOW + MINUTE_MS)).toBe(false);
     expect(isExpired(usage, NOW + DAY_MS - 1)).toBe(false);
     expect(isExpired(usage, NOW + DAY_MS)).toBe(true);
-    usage.bannedUntil = NOW + 1;
+    Object.assign(usage, { bannedAt: NOW, bannedUntil: NOW + 1 });
     expect(isExpired(usage, NOW + DAY_MS)).toBe(false);
     expect(isExpired(usage, NOW + DAY_MS + 1)).toBe(true);
-    expect(isExpired({ ...newUsage(), lastBanEndedAt: NOW, lastBanMs: 1 }, NOW + DAY_MS - 1)).toBe(false);
-    expect(isExpired({ ...newUsage(), lastBanEndedAt: NOW, lastBanMs: 1 }, NOW + DAY_MS)).toBe(true);
+    expect(isExpired({ ...newUsage(), bannedAt: NOW, bannedUntil: -2 }, NOW + DAY_MS - 1)).toBe(false);
+    expect(isExpired({ ...newUsage(), bannedAt: NOW, bannedUntil: -2 }, NOW + DAY_MS)).toBe(true);
     expect(isExpired(newUsage(), 0)).toBe(true);
   });
 
@@ -120,16 +120,11 @@ describe("isExpired", () => {
   });
 });
 
-/** Stored data has these numbers, so they stay the same in later releases. */
-test.each([
-  ["no ban", {}, [-1, -1]],
-  ["a current ban", { bannedAt: NOW, bannedUntil: NOW + 300_000 }, [NOW, NOW + 300_000]],
-  ["a last ban", { lastBanEndedAt: NOW, lastBanMs: 300_000 }, [NOW, -300_001]],
-  ["a last ban of one millisecond", { lastBanEndedAt: NOW, lastBanMs: 1 }, [NOW, -2]],
-] as const)("%s is stored as two numbers, which are that ban again", (_, ban, [time, untilOrLength]) => {
-  const usage = { ...newUsage(), ...ban };
-  expect(usageNumbers(usage).slice(8)).toEqual([time, untilOrLength]);
-  const read = { ...newUsage(), bannedAt: 1, bannedUntil: 2, lastBanEndedAt: 3, lastBanMs: 4 };
-  setBan(read, time, untilOrLength);
-  expect(read).toEqual(usage);
+test("stored data has the ten numbers of a usage in this order, in later releases too", () => {
+  const usage = { ...newUsage(), bannedAt: NOW, bannedUntil: -2 };
+  decide(usage, ONE, NOW, DEFAULT_BAN);
+  decide(usage, ONE, NOW + 1, DEFAULT_BAN);
+  decide(usage, ONE, NOW + 1_002, DEFAULT_BAN);
+  expect(usageNumbers(usage)).toEqual([NOW, 1, NOW + 1, 1, NOW, 1, -1, 0, NOW, -2]);
+  expect(usageOf(usageNumbers(usage))).toEqual(usage);
 });

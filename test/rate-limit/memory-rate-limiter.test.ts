@@ -93,10 +93,8 @@ test.each(Object.entries(SUBJECTS))("the greatest numbers of %s are kept", (_, s
     day: { openedAt: now - 7, used: 1e9 - 1, firstRejectedAt: now - 6, strikes: 1e6 - 1 },
     bannedAt: now - 5,
     bannedUntil: now + 4,
-    lastBanEndedAt: -1,
-    lastBanMs: 0,
   };
-  const after = { ...banned, bannedAt: -1, bannedUntil: -1, lastBanEndedAt: now - 3, lastBanMs: 2 };
+  const after = { ...banned, bannedAt: now - 3, bannedUntil: -3 };
   const usageStore = new MapUsageStore();
   usageStore.save([banned, after].map((usage, i) => [subjectOf(i), usage]));
   const rateLimiter = createMemoryRateLimiter({ clock: new TestClock(now), ban: DEFAULT_BAN, usageStore });

@@ -35,9 +35,9 @@ export class ValkeyModel {
   decide(requests: readonly DecisionRequest[]): Replies<DecisionReply> {
     const replies = requests.map(({ subject, limits }): DecisionReply => {
       const usage = this.usageOf(subject.id);
-      const { bannedAt } = usage;
+      const wasBanned = this.now() < usage.bannedUntil;
       const { outcome } = decide(usage, limits, this.now(), this.rules);
-      return { outcome, isNewBan: usage.bannedAt !== bannedAt, usage: withoutStrikes(usage) };
+      return { outcome, isNewBan: outcome === "banned" && !wasBanned, usage: withoutStrikes(usage) };
     });
     return { now: this.now(), replies };
   }

@@ -130,10 +130,10 @@ export function simulateWriteBehind(world: World): void {
     const { subject } = track;
     const now = time();
     followEviction(track, now);
-    const { bannedAt } = track.usage;
+    const wasBanned = now < track.usage.bannedUntil;
     const expected = decide(track.usage, LIMITS, now, subject.kind === "key" ? BAN : undefined);
     const actual = rateLimiter.decide(subject, LIMITS);
-    keep(track, expected.outcome === "banned" && bannedAt !== track.usage.bannedAt && bannedAt <= now);
+    keep(track, expected.outcome === "banned" && !wasBanned);
     world.note(nameOf(subject), actual.outcome, actual.remaining);
     world.check(
       isSame(actual, expected),

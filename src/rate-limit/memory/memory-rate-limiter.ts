@@ -91,16 +91,14 @@ class MemoryRateLimiter implements RateLimiter {
     const slot = found === NONE ? this.#add(subject, now) : found;
 
     const usage = table.load(slot, this.#scratch);
-    const { bannedAt } = usage;
+    const wasBanned = now < usage.bannedUntil;
     const decision = decide(usage, limits, now, this.#rulesFor(subject));
     table.store(slot, usage);
 
     const flags = table.flags(slot);
     const newFlags = (flags & ~EXHAUSTED) | exhaustedFlags(usage, limits);
     if (newFlags !== flags) table.setFlags(slot, newFlags);
-    // A ban that began in the future begins now: it has another `bannedAt` then and is no new one.
-    const isNewBan = decision.outcome === "banned" && usage.bannedAt !== bannedAt && bannedAt <= now;
-    if (isNewBan) this.#banned(slot, subject, usage);
+    if (decision.outcome === "banned" && !wasBanned) this.#banned(slot, subject, usage);
     else this.#writeBehind?.changed(slot);
     return decision;
   }
@@ -131,7 +129,7 @@ class MemoryRateLimiter implements RateLimiter {
   bannedKeys(): readonly number[] {
     for (const id of this.#bannedKeys) {
       const { bannedUntil } = this.usage({ kind: "key", id }) ?? newUsage();
-      if (bannedUntil === NEVER) this.#bannedKeys.delete(id);
+      if (bannedUntil <= NEVER) this.#bannedKeys.delete(id);
     }
     return [...this.#bannedKeys];
   }
@@ -206,8 +204,7 @@ class MemoryRateLimiter implements RateLimiter {
     const now = this.#now();
     if (isExpired(usage, now)) return this.#writeBehind?.deleteRow(subject);
     const slot = this.#add(subject, now);
-    const hasBan = usage.bannedUntil !== NEVER || usage.lastBanEndedAt !== NEVER;
-    if (subject.kind === "key" && hasBan) {
+    if (subject.kind === "key" && usage.bannedAt !== NEVER) {
       this.restoredBans.push(subject.id);
       this.#bannedKeys.add(subject.id);
     }

@@ -1,14 +1,4 @@
-import {
-  DAY_MS,
-  isExpired,
-  MINUTE_MS,
-  newUsage,
-  setBan,
-  storedBanTime,
-  storedBanUntilOrLength,
-  type Subject,
-  type Usage,
-} from "../../domain/rate-limit.ts";
+import { DAY_MS, isExpired, MINUTE_MS, newUsage, type Subject, type Usage } from "../../domain/rate-limit.ts";
 import { HashIndex, hashText, NONE } from "../../hash-index.ts";
 
 export { NONE };
@@ -266,7 +256,8 @@ function readUsage(page: DataView, at: number, into: Usage): void {
   minute.firstRejectedAt = page.getFloat64(at + 8, true);
   day.openedAt = page.getFloat64(at + 16, true);
   day.firstRejectedAt = page.getFloat64(at + 24, true);
-  setBan(into, page.getFloat64(at + 32, true), page.getFloat64(at + 40, true));
+  into.bannedAt = page.getFloat64(at + 32, true);
+  into.bannedUntil = page.getFloat64(at + 40, true);
   minute.used = page.getUint32(at + MINUTE_USED, true);
   day.used = page.getUint32(at + DAY_USED, true);
   minute.strikes = page.getUint16(at + MINUTE_STRIKES, true) | (page.getUint8(at + MINUTE_STRIKES + 2) << 16);
@@ -279,8 +270,8 @@ function writeUsage(page: DataView, at: number, usage: Usage): void {
   page.setFloat64(at + 8, minute.firstRejectedAt, true);
   page.setFloat64(at + 16, day.openedAt, true);
   page.setFloat64(at + 24, day.firstRejectedAt, true);
-  page.setFloat64(at + 32, storedBanTime(usage), true);
-  page.setFloat64(at + 40, storedBanUntilOrLength(usage), true);
+  page.setFloat64(at + 32, usage.bannedAt, true);
+  page.setFloat64(at + 40, usage.bannedUntil, true);
   page.setUint32(at + MINUTE_USED, minute.used, true);
   page.setUint32(at + DAY_USED, day.used, true);
   page.setUint16(at + MINUTE_STRIKES, minute.strikes, true);

@@ -27,7 +27,7 @@ local function reject(window)
 end
 
 local function next_ban_ms(usage)
-  return math.max(rules.lengthMs, math.min(2 * usage.last_ban_ms, rules.maxLengthMs))
+  return math.max(rules.lengthMs, math.min(2 * last_ban_ms(usage), rules.maxLengthMs))
 end
 
 local function decide(usage, per_minute, per_day)
@@ -45,9 +45,8 @@ local function decide(usage, per_minute, per_day)
   local minute_ends = minute_exhausted and closes_at(minute) or NEVER
   local day_ends = day_exhausted and closes_at(day) or NEVER
   if not reject(day_ends >= minute_ends and day or minute) then return LIMITED end
-  usage.banned_at = now
   usage.banned_until = now + next_ban_ms(usage)
-  clear_last_ban(usage)
+  usage.banned_at = now
   changed = true
   return NEW_BAN
 end

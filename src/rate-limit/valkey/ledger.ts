@@ -112,7 +112,7 @@ export class Ledger {
   decide({ subject, limits }: DecisionRequest, sharing: Sharing, state: "new" | "counted"): Decision {
     const { ban, onBan } = this.#options;
     const { usage, record } = this.#record(subject.id);
-    const { bannedAt } = usage;
+    const wasBanned = sharing.now < usage.bannedUntil;
     const decision = this.#withShares({ usage, record, limits }, sharing, (now) =>
       decide(usage, limits, now, ban),
     );
@@ -120,7 +120,7 @@ export class Ledger {
       record.minute.add(sharing.now, state);
       record.day.add(sharing.now, state);
       if (state === "new") this.#unreported.add(subject.id);
-    } else if (decision.outcome === "banned" && usage.bannedAt !== bannedAt) {
+    } else if (decision.outcome === "banned" && !wasBanned) {
       record.ban = { bannedAt: usage.bannedAt, bannedUntil: usage.bannedUntil };
       this.#unreported.add(subject.id);
       onBan?.(subject.id, record.ban);

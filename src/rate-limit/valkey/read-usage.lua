@@ -5,8 +5,9 @@ if ARGV[3] then
   local usage = {
     minute = window(MINUTE_MS, n[1], n[2], n[3], n[4]),
     day = window(DAY_MS, n[5], n[6], n[7], n[8]),
+    banned_at = n[9],
+    banned_until = n[10],
   }
-  set_ban(usage, n[9], n[10])
   expire(usage)
   redis.call('UNLINK', KEYS[1])
   changed = true
@@ -20,5 +21,5 @@ local m, d = usage.minute, usage.day
 return {
   m.opened_at, m.used, m.first_rejected_at, m.strikes,
   d.opened_at, d.used, d.first_rejected_at, d.strikes,
-  stored_ban(usage)
+  usage.banned_at, usage.banned_until
 }

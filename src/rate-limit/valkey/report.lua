@@ -10,8 +10,7 @@ end
 
 local function add_ban(usage, banned_at, length_ms)
   local banned_until = banned_at + length_ms
-  if banned_until <= math.max(usage.banned_until, usage.last_ban_ended_at) then return end
-  clear_last_ban(usage)
+  if banned_until <= ban_ends_at(usage) then return end
   usage.banned_at = banned_at
   usage.banned_until = banned_until
 end

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import type { Cluster, Redis } from "ioredis";
-import { NEVER, newUsage, type Report, setBan, type Usage, type Window } from "../../domain/rate-limit.ts";
+import { NEVER, newUsage, type Report, type Usage, usageOf } from "../../domain/rate-limit.ts";
 import decide from "./decide.lua" with { type: "text" };
 import type { DecisionReply, Replies } from "./link.ts";
 import enterServer from "./enter-server.lua" with { type: "text" };
@@ -83,7 +83,8 @@ function stateAt(numbers: readonly number[], at: number): Usage {
   minute.used = numbers[at + 1] ?? 0;
   day.openedAt = numbers[at + 2] ?? 0;
   day.used = numbers[at + 3] ?? 0;
-  setBan(usage, numbers[at + 4] ?? NEVER, numbers[at + 5] ?? NEVER);
+  usage.bannedAt = numbers[at + 4] ?? NEVER;
+  usage.bannedUntil = numbers[at + 5] ?? NEVER;
   return usage;
 }
 
@@ -104,17 +105,7 @@ export function reportNumbers({ minute, day, ban, unbannedAgoMs, sentAt }: Repor
 /** The numbers that `usageNumbers` writes. */
 export function parseUsage(reply: unknown): Usage | undefined {
   if (Array.isArray(reply) && reply.length === 0) return undefined;
-  const numbers = parseNumbers(reply, NUMBERS_PER_USAGE);
-  const number = (offset: number) => numbers[offset] ?? 0;
-  const windowAt = (at: number): Window => ({
-    openedAt: number(at),
-    used: number(at + 1),
-    firstRejectedAt: number(at + 2),
-    strikes: number(at + 3),
-  });
-  const usage: Usage = { ...newUsage(), minute: windowAt(0), day: windowAt(4) };
-  setBan(usage, number(8), number(9));
-  return usage;
+  return usageOf(parseNumbers(reply, NUMBERS_PER_USAGE));
 }
 
 function parseNumbers(reply: unknown, count: number): readonly number[] {

@@ -40,9 +40,14 @@ local function clear_ban(usage)
   usage.banned_until = NEVER
 end
 
-local function clear_last_ban(usage)
-  usage.last_ban_ended_at = NEVER
-  usage.last_ban_ms = 0
+-- The length of the last ban, or 0.
+local function last_ban_ms(usage)
+  return math.max(0, NEVER - usage.banned_until)
+end
+
+-- When the current ban ends, or when the last one ended, or NEVER.
+local function ban_ends_at(usage)
+  return math.max(usage.banned_at, usage.banned_until)
 end
 
 local function closes_at(window)
@@ -51,33 +56,16 @@ end
 
 -- When both windows are closed, and the ban has been over for so long that it makes the next one no longer.
 local function expires_at(usage)
-  local last = math.max(usage.banned_until, usage.last_ban_ended_at)
+  local last = ban_ends_at(usage)
   if last ~= NEVER then last = last + DAY_MS end
   if usage.minute.used > 0 then last = math.max(last, closes_at(usage.minute)) end
   if usage.day.used > 0 then last = math.max(last, closes_at(usage.day)) end
   return last
 end
 
-local function set_ban(usage, time, until_or_length)
-  local is_last = until_or_length < NEVER
-  usage.banned_at = is_last and NEVER or time
-  usage.banned_until = is_last and NEVER or until_or_length
-  usage.last_ban_ended_at = is_last and time or NEVER
-  usage.last_ban_ms = is_last and NEVER - until_or_length or 0
-end
-
-local function stored_ban(usage)
-  if usage.banned_until == NEVER and usage.last_ban_ended_at ~= NEVER then
-    return usage.last_ban_ended_at, NEVER - usage.last_ban_ms
-  end
-  return usage.banned_at, usage.banned_until
-end
-
--- Ends a ban that began at or before a time, forgets the last one if it began by then, and clears the strikes of windows
--- that first rejected by then.
+-- Ends or forgets a ban that began at or before a time, and clears the strikes of windows that first rejected by then.
 local function unban(usage, at)
-  if usage.banned_at <= at then clear_ban(usage) end
-  if usage.last_ban_ended_at - usage.last_ban_ms <= at then clear_last_ban(usage) end
+  if usage.banned_at - last_ban_ms(usage) <= at then clear_ban(usage) end
   if usage.minute.first_rejected_at <= at then clear_strikes(usage.minute) end
   if usage.day.first_rejected_at <= at then clear_strikes(usage.day) end
 end
@@ -89,7 +77,8 @@ local function add_state(replies, usage)
   replies[length + 2] = usage.minute.used
   replies[length + 3] = usage.day.opened_at
   replies[length + 4] = usage.day.used
-  replies[length + 5], replies[length + 6] = stored_ban(usage)
+  replies[length + 5] = usage.banned_at
+  replies[length + 6] = usage.banned_until
 end
 
 local function load(key)
@@ -97,8 +86,9 @@ local function load(key)
   local usage = {
     minute = window(MINUTE_MS, v[1], v[2], v[3], v[4]),
     day = window(DAY_MS, v[5], v[6], v[7], v[8]),
+    banned_at = tonumber(v[9] or NEVER),
+    banned_until = tonumber(v[10] or NEVER),
   }
-  set_ban(usage, tonumber(v[9] or NEVER), tonumber(v[10] or NEVER))
   -- Nil for a new subject, so that its first save sets an expiry.
   usage.stored_expiry = v[1] and expires_at(usage)
   changed = false
@@ -111,11 +101,10 @@ local function save(key, usage)
     redis.call('HSET', key, 'mu', m.used, 'du', d.used)
     return
   end
-  local ban_time, ban_until_or_length = stored_ban(usage)
   redis.call('HSET', key,
     'mo', m.opened_at, 'mu', m.used, 'mr', m.first_rejected_at, 'ms', m.strikes,
     'do', d.opened_at, 'du', d.used, 'dr', d.first_rejected_at, 'ds', d.strikes,
-    'ba', ban_time, 'bu', ban_until_or_length)
+    'ba', usage.banned_at, 'bu', usage.banned_until)
   local expiry = expires_at(usage)
   if expiry ~= usage.stored_expiry then
     redis.call('PEXPIRE', key, math.max(0, expiry - now) + EXPIRY_SLACK_MS)
@@ -138,36 +127,25 @@ local function expire_window(window)
   changed = true
 end
 
-local function expire_last_ban(usage)
-  if usage.last_ban_ended_at == NEVER then return end
-  if usage.last_ban_ended_at > now then
-    usage.last_ban_ended_at = now
-    changed = true
-  end
-  if now < usage.last_ban_ended_at + DAY_MS then return end
-  clear_last_ban(usage)
-  changed = true
-end
-
 local function expire_ban(usage)
-  if usage.banned_until == NEVER then return end
-  local banned_at, banned_until = usage.banned_at, usage.banned_until
-  if banned_at > now then
-    usage.banned_until = banned_until - (banned_at - now)
-    usage.banned_at = now
+  if usage.banned_at == NEVER then return end
+  local early_ms = math.max(0, usage.banned_at - now)
+  local banned_at, banned_until = usage.banned_at - early_ms, usage.banned_until
+  if banned_until > NEVER then
+    banned_until = math.min(banned_until - early_ms, banned_at + rules.maxLengthMs)
+    if now >= banned_until then
+      banned_at, banned_until = banned_until, NEVER - (banned_until - banned_at)
+    end
   end
-  usage.banned_until = math.min(usage.banned_until, usage.banned_at + rules.maxLengthMs)
-  if now >= usage.banned_until then
-    usage.last_ban_ended_at = usage.banned_until
-    usage.last_ban_ms = usage.banned_until - usage.banned_at
-    clear_ban(usage)
+  if banned_until < NEVER and now >= banned_at + DAY_MS then
+    banned_at, banned_until = NEVER, NEVER
   end
-  if usage.banned_until ~= banned_until then changed = true end
+  if banned_at ~= usage.banned_at or banned_until ~= usage.banned_until then changed = true end
+  usage.banned_at, usage.banned_until = banned_at, banned_until
 end
 
 local function expire(usage)
   expire_window(usage.minute)
   expire_window(usage.day)
   expire_ban(usage)
-  expire_last_ban(usage)
 end

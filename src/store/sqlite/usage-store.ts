@@ -1,12 +1,5 @@
 import { messageOf, Unavailable } from "../../api/errors.ts";
-import {
-  formatSubject,
-  newUsage,
-  setBan,
-  type Subject,
-  type Usage,
-  usageNumbers,
-} from "../../domain/rate-limit.ts";
+import { formatSubject, type Subject, type Usage, usageNumbers, usageOf } from "../../domain/rate-limit.ts";
 import type { UsageStore } from "../../domain/ports.ts";
 import { type Connection, OpenFiles, type RescueOptions, toUnavailable } from "./connection.ts";
 import { openDatabaseFor } from "./database.ts";
@@ -35,15 +28,8 @@ const MIGRATIONS: readonly Migration[] = [
   },
 ];
 
-type WindowColumn = `${"minute" | "day"}_${"opened_at" | "used" | "refused_at" | "strikes"}`;
-
-/**
- * Times and counts are far below 2^53 and read as numbers: a start reads up to a million rows.
- * domain/rate-limit.ts says what the two numbers of a ban mean.
- */
-type Row = Readonly<Record<WindowColumn | "banned_at" | "banned_until", number>> & {
-  readonly subject: string;
-};
+/** In the order of the columns. Times and counts are far below 2^53 and read as numbers: a start reads a million rows. */
+type Row = Readonly<Record<string, string | number>>;
 
 /** Of a server: its file was deleted or replaced, and was written anew. */
 type UsageStoreOptions = Omit<RescueOptions, "to">;
@@ -117,7 +103,7 @@ class SqliteUsageStore implements UsageStore {
   *load(): Generator<readonly [Subject, Usage]> {
     try {
       const all = this.#connection.prepared<Row>("SELECT * FROM standings");
-      for (const row of all.iterate()) yield [parseSubject(row.subject), usageOf(row)];
+      for (const row of all.iterate()) yield entryOf(row);
     } catch (error) {
       throw this.#readError(error);
     }
@@ -137,7 +123,7 @@ class SqliteUsageStore implements UsageStore {
   find(subject: Subject): Usage | undefined {
     try {
       const row = this.#connection.get<Row>(SELECT_ONE, formatSubject(subject));
-      return row && usageOf(row);
+      return row && entryOf(row)[1];
     } catch (error) {
       throw this.#readError(error);
     }
@@ -166,22 +152,7 @@ function parseSubject(text: string): Subject {
   return { kind: "address", id: text.slice(ADDRESS.length) };
 }
 
-function usageOf(row: Row): Usage {
-  const usage: Usage = {
-    ...newUsage(),
-    minute: {
-      openedAt: row.minute_opened_at,
-      used: row.minute_used,
-      firstRejectedAt: row.minute_refused_at,
-      strikes: row.minute_strikes,
-    },
-    day: {
-      openedAt: row.day_opened_at,
-      used: row.day_used,
-      firstRejectedAt: row.day_refused_at,
-      strikes: row.day_strikes,
-    },
-  };
-  setBan(usage, row.banned_at, row.banned_until);
-  return usage;
+function entryOf(row: Row): readonly [Subject, Usage] {
+  const [subject, ...numbers] = Object.values(row);
+  return [parseSubject(String(subject)), usageOf(numbers.map(Number))];
 }
