@@ -296,26 +296,19 @@ async function openRegister(
 /** Errors that only an operator can fix. */
 const MISCONFIGURED = /^(?:NOAUTH|WRONGPASS|NOPERM|MOVED|CROSSSLOT|ERR)\b/;
 
-interface ValkeyOptions extends Omit<
-  ValkeyRateLimiterOptions,
-  "url" | "ca" | "prefix" | "local" | "onStateChange"
-> {
+interface ValkeyOptions extends Omit<ValkeyRateLimiterOptions, "ca" | "prefix" | "local" | "onStateChange"> {
   readonly environment: string;
-  readonly urls: readonly string[];
   readonly caFile?: string | undefined;
 }
 
-/** One URL is a single server, several are nodes of a cluster. */
 export async function openValkey(
   options: ValkeyOptions,
   onStateChange: NonNullable<ValkeyRateLimiterOptions["onStateChange"]>,
 ): Promise<SharedRateLimiter> {
-  const { environment, urls, caFile, ...rest } = options;
-  const [only] = urls;
+  const { environment, caFile, ...rest } = options;
   const { createMemoryRateLimiter } = await import("./rate-limit/memory/memory-rate-limiter.ts");
   const { createValkeyRateLimiter } = await import("./rate-limit/valkey/valkey-rate-limiter.ts");
   return createValkeyRateLimiter({
-    url: urls.length === 1 && only !== undefined ? only : urls,
     ...(caFile !== undefined && { ca: readAuthorities(caFile) }),
     prefix: `petstore:${environment}:`,
     ...rest,

@@ -260,7 +260,7 @@ function secondsUntil(end: number, now: number): number {
   return Math.max(1, Math.ceil((end - now) / 1000));
 }
 
-/** Ends or forgets a ban that began at or before `at`, and clears the strikes of windows that first rejected by then. */
+/** Ends or forgets a ban that began by `at`, and clears the strikes of windows that first rejected by then. */
 export function unban(usage: Usage, at: number): void {
   if (usage.bannedAt - lastBanMs(usage) <= at) clearBan(usage);
   if (usage.minute.firstRejectedAt <= at) clearStrikes(usage.minute);
@@ -272,54 +272,46 @@ export function canUnban({ bannedAt, minute, day }: Usage): boolean {
   return bannedAt !== NEVER || minute.strikes + day.strikes > 0;
 }
 
-/** What one server decided without the shared usage. Lengths of time tell how long ago, because clocks differ. */
+/** What one server decided without the shared usage, by a clock of its own. */
 export interface Report {
-  /** By the clock of the shared usage, as far as the server knows: a report may arrive late. Lengths end then. */
+  readonly madeAt: number;
+  /** The same by the clock of the shared usage, as far as the server knows: a report may arrive late. */
   readonly sentAt?: number | undefined;
   readonly minute: CountedWindow;
   readonly day: CountedWindow;
   /** A ban that began meanwhile. */
-  readonly ban?: { readonly agoMs: number; readonly lengthMs: number } | undefined;
-  /** The key was unbanned meanwhile. */
-  readonly unbannedAgoMs?: number | undefined;
+  readonly ban?: Ban | undefined;
+  /** When the key was unbanned meanwhile. */
+  readonly unbannedAt?: number | undefined;
 }
 
-export interface CountedWindow {
-  readonly openedAgoMs: number;
-  readonly used: number;
-}
+export type CountedWindow = Readonly<Pick<Window, "openedAt" | "used">>;
 
 /**
  * Adds what a server reports. Windows that are open at the same time become one: it has the requests of both, and
  * opened when the first of them did. A window that has closed adds nothing.
  */
 export function addReport(usage: Usage, report: Report, now: number, rules?: BanRules): void {
+  const { minute, day, ban, unbannedAt } = report;
   expire(usage, now, rules);
-  const sentAt = Math.min(now, report.sentAt ?? now);
-  if (report.unbannedAgoMs !== undefined) unban(usage, sentAt - report.unbannedAgoMs);
-  addWindow(usage.minute, report.minute, { sentAt, closedAt: now - MINUTE_MS });
-  addWindow(usage.day, report.day, { sentAt, closedAt: now - DAY_MS });
-  if (report.ban) addBan(usage, sentAt - report.ban.agoMs, report.ban.lengthMs);
+  const byMs = Math.min(now, report.sentAt ?? now) - report.madeAt;
+  if (unbannedAt !== undefined) unban(usage, unbannedAt + byMs);
+  if (minute.openedAt + byMs > now - MINUTE_MS) addWindow(usage.minute, minute, byMs);
+  if (day.openedAt + byMs > now - DAY_MS) addWindow(usage.day, day, byMs);
+  if (ban) addBan(usage, ban, byMs);
   expire(usage, now, rules);
 }
 
-/** Windows that opened by `closedAt` have closed. */
-function addWindow(
-  window: Window,
-  { openedAgoMs, used }: CountedWindow,
-  { sentAt, closedAt }: { readonly sentAt: number; readonly closedAt: number },
-): void {
-  const openedAt = sentAt - openedAgoMs;
-  if (used === 0 || openedAt <= closedAt) return;
-  window.openedAt = window.used === 0 ? openedAt : Math.min(window.openedAt, openedAt);
+function addWindow(window: Window, { openedAt, used }: CountedWindow, byMs: number): void {
+  if (used === 0) return;
+  window.openedAt = window.used === 0 ? openedAt + byMs : Math.min(window.openedAt, openedAt + byMs);
   window.used += used;
 }
 
-function addBan(usage: Usage, bannedAt: number, lengthMs: number): void {
-  const bannedUntil = bannedAt + lengthMs;
-  if (bannedUntil <= banEndsAt(usage)) return;
-  usage.bannedAt = bannedAt;
-  usage.bannedUntil = bannedUntil;
+function addBan(usage: Usage, { bannedAt, bannedUntil }: Ban, byMs: number): void {
+  if (bannedUntil + byMs <= banEndsAt(usage)) return;
+  usage.bannedAt = bannedAt + byMs;
+  usage.bannedUntil = bannedUntil + byMs;
 }
 
 /** When the current ban ends, or when the last one ended, or NEVER. */
@@ -337,18 +329,19 @@ export function shift(usage: Usage, byMs: number): void {
   if (usage.bannedUntil > NEVER) usage.bannedUntil += byMs;
 }
 
-/**
- * Whether both windows are closed, and the ban has been over for so long that it makes the next one no longer: no
- * decision changes when this usage is deleted.
- */
+/** Whether no decision changes when this usage is deleted. */
 export function isExpired(usage: Usage, now: number): boolean {
-  const { minute, day, bannedAt } = usage;
-  const isForgotten = bannedAt === NEVER || now >= banEndsAt(usage) + DAY_MS;
-  return isForgotten && isClosed(minute, MINUTE_MS, now) && isClosed(day, DAY_MS, now);
+  return now >= expiresAt(usage);
 }
 
-function isClosed(window: Window, lengthMs: number, now: number): boolean {
-  return window.used === 0 || now >= window.openedAt + lengthMs;
+/** When both windows are closed, and the ban has been over for so long that it makes the next one no longer. */
+export function expiresAt(usage: Usage): number {
+  const { minute, day, bannedAt } = usage;
+  return Math.max(
+    minute.used === 0 ? NEVER : minute.openedAt + MINUTE_MS,
+    day.used === 0 ? NEVER : day.openedAt + DAY_MS,
+    bannedAt === NEVER ? NEVER : banEndsAt(usage) + DAY_MS,
+  );
 }
 
 /** The ten numbers of a usage, in the order in which every store has them. */
@@ -360,11 +353,12 @@ function windowNumbers({ openedAt, used, firstRejectedAt, strikes }: Window): nu
   return [openedAt, used, firstRejectedAt, strikes];
 }
 
-export function usageOf(numbers: readonly number[]): Usage {
+export function usageFromNumbers(numbers: readonly (number | undefined)[]): Usage {
   const [bannedAt = NEVER, bannedUntil = NEVER] = numbers.slice(8);
   return { minute: windowOf(numbers), day: windowOf(numbers.slice(4)), bannedAt, bannedUntil };
 }
 
-function windowOf([openedAt = 0, used = 0, firstRejectedAt = NEVER, strikes = 0]: readonly number[]): Window {
+function windowOf(numbers: readonly (number | undefined)[]): Window {
+  const [openedAt = 0, used = 0, firstRejectedAt = NEVER, strikes = 0] = numbers;
   return { openedAt, used, firstRejectedAt, strikes };
 }

@@ -8,7 +8,7 @@ import {
   type ServerIdentity,
   type ServerState,
 } from "../domain/servers.ts";
-import type { ValkeyLink } from "./valkey/link.ts";
+import type { ValkeyLink } from "./valkey/connection.ts";
 
 /** How often a server tells of itself. */
 export const HEARTBEAT_MS = 5_000;

@@ -8,7 +8,7 @@ import {
   newUsage,
   unban,
   usageNumbers,
-  usageOf,
+  usageFromNumbers,
 } from "../../src/domain/rate-limit.ts";
 
 const NOW = 1_800_000_000_000;
@@ -126,5 +126,5 @@ test("stored data has the ten numbers of a usage in this order, in later release
   decide(usage, ONE, NOW + 1, DEFAULT_BAN);
   decide(usage, ONE, NOW + 1_002, DEFAULT_BAN);
   expect(usageNumbers(usage)).toEqual([NOW, 1, NOW + 1, 1, NOW, 1, -1, 0, NOW, -2]);
-  expect(usageOf(usageNumbers(usage))).toEqual(usage);
+  expect(usageFromNumbers(usageNumbers(usage))).toEqual(usage);
 });

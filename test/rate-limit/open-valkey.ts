@@ -13,12 +13,14 @@ import { restartable } from "./open-memory.ts";
 /** So long that a busy machine does not look like an unavailable Valkey. */
 export const PATIENT = { timeoutMs: 30_000, backgroundTimeoutMs: 30_000 };
 
-type Settings = Partial<ValkeyRateLimiterOptions> & Pick<ValkeyRateLimiterOptions, "url">;
+type Settings = Partial<ValkeyRateLimiterOptions> & { readonly url: string | readonly string[] };
 
 /** A rate limiter on Valkey with the settings of the service, and an in-process one as its fallback. */
 export function openWithFallback(settings: Settings): Promise<RateLimiter> {
-  const { clock = createClock(), ban = DEFAULT_BAN } = settings;
+  const { clock = createClock(), ban = DEFAULT_BAN, url } = settings;
   return createValkeyRateLimiter({
+    urls: [url].flat(),
+    prefix: "petstore:",
     clock,
     ban,
     local: createMemoryRateLimiter({ clock, ban }),

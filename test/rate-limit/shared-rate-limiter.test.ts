@@ -2,7 +2,8 @@ import { afterEach, describe, expect, test } from "bun:test";
 import { Unavailable } from "../../src/api/errors.ts";
 import { type BanRules, DEFAULT_BAN, type Limits, type OnBan } from "../../src/domain/rate-limit.ts";
 import { createMemoryRateLimiter } from "../../src/rate-limit/memory/memory-rate-limiter.ts";
-import type { DecisionRequest, KeyReport, ValkeyLink } from "../../src/rate-limit/valkey/link.ts";
+import type { ValkeyLink } from "../../src/rate-limit/valkey/connection.ts";
+import type { DecisionRequest, KeyReport } from "../../src/rate-limit/valkey/script.ts";
 import { SharedRateLimiter } from "../../src/rate-limit/valkey/shared-rate-limiter.ts";
 import { SimulatedValkey, ValkeyModel } from "../../trials/simulation/valkey.ts";
 import { Process, STARTS_AT, World } from "../../trials/simulation/world.ts";
@@ -31,14 +32,10 @@ class RecordingModel extends ValkeyModel {
   readonly batches: (readonly DecisionRequest[])[] = [];
   readonly reports: KeyReport[] = [];
 
-  override decide(requests: readonly DecisionRequest[]) {
+  override decide(requests: readonly DecisionRequest[], reports: readonly KeyReport[] = []) {
     this.batches.push(requests);
-    return super.decide(requests);
-  }
-
-  override report(reports: readonly KeyReport[]) {
     this.reports.push(...reports);
-    return super.report(reports);
+    return super.decide(requests, reports);
   }
 }
 
@@ -456,7 +453,7 @@ describe("bans", () => {
     for (let id = 1; id <= 2_000; id++) await first.unban(key(id), 0);
     await endOutage();
     time.run(0);
-    const unbanned = model.reports.filter(({ unbannedAgoMs }) => unbannedAgoMs !== undefined);
+    const unbanned = model.reports.filter(({ unbannedAt }) => unbannedAt !== undefined);
     expect(unbanned).toHaveLength(2_000);
   });
 });

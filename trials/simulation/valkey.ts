@@ -8,15 +8,14 @@ import {
   NEVER,
   type Usage,
 } from "../../src/domain/rate-limit.ts";
+import type { ValkeyLink } from "../../src/rate-limit/valkey/connection.ts";
 import type {
   DecisionReply,
   DecisionRequest,
   KeyReport,
   KeySubject,
   Replies,
-  ServerEntry,
-  ValkeyLink,
-} from "../../src/rate-limit/valkey/link.ts";
+} from "../../src/rate-limit/valkey/script.ts";
 import type { Process, World } from "./world.ts";
 
 /** Servers that were silent for so long are gone. */
@@ -32,23 +31,23 @@ export class ValkeyModel {
     private readonly rules: BanRules,
   ) {}
 
-  decide(requests: readonly DecisionRequest[]): Replies<DecisionReply> {
-    const replies = requests.map(({ subject, limits }): DecisionReply => {
-      const usage = this.usageOf(subject.id);
-      const wasBanned = this.now() < usage.bannedUntil;
-      const { outcome } = decide(usage, limits, this.now(), this.rules);
-      return { outcome, isNewBan: outcome === "banned" && !wasBanned, usage: withoutStrikes(usage) };
-    });
-    return { now: this.now(), replies };
-  }
-
-  report(reports: readonly KeyReport[]): Replies<Usage> {
-    const replies = reports.map((report) => {
+  decide(requests: readonly DecisionRequest[], reports: readonly KeyReport[] = []): Replies {
+    const reported = reports.map((report) => {
       const usage = this.usageOf(report.subject.id);
       addReport(usage, report, this.now(), this.rules);
       return withoutStrikes(usage);
     });
-    return { now: this.now(), replies };
+    const decided = requests.map(({ subject, limits }): DecisionReply => {
+      const usage = this.usageOf(subject.id);
+      const wasBanned = this.now() < usage.bannedUntil;
+      const { outcome } = decide(usage, limits, this.now(), this.rules);
+      return {
+        outcome,
+        isNewBan: outcome === "banned" && !wasBanned,
+        usage: withoutStrikes(usage),
+      };
+    });
+    return { now: this.now(), reported, decided };
   }
 
   usage({ id }: KeySubject): Usage | undefined {
@@ -64,7 +63,7 @@ export class ValkeyModel {
     return usage;
   }
 
-  servers(own?: ServerEntry): string[] {
+  servers(own?: Parameters<ValkeyLink["servers"]>[0]): string[] {
     if (own) this.#servers.set(own.id, { text: own.text, at: this.now() });
     const present = [...this.#servers.values()].filter(({ at }) => this.now() - at <= GONE_AFTER_MS);
     return present.map(({ text }) => text);
@@ -184,18 +183,10 @@ class Link implements ValkeyLink {
     readonly server: Process,
   ) {}
 
-  decide(requests: readonly DecisionRequest[]) {
+  decide(requests: readonly DecisionRequest[], reports?: readonly KeyReport[]) {
     return this.call(() => {
-      const replies = this.valkey.model.decide(requests);
-      this.valkey.onCounted(this.server, replies.replies);
-      return replies;
-    });
-  }
-
-  report(reports: readonly KeyReport[]) {
-    return this.call(() => {
-      const replies = this.valkey.model.report(reports);
-      this.valkey.onCounted(this.server, []);
+      const replies = this.valkey.model.decide(requests, reports);
+      this.valkey.onCounted(this.server, replies.decided);
       return replies;
     });
   }
@@ -204,7 +195,7 @@ class Link implements ValkeyLink {
     return this.#callInTime(() => this.valkey.model.usage(subject));
   }
 
-  servers(own?: ServerEntry) {
+  servers(own?: Parameters<ValkeyLink["servers"]>[0]) {
     return this.#callInTime(() => this.valkey.model.servers(own));
   }
 

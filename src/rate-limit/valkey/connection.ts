@@ -2,25 +2,26 @@ import { Cluster, Redis } from "ioredis";
 import type { Clock } from "../../domain/ports.ts";
 import {
   type BanRules,
+  expire,
+  expiresAt,
   formatSubject,
+  isExpired,
+  NEVER,
   type Subject,
   type Usage,
   usageNumbers,
+  usageFromNumbers,
 } from "../../domain/rate-limit.ts";
-import type { DecisionReply, DecisionRequest, KeyReport, Replies, ServerEntry, ValkeyLink } from "./link.ts";
-import {
-  DECIDE,
-  ENTER_SERVER,
-  parseDecisions,
-  parseReported,
-  parseTexts,
-  parseUsage,
-  READ_USAGE,
-  REPORT,
-  reportNumbers,
-  run,
-} from "./scripts.ts";
 import { scheduler } from "../../event-loop.ts";
+import {
+  type DecisionRequest,
+  type KeyReport,
+  type KeySubject,
+  parseReplies,
+  type Replies,
+  reportText,
+  runScript,
+} from "./script.ts";
 
 interface ServerAddress {
   readonly host: string;
@@ -37,6 +38,15 @@ export interface Servers {
   readonly isCluster: boolean;
 }
 
+export interface ValkeyOptions {
+  /** `redis://` or `rediss://`; more than one are some of the hosts of a cluster. */
+  readonly urls: readonly string[];
+  /** Certificates (PEM) of the authorities that sign the server's, for `rediss://`; by default the well-known ones. */
+  readonly ca?: string;
+  /** Starts the name of every key: environments that share a Valkey need one each. */
+  readonly prefix: string;
+}
+
 interface ConnectionOptions {
   readonly servers: Servers;
   readonly prefix: string;
@@ -48,14 +58,43 @@ interface ConnectionOptions {
 }
 
 const BACKGROUND_TIMEOUT_MS = 500;
+/** The fields of a usage, in the order of its numbers. */
+const FIELDS = ["mo", "mu", "mr", "ms", "do", "du", "dr", "ds", "ba", "bu"] as const;
+/** A usage expires in Valkey a little late, as the script has it. */
+const EXPIRY_SLACK_MS = 1_000;
+/** A server that was silent for so long is gone. */
+const GONE_AFTER_MS = 15_000;
 
-/** A connection on which the decide script has been seen to work. */
-export class ValkeyConnection implements ValkeyLink {
+interface ServerEntry {
+  readonly id: string;
+  /** What the server tells of itself. */
+  readonly text: string;
+}
+
+/** What servers use of a connection. A simulation replaces it. */
+export type ValkeyLink = Pick<
+  ValkeyConnection,
+  "openedAt" | "decide" | "usage" | "servers" | "removeServer" | "onEnd" | "close"
+>;
+
+/** Opens a connection on which requests of this subject work. */
+export type OpenLink = (subject: KeySubject) => Promise<ValkeyLink>;
+
+/** The arguments of the script for a report, or for some requests of a key. */
+interface Part {
+  readonly subject: KeySubject;
+  readonly args: readonly [string, string, string];
+  readonly replies: number;
+}
+
+/** A connection on which the script has been seen to work. */
+export class ValkeyConnection {
   readonly #client: Redis | Cluster;
   readonly #options: ConnectionOptions;
   /** As JSON. */
   readonly #rules: string;
   readonly #timeoutMs: number;
+  /** By Valkey's clock. */
   openedAt = 0;
 
   private constructor(options: ConnectionOptions) {
@@ -66,7 +105,7 @@ export class ValkeyConnection implements ValkeyLink {
   }
 
   /**
-   * Connects, and runs the decide script on a temporary key. In a cluster, that key lies in the same slot as the
+   * Connects, and runs the script on a temporary key. In a cluster, that key lies in the same slot as the
    * subject's: the node that failed must work again, and not any other.
    */
   static async open(options: ConnectionOptions, subject: Subject): Promise<ValkeyConnection> {
@@ -83,76 +122,103 @@ export class ValkeyConnection implements ValkeyLink {
   async #check(subject: Subject): Promise<void> {
     await connect(this.#client, this.#options.servers);
     const key = `${this.#keyOf(subject)}:trial`;
-    const input = { keys: [key], args: [...this.#commonArgs(), "1", "1", "1"] };
-    this.openedAt = parseDecisions(await run(this.#client, DECIDE, input), 1).now;
+    const args = [...this.#commonArgs(), "1", "1", "1"];
+    this.openedAt = parseReplies(await runScript(this.#client, [key], args), 1).now;
     await this.#client.unlink(key);
   }
 
+  /** Called when the connection ends, on either side. */
   onEnd(listener: () => void): void {
     this.#client.once("end", listener);
   }
 
-  async decide(requests: readonly DecisionRequest[]): Promise<Replies<DecisionReply>> {
-    const keys: string[] = [];
-    const args = this.#commonArgs();
-    for (const { subject, limits, count } of runsOf(requests)) {
-      keys.push(this.#keyOf(subject));
-      args.push(`${limits.perMinute}`, `${limits.perDay}`, `${count}`);
+  /**
+   * Adds the reports and then decides the requests, in their order, in one step. Waits for the reply as long as it
+   * takes. In a cluster a script may touch one slot only, and nodes have clocks of their own.
+   */
+  async decide(requests: readonly DecisionRequest[], reports: readonly KeyReport[] = []): Promise<Replies> {
+    const { isCluster } = this.#options.servers;
+    const parts = runsOf(requests);
+    for (const report of reports.toReversed()) {
+      const text = reportText(isCluster ? { ...report, sentAt: undefined } : report);
+      parts.unshift({ subject: report.subject, args: [text, "", "0"], replies: 1 });
     }
-    return parseDecisions(await run(this.#client, DECIDE, { keys, args }), requests.length);
-  }
-
-  /** In a cluster a script may touch one slot only, and nodes have clocks of their own. */
-  async report(reports: readonly KeyReport[]): Promise<Replies<Usage>> {
-    if (!this.#options.servers.isCluster) return this.#report(reports);
-    const replies = await Promise.all(
-      reports.map((report) => this.#report([{ ...report, sentAt: undefined }])),
-    );
+    const steps = isCluster ? parts.map((part) => [part]) : [parts];
+    const replied = await Promise.all(steps.map((step) => this.#run(step)));
+    const replies = replied.flatMap((each) => each.replies);
     return {
-      now: Math.max(...replies.map(({ now }) => now)),
-      replies: replies.flatMap((each) => each.replies),
+      now: Math.max(...replied.map(({ now }) => now)),
+      reported: replies.slice(0, reports.length).map(({ usage }) => usage),
+      decided: replies.slice(reports.length),
     };
   }
 
-  async #report(reports: readonly KeyReport[]): Promise<Replies<Usage>> {
-    const keys = reports.map(({ subject }) => this.#keyOf(subject));
-    const args = [...this.#commonArgs(), JSON.stringify(reports.map(reportNumbers))];
-    return parseReported(await run(this.#client, REPORT, { keys, args }), reports.length);
+  async #run(parts: readonly Part[]) {
+    const keys = parts.map(({ subject }) => this.#keyOf(subject));
+    const args = [...this.#commonArgs(), ...parts.flatMap((part) => part.args)];
+    const count = parts.reduce((sum, { replies }) => sum + replies, 0);
+    return parseReplies(await runScript(this.#client, keys, args), count);
   }
 
-  /** Another usage replaces it first if one is given. */
-  async usage(subject: Subject, other?: Usage): Promise<Usage | undefined> {
-    const numbers = other ? [JSON.stringify(usageNumbers(other))] : [];
-    const input = { keys: [this.#keyOf(subject)], args: [...this.#commonArgs(), ...numbers] };
-    return parseUsage(await withTimeout(this.#timeoutMs, run(this.#client, READ_USAGE, input)));
+  /** Undefined when nothing of it is current. */
+  async usage(subject: Subject): Promise<Usage | undefined> {
+    const values = await this.#inTime(this.#client.hmget(this.#keyOf(subject), ...FIELDS));
+    const usage = usageFromNumbers(values.map((value) => (value === null ? undefined : Number(value))));
+    const now = await this.time();
+    expire(usage, now, this.#options.ban);
+    return isExpired(usage, now) ? undefined : usage;
   }
 
-  async servers({ id, text }: ServerEntry = { id: "", text: "" }): Promise<readonly string[]> {
-    const input = { keys: [this.#register], args: [...this.#commonArgs(), id, text] };
-    return parseTexts(await withTimeout(this.#timeoutMs, run(this.#client, ENTER_SERVER, input)));
+  /** Returns whether anything of the usage is current: otherwise there is none afterwards. */
+  async replaceUsage(subject: Subject, usage: Usage): Promise<boolean> {
+    const key = this.#keyOf(subject);
+    const now = await this.time();
+    expire(usage, now, this.#options.ban);
+    await this.#inTime(this.#client.unlink(key));
+    if (isExpired(usage, now)) return false;
+    const numbers = usageNumbers(usage);
+    await this.#inTime(this.#client.hset(key, ...FIELDS.flatMap((field, i) => [field, numbers[i] ?? NEVER])));
+    await this.#inTime(this.#client.pexpire(key, expiresAt(usage) - now + EXPIRY_SLACK_MS));
+    return true;
+  }
+
+  /** What each server in the register tells of itself, after `own` is entered. */
+  async servers(own?: ServerEntry): Promise<readonly string[]> {
+    const key = `${this.#options.prefix}servers`;
+    const now = await this.time();
+    if (own) await this.#inTime(this.#client.hset(key, own.id, `${now}:${own.text}`));
+    const texts: string[] = [];
+    for (const [id, value] of Object.entries(await this.#inTime(this.#client.hgetall(key)))) {
+      const [, at, text] = /^(\d+):(.*)$/s.exec(value) ?? [];
+      if (text !== undefined && Math.abs(now - Number(at)) <= GONE_AFTER_MS) texts.push(text);
+      else await this.removeServer(id);
+    }
+    if (texts.length > 0) await this.#inTime(this.#client.pexpire(key, GONE_AFTER_MS));
+    return texts;
   }
 
   async removeServer(id: string): Promise<void> {
-    await withTimeout(this.#timeoutMs, this.#client.hdel(this.#register, id));
+    await this.#inTime(this.#client.hdel(`${this.#options.prefix}servers`, id));
   }
 
   /** Its clock, in milliseconds since the epoch. */
   async time(): Promise<number> {
-    const [seconds, microseconds] = await withTimeout(this.#timeoutMs, this.#client.time());
-    return Number(seconds) * 1000 + Number(microseconds) / 1000;
+    if (this.#options.testClock) return this.#options.testClock.now();
+    const [seconds, microseconds] = await this.#inTime(this.#client.time());
+    return Number(seconds) * 1000 + Math.floor(Number(microseconds) / 1000);
   }
 
   /** What the server tells of itself, in lines such as `redis_version:7.0.15`. Servers need no permission for it. */
   info(): Promise<string> {
-    return withTimeout(this.#timeoutMs, this.#client.info());
+    return this.#inTime(this.#client.info());
   }
 
   close(): void {
     this.#client.disconnect();
   }
 
-  get #register(): string {
-    return `${this.#options.prefix}servers`;
+  #inTime<T>(work: Promise<T>): Promise<T> {
+    return withTimeout(this.#timeoutMs, work);
   }
 
   /** The part in braces chooses the slot of a cluster. */
@@ -167,7 +233,7 @@ export class ValkeyConnection implements ValkeyLink {
 }
 
 /** Consecutive requests of one key: Valkey reads and writes its usage once (`wrk -c64`: 13 µs a request, not 23). */
-function runsOf(requests: readonly DecisionRequest[]) {
+function runsOf(requests: readonly DecisionRequest[]): Part[] {
   const runs: (DecisionRequest & { count: number })[] = [];
   for (const { subject, limits } of requests) {
     const last = runs.at(-1);
@@ -176,7 +242,11 @@ function runsOf(requests: readonly DecisionRequest[]) {
     if (isAlike && last?.subject.id === subject.id) last.count++;
     else runs.push({ subject, limits, count: 1 });
   }
-  return runs;
+  return runs.map(({ subject, limits, count }) => ({
+    subject,
+    args: [`${limits.perMinute}`, `${limits.perDay}`, `${count}`],
+    replies: count,
+  }));
 }
 
 /**
@@ -243,12 +313,12 @@ async function connect(client: Redis | Cluster, { addresses: [{ db }] }: Servers
 
 const DEFAULT_PORT = 6379;
 
-/** Throws on an invalid address, without repeating it: it may hold a password. */
-export function parseServers(url: string | readonly string[], ca?: string): Servers {
+/** More than one are hosts of a cluster. Throws on an invalid address, without repeating it: it may hold a password. */
+export function parseServers(urls: readonly string[], ca?: string): Servers {
   const tls = ca === undefined ? {} : { ca };
-  const [first, ...others] = (typeof url === "string" ? [url] : url).map((text) => parseAddress(text, tls));
-  if (first === undefined) throw new TypeError("a cluster needs the address of at least one of its hosts");
-  return { addresses: [first, ...others], isCluster: typeof url !== "string" };
+  const [first, ...others] = urls.map((text) => parseAddress(text, tls));
+  if (first === undefined) throw new TypeError("Valkey needs an address");
+  return { addresses: [first, ...others], isCluster: others.length > 0 };
 }
 
 function parseAddress(text: string, tls: { ca?: string }): ServerAddress {

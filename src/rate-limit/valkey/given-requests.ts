@@ -24,13 +24,8 @@ export class GivenRequests {
     return this.#buckets.length;
   }
 
-  get count(): number {
-    return this.#buckets.reduce((sum, { count }) => sum + count, 0);
-  }
-
-  /** Those that Valkey has to be told of. */
-  get uncounted(): number {
-    return this.#buckets.reduce((sum, { state, count }) => sum + (state === "counted" ? 0 : count), 0);
+  count(...states: readonly Bucket["state"][]): number {
+    return this.#buckets.reduce((sum, { state, count }) => sum + (states.includes(state) ? count : 0), 0);
   }
 
   /** When the first of them was given that is not as old as a window is long. */
@@ -68,16 +63,6 @@ export class GivenRequests {
     if (oldest && oldest.at <= now - this.#lengthMs) this.#keep(({ at }) => at > now - this.#lengthMs);
   }
 
-  /** The uncounted ones are sent. */
-  markSent(): void {
-    this.#change("new", "sent");
-  }
-
-  /** Those that were sent are counted. */
-  markCounted(): void {
-    this.#change("sent", "counted");
-  }
-
   dropCounted(): void {
     this.#keep(({ state }) => state !== "counted");
   }
@@ -90,7 +75,7 @@ export class GivenRequests {
     this.#buckets = this.#buckets.filter(isKept);
   }
 
-  #change(before: Bucket["state"], after: Bucket["state"]): void {
+  mark(before: Bucket["state"], after: Bucket["state"]): void {
     const buckets = this.#buckets;
     this.#buckets = [];
     for (const bucket of buckets)

@@ -20,7 +20,7 @@ import {
   type Window,
 } from "../../domain/rate-limit.ts";
 import { GivenRequests } from "./given-requests.ts";
-import type { DecisionRequest, KeyReport, KeySubject } from "./link.ts";
+import type { DecisionRequest, KeyReport, KeySubject } from "./script.ts";
 
 interface LedgerOptions {
   readonly ban: BanRules;
@@ -43,9 +43,6 @@ interface OutageRecord {
   ban: Ban | undefined;
   /** Bans that began by then have ended, which Valkey does not know; or NEVER. */
   unbannedAt: number;
-  /** Those of the last report. */
-  reportedBan: Ban | undefined;
-  reportedUnbannedAt: number;
   /** What Valkey has replied since; shares are those of the usage before. */
   latest: Usage | undefined;
 }
@@ -83,8 +80,8 @@ export class Ledger {
   readonly #maxKeys: number;
   /** By key, the oldest first. */
   readonly #entries = new Map<number, Entry>();
-  /** The keys with something to report. */
-  readonly #unreported = new Set<number>();
+  /** The keys with something to report that was not sent. */
+  readonly #unsent = new Set<number>();
 
   constructor(options: LedgerOptions) {
     this.#options = options;
@@ -96,7 +93,7 @@ export class Ledger {
   }
 
   get hasReports(): boolean {
-    return this.#unreported.size > 0;
+    return this.#unsent.size > 0;
   }
 
   /** Takes over a usage that Valkey replied; `byMs` is our clock minus Valkey's. */
@@ -119,10 +116,10 @@ export class Ledger {
     if (decision.outcome === "allowed") {
       record.minute.add(sharing.now, state);
       record.day.add(sharing.now, state);
-      if (state === "new") this.#unreported.add(subject.id);
+      if (state === "new") this.#unsent.add(subject.id);
     } else if (decision.outcome === "banned" && !wasBanned) {
       record.ban = { bannedAt: usage.bannedAt, bannedUntil: usage.bannedUntil };
-      this.#unreported.add(subject.id);
+      this.#unsent.add(subject.id);
       onBan?.(subject.id, record.ban);
     }
     return decision;
@@ -148,7 +145,8 @@ export class Ledger {
     if (entry === undefined) return undefined;
     const usage = structuredClone(entry.record?.latest ?? entry.usage);
     const { ban } = this.#options;
-    if (entry.record) addReport(usage, reportOf(entry.usage, entry.record, now), now, ban);
+    if (entry.record)
+      addReport(usage, reportOf({ usage: entry.usage, record: entry.record }, now, UNCOUNTED), now, ban);
     else expire(usage, now, ban);
     return isExpired(usage, now) ? undefined : usage;
   }
@@ -159,45 +157,47 @@ export class Ledger {
     unban(usage, at);
     if (record.ban && record.ban.bannedAt <= at) record.ban = undefined;
     record.unbannedAt = Math.max(record.unbannedAt, at);
-    this.#unreported.add(id);
+    this.#unsent.add(id);
   }
 
-  /** What to report: of all these keys, and of others up to `count` in all. It stays until `reported`. */
+  /** What to report: of all these keys, and of others up to `count` in all. What was sent is not sent again. */
   reports(first: readonly KeySubject[], count: number, now: number): readonly KeyReport[] {
-    const reports = new Map<number, KeyReport>();
+    const reports: KeyReport[] = [];
     const add = (id: number) => {
       const { usage, record } = this.#entries.get(id) ?? {};
-      if (reports.has(id) || !this.#unreported.has(id) || !usage || !record) return;
+      if (!this.#unsent.delete(id) || !usage || !record) return;
       this.#expire({ usage, record }, now);
-      if (!hasReport(record)) {
-        this.#unreported.delete(id);
-        return;
-      }
-      record.minute.markSent();
-      record.day.markSent();
-      record.reportedBan = record.ban;
-      record.reportedUnbannedAt = record.unbannedAt;
-      reports.set(id, { subject: { kind: "key", id }, ...reportOf(usage, record, now) });
+      if (!hasReport(record)) return;
+      reports.push({ subject: { kind: "key", id }, ...reportOf({ usage, record }, now, ["new"]) });
+      record.minute.mark("new", "sent");
+      record.day.mark("new", "sent");
     };
     for (const { id } of first) add(id);
-    for (const id of this.#unreported) {
-      if (reports.size >= count) break;
+    for (const id of this.#unsent) {
+      if (reports.length >= count) break;
       add(id);
     }
-    return [...reports.values()];
+    return reports;
   }
 
-  /** Valkey has added the last report, and replied with the usage since then. */
-  reported(subject: KeySubject, usage: Usage, byMs: number): void {
+  /** Valkey has added the report, and replied with the usage since then. */
+  reported({ subject, ban, unbannedAt }: KeyReport, usage: Usage, byMs: number): void {
     const record = this.#entries.get(subject.id)?.record;
     if (record) {
-      record.minute.markCounted();
-      record.day.markCounted();
-      if (record.ban === record.reportedBan) record.ban = undefined;
-      if (record.unbannedAt === record.reportedUnbannedAt) record.unbannedAt = NEVER;
-      if (!hasReport(record)) this.#unreported.delete(subject.id);
+      record.minute.mark("sent", "counted");
+      record.day.mark("sent", "counted");
+      if (record.ban === ban) record.ban = undefined;
+      if (record.unbannedAt === unbannedAt) record.unbannedAt = NEVER;
     }
     this.learn(subject, usage, byMs);
+  }
+
+  /** Nobody knows whether Valkey has added the report: it is sent again. */
+  notReported({ subject: { id } }: KeyReport): void {
+    const record = this.#entries.get(id)?.record;
+    record?.minute.mark("sent", "new");
+    record?.day.mark("sent", "new");
+    if (record) this.#unsent.add(id);
   }
 
   /** What Valkey has replied about these keys, or about all, counts from now on, for shares too. */
@@ -213,7 +213,7 @@ export class Ledger {
         keepOwnBan(entry.usage, record);
       }
       record.latest = undefined;
-      if (!this.#unreported.has(id)) entry.record = undefined;
+      if (!hasReport(record)) entry.record = undefined;
     }
   }
 
@@ -263,9 +263,10 @@ export class Ledger {
     for (const [id, entry] of this.#entries) {
       this.#entries.delete(id);
       looks++;
-      const isUnban = entry.record !== undefined && entry.record.unbannedAt !== NEVER;
-      if (!this.#unreported.has(id) || (looks > MAX_LOOKS && !isUnban)) {
-        this.#unreported.delete(id);
+      const { record } = entry;
+      const isKept = record && (looks > MAX_LOOKS ? record.unbannedAt !== NEVER : hasReport(record));
+      if (!isKept) {
+        this.#unsent.delete(id);
         return;
       }
       this.#entries.set(id, entry);
@@ -280,14 +281,17 @@ function newRecord(): OutageRecord {
     day: new GivenRequests(DAY_MS),
     ban: undefined,
     unbannedAt: NEVER,
-    reportedBan: undefined,
-    reportedUnbannedAt: NEVER,
     latest: undefined,
   };
 }
 
+/** What Valkey has to be told of. */
+const UNCOUNTED = ["new", "sent"] as const;
+
 function hasReport({ minute, day, ban, unbannedAt }: OutageRecord): boolean {
-  return minute.uncounted > 0 || day.uncounted > 0 || ban !== undefined || unbannedAt !== NEVER;
+  return (
+    minute.count(...UNCOUNTED) > 0 || day.count(...UNCOUNTED) > 0 || ban !== undefined || unbannedAt !== NEVER
+  );
 }
 
 interface SharesOptions extends Sharing {
@@ -298,22 +302,24 @@ interface SharesOptions extends Sharing {
 function addShares(window: Window, given: GivenRequests, { limit, servers, now }: SharesOptions): void {
   const left = Math.max(0, limit - window.used);
   if (window.used === 0) window.openedAt = given.oldestAt ?? now;
-  window.used += given.count + left - Math.ceil(left / servers);
+  window.used += given.count("counted", ...UNCOUNTED) + left - Math.ceil(left / servers);
 }
 
-function reportOf(usage: Usage, { minute, day, ban, unbannedAt }: OutageRecord, now: number): Report {
+function reportOf(
+  { usage, record: { minute, day, ban, unbannedAt } }: RecordedKey,
+  now: number,
+  states: readonly ("new" | "sent")[],
+): Report {
+  const countedIn = ({ used, openedAt }: Window, given: GivenRequests): CountedWindow => ({
+    openedAt: used > 0 ? openedAt : (given.firstUncountedAt(now) ?? now),
+    used: given.count(...states),
+  });
   return {
-    minute: countedIn(usage.minute, minute, now),
-    day: countedIn(usage.day, day, now),
-    ban: ban && { agoMs: now - ban.bannedAt, lengthMs: ban.bannedUntil - ban.bannedAt },
-    unbannedAgoMs: unbannedAt === NEVER ? undefined : now - unbannedAt,
-  };
-}
-
-function countedIn({ used, openedAt }: Window, given: GivenRequests, now: number): CountedWindow {
-  return {
-    openedAgoMs: now - (used > 0 ? openedAt : (given.firstUncountedAt(now) ?? now)),
-    used: given.uncounted,
+    madeAt: now,
+    minute: countedIn(usage.minute, minute),
+    day: countedIn(usage.day, day),
+    ban,
+    unbannedAt: unbannedAt === NEVER ? undefined : unbannedAt,
   };
 }
 

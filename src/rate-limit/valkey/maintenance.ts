@@ -1,13 +1,6 @@
 /** What commands do with Valkey, beside servers. */
 import { DEFAULT_BAN, LONGEST_BAN_MS, type Subject, type Usage } from "../../domain/rate-limit.ts";
-import { loggableError, parseServers, ValkeyConnection } from "./connection.ts";
-
-interface ValkeyOptions {
-  /** More than one are hosts of a cluster. */
-  readonly urls: readonly string[];
-  readonly ca?: string;
-  readonly prefix: string;
-}
+import { loggableError, parseServers, ValkeyConnection, type ValkeyOptions } from "./connection.ts";
 
 /** Servers shorten a ban that is longer than their settings allow; a copy keeps it as it is. */
 const BAN_RULES = { ...DEFAULT_BAN, maxLengthMs: LONGEST_BAN_MS };
@@ -18,9 +11,7 @@ async function withConnection<T>(
   work: (connection: ValkeyConnection) => Promise<T>,
   backgroundTimeoutMs?: number,
 ): Promise<T> {
-  const [only = ""] = urls;
-  const servers = parseServers(urls.length === 1 ? only : urls, ca);
-  const settings = { servers, prefix, ban: BAN_RULES, backgroundTimeoutMs };
+  const settings = { servers: parseServers(urls, ca), prefix, ban: BAN_RULES, backgroundTimeoutMs };
   let connection: ValkeyConnection | undefined;
   try {
     connection = await ValkeyConnection.open(settings, { kind: "key", id: 1 });
@@ -71,19 +62,10 @@ export async function writeUsages(
   options: ValkeyOptions,
   entries: readonly (readonly [Subject, Usage])[],
 ): Promise<number> {
-  const stored = await forEachKey(options, entries, async (connection, [subject, usage]) => {
-    const result = await connection.usage(subject, usage);
-    if (result && !isSame(usage, result))
-      throw new Error(`Valkey stores another usage of key ${subject.id} than was sent`);
-    return result;
-  });
-  return stored.filter((usage) => usage !== undefined).length;
-}
-
-/** A window that has closed meanwhile is empty. */
-function isSame(sent: Usage, stored: Usage): boolean {
-  const sameCount = (name: "minute" | "day") => [sent[name].used, 0].includes(stored[name].used);
-  return sameCount("minute") && sameCount("day") && [sent.bannedUntil, -1].includes(stored.bannedUntil);
+  const written = await forEachKey(options, entries, (connection, [subject, usage]) =>
+    connection.replaceUsage(subject, usage),
+  );
+  return written.filter(Boolean).length;
 }
 
 interface ValkeyState {

@@ -16,7 +16,8 @@ import {
 import type { ServerState } from "../../domain/servers.ts";
 import { HEARTBEAT_MS, type HeartbeatRegister, parseServerStates } from "../server-register.ts";
 import { Ledger } from "./ledger.ts";
-import type { DecisionReply, DecisionRequest, KeySubject, OpenLink, Replies, ValkeyLink } from "./link.ts";
+import type { OpenLink, ValkeyLink } from "./connection.ts";
+import type { DecisionRequest, KeyReport, KeySubject, Replies } from "./script.ts";
 
 export type OnStateChange = (state: "available" | "unavailable", cause?: unknown) => void;
 
@@ -73,14 +74,13 @@ interface WaitingRequest extends DecisionRequest {
 
 /** Reports, if there are any, and then decisions, if any are requested. */
 interface Batch {
+  readonly reports: readonly KeyReport[];
   readonly requests: readonly WaitingRequest[];
-  /** The key to report first, if nothing is requested. */
-  readonly subject: KeySubject | undefined;
   ticks: number;
   /** When an outage began before Valkey replied, and which of the requests this server allowed then. */
   outageAt: number | undefined;
   allowed: readonly boolean[];
-  onEnd: () => void;
+  readonly onEnd: () => void;
 }
 
 /**
@@ -109,8 +109,6 @@ export class SharedRateLimiter implements RateLimiter {
   #queue: WaitingRequest[] = [];
   /** Those that Valkey has not replied to. */
   readonly #sent = new Set<Batch>();
-  /** Resolves when Valkey has replied to the last report. */
-  #reporting: Promise<void> | undefined;
   #timeout: ScheduledTimer | undefined;
   #link: ValkeyLink | undefined;
   #linkedAt = 0;
@@ -208,7 +206,7 @@ export class SharedRateLimiter implements RateLimiter {
     this.#ledger.unban(subject, this.#options.clock.steadyNow() - agoMs);
     if (this.#isOutage) return;
     const { promise, resolve } = Promise.withResolvers<void>();
-    void this.#send(newBatch([], subject, resolve));
+    void this.#send([], [subject], resolve);
     await promise;
   }
 
@@ -247,74 +245,59 @@ export class SharedRateLimiter implements RateLimiter {
   #sendQueue(): void {
     const { maxBatchSize, maxConcurrentBatches } = this.#links;
     while (this.#queue.length > 0 && this.#sent.size < maxConcurrentBatches) {
-      void this.#send(newBatch(this.#queue.splice(0, maxBatchSize)));
+      void this.#send(this.#queue.splice(0, maxBatchSize));
     }
-    if (this.#sent.size === 0 && this.#ledger.hasReports) void this.#send(newBatch([]));
+    if (this.#sent.size === 0 && this.#ledger.hasReports) void this.#send([]);
   }
 
-  async #send(batch: Batch): Promise<void> {
+  /** Reports what was given of these keys, and of some more, before the decisions. */
+  async #send(
+    requests: readonly WaitingRequest[],
+    subjects = requests.map(({ subject }) => subject),
+    onEnd = () => {},
+  ): Promise<void> {
     const link = this.#link;
     if (link === undefined) return;
+    const reports = this.#ledger.hasReports ? this.#reports(subjects) : [];
+    if (requests.length + reports.length === 0) return onEnd();
+    const batch: Batch = { reports, requests, ticks: 0, outageAt: undefined, allowed: [], onEnd };
     this.#sent.add(batch);
     this.#timeout ??= this.#startTimeout();
+    const startedAt = this.#scheduler.now();
     try {
-      if (this.#reporting || this.#ledger.hasReports) await this.#report(link, subjectsOf(batch));
-      if (batch.requests.length > 0 && batch.outageAt === undefined)
-        await this.#requestDecisions(link, batch);
-      else this.#sent.delete(batch);
+      const replies = await link.decide(requests, reports);
+      if (link !== this.#link) return;
+      this.#sent.delete(batch);
+      if (requests.length > 0) this.#options.onResponse?.(this.#scheduler.now() - startedAt);
+      // The next batch comes before the responses to this one.
+      if (!this.#isOutage) this.#sendQueue();
+      this.#takeReplies(batch, replies);
     } catch (cause) {
-      this.#linkFailed(link, cause, subjectsOf(batch)[0]);
+      this.#linkFailed(link, cause, firstOf(batch));
       return;
     }
-    batch.onEnd();
-    if (link !== this.#link) return;
-    if (!this.#isOutage) this.#sendQueue();
-    else if (this.#sent.size === 0 && !this.#isClosed) this.#endOutage();
+    onEnd();
+    if (this.#isOutage && this.#sent.size === 0 && !this.#isClosed) this.#endOutage();
   }
 
-  /** Reports what was given of these keys, and of some more. There is one report at a time. */
-  async #report(link: ValkeyLink, subjects: readonly KeySubject[]): Promise<void> {
-    while (this.#reporting) await this.#reporting;
-    const { clock } = this.#options;
-    const reports = this.#ledger.reports(subjects, MAX_REPORTS, clock.steadyNow());
-    if (reports.length === 0) return;
-    const sentAt = this.#aheadMs === undefined ? undefined : clock.steadyNow() - this.#aheadMs;
-    const send = async () => {
-      const { now, replies } = await link.report(reports.map((report) => ({ ...report, sentAt })));
-      if (link !== this.#link) return;
-      const byMs = this.#compareClocks(now);
-      replies.forEach((usage, i) => {
-        const subject = reports[i]?.subject;
-        if (subject) this.#ledger.reported(subject, usage, byMs);
-      });
-      const ids = reports.map(({ subject }) => subject.id);
-      if (!this.#isOutage && !this.#returnTimer) this.#ledger.settle(ids);
-    };
-    this.#reporting = send();
-    try {
-      await this.#reporting;
-    } finally {
-      if (link === this.#link) this.#reporting = undefined;
-    }
+  #reports(subjects: readonly KeySubject[]): readonly KeyReport[] {
+    const now = this.#options.clock.steadyNow();
+    const sentAt = this.#aheadMs === undefined ? undefined : now - this.#aheadMs;
+    const reports = this.#ledger.reports(subjects, MAX_REPORTS, now);
+    return reports.map((report) => ({ ...report, sentAt }));
   }
 
-  async #requestDecisions(link: ValkeyLink, batch: Batch): Promise<void> {
-    const startedAt = this.#scheduler.now();
-    const replies = await link.decide(batch.requests);
-    if (link !== this.#link) return;
-    this.#options.onResponse?.(this.#scheduler.now() - startedAt);
-    this.#sent.delete(batch);
-    // The next batch comes before the responses to this one.
-    if (!this.#isOutage) this.#sendQueue();
-    this.#takeReplies(batch, replies);
-  }
-
-  #takeReplies({ requests, outageAt, allowed }: Batch, { now, replies }: Replies<DecisionReply>): void {
+  #takeReplies({ reports, requests, outageAt, allowed }: Batch, { now, reported, decided }: Replies): void {
     const byMs = this.#compareClocks(now);
-    replies.forEach(({ outcome, isNewBan, usage }, i) => {
-      const request = requests[i];
-      if (request === undefined) return;
-      const { subject, limits, share, resolve } = request;
+    reports.forEach((report, i) => {
+      const usage = reported[i];
+      if (usage) this.#ledger.reported(report, usage, byMs);
+    });
+    if (!this.#isOutage && !this.#returnTimer) this.#ledger.settle(reports.map(({ subject }) => subject.id));
+    requests.forEach(({ subject, limits, share, resolve }, i) => {
+      const reply = decided[i];
+      if (reply === undefined) return;
+      const { outcome, isNewBan, usage } = reply;
       if (outcome === "banned") this.#reportBan(subject.id, usage, isNewBan);
       if (outageAt === undefined) resolve(atMost(share?.remaining, describe(outcome, usage, limits, now)));
       else if (outcome === "allowed" && allowed[i]) this.#ledger.countedLate(subject, outageAt);
@@ -353,9 +336,8 @@ export class SharedRateLimiter implements RateLimiter {
     for (const batch of this.#sent) {
       batch.ticks++;
       if (batch.ticks > TICKS_PER_TIMEOUT) {
-        const [subject = ANY_KEY] = subjectsOf(batch);
         this.#beginOutage(new Error(`no reply within ${this.#timeoutMs} ms`));
-        this.#retryIn(RETRY_EVERY_MS, subject);
+        this.#retryIn(RETRY_EVERY_MS, firstOf(batch));
         return;
       }
     }
@@ -415,7 +397,7 @@ export class SharedRateLimiter implements RateLimiter {
   #dropLink(): void {
     const link = this.#link;
     this.#link = undefined;
-    this.#reporting = undefined;
+    for (const { reports } of this.#sent) for (const report of reports) this.#ledger.notReported(report);
     this.#sent.clear();
     link?.close();
   }
@@ -479,12 +461,8 @@ export class SharedRateLimiter implements RateLimiter {
   }
 }
 
-function newBatch(requests: readonly WaitingRequest[], subject?: KeySubject, onEnd = () => {}): Batch {
-  return { requests, subject, ticks: 0, outageAt: undefined, allowed: [], onEnd };
-}
-
-function subjectsOf({ requests, subject }: Batch): readonly KeySubject[] {
-  return subject ? [subject] : requests.map((request) => request.subject);
+function firstOf({ reports, requests }: Batch): KeySubject {
+  return (reports[0] ?? requests[0])?.subject ?? ANY_KEY;
 }
 
 function atMost(remaining = Infinity, decision: Decision): Decision {

@@ -1,36 +1,27 @@
 import type { Clock } from "../../domain/ports.ts";
-import { loggableError, parseServers, ValkeyConnection } from "./connection.ts";
-import {
-  type OnStateChange,
-  SharedRateLimiter,
-  type SharedRateLimiterOptions,
-} from "./shared-rate-limiter.ts";
+import { loggableError, parseServers, ValkeyConnection, type ValkeyOptions } from "./connection.ts";
+import { SharedRateLimiter, type SharedRateLimiterOptions } from "./shared-rate-limiter.ts";
 
-export interface ValkeyRateLimiterOptions extends SharedRateLimiterOptions {
-  /** `redis://` or `rediss://`; a list means a cluster, of which some hosts are enough. */
-  readonly url: string | readonly string[];
-  /** Certificates (PEM) of the authorities that sign the server's, for `rediss://`; by default the well-known ones. */
-  readonly ca?: string;
+export interface ValkeyRateLimiterOptions extends ValkeyOptions, SharedRateLimiterOptions {
   /** How long Valkey may take for what no request waits for: connecting, and what operators do. */
   readonly backgroundTimeoutMs?: number;
-  /** Starts the name of every key: environments that share a Valkey need one each. */
-  readonly prefix?: string;
   /** Valkey counts by this clock instead of its own. */
   readonly testClock?: Clock;
 }
 
 /** Throws on an invalid address. A Valkey that is unavailable delays the start a little and does not prevent it. */
 export async function createValkeyRateLimiter(options: ValkeyRateLimiterOptions): Promise<SharedRateLimiter> {
-  const { url, ca, prefix = "petstore:", ban, testClock, backgroundTimeoutMs } = options;
-  const servers = parseServers(url, ca);
-  const settings = { servers, prefix, ban, testClock, backgroundTimeoutMs };
-  const report: OnStateChange = (state, cause) =>
-    options.onStateChange?.(state, cause === undefined ? undefined : loggableError(cause));
+  const { urls, ca, onStateChange, ...settings } = options;
+  const servers = parseServers(urls, ca);
   const rateLimiter = new SharedRateLimiter(
-    { ...options, onStateChange: report },
+    {
+      ...options,
+      onStateChange: (state, cause) =>
+        onStateChange?.(state, cause === undefined ? undefined : loggableError(cause)),
+    },
     {
       ...(servers.isCluster ? CLUSTER : SINGLE_SERVER),
-      open: (subject) => ValkeyConnection.open(settings, subject),
+      open: (subject) => ValkeyConnection.open({ servers, ...settings }, subject),
     },
   );
   await rateLimiter.start();

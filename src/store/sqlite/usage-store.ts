@@ -1,5 +1,11 @@
 import { messageOf, Unavailable } from "../../api/errors.ts";
-import { formatSubject, type Subject, type Usage, usageNumbers, usageOf } from "../../domain/rate-limit.ts";
+import {
+  formatSubject,
+  type Subject,
+  type Usage,
+  usageNumbers,
+  usageFromNumbers,
+} from "../../domain/rate-limit.ts";
 import type { UsageStore } from "../../domain/ports.ts";
 import { type Connection, OpenFiles, type RescueOptions, toUnavailable } from "./connection.ts";
 import { openDatabaseFor } from "./database.ts";
@@ -28,7 +34,7 @@ const MIGRATIONS: readonly Migration[] = [
   },
 ];
 
-/** In the order of the columns. Times and counts are far below 2^53 and read as numbers: a start reads a million rows. */
+/** In the order of the columns. Times and counts are far below 2^53 and read as numbers: a start reads many rows. */
 type Row = Readonly<Record<string, string | number>>;
 
 /** Of a server: its file was deleted or replaced, and was written anew. */
@@ -154,5 +160,5 @@ function parseSubject(text: string): Subject {
 
 function entryOf(row: Row): readonly [Subject, Usage] {
   const [subject, ...numbers] = Object.values(row);
-  return [parseSubject(String(subject)), usageOf(numbers.map(Number))];
+  return [parseSubject(String(subject)), usageFromNumbers(numbers.map(Number))];
 }

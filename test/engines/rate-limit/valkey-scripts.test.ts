@@ -2,7 +2,7 @@ import { afterAll, expect, test } from "bun:test";
 import * as fc from "fast-check";
 import { type BanRules, DEFAULT_BAN } from "../../../src/domain/rate-limit.ts";
 import { parseServers, ValkeyConnection } from "../../../src/rate-limit/valkey/connection.ts";
-import type { DecisionRequest, KeyReport } from "../../../src/rate-limit/valkey/link.ts";
+import type { DecisionRequest, KeyReport } from "../../../src/rate-limit/valkey/script.ts";
 import { startValkey } from "../../../trials/harness/valkey.ts";
 import { ValkeyModel } from "../../../trials/simulation/valkey.ts";
 import { PATIENT } from "../../rate-limit/open-valkey.ts";
@@ -13,7 +13,7 @@ const server = await startValkey();
 afterAll(() => server.stop());
 
 const connect = (prefix: string, ban: BanRules, testClock: TestClock) =>
-  ValkeyConnection.open({ servers: parseServers(server.url), prefix, ban, testClock, ...PATIENT }, key(1));
+  ValkeyConnection.open({ servers: parseServers([server.url]), prefix, ban, testClock, ...PATIENT }, key(1));
 
 test("the register has the servers of the last 15 seconds by Valkey's clock, and no more", async () => {
   const clock = new TestClock();
@@ -54,15 +54,21 @@ const ms = fc.oneof(
   { weight: 1, arbitrary: fc.nat(200_000_000) },
 );
 const backwards = ms.map((each) => -each);
-const counted = fc.record({ openedAgoMs: ms, used: fc.nat(3) });
-const ban = fc.record({ agoMs: ms, lengthMs: fc.integer({ min: 1, max: 300_000 }) });
+/** By the clock of the server. */
+const MADE_AT = 1_000_000_000;
+const earlier = ms.map((each) => MADE_AT - each);
+const counted = fc.record({ openedAt: earlier, used: fc.nat(3) });
+const ban = fc
+  .tuple(earlier, fc.integer({ min: 1, max: 300_000 }))
+  .map(([bannedAt, lengthMs]) => ({ bannedAt, bannedUntil: bannedAt + lengthMs }));
 const orNone = <T>(arbitrary: fc.Arbitrary<T>) => fc.option(arbitrary, { nil: undefined });
 const report = fc.record({
   subject,
+  madeAt: fc.constant(MADE_AT),
   minute: counted,
   day: counted,
   ban: orNone(ban),
-  unbannedAgoMs: orNone(ms),
+  unbannedAt: orNone(earlier),
 });
 const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 4, arbitrary: fc.record({ requests: fc.array(request, { minLength: 1, maxLength: 8 }) }) },
@@ -79,14 +85,15 @@ const rules: fc.Arbitrary<BanRules> = fc.record({
 /** Both windows close, and an unban and a ban come, at the same time: random histories seldom have that. */
 function atTheSameTime(): [BanRules, Step[]] {
   const request = { subject: key(1), limits: { perMinute: 1, perDay: 2 } };
-  const nothing = { openedAgoMs: 0, used: 0 };
+  const nothing = { openedAt: MADE_AT, used: 0 };
+  const report = { subject: key(1), madeAt: MADE_AT, minute: nothing, day: nothing, unbannedAt: MADE_AT };
   return [
     DEFAULT_BAN,
     [
       { requests: [request], advanceMs: 86_340_000 },
       ...Array.from({ length: 4 }, () => ({ requests: [request], advanceMs: 1_001 })),
       { requests: Array.from({ length: 10 }, () => request) },
-      { report: { subject: key(1), minute: nothing, day: nothing, unbannedAgoMs: 0 }, advanceMs: -500 },
+      { report, advanceMs: -500 },
       { requests: [request] },
     ],
   ];
@@ -99,9 +106,8 @@ test("the scripts decide, report and read as the rules of the domain do, in rand
       const clock = new TestClock();
       const link = await connect(`alike:${run++}:`, rules, clock);
       const model = new ValkeyModel(() => clock.now(), rules);
-      const play = async (each: ValkeyConnection | ValkeyModel, { requests, report, lateMs }: Step) => [
-        requests && (await each.decide(requests)),
-        report && (await each.report([{ ...report, sentAt: lateMs && clock.now() - lateMs }])),
+      const play = async (each: ValkeyConnection | ValkeyModel, { requests = [], report, lateMs }: Step) => [
+        await each.decide(requests, report && [{ ...report, sentAt: lateMs && clock.now() - lateMs }]),
         await each.usage(key(1)),
       ];
       try {
