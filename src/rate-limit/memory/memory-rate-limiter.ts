@@ -70,15 +70,7 @@ class MemoryRateLimiter implements RateLimiter {
     this.#onBan = options.onBan;
     this.#maxSubjects = maxSubjects;
     this.#scheduler = options.scheduler ?? scheduler;
-    this.#writeBehind =
-      usageStore &&
-      new WriteBehind({
-        table: this.#table,
-        store: usageStore,
-        scheduler: this.#scheduler,
-        onError: options.onUsageStoreError,
-        onRecovery: options.onUsageStoreRecovery,
-      });
+    this.#writeBehind = usageStore && new WriteBehind(this.#table, usageStore, options);
     for (const [subject, usage] of usageStore?.load() ?? []) this.#restore(subject, usage);
     this.#timer = this.#scheduler.setInterval(() => this.#tick(), flushEveryMs);
     this.#timer.unref();
@@ -226,8 +218,6 @@ function exhaustedFlags({ minute, day }: Usage, { perMinute, perDay }: Limits): 
 
 export type { MemoryRateLimiter };
 
-type Row = readonly [Subject, Usage | undefined];
-
 /** Rows written in one time slice, so that requests wait for a short time only. */
 const BATCH_ROWS = 256;
 /**
@@ -239,50 +229,43 @@ const SLICES_PER_PASS = 64;
 /** While the store fails, rows of more subjects stay in it. A start drops them when they have expired. */
 const MAX_DELETED = 100_000;
 
-interface WriteBehindOptions {
-  readonly table: UsageTable;
-  readonly store: UsageStore;
-  readonly scheduler: Scheduler;
-  /** Called once each time that the store begins to fail. */
-  readonly onError?: ((error: unknown) => void) | undefined;
-  /** Called once each time that it works again. */
-  readonly onRecovery?: (() => void) | undefined;
-}
-
 /** Writes changes of the table to the store, after the requests that made them. No request sees the store's errors. */
 class WriteBehind {
-  readonly #options: WriteBehindOptions;
-  readonly #table: UsageTable;
-  /** Slots that changed since the current pass began, each once. */
+  readonly #scheduler: Scheduler;
+  readonly #latch: Latch;
+  /** Slots that changed since the current pass began, each once; those of the pass, the oldest last. */
   #changed: number[] = [];
   #pass: number[] = [];
-  #position = 0;
-  #slicesLeft = 0;
   #batchRows = BATCH_ROWS;
+  /** Slots of bans and unbans, which are also among the changed ones. */
   #urgent: number[] = [];
   /** Subjects without a slot whose rows may still be in the store: the number of a key, or an address. */
   readonly #deleted = new Set<Subject["id"]>();
-  readonly #latch: Latch;
+  #isScheduled = false;
   #isClosed = false;
   #lastError: unknown;
 
-  constructor(options: WriteBehindOptions) {
-    this.#options = options;
-    this.#table = options.table;
-    this.#latch = new Latch((error) => options.onError?.(error), options.onRecovery);
+  constructor(
+    private readonly table: UsageTable,
+    private readonly store: UsageStore,
+    options: MemoryRateLimiterOptions,
+  ) {
+    this.#scheduler = options.scheduler ?? scheduler;
+    this.#latch = new Latch((error) => options.onUsageStoreError?.(error), options.onUsageStoreRecovery);
   }
 
   changed(slot: number): void {
-    const flags = this.#table.flags(slot);
+    const flags = this.table.flags(slot);
     if (flags & QUEUED) return;
-    this.#table.setFlags(slot, flags | QUEUED);
+    this.table.setFlags(slot, flags | QUEUED);
     this.#changed.push(slot);
   }
 
   /** Writes the slot in the next time slice, before everything that waits for a pass. */
   changedUrgently(slot: number): void {
     this.changed(slot);
-    if (this.#urgent.push(slot) === 1) this.#options.scheduler.setImmediate(this.#writeUrgent);
+    this.#urgent.push(slot);
+    this.#schedule();
   }
 
   /** Must be called for each new subject: the store may still have its row. */
@@ -295,77 +278,65 @@ class WriteBehind {
     if (this.#deleted.size < MAX_DELETED) this.#deleted.add(id);
   }
 
-  /** Starts a pass, unless one is running. */
+  /** The rest of the last pass is a part of it. */
   startPass(): void {
-    if (this.#slicesLeft > 0) return;
-    this.#takeChanged();
-    if (!this.#hasMore()) return;
-    this.#slicesLeft = SLICES_PER_PASS;
-    this.#batchRows = Math.max(BATCH_ROWS, Math.ceil(this.#pass.length / SLICES_PER_PASS));
-    this.#runSlice();
+    const before = this.#pass.length > 0 ? this.#batchRows : BATCH_ROWS;
+    this.#pass = this.#changed.concat(this.#pass);
+    this.#changed = [];
+    this.#batchRows = Math.max(before, Math.ceil(this.#pass.length / SLICES_PER_PASS));
+    if (this.#hasMore()) this.#schedule();
   }
 
   /** Writes everything, closes the store, and throws when the store did not take all of it. */
   close(): void {
-    this.#takeChanged();
+    this.startPass();
     let isSaved = true;
     while (isSaved && this.#hasMore()) isSaved = this.#writeBatch();
     this.#isClosed = true;
-    this.#options.store.close();
+    this.store.close();
     if (!isSaved) throw new Error("counts and bans could not be saved", { cause: this.#lastError });
   }
 
-  /** The rest of an interrupted pass comes first. */
-  #takeChanged(): void {
-    this.#pass = this.#pass.slice(this.#position).concat(this.#changed);
-    this.#position = 0;
-    this.#changed = [];
+  #hasMore(): boolean {
+    return this.#urgent.length + this.#pass.length + this.#deleted.size > 0;
+  }
+
+  #schedule(): void {
+    if (!this.#isScheduled) this.#scheduler.setImmediate(this.#runSlice);
+    this.#isScheduled = true;
   }
 
   readonly #runSlice = (): void => {
-    const isSaved = this.#writeBatch();
-    this.#slicesLeft = isSaved && this.#hasMore() ? this.#slicesLeft - 1 : 0;
-    if (this.#slicesLeft > 0) this.#options.scheduler.setImmediate(this.#runSlice);
+    this.#isScheduled = false;
+    if (!this.#isClosed && this.#writeBatch() && this.#hasMore()) this.#schedule();
   };
 
-  #hasMore(): boolean {
-    return this.#position < this.#pass.length || this.#deleted.size > 0;
-  }
-
   #writeBatch(): boolean {
+    const urgent = this.#urgent.splice(0, BATCH_ROWS);
+    if (urgent.length > 0) return this.#save(urgent, []);
     const deleted = [...this.#deleted.values().take(BATCH_ROWS)];
-    const slots = this.#pass.slice(this.#position, this.#position + this.#batchRows);
-    if (!this.#write(slots, deleted)) return false;
-    this.#position += slots.length;
-    for (const slot of slots) this.#table.setFlags(slot, this.#table.flags(slot) & ~QUEUED);
+    const slots = this.#pass.slice(-this.#batchRows);
+    if (!this.#save(slots, deleted)) return false;
+    this.#pass.length -= slots.length;
+    for (const slot of slots) this.table.setFlags(slot, this.table.flags(slot) & ~QUEUED);
     for (const id of deleted) this.#deleted.delete(id);
     return true;
   }
 
-  readonly #writeUrgent = (): void => {
-    const slots = this.#urgent.splice(0, BATCH_ROWS);
-    // After an error they wait for the next pass, like every other change.
-    if (this.#write(slots, []) && this.#urgent.length > 0)
-      this.#options.scheduler.setImmediate(this.#writeUrgent);
-    else this.#urgent = [];
-  };
-
-  #write(slots: readonly number[], deleted: readonly Subject["id"][]): boolean {
-    const live = slots.filter((slot) => this.#table.isLive(slot));
+  /** After an error everything waits for the next pass. */
+  #save(slots: readonly number[], deleted: readonly Subject["id"][]): boolean {
+    const live = slots.filter((slot) => this.table.isLive(slot));
     const rows = [
-      ...deleted.map((id): Row => [subjectOf(id), undefined]),
-      ...live.map((slot): Row => [this.#table.subjectAt(slot), this.#table.load(slot)]),
+      ...deleted.map((id) => [subjectOf(id), undefined] as const),
+      ...live.map((slot) => [this.table.subjectAt(slot), this.table.load(slot)] as const),
     ];
-    return rows.length === 0 || this.#save(rows);
-  }
-
-  #save(rows: readonly Row[]): boolean {
-    if (this.#isClosed) return false;
+    if (rows.length === 0) return true;
     try {
-      this.#options.store.save(rows);
+      this.store.save(rows);
       this.#latch.worked();
       return true;
     } catch (error) {
+      this.#urgent = [];
       this.#lastError = error;
       this.#latch.failed(error);
       return false;

@@ -284,7 +284,7 @@ export class SharedRateLimiter implements RateLimiter {
     const now = this.#options.clock.steadyNow();
     const sentAt = this.#aheadMs === undefined ? undefined : now - this.#aheadMs;
     const reports = this.#ledger.reports(subjects, MAX_REPORTS, now);
-    return reports.map((report) => ({ ...report, sentAt }));
+    return reports.map((report) => Object.assign(report, { sentAt }));
   }
 
   #takeReplies({ reports, requests, outageAt, allowed }: Batch, { now, reported, decided }: Replies): void {
