@@ -4,7 +4,7 @@ import { hostname, tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { messageOf } from "./api/errors.ts";
 import { type Config, pathsOf, type StorageConfig } from "./config/config.ts";
-import { readTextFile, UsageError } from "./config/usage-error.ts";
+import { readTextFile } from "./config/usage-error.ts";
 import {
   findLostDatabase,
   freeBytes,
@@ -309,16 +309,10 @@ export async function openValkey(
   const { createMemoryRateLimiter } = await import("./rate-limit/memory/memory-rate-limiter.ts");
   const { createValkeyRateLimiter } = await import("./rate-limit/valkey/valkey-rate-limiter.ts");
   return createValkeyRateLimiter({
-    ...(caFile !== undefined && { ca: readAuthorities(caFile) }),
+    ...(caFile !== undefined && { ca: readTextFile("--limits-ca", caFile) }),
     prefix: `petstore:${environment}:`,
     ...rest,
     local: createMemoryRateLimiter(rest),
     onStateChange,
   });
-}
-
-function readAuthorities(caFile: string): string {
-  const text = readTextFile("--limits-ca", caFile);
-  if (text instanceof UsageError) throw new Error(text.message);
-  return text;
 }

@@ -7,6 +7,7 @@ import { Addresses } from "./auth/client-address.ts";
 import { followKeyChanges } from "./auth/key-changes.ts";
 import { createClock } from "./clock.ts";
 import { type Config, listenUrl } from "./config/config.ts";
+import { followFiles } from "./config/follow-files.ts";
 import type { TlsFiles } from "./config/tls.ts";
 import { createDocsSite } from "./docs-site/docs-site.ts";
 import type { Clock } from "./domain/ports.ts";
@@ -250,8 +251,10 @@ async function followCertificate(
   servers: readonly Pick<HttpServer, "setTlsCertificate">[],
   log: Log,
 ): Promise<() => void> {
-  const { followTlsFiles } = await import("./config/tls.ts");
-  return followTlsFiles(files, {
+  const { readTlsFiles } = await import("./config/tls.ts");
+  return followFiles(Object.values(files), {
+    everyMs: 1_000,
+    read: () => readTlsFiles(files),
     onChange(contents) {
       for (const server of servers) server.setTlsCertificate(contents);
       log.event("tls.certificate-changed", { file: files.certFile });

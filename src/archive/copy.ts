@@ -1,7 +1,7 @@
 /** Copies an environment between SQLite and PostgreSQL, and the usage of its keys between SQLite and Valkey. */
 import { existsSync } from "node:fs";
 import { pathsOf, type StorageConfig } from "../config/config.ts";
-import { readTextFile, UsageError } from "../config/usage-error.ts";
+import { readTextFile } from "../config/usage-error.ts";
 import type { NewAuditEntry } from "../domain/audit.ts";
 import { readUsages, writeUsages } from "../rate-limit/valkey/maintenance.ts";
 import { postgresSessions, postgresTables } from "../store/postgres/tables.ts";
@@ -202,6 +202,5 @@ function moveAway(usageStore: string): void {
 
 function valkeyOf({ limitsUrls: urls = [], limitsCaFile, environment }: StorageConfig) {
   const ca = limitsCaFile === undefined ? undefined : readTextFile("--limits-ca", limitsCaFile);
-  if (ca instanceof UsageError) throw new Error(ca.message);
   return { urls, ...(ca !== undefined && { ca }), prefix: `petstore:${environment}:` };
 }

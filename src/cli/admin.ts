@@ -6,7 +6,7 @@ import { ADMIN_TOKEN_OPTIONS, STORAGE_OPTIONS } from "../config/options.ts";
 import type { Stores } from "../domain/ports.ts";
 import { mayCall, OPERATOR_NAME, TOKEN_OPERATOR } from "../domain/operators.ts";
 import { attributionOf, type Context, defineCommand, Failure } from "./command.ts";
-import { UNCHANGED, YES_OPTION } from "./operation-command.ts";
+import { confirmed, YES_OPTION } from "./operation-command.ts";
 import { databaseExists } from "./operator.ts";
 import { findRunningServer } from "./running-server.ts";
 
@@ -36,10 +36,8 @@ export const adminUrl = defineCommand({
     const stores = await (databaseExists(storage) ? openStores(storage) : openEmptyStores());
     try {
       const server = await findRunningServer(storage, stores.settings);
-      if (server instanceof Failure) return server;
       const name = values.operator;
       const operatorId = name === undefined ? undefined : await operatorToSignIn(name, stores);
-      if (operatorId instanceof Failure) return operatorId;
       const { createSignInUrl } = await import("../operator/token.ts");
       const { operators } = stores;
       const { adminUrl: url } = server;
@@ -51,14 +49,14 @@ export const adminUrl = defineCommand({
   },
 });
 
-async function operatorToSignIn(name: string, { operators }: Stores): Promise<number | null | Failure> {
+async function operatorToSignIn(name: string, { operators }: Stores): Promise<number | null> {
   if (name === TOKEN_OPERATOR) return null;
   const all = await operators.listOperators();
   const operator = all.find((each) => each.name === name && each.revokedAt === undefined);
   if (operator === undefined)
-    return new Failure(`operator ${name} does not exist or is revoked; see petstore operators list`);
+    throw new Failure(`operator ${name} does not exist or is revoked; see petstore operators list`);
   if (!mayCall(operator.role, "viewer"))
-    return new Failure(`operator ${name} has the role ${operator.role}, which cannot use the console`);
+    throw new Failure(`operator ${name} has the role ${operator.role}, which cannot use the console`);
   return operator.id;
 }
 
@@ -72,16 +70,16 @@ export const adminTokenRotate = defineCommand({
   async run({ values, source }, context) {
     const given = source("admin-token-file") ?? source("admin-token");
     if (given) {
-      return new Failure(
+      throw new Failure(
         `the admin token is set by ${given.name}; replace it there, and a server that reads it from a file takes it within a second`,
       );
     }
     const storage = storageOf(values);
     const file = resolve(pathsOf(storage).adminToken);
     if (!existsSync(file) || !databaseExists(storage))
-      return new Failure(`there is no token in ${file}; see petstore operators list`);
+      throw new Failure(`there is no token in ${file}; see petstore operators list`);
     const question = `Replace the token of ${describeEnvironment(storage)} in ${file} and end its sessions?`;
-    if (!values.yes && !(await context.confirm(question))) return new Failure(UNCHANGED);
+    await confirmed(question, { values, context });
     const { openStores } = await import("../adapters.ts");
     const stores = await openStores(storage);
     return rotateToken(file, stores, context).finally(() => stores.close());
@@ -102,7 +100,7 @@ async function rotateToken(file: string, { operators, audit }: Stores, context: 
   const { id, name } = operator;
   const rotated = await operators.rotateOperator(id, { ...toNewToken(token), replaces: hash }, by);
   if (rotated instanceof Rejection) {
-    return new Failure(
+    throw new Failure(
       `the token in ${file} does not work any more: it was replaced, or the operator ${name} is revoked; delete the file`,
     );
   }

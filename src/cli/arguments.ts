@@ -1,5 +1,5 @@
 import { parseArgs } from "node:util";
-import { type Flags, invalidValue, type Option, type Options, variableOf } from "../config/parse-options.ts";
+import { type Flags, type Option, type Options, variableOf } from "../config/parse-options.ts";
 import { nearest, printable, quoted, UsageError, withoutSecrets } from "../config/usage-error.ts";
 import { trueOrFalse, choice, type ValueType } from "../config/value-types.ts";
 import { COLOR_CHOICES } from "./output.ts";
@@ -37,7 +37,8 @@ export function parseArguments(argv: readonly string[], options: Options): Argum
   }
   const { help, version, color: [when = "auto"] = [], ...others } = flags;
   const parsedColor = color.parse(when);
-  if (parsedColor === undefined) error ??= () => invalidValue("--color", when, color);
+  if (parsedColor === undefined)
+    error ??= () => new UsageError(`--color is ${quoted(when)}; it must be ${color.expected}`);
   return {
     positionals: tokens.flatMap((token) => (token.kind === "positional" ? token.value : [])),
     flags: others,

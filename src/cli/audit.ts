@@ -45,10 +45,10 @@ export const audit = listCommand({
   prepare({ query = {} }, { values, startedAt }) {
     const { since = "", until = formatTime(startedAt) } = query;
     if (String(since) > String(until))
-      return new UsageError("--since is after --until; the period must have a length");
+      throw new UsageError("--since is after --until; the period must have a length");
     const [kind, second] = TARGETS.filter((each) => values[each] !== undefined);
     if (second !== undefined)
-      return new UsageError(`--${kind} and --${second} exclude each other; use one of them`);
+      throw new UsageError(`--${kind} and --${second} exclude each other; use one of them`);
     return { query: { ...query, ...(kind && { target: `${kind}:${values[kind]}` }) } };
   },
   noun: "audit entries",

@@ -1,13 +1,12 @@
 import {
   type Flags,
-  invalidValue,
   type Option,
   type Options,
   parseOptions,
+  parseValue,
   type Source,
   sourceOf,
   type ValuesOf,
-  variableOf,
   type Variables,
 } from "../config/parse-options.ts";
 import { nearest, quoted, UsageError } from "../config/usage-error.ts";
@@ -77,11 +76,9 @@ export interface ErrorStream {
 }
 
 /** The command line was right and the command failed: no such key, the port is in use. Exit status 1. */
-export class Failure {
-  constructor(readonly message: string) {}
-}
+export class Failure extends Error {}
 
-/** Why a command failed, or what it prints at its end; undefined if it has printed everything. */
+/** What a command prints at its end; undefined if it has printed everything. An error is thrown for it. */
 export type Outcome = UsageError | Failure | string | undefined;
 
 /** By the label in usage lines. Those that are optional come last. */
@@ -91,14 +88,10 @@ type Positionals = Readonly<Record<string, ValueType<unknown>>>;
 export interface Input<P extends Positionals, O extends Options> {
   readonly positionals: { readonly [N in keyof P]: P[N] extends ValueType<infer T> ? T : never };
   readonly values: ValuesOf<O>;
+  readonly flags: Flags;
   /** The flag or variable that sets an option; undefined for a default. */
   source(flag: keyof O & string): Source | undefined;
-  /** The values, with `saved` in place of defaults. */
-  valuesWith(saved: SavedSettings): this["values"];
 }
-
-/** Values of options as text, by flag: what a server saves when it starts. */
-export type SavedSettings = Readonly<Record<string, string>>;
 
 interface Definition<P extends Positionals, O extends Options> {
   /** Such as `keys create`. */
@@ -107,8 +100,6 @@ interface Definition<P extends Positionals, O extends Options> {
   readonly description: string;
   readonly positionals?: P;
   readonly options: O;
-  /** Those of `options` that the server saves with its data; given here, they override what it saved. */
-  readonly savedOptions?: Options;
   readonly examples: readonly string[];
   run(input: Input<P, O>, context: Context): Promise<Outcome>;
 }
@@ -121,69 +112,45 @@ export interface Command extends Required<Omit<Definition<Positionals, Options>,
 export function defineCommand<P extends Positionals, O extends Options>(
   definition: Definition<P, O>,
 ): Command {
-  const { name, options, run, savedOptions = {} } = definition;
+  const { name, options, run } = definition;
   const positionalTypes: Positionals = definition.positionals ?? {};
   return {
     ...definition,
     positionals: positionalTypes,
-    savedOptions,
     async execute(texts, flags, context) {
       const source = (flag: string) => sourceOf(flag, flags, context.variables);
-      const unsupported = unsupportedFlag(name, options, flags);
-      if (unsupported) return unsupported;
+      rejectUnsupportedFlag(name, options, flags);
       const positionals = parsePositionals(name, positionalTypes, texts);
-      if (positionals instanceof UsageError) return positionals;
       const values = parseOptions(options, flags, context.variables);
-      if (values instanceof UsageError) return values;
       for (const [flag, { isRequired, type }] of Object.entries<Option>(options)) {
         if (isRequired && source(flag) === undefined)
-          return new UsageError(`${name} needs --${flag}: ${type.expected}`);
+          throw new UsageError(`${name} needs --${flag}: ${type.expected}`);
       }
-      const valuesWith = (saved: SavedSettings) => {
-        // A file that an option names may be a pipe, so the others are not read again.
-        const isSaved = ([flag]: [string, Option]) => Object.hasOwn(saved, flag);
-        const optionsToMerge = Object.fromEntries(Object.entries<Option>(options).filter(isSaved));
-        const merged = parseOptions(optionsToMerge, flags, { ...asVariables(saved), ...context.variables });
-        // A server of another version can have saved what this one does not accept.
-        return merged instanceof UsageError ? values : { ...values, ...merged };
-      };
       // Every positional has a value, which is what the type says.
-      return run({ positionals, values, source, valuesWith } as Input<P, O>, context);
+      return run({ positionals, values, flags, source } as Input<P, O>, context);
     },
   };
 }
 
-function asVariables(saved: SavedSettings): Variables {
-  return Object.fromEntries(Object.entries(saved).map(([flag, text]) => [variableOf(flag), text]));
-}
-
-function unsupportedFlag(name: string, options: Options, flags: Flags): UsageError | undefined {
+function rejectUnsupportedFlag(name: string, options: Options, flags: Flags): void {
   const unsupported = Object.keys(flags).find((flag) => !Object.hasOwn(options, flag));
-  if (unsupported === undefined) return undefined;
+  if (unsupported === undefined) return;
   if (unsupported === "server")
-    return new UsageError(`${name} works on this machine only; run it on the machine of the server`);
+    throw new UsageError(`${name} works on this machine only; run it on the machine of the server`);
   const near = nearest(unsupported, Object.keys(options));
-  return new UsageError(
+  throw new UsageError(
     `${name} has no flag --${unsupported}; ${near ? `did you mean --${near}?` : `see petstore ${name} --help`}`,
   );
 }
 
-function parsePositionals(
-  name: string,
-  positionals: Positionals,
-  texts: readonly string[],
-): Record<string, unknown> | UsageError {
+function parsePositionals(name: string, positionals: Positionals, texts: readonly string[]) {
   const values: Record<string, unknown> = {};
   for (const [index, [label, type]] of Object.entries(positionals).entries()) {
     const text = texts[index];
-    if (text === undefined) {
-      if (type.optional) continue;
-      return new UsageError(`${name} needs ${label}: ${type.expected}`);
-    }
-    values[label] = type.parse(text);
-    if (values[label] === undefined) return invalidValue(label, text, type);
+    if (text !== undefined) values[label] = parseValue(label, text, type);
+    else if (!type.optional) throw new UsageError(`${name} needs ${label}: ${type.expected}`);
   }
   const extra = texts[Object.keys(positionals).length];
   if (extra === undefined) return values;
-  return new UsageError(`unexpected argument ${quoted(extra)}; see petstore ${name} --help`);
+  throw new UsageError(`unexpected argument ${quoted(extra)}; see petstore ${name} --help`);
 }

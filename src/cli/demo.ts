@@ -4,7 +4,6 @@ import { join } from "node:path";
 import { configOf } from "../config/config.ts";
 import { SETTINGS, shownSettings } from "../config/options.ts";
 import { parseOptions, sourceOf, type ValuesOf } from "../config/parse-options.ts";
-import { UsageError } from "../config/usage-error.ts";
 import { formatValue } from "../config/value-types.ts";
 import type { Demo } from "../demo/demo.ts";
 import { defineCommand } from "./command.ts";
@@ -53,7 +52,6 @@ function settingsIn(directory: string, given: Pick<ValuesOf<typeof SETTINGS>, "p
     ...(address && { "admin-address": [formatValue(SETTINGS["admin-address"].type, address)] }),
   };
   const values = parseOptions(SETTINGS, flags, {});
-  if (values instanceof UsageError) throw new Error(values.message);
   const source = (flag: string) => sourceOf(flag, flags, {});
   return {
     config: configOf(values),

@@ -1,11 +1,11 @@
 import { plural } from "../api/formatting.ts";
 import { configOf } from "../config/config.ts";
 import { JSON_OPTION, SETTINGS } from "../config/options.ts";
-import { UsageError } from "../config/usage-error.ts";
 import type { Finding, Level } from "../doctor/databases.ts";
 import { defineCommand, Failure } from "./command.ts";
 import { statusOf } from "./health.ts";
 import { columns, definitions, json, type Screen } from "./output.ts";
+import { rejectHalfTls } from "./serve.ts";
 
 export const doctor = defineCommand({
   name: "doctor",
@@ -18,15 +18,14 @@ export const doctor = defineCommand({
     "petstore doctor --env-file /etc/petstore/production.env",
     "petstore doctor --json",
   ],
-  async run({ values, source }, { clock, variables, print, screen }) {
-    if (!source("tls-cert") !== !source("tls-key")) {
-      return new UsageError("--tls-cert and --tls-key belong together; one of them is missing");
-    }
+  async run({ values }, { clock, variables, print, screen }) {
+    rejectHalfTls(values);
     const { diagnose } = await import("../doctor/doctor.ts");
     const findings = await diagnose({ config: configOf(values), variables, clock, statusOf });
     await print(values.json ? json(findings) : report(findings, screen));
     const errors = countOf(findings, "error");
-    return errors === 0 ? undefined : new Failure(`${plural(errors, "error")} found`);
+    if (errors > 0) throw new Failure(`${plural(errors, "error")} found`);
+    return undefined;
   },
 });
 

@@ -21,7 +21,7 @@ export const health = defineCommand({
     const { env, host, port = DEFAULT_PORT[env], "tls-cert": certificate } = values;
     const url = originOf({ host, port, isTls: certificate !== undefined }) + HEALTH_PATH;
     const problem = await problemOf(url);
-    if (problem !== undefined) return new Failure(`the server at ${url} ${problem}`);
+    if (problem !== undefined) throw new Failure(`the server at ${url} ${problem}`);
     return `The server at ${url} serves.\n`;
   },
 });

@@ -1,4 +1,4 @@
-import { SETTING_GROUPS, SETTINGS } from "../config/options.ts";
+import { ADDRESS_OPTIONS, SAVED_OPTIONS, SETTING_GROUPS, SETTINGS } from "../config/options.ts";
 import {
   describeDefault,
   flagUsage,
@@ -36,7 +36,7 @@ Exit status: 0 success, 1 failure, 2 wrong usage.
 export function groupHelp(name: string, commands: readonly Command[], screen: Screen): string {
   const [first, ...others] = commands;
   const shared = Object.entries(first?.options ?? {}).filter(
-    ([flag]) => !(flag in (first?.savedOptions ?? {})) && others.every(({ options }) => flag in options),
+    ([flag]) => first && !isSaved(flag, first) && others.every(({ options }) => flag in options),
   );
   return `${screen.paint("bold", "Usage")}
   petstore ${name} COMMAND [options]
@@ -66,8 +66,8 @@ export function usageOf({ name, positionals, options }: Command): string {
 }
 
 export function commandHelp(command: Command, screen: Screen): string {
-  const { summary, description, options, savedOptions, examples } = command;
-  const shown = Object.fromEntries(Object.entries(options).filter(([flag]) => !(flag in savedOptions)));
+  const { summary, description, options, examples } = command;
+  const shown = Object.fromEntries(Object.entries(options).filter(([flag]) => !isSaved(flag, command)));
   const hasOptions = Object.keys(options).length > 0;
   const notes = Bun.wrapAnsi(savedOptionsNote(command) + variableNote(command), widthOf(screen));
   const sections = hasOptions
@@ -92,8 +92,13 @@ function variableNote({ options }: Command): string {
   return `${which} has an environment variable: --${flag} is ${variableOf(flag)}. A flag overrides its variable.`;
 }
 
-function savedOptionsNote({ savedOptions }: Command): string {
-  const flags = Object.keys(savedOptions).map((flag) => `--${flag}`);
+/** Whether the server saves the option with its data, for the commands that work on a server. */
+function isSaved(flag: string, { options }: Command): boolean {
+  return "server" in options && (flag in SAVED_OPTIONS || flag in ADDRESS_OPTIONS);
+}
+
+function savedOptionsNote(command: Command): string {
+  const flags = Object.keys(command.options).flatMap((flag) => (isSaved(flag, command) ? `--${flag}` : []));
   if (flags.length === 0) return "";
   return `These are taken from the server that last started on this data, unless they are given here: ${flags.join(", ")}. `;
 }

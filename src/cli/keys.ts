@@ -6,7 +6,7 @@ import { MAX_OVERLAP_MS } from "../domain/key-fields.ts";
 import { DAY_MS } from "../domain/rate-limit.ts";
 import type { Key } from "../operator/operations.ts";
 import { Failure } from "./command.ts";
-import { listCommand, operationCommand } from "./operation-command.ts";
+import { confirmed, listCommand, operationCommand, YES_OPTION } from "./operation-command.ts";
 import { columns, formatLimits, formatSecret, type Screen, shortened, type TableColumn } from "./output.ts";
 
 const only = "required for the Enterprise plan, and only for it";
@@ -116,7 +116,7 @@ export const KEY_COMMANDS = [
     prepare({ query = {} }, { values: { banned, label = [] } }) {
       const { state = "banned" } = query;
       if (banned && state !== "banned")
-        return new UsageError(`--banned and --state ${String(state)} exclude each other; use one of them`);
+        throw new UsageError(`--banned and --state ${String(state)} exclude each other; use one of them`);
       const [first] = label;
       return { query: { ...query, ...(banned && { state }), ...(first !== undefined && { label: first }) } };
     },
@@ -145,7 +145,8 @@ export const KEY_COMMANDS = [
     examples: ["petstore keys find", "petstore keys find --json < secret.txt"],
     async prepare(_input, { context }) {
       const secret = (await context.readSecret("API key: ")).trim().replace(BEARER, "");
-      return secret === "" ? new Failure("no API key was given") : { body: { secret } };
+      if (secret === "") throw new Failure("no API key was given");
+      return { body: { secret } };
     },
     text: ({ secretValidUntil, ...key }, { startedAt, context: { screen } }) =>
       keyTable(key, screen, [["Given secret", describeEnd(secretValidUntil, startedAt, screen)]]),
@@ -173,7 +174,7 @@ export const KEY_COMMANDS = [
       const both = clear.find((field) => field in body);
       if (both !== undefined) {
         const flag = both === "labels" ? "label" : both;
-        return new UsageError(`--${flag} and --clear ${both} exclude each other; use one of them`);
+        throw new UsageError(`--${flag} and --clear ${both} exclude each other; use one of them`);
       }
       const removed = Object.fromEntries(clear.map((field) => [field, CLEARED[field]]));
       return { ...input, body: { ...body, ...removed } };
@@ -254,13 +255,10 @@ export const KEY_COMMANDS = [
     description:
       "Revokes a key: running servers reject it within a second. This cannot be undone. Revoking a key twice has no further effect.",
     examples: ["petstore keys revoke 3", "petstore keys revoke 3 --yes"],
-    async question(call, { id }) {
-      const key = await call("getKey", { id });
-      return `Revoke key ${key.id} ${quoted(key.name)} permanently?`;
-    },
-    // The clock of a server elsewhere can differ from this one.
-    async request(call, { id }) {
-      const { revokedAt: revokedBefore } = await call("getKey", { id });
+    options: YES_OPTION,
+    async request(call, { id }, execution) {
+      const { name, revokedAt: revokedBefore } = await call("getKey", { id });
+      await confirmed(`Revoke key ${id} ${quoted(name)} permanently?`, execution);
       return { key: await call("revokeKey", { id }), revokedBefore };
     },
     json: ({ key }) => key,

@@ -4,22 +4,17 @@ import { readTextFile, UsageError } from "../config/usage-error.ts";
 import { adminToken, file, optional } from "../config/value-types.ts";
 import { defineCommand, Failure } from "./command.ts";
 import { loginFile, readLogins, saveLogins } from "./logins.ts";
-import { OPERATOR_OPTIONS, PLAIN_HTTP_OPTION, plainHttpError } from "./operator.ts";
+import { OPERATOR_OPTIONS, PLAIN_HTTP_OPTION, rejectPlainHttp } from "./operator.ts";
 import { columns, json } from "./output.ts";
-import { callServer, RejectedCall, type ServerElsewhere } from "./server-call.ts";
+import { callServer, type ServerElsewhere } from "./server-call.ts";
 
 /** What a server says of a token: who has it, and in which environment. */
 async function identify(elsewhere: ServerElsewhere) {
-  try {
-    const { signedIn, ...session } = await callServer(elsewhere, "getSession");
-    if (!signedIn) return new Failure(`${elsewhere.server} does not accept the token`);
-    // A server of an earlier release does not tell the operator.
-    const { operator = null } = session;
-    return { server: elsewhere.server, ...session, operator };
-  } catch (error) {
-    if (error instanceof RejectedCall) return new Failure(error.message);
-    throw error;
-  }
+  const { signedIn, ...session } = await callServer(elsewhere, "getSession");
+  if (!signedIn) throw new Failure(`${elsewhere.server} does not accept the token`);
+  // A server of an earlier release does not tell the operator.
+  const { operator = null } = session;
+  return { server: elsewhere.server, ...session, operator };
 }
 
 export const login = defineCommand({
@@ -40,19 +35,16 @@ export const login = defineCommand({
     const { variables } = context;
     const path = loginFile(variables);
     if (path === undefined)
-      return new UsageError("there is nowhere to keep the login: set HOME or XDG_CONFIG_HOME");
-    const refused = plainHttpError(server, values);
-    if (refused) return refused;
+      throw new UsageError("there is nowhere to keep the login: set HOME or XDG_CONFIG_HOME");
+    rejectPlainHttp(server, values);
     const given = values["token-file"];
     const text =
       given === undefined
         ? await context.readSecret(`Token for ${server}: `)
         : readTextFile("--token-file", given);
-    if (text instanceof UsageError) return text;
     const token = adminToken.parse(text.trim());
-    if (token === undefined) return new Failure(`that is not a token: it has ${adminToken.expected}`);
+    if (token === undefined) throw new Failure(`that is not a token: it has ${adminToken.expected}`);
     const found = await identify({ server, token });
-    if (found instanceof Failure) return found;
     saveLogins(path, { current: server, tokens: { ...readLogins(variables).tokens, [server]: token } });
     if (variables["PETSTORE_TOKEN"]) context.warn("PETSTORE_TOKEN is set, and overrides this login");
     const who = found.operator ? ` as ${found.operator.name}, ${found.operator.role}` : "";
@@ -74,7 +66,7 @@ export const logout = defineCommand({
     const server = url ?? current ?? "";
     const { [server]: token, ...others } = tokens;
     if (path === undefined || token === undefined)
-      return new Failure(`you are not logged in${server && ` to ${server}`}`);
+      throw new Failure(`you are not logged in${server && ` to ${server}`}`);
     saveLogins(path, { current: server === current ? undefined : current, tokens: others });
     return `The token of ${server} is removed from this machine. It stays valid.\n`;
   },
@@ -90,12 +82,10 @@ export const whoami = defineCommand({
   async run({ values }) {
     const { server, "admin-token": token } = values;
     if (server === undefined)
-      return new Failure(`you are not logged in; commands work on ${describeEnvironment(storageOf(values))}`);
-    const refused = plainHttpError(server, values);
-    if (refused) return refused;
-    if (token === undefined) return new Failure(`you are not logged in to ${server}`);
+      throw new Failure(`you are not logged in; commands work on ${describeEnvironment(storageOf(values))}`);
+    rejectPlainHttp(server, values);
+    if (token === undefined) throw new Failure(`you are not logged in to ${server}`);
     const found = await identify({ server, token });
-    if (found instanceof Failure) return found;
     const { environment = "-", version = "-", operator } = found;
     const rows = [
       ["Server", server],

@@ -1,8 +1,7 @@
 import { join } from "node:path";
 import { parseJson, toJson } from "../api/json.ts";
 import { serverOrigin } from "../config/address-types.ts";
-import { type Flags, invalidValue, sourceOf, type Variables } from "../config/parse-options.ts";
-import type { UsageError } from "../config/usage-error.ts";
+import { type Flags, parseValue, sourceOf, type Variables } from "../config/parse-options.ts";
 import { adminToken } from "../config/value-types.ts";
 import { replacePrivateFile } from "../data-directory.ts";
 import { readIfPresent } from "./terminal.ts";
@@ -49,15 +48,14 @@ const DATA_FLAGS = ["data", "database-url", "database-url-file"];
 export function withLogin(
   flags: Flags,
   variables: Variables,
-): { readonly variables: Variables; readonly loginServer?: string } | UsageError {
+): { readonly variables: Variables; readonly loginServer?: string } {
   const [given] = sourceOf("server", flags, variables)?.texts ?? [];
   const isHere = given === undefined && DATA_FLAGS.some((flag) => sourceOf(flag, flags, variables));
   const { current, tokens } = readLogins(variables);
   const server = given === undefined ? current : serverOrigin.parse(given);
   if (isHere || server === undefined) return { variables };
   const { PETSTORE_TOKEN: token = tokens[server] } = variables;
-  if (token !== undefined && adminToken.parse(token) === undefined)
-    return invalidValue("PETSTORE_TOKEN", token, adminToken);
+  if (token !== undefined) parseValue("PETSTORE_TOKEN", token, adminToken);
   return {
     variables: {
       ...variables,

@@ -47,17 +47,15 @@ function createContext(): ProcessContext {
 
 async function exitCode(): Promise<number> {
   try {
-    const outcome = await runProgram(process.argv.slice(2), createContext());
-    if (outcome === undefined) return 0;
-    await writeError(outcome.message);
-    return outcome instanceof UsageError ? 2 : 1;
+    await runProgram(process.argv.slice(2), createContext());
+    return 0;
   } catch (error) {
     // A reader that closes its end early, as `head` does, is not a failure.
     if (systemErrorField(error, "code") === "EPIPE") return 0;
     if (error instanceof Interrupted) return EXIT_CODE.SIGINT;
     if (isBug(error)) await logUncaught(error);
     await writeError(errorMessage(error));
-    return 1;
+    return error instanceof UsageError ? 2 : 1;
   }
 }
 

@@ -21,11 +21,10 @@ export const openapi = defineCommand({
     "petstore openapi --other-environment-url https://staging.example.com",
   ],
   async run({ values }) {
-    if (values.postman) {
-      return new UsageError(
+    if (values.postman)
+      throw new UsageError(
         "--postman was removed: import /openapi.json, or the output of this command, into Postman",
       );
-    }
     const { openApiJson } = await import("../petstore/openapi/document.ts");
     const { env: environment, "other-environment-url": otherUrl } = values;
     const baseUrl = expectedUrl(values) ?? DEFAULT_URL[environment];

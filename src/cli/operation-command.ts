@@ -7,7 +7,7 @@ import { integerWithin, switchOption, type ValueType } from "../config/value-typ
 import { leastRoleOf } from "../domain/operators.ts";
 import type { DataOperationId } from "../operator/handlers/data-handlers.ts";
 import { ADMIN_API, type AdminOperation, type ResponseOf } from "../operator/operations.ts";
-import { type Command, type Context, defineCommand, Failure, type SavedSettings } from "./command.ts";
+import { type Command, type Context, defineCommand, Failure } from "./command.ts";
 import { type FieldFlags, ID_TYPES, OperationFlags } from "./operation-flags.ts";
 import {
   type CallOperator,
@@ -15,6 +15,7 @@ import {
   OPERATOR_OPTIONS,
   type OperatorInput,
   type ReadPage,
+  type SavedSettings,
   SERVER_SETTINGS,
   whereOf,
   withOperator,
@@ -26,7 +27,6 @@ import type { AnyCallInput } from "./server-call.ts";
 export const YES_OPTION = {
   yes: switchOption("Do not ask at a terminal, for scripts"),
 } as const;
-export const UNCHANGED = "not confirmed; nothing was changed";
 
 /** One execution of a command. */
 interface Execution<O extends Options> {
@@ -41,8 +41,9 @@ interface Execution<O extends Options> {
 interface OperationView<Id extends DataOperationId, O extends Options, R> {
   readonly name: string;
   readonly operation: Id;
-  readonly summary: string;
-  readonly description: string;
+  /** Those of the operation if missing. */
+  readonly summary?: string;
+  readonly description?: string;
   readonly examples: readonly string[];
   /** Fields whose flag is not simply the field. */
   readonly fields?: FieldFlags;
@@ -55,17 +56,12 @@ interface OperationView<Id extends DataOperationId, O extends Options, R> {
   /** Whether the text has the URL of the API. */
   readonly showsUrl?: true;
   /** Changes the input of the operation. */
-  readonly prepare?: (
-    input: AnyCallInput,
-    execution: Execution<O>,
-  ) => Awaitable<AnyCallInput | UsageError | Failure>;
+  readonly prepare?: (input: AnyCallInput, execution: Execution<O>) => Awaitable<AnyCallInput>;
   /** For a command that needs more than one call. */
   readonly request?: (call: CallOperator, input: AnyCallInput, execution: Execution<O>) => Promise<R>;
   /** What --json prints; the result itself if missing. */
   readonly json?: (result: R) => unknown;
   readonly text: (result: R, execution: Execution<O>) => string;
-  /** What a user at a terminal is asked before, such as `Revoke key 3?`. Such a command has --yes. */
-  readonly question?: (call: CallOperator, input: AnyCallInput) => Promise<string>;
   readonly warning?: (result: R, execution: Execution<O>) => string | undefined;
 }
 
@@ -74,53 +70,40 @@ export function operationCommand<
   O extends Options = Record<never, never>,
   R = ResponseOf<Id>,
 >(view: OperationView<Id, O, R>): Command {
-  const { name, operation, positionals: moved = [], showsUrl } = view;
+  const { name, operation, positionals: moved = [], showsUrl, createsData } = view;
   const row: AdminOperation = ADMIN_API.operations[operation];
-  const { method, identifier } = row;
+  const { method, identifier, summary, description } = row;
   const flags = new OperationFlags(operation, view.fields);
-  const fieldOptions = Object.entries(flags.options);
   const isMoved = ([flag]: [string, unknown]) => moved.includes(flag);
-  const ownOptions = {
-    ...Object.fromEntries(fieldOptions.filter((each) => !isMoved(each))),
-    ...view.options,
-  };
-  const confirmOptions = view.question ? YES_OPTION : {};
-  const savedOptions = { ...(showsUrl && ADDRESS_OPTIONS), ...SERVER_SETTINGS };
+  const { true: movedOptions = [], false: fieldOptions = [] } = Object.groupBy(
+    Object.entries(flags.options),
+    (each) => `${isMoved(each)}`,
+  );
+  const ownOptions = { ...Object.fromEntries(fieldOptions), ...view.options };
   const positionals: Record<string, ValueType<unknown>> = identifier ? { ID: idType(identifier.name) } : {};
-  for (const [flag, { type }] of fieldOptions.filter(isMoved)) positionals[flag.toUpperCase()] = type;
+  for (const [flag, { type }] of movedOptions) positionals[flag.toUpperCase()] = type;
   return defineCommand({
+    summary,
+    description: description.replaceAll("`", ""),
     ...view,
     positionals,
-    options: { ...ownOptions, ...confirmOptions, ...OPERATOR_OPTIONS, ...savedOptions },
-    savedOptions,
+    options: { ...ownOptions, ...OPERATOR_OPTIONS, ...(showsUrl && ADDRESS_OPTIONS), ...SERVER_SETTINGS },
     async run(input, context) {
       // The options include those of the view, of every operator command and, for its URL, of the address.
       const operatorInput = input as unknown as AddressInput;
-      const { values } = operatorInput;
-      const startedAt = context.clock.now();
-      const execution = (saved: SavedSettings) => ({
-        values: values as Execution<O>["values"],
-        context,
-        startedAt,
-        url: showsUrl && clientUrl(operatorInput, saved),
-      });
+      const values = operatorInput.values as AddressInput["values"] & ValuesOf<O>;
+      const execution = { values, context, startedAt: context.clock.now(), url: undefined };
       const typed = Object.fromEntries(moved.map((flag) => [flag, input.positionals[flag.toUpperCase()]]));
-      const { ID: id } = input.positionals;
-      // Of an operator it may be the name, which the command looks up.
       const given = {
-        id: id as bigint | undefined,
-        ...flags.inputOf({ ...values, ...typed }, startedAt),
+        // Of an operator it may be the name, which the command looks up.
+        id: input.positionals["ID"] as bigint | undefined,
+        ...flags.inputOf({ ...values, ...typed }, execution.startedAt),
       };
-      const prepared = (await view.prepare?.(given, execution({}))) ?? given;
-      if (prepared instanceof UsageError || prepared instanceof Failure) return prepared;
+      const prepared = (await view.prepare?.(given, execution)) ?? given;
       if (method === "PATCH" && Object.keys(prepared.body ?? {}).length === 0)
-        return new UsageError(`${name} needs ${joined(Object.keys(ownOptions).map((flag) => `--${flag}`))}`);
+        throw new UsageError(`${name} needs ${joined(Object.keys(ownOptions).map((flag) => `--${flag}`))}`);
       const work = async (call: CallOperator, saved: SavedSettings) => {
-        const running = execution(saved);
-        if (view.question && !(values as { readonly yes?: boolean }).yes) {
-          const question = await view.question(call, prepared);
-          if (!(await context.confirm(question))) return new Failure(UNCHANGED);
-        }
+        const running = { ...execution, url: showsUrl && clientUrl(operatorInput, saved) };
         const result = view.request
           ? await view.request(call, prepared, running)
           : ((await call(operation, prepared as never)) as R);
@@ -131,14 +114,19 @@ export function operationCommand<
         if (warning !== undefined) context.warn(warning);
         return undefined;
       };
-      return withOperator(operatorInput, context, work, {
-        createsData: view.createsData,
-        showsUrl,
-        isChange: leastRoleOf(row) !== "viewer",
-        flags,
-      });
+      const isChange = leastRoleOf(row) !== "viewer";
+      return withOperator(operatorInput, context, work, { createsData, showsUrl, isChange, flags });
     },
   });
+}
+
+/** Asks before what cannot be undone, unless --yes is given. */
+export async function confirmed(
+  question: string,
+  { values, context }: { readonly values: { readonly yes: boolean }; readonly context: Context },
+): Promise<void> {
+  if (!values.yes && !(await context.confirm(question)))
+    throw new Failure("not confirmed; nothing was changed");
 }
 
 function idType(name: string): ValueType<bigint | string> {
@@ -152,10 +140,9 @@ type AddressInput = OperatorInput<typeof ADDRESS_OPTIONS>;
  * The URL of the API for a new secret; undefined if it is not known. The variables of host and port do not override the
  * URL that the server saved: PETSTORE_PORT=0 does not say where it listens.
  */
-function clientUrl({ values, source, valuesWith }: AddressInput, saved: SavedSettings): string | undefined {
-  const isGiven =
-    source("public-url") ?? [source("host"), source("port")].find((given) => given?.name.startsWith("--"));
-  return expectedUrl(isGiven ? values : valuesWith(saved));
+function clientUrl({ values, source, flags }: AddressInput, saved: SavedSettings): string | undefined {
+  const isGiven = source("public-url") ?? flags["host"] ?? flags["port"];
+  return (isGiven ? undefined : saved["public-url"]) ?? expectedUrl(values);
 }
 
 /** Of a command that lists the newest or the first of many. */

@@ -21,7 +21,13 @@ import {
   PLAN_OPTIONS,
   STORAGE_OPTIONS,
 } from "../config/options.ts";
-import type { Options, ValuesOf } from "../config/parse-options.ts";
+import {
+  type Options,
+  parseOptions,
+  type ValuesOf,
+  variableOf,
+  type Variables,
+} from "../config/parse-options.ts";
 import { UsageError } from "../config/usage-error.ts";
 import { switchOption } from "../config/value-types.ts";
 import { rejectInterruptedRestore, rejectLostDatabase } from "../data-directory.ts";
@@ -35,16 +41,9 @@ import {
   type ResponseOf,
 } from "../operator/operations.ts";
 import type { Clock, SettingsStore } from "../domain/ports.ts";
-import {
-  attributionOf,
-  type Context,
-  Failure,
-  type Input,
-  type Outcome,
-  type SavedSettings,
-} from "./command.ts";
+import { attributionOf, type Context, Failure, type Input, type Outcome } from "./command.ts";
 import type { OperationFlags } from "./operation-flags.ts";
-import { openSharedQuotas, openStoredQuotas, QuotasUnavailable } from "./quotas.ts";
+import { openSharedQuotas, openStoredQuotas } from "./quotas.ts";
 import { findRunningServer } from "./running-server.ts";
 import { type AnyCallInput, callServer, queryText, RejectedCall } from "./server-call.ts";
 
@@ -93,7 +92,9 @@ export type CallOperator = <Id extends DataOperationId>(
   input?: CallInput<Id>,
 ) => Promise<ResponseOf<Id>>;
 
-/** `saved` are the settings that the server has saved with the data; of a server elsewhere, its URL if it is needed. */
+/** Values of options as text, by flag: what a server saves when it starts. Of a server elsewhere, its URL if needed. */
+export type SavedSettings = Readonly<Record<string, string>>;
+
 type Work = (call: CallOperator, saved: SavedSettings) => Promise<Outcome>;
 
 interface WorkOptions {
@@ -122,14 +123,13 @@ export async function withOperator(
       ? await withLocal(input, context, work, options)
       : await withRemote(values.server, input, work, options);
   } catch (error) {
-    if (error instanceof QuotasUnavailable) return new Failure(error.message);
     if (!(error instanceof RejectedCall)) throw error;
     const { code } = error.rejection;
     if (code === "invalid_body" || code === "invalid_parameter")
-      return new UsageError(options.flags?.inFlags(error.message) ?? error.message);
+      throw new UsageError(options.flags?.inFlags(error.message) ?? error.message);
     if (code === "invalid_token" && context.loginServer !== undefined)
-      return new Failure(`${error.message}; run petstore login ${context.loginServer} again`);
-    return new Failure(error.message + hintFor(error, values));
+      throw new Failure(`${error.message}; run petstore login ${context.loginServer} again`);
+    throw new Failure(error.message + hintFor(error, values));
   }
 }
 
@@ -145,13 +145,24 @@ export function whereOf(values: OperatorValues): string {
   return values.server ?? describeEnvironment(storageOf(values));
 }
 
+/** Those given here, and otherwise those that the server saved. */
+function settingsWith(saved: SavedSettings, { values, flags }: OperatorInput, variables: Variables) {
+  const savedVariables = Object.entries(saved).map(([flag, text]) => [variableOf(flag), text]);
+  try {
+    return parseOptions(SERVER_SETTINGS, flags, { ...Object.fromEntries(savedVariables), ...variables });
+  } catch {
+    // A server of another version can have saved what this one does not accept.
+    return values;
+  }
+}
+
 async function withLocal(
-  { values, valuesWith }: OperatorInput,
+  input: OperatorInput,
   context: Context,
   work: Work,
   { createsData }: WorkOptions,
 ): Promise<Outcome> {
-  const storage = storageOf(values);
+  const storage = storageOf(input.values);
   const { clock, warn } = context;
   // Most commands create no database: without one, everything is empty.
   const hasData = createsData || databaseExists(storage);
@@ -166,7 +177,7 @@ async function withLocal(
   let warnedOf: string | undefined;
   try {
     const settings = await stores.settings.readSettings();
-    const saved = valuesWith(settings);
+    const saved = settingsWith(settings, input, context.variables);
     const { handlers } = dataHandlers({
       ...stores,
       environment: storage.environment,
@@ -213,11 +224,9 @@ async function askServer(
   const { UNVERIFIED } = await import("../operator/get-text.ts");
   const { askForRequests } = await import("../operator/server-requests.ts");
   const server = await findRunningServer(storage, settings);
-  const page =
-    server instanceof Failure
-      ? `${server.message}, or name another one with --server`
-      : await askForRequests({ ...server, name: hostname() }, query, { ...server, clock, tls: UNVERIFIED });
-  if (typeof page === "string") throw new RejectedCall(new Rejection("unreachable", page));
+  const asking = { ...server, clock, tls: UNVERIFIED };
+  const page = await askForRequests({ ...server, name: hostname() }, query, asking);
+  if (typeof page === "string") throw new Failure(page);
   return page;
 }
 
@@ -248,29 +257,25 @@ async function withRemote(
   { showsUrl }: WorkOptions,
 ): Promise<Outcome> {
   const { "admin-token": token, env } = values;
-  const refused = plainHttpError(server, values);
-  if (refused) return refused;
+  rejectPlainHttp(server, values);
   if (token === undefined)
-    return new UsageError(
+    throw new UsageError(
       `${server} needs a token: run petstore login ${server}, or set PETSTORE_TOKEN or --admin-token-file`,
     );
   const elsewhere = { server, token };
   const given = source("env");
   const { environment = env } = given ? await callServer(elsewhere, "getSession") : {};
   if (given && environment !== env)
-    return new Failure(`${given.name} is ${env}, and ${server} is ${environment}; nothing was changed`);
+    throw new Failure(`${given.name} is ${env}, and ${server} is ${environment}; nothing was changed`);
   const saved = showsUrl ? { "public-url": (await callServer(elsewhere, "getServer")).publicUrl } : {};
   return work((id, input = {}) => callServer(elsewhere, id, input), saved);
 }
 
 /** As kubectl, which sends no token over plain HTTP, and gh, which has HTTPS only. */
-export function plainHttpError(
-  server: string,
-  values: ValuesOf<typeof PLAIN_HTTP_OPTION>,
-): UsageError | undefined {
+export function rejectPlainHttp(server: string, values: ValuesOf<typeof PLAIN_HTTP_OPTION>): void {
   const url = new URL(server);
-  if (values["plain-http"] || url.protocol !== "http:" || isLoopback(url.hostname)) return undefined;
-  return new UsageError(
+  if (values["plain-http"] || url.protocol !== "http:" || isLoopback(url.hostname)) return;
+  throw new UsageError(
     `${server} has no TLS, and everybody on the way could read the token; use https://, or --plain-http in a network that you trust`,
   );
 }

@@ -2,7 +2,7 @@ import { Rejection } from "../api/errors.ts";
 import { parseIdentifier } from "../api/json.ts";
 import { ROLE_MEANINGS, ROLES } from "../domain/operators.ts";
 import type { OperatorView, OperatorWithToken } from "../operator/operations.ts";
-import { listCommand, operationCommand } from "./operation-command.ts";
+import { confirmed, listCommand, operationCommand, YES_OPTION } from "./operation-command.ts";
 import { type CallOperator, whereOf } from "./operator.ts";
 import type { TableColumn } from "./output.ts";
 import { RejectedCall } from "./server-call.ts";
@@ -87,13 +87,10 @@ export const OPERATOR_COMMANDS = [
     description:
       "Ends the token and the sessions of an operator: on running servers within a second. This cannot be undone. The last admin cannot be revoked.",
     examples: ["petstore operators revoke ann", "petstore operators revoke 3 --yes"],
-    async question(call, { id }) {
-      const operator = await operatorOf(call, id);
-      return `Revoke operator ${operator.id} ${operator.name} permanently?`;
-    },
-    // The clock of a server elsewhere can differ from this one.
-    async request(call, { id: given }) {
-      const { id, revokedAt: revokedBefore } = await operatorOf(call, given);
+    options: YES_OPTION,
+    async request(call, { id: given }, execution) {
+      const { id, name, revokedAt: revokedBefore } = await operatorOf(call, given);
+      await confirmed(`Revoke operator ${id} ${name} permanently?`, execution);
       return { operator: await call("revokeOperator", { id }), revokedBefore };
     },
     json: ({ operator }) => operator,

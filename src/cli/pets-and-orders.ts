@@ -2,8 +2,8 @@ import { encodeCursor } from "../api/cursor.ts";
 import { printable, quoted } from "../config/usage-error.ts";
 import { choice } from "../config/value-types.ts";
 import { type Pet, PET_STATUSES, STATUS_AFTER } from "../domain/resources.ts";
-import type { AdminOrder } from "../operator/operations.ts";
-import { limitOption, listCommand, operationCommand } from "./operation-command.ts";
+import type { AdminOrder, BodyOf } from "../operator/operations.ts";
+import { confirmed, limitOption, listCommand, operationCommand, YES_OPTION } from "./operation-command.ts";
 import { ID_TYPES } from "./operation-flags.ts";
 import { columns, type Screen, shortened, table, type TableColumn } from "./output.ts";
 
@@ -110,12 +110,10 @@ export const PET_COMMANDS = [
     description:
       "Deletes a pet. It cannot be undone, and the ID is not used again. Running servers respond 404 within a second. A pet that has ever been ordered is kept, because its orders name it. The deletion is in the audit trail, with the pet as it was.",
     examples: ["petstore pets delete 7", "petstore pets delete 7 --yes"],
-    async question(call, { id }) {
+    options: YES_OPTION,
+    async request(call, { id }, execution) {
       const pet = await call("getPet", { id });
-      return `Delete pet ${pet.id} ${quoted(pet.name)} permanently?`;
-    },
-    async request(call, { id }) {
-      const pet = await call("getPet", { id });
+      await confirmed(`Delete pet ${id} ${quoted(pet.name)} permanently?`, execution);
       await call("deletePet", { id });
       return pet;
     },
@@ -171,10 +169,12 @@ export const PET_COMMANDS = [
       "Completes or cancels a placed order, whichever key it belongs to. Its pet becomes sold or available. Running servers show the change within a second. The change is in the audit trail.",
     positionals: ["status"],
     examples: ["petstore orders update 12 completed", "petstore orders update 12 cancelled --yes"],
-    async question(call, { id, body }) {
-      const order = await call("getOrder", { id });
-      const { status } = { status: "", ...body };
-      return `Change order ${order.id} for pet ${order.petId} from ${order.status} to ${status}?`;
+    options: YES_OPTION,
+    async request(call, { id, body: given }, execution) {
+      const body = given as BodyOf<"updateOrder">;
+      const { petId, status } = await call("getOrder", { id });
+      await confirmed(`Change order ${id} for pet ${petId} from ${status} to ${body.status}?`, execution);
+      return call("updateOrder", { id, body });
     },
     text: ({ id, petId, status }) =>
       `Order ${id} is ${status}. Pet ${petId} is ${status === "placed" ? "pending" : STATUS_AFTER[status]}.\n`,

@@ -3,7 +3,7 @@ import { checkVariables, RENAMED_SETTINGS, renamedText } from "../config/options
 import { joined, nearest, quoted, UsageError } from "../config/usage-error.ts";
 import { EXECUTABLE } from "../executable.ts";
 import { type Arguments, parseArguments } from "./arguments.ts";
-import type { Command, Failure, Outcome, ProcessContext } from "./command.ts";
+import type { Command, Outcome, ProcessContext } from "./command.ts";
 import type * as AllCommands from "./commands.ts";
 import { COMPLETE, complete } from "./completion.ts";
 import { commandHelp, groupHelp, overview } from "./help.ts";
@@ -37,23 +37,19 @@ function withCurrentNames(argv: readonly string[], warn: (line: string) => void)
   });
 }
 
-/** Undefined means success. */
-export async function runProgram(
-  typed: readonly string[],
-  context: ProcessContext,
-): Promise<UsageError | Failure | undefined> {
+/** Throws UsageError, Failure or what went wrong. */
+export async function runProgram(typed: readonly string[], context: ProcessContext): Promise<void> {
   const outcome = await outcomeOf(typed, context);
-  if (typeof outcome !== "string") return outcome;
-  await context.print(outcome);
-  return undefined;
+  if (outcome instanceof Error) throw outcome;
+  if (outcome !== undefined) await context.print(outcome);
 }
 
 async function outcomeOf(typed: readonly string[], given: ProcessContext): Promise<Outcome> {
   if (typed[0] === COMPLETE) return complete(typed.slice(1), (await import("./commands.ts")).COMMANDS);
   const argv = withCurrentNames(typed, given.warn);
-  const serving = argv[0] === serve.name ? commandOf(argv, SERVE_ALONE, given) : undefined;
-  const chosen =
-    typeof serving === "function" ? serving : commandOf(argv, await import("./commands.ts"), given);
+  const find = async (table: CommandTable) => commandOf(argv, table, given);
+  const serving = argv[0] === serve.name ? await find(SERVE_ALONE).catch(() => undefined) : undefined;
+  const chosen = typeof serving === "function" ? serving : await find(await import("./commands.ts"));
   return typeof chosen === "function" ? chosen() : chosen;
 }
 
@@ -67,12 +63,12 @@ const SERVE_ALONE: CommandTable = {
   OPTIONS: serve.options,
 };
 
-/** Runs the command; a text or an error if there is nothing to run. */
+/** Runs the command; a text if there is nothing to run. */
 function commandOf(
   argv: readonly string[],
   table: CommandTable,
   given: ProcessContext,
-): (() => Promise<Outcome>) | string | UsageError {
+): (() => Promise<Outcome>) | string {
   const { COMMANDS, COMMAND_GROUPS, OPTIONS } = table;
   const parsed = parseArguments(argv, OPTIONS);
   const screen = screenOf(parsed.color, given);
@@ -83,26 +79,20 @@ function commandOf(
   if (parsed.help || isHelpCommand) return helpOn(positionals, command, screen, table);
   if (parsed.version || positionals.join(" ") === "version") return `${versionLine()}\n`;
   if (command === undefined) {
-    if (parsed.error && argv[0]?.startsWith("-")) return parsed.error(OPTIONS);
-    if (positionals.length > 0) return unknownCommand(positionals, COMMANDS);
-    if (argv.length > 0) return new UsageError("no command given; see petstore --help");
+    if (parsed.error && argv[0]?.startsWith("-")) throw parsed.error(OPTIONS);
+    if (positionals.length > 0) throw unknownCommand(positionals, COMMANDS);
+    if (argv.length > 0) throw new UsageError("no command given; see petstore --help");
     return overview(COMMAND_GROUPS, screen);
   }
-  if (parsed.error) return parsed.error(command.options);
-  const checked = checkVariables(Object.keys(OPTIONS), parsed.flags, given.variables);
-  if (checked instanceof UsageError) return checked;
-  const { variables, envFileVariables, warnings } = checked;
+  if (parsed.error) throw parsed.error(command.options);
+  const known = Object.keys(OPTIONS);
+  const { variables, envFileVariables, warnings } = checkVariables(known, parsed.flags, given.variables);
   const location = "server" in command.options ? withLogin(parsed.flags, variables) : { variables };
-  if (location instanceof UsageError) return location;
-  const words = command.name.split(" ").length;
   return () => {
     if ("port" in command.options) for (const warning of warnings) given.warn(warning);
-    return command.execute(positionals.slice(words), parsed.flags, {
-      ...given,
-      ...location,
-      screen,
-      envFileVariables,
-    });
+    const words = command.name.split(" ").length;
+    const context = { ...given, ...location, screen, envFileVariables };
+    return command.execute(positionals.slice(words), parsed.flags, context);
   };
 }
 
@@ -122,13 +112,12 @@ function helpOn(
   command: Command | undefined,
   screen: Screen,
   { COMMANDS, COMMAND_GROUPS }: CommandTable,
-): string | UsageError {
+): string {
   const ofGroup = COMMANDS.filter(({ name }) => name.startsWith(`${group} `));
   if (command) return commandHelp(command, screen);
   if (group === "") return overview(COMMAND_GROUPS, screen);
-  return others.length === 0 && ofGroup.length > 0
-    ? groupHelp(group, ofGroup, screen)
-    : unknownCommand([group, ...others], COMMANDS);
+  if (others.length === 0 && ofGroup.length > 0) return groupHelp(group, ofGroup, screen);
+  throw unknownCommand([group, ...others], COMMANDS);
 }
 
 /** A suggestion has the first word that was typed, or the nearest one. */

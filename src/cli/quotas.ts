@@ -5,15 +5,13 @@ import { SETTINGS } from "../config/options.ts";
 import type { Clock, KeyStore, RateLimiter, ServerRegister } from "../domain/ports.ts";
 import { DEFAULT_BAN, LONGEST_BAN_MS, unban } from "../domain/rate-limit.ts";
 import { errorMessage } from "./arguments.ts";
+import { Failure } from "./command.ts";
 
 /** What keys have used of their limits, and the servers that share them, as a command can read it beside those. */
 interface Quotas extends Pick<RateLimiter, "usage" | "bannedKeys" | "unban" | "close">, ServerRegister {
   /** Why the quotas cannot be read; undefined if they can. */
   readonly problem: string | undefined;
 }
-
-/** An unban cannot be written, or the register cannot be read. The message has no capital and no full stop. */
-export class QuotasUnavailable extends Error {}
 
 /** A running server writes its quotas every second, so they are at most a second old. */
 export async function openStoredQuotas(
@@ -55,7 +53,7 @@ export async function openStoredQuotas(
     },
     /** Running servers also unban the key when they see the change of it; this is for the server that starts next. */
     unban(subject) {
-      if (problem !== undefined) throw new QuotasUnavailable(problem);
+      if (problem !== undefined) throw new Failure(problem);
       try {
         const usage = store?.find(subject);
         if (usage === undefined) return;
@@ -67,7 +65,7 @@ export async function openStoredQuotas(
       }
     },
     list() {
-      throw new QuotasUnavailable("without Valkey, servers have no register; use --server");
+      throw new Failure("without Valkey, servers have no register; use --server");
     },
     close: async () => store?.close(),
   };
@@ -101,13 +99,13 @@ export async function openSharedQuotas(storage: StorageConfig, clock: Clock): Pr
     bannedKeys: () => undefined,
     async list() {
       const servers = await (await open()).readRegister();
-      if (problem !== undefined) throw new QuotasUnavailable(problem);
+      if (problem !== undefined) throw new Failure(problem);
       return servers;
     },
     async unban(subject, agoMs) {
       const rateLimiter = await open();
       if (problem === undefined) await rateLimiter.unban(subject, agoMs);
-      if (problem !== undefined) throw new QuotasUnavailable(`${problem}; ${WITHOUT_VALKEY}`);
+      if (problem !== undefined) throw new Failure(`${problem}; ${WITHOUT_VALKEY}`);
     },
     close: async () => (await opened)?.close(),
   };

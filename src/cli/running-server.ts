@@ -17,13 +17,13 @@ interface RunningServer {
 export async function findRunningServer(
   storage: StorageConfig,
   settings: SettingsStore,
-): Promise<RunningServer | Failure> {
+): Promise<RunningServer> {
   const { isProven } = await import("../operator/server-requests.ts");
   const { ServerSecret } = await import("../operator/server-secret.ts");
   const where = describeEnvironment(storage);
   const { adminUrl: file } = pathsOf(storage);
   if (!existsSync(file)) {
-    return new Failure(
+    throw new Failure(
       `no server with a listener for operators runs in ${where}; start it with petstore serve`,
     );
   }
@@ -31,7 +31,7 @@ export async function findRunningServer(
   const secret = await ServerSecret.open(settings);
   const proven = await isProven(adminUrl, secret).catch(() => undefined);
   if (proven) return { adminUrl, secret };
-  return new Failure(
+  throw new Failure(
     proven === undefined
       ? `no server responds at ${adminUrl}; start it with petstore serve`
       : `what listens at ${adminUrl} is not a server of ${where}: it cannot prove that it knows the secret in the database; find out which program it is, and start the server again`,

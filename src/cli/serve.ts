@@ -1,21 +1,23 @@
+import { rmSync } from "node:fs";
+import { hostname } from "node:os";
 import { resolve } from "node:path";
 import type { App } from "../app.ts";
-import { type Config, configOf, describeStorage, plainTextConnections } from "../config/config.ts";
+import { type Config, configOf, describeStorage, pathsOf, plainTextConnections } from "../config/config.ts";
 import { LISTEN_PROBLEMS } from "../config/network.ts";
-import { SAVED_OPTIONS, SETTINGS, shownSettings } from "../config/options.ts";
-import { formatOptions, type Variables } from "../config/parse-options.ts";
+import { type ADDRESS_OPTIONS, SAVED_OPTIONS, SETTINGS, shownSettings } from "../config/options.ts";
+import { formatOptions, type ValuesOf, type Variables } from "../config/parse-options.ts";
 import { switchOption } from "../config/value-types.ts";
-import type { TlsFiles } from "../config/tls.ts";
 import { UsageError } from "../config/usage-error.ts";
+import { writePrivateFile } from "../data-directory.ts";
+import { generateSecret, limitsOf, toNewSecret } from "../domain/api-keys.ts";
 import type { LogDetails } from "../observe/log-events.ts";
 import type { Log } from "../observe/log.ts";
 import { AdminListenError } from "../operator/admin-listener.ts";
 import type { AdminListener } from "../operator/start-admin.ts";
 import { BASE_PATH } from "../domain/constants.ts";
 import { errorMessage, systemErrorField } from "./arguments.ts";
-import { defineCommand, Failure, type SavedSettings } from "./command.ts";
-import { printWithFirstKey } from "./first-key.ts";
-import { columns } from "./output.ts";
+import { type Context, defineCommand, Failure } from "./command.ts";
+import { columns, formatLimits, formatSecret, formatSecretFile } from "./output.ts";
 
 import packageJson from "../../package.json" with { type: "json" };
 
@@ -39,35 +41,30 @@ export const serve = defineCommand({
     "petstore serve --free-limits 120/5000 --ban-length 15m",
   ],
   async run({ values, source }, context) {
-    if (!source("tls-cert") !== !source("tls-key")) {
-      return new UsageError("--tls-cert and --tls-key belong together; one of them is missing");
-    }
+    rejectHalfTls(values);
     const config = { ...configOf(values), allowsNewDatabase: values["new-database"] };
-    const tlsError = config.tls && (await checkTls(config.tls));
-    if (tlsError) return tlsError;
+    // Before any data is touched.
+    if (config.tls) (await import("../config/tls.ts")).readTlsFiles(config.tls);
     const stopSignal = context.stopSignal(config.drainDelayMs);
     const log = context.openLog({ format: values["log-format"], level: values["log-level"] });
     const { startApp } = await import("../app.ts");
     const { envFileVariables } = context;
     const shown = shownSettings(SETTINGS, values, { source, envFileVariables });
-    const app = await startApp(config, { log, shownSettings: shown }).catch((error: unknown) =>
-      listenFailure(error, config),
-    );
-    if (app instanceof Failure) return app;
+    const app = await startApp(config, { log, shownSettings: shown }).catch((error: unknown) => {
+      throw listenFailure(error, config);
+    });
     let stoppingSince: number;
     try {
       await saveSettings(app, formatOptions(SAVED_OPTIONS, values), log);
       const admin = app.admin && (await describeAdmin(app.admin, context.screen.isTerminal));
       // One write: whoever reads "Rate limits" has read all of it, and the server accepts requests.
-      const message = startMessage(config, app.url, admin);
-      const file = await printWithFirstKey({ startMessage: message, app, config, context });
-      if (file instanceof Failure) return file;
+      const file = await printWithFirstKey(startMessage(config, app.url, admin), app, { config, context });
       if (file !== undefined) log.event("key.first-created", { file });
       logPlainText(config, context.variables, log);
       if (app.admin) log.event("admin.started", { url: app.admin.url, tokenFile: app.admin.tokenFile });
       log.event("server.started", startDetails(config, app.url));
       const end = await Promise.race([stopSignal, app.failed]);
-      if (end instanceof Error) return new Failure(end.message);
+      if (end instanceof Error) throw new Failure(end.message);
       log.event("server.stopping", { signal: end });
       stoppingSince = performance.now();
     } finally {
@@ -78,18 +75,55 @@ export const serve = defineCommand({
   },
 });
 
-async function checkTls(files: TlsFiles): Promise<UsageError | undefined> {
-  const { readTlsCredentials } = await import("../config/tls.ts");
-  const credentials = readTlsCredentials(files);
-  return credentials instanceof UsageError ? credentials : undefined;
+export function rejectHalfTls(values: ValuesOf<typeof ADDRESS_OPTIONS>): void {
+  if ((values["tls-cert"] === undefined) !== (values["tls-key"] === undefined))
+    throw new UsageError("--tls-cert and --tls-key belong together; one of them is missing");
 }
 
 /** For the commands that show limits and URLs, which do without them. */
-async function saveSettings({ settings, url }: App, saved: SavedSettings, log: Log): Promise<void> {
+async function saveSettings({ settings, url }: App, saved: Record<string, string>, log: Log): Promise<void> {
   try {
     await settings.saveSettings({ ...saved, "public-url": url });
   } catch (error) {
     log.event("settings.save-failed", { error });
+  }
+}
+
+/**
+ * Prints the start message of a server, with a key on a new database: once a key has existed, no later start creates
+ * one. Standard output that is not a terminal often becomes a log that others read, so the secret goes to a file.
+ * Resolves with the path of that file.
+ */
+async function printWithFirstKey(
+  message: string,
+  { keys, url }: App,
+  { config, context }: { readonly config: Config; readonly context: Context },
+): Promise<string | undefined> {
+  const { clock, screen, print } = context;
+  const secret = generateSecret(config.environment);
+  const by = () => ({ actor: { kind: "server", name: hostname() }, at: clock.now() }) as const;
+  const newKey = { name: "first key", plan: "free", createdAt: clock.now() } as const;
+  const key = await keys.createFirstKey(newKey, toNewSecret(secret), by());
+  if (key === undefined) {
+    await print(message);
+    return undefined;
+  }
+  const summary = `Created the first API key (${key.plan} plan, ${formatLimits(limitsOf(key, config.plans))})`;
+  const file = screen.isTerminal ? undefined : resolve(pathsOf(config).firstKey);
+  let isWritten = false;
+  try {
+    if (file !== undefined) writePrivateFile(file, `${secret}\n`);
+    isWritten = file !== undefined;
+    const text =
+      file === undefined ? `:\n${formatSecret(secret, url)}` : ` in a file:\n${formatSecretFile(file, url)}`;
+    await print(`${message}${summary}${text}\n`);
+    return file;
+  } catch (error) {
+    await keys.updateKey(key.id, { revokedAt: clock.now() }, by());
+    if (file !== undefined && isWritten) rmSync(file, { force: true });
+    throw new Failure(
+      `${errorMessage(error)}; nobody received the first key, so it is revoked; create another with petstore keys create`,
+    );
   }
 }
 
@@ -136,13 +170,13 @@ function startDetails(config: Config, url: string): LogDetails<"server.started">
   };
 }
 
-/** The runtime's errors name neither the address nor a remedy. Rethrows every other error. */
-function listenFailure(error: unknown, { host, port }: Config): Failure {
+/** The runtime's errors name neither the address nor a remedy. Every other error stays as it is. */
+function listenFailure(error: unknown, { host, port }: Config): unknown {
   if (error instanceof AdminListenError) {
     const reason = listenReason(error.cause).replace(/--(?:port|host)/, "--admin-address");
     return new Failure(`${error.message}: ${reason}`);
   }
-  if (!isListenError(error)) throw error;
+  if (!isListenError(error)) return error;
   return new Failure(`cannot listen on ${host} port ${port}: ${listenReason(error)}`);
 }
 

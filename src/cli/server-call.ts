@@ -10,6 +10,7 @@ import {
   type ResponseOf,
 } from "../operator/operations.ts";
 import { systemErrorField } from "./arguments.ts";
+import { Failure } from "./command.ts";
 
 /** The input of any operation, before it is validated. */
 export interface AnyCallInput {
@@ -19,7 +20,7 @@ export interface AnyCallInput {
 }
 
 /** The call was understood and rejected. The message has no capital and no full stop. */
-export class RejectedCall extends Error {
+export class RejectedCall extends Failure {
   constructor(readonly rejection: Rejection) {
     super(clausesOf(rejection.message));
   }

@@ -56,7 +56,6 @@ export const usage = defineCommand({
     "Adds up the requests of one key, or of all keys. ADMITTED requests were within the rate limits; ERRORS are those of them whose response was 4xx or 5xx. LIMITED and BANNED requests got 429. Hours are kept for 35 days and days for 400 days. While a server runs, the counts are at most five seconds old. By default the period is the last 24 hours by hour, and otherwise the last 30 days. The first and the last interval count in full. --operation leaves out requests to other operations; LAST USED is about all of them.",
   positionals: { ID: optional(ID_TYPES.key) },
   options: { ...USAGE_OPTIONS, ...OPERATOR_OPTIONS, ...SERVER_SETTINGS },
-  savedOptions: SERVER_SETTINGS,
   examples: [
     "petstore usage",
     "petstore usage 3 --by hour --since 24h",
@@ -65,11 +64,10 @@ export const usage = defineCommand({
   ],
   async run(input, context) {
     const { json: isJson, csv: isCsv, operation } = input.values;
-    if (isJson && isCsv) return new UsageError("--json and --csv exclude each other; use one of them");
+    if (isJson && isCsv) throw new UsageError("--json and --csv exclude each other; use one of them");
     const { ID: id } = input.positionals;
     const by = input.values.by ?? (id === undefined && !isCsv ? "key" : "day");
     const period = usagePeriod(by, input.values, context.clock.now());
-    if (period instanceof UsageError) return period;
     const { screen, print } = context;
     return withOperator(input, context, async (call) => {
       const query = { call, id, period, operation };
@@ -96,11 +94,11 @@ function usagePeriod(
   by: "hour" | "day" | "key",
   given: { readonly since: PointInTime | undefined; readonly until: PointInTime | undefined },
   now: number,
-): UsagePeriod | UsageError {
+): UsagePeriod {
   const until = given.until ? timeOf(given.until, now) : now;
   const start = by === "hour" ? startOf("hour", until) - 23 * HOUR_MS : startOf("day", until) - 29 * DAY_MS;
   const since = given.since ? timeOf(given.since, now) : start;
-  if (since > until) return new UsageError("--since is after --until; the period must have a length");
+  if (since > until) throw new UsageError("--since is after --until; the period must have a length");
   const interval = until - since <= SUM_OF_HOURS_MS ? "hour" : "day";
   return { by: by === "key" ? interval : by, since, until };
 }

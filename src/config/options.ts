@@ -329,17 +329,13 @@ export function checkVariables(
   commandFlags: readonly string[],
   flags: Flags,
   variables: Variables,
-): CheckedVariables | UsageError {
+): CheckedVariables {
   const warnings: string[] = [];
   const own = withCurrentNames(withoutServiceLinks(variables), warnings);
   const source = sourceOf("env-file", flags, own);
-  const read = source === undefined ? {} : readEnvFile(source);
-  if (read instanceof UsageError) return read;
-  const fileVariables = withCurrentNames(read, warnings);
-  const unknown =
-    unknownVariable(commandFlags, fileVariables, ` in ${quotedPath(source?.texts[0] ?? "")}`) ??
-    unknownVariable(commandFlags, own);
-  if (unknown) return unknown;
+  const fileVariables = withCurrentNames(source === undefined ? {} : readEnvFile(source), warnings);
+  rejectUnknownVariable(commandFlags, fileVariables, ` in ${quotedPath(source?.texts[0] ?? "")}`);
+  rejectUnknownVariable(commandFlags, own);
   const isPortDropped = variables["PETSTORE_PORT"] && own["PETSTORE_PORT"] === undefined;
   return {
     variables: { ...fileVariables, ...own },
@@ -375,17 +371,13 @@ const ASSIGNMENT =
  * The format of systemd's EnvironmentFile: `NAME=value` lines, and comments on lines of their own. Quotes around a
  * whole value are removed; nothing else in a value has a meaning, so a password can contain # and $.
  */
-function readEnvFile(source: Source): Variables | UsageError {
-  const [path = "", ...others] = source.texts;
-  if (others.length > 0) return new UsageError(`${source.name} is given more than once`);
-  const text = readTextFile(source.name, path);
-  if (text instanceof UsageError) return text;
+function readEnvFile({ name: option, texts: [path = ""] }: Source): Variables {
   const variables: Record<string, string> = {};
-  for (const [index, line] of text.split(/\r?\n/).entries()) {
+  for (const [index, line] of readTextFile(option, path).split(/\r?\n/).entries()) {
     if (COMMENT_OR_BLANK.test(line)) continue;
     const { name, double, single, bare } = ASSIGNMENT.exec(line)?.groups ?? {};
     if (name === undefined)
-      return new UsageError(`line ${index + 1} of ${quotedPath(path)} is not NAME=value`);
+      throw new UsageError(`line ${index + 1} of ${quotedPath(path)} is not NAME=value`);
     variables[name] = double ?? single ?? bare ?? "";
   }
   return variables;
@@ -413,20 +405,15 @@ function withoutServiceLinks(variables: Variables): Variables {
 const ELSEWHERE_VARIABLES = ["PETSTORE_SERVER", "PETSTORE_TOKEN", "PETSTORE_PLAIN_HTTP"];
 
 /** PETSTORE_TEST_ variables are for the tests of this project. */
-function unknownVariable(
-  commandFlags: readonly string[],
-  variables: Variables,
-  location = "",
-): UsageError | undefined {
+function rejectUnknownVariable(commandFlags: readonly string[], variables: Variables, location = ""): void {
   const settings = Object.keys(SETTINGS);
   const known = new Set([...settings.map(variableOf), ...ELSEWHERE_VARIABLES]);
   const unknown = Object.keys(variables).find((name) => /^PETSTORE_(?!TEST_)/.test(name) && !known.has(name));
-  if (unknown === undefined) return undefined;
+  if (unknown === undefined) return;
   const flag = unknown.replace("PETSTORE_", "").toLowerCase().replaceAll("_", "-");
-  if (commandFlags.includes(flag)) {
-    return new UsageError(`${unknown}${location} is not a setting of a server; use --${flag}`);
-  }
+  if (commandFlags.includes(flag))
+    throw new UsageError(`${unknown}${location} is not a setting of a server; use --${flag}`);
   const near = nearest(flag, settings);
   const suggestion = near ? `did you mean ${variableOf(near)}?` : "see petstore serve --help";
-  return new UsageError(`unknown variable ${quoted(unknown)}${location}; ${suggestion}`);
+  throw new UsageError(`unknown variable ${quoted(unknown)}${location}; ${suggestion}`);
 }

@@ -29,25 +29,14 @@ export function variableOf(flag: string): string {
   return `PETSTORE_${flag.toUpperCase().replaceAll("-", "_")}`;
 }
 
-/** Flags override variables, variables override defaults. Reports the first invalid value. */
-export function parseOptions<O extends Options>(
-  options: O,
-  flags: Flags,
-  variables: Variables,
-): ValuesOf<O> | UsageError {
+/** Flags override variables, variables override defaults. Throws the first UsageError. */
+export function parseOptions<O extends Options>(options: O, flags: Flags, variables: Variables): ValuesOf<O> {
   const values: Record<string, unknown> = {};
   for (const [flag, option] of Object.entries(options)) {
-    const source = findSource(flag, option, { flags, variables });
-    if (source instanceof UsageError) return source;
-    if (source === undefined) {
-      values[flag] = option.default;
-      continue;
-    }
-    if (source.texts.length > 1 && !option.repeatable)
-      return new UsageError(`${source.name} is given more than once`);
-    const text = source.texts.join(",");
-    values[flag] = option.type.parse(text);
-    if (values[flag] === undefined) return invalidValue(source.name, text, option.type);
+    const { name, texts } = findSource(flag, option, { flags, variables }) ?? {};
+    if (texts && texts.length > 1 && !option.repeatable)
+      throw new UsageError(`${name} is given more than once`);
+    values[flag] = texts ? parseValue(`${name}`, texts.join(","), option.type) : option.default;
   }
   return values as ValuesOf<O>;
 }
@@ -60,18 +49,11 @@ export interface Source {
 
 /** Undefined when the option has its default. An empty variable counts as not set. */
 export function sourceOf(flag: string, flags: Flags, variables: Variables): Source | undefined {
-  return flagSource(flag, flags) ?? variableSource(flag, variables);
-}
-
-function flagSource(flag: string, flags: Flags): Source | undefined {
   const texts = flags[flag];
-  return texts && { name: `--${flag}`, texts };
-}
-
-function variableSource(flag: string, variables: Variables): Source | undefined {
+  if (texts) return { name: `--${flag}`, texts };
   const name = variableOf(flag);
   const text = variables[name];
-  return text === undefined || text === "" ? undefined : { name, texts: [text] };
+  return text ? { name, texts: [text] } : undefined;
 }
 
 /** As sourceOf, or the content of the file that the option's file option names. */
@@ -79,40 +61,36 @@ function findSource(
   flag: string,
   { fileOption, repeatable }: Option,
   { flags, variables }: { flags: Flags; variables: Variables },
-): Source | UsageError | undefined {
-  if (fileOption === undefined) return sourceOf(flag, flags, variables);
-  for (const find of [
-    (name: string) => flagSource(name, flags),
-    (name: string) => variableSource(name, variables),
-  ]) {
-    const [value, file] = [find(flag), find(fileOption)];
-    if (value && file)
-      return new UsageError(`${value.name} and ${file.name} exclude each other; use one of them`);
-    if (file) return readSource(file, repeatable);
-    if (value) return value;
+): Source | undefined {
+  const value = sourceOf(flag, flags, variables);
+  const file = fileOption === undefined ? undefined : sourceOf(fileOption, flags, variables);
+  if (file === undefined) return value;
+  if (value) {
+    const [isFlag, isFileFlag] = [value, file].map(({ name }) => name.startsWith("--"));
+    if (isFlag === isFileFlag)
+      throw new UsageError(`${value.name} and ${file.name} exclude each other; use one of them`);
+    if (isFlag) return value;
   }
-  return undefined;
+  const [path = ""] = file.texts;
+  const lines = readTextFile(file.name, path)
+    .split("\n")
+    .flatMap((line) => line.trim() || []);
+  if (lines.length === 0) throw new UsageError(`${file.name} is ${quotedPath(path)}; the file is empty`);
+  if (lines.length > 1 && !repeatable)
+    throw new UsageError(`${file.name} is ${quotedPath(path)}; the file must have one line`);
+  return { name: file.name, texts: lines };
 }
 
-function readSource({ name, texts }: Source, repeatable: true | undefined): Source | UsageError {
-  const [path = "", ...others] = texts;
-  if (others.length > 0) return new UsageError(`${name} is given more than once`);
-  const content = readTextFile(name, path);
-  if (content instanceof UsageError) return content;
-  const lines = content.split("\n").flatMap((line) => line.trim() || []);
-  if (lines.length === 0) return new UsageError(`${name} is ${quotedPath(path)}; the file is empty`);
-  return lines.length > 1 && !repeatable
-    ? new UsageError(`${name} is ${quotedPath(path)}; the file must have one line`)
-    : { name, texts: lines };
-}
-
-export function invalidValue(name: string, text: string, type: ValueType<unknown>): UsageError {
+/** `name` is what the user wrote before the value. */
+export function parseValue<T>(name: string, text: string, type: ValueType<T>): T {
+  const value = type.parse(text);
+  if (value !== undefined) return value;
   const remark = type.remark?.(text);
   const cause = remark === undefined ? "" : ` (${remark})`;
-  if (type.secret) return new UsageError(`${name} is not valid; it must be ${type.expected}${cause}`);
+  if (type.secret) throw new UsageError(`${name} is not valid; it must be ${type.expected}${cause}`);
   const hint = type.hint?.(text);
   const suggestion = hint === undefined ? "" : ` (did you mean ${hint}?)`;
-  return new UsageError(`${name} is ${quoted(text)}; it must be ${type.expected}${suggestion}${cause}`);
+  throw new UsageError(`${name} is ${quoted(text)}; it must be ${type.expected}${suggestion}${cause}`);
 }
 
 /** Values as a user types them, by flag. */

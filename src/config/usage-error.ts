@@ -1,9 +1,7 @@
 import { readFileSync } from "node:fs";
 
-/** A wrong command line or variable, as a return value: one line that names it, what it is and what it must be. */
-export class UsageError {
-  constructor(readonly message: string) {}
-}
+/** A wrong command line or variable: one line that names it, what it is and what it must be. Exit status 2. */
+export class UsageError extends Error {}
 
 const MAX_QUOTED = 60;
 const API_KEY = /pet_(live|test|admin)_[\w-]+/g;
@@ -83,12 +81,12 @@ const REASONS: Readonly<Record<string, string>> = {
 };
 
 /** Reads a file that an option names. `name` is the flag or the variable. */
-export function readTextFile(name: string, path: string): string | UsageError {
+export function readTextFile(name: string, path: string): string {
   try {
     return readFileSync(path, "utf8").replace(/^\uFEFF/, "");
   } catch (error) {
     const code: unknown = error instanceof Error ? Reflect.get(error, "code") : undefined;
     const reason = REASONS[String(code)] ?? String(error);
-    return new UsageError(`${name} is ${quotedPath(path)}; it cannot be read: ${reason}`);
+    throw new UsageError(`${name} is ${quotedPath(path)}; it cannot be read: ${reason}`);
   }
 }

@@ -42,7 +42,7 @@ export function problemsOr(ok: Finding, problems: readonly (Finding | false | un
   return found.length > 0 ? found : [ok];
 }
 
-function reasonOf(error: unknown): string {
+export function reasonOf(error: unknown): string {
   return withoutSecrets(error instanceof Error ? error.message : String(error));
 }
 
@@ -249,15 +249,11 @@ const OLDEST_MAJOR_VERSION = 7;
 
 export async function checkValkey(storage: StorageConfig, now: () => number): Promise<StoreFindings> {
   const { limitsUrls: urls = [], limitsCaFile, environment } = storage;
-  const ca = limitsCaFile === undefined ? undefined : readTextFile("--limits-ca", limitsCaFile);
-  if (ca instanceof UsageError) return { findings: [valkey.error(ca.message, "correct --limits-ca")] };
   const name = describeStorage(storage).rateLimits;
   try {
-    const prefix = `petstore:${environment}:`;
-    const { information, clockDifferenceMs } = await inspectValkey(
-      { urls, ...(ca !== undefined && { ca }), prefix },
-      now,
-    );
+    const ca = limitsCaFile === undefined ? {} : { ca: readTextFile("--limits-ca", limitsCaFile) };
+    const options = { urls, ...ca, prefix: `petstore:${environment}:` };
+    const { information, clockDifferenceMs } = await inspectValkey(options, now);
     const version = information
       ? `version ${information.version}`
       : "its version is not visible to this user";
@@ -266,6 +262,7 @@ export async function checkValkey(storage: StorageConfig, now: () => number): Pr
     return { findings, clocks: [{ name: "Valkey", differenceMs: clockDifferenceMs }] };
   } catch (error) {
     const reason = reasonOf(error);
+    if (error instanceof UsageError) return { findings: [valkey.error(reason, "correct --limits-ca")] };
     const message = `${name} cannot be used: ${reason}`;
     if (reason.startsWith("READONLY")) return { findings: [valkey.error(message, "connect to the primary")] };
     const remedy =

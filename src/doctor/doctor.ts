@@ -12,8 +12,7 @@ import {
 } from "../config/config.ts";
 import { LISTEN_PROBLEMS } from "../config/network.ts";
 import type { Variables } from "../config/parse-options.ts";
-import { readTlsCredentials } from "../config/tls.ts";
-import { UsageError } from "../config/usage-error.ts";
+import { readTlsFiles } from "../config/tls.ts";
 import { existingParent, freeBytes, notWritable } from "../data-directory.ts";
 import { HEALTH_PATH } from "../domain/constants.ts";
 import type { Clock } from "../domain/ports.ts";
@@ -28,6 +27,7 @@ import {
   type Finding,
   isAccessible,
   problemsOr,
+  reasonOf,
   type StoreFindings,
 } from "./databases.ts";
 
@@ -202,13 +202,13 @@ const RENEWAL_DAYS = 14;
 
 function checkTls({ tls: files, publicUrl }: Config, now: number): Finding[] {
   if (files === undefined) return [tls.ok("the server serves plain HTTP: --tls-cert is not set")];
-  const credentials = readTlsCredentials(files);
-  if (credentials instanceof UsageError) {
-    return [
-      tls.error(credentials.message, "correct the files; a running server keeps the last ones that worked"),
-    ];
+  let certificate: X509Certificate;
+  try {
+    certificate = new X509Certificate(readTlsFiles(files).cert);
+  } catch (error) {
+    const remedy = "correct the files; a running server keeps the last ones that worked";
+    return [tls.error(reasonOf(error), remedy)];
   }
-  const certificate = new X509Certificate(credentials.cert);
   return problemsOr(tls.ok(`${files.certFile} is valid until ${certificate.validTo}`), [
     validity(certificate, now),
     publicUrl !== undefined && hostProblem(certificate, publicUrl),

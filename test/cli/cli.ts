@@ -71,7 +71,7 @@ export class InProcessCli {
   ): Promise<Result> {
     let out = "";
     const argv = wordsOf(typed);
-    const outcome = await runProgram(argv, {
+    const running = runProgram(argv, {
       variables: { PETSTORE_DATA: this.dataDir, ...variables },
       clock: this.clock,
       print: async (text) =>
@@ -91,12 +91,13 @@ export class InProcessCli {
       stopSignal: () => (argv[0] === "serve" ? Promise.resolve("SIGTERM") : new Promise(() => {})),
       ...context,
     });
-    if (outcome === undefined) return { code: 0, out, err: "" };
-    return {
-      code: outcome instanceof UsageError ? 2 : outcome instanceof Failure ? 1 : NaN,
-      out,
-      err: outcome.message,
-    };
+    return running.then(
+      () => ({ code: 0, out, err: "" }),
+      (error: unknown) => {
+        if (!(error instanceof UsageError || error instanceof Failure)) throw error;
+        return { code: error instanceof UsageError ? 2 : 1, out, err: error.message };
+      },
+    );
   }
 
   /** What a command prints, and its warnings. */

@@ -4,7 +4,6 @@ import { join } from "node:path";
 import { parseArguments } from "../../src/cli/arguments.ts";
 import { COMMAND_GROUPS, COMMANDS, OPTIONS } from "../../src/cli/commands.ts";
 import { type Options, parseOptions } from "../../src/config/parse-options.ts";
-import { UsageError } from "../../src/config/usage-error.ts";
 import { cleanUpAfterAll, InProcessCli, temporaryDirectory, wrongUsage } from "./cli.ts";
 
 import packageJson from "../../package.json" with { type: "json" };
@@ -51,7 +50,7 @@ test.each(COMMANDS.flatMap(({ examples }) => [...examples]))("the example %s is 
   const { flags, error } = parseArguments(argv, command?.options ?? {});
   expect(error).toBeUndefined();
   expect(Object.keys(flags).filter((flag) => !(flag in (command?.options ?? {})))).toEqual([]);
-  expect(parseOptions(command?.options ?? {}, flags, {})).not.toBeInstanceOf(UsageError);
+  expect(() => parseOptions(command?.options ?? {}, flags, {})).not.toThrow();
 });
 
 test("a flag takes a value in every command that has it, or in none", () => {

@@ -1,13 +1,10 @@
 import { type Config, configOf } from "../../src/config/config.ts";
 import { SETTINGS } from "../../src/config/options.ts";
 import { type Flags, parseOptions, type Variables } from "../../src/config/parse-options.ts";
-import { UsageError } from "../../src/config/usage-error.ts";
+import { messageOf } from "../../src/api/errors.ts";
 
-export function parseValues(flags: Flags = {}, variables: Variables = {}) {
-  const values = parseOptions(SETTINGS, flags, variables);
-  if (values instanceof UsageError) throw new Error(values.message);
-  return values;
-}
+export const parseValues = (flags: Flags = {}, variables: Variables = {}) =>
+  parseOptions(SETTINGS, flags, variables);
 
 export function parseConfig(flags: Flags = {}, variables: Variables = {}): Config {
   return configOf(parseValues(flags, variables));
@@ -15,7 +12,10 @@ export function parseConfig(flags: Flags = {}, variables: Variables = {}): Confi
 
 /** The message for settings that must be rejected. */
 export function usageError(flags: Flags, variables: Variables = {}): string {
-  const values = parseOptions(SETTINGS, flags, variables);
-  if (values instanceof UsageError) return values.message;
+  try {
+    parseValues(flags, variables);
+  } catch (error) {
+    return messageOf(error);
+  }
   throw new Error("the settings were accepted");
 }

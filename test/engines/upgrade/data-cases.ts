@@ -4,7 +4,6 @@ import { createClock } from "../../../src/clock.ts";
 import { configOf } from "../../../src/config/config.ts";
 import { SETTINGS } from "../../../src/config/options.ts";
 import { type Flags, parseOptions } from "../../../src/config/parse-options.ts";
-import { UsageError } from "../../../src/config/usage-error.ts";
 import { silentLog } from "../../../src/observe/log.ts";
 import { type KeyName, readRecorded, SHOP } from "./previous-release.ts";
 import { allKeys } from "../../key-store-arguments.ts";
@@ -12,7 +11,6 @@ import { allKeys } from "../../key-store-arguments.ts";
 /** This release on the data of the previous one. To the server, it is the moment at which the fixtures were made. */
 async function start(flags: Flags, at: number): Promise<App> {
   const values = parseOptions(SETTINGS, { ...flags, port: ["0"], "admin-address": ["off"] }, {});
-  if (values instanceof UsageError) throw new Error(values.message);
   const startedAt = performance.now();
   const clock = createClock({ wall: () => Math.round(at + performance.now() - startedAt) });
   return startApp(configOf(values), { clock, log: silentLog });

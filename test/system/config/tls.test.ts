@@ -6,7 +6,8 @@ import { startApp } from "../../../src/app.ts";
 import { createLog } from "../../../src/observe/log.ts";
 import { CertificateAuthority, selfSigned } from "../../certificates.ts";
 import { temporaryFolder } from "../../../trials/harness/cleanup.ts";
-import { followTlsFiles, readTlsCredentials, readTlsFiles, type TlsFiles } from "../../../src/config/tls.ts";
+import { followFiles } from "../../../src/config/follow-files.ts";
+import { readTlsFiles, type TlsFiles } from "../../../src/config/tls.ts";
 import { UsageError } from "../../../src/config/usage-error.ts";
 import { InProcessCli } from "../../cli/cli.ts";
 import { parseConfig } from "../../config/parsing.ts";
@@ -43,7 +44,7 @@ describe("--tls-cert and --tls-key", () => {
   test("a certificate, with its chain behind it too, and its key are read", () => {
     const key = readFileSync(files.keyFile, "utf8");
     for (const certFile of [files.certFile, chain])
-      expect(readTlsCredentials({ ...files, certFile })).toEqual({
+      expect(readTlsFiles({ ...files, certFile })).toEqual({
         cert: readFileSync(certFile, "utf8"),
         key,
       });
@@ -57,10 +58,10 @@ describe("--tls-cert and --tls-key", () => {
     ["no file for the certificate", { ...files, certFile: "missing" }, missing("--tls-cert")],
     ["no file for the key", { ...files, keyFile: "missing" }, missing("--tls-key")],
   ])("%s: rejected, and no content of a file is repeated", (_, given, message) => {
-    const read = readTlsCredentials(given);
-    expect(read).toBeInstanceOf(UsageError);
-    expect(read).toMatchObject({ message: expect.stringMatching(message) });
-    expect(JSON.stringify(read)).not.toContain("s3cret");
+    const read = () => readTlsFiles(given);
+    expect(read).toThrow(UsageError);
+    expect(read).toThrow(message);
+    expect(read).not.toThrow("s3cret");
   });
 
   test("serve rejects one without the other, and wrong files, before it touches any data", async () => {
@@ -111,7 +112,9 @@ describe("the files of a certificate", () => {
     jest.useFakeTimers();
     use(first);
     const events: string[] = [];
-    const stop = followTlsFiles(used, {
+    const stop = followFiles(Object.values(used), {
+      everyMs: 1_000,
+      read: () => readTlsFiles(used),
       onChange: ({ cert }) => events.push(cert === readTlsFiles(second).cert ? "second" : "first"),
       onError: () => events.push("error"),
     });
