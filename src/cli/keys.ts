@@ -71,6 +71,14 @@ const BEARER = /^(?:authorization:\s*)?bearer\s+/i;
 
 const CLEARED = { owner: null, notes: null, labels: [] } as const;
 
+/** A command that says what the key is after it. */
+const keyChange = (verb: "disable" | "enable" | "unban", outcome: (key: Key) => string) =>
+  operationCommand({
+    name: `keys ${verb}`,
+    operation: `${verb}Key`,
+    text: (key) => `Key ${key.id} ${outcome(key)}.\n`,
+  });
+
 export const KEY_COMMANDS = [
   operationCommand({
     name: "keys create",
@@ -132,7 +140,6 @@ export const KEY_COMMANDS = [
     summary: "Show one API key with its secrets, limits, usage and ban",
     description:
       "Shows one key: its plan, its usage of both limits, its strikes and its ban. While a server runs, usage is at most a second old. Of a secret it shows the first and the last characters; the whole is not stored. After a rotation it shows the previous secrets until their overlap ends.",
-    examples: ["petstore keys show 3", "petstore keys show 3 --json"],
     text: (key, { context: { screen } }) => keyTable(key, screen),
   }),
   operationCommand({
@@ -231,29 +238,11 @@ export const KEY_COMMANDS = [
       return `Key ${key.id} ${quoted(key.name)} has a new secret. Its previous secrets ${previous}.\n${formatSecret(secret, url)}`;
     },
   }),
-  operationCommand({
-    name: "keys disable",
-    operation: "disableKey",
-    summary: "Switch an API key off until it is enabled again",
-    description:
-      "Disables a key: running servers respond 401 to it within a second. petstore keys enable switches it on again. Its secrets, plan and usage stay.",
-    examples: ["petstore keys disable 3"],
-    text: ({ id }) => `Key ${id} is disabled. petstore keys enable ${id} switches it on again.\n`,
-  }),
-  operationCommand({
-    name: "keys enable",
-    operation: "enableKey",
-    summary: "Switch a disabled API key on again",
-    description: "Enables a key that was disabled: running servers accept it within a second.",
-    examples: ["petstore keys enable 3"],
-    text: ({ id }) => `Key ${id} is enabled.\n`,
-  }),
+  keyChange("disable", ({ id }) => `is disabled. petstore keys enable ${id} switches it on again`),
+  keyChange("enable", () => "is enabled"),
   operationCommand({
     name: "keys revoke",
     operation: "revokeKey",
-    summary: "Revoke an API key permanently",
-    description:
-      "Revokes a key: running servers reject it within a second. This cannot be undone. Revoking a key twice has no further effect.",
     examples: ["petstore keys revoke 3", "petstore keys revoke 3 --yes"],
     options: YES_OPTION,
     async request(call, { id }, execution) {
@@ -267,15 +256,7 @@ export const KEY_COMMANDS = [
         ? `Key ${id} is revoked.\n`
         : `Key ${id} was already revoked ${screen.at(revokedBefore)}.\n`,
   }),
-  operationCommand({
-    name: "keys unban",
-    operation: "unbanKey",
-    summary: "End the ban of an API key",
-    description:
-      "Ends the ban of a key and resets its strikes; its next ban is a first one again. Running servers apply it within a second. Usage still counts, so the key may have reached its limit. It does not prevent a later ban.",
-    examples: ["petstore keys unban 3"],
-    text: ({ id }) => `Key ${id} is not banned and has no strikes.\n`,
-  }),
+  keyChange("unban", () => "is not banned and has no strikes"),
 ];
 
 /** A key as `keys show` and `keys find` print it. */

@@ -44,7 +44,8 @@ interface OperationView<Id extends DataOperationId, O extends Options, R> {
   /** Those of the operation if missing. */
   readonly summary?: string;
   readonly description?: string;
-  readonly examples: readonly string[];
+  /** If missing, the command with an ID, and with --json. */
+  readonly examples?: readonly string[];
   /** Fields whose flag is not simply the field. */
   readonly fields?: FieldFlags;
   /** Fields that follow the ID without a flag. */
@@ -82,7 +83,9 @@ export function operationCommand<
   const ownOptions = { ...Object.fromEntries(fieldOptions), ...view.options };
   const positionals: Record<string, ValueType<unknown>> = identifier ? { ID: idType(identifier.name) } : {};
   for (const [flag, { type }] of movedOptions) positionals[flag.toUpperCase()] = type;
+  const example = `petstore ${name}${identifier ? " 3" : ""}`;
   return defineCommand({
+    examples: [example, `${example} --json`],
     summary,
     description: description.replaceAll("`", ""),
     ...view,

@@ -56,9 +56,6 @@ export const OPERATOR_COMMANDS = [
   listCommand({
     name: "operators list",
     operation: "listOperators",
-    summary: "List the operators with their roles",
-    description:
-      "Lists the operators of an environment, oldest first, those that are revoked too. Of a token it shows the first and the last characters; the whole is not stored. LAST USED is to the hour.",
     examples: [
       "petstore operators list",
       "petstore operators list --server https://admin.example.com --json",
@@ -70,9 +67,6 @@ export const OPERATOR_COMMANDS = [
   operationCommand({
     name: "operators rotate",
     operation: "rotateOperator",
-    summary: "Replace the token of an operator, and print the new one",
-    description:
-      "Replaces the token of an operator and ends their sessions: on running servers within a second. With --server, every operator may replace their own token.",
     examples: ["petstore operators rotate ann", "petstore operators rotate 3 --json"],
     // A program with the role metrics may not list operators, and may replace its own token.
     request: async (call, { id }) =>
@@ -83,9 +77,6 @@ export const OPERATOR_COMMANDS = [
   operationCommand({
     name: "operators revoke",
     operation: "revokeOperator",
-    summary: "Revoke an operator permanently",
-    description:
-      "Ends the token and the sessions of an operator: on running servers within a second. This cannot be undone. The last admin cannot be revoked.",
     examples: ["petstore operators revoke ann", "petstore operators revoke 3 --yes"],
     options: YES_OPTION,
     async request(call, { id: given }, execution) {

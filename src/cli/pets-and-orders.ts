@@ -5,7 +5,7 @@ import { type Pet, PET_STATUSES, STATUS_AFTER } from "../domain/resources.ts";
 import type { AdminOrder, BodyOf } from "../operator/operations.ts";
 import { confirmed, limitOption, listCommand, operationCommand, YES_OPTION } from "./operation-command.ts";
 import { ID_TYPES } from "./operation-flags.ts";
-import { columns, type Screen, shortened, table, type TableColumn } from "./output.ts";
+import { columns, shortened, table, type TableColumn } from "./output.ts";
 
 /** A pet without a status has null in JSON. */
 const petJson = ({ id, name, categoryId, status }: Pet) => ({ id, name, categoryId, status: status ?? null });
@@ -53,8 +53,6 @@ export const PET_COMMANDS = [
   operationCommand({
     name: "pets add",
     operation: "createPet",
-    summary: "Add a pet",
-    description: "Adds a pet. Running servers show it within a second. The addition is in the audit trail.",
     fields: { categoryId: { flag: "category", option: { help: "Category" } } },
     examples: ["petstore pets add --name Rex --category 7 --status available"],
     json: petJson,
@@ -65,22 +63,21 @@ export const PET_COMMANDS = [
     operation: "getPet",
     summary: "Show one pet with its latest orders",
     description: `Shows one pet with its latest orders, newest first, at most ${LATEST_ORDERS}. All of them: petstore orders list --pet ID.`,
-    examples: ["petstore pets show 7", "petstore pets show 7 --json"],
     async request(call, { id }) {
       const pet = await call("getPet", { id });
       const { items } = await call("listOrders", { query: { petId: pet.id, limit: LATEST_ORDERS } });
       return { ...petJson(pet), orders: items };
     },
-    text: ({ id, name, categoryId, status, orders }, { context: { screen } }) =>
-      columns([
+    text({ id, name, categoryId, status, orders }, { context: { screen } }) {
+      const pet = [
         ["Pet", String(id)],
         ["Name", printable(name)],
         ["Category", String(categoryId)],
         ["Status", status ?? "none"],
-        ...(orders.length === 0
-          ? [["Orders", "none"]]
-          : orders.map((order, i) => [i === 0 ? "Orders" : "", describeOrder(order, screen)])),
-      ]),
+      ];
+      const latest = orders.length === 0 ? "It has no orders.\n" : table(ORDER_COLUMNS, orders, screen);
+      return `${columns(pet)}\n${latest}`;
+    },
   }),
   operationCommand({
     name: "pets update",
@@ -106,9 +103,6 @@ export const PET_COMMANDS = [
   operationCommand({
     name: "pets delete",
     operation: "deletePet",
-    summary: "Delete a pet that was never ordered",
-    description:
-      "Deletes a pet. It cannot be undone, and the ID is not used again. Running servers respond 404 within a second. A pet that has ever been ordered is kept, because its orders name it. The deletion is in the audit trail, with the pet as it was.",
     examples: ["petstore pets delete 7", "petstore pets delete 7 --yes"],
     options: YES_OPTION,
     async request(call, { id }, execution) {
@@ -148,25 +142,11 @@ export const PET_COMMANDS = [
   operationCommand({
     name: "orders show",
     operation: "getOrder",
-    summary: "Show one order of any API key",
-    description: "Shows one order with the key that placed it. Orders of earlier releases may have no key.",
-    examples: ["petstore orders show 12", "petstore orders show 12 --json"],
-    text: ({ id, petId, keyId, status, createdAt, closedAt }, { context: { screen } }) =>
-      columns([
-        ["Order", String(id)],
-        ["Pet", String(petId)],
-        ["Key", String(keyId ?? "unknown")],
-        ["Status", status],
-        ["Placed", screen.time(createdAt)],
-        ...(closedAt === null ? [] : [["Closed", screen.time(closedAt)]]),
-      ]),
+    text: (order, { context: { screen } }) => table(ORDER_COLUMNS, [order], screen),
   }),
   operationCommand({
     name: "orders update",
     operation: "updateOrder",
-    summary: "Complete or cancel an order of any API key",
-    description:
-      "Completes or cancels a placed order, whichever key it belongs to. Its pet becomes sold or available. Running servers show the change within a second. The change is in the audit trail.",
     positionals: ["status"],
     examples: ["petstore orders update 12 completed", "petstore orders update 12 cancelled --yes"],
     options: YES_OPTION,
@@ -180,8 +160,3 @@ export const PET_COMMANDS = [
       `Order ${id} is ${status}. Pet ${petId} is ${status === "placed" ? "pending" : STATUS_AFTER[status]}.\n`,
   }),
 ];
-
-function describeOrder({ id, keyId, status, createdAt }: AdminOrder, screen: Screen): string {
-  const key = keyId === null ? "unknown key" : `key ${keyId}`;
-  return [id, status, key, screen.time(createdAt)].join("  ");
-}
