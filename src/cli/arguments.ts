@@ -1,7 +1,6 @@
-import { parseArgs } from "node:util";
 import { type Flags, type Option, type Options, variableOf } from "../config/parse-options.ts";
 import { nearest, printable, quoted, UsageError, withoutSecrets } from "../config/usage-error.ts";
-import { trueOrFalse, choice, type ValueType } from "../config/value-types.ts";
+import { choice, trueOrFalse } from "../config/value-types.ts";
 import { COLOR_CHOICES } from "./output.ts";
 
 /** A command line, parsed before the command is known: flags may come before, between and after the positionals. */
@@ -21,71 +20,41 @@ const color = choice("WHEN", COLOR_CHOICES);
 /** `--flag value`, `--flag=value`, switches, `-h`, `-v`. Everything after `--` is a positional. */
 export function parseArguments(argv: readonly string[], options: Options): Arguments {
   const table: Options = { ...options, help: SWITCH, version: SWITCH, color: { type: color, help: "" } };
-  const tokens = tokensOf(argv, table);
+  const positionals: string[] = [];
   const flags: Record<string, string[]> = {};
   let error: Arguments["error"];
-  for (const token of tokens) {
-    if (token.kind !== "option") continue;
-    const typed = (argv[token.index] ?? "").replace(/=.*/s, "");
-    // parseArgs splits -port into -p -o -r -t; the flag that the user typed is unknown.
-    const isKnown = typed === token.rawName && Object.hasOwn(table, token.name);
-    const option = isKnown ? table[token.name] : undefined;
-    const value = option && valueOf(token, option.type);
-    if (option === undefined) error ??= (known) => unknownFlag(typed, known);
-    else if (value === undefined) error ??= (known) => wrongValue(token, (known[token.name] ?? option).type);
-    else (flags[token.name] ??= []).push(value);
+  const words = [...argv];
+  for (let word = words.shift(); word !== undefined; word = words.shift()) {
+    if (word === "--") positionals.push(...words.splice(0));
+    else if (word === "-" || !word.startsWith("-")) positionals.push(word);
+    else {
+      const [, typed = "", inline] = /^([^=]*)(?:=(.*))?$/s.exec(word) ?? [];
+      const flag = { "-h": "help", "-v": "version" }[typed] ?? typed.replace(/^--/, "");
+      const option = Object.hasOwn(table, flag) ? table[flag] : undefined;
+      const isSwitch = option?.type.placeholder === undefined;
+      // A value that begins with two dashes needs `=`: most often the value was forgotten and the next flag follows.
+      const isMissing = !isSwitch && inline === undefined && (words[0] ?? "--").startsWith("--");
+      if (option === undefined) error ??= (known) => unknownFlag(typed, known);
+      else if (isMissing)
+        error ??= (known) =>
+          new UsageError(`${typed} needs a value: ${(known[flag] ?? option).type.expected}`);
+      else if (isSwitch && inline !== undefined)
+        error ??= () => new UsageError(`${typed} is a switch and takes no value, but got ${quoted(inline)}`);
+      else (flags[flag] ??= []).push(inline ?? (isSwitch ? "true" : (words.shift() ?? "")));
+    }
   }
   const { help, version, color: [when = "auto"] = [], ...others } = flags;
   const parsedColor = color.parse(when);
   if (parsedColor === undefined)
     error ??= () => new UsageError(`--color is ${quoted(when)}; it must be ${color.expected}`);
   return {
-    positionals: tokens.flatMap((token) => (token.kind === "positional" ? token.value : [])),
+    positionals,
     flags: others,
-    help: help !== undefined || tokens.some(isHelpTakenAsValue),
+    help: help !== undefined,
     version: version !== undefined,
     color: parsedColor ?? "auto",
     ...(error && { error }),
   };
-}
-
-function tokensOf(argv: readonly string[], table: Options) {
-  const entries = Object.entries(table).map(([flag, { type }]) => {
-    const short = flag === "help" ? { short: "h" } : flag === "version" ? { short: "v" } : {};
-    return [flag, { type: type.placeholder === undefined ? "boolean" : "string", ...short }] as const;
-  });
-  const options = Object.fromEntries(entries);
-  // Not strict: its errors know neither what a value must be nor what the user may have meant.
-  return parseArgs({ args: [...argv], options, strict: false, allowPositionals: true, tokens: true }).tokens;
-}
-
-/** In `--port --help`, parseArgs takes --help for the value of --port. */
-function isHelpTakenAsValue(token: ReturnType<typeof tokensOf>[number]): boolean {
-  return token.kind === "option" && token.value === "--help" && !token.inlineValue;
-}
-
-interface OptionToken {
-  readonly rawName: string;
-  readonly value?: string | undefined;
-  readonly inlineValue?: boolean | undefined;
-}
-
-/** Undefined if a value is missing, or is given to a switch. */
-function valueOf(
-  { value, inlineValue }: OptionToken,
-  { placeholder }: ValueType<unknown>,
-): string | undefined {
-  if (placeholder === undefined) return value === undefined ? "true" : undefined;
-  // A value that begins with two dashes needs `=`: most often the value was forgotten and the next flag follows.
-  return !inlineValue && value?.startsWith("--") ? undefined : value;
-}
-
-function wrongValue({ rawName, value = "" }: OptionToken, type: ValueType<unknown>): UsageError {
-  return new UsageError(
-    type.placeholder === undefined
-      ? `${rawName} is a switch and takes no value, but got ${quoted(value)}`
-      : `${rawName} needs a value: ${type.expected}`,
-  );
 }
 
 function unknownFlag(typed: string, candidates: Options): UsageError {
