@@ -1,32 +1,23 @@
 import { grouped } from "../api/formatting.ts";
+import type { Parameter } from "../api/openapi.ts";
 import type { JsonSchema } from "../api/schema.ts";
 import { KEY_PREFIX } from "../domain/constants.ts";
 import type { OperationId } from "../domain/usage-history.ts";
 import { EXECUTABLE } from "../executable.ts";
 import type { DocumentedSettings } from "../petstore/documented-settings.ts";
-import { PARAMETERS, parametersOf, SCHEMAS } from "../petstore/openapi/document.ts";
+import { parametersOf } from "../petstore/openapi/document.ts";
 import { componentHeaders } from "../petstore/openapi/headers.ts";
 import { OPERATIONS, type PetstoreOperation } from "../petstore/operations.ts";
-import { guidePath, linksOn, relativeUrl } from "./links.ts";
-import { codeBlock, inlineHtml, type LinkTarget } from "./markdown.ts";
+import { guidePath, relativeUrl } from "./links.ts";
+import { codeBlock, inlineHtml } from "./markdown.ts";
 import type { TryItData, TryItField, TryItOperation } from "./page-data.ts";
 
-/** A field of an object. */
-interface SchemaField {
-  readonly name: string;
-  readonly isRequired: boolean;
-  /** Plain text with `code` in backticks. */
-  readonly description: string;
-  readonly schema: JsonSchema;
-}
-
-/** A parameter of a request, or a field of its body. */
-interface RequestField extends SchemaField {
+/** A parameter, a header field or a field of a body. */
+export interface Field extends Omit<Parameter, "in"> {
   readonly in: TryItField["in"];
-  readonly example?: unknown;
 }
 
-/** The headings of the lists. */
+/** The headings of the lists, in their order. */
 const GROUP_TITLES: Readonly<Record<TryItField["in"], string>> = {
   path: "Path parameters",
   query: "Query parameters",
@@ -35,28 +26,12 @@ const GROUP_TITLES: Readonly<Record<TryItField["in"], string>> = {
 };
 
 /** The fields of an object. */
-export function schemaFields({ properties, required }: JsonSchema): readonly SchemaField[] {
-  if (!isSchema(properties)) return [];
+export function schemaFields({ properties = {}, required }: JsonSchema): readonly Field[] {
   const names: readonly unknown[] = Array.isArray(required) ? required : [];
-  return Object.entries(properties).map(([name, each]) => {
-    const schema = resolved(each);
+  return Object.entries(properties as Readonly<Record<string, JsonSchema>>).map(([name, schema]) => {
     const description = String(schema["description"] ?? "");
-    return { name, isRequired: names.includes(name), description, schema };
+    return { name, in: "body", required: names.includes(name), description, schema };
   });
-}
-
-/** A reference becomes the component that it names: a schema, or a parameter that several operations share. */
-function resolved(value: unknown): JsonSchema {
-  if (!isSchema(value)) return {};
-  const { $ref } = value;
-  if (typeof $ref !== "string") return value;
-  const components: Readonly<Record<string, unknown>> = { ...SCHEMAS, ...PARAMETERS };
-  const found = components[$ref.slice($ref.lastIndexOf("/") + 1)];
-  return isSchema(found) ? found : {};
-}
-
-function isSchema(value: unknown): value is JsonSchema {
-  return typeof value === "object" && value !== null;
 }
 
 /** Of more values a list says nothing. */
@@ -81,63 +56,40 @@ function sentence(text: string): string {
 interface FieldListOptions {
   /** The beginning of the id of each row, which its name follows. */
   readonly anchors: string;
-  readonly links: LinkTarget;
+  /** Of the page. */
+  readonly path: string;
   /** What is said of a field: that a request must have it, or that a response may lack it. */
   readonly mark: "required" | "optional";
 }
 
 /** Each field can be linked to. */
-export function fieldList(
-  fields: readonly (SchemaField | RequestField)[],
-  { anchors, links, mark }: FieldListOptions,
-): string {
-  const rows = fields.map((field) => {
-    const { name, isRequired, description, schema } = field;
+export function fieldList(fields: readonly Field[], { anchors, path, mark }: FieldListOptions): string {
+  const rows = fields.map(({ name, required, description, schema }) => {
     const anchor = `${anchors}-${name}`;
-    const isMarked = mark === "required" ? isRequired : !isRequired;
+    const isMarked = required === (mark === "required");
     const note = isMarked ? ` <span class="${mark}">${mark}</span>` : "";
     // The schema of Idempotency-Key counts the optional quotes too.
-    const constraint = "in" in field && field.in === "header" ? "string" : constraintOf(schema);
-    const text = inlineHtml(sentence(description), links);
-    const head = `<a class="heading-link" href="#${anchor}"><code>${name}</code></a>${note}<span class="type">${inlineHtml(constraint, links)}</span>`;
+    const constraint = name === "Idempotency-Key" ? "string" : constraintOf(schema);
+    const text = inlineHtml(sentence(description), path);
+    const head = `<a class="heading-link" href="#${anchor}"><code>${name}</code></a>${note}<span class="type">${inlineHtml(constraint, path)}</span>`;
     return `<div id="${anchor}"><dt>${head}</dt><dd><span id="${anchor}-description">${text}</span></dd></div>`;
   });
   return `<dl class="fields">${rows.join("")}</dl>`;
 }
 
 /** Everything that a request of the operation can have, in the order of the lists. */
-export function requestFields(id: OperationId): readonly RequestField[] {
+export function requestFields(id: OperationId): readonly Field[] {
   const operation: PetstoreOperation = OPERATIONS[id];
-  const parameters = parametersOf(operation).map((parameter) => parameterField(resolved(parameter)));
-  const body = operation.body === undefined ? [] : schemaFields(operation.body.json);
-  return [
-    ...parameters.filter((parameter) => parameter.in !== "header"),
-    ...body.map(inBody),
-    ...parameters.filter((parameter) => parameter.in === "header"),
-  ];
-}
-
-function inBody(field: SchemaField): RequestField {
-  return { ...field, in: "body" };
-}
-
-function parameterField(parameter: JsonSchema): RequestField {
-  const { name, required, description, schema, example, in: location } = parameter;
-  return {
-    name: String(name),
-    in: location === "path" || location === "query" ? location : "header",
-    isRequired: required === true,
-    description: String(description),
-    schema: resolved(schema),
-    example,
-  };
+  const order = Object.keys(GROUP_TITLES);
+  const fields = [...parametersOf(operation), ...schemaFields(operation.body?.json ?? {})];
+  return fields.toSorted((a, b) => order.indexOf(a.in) - order.indexOf(b.in));
 }
 
 /** The lists that the script of the page turns into a form; see `TryItData`. */
 export function tryItSection(id: OperationId, path: string, { environment }: DocumentedSettings): string {
   const groups = Map.groupBy(requestFields(id), (field) => field.in);
   const lists = [...groups].map(([location, fields]) => {
-    const list = fieldList(fields, { anchors: id, links: linksOn(path), mark: "required" });
+    const list = fieldList(fields, { anchors: id, path, mark: "required" });
     return `<h3>${GROUP_TITLES[location]}</h3>${list}`;
   });
   return `<section data-try-it="${id}" id="try-it-${id}"><div class="try-key"></div>${keyHelp(environment, path)}${lists.join("")}</section>`;
@@ -170,17 +122,17 @@ export function tryItOperation(id: OperationId): TryItOperation {
   return { method, path, call: CALLS[id], fields };
 }
 
-function tryItField(field: RequestField, anchor: string): TryItField {
-  const { name, in: location, isRequired, schema } = field;
+function tryItField(field: Field, anchor: string): TryItField {
+  const { name, in: location, required, schema } = field;
   const { type, format, enum: values, items, maxLength, default: assumed, examples } = schema;
-  const { minimum, maximum } = items === undefined ? schema : resolved(items);
+  const { minimum, maximum } = (items ?? schema) as JsonSchema;
   const integer = format === "int64" ? "int64" : "integer";
   const example = field.example ?? (Array.isArray(examples) ? examples[0] : undefined);
   return {
     name,
     in: location,
     anchor,
-    isRequired,
+    isRequired: required,
     type: type === "array" ? "int64-list" : type === "integer" ? integer : "string",
     ...(Array.isArray(values) && { values: values.map(String) }),
     ...(minimum !== undefined && { minimum: String(minimum) }),

@@ -2,7 +2,6 @@ import { PROTOCOL_ERRORS } from "../api/dispatch.ts";
 import { DOCS_PATH } from "../domain/constants.ts";
 import { ERRORS } from "../petstore/errors.ts";
 import { OPERATIONS } from "../petstore/operations.ts";
-import type { LinkTarget } from "./markdown.ts";
 import { ERROR_CODES_PATH } from "./page-data.ts";
 import { GUIDE_SOURCES, type GuideName } from "./sources.ts";
 
@@ -36,20 +35,17 @@ export function relativeUrl(from: string, to: string): string {
   let shared = 0;
   while (shared < folders.length && shared < parts.length - 1 && folders[shared] === parts[shared]) shared++;
   const up = "../".repeat(folders.length - shared);
-  const url = up + parts.slice(shared).join("/");
-  return url === "" ? "./" : url;
+  return up + parts.slice(shared).join("/") || "./";
 }
 
 const FILE = /^(?:\.\/|docs\/)?([\w-]+)\.md(#[\w-]+)?$/;
 
-/** Where the links of Markdown files lead on the page at `path`. */
-export function linksOn(path: string): LinkTarget {
-  return (href) => {
-    if (/^(?:#|https?:)/.test(href)) return href;
-    if (href.startsWith("/")) return relativeUrl(path, href);
-    const [, name = "", fragment = ""] = FILE.exec(href) ?? [];
-    return isGuide(name) ? relativeUrl(path, guidePath(name) + fragment) : undefined;
-  };
+/** Where a link of a Markdown file leads on the page at `path`. Undefined if the site has no such page. */
+function linkTarget(href: string, path: string): string | undefined {
+  if (/^(?:#|https?:)/.test(href)) return href;
+  if (href.startsWith("/")) return relativeUrl(path, href);
+  const [, name = "", fragment = ""] = FILE.exec(href) ?? [];
+  return isGuide(name) ? relativeUrl(path, guidePath(name) + fragment) : undefined;
 }
 
 /** What code spans name, with the page about it. */
@@ -63,14 +59,17 @@ const SUBJECTS: ReadonlyMap<string, string> = new Map([
   ]),
 ]);
 
-const LINK_OR_CODE = /<a [^>]*>.*?<\/a>|<code>([^<]+)<\/code>/gs;
+const LINK_OR_CODE = /<a href="([^"]*)">(.*?)<\/a>|<code>([^<]+)<\/code>/gs;
 
-/** Error codes and operations in code spans become links to their pages. */
-export function withSubjectLinks(html: string, path: string): string {
-  return html.replace(LINK_OR_CODE, (found, name?: string) => {
-    const target = name === undefined ? undefined : SUBJECTS.get(name);
-    return target === undefined || target === path
-      ? found
-      : `<a href="${relativeUrl(path, target)}">${found}</a>`;
+/**
+ * HTML of a Markdown file with the links of the page at `path`: error codes and operations in code spans lead to their
+ * pages, and a link to a page that the site does not have becomes text.
+ */
+export function withLinks(html: string, path: string): string {
+  return html.replace(LINK_OR_CODE, (found, href?: string, text?: string, name = "") => {
+    const subject = SUBJECTS.get(name);
+    if (href === undefined && (subject === undefined || subject === path)) return found;
+    const target = href === undefined ? relativeUrl(path, subject ?? "") : linkTarget(href, path);
+    return target === undefined ? (text ?? "") : `<a href="${target}">${text ?? found}</a>`;
   });
 }

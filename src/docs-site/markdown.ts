@@ -1,82 +1,18 @@
 import type { Example } from "./browser/programs.ts";
-import { EXAMPLE_LANGUAGES, type ExampleLanguage } from "./page-data.ts";
 import { highlight } from "./highlight.ts";
-
-/** A part of a Markdown text that the site lays out in its own way. */
-export type Block =
-  | { readonly kind: "heading"; readonly level: number; readonly markdown: string }
-  | { readonly kind: "code"; readonly syntax: string; readonly code: string }
-  | { readonly kind: "examples"; readonly examples: readonly Example[] }
-  | { readonly kind: "table"; readonly markdown: string }
-  | { readonly kind: "figure"; readonly file: string; readonly alt: string }
-  | { readonly kind: "prose"; readonly markdown: string };
-
-/** Everything but prose. Lines of code and of a table end with a line break. */
-const BLOCK = new RegExp(
-  [
-    "(?<examples>(?:^```\\S* example=\\w+\\n(?:.*\\n)*?```$\\s*)+)",
-    "^```(?<syntax>\\S*)\\n(?<code>(?:.*\\n)*?)```$",
-    String.raw`^(?<heading>#{1,6}) .*$`,
-    String.raw`^!\[(?<alt>[^\]]*)\]\((?<file>[\w-]+\.svg)\)$`,
-    String.raw`^(?<table>\|.*(?:\n\|.*)*)`,
-  ].join("|"),
-  "gm",
-);
-const EXAMPLE = /^```\S* example=(?<language>\w+)\n(?<code>(?:.*\n)*?)```$/gm;
-/** The marks of generated blocks and of examples. */
-const MARK = /^<!-- \/?[a-z-]+ -->$/gm;
-
-/** Splits a page of docs/ into blocks. Consecutive code blocks that are examples are one. */
-export function blocksOf(markdown: string): Block[] {
-  const text = markdown.replace(MARK, "");
-  const blocks: Block[] = [];
-  let end = 0;
-  for (const match of text.matchAll(BLOCK)) {
-    blocks.push({ kind: "prose", markdown: text.slice(end, match.index).trim() }, blockOf(match));
-    end = match.index + match[0].length;
-  }
-  blocks.push({ kind: "prose", markdown: text.slice(end).trim() });
-  return blocks.filter((block) => block.kind !== "prose" || block.markdown !== "");
-}
-
-function blockOf({ 0: markdown, groups = {} }: RegExpExecArray): Block {
-  const { examples, syntax = "", code, heading, alt = "", file } = groups;
-  if (examples !== undefined) return { kind: "examples", examples: examplesOf(examples) };
-  if (code !== undefined) return { kind: "code", syntax, code: code.trimEnd() };
-  if (file !== undefined) return { kind: "figure", alt, file };
-  if (heading === undefined) return { kind: "table", markdown };
-  return { kind: "heading", level: heading.length, markdown: markdown.slice(heading.length + 1) };
-}
-
-function examplesOf(markdown: string): Example[] {
-  return Array.from(markdown.matchAll(EXAMPLE), ({ groups = {} }) => {
-    const { language = "", code = "" } = groups;
-    if (!isExampleLanguage(language)) throw new Error(`There are no examples in ${language}`);
-    return { language, code: code.trimEnd() };
-  });
-}
-
-function isExampleLanguage(language: string): language is ExampleLanguage {
-  return Object.hasOwn(EXAMPLE_LANGUAGES, language);
-}
-
-/** What a link of Markdown becomes. Undefined if the site has no such page: the text stays, without a link. */
-export type LinkTarget = (href: string) => string | undefined;
+import { withLinks } from "./links.ts";
+import { EXAMPLE_LANGUAGES } from "./page-data.ts";
 
 const OPTIONS = { noHtmlBlocks: true, noHtmlSpans: true } as const;
-const LINK = /<a href="([^"]*)">(.*?)<\/a>/gs;
 
-/** HTML of Markdown. HTML in it stays text. */
-export function htmlOf(markdown: string, linkTarget: LinkTarget): string {
-  return Bun.markdown.html(markdown, OPTIONS).replace(LINK, (_link, href: string, text: string) => {
-    const target = linkTarget(href);
-    return target === undefined ? text : `<a href="${target}">${text}</a>`;
-  });
+/** HTML of Markdown on the page at `path`. HTML in it stays text. */
+export function htmlOf(markdown: string, path: string): string {
+  return framedTables(withLinks(Bun.markdown.html(markdown, OPTIONS), path));
 }
 
 /** HTML of a sentence, without a paragraph around it. */
-export function inlineHtml(markdown: string, linkTarget: LinkTarget): string {
-  return htmlOf(markdown, linkTarget)
+export function inlineHtml(markdown: string, path: string): string {
+  return htmlOf(markdown, path)
     .trim()
     .replace(/^<p>|<\/p>$/g, "");
 }
@@ -95,25 +31,22 @@ export function textOf(html: string): string {
     .trim();
 }
 
-/** A table of more columns takes the whole width. */
-const MAX_NARROW_COLUMNS = 3;
-
 /**
- * A table that can be scrolled with the keyboard. On a narrow screen each row becomes a block, so each cell has the
+ * Tables that can be scrolled with the keyboard. On a narrow screen each row becomes a block, so each cell has the
  * heading of its column.
  */
-export function framedTable(table: string): { readonly html: string; readonly isWide: boolean } {
-  const columns = [...table.matchAll(/<th\b[^>]*>(.*?)<\/th>/gs)].map(([, heading = ""]) => textOf(heading));
-  const labelled = table.replace(/<tr>(.*?)<\/tr>/gs, (_row, cells: string) => {
-    let column = 0;
-    const html = cells.replace(/<td\b([^>]*)>(.*?)<\/td>/gs, (_cell, attributes: string, content: string) => {
-      const label = Bun.escapeHTML(columns[column++] ?? "");
+function framedTables(html: string): string {
+  return html.replace(/<table>.*?<\/table>/gs, (table) => {
+    const columns = Array.from(table.matchAll(/<th\b[^>]*>(.*?)<\/th>/gs), ([, heading = ""]) =>
+      textOf(heading),
+    );
+    let cell = 0;
+    const labelled = table.replace(/<td\b([^>]*)>(.*?)<\/td>/gs, (_, attributes: string, content: string) => {
+      const label = Bun.escapeHTML(columns[cell++ % columns.length] ?? "");
       return `<td${attributes} data-label="${label}"><span>${content}</span></td>`;
     });
-    return `<tr>${html}</tr>`;
+    return `<div class="table" tabindex="0">${labelled.replace("<table>", '<table class="stacks">')}</div>`;
   });
-  const html = `<div class="table" tabindex="0">${labelled.replace("<table>", '<table class="stacks">')}</div>`;
-  return { html, isWide: columns.length > MAX_NARROW_COLUMNS };
 }
 
 /** What scrolls on a narrow screen can be scrolled with the keyboard. */

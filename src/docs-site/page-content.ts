@@ -1,16 +1,7 @@
 import type { Example } from "./browser/programs.ts";
-import { linksOn, PRODUCT, withSubjectLinks } from "./links.ts";
-import {
-  type Block,
-  blocksOf,
-  codeBlock,
-  exampleTabs,
-  framedTable,
-  htmlOf,
-  inlineHtml,
-  textOf,
-} from "./markdown.ts";
-import { EXAMPLE_LANGUAGES, type TryItData } from "./page-data.ts";
+import { PRODUCT } from "./links.ts";
+import { codeBlock, exampleTabs, htmlOf, inlineHtml, textOf } from "./markdown.ts";
+import { EXAMPLE_LANGUAGES, type ExampleLanguage, type TryItData } from "./page-data.ts";
 import { FIGURES } from "./sources.ts";
 
 /** A page of the site without what all pages share. */
@@ -39,6 +30,25 @@ export interface Section {
   text: string;
 }
 
+/** The marks of generated blocks and of examples. */
+const MARK = /^<!-- \/?[a-z-]+ -->$/gm;
+const EXAMPLE = /^```\S* example=(?<language>\w+)\n(?<code>.*?)\s*^```$/gms;
+const CODE = /^```(?<syntax>\S*)\n(?<code>.*?)\s*^```$/ms;
+/** Everything but prose. */
+const BLOCK = new RegExp(
+  [
+    "((?:^```\\S* example=\\w+\\n(?:.*\\n)*?```$\\s*)+",
+    "^```\\S*\\n(?:.*\\n)*?```$",
+    String.raw`^#+ .*$`,
+    String.raw`^!\[.*\.svg\)$`,
+    String.raw`^\|.*(?:\n\|.*)*)`,
+  ].join("|"),
+  "m",
+);
+
+/** A table of more columns takes the whole width. */
+const MAX_NARROW_COLUMNS = 3;
+
 /**
  * The content of a page in rows: prose on the left, the code that belongs to it on the right. On a narrow screen they
  * follow one another.
@@ -55,7 +65,7 @@ export class PageContent {
 
   /** As in the pages of docs/: code blocks stand beside the prose before them, and wide ones under it. */
   markdown(text: string): void {
-    for (const block of blocksOf(text)) this.#add(block);
+    for (const part of text.replace(MARK, "").split(BLOCK)) if (part.trim() !== "") this.#add(part.trim());
   }
 
   /** HTML, which is found by all of its text, unless that is said to be other text. */
@@ -87,33 +97,26 @@ export class PageContent {
     return { path: this.path, title, description, html, sections: this.#sections, ...more };
   }
 
-  #add(block: Block): void {
-    switch (block.kind) {
-      case "heading":
-        return this.#heading(block.level, inlineHtml(block.markdown, linksOn(this.path)));
-      case "code": {
-        const html = codeBlock(block.code, block.syntax);
-        return isWide(block.code, block.syntax) ? this.#wide(html) : this.code(html);
-      }
-      case "examples":
-        return this.examples(block.examples);
-      case "table": {
-        const { html, isWide } = framedTable(this.#htmlOf(block.markdown));
-        return isWide ? this.#wide(html) : this.prose(html);
-      }
-      case "figure":
-        return this.#wide(figure(block.file, block.alt));
-      case "prose":
-        return this.prose(this.#htmlOf(block.markdown));
+  #add(markdown: string): void {
+    const examples = examplesIn(markdown);
+    if (examples.length > 0) return this.examples(examples);
+    const { syntax = "", code } = CODE.exec(markdown)?.groups ?? {};
+    if (code !== undefined) {
+      const html = codeBlock(code, syntax);
+      return isWide(code, syntax) ? this.#wide(html) : this.code(html);
     }
+    const [, marks, heading = ""] = /^(#+) (.*)$/.exec(markdown) ?? [];
+    if (marks !== undefined) return this.#heading(marks.length, heading);
+    const [, alt = "", file] = /^!\[(.*)\]\((.*)\)$/.exec(markdown) ?? [];
+    if (file !== undefined) return this.#wide(figure(file, alt));
+    const html = htmlOf(markdown, this.path);
+    const columns = html.match(/<th[ >]/g) ?? [];
+    return columns.length > MAX_NARROW_COLUMNS ? this.#wide(html) : this.prose(html);
   }
 
-  #htmlOf(markdown: string): string {
-    return withSubjectLinks(htmlOf(markdown, linksOn(this.path)), this.path);
-  }
-
-  #heading(level: number, html: string): void {
+  #heading(level: number, markdown: string): void {
     if (level <= 2 || this.#code !== "") this.#endRow();
+    const html = inlineHtml(markdown, this.path).replace(/<\/?a\b[^>]*>/g, "");
     const title = textOf(html);
     const id = anchorOf(title);
     // A page is found by its title, a section by its heading.
@@ -141,6 +144,14 @@ export class PageContent {
     this.#prose = "";
     this.#code = "";
   }
+}
+
+/** The examples of code blocks that say so. */
+export function examplesIn(markdown: string): Example[] {
+  return Array.from(markdown.matchAll(EXAMPLE), ({ groups = {} }) => {
+    const { language, code = "" } = groups;
+    return { language: language as ExampleLanguage, code };
+  });
 }
 
 /** As GitHub names a heading, so that links between the files of docs/ work on both. */

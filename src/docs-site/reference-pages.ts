@@ -7,9 +7,9 @@ import { Order, Pet } from "../domain/resources.ts";
 import type { OperationId } from "../domain/usage-history.ts";
 import type { DocumentedSettings } from "../petstore/documented-settings.ts";
 import { type ErrorCode, ERRORS } from "../petstore/errors.ts";
-import { SCHEMAS } from "../petstore/openapi/document.ts";
+import { NOT_MODIFIED, SCHEMAS } from "../petstore/openapi/document.ts";
 import { errorExample, EXAMPLES } from "../petstore/openapi/examples.ts";
-import { COMMON_HEADERS, componentHeaders } from "../petstore/openapi/headers.ts";
+import { COMMON_HEADERS, componentHeaders, headersOf } from "../petstore/openapi/headers.ts";
 import {
   COMMON_ERRORS,
   operationErrors,
@@ -19,10 +19,10 @@ import {
   type PetstoreOperation,
 } from "../petstore/operations.ts";
 import { exampleContext, examplesOf } from "./examples.ts";
-import { fieldList, requestFields, schemaFields, tryItData, tryItSection } from "./fields.ts";
+import { type Field, fieldList, requestFields, schemaFields, tryItData, tryItSection } from "./fields.ts";
 import { type DocsSettings, methodBadge } from "./layout.ts";
-import { linksOn, operationPath, SCHEMAS_PATH, withSubjectLinks } from "./links.ts";
-import { codeBlock, framedTable, htmlOf } from "./markdown.ts";
+import { operationPath, SCHEMAS_PATH } from "./links.ts";
+import { codeBlock, htmlOf } from "./markdown.ts";
 import { type DocsPage, PageContent } from "./page-content.ts";
 import { ERROR_CODES_PATH } from "./page-data.ts";
 
@@ -48,7 +48,7 @@ export function operationPage(id: OperationId, settings: DocsSettings): DocsPage
     `## Response body\n\n${isList ? "An array of" : "One"} [${name}](${SCHEMAS_PATH}#${name.toLowerCase()}):`,
   );
   const fields = schemaFields({ Pet, Order }[name].json);
-  content.prose(fieldList(fields, { anchors: "response", links: linksOn(path), mark: "optional" }), "");
+  content.prose(fieldList(fields, { anchors: "response", path, mark: "optional" }), "");
   content.markdown("## Response headers");
   content.prose(headerList(operation, path, settings), "");
   return content.finish({ operation: `${method} ${template} ${id}`, tryIt: tryItData(id, settings) });
@@ -80,8 +80,6 @@ function introduction({ description, deprecated, acceptsIdempotencyKey }: Petsto
   return acceptsIdempotencyKey ? `${description} See [Idempotency](idempotency.md).` : description;
 }
 
-const NOT_MODIFIED = "Not modified: the current `ETag` is in `If-None-Match`. There is no body.";
-
 function responseTable(operation: PetstoreOperation, path: string): string {
   const { success } = operation;
   const codes: readonly ErrorCode[] = [...operationErrors(operation), ...COMMON_ERRORS];
@@ -93,21 +91,17 @@ function responseTable(operation: PetstoreOperation, path: string): string {
     ...(success.headers.includes("ETag") ? [`| 304 | ${NOT_MODIFIED} |`] : []),
     ...errors.map((code) => `| ${ERRORS[code].status} | \`${code}\` ${ERRORS[code].meaning} |`),
   ];
-  return framedTable(withSubjectLinks(htmlOf(rows.join("\n"), linksOn(path)), path)).html;
+  return htmlOf(rows.join("\n"), path);
 }
 
-function headerList(
-  { success, deprecated }: PetstoreOperation,
-  path: string,
-  settings: DocsSettings,
-): string {
-  const headers = componentHeaders(settings);
-  const link = deprecated === undefined ? "NextLink" : "SuccessorLink";
-  const fields = [...success.headers, ...COMMON_HEADERS].map((name) => {
-    const { description, required, schema } = headers[name === "Link" ? link : name];
-    return { name, description, isRequired: required, schema };
-  });
-  return fieldList(fields, { anchors: "header", links: linksOn(path), mark: "optional" });
+/** Those of the operation before those of every response. */
+function headerList(operation: PetstoreOperation, path: string, settings: DocsSettings): string {
+  const headers = headersOf(componentHeaders(settings), operation.success.headers, operation);
+  const fields = Object.entries(headers).map(([name, header]): Field =>
+    Object.assign({ name, in: "header" as const }, header),
+  );
+  const ordered = [...fields.slice(COMMON_HEADERS.length), ...fields.slice(0, COMMON_HEADERS.length)];
+  return fieldList(ordered, { anchors: "header", path, mark: "optional" });
 }
 
 /** The schemas of request bodies. */
@@ -123,14 +117,12 @@ export function schemasPage(): DocsPage {
   return content.finish();
 }
 
-function addSchema(content: PageContent, name: string, schema: unknown): void {
-  if (typeof schema !== "object" || schema === null) return;
-  const { description = "", items, enum: values }: JsonSchema = { ...schema };
+function addSchema(content: PageContent, name: string, schema: JsonSchema): void {
+  const { description = "", items, enum: values } = schema;
   content.markdown(`## ${name}\n\n${String(description)}`);
-  const fields = schemaFields({ ...schema });
+  const fields = schemaFields(schema);
   const mark = REQUESTS.has(name) ? "required" : "optional";
-  const links = linksOn(SCHEMAS_PATH);
-  if (fields.length > 0) content.prose(fieldList(fields, { anchors: name, links, mark }));
+  if (fields.length > 0) content.prose(fieldList(fields, { anchors: name, path: SCHEMAS_PATH, mark }));
   if (Array.isArray(values)) content.markdown(`One of ${values.map((value) => `\`${value}\``).join(", ")}.`);
   if (items !== undefined) {
     const item = name.replace(/s$/, "");

@@ -1,6 +1,13 @@
 import { errorsOf } from "../api/api.ts";
 import { toJson } from "../api/json.ts";
-import { errorSchema, meaningsOf, NamedSchemas, pathParameters, openApiPaths } from "../api/openapi.ts";
+import {
+  errorSchema,
+  meaningsOf,
+  openApiPaths,
+  type Parameter,
+  pathParameters,
+  withReferences,
+} from "../api/openapi.ts";
 import type { JsonSchema, Schema } from "../api/schema.ts";
 import { leastRoleOf } from "../domain/operators.ts";
 import { OrderStatus, OrderUpdate, Pet, PetStatus } from "../domain/resources.ts";
@@ -33,7 +40,7 @@ const TAGS: readonly { name: AdminOperation["tag"]; description: string }[] = [
 
 /** The OpenAPI 3.1 document of the admin API. It has the bounds of int64 as bigints. */
 function adminOpenApiDocument(): JsonSchema {
-  return {
+  return withReferences({
     openapi: "3.1.0",
     info: {
       title: "Petstore admin API",
@@ -48,7 +55,7 @@ function adminOpenApiDocument(): JsonSchema {
     security: [{ adminToken: [] }, { session: [] }],
     paths: paths(),
     components: {
-      schemas: { ...schemas.components(), ApiError },
+      schemas: SCHEMAS,
       securitySchemes: {
         adminToken: {
           type: "http",
@@ -64,29 +71,18 @@ function adminOpenApiDocument(): JsonSchema {
         },
       },
     },
-  };
+  });
 }
 
 export function adminOpenApiJson(): string {
   return toJson(adminOpenApiDocument(), 2);
 }
 
-/** Schemas that have a name are references wherever they are used. */
-const NAMED: Readonly<Record<string, Schema<unknown>>> = {
-  ...schemasIn(keys),
-  ...schemasIn(resources),
-  ...schemasIn(history),
-  Pet,
-  PetStatus,
-  OrderStatus,
-  OrderUpdate,
-};
-
 /** The exports whose names begin with a capital letter. `Schema` ends the name of one whose type `domain` has. */
-function schemasIn(module: Readonly<Record<string, unknown>>): Record<string, Schema<unknown>> {
-  const schemas: Record<string, Schema<unknown>> = {};
+function schemasIn(module: Readonly<Record<string, unknown>>): Record<string, JsonSchema> {
+  const schemas: Record<string, JsonSchema> = {};
   for (const [name, value] of Object.entries(module)) {
-    if (/^[A-Z][a-z]/.test(name) && isSchema(value)) schemas[name.replace(/Schema$/, "")] = value;
+    if (/^[A-Z][a-z]/.test(name) && isSchema(value)) schemas[name.replace(/Schema$/, "")] = value.json;
   }
   return schemas;
 }
@@ -107,11 +103,16 @@ const ApiError: JsonSchema = {
   additionalProperties: false,
 };
 
-const schemas = new NamedSchemas(NAMED);
+const SCHEMAS: JsonSchema = {
+  ...schemasIn(keys),
+  ...schemasIn(resources),
+  ...schemasIn(history),
+  ...schemasIn({ Pet, PetStatus, OrderStatus, OrderUpdate }),
+  ApiError,
+};
 
 function paths(): JsonSchema {
   return openApiPaths<AdminOperationId, AdminOperation>(ADMIN_API, {
-    schemas,
     parametersOf,
     errorResponse,
     errorsOf: (operation) => [
@@ -124,10 +125,16 @@ function paths(): JsonSchema {
   });
 }
 
-function parametersOf(operation: AdminOperation): JsonSchema[] {
+function parametersOf(operation: AdminOperation): Parameter[] {
   const query = Object.entries(operation.query ?? {}).map(([name, schema]) => {
-    const { description = DESCRIPTIONS[name] ?? `Only items with this ${name}.` } = schema.json;
-    return { name, in: "query", required: false, description, schema: schemas.use(schema) };
+    const description = schema.json["description"] ?? DESCRIPTIONS[name] ?? `Only items with this ${name}.`;
+    return {
+      name,
+      in: "query",
+      required: false,
+      description: String(description),
+      schema: schema.json,
+    } as const;
   });
   return [...pathParameters(operation), ...query];
 }
@@ -145,6 +152,6 @@ function errorResponse(status: number, codes: readonly AdminErrorCode[]): JsonSc
   return {
     description: meaningsOf(ADMIN_ERRORS, codes),
     ...((status === 429 || status === 503) && { headers: RETRY_AFTER }),
-    content: { "application/json": { schema: errorSchema(status, codes) } },
+    content: { "application/json": { schema: errorSchema(ApiError, status, codes) } },
   };
 }

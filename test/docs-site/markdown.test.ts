@@ -1,64 +1,55 @@
 import { describe, expect, test } from "bun:test";
 import { highlight } from "../../src/docs-site/highlight.ts";
-import { blocksOf, framedTable, htmlOf, textOf } from "../../src/docs-site/markdown.ts";
+import { textOf } from "../../src/docs-site/markdown.ts";
 import { relativeUrl } from "../../src/docs-site/links.ts";
+import { PageContent } from "../../src/docs-site/page-content.ts";
 
 const FENCE = "```";
 
-describe("blocks", () => {
-  test("a page is headings, prose, tables, figures and code", () => {
-    const text = `# Title\n\nOne\ntwo\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n${FENCE}sh\ncurl\n\n# no heading\n${FENCE}\n\n![Alt](f.svg)\n\n- x\n- y\n`;
-    expect(blocksOf(text)).toEqual([
-      { kind: "heading", level: 1, markdown: "Title" },
-      { kind: "prose", markdown: "One\ntwo" },
-      { kind: "table", markdown: "| a | b |\n|---|---|\n| 1 | 2 |" },
-      { kind: "code", syntax: "sh", code: "curl\n\n# no heading" },
-      { kind: "figure", alt: "Alt", file: "f.svg" },
-      { kind: "prose", markdown: "- x\n- y" },
-    ]);
+/** The HTML of a page of this Markdown. */
+function pageOf(markdown: string): string {
+  const content = new PageContent("/docs/errors");
+  content.markdown(markdown);
+  return content.finish().html;
+}
+
+describe("a page", () => {
+  test("is headings, prose, tables, figures and code", () => {
+    const html = pageOf(
+      `# Title\n\nOne\ntwo\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n${FENCE}sh\ncurl\n\n# no heading\n${FENCE}\n\n![Alt](f.svg)\n\n- x\n- y\n`,
+    );
+    const shape = [...html.matchAll(/<(h1|p|table|pre|figure|ul)\b/g)].map(([, name]) => name);
+    expect(shape).toEqual(["h1", "p", "table", "pre", "figure", "ul"]);
+    expect(textOf(html)).toContain("curl # no heading");
   });
 
-  test("consecutive examples become one block", () => {
+  test("consecutive examples become one block, and marks of generated blocks are left out", () => {
     const fence = (language: string) => `${FENCE}x example=${language}\n${language}\n${FENCE}\n`;
-    expect(blocksOf(`${fence("curl")}\n${fence("python")}\nText`)).toEqual([
-      {
-        kind: "examples",
-        examples: [
-          { language: "curl", code: "curl" },
-          { language: "python", code: "python" },
-        ],
-      },
-      { kind: "prose", markdown: "Text" },
-    ]);
+    const html = pageOf(`<!-- mark -->\n\n${fence("curl")}\n${fence("python")}\n<!-- /mark -->\n\nText`);
+    expect(html.match(/<fieldset/g)).toHaveLength(1);
+    expect([...html.matchAll(/data-language="(\w+)"/g)].map(([, name]) => name)).toEqual(["curl", "python"]);
+    expect(html).not.toContain("mark");
   });
 
-  test("marks of generated blocks are left out", () => {
-    expect(blocksOf("<!-- plans -->\n\nText\n\n<!-- /plans -->")).toEqual([
-      { kind: "prose", markdown: "Text" },
-    ]);
-  });
-});
-
-describe("HTML", () => {
   test("HTML in Markdown stays text", () => {
-    const html = htmlOf("<script>alert(1)</script>\n\na <b>c</b>", () => undefined);
+    const html = pageOf("<script>alert(1)</script>\n\na <b>c</b>");
     expect(html).not.toContain("<script");
     expect(html).not.toContain("<b>");
     expect(textOf(html)).toBe("<script>alert(1)</script> a <b>c</b>");
   });
 
   test("a link to a page that the site does not have becomes text", () => {
-    const html = htmlOf("[a](a.md) and [b](b.md)", (href) => (href === "a.md" ? "to-a" : undefined));
-    expect(html).toBe('<p><a href="to-a">a</a> and b</p>\n');
+    const html = pageOf("[a](integers.md) and [b](b.md)");
+    expect(html).toContain('<p><a href="integers">a</a> and b</p>');
   });
 
   test("each cell of a table has the heading of its column, and more than three columns are wide", () => {
     const table = (columns: number) => {
       const row = (text: string) => `|${` ${text} |`.repeat(columns)}`;
-      return framedTable(htmlOf([row("h"), row("---"), row("c")].join("\n"), () => undefined));
+      return pageOf([row("h"), row("---"), row("c")].join("\n"));
     };
-    expect(table(2).html).toContain('<td data-label="h"><span>c</span></td>');
-    expect([table(3).isWide, table(4).isWide]).toEqual([false, true]);
+    expect(table(2)).toContain('<td data-label="h"><span>c</span></td>');
+    expect([3, 4].map((columns) => table(columns).includes('class="prose"'))).toEqual([true, false]);
   });
 });
 

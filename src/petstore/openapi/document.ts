@@ -1,12 +1,12 @@
 import { longDuration } from "../../api/formatting.ts";
 import { toJson } from "../../api/json.ts";
 import {
-  byStatus,
   errorSchema,
   meaningsOf,
-  NamedSchemas,
   openApiPaths,
+  type Parameter,
   pathParameters,
+  withReferences,
 } from "../../api/openapi.ts";
 import { PROTOCOL_ERRORS } from "../../api/dispatch.ts";
 import type { JsonSchema, Schema } from "../../api/schema.ts";
@@ -44,7 +44,62 @@ import {
 export function openApiDocument(settings: DocumentedSettings): JsonSchema {
   const { environment, baseUrl, otherUrl } = settings;
   const other = environment === "production" ? "staging" : "production";
-  return {
+  const headers = componentHeaders(settings);
+  /** Error responses that operations share, named after their codes. */
+  const responses: Record<string, JsonSchema> = {};
+
+  function errorResponse(status: number, codes: readonly ErrorCode[], more?: JsonSchema): JsonSchema {
+    const examples = Object.fromEntries(codes.map((code) => [code, errorExample(code, settings)]));
+    return {
+      description: meaningsOf(ERRORS, codes),
+      headers: { ...headersOf(headers, ADDED_HEADERS[status] ?? []), ...more },
+      content: { "application/json": { schema: errorSchema(ApiError, status, codes), examples } },
+    };
+  }
+  const sharedResponse = (status: number, codes: readonly ErrorCode[]) =>
+    (responses[nameOf(codes)] ??= errorResponse(status, codes));
+
+  /** A 401 or a 429 comes before the operation is known, so it has no deprecation headers. */
+  function deprecationHeaders(operation: PetstoreOperation, codes: readonly ErrorCode[]) {
+    if (!operation.deprecated) return undefined;
+    if (codes.some((code) => operationErrors(operation).includes(code)))
+      return headersOf(headers, DEPRECATION_HEADERS, operation);
+    return codes.some((code) => ERRORS[code].status >= 500) ? optionalDeprecationHeaders(headers) : undefined;
+  }
+
+  const paths = openApiPaths<OperationId, PetstoreOperation>(PETSTORE_API, {
+    parametersOf,
+    additionsOf(id, operation) {
+      const ownHeaders = headersOf(headers, operation.success.headers, operation);
+      const notModified = { description: NOT_MODIFIED, headers: ownHeaders };
+      return {
+        ...EXAMPLES[id],
+        headers: ownHeaders,
+        responses: hasEtag(operation) ? { "304": notModified } : {},
+      };
+    },
+    errorsOf: (operation) => [...operationErrors(operation), ...COMMON_ERRORS],
+    errorResponse(status, codes, operation) {
+      const more = deprecationHeaders(operation, codes);
+      return more ? errorResponse(status, codes, more) : sharedResponse(status, codes);
+    },
+    flags: ({ deprecated }) => (deprecated ? { deprecated: true } : {}),
+  });
+
+  /** OpenAPI has no place for them. */
+  const outsideOperations: Record<string, JsonSchema> = {
+    "204": {
+      description: "The response to OPTIONS. `Allow` lists the methods of the path.",
+      headers: { ...headersOf(headers, []), Allow: ALLOW },
+    },
+    "403": errorResponse(403, ["read_only_key"]),
+    "404": errorResponse(404, ["not_found"]),
+    "405": errorResponse(405, ["method_not_allowed"], { Allow: ALLOW }),
+  };
+  for (const [status, codes] of Map.groupBy(COMMON_ERRORS, (code) => ERRORS[code].status))
+    outsideOperations[status] = sharedResponse(status, codes);
+
+  return withReferences({
     openapi: "3.1.0",
     info: {
       title: "Petstore",
@@ -60,16 +115,23 @@ export function openApiDocument(settings: DocumentedSettings): JsonSchema {
     ],
     tags: TAGS,
     security: [{ apiKey: [] }],
-    paths: paths(settings),
+    paths,
     components: {
       schemas: SCHEMAS,
       parameters: PARAMETERS,
-      headers: componentHeaders(settings),
-      responses: sharedResponses(settings),
-      securitySchemes: { apiKey: apiKeyScheme(settings) },
+      headers,
+      responses,
+      securitySchemes: {
+        apiKey: {
+          type: "http",
+          scheme: "bearer",
+          bearerFormat: `${KEY_PREFIX[environment]}…`,
+          description: "An API key as a bearer token. The name of the scheme is case-insensitive.",
+        },
+      },
     },
-    "x-responses-outside-operations": responsesOutsideOperations(settings),
-  };
+    "x-responses-outside-operations": outsideOperations,
+  });
 }
 
 /** The document as YAML text. */
@@ -96,46 +158,6 @@ const TAGS: readonly { name: PetstoreOperation["tag"]; description: string }[] =
   },
 ];
 
-function apiKeyScheme({ environment }: DocumentedSettings): JsonSchema {
-  return {
-    type: "http",
-    scheme: "bearer",
-    bearerFormat: `${KEY_PREFIX[environment]}…`,
-    description: "An API key as a bearer token. The name of the scheme is case-insensitive.",
-  };
-}
-
-function paths(settings: DocumentedSettings): JsonSchema {
-  return openApiPaths<OperationId, PetstoreOperation>(PETSTORE_API, {
-    schemas,
-    parametersOf,
-    requestExamples: (id) => EXAMPLES[id].request,
-    success: (id, operation) => ({
-      headers: headersOf(operation.success.headers, operation),
-      examples: EXAMPLES[id].success,
-    }),
-    moreResponses: (operation) => (hasEtag(operation) ? { "304": notModified(operation) } : {}),
-    errorsOf: (operation) => [...operationErrors(operation), ...COMMON_ERRORS],
-    errorResponse(status, codes, operation) {
-      const headers = deprecationHeaders(operation, codes, settings);
-      return headers ? errorResponse({ status, codes, headers }, settings) : responseRef(codes);
-    },
-    flags: ({ deprecated }) => (deprecated ? { deprecated: true } : {}),
-  });
-}
-
-const schemas = new NamedSchemas({
-  Pet,
-  NewPet,
-  PetStatus,
-  Order,
-  NewOrder,
-  OrderUpdate,
-  OrderStatus,
-  Pets: PetList,
-  Orders: OrderList,
-});
-
 const errors = Object.entries({ ...ERRORS, ...PROTOCOL_ERRORS });
 const statuses = [...new Set(errors.map(([, { status }]) => status))].toSorted((a, b) => a - b);
 
@@ -156,9 +178,19 @@ const ApiError: JsonSchema = {
   additionalProperties: false,
 };
 
-export const SCHEMAS: JsonSchema = { ...schemas.components(), ApiError };
-
-const parameterRef = (name: string): JsonSchema => ({ $ref: `#/components/parameters/${name}` });
+/** `components/schemas`. */
+export const SCHEMAS: Readonly<Record<string, JsonSchema>> = {
+  Pet: Pet.json,
+  NewPet: NewPet.json,
+  PetStatus: PetStatus.json,
+  Order: Order.json,
+  NewOrder: NewOrder.json,
+  OrderUpdate: OrderUpdate.json,
+  OrderStatus: OrderStatus.json,
+  Pets: PetList.json,
+  Orders: OrderList.json,
+  ApiError,
+};
 
 const { limit, cursor } = OPERATIONS.listPets.query;
 
@@ -167,7 +199,9 @@ const { limit, cursor } = OPERATIONS.listPets.query;
  * a cursor, an ETag and an Idempotency-Key have none: they would skip pets, or replay an earlier response.
  */
 export const PARAMETERS = {
-  limit: queryParameter("limit", limit, "The maximum number of items on a page.", PAGE_LIMIT.default),
+  limit: queryParameter("limit", limit, "The maximum number of items on a page.", {
+    example: PAGE_LIMIT.default,
+  }),
   cursor: queryParameter(
     "cursor",
     cursor,
@@ -191,40 +225,39 @@ export const PARAMETERS = {
     // The two double quotes count too.
     schema: { type: "string", minLength: 1, maxLength: IDEMPOTENCY_KEY_MAX_LENGTH + 2, pattern: "^[!-~]+$" },
   },
-} as const satisfies Record<string, JsonSchema>;
+} as const satisfies Record<string, Parameter>;
 
-export function parametersOf(operation: PetstoreOperation): JsonSchema[] {
+export function parametersOf(operation: PetstoreOperation): Parameter[] {
   const { query = {}, acceptsIdempotencyKey } = operation;
   return [
-    ...pathParameters(operation, { example: 1 }),
+    ...pathParameters(operation, 1),
     ...Object.entries(query).map(([name, schema]) => {
-      if (name === "limit" || name === "cursor") return parameterRef(name);
-      if (name === "id") return identifiersParameter(name, schema);
+      if (name === "limit" || name === "cursor") return PARAMETERS[name];
+      if (name === "id") return queryParameter(name, schema, IDENTIFIERS, { style: "form", explode: false });
       return queryParameter(name, schema, `Only items with this ${name}.`);
     }),
-    ...(hasEtag(operation) ? [parameterRef("If-None-Match")] : []),
-    ...(acceptsIdempotencyKey ? [parameterRef("Idempotency-Key")] : []),
+    ...(hasEtag(operation) ? [PARAMETERS["If-None-Match"]] : []),
+    ...(acceptsIdempotencyKey ? [PARAMETERS["Idempotency-Key"]] : []),
   ];
 }
+
+const IDENTIFIERS =
+  "Only items with these identifiers, separated by commas. Those that do not exist are left out.";
 
 function hasEtag({ success }: PetstoreOperation): boolean {
   return success.headers.includes("ETag");
 }
 
-function identifiersParameter(name: string, schema: Schema<unknown>): JsonSchema {
-  const description =
-    "Only items with these identifiers, separated by commas. Those that do not exist are left out.";
-  return { ...queryParameter(name, schema, description), style: "form", explode: false };
-}
+/** The meaning of 304. */
+export const NOT_MODIFIED = "Not modified: the current `ETag` is in `If-None-Match`. There is no body.";
 
 function queryParameter(
   name: string,
-  schema: Schema<unknown>,
+  { json: schema }: Schema<unknown>,
   description: string,
-  example?: unknown,
-): JsonSchema {
-  const parameter = { name, in: "query", required: false, description, schema: schemas.use(schema) };
-  return example === undefined ? parameter : { ...parameter, example };
+  more: JsonSchema = {},
+): Parameter {
+  return { name, in: "query", required: false, description, schema, ...more };
 }
 
 const ADDED_HEADERS: Readonly<Record<number, readonly ResponseHeader[]>> = {
@@ -232,73 +265,6 @@ const ADDED_HEADERS: Readonly<Record<number, readonly ResponseHeader[]>> = {
   429: ["Retry-After"],
   503: ["Retry-After"],
 };
-
-/** Error responses in `components`, named after their codes. Operations share them. */
-function sharedResponses(settings: DocumentedSettings): JsonSchema {
-  const shared: Record<string, JsonSchema> = {};
-  for (const operation of Object.values<PetstoreOperation>(OPERATIONS)) {
-    for (const [status, codes] of byStatus(ERRORS, [...operationErrors(operation), ...COMMON_ERRORS])) {
-      if (deprecationHeaders(operation, codes, settings)) continue;
-      shared[nameOf(codes)] = errorResponse({ status, codes }, settings);
-    }
-  }
-  return shared;
-}
-
-const responseRef = (codes: readonly ErrorCode[]): JsonSchema => ({
-  $ref: `#/components/responses/${nameOf(codes)}`,
-});
-
-/** A 401 or a 429 comes before the operation is known, so it has no deprecation headers. */
-function deprecationHeaders(
-  operation: PetstoreOperation,
-  codes: readonly ErrorCode[],
-  settings: DocumentedSettings,
-): JsonSchema | undefined {
-  if (!operation.deprecated) return undefined;
-  if (codes.some((code) => operationErrors(operation).includes(code)))
-    return headersOf(DEPRECATION_HEADERS, operation);
-  return codes.some((code) => ERRORS[code].status >= 500) ? optionalDeprecationHeaders(settings) : undefined;
-}
-
-/** Responses that belong to no operation, in an extension because OpenAPI has no place for them. */
-function responsesOutsideOperations(settings: DocumentedSettings): JsonSchema {
-  const responses: Record<string, JsonSchema> = {
-    "204": {
-      description: "The response to OPTIONS. `Allow` lists the methods of the path.",
-      headers: { ...headersOf([]), Allow: ALLOW },
-    },
-    "403": errorResponse({ status: 403, codes: ["read_only_key"] }, settings),
-    "404": errorResponse({ status: 404, codes: ["not_found"] }, settings),
-    "405": errorResponse({ status: 405, codes: ["method_not_allowed"], headers: { Allow: ALLOW } }, settings),
-  };
-  for (const [status, codes] of byStatus(ERRORS, COMMON_ERRORS)) {
-    responses[status] = responseRef(codes);
-  }
-  return responses;
-}
-
-function notModified(operation: PetstoreOperation): JsonSchema {
-  const description = "Not modified: the current `ETag` is in `If-None-Match`. There is no body.";
-  return { description, headers: headersOf(operation.success.headers, operation) };
-}
-
-interface ErrorResponse {
-  readonly status: number;
-  readonly codes: readonly ErrorCode[];
-  readonly headers?: JsonSchema;
-}
-
-function errorResponse({ status, codes, headers }: ErrorResponse, settings: DocumentedSettings): JsonSchema {
-  const examples = codes.map((code) => [code, errorExample(code, settings)]);
-  return {
-    description: meaningsOf(ERRORS, codes),
-    headers: { ...headersOf(ADDED_HEADERS[status] ?? []), ...headers },
-    content: {
-      "application/json": { schema: errorSchema(status, codes), examples: Object.fromEntries(examples) },
-    },
-  };
-}
 
 /** `missing_api_key`, `invalid_api_key` → `MissingApiKeyOrInvalidApiKey`. */
 function nameOf(codes: readonly ErrorCode[]): string {
@@ -308,7 +274,7 @@ function nameOf(codes: readonly ErrorCode[]): string {
 }
 
 /** The description of the API in Markdown. The documentation has the rest. */
-export function description({ baseUrl, environment }: DocumentedSettings): string {
+function description({ baseUrl, environment }: DocumentedSettings): string {
   const docs = docsUrl(baseUrl);
   return [
     "A pet store over HTTP: list pets, add pets, and place, complete or cancel orders. Requests and responses are JSON.",

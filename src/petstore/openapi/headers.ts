@@ -115,28 +115,27 @@ export const ALLOW = header(
   ALLOWED_EXAMPLE,
 );
 
-type Name = Exclude<
-  keyof ReturnType<typeof componentHeaders>,
-  "NextLink" | "NextOrdersLink" | "SuccessorLink"
->;
+type Headers = ReturnType<typeof componentHeaders>;
+type Name = Exclude<keyof Headers, "NextLink" | "NextOrdersLink" | "SuccessorLink">;
 export type ResponseHeader = Name | "Link";
 
-/** References to the headers of one response: the rate limit headers and those in `added`. */
-export function headersOf(added: readonly ResponseHeader[], operation?: PetstoreOperation): JsonSchema {
+/** The headers of one response: the rate limit headers and those in `added`. */
+export function headersOf(
+  headers: Headers,
+  added: readonly ResponseHeader[],
+  operation?: PetstoreOperation,
+): Readonly<Record<string, Header>> {
   const nextLink = operation?.tag === "Orders" ? "NextOrdersLink" : "NextLink";
   const link = operation?.deprecated ? "SuccessorLink" : nextLink;
   const names = [...COMMON_HEADERS, ...added];
-  return Object.fromEntries(
-    names.map((name) => [name, { $ref: `#/components/headers/${name === "Link" ? link : name}` }]),
-  );
+  return Object.fromEntries(names.map((name) => [name, headers[name === "Link" ? link : name]]));
 }
 
 /** On every response of a deprecated operation. */
 export const DEPRECATION_HEADERS = ["Deprecation", "Sunset", "Link"] as const;
 
 /** The same on a 5xx, which may happen before the operation is known. */
-export function optionalDeprecationHeaders(settings: DocumentedSettings): JsonSchema {
-  const { Deprecation, Sunset, SuccessorLink } = componentHeaders(settings);
+export function optionalDeprecationHeaders({ Deprecation, Sunset, SuccessorLink }: Headers): JsonSchema {
   const headers = Object.entries({ Deprecation, Sunset, Link: SuccessorLink });
   return Object.fromEntries(headers.map(([name, header]) => [name, { ...header, required: false }]));
 }

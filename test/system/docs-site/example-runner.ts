@@ -6,7 +6,7 @@ import { executable, PYTHON } from "../../../trials/harness/programs.ts";
 import type { Example } from "../../../src/docs-site/browser/programs.ts";
 import { type ExampleContext, inContext } from "../../../src/docs-site/examples.ts";
 import type { ExampleLanguage } from "../../../src/docs-site/page-data.ts";
-import { blocksOf } from "../../../src/docs-site/markdown.ts";
+import { examplesIn } from "../../../src/docs-site/page-content.ts";
 import { GUIDE_SOURCES } from "../../../src/docs-site/sources.ts";
 import { installClient, typeErrorsIn } from "../../client/install.ts";
 
@@ -44,12 +44,7 @@ export function typeErrorsOf(programs: Readonly<Record<string, string>>): Promis
 export function guideExamples(context: ExampleContext): ReadonlyMap<string, readonly Example[]> {
   const markdown = inContext(Object.values(GUIDE_SOURCES).join("\n"), context);
   const blocks = markdown.matchAll(/<!-- example-([a-z-]+) -->\n([\s\S]*?)<!-- \/example-\1 -->/g);
-  return new Map(
-    [...blocks].map(([, name = "", text = ""]) => [
-      name,
-      blocksOf(text).flatMap((block) => (block.kind === "examples" ? block.examples : [])),
-    ]),
-  );
+  return new Map(Array.from(blocks, ([, name = "", text = ""]) => [name, examplesIn(text)]));
 }
 
 export function only(language: ExampleLanguage, examples: readonly Example[]): Example {
