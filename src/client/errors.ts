@@ -120,31 +120,3 @@ export class TimeoutError extends PetstoreError {
 export class InvalidResponseError extends PetstoreError {
   static override className = "InvalidResponseError";
 }
-
-const CLASSES: Readonly<Record<number, typeof ApiError>> = {
-  401: AuthenticationError,
-  403: PermissionError,
-  404: NotFoundError,
-  409: ConflictError,
-  410: NotFoundError,
-  422: ConflictError,
-  429: RateLimitError,
-};
-
-/** The body is `{code, message, status}`, unless something in front of the server responded. */
-export function apiError(details: ErrorDetails & { response: ResponseMetadata; body: string }): ApiError {
-  const { status } = details.response;
-  const { code, message } = errorBody(details.body);
-  const Class = CLASSES[status] ?? (status < 500 ? InvalidRequestError : ServerError);
-  return new Class(message ?? `The server responded with status ${status}.`, { ...details, code });
-}
-
-/** Empty unless the API responded. */
-export function errorBody(text: string): { code?: string; message?: string } {
-  try {
-    const body = JSON.parse(text);
-    return typeof body?.code === "string" && typeof body.message === "string" ? body : {};
-  } catch {
-    return {};
-  }
-}

@@ -41,3 +41,13 @@ export function int64(name: string, value: number | bigint | string): bigint {
     `${name} must be a bigint, a safe integer or a string of digits, not ${String(value)}.`,
   );
 }
+
+/** Of an error of the API; empty if something else responded. */
+export function errorBody(text: string): { code?: string; message?: string } {
+  try {
+    const body = JSON.parse(text);
+    return typeof body?.code === "string" && typeof body.message === "string" ? body : {};
+  } catch {
+    return {};
+  }
+}

@@ -1,9 +1,9 @@
-import { ApiError, apiError, ConnectionError, InvalidResponseError, TimeoutError } from "./errors.ts";
-import { parseJson } from "./json.ts";
+import * as errors from "./errors.ts";
+import { errorBody, parseJson } from "./json.ts";
 import { RateLimiter } from "./rate-limiter.ts";
 import { metadataOf, type ResponseMetadata } from "./response.ts";
 import { isRetried, retryDelay, sleep, timeLimit } from "./retry.ts";
-import type { CallOptions, Hooks, Ids, PetstoreOptions, RequestEvent } from "./types.ts";
+import type { CallOptions, Ids, PetstoreOptions, RequestEvent } from "./types.ts";
 
 export interface ApiRequest {
   readonly method: string;
@@ -23,10 +23,10 @@ export interface ApiResult {
   readonly response: ResponseMetadata;
 }
 
-interface Success {
-  readonly idempotencyKey: string | undefined;
-  readonly response: ResponseMetadata;
-  readonly body: string;
+/** A response with its text. */
+interface Received extends errors.ErrorDetails {
+  response: ResponseMetadata;
+  body: string;
 }
 
 const USER_AGENT = "petstore-client/1.1.0";
@@ -37,15 +37,9 @@ const MAX_RETRIES_UNREACHED = 2;
 /** Sends requests: authentication, rate limit, retries, deadline, cache, hooks. */
 export class Transport {
   readonly #baseUrl: string;
-  readonly #key: string;
-  readonly #integer: (digits: string) => unknown;
-  readonly #hooks: Hooks;
+  readonly #options: PetstoreOptions<Ids>;
   readonly #limiter: RateLimiter | undefined;
-  readonly #maxRetries: number;
-  readonly #timeoutMs: number;
   readonly #deadlineMs: number;
-  readonly #cacheSize: number;
-  readonly #fetch: NonNullable<PetstoreOptions["fetch"]>;
   #hasResponded = false;
   /** By URL, the one that was used last at the end. */
   readonly #cache = new Map<string, { etag: string; headers: Headers; text: string }>();
@@ -53,20 +47,14 @@ export class Transport {
   readonly #reported = new Set<string>();
 
   constructor(options: PetstoreOptions<Ids>) {
-    const { key, baseUrl, waitForRateLimit = true } = options;
+    const { key, baseUrl, waitForRateLimit = true, deadlineMs = 120_000 } = options;
     if (!key || !baseUrl) throw new TypeError("new Petstore() needs key and baseUrl.");
     // Without the key: messages end up in logs.
     if (!KEY.test(key)) throw new TypeError("key must be pet_live_ or pet_test_ and letters and digits.");
-    this.#key = key;
+    this.#options = { ...options };
     this.#baseUrl = new URL(baseUrl).href.replace(/\/+$/, "");
-    this.#integer = options.ids === "string" ? (digits) => digits : BigInt;
-    this.#hooks = options;
     this.#limiter = waitForRateLimit ? new RateLimiter() : undefined;
-    this.#maxRetries = options.maxRetries ?? 10;
-    this.#timeoutMs = options.timeoutMs ?? 15_000;
-    this.#deadlineMs = options.deadlineMs ?? 120_000;
-    this.#cacheSize = options.cache ?? 0;
-    this.#fetch = options.fetch ?? ((url, init) => fetch(url, init));
+    this.#deadlineMs = deadlineMs;
   }
 
   /** For a call that sends several requests. */
@@ -80,23 +68,22 @@ export class Transport {
     const passed = new Error("The deadline passed.");
     const { signal, end } = timeLimit(endsAt - Date.now(), passed, aborted);
     let attempt = 0;
-    let last: ApiError | ConnectionError | undefined;
+    let last: errors.ApiError | errors.ConnectionError | undefined;
     try {
       for (;;) {
         const event = { method: request.method, url: this.#baseUrl + request.path, attempt: ++attempt };
-        await this.#limiter?.acquire(signal, (waitMs) => this.#hooks.onWait?.({ ...event, waitMs }));
+        await this.#limiter?.acquire(signal, (waitMs) => this.#options.onWait?.({ ...event, waitMs }));
         const outcome = await this.#attempt(request, event, signal);
         if ("data" in outcome) return outcome;
 
         last = outcome;
-        if (last instanceof ApiError && !isRetried(last)) throw last;
+        if (last instanceof errors.ApiError && !isRetried(last)) throw last;
         signal.throwIfAborted();
         const delayMs = retryDelay(attempt, last.response?.retryAfter);
-        const maxRetries = this.#hasResponded
-          ? this.#maxRetries
-          : Math.min(this.#maxRetries, MAX_RETRIES_UNREACHED);
-        if (attempt > maxRetries || Date.now() + delayMs >= endsAt) throw last;
-        this.#hooks.onRetry?.({ ...event, delayMs, error: last });
+        const { maxRetries = 10 } = this.#options;
+        const limit = this.#hasResponded ? maxRetries : Math.min(maxRetries, MAX_RETRIES_UNREACHED);
+        if (attempt > limit || Date.now() + delayMs >= endsAt) throw last;
+        this.#options.onRetry?.({ ...event, delayMs, error: last });
         if (last.status === 429 && this.#limiter) this.#limiter.pause(delayMs);
         else await sleep(delayMs, signal);
       }
@@ -106,7 +93,7 @@ export class Transport {
       const message = last
         ? `No success within ${deadlineMs} ms, ${attempt} attempts.`
         : `No response within ${deadlineMs} ms, waiting for the rate limit included.`;
-      throw new TimeoutError(message, {
+      throw new errors.TimeoutError(message, {
         idempotencyKey,
         ...(last && { cause: last, response: last.response, body: last.body }),
       });
@@ -120,27 +107,28 @@ export class Transport {
     request: ApiRequest,
     event: RequestEvent,
     signal: AbortSignal,
-  ): Promise<ApiResult | ApiError | ConnectionError> {
+  ): Promise<ApiResult | errors.ApiError | errors.ConnectionError> {
     const { idempotencyKey } = request;
-    const late = new Error(`nothing came within ${this.#timeoutMs} ms`);
-    const limit = timeLimit(this.#timeoutMs, late, signal);
+    const { timeoutMs = 15_000, fetch = globalThis.fetch } = this.#options;
+    const late = new Error(`nothing came within ${timeoutMs} ms`);
+    const limit = timeLimit(timeoutMs, late, signal);
     let response: ResponseMetadata | undefined;
     try {
       signal.throwIfAborted();
-      this.#hooks.onRequest?.(event);
+      this.#options.onRequest?.(event);
       const known = request.method === "GET" ? this.#cache.get(event.url) : undefined;
       const init = this.#init(request, known?.etag, limit.signal);
       let body;
       try {
-        const received = await this.#fetch(event.url, init);
+        const received = await fetch(event.url, init);
         this.#hasResponded = true;
         response = metadataOf(received, event.attempt);
         body = await received.text();
       } catch (cause) {
         const message = `No response from ${event.url}: ${reasonOf(cause)}.`;
-        return new ConnectionError(message, { cause, idempotencyKey, response });
+        return new errors.ConnectionError(message, { cause, idempotencyKey, response });
       }
-      this.#hooks.onResponse?.({ ...event, response });
+      this.#options.onResponse?.({ ...event, response });
       this.#reportDeprecation(event, response.headers);
       if (response.status === 304 && known) {
         const headers = new Headers(known.headers);
@@ -165,7 +153,7 @@ export class Transport {
     signal: AbortSignal,
   ) {
     const headers = new Headers(options.headers);
-    headers.set("Authorization", `Bearer ${this.#key}`);
+    headers.set("Authorization", `Bearer ${this.#options.key}`);
     // A browser names itself, and asks servers of other origins before it names something else.
     if (!isBrowser() && !headers.has("User-Agent")) headers.set("User-Agent", USER_AGENT);
     if (body !== undefined) headers.set("Content-Type", "application/json");
@@ -175,11 +163,11 @@ export class Transport {
   }
 
   /** Of a response that is no error. */
-  #dataOf({ method, path, expected }: ApiRequest, details: Success): unknown {
+  #dataOf({ method, path, expected }: ApiRequest, details: Received): unknown {
     const { response, body } = details;
     const { status, headers } = response;
     const invalid = (problem: string) =>
-      new InvalidResponseError(`${method} ${this.#baseUrl}${path} ${problem}.`, details);
+      new errors.InvalidResponseError(`${method} ${this.#baseUrl}${path} ${problem}.`, details);
     // 0 is what a browser shows of a redirect.
     if (status === 0 || (status >= 300 && status !== 304))
       throw invalid(
@@ -189,7 +177,7 @@ export class Transport {
     const type = headers.get("Content-Type") ?? "no Content-Type";
     let data;
     try {
-      data = parseJson(body, this.#integer);
+      data = parseJson(body, this.#options.ids === "string" ? String : BigInt);
     } catch {
       throw invalid(`responded with status ${status} and ${type}, which is no JSON`);
     }
@@ -202,10 +190,11 @@ export class Transport {
   #remember(url: string, headers: Headers, text: string): void {
     const etag = headers.get("ETag");
     this.#cache.delete(url);
-    if (etag === null || this.#cacheSize === 0) return;
+    const { cache: size = 0 } = this.#options;
+    if (etag === null || size === 0) return;
     this.#cache.set(url, { etag, headers, text });
     const [oldest] = this.#cache.keys();
-    if (this.#cache.size > this.#cacheSize && oldest !== undefined) this.#cache.delete(oldest);
+    if (this.#cache.size > size && oldest !== undefined) this.#cache.delete(oldest);
   }
 
   #reportDeprecation({ method, url }: RequestEvent, headers: Headers): void {
@@ -213,7 +202,7 @@ export class Transport {
     if (since === null) return;
     const sunset = headers.get("Sunset");
     const link = headers.get("Link") ?? undefined;
-    const { onDeprecation } = this.#hooks;
+    const { onDeprecation } = this.#options;
     if (onDeprecation) {
       const sinceDate = /^@\d+$/.test(since) ? new Date(Number(since.slice(1)) * 1000) : undefined;
       onDeprecation({
@@ -233,6 +222,24 @@ export class Transport {
     // oxlint-disable-next-line no-console -- the warning that the documentation promises
     console.warn(`Petstore: ${operation} is deprecated${removal}.${page ? ` See ${page}` : ""}`);
   }
+}
+
+const CLASSES: Readonly<Record<number, typeof errors.ApiError>> = {
+  401: errors.AuthenticationError,
+  403: errors.PermissionError,
+  404: errors.NotFoundError,
+  409: errors.ConflictError,
+  410: errors.NotFoundError,
+  422: errors.ConflictError,
+  429: errors.RateLimitError,
+};
+
+/** The body is `{code, message, status}`, unless something in front of the server responded. */
+function apiError(received: Received): errors.ApiError {
+  const { status } = received.response;
+  const { code, message } = errorBody(received.body);
+  const Class = CLASSES[status] ?? (status < 500 ? errors.InvalidRequestError : errors.ServerError);
+  return new Class(message ?? `The server responded with status ${status}.`, { ...received, code });
 }
 
 function isBrowser(): boolean {

@@ -3,7 +3,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { highlight } from "../highlight.ts";
 import { ERROR_CODES_PATH, type TryItData } from "../page-data.ts";
 import { addCopyButtons, urlOf } from "./page-controls.ts";
-import { errorBody } from "../../client/errors.ts";
+import { errorBody } from "../../client/json.ts";
 import { type ApiResponse, type CallOutcome, indentedJson, retryAtOf, windowOf } from "./response.ts";
 
 interface ReceivedProps {
