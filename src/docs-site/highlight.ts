@@ -6,26 +6,16 @@ const JSON_TOKENS = [
   String.raw`(?<keyword>\b(?:true|false|null)\b)`,
 ].join("|");
 
-const SCRIPT_KEYWORDS =
-  "as|async|await|break|case|catch|class|const|continue|default|else|export|finally|for|from|function|if|import|in|instanceof|let|new|of|return|throw|try|type|typeof|undefined|while|true|false|null";
+const KEYWORDS =
+  "and|as|async|await|break|case|catch|class|const|continue|def|default|elif|else|except|export|finally|for|from|function|if|import|in|instanceof|is|lambda|let|new|not|of|or|pass|raise|return|throw|try|type|typeof|undefined|while|with|yield|true|false|null|True|False|None";
 
-const SCRIPT_TOKENS = [
-  String.raw`(?<comment>\/\/.*|\/\*[\s\S]*?\*\/)`,
-  String.raw`(?<string>"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|${"`(?:[^`\\\\]|\\\\[\\s\\S])*`"})`,
+/** JavaScript, TypeScript and Python. */
+const PROGRAM_TOKENS = [
+  String.raw`(?<comment>(?:\/\/|#).*|\/\*[\s\S]*?\*\/)`,
+  String.raw`(?<string>f?"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|${"`(?:[^`\\\\]|\\\\[\\s\\S])*`"})`,
   String.raw`(?<number>\b\d[\d_]*(?:\.\d+)?n?\b)`,
-  String.raw`(?<keyword>\b(?:${SCRIPT_KEYWORDS})\b)`,
-  String.raw`(?<property>(?<=[{,]\s*)[A-Za-z_]\w*(?=:\s))`,
-].join("|");
-
-const PYTHON_KEYWORDS =
-  "and|as|assert|break|class|continue|def|elif|else|except|finally|for|from|if|import|in|is|lambda|not|or|pass|raise|return|try|while|with|yield|True|False|None";
-
-const PYTHON_TOKENS = [
-  String.raw`(?<comment>#.*)`,
-  String.raw`(?<string>[fr]?(?:"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'))`,
-  String.raw`(?<number>\b\d[\d_]*(?:\.\d+)?\b)`,
-  String.raw`(?<keyword>\b(?:${PYTHON_KEYWORDS})\b)`,
-  String.raw`(?<property>(?<=[(,]\s*)[A-Za-z_]\w*(?==))`,
+  String.raw`(?<keyword>\b(?:${KEYWORDS})\b)`,
+  String.raw`(?<property>(?<=[{,(]\s*)[A-Za-z_]\w*(?=:\s|=))`,
 ].join("|");
 
 const SHELL_TOKENS = [
@@ -42,13 +32,13 @@ const HTTP_TOKENS = [
   JSON_TOKENS.replace("(?<property>", "(?<variable>"),
 ].join("|");
 
-const PATTERNS: Readonly<Record<string, RegExp>> = {
-  json: new RegExp(JSON_TOKENS, "gm"),
-  js: new RegExp(SCRIPT_TOKENS, "gm"),
-  ts: new RegExp(SCRIPT_TOKENS, "gm"),
-  python: new RegExp(PYTHON_TOKENS, "gm"),
-  sh: new RegExp(SHELL_TOKENS, "gm"),
-  http: new RegExp(HTTP_TOKENS, "gm"),
+const PATTERNS: Readonly<Record<string, string>> = {
+  json: JSON_TOKENS,
+  js: PROGRAM_TOKENS,
+  ts: PROGRAM_TOKENS,
+  python: PROGRAM_TOKENS,
+  sh: SHELL_TOKENS,
+  http: HTTP_TOKENS,
 };
 
 /** HTML of a program text in which each token is a `<span>` of its kind. Text of an unknown syntax has none. */
@@ -56,12 +46,9 @@ export function highlight(code: string, syntax: string): string {
   const html = code.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
   const pattern = PATTERNS[syntax];
   if (pattern === undefined) return html;
-  return html.replace(
-    pattern,
-    (token, ...rest) => `<span class="token-${kindOf(rest.at(-1))}">${token}</span>`,
-  );
-}
-
-function kindOf(groups: Readonly<Record<string, string | undefined>>): string | undefined {
-  return Object.entries(groups).find(([, text]) => text !== undefined)?.[0];
+  return html.replace(new RegExp(pattern, "gm"), (token, ...rest) => {
+    const groups: Readonly<Record<string, string | undefined>> = rest.at(-1);
+    const [kind] = Object.entries(groups).find(([, text]) => text !== undefined) ?? [];
+    return `<span class="token-${kind}">${token}</span>`;
+  });
 }
