@@ -6,14 +6,16 @@ import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { longDuration, grouped, kibibytes, longDate, plural } from "../src/api/formatting.ts";
 import { REQUEST_TIMEOUT_MS } from "../src/api/dispatch.ts";
-import type { JsonSchema, ObjectSchema } from "../src/api/schema.ts";
+import type { Schema } from "../src/api/schema.ts";
 import { COMMANDS } from "../src/cli/commands.ts";
 import { OPERATOR_OPTIONS } from "../src/cli/operator.ts";
 import { DEFAULT_URL } from "../src/config/config.ts";
 import { SETTINGS } from "../src/config/options.ts";
 import { describeDefault, flagUsage, type Option, type Options } from "../src/config/parse-options.ts";
+import { constraintOf, schemaFields } from "../src/docs-site/fields.ts";
 import { replaceBlocks, settingBlocks } from "../src/docs-site/guide-pages.ts";
 import type { DocsSettings } from "../src/docs-site/layout.ts";
+import { markdownTable } from "../src/docs-site/markdown.ts";
 import { ERROR_ACTIONS } from "../src/docs-site/reference-pages.ts";
 import {
   IDEMPOTENCY_KEY_MAX_LENGTH,
@@ -45,20 +47,12 @@ import packageJson from "../package.json" with { type: "json" };
 
 const ROOT = resolve(import.meta.dir, "..");
 
-/** Values that the documentation states, as it writes them. */
+/** Values that texts beside the generated blocks state, as they write them. */
 export const VALUES = {
   maxBody: kibibytes(MAX_BODY_BYTES),
-  maxRequestLine: kibibytes(MAX_REQUEST_LINE_BYTES),
-  maxHead: kibibytes(MAX_HEAD_BYTES),
-  maxHeaders: String(MAX_FIELDS),
-  nameLength: `1 to ${grouped(NAME_MAX_LENGTH)} characters`,
-  pageLimit: `${PAGE_LIMIT.min} to ${PAGE_LIMIT.max}, default ${PAGE_LIMIT.default}`,
-  idempotencyKeyLength: `1 to ${IDEMPOTENCY_KEY_MAX_LENGTH} characters`,
   idempotencyLifetime: longDuration(IDEMPOTENCY_LIFETIME_MS),
-  requestTimeout: plural(REQUEST_TIMEOUT_SECONDS, "second"),
   responseTimeout: plural(REQUEST_TIMEOUT_MS / 1000, "second"),
   idleTimeout: plural(IDLE_TIMEOUT_SECONDS, "second"),
-  silentTimeout: plural(SILENT_TIMEOUT_SECONDS, "second"),
   removalDate: longDate(OPERATIONS.getPet.deprecated.sunset),
   rotationOverlap: longDuration(DEFAULT_OVERLAP_SECONDS * 1_000),
 } as const;
@@ -81,23 +75,26 @@ const BLOCKS: Readonly<Record<string, string>> = {
   generators: generatorSections(),
   "exact-json": exactJson(),
   ...settingBlocks({ ...DEFAULT_SETTINGS, otherUrl: DEFAULT_URL.staging }),
-  operations: table(["Operation", "Request", "Purpose"], Object.entries(OPERATIONS).map(operationRow)),
+  operations: markdownTable(
+    ["Operation", "Request", "Purpose"],
+    Object.entries(OPERATIONS).map(operationRow),
+  ),
   "pet-fields": fieldTable(Pet),
   "order-fields": fieldTable(Order),
-  limits: table(["Limit", "Value", "Otherwise"], limitRows()),
-  "error-codes": table(["Status", "Code", "Meaning", "What to do"], errorRows()),
+  limits: markdownTable(["Limit", "Value", "Otherwise"], limitRows()),
+  "error-codes": markdownTable(["Status", "Code", "Meaning", "What to do"], errorRows()),
   settings: optionTable(SETTINGS),
   "log-events": logEvents(),
   "admin-operations": adminOperations(),
-  roles: table(["Role", "An operator with it", "Operations, with those above"], roleRows()),
-  "admin-errors": table(["Status", "Code", "Meaning"], adminErrorRows()),
-  metrics: table(["Metric", "Type", "Meaning", "Labels"], metricRows()),
-  "metric-labels": table(["Label", "Values"], metricLabelRows()),
+  roles: markdownTable(["Role", "An operator with it", "Operations, with those above"], roleRows()),
+  "admin-errors": markdownTable(["Status", "Code", "Meaning"], adminErrorRows()),
+  metrics: markdownTable(["Metric", "Type", "Meaning", "Labels"], metricRows()),
+  "metric-labels": markdownTable(["Label", "Values"], metricLabelRows()),
   "key-options": optionTable(optionsOf("keys update", "keys create", "keys rotate")),
   "key-filters": optionTable(optionsOf("keys list")),
   "usage-options": optionTable(optionsOf("usage")),
   "audit-options": optionTable(optionsOf("audit")),
-  migrations: table(
+  migrations: markdownTable(
     ["Release", "Schema on SQLite", "Schema on PostgreSQL", "What its first start migrates"],
     migrationRows(),
   ),
@@ -136,36 +133,29 @@ function adminErrorRows(): string[][] {
     .map(([name, { status, meaning }]) => [String(status), code(name), meaning]);
 }
 
-function fieldTable({ required, optional }: ObjectSchema<unknown>): string {
-  const fields = Object.entries({ ...required, ...optional }).map(([name, { json }]) => {
-    const type = name in optional ? `${typeOf(json)}; optional` : typeOf(json);
-    return [code(name), type, String(json.description)];
+function fieldTable({ json }: Schema<unknown>): string {
+  const fields = schemaFields(json).map(({ name, required, description, schema }) => {
+    const type = constraintOf(schema);
+    return [code(name), required ? type : `${type}; optional`, description];
   });
-  return table(["Field", "Type", "Meaning"], fields);
-}
-
-function typeOf({ type, format, enum: values, minLength, maxLength }: JsonSchema): string {
-  if (Array.isArray(values)) return values.map((value) => code(String(value))).join(", ");
-  if (typeof format === "string") return `${String(type)} (${format})`;
-  return `${String(type)}, ${String(minLength)} to ${grouped(Number(maxLength))} characters`;
+  return markdownTable(["Field", "Type", "Meaning"], fields);
 }
 
 function limitRows(): string[][] {
+  const head = `${kibibytes(MAX_HEAD_BYTES)}, ${MAX_FIELDS} headers`;
+  const pageLimit = `${PAGE_LIMIT.min} to ${PAGE_LIMIT.max}, default ${PAGE_LIMIT.default}`;
+  const silent = plural(SILENT_TIMEOUT_SECONDS, "second");
   return [
     ["Request body", VALUES.maxBody, "413 `body_too_large`"],
-    ["Request line", VALUES.maxRequestLine, "414 `uri_too_long`"],
-    [
-      "Request line and headers",
-      `${VALUES.maxHead}, ${VALUES.maxHeaders} headers`,
-      "431 `headers_too_large`",
-    ],
-    ["`name`", VALUES.nameLength, "400 `invalid_body`"],
-    ["`limit`", VALUES.pageLimit, "400 `invalid_parameter`"],
-    ["`Idempotency-Key`", VALUES.idempotencyKeyLength, "400 `invalid_parameter`"],
-    ["Time to send a request", VALUES.requestTimeout, "408 `request_timeout`"],
+    ["Request line", kibibytes(MAX_REQUEST_LINE_BYTES), "414 `uri_too_long`"],
+    ["Request line and headers", head, "431 `headers_too_large`"],
+    ["`name`", `1 to ${grouped(NAME_MAX_LENGTH)} characters`, "400 `invalid_body`"],
+    ["`limit`", pageLimit, "400 `invalid_parameter`"],
+    ["`Idempotency-Key`", `1 to ${IDEMPOTENCY_KEY_MAX_LENGTH} characters`, "400 `invalid_parameter`"],
+    ["Time to send a request", plural(REQUEST_TIMEOUT_SECONDS, "second"), "408 `request_timeout`"],
     ["Time to execute a request", VALUES.responseTimeout, "503 `unavailable`"],
     ["Idle connection", VALUES.idleTimeout, "The server closes it"],
-    ["Wait for the first request", VALUES.silentTimeout, "The server closes the connection"],
+    ["Wait for the first request", silent, "The server closes the connection"],
   ];
 }
 
@@ -186,7 +176,7 @@ function optionsOf(...names: readonly string[]): Options {
 }
 
 function optionTable(options: Options): string {
-  return table(["Option", "Default", "Meaning"], Object.entries(options).map(optionRow));
+  return markdownTable(["Option", "Default", "Meaning"], Object.entries(options).map(optionRow));
 }
 
 function optionRow([flag, option]: [string, Option]): string[] {
@@ -205,7 +195,7 @@ function logEvents(): string {
     .filter(([, { level }]) => level !== "info")
     .map(([name, { level, message }]) => [code(name), level, message]);
   const names = events.filter(([, { level }]) => level === "info").map(([name]) => code(name));
-  return `${table(["Event", "Level", "Meaning"], rows)}\n\nEvents of the level \`info\`: ${names.join(", ")}.`;
+  return `${markdownTable(["Event", "Level", "Meaning"], rows)}\n\nEvents of the level \`info\`: ${names.join(", ")}.`;
 }
 
 /** Those of Petstore; every exporter has those of the process. */
@@ -239,11 +229,6 @@ function migrationRows(): string[][] {
     const [onSqlite, onPostgres] = [latestVersion(ofSqlite), latestVersion(ofPostgres)];
     return [release, String(onSqlite), String(onPostgres), [...subjects].join(", ")];
   });
-}
-
-function table(header: readonly string[], rows: readonly (readonly string[])[]): string {
-  const lines = [header, header.map(() => "---"), ...rows];
-  return lines.map((cells) => `| ${cells.join(" | ")} |`).join("\n");
 }
 
 function code(text: string): string {

@@ -38,7 +38,7 @@ export function schemaFields({ properties = {}, required }: JsonSchema): readonl
 const MAX_VALUES = 5;
 
 /** Markdown: `integer (int64)`. */
-function constraintOf(schema: JsonSchema): string {
+export function constraintOf(schema: JsonSchema): string {
   const { type, format, enum: values, minimum, maximum, minLength, maxLength, maxItems } = schema;
   if (Array.isArray(values) && values.length <= MAX_VALUES) return "one of `" + values.join("`, `") + "`";
   if (type === "array") return `1 to ${maxItems} integers (int64), separated by commas`;

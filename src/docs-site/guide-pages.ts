@@ -7,6 +7,7 @@ import { exampleContext, inContext } from "./examples.ts";
 import { tryItData } from "./fields.ts";
 import type { DocsSettings } from "./layout.ts";
 import { guidePath } from "./links.ts";
+import { markdownTable } from "./markdown.ts";
 import { type DocsPage, PageContent } from "./page-content.ts";
 import { addTryIt } from "./reference-pages.ts";
 import { GUIDE_SOURCES, type GuideName } from "./sources.ts";
@@ -121,14 +122,10 @@ function connectionLimit(maximum: number): string {
 }
 
 function environmentTable({ environment, baseUrl, otherUrl }: DocsSettings): string {
-  const urlOf = (name: DocsSettings["environment"]) => {
+  const rowOf = (title: string, name: DocsSettings["environment"]) => {
     const url = name === environment ? baseUrl : otherUrl;
-    return url === undefined ? "ask the operator" : `\`${url}\``;
+    return [title, url === undefined ? "ask the operator" : `\`${url}\``, `\`${KEY_PREFIX[name]}\``];
   };
-  return [
-    "| Environment | Base URL | Keys begin with |",
-    "| --- | --- | --- |",
-    `| Production | ${urlOf("production")} | \`${KEY_PREFIX.production}\` |`,
-    `| Staging | ${urlOf("staging")} | \`${KEY_PREFIX.staging}\` |`,
-  ].join("\n");
+  const rows = [rowOf("Production", "production"), rowOf("Staging", "staging")];
+  return markdownTable(["Environment", "Base URL", "Keys begin with"], rows);
 }

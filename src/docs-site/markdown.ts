@@ -17,6 +17,12 @@ export function inlineHtml(markdown: string, path: string): string {
     .replace(/^<p>|<\/p>$/g, "");
 }
 
+/** A table in Markdown. */
+export function markdownTable(header: readonly string[], rows: readonly (readonly string[])[]): string {
+  const lines = [header, header.map(() => "---"), ...rows];
+  return lines.map((cells) => `| ${cells.join(" | ")} |`).join("\n");
+}
+
 /** The text of HTML, for titles and the search index. */
 export function textOf(html: string): string {
   return html

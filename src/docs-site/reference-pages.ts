@@ -22,7 +22,7 @@ import { exampleContext, examplesOf } from "./examples.ts";
 import { type Field, fieldList, requestFields, schemaFields, tryItData, tryItSection } from "./fields.ts";
 import { type DocsSettings, methodBadge } from "./layout.ts";
 import { operationPath, SCHEMAS_PATH } from "./links.ts";
-import { codeBlock, htmlOf } from "./markdown.ts";
+import { codeBlock, htmlOf, markdownTable } from "./markdown.ts";
 import { type DocsPage, PageContent } from "./page-content.ts";
 import { ERROR_CODES_PATH } from "./page-data.ts";
 
@@ -85,13 +85,11 @@ function responseTable(operation: PetstoreOperation, path: string): string {
   const codes: readonly ErrorCode[] = [...operationErrors(operation), ...COMMON_ERRORS];
   const errors = codes.toSorted((a, b) => ERRORS[a].status - ERRORS[b].status);
   const rows = [
-    "| Status | Meaning |",
-    "| --- | --- |",
-    `| ${success.status} | ${success.description} |`,
-    ...(success.headers.includes("ETag") ? [`| 304 | ${NOT_MODIFIED} |`] : []),
-    ...errors.map((code) => `| ${ERRORS[code].status} | \`${code}\` ${ERRORS[code].meaning} |`),
+    [String(success.status), success.description],
+    ...(success.headers.includes("ETag") ? [["304", NOT_MODIFIED]] : []),
+    ...errors.map((code) => [String(ERRORS[code].status), `\`${code}\` ${ERRORS[code].meaning}`]),
   ];
-  return htmlOf(rows.join("\n"), path);
+  return htmlOf(markdownTable(["Status", "Meaning"], rows), path);
 }
 
 /** Those of the operation before those of every response. */
