@@ -1,10 +1,9 @@
-import type { NewAuditEntry } from "../domain/audit.ts";
 import type { AuditStore } from "../domain/ports.ts";
 import type { Ban, OnBan } from "../domain/rate-limit.ts";
 import { Latch } from "../api/latch.ts";
 import { formatTime } from "../api/formatting.ts";
 import type { Log } from "./log.ts";
-import { repeat, type RepeatedWork, type ScheduledTimer, scheduler } from "../event-loop.ts";
+import { repeat, type RepeatedWork, scheduler } from "../event-loop.ts";
 
 interface BanRecorderOptions {
   readonly audit: Pick<AuditStore, "recordAudit" | "listAudit">;
@@ -13,7 +12,7 @@ interface BanRecorderOptions {
   readonly server: string;
 }
 
-const RETRY_EVERY_MS = 1_000;
+const WRITE_EVERY_MS = 250;
 /** While the database is unavailable. Each key has at most one ban at a time. */
 const MAX_WAITING = 10_000;
 /** The server that decided a ban has written its entry by then. Random, so that of several servers one is the first. */
@@ -22,25 +21,23 @@ const CHECK_AFTER_MS = { least: 2_000, most: 4_000 };
 interface WaitingBan {
   readonly keyId: number;
   readonly ban: Ban;
-  /** Whether another server may have recorded it. */
-  readonly isUncertain: boolean;
+  /** When to see whether another server has recorded it; undefined if this server decided it. */
+  readonly checkAt?: number;
 }
 
-/** Logs each new ban and writes it to the audit trail, after the request that led to it. */
+/** Logs each new ban and writes it to the audit trail, behind the request that led to it. */
 export class BanRecorder {
   /** Called for each ban. */
   onRecord: (() => void) | undefined;
   readonly #options: BanRecorderOptions;
   /** Oldest first. */
-  readonly #waiting: WaitingBan[] = [];
-  readonly #checks = new Set<ScheduledTimer>();
+  readonly #waiting = new Set<WaitingBan>();
   #lost = 0;
-  #writing = Promise.resolve();
-  #isWriting = false;
-  #timer: ScheduledTimer | undefined;
-  /** Reports once for an outage, after which the entries are written. */
+  readonly #writing = repeat(WRITE_EVERY_MS, async () => {
+    await this.#write();
+    return WRITE_EVERY_MS;
+  });
   readonly #latch: Latch;
-  #isClosed = false;
 
   constructor(options: BanRecorderOptions) {
     this.#options = options;
@@ -51,29 +48,16 @@ export class BanRecorder {
 
   readonly record: OnBan = (keyId, ban) => {
     this.#report(keyId, ban);
-    this.#add({ keyId, ban, isUncertain: false });
+    if (this.#waiting.size < MAX_WAITING) this.#waiting.add({ keyId, ban });
+    else this.#lost++;
   };
 
   /** For a ban that this server did not decide. If its response was lost, no server has recorded it. */
   readonly recordIfMissing: OnBan = (keyId, ban) => {
-    if (this.#isClosed || this.#checks.size >= MAX_WAITING) return;
     const { least, most } = CHECK_AFTER_MS;
-    const check = scheduler.setTimeout(
-      () => {
-        this.#checks.delete(check);
-        this.#add({ keyId, ban, isUncertain: true });
-      },
-      least + scheduler.random() * (most - least),
-    );
-    check.unref();
-    this.#checks.add(check);
+    const checkAt = scheduler.now() + least + scheduler.random() * (most - least);
+    if (this.#waiting.size < MAX_WAITING) this.#waiting.add({ keyId, ban, checkAt });
   };
-
-  #add(ban: WaitingBan): void {
-    if (this.#waiting.length < MAX_WAITING) this.#waiting.push(ban);
-    else if (!ban.isUncertain) this.#lost++;
-    if (!this.#latch.isFailing) this.#write();
-  }
 
   #report(keyId: number, { bannedAt, bannedUntil }: Ban): void {
     this.onRecord?.();
@@ -84,54 +68,37 @@ export class BanRecorder {
     });
   }
 
-  async #isRecorded({ keyId, ban }: WaitingBan): Promise<boolean> {
-    const target = { kind: "key", id: BigInt(keyId) } as const;
-    const period = { since: ban.bannedAt, until: ban.bannedUntil };
-    const query = { action: "key.banned", target, ...period, limit: 1 } as const;
-    return (await this.#options.audit.listAudit(query)).items.length > 0;
-  }
-
-  #entry(keyId: number, { bannedAt, bannedUntil }: Ban): NewAuditEntry {
-    return {
-      at: bannedAt,
-      actor: { kind: "server", name: this.#options.server },
-      action: "key.banned",
-      target: { kind: "key", id: BigInt(keyId) },
-      after: { bannedUntil: formatTime(bannedUntil) },
-    };
-  }
-
-  #write(): void {
-    if (!this.#isWriting) this.#writing = this.#writeAll();
-  }
-
-  async #writeAll(): Promise<void> {
-    this.#isWriting = true;
+  async #write(): Promise<void> {
+    const { audit, server } = this.#options;
     try {
-      for (let next = this.#waiting[0]; next; next = this.#waiting[0]) {
-        const { keyId, ban, isUncertain } = next;
-        const isMissing = !isUncertain || !(await this.#isRecorded(next));
-        if (isMissing) await this.#options.audit.recordAudit(this.#entry(keyId, ban));
-        if (isMissing && isUncertain) this.#report(keyId, ban);
-        this.#waiting.shift();
+      for (const waiting of this.#waiting) {
+        const { keyId, ban, checkAt = -Infinity } = waiting;
+        if (checkAt > scheduler.now()) continue;
+        const about = { action: "key.banned", target: { kind: "key", id: BigInt(keyId) } } as const;
+        const period = { since: ban.bannedAt, until: ban.bannedUntil };
+        const isRecorded =
+          waiting.checkAt !== undefined &&
+          (await audit.listAudit({ ...about, ...period, limit: 1 })).items.length > 0;
+        if (!isRecorded) {
+          const after = { bannedUntil: formatTime(ban.bannedUntil) };
+          const actor = { kind: "server", name: server } as const;
+          await audit.recordAudit({ at: ban.bannedAt, actor, ...about, after });
+          if (waiting.checkAt !== undefined) this.#report(keyId, ban);
+        }
+        this.#waiting.delete(waiting);
       }
       this.#latch.worked();
     } catch (error) {
       this.#latch.failed(error);
-      if (!this.#isClosed) this.#timer = scheduler.setTimeout(() => this.#write(), RETRY_EVERY_MS);
-    } finally {
-      this.#isWriting = false;
     }
   }
 
   /** Tries once more to write what waits. */
   async close(): Promise<void> {
-    this.#isClosed = true;
-    this.#timer?.close();
-    for (const check of this.#checks) check.close();
-    await this.#writing;
-    await this.#writeAll();
-    const bans = this.#waiting.filter(({ isUncertain }) => !isUncertain).length + this.#lost;
+    await this.#writing.close();
+    for (const ban of this.#waiting) if (ban.checkAt !== undefined) this.#waiting.delete(ban);
+    await this.#write();
+    const bans = this.#waiting.size + this.#lost;
     if (bans > 0) this.#options.log.event("audit.bans-lost", { bans });
   }
 }

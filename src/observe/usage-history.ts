@@ -4,9 +4,9 @@ import {
   HOUR_MS,
   type KeyCounts,
   type OperationCounts,
-  type OperationId,
   requestsOf,
   startOf,
+  type UsageBatch,
 } from "../domain/usage-history.ts";
 import { repeat, type RepeatedWork, scheduler, yieldToEventLoop } from "../event-loop.ts";
 import type { Log } from "./log.ts";
@@ -29,17 +29,11 @@ interface UsageRecorderOptions {
   readonly maxCounters?: number;
 }
 
-/** The counters of one hour by key. */
-interface HourCounters {
-  readonly hour: number;
-  readonly byKey: Map<number, RequestCounters>;
-}
+type Mutable<T> = { -readonly [Field in keyof T]: T[Field] };
 
-/** Counters to be stored in one transaction. Its number tells the store whether it has them already. */
-interface QueuedCounters {
-  readonly sequence: number;
-  readonly hour: number;
-  readonly entries: readonly [keyId: number, counters: RequestCounters][];
+/** Requests of one key in one hour that are not stored yet. */
+interface Counters extends Mutable<Omit<KeyCounts, "byOperation">> {
+  readonly byOperation: Mutable<OperationCounts>[];
 }
 
 /**
@@ -50,9 +44,11 @@ export class UsageRecorder {
   readonly #options: UsageRecorderOptions;
   readonly #writer = crypto.randomUUID();
   #sequence = 0;
-  #current: HourCounters;
+  /** The hour that is counted now, and its counters by key. */
+  #hour: number;
+  #counters = new Map<number, Counters>();
   /** Oldest first. Each is repeated as it is until it is known to be stored. */
-  readonly #queue: QueuedCounters[] = [];
+  readonly #queue: UsageBatch[] = [];
   /** Counters in the current hour and the queue. */
   #size = 0;
   #lostRequests = 0;
@@ -64,7 +60,7 @@ export class UsageRecorder {
   constructor(options: UsageRecorderOptions) {
     this.#options = options;
     this.#latch = new Latch((error) => options.log.event("usage-history.save-failed", { error }));
-    this.#current = newHour(options.clock.now());
+    this.#hour = startOf("hour", options.clock.now());
     this.#saving = repeat(SAVE_EVERY_MS, async () => ((await this.save()) ? SAVE_EVERY_MS : RETRY_MS));
   }
 
@@ -72,14 +68,28 @@ export class UsageRecorder {
   readonly observe: RequestObserver = ({ principal, decision, operation }, { status }) => {
     if (decision === undefined || typeof principal !== "object" || !("keyId" in principal)) return;
     const now = this.#options.clock.now();
-    const { hour } = this.#current;
-    if (now < hour || now >= hour + HOUR_MS) this.#startHour(now);
-    const counters = this.#current.byKey.get(principal.keyId) ?? this.#addCounters(principal.keyId);
+    if (now < this.#hour || now >= this.#hour + HOUR_MS) {
+      this.#queueCounters();
+      this.#hour = startOf("hour", now);
+    }
+    const counters = this.#counters.get(principal.keyId) ?? this.#addCounters(principal.keyId);
     if (counters === undefined) return;
     counters.lastUsedAt = now;
-    if (decision.outcome === "allowed") counters.admit(operation, status);
-    else if (decision.outcome === "limited") counters.limited++;
-    else counters.banned++;
+    const { outcome } = decision;
+    if (outcome !== "allowed") {
+      counters[outcome]++;
+      return;
+    }
+    const isError = status >= 400 ? 1 : 0;
+    counters.admitted++;
+    counters.errors += isError;
+    if (operation === undefined) return;
+    const counts = counters.byOperation.find((each) => each.operation === operation);
+    if (counts === undefined) counters.byOperation.push({ operation, admitted: 1, errors: isError });
+    else {
+      counts.admitted++;
+      counts.errors += isError;
+    }
   };
 
   /** Stores all counts. Returns whether the store has taken them. */
@@ -107,24 +117,22 @@ export class UsageRecorder {
   async #saveAll(): Promise<boolean> {
     // What an earlier attempt left comes first.
     if (!(await this.#saveQueue())) return false;
-    this.#queueCurrent();
+    this.#queueCounters();
     return this.#saveQueue();
   }
 
   async #saveQueue(): Promise<boolean> {
     const { store, log } = this.#options;
     for (let first = this.#queue[0]; first; first = this.#queue[0]) {
-      const { entries, ...batch } = first;
-      const keys = entries.map(([keyId, counters]) => counters.countsOf(keyId));
       try {
-        await store.addUsage({ writer: this.#writer, ...batch, keys });
+        await store.addUsage(first);
       } catch (error) {
         this.#lastError = error;
         this.#latch.failed(error);
         return false;
       }
       this.#queue.shift();
-      this.#size -= entries.length;
+      this.#size -= first.keys.length;
       const lostRequests = this.#lostRequests;
       if (this.#latch.isFailing || lostRequests > 0) log.event("usage-history.saved-again", { lostRequests });
       this.#latch.worked();
@@ -135,67 +143,29 @@ export class UsageRecorder {
     return true;
   }
 
-  #startHour(now: number): void {
-    this.#queueCurrent();
-    this.#current = newHour(now);
-  }
-
   /** Sorted, because keys that are close to each other are on the same pages of the database. */
-  #queueCurrent(): void {
-    const { hour, byKey } = this.#current;
-    const sorted = [...byKey].toSorted(([a], [b]) => a - b);
+  #queueCounters(): void {
+    const sorted = [...this.#counters.values()].toSorted((a, b) => a.keyId - b.keyId);
     for (let start = 0; start < sorted.length; start += KEYS_PER_BATCH) {
-      const entries = sorted.slice(start, start + KEYS_PER_BATCH);
-      this.#queue.push({ sequence: ++this.#sequence, hour, entries });
+      const keys = sorted.slice(start, start + KEYS_PER_BATCH);
+      this.#queue.push({ writer: this.#writer, sequence: ++this.#sequence, hour: this.#hour, keys });
     }
-    this.#current = { hour, byKey: new Map() };
+    this.#counters = new Map();
   }
 
-  #addCounters(keyId: number): RequestCounters | undefined {
+  #addCounters(keyId: number): Counters | undefined {
     if (this.#size >= (this.#options.maxCounters ?? MAX_COUNTERS)) {
       this.#lostRequests++;
       return undefined;
     }
     this.#size++;
-    const counters = new RequestCounters();
-    this.#current.byKey.set(keyId, counters);
+    const counters = { keyId, admitted: 0, limited: 0, banned: 0, errors: 0, lastUsedAt: 0, byOperation: [] };
+    this.#counters.set(keyId, counters);
     return counters;
   }
 
   #unsavedRequests(): number {
-    const unsaved = [...this.#queue.flatMap(({ entries }) => entries), ...this.#current.byKey];
-    const counts = unsaved.map(([keyId, counters]) => requestsOf(counters.countsOf(keyId)));
-    return counts.reduce((sum, requests) => sum + requests, this.#lostRequests);
-  }
-}
-
-function newHour(now: number): HourCounters {
-  return { hour: startOf("hour", now), byKey: new Map() };
-}
-
-/** Requests of one key in one hour that are not stored yet. */
-class RequestCounters {
-  limited = 0;
-  banned = 0;
-  lastUsedAt = 0;
-  readonly #admitted = new Map<OperationId | undefined, { admitted: number; errors: number }>();
-
-  admit(operation: OperationId | undefined, status: number): void {
-    let counts = this.#admitted.get(operation);
-    if (counts === undefined) this.#admitted.set(operation, (counts = { admitted: 0, errors: 0 }));
-    counts.admitted++;
-    if (status >= 400) counts.errors++;
-  }
-
-  countsOf(keyId: number): KeyCounts {
-    const { limited, banned, lastUsedAt } = this;
-    let [admitted, errors] = [0, 0];
-    const byOperation: OperationCounts[] = [];
-    for (const [operation, counts] of this.#admitted) {
-      admitted += counts.admitted;
-      errors += counts.errors;
-      if (operation !== undefined) byOperation.push({ operation, ...counts });
-    }
-    return { keyId, admitted, limited, banned, errors, lastUsedAt, byOperation };
+    const unsaved = [...this.#queue.flatMap(({ keys }) => keys), ...this.#counters.values()];
+    return unsaved.reduce((sum, counts) => sum + requestsOf(counts), this.#lostRequests);
   }
 }
