@@ -17,7 +17,7 @@ import { headerLine, HttpServer, type LimitEvent, slowRejectedClients } from "./
 import { deleteRegularly } from "./observe/audit-trail.ts";
 import { logKeyChanges, watchFloods } from "./observe/event-reports.ts";
 import { createLog, type Log } from "./observe/log.ts";
-import { type AppMetrics, startMetrics } from "./observe/metrics.ts";
+import { AppMetrics } from "./observe/metrics.ts";
 import { RequestLog } from "./observe/request-log.ts";
 import { UsageRecorder } from "./observe/usage-history.ts";
 import type { Setting } from "./operator/operations.ts";
@@ -104,7 +104,7 @@ export async function serveOn(
   if (config.maxConnections !== undefined && server.maxConnections < config.maxConnections) {
     log.event("connections.limit-lowered", { maxConnections: server.maxConnections });
   }
-  const metrics = startMetrics({
+  const metrics = new AppMetrics({
     version: packageJson.version,
     environment,
     server,

@@ -69,7 +69,7 @@ export class LiveSeries {
     return { latencies: latenciesOf(rows), requestsPerSecond: (requests * 1_000) / SHORT_STEP_MS };
   }
 
-  /** Values of consecutive steps, the latest last; null where there is no data. Latencies are milliseconds. */
+  /** Values of consecutive steps, the latest last; null where there is no data. */
   read(range: keyof typeof LIVE_RANGES) {
     const lengthMs = LIVE_RANGES[range];
     const series = lengthMs <= LIVE_RANGES["1h"] ? this.#short : this.#long;
@@ -89,10 +89,8 @@ export class LiveSeries {
   }
 }
 
-/** What happened in one step. */
+/** What happened in one step. Durations are milliseconds. */
 interface Row {
-  /** The number of the step, counted from the epoch. */
-  readonly step: number;
   readonly requests: OutcomeTotals;
   readonly latencies: Uint32Array;
   readonly p50: number | null;
@@ -100,62 +98,61 @@ interface Row {
   readonly connections: number;
 }
 
-/** One row for each step, in a ring. A step in which nothing was recorded has no row. */
+/** The rows of the last steps. */
 class Series {
-  readonly #rows: (Row | undefined)[];
+  /** By the number of the step, counted from the epoch. A step in which nothing was recorded has no row. */
+  readonly #rows = new Map<number, Row>();
+  readonly #maxRows: number;
+  #lastStep: number;
   /** Of all requests up to the last row. */
-  #recordedTotals: OutcomeTotals;
-  #recordedLatencies: Float64Array;
-  #nextStep: number;
+  #totals: OutcomeTotals;
+  #latencies: Float64Array;
 
   constructor(
     private readonly sources: LiveSources,
     readonly stepMs: number,
     lengthMs: number,
   ) {
-    this.#rows = Array<Row | undefined>(lengthMs / stepMs).fill(undefined);
-    this.#recordedTotals = sources.requests.totals();
-    this.#recordedLatencies = sources.requests.latencies();
-    this.#nextStep = this.#stepAfter(0);
+    this.#maxRows = lengthMs / stepMs;
+    this.#lastStep = this.#endedStep();
+    this.#totals = sources.requests.totals();
+    this.#latencies = sources.requests.latencies();
   }
 
   /** Adds the row of the step that has ended, unless it is there already. */
   record(): void {
-    const step = this.#stepAfter(EARLY_MS) - 1;
-    // The clock was set back: the steps from there on are recorded again.
-    if (step < this.#nextStep - 1) this.#nextStep = step;
-    if (step < this.#nextStep) return;
-    this.#nextStep = step + 1;
+    const step = this.#endedStep();
+    if (step === this.#lastStep) return;
+    this.#lastStep = step;
     const { requests, connections } = this.sources;
-    const [totals, earlierTotals] = [requests.totals(), this.#recordedTotals];
-    const [counts, earlierCounts] = [requests.latencies(), this.#recordedLatencies];
+    const [totals, earlierTotals] = [requests.totals(), this.#totals];
+    const [counts, earlierCounts] = [requests.latencies(), this.#latencies];
     const latencies = Uint32Array.from(counts, (count, i) => count - (earlierCounts[i] ?? 0));
-    this.#rows[step % this.#rows.length] = {
-      step,
+    this.#rows.delete(step);
+    this.#rows.set(step, {
       requests: byLabel(OUTCOMES, (outcome) => totals[outcome] - earlierTotals[outcome]),
       latencies,
       ...quantilesOf(latencies),
       connections: connections(),
-    };
-    this.#recordedTotals = totals;
-    this.#recordedLatencies = counts;
+    });
+    const [oldest = step] = this.#rows.keys();
+    if (this.#rows.size > this.#maxRows) this.#rows.delete(oldest);
+    this.#totals = totals;
+    this.#latencies = counts;
   }
 
   /** The steps of so long, the latest last: when each ends, in Unix seconds, and its row. */
   last(lengthMs: number) {
-    const count = lengthMs / this.stepMs;
-    const end = Math.max(this.#stepAfter(0), this.#nextStep);
-    const steps = Array.from({ length: count }, (_, i) => end - count + i);
-    const rows = steps.map((step) => this.#rows[step % this.#rows.length]);
+    const first = this.#endedStep() + 1 - lengthMs / this.stepMs;
+    const steps = Array.from({ length: lengthMs / this.stepMs }, (_, i) => first + i);
     return {
       times: steps.map((step) => ((step + 1) * this.stepMs) / 1000),
-      // A row of an earlier round is not of this step.
-      rows: rows.map((row, i) => (row?.step === steps[i] ? row : undefined)),
+      rows: steps.map((step) => this.#rows.get(step)),
     };
   }
 
-  #stepAfter(ms: number): number {
-    return Math.floor((this.sources.now() + ms) / this.stepMs);
+  #endedStep(): number {
+    return Math.floor((this.sources.now() + EARLY_MS) / this.stepMs) - 1;
   }
 }
 

@@ -3,7 +3,7 @@ import { CacheStatistics } from "../bounded-cache.ts";
 import type { Clock } from "../domain/ports.ts";
 import type { OperationId } from "../domain/usage-history.ts";
 import { type HttpServer, maxDescriptors, type ServerStatistics } from "../http1/index.ts";
-import { CONTENT_TYPES, formatFor, formatMetrics, type MetricFamily, type Sample } from "./exposition.ts";
+import { CONTENT_TYPES, formatFor, formatMetrics, type Sample } from "./exposition.ts";
 import { LiveSeries } from "./live-series.ts";
 import {
   type AdapterMonitor,
@@ -15,6 +15,8 @@ import {
 } from "./request-metrics.ts";
 
 interface MetricsOptions {
+  readonly clock: Pick<Clock, "now">;
+  readonly isApiPath: (path: string) => boolean;
   readonly version: string;
   readonly environment: string;
   readonly server: Pick<HttpServer, "statistics" | "maxConnections" | "isShuttingDown">;
@@ -30,11 +32,7 @@ interface MetricsOptions {
 }
 
 /** Where the values come from. */
-interface MetricSources extends MetricsOptions {
-  readonly requests: RequestMetrics;
-  readonly eventLoopDelay: EventLoopDelay;
-  readonly responseCache: CacheStatistics;
-}
+type MetricSources = MetricsOptions & Pick<AppMetrics, "requests" | "responseCache" | "eventLoopDelay">;
 
 interface MetricDefinition {
   readonly type: "counter" | "gauge" | "histogram";
@@ -206,15 +204,6 @@ export const METRICS: Readonly<Record<string, MetricDefinition>> = {
   }),
 };
 
-/** The values of all metrics now. */
-function collectFamilies(sources: MetricSources): MetricFamily[] {
-  return Object.entries(METRICS).map(([name, { type, help, read }]) => {
-    const value = read(sources);
-    if (value === undefined) return { name, type, help, samples: [] };
-    return { name, type, help, samples: Array.isArray(value) ? value : [{ value }] };
-  });
-}
-
 /** Statuses whose series exist from the start: of a series that begins at 1, `rate` and `increase` miss the 1. */
 const EXPECTED_STATUSES: readonly [OperationLabel, readonly number[]][] = [
   ["none", [400, 401, 404, 405, 408, 429, 500, 503]],
@@ -267,47 +256,39 @@ function openDescriptors(): number | undefined {
   }
 }
 
-/** The metrics of a server. */
-export interface AppMetrics {
+/** The metrics of a server. It counts from now on. */
+export class AppMetrics {
   readonly requests: RequestMetrics;
-  readonly responseCache: CacheStatistics;
+  readonly responseCache = new CacheStatistics();
+  readonly eventLoopDelay = new EventLoopDelay();
   readonly live: LiveSeries;
-  /** The response to a scrape with this `Accept` header. */
-  expose(accept: string | null): { readonly contentType: string; readonly body: string };
-  stop(): void;
-}
 
-/** Counts from now on. */
-export function startMetrics({
-  clock,
-  isApiPath,
-  ...options
-}: MetricsOptions & {
-  readonly clock: Pick<Clock, "now">;
-  readonly isApiPath: (path: string) => boolean;
-}): AppMetrics {
-  const requests = new RequestMetrics(isApiPath);
-  const responseCache = new CacheStatistics();
-  const eventLoopDelay = new EventLoopDelay();
-  const live = new LiveSeries({
-    requests,
-    connections: () => options.server.statistics.connections,
-    now: () => clock.now(),
-  });
-  const sources = { ...options, requests, responseCache, eventLoopDelay };
-  eventLoopDelay.start();
-  live.start();
-  return {
-    requests,
-    responseCache,
-    live,
-    expose(accept) {
-      const format = formatFor(accept);
-      return { contentType: CONTENT_TYPES[format], body: formatMetrics(collectFamilies(sources), format) };
-    },
-    stop() {
-      eventLoopDelay.stop();
-      live.stop();
-    },
-  };
+  constructor(private readonly options: MetricsOptions) {
+    const { clock, server, isApiPath } = options;
+    this.requests = new RequestMetrics(isApiPath);
+    this.live = new LiveSeries({
+      requests: this.requests,
+      connections: () => server.statistics.connections,
+      now: () => clock.now(),
+    });
+    this.eventLoopDelay.start();
+    this.live.start();
+  }
+
+  /** The response to a scrape with this `Accept` header. */
+  expose(accept: string | null): { readonly contentType: string; readonly body: string } {
+    const { requests, responseCache, eventLoopDelay } = this;
+    const sources = { ...this.options, requests, responseCache, eventLoopDelay };
+    const families = Object.entries(METRICS).map(([name, { type, help, read }]) => {
+      const value = read(sources) ?? [];
+      return { name, type, help, samples: Array.isArray(value) ? value : [{ value }] };
+    });
+    const format = formatFor(accept);
+    return { contentType: CONTENT_TYPES[format], body: formatMetrics(families, format) };
+  }
+
+  stop(): void {
+    this.eventLoopDelay.stop();
+    this.live.stop();
+  }
 }
