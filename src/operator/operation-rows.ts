@@ -51,17 +51,23 @@ export function created<S extends Schema<unknown>>(description: string, body: S)
   return { status: 201, description, body } as const;
 }
 
-/** The identifier in a path. */
-export function identifierOf<const N extends "key" | "operator" | "pet" | "order">(name: N, what: string) {
-  const notFound = `${name}_not_found` as const;
-  return { name: `${name}Id`, notFound, description: `Identifier of the ${what}` } as const;
+type IdentifierIn<Path> = Path extends `${string}{${infer Noun}Id}${string}`
+  ? { readonly identifier: { name: `${Noun}Id`; notFound: `${Noun}_not_found`; description: string } }
+  : unknown;
+
+function identifierIn(path: string) {
+  const [, noun] = /\{(\w+)Id\}/.exec(path) ?? [];
+  const description = `Identifier of the ${noun === "key" ? "API key" : noun}`;
+  return noun && { identifier: { name: `${noun}Id`, notFound: `${noun}_not_found`, description } };
 }
 
 type Tag = AdminOperation["tag"];
-type Rows = Readonly<Record<string, Omit<AdminOperation, "tag">>>;
+type Rows = Readonly<Record<string, Omit<AdminOperation, "tag" | "identifier">>>;
 
-/** The operations that the documentation shows together. */
+/** The operations that the documentation shows together. A path says what its identifier is. */
 export function tagged<const T extends Tag, const R extends Rows>(tag: T, rows: R) {
-  const withTag = Object.entries(rows).map(([id, row]) => [id, { ...row, tag }]);
-  return Object.fromEntries(withTag) as { readonly [Id in keyof R]: R[Id] & { readonly tag: T } };
+  const complete = Object.entries(rows).map(([id, row]) => [id, { ...row, tag, ...identifierIn(row.path) }]);
+  return Object.fromEntries(complete) as {
+    readonly [Id in keyof R]: R[Id] & { readonly tag: T } & IdentifierIn<R[Id]["path"]>;
+  };
 }

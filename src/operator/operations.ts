@@ -6,7 +6,7 @@ import { NewPet, OrderStatus, OrderUpdate, Pet, PetStatus } from "../domain/reso
 import { ADMIN_ERRORS } from "./errors.ts";
 import * as history from "./history-resources.ts";
 import * as keys from "./key-resources.ts";
-import { created, cursor, identifierOf, limit, ok, since, tagged, until } from "./operation-rows.ts";
+import { created, cursor, limit, ok, since, tagged, until } from "./operation-rows.ts";
 import * as resources from "./resources.ts";
 
 /** In front of every path of the admin API. */
@@ -18,10 +18,16 @@ const period = {
   until: dateTime("In the last hour or day, which is included; by default now"),
 };
 
-const KEY_ID = identifierOf("key", "API key");
-const OPERATOR_ID = identifierOf("operator", "operator");
-const PET_ID = identifierOf("pet", "pet");
-const ORDER_ID = identifierOf("order", "order");
+const rotateKey = {
+  method: "POST",
+  path: "/keys/{keyId}/rotate",
+  summary: "Replace the secret of an API key",
+  description: "Responds with a new secret. The earlier ones work until the overlap ends.",
+  body: keys.KeyRotation,
+  success: ok("The key and its new secret", keys.RotatedKey),
+  errors: ["key_not_active"],
+  role: "support",
+} as const;
 
 /**
  * The table of operations of the admin API. The router, the validation, the OpenAPI document and the types of the
@@ -91,7 +97,6 @@ export const ADMIN_OPERATIONS = {
       summary: "Replace the token of an operator",
       description:
         "Responds with a new token. The earlier one stops working, and the operator's other sessions end: at once on this server, within a second on every other. Every operator may replace their own token; that of somebody else needs the role admin.",
-      identifier: OPERATOR_ID,
       success: ok("The operator and their new token", resources.OperatorWithToken),
       errors: ["operator_not_active", "forbidden_role", "invalid_token", "too_many_attempts"],
       role: "metrics",
@@ -102,7 +107,6 @@ export const ADMIN_OPERATIONS = {
       summary: "Revoke an operator",
       description:
         "Ends the token and the sessions of the operator for good: at once on this server, within a second on every other. Nobody can revoke themselves, or the last admin. An operator who is already revoked stays so.",
-      identifier: OPERATOR_ID,
       success: ok("The revoked operator", resources.OperatorSchema),
       errors: ["own_operator", "last_admin"],
     },
@@ -192,7 +196,6 @@ export const ADMIN_OPERATIONS = {
       path: "/keys/{keyId}",
       summary: "Fetch one API key",
       description: "Responds with the key, its usage and its ban.",
-      identifier: KEY_ID,
       success: ok("The key", keys.Key),
     },
     updateKey: {
@@ -201,33 +204,17 @@ export const ADMIN_OPERATIONS = {
       summary: "Change an API key",
       description:
         "Changes the given fields. Servers apply the change within a second. Usage stays: a new plan does not reset it. The plan, limits, access and expiry of a revoked key cannot be changed.",
-      identifier: KEY_ID,
       body: keys.KeyUpdate,
       success: ok("The changed key", keys.Key),
       errors: ["key_not_active"],
     },
-    rotateKey: {
-      method: "POST",
-      path: "/keys/{keyId}/rotate",
-      summary: "Replace the secret of an API key",
-      description: "Responds with a new secret. The earlier ones work until the overlap ends.",
-      identifier: KEY_ID,
-      body: keys.KeyRotation,
-      success: ok("The key and its new secret", keys.RotatedKey),
-      errors: ["key_not_active"],
-      role: "support",
-    },
+    rotateKey,
     rollKey: {
-      method: "POST",
+      ...rotateKey,
       path: "/keys/{keyId}/roll",
-      summary: "Replace the secret of an API key (the earlier name of rotateKey)",
+      summary: `${rotateKey.summary} (the earlier name of rotateKey)`,
       description: "As `rotateKey`. It is removed in release 1.2.",
-      identifier: KEY_ID,
-      body: keys.KeyRotation,
-      success: ok("The key and its new secret", keys.RotatedKey),
-      errors: ["key_not_active"],
       deprecated: true,
-      role: "support",
     },
     disableKey: {
       method: "POST",
@@ -235,7 +222,6 @@ export const ADMIN_OPERATIONS = {
       summary: "Switch an API key off",
       description:
         "Requests with the key are 401 at once on this server, and within a second on every other, until it is enabled. Its secrets, plan and usage stay.",
-      identifier: KEY_ID,
       success: ok("The disabled key", keys.Key),
       errors: ["key_not_active"],
       role: "support",
@@ -246,7 +232,6 @@ export const ADMIN_OPERATIONS = {
       summary: "Switch a disabled API key on again",
       description:
         "Requests with the key are accepted within a second. A key that is enabled stays as it is.",
-      identifier: KEY_ID,
       success: ok("The enabled key", keys.Key),
       errors: ["key_not_active"],
       role: "support",
@@ -257,7 +242,6 @@ export const ADMIN_OPERATIONS = {
       summary: "Revoke an API key",
       description:
         "Ends the key for good: requests with it are 401 at once on this server, and within a second on every other. A key that is already revoked stays as it is.",
-      identifier: KEY_ID,
       success: ok("The revoked key", keys.Key),
     },
     unbanKey: {
@@ -265,7 +249,6 @@ export const ADMIN_OPERATIONS = {
       path: "/keys/{keyId}/unban",
       summary: "End the ban of an API key",
       description: "Ends the ban and clears the strikes. Servers apply it within a second.",
-      identifier: KEY_ID,
       success: ok("The key", keys.Key),
       errors: ["key_not_active"],
       role: "support",
@@ -286,7 +269,6 @@ export const ADMIN_OPERATIONS = {
       summary: "Show the requests of an API key over time",
       description:
         "Hours are kept for 35 days, days for 400 days. By default the last 24 hours by hour, or the last 30 days by day. Counts are at most 5 seconds old.",
-      identifier: KEY_ID,
       query: { by: history.Interval, ...period },
       success: ok("Requests by interval and operation", history.KeyUsageHistory),
     },
@@ -357,7 +339,6 @@ export const ADMIN_OPERATIONS = {
       path: "/pets/{petId}",
       summary: "Fetch one pet",
       description: "Responds with the pet.",
-      identifier: PET_ID,
       success: ok("The pet", Pet),
     },
     updatePet: {
@@ -366,7 +347,6 @@ export const ADMIN_OPERATIONS = {
       summary: "Correct a pet",
       description:
         "Changes the given fields. The status of a pet with a placed order follows the order and cannot be changed here.",
-      identifier: PET_ID,
       body: resources.PetUpdate,
       success: ok("The changed pet", Pet),
       errors: ["pet_ordered"],
@@ -377,7 +357,6 @@ export const ADMIN_OPERATIONS = {
       path: "/pets/{petId}",
       summary: "Delete a pet",
       description: "Deletes a pet without orders. Its identifier is never used again.",
-      identifier: PET_ID,
       success: { status: 204, description: "The pet is deleted" },
       errors: ["pet_has_orders"],
     },
@@ -402,7 +381,6 @@ export const ADMIN_OPERATIONS = {
       path: "/orders/{orderId}",
       summary: "Fetch one order",
       description: "Responds with the order, whichever API key placed it.",
-      identifier: ORDER_ID,
       success: ok("The order", resources.AdminOrder),
     },
     updateOrder: {
@@ -411,7 +389,6 @@ export const ADMIN_OPERATIONS = {
       summary: "Complete or cancel an order",
       description:
         "`completed` makes the pet `sold`. `cancelled` makes it `available` again. Both are final.",
-      identifier: ORDER_ID,
       body: OrderUpdate,
       success: ok("The updated order", resources.AdminOrder),
       errors: ["order_closed"],
