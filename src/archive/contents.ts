@@ -1,15 +1,7 @@
 /** The databases of an environment, and what they contain. */
 import { pathsOf, type StorageConfig } from "../config/config.ts";
 import { prepareDataDirectory, rejectLostDatabase } from "../data-directory.ts";
-import type { AuditAction } from "../domain/audit.ts";
-import {
-  type Counters,
-  type Row,
-  type Table,
-  type TableReader,
-  TABLES,
-  type TableStore,
-} from "../store/tables.ts";
+import { type Counters, type Table, type TableReader, TABLES, type TableStore } from "../store/tables.ts";
 
 /** The database with the pets, orders and keys. Servers may be running on it. */
 export async function tableStoreOf(storage: StorageConfig): Promise<TableStore> {
@@ -48,18 +40,21 @@ export interface Contents {
   readonly counters: Counters;
 }
 
-export async function countRows(reader: TableReader): Promise<number> {
-  let count = 0;
-  for (const table of TABLES) count += await reader.count(table);
-  return count;
+/** The number of rows of each table. */
+export async function countRows(reader: TableReader): Promise<Map<Table, number>> {
+  const counts = new Map<Table, number>();
+  for (const table of TABLES) counts.set(table, await reader.count(table));
+  return counts;
 }
 
 export interface ContentsOptions {
   /** Called with the number of rows so far. */
   readonly onRows?: (rows: number) => void;
   /** Of the source of a copy: leaves out the entry that the copy has added to the audit trail when it was complete. */
-  readonly sourceCounters?: Counters;
+  readonly sourceCounters?: Counters | undefined;
 }
+
+const AUDIT = "audit";
 
 /** Reads every row. */
 export async function contentsOf(
@@ -68,20 +63,16 @@ export async function contentsOf(
 ): Promise<Contents> {
   const tables: Record<string, TableSum> = {};
   const counters = { ...(await reader.counters()) };
-  const copyEntryId = sourceCounters && (sourceCounters[AUDIT] ?? 0n) + 1n;
+  const lastAudit = sourceCounters?.[AUDIT];
+  if (lastAudit !== undefined && counters[AUDIT] === lastAudit + 1n) counters[AUDIT] = lastAudit;
   let read = 0;
   for (const table of TABLES) {
     let count = 0;
     let sum = 0n;
-    for await (const rows of reader.rows(table)) {
-      for (const row of rows) {
-        if (copyEntryId !== undefined && isCopyEntry(table, row, copyEntryId)) {
-          if (counters[AUDIT] === copyEntryId) counters[AUDIT]--;
-          continue;
-        }
-        count++;
-        sum = BigInt.asUintN(64, sum + Bun.hash.xxHash64(JSON.stringify(row)));
-      }
+    const isCut = table.name === AUDIT && lastAudit !== undefined;
+    for await (const rows of reader.rows(isCut ? { ...table, where: `id <= ${lastAudit}` } : table)) {
+      for (const row of rows) sum = BigInt.asUintN(64, sum + Bun.hash.xxHash64(JSON.stringify(row)));
+      count += rows.length;
       onRows?.((read += rows.length));
     }
     tables[table.name] = { rows: count, checksum: sum.toString(16).padStart(16, "0") };
@@ -89,29 +80,18 @@ export async function contentsOf(
   return { tables, counters };
 }
 
-const AUDIT = "audit";
-
-function isCopyEntry({ name, columns }: Table, row: Row, id: bigint): boolean {
-  if (name !== AUDIT || row[0] !== String(id)) return false;
-  return row[Object.keys(columns).indexOf("action")] === ("data.copied" satisfies AuditAction);
-}
-
 /** The names of the tables and counters that differ. */
 export function differencesBetween(a: Contents, b: Contents): string[] {
-  const tables = TABLES.map(({ name }) => name).filter(
-    (name) =>
-      a.tables[name]?.rows !== b.tables[name]?.rows || a.tables[name]?.checksum !== b.tables[name]?.checksum,
-  );
   const counters = Object.keys(a.counters).filter((name) => a.counters[name] !== b.counters[name]);
-  return [...tables, ...counters.map((name) => `the counter of ${name}`)];
+  return [
+    ...Object.keys(a.tables).filter((name) => !Bun.deepEquals(a.tables[name], b.tables[name])),
+    ...counters.map((name) => `the counter of ${name}`),
+  ];
 }
 
 /** Identifies the contents, so that an interrupted copy continues only with the same. */
-export function fingerprintOf({ tables, counters }: Contents): string {
-  return JSON.stringify({
-    // Of the order of the rows in a table.
-    version: 2,
-    tables,
-    counters: Object.entries(counters).map(([name, value]) => [name, String(value)]),
-  });
+export function fingerprintOf(contents: Contents): string {
+  // The version is that of the order of the rows in a table, and of what is stored beside them.
+  const versioned = { version: 3, ...contents };
+  return JSON.stringify(versioned, (_, value) => (typeof value === "bigint" ? String(value) : value));
 }

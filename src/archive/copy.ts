@@ -10,16 +10,15 @@ import { sqliteTables } from "../store/sqlite/tables.ts";
 import { openUsageStore } from "../store/sqlite/usage-store.ts";
 import {
   API_KEYS,
-  COPY_PROGRESS,
+  type Counters,
   type NewTables,
+  type Table,
   type TableReader,
-  TABLES,
   type TableStore,
 } from "../store/tables.ts";
 import {
   type Contents,
   contentsOf,
-  type ContentsOptions,
   countRows,
   differencesBetween,
   fingerprintOf,
@@ -28,18 +27,14 @@ import {
 
 export type Direction = "to PostgreSQL" | "from PostgreSQL";
 
-interface EnvironmentCopy {
-  /**
-   * `same`: an earlier copy has finished. In the other cases nothing was copied: `other`, the target has data of its
-   * own; `in use`, sessions use PostgreSQL; `nothing`, the source has no data.
-   */
-  readonly outcome: "copied" | "same" | "other" | "in use" | "nothing";
+/** `same`: an earlier copy has finished; `other`: the target has data of its own, and nothing was copied. */
+interface TableCopy {
+  readonly outcome: "copied" | "same" | "other";
   readonly contents: Contents;
-  /** Of Petstore in PostgreSQL. */
-  readonly sessions: number;
-  /** The keys whose usage was copied; undefined without Valkey. */
-  readonly keysWithUsage: number | undefined;
 }
+
+/** Nothing was copied: sessions of Petstore use PostgreSQL, or the source has no data. */
+type Obstacle = { readonly outcome: "in use"; readonly sessions: number } | { readonly outcome: "nothing" };
 
 interface EnvironmentCopyOptions {
   readonly storage: StorageConfig;
@@ -50,33 +45,25 @@ interface EnvironmentCopyOptions {
   readonly onProgress: OnProgress;
 }
 
-const NOTHING: Contents = { tables: {}, counters: {} };
-
-/** The caller holds the lock of the data directory. */
-export async function copyEnvironment(options: EnvironmentCopyOptions): Promise<EnvironmentCopy> {
+/** The caller holds the lock of the data directory. `keysWithUsage` were copied; undefined without Valkey. */
+export async function copyEnvironment(
+  options: EnvironmentCopyOptions,
+): Promise<Obstacle | (TableCopy & { readonly keysWithUsage: number | undefined })> {
   const { storage, direction, entry, onProgress } = options;
   const target = { url: storage.databaseUrl ?? "", schema: storage.environment };
   const [sqlite, postgres] = [sqliteTables(pathsOf(storage).store), postgresTables(target)];
   const isToPostgres = direction === "to PostgreSQL";
   const [from, to] = isToPostgres ? [sqlite, postgres] : [postgres, sqlite];
   const sessions = await postgresSessions(target);
-  const untouched = { contents: NOTHING, sessions, keysWithUsage: undefined };
-  if (sessions > 0) return { outcome: "in use", ...untouched };
-  if (!(await from.exists())) return { outcome: "nothing", ...untouched };
+  if (sessions > 0) return { outcome: "in use", sessions };
+  if (!(await from.exists())) return { outcome: "nothing" };
   let keysWithUsage: number | undefined;
-  const copied = await copyTables({
-    from,
-    to,
-    entry,
-    onProgress,
-    async beforePublish(source) {
-      if (storage.limitsUrls === undefined) return;
-      keysWithUsage = isToPostgres
-        ? await copyUsageToValkey(storage)
-        : await copyUsageFromValkey(storage, source);
-    },
-  });
-  return { ...copied, sessions, keysWithUsage };
+  const beforePublish = async (source: TableReader) => {
+    if (storage.limitsUrls === undefined) return;
+    const copyUsage = isToPostgres ? copyUsageToValkey : copyUsageFromValkey;
+    keysWithUsage = await copyUsage(storage, source);
+  };
+  return { ...(await copyTables({ from, to, entry, onProgress, beforePublish })), keysWithUsage };
 }
 
 interface CopyOptions {
@@ -92,41 +79,38 @@ interface CopyOptions {
  * Copies all tables into a new database, compares the number and the checksum of the rows of both, and publishes the
  * new one with an audit entry in one step. Whenever it is interrupted, the same call finishes it.
  */
-export async function copyTables(
-  options: CopyOptions,
-): Promise<Pick<EnvironmentCopy, "contents"> & { outcome: "copied" | "same" | "other" }> {
-  const { from, to, beforePublish, entry, onProgress = () => {} } = options;
-  const source = await from.read();
-  try {
-    const isPresent = await to.exists();
-    const rows = await countRows(source);
-    // Each step goes through all rows.
-    const onRows = (step: string) => (done: number) =>
-      onProgress({ step, done, share: done / Math.max(1, rows) });
-    const contents = await contentsOf(source, { onRows: onRows("reading") });
-    const comparing = { onRows: onRows("comparing") };
-    if (isPresent) {
-      const copy = await readAndClose(await to.read(), { ...comparing, sourceCounters: contents.counters });
-      return { contents, outcome: differencesBetween(contents, copy).length === 0 ? "same" : "other" };
-    }
-    const target = await to.create(fingerprintOf(contents));
-    try {
-      await insertRows(source, target, onRows("copying"));
-      await target.setCounters(contents.counters);
-      await target.addSums();
-      const different = differencesBetween(contents, await readAndClose(await target.read(), comparing));
-      if (different.length > 0)
-        throw new Error(`the copy differs from its source in ${different.join(", ")}`);
-      await beforePublish(source);
-      if (source.hasChanged?.()) throw new Error("another command has written to the source meanwhile");
-      await target.publish(entry);
-    } finally {
-      await target.close();
-    }
-    return { contents, outcome: "copied" };
-  } finally {
-    await source.close();
+export async function copyTables({
+  from,
+  to,
+  beforePublish,
+  entry,
+  onProgress = () => {},
+}: CopyOptions): Promise<TableCopy> {
+  await using source = await from.read();
+  const isPresent = await to.exists();
+  const rows = (await countRows(source)).values().reduce((sum, count) => sum + count, 0);
+  // Each step goes through all rows.
+  const onRows = (step: string) => (done: number) =>
+    onProgress({ step, done, share: done / Math.max(1, rows) });
+  const contents = await contentsOf(source, { onRows: onRows("reading") });
+  const differencesIn = async (copy: TableStore | NewTables, sourceCounters?: Counters) => {
+    await using reader = await copy.read();
+    const copied = await contentsOf(reader, { onRows: onRows("comparing"), sourceCounters });
+    return differencesBetween(contents, copied);
+  };
+  if (isPresent) {
+    const different = await differencesIn(to, contents.counters);
+    return { contents, outcome: different.length === 0 ? "same" : "other" };
   }
+  await using target = await to.create(fingerprintOf(contents));
+  await insertRows(source, target, onRows("copying"));
+  await target.complete(contents.counters);
+  const different = await differencesIn(target);
+  if (different.length > 0) throw new Error(`the copy differs from its source in ${different.join(", ")}`);
+  await beforePublish(source);
+  if (source.hasChanged?.()) throw new Error("another command has written to the source meanwhile");
+  await target.publish(entry);
+  return { contents, outcome: "copied" };
 }
 
 /** The source has the same rows in the same order as when an earlier call inserted the first ones. */
@@ -136,32 +120,20 @@ async function insertRows(
   onRows: (rows: number) => void,
 ): Promise<void> {
   let read = 0;
-  for (const table of TABLES) {
-    const query = { by: "table_name", values: [table.name] };
-    const [progress] = await target.transaction((tx) => tx.find(COPY_PROGRESS, query));
-    let inserted = Number(progress?.[1] ?? 0);
+  for (const [table, inserted] of await countInserted(target)) {
     let skipped = inserted;
     for await (const rows of source.rows(table)) {
       const missing = rows.slice(skipped);
       skipped -= rows.length - missing.length;
-      if (missing.length > 0) {
-        inserted += missing.length;
-        await target.transaction(async (tx) => {
-          await tx.insert(table, missing);
-          await tx.put(COPY_PROGRESS, [[table.name, inserted]]);
-        });
-      }
+      if (missing.length > 0) await target.insert(table, missing);
       onRows((read += rows.length));
     }
   }
 }
 
-async function readAndClose(reader: TableReader, options: ContentsOptions): Promise<Contents> {
-  try {
-    return await contentsOf(reader, options);
-  } finally {
-    await reader.close();
-  }
+async function countInserted(target: NewTables): Promise<Map<Table, number>> {
+  await using reader = await target.read();
+  return await countRows(reader);
 }
 
 /** Returns the number of keys. */

@@ -1,6 +1,6 @@
 import { closeSync, constants, fstatSync, ftruncateSync, openSync, writeSync } from "node:fs";
 import { parseJson } from "../api/json.ts";
-import type { RowProblem } from "./import-store.ts";
+import type { RowProblem } from "./import-kinds.ts";
 import { csvRow, type InputFormat, type SourceRow } from "./row-formats.ts";
 
 export interface RejectedRow {

@@ -1,18 +1,7 @@
 import { parseFields, parseIdentifier } from "../api/json.ts";
-import {
-  dateTime,
-  type Infer,
-  integer,
-  Invalid,
-  nullable,
-  object,
-  type ObjectSchema,
-} from "../api/schema.ts";
-import { orderFields, Pet, petFields, PetStatus } from "../domain/resources.ts";
-import type { ImportedOrder, ImportedPet, RowProblem } from "./import-store.ts";
-import { type Fields, InputError, ORDER_FIELDS, PET_FIELDS, type SourceRow } from "./row-formats.ts";
-
-export type ImportedRow = Pick<ImportedPet, "id">;
+import { Invalid } from "../api/schema.ts";
+import type { ImportedRow, RowProblem, RowType } from "./import-kinds.ts";
+import { InputError, type SourceRow } from "./row-formats.ts";
 
 /** Leaves more identifiers for new pets and orders than will ever be assigned. */
 const MAX_KEPT_ID = 2n ** 62n;
@@ -21,15 +10,6 @@ const MAX_KEPT_ID = 2n ** 62n;
 export interface ColumnMapping {
   readonly field: string;
   readonly column: string;
-}
-
-/** What the rows of a file become. */
-export interface RowType<T extends ImportedRow> {
-  readonly schema: ObjectSchema<unknown>;
-  /** In the order of a CSV file without a header. */
-  readonly fields: Fields;
-  /** Turns what the schema has read into a row. */
-  toRow(value: unknown): T | RowProblem;
 }
 
 export type ParseRow<T> = (row: SourceRow) => T | RowProblem;
@@ -209,39 +189,3 @@ function missingColumn(field: string, first: readonly string[], hasHeader: boole
   }
   return `line 1 has no column ${field}; add --map ${field}=COLUMN`;
 }
-
-const NewPetRow = object({}, petFields, { status: PetStatus });
-
-export const PET_ROWS: RowType<ImportedPet> = {
-  schema: NewPetRow,
-  fields: PET_FIELDS,
-  // One of the schemas has read it.
-  toRow: (value) => value as ImportedPet,
-};
-
-export const PET_ROWS_WITH_IDS: RowType<ImportedPet> = { ...PET_ROWS, schema: Pet };
-
-const { id, ...fieldsOfOrders } = orderFields;
-const required = { ...fieldsOfOrders, createdAt: dateTime() };
-const optional = {
-  keyId: nullable(integer({ min: 1, max: Number.MAX_SAFE_INTEGER })),
-  closedAt: nullable(dateTime()),
-};
-const NewOrderRow = object({}, required, optional);
-
-export const ORDER_ROWS: RowType<ImportedOrder> = {
-  schema: NewOrderRow,
-  fields: ORDER_FIELDS,
-  toRow(value) {
-    const { createdAt, closedAt = null, keyId = null, ...order } = value as Infer<typeof NewOrderRow>;
-    if (order.status === "placed" && closedAt !== null)
-      return "closedAt must be missing while status is placed";
-    const closed = closedAt === null ? null : Date.parse(closedAt);
-    return { ...order, createdAt: Date.parse(createdAt), closedAt: closed, keyId };
-  },
-};
-
-export const ORDER_ROWS_WITH_IDS: RowType<ImportedOrder> = {
-  ...ORDER_ROWS,
-  schema: object({}, { id, ...required }, optional),
-};

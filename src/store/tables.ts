@@ -4,16 +4,14 @@
  */
 import type { NewAuditEntry } from "../domain/audit.ts";
 import { SERVER_SECRET } from "../domain/operators.ts";
-import type { Awaitable } from "../event-loop.ts";
-import { addAudit } from "./audit.ts";
 import {
   type ColumnType,
   type Dialect,
   jsonArray,
   jsonRows,
   rowsOf,
+  type SqlDatabase,
   type SqlValue,
-  type Statements,
   type Steps,
 } from "./statements.ts";
 
@@ -162,17 +160,8 @@ export const TABLES: readonly Table[] = [
   IMPORTS,
 ];
 
-/** In a copy that is not published: the rows of each table that were inserted. */
-export const COPY_PROGRESS = table("copy_progress", ["table_name"], {
-  table_name: "text",
-  inserted: "integer",
-});
-
-/** Beside it, what the copy was made of. For both databases. */
-export const CREATE_COPY_PROGRESS = [
-  "CREATE TABLE IF NOT EXISTS copy_progress (table_name TEXT PRIMARY KEY, inserted BIGINT NOT NULL)",
-  "CREATE TABLE IF NOT EXISTS copy_source (source TEXT NOT NULL)",
-];
+/** In a copy that is not published: what it is made of. For both databases. */
+export const CREATE_COPY_SOURCE = "CREATE TABLE IF NOT EXISTS copy_source (source TEXT NOT NULL)";
 
 function withIds<Column extends string>(
   name: string,
@@ -247,112 +236,92 @@ export type Counters = Readonly<Record<string, bigint>>;
 export const KEY_REVISION = "key_revision";
 
 /** A database as it is at one moment. */
-export interface TableReader {
+export interface TableReader extends AsyncDisposable {
   /** The number of rows. */
   count(table: Table): Promise<number>;
   /** In batches. Several tables can be read at the same time, each once. */
   rows(table: Table): AsyncIterable<readonly Row[]>;
   counters(): Promise<Counters>;
-  /** Whether anybody has written since the reader was opened. Undefined if the database cannot tell. */
+  /** Whether anybody has written since the reader was opened, where the database can tell. The last call. */
   hasChanged?(): boolean;
-  close(): Promise<void>;
 }
 
 export interface RowQuery {
   readonly by: string;
   /** Those that `by` may have. */
-  readonly values: readonly (string | number | bigint)[];
+  readonly values: readonly SqlValue[];
   /** A further condition, in SQL of both databases. */
   readonly where?: string;
   /** Whether the rows stay as they are until the end of the transaction. */
   readonly isLocked?: boolean;
 }
 
-interface TableTransactionOptions {
-  readonly dialect: Dialect;
-  readonly run: <T>(statements: Statements<T>) => Awaitable<T>;
-  /** Called after rows were written. */
-  readonly onWrite: (table: Table, rows: readonly NewRow[]) => Steps<void>;
-}
-
-export class TableTransaction {
-  constructor(private readonly options: TableTransactionOptions) {}
-
-  /** Locks in the order of the rows, so that no two transactions wait for each other. */
-  async find(
-    table: Table,
-    { by, values, where = "TRUE", isLocked = false }: RowQuery,
-  ): Promise<readonly Row[]> {
-    const { dialect, run } = this.options;
-    const sql = `SELECT ${textsOf(table)} FROM ${table.name}
-      WHERE ${dialect.isOneOf(by, "?", table.columns[by])} AND ${where}
-      ORDER BY ${orderOf(table, dialect)}${isLocked ? " FOR NO KEY UPDATE" : ""}`;
-    const rows = await run(() => rowsOf<Record<string, string | null>>(sql, jsonArray(values)));
-    return rows.map((row) => Object.values(row));
-  }
-
-  /** Adds rows with all columns. */
-  insert(table: Table, rows: readonly NewRow[]): Promise<void> {
-    return this.#write(table, rows);
-  }
-
-  /** Adds rows without their identifiers, which the database assigns in the order of the rows. */
-  async append(table: Table, rows: readonly NewRow[]): Promise<void> {
-    const { id: _, ...columns } = table.columns;
-    if (rows.length > 0) await this.lockIds(table);
-    await this.#write({ ...table, columns, assignsIds: false }, rows);
-  }
-
-  /** Adds rows with all columns, or replaces those that have the same value in the first column. */
-  put(table: Table, rows: readonly NewRow[]): Promise<void> {
-    const [key, ...others] = Object.keys(table.columns);
-    const set = others.map((column) => `${column} = excluded.${column}`).join(", ");
-    return this.#write(table, rows, `ON CONFLICT (${key}) DO UPDATE SET ${set}`);
-  }
-
-  async #write(table: Table, rows: readonly NewRow[], onConflict = ""): Promise<void> {
-    if (rows.length === 0) return;
-    const { dialect, run, onWrite } = this.options;
-    const sql = `${insertInto(table, dialect)} ORDER BY place ${onConflict}`;
-    await run(function* () {
-      yield* rowsOf(sql, jsonRows(rows));
-      yield* onWrite(table, rows);
-    });
-  }
-
-  /** Nobody else adds a row until the end of the transaction: identifiers become visible in ascending order. */
-  async lockIds({ name }: Table): Promise<void> {
-    const { dialect, run } = this.options;
-    await run(() => rowsOf(dialect.lockIds(name)));
-  }
-
-  async addAudit(entry: NewAuditEntry): Promise<void> {
-    await this.options.run(() => addAudit(entry));
-  }
-}
-
-export interface TableWriter {
-  /** All of it or nothing. `work` awaits nothing but the transaction. */
-  transaction<T>(work: (tx: TableTransaction) => Promise<T>): Promise<T>;
-  close(): Promise<void>;
-}
-
 /**
  * Short transactions beside servers that write to the same tables. They do not wait for the disk: after a power failure
  * the last ones may be missing, all from some moment on.
  */
-export interface SharedTables extends TableWriter {
+export interface SharedTables extends AsyncDisposable, Pick<SqlDatabase, "dialect" | "write"> {
   /** So many rows are stored in a few milliseconds, for which the writes of servers wait. */
   readonly rowsPerTransaction: number;
+  /** Follows each write in its transaction. */
+  onWrite(table: Table, rows: readonly NewRow[]): Steps<void>;
   /** The transactions from now on, and all before them, are durable when they resolve. */
   makeDurable(): Promise<void>;
 }
 
+/** Locks in the order of the rows, so that no two transactions wait for each other. */
+export function* findRows(
+  { dialect }: Pick<SharedTables, "dialect">,
+  table: Table,
+  { by, values, where = "TRUE", isLocked = false }: RowQuery,
+): Steps<readonly Row[]> {
+  const sql = `SELECT ${textsOf(table)} FROM ${table.name}
+    WHERE ${dialect.isOneOf(by, "?", table.columns[by])} AND ${where}
+    ORDER BY ${orderOf(table, dialect)}${isLocked ? " FOR NO KEY UPDATE" : ""}`;
+  const rows = yield* rowsOf<Record<string, string | null>>(sql, jsonArray(values));
+  return rows.map((row) => Object.values(row));
+}
+
+/** Adds rows with all columns, in their order. */
+export function* insertRows(
+  table: Table,
+  rows: readonly NewRow[],
+  { dialect, onConflict = "" }: { readonly dialect: Dialect; readonly onConflict?: string },
+): Steps<void> {
+  yield* rowsOf(`${insertInto(table, dialect)} ORDER BY place ${onConflict}`, jsonRows(rows));
+}
+
+/** Adds rows with all columns, or replaces those that have the same value in the first column. */
+export function* putRows(tables: SharedTables, table: Table, rows: readonly NewRow[]): Steps<void> {
+  if (rows.length === 0) return;
+  if (table.assignsIds) yield* lockIds(tables, table);
+  const [key, ...others] = Object.keys(table.columns);
+  const set = others.map((column) => `${column} = excluded.${column}`).join(", ");
+  const onConflict = `ON CONFLICT (${key}) DO UPDATE SET ${set}`;
+  yield* insertRows(table, rows, { dialect: tables.dialect, onConflict });
+  yield* tables.onWrite(table, rows);
+}
+
+/** Adds rows without their identifiers, which the database assigns in the order of the rows. */
+export function* appendRows(tables: SharedTables, table: Table, rows: readonly NewRow[]): Steps<void> {
+  if (rows.length === 0) return;
+  yield* lockIds(tables, table);
+  const { id: _, ...columns } = table.columns;
+  yield* insertRows({ ...table, columns }, rows, tables);
+  yield* tables.onWrite({ ...table, assignsIds: false }, rows);
+}
+
+/** Nobody else adds a row until the end of the transaction: identifiers become visible in ascending order. */
+export function* lockIds({ dialect }: Pick<SharedTables, "dialect">, { name }: Table): Steps<void> {
+  yield* rowsOf(dialect.lockIds(name));
+}
+
 /** A new database. Nobody else sees it before it is published. */
-export interface NewTables extends TableWriter {
-  setCounters(counters: Counters): Promise<void>;
-  /** Adds up what the database stores as sums of other rows. Called when all rows are inserted. */
-  addSums(): Promise<void>;
+export interface NewTables extends AsyncDisposable {
+  /** Adds rows with all columns, all of them or none. */
+  insert(table: Table, rows: readonly NewRow[]): Promise<void>;
+  /** When all rows are inserted: sets the counters, and adds up what the database stores as sums of other rows. */
+  complete(counters: Counters): Promise<void>;
   /** Reads what was inserted. */
   read(): Promise<TableReader>;
   /** Makes it the database of the environment, with an audit entry, in one step. Nothing can be written afterwards. */

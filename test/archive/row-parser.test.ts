@@ -1,15 +1,9 @@
 import { describe, expect, test } from "bun:test";
-import {
-  type ColumnMapping,
-  csvRowParser,
-  type ImportedRow,
-  jsonRowParser,
-  ORDER_ROWS,
-  ORDER_ROWS_WITH_IDS,
-  PET_ROWS,
-  PET_ROWS_WITH_IDS,
-  type RowType,
-} from "../../src/archive/row-parser.ts";
+import { IMPORT_KINDS, type ImportedRow, type RowType } from "../../src/archive/import-kinds.ts";
+import { type ColumnMapping, csvRowParser, jsonRowParser } from "../../src/archive/row-parser.ts";
+
+const { withIds: PET_ROWS_WITH_IDS, withoutIds: PET_ROWS } = IMPORT_KINDS.pets;
+const { withIds: ORDER_ROWS_WITH_IDS, withoutIds: ORDER_ROWS } = IMPORT_KINDS.orders;
 
 const json = (text: string, type: RowType<ImportedRow> = PET_ROWS, map: ColumnMapping[] = []): unknown =>
   jsonRowParser(type, map)({ line: 1, text });

@@ -4,9 +4,14 @@ import type { Order, Pet } from "../../src/domain/resources.ts";
 import type { NewAuditEntry } from "../../src/domain/audit.ts";
 import {
   type BatchResult,
-  ConcurrentImport,
-  type ImportBatch,
+  type ConflictRule,
+  IMPORT_KINDS,
   type ImportedPet,
+  type RowBatch,
+} from "../../src/archive/import-kinds.ts";
+import {
+  ConcurrentImport,
+  type ImportCommit,
   type ImportProgress,
   type ImportStore,
   NO_PROGRESS,
@@ -38,16 +43,17 @@ const after = (progress: ImportProgress, rows: number) => (result: BatchResult) 
 /** A batch of the file, after `from`. */
 function batchOf<Row>(
   rows: readonly Row[],
-  { from = NO_PROGRESS, onConflict = "reject" as ImportBatch<Row>["onConflict"] } = {},
-): ImportBatch<Row> {
+  { from = NO_PROGRESS, onConflict = "reject" as ConflictRule } = {},
+): [RowBatch<Row>, ImportCommit] {
   const progressAfter = after(from, rows.length);
-  return {
-    rows,
-    onConflict,
-    commit: { fingerprint: FILE.fingerprint, rowsBefore: from.rows, progressAfter },
-  };
+  return [
+    { rows, onConflict },
+    { fingerprint: FILE.fingerprint, rowsBefore: from.rows, progressAfter },
+  ];
 }
 
+const pets = IMPORT_KINDS.pets.withIds;
+const orders = IMPORT_KINDS.orders.withIds;
 const allPets = async (store: Store): Promise<readonly Pet[]> => (await store.listPets({ limit: 100 })).items;
 const rex = (id: bigint): ImportedPet => ({ id, name: "Rex", categoryId: 1n });
 
@@ -65,7 +71,7 @@ function recordCases(test: TestCase): void {
     expect(await find()).toBeUndefined();
     await imports.beginImport(FILE);
     expect(await find()).toEqual({ ...FILE, progress: NO_PROGRESS });
-    await imports.importPets(batchOf([rex(1n), rex(1n), rex(2n)]));
+    await imports.importRows(pets, ...batchOf([rex(1n), rex(1n), rex(2n)]));
     const progress = { rows: 3, added: 2, replaced: 0, skipped: 0, rejected: 1, rejectsBytes: 7 };
     expect(await imports.findUnfinishedImport(FILE.source)).toEqual({ ...FILE, progress });
     await imports.finishImport(FILE.fingerprint, entry);
@@ -79,7 +85,7 @@ function recordCases(test: TestCase): void {
   test("a process that begins an import while another one has stored rows of it does not reset them", async (opened) => {
     const { imports } = opened;
     await imports.beginImport(FILE);
-    await imports.importPets(batchOf([rex(1n)]));
+    await imports.importRows(pets, ...batchOf([rex(1n)]));
     await expect(imports.beginImport(FILE)).rejects.toBeInstanceOf(ConcurrentImport);
     expect((await imports.findImport(FILE.fingerprint))?.progress.rows).toBe(1);
     await imports.beginImport({ ...FILE, options: "--map name=2" });
@@ -88,8 +94,8 @@ function recordCases(test: TestCase): void {
 
   test("of two processes that import the same file, one stores a batch", async ({ imports, store }) => {
     await imports.beginImport(FILE);
-    await imports.importPets(batchOf([{ name: "Rex", categoryId: 1n }]));
-    const second = imports.importPets(batchOf([{ name: "Mia", categoryId: 1n }]));
+    await imports.importRows(pets, ...batchOf<ImportedPet>([{ name: "Rex", categoryId: 1n }]));
+    const second = imports.importRows(pets, ...batchOf<ImportedPet>([{ name: "Mia", categoryId: 1n }]));
     expect(await second.catch((error: unknown) => error)).toBeInstanceOf(ConcurrentImport);
     expect((await allPets(store)).map(({ name }) => name)).toEqual(["Rex"]);
   });
@@ -100,15 +106,15 @@ function petCases(test: TestCase): void {
     const { imports, store } = opened;
     expect([await addPet(store), await addPet(store)]).toEqual([1n, 2n]);
     await imports.beginImport(FILE);
-    await imports.importPets(batchOf([{ ...rex(1n), name: "Mia" }], { onConflict: "replace" }));
+    await imports.importRows(pets, ...batchOf([{ ...rex(1n), name: "Mia" }], { onConflict: "replace" }));
     await imports.beginImport({ ...FILE, options: "" });
     const rows: ImportedPet[] = [
       { name: "a", categoryId: INT64_MAX },
       { name: "b", categoryId: INT64_MIN, status: "sold" },
     ];
-    await imports.importPets(batchOf(rows));
+    await imports.importRows(pets, ...batchOf(rows));
     await imports.beginImport(FILE);
-    await imports.importPets(batchOf([rex(9_007_199_254_740_993n), rex(7n)]));
+    await imports.importRows(pets, ...batchOf([rex(9_007_199_254_740_993n), rex(7n)]));
     expect((await allPets(store)).slice(2)).toEqual([
       { id: 3n, name: "a", categoryId: INT64_MAX },
       { id: 4n, name: "b", categoryId: INT64_MIN, status: "sold" },
@@ -127,7 +133,7 @@ function petCases(test: TestCase): void {
       await addPet(store, { name: "old" });
       await imports.beginImport(FILE);
       const rows = [1n, 2n, 2n].map((id) => ({ id, name: "new", categoryId: 1n }));
-      const result = await imports.importPets(batchOf(rows, { onConflict }));
+      const result = await imports.importRows(pets, ...batchOf(rows, { onConflict }));
       expect(result).toMatchObject(counts);
       expect([...result.rejected.keys()]).toEqual([...rejected]);
       expect((await allPets(store)).map((pet) => pet.name)).toEqual([name, "new"]);
@@ -140,7 +146,10 @@ function petCases(test: TestCase): void {
     const order = resultOf(await store.placeOrder({ keyId: 1, petId: id }, AT)).id;
     await imports.beginImport(FILE);
     const rows = (["sold", "pending"] as const).map((status) => Object.assign(rex(id), { status }));
-    const { rejected, replaced } = await imports.importPets(batchOf(rows, { onConflict: "replace" }));
+    const { rejected, replaced } = await imports.importRows(
+      pets,
+      ...batchOf(rows, { onConflict: "replace" }),
+    );
     expect(replaced).toBe(1);
     expect([...rejected]).toEqual([[0, `status cannot change: pet ${id} has the placed order ${order}`]]);
     expect(await store.getPet(id)).toEqual({ id, name: "Rex", categoryId: 1n, status: "pending" });
@@ -159,7 +168,7 @@ function orderCases(test: TestCase): void {
       { ...order, petId, id: 7n, status: "placed" as const, keyId: key.id, closedAt: null },
       { ...order, petId },
     ];
-    expect(await imports.importOrders(batchOf(rows))).toMatchObject({ added: 2 });
+    expect(await imports.importRows(orders, ...batchOf(rows))).toMatchObject({ added: 2 });
     const [createdAt, closedAt] = [AT, AT + 5].map((at) => new Date(at).toISOString());
     expect(await store.getOrder(key.id, 7n)).toEqual({ id: 7n, petId, status: "placed", createdAt } as Order);
     expect(await corrections.getOrder(8n)).toMatchObject({ status: "completed", keyId: null, closedAt });
@@ -180,7 +189,7 @@ function orderCases(test: TestCase): void {
       { ...placed, petId: pending },
       { ...placed, petId: pending },
     ];
-    const { added, rejected } = await imports.importOrders(batchOf(rows));
+    const { added, rejected } = await imports.importRows(orders, ...batchOf(rows));
     expect(added).toBe(1);
     expect([...rejected]).toEqual([
       [0, "petId is 99, and there is no such pet"],
@@ -201,7 +210,7 @@ function orderCases(test: TestCase): void {
       { ...order, petId, id: id + 1n, status: "placed" as const },
       { ...order, petId, id, status: "cancelled" as const },
     ];
-    const result = await imports.importOrders(batchOf(rows, { onConflict: "replace" }));
+    const result = await imports.importRows(orders, ...batchOf(rows, { onConflict: "replace" }));
     expect(result).toMatchObject({ added: 1, replaced: 3 });
     const { items } = await corrections.listOrders({ petId, limit: 10 });
     expect(items.map(({ status }) => status)).toEqual(["placed", "cancelled"]);

@@ -44,9 +44,10 @@ export function testsOn<Opened extends { close(): Promise<void> }>(
 /** The same stores, with an import of another process. */
 export const withImports = (open: OpenStores) => async () => {
   const opened = await open();
-  const imports = new ImportStore(await opened.tables.share());
+  const shared = await opened.tables.share();
+  const imports = new ImportStore(shared);
   const close = async () => {
-    await imports.close();
+    await shared[Symbol.asyncDispose]();
     await opened.close();
   };
   return { ...opened, imports, close };

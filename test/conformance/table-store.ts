@@ -1,5 +1,6 @@
 import { expect } from "bun:test";
 import { type ExportKind, exportRows } from "../../src/archive/export.ts";
+import { IMPORT_KINDS, type ImportedPet } from "../../src/archive/import-kinds.ts";
 import { type ImportStore, NO_PROGRESS } from "../../src/archive/import-store.ts";
 import { HOUR_MS, startOf, type UsageInterval } from "../../src/domain/usage-history.ts";
 import { PETS as PET_TABLE, type Row, type TableStore } from "../../src/store/tables.ts";
@@ -11,7 +12,7 @@ async function exported(
   kind: ExportKind,
   by: UsageInterval = "day",
 ): Promise<Record<string, unknown>[]> {
-  const reader = await tables.read();
+  await using reader = await tables.read();
   let text = "";
   const output = {
     write: async (data: string | Uint8Array) => void (text += String(data)),
@@ -20,7 +21,6 @@ async function exported(
   };
   const rest = { isGzip: false, output, onProgress: () => {}, isStopped: () => false };
   await exportRows({ reader, kind, by, withHashes: true, format: "ndjson", ...rest });
-  await reader.close();
   return text
     .split("\n")
     .filter((line) => line !== "")
@@ -31,11 +31,12 @@ async function exported(
 const PETS = 12_000;
 
 async function addPets(imports: ImportStore): Promise<void> {
-  const rows = Array.from({ length: PETS }, (_, i) => ({ name: `pet ${i + 1}`, categoryId: 1n }));
+  const pet = (i: number): ImportedPet => ({ name: `pet ${i + 1}`, categoryId: 1n });
+  const rows = Array.from({ length: PETS }, (_, i) => pet(i));
   await imports.beginImport({ fingerprint: "f", source: "-", options: "", startedAt: AT });
   const progressAfter = () => ({ ...NO_PROGRESS, rows: PETS, added: PETS });
   const commit = { fingerprint: "f", rowsBefore: 0, progressAfter };
-  await imports.importPets({ rows, onConflict: "reject", commit });
+  await imports.importRows(IMPORT_KINDS.pets.withIds, { rows, onConflict: "reject" }, commit);
 }
 
 /** What every TableStore does, on whatever database. */
@@ -51,7 +52,7 @@ export function tableStoreConformance(test: TestOn<OpenedStores & { readonly imp
       await store.placeOrder({ keyId: 1, petId: BigInt(PETS) }, AT);
     }
     expect(await reader.count(PET_TABLE)).toBe(PETS);
-    await reader.close();
+    await reader[Symbol.asyncDispose]();
     expect(pets.map(([id]) => id)).toEqual(Array.from({ length: PETS }, (_, i) => String(i + 1)));
     expect(pets.at(-1)).toEqual([String(PETS), `pet ${PETS}`, "1", null]);
     const left = await tables.read();
@@ -59,7 +60,7 @@ export function tableStoreConformance(test: TestOn<OpenedStores & { readonly imp
       expect(rows.length).toBeLessThan(PETS);
       break;
     }
-    await left.close();
+    await left[Symbol.asyncDispose]();
     await addPet(store);
     expect((await exported(tables, "pets")).length).toBeGreaterThan(PETS);
   });

@@ -3,10 +3,6 @@ import type { Counters, TableStore } from "../../src/store/tables.ts";
 
 /** Without the audit entry of a copy if the counters of its source are given. */
 export async function contentsIn(store: TableStore, sourceCounters?: Counters): Promise<Contents> {
-  const reader = await store.read();
-  try {
-    return await contentsOf(reader, sourceCounters && { sourceCounters });
-  } finally {
-    await reader.close();
-  }
+  await using reader = await store.read();
+  return await contentsOf(reader, { sourceCounters });
 }

@@ -100,23 +100,22 @@ async function copyLocked(
     })
     .finally(() => progress.end());
   if (copied instanceof Failure) return copied;
-  const { outcome, contents, sessions, keysWithUsage } = copied;
-  if (outcome === "in use") {
+  if (copied.outcome === "in use") {
+    const sessions = plural(copied.sessions, "session");
     const { data } = describeStorage(storage);
-    return new Failure(
-      `${plural(sessions, "session")} of Petstore in ${environment} use ${data}; stop all servers first`,
-    );
+    return new Failure(`${sessions} of Petstore in ${environment} use ${data}; stop all servers first`);
   }
-  if (outcome === "nothing") {
+  if (copied.outcome === "nothing") {
     return new Failure(`${names.from} has no data of ${environment}; see --from and --env`);
   }
+  const { outcome, keysWithUsage } = copied;
   if (outcome === "other") {
     const other = direction === "to PostgreSQL" ? "database" : "--data";
     return new Failure(
       `${names.to} has other data of ${environment}, and a copy overwrites nothing; choose another ${other}, or remove that data first if nothing of it is needed`,
     );
   }
-  const { tables } = contents;
+  const { tables } = copied.contents;
   if (isJson) return json({ ...names, outcome, tables, keysWithUsage: keysWithUsage ?? null });
   const title =
     outcome === "same"

@@ -65,7 +65,7 @@ export const exportCommand = defineCommand({
     const isStopped = stopRequest(context);
     const startedAt = performance.now();
     const { tableStoreOf } = await import("../../archive/contents.ts");
-    const reader = await (await tableStoreOf(storage)).read();
+    await using reader = await (await tableStoreOf(storage)).read();
     const output = isFile ? fileOutput(path) : standardOutput(context);
     try {
       const rows = await exportRows({
@@ -91,7 +91,6 @@ export const exportCommand = defineCommand({
         : undefined;
     } finally {
       output.close();
-      await reader.close();
     }
   },
 });

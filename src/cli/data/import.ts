@@ -3,24 +3,17 @@ import { resolve } from "node:path";
 import { formatTime, grouped } from "../../api/formatting.ts";
 import { tableStoreOf } from "../../archive/contents.ts";
 import { type InputFile, openInput } from "../../archive/files.ts";
+import { type ImportedRow, type ImportKind, IMPORT_KINDS } from "../../archive/import-kinds.ts";
 import {
   ConcurrentImport,
-  type ImportedOrder,
-  type ImportedPet,
   type ImportProgress,
   ImportStore,
   NO_PROGRESS,
 } from "../../archive/import-store.ts";
 import { type ImportEnd, importRows } from "../../archive/import.ts";
-import { describeRejected, type RejectedRow } from "../../archive/rejects-file.ts";
+import { describeRejected } from "../../archive/rejects-file.ts";
 import { InputError } from "../../archive/row-formats.ts";
-import {
-  type ColumnMapping,
-  ORDER_ROWS,
-  ORDER_ROWS_WITH_IDS,
-  PET_ROWS,
-  PET_ROWS_WITH_IDS,
-} from "../../archive/row-parser.ts";
+import type { ColumnMapping } from "../../archive/row-parser.ts";
 import { describeEnvironment, storageOf } from "../../config/config.ts";
 import { JSON_OPTION, STORAGE_OPTIONS } from "../../config/options.ts";
 import type { Options, ValuesOf } from "../../config/parse-options.ts";
@@ -162,16 +155,13 @@ interface Import {
 /** Rejected rows that are shown; the file of rejected rows has all of them. */
 const SHOWN_ERRORS = 10;
 
-/** Without a database. */
-const ROWS_PER_TRIAL = 1_000;
-
 function checkOptions({ orders, map, "keep-ids": keepIds, "on-conflict": onConflict }: ImportValues) {
   if (onConflict !== "reject" && !keepIds) {
     return new UsageError(
       `--on-conflict ${onConflict} needs --keep-ids: identifiers that are assigned never exist`,
     );
   }
-  const fields = Object.keys((orders ? ORDER_ROWS : PET_ROWS).fields);
+  const fields = Object.keys(IMPORT_KINDS[orders ? "orders" : "pets"].withIds.fields);
   const repeated = map.find(({ field }, index) => map.findIndex((each) => each.field === field) !== index);
   if (repeated)
     return new UsageError(`--map names the field "${repeated.field}" twice; leave one of them out`);
@@ -194,13 +184,10 @@ async function importFile(job: Import): Promise<Outcome> {
   const storage = storageOf(job.values);
   const isDryRun = job.values["dry-run"];
   if (isDryRun && !databaseExists(storage)) return importFrom(job, undefined, NO_PROGRESS);
-  const store = new ImportStore(await (await tableStoreOf(storage)).share());
-  try {
-    const from = isDryRun ? NO_PROGRESS : await begin(job, store);
-    return "outcome" in from ? from.outcome : await importFrom(job, store, from);
-  } finally {
-    await store.close();
-  }
+  await using tables = await (await tableStoreOf(storage)).share();
+  const store = new ImportStore(tables);
+  const from = isDryRun ? NO_PROGRESS : await begin(job, store);
+  return "outcome" in from ? from.outcome : await importFrom(job, store, from);
 }
 
 /** Where the import begins, or the outcome if it does not. */
@@ -254,39 +241,30 @@ async function importFrom(
   let stored = from.rows;
   let shownErrors = 0;
   const progress = new Progress({ stream: context.errorStream, isJson: values.json, rows: from.rows });
-  const shared = {
+  const { withIds, withoutIds } = IMPORT_KINDS[kind];
+  const rowKind: ImportKind<ImportedRow> = keepIds ? withIds : withoutIds;
+  const imported = await importRows({
     input,
-    rowsPerBatch: store?.rowsPerBatch ?? ROWS_PER_TRIAL,
+    kind: rowKind,
     map: values.map,
     delimiter: values.delimiter,
     onConflict: values["on-conflict"],
     maxErrors: values["max-errors"],
+    store,
     commit: isDryRun ? undefined : { fingerprint, rejectsPath },
     from,
-    onRejected: (rejected: RejectedRow) => {
+    onRejected(rejected) {
       if (shownErrors++ >= SHOWN_ERRORS) return;
       progress.end();
       // It can contain the name of a column.
       context.warn(printable(describeRejected(rejected)));
     },
-    onProgress: ({ rows }: ImportProgress, bytes: number) => {
+    onProgress({ rows }, bytes) {
       stored = rows;
       progress.update({ done: rows, share: bytes / input.size });
     },
     isStopped: stopRequest(context),
-  };
-  const importing = values.orders
-    ? importRows<ImportedOrder>({
-        ...shared,
-        type: keepIds ? ORDER_ROWS_WITH_IDS : ORDER_ROWS,
-        store: store && ((batch) => store.importOrders(batch)),
-      })
-    : importRows<ImportedPet>({
-        ...shared,
-        type: keepIds ? PET_ROWS_WITH_IDS : PET_ROWS,
-        store: store && ((batch) => store.importPets(batch)),
-      });
-  const imported = await importing
+  })
     .catch((error: unknown) => {
       if (isDryRun || stored === 0 || error instanceof ConcurrentImport || isBug(error)) throw error;
       const rows = grouped(stored);

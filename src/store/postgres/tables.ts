@@ -1,12 +1,12 @@
 import type { SQL } from "bun";
-import type { NewAuditEntry } from "../../domain/audit.ts";
 import { addAudit } from "../audit.ts";
-import { rowsOf, type Steps } from "../statements.ts";
+import { rowsOf, type Statements, type Steps } from "../statements.ts";
 import {
   canonicalRowOf,
   selectCount,
   type Counters,
-  CREATE_COPY_PROGRESS,
+  CREATE_COPY_SOURCE,
+  insertRows,
   KEY_REVISION,
   type NewRow,
   type NewTables,
@@ -18,8 +18,6 @@ import {
   TABLES,
   TABLES_WITH_IDS,
   type TableStore,
-  TableTransaction,
-  type TableWriter,
 } from "../tables.ts";
 import {
   applicationName,
@@ -141,61 +139,52 @@ class PostgresTableReader implements TableReader {
     return Object.fromEntries(rows.map(({ name, value }) => [name, BigInt(value)]));
   }
 
-  async close(): Promise<void> {
+  async [Symbol.asyncDispose](): Promise<void> {
     await this.sql.close({ timeout: 0 });
   }
 }
 
-/** The next identifier follows the highest that was given. */
-function* onWrite({ name, assignsIds }: Table, rows: readonly NewRow[]): Steps<void> {
-  if (!assignsIds) return;
-  const highest = rows.reduce((most, [id]) => (BigInt(id ?? 0) > most ? BigInt(id ?? 0) : most), 0n);
-  const sequence = `${name}_id_seq`;
-  yield* rowsOf(
-    `SELECT setval('${sequence}', greatest(?::int8, (SELECT last_value FROM ${sequence})))`,
-    highest,
-  );
-}
+class PostgresSharedTables implements SharedTables {
+  readonly dialect = POSTGRES_DIALECT;
+  /** Creates of clients wait while they are stored. */
+  readonly rowsPerTransaction = 1_000;
 
-function transactionOf(tx: SQL): TableTransaction {
-  return new TableTransaction({
-    dialect: POSTGRES_DIALECT,
-    run: (statements) => runAll(tx, statements),
-    onWrite,
-  });
-}
+  constructor(private readonly sql: SQL) {}
 
-class PostgresTableWriter implements TableWriter {
-  constructor(protected readonly sql: SQL) {}
-
-  async transaction<T>(work: (tx: TableTransaction) => Promise<T>): Promise<T> {
+  async write<T>(statements: Statements<T>): Promise<T> {
     try {
-      // `begin` returns what `work` returns; its type allows for arrays of queries too.
-      return (await this.sql.begin((tx) => work(transactionOf(tx)))) as T;
+      // `begin` returns what its argument returns; its type allows for arrays of queries too.
+      return (await this.sql.begin((tx) => runAll(tx, statements))) as T;
     } catch (error) {
       throw toUnavailable(error);
     }
   }
 
-  async close(): Promise<void> {
-    await this.sql.close({ timeout: 0 });
+  /** The next identifier follows the highest that was given. */
+  *onWrite({ name, assignsIds }: Table, rows: readonly NewRow[]): Steps<void> {
+    if (!assignsIds) return;
+    const highest = rows.reduce((most, [id]) => (BigInt(id ?? 0) > most ? BigInt(id ?? 0) : most), 0n);
+    const sequence = `${name}_id_seq`;
+    yield* rowsOf(
+      `SELECT setval('${sequence}', greatest(?::int8, (SELECT last_value FROM ${sequence})))`,
+      highest,
+    );
   }
-}
-
-class PostgresSharedTables extends PostgresTableWriter implements SharedTables {
-  /** Creates of clients wait while they are stored. */
-  readonly rowsPerTransaction = 1_000;
 
   async makeDurable(): Promise<void> {
     await this.sql.unsafe("SET synchronous_commit = on");
   }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.sql.close({ timeout: 0 });
+  }
 }
 
 /** A schema of another name, which is renamed when it is published. */
-async function createTables(options: PostgresTablesOptions, source: string): Promise<NewTables> {
-  const { url, schema } = options;
+async function createTables({ url, schema }: PostgresTablesOptions, source: string): Promise<NewTables> {
   const unpublished = `${schema}_copy`;
   const sql = connect(url, { ...CONNECT_OPTIONS, schema: unpublished });
+  const close = () => sql.close({ timeout: 0 });
   try {
     if (!(await takeLock(sql, COPY_LOCK, SESSION_END_MS))) {
       throw new Error("another petstore copy is writing to this database");
@@ -203,67 +192,50 @@ async function createTables(options: PostgresTablesOptions, source: string): Pro
     if ((await readSource(sql, unpublished)) !== source) {
       await sql`DROP SCHEMA IF EXISTS ${sql(unpublished)} CASCADE`;
       await migratePostgres(url, unpublished);
-      for (const statement of CREATE_COPY_PROGRESS) await sql.unsafe(statement);
+      await sql.unsafe(CREATE_COPY_SOURCE);
       await sql`INSERT INTO copy_source (source) VALUES (${source})`;
     }
-    return new PostgresNewTables(sql, { url, schema, unpublished });
   } catch (error) {
-    await sql.close({ timeout: 0 });
+    await close();
     throw error;
   }
+  return {
+    async insert(table, rows) {
+      await runAll(sql, () => insertRows(table, rows, { dialect: POSTGRES_DIALECT })).catch(
+        (error: unknown) => {
+          throw toUnavailable(error);
+        },
+      );
+    },
+    async complete(counters) {
+      for (const table of TABLES_WITH_IDS) {
+        const lastId = counters[table] ?? 0n;
+        // A sequence begins at 1; the last argument says whether that number was assigned.
+        await sql`SELECT setval(${`${table}_id_seq`}::regclass, ${lastId > 0n ? lastId : 1n}::int8, ${lastId > 0n})`;
+      }
+      await sql`UPDATE key_revision SET revision = ${counters[KEY_REVISION] ?? 0n}`;
+      await sql.begin(async (tx) => {
+        await tx.unsafe("DELETE FROM usage_sums");
+        for (const statement of FILL_SUMS) await tx.unsafe(statement);
+      });
+    },
+    read: () => openReader({ url, schema: unpublished }),
+    /** A schema that an administrator has created for the environment is empty, or the rename fails. */
+    async publish(entry) {
+      for (const { name } of TABLES) await sql.unsafe(`ANALYZE ${name}`);
+      await sql.begin(async (tx) => {
+        await runAll(tx, () => addAudit(entry));
+        await tx.unsafe("DROP TABLE copy_source");
+        await tx`DROP SCHEMA IF EXISTS ${tx(schema)}`;
+        await tx`ALTER SCHEMA ${tx(unpublished)} RENAME TO ${tx(schema)}`;
+      });
+    },
+    [Symbol.asyncDispose]: close,
+  };
 }
 
 async function readSource(sql: SQL, schema: string): Promise<string | undefined> {
   if (!(await tableExists(sql, `${schema}.copy_source`))) return undefined;
   const [row] = await sql<{ source: string }[]>`SELECT source FROM copy_source`;
   return row?.source;
-}
-
-interface CopyTarget {
-  readonly url: string;
-  readonly schema: string;
-  readonly unpublished: string;
-}
-
-class PostgresNewTables extends PostgresTableWriter implements NewTables {
-  constructor(
-    sql: SQL,
-    private readonly target: CopyTarget,
-  ) {
-    super(sql);
-  }
-
-  async setCounters(counters: Counters): Promise<void> {
-    for (const table of TABLES_WITH_IDS) {
-      const lastId = counters[table] ?? 0n;
-      // A sequence begins at 1; the last argument says whether that number was assigned.
-      await this
-        .sql`SELECT setval(${`${table}_id_seq`}::regclass, ${lastId > 0n ? lastId : 1n}::int8, ${lastId > 0n})`;
-    }
-    await this.sql`UPDATE key_revision SET revision = ${counters[KEY_REVISION] ?? 0n}`;
-  }
-
-  async addSums(): Promise<void> {
-    await this.sql.begin(async (tx) => {
-      await tx.unsafe("DELETE FROM usage_sums");
-      for (const statement of FILL_SUMS) await tx.unsafe(statement);
-    });
-  }
-
-  read(): Promise<TableReader> {
-    const { url, unpublished } = this.target;
-    return openReader({ url, schema: unpublished });
-  }
-
-  /** A schema that an administrator has created for the environment is empty, or the rename fails. */
-  async publish(entry: NewAuditEntry): Promise<void> {
-    const { schema, unpublished } = this.target;
-    for (const { name } of TABLES) await this.sql.unsafe(`ANALYZE ${name}`);
-    await this.sql.begin(async (tx) => {
-      await runAll(tx, () => addAudit(entry));
-      await tx.unsafe("DROP TABLE copy_progress, copy_source");
-      await tx`DROP SCHEMA IF EXISTS ${tx(schema)}`;
-      await tx`ALTER SCHEMA ${tx(unpublished)} RENAME TO ${tx(schema)}`;
-    });
-  }
 }

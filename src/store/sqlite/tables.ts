@@ -1,12 +1,12 @@
 import { existsSync } from "node:fs";
-import type { NewAuditEntry } from "../../domain/audit.ts";
 import { addAudit } from "../audit.ts";
-import { rowsOf, type Steps } from "../statements.ts";
+import { rowsOf, type Statements, type Steps } from "../statements.ts";
 import {
   canonicalRowOf,
   selectCount,
   type Counters,
-  CREATE_COPY_PROGRESS,
+  CREATE_COPY_SOURCE,
+  insertRows,
   KEY_REVISION,
   type NewTables,
   PETS,
@@ -17,10 +17,8 @@ import {
   type TableReader,
   TABLES_WITH_IDS,
   type TableStore,
-  TableTransaction,
-  type TableWriter,
 } from "../tables.ts";
-import { type Connection, retryWhileBusy, SQLITE_DIALECT, toUnavailable } from "./connection.ts";
+import { type Connection, SQLITE_DIALECT, toUnavailable } from "./connection.ts";
 import { openDatabase } from "./database.ts";
 import { publishDatabase, removeDatabase } from "./durable-files.ts";
 import { SQLITE_MIGRATIONS } from "./migrations.ts";
@@ -35,12 +33,15 @@ const OPTIONS = {
   busyTimeoutMs: 5_000,
 } as const;
 
+/** A transaction waits this long for a server that writes. */
+const SHARED_OPTIONS = { ...OPTIONS, busyTimeoutMs: 0, writeWaitMs: 60_000 };
+
 /** The tables of the database in a file. */
 export function sqliteTables(path: string): TableStore {
   return {
     exists: async () => existsSync(path),
     read: async () => openReader(path),
-    share: async () => new SqliteSharedTables(openDatabase(path, { ...OPTIONS, busyTimeoutMs: 0 })),
+    share: async () => new SqliteSharedTables(openDatabase(path, SHARED_OPTIONS)),
     create: async (source) => createTables(path, source),
   };
 }
@@ -50,10 +51,9 @@ const ROWS_PER_BATCH = 2_000;
 
 function openReader(path: string): TableReader {
   const connection = openDatabase(path, OPTIONS);
-  const observer = openDatabase(path, OPTIONS);
-  const version = dataVersion(observer);
+  const version = dataVersion(connection);
   connection.exec("BEGIN");
-  return new SqliteTableReader(connection, observer, version);
+  return new SqliteTableReader(connection, version);
 }
 
 /** Changes when another connection commits. */
@@ -65,13 +65,12 @@ function dataVersion(connection: Connection): unknown {
 class SqliteTableReader implements TableReader {
   constructor(
     private readonly connection: Connection,
-    /** Outside of the transaction. */
-    private readonly observer: Connection,
     private readonly version: unknown,
   ) {}
 
   hasChanged(): boolean {
-    return dataVersion(this.observer) !== this.version;
+    this.connection.exec("COMMIT");
+    return dataVersion(this.connection) !== this.version;
   }
 
   async count(table: Table): Promise<number> {
@@ -103,58 +102,13 @@ class SqliteTableReader implements TableReader {
     return Object.fromEntries([...ids, [KEY_REVISION, revision]]);
   }
 
-  async close(): Promise<void> {
-    this.observer.close();
+  async [Symbol.asyncDispose](): Promise<void> {
     this.connection.close();
   }
 }
 
 function integer(value: unknown): bigint {
   return typeof value === "bigint" ? value : 0n;
-}
-
-/** Servers of the same file notice it. */
-function* onWrite({ name }: Table): Steps<void> {
-  if (name === PETS.name) yield* rowsOf(INCREMENT_PET_REVISION);
-}
-
-/** A transaction waits this long for a server that writes. */
-const WRITE_WAIT_MS = 60_000;
-
-class SqliteTableWriter implements TableWriter {
-  readonly #transaction: TableTransaction;
-
-  constructor(protected readonly connection: Connection) {
-    this.#transaction = new TableTransaction({
-      dialect: SQLITE_DIALECT,
-      run: (statements) => connection.runAll(statements),
-      onWrite,
-    });
-  }
-
-  async transaction<T>(work: (tx: TableTransaction) => Promise<T>): Promise<T> {
-    await retryWhileBusy(() => this.connection.exec("BEGIN IMMEDIATE"), WRITE_WAIT_MS);
-    try {
-      const result = await work(this.#transaction);
-      this.connection.exec("COMMIT");
-      return result;
-    } catch (error) {
-      this.#rollBack();
-      throw toUnavailable(error);
-    }
-  }
-
-  #rollBack(): void {
-    try {
-      this.connection.exec("ROLLBACK");
-    } catch {
-      // A full disk has ended the transaction.
-    }
-  }
-
-  async close(): Promise<void> {
-    this.connection.close();
-  }
 }
 
 /** While others write, the lock is free for so long before each transaction, which holds it for 2 or 3 ms. */
@@ -166,15 +120,25 @@ const CHECKPOINT_PAGES = 8_000;
 /** A server copies the log at 1,000 pages, so while others write, this process does it before. */
 const CHECKPOINT_PAGES_BESIDE_OTHERS = 400;
 
-class SqliteSharedTables extends SqliteTableWriter implements SharedTables {
+class SqliteSharedTables implements SharedTables {
+  readonly dialect = SQLITE_DIALECT;
   readonly rowsPerTransaction = 500;
-  #dataVersion = dataVersion(this.connection);
+  #dataVersion: unknown;
   #othersWroteAt = -Infinity;
   #checkpointPages = 0;
 
-  override async transaction<T>(work: (tx: TableTransaction) => Promise<T>): Promise<T> {
+  constructor(private readonly connection: Connection) {
+    this.#dataVersion = dataVersion(connection);
+  }
+
+  async write<T>(statements: Statements<T>): Promise<T> {
     await this.#pauseBesideOthers();
-    return super.transaction(work);
+    return this.connection.transactionWhenUnlocked(() => this.connection.runAll(statements));
+  }
+
+  /** Servers of the same file notice it. */
+  *onWrite({ name }: Table): Steps<void> {
+    if (name === PETS.name) yield* rowsOf(INCREMENT_PET_REVISION);
   }
 
   async makeDurable(): Promise<void> {
@@ -196,6 +160,10 @@ class SqliteSharedTables extends SqliteTableWriter implements SharedTables {
     this.#checkpointPages = pages;
     this.connection.exec(`PRAGMA wal_autocheckpoint = ${pages}`);
   }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.connection.close();
+  }
 }
 
 /** Beside `path`, which must not exist; it gets that name when it is published. */
@@ -203,7 +171,7 @@ function createTables(path: string, source: string): NewTables {
   const unpublished = `${path}.copy`;
   const open = () => {
     const connection = openDatabase(unpublished, OPTIONS);
-    for (const statement of CREATE_COPY_PROGRESS) connection.exec(statement);
+    connection.exec(CREATE_COPY_SOURCE);
     return connection;
   };
   let connection = open();
@@ -213,50 +181,38 @@ function createTables(path: string, source: string): NewTables {
     connection = open();
     connection.value("INSERT INTO copy_source (source) VALUES (?)", source);
   }
-  return new SqliteNewTables(connection, unpublished, path);
-}
-
-class SqliteNewTables extends SqliteTableWriter implements NewTables {
-  constructor(
-    connection: Connection,
-    private readonly unpublished: string,
-    private readonly path: string,
-  ) {
-    super(connection);
-  }
-
-  async setCounters(counters: Counters): Promise<void> {
-    this.connection.transaction(() => {
-      for (const table of TABLES_WITH_IDS) {
-        this.connection.value("DELETE FROM sqlite_sequence WHERE name = ?", table);
-        const lastId = counters[table] ?? 0n;
-        this.connection.value("INSERT INTO sqlite_sequence (name, seq) VALUES (?, ?)", table, lastId);
-      }
-      this.connection.value("UPDATE key_revision SET revision = ?", counters[KEY_REVISION] ?? 0n);
-    });
-  }
-
-  async addSums(): Promise<void> {
-    const connection = openDatabase(this.unpublished, { ...OPTIONS, integers: "number" });
-    connection.transaction(() => {
-      connection.exec("DELETE FROM usage_totals");
-      packUsage(connection);
-    });
-    connection.close();
-  }
-
-  async read(): Promise<TableReader> {
-    return openReader(this.unpublished);
-  }
-
-  /** If it is interrupted before the file has its name, the next copy starts over: this one has no source any more. */
-  async publish(entry: NewAuditEntry): Promise<void> {
-    this.connection.transaction(() => {
-      this.connection.runAll(() => addAudit(entry));
-      this.connection.exec("DROP TABLE copy_progress; DROP TABLE copy_source");
-    });
-    this.connection.value("PRAGMA wal_checkpoint(TRUNCATE)");
-    await this.close();
-    publishDatabase(this.unpublished, this.path);
-  }
+  const close = async () => connection.close();
+  return {
+    async insert(table, rows) {
+      connection.runAll(() => insertRows(table, rows, { dialect: SQLITE_DIALECT }));
+    },
+    async complete(counters) {
+      connection.transaction(() => {
+        for (const table of TABLES_WITH_IDS) {
+          connection.value("DELETE FROM sqlite_sequence WHERE name = ?", table);
+          const lastId = counters[table] ?? 0n;
+          connection.value("INSERT INTO sqlite_sequence (name, seq) VALUES (?, ?)", table, lastId);
+        }
+        connection.value("UPDATE key_revision SET revision = ?", counters[KEY_REVISION] ?? 0n);
+      });
+      const withNumbers = openDatabase(unpublished, { ...OPTIONS, integers: "number" });
+      withNumbers.transaction(() => {
+        withNumbers.exec("DELETE FROM usage_totals");
+        packUsage(withNumbers);
+      });
+      withNumbers.close();
+    },
+    read: async () => openReader(unpublished),
+    /** Interrupted before the file has its name, the next copy starts over: this one has no source any more. */
+    async publish(entry) {
+      connection.transaction(() => {
+        connection.runAll(() => addAudit(entry));
+        connection.exec("DROP TABLE copy_source");
+      });
+      connection.value("PRAGMA wal_checkpoint(TRUNCATE)");
+      await close();
+      publishDatabase(unpublished, path);
+    },
+    [Symbol.asyncDispose]: close,
+  };
 }

@@ -115,9 +115,8 @@ describe("deploy/postgres/backup", () => {
 
 test("sessions are named after the environment", async () => {
   await using sql = new SQL(database, { max: 1 });
-  const reader = await postgresTables({ url: database, schema: "production" }).read();
+  await using _ = await postgresTables({ url: database, schema: "production" }).read();
   const rows =
     await sql`SELECT application_name AS name FROM pg_stat_activity WHERE datname = current_database()`;
   expect(rows.map(({ name }: { name: string }) => name)).toContain("petstore production");
-  await reader.close();
 });

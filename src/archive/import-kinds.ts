@@ -1,0 +1,242 @@
+/** What can be imported: how rows are validated, what they have to fit, and where they are stored. */
+import { dateTime, type Infer, integer, nullable, object, type ObjectSchema } from "../api/schema.ts";
+import {
+  type NewPet,
+  orderFields,
+  type OrderStatus,
+  Pet,
+  petFields,
+  PetStatus,
+} from "../domain/resources.ts";
+import type { Steps } from "../store/statements.ts";
+import {
+  API_KEYS,
+  findRows,
+  lockIds,
+  type NewRow,
+  ORDERS,
+  PETS,
+  type SharedTables,
+  type Table,
+} from "../store/tables.ts";
+import { type Fields, ORDER_FIELDS, PET_FIELDS } from "./row-formats.ts";
+
+/** A row with an identifier keeps it. */
+export interface ImportedRow {
+  readonly id?: bigint;
+}
+
+export type ImportedPet = NewPet & ImportedRow;
+
+/** Times are milliseconds since the epoch; an order without a key belongs to none. */
+interface ImportedOrder extends ImportedRow {
+  readonly petId: bigint;
+  readonly status: OrderStatus;
+  readonly createdAt: number;
+  readonly keyId: number | null;
+  /** Null for one that is placed, and where it is not known. */
+  readonly closedAt: number | null;
+}
+
+/** Why a row is rejected: a sentence without a full stop that begins with the name of a field. */
+export type RowProblem = string;
+
+/** What the rows of a file become. */
+export interface RowType<T extends ImportedRow> {
+  readonly schema: ObjectSchema<unknown>;
+  /** In the order of a CSV file without a header. */
+  readonly fields: Fields;
+  /** Turns what the schema has read into a row. */
+  toRow(value: unknown): T | RowProblem;
+}
+
+export interface ImportKind<T extends ImportedRow> extends RowType<T> {
+  readonly table: Table;
+  /** The values after the identifier. */
+  valuesOf(row: T): NewRow;
+  /** The order in which rows are stored if it matters. */
+  sorted?(rows: readonly NewRow[]): readonly NewRow[];
+  /** Reads and locks what exists of all that the rows refer to. */
+  findRules(tables: SharedTables, rows: readonly T[]): Steps<RowRules<T>>;
+}
+
+/** How rows fit what is stored. */
+interface RowRules<T> {
+  isStored(id: bigint): boolean;
+  problemOf(row: T): RowProblem | undefined;
+}
+
+/** Without a database every row fits. */
+export const NO_RULES: RowRules<ImportedRow> = { isStored: () => false, problemOf: () => undefined };
+
+/** What an import does with a row whose identifier exists already. */
+export type ConflictRule = "reject" | "skip" | "replace";
+
+export interface RowBatch<T> {
+  /** Those that are not valid are problems. */
+  readonly rows: readonly (T | RowProblem)[];
+  readonly onConflict: ConflictRule;
+}
+
+/** What became of the rows of a batch. */
+export interface BatchResult {
+  readonly added: number;
+  readonly replaced: number;
+  readonly skipped: number;
+  /** By the index of the row in the batch, ascending. */
+  readonly rejected: ReadonlyMap<number, RowProblem>;
+}
+
+interface Resolution<T> {
+  /** Rows whose identifiers are kept: the last one of each identifier. */
+  readonly numbered: ReadonlyMap<bigint, T>;
+  /** Rows without an identifier, in their order. */
+  readonly unnumbered: readonly T[];
+  readonly result: BatchResult;
+}
+
+/** Row after row, so that a row meets those before it in the same batch as it meets those of earlier batches. */
+export function resolve<T extends ImportedRow>(
+  { rows, onConflict }: RowBatch<T>,
+  { isStored, problemOf }: RowRules<T>,
+): Resolution<T> {
+  const numbered = new Map<bigint, T>();
+  const unnumbered: T[] = [];
+  const rejected = new Map<number, RowProblem>();
+  const counts = { added: 0, replaced: 0, skipped: 0 };
+  for (const [index, row] of rows.entries()) {
+    if (typeof row === "string") {
+      rejected.set(index, row);
+      continue;
+    }
+    const { id } = row;
+    const exists = id !== undefined && (numbered.has(id) || isStored(id));
+    if (exists && onConflict === "skip") {
+      counts.skipped++;
+      continue;
+    }
+    const problem = exists && onConflict === "reject" ? `id is ${id}, which exists already` : problemOf(row);
+    if (problem !== undefined) {
+      rejected.set(index, problem);
+      continue;
+    }
+    counts[exists ? "replaced" : "added"]++;
+    if (id === undefined) unnumbered.push(row);
+    else numbered.set(id, row);
+  }
+  return { numbered, unnumbered, result: { ...counts, rejected } };
+}
+
+function idsOf(rows: readonly ImportedRow[]): bigint[] {
+  return rows.flatMap(({ id }) => id ?? []);
+}
+
+interface StoredPet {
+  readonly status: string | null;
+  /** The order that is placed for the pet. */
+  readonly placedOrder: bigint | undefined;
+}
+
+/** Locks the pets: no order is placed for them and none of them is deleted before the commit. */
+function* findPets(tables: SharedTables, ids: readonly bigint[]): Steps<Map<bigint, StoredPet>> {
+  if (ids.length === 0) return new Map();
+  const pets = yield* findRows(tables, PETS, { by: "id", values: ids, isLocked: true });
+  const orders = yield* findRows(tables, ORDERS, { by: "pet_id", values: ids, where: "status = 'placed'" });
+  const placed = new Map(orders.map(([id, petId]) => [petId, BigInt(id ?? 0)]));
+  return new Map(
+    pets.map(([id, , , status = null]) => [BigInt(id ?? 0), { status, placedOrder: placed.get(id) }]),
+  );
+}
+
+const NewPetRow = object({}, petFields, { status: PetStatus });
+
+function petKind(schema: ObjectSchema<unknown>): ImportKind<ImportedPet> {
+  return {
+    schema,
+    fields: PET_FIELDS,
+    // One of the schemas has read it.
+    toRow: (value) => value as ImportedPet,
+    table: PETS,
+    valuesOf: ({ name, categoryId, status }) => [name, categoryId, status ?? null],
+    *findRules(tables, rows) {
+      const ids = idsOf(rows);
+      // Locks in the order of the other transactions: next pet, pet.
+      if (ids.length > 0) yield* lockIds(tables, PETS);
+      const stored = yield* findPets(tables, ids);
+      return {
+        isStored: (id) => stored.has(id),
+        problemOf({ id, status }) {
+          const { placedOrder, status: before = null } = (id !== undefined && stored.get(id)) || {};
+          if (placedOrder === undefined || before === (status ?? null)) return undefined;
+          return `status cannot change: pet ${id} has the placed order ${placedOrder}`;
+        },
+      };
+    },
+  };
+}
+
+const { id, ...fieldsOfOrders } = orderFields;
+const required = { ...fieldsOfOrders, createdAt: dateTime() };
+const optional = {
+  keyId: nullable(integer({ min: 1, max: Number.MAX_SAFE_INTEGER })),
+  closedAt: nullable(dateTime()),
+};
+const NewOrderRow = object({}, required, optional);
+
+function orderKind(schema: ObjectSchema<unknown>): ImportKind<ImportedOrder> {
+  return {
+    schema,
+    fields: ORDER_FIELDS,
+    toRow(value) {
+      const { createdAt, closedAt = null, keyId = null, ...order } = value as Infer<typeof NewOrderRow>;
+      if (order.status === "placed" && closedAt !== null)
+        return "closedAt must be missing while status is placed";
+      const closed = closedAt === null ? null : Date.parse(closedAt);
+      return { ...order, createdAt: Date.parse(createdAt), closedAt: closed, keyId };
+    },
+    table: ORDERS,
+    valuesOf: ({ petId, status, createdAt, keyId, closedAt }) => [petId, status, createdAt, keyId, closedAt],
+    /** An order that ends makes room for another one that is placed for the same pet. */
+    sorted: (rows) => rows.toSorted(([, , a], [, , b]) => Number(a === "placed") - Number(b === "placed")),
+    *findRules(tables, rows) {
+      const keyIds = rows.flatMap(({ keyId }) => keyId ?? []);
+      const petIds = rows.map(({ petId }) => petId);
+      // Locks in the order of the other transactions: order, pet, next order.
+      const orders = yield* findRows(tables, ORDERS, { by: "id", values: idsOf(rows), isLocked: true });
+      const pets = yield* findPets(tables, petIds);
+      const keys = yield* findRows(tables, API_KEYS, { by: "id", values: keyIds });
+      const storedKeys = new Set(keys.map(([keyId]) => Number(keyId)));
+      const stored = new Set(orders.map(([orderId]) => BigInt(orderId ?? 0)));
+      /** The identifier of the placed order of each pet; 0 for one that has no identifier yet. */
+      const placed = new Map(Array.from(pets, ([petId, { placedOrder }]) => [petId, placedOrder]));
+      return {
+        isStored: (orderId) => stored.has(orderId),
+        problemOf({ id: orderId, petId, keyId, status }) {
+          const pet = pets.get(petId);
+          if (pet === undefined) return `petId is ${petId}, and there is no such pet`;
+          if (keyId !== null && !storedKeys.has(keyId)) return `keyId is ${keyId}, and there is no such key`;
+          const other = placed.get(petId);
+          if (status !== "placed") {
+            if (other === orderId) placed.delete(petId);
+            return undefined;
+          }
+          if (other !== undefined && other !== orderId)
+            return `status is placed, and pet ${petId} has a placed order`;
+          if (pet.status !== "pending")
+            return `status is placed, and pet ${petId} is ${pet.status ?? "without a status"} instead of pending`;
+          placed.set(petId, orderId ?? 0n);
+          return undefined;
+        },
+      };
+    },
+  };
+}
+
+/** `withIds`: rows keep the identifiers that they have. */
+export const IMPORT_KINDS = {
+  pets: { withIds: petKind(Pet), withoutIds: petKind(NewPetRow) },
+  orders: {
+    withIds: orderKind(object({}, { id, ...required }, optional)),
+    withoutIds: orderKind(NewOrderRow),
+  },
+};
