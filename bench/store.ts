@@ -5,14 +5,12 @@
 import { join } from "node:path";
 import { temporaryFolder } from "../trials/harness/cleanup.ts";
 import { median } from "../trials/harness/statistics.ts";
-import { encodePet } from "../src/domain/resources.ts";
 import { andThen } from "../src/event-loop.ts";
-import { ChangeCounters } from "../src/store/sqlite/pet-changes.ts";
 import { type Connection } from "../src/store/sqlite/connection.ts";
 import { openDatabase } from "../src/store/sqlite/database.ts";
 import { SQLITE_MIGRATIONS } from "../src/store/sqlite/migrations.ts";
 import { SqlitePetJson } from "../src/store/sqlite/pet-json.ts";
-import { SqliteStore } from "../src/store/sqlite/store.ts";
+import { encodePet, SqliteStore } from "../src/store/sqlite/store.ts";
 import { compare } from "./cpu-time.ts";
 
 const ROUNDS = 7;
@@ -36,11 +34,10 @@ const randomUpTo = (max: number) => Math.floor(Math.random() * max);
 const randomPage = (pets: number) => ({ after: BigInt(randomUpTo(pets - 20)), limit: 20 });
 
 function compareBlockCache(connection: Connection, pets: number): void {
-  const changes = new ChangeCounters();
   const variants = {
-    "with cache": new SqlitePetJson(connection, changes),
-    "without filter": new SqlitePetJson(connection, changes, { admits: () => true }),
-    "without cache": new SqlitePetJson(connection, changes, { admits: () => false }),
+    "with cache": new SqlitePetJson(connection),
+    "without filter": new SqlitePetJson(connection, { admits: () => true }),
+    "without cache": new SqlitePetJson(connection, { admits: () => false }),
   };
   const each = (work: (petJson: SqlitePetJson) => void) =>
     Object.fromEntries(Object.entries(variants).map(([name, petJson]) => [name, () => work(petJson)]));
@@ -55,33 +52,23 @@ function compareBlockCache(connection: Connection, pets: number): void {
   );
 }
 
-/** Counts every change in the same counter. */
-class SingleCounter extends ChangeCounters {
-  override petChanged(): void {
-    super.petChanged(1n);
-  }
-  override inBlock(): number {
-    return super.inBlock(0);
-  }
-}
-
-function compareCounters(connection: Connection, pets: number): void {
-  const sideWith = (counters: ChangeCounters) => {
-    const petJson = new SqlitePetJson(connection, counters);
+function compareChanges(connection: Connection, pets: number): void {
+  const sideWith = (change: (petJson: SqlitePetJson) => void) => {
+    const petJson = new SqlitePetJson(connection);
     return (call: number) => {
-      if (call % 100 === 0) counters.petChanged(BigInt(1 + randomUpTo(pets)));
+      if (call % 100 === 0) change(petJson);
       petJson.get(1 + randomUpTo(pets));
     };
   };
   compare("a random pet, one change in 100 requests", {
-    "a counter a block": sideWith(new ChangeCounters()),
-    "one counter": sideWith(new SingleCounter()),
+    "removes its block": sideWith((petJson) => petJson.petChanged(BigInt(1 + randomUpTo(pets)))),
+    "removes all blocks": sideWith((petJson) => petJson.everythingChanged()),
   });
 }
 
 function comparePages(connection: Connection, pets: number): void {
   const store = new SqliteStore(connection);
-  const petJson = new SqlitePetJson(connection, new ChangeCounters(), { admits: () => false });
+  const petJson = new SqlitePetJson(connection, { admits: () => false });
   compare("the JSON of a page", {
     "joined by SQLite": () => petJson.list(randomPage(pets)),
     "encoded row by row": () =>
@@ -124,7 +111,7 @@ for (const pets of [100_000, 1_000_000]) {
   const connection = databaseWith(pets);
   compareBlockCache(connection, pets);
   if (pets === 100_000) {
-    compareCounters(connection, pets);
+    compareChanges(connection, pets);
     comparePages(connection, pets);
     compareChecks(connection);
     await compareGroupCommit(connection);

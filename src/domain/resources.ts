@@ -57,12 +57,7 @@ export const orderFields = {
 export const Order = object("An order for one pet. It belongs to the API key that placed it.", orderFields);
 export type Order = Infer<typeof Order>;
 
-/** `JSON.stringify` cannot write the bigints of a pet. */
-export function encodePet({ id, name, categoryId, status }: Pet): string {
-  const end = status === undefined ? "}" : `,"status":"${status}"}`;
-  return `{"id":${id},"name":${JSON.stringify(name)},"categoryId":${categoryId}${end}`;
-}
-
+/** `JSON.stringify` cannot write bigints. */
 export function encodeOrder({ id, petId, status, createdAt }: Order): string {
   return `{"id":${id},"petId":${petId},"status":"${status}","createdAt":"${createdAt}"}`;
 }

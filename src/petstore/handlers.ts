@@ -20,7 +20,7 @@ import { encodeOrder, orderNotFound, petNotFound } from "../domain/resources.ts"
 import type { OperationId } from "../domain/usage-history.ts";
 import { andThen, type Awaitable } from "../event-loop.ts";
 import type { Clock, IdempotentRequest, PageQuery, PetQuery, Store, WriteResult } from "../domain/ports.ts";
-import { encodePage, type IdRange, type PageJson, type PetJsonSource } from "./pet-json.ts";
+import { encodePage, type PageJson, type PetJsonSource, type PetRevisions } from "./pet-json.ts";
 
 export interface HandlerOptions {
   readonly store: Store;
@@ -31,9 +31,10 @@ export interface HandlerOptions {
   readonly baseUrl: string;
 }
 
-/** A success, with its ETag if the store has it, and with the pets whose change makes it stale. */
+/** A success, with its ETag if the store has it, and with what makes it stale. */
 type HandlerResult<Id extends OperationId> =
-  (Success<Id> & { readonly etag?: string; readonly dependsOn?: IdRange }) | OperationRejection<Id>;
+  | (Success<Id> & { readonly etag?: string; readonly dependsOn?: keyof PetRevisions })
+  | OperationRejection<Id>;
 
 type Handler<Id extends OperationId> = (
   input: PetstoreInput<Id>,
@@ -52,8 +53,8 @@ function createHandlers({ store, petJson, clock, baseUrl }: HandlerOptions): Han
         body: page.json,
         ...(page.etag !== undefined && { etag: page.etag }),
         headers: nextLink({ url: `${baseUrl}/pets`, list: "pets", query, page }),
-        // Pets that are selected by their identifiers are not next to one another.
-        ...(query.id === undefined && { dependsOn: rangeOf(query.cursor ?? 0n, page) }),
+        // Few clients ask for the same identifiers.
+        ...(query.id === undefined && { dependsOn: page.hasMore ? "changes" : "changesAndAdditions" }),
       })),
 
     createPet: ({ body }, _principal, idempotentRequest) =>
@@ -124,13 +125,6 @@ function nextLink(options: NextLinkOptions): { Link?: string } {
   return { Link: `<${url}?${limit}${status}${ids}cursor=${encodeCursor(list, page.last)}>; rel="next"` };
 }
 
-/** The last page depends on every pet that is added later. Another page depends on the pet that follows it, too. */
-function rangeOf(after: bigint, { last, hasMore, next }: PageJson): IdRange {
-  const from = after + 1n;
-  const to = next ?? last;
-  return hasMore && to !== undefined ? { from, to } : { from };
-}
-
 function created<R extends Rejection>(url: string, result: WriteResult | R) {
   if (result instanceof Rejection) return result;
   const replayed = result.replayed && { "Idempotent-Replayed": "true" };
@@ -153,7 +147,7 @@ export interface AnySuccess {
   readonly body: string;
   readonly headers?: Headers;
   readonly etag?: string;
-  readonly dependsOn?: IdRange;
+  readonly dependsOn?: keyof PetRevisions;
 }
 
 /** The handler of any operation, for an input that was validated for that operation. */
@@ -175,8 +169,8 @@ export function createEndpoints(options: HandlerOptions): ReadonlyMap<OperationI
         operation,
         handler: handlers[id] as unknown as AnyHandler,
         cache:
-          id === "listPets" && petJson.changes
-            ? new ResponseCache(petJson.changes, responseCacheStatistics)
+          id === "listPets" && petJson.revisions
+            ? new ResponseCache(petJson.revisions, responseCacheStatistics)
             : undefined,
         shared: id === "listPets" && petJson.batch ? new SharedResponses(petJson) : undefined,
         deprecationLines: deprecated && deprecationLines(deprecated, baseUrl),

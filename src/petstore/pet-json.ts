@@ -9,7 +9,7 @@ export interface PetJsonSource {
   list(query: PetQuery): Awaitable<PageJson>;
   get(id: Identifier): Awaitable<TaggedJson | undefined>;
   /** Absent where other servers write too: then every response is read anew. */
-  readonly changes?: ChangeTracker;
+  readonly revisions?: PetRevisions;
   /** Is replaced whenever reads are sent: while it is the same, a read that has begun may serve one that begins now. */
   readonly batch?: object;
   /** Of the cache, if there is one. */
@@ -24,19 +24,12 @@ export interface PageJson {
   /** The identifier of the last item; undefined on an empty page. */
   readonly last: bigint | undefined;
   readonly hasMore: boolean;
-  /** The next item that matches a status filter: when it changes, `hasMore` may no longer hold. */
-  readonly next?: bigint;
 }
 
-/** A range of identifiers, both ends included; without `to` it includes every pet that is added later. */
-export interface IdRange {
-  readonly from: bigint;
-  readonly to?: bigint;
-}
-
-export interface ChangeTracker {
-  /** Returns a check that stays true until a pet in the range changes. */
-  watch(range: IdRange): () => boolean;
+/** Numbers that grow when any pet changes; the second one also when a pet is added. */
+export interface PetRevisions {
+  readonly changes: number;
+  readonly changesAndAdditions: number;
 }
 
 export function encodePage<T extends { id: bigint }>(

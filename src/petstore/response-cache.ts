@@ -6,7 +6,7 @@ import {
   type Sized,
   stringBytes,
 } from "../bounded-cache.ts";
-import type { ChangeTracker, IdRange, PetJsonSource } from "./pet-json.ts";
+import type { PetJsonSource, PetRevisions } from "./pet-json.ts";
 
 /** The response to a GET, without the headers that depend on the request. */
 export interface Representation {
@@ -18,7 +18,8 @@ export interface Representation {
 
 interface Entry extends Sized {
   readonly representation: Representation;
-  readonly isCurrent: () => boolean;
+  readonly dependsOn: keyof PetRevisions;
+  readonly revision: number;
 }
 
 const MAX_BYTES = 8 * 1024 * 1024;
@@ -29,8 +30,8 @@ const MAX_KEY_LENGTH = 200;
 const FILTER_SIZE = 2_048;
 
 /**
- * Responses by query string. The change tracker of the store is asked on every hit, so a response is never older than
- * the store. `wrk -t1 -c32` on the first page of `GET /v1/pets` shows 43 µs of CPU a request without this cache and
+ * Responses by query string. The revision of the store is compared on every hit, so a response is never older than the
+ * store. `wrk -t1 -c32` on the first page of `GET /v1/pets` shows 43 µs of CPU a request without this cache and
  * 29 µs with it.
  *
  * A response is added when it is requested the second time, because most pages are requested once: with a query that is
@@ -41,13 +42,13 @@ export class ResponseCache {
   readonly #admissionFilter = new AdmissionFilter(FILTER_SIZE);
 
   constructor(
-    private readonly changes: ChangeTracker,
+    private readonly revisions: PetRevisions,
     private readonly statistics = new CacheStatistics(),
   ) {}
 
   find(key: string): Representation | undefined {
     const entry = this.#entries.get(key);
-    if (entry?.isCurrent() === true) {
+    if (entry !== undefined && entry.revision === this.revisions[entry.dependsOn]) {
       this.statistics.hits++;
       return entry.representation;
     }
@@ -56,11 +57,11 @@ export class ResponseCache {
     return undefined;
   }
 
-  /** The representation stays in the cache until a pet in the range changes. */
-  add(key: string, representation: Representation, dependsOn: IdRange): void {
+  add(key: string, representation: Representation, dependsOn: keyof PetRevisions): void {
     if (key.length > MAX_KEY_LENGTH || !this.#admissionFilter.admits(Bun.hash.xxHash32(key))) return;
     const bytes = ENTRY_BYTES + stringBytes(representation.body);
-    this.#entries.set(copyOf(key), { representation, isCurrent: this.changes.watch(dependsOn), bytes });
+    const revision = this.revisions[dependsOn];
+    this.#entries.set(copyOf(key), { representation, dependsOn, revision, bytes });
   }
 }
 

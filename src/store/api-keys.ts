@@ -36,18 +36,8 @@ function keyOf({ labels, perMinute, perDay, ...key }: KeyRow): ApiKey {
   return { ...key, labels: JSON.parse(labels), ...(hasLimits && { limits: { perMinute, perDay } }) };
 }
 
-export const SELECT_CREDENTIALS = `SELECT ${KEY_COLUMNS}, hash, valid_until AS "validUntil"
-  FROM key_secrets JOIN api_keys ON api_keys.id = key_id WHERE`;
-
-/** A row of a secret with its key. */
-export interface CredentialRow {
-  readonly hash: string;
-}
-
-export function credentialOf(row: CredentialRow): Credential {
-  const { hash: _, validUntil, ...key } = objectOf<CredentialRow & KeyRow & { validUntil?: number }>(row);
-  return { key: keyOf(key), ...(validUntil !== undefined && { validUntil }) };
-}
+export const FIND_CREDENTIAL = `SELECT ${KEY_COLUMNS}, valid_until AS "validUntil"
+  FROM key_secrets JOIN api_keys ON api_keys.id = key_id WHERE hash = ?`;
 
 /** The columns that a new key and a change of a key write alike. */
 const WRITTEN_COLUMNS = [
@@ -135,12 +125,21 @@ function rangesUpTo(last: number, size: number): readonly KeyRange[] {
   return ranges;
 }
 
-/** The same statements for both databases, except for the lookup of a credential. */
+/** The same statements for both databases. Anybody can cause lookups, which may have connections of their own. */
 export class SqlKeyStore implements KeyStore {
   constructor(
     private readonly database: SqlDatabase,
-    readonly findCredential: KeyStore["findCredential"],
+    private readonly lookups: Pick<SqlDatabase, "read"> = database,
   ) {}
+
+  findCredential(secretHash: string): Awaitable<Credential | undefined> {
+    return this.lookups.read(function* () {
+      const [row] = yield* objectsOf<KeyRow & { validUntil?: number }>(FIND_CREDENTIAL, secretHash);
+      if (row === undefined) return undefined;
+      const { validUntil, ...key } = row;
+      return { key: keyOf(key), ...(validUntil !== undefined && { validUntil }) };
+    });
+  }
 
   /** Reads the revision before the keys: a change in between is then reported twice. The other order would miss it. */
   changesSince(since: number): Awaitable<KeyChanges> {

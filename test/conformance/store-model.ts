@@ -28,7 +28,6 @@ import type {
 } from "../../src/domain/ports.ts";
 import {
   encodeOrder,
-  encodePet,
   IDEMPOTENCY_KEY_REUSED,
   type NewPet,
   type Order,
@@ -41,6 +40,7 @@ import {
   petNotFound,
   type PetStatus,
 } from "../../src/domain/resources.ts";
+import { encodePet } from "../../src/store/sqlite/store.ts";
 import { encodePage, type PetJsonSource } from "../../src/petstore/pet-json.ts";
 import { addPet, AT, DAY_MS, type OpenStores, rex } from "./store-fixture.ts";
 

@@ -21,15 +21,8 @@ import {
   type Schema,
   text,
 } from "../../src/api/schema.ts";
-import {
-  encodeOrder,
-  encodePet,
-  NewOrder,
-  NewPet,
-  Order,
-  OrderUpdate,
-  Pet,
-} from "../../src/domain/resources.ts";
+import { encodeOrder, NewOrder, NewPet, Order, OrderUpdate, Pet } from "../../src/domain/resources.ts";
+import { encodePet } from "../../src/store/sqlite/store.ts";
 import { parseJson } from "../exact-json.ts";
 
 const problemsOf = (schema: Schema<unknown> | ObjectSchema<unknown>, value: unknown) => {

@@ -1,7 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import type { ApiKey, NewKey } from "../../src/domain/api-keys.ts";
 import type { IdempotentRequest, StateChange } from "../../src/domain/ports.ts";
-import { sqliteKeyStore } from "../../src/store/sqlite/api-keys.ts";
+import { SqlKeyStore } from "../../src/store/api-keys.ts";
+import { sqliteDatabase } from "../../src/store/sqlite/connection.ts";
 import { openSqlite, SqliteStore } from "../../src/store/sqlite/store.ts";
 import { DAY_MS } from "../conformance/store-fixture.ts";
 import { temporaryDatabase, whileLocked } from "./sqlite-database.ts";
@@ -49,7 +50,7 @@ describe("a full disk", () => {
 
 test("a change of a key that cannot get the write lock of another process is Unavailable, and changes nothing", async () => {
   using db = temporaryDatabase();
-  const keys = sqliteKeyStore(db.connection);
+  const keys = new SqlKeyStore(sqliteDatabase(db.connection));
   await whileLocked(db.path, async () => {
     await expect(keys.createKey(KEY, storedSecret(0), BY)).rejects.toMatchObject({ name: "Unavailable" });
   });

@@ -43,7 +43,7 @@ async function openWithSmallReads() {
   const opened = await openStores();
   const connection = openStoreDatabase(opened.path);
   const dialect = { ...SQLITE_DIALECT, maxPerRead: { keys: 2, intervals: 1 } };
-  const keys = new SqlKeyStore({ ...sqliteDatabase(connection), dialect }, opened.keys.findCredential);
+  const keys = new SqlKeyStore({ ...sqliteDatabase(connection), dialect });
   const close = async () => {
     connection.close();
     await opened.close();

@@ -14,7 +14,7 @@ interface PageJson extends TaggedJson {
 }
 
 /** The text that `encodePet` makes. */
-const PET_JSON = `'{"id":' || id || ',"name":' || to_json(name) || ',"categoryId":' || category_id ||
+export const PET_JSON = `'{"id":' || id || ',"name":' || to_json(name) || ',"categoryId":' || category_id ||
   coalesce(',"status":"' || status || '"}', '}')`;
 
 export const PETS_AS_JSON = `SELECT ${PET_JSON} AS json FROM pets WHERE id = ANY($1::int8[])`;

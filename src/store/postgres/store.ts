@@ -1,7 +1,16 @@
 import type { SQL } from "bun";
 import { messageOf } from "../../api/errors.ts";
-import type { IdempotentRequest, OrderClosing, OrderPlacement, Store, Stores } from "../../domain/ports.ts";
+import type {
+  IdempotencyRejection,
+  IdempotentRequest,
+  OrderClosing,
+  OrderPlacement,
+  Store,
+  Stores,
+  WriteResult,
+} from "../../domain/ports.ts";
 import type { NewPet } from "../../domain/resources.ts";
+import { SqlKeyStore } from "../api-keys.ts";
 import { SqlAuditStore } from "../audit.ts";
 import { GroupCommit } from "../group-commit.ts";
 import { InProgressRequests } from "../idempotency.ts";
@@ -9,14 +18,13 @@ import { SqlOperatorStore } from "../operators.ts";
 import { closeOrder, placeOrder, SqlCorrectionStore, SqlReadStore } from "../orders.ts";
 import { SqlSettingsStore } from "../settings.ts";
 import { SqlUsageHistoryStore } from "../usage-history.ts";
-import { postgresKeyStore } from "./api-keys.ts";
-import { addressOf, connect, explained, QueryTimeout } from "./connection.ts";
+import { addressOf, connect, explained, nextIdLock, QueryTimeout } from "./connection.ts";
 import { IdempotencyRecords } from "./idempotency.ts";
 import { migrate, type MigrateOptions } from "./migrations.ts";
-import { PostgresPetJson } from "./pet-json.ts";
-import { type CreateResult, type PetCreation, PetCreator } from "./pets.ts";
+import { PET_JSON, PostgresPetJson } from "./pet-json.ts";
 import { Pools, type PoolsOptions } from "./pool.ts";
 import { Primary } from "./primary.ts";
+import { requireRow } from "../statements.ts";
 import { POSTGRES_DIALECT, postgresDatabase, runAll } from "./statements.ts";
 import { PostgresUsageSums } from "./usage-sums.ts";
 
@@ -81,7 +89,9 @@ export async function openPostgres(url: string, options: PostgresOptions = {}): 
       write: (row, statements) => pools.rows.transaction(row, (tx) => runAll(tx, statements)),
     }),
     operators: new SqlOperatorStore(database),
-    keys: postgresKeyStore(pools),
+    keys: new SqlKeyStore(database, {
+      read: (statements) => pools.lookups.query((sql) => runAll(sql, statements)),
+    }),
     audit: new SqlAuditStore(database),
     settings: new SqlSettingsStore(database),
     usageHistory: new SqlUsageHistoryStore(database, new PostgresUsageSums(pools)),
@@ -111,8 +121,37 @@ async function prepare(sql: SQL, options: MigrateOptions): Promise<void> {
 /** Each write with an Idempotency-Key takes one of the server's locks, of which there are 6,400 by default. */
 const MAX_PETS_PER_TRANSACTION = 128;
 
+/** ORDER BY applies before the identifiers are assigned, so the first pet gets the lowest. */
+const INSERT_PETS = `
+  WITH ${nextIdLock("pets")}
+  INSERT INTO pets (name, category_id, status)
+  SELECT name, category_id, status
+  FROM next_id_lock,
+    unnest($1::text[], $2::int8[], $3::text[]) WITH ORDINALITY AS given (name, category_id, status, place)
+  ORDER BY place
+  RETURNING id, ${PET_JSON} AS body`;
+
+interface PetCreation {
+  readonly pet: NewPet;
+  readonly at: number;
+  readonly request: IdempotentRequest | undefined;
+}
+
+type CreateResult = WriteResult | IdempotencyRejection;
+
+async function insertPets(sql: SQL, creations: readonly PetCreation[]): Promise<WriteResult[]> {
+  if (creations.length === 0) return [];
+  const rows = await sql.unsafe<{ id: bigint; body: string }[]>(INSERT_PETS, [
+    creations.map(({ pet }) => pet.name),
+    creations.map(({ pet }) => pet.categoryId),
+    creations.map(({ pet }) => pet.status ?? null),
+  ]);
+  return rows.map(({ id, body }) => ({ id, body, replayed: false }));
+}
+
 /** Creations of pets share transactions; each order has one of its own. */
 class PostgresStore extends SqlReadStore implements Store {
+  readonly #petRecords: IdempotencyRecords;
   readonly #orderRecords: IdempotencyRecords;
   readonly #creations: GroupCommit<PetCreation, CreateResult>;
   /** Rejects a repeated request on this instance before it takes a connection; on another one, PostgreSQL does. */
@@ -123,10 +162,10 @@ class PostgresStore extends SqlReadStore implements Store {
     onCommit?: PostgresOptions["onCommit"],
   ) {
     super(postgresDatabase(pools));
+    this.#petRecords = new IdempotencyRecords("createPet", pools.writes, pools.retentionNow);
     this.#orderRecords = new IdempotencyRecords("placeOrder", pools.writes, pools.retentionNow);
-    const creator = new PetCreator(pools);
     this.#creations = new GroupCommit({
-      commit: (creations) => creator.create(creations),
+      commit: (creations) => this.#createPets(creations),
       maxBatch: MAX_PETS_PER_TRANSACTION,
       maxQueued: pools.maxQueued,
       maxQueueMs: pools.timeoutMs,
@@ -141,6 +180,26 @@ class PostgresStore extends SqlReadStore implements Store {
   createPet(pet: NewPet, at: number, request?: IdempotentRequest) {
     const create = () => this.#creations.submit({ pet, at, request });
     return request === undefined ? create() : this.#inProgress.run("createPet", request, create);
+  }
+
+  /** In one transaction. */
+  async #createPets(creations: readonly PetCreation[]): Promise<CreateResult[]> {
+    if (creations.every(({ request }) => request === undefined)) {
+      // A single statement is a transaction: one round trip, whose end the server sends after the commit.
+      return this.pools.creates.query((sql) => insertPets(sql, creations));
+    }
+    const results = await this.pools.creates.transaction(async (tx) => {
+      const results: Map<PetCreation, CreateResult> = await this.#petRecords.lockAndFind(tx, creations);
+      const missing = creations.filter((creation) => !results.has(creation));
+      const created = (await insertPets(tx, missing)).map(
+        (result, i) => [requireRow(missing[i]), result] as const,
+      );
+      await this.#petRecords.save(tx, created);
+      for (const [creation, result] of created) results.set(creation, result);
+      return results;
+    });
+    this.#petRecords.purge(creations);
+    return creations.map((creation) => requireRow(results.get(creation)));
   }
 
   placeOrder(placement: OrderPlacement, at: number, request?: IdempotentRequest) {

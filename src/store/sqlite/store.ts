@@ -1,5 +1,5 @@
 import type { Rejection } from "../../api/errors.ts";
-import { encodePet, type NewPet } from "../../domain/resources.ts";
+import type { NewPet, Pet } from "../../domain/resources.ts";
 import type {
   CorrectionStore,
   IdempotencyRejection,
@@ -11,6 +11,7 @@ import type {
   Stores,
   WriteResult,
 } from "../../domain/ports.ts";
+import { SqlKeyStore } from "../api-keys.ts";
 import { SqlAuditStore } from "../audit.ts";
 import { GroupCommit } from "../group-commit.ts";
 import {
@@ -24,7 +25,6 @@ import { closeOrder, placeOrder, SqlCorrectionStore, SqlReadStore } from "../ord
 import { SqlSettingsStore } from "../settings.ts";
 import { TABLES } from "../tables.ts";
 import { SqlUsageHistoryStore } from "../usage-history.ts";
-import { sqliteKeyStore } from "./api-keys.ts";
 import {
   type Connection,
   isBusy,
@@ -36,10 +36,10 @@ import {
 } from "./connection.ts";
 import { openDatabaseFor } from "./database.ts";
 import { SQLITE_MIGRATIONS } from "./migrations.ts";
-import { ChangeCounters, PetRevision } from "./pet-changes.ts";
 import { SqlitePetJson } from "./pet-json.ts";
 import { SqliteUsageTotals } from "./usage-totals.ts";
 import { IDEMPOTENCY_LIFETIME_MS } from "../../domain/constants.ts";
+import { scheduler } from "../../event-loop.ts";
 
 export interface SqliteStores extends Stores {
   readonly petJson: SqlitePetJson;
@@ -79,8 +79,9 @@ export function openSqlite(path: string, options: SqliteStoreOptions = {}): Sqli
     files.watch(connection, options.rescue);
     return new SqliteStore(connection, options);
   });
+  // A connection of its own: a change of a key waits for the write lock, a client's request does not.
   const { closeKeys, ...stores } = openDatabaseFor(path, keyOptions, (connection) => ({
-    keys: sqliteKeyStore(connection),
+    keys: new SqlKeyStore(sqliteDatabase(connection)),
     operators: new SqlOperatorStore(sqliteDatabase(connection)),
     audit: new SqlAuditStore(sqliteDatabase(connection)),
     settings: new SqlSettingsStore(sqliteDatabase(connection)),
@@ -90,7 +91,8 @@ export function openSqlite(path: string, options: SqliteStoreOptions = {}): Sqli
     usageHistory: new SqlUsageHistoryStore(sqliteDatabase(connection), new SqliteUsageTotals(connection)),
     closeUsage: () => connection.close(),
   }));
-  const stopFollowing = store.petRevision.follow();
+  const following = scheduler.setInterval(() => followChanges(store.petJson), FOLLOW_EVERY_MS);
+  following.unref();
   return {
     store,
     corrections: store.corrections,
@@ -99,13 +101,23 @@ export function openSqlite(path: string, options: SqliteStoreOptions = {}): Sqli
     petJson: store.petJson,
     commitQueueLength: () => store.commitQueueLength,
     async close() {
-      stopFollowing();
+      following.close();
       files.stop();
       closeUsage();
       closeKeys();
       await store.close();
     },
   };
+}
+
+/** A server knows of a change by another process within a second, also when one poll is slow. */
+const FOLLOW_EVERY_MS = 250;
+
+/** While the database cannot be read, requests report it, and the next poll tries again. */
+function followChanges(petJson: SqlitePetJson): void {
+  try {
+    petJson.checkRevision();
+  } catch {}
 }
 
 /** A database that somebody has altered fails when it is opened, and not at some request. */
@@ -133,6 +145,12 @@ const MAX_WRITES_PER_TRANSACTION = 1_000;
 
 const INSERT_PET = "INSERT INTO pets (name, category_id, status) VALUES (?, ?, ?)";
 
+/** `JSON.stringify` cannot write the bigints of a pet. The column `entry` has the same text. */
+export function encodePet({ id, name, categoryId, status }: Pet): string {
+  const end = status === undefined ? "}" : `,"status":"${status}"}`;
+  return `{"id":${id},"name":${JSON.stringify(name)},"categoryId":${categoryId}${end}`;
+}
+
 interface Write<Code extends string> {
   readonly operation: IdempotentOperation;
   readonly at: number;
@@ -144,8 +162,6 @@ interface Write<Code extends string> {
 export class SqliteStore extends SqlReadStore implements Store {
   readonly petJson: SqlitePetJson;
   readonly corrections: CorrectionStore;
-  readonly petRevision: PetRevision;
-  readonly #changes = new ChangeCounters();
   readonly #records: IdempotencyRecords;
   readonly #inProgress = new InProgressRequests();
   readonly #writes: GroupCommit<() => unknown, unknown>;
@@ -163,14 +179,12 @@ export class SqliteStore extends SqlReadStore implements Store {
   ) {
     super(sqliteDatabase(connection));
     const outage = new Outage(onStateChange);
-    const changes = this.#changes;
-    this.petJson = new SqlitePetJson(connection, changes);
+    this.petJson = new SqlitePetJson(connection);
     this.#records = new IdempotencyRecords(connection, retentionNow);
-    this.petRevision = new PetRevision(connection, changes);
     this.corrections = new SqlCorrectionStore({
       ...this.database,
       write: (_row, statements) => this.#submit(() => connection.runAll(statements)),
-      petsChanged: () => this.petRevision.increment(),
+      petsChanged: () => this.petJson.recordChange(),
     });
     this.#writes = new GroupCommit({
       commit: (writes) => outage.watch(() => this.#commit(writes)),
@@ -189,7 +203,7 @@ export class SqliteStore extends SqlReadStore implements Store {
   createPet(pet: NewPet, at: number, request?: IdempotentRequest) {
     const { name, categoryId, status = null } = pet;
     const work = () => {
-      this.#changes.petAdded();
+      this.petJson.revisions.changesAndAdditions++;
       const id = BigInt(this.connection.run(INSERT_PET, name, categoryId, status).lastInsertRowid);
       return { id, body: encodePet({ ...pet, id }), replayed: false };
     };
@@ -199,7 +213,7 @@ export class SqliteStore extends SqlReadStore implements Store {
   placeOrder(placement: OrderPlacement, at: number, request?: IdempotentRequest) {
     const work = () => {
       const result = this.connection.runAll(() => placeOrder(placement, at, SQLITE_DIALECT));
-      if (!("code" in result)) this.#changes.petChanged(placement.petId);
+      if (!("code" in result)) this.petJson.petChanged(placement.petId);
       return result;
     };
     return this.#write<"pet_not_found" | "pet_not_available">({ operation: "placeOrder", at, request, work });
@@ -208,7 +222,7 @@ export class SqliteStore extends SqlReadStore implements Store {
   updateOrder(closing: OrderClosing, at: number) {
     return this.#submit(() => {
       const result = this.connection.runAll(() => closeOrder(closing, at));
-      if (!("code" in result)) this.#changes.petChanged(result.petId);
+      if (!("code" in result)) this.petJson.petChanged(result.petId);
       return result;
     });
   }

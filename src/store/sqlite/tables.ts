@@ -22,7 +22,7 @@ import { type Connection, SQLITE_DIALECT, toUnavailable } from "./connection.ts"
 import { openDatabase } from "./database.ts";
 import { publishDatabase, removeDatabase } from "./durable-files.ts";
 import { SQLITE_MIGRATIONS } from "./migrations.ts";
-import { INCREMENT_PET_REVISION } from "./pet-changes.ts";
+import { INCREMENT_PET_REVISION } from "./pet-json.ts";
 import { packUsage } from "./usage-totals.ts";
 import { scheduler } from "../../event-loop.ts";
 
