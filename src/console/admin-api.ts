@@ -10,7 +10,7 @@ import {
   type ResponseOf,
   type Session,
 } from "../operator/operations.ts";
-import { createObservable } from "./observable.ts";
+import { current, update } from "./current.ts";
 import { readStored, writeStored } from "./theme.ts";
 
 export type * from "../operator/operations.ts";
@@ -32,21 +32,14 @@ export class Refused extends Error {
   }
 }
 
-/** Who has signed in; null if nobody has, and undefined until the server has said so. */
-export const signedIn = createObservable<Session["operator"] | null | undefined>(undefined);
-
-/** The last one who has signed in: the pages stay while nobody has. */
-let operator: Session["operator"];
-
-function setSession(session: Session): void {
-  operator = session.operator ?? operator;
-  const found = session.operator ?? null;
-  if (JSON.stringify(found) !== JSON.stringify(signedIn.value)) signedIn.set(found);
+function setSession({ operator }: Session): void {
+  update({ isSignedIn: operator !== undefined, ...(operator && { operator }) });
 }
 
 /** Whether the operator's role allows an operation: what it does not allow is not shown. */
 export function may(operationId: AdminOperationId): boolean {
-  return operator !== undefined && mayCall(operator.role, leastRoleOf(ADMIN_OPERATIONS[operationId]));
+  const role = current.operator?.role;
+  return role !== undefined && mayCall(role, leastRoleOf(ADMIN_OPERATIONS[operationId]));
 }
 
 /**
@@ -66,7 +59,7 @@ function storeSecret(secret: string | null): void {
 type Operations = typeof ADMIN_OPERATIONS;
 type ParameterName<Id extends AdminOperationId> = Operations[Id] extends { query: infer Q } ? keyof Q : never;
 
-interface CallOptions<Id extends AdminOperationId> {
+export interface CallOptions<Id extends AdminOperationId> {
   readonly id?: Identifier | string;
   /** What is undefined or empty is left out. */
   readonly query?: { readonly [K in ParameterName<Id>]?: string | number | undefined };
@@ -82,7 +75,7 @@ export async function call<Id extends AdminOperationId>(
 ): Promise<ResponseOf<Id>> {
   const operation: AdminOperation = ADMIN_OPERATIONS[operationId];
   // The pages stay, with what was typed into them, until somebody signs in again.
-  if (signedIn.value === null && !operation.needsNoToken) throw new Error("Sign in again.");
+  if (current.isSignedIn === false && !operation.needsNoToken) throw new Error("Sign in again.");
   const path = operation.path.replace(/\{\w+\}/, encodeURIComponent(String(id)));
   const secret = storedSecret();
   const text = await responseText(ADMIN_BASE_PATH + path + queryText(query ?? {}), {
@@ -122,7 +115,7 @@ async function responseText(url: string, init: RequestInit): Promise<string> {
   const response = await fetch(url, init).catch(unreachable);
   const text = await response.text().catch(unreachable);
   if (response.ok) return text;
-  if (response.status === 401 && signedIn.value) signedIn.set(null);
+  if (response.status === 401 && current.isSignedIn) update({ isSignedIn: false });
   throw errorOf(response.status, text);
 }
 
@@ -173,7 +166,7 @@ export async function signOut(): Promise<void> {
 
 /** Asks who has signed in with this browser. Whoever signs in meanwhile stays signed in. */
 export async function findSession(): Promise<void> {
-  const before = signedIn.value;
+  const before = current.isSignedIn;
   const session = await call("getSession");
-  if (signedIn.value === before) setSession(session);
+  if (current.isSignedIn === before) setSession(session);
 }

@@ -1,13 +1,12 @@
 import { type ComponentType, render } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import { matchPage, type PageName } from "../operator/console/pages.ts";
 import type { AdminOperationId } from "../operator/operations.ts";
-import { call, findSession, may, signedIn, signIn } from "./admin-api.ts";
-import { DialogHost } from "./components/dialogs.tsx";
+import { call, findSession, may, signIn } from "./admin-api.ts";
 import { startSearchKey } from "./components/filters.tsx";
 import { Layout } from "./components/layout.tsx";
-import { Empty, PageHead, type PageProps, ServerContext } from "./components/page.tsx";
-import { startClock, useObservable } from "./observable.ts";
+import { Empty, PageHead, type PageProps } from "./components/page.tsx";
+import { current, startClock, update, useCurrent } from "./current.ts";
 import { AuditTrailPage } from "./pages/audit.tsx";
 import { KeyCreationPage, KeyEditPage } from "./pages/key-edit.tsx";
 import { KeyDetailsPage } from "./pages/key.tsx";
@@ -20,7 +19,7 @@ import { RequestListPage } from "./pages/requests.tsx";
 import { SettingsPage } from "./pages/settings.tsx";
 import { SignInPage } from "./pages/sign-in.tsx";
 import { startPolling, usePolled } from "./polling.ts";
-import { navigate, startRouter, useLocation } from "./router.ts";
+import { navigate, startRouter } from "./router.ts";
 import { applyTheme, chosenTheme } from "./theme.ts";
 
 const PAGES: Readonly<Record<PageName, ComponentType<PageProps>>> = {
@@ -47,27 +46,25 @@ const NEEDED: Readonly<Partial<Record<PageName, AdminOperationId>>> = {
   "Add a pet": "createPet",
 };
 
-function App({ urlProblem }: { readonly urlProblem: string | undefined }) {
-  const operator = useObservable(signedIn);
-  // When a session ends, the pages wait with what was typed into them.
-  const wasSignedIn = useRef(false);
-  if (operator === undefined) return <main class="sign-in muted">{urlProblem ?? "Loading …"}</main>;
-  wasSignedIn.current ||= operator !== null;
+function App() {
+  const { isSignedIn, operator, urlProblem } = useCurrent();
+  if (isSignedIn === undefined) return <main class="sign-in muted">{urlProblem ?? "Loading …"}</main>;
   return (
     <>
-      {wasSignedIn.current && (
-        <div hidden={operator === null}>
+      {/* When a session ends, the pages wait with what was typed into them. */}
+      {operator && (
+        <div hidden={!isSignedIn}>
           <Console />
         </div>
       )}
-      {operator === null && <SignInPage problem={urlProblem} />}
+      {!isSignedIn && <SignInPage />}
     </>
   );
 }
 
 function Console() {
-  const { data: server } = usePolled("server", () => call("getServer"));
-  const { path } = useLocation();
+  usePolled("server", async () => update({ server: await call("getServer") }));
+  const { path, server, dialog } = current;
   const match = matchPage(path);
   const environment = server?.environment;
   const title = match === undefined ? "Not found" : `${match.name} ${match.id}`.trim();
@@ -77,13 +74,10 @@ function Console() {
   }, [title, environment]);
   useFocusOnNewPage(path);
   return (
-    <ServerContext.Provider value={server}>
-      <Layout>
-        <DialogHost key={path}>
-          <PageOfPath path={path} />
-        </DialogHost>
-      </Layout>
-    </ServerContext.Provider>
+    <Layout>
+      <PageOfPath key={path} path={path} />
+      {dialog?.()}
+    </Layout>
   );
 }
 
@@ -132,17 +126,14 @@ function takeCodeFromUrl(): string | undefined {
 }
 
 /** Signs in with the code of the URL, or finds the session of this browser. Tries again while the server is gone. */
-async function start(root: Element): Promise<void> {
+async function start(): Promise<void> {
   const code = takeCodeFromUrl();
-  const show = (urlProblem?: string) => render(<App urlProblem={urlProblem} />, root);
-  show();
   try {
     if (code === undefined) await findSession();
     else await signIn({ code });
   } catch (error) {
-    const problem = error instanceof Error ? error.message : String(error);
-    show(problem);
-    await findSession().catch(() => signedIn.set(null));
+    update({ urlProblem: error instanceof Error ? error.message : String(error) });
+    await findSession().catch(() => update({ isSignedIn: false }));
   }
 }
 
@@ -152,4 +143,5 @@ startSearchKey();
 startClock();
 startPolling();
 const root = document.querySelector("#console");
-if (root) void start(root);
+if (root) render(<App />, root);
+void start();

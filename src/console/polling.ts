@@ -1,13 +1,17 @@
 import { useEffect, useState } from "preact/hooks";
-import { ServerUnreachable } from "./admin-api.ts";
-import { createObservable } from "./observable.ts";
+import { toJson } from "../api/json.ts";
+import {
+  type AdminOperationId,
+  call,
+  type CallOptions,
+  type ResponseOf,
+  ServerUnreachable,
+} from "./admin-api.ts";
+import { update } from "./current.ts";
 
 /** All that is on the screen is loaded again so often. */
 const INTERVAL_MS = 2_000;
 const MAX_RETRY_MS = 16_000;
-
-/** When a server that does not respond is asked again; undefined while it responds. */
-export const retryAt = createObservable<number | undefined>(undefined);
 
 /** One timer for all of them, so that there is one countdown when the server is gone. */
 const polls = new Set<() => Promise<void>>();
@@ -19,7 +23,7 @@ export async function refresh(): Promise<void> {
   clearTimeout(timer);
   const results = await Promise.allSettled([...polls].map((poll) => poll()));
   const isLost = results.some((result) => result.status === "rejected");
-  retryAt.set(isLost ? Date.now() + retryMs : undefined);
+  update({ retryAt: isLost ? Date.now() + retryMs : undefined });
   schedule(isLost ? retryMs : INTERVAL_MS);
   retryMs = isLost ? Math.min(retryMs * 2, MAX_RETRY_MS) : INTERVAL_MS;
 }
@@ -76,4 +80,12 @@ export function usePolled<T>(key: string, load: () => Promise<T>): Polled<T> {
     };
   }, [key]);
   return { ...loaded, isStale: loaded.key !== key };
+}
+
+/** The response of an operation, which is called again every two seconds. */
+export function useCall<Id extends AdminOperationId>(
+  operationId: Id,
+  options: CallOptions<Id> = {},
+): Polled<ResponseOf<Id>> {
+  return usePolled(`${operationId} ${toJson(options)}`, () => call(operationId, options));
 }

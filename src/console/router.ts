@@ -1,19 +1,5 @@
 import { useLayoutEffect } from "preact/hooks";
-import { createObservable, useObservable } from "./observable.ts";
-
-/** Where the browser is: the URL holds the page, its filters, its order and its range. */
-interface PageLocation {
-  readonly path: string;
-  readonly query: URLSearchParams;
-}
-
-const current = createObservable(readLocation());
-
-function readLocation(): PageLocation {
-  return { path: location.pathname, query: new URLSearchParams(location.search) };
-}
-
-export const useLocation = (): PageLocation => useObservable(current);
+import { current, update } from "./current.ts";
 
 /** What would be lost if this page were left. */
 const losses = new Set<{ readonly text: string }>();
@@ -46,15 +32,21 @@ export function navigate(url: string, { replace = false, isDone = false } = {}):
   if (!isDone && url.split("?")[0] !== location.pathname && !mayLeave()) return;
   if (replace) history.replaceState({ position }, "", url);
   else history.pushState({ position: ++position }, "", url);
-  const before = current.value.path;
-  current.set(readLocation());
-  if (before !== current.value.path) scrollTo(0, 0);
+  const before = current.path;
+  showLocation();
+  if (before !== current.path) scrollTo(0, 0);
+}
+
+function showLocation(): void {
+  const { pathname: path, search } = location;
+  const isNewPage = path !== current.path;
+  update({ path, query: new URLSearchParams(search), ...(isNewPage && { dialog: undefined }) });
 }
 
 /** The URL of this page with other query parameters; an empty value removes one. Another filter begins at page one. */
 export function urlWith(changes: Readonly<Record<string, string>>): string {
-  const { path, query: before } = current.value;
-  const query = new URLSearchParams(before);
+  const { path } = current;
+  const query = new URLSearchParams(current.query);
   query.delete("cursor");
   for (const [name, value] of Object.entries(changes)) {
     if (value === "") query.delete(name);
@@ -68,9 +60,9 @@ export function startRouter(): void {
   addEventListener("popstate", () => {
     const steps = position - storedPosition();
     // The browser has left already: it goes back to the page that is still shown.
-    if (location.pathname !== current.value.path && !mayLeave()) return history.go(steps);
+    if (location.pathname !== current.path && !mayLeave()) return history.go(steps);
     position -= steps;
-    current.set(readLocation());
+    showLocation();
   });
   addEventListener("beforeunload", (event) => {
     if (losses.size > 0) event.preventDefault();

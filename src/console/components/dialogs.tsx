@@ -1,42 +1,26 @@
-import { type ComponentChildren, createContext, type VNode } from "preact";
-import { useContext, useId, useLayoutEffect, useRef, useState } from "preact/hooks";
+import type { ComponentChildren, VNode } from "preact";
+import { useId, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { curlCommand } from "../../api/curl.ts";
-import { signedIn } from "../admin-api.ts";
 import { capitalized } from "../format.ts";
-import { announce, useObservable } from "../observable.ts";
 import { refresh } from "../polling.ts";
 import { navigate, useLeaveGuard } from "../router.ts";
+import { announce, current, update } from "../current.ts";
 import { Form, type FormProps, TextField } from "./forms.tsx";
-import { useServer } from "./page.tsx";
 import { LocalTime } from "./values.tsx";
 
-type OpenDialog = (dialog?: VNode) => void;
-const OpenDialogContext = createContext<OpenDialog>(() => undefined);
-
-/** Opens a dialog over the page, in place of the one before. Without a dialog, it closes that one. */
-export const useDialog = (): OpenDialog => useContext(OpenDialogContext);
-
-/** A page, and the dialog that it has opened. */
-export function DialogHost({ children }: { readonly children: ComponentChildren }) {
-  const [dialog, open] = useState<VNode>();
-  return (
-    <OpenDialogContext.Provider value={open}>
-      {children}
-      {dialog}
-    </OpenDialogContext.Provider>
-  );
-}
+/** Opens a dialog over the page, in place of the one before, until the page is left. */
+export const openDialog = (dialog: () => VNode): void => update({ dialog });
+const closeDialog = (): void => update({ dialog: undefined });
 
 interface DialogButtonProps {
-  readonly dialog: VNode;
+  readonly dialog: () => VNode;
   readonly class?: string | undefined;
   readonly disabled?: boolean;
   readonly children: ComponentChildren;
 }
 
 export function DialogButton({ dialog, ...button }: DialogButtonProps) {
-  const open = useDialog();
-  return <button type="button" {...button} onClick={() => open(dialog)} />;
+  return <button type="button" {...button} onClick={() => openDialog(dialog)} />;
 }
 
 interface DialogProps {
@@ -57,7 +41,7 @@ interface ModalProps extends DialogProps {
 function Modal({ title, name, onCancel, children }: ModalProps) {
   const dialog = useRef<HTMLDialogElement>(null);
   const titleId = useId();
-  const isSignedIn = useObservable(signedIn) !== null;
+  const { isSignedIn } = current;
   useLayoutEffect(() => {
     if (isSignedIn) dialog.current?.showModal();
     return () => dialog.current?.close();
@@ -90,21 +74,19 @@ interface FormDialogProps extends DialogProps, Pick<FormProps, "submit"> {
 
 /** A dialog that does one thing, or nothing. */
 export function FormDialog({ submit, confirmation, run, done, children, ...heading }: FormDialogProps) {
-  const open = useDialog();
-  const close = () => open();
   const [typed, setTyped] = useState("");
   async function onSubmit() {
     const secret = await run();
-    open(secret && <SecretDialog key={secret.secret} {...secret} />);
+    update({ dialog: secret && (() => <SecretDialog key={secret.secret} {...secret} />) });
     if (done !== undefined) announce(done);
     await refresh();
   }
   return (
-    <Modal {...heading} onCancel={close}>
+    <Modal {...heading} onCancel={closeDialog}>
       <Form
         submit={submit}
         onSubmit={onSubmit}
-        onCancel={close}
+        onCancel={closeDialog}
         isReady={confirmation === undefined || typed.trim() === confirmation}
         isDangerous={confirmation !== undefined}
       >
@@ -184,8 +166,7 @@ interface IssuedSecret {
 /** A secret, the only time that it is shown. Leaving without copying asks once. */
 export function SecretDialog(props: IssuedSecret) {
   const { name, secret, noun = "secret", overlapEndsAt, nextUrl } = props;
-  const open = useDialog();
-  const server = useServer();
+  const { server } = current;
   const [isCopied, setCopied] = useState(false);
   const [isAsking, setAsking] = useState(false);
   useLeaveGuard(isCopied ? undefined : `You have not copied the ${noun}, and nobody can see it again.`);
@@ -193,7 +174,7 @@ export function SecretDialog(props: IssuedSecret) {
     server && noun === "secret" && curlCommand({ url: `${server.publicUrl}/pets`, key: secret }, " ");
   function leave() {
     if (!isCopied && !isAsking) return setAsking(true);
-    open();
+    closeDialog();
     if (nextUrl !== undefined) navigate(nextUrl, { isDone: true });
   }
   return (

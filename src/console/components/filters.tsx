@@ -1,21 +1,11 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { announce } from "../observable.ts";
-import { navigate, urlWith, useLocation } from "../router.ts";
+import { navigate, urlWith } from "../router.ts";
+import { announce, current } from "../current.ts";
+import { capitalized } from "../format.ts";
 
 export function hasFilters(query: URLSearchParams): boolean {
   return [...query.keys()].some((name) => !["sort", "order", "cursor"].includes(name));
-}
-
-/** Filters are in the URL, so that a list can be shared and reloaded. */
-export function Filters({ children }: { readonly children: ComponentChildren }) {
-  const { path, query } = useLocation();
-  return (
-    <div class="filters" role="search">
-      {children}
-      {hasFilters(query) && <a href={path}>Clear filters</a>}
-    </div>
-  );
 }
 
 type Option = string | readonly [value: string, text: string];
@@ -30,9 +20,8 @@ interface UrlSelectProps {
 
 /** One of a few values of a parameter in the URL. */
 export function UrlSelect({ name, options, initial, ...attributes }: UrlSelectProps) {
-  const { query } = useLocation();
   const pairs = options.map((option) => (typeof option === "string" ? ([option, option] as const) : option));
-  const given = query.get(name);
+  const given = current.query.get(name);
   const choose = (value: string) => navigate(urlWith({ [name]: value === initial ? "" : value }));
   return (
     <select
@@ -49,45 +38,63 @@ export function UrlSelect({ name, options, initial, ...attributes }: UrlSelectPr
   );
 }
 
-interface SelectFilterProps {
-  readonly label: string;
-  readonly name: string;
-  readonly options: readonly Option[];
+interface Filter {
+  /** By default its name. */
+  readonly label?: string;
+  /** Of a select. */
+  readonly options?: readonly Option[];
   /** The first option: no filter. */
   readonly all?: string;
+  /** Of an input. */
+  readonly type?: keyof typeof TYPES;
+  readonly placeholder?: string;
+  /** Takes the secret of a key, which must not get into the URL. */
+  readonly onSecret?: (secret: string) => void;
 }
 
-export function SelectFilter({ label, name, options, all = "All" }: SelectFilterProps) {
+/** By the names of the parameters. */
+export type FilterRows = Readonly<Record<string, Filter>>;
+
+interface FiltersProps {
+  readonly filters: FilterRows;
+  readonly children?: ComponentChildren;
+}
+
+/** Filters are in the URL, so that a list can be shared and reloaded. */
+export function Filters({ filters, children }: FiltersProps) {
   return (
-    <label>
-      {label}
-      <UrlSelect name={name} options={[["", all], ...options]} initial="" />
-    </label>
+    <div class="filters" role="search">
+      {Object.entries(filters).map(([name, filter]) => {
+        const { label = capitalized(name), options, all = "All", type } = filter;
+        return (
+          <label key={name} class={type === "search" ? "search" : undefined}>
+            {label}
+            {options ? (
+              <UrlSelect name={name} options={[["", all], ...options]} initial="" />
+            ) : (
+              <TextFilter name={name} {...filter} />
+            )}
+          </label>
+        );
+      })}
+      {children}
+      {hasFilters(current.query) && <a href={current.path}>Clear filters</a>}
+    </div>
   );
 }
 
 /** Each is its own type of input in the type declarations. */
 const TYPES = { search: { type: "search" }, text: { type: "text" }, date: { type: "date" } } as const;
 const TYPING_MS = 200;
-
-interface TextFilterProps {
-  readonly label: string;
-  readonly name: string;
-  readonly type?: "search" | "text" | "date";
-  readonly placeholder?: string;
-  readonly maxLength?: number;
-  /** Takes the secret of a key, which must not get into the URL. */
-  readonly onSecret?: (secret: string) => void;
-}
+/** Of every text that a list is searched for. */
+const MAX_LENGTH = 200;
 
 /** More of a secret than its hint. It belongs into no history. */
 const SECRET = /pet_(?:live|test|admin)_[\w-]{5,}/;
 
 /** The URL follows the typing after a pause, and replaces itself, so that Back leaves the list. */
-export function TextFilter(props: TextFilterProps) {
-  const { label, name, type = "text", onSecret, ...attributes } = props;
-  const { query } = useLocation();
-  const inUrl = query.get(name) ?? "";
+function TextFilter({ name, type = "text", placeholder, onSecret }: Filter & { readonly name: string }) {
+  const inUrl = current.query.get(name) ?? "";
   const [text, setText] = useState(inUrl);
   const input = useRef<HTMLInputElement>(null);
   const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
@@ -96,30 +103,28 @@ export function TextFilter(props: TextFilterProps) {
   }, [inUrl]);
   useEffect(() => () => clearTimeout(timer.current), []);
   return (
-    <label class={type === "search" ? "search" : undefined}>
-      {label}
-      <input
-        ref={input}
-        {...TYPES[type]}
-        value={text}
-        autocomplete="off"
-        onInput={(event) => {
-          const { value } = event.currentTarget;
-          setText(value);
-          clearTimeout(timer.current);
-          const [secret] = SECRET.exec(value) ?? [];
-          if (secret !== undefined) {
-            setText((event.currentTarget.value = ""));
-            return onSecret ? onSecret(secret) : announce("That is a secret: it is not searched for.");
-          }
-          timer.current = setTimeout(
-            () => navigate(urlWith({ [name]: value.trim() }), { replace: true }),
-            TYPING_MS,
-          );
-        }}
-        {...attributes}
-      />
-    </label>
+    <input
+      ref={input}
+      {...TYPES[type]}
+      value={text}
+      autocomplete="off"
+      placeholder={placeholder}
+      maxLength={MAX_LENGTH}
+      onInput={({ currentTarget }) => {
+        const { value } = currentTarget;
+        setText(value);
+        clearTimeout(timer.current);
+        const [secret] = SECRET.exec(value) ?? [];
+        if (secret !== undefined) {
+          setText((currentTarget.value = ""));
+          return onSecret ? onSecret(secret) : announce("That is a secret: it is not searched for.");
+        }
+        timer.current = setTimeout(
+          () => navigate(urlWith({ [name]: value.trim() }), { replace: true }),
+          TYPING_MS,
+        );
+      }}
+    />
   );
 }
 

@@ -2,7 +2,7 @@ import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import { call, type Key, may } from "../admin-api.ts";
 import { capitalized } from "../format.ts";
-import { usePolled } from "../polling.ts";
+import { useCall } from "../polling.ts";
 import { ActionDialog, DialogButton, FormDialog, typeableName } from "./dialogs.tsx";
 import { Choices } from "./forms.tsx";
 import { TimeAgo } from "./values.tsx";
@@ -37,7 +37,7 @@ export function KeyActionButtons({ apiKey, isFinal }: KeyActionButtonsProps) {
         <DialogButton
           key={action}
           class={action === "revoke" ? "danger" : undefined}
-          dialog={<KeyActionDialog action={action} apiKey={apiKey} />}
+          dialog={() => <KeyActionDialog action={action} apiKey={apiKey} />}
         >
           {action === "rotate" ? "Rotate secret" : capitalized(action)}
         </DialogButton>
@@ -53,7 +53,7 @@ interface KeyActionDialogProps {
 
 /** What the actions on a key ask before they are done. */
 function KeyActionDialog({ action, apiKey: shown }: KeyActionDialogProps) {
-  const { data: apiKey = shown } = usePolled(`key ${shown.id}`, () => call("getKey", { id: shown.id }));
+  const { data: apiKey = shown } = useCall("getKey", { id: shown.id });
   if (action === "rotate") return <RotateDialog {...apiKey} />;
   const { done, consequence } = CHANGES[action];
   return (

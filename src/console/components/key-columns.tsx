@@ -1,9 +1,9 @@
-import { call, type Key } from "../admin-api.ts";
+import type { Key } from "../admin-api.ts";
 import { grouped, shortDuration } from "../../api/formatting.ts";
 import { DAY_MS } from "../../domain/rate-limit.ts";
 import { capitalized } from "../format.ts";
-import { useNow } from "../observable.ts";
-import { usePolled } from "../polling.ts";
+import { useCall } from "../polling.ts";
+import { current } from "../current.ts";
 import type { Column } from "./tables.tsx";
 import { Badge, type Meaning, NameLink, TimeAgo } from "./values.tsx";
 
@@ -20,7 +20,7 @@ const SOON_MS = 7 * DAY_MS;
 
 /** Its state, or that it expires soon. */
 export function StateBadge({ state, expiresAt }: StateProps) {
-  const leftMs = Date.parse(expiresAt ?? "") - useNow();
+  const leftMs = Date.parse(expiresAt ?? "") - current.now;
   if (state === "active" && leftMs < SOON_MS)
     return <Badge meaning="limited" text={`expires in ${shortDuration(leftMs)}`} />;
   return <Badge meaning={STATE_MEANINGS[state]} text={state} />;
@@ -34,7 +34,7 @@ interface UsageBarProps {
 
 /** How much of a window is used: a bar and the two numbers. */
 export function UsageBar({ window, isWide = false }: UsageBarProps) {
-  const now = useNow();
+  const { now } = current;
   if (window === undefined) return <span class="muted">unknown</span>;
   const { limit, resetsAt } = window;
   // A window that has closed since the last response is empty.
@@ -76,10 +76,10 @@ export const SHARED_COLUMNS = {
   day: {
     heading: "24 hours",
     sort: "usedToday",
-    isWide: true,
+    place: "wide-only",
     cell: ({ usage }) => <UsageBar window={usage?.day} />,
   },
-  state: { heading: "State", isAtEnd: true, cell: StateBadge },
+  state: { heading: "State", place: "at-end", cell: StateBadge },
   lastUsed: {
     heading: "Last used",
     sort: "lastUsedAt",
@@ -108,7 +108,7 @@ export function LabelLinks({ labels }: Pick<Key, "labels">) {
 
 /** What bans a key, with the settings of this server. */
 export function BanRulesText() {
-  const settings = usePolled("settings", () => call("getSettings"));
+  const settings = useCall("getSettings");
   const valueOf = (name: string) =>
     settings.data?.items.find((setting) => setting.name === name)?.value ?? "…";
   const grace = valueOf("ban-grace");

@@ -1,11 +1,9 @@
 import type { ComponentChildren } from "preact";
 import { MARK_PATH } from "../../browser-bundle/mark.ts";
 import { PAGES } from "../../operator/console/pages.ts";
-import { notice, useNow, useObservable } from "../observable.ts";
-import { refresh, retryAt } from "../polling.ts";
-import { useLocation } from "../router.ts";
+import { refresh } from "../polling.ts";
+import { current } from "../current.ts";
 import { UrlSelect } from "./filters.tsx";
-import { useServer } from "./page.tsx";
 
 /** Those that are no part of another page. */
 const MAIN_PAGES = Object.entries(PAGES).filter(([, path]) => /^\/\w*$/.test(path));
@@ -18,11 +16,9 @@ const RANGE_OPTIONS = Object.entries(RANGES).map(([value, text]) => [value, `las
 let loadedVersion: string | undefined;
 
 export function Layout({ children }: { readonly children: ComponentChildren }) {
-  const server = useServer();
+  const { server, path, notice } = current;
   loadedVersion ??= server?.version;
-  const { path } = useLocation();
-  const isLost = useObservable(retryAt) !== undefined;
-  const done = useObservable(notice);
+  const isLost = current.retryAt !== undefined;
   return (
     <div class={isLost ? "lost" : undefined}>
       <a class="skip" href="#main">
@@ -61,7 +57,7 @@ export function Layout({ children }: { readonly children: ComponentChildren }) {
         {children}
       </main>
       <div class="toast" role="status">
-        {done}
+        {notice}
       </div>
     </div>
   );
@@ -69,12 +65,11 @@ export function Layout({ children }: { readonly children: ComponentChildren }) {
 
 /** One quiet line. The last data stay, dimmed. */
 function LostBanner() {
-  const nextTry = useObservable(retryAt);
-  const now = useNow();
-  const seconds = Math.max(0, Math.ceil(((nextTry ?? 0) - now) / 1_000));
+  const { retryAt, now } = current;
+  const seconds = Math.max(0, Math.ceil(((retryAt ?? 0) - now) / 1_000));
   return (
     <div role="status">
-      {nextTry !== undefined && (
+      {retryAt !== undefined && (
         <div class="banner">
           <span>
             <span class="tone-limited" aria-hidden="true">

@@ -1,16 +1,11 @@
-import { type ComponentChildren, createContext } from "preact";
-import { useContext, useId } from "preact/hooks";
-import { Refused, type Server } from "../admin-api.ts";
+import type { ComponentChildren } from "preact";
+import { useId } from "preact/hooks";
+import { Refused } from "../admin-api.ts";
 import { capitalized } from "../format.ts";
-import { useObservable } from "../observable.ts";
-import { type Polled, retryAt } from "../polling.ts";
-import { useLocation } from "../router.ts";
+import type { Polled } from "../polling.ts";
+import { current } from "../current.ts";
 
 /** What every page gets, and what pages consist of. */
-
-/** Undefined until it is loaded. */
-export const ServerContext = createContext<Server | undefined>(undefined);
-export const useServer = (): Server | undefined => useContext(ServerContext);
 
 export interface PageProps {
   /** The identifier in the path; empty if the path has none. */
@@ -38,7 +33,7 @@ export function PageHead({ title, badge, children }: PageHeadProps) {
 
 /** The way back to the list, and to the thing that the page is about. */
 function Crumbs() {
-  const [list = "", id, ...rest] = useLocation().path.slice(1).split("/");
+  const [list = "", id, ...rest] = current.path.slice(1).split("/");
   if (id === undefined) return null;
   const thing = `${list.slice(0, -1)} ${id}`;
   return (
@@ -85,9 +80,8 @@ interface LoadedProps<T> {
 
 /** What was loaded; what went wrong, above the last data if there are any. */
 export function Loaded<T>({ of: { data, error, isStale }, children }: LoadedProps<T>) {
-  const isLost = useObservable(retryAt) !== undefined;
   if (data === undefined && error === undefined) {
-    return <p class="muted">{isLost ? "Nothing is loaded yet." : "Loading …"}</p>;
+    return <p class="muted">{current.retryAt ? "Nothing is loaded yet." : "Loading …"}</p>;
   }
   return (
     <>

@@ -289,7 +289,7 @@ function PlotData({ title, times, series, value, isByDay = false }: PlotProps) {
       <summary>{title} as a table</summary>
       {isOpen && (
         <div class="data-table" tabIndex={0} role="region" aria-label={`${title}: data`}>
-          <DataTable caption={title} columns={columns} rows={[...times.keys()]} keyOf={String} isCompact />
+          <DataTable caption={title} columns={columns} rows={[...times.keys()]} isCompact />
         </div>
       )}
     </details>

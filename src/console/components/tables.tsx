@@ -1,9 +1,10 @@
 import type { ComponentChildren } from "preact";
 import { useId } from "preact/hooks";
+import { current } from "../current.ts";
 import { countOf } from "../format.ts";
 import { type Polled, usePolled } from "../polling.ts";
-import { urlWith, useLocation } from "../router.ts";
-import { Filters, hasFilters } from "./filters.tsx";
+import { urlWith } from "../router.ts";
+import { type FilterRows, Filters, hasFilters } from "./filters.tsx";
 import { Empty, Loaded, PageHead, PageSection } from "./page.tsx";
 
 export interface Column<Row> {
@@ -11,15 +12,11 @@ export interface Column<Row> {
   /** The value of `sort` in the URL, if the column can be sorted by. */
   readonly sort?: string;
   readonly isNumber?: boolean;
-  /** The column that names the row. It comes first on a narrow screen, without its heading. */
-  readonly isLead?: boolean;
-  /** Beside the name on a narrow screen; the others are below, numbers with their headings. */
-  readonly isAtEnd?: boolean;
-  /** Not on a narrow screen: the page of the row has it. */
-  readonly isWide?: boolean;
-  /** The menu of the row. */
-  readonly isMenu?: boolean;
-  /** It may use hooks. */
+  /**
+   * On a narrow screen the `lead`, which names the row, comes first without its heading, and what is `at-end` beside it.
+   * The others are below, numbers with their headings. The page of the row has what is `wide-only`.
+   */
+  readonly place?: "lead" | "at-end" | "wide-only" | "menu-cell";
   readonly cell: (row: Row) => ComponentChildren;
 }
 
@@ -27,25 +24,20 @@ interface DataTableProps<Row> {
   readonly caption: string;
   readonly columns: readonly Column<Row>[];
   readonly rows: readonly Row[];
-  readonly keyOf: (row: Row) => string;
+  /** By default rows have no identity. */
+  readonly keyOf?: (row: Row) => string;
   /** Whether it keeps its columns on a narrow screen. */
   readonly isCompact?: boolean;
   /** What the rows are sorted by if the URL does not say. Without it they cannot be sorted. */
-  readonly defaultSort?: string;
+  readonly defaultSort?: string | undefined;
 }
 
 /**
  * A table that becomes stacked rows on a narrow screen. A link of class `row-link` covers its row. The roles are
  * written out because browsers forget that a table is one when its display changes.
  */
-export function DataTable<Row>({
-  caption,
-  columns,
-  rows,
-  keyOf,
-  isCompact = false,
-  defaultSort,
-}: DataTableProps<Row>) {
+export function DataTable<Row>(props: DataTableProps<Row>) {
+  const { caption, columns, rows, keyOf, isCompact = false, defaultSort } = props;
   return (
     <table class={isCompact ? undefined : "stacks"} role="table">
       <caption class="visually-hidden">{caption}</caption>
@@ -58,9 +50,11 @@ export function DataTable<Row>({
       </thead>
       <tbody role="rowgroup">
         {rows.map((row) => (
-          <tr key={keyOf(row)} role="row">
-            {columns.map((column) => (
-              <Cell key={column.heading} column={column} row={row} />
+          <tr key={keyOf?.(row)} role="row">
+            {columns.map(({ heading, isNumber, place = "", cell }) => (
+              <td key={heading} role="cell" data-label={heading} class={isNumber ? `number ${place}` : place}>
+                <div>{cell(row)}</div>
+              </td>
             ))}
           </tr>
         ))}
@@ -69,35 +63,15 @@ export function DataTable<Row>({
   );
 }
 
-interface CellProps<Row> {
-  readonly column: Column<Row>;
-  readonly row: Row;
-}
+type HeadingProps = Omit<Column<never>, "cell"> & Pick<DataTableProps<never>, "defaultSort">;
 
-function Cell<Row>({ column, row }: CellProps<Row>) {
-  return (
-    <td role="cell" data-label={column.heading} class={classOf(column)}>
-      <div>{column.cell(row)}</div>
-    </td>
-  );
-}
-
-function classOf<Row>({ isNumber, isLead, isMenu, isAtEnd, isWide }: Column<Row>): string {
-  if (isLead) return "lead";
-  if (isMenu) return "menu-cell end";
-  return `${isNumber ? "end number" : ""} ${isAtEnd ? "at-end" : ""} ${isWide ? "wide-only" : ""}`.trim();
-}
-
-interface HeadingProps<Row> extends Column<Row> {
-  readonly defaultSort: string | undefined;
-}
-
-function Heading<Row>({ heading, sort, isNumber, isMenu, defaultSort }: HeadingProps<Row>) {
-  const { query } = useLocation();
+function Heading({ heading, sort, isNumber, place, defaultSort }: HeadingProps) {
+  const { query } = current;
+  const isMenu = place === "menu-cell";
   const isSortable = sort !== undefined && defaultSort !== undefined;
   const isSorted = (query.get("sort") ?? defaultSort) === sort;
   const isDescending = query.get("order") === "desc";
-  const next = isSorted ? (isDescending ? "" : "desc") : isNumber ? "desc" : "";
+  const order = isSorted && !isDescending ? "desc" : "";
   const direction = isSorted ? (isDescending ? "descending" : "ascending") : "none";
   return (
     <th
@@ -107,7 +81,7 @@ function Heading<Row>({ heading, sort, isNumber, isMenu, defaultSort }: HeadingP
       aria-sort={isSortable ? direction : undefined}
     >
       {isSortable ? (
-        <a href={urlWith({ sort, order: next })} data-sorted={isSorted ? "" : undefined}>
+        <a href={urlWith({ sort, order })} data-sorted={isSorted ? "" : undefined}>
           {heading}
           <span aria-hidden="true">{isSorted ? (isDescending ? " ↓" : " ↑") : ""}</span>
         </a>
@@ -126,7 +100,7 @@ interface PagerProps {
 
 /** The pages of a list. The browser's Back leads to the page before. */
 function Pager({ nextCursor, children }: PagerProps) {
-  const isFirst = !useLocation().query.has("cursor");
+  const isFirst = !current.query.has("cursor");
   if (isFirst && nextCursor === null) return children && <p class="pager muted small">{children}</p>;
   return (
     <nav class="pager" aria-label="Pages of the list">
@@ -144,64 +118,64 @@ interface Items<Row> {
   readonly total?: number;
 }
 
-interface ListProps<Row> extends Omit<DataTableProps<Row>, "rows" | "keyOf"> {
-  readonly of: Polled<Items<Row>>;
+/** A page of a list. The parameters in the URL are those of the operation. */
+export function useList<T>(load: (query: Readonly<Record<string, string>>) => Promise<T>): Polled<T> {
+  const { path, query } = current;
+  return usePolled(`${path} ${query}`, () => load({ ...Object.fromEntries(query), limit: "50" }));
+}
+
+interface Identified {
+  readonly id: number | bigint;
+}
+const idOf = ({ id }: Identified): string => `${id}`;
+
+interface ListPageProps<Row> extends Pick<DataTableProps<Row>, "columns" | "defaultSort"> {
+  readonly title: string;
   /** What a row is: "pet". */
   readonly noun: string;
+  readonly of: Polled<Items<Row>>;
+  readonly filters: FilterRows;
+  /** Filters that a link has set. */
+  readonly set?: ComponentChildren;
+  readonly actions?: ComponentChildren;
+  /** Above the rows. */
+  readonly note?: ComponentChildren;
   /** What to say if there are no rows at all. */
   readonly empty: ComponentChildren;
   /** What to say if the filters match none. */
   readonly noMatch?: ComponentChildren;
-}
-
-/** Whether there are no rows at all. */
-function isEmpty<Row>({ data, isStale }: Polled<Items<Row>>, query: URLSearchParams): boolean {
-  const isWhole = !hasFilters(query) && !query.has("cursor");
-  return data?.items.length === 0 && data.nextCursor === null && !isStale && isWhole;
-}
-
-/** A page of a list, as the filters in the URL ask for it. */
-export function List<Row extends { readonly id: number | bigint }>(props: ListProps<Row>) {
-  const { of, noun, empty, noMatch = <NoMatch noun={noun} />, ...table } = props;
-  const { query } = useLocation();
-  const nothing = hasFilters(query) ? noMatch : empty;
-  return (
-    <Loaded of={of}>
-      {({ items, nextCursor, total }) => (
-        <>
-          {items.length > 0 && <DataTable {...table} rows={items} keyOf={({ id }) => `${id}`} />}
-          {items.length === 0 && nextCursor !== null && (
-            <p class="muted">None so far. The next page looks further.</p>
-          )}
-          {items.length === 0 &&
-            nextCursor === null &&
-            (query.has("cursor") ? <p class="muted">Nothing is left on this page.</p> : nothing)}
-          <Pager nextCursor={nextCursor}>{total !== undefined && total > 0 && countOf(total, noun)}</Pager>
-        </>
-      )}
-    </Loaded>
-  );
-}
-
-interface ListPageProps<Row> extends Omit<ListProps<Row>, "of" | "caption"> {
-  readonly title: string;
-  readonly actions?: ComponentChildren;
-  /** The parameters in the URL are those of the operation. */
-  readonly load: (query: Readonly<Record<string, string>>) => Promise<Items<Row>>;
-  /** The filters. */
-  readonly children: ComponentChildren;
+  /** Instead of the rows. */
+  readonly children?: ComponentChildren;
 }
 
 /** A title, filters, and the rows that have what they ask for. Without any rows there is nothing to filter. */
-export function ListPage<Row extends { readonly id: number | bigint }>(props: ListPageProps<Row>) {
-  const { title, actions, load, children, ...list } = props;
-  const { query } = useLocation();
-  const of = usePolled(`${title} ${query}`, () => load({ ...Object.fromEntries(query), limit: "50" }));
+export function ListPage<Row extends Identified>(props: ListPageProps<Row>) {
+  const { title, noun, of, filters, set, actions, note, empty, noMatch, children, ...table } = props;
+  const { query } = current;
+  const isWhole = !hasFilters(query) && !query.has("cursor");
+  const isEmpty = of.data?.items.length === 0 && of.data.nextCursor === null && !of.isStale && isWhole;
+  const nothing = hasFilters(query) ? (noMatch ?? <NoMatch noun={noun} />) : empty;
   return (
     <section>
       <PageHead title={title}>{actions}</PageHead>
-      {!isEmpty(of, query) && <Filters>{children}</Filters>}
-      <List {...list} of={of} caption={title} />
+      {!isEmpty && <Filters filters={filters}>{set}</Filters>}
+      {note}
+      {children || (
+        <Loaded of={of}>
+          {({ items, nextCursor, total }) => (
+            <>
+              {items.length > 0 && <DataTable {...table} caption={title} rows={items} keyOf={idOf} />}
+              {items.length === 0 && nextCursor !== null && (
+                <p class="muted">None so far. The next page looks further.</p>
+              )}
+              {items.length === 0 &&
+                nextCursor === null &&
+                (query.has("cursor") ? <p class="muted">Nothing is left on this page.</p> : nothing)}
+              <Pager nextCursor={nextCursor}>{total ? countOf(total, noun) : null}</Pager>
+            </>
+          )}
+        </Loaded>
+      )}
     </section>
   );
 }
@@ -216,17 +190,14 @@ interface LatestProps<Row> extends Pick<DataTableProps<Row>, "columns"> {
 }
 
 /** The latest rows of a list that belong to one thing. */
-export function Latest<Row extends { readonly id: number | bigint }>(props: LatestProps<Row>) {
-  const { of, title, columns, none, allUrl } = props;
+export function Latest<Row extends Identified>({ of, title, columns, none, allUrl }: LatestProps<Row>) {
   return (
     <PageSection title={title}>
       <Loaded of={of}>
         {({ items, nextCursor }) => (
           <>
             {items.length === 0 && <p class="muted">{none}</p>}
-            {items.length > 0 && (
-              <DataTable caption={title} columns={columns} rows={items} keyOf={({ id }) => `${id}`} />
-            )}
+            {items.length > 0 && <DataTable caption={title} columns={columns} rows={items} keyOf={idOf} />}
             {nextCursor !== null && <a href={allUrl}>See all</a>}
           </>
         )}
@@ -237,10 +208,9 @@ export function Latest<Row extends { readonly id: number | bigint }>(props: Late
 
 /** No row has what the filters ask for. */
 export function NoMatch({ noun }: { readonly noun: string }) {
-  const { path } = useLocation();
   return (
     <Empty title={`No ${noun} matches`}>
-      <a href={path}>Clear the filters</a> to see all {noun}s.
+      <a href={current.path}>Clear the filters</a> to see all {noun}s.
     </Empty>
   );
 }

@@ -1,6 +1,6 @@
 import { type ComponentChildren, Fragment } from "preact";
 import { localTime, relative, utcTime } from "../format.ts";
-import { useNow } from "../observable.ts";
+import { current } from "../current.ts";
 
 /** Single values: times, states, names and numbers. */
 
@@ -14,12 +14,11 @@ interface TimeProps {
 
 /** "2 s ago", and counting. The local time and the instant in UTC are on hover. */
 export function TimeAgo({ at, none = "–" }: TimeProps) {
-  const now = useNow();
   if (at === null) return <span class="muted">{none}</span>;
   const ms = Date.parse(at);
   return (
     <time dateTime={at} title={`${localTime(ms)} local\n${utcTime(ms)}`}>
-      {relative(ms, now)}
+      {relative(ms, current.now)}
     </time>
   );
 }

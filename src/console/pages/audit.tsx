@@ -1,12 +1,11 @@
 import { grouped } from "../../api/formatting.ts";
 import { ACTOR_KINDS, AUDIT_ACTIONS } from "../../domain/audit.ts";
 import { type AuditItem, call } from "../admin-api.ts";
-import { SelectFilter, TextFilter } from "../components/filters.tsx";
 import { Empty } from "../components/page.tsx";
-import { type Column, Latest, ListPage } from "../components/tables.tsx";
+import { type Column, Latest, ListPage, useList } from "../components/tables.tsx";
 import { LocalTime, NO_VALUE, TimeAgo } from "../components/values.tsx";
 import { capitalized } from "../format.ts";
-import { usePolled } from "../polling.ts";
+import { useCall } from "../polling.ts";
 import { requestsUrl } from "./requests.tsx";
 
 /** Midnight of the given day in the time zone of the browser, some days later. */
@@ -16,41 +15,39 @@ function dayOf(text: string | undefined, daysLater: number): string | undefined 
   return new Date(year, month - 1, day + daysLater).toISOString();
 }
 
+const FILTERS = {
+  action: { options: AUDIT_ACTIONS },
+  operator: { label: "Who", placeholder: "ann" },
+  actor: { label: "Where", options: ACTOR_KINDS },
+  target: { type: "search", placeholder: "key:7, pet:12, operator:2" },
+  since: { label: "From", type: "date" },
+  until: { label: "To", type: "date" },
+} as const;
+
 export function AuditTrailPage() {
+  const audit = useList(({ since, until, ...query }) =>
+    call("listAudit", { query: { ...query, since: dayOf(since, 0), until: dayOf(until, 1) } }),
+  );
   return (
     <ListPage
       title="Audit"
       noun="change"
+      of={audit}
+      filters={FILTERS}
       columns={COLUMNS}
-      load={({ since, until, ...query }) =>
-        call("listAudit", { query: { ...query, since: dayOf(since, 0), until: dayOf(until, 1) } })
-      }
       empty={
         <Empty title="Nothing was changed yet">
           Every change of a key, pet or order, every ban, every operator and every sign-in appears here: who,
           when, and what.
         </Empty>
       }
-    >
-      <SelectFilter label="Action" name="action" options={AUDIT_ACTIONS} />
-      <TextFilter label="Who" name="operator" placeholder="ann" maxLength={64} />
-      <SelectFilter label="Where" name="actor" options={ACTOR_KINDS} />
-      <TextFilter
-        label="Target"
-        name="target"
-        type="search"
-        placeholder="key:7, pet:12, operator:2"
-        maxLength={30}
-      />
-      <TextFilter label="From" name="since" type="date" />
-      <TextFilter label="To" name="until" type="date" />
-    </ListPage>
+    />
   );
 }
 
 /** The latest changes of one key, pet or order. */
 export function AuditSection({ target }: { readonly target: string }) {
-  const audit = usePolled(`audit ${target}`, () => call("listAudit", { query: { target, limit: 10 } }));
+  const audit = useCall("listAudit", { query: { target, limit: 10 } });
   return (
     <Latest
       of={audit}
@@ -63,8 +60,8 @@ export function AuditSection({ target }: { readonly target: string }) {
 }
 
 const COLUMNS: readonly Column<AuditItem>[] = [
-  { heading: "When", isAtEnd: true, cell: Moment },
-  { heading: "Action", isLead: true, cell: ({ action }) => <code>{action}</code> },
+  { heading: "When", place: "at-end", cell: Moment },
+  { heading: "Action", place: "lead", cell: ({ action }) => <code>{action}</code> },
   { heading: "Target", cell: Target },
   { heading: "Changes", cell: Changes },
   { heading: "Who", cell: Actor },

@@ -3,24 +3,19 @@ import { KEY_NAME, KEY_NOTES, KEY_OWNER, MAX_LABELS } from "../../domain/key-fie
 import { PLANS } from "../../domain/api-keys.ts";
 import { DAY_MS } from "../../domain/rate-limit.ts";
 import { call, type Key } from "../admin-api.ts";
-import { SecretDialog, useDialog } from "../components/dialogs.tsx";
+import { openDialog, SecretDialog } from "../components/dialogs.tsx";
 import { Choices, type ChoicesProps, Form, TextField, useDraft } from "../components/forms.tsx";
 import { Loaded, PageHead, type PageProps } from "../components/page.tsx";
 import { capitalized } from "../format.ts";
 import { formValuesOf, keyChangesOf, type KeyFormValues, localInput, newKeyOf } from "../key-form-values.ts";
-import { announce } from "../observable.ts";
-import { usePolled } from "../polling.ts";
+import { useCall } from "../polling.ts";
 import { navigate } from "../router.ts";
+import { announce } from "../current.ts";
 
 const NEW_KEY = formValuesOf();
 
 /** The form of a new key, then its secret, then its page. */
 export function KeyCreationPage() {
-  const open = useDialog();
-  async function create(values: KeyFormValues) {
-    const { key, secret } = await call("createKey", { body: newKeyOf(values) });
-    open(<SecretDialog name={key.name} secret={secret} nextUrl={`/keys/${key.id}`} />);
-  }
   return (
     <section>
       <PageHead title="Create a key" />
@@ -29,8 +24,13 @@ export function KeyCreationPage() {
   );
 }
 
+async function create(values: KeyFormValues): Promise<void> {
+  const { key, secret } = await call("createKey", { body: newKeyOf(values) });
+  openDialog(() => <SecretDialog name={key.name} secret={secret} nextUrl={`/keys/${key.id}`} />);
+}
+
 export function KeyEditPage({ id }: PageProps) {
-  const key = usePolled(`key ${id}`, () => call("getKey", { id }));
+  const key = useCall("getKey", { id });
   const url = `/keys/${id}`;
   async function save(values: KeyFormValues, base: KeyFormValues) {
     const body = keyChangesOf(base, values);
@@ -135,7 +135,7 @@ function KeyForm({ latest, onSubmit, ...form }: KeyFormProps) {
 
 /** With the limits that hold on this server. */
 function PlanChoices(input: Pick<ChoicesProps<Key["plan"]>, "value" | "onInput">) {
-  const settings = usePolled("settings", () => call("getSettings"));
+  const settings = useCall("getSettings");
   const hintOf = (name: string) => {
     if (name === "enterprise") return { hint: "limits of its own" };
     const value = settings.data?.items.find((setting) => setting.name === `${name}-limits`)?.value;

@@ -19,8 +19,7 @@ import {
   TimeAgo,
 } from "../components/values.tsx";
 import { capitalized, compact, ordinal, percent } from "../format.ts";
-import { usePolled } from "../polling.ts";
-import { useLocation } from "../router.ts";
+import { useCall, usePolled } from "../polling.ts";
 import {
   byOperation,
   COUNTS,
@@ -31,9 +30,10 @@ import {
 } from "../usage-series.ts";
 import { AuditSection } from "./audit.tsx";
 import { requestsUrl } from "./requests.tsx";
+import { current } from "../current.ts";
 
 export function KeyDetailsPage({ id }: PageProps) {
-  const key = usePolled(`key ${id}`, () => call("getKey", { id }));
+  const key = useCall("getKey", { id });
   return (
     <Details of={key} kind="key" id={id}>
       {(data) => (
@@ -168,7 +168,7 @@ const PERIOD_OPTIONS = PERIODS.map(({ value, text }) => [value, text] as const);
 
 /** How much a key was used, since when, and why requests were rejected. */
 function UsageSection({ id, createdAt }: Key) {
-  const { query } = useLocation();
+  const { query } = current;
   const { value, by, days } = PERIODS.find((period) => period.value === query.get("usage")) ?? MONTH;
   const load = (until: number) => {
     const since = formatTime(until - days * DAY_MS + (by === "day" ? DAY_MS : DAY_MS / 24));
@@ -233,11 +233,10 @@ function Usage({ history, createdAt, earlier, keyId }: UsageProps) {
       <DataTable
         caption="Requests by operation"
         rows={byOperation(history)}
-        keyOf={({ operation }) => operation}
         columns={[
           {
             heading: "Operation",
-            isLead: true,
+            place: "lead",
             cell: ({ operation }) => <OperationName operation={operation} />,
           },
           ...COUNTS.map((name) => ({
@@ -267,11 +266,10 @@ function Secrets({ secrets, revokedAt }: Key) {
       <DataTable
         caption="Secrets"
         rows={secrets}
-        keyOf={({ hint, createdAt, validUntil }) => `${hint} ${createdAt} ${validUntil}`}
         columns={[
           {
             heading: "Secret",
-            isLead: true,
+            place: "lead",
             cell: ({ hint }) => <code>{hint ?? "of an earlier release"}</code>,
           },
           { heading: "Created", cell: ({ createdAt }) => <LocalTime at={createdAt} none="unknown" /> },

@@ -2,15 +2,14 @@ import { formatTime } from "../../api/formatting.ts";
 import { DAY_MS } from "../../domain/rate-limit.ts";
 import { KEY_STATES, PLANS } from "../../domain/api-keys.ts";
 import { call, type Key, may } from "../admin-api.ts";
-import { SelectFilter, TextFilter } from "../components/filters.tsx";
 import { KeyActionButtons } from "../components/key-actions.tsx";
 import { BanRulesText, KeyLink, LabelLinks, SHARED_COLUMNS } from "../components/key-columns.tsx";
 import { Empty } from "../components/page.tsx";
-import { type Column, ListPage, Menu, NoMatch } from "../components/tables.tsx";
+import { type Column, ListPage, Menu, NoMatch, useList } from "../components/tables.tsx";
 import { Badge, NO_VALUE } from "../components/values.tsx";
 import { capitalized } from "../format.ts";
-import { announce } from "../observable.ts";
-import { navigate, urlWith, useLocation } from "../router.ts";
+import { navigate, urlWith } from "../router.ts";
+import { announce, current } from "../current.ts";
 
 const DAYS = [
   ["7", "7 days"],
@@ -30,16 +29,42 @@ function loadKeys({ unused, deprecated, ...query }: Readonly<Record<string, stri
   return call("listKeys", { query: { ...query, unusedSince, deprecatedSince } });
 }
 
+const FILTERS = {
+  search: {
+    type: "search",
+    placeholder: "Name, owner, label, id, or a whole secret",
+    onSecret: openKeyOfSecret,
+  },
+  plan: { options: PLANS.map((plan) => [plan, capitalized(plan)] as const) },
+  state: { options: KEY_STATES },
+  access: {
+    options: [
+      ["write", "read and write"],
+      ["read", "read only"],
+    ],
+  },
+  unused: { label: "Not used for", all: "–", options: DAYS },
+  deprecated: { label: "Deprecated calls in", all: "–", options: DAYS },
+} as const;
+
 export function KeyListPage() {
-  const { query } = useLocation();
+  const { query } = current;
   const label = query.get("label");
   return (
     <ListPage
       title="Keys"
       noun="key"
+      of={useList(loadKeys)}
+      filters={FILTERS}
+      set={
+        label !== null && (
+          <a href={urlWith({ label: "" })} title="Remove this filter">
+            Label: <bdi>{label}</bdi> ✕
+          </a>
+        )
+      }
       columns={may("disableKey") ? [...COLUMNS, ACTIONS] : COLUMNS}
       defaultSort="id"
-      load={loadKeys}
       actions={
         may("createKey") && (
           <a class="button primary" href="/keys/new">
@@ -58,37 +83,7 @@ export function KeyListPage() {
         </Empty>
       }
       noMatch={<NoKeyMatches query={query} />}
-    >
-      <TextFilter
-        label="Search"
-        name="search"
-        type="search"
-        placeholder="Name, owner, label, id, or a whole secret"
-        maxLength={200}
-        onSecret={openKeyOfSecret}
-      />
-      <SelectFilter
-        label="Plan"
-        name="plan"
-        options={PLANS.map((plan) => [plan, capitalized(plan)] as const)}
-      />
-      <SelectFilter label="State" name="state" options={KEY_STATES} />
-      <SelectFilter
-        label="Access"
-        name="access"
-        options={[
-          ["write", "read and write"],
-          ["read", "read only"],
-        ]}
-      />
-      <SelectFilter label="Not used for" name="unused" all="–" options={DAYS} />
-      <SelectFilter label="Deprecated calls in" name="deprecated" all="–" options={DAYS} />
-      {label !== null && (
-        <a href={urlWith({ label: "" })} title="Remove this filter">
-          Label: <bdi>{label}</bdi> ✕
-        </a>
-      )}
-    </ListPage>
+    />
   );
 }
 
@@ -111,10 +106,10 @@ function NoKeyMatches({ query }: { readonly query: URLSearchParams }) {
 }
 
 const COLUMNS: readonly Column<Key>[] = [
-  { heading: "Key", sort: "name", isLead: true, cell: KeyCell },
+  { heading: "Key", sort: "name", place: "lead", cell: KeyCell },
   {
     heading: "Owner",
-    isWide: true,
+    place: "wide-only",
     cell: ({ owner }) =>
       owner === null ? (
         NO_VALUE
@@ -133,7 +128,7 @@ const COLUMNS: readonly Column<Key>[] = [
 
 const ACTIONS: Column<Key> = {
   heading: "Actions",
-  isMenu: true,
+  place: "menu-cell",
   cell: (key) => (
     <Menu label={`Actions for ${key.name}`}>
       {may("updateKey") && <a href={`/keys/${key.id}/edit`}>Edit</a>}

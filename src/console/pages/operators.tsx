@@ -1,13 +1,14 @@
 import { type Role, ROLE_MEANINGS, ROLES } from "../../domain/operators.ts";
 import type { BodyOf } from "../../operator/operations.ts";
-import { call, may, type OperatorView, type OperatorWithToken, signedIn } from "../admin-api.ts";
+import { call, may, type OperatorView, type OperatorWithToken } from "../admin-api.ts";
 import { ActionDialog, DialogButton, FormDialog } from "../components/dialogs.tsx";
 import { Choices, TextField, useDraft } from "../components/forms.tsx";
 import { Loaded, PageHead } from "../components/page.tsx";
 import { type Column, DataTable, Menu } from "../components/tables.tsx";
 import { Badge, TimeAgo } from "../components/values.tsx";
 import { capitalized } from "../format.ts";
-import { usePolled } from "../polling.ts";
+import { useCall } from "../polling.ts";
+import { current } from "../current.ts";
 
 const ROLE_OPTIONS = ROLES.toReversed().map((value) => ({
   value,
@@ -19,12 +20,12 @@ const ROLE_OPTIONS = ROLES.toReversed().map((value) => ({
 export const roleText = (role: Role): string => `${capitalized(role)}: ${ROLE_MEANINGS[role]}`;
 
 export function OperatorListPage() {
-  const operators = usePolled("operators", () => call("listOperators"));
+  const operators = useCall("listOperators");
   return (
     <>
       <PageHead title="Operators">
         {may("createOperator") && (
-          <DialogButton class="primary" dialog={<CreateDialog />}>
+          <DialogButton class="primary" dialog={() => <CreateDialog />}>
             Create operator
           </DialogButton>
         )}
@@ -57,7 +58,7 @@ function byState(a: OperatorView, b: OperatorView): number {
 const COLUMNS: readonly Column<OperatorView>[] = [
   {
     heading: "Name",
-    isLead: true,
+    place: "lead",
     cell: ({ id, name, hint }) => (
       <>
         <a href={`/audit?${new URLSearchParams({ operator: name })}`} title={`What ${name} has done`}>
@@ -65,7 +66,7 @@ const COLUMNS: readonly Column<OperatorView>[] = [
         </a>
         <span class="sub key-hints">
           <span class="mono">{hint}</span>
-          {id === signedIn.value?.id && <Badge meaning="muted" text="you" />}
+          {id === current.operator?.id && <Badge meaning="muted" text="you" />}
         </span>
       </>
     ),
@@ -73,22 +74,28 @@ const COLUMNS: readonly Column<OperatorView>[] = [
   { heading: "Role", cell: ({ role }) => <span title={ROLE_MEANINGS[role]}>{capitalized(role)}</span> },
   {
     heading: "State",
-    isAtEnd: true,
+    place: "at-end",
     cell: ({ state }) => <Badge meaning={state === "active" ? "ok" : "muted"} text={state} />,
   },
-  { heading: "Token made", isWide: true, cell: ({ tokenCreatedAt }) => <TimeAgo at={tokenCreatedAt} /> },
+  {
+    heading: "Token made",
+    place: "wide-only",
+    cell: ({ tokenCreatedAt }) => <TimeAgo at={tokenCreatedAt} />,
+  },
   { heading: "Last used", cell: ({ lastUsedAt }) => <TimeAgo at={lastUsedAt} none="never used" /> },
-  { heading: "Actions", isMenu: true, cell: OperatorMenu },
+  { heading: "Actions", place: "menu-cell", cell: OperatorMenu },
 ];
 
 function OperatorMenu({ id, name, state }: OperatorView) {
-  const isSelf = id === signedIn.value?.id;
+  const isSelf = id === current.operator?.id;
   if (state !== "active" || (!isSelf && !may("revokeOperator"))) return null;
   return (
     <Menu label={`Actions for ${name}`}>
-      <DialogButton dialog={<RotateDialog id={id} name={name} isSelf={isSelf} />}>Rotate token</DialogButton>
+      <DialogButton dialog={() => <RotateDialog id={id} name={name} isSelf={isSelf} />}>
+        Rotate token
+      </DialogButton>
       {!isSelf && (
-        <DialogButton class="danger" dialog={<RevokeDialog id={id} name={name} />}>
+        <DialogButton class="danger" dialog={() => <RevokeDialog id={id} name={name} />}>
           Revoke
         </DialogButton>
       )}

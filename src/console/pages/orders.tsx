@@ -1,18 +1,17 @@
 import { type OrderUpdate, ORDER_STATUSES } from "../../domain/resources.ts";
 import { type AdminOrder, call, may } from "../admin-api.ts";
 import { ActionDialog, DialogButton } from "../components/dialogs.tsx";
-import { SelectFilter, TextFilter } from "../components/filters.tsx";
 import { Details, Empty, PageHead, type PageProps } from "../components/page.tsx";
-import { type Column, Latest, ListPage } from "../components/tables.tsx";
+import { type Column, Latest, ListPage, useList } from "../components/tables.tsx";
 import { Badge, Facts, LocalTimeAndAgo, TimeAgo } from "../components/values.tsx";
 import { capitalized } from "../format.ts";
-import { usePolled } from "../polling.ts";
+import { useCall } from "../polling.ts";
 import { AuditSection } from "./audit.tsx";
 
 const COLUMNS: readonly Column<AdminOrder>[] = [
   {
     heading: "Order",
-    isLead: true,
+    place: "lead",
     cell: ({ id }) => (
       <a class="row-link number" href={`/orders/${id}`}>
         {String(id)}
@@ -21,9 +20,9 @@ const COLUMNS: readonly Column<AdminOrder>[] = [
   },
   { heading: "Pet", cell: PetOfOrder },
   { heading: "Key", cell: KeyOfOrder },
-  { heading: "Status", isAtEnd: true, cell: OrderBadge },
+  { heading: "Status", place: "at-end", cell: OrderBadge },
   { heading: "Placed", cell: ({ createdAt }) => <TimeAgo at={createdAt} /> },
-  { heading: "Closed", isWide: true, cell: ({ closedAt }) => <TimeAgo at={closedAt} /> },
+  { heading: "Closed", place: "wide-only", cell: ({ closedAt }) => <TimeAgo at={closedAt} /> },
 ];
 
 function OrderBadge({ status }: Pick<AdminOrder, "status">) {
@@ -47,29 +46,32 @@ function OtherLink({ url, name }: { readonly url: string; readonly name: string 
   );
 }
 
+const FILTERS = {
+  status: { options: ORDER_STATUSES },
+  keyId: { label: "Key", placeholder: "Identifier" },
+  petId: { label: "Pet", placeholder: "Identifier" },
+};
+
 export function OrderListPage() {
   return (
     <ListPage
       title="Orders"
       noun="order"
+      of={useList((query) => call("listOrders", { query }))}
+      filters={FILTERS}
       columns={COLUMNS}
-      load={(query) => call("listOrders", { query })}
       empty={
         <Empty title="There are no orders yet">
           A client places one with <code>POST /v1/store/orders</code>. It makes the pet pending until the
           order is completed or cancelled, by the client or here.
         </Empty>
       }
-    >
-      <SelectFilter label="Status" name="status" options={ORDER_STATUSES} />
-      <TextFilter label="Key" name="keyId" placeholder="Identifier" maxLength={20} />
-      <TextFilter label="Pet" name="petId" placeholder="Identifier" maxLength={20} />
-    </ListPage>
+    />
   );
 }
 
 export function useOrdersOfPet(id: string) {
-  return usePolled(`orders of pet ${id}`, () => call("listOrders", { query: { petId: id, limit: 10 } }));
+  return useCall("listOrders", { query: { petId: id, limit: 10 } });
 }
 
 type OrdersOfPetProps = Pick<PageProps, "id"> & { readonly orders: ReturnType<typeof useOrdersOfPet> };
@@ -88,7 +90,7 @@ export function OrdersOfPet({ id, orders }: OrdersOfPetProps) {
 }
 
 export function OrderDetailsPage({ id }: PageProps) {
-  const order = usePolled(`order ${id}`, () => call("getOrder", { id }));
+  const order = useCall("getOrder", { id });
   return (
     <Details of={order} kind="order" id={id}>
       {(data) => (
@@ -96,8 +98,10 @@ export function OrderDetailsPage({ id }: PageProps) {
           <PageHead title={`Order ${id}`} badge={<OrderBadge status={data.status} />}>
             {data.status === "placed" && may("updateOrder") && (
               <>
-                <DialogButton dialog={<CloseDialog order={data} status="completed" />}>Complete</DialogButton>
-                <DialogButton class="danger" dialog={<CloseDialog order={data} status="cancelled" />}>
+                <DialogButton dialog={() => <CloseDialog order={data} status="completed" />}>
+                  Complete
+                </DialogButton>
+                <DialogButton class="danger" dialog={() => <CloseDialog order={data} status="cancelled" />}>
                   Cancel order
                 </DialogButton>
               </>

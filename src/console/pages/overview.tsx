@@ -1,23 +1,23 @@
 import { grouped } from "../../api/formatting.ts";
 import { DEPRECATED_OPERATIONS, DEPRECATED_USE_DAYS } from "../../domain/usage-history.ts";
-import { call, type Fleet, may, type Overview, type Server } from "../admin-api.ts";
+import { type Fleet, may, type Overview, type Server } from "../admin-api.ts";
 import { SHARED_COLUMNS, KeyLink } from "../components/key-columns.tsx";
 import { DEFAULT_RANGE, RANGES } from "../components/layout.tsx";
-import { Empty, Loaded, PageSection, useServer } from "../components/page.tsx";
+import { Empty, Loaded, PageSection } from "../components/page.tsx";
 import { Plot } from "../components/plots.tsx";
 import { type Column, DataTable } from "../components/tables.tsx";
 import { Badge, type Figure, NO_VALUE, Stats, TimeAgo } from "../components/values.tsx";
 import { compact, countOf, figure, latency, percent } from "../format.ts";
-import { usePolled } from "../polling.ts";
-import { useLocation } from "../router.ts";
+import { useCall } from "../polling.ts";
 import { requestsUrl } from "./requests.tsx";
+import { current } from "../current.ts";
 
 export function OverviewPage() {
-  const { query } = useLocation();
+  const { query } = current;
   const given = query.get("range") ?? "";
   const range = given in RANGES ? given : DEFAULT_RANGE;
-  const overview = usePolled(`overview ${range}`, () => call("getOverview", { query: { range } }));
-  const fleet = usePolled("servers", () => call("listServers"));
+  const overview = useCall("getOverview", { query: { range } });
+  const fleet = useCall("listServers");
   return (
     <>
       <h1 class="visually-hidden" tabIndex={-1}>
@@ -35,7 +35,7 @@ interface ContentProps {
 }
 
 function Content({ data, fleet }: ContentProps) {
-  const server = useServer();
+  const { server } = current;
   const isShared = fleet !== undefined && fleet.items.length > 1;
   const database: Figure = server
     ? [<AdapterState {...server.database} />, <>limits: {<AdapterState {...server.rateLimiter} />}</>]
@@ -51,7 +51,7 @@ function Content({ data, fleet }: ContentProps) {
       </div>
       {isShared && (
         <PageSection title="Servers">
-          <DataTable caption="Servers" columns={SERVER_COLUMNS} rows={fleet.items} keyOf={({ id }) => id} />
+          <DataTable caption="Servers" columns={SERVER_COLUMNS} rows={fleet.items} />
         </PageSection>
       )}
       {isShared && server ? (
@@ -245,15 +245,15 @@ function Plots({ data }: Pick<ContentProps, "data">) {
 }
 
 const TOP_COLUMNS: readonly Column<Overview["topKeys"][number]>[] = [
-  { heading: "Key", isLead: true, cell: KeyLink },
+  { heading: "Key", place: "lead", cell: KeyLink },
   SHARED_COLUMNS.plan,
   SHARED_COLUMNS.minute,
   SHARED_COLUMNS.day,
-  { heading: "Admitted", isNumber: true, isWide: true, cell: ({ admitted }) => grouped(admitted) },
+  { heading: "Admitted", isNumber: true, place: "wide-only", cell: ({ admitted }) => grouped(admitted) },
   {
     heading: "Limited",
     isNumber: true,
-    isWide: true,
+    place: "wide-only",
     cell: ({ limited, banned }) => grouped(limited + banned),
   },
   SHARED_COLUMNS.state,
@@ -280,17 +280,17 @@ function State({ seenAt }: FleetServer) {
 }
 
 const SERVER_COLUMNS: readonly Column<FleetServer>[] = [
-  { heading: "Server", isLead: true, cell: ServerName },
-  { heading: "State", isAtEnd: true, cell: State },
-  { heading: "Version", isWide: true, cell: ({ version }) => version },
+  { heading: "Server", place: "lead", cell: ServerName },
+  { heading: "State", place: "at-end", cell: State },
+  { heading: "Version", place: "wide-only", cell: ({ version }) => version },
   { heading: "Started", cell: ({ startedAt }) => <TimeAgo at={startedAt} /> },
   { heading: "Requests/s", isNumber: true, cell: ({ requestsPerSecond }) => figure(requestsPerSecond) },
-  { heading: "Requests", isNumber: true, isWide: true, cell: ({ requests }) => grouped(requests) },
+  { heading: "Requests", isNumber: true, place: "wide-only", cell: ({ requests }) => grouped(requests) },
   { heading: "Rejected", isNumber: true, cell: ({ rejections }) => grouped(rejections) },
   {
     heading: "p50",
     isNumber: true,
-    isWide: true,
+    place: "wide-only",
     cell: ({ p50 }) => (p50 === null ? NO_VALUE : latency(p50)),
   },
   { heading: "p99", isNumber: true, cell: ({ p99 }) => (p99 === null ? NO_VALUE : latency(p99)) },

@@ -4,27 +4,26 @@ import { NAME_MAX_LENGTH } from "../../domain/constants.ts";
 import { PET_STATUSES } from "../../domain/resources.ts";
 import { call, may, type Pet, Refused } from "../admin-api.ts";
 import { ActionDialog, DialogButton } from "../components/dialogs.tsx";
-import { SelectFilter, TextFilter } from "../components/filters.tsx";
 import { Choices, Form, TextField, useDraft } from "../components/forms.tsx";
 import { Details, Empty, NameTitle, PageHead, type PageProps, PageSection } from "../components/page.tsx";
-import { type Column, ListPage } from "../components/tables.tsx";
+import { type Column, ListPage, useList } from "../components/tables.tsx";
 import { Badge, Facts, NameLink } from "../components/values.tsx";
 import { capitalized } from "../format.ts";
-import { announce } from "../observable.ts";
-import { refresh, usePolled } from "../polling.ts";
+import { refresh, useCall } from "../polling.ts";
 import { navigate } from "../router.ts";
 import { AuditSection } from "./audit.tsx";
 import { OrdersOfPet, useOrdersOfPet } from "./orders.tsx";
+import { announce } from "../current.ts";
 
 const COLUMNS: readonly Column<Pet>[] = [
   {
     heading: "Name",
-    isLead: true,
+    place: "lead",
     cell: ({ id, name }) => <NameLink url={`/pets/${id}`} name={name} />,
   },
   { heading: "Id", isNumber: true, cell: ({ id }) => String(id) },
   { heading: "Category", isNumber: true, cell: ({ categoryId }) => String(categoryId) },
-  { heading: "Status", isAtEnd: true, cell: PetBadge },
+  { heading: "Status", place: "at-end", cell: PetBadge },
 ];
 
 function PetBadge({ status }: Pick<Pet, "status">) {
@@ -32,13 +31,19 @@ function PetBadge({ status }: Pick<Pet, "status">) {
   return <Badge meaning={status === "available" ? "ok" : "muted"} text={status} />;
 }
 
+const FILTERS = {
+  search: { type: "search", placeholder: "Name or id" },
+  status: { options: PET_STATUSES },
+} as const;
+
 export function PetListPage() {
   return (
     <ListPage
       title="Pets"
       noun="pet"
+      of={useList((query) => call("listPets", { query }))}
+      filters={FILTERS}
       columns={COLUMNS}
-      load={(query) => call("listPets", { query })}
       actions={
         may("createPet") && (
           <a class="button primary" href="/pets/new">
@@ -52,10 +57,7 @@ export function PetListPage() {
           <code>POST /v1/pets</code>.
         </Empty>
       }
-    >
-      <TextFilter label="Search" name="search" type="search" placeholder="Name or id" maxLength={200} />
-      <SelectFilter label="Status" name="status" options={PET_STATUSES} />
-    </ListPage>
+    />
   );
 }
 
@@ -71,7 +73,7 @@ export function PetCreationPage() {
 const DELETION = "Clients get 404 for it at once, and its identifier is never used again.";
 
 export function PetDetailsPage({ id }: PageProps) {
-  const pet = usePolled(`pet ${id}`, () => call("getPet", { id }));
+  const pet = useCall("getPet", { id });
   const orders = useOrdersOfPet(id);
   const hasOrders = (orders.data?.items.length ?? 0) > 0;
   return (
@@ -98,7 +100,7 @@ export function PetDetailsPage({ id }: PageProps) {
                 {hasOrders ? "It has orders, which name it: it cannot be deleted." : DELETION}
               </p>
               <div class="actions">
-                <DialogButton class="danger" disabled={hasOrders} dialog={<DeleteDialog {...data} />}>
+                <DialogButton class="danger" disabled={hasOrders} dialog={() => <DeleteDialog {...data} />}>
                   Delete
                 </DialogButton>
               </div>

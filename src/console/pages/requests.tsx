@@ -1,13 +1,13 @@
 import { formatTime } from "../../api/formatting.ts";
 import { OPERATION_IDS } from "../../domain/usage-history.ts";
 import { call, type RequestEntry, type RequestPage } from "../admin-api.ts";
-import { Filters, hasFilters, SelectFilter, TextFilter } from "../components/filters.tsx";
-import { Empty, PageHead } from "../components/page.tsx";
-import { type Column, List } from "../components/tables.tsx";
+import { hasFilters } from "../components/filters.tsx";
+import { Empty } from "../components/page.tsx";
+import { type Column, ListPage, useList } from "../components/tables.tsx";
 import { Badge, Facts, LocalTime, type Meaning, NameLink, NO_VALUE } from "../components/values.tsx";
 import { clockTime, latency, localTime } from "../format.ts";
-import { usePolled } from "../polling.ts";
-import { urlWith, useLocation } from "../router.ts";
+import { urlWith } from "../router.ts";
+import { current } from "../current.ts";
 
 /** The requests of a period in milliseconds since the epoch, of all keys or of one. */
 export function requestsUrl(since: number, until: number, keyId?: number | bigint | null): string {
@@ -19,44 +19,38 @@ const STATUSES = ["2xx", "4xx", "5xx", "400", "401", "403", "404", "409", "429",
 const SLOWER_THAN = [10, 100, 1_000, 5_000].map((ms) => [`${ms}`, latency(ms)] as const);
 
 export function RequestListPage() {
-  const { query } = useLocation();
-  const requests = usePolled(`requests ${query}`, () =>
-    call("listRequests", { query: { ...Object.fromEntries(query), limit: 50 } }),
-  );
+  const { query } = current;
+  const requests = useList((given) => call("listRequests", { query: given }));
   const { items = [], servers = [] } = requests.data ?? {};
   const status = query.get("status") ?? "";
   const isLive = !["until", "cursor", "requestId"].some((name) => query.has(name));
   const found = query.has("requestId") && items.length === 1 ? items[0] : undefined;
+  const nothing = <NoRequests servers={servers} query={query} />;
   return (
-    <section>
-      <PageHead title="Requests">
-        {isLive && items.length > 0 && (
+    <ListPage
+      title="Requests"
+      noun="request"
+      of={requests}
+      filters={{
+        requestId: { label: "Request id", type: "search", placeholder: "X-Request-Id" },
+        keyId: { label: "Key", placeholder: "Identifier" },
+        status: { options: [...new Set([...STATUSES, status])].filter(Boolean) },
+        code: { placeholder: "rate_limited" },
+        operation: { options: OPERATION_IDS },
+        address: { placeholder: "192.0.2.7" },
+        slowerThanMs: { label: "Slower than", all: "–", options: SLOWER_THAN },
+      }}
+      set={<Period query={query} />}
+      columns={servers.length > 1 ? [...COLUMNS, serverColumn(servers)] : COLUMNS}
+      actions={
+        isLive &&
+        items.length > 0 && (
           <a class="button" href={urlWith({ until: formatTime(Date.now()) })}>
             Pause
           </a>
-        )}
-      </PageHead>
-      <Filters>
-        <TextFilter
-          label="Request id"
-          name="requestId"
-          type="search"
-          placeholder="X-Request-Id"
-          maxLength={128}
-        />
-        <TextFilter label="Key" name="keyId" placeholder="Identifier" maxLength={19} />
-        <SelectFilter
-          label="Status"
-          name="status"
-          options={[...new Set([...STATUSES, status])].filter(Boolean)}
-        />
-        <TextFilter label="Code" name="code" placeholder="rate_limited" maxLength={60} />
-        <SelectFilter label="Operation" name="operation" options={OPERATION_IDS} />
-        <TextFilter label="Address" name="address" placeholder="192.0.2.7" maxLength={60} />
-        <SelectFilter label="Slower than" name="slowerThanMs" all="–" options={SLOWER_THAN} />
-        <Period query={query} />
-      </Filters>
-      {servers.flatMap(({ id, name, problem }) =>
+        )
+      }
+      note={servers.flatMap(({ id, name, problem }) =>
         problem === null ? (
           []
         ) : (
@@ -65,19 +59,11 @@ export function RequestListPage() {
           </p>
         ),
       )}
-      {found ? (
-        <RequestFacts request={found} />
-      ) : (
-        <List
-          of={requests}
-          noun="request"
-          caption="Requests"
-          columns={servers.length > 1 ? [...COLUMNS, serverColumn(servers)] : COLUMNS}
-          empty={<NoRequests servers={servers} query={query} />}
-          noMatch={<NoRequests servers={servers} query={query} />}
-        />
-      )}
-    </section>
+      empty={nothing}
+      noMatch={nothing}
+    >
+      {found && <RequestFacts request={found} />}
+    </ListPage>
   );
 }
 
@@ -129,14 +115,14 @@ const COLUMNS: readonly Column<RequestEntry>[] = [
   { heading: "When", cell: ({ at }) => <LocalTime at={at} text={clockTime} /> },
   {
     heading: "Request",
-    isLead: true,
+    place: "lead",
     cell: ({ method, path, requestId }) => (
       <NameLink url={`/requests?${new URLSearchParams({ requestId })}`} name={`${method} ${path}`} />
     ),
   },
   {
     heading: "Status",
-    isAtEnd: true,
+    place: "at-end",
     cell: ({ status, code }) => <Badge meaning={meaningOf(status, code)} text={`${status}`} />,
   },
   { heading: "Code", cell: ({ code }) => (code === null ? NO_VALUE : <code>{code}</code>) },
@@ -152,10 +138,10 @@ const COLUMNS: readonly Column<RequestEntry>[] = [
         </a>
       ),
   },
-  { heading: "Address", isWide: true, cell: ({ address }) => address },
+  { heading: "Address", place: "wide-only", cell: ({ address }) => address },
   {
     heading: "User agent",
-    isWide: true,
+    place: "wide-only",
     cell: ({ userAgent }) => (
       <bdi class="one-line" title={userAgent ?? ""}>
         {userAgent ?? NO_VALUE}
@@ -166,7 +152,7 @@ const COLUMNS: readonly Column<RequestEntry>[] = [
 
 function serverColumn(servers: RequestPage["servers"]): Column<RequestEntry> {
   const names = new Map(servers.map(({ id, name }) => [id, name]));
-  return { heading: "Server", isWide: true, cell: ({ server }) => <bdi>{names.get(server)}</bdi> };
+  return { heading: "Server", place: "wide-only", cell: ({ server }) => <bdi>{names.get(server)}</bdi> };
 }
 
 function meaningOf(status: number, code: string | null): Meaning {

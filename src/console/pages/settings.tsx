@@ -1,22 +1,23 @@
 import { useState } from "preact/hooks";
 import { SETTING_SOURCES } from "../../operator/resources.ts";
-import { call, type Server, type Setting, signedIn, signOut } from "../admin-api.ts";
-import { Filters, SelectFilter, TextFilter } from "../components/filters.tsx";
+import { type Server, type Setting, signOut } from "../admin-api.ts";
+import { Filters } from "../components/filters.tsx";
 import { Choices, Problem, useAction } from "../components/forms.tsx";
-import { Loaded, PageHead, PageSection, useServer } from "../components/page.tsx";
+import { Loaded, PageHead, PageSection } from "../components/page.tsx";
 import { type Column, DataTable, NoMatch } from "../components/tables.tsx";
 import { Facts, LocalTimeAndAgo } from "../components/values.tsx";
 import { capitalized, latency } from "../format.ts";
-import { useObservable } from "../observable.ts";
-import { usePolled } from "../polling.ts";
-import { useLocation } from "../router.ts";
+import { useCall } from "../polling.ts";
 import { roleText } from "./operators.tsx";
 import { chooseTheme, chosenTheme, THEMES } from "../theme.ts";
+import { current } from "../current.ts";
+
+const FILTERS = { search: { type: "search" }, source: { options: SETTING_SOURCES } } as const;
 
 export function SettingsPage() {
-  const server = useServer();
-  const { query } = useLocation();
-  const settings = usePolled("settings", () => call("getSettings"));
+  const { server } = current;
+  const { query } = current;
+  const settings = useCall("getSettings");
   const search = (query.get("search") ?? "").toLowerCase();
   const source = query.get("source");
   const isShown = (setting: Setting) =>
@@ -34,10 +35,7 @@ export function SettingsPage() {
           They are read when the server starts. Change a flag, its variable or the env file, and restart the
           server.
         </p>
-        <Filters>
-          <TextFilter label="Search" name="search" type="search" />
-          <SelectFilter label="Source" name="source" options={SETTING_SOURCES} />
-        </Filters>
+        <Filters filters={FILTERS} />
         <Loaded of={settings}>{({ items }) => <SettingTable settings={items.filter(isShown)} />}</Loaded>
       </PageSection>
     </>
@@ -46,13 +44,13 @@ export function SettingsPage() {
 
 function SettingTable({ settings }: { readonly settings: readonly Setting[] }) {
   if (settings.length === 0) return <NoMatch noun="setting" />;
-  return <DataTable caption="Settings" columns={COLUMNS} rows={settings} keyOf={({ name }) => name} />;
+  return <DataTable caption="Settings" columns={COLUMNS} rows={settings} />;
 }
 
 const COLUMNS: readonly Column<Setting>[] = [
   {
     heading: "Setting",
-    isLead: true,
+    place: "lead",
     cell: ({ name, variable, help }) => (
       <>
         <code title={variable}>--{name}</code>
@@ -69,10 +67,10 @@ const COLUMNS: readonly Column<Setting>[] = [
   },
   {
     heading: "Source",
-    isAtEnd: true,
+    place: "at-end",
     cell: ({ source, variable }) => (source === "variable" ? <code>{variable}</code> : capitalized(source)),
   },
-  { heading: "Default", isWide: true, cell: (setting) => <Value text={setting.default} /> },
+  { heading: "Default", place: "wide-only", cell: (setting) => <Value text={setting.default} /> },
 ];
 
 function Value({ text }: { readonly text: string | null }) {
@@ -105,7 +103,7 @@ function ServerSection({ server }: { readonly server: Server }) {
 function BrowserSection() {
   const [theme, setTheme] = useState(chosenTheme);
   const { isRunning, problem, run } = useAction();
-  const operator = useObservable(signedIn);
+  const { operator } = current;
   return (
     <PageSection title="This browser">
       <Facts

@@ -1,10 +1,10 @@
 import { useState } from "preact/hooks";
 import { findSession, signIn } from "../admin-api.ts";
+import { current } from "../current.ts";
 import { Form, TextField } from "../components/forms.tsx";
 import { usePolled } from "../polling.ts";
 
-/** `problem` is why the code of the URL did not work. */
-export function SignInPage({ problem }: { readonly problem: string | undefined }) {
+export function SignInPage() {
   const [token, setToken] = useState("");
   // Somebody may sign in in another tab.
   usePolled("session", findSession);
@@ -14,7 +14,7 @@ export function SignInPage({ problem }: { readonly problem: string | undefined }
       <Form
         submit="Sign in"
         onSubmit={() => signIn({ token: token.trim() })}
-        problem={token === "" ? problem : undefined}
+        problem={token === "" ? current.urlProblem : undefined}
       >
         <TextField
           label="Your token"
