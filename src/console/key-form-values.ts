@@ -49,8 +49,9 @@ export function newKeyOf(values: KeyFormValues): BodyOf<"createKey"> {
 }
 
 /** The fields that differ. An expiry that was not touched keeps its seconds. */
-export function keyChangesOf(before: KeyFormValues, after: KeyFormValues): BodyOf<"updateKey"> {
-  const old = new Map(Object.entries(newKeyOf(before)));
+export function changesOf<Body extends object>(before: Body, after: Body): Partial<Body> {
+  const old = new Map(Object.entries(before));
   const isChanged = ([name, value]: [string, unknown]) => toJson(value) !== toJson(old.get(name));
-  return Object.fromEntries(Object.entries(newKeyOf(after)).filter(isChanged));
+  // Fields of `after`, as they are there.
+  return Object.fromEntries(Object.entries(after).filter(isChanged)) as Partial<Body>;
 }

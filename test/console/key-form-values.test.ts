@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { formValuesOf, keyChangesOf, newKeyOf } from "../../src/console/key-form-values.ts";
+import { changesOf, formValuesOf, type KeyFormValues, newKeyOf } from "../../src/console/key-form-values.ts";
 
 const KEY = {
   id: 7,
@@ -21,27 +21,29 @@ const KEY = {
   lastUsedAt: null,
 } as const;
 
+const sent = (before: KeyFormValues, after: KeyFormValues) => changesOf(newKeyOf(before), newKeyOf(after));
+
 test("a form that was not touched changes nothing, not even the seconds of the expiry", () => {
   const values = formValuesOf(KEY);
-  expect(keyChangesOf(values, { ...values })).toEqual({});
+  expect(sent(values, { ...values })).toEqual({});
 });
 
 test("only the fields that differ are sent", () => {
   const values = formValuesOf(KEY);
-  expect(keyChangesOf(values, { ...values, name: " web app ", labels: "eu, web, eu,", owner: "" })).toEqual({
+  expect(sent(values, { ...values, name: " web app ", labels: "eu, web, eu,", owner: "" })).toEqual({
     name: "web app",
     labels: ["eu", "web"],
     owner: null,
   });
-  expect(keyChangesOf(values, { ...values, expiresAt: "" })).toEqual({ expiresAt: null });
+  expect(sent(values, { ...values, expiresAt: "" })).toEqual({ expiresAt: null });
 });
 
 test("limits go with the enterprise plan alone", () => {
   const values = formValuesOf(KEY);
-  expect(keyChangesOf(values, { ...values, perMinute: "6000" })).toEqual({
+  expect(sent(values, { ...values, perMinute: "6000" })).toEqual({
     limits: { perMinute: 6_000, perDay: 100_000 },
   });
-  expect(keyChangesOf(values, { ...values, plan: "pro" })).toEqual({ plan: "pro" });
+  expect(sent(values, { ...values, plan: "pro" })).toEqual({ plan: "pro" });
   expect(newKeyOf({ ...formValuesOf(), name: "a", plan: "free", perMinute: "5" })).toEqual({
     name: "a",
     owner: null,

@@ -5,7 +5,7 @@ import { capitalized } from "../format.ts";
 import { refresh } from "../polling.ts";
 import { navigate, useLeaveGuard } from "../router.ts";
 import { announce, current, update } from "../current.ts";
-import { Form, type FormProps, TextField } from "./forms.tsx";
+import { Form, TextField } from "./forms.tsx";
 import { LocalTime } from "./values.tsx";
 
 /** Opens a dialog over the page, in place of the one before, until the page is left. */
@@ -15,7 +15,7 @@ const closeDialog = (): void => update({ dialog: undefined });
 interface DialogButtonProps {
   readonly dialog: () => VNode;
   readonly class?: string | undefined;
-  readonly disabled?: boolean;
+  readonly disabled?: boolean | undefined;
   readonly children: ComponentChildren;
 }
 
@@ -23,14 +23,11 @@ export function DialogButton({ dialog, ...button }: DialogButtonProps) {
   return <button type="button" {...button} onClick={() => openDialog(dialog)} />;
 }
 
-interface DialogProps {
+interface ModalProps {
   readonly title: string;
   /** What it is about, after the title. */
   readonly name?: string | undefined;
   readonly children: ComponentChildren;
-}
-
-interface ModalProps extends DialogProps {
   readonly onCancel: () => void;
 }
 
@@ -56,47 +53,62 @@ function Modal({ title, name, onCancel, children }: ModalProps) {
       }}
     >
       <h2 id={titleId} class="clamp">
-        {title} {name !== undefined && <bdi>{name}</bdi>}
+        {title} {name && <bdi>{name}</bdi>}
       </h2>
       {children}
     </dialog>
   );
 }
 
-interface FormDialogProps extends DialogProps, Pick<FormProps, "submit"> {
-  /** The words that a person types before something that cannot be undone. */
-  readonly confirmation?: string | undefined;
-  /** What it is there for. A secret that comes of it is shown, once. */
-  readonly run: () => Promise<IssuedSecret | undefined>;
-  /** What was done, said when the dialog has closed: "Revoked mobile app." */
+/** A longer name is confirmed by the identifier: nobody types a thousand characters. */
+const MAX_TYPED_NAME = 40;
+
+interface Action extends Pick<ModalProps, "title" | "name"> {
+  /** Instead of a name that is hard to type: "key 7". */
+  readonly shortName?: string;
+  /** Whether it cannot be undone, so that the name has to be typed. */
+  readonly isFinal?: boolean;
+  /** What will happen to clients, and when. */
+  readonly text?: ComponentChildren;
+  /** On the button: by default the title and the name. */
+  readonly submit?: string;
+  /** A secret that comes of it is shown, once. */
+  readonly run: () => Promise<IssuedSecret | object | undefined>;
+  /** What was done, said before the name when the dialog has closed: "Revoked". */
   readonly done?: string;
+  readonly children?: ComponentChildren;
 }
 
-/** A dialog that does one thing, or nothing. */
-export function FormDialog({ submit, confirmation, run, done, children, ...heading }: FormDialogProps) {
+/** Asks once before something is done. */
+export function ActionDialog(action: Action) {
+  const { title, name = "", shortName = "", isFinal = false, run, done } = action;
   const [typed, setTyped] = useState("");
+  const isTypeable = [...name].length <= MAX_TYPED_NAME && name === name.trim() && !/\s\s/.test(name);
+  const words = isTypeable ? name : shortName;
+  const submit = action.submit ?? (
+    <span>
+      {title} <bdi>{words}</bdi>
+    </span>
+  );
   async function onSubmit() {
-    const secret = await run();
-    update({ dialog: secret && (() => <SecretDialog key={secret.secret} {...secret} />) });
-    if (done !== undefined) announce(done);
+    const result = await run();
+    const isSecret = result !== undefined && "noun" in result;
+    update({ dialog: isSecret ? () => <SecretDialog key={result.secret} {...result} /> : undefined });
+    if (done !== undefined) announce(`${done} ${words}.`);
     await refresh();
   }
+  const isReady = !isFinal || typed.trim() === words;
   return (
-    <Modal {...heading} onCancel={closeDialog}>
-      <Form
-        submit={submit}
-        onSubmit={onSubmit}
-        onCancel={closeDialog}
-        isReady={confirmation === undefined || typed.trim() === confirmation}
-        isDangerous={confirmation !== undefined}
-      >
-        {children}
-        {confirmation !== undefined && (
+    <Modal title={title} name={name} onCancel={closeDialog}>
+      <Form {...{ submit, onSubmit, isReady }} onCancel={closeDialog} isDangerous={isFinal}>
+        {action.text && <p>{action.text}</p>}
+        {action.children}
+        {isFinal && (
           <TextField
             label="Confirm"
             hint={
               <>
-                Type <bdi class="mono wrap">{confirmation}</bdi> to confirm.
+                Type <bdi class="mono wrap">{words}</bdi> to confirm.
               </>
             }
             autofocus
@@ -109,45 +121,16 @@ export function FormDialog({ submit, confirmation, run, done, children, ...headi
   );
 }
 
-/** A longer name is confirmed by the identifier: nobody types a thousand characters. */
-const MAX_TYPED_NAME = 40;
-
-/** The name of something, or "key 7" if that is easier to type. */
-export function typeableName(name: string, shortName: string): string {
-  const isTypeable = [...name].length <= MAX_TYPED_NAME && name === name.trim() && !/\s\s/.test(name);
-  return isTypeable ? name : shortName;
+interface ActionButtonProps extends Action, Pick<DialogButtonProps, "class" | "disabled"> {
+  /** By default the title. */
+  readonly label?: string;
 }
 
-interface ActionDialogProps extends DialogProps {
-  readonly name: string;
-  /** Instead of a long name: "key 7". */
-  readonly shortName: string;
-  /** Whether it cannot be undone, so that the name has to be typed. */
-  readonly isFinal?: boolean;
-  readonly run: () => Promise<unknown>;
-  /** What was done: "Revoked". */
-  readonly done: string;
-}
-
-/** Asks once before something is done: the title says what, and the text what will happen to clients, and when. */
-export function ActionDialog(props: ActionDialogProps) {
-  const { title, name, shortName, isFinal = false, run, done, children } = props;
-  const words = typeableName(name, shortName);
+export function ActionButton({ class: tone, disabled, label, ...action }: ActionButtonProps) {
   return (
-    <FormDialog
-      title={title}
-      name={name}
-      confirmation={isFinal ? words : undefined}
-      run={() => run().then(() => undefined)}
-      done={`${done} ${words}.`}
-      submit={
-        <span>
-          {title} <bdi>{words}</bdi>
-        </span>
-      }
-    >
-      <p>{children}</p>
-    </FormDialog>
+    <DialogButton class={tone} disabled={disabled} dialog={() => <ActionDialog {...action} />}>
+      {label ?? action.title}
+    </DialogButton>
   );
 }
 
@@ -155,8 +138,7 @@ export function ActionDialog(props: ActionDialogProps) {
 interface IssuedSecret {
   readonly name: string;
   readonly secret: string;
-  /** What it is. */
-  readonly noun?: "secret" | "token";
+  readonly noun: "secret" | "token";
   /** After a rotation: until when the earlier secrets work. */
   readonly overlapEndsAt?: string | undefined;
   /** The page to go to afterwards. */
@@ -165,7 +147,7 @@ interface IssuedSecret {
 
 /** A secret, the only time that it is shown. Leaving without copying asks once. */
 export function SecretDialog(props: IssuedSecret) {
-  const { name, secret, noun = "secret", overlapEndsAt, nextUrl } = props;
+  const { name, secret, noun, overlapEndsAt, nextUrl } = props;
   const { server } = current;
   const [isCopied, setCopied] = useState(false);
   const [isAsking, setAsking] = useState(false);

@@ -1,6 +1,7 @@
 import { type ComponentChildren, createContext } from "preact";
 import { useContext, useEffect, useId, useRef, useState } from "preact/hooks";
 import { Refused } from "../admin-api.ts";
+import { capitalized } from "../format.ts";
 import { useLeaveGuard } from "../router.ts";
 
 /** Each is its own type of input in the type declarations. */
@@ -98,6 +99,7 @@ export function useDraft<T extends Readonly<Record<string, string>>>(latest: T) 
     /** What connects a field with the value of that name. */
     inputOf: <Name extends keyof T & string>(field: Name) => ({
       field,
+      label: capitalized(field),
       value: values[field],
       onInput: (value: T[Name]) =>
         setDraft((last) => ({ ...last, values: { ...last.values, [field]: value } })),
@@ -118,7 +120,8 @@ const isSame = (a: object, b: object): boolean => JSON.stringify(a) === JSON.str
 export interface ChoicesProps<T extends string> {
   readonly label: string;
   readonly value: T;
-  readonly options: readonly { readonly value: T; readonly text: string; readonly hint?: string }[];
+  /** The text is the value, if there is no other. */
+  readonly options: readonly { readonly value: T; readonly text?: string; readonly hint?: string }[];
   readonly onInput: (value: T) => void;
 }
 
@@ -139,7 +142,7 @@ export function Choices<T extends string>({ label, value, options, onInput }: Ch
               onChange={() => onInput(option.value)}
             />
             <span>
-              {option.text}
+              {option.text ?? capitalized(option.value)}
               {option.hint !== undefined && <span class="muted small"> {option.hint}</span>}
             </span>
           </label>

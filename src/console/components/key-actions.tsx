@@ -3,7 +3,7 @@ import { useState } from "preact/hooks";
 import { call, type Key, may } from "../admin-api.ts";
 import { capitalized } from "../format.ts";
 import { useCall } from "../polling.ts";
-import { ActionDialog, DialogButton, FormDialog, typeableName } from "./dialogs.tsx";
+import { ActionDialog, DialogButton } from "./dialogs.tsx";
 import { Choices } from "./forms.tsx";
 import { TimeAgo } from "./values.tsx";
 
@@ -64,9 +64,8 @@ function KeyActionDialog({ action, apiKey: shown }: KeyActionDialogProps) {
       isFinal={action === "revoke"}
       run={() => call(`${action}Key`, { id: apiKey.id })}
       done={done}
-    >
-      {consequence(apiKey)}
-    </ActionDialog>
+      text={consequence(apiKey)}
+    />
   );
 }
 
@@ -136,26 +135,24 @@ function RotateDialog({ id, name }: Pick<Key, "id" | "name">) {
   async function rotate() {
     const body = { overlapSeconds: Number(overlap) };
     const { secret, overlapEndsAt } = await call("rotateKey", { id, body });
-    return { name, secret, ...(hasOverlap && { overlapEndsAt }) };
+    return { noun: "secret", name, secret, ...(hasOverlap && { overlapEndsAt }) };
   }
   return (
-    <FormDialog
+    <ActionDialog
       title="Rotate the secret of"
       name={name}
+      shortName={`key ${id}`}
+      isFinal={!hasOverlap}
       run={rotate}
       submit="Rotate secret"
-      confirmation={hasOverlap ? undefined : typeableName(name, `key ${id}`)}
+      text="You get a new secret for this key. Plan, usage and orders stay. Clients have to switch during the overlap."
     >
-      <p>
-        You get a new secret for this key. Plan, usage and orders stay. Clients have to switch during the
-        overlap.
-      </p>
       <Choices
         label="Earlier secrets still work for"
         value={overlap}
         options={OVERLAPS}
         onInput={setOverlap}
       />
-    </FormDialog>
+    </ActionDialog>
   );
 }

@@ -64,7 +64,7 @@ export function Plot(props: PlotProps) {
           </li>
         ))}
       </ul>
-      <Canvas {...props} onHover={setHovered} />
+      <Canvas key={title} {...props} onHover={setHovered} />
       <PlotData {...props} />
     </figure>
   );
@@ -79,31 +79,17 @@ interface CanvasProps extends PlotProps {
 }
 
 function Canvas(props: CanvasProps) {
-  const { times, series, kind, pointUrl } = props;
+  const { times, pointUrl } = props;
   const area = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot>(undefined);
   const latest = useRef(props);
   latest.current = props;
-  const [theme, setTheme] = useState(0);
 
-  useEffect(() => {
-    // A theme is chosen on a page without plots; that of the system changes at any time.
-    const repaint = () => setTheme((count) => count + 1);
-    const media = matchMedia("(prefers-color-scheme: dark)");
-    media.addEventListener("change", repaint);
-    return () => media.removeEventListener("change", repaint);
-  }, []);
-
-  const shape = `${kind} ${series.map(({ label }) => label).join()} ${theme}`;
   useEffect(() => {
     const element = area.current;
     if (element === null) return;
-    const { times, series, kind } = latest.current;
-    const created = new uPlot(
-      optionsOf(element, () => latest.current),
-      dataOf(times, series, kind),
-      element,
-    );
+    const options = optionsOf(element, () => latest.current);
+    const created = new uPlot(options, dataOf(latest.current), element);
     plot.current = created;
     const resize = new ResizeObserver(() =>
       created.setSize({ width: element.clientWidth, height: HEIGHT_PX }),
@@ -113,9 +99,9 @@ function Canvas(props: CanvasProps) {
       resize.disconnect();
       created.destroy();
     };
-  }, [shape]);
+  }, []);
 
-  useEffect(() => plot.current?.setData(dataOf(times, series, kind)), [times, series, kind]);
+  useEffect(() => plot.current?.setData(dataOf(props)), [times, props.series]);
 
   const show = () => navigate(pointUrl(times[plot.current?.cursor.idx ?? times.length - 1] ?? 0));
   const title = "Click: the requests of that moment";
@@ -123,11 +109,7 @@ function Canvas(props: CanvasProps) {
 }
 
 /** uPlot draws in order. The largest sums come first, so that the others are drawn over them. */
-function dataOf(
-  times: readonly number[],
-  series: readonly Series[],
-  kind: PlotProps["kind"],
-): uPlot.AlignedData {
+function dataOf({ times, series, kind }: PlotProps): uPlot.AlignedData {
   if (kind === "lines") return [[...times], ...series.map(({ values }) => [...values])];
   const sums: (number | null)[][] = [];
   let below: readonly (number | null)[] = times.map(() => 0);
@@ -141,7 +123,8 @@ function dataOf(
 
 function optionsOf(element: HTMLElement, current: () => CanvasProps): uPlot.Options {
   const { series, kind, group, isByDay = false, isCount = false } = current();
-  const colour = (value: string) => resolved(element, value);
+  // Each time that it is drawn, so that plots follow the theme.
+  const colour = (value: string) => () => resolved(element, value);
   const hairline = colour("var(--hairline)");
   const axis = {
     stroke: colour("var(--text-muted)"),
@@ -188,12 +171,12 @@ function optionsOf(element: HTMLElement, current: () => CanvasProps): uPlot.Opti
 function seriesOptions(
   { label, tone, isDashed }: Series,
   kind: PlotProps["kind"],
-  colour: (value: string) => string,
+  colour: (value: string) => () => string,
 ) {
-  const stroke = colour(`var(--${tone === "muted" ? "text-muted" : tone})`);
+  const variable = `var(--${tone === "muted" ? "text-muted" : tone})`;
   const line: uPlot.Series = {
     label,
-    stroke,
+    stroke: colour(variable),
     width: 1.5,
     points: { show: true, size: 4, filter: isolatedPoints },
     spanGaps: false,
@@ -201,7 +184,7 @@ function seriesOptions(
   if (isDashed) line.dash = [4, 3];
   if (kind === "lines") return line;
   // Opaque, because what lies below it is a sum that contains it.
-  const fill = colour(`color-mix(in srgb, ${stroke} 75%, var(--background))`);
+  const fill = colour(`color-mix(in srgb, ${variable} 75%, var(--background))`);
   if (kind === "stacked") return { ...line, fill, width: 0 };
   const paths = uPlot.paths.bars?.({ size: [0.7, 32] });
   return { ...line, fill, width: 0, points: { show: false }, ...(paths && { paths }) };

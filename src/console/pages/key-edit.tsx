@@ -1,13 +1,12 @@
 import { grouped } from "../../api/formatting.ts";
-import { KEY_NAME, KEY_NOTES, KEY_OWNER, MAX_LABELS } from "../../domain/key-fields.ts";
+import { KEY_NAME, KEY_NOTES, MAX_LABELS } from "../../domain/key-fields.ts";
 import { PLANS } from "../../domain/api-keys.ts";
 import { DAY_MS } from "../../domain/rate-limit.ts";
 import { call, type Key } from "../admin-api.ts";
 import { openDialog, SecretDialog } from "../components/dialogs.tsx";
 import { Choices, type ChoicesProps, Form, TextField, useDraft } from "../components/forms.tsx";
 import { Loaded, PageHead, type PageProps } from "../components/page.tsx";
-import { capitalized } from "../format.ts";
-import { formValuesOf, keyChangesOf, type KeyFormValues, localInput, newKeyOf } from "../key-form-values.ts";
+import { changesOf, formValuesOf, type KeyFormValues, localInput, newKeyOf } from "../key-form-values.ts";
 import { useCall } from "../polling.ts";
 import { navigate } from "../router.ts";
 import { announce } from "../current.ts";
@@ -26,14 +25,16 @@ export function KeyCreationPage() {
 
 async function create(values: KeyFormValues): Promise<void> {
   const { key, secret } = await call("createKey", { body: newKeyOf(values) });
-  openDialog(() => <SecretDialog name={key.name} secret={secret} nextUrl={`/keys/${key.id}`} />);
+  openDialog(() => (
+    <SecretDialog noun="secret" name={key.name} secret={secret} nextUrl={`/keys/${key.id}`} />
+  ));
 }
 
 export function KeyEditPage({ id }: PageProps) {
   const key = useCall("getKey", { id });
   const url = `/keys/${id}`;
   async function save(values: KeyFormValues, base: KeyFormValues) {
-    const body = keyChangesOf(base, values);
+    const body = changesOf(newKeyOf(base), newKeyOf(values));
     if (Object.keys(body).length > 0) {
       await call("updateKey", { id, body });
       announce("Saved. Servers apply it within one second.");
@@ -71,43 +72,31 @@ function KeyForm({ latest, onSubmit, ...form }: KeyFormProps) {
     <Form {...form} isDirty={isDirty} onSubmit={save}>
       {notice}
       <TextField
-        label="Name"
         hint={`What the key is for, up to ${KEY_NAME.maxLength} characters`}
         {...inputOf("name")}
         required
         autofocus
-        maxLength={KEY_NAME.maxLength * 2}
       />
       <PlanChoices {...inputOf("plan")} />
       {values.plan === "enterprise" && (
         <div class="field-row">
-          <TextField label="Requests per minute" {...inputOf("perMinute")} type="number" required />
-          <TextField label="Requests per day" {...inputOf("perDay")} type="number" required />
+          <TextField {...inputOf("perMinute")} label="Requests per minute" type="number" required />
+          <TextField {...inputOf("perDay")} label="Requests per day" type="number" required />
         </div>
       )}
       <Choices
-        label="Access"
         options={[
           { value: "write", text: "Read and write" },
           { value: "read", text: "Read only", hint: "other methods than GET and HEAD are 403" },
         ]}
         {...inputOf("access")}
       />
+      <TextField {...inputOf("owner")} hint="Optional: an email address or a reference" />
+      <TextField {...inputOf("labels")} hint={`Optional: up to ${MAX_LABELS}, separated by commas`} />
       <TextField
-        label="Owner"
-        hint="Optional: an email address or a reference"
-        {...inputOf("owner")}
-        maxLength={KEY_OWNER.maxLength}
-      />
-      <TextField
-        label="Labels"
-        hint={`Optional: up to ${MAX_LABELS}, separated by commas`}
-        {...inputOf("labels")}
-      />
-      <TextField
+        {...expiry}
         label="Expires"
         hint="Optional, in your local time. From then on requests fail with 401."
-        {...expiry}
         type="datetime-local"
       >
         <span class="actions">
@@ -123,18 +112,16 @@ function KeyForm({ latest, onSubmit, ...form }: KeyFormProps) {
         </span>
       </TextField>
       <TextField
-        label="Notes"
-        hint={`Optional, for operators, up to ${grouped(KEY_NOTES.maxLength)} characters`}
         {...inputOf("notes")}
+        hint={`Optional, for operators, up to ${grouped(KEY_NOTES.maxLength)} characters`}
         type="multiline"
-        maxLength={KEY_NOTES.maxLength * 2}
       />
     </Form>
   );
 }
 
 /** With the limits that hold on this server. */
-function PlanChoices(input: Pick<ChoicesProps<Key["plan"]>, "value" | "onInput">) {
+function PlanChoices(input: Omit<ChoicesProps<Key["plan"]>, "options">) {
   const settings = useCall("getSettings");
   const hintOf = (name: string) => {
     if (name === "enterprise") return { hint: "limits of its own" };
@@ -143,6 +130,6 @@ function PlanChoices(input: Pick<ChoicesProps<Key["plan"]>, "value" | "onInput">
     if (perMinute === undefined || perDay === undefined) return {};
     return { hint: `${grouped(Number(perMinute))} a minute, ${grouped(Number(perDay))} a day` };
   };
-  const optionOf = (value: Key["plan"]) => ({ value, text: capitalized(value), ...hintOf(value) });
-  return <Choices label="Plan" options={PLANS.map(optionOf)} {...input} />;
+  const optionOf = (value: Key["plan"]) => ({ value, ...hintOf(value) });
+  return <Choices options={PLANS.map(optionOf)} {...input} />;
 }

@@ -1,6 +1,6 @@
 import { formatTime, grouped } from "../../api/formatting.ts";
 import { DAY_MS } from "../../domain/rate-limit.ts";
-import { DEPRECATED_OPERATIONS, LENGTH_MS } from "../../domain/usage-history.ts";
+import { DEPRECATED_OPERATIONS, LENGTH_MS, type RequestCounts } from "../../domain/usage-history.ts";
 import { call, type Key, may } from "../admin-api.ts";
 import { UrlSelect } from "../components/filters.tsx";
 import { KeyActionButtons } from "../components/key-actions.tsx";
@@ -20,14 +20,7 @@ import {
 } from "../components/values.tsx";
 import { capitalized, compact, ordinal, percent } from "../format.ts";
 import { useCall, usePolled } from "../polling.ts";
-import {
-  byOperation,
-  COUNTS,
-  totalOf,
-  type UsageCounts,
-  type UsageResponse,
-  usageSeries,
-} from "../usage-series.ts";
+import { byOperation, COUNTS, totalOf, type UsageResponse, usageSeries } from "../usage-series.ts";
 import { AuditSection } from "./audit.tsx";
 import { requestsUrl } from "./requests.tsx";
 import { current } from "../current.ts";
@@ -194,14 +187,17 @@ interface UsageProps {
   readonly history: UsageResponse;
   readonly createdAt: string;
   /** Of the period before; empty also if that is too long ago. */
-  readonly earlier: readonly UsageCounts[];
+  readonly earlier: readonly RequestCounts[];
   readonly keyId: number;
 }
 
 function Usage({ history, createdAt, earlier, keyId }: UsageProps) {
   const [counts, last] = [totalOf(history.items), totalOf(earlier)];
   const before = (text: string) => (earlier.length > 0 ? `${text} in the period before` : undefined);
-  const figureOf = (name: keyof UsageCounts): Figure => [grouped(counts[name]), before(grouped(last[name]))];
+  const figureOf = (name: keyof RequestCounts): Figure => [
+    grouped(counts[name]),
+    before(grouped(last[name])),
+  ];
   if (counts.admitted + counts.limited + counts.banned === 0) {
     return <p class="muted">No requests in this period. A request is counted here within 5 seconds.</p>;
   }
@@ -242,7 +238,7 @@ function Usage({ history, createdAt, earlier, keyId }: UsageProps) {
           ...COUNTS.map((name) => ({
             heading: capitalized(name),
             isNumber: true,
-            cell: (row: UsageCounts) => grouped(row[name]),
+            cell: (row: RequestCounts) => grouped(row[name]),
           })),
         ]}
       />

@@ -1,7 +1,7 @@
 import { type Role, ROLE_MEANINGS, ROLES } from "../../domain/operators.ts";
 import type { BodyOf } from "../../operator/operations.ts";
 import { call, may, type OperatorView, type OperatorWithToken } from "../admin-api.ts";
-import { ActionDialog, DialogButton, FormDialog } from "../components/dialogs.tsx";
+import { ActionButton, ActionDialog, DialogButton } from "../components/dialogs.tsx";
 import { Choices, TextField, useDraft } from "../components/forms.tsx";
 import { Loaded, PageHead } from "../components/page.tsx";
 import { type Column, DataTable, Menu } from "../components/tables.tsx";
@@ -12,7 +12,6 @@ import { current } from "../current.ts";
 
 const ROLE_OPTIONS = ROLES.toReversed().map((value) => ({
   value,
-  text: capitalized(value),
   hint: ROLE_MEANINGS[value],
 }));
 
@@ -91,13 +90,25 @@ function OperatorMenu({ id, name, state }: OperatorView) {
   if (state !== "active" || (!isSelf && !may("revokeOperator"))) return null;
   return (
     <Menu label={`Actions for ${name}`}>
-      <DialogButton dialog={() => <RotateDialog id={id} name={name} isSelf={isSelf} />}>
-        Rotate token
-      </DialogButton>
+      <ActionButton
+        label="Rotate token"
+        title="Rotate the token of"
+        name={name}
+        run={async () => tokenOf(await call("rotateOperator", { id }))}
+        submit="Rotate token"
+        text={`The present token stops working within one second, on every server, and ${isSelf ? "your other" : "all"} sessions end.`}
+      />
       {!isSelf && (
-        <DialogButton class="danger" dialog={() => <RevokeDialog id={id} name={name} />}>
-          Revoke
-        </DialogButton>
+        <ActionButton
+          class="danger"
+          title="Revoke"
+          name={name}
+          shortName={`operator ${id}`}
+          isFinal
+          run={() => call("revokeOperator", { id })}
+          done="Revoked"
+          text="The token stops working and all sessions end within one second, on every server, for good."
+        />
       )}
     </Menu>
   );
@@ -110,53 +121,18 @@ const tokenOf = ({ operator, token }: OperatorWithToken) =>
 function CreateDialog() {
   const { values, inputOf } = useDraft<BodyOf<"createOperator">>({ name: "", role: "viewer" });
   return (
-    <FormDialog
+    <ActionDialog
       title="Create an operator"
       run={async () => tokenOf(await call("createOperator", { body: values }))}
       submit="Create operator"
     >
       <TextField
-        label="Name"
         hint="In lower case, such as ann, ann@example.com or prometheus"
         required
         autofocus
-        maxLength={64}
         {...inputOf("name")}
       />
-      <Choices label="Role" options={ROLE_OPTIONS} {...inputOf("role")} />
-    </FormDialog>
-  );
-}
-
-type OperatorName = Pick<OperatorView, "id" | "name">;
-
-function RevokeDialog({ id, name }: OperatorName) {
-  return (
-    <ActionDialog
-      title="Revoke"
-      name={name}
-      shortName={`operator ${id}`}
-      isFinal
-      run={() => call("revokeOperator", { id })}
-      done="Revoked"
-    >
-      The token stops working and all sessions end within one second, on every server, for good.
+      <Choices options={ROLE_OPTIONS} {...inputOf("role")} />
     </ActionDialog>
-  );
-}
-
-function RotateDialog({ id, name, isSelf }: OperatorName & { readonly isSelf: boolean }) {
-  return (
-    <FormDialog
-      title="Rotate the token of"
-      name={name}
-      run={async () => tokenOf(await call("rotateOperator", { id }))}
-      submit="Rotate token"
-    >
-      <p>
-        The present token stops working within one second, on every server, and{" "}
-        {isSelf ? "your other sessions end." : "all sessions end."}
-      </p>
-    </FormDialog>
   );
 }

@@ -1,6 +1,6 @@
 import { type OrderUpdate, ORDER_STATUSES } from "../../domain/resources.ts";
 import { type AdminOrder, call, may } from "../admin-api.ts";
-import { ActionDialog, DialogButton } from "../components/dialogs.tsx";
+import { ActionButton } from "../components/dialogs.tsx";
 import { Details, Empty, PageHead, type PageProps } from "../components/page.tsx";
 import { type Column, Latest, ListPage, useList } from "../components/tables.tsx";
 import { Badge, Facts, LocalTimeAndAgo, TimeAgo } from "../components/values.tsx";
@@ -98,12 +98,8 @@ export function OrderDetailsPage({ id }: PageProps) {
           <PageHead title={`Order ${id}`} badge={<OrderBadge status={data.status} />}>
             {data.status === "placed" && may("updateOrder") && (
               <>
-                <DialogButton dialog={() => <CloseDialog order={data} status="completed" />}>
-                  Complete
-                </DialogButton>
-                <DialogButton class="danger" dialog={() => <CloseDialog order={data} status="cancelled" />}>
-                  Cancel order
-                </DialogButton>
+                <CloseButton {...data} status="completed" />
+                <CloseButton {...data} status="cancelled" />
               </>
             )}
           </PageHead>
@@ -129,24 +125,25 @@ function ClosedAt({ at }: { readonly at: AdminOrder["closedAt"] }) {
   return <LocalTimeAndAgo at={at} />;
 }
 
-interface CloseDialogProps {
-  readonly order: AdminOrder;
-  readonly status: OrderUpdate["status"];
-}
+type CloseButtonProps = Pick<AdminOrder, "id" | "petId" | "petName"> & OrderUpdate;
 
-function CloseDialog({ order: { id, petId, petName }, status }: CloseDialogProps) {
+function CloseButton({ id, petId, petName, status }: CloseButtonProps) {
   const isCompleted = status === "completed";
   return (
-    <ActionDialog
+    <ActionButton
+      class={isCompleted ? undefined : "danger"}
+      label={isCompleted ? "Complete" : "Cancel order"}
       title={isCompleted ? "Complete" : "Cancel"}
       name={`order ${id}`}
-      shortName={`order ${id}`}
       isFinal
       run={() => call("updateOrder", { id, body: { status } })}
       done={capitalized(status)}
-    >
-      <bdi>{petName ?? `Pet ${petId}`}</bdi> becomes {isCompleted ? "sold" : "available again"} at once. An
-      order that is completed or cancelled stays so.
-    </ActionDialog>
+      text={
+        <>
+          <bdi>{petName ?? `Pet ${petId}`}</bdi> becomes {isCompleted ? "sold" : "available again"} at once.
+          An order that is completed or cancelled stays so.
+        </>
+      }
+    />
   );
 }

@@ -3,12 +3,12 @@ import { INT64_RANGE, parseIdentifier } from "../../api/json.ts";
 import { NAME_MAX_LENGTH } from "../../domain/constants.ts";
 import { PET_STATUSES } from "../../domain/resources.ts";
 import { call, may, type Pet, Refused } from "../admin-api.ts";
-import { ActionDialog, DialogButton } from "../components/dialogs.tsx";
+import { ActionButton } from "../components/dialogs.tsx";
 import { Choices, Form, TextField, useDraft } from "../components/forms.tsx";
 import { Details, Empty, NameTitle, PageHead, type PageProps, PageSection } from "../components/page.tsx";
 import { type Column, ListPage, useList } from "../components/tables.tsx";
 import { Badge, Facts, NameLink } from "../components/values.tsx";
-import { capitalized } from "../format.ts";
+import { changesOf } from "../key-form-values.ts";
 import { refresh, useCall } from "../polling.ts";
 import { navigate } from "../router.ts";
 import { AuditSection } from "./audit.tsx";
@@ -100,9 +100,17 @@ export function PetDetailsPage({ id }: PageProps) {
                 {hasOrders ? "It has orders, which name it: it cannot be deleted." : DELETION}
               </p>
               <div class="actions">
-                <DialogButton class="danger" disabled={hasOrders} dialog={() => <DeleteDialog {...data} />}>
-                  Delete
-                </DialogButton>
+                <ActionButton
+                  class="danger"
+                  disabled={hasOrders}
+                  title="Delete"
+                  name={data.name}
+                  shortName={`pet ${id}`}
+                  isFinal
+                  run={() => deletePet(id)}
+                  done="Deleted"
+                  text={DELETION}
+                />
               </div>
             </PageSection>
           )}
@@ -112,37 +120,31 @@ export function PetDetailsPage({ id }: PageProps) {
   );
 }
 
-const STATUSES = (["none", ...PET_STATUSES] as const).map((value) => ({
-  value,
-  text: capitalized(value),
-}));
+const STATUSES = (["none", ...PET_STATUSES] as const).map((value) => ({ value }));
 
 function valuesOf(pet?: Pet) {
   const status: (typeof STATUSES)[number]["value"] = pet ? (pet.status ?? "none") : "available";
   return { name: pet?.name ?? "", categoryId: `${pet?.categoryId ?? ""}`, status };
 }
 
+function bodyOf({ name, categoryId, status }: ReturnType<typeof valuesOf>) {
+  const identifier = parseIdentifier(categoryId.trim());
+  if (identifier === undefined)
+    throw new Refused(`It must be an integer ${INT64_RANGE}.`, false, "categoryId");
+  return { name, categoryId: BigInt(identifier), status: status === "none" ? null : status };
+}
+
 /** The form of a new pet, or of corrections. */
 function PetForm({ pet }: { readonly pet?: Pet }) {
   const { base, values, isDirty, restart, notice, inputOf } = useDraft(valuesOf(pet));
-  const { name, status } = values;
   async function save() {
-    const identifier = parseIdentifier(values.categoryId.trim());
-    if (identifier === undefined)
-      throw new Refused(`It must be an integer ${INT64_RANGE}.`, false, "categoryId");
-    const categoryId = BigInt(identifier);
     if (pet === undefined) {
-      const body = { name, categoryId, ...(status !== "none" && { status }) };
-      const { id } = await call("createPet", { body });
+      const { status, ...body } = bodyOf(values);
+      const { id } = await call("createPet", { body: { ...body, ...(status && { status }) } });
       announce("Added. Clients see it at once.");
       return navigate(`/pets/${id}`, { isDone: true });
     }
-    const body = {
-      ...(name !== base.name && { name }),
-      ...(values.categoryId !== base.categoryId && { categoryId }),
-      ...(status !== base.status && { status: status === "none" ? null : status }),
-    };
-    const saved = await call("updatePet", { id: pet.id, body });
+    const saved = await call("updatePet", { id: pet.id, body: changesOf(bodyOf(base), bodyOf(values)) });
     announce("Saved. Clients see it at once.");
     await refresh();
     restart(valuesOf(saved));
@@ -157,7 +159,6 @@ function PetForm({ pet }: { readonly pet?: Pet }) {
     >
       {notice}
       <TextField
-        label="Name"
         hint={`1 to ${grouped(NAME_MAX_LENGTH)} characters`}
         type="multiline"
         required
@@ -165,25 +166,18 @@ function PetForm({ pet }: { readonly pet?: Pet }) {
         {...inputOf("name")}
       />
       <TextField
+        {...inputOf("categoryId")}
         label="Category"
         hint={`An integer ${INT64_RANGE}`}
         class="mono"
         required
-        {...inputOf("categoryId")}
       />
-      <Choices label="Status" options={STATUSES} {...inputOf("status")} />
+      <Choices options={STATUSES} {...inputOf("status")} />
     </Form>
   );
 }
 
-function DeleteDialog({ id, name }: Pick<Pet, "id" | "name">) {
-  async function deletePet() {
-    await call("deletePet", { id });
-    navigate("/pets", { replace: true, isDone: true });
-  }
-  return (
-    <ActionDialog title="Delete" name={name} shortName={`pet ${id}`} isFinal run={deletePet} done="Deleted">
-      {DELETION}
-    </ActionDialog>
-  );
+async function deletePet(id: string): Promise<undefined> {
+  await call("deletePet", { id });
+  navigate("/pets", { replace: true, isDone: true });
 }

@@ -113,7 +113,7 @@ function BrowserSection() {
         <Choices
           label="Theme"
           value={theme}
-          options={THEMES.map((value) => ({ value, text: capitalized(value) }))}
+          options={THEMES.map((value) => ({ value }))}
           onInput={(value) => {
             chooseTheme(value);
             setTheme(value);
