@@ -13,7 +13,7 @@ export interface Column<Row> {
   readonly sort?: string;
   readonly isNumber?: boolean;
   /**
-   * On a narrow screen the `lead`, which names the row, comes first without its heading, and what is `at-end` beside it.
+   * On a narrow screen the `lead`, which names the row, comes first without its heading, beside what is `at-end`.
    * The others are below, numbers with their headings. The page of the row has what is `wide-only`.
    */
   readonly place?: "lead" | "at-end" | "wide-only" | "menu-cell";
