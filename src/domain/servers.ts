@@ -1,28 +1,38 @@
-/** Who a server is. */
-export interface ServerIdentity {
-  readonly id: string;
-  /** Of its machine. */
-  readonly name: string;
-  readonly version: string;
-  /** Milliseconds since the epoch. */
-  readonly startedAt: number;
-}
+import { array, type Infer, integer, line, nullable, object, quantity } from "../api/schema.ts";
 
-/** What a server does. */
-export interface ServerActivity {
+const count = integer({ min: 0, max: Number.MAX_SAFE_INTEGER });
+
+/** What a server tells others. One of another release may tell more. */
+export const ToldState = object(
+  "What a server tells of itself",
+  {
+    id: line(100),
+    /** Of its machine. */
+    name: line(300),
+    version: line(40),
+    /** Milliseconds since the epoch, up to the last `Date`. */
+    startedAt: integer({ min: 0, max: 8.64e15 }),
+    connections: count,
+    /** In the last seconds. */
+    requestsPerSecond: quantity(),
+    /** Since the start, as are the next two. */
+    requests: count,
+    /** Requests that were limited or banned. */
+    rejections: count,
+    /** Responses 5xx. */
+    serverErrors: count,
+    /** Of the last 15 minutes: pairs of a bucket and its count. */
+    latencies: array(array(count)),
+  },
+  { adminUrl: nullable(line(300)) },
+);
+type ToldState = Infer<typeof ToldState>;
+
+export type ServerIdentity = Pick<ToldState, "id" | "name" | "version" | "startedAt">;
+
+export interface ServerActivity extends Omit<ToldState, keyof ServerIdentity | "adminUrl"> {
   /** URL of its listener for operators; undefined if it has none. */
   readonly adminUrl: string | undefined;
-  readonly connections: number;
-  /** In the last seconds. */
-  readonly requestsPerSecond: number;
-  /** Since the start. */
-  readonly requests: number;
-  /** Requests that were limited or banned, since the start. */
-  readonly rejections: number;
-  /** Responses 5xx since the start. */
-  readonly serverErrors: number;
-  /** Of the last 15 minutes: pairs of a bucket and its count. */
-  readonly latencies: readonly (readonly [number, number])[];
 }
 
 export interface ServerState extends ServerIdentity, ServerActivity {

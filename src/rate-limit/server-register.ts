@@ -1,4 +1,4 @@
-import { array, integer, Invalid, line, nullable, object, quantity } from "../api/schema.ts";
+import { Invalid } from "../api/schema.ts";
 import { parseJson } from "../api/json.ts";
 import { Latch } from "../api/latch.ts";
 import type { Clock, ServerRegister } from "../domain/ports.ts";
@@ -7,6 +7,7 @@ import {
   type ServerActivity,
   type ServerIdentity,
   type ServerState,
+  ToldState,
 } from "../domain/servers.ts";
 import type { ValkeyLink } from "./valkey/connection.ts";
 
@@ -14,31 +15,6 @@ import type { ValkeyLink } from "./valkey/connection.ts";
 export const HEARTBEAT_MS = 5_000;
 /** Heartbeats after which all servers have told of themselves to a Valkey that knows of none. */
 const REMEMBERED_BEATS = 4;
-
-const count = integer({ min: 0, max: Number.MAX_SAFE_INTEGER });
-
-/** A host name has at most 253 characters. */
-const MAX_URL_LENGTH = 300;
-/** Of a `Date`, in milliseconds since the epoch. */
-const LATEST_TIME = 8.64e15;
-
-/** A server of another release may tell more. */
-const Told = object(
-  "What a server tells of itself",
-  {
-    id: line(100),
-    name: line(300),
-    version: line(40),
-    startedAt: integer({ min: 0, max: LATEST_TIME }),
-    connections: count,
-    requestsPerSecond: quantity(),
-    requests: count,
-    rejections: count,
-    serverErrors: count,
-    latencies: array(array(count)),
-  },
-  { adminUrl: nullable(line(MAX_URL_LENGTH)) },
-);
 
 interface RegisterOptions {
   readonly clock: Clock;
@@ -116,10 +92,8 @@ export class HeartbeatRegister implements ServerRegister {
 /** Those that this release understands. */
 export function parseServerStates(texts: readonly string[], seenAt: number): ServerState[] {
   return texts.flatMap((text) => {
-    const told = Told.read(parseJson(text));
-    if (told instanceof Invalid) return [];
-    const latencies = told.latencies.map(([bucket = 0, requests = 0]) => [bucket, requests] as const);
-    return [{ ...told, adminUrl: originOf(told.adminUrl ?? ""), latencies, seenAt }];
+    const told = ToldState.read(parseJson(text));
+    return told instanceof Invalid ? [] : [{ ...told, adminUrl: originOf(told.adminUrl ?? ""), seenAt }];
   });
 }
 

@@ -135,7 +135,7 @@ function figuresOf(servers: readonly ServerState[]): Fleet["total"] {
 
 function latenciesOf(servers: readonly Pick<ServerState, "latencies">[]): Float64Array {
   const counts = new Float64Array(LATENCY_BUCKETS);
-  for (const [bucket, count] of servers.flatMap(({ latencies }) => latencies)) {
+  for (const [bucket = 0, count = 0] of servers.flatMap(({ latencies }) => latencies)) {
     if (bucket < LATENCY_BUCKETS) counts[bucket] = (counts[bucket] ?? 0) + count;
   }
   return counts;
