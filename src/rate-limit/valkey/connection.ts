@@ -6,6 +6,7 @@ import {
   expiresAt,
   formatSubject,
   isExpired,
+  type Limits,
   NEVER,
   type Subject,
   type Usage,
@@ -80,11 +81,12 @@ export type ValkeyLink = Pick<
 /** Opens a connection on which requests of this subject work. */
 export type OpenLink = (subject: KeySubject) => Promise<ValkeyLink>;
 
-/** The arguments of the script for a report, or for some requests of a key. */
+/** A report, or consecutive requests of one key. */
 interface Part {
   readonly subject: KeySubject;
-  readonly args: readonly [string, string, string];
-  readonly replies: number;
+  readonly report?: KeyReport;
+  readonly limits?: Limits;
+  requests: number;
 }
 
 /** A connection on which the script has been seen to work. */
@@ -123,7 +125,8 @@ export class ValkeyConnection {
     await connect(this.#client, this.#options.servers);
     const key = `${this.#keyOf(subject)}:trial`;
     const args = [...this.#commonArgs(), "1", "1", "1"];
-    this.openedAt = parseReplies(await runScript(this.#client, [key], args), 1).now;
+    const reply = await runScript(this.#client, [key], args);
+    this.openedAt = parseReplies(reply, { reports: 0, requests: 1 }).now;
     await this.#client.unlink(key);
   }
 
@@ -137,27 +140,28 @@ export class ValkeyConnection {
    * takes. In a cluster a script may touch one slot only, and nodes have clocks of their own.
    */
   async decide(requests: readonly DecisionRequest[], reports: readonly KeyReport[] = []): Promise<Replies> {
-    const { isCluster } = this.#options.servers;
-    const parts = runsOf(requests);
-    for (const report of reports.toReversed()) {
-      const text = reportText(isCluster ? { ...report, sentAt: undefined } : report);
-      parts.unshift({ subject: report.subject, args: [text, "", "0"], replies: 1 });
-    }
-    const steps = isCluster ? parts.map((part) => [part]) : [parts];
-    const replied = await Promise.all(steps.map((step) => this.#run(step)));
-    const replies = replied.flatMap((each) => each.replies);
+    const parts = partsOf(requests, reports);
+    if (!this.#options.servers.isCluster) return this.#run(parts);
+    const replies = await Promise.all(parts.map((part) => this.#run([part])));
     return {
-      now: Math.max(...replied.map(({ now }) => now)),
-      reported: replies.slice(0, reports.length).map(({ usage }) => usage),
-      decided: replies.slice(reports.length),
+      now: Math.max(...replies.map(({ now }) => now)),
+      reported: replies.flatMap(({ reported }) => reported),
+      decided: replies.flatMap(({ decided }) => decided),
     };
   }
 
-  async #run(parts: readonly Part[]) {
-    const keys = parts.map(({ subject }) => this.#keyOf(subject));
-    const args = [...this.#commonArgs(), ...parts.flatMap((part) => part.args)];
-    const count = parts.reduce((sum, { replies }) => sum + replies, 0);
-    return parseReplies(await runScript(this.#client, keys, args), count);
+  async #run(parts: readonly Part[]): Promise<Replies> {
+    const keys: string[] = [];
+    const args = this.#commonArgs();
+    const counts = { reports: 0, requests: 0 };
+    for (const { subject, report, limits, requests } of parts) {
+      keys.push(this.#keyOf(subject));
+      if (report) args.push(reportText(report, this.#options.servers.isCluster), "", "0");
+      else args.push(`${limits?.perMinute}`, `${limits?.perDay}`, `${requests}`);
+      counts.requests += requests;
+      if (report) counts.reports++;
+    }
+    return parseReplies(await runScript(this.#client, keys, args), counts);
   }
 
   /** Undefined when nothing of it is current. */
@@ -232,21 +236,17 @@ export class ValkeyConnection {
   }
 }
 
-/** Consecutive requests of one key: Valkey reads and writes its usage once (`wrk -c64`: 13 µs a request, not 23). */
-function runsOf(requests: readonly DecisionRequest[]): Part[] {
-  const runs: (DecisionRequest & { count: number })[] = [];
+/** Of consecutive requests of one key, Valkey reads and writes the usage once (`wrk -c64`: 13 µs a request, not 23). */
+function partsOf(requests: readonly DecisionRequest[], reports: readonly KeyReport[]): Part[] {
+  const parts: Part[] = reports.map((report) => ({ subject: report.subject, report, requests: 0 }));
   for (const { subject, limits } of requests) {
-    const last = runs.at(-1);
+    const last = parts.at(-1);
     const { perMinute, perDay } = last?.limits ?? {};
     const isAlike = perMinute === limits.perMinute && perDay === limits.perDay;
-    if (isAlike && last?.subject.id === subject.id) last.count++;
-    else runs.push({ subject, limits, count: 1 });
+    if (isAlike && last?.subject.id === subject.id) last.requests++;
+    else parts.push({ subject, limits, requests: 1 });
   }
-  return runs.map(({ subject, limits, count }) => ({
-    subject,
-    args: [`${limits.perMinute}`, `${limits.perDay}`, `${count}`],
-    replies: count,
-  }));
+  return parts;
 }
 
 /**

@@ -64,19 +64,24 @@ const OUTCOMES: readonly DecisionReply["outcome"][] = ["allowed", "limited", "ba
 const NEW_BAN = 3;
 const NUMBERS_PER_REPLY = 7;
 
-/** To a report, the outcome means nothing. */
-export function parseReplies(reply: unknown, count: number): { now: number; replies: DecisionReply[] } {
+export function parseReplies(
+  reply: unknown,
+  { reports, requests }: { readonly reports: number; readonly requests: number },
+): Replies {
   const numbers: unknown = JSON.parse(`[${String(reply)}]`);
-  if (!areNumbers(numbers) || numbers.length !== 1 + count * NUMBERS_PER_REPLY)
+  if (!areNumbers(numbers) || numbers.length !== 1 + (reports + requests) * NUMBERS_PER_REPLY)
     throw new TypeError("the script replied with another number of numbers");
-  const replies: DecisionReply[] = [];
+  const reported: Usage[] = [];
+  const decided: DecisionReply[] = [];
   for (let at = 1; at < numbers.length; at += NUMBERS_PER_REPLY) {
     const code = numbers[at] ?? 0;
     const outcome = OUTCOMES[code];
     if (outcome === undefined) throw new TypeError("the script replied with an unknown outcome");
-    replies.push({ outcome, isNewBan: code === NEW_BAN, usage: usageAt(numbers, at + 1) });
+    const usage = usageAt(numbers, at + 1);
+    if (reported.length < reports) reported.push(usage);
+    else decided.push({ outcome, isNewBan: code === NEW_BAN, usage });
   }
-  return { now: numbers[0] ?? 0, replies };
+  return { now: numbers[0] ?? 0, reported, decided };
 }
 
 function usageAt(numbers: readonly number[], at: number): Usage {
@@ -95,7 +100,9 @@ function areNumbers(reply: unknown): reply is readonly number[] {
   return Array.isArray(reply) && reply.every((each) => typeof each === "number");
 }
 
-export function reportText({ minute, day, ban, unbannedAt, madeAt, sentAt }: Report): string {
+/** The nodes of a cluster have clocks of their own: they count a report as sent when it arrives. */
+export function reportText(report: Report, isCluster: boolean): string {
+  const { minute, day, ban, unbannedAt, madeAt, sentAt = NEVER } = report;
   return JSON.stringify([
     minute.openedAt,
     minute.used,
@@ -105,6 +112,6 @@ export function reportText({ minute, day, ban, unbannedAt, madeAt, sentAt }: Rep
     ban?.bannedUntil ?? NEVER,
     unbannedAt ?? NEVER,
     madeAt,
-    sentAt ?? NEVER,
+    isCluster ? NEVER : sentAt,
   ]);
 }
