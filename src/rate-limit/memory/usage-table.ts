@@ -195,12 +195,38 @@ export class UsageTable {
 
   /** Into a usage that is used again, or into a new one. */
   load(slot: number, into = newUsage()): Usage {
-    readUsage(this.#page(slot), offset(slot), into);
+    const page = this.#page(slot);
+    const at = offset(slot);
+    const { minute, day } = into;
+    minute.openedAt = page.getFloat64(at, true);
+    minute.firstRejectedAt = page.getFloat64(at + 8, true);
+    day.openedAt = page.getFloat64(at + 16, true);
+    day.firstRejectedAt = page.getFloat64(at + 24, true);
+    into.bannedAt = page.getFloat64(at + 32, true);
+    into.bannedUntil = page.getFloat64(at + 40, true);
+    minute.used = page.getUint32(at + MINUTE_USED, true);
+    day.used = page.getUint32(at + DAY_USED, true);
+    minute.strikes =
+      page.getUint16(at + MINUTE_STRIKES, true) | (page.getUint8(at + MINUTE_STRIKES + 2) << 16);
+    day.strikes = page.getUint32(at + DAY_STRIKES, true);
     return into;
   }
 
   store(slot: number, usage: Usage): void {
-    writeUsage(this.#page(slot), offset(slot), usage);
+    const page = this.#page(slot);
+    const at = offset(slot);
+    const { minute, day } = usage;
+    page.setFloat64(at, minute.openedAt, true);
+    page.setFloat64(at + 8, minute.firstRejectedAt, true);
+    page.setFloat64(at + 16, day.openedAt, true);
+    page.setFloat64(at + 24, day.firstRejectedAt, true);
+    page.setFloat64(at + 32, usage.bannedAt, true);
+    page.setFloat64(at + 40, usage.bannedUntil, true);
+    page.setUint32(at + MINUTE_USED, minute.used, true);
+    page.setUint32(at + DAY_USED, day.used, true);
+    page.setUint16(at + MINUTE_STRIKES, minute.strikes, true);
+    page.setUint8(at + MINUTE_STRIKES + 2, minute.strikes >>> 16);
+    page.setUint32(at + DAY_STRIKES, day.strikes, true);
   }
 
   flags(slot: number): number {
@@ -208,7 +234,7 @@ export class UsageTable {
   }
 
   setFlags(slot: number, flags: number): void {
-    writeFlags(this.#page(slot), offset(slot), flags);
+    this.#page(slot).setUint8(offset(slot) + FLAGS, flags);
   }
 
   #hasSubject(slot: number, subject: Subject): boolean {
@@ -250,39 +276,6 @@ function idText({ id }: Subject): string {
   return typeof id === "string" ? id : String(id);
 }
 
-function readUsage(page: DataView, at: number, into: Usage): void {
-  const { minute, day } = into;
-  minute.openedAt = page.getFloat64(at, true);
-  minute.firstRejectedAt = page.getFloat64(at + 8, true);
-  day.openedAt = page.getFloat64(at + 16, true);
-  day.firstRejectedAt = page.getFloat64(at + 24, true);
-  into.bannedAt = page.getFloat64(at + 32, true);
-  into.bannedUntil = page.getFloat64(at + 40, true);
-  minute.used = page.getUint32(at + MINUTE_USED, true);
-  day.used = page.getUint32(at + DAY_USED, true);
-  minute.strikes = page.getUint16(at + MINUTE_STRIKES, true) | (page.getUint8(at + MINUTE_STRIKES + 2) << 16);
-  day.strikes = page.getUint32(at + DAY_STRIKES, true);
-}
-
-function writeUsage(page: DataView, at: number, usage: Usage): void {
-  const { minute, day } = usage;
-  page.setFloat64(at, minute.openedAt, true);
-  page.setFloat64(at + 8, minute.firstRejectedAt, true);
-  page.setFloat64(at + 16, day.openedAt, true);
-  page.setFloat64(at + 24, day.firstRejectedAt, true);
-  page.setFloat64(at + 32, usage.bannedAt, true);
-  page.setFloat64(at + 40, usage.bannedUntil, true);
-  page.setUint32(at + MINUTE_USED, minute.used, true);
-  page.setUint32(at + DAY_USED, day.used, true);
-  page.setUint16(at + MINUTE_STRIKES, minute.strikes, true);
-  page.setUint8(at + MINUTE_STRIKES + 2, minute.strikes >>> 16);
-  page.setUint32(at + DAY_STRIKES, day.strikes, true);
-}
-
 function readFlags(page: DataView, at: number): number {
   return page.getUint8(at + FLAGS);
-}
-
-function writeFlags(page: DataView, at: number, flags: number): void {
-  page.setUint8(at + FLAGS, flags);
 }
