@@ -3,8 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { hostname, tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { messageOf } from "./api/errors.ts";
-import { type Config, pathsOf, type StorageConfig } from "./config/config.ts";
-import { readTextFile } from "./config/usage-error.ts";
+import { type Config, pathsOf, type StorageConfig, valkeyOf } from "./config/config.ts";
 import {
   findLostDatabase,
   freeBytes,
@@ -71,7 +70,7 @@ export async function openAdapters(config: Config, clock: Clock, log: Log): Prom
     const servers = await openRegister(stores.settings, { clock, log });
     const limits = new AdapterMonitor(config.limitsUrls ? "Valkey" : "memory");
     const rateLimiter = config.limitsUrls
-      ? await valkeyRateLimiter(config, config.limitsUrls, {
+      ? await valkeyRateLimiter(config, {
           clock,
           log,
           monitor: limits,
@@ -253,19 +252,23 @@ async function applyMissedUnbans(
 
 async function valkeyRateLimiter(
   config: Config,
-  urls: readonly string[],
-  options: RateLimiterOptions &
-    Pick<ValkeyOptions, "onEarlierBan" | "register"> & { readonly monitor: AdapterMonitor },
+  options: Omit<ValkeyOptions, "ban" | "timeoutMs" | "onStateChange"> & {
+    readonly log: Log;
+    readonly monitor: AdapterMonitor;
+  },
 ) {
   const { log, monitor, ...rest } = options;
-  const { environment, limitsCaFile: caFile, limitsTimeoutMs: timeoutMs, ban } = config;
-  const onResponse = (ms: number) => monitor.responded(ms);
-  const valkey = { environment, urls, caFile, ban, timeoutMs, onResponse, ...rest };
-  const rateLimiter = await openValkey(valkey, (state, reason) => {
-    monitor.isAvailable = state === "available";
-    const cause = messageOf(reason);
-    if (state === "available") log.event("valkey.available");
-    else log.event(MISCONFIGURED.test(cause) ? "valkey.rejects-commands" : "valkey.unavailable", { cause });
+  const rateLimiter = await openValkey(config, {
+    ...rest,
+    ban: config.ban,
+    timeoutMs: config.limitsTimeoutMs,
+    onResponse: (ms) => monitor.responded(ms),
+    onStateChange(state, reason) {
+      monitor.isAvailable = state === "available";
+      const cause = messageOf(reason);
+      if (state === "available") log.event("valkey.available");
+      else log.event(MISCONFIGURED.test(cause) ? "valkey.rejects-commands" : "valkey.unavailable", { cause });
+    },
   });
   monitor.queueLength = () => rateLimiter.queueLength;
   return rateLimiter;
@@ -296,23 +299,14 @@ async function openRegister(
 /** Errors that only an operator can fix. */
 const MISCONFIGURED = /^(?:NOAUTH|WRONGPASS|NOPERM|MOVED|CROSSSLOT|ERR)\b/;
 
-interface ValkeyOptions extends Omit<ValkeyRateLimiterOptions, "ca" | "prefix" | "local" | "onStateChange"> {
-  readonly environment: string;
-  readonly caFile?: string | undefined;
-}
+type ValkeyOptions = Omit<ValkeyRateLimiterOptions, "urls" | "ca" | "prefix" | "local">;
 
-export async function openValkey(
-  options: ValkeyOptions,
-  onStateChange: NonNullable<ValkeyRateLimiterOptions["onStateChange"]>,
-): Promise<SharedRateLimiter> {
-  const { environment, caFile, ...rest } = options;
+export async function openValkey(storage: StorageConfig, options: ValkeyOptions): Promise<SharedRateLimiter> {
   const { createMemoryRateLimiter } = await import("./rate-limit/memory/memory-rate-limiter.ts");
   const { createValkeyRateLimiter } = await import("./rate-limit/valkey/valkey-rate-limiter.ts");
   return createValkeyRateLimiter({
-    ...(caFile !== undefined && { ca: readTextFile("--limits-ca", caFile) }),
-    prefix: `petstore:${environment}:`,
-    ...rest,
-    local: createMemoryRateLimiter(rest),
-    onStateChange,
+    ...options,
+    ...valkeyOf(storage),
+    local: createMemoryRateLimiter({ clock: options.clock, ban: options.ban }),
   });
 }

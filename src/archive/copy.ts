@@ -1,7 +1,6 @@
 /** Copies an environment between SQLite and PostgreSQL, and the usage of its keys between SQLite and Valkey. */
 import { existsSync } from "node:fs";
-import { pathsOf, type StorageConfig } from "../config/config.ts";
-import { readTextFile } from "../config/usage-error.ts";
+import { pathsOf, type StorageConfig, valkeyOf } from "../config/config.ts";
 import type { NewAuditEntry } from "../domain/audit.ts";
 import { readUsages, writeUsages } from "../rate-limit/valkey/maintenance.ts";
 import { postgresSessions, postgresTables } from "../store/postgres/tables.ts";
@@ -170,9 +169,4 @@ function moveAway(usageStore: string): void {
     const from = usageStore + suffix;
     if (existsSync(from)) renameDurably(from, `${usageStore}.before-${time}${suffix}`);
   }
-}
-
-function valkeyOf({ limitsUrls: urls = [], limitsCaFile, environment }: StorageConfig) {
-  const ca = limitsCaFile === undefined ? undefined : readTextFile("--limits-ca", limitsCaFile);
-  return { urls, ...(ca !== undefined && { ca }), prefix: `petstore:${environment}:` };
 }

@@ -79,7 +79,6 @@ const WITHOUT_VALKEY =
 /** Valkey's own state: a ban lasts there until Valkey itself has received the unban. */
 export async function openSharedQuotas(storage: StorageConfig, clock: Clock): Promise<Quotas> {
   const { openValkey } = await import("../adapters.ts");
-  const { environment, limitsUrls: urls = [], limitsCaFile: caFile } = storage;
   const timeoutMs = SETTINGS["limits-timeout"].default;
   // While Valkey is unavailable the rate limiter counts in this process, so what it returns is worthless.
   let problem: string | undefined;
@@ -89,8 +88,7 @@ export async function openSharedQuotas(storage: StorageConfig, clock: Clock): Pr
   };
   // Most commands need no quotas, and those without keys do not either.
   let opened: ReturnType<typeof openValkey> | undefined;
-  const open = () =>
-    (opened ??= openValkey({ environment, urls, caFile, ban: BAN_RULES, clock, timeoutMs }, onStateChange));
+  const open = () => (opened ??= openValkey(storage, { ban: BAN_RULES, clock, timeoutMs, onStateChange }));
   return {
     get problem() {
       return problem;

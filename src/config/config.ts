@@ -15,6 +15,7 @@ import {
   type STORAGE_OPTIONS,
 } from "./options.ts";
 import type { ValuesOf, Variables } from "./parse-options.ts";
+import { readTextFile } from "./usage-error.ts";
 
 /** The settings of a server, parsed once. URLs of the API include BASE_PATH. */
 export type Config = ReturnType<typeof configOf>;
@@ -132,6 +133,12 @@ export function pathsOf({ dataDir, environment }: StorageConfig) {
     /** A directory that exists while a restore replaces the databases. */
     restore: `${path}-restore`,
   } as const;
+}
+
+/** How to connect to Valkey. Throws if the certificates cannot be read. */
+export function valkeyOf({ limitsUrls: urls = [], limitsCaFile, environment }: StorageConfig) {
+  const ca = limitsCaFile === undefined ? undefined : readTextFile("--limits-ca", limitsCaFile);
+  return { urls, ...(ca !== undefined && { ca }), prefix: `petstore:${environment}:` };
 }
 
 /** For people: without user names and passwords. */
