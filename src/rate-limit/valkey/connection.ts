@@ -66,20 +66,11 @@ const EXPIRY_SLACK_MS = 1_000;
 /** A server that was silent for so long is gone. */
 const GONE_AFTER_MS = 15_000;
 
-interface ServerEntry {
-  readonly id: string;
-  /** What the server tells of itself. */
-  readonly text: string;
-}
-
 /** What servers use of a connection. A simulation replaces it. */
 export type ValkeyLink = Pick<
   ValkeyConnection,
   "openedAt" | "decide" | "usage" | "servers" | "removeServer" | "onEnd" | "close"
 >;
-
-/** Opens a connection on which requests of this subject work. */
-export type OpenLink = (subject: KeySubject) => Promise<ValkeyLink>;
 
 /** A report, or consecutive requests of one key. */
 interface Part {
@@ -110,7 +101,7 @@ export class ValkeyConnection {
    * Connects, and runs the script on a temporary key. In a cluster, that key lies in the same slot as the
    * subject's: the node that failed must work again, and not any other.
    */
-  static async open(options: ConnectionOptions, subject: Subject): Promise<ValkeyConnection> {
+  static async open(options: ConnectionOptions, subject: KeySubject): Promise<ValkeyConnection> {
     const connection = new ValkeyConnection(options);
     try {
       await withTimeout(connection.#timeoutMs, connection.#check(subject));
@@ -186,8 +177,8 @@ export class ValkeyConnection {
     return true;
   }
 
-  /** What each server in the register tells of itself, after `own` is entered. */
-  async servers(own?: ServerEntry): Promise<readonly string[]> {
+  /** What each server in the register tells of itself, after this one is entered. */
+  async servers(own?: { readonly id: string; readonly text: string }): Promise<readonly string[]> {
     const key = `${this.#options.prefix}servers`;
     const now = await this.time();
     if (own) await this.#inTime(this.#client.hset(key, own.id, `${now}:${own.text}`));

@@ -16,7 +16,7 @@ import {
 import type { ServerState } from "../../domain/servers.ts";
 import { HEARTBEAT_MS, type HeartbeatRegister, parseServerStates } from "../server-register.ts";
 import { Ledger } from "./ledger.ts";
-import type { OpenLink, ValkeyLink } from "./connection.ts";
+import type { ValkeyLink } from "./connection.ts";
 import type { DecisionRequest, KeyReport, KeySubject, Replies } from "./script.ts";
 
 export type OnStateChange = (state: "available" | "unavailable", cause?: unknown) => void;
@@ -42,7 +42,8 @@ export interface SharedRateLimiterOptions {
 }
 
 interface LinkOptions {
-  readonly open: OpenLink;
+  /** Opens a connection on which requests of this key work. */
+  readonly open: (subject: KeySubject) => Promise<ValkeyLink>;
   readonly maxBatchSize: number;
   readonly maxConcurrentBatches: number;
 }
