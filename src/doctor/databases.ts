@@ -1,7 +1,7 @@
 import { accessSync, constants, existsSync } from "node:fs";
 import { grouped } from "../api/formatting.ts";
-import { type Config, describeStorage, pathsOf, type StorageConfig } from "../config/config.ts";
-import { readTextFile, UsageError, withoutSecrets } from "../config/usage-error.ts";
+import { type Config, describeStorage, pathsOf, type StorageConfig, valkeyOf } from "../config/config.ts";
+import { UsageError, withoutSecrets } from "../config/usage-error.ts";
 import { findLostDatabase } from "../data-directory.ts";
 import { maxConnectionsWithin } from "../http1/connection-limits.ts";
 import { inspectValkey, type ValkeyInformation } from "../rate-limit/valkey/maintenance.ts";
@@ -248,12 +248,9 @@ const valkey = check("Valkey");
 const OLDEST_MAJOR_VERSION = 7;
 
 export async function checkValkey(storage: StorageConfig, now: () => number): Promise<StoreFindings> {
-  const { limitsUrls: urls = [], limitsCaFile, environment } = storage;
   const name = describeStorage(storage).rateLimits;
   try {
-    const ca = limitsCaFile === undefined ? {} : { ca: readTextFile("--limits-ca", limitsCaFile) };
-    const options = { urls, ...ca, prefix: `petstore:${environment}:` };
-    const { information, clockDifferenceMs } = await inspectValkey(options, now);
+    const { information, clockDifferenceMs } = await inspectValkey(valkeyOf(storage), now);
     const version = information
       ? `version ${information.version}`
       : "its version is not visible to this user";
