@@ -9,7 +9,14 @@ import { DAY_MS } from "../domain/rate-limit.ts";
 import { HOUR_MS, type KeyCounts, type OperationId, startOf } from "../domain/usage-history.ts";
 import type { Log } from "../observe/log.ts";
 import type { Setting } from "../operator/operations.ts";
-import { DEMO_CLIENTS, type DemoClient, type DemoKey, type Habit, samplePet, Traffic } from "./traffic.ts";
+import {
+  DEMO_CLIENTS,
+  type DemoClient,
+  type DemoKey,
+  OPERATIONS,
+  samplePet,
+  startTraffic,
+} from "./traffic.ts";
 
 const REVOKED_DAYS_AGO = 12;
 
@@ -78,13 +85,13 @@ async function fill(
   const key = clientKeys.find(({ client }) => client.habit === "imports")?.secret ?? secret;
   const { pets } = new Petstore({ key, baseUrl: url });
   await Promise.all(Array.from({ length: PETS }, (_, index) => pets.create(samplePet(index + 1))));
-  const traffic = new Traffic({ url, keys: clientKeys, pets: PETS });
+  const stopTraffic = startTraffic({ url, keys: clientKeys, pets: PETS });
   return {
     url,
     consoleUrl: app.admin && withShortRange(await app.admin.createSignInUrl()),
     secret,
     async [Symbol.asyncDispose]() {
-      await traffic.stop();
+      stopTraffic();
       await app.close();
     },
   };
@@ -98,13 +105,6 @@ function withShortRange(consoleUrl: string): string {
 }
 
 const DAYS = 60;
-
-/** The part of each operation in the requests of a client. */
-const OPERATIONS: Readonly<Record<Habit, Readonly<Partial<Record<OperationId, number>>>>> = {
-  browses: { listPets: 0.85, getPet: 0.15 },
-  orders: { listPets: 0.4, listOrders: 0.15, placeOrder: 0.25, updateOrder: 0.2 },
-  imports: { createPet: 0.6, listPets: 0.4 },
-};
 
 /** Adds two months of use before now: one for the plots of the console, and one to compare it with. */
 async function addEarlierUsage(

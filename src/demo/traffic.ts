@@ -1,5 +1,6 @@
 import { ApiError, type NewPet, Petstore } from "../client/index.ts";
 import type { NewKey } from "../domain/api-keys.ts";
+import type { OperationId } from "../domain/usage-history.ts";
 
 const NAMES = "Rex Mia Balu Luna Fips Nala Oskar Cleo Bruno Wilma Zoë 李小龙 قمر".split(" ");
 const KINDS = ["beagle", "tabby", "parrot", "rabbit", "tortoise", "hamster", "goldfish"];
@@ -101,12 +102,17 @@ export interface DemoKey {
   readonly secret: string;
 }
 
-interface TrafficOptions {
-  /** The base URL of the API. */
-  readonly url: string;
-  readonly keys: readonly DemoKey[];
-  /** How many pets there are at the start. */
-  readonly pets: number;
+/** The part of each operation in the requests of a client. */
+export const OPERATIONS: Readonly<Record<Habit, Readonly<Partial<Record<OperationId, number>>>>> = {
+  browses: { listPets: 0.85, getPet: 0.15 },
+  orders: { listPets: 0.4, listOrders: 0.15, placeOrder: 0.25, updateOrder: 0.2 },
+  imports: { createPet: 0.6, listPets: 0.4 },
+};
+
+function anyOperation(habit: Habit): string {
+  let chance = Math.random();
+  const parts = Object.entries(OPERATIONS[habit]);
+  return parts.find(([, part]) => (chance -= part) < 0)?.[0] ?? "listPets";
 }
 
 /** A client whose key is not valid. */
@@ -115,86 +121,59 @@ const INVALID_KEY_EVERY_MS = 7_000;
 const BANNED_PAUSE_MS = 2_000;
 const MAX_OPEN_ORDERS = 20;
 
-/** Clients that use the API over loopback until `stop`, each with one request at a time. */
-export class Traffic {
-  readonly #stopped = new AbortController();
-  readonly #running: readonly Promise<void>[];
-  #pets: number;
+interface TrafficOptions {
+  /** The base URL of the API. */
+  readonly url: string;
+  readonly keys: readonly DemoKey[];
+  /** How many pets there are at the start. */
+  readonly pets: number;
+}
 
-  constructor(private readonly options: TrafficOptions) {
-    this.#pets = options.pets;
-    const active = options.keys.filter(({ client }) => client.perSecond > 0);
-    const invalid = this.#petstore("pet_live_mistyped");
-    this.#running = [
-      ...active.map(({ client, secret }) => {
-        const petstore = this.#petstore(secret);
-        const openOrders: bigint[] = [];
-        const call = () => this.#call(petstore, client.habit, openOrders);
-        return this.#repeat(call, (outcome) => pauseAfter(outcome, client));
-      }),
-      this.#repeat(
-        () => invalid.pets.listPage({ signal: this.#stopped.signal }),
-        () => INVALID_KEY_EVERY_MS,
-      ),
-    ];
+/** Clients that use the API over loopback, each with one request at a time. Returns a function that stops them. */
+export function startTraffic({ url: baseUrl, keys, pets: petsAtStart }: TrafficOptions): () => void {
+  const stopped = new AbortController();
+  const { signal } = stopped;
+  let lastPet = petsAtStart;
+  const anyPet = () => 1 + Math.floor(Math.random() * lastPet);
+  // It sends each request once and at once: the console shows those that are rejected.
+  const petstoreOf = (key: string) =>
+    new Petstore({ key, baseUrl, waitForRateLimit: false, maxRetries: 0, onDeprecation: () => {} });
+
+  async function repeat(call: () => Promise<unknown>, pauseMsAfter: (outcome: unknown) => number) {
+    const outcome = await call().catch((error: unknown) => error);
+    if (!signal.aborted) setTimeout(() => void repeat(call, pauseMsAfter), pauseMsAfter(outcome)).unref();
   }
 
-  /** Resolves when no client sends requests any more. */
-  async stop(): Promise<void> {
-    this.#stopped.abort();
-    await Promise.all(this.#running);
+  for (const { client, secret } of keys) {
+    if (client.perSecond === 0) continue;
+    const { pets, orders } = petstoreOf(secret);
+    const openOrders: bigint[] = [];
+    const calls: Readonly<Record<string, () => Promise<unknown>>> = {
+      createPet: () => pets.create(samplePet(++lastPet), { signal }),
+      getPet: () => pets.get(anyPet(), { signal }),
+      listOrders: () => orders.listPage({ signal }),
+      async placeOrder() {
+        const { id } = await orders.place({ petId: anyPet() }, { signal });
+        if (openOrders.length < MAX_OPEN_ORDERS) openOrders.push(id);
+      },
+      updateOrder() {
+        const id = openOrders.shift() ?? 1n;
+        return Math.random() < 0.6 ? orders.complete(id, { signal }) : orders.cancel(id, { signal });
+      },
+      listPets: () =>
+        Math.random() < 0.7
+          ? pets.byIds([anyPet()], { signal })
+          : pets.listPage({ status: "available", limit: Math.random() < 0.05 ? 1_000 : 50, signal }),
+    };
+    const call = async () => calls[anyOperation(client.habit)]?.();
+    void repeat(call, (outcome) => pauseAfter(outcome, client));
   }
-
-  async #repeat(call: () => Promise<unknown>, pauseMsAfter: (outcome: unknown) => number): Promise<void> {
-    while (!this.#stopped.signal.aborted) {
-      const outcome = await call().catch((error: unknown) => error);
-      await this.#sleep(pauseMsAfter(outcome));
-    }
-  }
-
-  /** Sends each request once and at once: the console shows those that are rejected. */
-  #petstore(key: string): Petstore {
-    const { url: baseUrl } = this.options;
-    return new Petstore({ key, baseUrl, waitForRateLimit: false, maxRetries: 0, onDeprecation: () => {} });
-  }
-
-  async #call({ pets, orders }: Petstore, habit: Habit, openOrders: bigint[]): Promise<unknown> {
-    const { signal } = this.#stopped;
-    const chance = Math.random();
-    if (habit === "imports" && chance < 0.5) return pets.create(samplePet(++this.#pets), { signal });
-    if (habit === "orders" && chance < 0.3) {
-      const { id } = await orders.place({ petId: this.#anyPet() }, { signal });
-      return openOrders.length < MAX_OPEN_ORDERS && openOrders.push(id);
-    }
-    if (habit === "orders" && chance < 0.55) {
-      const id = openOrders.shift() ?? 1n;
-      return chance < 0.45 ? orders.complete(id, { signal }) : orders.cancel(id, { signal });
-    }
-    if (habit === "orders" && chance < 0.65) return orders.listPage({ signal });
-    if (chance < 0.7) return pets.byIds([this.#anyPet()], { signal });
-    if (chance < 0.72) return pets.get(this.#anyPet(), { signal });
-    if (chance < 0.73) return pets.listPage({ limit: 1_000, signal });
-    return pets.listPage(chance < 0.9 ? { signal } : { status: "available", limit: 50, signal });
-  }
-
-  #anyPet(): number {
-    return 1 + Math.floor(Math.random() * this.#pets);
-  }
-
-  /** Ends early when the traffic stops. */
-  #sleep(ms: number): Promise<void> {
-    const { signal } = this.#stopped;
-    if (signal.aborted) return Promise.resolve();
-    return new Promise((resolve) => {
-      const wake = () => {
-        clearTimeout(timer);
-        signal.removeEventListener("abort", wake);
-        resolve();
-      };
-      const timer = setTimeout(wake, ms);
-      signal.addEventListener("abort", wake);
-    });
-  }
+  const invalid = petstoreOf("pet_live_mistyped");
+  void repeat(
+    () => invalid.pets.listPage({ signal }),
+    () => INVALID_KEY_EVERY_MS,
+  );
+  return () => stopped.abort();
 }
 
 function pauseAfter(outcome: unknown, { isImpatient = false, perSecond }: DemoClient): number {
