@@ -2,7 +2,7 @@ import { hostUrls } from "../api/host-urls.ts";
 import { BASE_PATH } from "../domain/constants.ts";
 import { formatIpNetwork, type IpNetwork, ipVersionOf, parseIpNetwork, withoutHostBits } from "./network.ts";
 import { joined } from "./usage-error.ts";
-import { integerWithin, type ValueType } from "./value-types.ts";
+import { integerWithin, meant, type ValueType } from "./value-types.ts";
 
 const HOST_NAME = /^(?=.{1,253}$)[a-z\d](?:[a-z\d-]{0,61}[a-z\d])?(?:\.[a-z\d](?:[a-z\d-]{0,61}[a-z\d])?)*$/i;
 /** Such as 1.2.3.999 or 10.1: a mistyped address, not a name. */
@@ -41,7 +41,7 @@ export const listenAddress: ValueType<ListenAddress | "off"> = {
     value === "off"
       ? value
       : `${ipVersionOf(value.host) === 6 ? `[${value.host}]` : value.host}:${value.port}`,
-  hint: (text) => (port.parse(text) === undefined ? undefined : `127.0.0.1:${text}`),
+  hint: (text) => (port.parse(text) === undefined ? undefined : meant(`127.0.0.1:${text}`)),
 };
 
 /** A name without a port, in lower case. */
@@ -72,7 +72,7 @@ export const origin: ValueType<string> = {
     if (!/^https?:\/\/[^\s\\/?#@*]+\/?$/i.test(text) || !URL.canParse(text)) return undefined;
     return new URL(text).origin;
   },
-  hint: (text) => (/^https?:\/\/[^\s*@]+$/i.test(text) ? URL.parse(text)?.origin : undefined),
+  hint: (text) => (/^https?:\/\/[^\s*@]+$/i.test(text) ? meant(URL.parse(text)?.origin) : undefined),
 };
 
 /** The listener for operators of a server elsewhere. */
@@ -80,7 +80,8 @@ export const serverOrigin: ValueType<string> = {
   ...origin,
   placeholder: "URL",
   expected: "the URL of a listener for operators such as https://admin.example.com, without a path",
-  hint: (text) => origin.hint?.(text) ?? (text.includes(".") ? origin.parse(`https://${text}`) : undefined),
+  hint: (text) =>
+    origin.hint?.(text) ?? (text.includes(".") ? meant(origin.parse(`https://${text}`)) : undefined),
 };
 
 /** As in libpq. `allow` and `prefer` fall back to plain text. */
@@ -122,7 +123,7 @@ function serverUrl(options: {
     secret: true,
     expected: `a URL such as ${example}`,
     parse: (text) => (hostUrls(text).every(isValid) ? text : undefined),
-    remark: (text) => {
+    hint: (text) => {
       if (!isDecodable(text)) return "write % as %25 in a user, password or database";
       const [first = text] = hostUrls(text);
       return isValidQuery(URL.parse(first)?.searchParams ?? new URLSearchParams()) ? undefined : queryRemark;
@@ -154,6 +155,6 @@ export const network: ValueType<IpNetwork> = {
     const network = parseIpNetwork(text);
     if (network === undefined) return undefined;
     const single = { ...network, prefixLength: 128 };
-    return `${formatIpNetwork(withoutHostBits(network))} or ${formatIpNetwork(single)}`;
+    return meant(`${formatIpNetwork(withoutHostBits(network))} or ${formatIpNetwork(single)}`);
   },
 };

@@ -65,15 +65,12 @@ export function formatIpNetwork({ address, prefixLength }: IpNetwork): string {
     : `${address.toString()}/${prefixLength}`;
 }
 
+const LOOPBACK = ["127.0.0.0/8", "::1"].flatMap((text) => parseIpNetwork(text) ?? []);
+
 export function isLoopback(host: string): boolean {
   if (host === "localhost") return true;
   const address = parseIpAddress(host.replace(/^\[(.*)\]$/, "$1"));
-  return address !== undefined && ["127.0.0.0/8", "::1"].some((network) => isIn(network, address));
-}
-
-function isIn(text: string, address: IPv6): boolean {
-  const network = parseIpNetwork(text);
-  return network !== undefined && contains(network, address);
+  return address !== undefined && LOOPBACK.some((network) => contains(network, address));
 }
 
 const NO_SUCH_HOST = ["there is no such host", "see --host"] as const;

@@ -85,12 +85,9 @@ function findSource(
 export function parseValue<T>(name: string, text: string, type: ValueType<T>): T {
   const value = type.parse(text);
   if (value !== undefined) return value;
-  const remark = type.remark?.(text);
-  const cause = remark === undefined ? "" : ` (${remark})`;
-  if (type.secret) throw new UsageError(`${name} is not valid; it must be ${type.expected}${cause}`);
+  const given = type.secret ? "is not valid" : `is ${quoted(text)}`;
   const hint = type.hint?.(text);
-  const suggestion = hint === undefined ? "" : ` (did you mean ${hint}?)`;
-  throw new UsageError(`${name} is ${quoted(text)}; it must be ${type.expected}${suggestion}${cause}`);
+  throw new UsageError(`${name} ${given}; it must be ${type.expected}${hint ? ` (${hint})` : ""}`);
 }
 
 /** Values as a user types them, by flag. */

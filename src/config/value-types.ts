@@ -21,23 +21,22 @@ export interface ValueType<T> {
   parse(text: string): T | undefined;
   /** The value as a user types it; that of String if missing. */
   format?(value: T): string;
-  /** A valid value that the user may have meant. */
+  /** The likely cause of an invalid value, or what the user may have meant. That of a secret repeats nothing of it. */
   hint?(text: string): string | undefined;
-  /** A likely cause of an invalid value. It repeats nothing of the value. */
-  remark?(text: string): string | undefined;
 }
 
 export function formatValue<T>(type: ValueType<T>, value: T): string {
   return type.format?.(value) ?? String(value);
 }
 
+/** For a hint. */
+export function meant(value: string | undefined): string | undefined {
+  return value && `did you mean ${value}?`;
+}
+
 /** For a positional that may be missing. */
 export function optional<T>(type: ValueType<T>): ValueType<T | undefined> {
-  return {
-    ...type,
-    optional: true,
-    format: (value) => (value === undefined ? "" : formatValue(type, value)),
-  };
+  return { ...type, optional: true };
 }
 
 interface Bounds {
@@ -130,7 +129,8 @@ export function duration(bounds: Bounds): ValueType<number> {
     expected: `a duration from ${range}, such as ${joined(EXAMPLES.filter(isWithin))}`,
     parse: (text) => within(parseDuration(text), bounds),
     format: formatDuration,
-    hint: (text) => (DIGITS.test(text) ? LIKELY_UNITS.map((unit) => text + unit).find(isWithin) : undefined),
+    hint: (text) =>
+      DIGITS.test(text) ? meant(LIKELY_UNITS.map((unit) => text + unit).find(isWithin)) : undefined,
   };
 }
 
@@ -164,7 +164,7 @@ export function size({ min, max }: Bounds): ValueType<number> {
     expected: `a size from ${range}`,
     parse: (text) => (text === "0" ? 0 : bytesOf(/^(.*)MB$/.exec(text)?.[1])),
     format: (bytes) => (bytes === 0 ? "0" : `${bytes / MEGABYTE}MB`),
-    hint: (text) => (bytesOf(text) === undefined ? undefined : `${text}MB`),
+    hint: (text) => (bytesOf(text) === undefined ? undefined : meant(`${text}MB`)),
   };
 }
 
@@ -193,7 +193,6 @@ export function list<T>(type: ValueType<T>): ValueType<readonly T[]> {
     },
     format: (values) => values.map((value) => formatValue(type, value)).join(","),
     hint: (text) => splitList(text).flatMap((item) => type.hint?.(item) ?? [])[0],
-    remark: (text) => splitList(text).flatMap((item) => type.remark?.(item) ?? [])[0],
   };
 }
 

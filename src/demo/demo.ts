@@ -9,14 +9,7 @@ import { DAY_MS } from "../domain/rate-limit.ts";
 import { HOUR_MS, type KeyCounts, type OperationId, startOf } from "../domain/usage-history.ts";
 import type { Log } from "../observe/log.ts";
 import type { Setting } from "../operator/operations.ts";
-import {
-  DEMO_CLIENTS,
-  type DemoClient,
-  type DemoKey,
-  OPERATIONS,
-  samplePet,
-  startTraffic,
-} from "./traffic.ts";
+import { DEMO_CLIENTS, type DemoClient, type DemoKey, HABITS, samplePet, startTraffic } from "./traffic.ts";
 
 const REVOKED_DAYS_AGO = 12;
 
@@ -125,7 +118,7 @@ async function addEarlierUsage(
 function countsOf(client: DemoClient, keyId: number, hour: number): KeyCounts {
   const requests = client.earlierPerHour * activityAt(hour) * (0.8 + 0.4 * Math.random());
   const limited = client.key.plan === "free" ? Math.round(requests * 0.3 * Math.random()) : 0;
-  const byOperation = Object.entries(OPERATIONS[client.habit]).map(([operation, part]) => {
+  const byOperation = Object.entries(HABITS[client.habit]).map(([operation, part]) => {
     const admitted = Math.round((requests - limited) * part);
     return { operation: operation as OperationId, admitted, errors: Math.round(admitted * 0.02) };
   });

@@ -14,7 +14,7 @@ export function samplePet(number: number): NewPet {
 }
 
 /** What a client of the demo does most. */
-export type Habit = "browses" | "orders" | "imports";
+type Habit = "browses" | "orders" | "imports";
 
 /** A client of the demo. */
 export interface DemoClient {
@@ -103,7 +103,7 @@ export interface DemoKey {
 }
 
 /** The part of each operation in the requests of a client. */
-export const OPERATIONS: Readonly<Record<Habit, Readonly<Partial<Record<OperationId, number>>>>> = {
+export const HABITS: Readonly<Record<Habit, Readonly<Partial<Record<OperationId, number>>>>> = {
   browses: { listPets: 0.85, getPet: 0.15 },
   orders: { listPets: 0.4, listOrders: 0.15, placeOrder: 0.25, updateOrder: 0.2 },
   imports: { createPet: 0.6, listPets: 0.4 },
@@ -111,7 +111,7 @@ export const OPERATIONS: Readonly<Record<Habit, Readonly<Partial<Record<Operatio
 
 function anyOperation(habit: Habit): string {
   let chance = Math.random();
-  const parts = Object.entries(OPERATIONS[habit]);
+  const parts = Object.entries(HABITS[habit]);
   return parts.find(([, part]) => (chance -= part) < 0)?.[0] ?? "listPets";
 }
 

@@ -182,5 +182,5 @@ test("--request-log takes megabytes, gigabytes and 0", () => {
   const invalid = parsed("64", "1025MB", "1GB", "1KB", "0MB", "-1MB", "1.5MB", "");
   expect(invalid).toEqual(Array(8).fill(undefined));
   expect([0, 2 ** 25, 2 ** 30].map((bytes) => type.format?.(bytes))).toEqual(["0", "32MB", "1024MB"]);
-  expect(type.hint?.("64")).toBe("64MB");
+  expect(type.hint?.("64")).toBe("did you mean 64MB?");
 });

@@ -50,7 +50,7 @@ describe("durations", () => {
     fc.assert(
       fc.property(bounds, bounds, fc.nat({ max: 100_000 }), (a, b, count) => {
         const type = duration({ min: Math.min(a, b), max: Math.max(a, b) });
-        const suggestion = type.hint?.(`${count}`);
+        const [, suggestion] = /^did you mean (.*)\?$/.exec(type.hint?.(`${count}`) ?? "") ?? [];
         if (suggestion !== undefined) expect(type.parse(suggestion)).toBeNumber();
       }),
     );
@@ -179,7 +179,8 @@ describe("--trust-proxy", () => {
     const ipv6 = fc.tuple(fc.ipV6(), fc.integer({ min: 0, max: 128 }));
     fc.assert(
       fc.property(fc.oneof(ipv4, ipv6), ([address, prefixLength]) => {
-        const suggestions = network.hint?.(`${address}/${prefixLength}`)?.split(" or ") ?? [];
+        const hint = network.hint?.(`${address}/${prefixLength}`) ?? "";
+        const suggestions = hint.slice("did you mean ".length, -1).split(" or ");
         expect(suggestions).toHaveLength(2);
         for (const suggestion of suggestions) {
           const parsed = network.parse(suggestion);
