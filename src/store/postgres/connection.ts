@@ -1,7 +1,7 @@
 import { SQL } from "bun";
 import { messageOf, Unavailable } from "../../api/errors.ts";
 import { hostUrls } from "../../api/host-urls.ts";
-import { type ScheduledTimer, scheduler } from "../../event-loop.ts";
+import { scheduler } from "../../event-loop.ts";
 
 /** By default five seconds each, as commands need them. 0 is no limit. */
 export interface Timeouts {
@@ -125,35 +125,15 @@ export class QueryTimeoutError extends Error {
   override readonly name = "QueryTimeoutError";
 }
 
-/** Bounds how long a query or a transaction is waited for. */
-export class QueryTimeout {
-  readonly #timedOut = Promise.withResolvers<never>();
-  #timer: ScheduledTimer | undefined;
-  #isOver = false;
-
-  constructor(ms: number) {
-    this.#start(ms);
-  }
-
-  race<T>(work: Promise<T>): Promise<T> {
-    return Promise.race([work, this.#timedOut.promise]);
-  }
-
-  /** Starts the time again. Throws after `clear`: the caller has already been told that the work failed. */
-  restart(ms: number): void {
-    if (this.#isOver) throw new QueryTimeoutError("the transaction began after its timeout");
-    this.#timer?.close();
-    this.#start(ms);
-  }
-
-  clear(): void {
-    this.#isOver = true;
-    this.#timer?.close();
-  }
-
-  #start(ms: number): void {
-    const timeOut = () => this.#timedOut.reject(new QueryTimeoutError(`no response within ${ms} ms`));
-    this.#timer = scheduler.setTimeout(timeOut, ms);
+/** Bounds how long work is waited for. */
+export async function within<T>(ms: number, work: Promise<T>): Promise<T> {
+  const { promise: timeout, reject } = Promise.withResolvers<never>();
+  const timeOut = () => reject(new QueryTimeoutError(`no response within ${ms} ms`));
+  const timer = scheduler.setTimeout(timeOut, ms);
+  try {
+    return await Promise.race([work, timeout]);
+  } finally {
+    timer.close();
   }
 }
 

@@ -1,6 +1,6 @@
 import type { SQL } from "bun";
 import { forPostgres, latestVersion, type Migration, rejectNewerSchema, SHARED_SQL } from "../migrations.ts";
-import { isLocked, MIGRATIONS_LOCK, type QueryTimeout, tableExists, takeLock } from "./connection.ts";
+import { isLocked, MIGRATIONS_LOCK, tableExists, takeLock, within } from "./connection.ts";
 import { scheduler } from "../../event-loop.ts";
 
 /**
@@ -120,19 +120,15 @@ export const POSTGRES_MIGRATIONS: readonly (Migration | OnlineMigration)[] = [
   },
 ];
 
-export interface MigrateOptions {
-  readonly schema: string | undefined;
-  /** Bounds the whole start, except for the statements of online steps. */
-  readonly timeout: QueryTimeout;
-}
-
 const CREATE_VERSION_TABLE = `CREATE TABLE IF NOT EXISTS schema_migrations (
   version integer PRIMARY KEY,
   name text NOT NULL,
   applied_at timestamptz NOT NULL DEFAULT now()
 )`;
 
-/** Within the timeout of the start. */
+/** For each step, and for what comes before them. Instances that start together wait for the one that migrates. */
+export const OPEN_TIMEOUT_MS = 60_000;
+/** Within that timeout. */
 const LOCK_WAIT_MS = 50_000;
 /**
  * While a step waits for the lock of a table, every query on that table waits behind it. The queries of other instances
@@ -140,15 +136,21 @@ const LOCK_WAIT_MS = 50_000;
  */
 const LOCK_TIMEOUT_MS = 100;
 const LOCK_RETRY_MS = 400;
-/** Together 50 seconds, within the timeout of the start. */
+/** Together 50 seconds. */
 const LOCK_ATTEMPTS = 100;
 const ONLINE_STATEMENT_TIMEOUT_MS = 60 * 60 * 1000;
 
 /** Brings a database up to date. Any number of instances can do so at once: each step is applied by one of them. */
-export async function migrate(sql: SQL, { schema, timeout }: MigrateOptions): Promise<void> {
+export async function migrate(sql: SQL, schema: string | undefined): Promise<void> {
+  for (const step of await within(OPEN_TIMEOUT_MS, lockMissingSteps(sql, schema))) {
+    await ("sql" in step ? within(OPEN_TIMEOUT_MS, applyInTransaction(sql, step)) : applyOnline(sql, step));
+  }
+}
+
+async function lockMissingSteps(sql: SQL, schema: string | undefined): Promise<typeof POSTGRES_MIGRATIONS> {
   // Without a lock first: opening a database that is up to date does not wait for other instances.
   const isMigrated = await tableExists(sql, "schema_migrations");
-  if (isMigrated && latestVersion(POSTGRES_MIGRATIONS) === (await versionOf(sql))) return;
+  if (isMigrated && latestVersion(POSTGRES_MIGRATIONS) === (await versionOf(sql))) return [];
   // Polled, because an index that is built concurrently waits for every transaction, and so for an instance that waits
   // for this lock.
   if (!(await takeLock(sql, MIGRATIONS_LOCK, LOCK_WAIT_MS))) {
@@ -158,10 +160,7 @@ export async function migrate(sql: SQL, { schema, timeout }: MigrateOptions): Pr
   // Not to_regclass again: a session can cache that a table does not exist.
   await sql.unsafe(CREATE_VERSION_TABLE);
   const version = await versionOf(sql);
-  for (const step of POSTGRES_MIGRATIONS) {
-    if (step.version <= version) continue;
-    await ("sql" in step ? applyInTransaction(sql, step) : applyOnline(sql, step, timeout));
-  }
+  return POSTGRES_MIGRATIONS.filter((step) => step.version > version);
 }
 
 /** IF NOT EXISTS alone requires the privilege to create a schema even where it exists. */
@@ -186,14 +185,11 @@ async function applyInTransaction(sql: SQL, step: Migration): Promise<void> {
   }
 }
 
-async function applyOnline(sql: SQL, step: OnlineMigration, timeout: QueryTimeout): Promise<void> {
+async function applyOnline(sql: SQL, step: OnlineMigration): Promise<void> {
   // The lock that an index waits for blocks no reads or writes.
   await sql.unsafe(`SET statement_timeout = ${ONLINE_STATEMENT_TIMEOUT_MS}`);
   await sql.unsafe(`SET lock_timeout = ${ONLINE_STATEMENT_TIMEOUT_MS}`);
-  for (const statement of step.statements) {
-    timeout.restart(ONLINE_STATEMENT_TIMEOUT_MS);
-    await sql.unsafe(statement);
-  }
+  for (const statement of step.statements) await within(ONLINE_STATEMENT_TIMEOUT_MS, sql.unsafe(statement));
   await record(sql, step);
 }
 

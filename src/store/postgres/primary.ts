@@ -1,7 +1,13 @@
 import { messageOf } from "../../api/errors.ts";
 import { hostUrls } from "../../api/host-urls.ts";
-import { addressOf, COMMAND_TIMEOUT_MS, connect, type ConnectOptions, explained } from "./connection.ts";
-import { scheduler } from "../../event-loop.ts";
+import {
+  addressOf,
+  COMMAND_TIMEOUT_MS,
+  connect,
+  type ConnectOptions,
+  explained,
+  within,
+} from "./connection.ts";
 
 /**
  * Knows which of the servers of a database accepts writes. There are several if the primary is replicated to standbys,
@@ -71,12 +77,10 @@ async function ask(
 ): Promise<{ url: string; timeline: number }> {
   const sql = connect(url, options);
   const { connectMs = COMMAND_TIMEOUT_MS } = options;
-  const timer = scheduler.setTimeout(() => void sql.close({ timeout: 0 }), connectMs);
   try {
-    const [server] = await sql.unsafe<[{ timeline: number }]>(select);
+    const [server] = await within(connectMs, sql.unsafe<[{ timeline: number }]>(select));
     return { url, timeline: server.timeline };
   } finally {
-    timer.close();
     void sql.close({ timeout: 0 });
   }
 }

@@ -18,9 +18,9 @@ import { SqlOperatorStore } from "../operators.ts";
 import { closeOrder, placeOrder, SqlCorrectionStore, SqlReadStore } from "../orders.ts";
 import { SqlSettingsStore } from "../settings.ts";
 import { SqlUsageHistoryStore } from "../usage-history.ts";
-import { addressOf, connect, explained, nextIdLock, QueryTimeout } from "./connection.ts";
+import { addressOf, connect, explained, nextIdLock, within } from "./connection.ts";
 import { IdempotencyRecords } from "./idempotency.ts";
-import { migrate, type MigrateOptions } from "./migrations.ts";
+import { migrate, OPEN_TIMEOUT_MS } from "./migrations.ts";
 import { PET_JSON, PostgresPetJson } from "./pet-json.ts";
 import { Pools, type PoolsOptions } from "./pool.ts";
 import { Primary } from "./primary.ts";
@@ -37,14 +37,14 @@ export interface PostgresStores extends Stores {
 }
 
 interface PostgresOptions extends PoolsOptions {
+  /** The time by which idempotency records expire, if it is earlier than that of a write. */
+  readonly retentionNow?: () => number;
   /** Is called after each transaction that creates pets. */
   readonly onCommit?: (writes: number, ms: number) => void;
 }
 
 /** The PostgreSQL project no longer maintains earlier versions. */
 export const OLDEST_VERSION = 13;
-/** Instances that start together wait for the one that migrates. */
-const OPEN_TIMEOUT_MS = 60_000;
 const OPEN_OPTIONS = {
   statementMs: OPEN_TIMEOUT_MS,
   lockMs: OPEN_TIMEOUT_MS,
@@ -53,16 +53,15 @@ const OPEN_OPTIONS = {
 
 /** Connects once, and migrates the tables. */
 export async function migratePostgres(url: string, schema: string | undefined): Promise<void> {
-  const timeout = new QueryTimeout(OPEN_TIMEOUT_MS);
   let sql: SQL | undefined;
   try {
     // Throws if the file of sslrootcert cannot be read.
     sql = connect(url, { ...OPEN_OPTIONS, schema });
-    await timeout.race(prepare(sql, { schema, timeout }));
+    await within(OPEN_TIMEOUT_MS, checkServer(sql));
+    await migrate(sql, schema);
   } catch (error) {
     throw cannotOpen(url, error);
   } finally {
-    timeout.clear();
     await sql?.close({ timeout: 0 });
   }
 }
@@ -79,14 +78,14 @@ export async function openPostgres(url: string, options: PostgresOptions = {}): 
   });
   await migratePostgres(primary.url, options.schema);
   const pools = new Pools(primary, options);
-  const store = new PostgresStore(pools, options.onCommit);
+  const store = new PostgresStore(pools, options);
   const petJson = new PostgresPetJson(pools);
   const database = postgresDatabase(pools);
   return {
     store,
     corrections: new SqlCorrectionStore({
       ...database,
-      write: (row, statements) => pools.rows.transaction(row, (tx) => runAll(tx, statements)),
+      write: (row, statements) => pools.rowTransaction(row, (tx) => runAll(tx, statements)),
     }),
     operators: new SqlOperatorStore(database),
     keys: new SqlKeyStore(database, {
@@ -105,7 +104,7 @@ export async function openPostgres(url: string, options: PostgresOptions = {}): 
   };
 }
 
-async function prepare(sql: SQL, options: MigrateOptions): Promise<void> {
+async function checkServer(sql: SQL): Promise<void> {
   const [server] = await sql<[{ version: number; encoding: string }]>`
     SELECT current_setting('server_version_num')::int / 10000 AS version,
       current_setting('server_encoding') AS encoding`;
@@ -115,7 +114,6 @@ async function prepare(sql: SQL, options: MigrateOptions): Promise<void> {
   if (server.encoding !== "UTF8") {
     throw new Error(`its encoding is ${server.encoding}; create the database with the encoding UTF8`);
   }
-  await migrate(sql, options);
 }
 
 /** Each write with an Idempotency-Key takes one of the server's locks, of which there are 6,400 by default. */
@@ -159,11 +157,11 @@ class PostgresStore extends SqlReadStore implements Store {
 
   constructor(
     private readonly pools: Pools,
-    onCommit?: PostgresOptions["onCommit"],
+    { onCommit, retentionNow }: PostgresOptions,
   ) {
     super(postgresDatabase(pools));
-    this.#petRecords = new IdempotencyRecords("createPet", pools.writes, pools.retentionNow);
-    this.#orderRecords = new IdempotencyRecords("placeOrder", pools.writes, pools.retentionNow);
+    this.#petRecords = new IdempotencyRecords("createPet", pools.writes, retentionNow);
+    this.#orderRecords = new IdempotencyRecords("placeOrder", pools.writes, retentionNow);
     this.#creations = new GroupCommit({
       commit: (creations) => this.#createPets(creations),
       maxBatch: MAX_PETS_PER_TRANSACTION,
@@ -209,7 +207,7 @@ class PostgresStore extends SqlReadStore implements Store {
 
   async #placeOrder(placement: OrderPlacement, at: number, request: IdempotentRequest | undefined) {
     const write = { at, request };
-    const result = await this.pools.rows.transaction(`pet ${placement.petId}`, async (tx) => {
+    const result = await this.pools.rowTransaction(`pet ${placement.petId}`, async (tx) => {
       const earlier = (await this.#orderRecords.lockAndFind(tx, [write])).get(write);
       if (earlier !== undefined) return earlier;
       const result = await runAll(tx, () => placeOrder(placement, at, POSTGRES_DIALECT));
@@ -221,7 +219,7 @@ class PostgresStore extends SqlReadStore implements Store {
   }
 
   updateOrder(closing: OrderClosing, at: number) {
-    return this.pools.rows.transaction(`order ${closing.id}`, (tx) =>
+    return this.pools.rowTransaction(`order ${closing.id}`, (tx) =>
       runAll(tx, () => closeOrder(closing, at)),
     );
   }
