@@ -25,18 +25,18 @@ interface PageOptions {
  * `LIMIT +?` instead of `LIMIT ?`: SQLite plans by the value of a bare limit, and so compiles the statement again at
  * every call.
  */
-function selectPage(select: string, options: PageOptions, { parameter, comparesRows }: Dialect): string {
+function selectPage(select: string, options: PageOptions, { comparesRows }: Dialect): string {
   const { filters, further = [], isDescending = false } = options;
   const [follows, ends, direction] = isDescending ? ["<", ">=", " DESC"] : [">", "<=", ""];
   const count = filters.length;
-  const [id, limit] = [parameter(count + 1), parameter(count + 2)];
-  const conditions = filters.map((column, i) => `${column} = ${parameter(i + 1)}`);
+  const [id, limit] = [`?${count + 1}`, `?${count + 2}`];
+  const conditions = filters.map((column, i) => `${column} = ?${i + 1}`);
   const last = filters.at(-1);
   if (comparesRows && last !== undefined) {
-    const value = parameter(count);
+    const value = `?${count}`;
     conditions.splice(-1, 1, `(${last}, id) ${follows} (${value}, ${id})`, `${last} ${ends} ${value}`);
   } else conditions.push(`id ${follows} ${id}`);
-  conditions.push(...further.map((column, i) => isWithoutIndex(column, parameter(count + 3 + i))));
+  conditions.push(...further.map((column, i) => isWithoutIndex(column, `?${count + 3 + i}`)));
   const order = comparesRows && last !== undefined ? [last, "id"] : ["id"];
   return `${select} WHERE ${conditions.join(" AND ")}
     ORDER BY ${order.map((column) => column + direction).join(", ")} LIMIT +${limit}`;

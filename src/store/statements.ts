@@ -9,7 +9,7 @@ import type { Awaitable } from "../event-loop.ts";
 export type SqlValue = string | number | bigint;
 
 export interface Statement {
-  /** Its parameters are `?`, or those of the dialect. It locks tables and rows as PostgreSQL does. */
+  /** Its parameters are `?`, or all of them `?1`, `?2`, …; its locks are those of PostgreSQL, its indexes SQLite's. */
   readonly sql: string;
   readonly values: readonly (SqlValue | Uint8Array | null)[];
   /** Whether the text depends on what is asked for, so that it is not kept as a prepared statement. */
@@ -110,14 +110,10 @@ export type ColumnType = "integer" | "text" | "json";
 
 /** What differs between the databases in SQL that both stores build from parts. */
 export interface Dialect {
-  /** The nth parameter. */
-  parameter(n: number): string;
   /** A statement of an embedded database stops the event loop, so it may not read more keys, or intervals of usage. */
   readonly maxPerRead: { readonly keys: number; readonly intervals: number };
   /** Whether a page is found by a comparison of rows; see pages.ts. */
   readonly comparesRows: boolean;
-  /** Follows the name of the table, for a planner without statistics. */
-  indexedBy(index: string): string;
   /** Condition that a column, of integers by default, has one of the values of a JSON array. */
   isOneOf(column: string, parameter: string, type?: ColumnType): string;
   /** The rows of a JSON array, which is a parameter, as a table with these columns and their `place`. */
@@ -154,7 +150,7 @@ export class SqlValues {
 
   /** Returns the parameter that stands for the value. */
   add(value: SqlValue): string {
-    return this.dialect.parameter(this.all.push(value));
+    return `?${this.all.push(value)}`;
   }
 
   isOneOf(column: string, numbers: readonly number[]): string {

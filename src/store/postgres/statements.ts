@@ -20,20 +20,17 @@ export async function runAll<T>(sql: SQL, statements: Statements<T>): Promise<T>
   return step.value;
 }
 
-/** With the parameters of PostgreSQL. */
+/** With the parameters of PostgreSQL, which finds the best index by itself. */
 export function numbered(sql: string): string {
   let n = 0;
-  return sql.replaceAll("?", () => `$${++n}`);
+  return sql.replace(/ INDEXED BY \w+/, "").replaceAll(/\?(\d*)/g, (_, given: string) => `$${given || ++n}`);
 }
 
 const TYPES = { integer: "int8", text: "text", json: "jsonb" } as const;
 
-/** PostgreSQL finds the best index by itself. */
 export const POSTGRES_DIALECT: Dialect = {
-  parameter: (n) => `$${n}`,
   maxPerRead: { keys: Infinity, intervals: Infinity },
   comparesRows: true,
-  indexedBy: () => "",
   isOneOf: (column, parameter, type = "integer") =>
     `${column} = ANY (ARRAY(SELECT json_array_elements_text(${parameter}::text::json))::${TYPES[type]}[])`,
   given(columns) {

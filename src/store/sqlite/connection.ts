@@ -238,24 +238,19 @@ export class Outage {
   watch<T>(commit: () => T): T {
     try {
       const result = commit();
-      if (this.#since !== undefined) this.#end(this.#since);
+      if (this.#since !== undefined) {
+        this.onStateChange({ state: "up", afterMs: Math.round(scheduler.now() - this.#since) });
+        this.#since = undefined;
+      }
       return result;
     } catch (error) {
       // Another process that holds the lock is no outage: the commit is repeated.
-      if (error instanceof Unavailable && !isBusy(error)) this.#begin(error);
+      if (this.#since === undefined && error instanceof Unavailable && !isBusy(error)) {
+        this.#since = scheduler.now();
+        this.onStateChange({ state: "down", cause: error });
+      }
       throw error;
     }
-  }
-
-  #begin(cause: Unavailable): void {
-    if (this.#since !== undefined) return;
-    this.#since = scheduler.now();
-    this.onStateChange({ state: "down", cause });
-  }
-
-  #end(since: number): void {
-    this.#since = undefined;
-    this.onStateChange({ state: "up", afterMs: Math.round(scheduler.now() - since) });
   }
 }
 
@@ -353,12 +348,9 @@ export function sqliteDatabase(connection: Connection): SqlDatabase {
   };
 }
 
-/** SQLite has no statistics, so that the index is given. */
 export const SQLITE_DIALECT: Dialect = {
-  parameter: (n) => `?${n}`,
   maxPerRead: { keys: 4_000, intervals: 20 },
   comparesRows: false,
-  indexedBy: (index) => ` INDEXED BY ${index}`,
   isOneOf: (column, parameter) => `${column} IN (SELECT value FROM json_each(${parameter}))`,
   given(columns) {
     const values = Object.keys(columns).map((column, i) => `value ->> ${i} AS ${column}`);

@@ -265,11 +265,7 @@ export class SqliteStore extends SqlReadStore implements Store {
 const PURGED_PER_WRITE = 2;
 const PURGED_PER_BATCH = 16;
 
-interface IdempotentWrite {
-  readonly operation: IdempotentOperation;
-  readonly at: number;
-  readonly request: IdempotentRequest;
-}
+type IdempotentWrite = Pick<Write<never>, "operation" | "at"> & { readonly request: IdempotentRequest };
 
 const SELECT = `SELECT fingerprint, resource_id AS id, body FROM attempts
   WHERE key_id = ? AND operation = ? AND idempotency_key = ? AND created_at > ?`;

@@ -226,7 +226,7 @@ test("a page of keys reads each key once, and their use from the index of today"
 });
 
 async function blocksOf(sql: SQL, { sql: text, values }: Statement): Promise<number> {
-  const [row] = await sql.unsafe(`EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) ${text}`, [...values]);
+  const [row] = await sql.unsafe(`EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) ${numbered(text)}`, [...values]);
   const { "Shared Hit Blocks": hit = NaN, "Shared Read Blocks": read = NaN } = row["QUERY PLAN"][0].Plan;
   return hit + read;
 }
