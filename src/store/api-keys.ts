@@ -163,7 +163,10 @@ export class SqlKeyStore implements KeyStore {
     const [stored] = await this.#readAfterOthers<{ last: bigint }>({ sql: SELECT_LAST, values: [] });
     const ranges = rangesUpTo(Number(stored?.last ?? 0), this.database.dialect.maxPerRead.keys);
     const rows = await this.#listRows(query, ranges);
-    const page = { items: rows.slice(0, limit).map(keyOfRow), hasMore: rows.length > limit };
+    const page = {
+      items: rows.slice(0, limit).map((row) => keyOf(objectOf(row))),
+      hasMore: rows.length > limit,
+    };
     const isWhole = after === undefined && !page.hasMore;
     const total = isWhole ? page.items.length : await this.#countKeys(query, ranges);
     await yieldToEventLoop();
@@ -173,17 +176,11 @@ export class SqlKeyStore implements KeyStore {
   /** The rows of a page, and one more where there is one. */
   async #listRows(query: KeyListQuery, ranges: readonly KeyRange[]): Promise<readonly ListedRow[]> {
     const { dialect } = this.database;
-    const { sort = "id", isDescending = false, limit, after } = query;
+    const { sort = "id", isDescending = false, limit } = query;
     const last = sortValue(query, dialect);
     const [lastRow] = last ? await this.#readAfterOthers<{ value: SqlValue }>(last) : [];
-    const isBefore = (range: KeyRange) =>
-      lastRow &&
-      sort === "id" &&
-      after !== undefined &&
-      (isDescending ? range.first >= after : range.last <= after);
     let rows: ListedRow[] = [];
     for (const range of isDescending ? ranges.toReversed() : ranges) {
-      if (isBefore(range)) continue;
       const options = { ...range, lastValue: lastRow?.value };
       const found = await this.#readAfterOthers<ListedRow>(keyIds(query, dialect, options));
       if (found.length === 0) continue;
@@ -283,10 +280,6 @@ export class SqlKeyStore implements KeyStore {
       return yield* work(requireRow(row).revision);
     });
   }
-}
-
-function keyOfRow(row: object): ApiKey {
-  return keyOf(objectOf(row));
 }
 
 function* findKey(id: number): Steps<ApiKey | undefined> {
