@@ -31,8 +31,8 @@ import {
 import { UsageError } from "../config/usage-error.ts";
 import { switchOption } from "../config/value-types.ts";
 import { rejectInterruptedRestore, rejectLostDatabase } from "../data-directory.ts";
-import type { AnyHandler } from "../operator/admin-app.ts";
 import type { DataOperationId } from "../operator/handlers/data-handlers.ts";
+import type { AnyHandler } from "../operator/handlers/services.ts";
 import {
   ADMIN_API,
   ADMIN_PAGE_LIMIT,

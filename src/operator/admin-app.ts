@@ -1,7 +1,6 @@
 import { isIP } from "node:net";
 import { andThen, type Awaitable, yieldToEventLoop } from "../event-loop.ts";
 import {
-  type AnyInput,
   type Call,
   dispatch,
   emptyResponse,
@@ -13,14 +12,28 @@ import {
   protocolErrorResponse,
   requestIdOf,
   withRequestId,
+  withTimeout,
 } from "../api/dispatch.ts";
 import { INTERNAL_ERROR, methodNotAllowed, Rejection, rejectionOf, Unavailable } from "../api/errors.ts";
 import { parseJson, toJson } from "../api/json.ts";
-import type { Attribution } from "../domain/audit.ts";
-import type { Clock } from "../domain/ports.ts";
+import type { AdminConfig, Config } from "../config/config.ts";
+import type { Clock, SettingsStore } from "../domain/ports.ts";
+import type { ServerIdentity } from "../domain/servers.ts";
 import { leastRoleOf, mayCall, type Role } from "../domain/operators.ts";
-import { headerLine, type Request, type RequestHandler, type Response, type Status } from "../http1/index.ts";
-import type { ErrorLog } from "../observe/event-reports.ts";
+import {
+  headerLine,
+  type HttpServerOptions,
+  type Request,
+  type RequestHandler,
+  type Response,
+  type Status,
+} from "../http1/index.ts";
+import type { TlsCertificate } from "../http1/server.ts";
+import { ErrorLog } from "../observe/event-reports.ts";
+import type { Log } from "../observe/log.ts";
+import type { AppMetrics } from "../observe/metrics.ts";
+import type { RequestLog } from "../observe/request-log.ts";
+import type { AdapterMonitor } from "../observe/request-metrics.ts";
 import {
   ADMIN_ERRORS,
   ADMIN_PATH_NOT_FOUND,
@@ -32,44 +45,12 @@ import {
   MAX_OPEN_BODY_BYTES,
   operatorsUnknown,
 } from "./errors.ts";
-import type { RespondWithPage } from "./console/assets.ts";
+import { createConsole } from "./console/assets.ts";
 import { adminOpenApiJson } from "./openapi.ts";
-import {
-  ADMIN_API,
-  type AdminInput,
-  type AdminOperation,
-  type AdminOperationId,
-  type AdminRejectionOf,
-  type ResponseOf,
-} from "./operations.ts";
-import type { AdminAuthentication, Principal } from "./sign-in.ts";
-
-/** Who calls an operation, and when. */
-export interface AdminContext {
-  /** Of an operation that needs no token, what the actor would be with one. */
-  readonly by: Attribution;
-  /** Undefined for an operation that needs no token, and for a command on the machine. */
-  readonly principal?: Principal;
-}
-
-/** An operation on the session needs the request: its cookie is the session. */
-interface SessionContext extends AdminContext {
-  readonly request: Request;
-  /** What a success sets. */
-  readonly responseHeaders: Record<string, string>;
-}
-type ContextOf<Id> = Id extends `${string}Session` ? SessionContext : AdminContext;
-
-/** Every operation has a handler. */
-export type AdminHandlers = {
-  readonly [Id in AdminOperationId]: (
-    input: AdminInput<Id>,
-    context: ContextOf<Id>,
-  ) => Awaitable<ResponseOf<Id> | AdminRejectionOf<Id>>;
-};
-
-/** The handler of any operation, for an input that was validated for that operation. */
-export type AnyHandler = (input: AnyInput, context: AdminContext) => Awaitable<unknown>;
+import type { ServerFacts } from "./handlers/server.ts";
+import type { AdminHandlers, AnyHandler, OperatorServices, SessionContext } from "./handlers/services.ts";
+import { ADMIN_API, type AdminOperation, type AdminOperationId } from "./operations.ts";
+import type { AdminAuthentication } from "./sign-in.ts";
 
 const COMMON_HEADERS = {
   "Referrer-Policy": "no-referrer",
@@ -153,6 +134,8 @@ function hostOf(origin: string): string | undefined {
 /** Rejects or returns false while the server is not ready, by the name of the check. */
 export type ReadinessChecks = Readonly<Record<string, () => Promise<boolean> | boolean>>;
 
+/** With less free space, SQLite cannot commit much. */
+const NEEDED_BYTES = 1024 * 1024;
 /** Shorter than the default timeout of a Kubernetes probe, which is a second. */
 const CHECK_TIMEOUT_MS = 800;
 
@@ -166,7 +149,11 @@ const CHECK_TIMEOUT_MS = 800;
 export function readinessOf(checks: ReadinessChecks): (request: Pick<Request, "query">) => Promise<Response> {
   const running = new Map<string, Promise<boolean>>();
   const run = (name: string, check: () => Promise<boolean> | boolean) => {
-    const result = running.get(name) ?? passes(check).finally(() => running.delete(name));
+    const result =
+      running.get(name) ??
+      withTimeout(Promise.try(check), CHECK_TIMEOUT_MS)
+        .catch(() => false)
+        .finally(() => running.delete(name));
     running.set(name, result);
     return result;
   };
@@ -185,35 +172,41 @@ export function readinessOf(checks: ReadinessChecks): (request: Pick<Request, "q
   };
 }
 
-async function passes(check: () => Promise<boolean> | boolean): Promise<boolean> {
-  let timer: Timer | undefined;
-  const timeout = new Promise<boolean>((resolve) => {
-    timer = setTimeout(() => resolve(false), CHECK_TIMEOUT_MS);
-  });
-  try {
-    return await Promise.race([Promise.try(check), timeout]);
-  } catch {
-    return false;
-  } finally {
-    clearTimeout(timer);
-  }
+interface AdminAdapters extends Pick<
+  OperatorServices,
+  "store" | "corrections" | "operators" | "keys" | "audit" | "usageHistory" | "rateLimiter"
+> {
+  readonly settings: SettingsStore;
+  readonly servers: OperatorServices["servers"] & { readonly self: ServerIdentity };
+  /** Of the adapter that stores the data. */
+  readonly database: AdapterMonitor;
+  /** Of the adapter that counts for the rate limits. */
+  readonly limits: AdapterMonitor;
 }
 
-interface AdminAppOptions {
-  readonly clock: Pick<Clock, "now">;
+export interface StartAdminOptions {
+  readonly config: Config;
+  readonly admin: AdminConfig;
+  readonly adapters: AdminAdapters;
+  readonly metrics: AppMetrics;
+  /** Undefined if no requests are kept. */
+  readonly requestLog: RequestLog | undefined;
+  readonly facts: ServerFacts;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly isDraining: () => boolean;
+  /** Applies the changes of keys on this server, which would see them within a second anyway. */
+  readonly applyKeyChanges: () => Promise<void>;
+  readonly tls: TlsCertificate | undefined;
+  /** Which connections count together. */
+  readonly peerOf: NonNullable<HttpServerOptions["peerOf"]>;
+}
+
+interface AdminAppParts {
   readonly handlers: AdminHandlers;
   readonly authentication: AdminAuthentication;
   /** Whether another server, or a command on its machine, has signed the request. */
   readonly isServerRequest: (request: Request) => boolean;
-  readonly checks: ReadinessChecks;
-  readonly errorLog: ErrorLog;
-  /** Names by which browsers may address the listener, in lower case. */
-  readonly hostnames: readonly string[];
-  readonly pages: RespondWithPage;
-  /** Renders the metrics in a format that the client accepts. */
-  readonly metrics: (accept: string | null) => { readonly contentType: string; readonly body: string };
-  /** Whether /metrics responds without a token. */
-  readonly areMetricsPublic: boolean;
 }
 
 interface AdminCall extends Call {
@@ -226,9 +219,23 @@ const READ_ONLY = "GET, HEAD";
 const OPENAPI_PATH = `${ADMIN_API.basePath}/openapi.json`;
 
 /** The handler of the operator's listener: health, metrics, the admin API and the console. */
-export function createAdminApp(options: AdminAppOptions): RequestHandler {
-  const { handlers, authentication, isServerRequest, clock, errorLog, hostnames, pages, metrics } = options;
-  const ready = readinessOf(options.checks);
+export function createAdminApp(
+  { admin, adapters, metrics, clock, log, isDraining }: StartAdminOptions,
+  { handlers, authentication, isServerRequest }: AdminAppParts,
+): RequestHandler {
+  const errorLog = new ErrorLog(log);
+  const pages = createConsole();
+  const ready = readinessOf({
+    database: async () => {
+      await adapters.store.getPet(1n);
+      return true;
+    },
+    disk: () => (adapters.database.freeBytes() ?? Infinity) >= NEEDED_BYTES,
+    // The listeners open after the migrations.
+    migrations: () => true,
+    "rate-limiter": () => adapters.limits.isAvailable,
+    draining: () => !isDraining(),
+  });
   let openApi: string | undefined;
   const front: Front<AdminCall> = {
     maxBodyBytes: ({ operation }) => (operation.needsNoToken ? MAX_OPEN_BODY_BYTES : MAX_ADMIN_BODY_BYTES),
@@ -256,7 +263,7 @@ export function createAdminApp(options: AdminAppOptions): RequestHandler {
     // Probes reach the listener by whatever name their orchestrator gives it, and learn nothing.
     if (path === "/livez") return textResponse(200, "ok\n");
     if (path === "/readyz") return ready(request);
-    if (!isOwnHost(request, hostnames)) return reject(FORBIDDEN_HOST);
+    if (!isOwnHost(request, admin.hostnames)) return reject(FORBIDDEN_HOST);
     if (isApi) return respondWithApi(request, requestId);
     if (path === "/metrics") return respondWithMetrics(request);
     return pages(request).then((page) =>
@@ -303,9 +310,9 @@ export function createAdminApp(options: AdminAppOptions): RequestHandler {
 
   async function respondWithMetrics(request: Request): Promise<Response> {
     if (isFromOtherOrigin(request)) return reject(FORBIDDEN_ORIGIN);
-    const identity = options.areMetricsPublic ? undefined : await authenticate(request, "metrics");
+    const identity = admin.areMetricsPublic ? undefined : await authenticate(request, "metrics");
     if (identity instanceof Rejection) return reject(identity);
-    const { contentType, body } = metrics(request.headers.get("accept"));
+    const { contentType, body } = metrics.expose(request.headers.get("accept"));
     return textResponse(200, body, contentType);
   }
 

@@ -1,21 +1,12 @@
-import { type AdminConfig, type Config, originOf } from "../config/config.ts";
+import { originOf } from "../config/config.ts";
 import { isLoopback } from "../config/network.ts";
-import type { Clock, SettingsStore } from "../domain/ports.ts";
-import type { ServerIdentity } from "../domain/servers.ts";
-import { headerLine, type HttpServer, type HttpServerOptions } from "../http1/index.ts";
+import { headerLine, type HttpServer } from "../http1/index.ts";
 import type { TlsCertificate } from "../http1/server.ts";
-import { ErrorLog } from "../observe/event-reports.ts";
-import type { Log } from "../observe/log.ts";
-import type { AppMetrics } from "../observe/metrics.ts";
-import type { RequestLog } from "../observe/request-log.ts";
-import type { AdapterMonitor } from "../observe/request-metrics.ts";
 import { startupHandler } from "../api/dispatch.ts";
-import { createAdminApp } from "./admin-app.ts";
+import { createAdminApp, type StartAdminOptions } from "./admin-app.ts";
 import { listenForOperators } from "./admin-listener.ts";
-import { createConsole } from "./console/assets.ts";
 import { dataHandlers } from "./handlers/data-handlers.ts";
-import type { OperatorServices } from "./handlers/services.ts";
-import { type ServerFacts, serverHandlers } from "./handlers/server.ts";
+import { serverHandlers } from "./handlers/server.ts";
 import { requestHandlers } from "./handlers/requests.ts";
 import { sessionHandlers } from "./handlers/session.ts";
 import { askForRequests, machineAddress, peerTlsOf } from "./server-requests.ts";
@@ -38,41 +29,8 @@ export interface AdminListener {
   close(): Promise<void>;
 }
 
-interface AdminAdapters extends Pick<
-  OperatorServices,
-  "store" | "corrections" | "operators" | "keys" | "audit" | "usageHistory" | "rateLimiter"
-> {
-  readonly settings: SettingsStore;
-  readonly servers: OperatorServices["servers"] & { readonly self: ServerIdentity };
-  /** Of the adapter that stores the data. */
-  readonly database: AdapterMonitor;
-  /** Of the adapter that counts for the rate limits. */
-  readonly limits: AdapterMonitor;
-}
-
-interface StartAdminOptions {
-  readonly config: Config;
-  readonly admin: AdminConfig;
-  readonly adapters: AdminAdapters;
-  readonly metrics: AppMetrics;
-  /** Undefined if no requests are kept. */
-  readonly requestLog: RequestLog | undefined;
-  readonly facts: ServerFacts;
-  readonly clock: Clock;
-  readonly log: Log;
-  readonly isDraining: () => boolean;
-  /** Applies the changes of keys on this server, which would see them within a second anyway. */
-  readonly applyKeyChanges: () => Promise<void>;
-  readonly tls: TlsCertificate | undefined;
-  /** Which connections count together. */
-  readonly peerOf: NonNullable<HttpServerOptions["peerOf"]>;
-}
-
 /** On every response. */
 const SECURITY_HEADER_LINES = headerLine("X-Content-Type-Options", "nosniff");
-
-/** With less free space, SQLite cannot commit much. */
-const NEEDED_BYTES = 1024 * 1024;
 
 /** Serves operators on a listener of their own. Throws AdminListenError if the address cannot be listened on. */
 export async function startAdmin(options: StartAdminOptions): Promise<AdminListener> {
@@ -123,12 +81,10 @@ export async function startAdmin(options: StartAdminOptions): Promise<AdminListe
     cookieName,
     isTls: tls !== undefined,
   });
-  const { live } = metrics;
-  server.handler = createAdminApp({
-    clock,
+  server.handler = createAdminApp(options, {
     handlers: {
       ...session,
-      ...serverHandlers({ ...adapters, facts, directory, live, isDraining, clock }),
+      ...serverHandlers({ ...adapters, facts, directory, live: metrics.live, isDraining, clock }),
       ...handlers,
     },
     authentication,
@@ -138,22 +94,6 @@ export async function startAdmin(options: StartAdminOptions): Promise<AdminListe
       const at = clock.now();
       return ownOrigins.some((to) => serverSecret.isAuthorized(authorization, { to, method, target, at }));
     },
-    checks: {
-      database: async () => {
-        await adapters.store.getPet(1n);
-        return true;
-      },
-      disk: () => (adapters.database.freeBytes() ?? Infinity) >= NEEDED_BYTES,
-      // The listeners open after the migrations.
-      migrations: () => true,
-      "rate-limiter": () => adapters.limits.isAvailable,
-      draining: () => !isDraining(),
-    },
-    errorLog: new ErrorLog(log),
-    hostnames: admin.hostnames,
-    pages: createConsole(),
-    metrics: (accept) => metrics.expose(accept),
-    areMetricsPublic: admin.areMetricsPublic,
   });
   const removeUrl = saveAdminUrl(config, url);
   return {

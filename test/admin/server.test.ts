@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, jest, test } from "bun:test";
 import { hostname } from "node:os";
 import { type ReadinessChecks, readinessOf } from "../../src/operator/admin-app.ts";
+import { settle } from "../fake-timers.ts";
 import { startAdminService, useAdminService } from "./admin-service.ts";
 
 const service = await useAdminService();
@@ -75,6 +76,7 @@ describe("a check of /readyz", () => {
   test("that never ends is given up after 0.8 seconds, before a probe of a second is", async () => {
     jest.useFakeTimers();
     const response = ready({ stuck, fine: () => true });
+    await settle();
     jest.advanceTimersByTime(800);
     const { status, body } = await response;
     expect({ status, body }).toEqual({ status: 503, body: "[-]stuck failed\n[+]fine ok\nnot ready\n" });

@@ -4,10 +4,9 @@ import { toSafeNumber } from "../../api/json.ts";
 import { formatOptionalTime, formatTime, parseOptionalTime } from "../../api/formatting.ts";
 import { auditView } from "../../domain/audit.ts";
 import { LENGTH_MS, startOf, type UsageInterval, type UsagePeriod } from "../../domain/usage-history.ts";
-import type { AdminHandlers } from "../admin-app.ts";
 import { keyNotFound } from "../errors.ts";
 import { ADMIN_PAGE_LIMIT } from "../operations.ts";
-import type { OperatorServices } from "./services.ts";
+import type { AdminHandlers, OperatorServices } from "./services.ts";
 
 /** How far a query without `since` goes back. */
 const DEFAULT_INTERVALS: Readonly<Record<UsageInterval, number>> = { hour: 24, day: 30 };

@@ -29,11 +29,10 @@ import {
   type Usage,
   type Window,
 } from "../../domain/rate-limit.ts";
-import type { AdminContext, AdminHandlers } from "../admin-app.ts";
 import { keyNotFound } from "../errors.ts";
 import { DEFAULT_OVERLAP_SECONDS } from "../key-resources.ts";
 import { ADMIN_PAGE_LIMIT, type Key, type KeyRotation } from "../operations.ts";
-import type { OperatorServices } from "./services.ts";
+import type { AdminContext, AdminHandlers, OperatorServices } from "./services.ts";
 import { TimeSlice, yieldToEventLoop } from "../../event-loop.ts";
 
 /** A change of these needs a key that works; the other fields only describe the key. */

@@ -3,10 +3,9 @@ import { Rejection } from "../../api/errors.ts";
 import { formatOptionalTime, formatTime } from "../../api/formatting.ts";
 import { toSafeNumber } from "../../api/json.ts";
 import { mayCall, type Operator } from "../../domain/operators.ts";
-import type { AdminHandlers } from "../admin-app.ts";
 import { forbiddenRole, OWN_OPERATOR, tooManyAttempts } from "../errors.ts";
 import { generateToken, toNewToken } from "../token.ts";
-import type { OperatorServices } from "./services.ts";
+import type { AdminHandlers, OperatorServices } from "./services.ts";
 
 /** By operators who may do nothing else, since replaced tokens and audit entries are kept: 20 at once, 20 an hour. */
 const METRICS_ROTATIONS = { max: 20, perSecond: 20 / 3_600 };

@@ -4,9 +4,8 @@ import type { OperatorOrder } from "../../domain/corrections.ts";
 import type { Page, PetQuery } from "../../domain/ports.ts";
 import { orderNotFound, type Pet, petNotFound } from "../../domain/resources.ts";
 import { yieldToEventLoop } from "../../event-loop.ts";
-import type { AdminHandlers } from "../admin-app.ts";
 import { ADMIN_PAGE_LIMIT } from "../operations.ts";
-import type { OperatorServices } from "./services.ts";
+import type { AdminHandlers, OperatorServices } from "./services.ts";
 
 /** A search for a page looks at so many pets, in steps of a millisecond or two. */
 const MAX_SEARCHED = 20_000;

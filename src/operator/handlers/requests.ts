@@ -4,8 +4,8 @@ import { crc32 } from "../../api/hash.ts";
 import type { ServerRegister } from "../../domain/ports.ts";
 import type { ServerIdentity, ServerState } from "../../domain/servers.ts";
 import { type LoggedRequest, type RequestLog, STAMPS_PER_MS } from "../../observe/request-log.ts";
-import type { AdminHandlers } from "../admin-app.ts";
 import { ADMIN_PAGE_LIMIT, type QueryOf, type RequestPage } from "../operations.ts";
+import type { AdminHandlers } from "./services.ts";
 
 type Query = QueryOf<"listRequests">;
 

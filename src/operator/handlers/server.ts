@@ -6,10 +6,9 @@ import { DEPRECATED_USE_DAYS, type KeyTotals, startOf } from "../../domain/usage
 import { reuse, yieldToEventLoop } from "../../event-loop.ts";
 import type { LiveSeries } from "../../observe/live-series.ts";
 import { type AdapterMonitor, LATENCY_BUCKETS, quantilesOf } from "../../observe/request-metrics.ts";
-import type { AdminHandlers } from "../admin-app.ts";
 import type { Fleet, Setting } from "../operations.ts";
 import type { KeyDirectory } from "./keys.ts";
-import type { OperatorServices } from "./services.ts";
+import type { AdminHandlers, OperatorServices } from "./services.ts";
 
 /** What does not change while the server runs. */
 export interface ServerFacts {

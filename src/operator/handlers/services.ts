@@ -1,3 +1,4 @@
+import type { AnyInput } from "../../api/dispatch.ts";
 import type { Environment, Plans } from "../../domain/api-keys.ts";
 import type {
   AuditStore,
@@ -10,8 +11,39 @@ import type {
   Store,
   UsageHistoryStore,
 } from "../../domain/ports.ts";
+import type { Attribution } from "../../domain/audit.ts";
 import type { BanRules } from "../../domain/rate-limit.ts";
-import type { AdminHandlers } from "../admin-app.ts";
+import type { Awaitable } from "../../event-loop.ts";
+import type { Request } from "../../http1/index.ts";
+import type { AdminInput, AdminOperationId, AdminRejectionOf, ResponseOf } from "../operations.ts";
+import type { Principal } from "../sign-in.ts";
+
+/** Who calls an operation, and when. */
+export interface AdminContext {
+  /** Of an operation that needs no token, what the actor would be with one. */
+  readonly by: Attribution;
+  /** Undefined for an operation that needs no token, and for a command on the machine. */
+  readonly principal?: Principal;
+}
+
+/** An operation on the session needs the request: its cookie is the session. */
+export interface SessionContext extends AdminContext {
+  readonly request: Request;
+  /** What a success sets. */
+  readonly responseHeaders: Record<string, string>;
+}
+type ContextOf<Id> = Id extends `${string}Session` ? SessionContext : AdminContext;
+
+/** Every operation has a handler. */
+export type AdminHandlers = {
+  readonly [Id in AdminOperationId]: (
+    input: AdminInput<Id>,
+    context: ContextOf<Id>,
+  ) => Awaitable<ResponseOf<Id> | AdminRejectionOf<Id>>;
+};
+
+/** The handler of any operation, for an input that was validated for that operation. */
+export type AnyHandler = (input: AnyInput, context: AdminContext) => Awaitable<unknown>;
 
 /** What the operations on data need. */
 export interface OperatorServices {

@@ -1,11 +1,11 @@
 import { Rejection } from "../../api/errors.ts";
 import { mayCall } from "../../domain/operators.ts";
 import type { Request } from "../../http1/index.ts";
-import type { AdminHandlers } from "../admin-app.ts";
 import { forbiddenRole, INVALID_CODE, INVALID_TOKEN } from "../errors.ts";
 import type { ServerSecret } from "../server-secret.ts";
 import { type AdminAuthentication, type Principal, SESSION_MS } from "../sign-in.ts";
 import type { ServerFacts } from "./server.ts";
+import type { AdminHandlers } from "./services.ts";
 
 interface SessionHandlerOptions {
   readonly facts: Pick<ServerFacts, "environment" | "version">;
