@@ -208,25 +208,13 @@ function notActive(
   return new Rejection("key_not_active", `Key ${id} expired at ${formatTime(expiresAt)} ${rest}`);
 }
 
-/** What the stores have on a key beside the key itself. */
-interface KeyDetails {
-  /** Undefined while it cannot be read. */
-  readonly current: Usage | undefined;
-  readonly secrets: readonly KeySecret[] | undefined;
-  readonly lastUsed: number | undefined;
-}
-
 /** Valkey decides requests meanwhile: a few reads at a time do not delay them. */
 const READS_AT_A_TIME = 16;
 const MAX_BANS = 10_000;
 
 /** API keys with everything that operators see of them, which comes from four places. */
 export class KeyDirectory {
-  readonly #options: OperatorServices;
-
-  constructor(options: OperatorServices) {
-    this.#options = options;
-  }
+  constructor(private readonly services: OperatorServices) {}
 
   async view(key: ApiKey): Promise<Key> {
     const [view] = await this.views([key]);
@@ -242,22 +230,23 @@ export class KeyDirectory {
     const timeSlice = new TimeSlice();
     const usage = await this.#usageOf(ids);
     if (timeSlice.isOver) await timeSlice.next();
-    const secrets = await this.#options.keys.listSecrets(ids);
+    const secrets = await this.services.keys.listSecrets(ids);
     if (timeSlice.isOver) await timeSlice.next();
-    const lastUsed = await this.#options.usageHistory.lastUsed(ids);
+    const lastUsed = await this.services.usageHistory.lastUsed(ids);
     const views: Key[] = [];
     for (const key of keys) {
       if (timeSlice.isOver) await timeSlice.next();
-      const current = usage && (usage.get(key.id) ?? newUsage());
-      views.push(
-        this.#viewOf(key, { current, secrets: secrets.get(key.id), lastUsed: lastUsed.get(key.id) }),
-      );
+      views.push({
+        ...this.#viewOf(key, usage && (usage.get(key.id) ?? newUsage()), secrets.get(key.id)),
+        lastUsedAt: formatOptionalTime(lastUsed.get(key.id)),
+      });
     }
     return views;
   }
 
-  #viewOf(key: ApiKey, { current, secrets = [], lastUsed }: KeyDetails): Key {
-    const { plans, ban, clock } = this.#options;
+  /** `current` is undefined while it cannot be read. */
+  #viewOf(key: ApiKey, current?: Usage, secrets: readonly KeySecret[] = []): Omit<Key, "lastUsedAt"> {
+    const { plans, ban, clock } = this.services;
     const now = clock.now();
     const { id, name, owner = null, notes = null, labels, plan, access } = key;
     const limits = limitsOf(key, plans);
@@ -285,12 +274,11 @@ export class KeyDirectory {
       createdAt: formatTime(key.createdAt),
       expiresAt: formatOptionalTime(key.expiresAt),
       revokedAt: formatOptionalTime(key.revokedAt),
-      lastUsedAt: formatOptionalTime(lastUsed),
     };
   }
 
   async list(query: Omit<KeyListQuery, "now" | "bannedKeys">): Promise<KeyList<Key>> {
-    const { keys, clock } = this.#options;
+    const { keys, clock } = this.services;
     const state = query.filter?.state;
     const bannedKeys =
       state === "banned" || state === "active" ? [...(await this.#bannedUntil()).keys()] : [];
@@ -301,9 +289,9 @@ export class KeyDirectory {
   /** Those whose bans end first come first. */
   async banned(limit: number): Promise<KeyList<Key>> {
     const bannedUntil = await this.#bannedUntil();
-    const now = this.#options.clock.now();
+    const now = this.services.clock.now();
     const endOf = ({ id }: ApiKey) => bannedUntil.get(id) ?? NEVER;
-    const banned = (await this.#options.keys.getKeys([...bannedUntil.keys()]))
+    const banned = (await this.services.keys.getKeys([...bannedUntil.keys()]))
       .filter((key) => stateOf(key, true, now) === "banned")
       .toSorted((a, b) => endOf(a) - endOf(b) || a.id - b.id);
     return {
@@ -316,7 +304,7 @@ export class KeyDirectory {
   /** By key; a key without usage has not been used. Undefined while the usage cannot be read. */
   async #usageOf(ids: readonly number[]): Promise<ReadonlyMap<number, Usage> | undefined> {
     const usages = new Map<number, Usage>();
-    const { rateLimiter, limits } = this.#options;
+    const { rateLimiter, limits } = this.services;
     const timeSlice = new TimeSlice();
     for (let start = 0; start < ids.length; start += READS_AT_A_TIME) {
       if (timeSlice.isOver) await timeSlice.next();
@@ -333,7 +321,7 @@ export class KeyDirectory {
 
   /** When the bans end that have not ended, by key. */
   async #bannedUntil(): Promise<ReadonlyMap<number, number>> {
-    const { rateLimiter, clock } = this.#options;
+    const { rateLimiter, clock } = this.services;
     await yieldToEventLoop();
     const ids = rateLimiter.bannedKeys() ?? (await this.#bannedLately());
     await yieldToEventLoop();
@@ -346,7 +334,7 @@ export class KeyDirectory {
 
   /** Valkey would have to read every key: the audit trail has the bans. */
   async #bannedLately(): Promise<readonly number[]> {
-    const { audit, clock, ban } = this.#options;
+    const { audit, clock, ban } = this.services;
     const since = clock.now() - ban.maxLengthMs;
     const { items } = await audit.listAudit({ action: "key.banned", since, limit: MAX_BANS });
     return [...new Set(items.flatMap(({ target }) => (target ? Number(target.id) : [])))];
