@@ -1,6 +1,7 @@
-import { createHmac, hash, randomBytes, timingSafeEqual } from "node:crypto";
+import { createHmac, randomBytes, timingSafeEqual } from "node:crypto";
 import { Budget } from "../api/budget.ts";
 import { Rejection } from "../api/errors.ts";
+import { sha256 } from "../api/hash.ts";
 import type { Actor } from "../domain/audit.ts";
 import {
   type Operator,
@@ -66,8 +67,6 @@ const MAX_COOKIES = 200;
 const USE_EVERY_MS = HOUR_MS;
 
 const TOKEN_PRINCIPAL = { id: null, name: TOKEN_OPERATOR, role: "admin" } as const satisfies Principal;
-
-const sha256 = (secret: string): string => hash("sha256", secret);
 
 /** 256 random bits in base64url. */
 const newSecret = (): string => randomBytes(32).toString("base64url");
