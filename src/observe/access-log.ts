@@ -242,7 +242,6 @@ function openForAppend(path: string): Promise<FileHandle> {
   return open(path, O_APPEND | O_CREAT | O_WRONLY, 0o600);
 }
 
-/** Whether the path still leads to the open file. */
 async function isAt(handle: FileHandle, path: string): Promise<boolean> {
   const [opened, named] = await Promise.all([handle.stat(), stat(path).catch(() => undefined)]);
   return named !== undefined && named.ino === opened.ino && named.dev === opened.dev;

@@ -27,7 +27,6 @@ interface WaitingBan {
 
 /** Logs each new ban and writes it to the audit trail, behind the request that led to it. */
 export class BanRecorder {
-  /** Called for each ban. */
   onRecord: (() => void) | undefined;
   readonly #options: BanRecorderOptions;
   /** Oldest first. */
@@ -93,7 +92,6 @@ export class BanRecorder {
     }
   }
 
-  /** Tries once more to write what waits. */
   async close(): Promise<void> {
     await this.#writing.close();
     for (const ban of this.#waiting) if (ban.checkAt !== undefined) this.#waiting.delete(ban);

@@ -7,7 +7,6 @@ export interface Sample {
   readonly value: number | Histogram;
 }
 
-/** A metric and its series. */
 export interface MetricFamily {
   readonly name: string;
   readonly type: "counter" | "gauge" | "histogram";
@@ -26,7 +25,6 @@ export const CONTENT_TYPES: Readonly<Record<Format, string>> = {
 const OPEN_METRICS_VERSIONS = new Set(["1.0.0", "0.0.1", undefined]);
 const TEXT_TYPES = new Set(["text/plain", "text/*", "*/*"]);
 
-/** The format for an `Accept` header: OpenMetrics if the client prefers it. */
 export function formatFor(accept: string | null): Format {
   const ranges = (accept ?? "").toLowerCase().split(",").map(rangeOf);
   const qualityOf = (isMeant: (range: (typeof ranges)[number]) => boolean) =>

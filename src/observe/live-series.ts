@@ -8,7 +8,6 @@ import {
 } from "./request-metrics.ts";
 import { repeat, type RepeatedWork } from "../event-loop.ts";
 
-/** What the series are made of. */
 interface LiveSources {
   readonly requests: Pick<RequestMetrics, "totals" | "latencies">;
   readonly connections: () => number;
@@ -56,7 +55,6 @@ export class LiveSeries {
     void this.#recording?.close();
   }
 
-  /** At the end of each step. */
   record(): void {
     this.#short.record();
     this.#long.record();
@@ -98,7 +96,6 @@ interface Row {
   readonly connections: number;
 }
 
-/** The rows of the last steps. */
 class Series {
   /** By the number of the step, counted from the epoch. A step in which nothing was recorded has no row. */
   readonly #rows = new Map<number, Row>();

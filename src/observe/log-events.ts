@@ -4,7 +4,6 @@ export interface LogEvent<Field extends string = string> {
   /** An error needs an operator, a warning may need one. */
   readonly level: LogLevel;
   readonly message: string;
-  /** The names of its details. */
   readonly fields: readonly Field[];
 }
 
@@ -197,7 +196,6 @@ export type LogEventName = keyof typeof LOG_EVENTS;
 
 type FieldOf<N extends LogEventName> = (typeof LOG_EVENTS)[N] extends LogEvent<infer Field> ? Field : never;
 
-/** The details of an event: all of its fields. */
 export type LogDetails<N extends LogEventName> = Readonly<Record<FieldOf<N>, unknown>>;
 
 export type LogEventWithoutDetails = {

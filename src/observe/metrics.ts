@@ -31,7 +31,6 @@ interface MetricsOptions {
   };
 }
 
-/** Where the values come from. */
 type MetricSources = MetricsOptions & Pick<AppMetrics, "requests" | "responseCache" | "eventLoopDelay">;
 
 interface MetricDefinition {

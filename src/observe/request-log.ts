@@ -21,7 +21,6 @@ export interface LoggedRequest {
   readonly userAgent: string | null;
 }
 
-/** What a request must have to be found. */
 export interface RequestConditions extends Partial<
   Pick<LoggedRequest, "requestId" | "keyId" | "operation" | "code" | "address">
 > {
@@ -55,7 +54,6 @@ const BLOCK_REQUESTS = 512;
 const SECRET_PREFIX = "pet_";
 const CONTROL_CHARACTERS = /\p{Cc}/gu;
 
-/** Some consecutive requests. */
 interface Block {
   readonly id: number;
   readonly numbers: Uint8Array;
@@ -215,7 +213,6 @@ export class RequestLog {
     };
   }
 
-  /** Makes a block of the requests that wait, and removes the oldest ones. */
   #write(): void {
     if (this.#waiting === 0) return;
     const numbers = new Uint8Array(this.#numbers.buffer, 0, this.#waiting * NUMBERS * 8);

@@ -55,7 +55,6 @@ const FAILURE_REASONS = [
 /** The client did not wait: no response was sent. */
 const ABORTED = 499;
 
-/** How requests end. */
 export const OUTCOMES = ["success", "clientError", "limited", "banned", "serverError"] as const;
 /** Requests since the start, without those for the health of the server. */
 export type OutcomeTotals = Readonly<Record<(typeof OUTCOMES)[number], number>>;
@@ -63,7 +62,6 @@ export type OutcomeTotals = Readonly<Record<(typeof OUTCOMES)[number], number>>;
 /** Counts every request: `bun bench/metrics.ts` shows 0.16 µs a request. prom-client took 1.3 µs for the same. */
 export class RequestMetrics {
   readonly operations = byLabel(OPERATION_LABELS, () => ({
-    /** Responses by their status. */
     responses: new Map<number, number>(),
     durations: latencyHistogram(),
   }));
@@ -131,7 +129,6 @@ export function byLabel<T extends string, V>(labels: readonly T[], valueOf: (lab
 
 /** Counts values by their size. Quantiles of several servers can be computed from the sums of their counts. */
 export class Histogram {
-  /** In ascending order. */
   readonly bounds: Float64Array;
   /** The first counts the values up to the first bound, the last those above every bound. */
   readonly counts: Float64Array;
@@ -199,7 +196,6 @@ function quantileOf(counts: Float64Array | Uint32Array, quantile: number): numbe
   return ((from + to) / 2) * 1_000;
 }
 
-/** Of several such histograms. */
 export function sumOfCounts(each: readonly (Float64Array | Uint32Array)[]): Float64Array {
   const sums = new Float64Array(LATENCY_BUCKETS);
   for (const counts of each) counts.forEach((count, i) => (sums[i] = (sums[i] ?? 0) + count));
@@ -214,7 +210,6 @@ export class AdapterMonitor {
   /** Of the last request that it responded to; undefined before the first. */
   latencyMs: number | undefined;
   readonly durations = new Histogram(DURATION_BOUNDS);
-  /** Requests that wait for it. */
   queueLength: () => number = () => 0;
   /** On the disk of SQLite. */
   freeBytes: () => number | undefined = () => undefined;

@@ -19,7 +19,6 @@ const RETRY_MS = 500;
 const KEYS_PER_BATCH = 50;
 /** Keys and hours that are counted and not stored yet: about 25 MB, which is reached only while the store fails. */
 const MAX_COUNTERS = 100_000;
-/** How long closing tries to save. */
 const CLOSE_MS = 3_000;
 
 interface UsageRecorderOptions {

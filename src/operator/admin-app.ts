@@ -189,7 +189,6 @@ export interface StartAdminOptions {
   readonly admin: AdminConfig;
   readonly adapters: AdminAdapters;
   readonly metrics: AppMetrics;
-  /** Undefined if no requests are kept. */
   readonly requestLog: RequestLog | undefined;
   readonly facts: ServerFacts;
   readonly clock: Clock;

@@ -8,7 +8,6 @@ export const MAX_ADMIN_BODY_BYTES = 64 * 1024;
 /** Of an operation that needs no token: JSON of 64 KiB takes 8 ms to parse, which anybody could ask for. */
 export const MAX_OPEN_BODY_BYTES = 2 * 1024;
 
-/** The closed set of error codes of the admin API, each with its status. */
 export const ADMIN_ERRORS = errorTable({
   not_signed_in: { status: 401, meaning: "The request has neither a session nor a token." },
   invalid_token: { status: 401, meaning: "The token is wrong or was replaced, or its operator is revoked." },

@@ -88,7 +88,6 @@ export const AuditPage = object("A page of the audit trail, newest first", {
   nextCursor,
 });
 
-/** Of listRequests. */
 export const requestConditions = {
   keyId: queryIdentifier("Only requests with this API key"),
   status: matching(

@@ -5,7 +5,6 @@ import { dateTime, queryInteger, type Schema } from "../api/schema.ts";
 import type { Role } from "../domain/operators.ts";
 import type { AdminErrorCode } from "./errors.ts";
 
-/** A row of the table of operations. */
 export interface AdminOperation extends Operation<AdminErrorCode> {
   readonly tag:
     "Session" | "Operators" | "Server" | "Keys" | "Usage" | "Requests" | "Audit" | "Pets" | "Orders";
@@ -42,7 +41,6 @@ export function cursor(list: ListName): Schema<bigint> {
   return cursorOf(list, "the nextCursor of the page before");
 }
 
-/** A success with a body. */
 export function ok<S extends Schema<unknown>>(description: string, body: S) {
   return { status: 200, description, body } as const;
 }

@@ -9,7 +9,6 @@ import * as keys from "./key-resources.ts";
 import { created, cursor, limit, ok, since, tagged, until } from "./operation-rows.ts";
 import * as resources from "./resources.ts";
 
-/** In front of every path of the admin API. */
 export const ADMIN_BASE_PATH = "/api";
 
 /** Of the usage history, whose hours and days count in full. */
@@ -397,7 +396,6 @@ export const ADMIN_OPERATIONS = {
   }),
 } as const;
 
-/** The API of operators. */
 export const ADMIN_API = new Api({
   basePath: ADMIN_BASE_PATH,
   errors: ADMIN_ERRORS,
@@ -407,11 +405,8 @@ export const ADMIN_API = new Api({
 type Table = typeof ADMIN_OPERATIONS;
 export type AdminOperationId = keyof Table;
 
-/** The validated input of a handler. */
 export type AdminInput<Id extends AdminOperationId> = InputOf<Table[Id]>;
-/** The query of an operation, parsed. */
 export type QueryOf<Id extends AdminOperationId> = AdminInput<Id>["query"];
-/** The body of a request. */
 export type BodyOf<Id extends AdminOperationId> = AdminInput<Id>["body"];
 /** The body of a success; undefined for 204. */
 export type ResponseOf<Id extends AdminOperationId> = SuccessBodyOf<Table[Id]>;

@@ -9,14 +9,12 @@ const SECRET_BYTES = 32;
 const REQUEST_MS = 30_000;
 const REQUEST = /^Petstore-Server (\d{13})\.([\w-]{22})\.([\w-]{43})$/;
 
-/** Random text that is used once. */
 export const newNonce = (): string => randomBytes(16).toString("base64url");
 
 interface ServerRequest {
   /** Origin of the listener that it is for: whoever gets it can send it to no other. */
   readonly to: string;
   readonly method: string;
-  /** The path and the query. */
   readonly target: string;
   /** Milliseconds since the epoch. */
   readonly at: number;
@@ -26,7 +24,6 @@ interface ServerRequest {
 export class ServerSecret {
   readonly #secret: Buffer;
 
-  /** In base64url. */
   constructor(secret: string) {
     this.#secret = Buffer.from(secret, "base64url");
     if (this.#secret.length !== SECRET_BYTES) throw new Error(`the setting ${SERVER_SECRET} is damaged`);

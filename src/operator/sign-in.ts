@@ -37,7 +37,6 @@ export interface Identity {
 }
 
 interface AuthenticationOptions {
-  /** That of a setting, if there is one. */
   readonly token: string | undefined;
   readonly operators: OperatorStore;
   readonly cookieName: string;

@@ -115,7 +115,6 @@ function givenToken(setting: string, { tokenFile }: AdminConfig): OpenedTokens {
 export const CODE_MS = 5 * 60_000;
 
 interface SignInUrlOptions {
-  /** Of the listener. */
   readonly url: string;
   readonly operators: OperatorStore;
   readonly clock: Pick<Clock, "now">;

@@ -8,7 +8,6 @@ import { keyNotFound } from "../errors.ts";
 import { ADMIN_PAGE_LIMIT } from "../operations.ts";
 import type { AdminHandlers, OperatorServices } from "./services.ts";
 
-/** How far a query without `since` goes back. */
 const DEFAULT_INTERVALS: Readonly<Record<UsageInterval, number>> = { hour: 24, day: 30 };
 const DEFAULT_KEYS = 100;
 

@@ -10,7 +10,6 @@ import type { AdminHandlers } from "./services.ts";
 type Query = QueryOf<"listRequests">;
 
 interface RequestHandlerOptions {
-  /** Undefined if this server keeps none. */
   readonly requestLog: RequestLog | undefined;
   readonly servers: ServerRegister & { readonly self: ServerIdentity };
   /** Its requests, or why it cannot be asked. */

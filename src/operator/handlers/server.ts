@@ -119,7 +119,6 @@ function fleetOf(servers: readonly ServerState[]): Fleet {
   };
 }
 
-/** Of the servers together. */
 function figuresOf(servers: readonly ServerState[]): Fleet["total"] {
   const sum = (of: (server: ServerState) => number) => servers.reduce((total, each) => total + of(each), 0);
   return {

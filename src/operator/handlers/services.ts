@@ -45,7 +45,6 @@ export type AdminHandlers = {
 /** The handler of any operation, for an input that was validated for that operation. */
 export type AnyHandler = (input: AnyInput, context: AdminContext) => Awaitable<unknown>;
 
-/** What the operations on data need. */
 export interface OperatorServices {
   readonly environment: Environment;
   readonly store: Store;

@@ -11,7 +11,6 @@ interface SessionHandlerOptions {
   readonly facts: Pick<ServerFacts, "environment" | "version">;
   readonly authentication: AdminAuthentication;
   readonly serverSecret: ServerSecret;
-  /** Of the listener. */
   readonly url: string;
   readonly cookieName: string;
   /** Whether browsers reach the listener over TLS only. */
