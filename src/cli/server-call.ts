@@ -1,7 +1,6 @@
 import { Rejection } from "../api/errors.ts";
 import { type Identifier, parseJson, toJson } from "../api/json.ts";
 import { Invalid, object, text } from "../api/schema.ts";
-import { avoidProxies } from "../config/config.ts";
 import { printable } from "../config/usage-error.ts";
 import {
   ADMIN_API,
@@ -91,13 +90,13 @@ const TLS_PROBLEMS: Readonly<Record<string, string>> = {
 };
 
 async function send(url: string, init: RequestInit): Promise<{ status: number; text: string }> {
-  const { origin, protocol, hostname } = new URL(url);
-  // A proxy could read the token.
-  if (protocol === "http:") avoidProxies(hostname);
+  const { origin, protocol } = new URL(url);
   try {
     const response = await fetch(url, {
       ...init,
       redirect: "manual",
+      // It could read the token.
+      proxy: protocol === "http:" ? false : undefined,
       signal: AbortSignal.timeout(TIMEOUT_MS),
       // Also if NODE_TLS_REJECT_UNAUTHORIZED turns it off.
       tls: { rejectUnauthorized: true },

@@ -42,11 +42,6 @@ export function processVariables(): Variables {
   return process.env;
 }
 
-/** `fetch` reads this variable for each request, and has no option. */
-export function avoidProxies(hostname: string): void {
-  process.env["NO_PROXY"] = hostname;
-}
-
 /** Undefined is what the option of that name says of its default. */
 export function configOf(values: ValuesOf<typeof SETTINGS>) {
   const { "tls-cert": certFile, "tls-key": keyFile } = values;

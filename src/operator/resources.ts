@@ -88,7 +88,6 @@ export type Setting = Infer<typeof Setting>;
 export const Settings = object("The settings of the server that responds", {
   items: array(Setting, { json: "In the order of `petstore serve --help`" }),
 });
-export type Settings = Infer<typeof Settings>;
 
 export const PetPage = object("A page of pets, in ascending order of their identifiers", {
   items: array(Pet),
