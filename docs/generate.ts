@@ -135,7 +135,7 @@ function adminErrorRows(): string[][] {
 
 function fieldTable({ json }: Schema<unknown>): string {
   const fields = schemaFields(json).map(({ name, required, description, schema }) => {
-    const type = constraintOf(schema);
+    const type = constraintOf(schema).replace("one of ", "");
     return [code(name), required ? type : `${type}; optional`, description];
   });
   return markdownTable(["Field", "Type", "Meaning"], fields);
