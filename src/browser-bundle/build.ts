@@ -1,17 +1,9 @@
 /**
- * Bundles the script and the style sheet of one set of pages, and writes them to standard output as JSON:
- * `bun build.ts console`. It runs in a process of its own, so that the server neither waits for it nor keeps the memory
- * that it takes.
+ * Bundles a script and a style sheet, and writes them to standard output as JSON: `bun build.ts main.ts main.css`. It
+ * runs in a process of its own, so that the server neither waits for it nor keeps the memory that it takes.
  */
-import { join } from "node:path";
 import type { BunPlugin } from "bun";
-import type { Bundle, BundleName } from "./bundle.ts";
-
-/** From `src`. */
-const ENTRY_POINTS: Readonly<Record<BundleName, readonly string[]>> = {
-  console: ["console/main.tsx", "console/console.css"],
-  docs: ["docs-site/browser/main.ts", "docs-site/browser/docs.css"],
-};
+import type { Bundle } from "./bundle.ts";
 
 /** Schemas are shared with the server. What they import of Node is never called in a browser. */
 const withoutNode: BunPlugin = {
@@ -25,25 +17,13 @@ const withoutNode: BunPlugin = {
   },
 };
 
-function entryPoints(): string[] {
-  const paths = Object.entries(ENTRY_POINTS).find(([name]) => name === process.argv[2])?.[1];
-  if (paths === undefined) throw new Error(`There is no bundle called ${process.argv[2]}`);
-  return paths.map((path) => join(import.meta.dir, "..", path));
-}
-
 const { outputs } = await Bun.build({
-  entrypoints: entryPoints(),
+  entrypoints: process.argv.slice(2),
   target: "browser",
   minify: true,
   jsx: { runtime: "automatic", importSource: "preact", development: false },
   plugins: [withoutNode],
 });
 
-async function textOf(extension: ".js" | ".css"): Promise<string> {
-  const output = outputs.find(({ path }) => path.endsWith(extension));
-  if (output === undefined) throw new Error(`The bundle has no ${extension} file`);
-  return output.text();
-}
-
-const bundle: Bundle = { script: await textOf(".js"), style: await textOf(".css") };
-await Bun.write(Bun.stdout, JSON.stringify(bundle));
+const [script = "", style = ""] = await Promise.all(outputs.map((output) => output.text()));
+await Bun.write(Bun.stdout, JSON.stringify({ script, style } satisfies Bundle));

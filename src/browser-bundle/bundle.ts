@@ -8,12 +8,17 @@ export type Bundle = ExecutableContents["bundles"][BundleName];
 /** Text by the name of the file. */
 export type ClientFiles = ExecutableContents["client"];
 
+const ENTRY_POINTS: Readonly<Record<BundleName, readonly string[]>> = {
+  console: ["../console/main.tsx", "../console/console.css"],
+  docs: ["../docs-site/browser/main.ts", "../docs-site/browser/docs.css"],
+};
+
 const ROOT = join(import.meta.dir, "../..");
 const TIMEOUT_MS = 60_000;
 
 /** The executable contains the bundles; a program that runs from its source makes them. */
 export async function loadBundle(name: BundleName): Promise<Bundle> {
-  return EXECUTABLE?.bundles[name] ?? runScript("build.ts", name);
+  return EXECUTABLE?.bundles[name] ?? runScript("build.ts", ...ENTRY_POINTS[name]);
 }
 
 /** The files of the package `@petstore/client`. */

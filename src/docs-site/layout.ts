@@ -83,25 +83,14 @@ export interface LayoutOptions {
 
 /** Adds what all pages share. */
 export function layoutOf(options: LayoutOptions): (page: DocsPage) => string {
-  const navigation = navigationOf(options.guides);
+  const { settings, guides, scriptPath, stylePath, searchIndexPath } = options;
+  const navigation = navigationOf(guides);
   return (page) => {
-    const main = `<main id="main" tabindex="-1">${page.html}${pager(page, navigation)}</main>`;
-    const content = `<div class="site">${sidebar(page, navigation)}${main}</div>`;
-    return frame(page, options, content + tryItScript(page));
-  };
-}
-
-/** Before the first paint, so that a page does not flash in the other theme. */
-const THEME_SCRIPT =
-  'try{const t=localStorage.getItem("petstore-theme");if(t==="light"||t==="dark")document.documentElement.dataset.theme=t}catch{}';
-
-function frame(
-  { path, title, description }: DocsPage,
-  { settings, scriptPath, stylePath, searchIndexPath }: LayoutOptions,
-  content: string,
-): string {
-  const to = (target: string) => relativeUrl(path, target);
-  return `<!doctype html>
+    const { path, title, description, html, tryIt } = page;
+    const to = (target: string) => relativeUrl(path, target);
+    // `<` is escaped, so that no text of the data can end the element.
+    const data = JSON.stringify(tryIt)?.replace(/</g, String.raw`\u003c`);
+    return `<!doctype html>
 <html lang="en" data-root="${to("/")}">
 <head>
 <meta charset="utf-8">
@@ -124,11 +113,16 @@ ${environmentMenu(settings)}
 <button type="button" class="theme" hidden></button>
 </div>
 </header>
-${content}
+<div class="site">${sidebar(page, navigation)}<main id="main" tabindex="-1">${html}${pager(page, navigation)}</main></div>${data === undefined ? "" : `<script type="application/json" id="try-it-data">${data}</script>`}
 </body>
 </html>
 `;
+  };
 }
+
+/** Before the first paint, so that a page does not flash in the other theme. */
+const THEME_SCRIPT =
+  'try{const t=localStorage.getItem("petstore-theme");if(t==="light"||t==="dark")document.documentElement.dataset.theme=t}catch{}';
 
 function environmentMenu({ environment, baseUrl, otherUrl }: DocsSettings): string {
   const own = `<dt>This server: ${environment}</dt><dd><code>${Bun.escapeHTML(baseUrl)}</code></dd>`;
@@ -151,13 +145,6 @@ function pager({ path }: DocsPage, navigation: Navigation): string {
       : `<a rel="${rel}" href="${relativeUrl(path, entry.path)}"><span class="note">${title}</span> ${entry.html}</a>`;
   const links = link(entries[index - 1], "prev", "Previous") + link(entries[index + 1], "next", "Next");
   return `<nav class="pager" aria-label="Pages">${links}</nav>`;
-}
-
-/** `<` is escaped, so that no text of the data can end the element. */
-function tryItScript({ tryIt }: DocsPage): string {
-  if (tryIt === undefined) return "";
-  const json = JSON.stringify(tryIt).replace(/</g, String.raw`\u003c`);
-  return `<script type="application/json" id="try-it-data">${json}</script>`;
 }
 
 /** Scripts and styles of this origin, and the one inline script by its hash. */

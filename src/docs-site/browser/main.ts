@@ -6,6 +6,6 @@ import { startTryIt } from "./try-it.tsx";
 startThemeSwitch();
 startTryIt();
 keepLanguage();
-addCopyButtons(document);
+addCopyButtons();
 startSidebar();
 startSearch();

@@ -53,12 +53,11 @@ function choose(language: string | null): void {
 
 const SHOWN_MS = 2_000;
 
-/** A button at each code block within `root` that copies its text. What try-it shows calls it too. */
-export function addCopyButtons(root: ParentNode): void {
-  for (const block of root.querySelectorAll<HTMLElement>(".code:not([data-copy])")) {
+/** A button at each code block that copies its text. What try-it shows calls it too. */
+export function addCopyButtons(): void {
+  for (const block of document.querySelectorAll<HTMLElement>(".code:not(:has(.copy))")) {
     const code = block.querySelector("pre");
     if (code === null) continue;
-    block.dataset["copy"] = "";
     const properties = { type: "button", className: "copy", textContent: "Copy" } as const;
     const button = Object.assign(document.createElement("button"), properties);
     button.addEventListener("click", () => void copy(button, code));

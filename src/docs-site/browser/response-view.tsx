@@ -1,5 +1,5 @@
 import { grouped, shortDuration } from "../../api/formatting.ts";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import { highlight } from "../highlight.ts";
 import { ERROR_CODES_PATH, type TryItData } from "../page-data.ts";
 import { addCopyButtons, urlOf } from "./page-controls.ts";
@@ -121,7 +121,7 @@ function HeaderList({ received, headers }: { readonly received: Headers } & Pick
               <dd>
                 <code>{value}</code>
                 <div class="note">
-                  <CodeSpans text={explanation} />
+                  {explanation.split("`").map((part, i) => (i % 2 ? <code>{part}</code> : part))}
                 </div>
               </dd>
             </div>
@@ -132,58 +132,31 @@ function HeaderList({ received, headers }: { readonly received: Headers } & Pick
   );
 }
 
-/** Text only: whatever the server sends, none of it becomes markup. */
+/** As the code blocks of the page. Text only: whatever the server sends, none of it becomes markup. */
 function Body({ response: { body } }: ReceivedProps) {
+  useEffect(addCopyButtons, []);
   if (body === "") return <p class="note">The response has no body.</p>;
   const json = indentedJson(body);
-  return json === undefined ? (
-    <CodeBlock title="Body" code={body} syntax="text" />
-  ) : (
-    <CodeBlock title="Body, indented" code={json} syntax="json" />
-  );
-}
-
-/** Plain text with `code` in backticks. */
-function CodeSpans({ text }: { readonly text: string }) {
   return (
-    <>{text.split("`").map((part, index) => (index % 2 === 1 ? <code key={index}>{part}</code> : part))}</>
-  );
-}
-
-interface CodeBlockProps {
-  readonly code: string;
-  readonly syntax: string;
-  /** Shown above it. */
-  readonly title: string;
-}
-
-/** As the code blocks of the page: it scrolls by itself and has a button that copies it. */
-function CodeBlock({ title, code, syntax }: CodeBlockProps) {
-  const block = useRef<HTMLDivElement>(null);
-  useEffect(() => {
-    if (block.current?.parentElement) addCopyButtons(block.current.parentElement);
-  }, []);
-  return (
-    <div class="code" ref={block}>
-      <div class="code-title">{title}</div>
+    <div class="code">
+      <div class="code-title">{json === undefined ? "Body" : "Body, indented"}</div>
       <pre tabIndex={0} role="region" aria-label="Response body">
-        <code dangerouslySetInnerHTML={{ __html: highlight(code, syntax) }} />
+        <code
+          dangerouslySetInnerHTML={{ __html: highlight(json ?? body, json === undefined ? "" : "json") }}
+        />
       </pre>
     </div>
   );
 }
 
 /** Whole seconds until a time on the clock of `performance`, rounded up; 0 without one, or once it has passed. */
-export function useSecondsUntil(time: number | undefined): number {
+export function useSecondsUntil(time = 0): number {
   const [, setTick] = useState(0);
-  const seconds = time === undefined ? 0 : Math.max(0, Math.ceil((time - performance.now()) / 1_000));
+  const seconds = Math.max(0, Math.ceil((time - performance.now()) / 1_000));
   useEffect(() => {
-    if (seconds === 0 || time === undefined) return undefined;
-    // At the moment at which the number changes.
-    const timer = setTimeout(
-      () => setTick((tick) => tick + 1),
-      time - performance.now() - (seconds - 1) * 1_000,
-    );
+    if (seconds === 0) return undefined;
+    const untilNext = time - performance.now() - (seconds - 1) * 1_000;
+    const timer = setTimeout(() => setTick((tick) => tick + 1), untilNext);
     return () => clearTimeout(timer);
   });
   return seconds;

@@ -26,16 +26,11 @@ function header(description: string, schema: JsonSchema, example: unknown): Head
   return { description, required: true, schema, example };
 }
 
-function optionalHeader(...given: Parameters<typeof header>): Header {
-  return { ...header(...given), required: false };
-}
-
 function nextLink(url: string, list: "pets" | "orders"): Header {
-  return optionalHeader(
-    'The URL of the next page, as `rel="next"`. The last page has no such link.',
-    { type: "string", pattern: '^<[^>]+>; rel="next"$' },
-    `<${url}?limit=${PAGE_LIMIT.default}&cursor=${encodeCursor(list, 20n)}>; rel="next"`,
-  );
+  const description = 'The URL of the next page, as `rel="next"`. The last page has no such link.';
+  const example = `<${url}?limit=${PAGE_LIMIT.default}&cursor=${encodeCursor(list, 20n)}>; rel="next"`;
+  const schema = { type: "string", pattern: '^<[^>]+>; rel="next"$' };
+  return { description, required: false, schema, example };
 }
 
 /**
@@ -100,11 +95,13 @@ export function componentHeaders({ baseUrl, plans }: DocumentedSettings) {
       { type: "string", pattern: " GMT$" },
       deprecation["Sunset"],
     ),
-    "Idempotent-Replayed": optionalHeader(
-      "`true` if this is the stored response of an earlier request with the same `Idempotency-Key`.",
-      { type: "string", enum: ["true"] },
-      "true",
-    ),
+    "Idempotent-Replayed": {
+      description:
+        "`true` if this is the stored response of an earlier request with the same `Idempotency-Key`.",
+      required: false,
+      schema: { type: "string", enum: ["true"] },
+      example: "true",
+    },
   } satisfies Record<string, Header>;
 }
 
