@@ -124,16 +124,15 @@ export function tryItOperation(id: OperationId): TryItOperation {
 
 function tryItField(field: Field, anchor: string): TryItField {
   const { name, in: location, required, schema } = field;
-  const { type, format, enum: values, items, maxLength, default: assumed, examples } = schema;
+  const { type, enum: values, items, maxLength, default: assumed, examples } = schema;
   const { minimum, maximum } = (items ?? schema) as JsonSchema;
-  const integer = format === "int64" ? "int64" : "integer";
   const example = field.example ?? (Array.isArray(examples) ? examples[0] : undefined);
   return {
     name,
     in: location,
     anchor,
     isRequired: required,
-    type: type === "array" ? "int64-list" : type === "integer" ? integer : "string",
+    type: type === "array" ? "integer-list" : type === "integer" ? "integer" : "string",
     ...(Array.isArray(values) && { values: values.map(String) }),
     ...(minimum !== undefined && { minimum: String(minimum) }),
     ...(maximum !== undefined && { maximum: String(maximum) }),

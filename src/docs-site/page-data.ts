@@ -36,8 +36,8 @@ export interface TryItField {
   /** The id of its row: `createPet-name`. */
   readonly anchor: string;
   readonly isRequired: boolean;
-  /** `int64-list` is identifiers separated by commas. Integers are sent digit for digit. */
-  readonly type: "int64" | "integer" | "string" | "int64-list";
+  /** `integer-list` is identifiers separated by commas. Integers are sent digit for digit. */
+  readonly type: "integer" | "string" | "integer-list";
   /** The only values that are allowed. */
   readonly values?: readonly string[];
   /** Decimal digits. */

@@ -120,7 +120,7 @@ console.log(${shown});`;
 function callOf({ operation: { call, fields }, values }: RequestInput): string {
   const given = fields.filter(({ name }) => (values[name] ?? "") !== "");
   const literalOfField = (field: TryItField) => literal(field, values[field.name] ?? "");
-  const identifiers = given.filter((field) => field.in === "path" || field.type === "int64-list");
+  const identifiers = given.filter((field) => field.in === "path" || field.type === "integer-list");
   if (identifiers.length > 0) {
     const closing = values["status"] === "cancelled" ? "orders.cancel" : "orders.complete";
     const methods = { "orders.update": closing, "pets.listPage": "pets.byIds" };
@@ -139,7 +139,7 @@ function callOf({ operation: { call, fields }, values }: RequestInput): string {
 
 /** An integer that a number would round is a bigint. */
 function literal({ type }: TryItField, text: string): string {
-  if (type === "int64-list") return `[${text.split(",").map(integer).join(", ")}]`;
+  if (type === "integer-list") return `[${text.split(",").map(integer).join(", ")}]`;
   return type === "string" ? quoted(text) : integer(text);
 }
 

@@ -88,7 +88,7 @@ export function fieldProblem(field: TryItField, text: string): string | undefine
     if (length <= maxLength) return undefined;
     return `must have at most ${grouped(maxLength)} characters; it has ${grouped(length)}`;
   }
-  const numbers = field.type === "int64-list" ? text.split(",") : [text];
+  const numbers = field.type === "integer-list" ? text.split(",") : [text];
   return numbers.map((number) => numberProblem(field, number)).find((problem) => problem !== undefined);
 }
 

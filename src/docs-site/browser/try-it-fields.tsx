@@ -91,7 +91,7 @@ export function FieldInput({ field, text, onChange }: FieldInputProps) {
           <input
             {...attributes}
             type="text"
-            inputMode={type === "int64" || type === "integer" ? "numeric" : "text"}
+            inputMode={type === "integer" ? "numeric" : "text"}
             placeholder={isRequired ? "" : placeholder}
             autocomplete="off"
             autocapitalize="off"
