@@ -158,68 +158,6 @@ function bodyAborted(): RequestAborted {
 
 type BodyProgress = "incomplete" | "complete" | "too large" | "malformed";
 
-/** Reads the body of one request from the buffer as it arrives. */
-class BodyReader {
-  readonly #chunkedBody: ChunkedBody | undefined;
-  #content = new ReadBuffer();
-  #bytesLeft: number;
-  #bytesRead = 0;
-  #progress: BodyProgress = "incomplete";
-
-  /** `length` is at least 1. */
-  constructor(length: number | "chunked") {
-    this.#chunkedBody = length === "chunked" ? new ChunkedBody() : undefined;
-    this.#bytesLeft = length === "chunked" ? 0 : length;
-  }
-
-  get hasStarted(): boolean {
-    return this.#bytesRead > 0 || this.#progress !== "incomplete";
-  }
-
-  get bytes(): Uint8Array {
-    return this.#content.bytes;
-  }
-
-  /** Reads what has arrived. Stops before the body becomes larger than `maxBytes`. */
-  read(readBuffer: ReadBuffer, maxBytes: number): BodyProgress {
-    return this.#advance(readBuffer, maxBytes, (part) => this.#content.append(part));
-  }
-
-  /** Like `read`, but drops the bytes. */
-  discard(readBuffer: ReadBuffer, maxBytes: number): BodyProgress {
-    this.#content = new ReadBuffer();
-    return this.#advance(readBuffer, maxBytes, () => {});
-  }
-
-  #advance(readBuffer: ReadBuffer, maxBytes: number, onPart: (part: Buffer) => void): BodyProgress {
-    while (this.#progress === "incomplete") {
-      if (this.#isLargerThan(maxBytes)) return "too large";
-      const part = this.#next(readBuffer);
-      if (typeof part === "string") {
-        this.#progress = part;
-      } else {
-        if (part.length === 0) return this.#isLargerThan(maxBytes) ? "too large" : "incomplete";
-        this.#bytesRead += part.length;
-        onPart(part);
-      }
-    }
-    return this.#progress;
-  }
-
-  #isLargerThan(maxBytes: number): boolean {
-    const bytesLeft = this.#chunkedBody ? this.#chunkedBody.chunkBytesLeft : this.#bytesLeft;
-    return this.#bytesRead + bytesLeft > maxBytes;
-  }
-
-  #next(readBuffer: ReadBuffer): Buffer | "complete" | "malformed" {
-    if (this.#chunkedBody) return this.#chunkedBody.next(readBuffer);
-    if (this.#bytesLeft === 0) return "complete";
-    const part = readBuffer.take(this.#bytesLeft);
-    this.#bytesLeft -= part.length;
-    return part;
-  }
-}
-
 const TOKEN = `[${TOKEN_CHARACTERS}]+`;
 const QUOTED_STRING = `"(?:(?!["\\\\])[${VALUE_CHARACTERS}]|\\\\[${VALUE_CHARACTERS}])*"`;
 /** Chunk extensions are ignored, but have to be valid (RFC 9112, 7.1.1). */
@@ -234,33 +172,78 @@ const MAX_LINE_BYTES = 1_024;
 /** Bounds the work that a small body in tiny chunks causes. */
 const MAX_LINES = 20_000;
 
-const NO_BYTES = Buffer.alloc(0);
-
-/** Decodes a chunked body. Trailer fields are checked and dropped. */
-class ChunkedBody {
-  #expected: "size line" | "data" | "end of data" | "trailer line" = "size line";
-  #chunkBytesLeft = 0;
+/** Reads the body of one request from the buffer as it arrives. Trailer fields are checked and dropped. */
+class BodyReader {
+  readonly #isChunked: boolean;
+  #expected: "data" | "end of data" | "size line" | "trailer line";
+  #content = new ReadBuffer();
+  /** Of the body, or of the current chunk. */
+  #bytesLeft: number;
+  #bytesRead = 0;
   #lines = 0;
   /** Bytes of a line that has arrived in part; they have no LF. */
   #searchedBytes = 0;
+  #progress: BodyProgress = "incomplete";
 
-  /** The bytes of the current chunk that are still to come. */
-  get chunkBytesLeft(): number {
-    return this.#chunkBytesLeft;
+  /** `length` is at least 1. */
+  constructor(length: number | "chunked") {
+    this.#isChunked = length === "chunked";
+    this.#expected = length === "chunked" ? "size line" : "data";
+    this.#bytesLeft = length === "chunked" ? 0 : length;
   }
 
-  /** Takes the next data bytes of the body; none if more has to arrive first. */
-  next(readBuffer: ReadBuffer): Buffer | "complete" | "malformed" {
-    while (this.#expected !== "data") {
-      const line = this.#expected === "end of data" ? takeCrlf(readBuffer) : this.#takeLine(readBuffer);
-      if (line === undefined) return NO_BYTES;
-      const end = this.#parseLine(line);
-      if (end !== undefined) return end;
+  get hasStarted(): boolean {
+    return this.#bytesRead > 0 || this.#progress !== "incomplete";
+  }
+
+  get bytes(): Uint8Array {
+    return this.#content.bytes;
+  }
+
+  /** Like `read`, but drops the bytes. */
+  discard(readBuffer: ReadBuffer, maxBytes: number): BodyProgress {
+    const progress = this.read(readBuffer, maxBytes);
+    this.#content = new ReadBuffer();
+    return progress;
+  }
+
+  /** Reads what has arrived. Stops before the body becomes larger than `maxBytes`. */
+  read(readBuffer: ReadBuffer, maxBytes: number): BodyProgress {
+    while (this.#progress === "incomplete") {
+      if (this.#bytesRead + this.#bytesLeft > maxBytes) return "too large";
+      const hasRead = this.#expected === "data" ? this.#readData(readBuffer) : this.#readLine(readBuffer);
+      if (!hasRead) break;
     }
-    const bytes = readBuffer.take(this.#chunkBytesLeft);
-    this.#chunkBytesLeft -= bytes.length;
-    if (this.#chunkBytesLeft === 0) this.#expected = "end of data";
-    return bytes;
+    return this.#progress;
+  }
+
+  #readData(readBuffer: ReadBuffer): boolean {
+    const part = readBuffer.take(this.#bytesLeft);
+    if (part.length === 0) return false;
+    this.#content.append(part);
+    this.#bytesRead += part.length;
+    this.#bytesLeft -= part.length;
+    if (this.#bytesLeft > 0) return true;
+    if (this.#isChunked) this.#expected = "end of data";
+    else this.#progress = "complete";
+    return true;
+  }
+
+  #readLine(readBuffer: ReadBuffer): boolean {
+    const line = this.#expected === "end of data" ? takeCrlf(readBuffer) : this.#takeLine(readBuffer);
+    if (line === undefined) return false;
+    if (this.#expected === "size line") this.#startChunk(SIZE_LINE.exec(line)?.[1]);
+    else if (this.#expected === "end of data" && line === EMPTY_LINE) this.#expected = "size line";
+    else if (this.#expected === "end of data") this.#progress = "malformed";
+    else if (line === EMPTY_LINE) this.#progress = "complete";
+    else if (!TRAILER_LINE.test(line)) this.#progress = "malformed";
+    return true;
+  }
+
+  #startChunk(size: string | undefined): void {
+    if (size === undefined) this.#progress = "malformed";
+    this.#bytesLeft = Number.parseInt(size ?? "0", 16);
+    this.#expected = this.#bytesLeft === 0 ? "trailer line" : "data";
   }
 
   /** A line with its LF. */
@@ -273,26 +256,6 @@ class ChunkedBody {
     const line = readBuffer.text(0, lineFeed + 1);
     readBuffer.skip(line.length);
     return line;
-  }
-
-  #parseLine(line: string): "complete" | "malformed" | undefined {
-    switch (this.#expected) {
-      case "size line":
-        return this.#startChunk(SIZE_LINE.exec(line)?.[1]);
-      case "end of data":
-        this.#expected = "size line";
-        return line === EMPTY_LINE ? undefined : "malformed";
-      default:
-        if (line === EMPTY_LINE) return "complete";
-        return TRAILER_LINE.test(line) ? undefined : "malformed";
-    }
-  }
-
-  #startChunk(size: string | undefined): "malformed" | undefined {
-    if (size === undefined) return "malformed";
-    this.#chunkBytesLeft = Number.parseInt(size, 16);
-    this.#expected = this.#chunkBytesLeft === 0 ? "trailer line" : "data";
-    return undefined;
   }
 }
 

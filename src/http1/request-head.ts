@@ -126,12 +126,6 @@ export class HeaderFields {
     }
     return joined;
   }
-
-  count(name: string): number {
-    let count = 0;
-    for (const field of this.fields) if (isNamed(field, name)) count++;
-    return count;
-  }
 }
 
 /**
@@ -239,7 +233,7 @@ export class RequestHeadParser {
       const lineFeed = readBuffer.indexOfLineFeed(this.#searchedBytes);
       const lineEnd = lineFeed === -1 ? readBuffer.length : lineFeed;
       if (this.#requestLine === undefined && lineEnd >= MAX_REQUEST_LINE_BYTES) {
-        return errorInLongRequestLine(readBuffer.text(0, MAX_REQUEST_LINE_BYTES));
+        return METHOD_AND_SPACE.test(readBuffer.text(0, MAX_REQUEST_LINE_BYTES)) ? 414 : 400;
       }
       if (lineEnd >= MAX_HEAD_BYTES) return 431;
       this.#searchedBytes = lineEnd;
@@ -294,7 +288,7 @@ const KEEP_ALIVE_TOKEN = /(?:^|,)[\t ]*keep-alive[\t ]*(?:,|$)/i;
 function framingOf(headers: HeaderFields | 400 | 431, isHttp11: boolean): Framing | ProtocolErrorStatus {
   if (typeof headers === "number") return headers;
   const host = headers.get("host");
-  if (host === null ? isHttp11 : headers.count("host") > 1 || !isHostAndPort(host)) return 400;
+  if (host === null ? isHttp11 : !isHostAndPort(host)) return 400;
   const bodyLength = bodyLengthOf(headers, isHttp11);
   if (bodyLength === "ambiguous") return 400;
   if (bodyLength === "unknown coding") return 501;
@@ -353,11 +347,6 @@ function parseRequestLine(line: string): RequestLine | 400 | 501 | 505 {
   return { method, path: target.path, query: target.query, isHttp11: minor !== "0" };
 }
 
-/** For the start of a request line that is longer than allowed. */
-function errorInLongRequestLine(start: string): 400 | 414 {
-  return METHOD_AND_SPACE.test(start) ? 414 : 400;
-}
-
 function parseTarget(method: string, target: string): Target | 400 | 501 {
   if (method === "CONNECT") return isHostAndPort(target) && /:\d+$/.test(target) ? 501 : 400;
   if (target.startsWith("/")) return splitQuery(target);
@@ -381,7 +370,7 @@ function splitQuery(target: string): Target {
 }
 
 const PORT = "(?::[0-9]*)?";
-/** A registered name or an IPv4 address. The grammar allows a comma, which no name has but a list of hosts does. */
+/** A registered name or an IPv4 address. The grammar allows a comma, which no name has but several fields do. */
 const NAME = new RegExp(`^(?:[\\w\\-.~!$&'()*+;=]|%[\\da-f]{2})+${PORT}$`, "i");
 const IP_LITERAL = new RegExp(`^\\[([\\da-f:.]+|v[\\da-f]+\\.[\\w\\-.~!$&'()*+;=:]+)\\]${PORT}$`, "i");
 
