@@ -40,13 +40,13 @@ export interface RepeatedWork {
 }
 
 /** Runs the work for the first time after so many milliseconds, and again after as many as it resolves to. */
-export function repeat(firstMs: number, work: () => Promise<number>): RepeatedWork {
+export function repeat(firstMs: number, work: () => Promise<number>, time = scheduler): RepeatedWork {
   let isClosed = false;
   let running = Promise.resolve();
   let timer = after(firstMs);
 
   function after(ms: number): ScheduledTimer {
-    const next = scheduler.setTimeout(() => (running = run()), ms);
+    const next = time.setTimeout(() => (running = run()), ms);
     next.unref();
     return next;
   }

@@ -1,7 +1,6 @@
 import { CacheStatistics, copyOf } from "../bounded-cache.ts";
 import { Unavailable } from "../api/errors.ts";
 import {
-  type Access,
   type ApiKeyPrincipal,
   type AuthFailure,
   type Credential,
@@ -9,7 +8,6 @@ import {
   hashSecret,
   isWellFormedSecret,
   limitsOf,
-  type PlanName,
   type Plans,
   PLANS,
   validUntil,
@@ -18,8 +16,7 @@ import {
 import { andThen, type Awaitable, recover, type Scheduler } from "../event-loop.ts";
 import { KEY_PREFIX } from "../domain/constants.ts";
 import type { Clock, KeyChanges, KeyStore, RateLimiter } from "../domain/ports.ts";
-import { LookupBudget, LookupQueue } from "./lookup-queue.ts";
-import type { Limits } from "../domain/rate-limit.ts";
+import { LookupQueue } from "./lookup-queue.ts";
 import type { Request } from "../http1/index.ts";
 import { HashIndex, hashInt32, NONE } from "../hash-index.ts";
 
@@ -61,10 +58,11 @@ const MAX_REJECTED_LENGTH = 60;
  */
 export class Authenticator {
   readonly #options: AuthenticatorOptions;
-  readonly #verified: KeyCache;
+  #verified: KeyCache;
   /** The start of nearly every header. Every other spelling works too, and takes longer. */
   readonly #usualStart: string;
   readonly #usualLength: number;
+  readonly #maxVerified: number;
   /** Headers with a secret that no key has, oldest first. */
   readonly #rejected = new Set<string>();
   /** By secret. Requests with the same secret wait for one lookup, unless a change came in after it began. */
@@ -74,7 +72,6 @@ export class Authenticator {
   >();
   readonly #queue: LookupQueue;
   readonly cacheStatistics = new CacheStatistics();
-  readonly #budget: LookupBudget;
   #revision: number;
   /** When the key store was last asked for that revision, by the steady clock. */
   #polledAt: number;
@@ -84,13 +81,13 @@ export class Authenticator {
     { revision, polledAt }: { revision: number; polledAt: number },
   ) {
     this.#options = options;
-    this.#verified = new KeyCache(options.maxVerified ?? MAX_VERIFIED);
+    this.#maxVerified = options.maxVerified ?? MAX_VERIFIED;
+    this.#verified = new KeyCache(this.#maxVerified);
     this.#usualStart = `Bearer ${KEY_PREFIX[options.environment]}`;
     this.#usualLength = this.#usualStart.length + SECRET_LENGTH;
     this.#revision = revision;
     this.#polledAt = polledAt;
-    this.#queue = new LookupQueue(options.scheduler);
-    this.#budget = new LookupBudget(options.clock);
+    this.#queue = new LookupQueue(options.clock, options.scheduler);
   }
 
   static async open(options: AuthenticatorOptions): Promise<Authenticator> {
@@ -130,11 +127,11 @@ export class Authenticator {
   }
 
   #checkValidity(key: VerifiedKey): ApiKeyPrincipal | AuthFailure {
-    const { keyId, plan, limits, access, validUntil } = key;
+    const { validUntil } = key;
     // Most keys are valid for ever, and reading the clock takes as long as the lookup.
     if (validUntil !== Infinity && this.#options.clock.now() >= validUntil)
       return validUntil === WHILE_DISABLED ? "disabled_api_key" : "invalid_api_key";
-    return { keyId, subject: { kind: "key", id: keyId }, plan, limits, access };
+    return key;
   }
 
   /**
@@ -145,10 +142,9 @@ export class Authenticator {
     const pending = this.#lookups.get(secret);
     const revision = this.#revision;
     if (pending?.revision === revision) return pending.result;
-    let isInBudget = false;
-    const mayRun = () => isInBudget || !this.#isLimited(client) || (isInBudget = this.#budget.take(secret));
-    const verify = () => this.#verify(secret, authorization);
-    const begin = () => (this.#verified.has(secret) ? verify() : this.#queue.run(secret, verify, mayRun));
+    const work = () => this.#verify(secret, authorization);
+    const isLimited = () => this.#isLimited(client);
+    const begin = () => (this.#verified.has(secret) ? work() : this.#queue.run({ secret, work, isLimited }));
     const result = pending ? pending.result.then(begin, begin) : begin();
     if (!(result instanceof Promise)) return result;
     this.#lookups.set(secret, { revision, result });
@@ -181,9 +177,10 @@ export class Authenticator {
         return "invalid_api_key";
       }
       const { key } = credential;
-      const { id: keyId, plan, access } = key;
-      const verified = {
-        keyId,
+      const { id, plan, access } = key;
+      const verified: VerifiedKey = {
+        keyId: id,
+        subject: { kind: "key", id },
         plan,
         limits: limitsOf(key, plans),
         access,
@@ -208,6 +205,7 @@ export class Authenticator {
     const polledAt = clock.steadyNow();
     const { revision, changed, unbanned } = await keys.changesSince(this.#revision);
     for (const { id } of changed) this.#verified.keyChanged(id, revision);
+    if (this.#verified.isOutdated) this.#verified = new KeyCache(this.#maxVerified);
     // A rejected secret may be that of a new key.
     if (revision !== this.#revision) this.#rejected.clear();
     this.#revision = revision;
@@ -223,11 +221,7 @@ function unavailableOnly(error: unknown): Unavailable {
 }
 
 /** What the key store has on a secret. */
-interface VerifiedKey {
-  readonly keyId: number;
-  readonly plan: PlanName;
-  readonly limits: Limits;
-  readonly access: Access;
+interface VerifiedKey extends ApiKeyPrincipal {
   /** The secret is invalid from this time of the wall clock on, which may be in the past. */
   readonly validUntil: number;
 }
@@ -258,7 +252,7 @@ const RECORD_BYTES = 64;
 const PAGE_SHIFT = 12;
 const PAGE_MASK = (1 << PAGE_SHIFT) - 1;
 
-/** When this many keys have changed, the cache starts empty again instead of remembering more of them. */
+/** When more keys have changed, an empty cache takes the place of one that would remember them all. */
 const MAX_CHANGED_KEYS = 100_000;
 
 /**
@@ -272,17 +266,18 @@ const MAX_CHANGED_KEYS = 100_000;
  * compared to the end.
  */
 class KeyCache {
-  readonly #maxKeys: number;
   readonly #pages: DataView[] = [];
-  #index = this.#emptyIndex();
+  readonly #index = new HashIndex<string>((record, text) => this.#hasSecret(record, text));
   #count = 0;
   /** The record that is written next; when the cache is full, it is the oldest one. */
   #next = 0;
   /** The revision at which a key last changed; what the cache learned before it is out of date. */
   readonly #changedAt = new Map<number, number>();
 
-  constructor(maxKeys: number) {
-    this.#maxKeys = maxKeys;
+  constructor(private readonly maxKeys: number) {}
+
+  get isOutdated(): boolean {
+    return this.#changedAt.size > MAX_CHANGED_KEYS;
   }
 
   get(text: string): VerifiedKey | undefined {
@@ -296,6 +291,7 @@ class KeyCache {
     const perDayAndAccess = page.getUint32(at + PER_DAY, true);
     return {
       keyId,
+      subject: { kind: "key", id: keyId },
       plan: PLANS[perMinuteAndPlan >>> LIMIT_BITS] ?? "free",
       limits: {
         perMinute: perMinuteAndPlan & LIMIT_MASK,
@@ -327,24 +323,12 @@ class KeyCache {
 
   /** Drops all secrets of a key. */
   keyChanged(keyId: number, revision: number): void {
-    if (this.#changedAt.size >= MAX_CHANGED_KEYS) this.#clear();
     this.#changedAt.set(keyId, revision);
-  }
-
-  #clear(): void {
-    this.#index = this.#emptyIndex();
-    this.#count = 0;
-    this.#next = 0;
-    this.#changedAt.clear();
-  }
-
-  #emptyIndex(): HashIndex<string> {
-    return new HashIndex((record, text) => this.#hasSecret(record, text));
   }
 
   #addRecord(text: string): number {
     const record = this.#next;
-    this.#next = (record + 1) % this.#maxKeys;
+    this.#next = (record + 1) % this.maxKeys;
     if (record < this.#count) this.#index.remove(hashOf(this.#secretAt(record)), record);
     else this.#count++;
     const page = (this.#pages[record >>> PAGE_SHIFT] ??= new DataView(

@@ -1,7 +1,7 @@
 import { Latch } from "../api/latch.ts";
 import type { ApiKey } from "../domain/api-keys.ts";
 import type { Clock, RateLimiter } from "../domain/ports.ts";
-import { type Scheduler, scheduler } from "../event-loop.ts";
+import { repeat, type Scheduler } from "../event-loop.ts";
 import type { Authenticator } from "./authenticator.ts";
 
 interface FollowOptions {
@@ -52,17 +52,10 @@ const POLL_EVERY_MS = 250;
  */
 export function followKeyChanges(options: FollowOptions): KeyChangeFollower {
   const { authenticator, rateLimiter, clock } = options;
-  const time = options.scheduler ?? scheduler;
   const unbans = new Map<number, Unban>();
   const reading = new Latch(options.onUnreadable, options.onReadable);
-  let isStopped = false;
   let lastPoll = Promise.resolve();
-  let timer = time.setTimeout(pollAgain, POLL_EVERY_MS);
-
-  async function pollAgain(): Promise<void> {
-    await applyNow();
-    if (!isStopped) timer = time.setTimeout(pollAgain, POLL_EVERY_MS);
-  }
+  const polling = repeat(POLL_EVERY_MS, () => applyNow().then(() => POLL_EVERY_MS), options.scheduler);
 
   function applyNow(): Promise<void> {
     lastPoll = lastPoll.then(poll);
@@ -100,11 +93,5 @@ export function followKeyChanges(options: FollowOptions): KeyChangeFollower {
     }
   }
 
-  return {
-    applyNow,
-    stop() {
-      isStopped = true;
-      timer.close();
-    },
-  };
+  return { applyNow, stop: () => void polling.close() };
 }

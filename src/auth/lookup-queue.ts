@@ -1,39 +1,55 @@
 import { AdmissionFilter } from "../bounded-cache.ts";
 import { Budget } from "../api/budget.ts";
-import { Overloaded, type Unavailable } from "../api/errors.ts";
-import { type Awaitable, type Scheduler, scheduler } from "../event-loop.ts";
+import { Overloaded } from "../api/errors.ts";
+import { type Awaitable, scheduler } from "../event-loop.ts";
 import type { Clock } from "../domain/ports.ts";
 import { hashText } from "../hash-index.ts";
 import type { ApiKeyPrincipal, AuthFailure } from "../domain/api-keys.ts";
 
 type LookupResult = ApiKeyPrincipal | AuthFailure;
 
+interface Lookup {
+  readonly secret: string;
+  readonly work: () => Awaitable<LookupResult>;
+  /** Whether the address of the client is at its limit: it is asked at once, and again after a wait. */
+  readonly isLimited: () => boolean;
+}
+
 const MAX_RUNNING = 16;
 const MAX_WAITING = 1_000;
-/** That may wait in addition: secrets that were rejected before because too many waited. */
+/** That may wait in addition: secrets that are sent again. */
 const MAX_REPEATED = 100;
 /** After a lookup that found no key: 16 in 10 ms are at most 1,600 a second. */
 const PAUSE_MS = 10;
+/** Lookups for clients whose address is at its limit. */
+const LIMITED_PER_SECOND = 100;
+/** Secrets that are sent for the first time leave these to others. */
+const RESERVED = 50;
 const REMEMBERED_SECRETS = 65_536;
 
 /**
  * Lookups of secrets that were never verified. Anybody can send such secrets, so few lookups run at a time, and only
- * as many wait as are done in a fraction of a second. A secret that found too many waiting, and is sent again, comes
- * first: clients with a new key do that, and guesses differ.
+ * as many wait as are done in a fraction of a second. A secret that was turned away and is sent again comes first:
+ * clients with a new key do that, and guesses differ.
  *
  * Secrets that no key has are looked up at a bounded rate, many together. Otherwise clients that guess, each from
  * another address, take so much time that other requests wait for 100 ms (`npm run attacks -- --engines shared --only
- * many-addresses`).
+ * many-addresses`). Clients whose address is at its limit share a small budget: without it, a new key would not work
+ * behind an address from which others send invalid keys.
  */
 export class LookupQueue {
   #running = 0;
   #isPaused = false;
   readonly #waiting: (() => void)[] = [];
-  readonly #rejected = new AdmissionFilter(REMEMBERED_SECRETS);
-  readonly #scheduler: Scheduler;
+  readonly #sentBefore = new AdmissionFilter(REMEMBERED_SECRETS);
+  readonly #budget: Budget;
 
-  constructor(time = scheduler) {
-    this.#scheduler = time;
+  constructor(
+    clock: Pick<Clock, "steadyNow">,
+    private readonly time = scheduler,
+  ) {
+    const now = () => clock.steadyNow();
+    this.#budget = new Budget({ max: LIMITED_PER_SECOND, perSecond: LIMITED_PER_SECOND, now });
   }
 
   /** Lookups that wait. */
@@ -41,12 +57,16 @@ export class LookupQueue {
     return this.#waiting.length;
   }
 
-  /** `mayRun` is asked at once, and again after a wait: the client may have reached its limit meanwhile. */
-  run(secret: string, work: () => Awaitable<LookupResult>, mayRun: () => boolean): Awaitable<LookupResult> {
+  run({ secret, work, isLimited }: Lookup): Awaitable<LookupResult> {
+    let isKnown: boolean | undefined;
+    const isRepeated = () => (isKnown ??= this.#sentBefore.admits(hashText(secret) >>> 0));
+    let isInBudget = false;
+    const mayRun = () =>
+      isInBudget || !isLimited() || (isInBudget = this.#budget.take(isRepeated() ? 0 : RESERVED));
     if (!mayRun()) return tooMany();
     if (this.#hasPlace) return this.#start(work);
-    const isFull = this.#waiting.length >= MAX_WAITING;
-    if (isFull && !this.#isRepeated(secret)) return tooMany();
+    const isFull = this.length >= MAX_WAITING;
+    if (isFull && (!isRepeated() || this.length >= MAX_WAITING + MAX_REPEATED)) return tooMany();
     return new Promise((resolve) => {
       const start = () => resolve(mayRun() ? Promise.try(() => this.#start(work)) : tooMany());
       if (isFull) this.#waiting.unshift(start);
@@ -54,27 +74,21 @@ export class LookupQueue {
     });
   }
 
-  #isRepeated(secret: string): boolean {
-    return this.#rejected.admits(hashText(secret) >>> 0) && this.#waiting.length < MAX_WAITING + MAX_REPEATED;
-  }
-
-  #start(work: () => Awaitable<LookupResult>): Awaitable<LookupResult> {
+  #start(work: Lookup["work"]): Awaitable<LookupResult> {
     this.#running++;
-    let isPending = false;
+    const finish = (found?: LookupResult) => {
+      if (found === "invalid_api_key") this.#pause();
+      this.#running--;
+      this.#startWaiting();
+    };
     try {
       const result = work();
-      if (!(result instanceof Promise)) return result;
-      isPending = true;
-      result.then(
-        (found) => {
-          if (found === "invalid_api_key") this.#pause();
-          this.#finish();
-        },
-        () => this.#finish(),
-      );
+      if (result instanceof Promise) result.then(finish, () => finish());
+      else finish();
       return result;
-    } finally {
-      if (!isPending) this.#finish();
+    } catch (error) {
+      finish();
+      throw error;
     }
   }
 
@@ -89,12 +103,7 @@ export class LookupQueue {
       this.#isPaused = false;
       this.#startWaiting();
     };
-    this.#scheduler.setTimeout(goOn, PAUSE_MS).unref();
-  }
-
-  #finish(): void {
-    this.#running--;
-    this.#startWaiting();
+    this.time.setTimeout(goOn, PAUSE_MS).unref();
   }
 
   #startWaiting(): void {
@@ -102,28 +111,6 @@ export class LookupQueue {
   }
 }
 
-function tooMany(): Unavailable {
+function tooMany(): Overloaded {
   return new Overloaded("too many keys are being looked up");
-}
-
-const PER_SECOND = 100;
-/** Secrets that are sent for the first time leave these to others. */
-const RESERVED = 50;
-
-/**
- * Lookups for clients whose address is at its limit: without them, a new key would not work behind an address from
- * which others send invalid keys. Secrets that are sent again come first, as a valid key is and guesses are not.
- */
-export class LookupBudget {
-  readonly #budget: Budget;
-  readonly #sentBefore = new AdmissionFilter(REMEMBERED_SECRETS);
-
-  constructor(clock: Pick<Clock, "steadyNow">) {
-    this.#budget = new Budget({ max: PER_SECOND, perSecond: PER_SECOND, now: () => clock.steadyNow() });
-  }
-
-  /** Whether the secret may be looked up now. */
-  take(secret: string): boolean {
-    return this.#budget.take(this.#sentBefore.admits(hashText(secret) >>> 0) ? 0 : RESERVED);
-  }
 }
