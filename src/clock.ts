@@ -124,21 +124,22 @@ export class RetentionClock {
       this.#doubted = { ...moment, forMs };
       this.#latch.failed(undefined);
     }
-    // Without it, a later server trusts its clock a day later.
-    await this.#store().catch(() => {});
+    const { wall, forMs: doubtedFor } = this.#doubted ?? { wall: 0, forMs: 0 };
+    const times = {
+      [TRUSTED_AT]: `${this.#trusted.wall}`,
+      [DOUBTED_AT]: `${wall}`,
+      [DOUBTED_FOR]: `${doubtedFor}`,
+    };
+    try {
+      await this.#settings?.saveSettings(times);
+    } catch {
+      // Without it, a later server trusts its clock a day later.
+    }
   }
 
   async stop(): Promise<void> {
     this.#timer?.close();
     await this.check();
-  }
-
-  async #store(): Promise<void> {
-    await this.#settings?.saveSettings({
-      [TRUSTED_AT]: `${this.#trusted.wall}`,
-      [DOUBTED_AT]: `${this.#doubted?.wall ?? 0}`,
-      [DOUBTED_FOR]: `${this.#doubted?.forMs ?? 0}`,
-    });
   }
 
   #moment(): Moment {

@@ -6,13 +6,6 @@ export interface ScheduledConnection {
   runTimeSlice(maxRequests: number): void;
 }
 
-interface QueueShare {
-  readonly length: number;
-  readonly maxRequests: number;
-  /** Since the event loop began to handle queues. */
-  readonly maxMs: number;
-}
-
 /** After this many requests, or bytes of responses, of one connection the others get a time slice. */
 export const MAX_REQUESTS_PER_SLICE = 32;
 const MAX_BYTES_PER_SLICE = 64 * 1024;
@@ -123,9 +116,9 @@ export class ConnectionScheduler {
     // At least one, so that pipelined requests are handled however many new ones there are.
     this.#pipelined.shift()?.runTimeSlice(MAX_REQUESTS_PER_SLICE);
     const newRequests = this.#newRequests.length;
-    this.#runQueue(this.#newRequests, { length: newRequests, maxRequests: 1, maxMs: MAX_MS_PER_ITERATION });
+    this.#runQueue(this.#newRequests, newRequests, { maxRequests: 1, maxMs: MAX_MS_PER_ITERATION });
     const share = { maxRequests: MAX_REQUESTS_PER_SLICE, maxMs: MAX_MS_OF_PIPELINED };
-    this.#runQueue(this.#pipelined, { length: pipelined - 1, ...share });
+    this.#runQueue(this.#pipelined, pipelined - 1, share);
     this.responses.write();
     this.#requests = 0;
     this.#isTimed = false;
@@ -133,7 +126,11 @@ export class ConnectionScheduler {
   }
 
   /** The first `length` of the queue, until the time is up. */
-  #runQueue(queue: ScheduledConnection[], { length, maxRequests, maxMs }: QueueShare): void {
+  #runQueue(
+    queue: ScheduledConnection[],
+    length: number,
+    { maxRequests, maxMs }: { maxRequests: number; maxMs: number },
+  ): void {
     const endsAt = this.#startedAt + maxMs;
     let taken = 0;
     while (taken < length && this.now() <= endsAt) queue[taken++]?.runTimeSlice(maxRequests);
@@ -153,18 +150,12 @@ export interface ResponseWriter {
  */
 class ResponseBatch {
   readonly #connections: ResponseWriter[] = [];
-  #isEndOfIterationAwaited = false;
+  readonly #writeAll = () => this.write();
   #areMicrotasksAwaited = false;
 
   /** At the end of this iteration of the event loop there are the responses to all requests that it brought. */
   add(connection: ResponseWriter): void {
-    this.#connections.push(connection);
-    if (this.#isEndOfIterationAwaited) return;
-    this.#isEndOfIterationAwaited = true;
-    atEndOfIteration(() => {
-      this.#isEndOfIterationAwaited = false;
-      this.write();
-    });
+    if (this.#connections.push(connection) === 1) atEndOfIteration(this.#writeAll);
   }
 
   /**

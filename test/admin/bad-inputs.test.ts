@@ -45,6 +45,7 @@ const BODIES: readonly (readonly [string, string, unknown, string])[] = [
     return ["POST", "/api/keys", body, message] as const;
   }),
   ["POST", "/api/keys", [], "The request body must be a JSON object."],
+  ["POST", "/api/keys", null, "The request body must be a JSON object."],
   ["PATCH", "/api/keys/1", {}, "At least one of name, owner, notes, labels, plan, limits, access, expiresAt"],
   ["PATCH", "/api/keys/1", { name: null }, "name must be a string of 1 to 100 characters"],
   ["PATCH", "/api/keys/1", { labels: null }, "labels must be an array"],
