@@ -7,6 +7,7 @@ import { type Config, pathsOf, type StorageConfig, valkeyOf } from "./config/con
 import {
   findLostDatabase,
   freeBytes,
+  lockDataDirectory,
   modeIfOpenToOthers,
   prepareDataDirectory,
   rejectLostDatabase,
@@ -186,13 +187,11 @@ function prepareDirectory(storage: StorageConfig, log: Log | undefined): void {
 }
 
 /** One server per directory: two would each apply the rate limits in full, and neither would see the other's writes. */
-async function lockDirectory(config: Config, log: Log): Promise<{ release(): void } | undefined> {
+async function lockDirectory(config: Config, log: Log) {
   prepareDirectory(config, log);
   const mode = modeIfOpenToOthers(config);
   if (mode !== undefined) log.event("data-directory.open-to-others", { directory: config.dataDir, mode });
-  const { acquireLock } = await import("./store/sqlite/process-lock.ts");
-  const { lock, store, usageStore } = pathsOf(config);
-  return acquireLock(lock, [store, usageStore]);
+  return lockDataDirectory(config);
 }
 
 interface RateLimiterOptions {

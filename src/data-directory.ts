@@ -63,6 +63,13 @@ export function rejectInterruptedRestore(storage: StorageConfig): void {
   );
 }
 
+/** For one server or one command that replaces databases. Undefined while another process has it. */
+export async function lockDataDirectory(storage: StorageConfig) {
+  const { acquireLock } = await import("./store/sqlite/process-lock.ts");
+  const { lock, store, usageStore } = pathsOf(storage);
+  return acquireLock(lock, [store, usageStore]);
+}
+
 /** For processes of this user, on the disk of the directory. */
 export function freeBytes(dataDir: string): number {
   const { bavail, bsize } = statfsSync(dataDir);

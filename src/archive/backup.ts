@@ -35,46 +35,20 @@ interface BackupOptions {
   readonly onProgress: OnProgress;
 }
 
-export interface Backup {
-  readonly path: string;
-  readonly bytes: number;
-  readonly files: readonly BackedUpFile[];
-  /** Paths of earlier backups. */
-  readonly removed: readonly string[];
-}
-
-interface BackedUpFile extends Omit<DatabaseFacts, "problems"> {
-  readonly name: string;
-  readonly bytes: number;
-}
+export type Backup = Awaited<ReturnType<typeof makeBackup>>;
 
 /**
  * Copies the databases of an environment. A backup appears in the directory when it is complete, verified and on the
  * disk; until then it has another name. Throws if another process makes a backup there.
  */
-export async function makeBackup(options: BackupOptions): Promise<Backup> {
-  const { storage, directory, keep } = options;
-  mkdirSync(directory, { recursive: true, mode: 0o700 });
-  const lock = acquireLock(join(directory, `.${storage.environment}.lock`));
-  if (lock === undefined)
-    throw new Error(`another backup of ${storage.environment} to ${directory} is running`);
-  try {
-    removePartialBackups(directory, storage.environment);
-    const path = join(directory, backupName(storage.environment, options.at));
-    if (existsSync(path)) throw new Error(`${path} exists already`);
-    const files = await writeBackup(path, options);
-    const others = listBackups(directory, storage.environment).filter((other) => other !== path);
-    const removed = keep === undefined ? [] : others.slice(0, Math.max(0, others.length + 1 - keep));
-    for (const earlier of removed) removeBackup(earlier);
-    return { path, files, removed, bytes: files.reduce((sum, { bytes }) => sum + bytes, 0) };
-  } finally {
-    lock.release();
-  }
-}
-
-async function writeBackup(path: string, options: BackupOptions): Promise<BackedUpFile[]> {
-  const { storage, at, version, onProgress } = options;
+export async function makeBackup({ storage, directory, keep, at, version, onProgress }: BackupOptions) {
   const { environment } = storage;
+  mkdirSync(directory, { recursive: true, mode: 0o700 });
+  using lock = acquireLock(join(directory, `.${environment}.lock`));
+  if (lock === undefined) throw new Error(`another backup of ${environment} to ${directory} is running`);
+  removePartialBackups(directory, environment);
+  const path = join(directory, backupName(environment, at));
+  if (existsSync(path)) throw new Error(`${path} exists already`);
   const files: BackedUpFile[] = [];
   await createDirectory(path, partialPath(path), async (partial) => {
     for (const from of databasesOf(storage)) files.push(await copyDatabase(from, partial, onProgress));
@@ -82,7 +56,11 @@ async function writeBackup(path: string, options: BackupOptions): Promise<Backed
     writeDurably(join(partial, DESCRIPTION_FILE), `${JSON.stringify(description, null, 2)}\n`);
     await writeChecksums(partial, [...files.map(({ name }) => name), DESCRIPTION_FILE], onProgress);
   });
-  return files;
+  const others = listBackups(directory, environment).filter((other) => other !== path);
+  /** Paths of earlier backups. */
+  const removed = keep === undefined ? [] : others.slice(0, Math.max(0, others.length + 1 - keep));
+  for (const earlier of removed) removeBackup(earlier);
+  return { path, files, removed, bytes: files.reduce((sum, { bytes }) => sum + bytes, 0) };
 }
 
 /** A directory that appears when it is complete and on the disk; until then its name is `partial`. */
@@ -112,6 +90,11 @@ function databasesOf(storage: StorageConfig): string[] {
   return existsSync(usageStore) ? [usageStore, store] : [store];
 }
 
+interface BackedUpFile extends Omit<DatabaseFacts, "problems"> {
+  readonly name: string;
+  readonly bytes: number;
+}
+
 /** Reads all of the copy, because a database that is damaged makes a damaged copy. */
 async function copyDatabase(from: string, directory: string, onProgress: OnProgress): Promise<BackedUpFile> {
   const name = basename(from);
@@ -129,7 +112,7 @@ async function copyDatabase(from: string, directory: string, onProgress: OnProgr
     );
   }
   syncToDisk(to);
-  return { name, bytes: statSync(to).size, ...facts };
+  return { name, bytes: bytesOf(to), ...facts };
 }
 
 async function writeChecksums(
@@ -138,9 +121,13 @@ async function writeChecksums(
   onProgress: OnProgress,
 ): Promise<void> {
   const size = names.reduce((sum, name) => sum + bytesOf(join(directory, name)), 0);
-  const onBytes = (done: number) => onProgress({ step: "computing checksums", done, share: done / size });
+  let done = 0;
   let lines = "";
-  for await (const [name, checksum] of checksumsOf(directory, names, onBytes)) {
+  for (const name of names) {
+    const checksum = await checksumOf(join(directory, name), (bytes) => {
+      done += bytes;
+      onProgress({ step: "computing checksums", done, share: done / size });
+    });
     lines += `${checksum}  ${name}\n`;
   }
   writeDurably(join(directory, CHECKSUMS_FILE), lines);
@@ -152,8 +139,8 @@ export function bytesOf(path: string): number {
 }
 
 /** A new file that is on the disk, for its owner only. */
-export function writeDurably(path: string, text: string): void {
-  writeFileSync(path, text, { mode: 0o600, flag: "wx" });
+export function writeDurably(path: string, content: string): void {
+  writeFileSync(path, content, { mode: 0o600, flag: "wx" });
   syncToDisk(path);
 }
 
@@ -161,12 +148,9 @@ export const DESCRIPTION_FILE = "backup.json";
 /** In the format of sha256sum: `sha256sum --check SHA256SUMS` verifies a backup without Petstore. */
 const CHECKSUMS_FILE = "SHA256SUMS";
 
-/** `createdAt` is RFC 3339; `version` is the release that made the backup. */
-export type BackupDescription = Infer<typeof Description>;
-
 /** Names in the order of time, such as production-2026-11-15T120000.000Z. */
-export function backupName(environment: Environment, at: number): string {
-  return `${environment}-${formatTime(at).replaceAll(":", "")}`;
+export function backupName(prefix: string, at: number): string {
+  return `${prefix}-${formatTime(at).replaceAll(":", "")}`;
 }
 
 /**
@@ -231,22 +215,21 @@ export async function readBackup(
   path: string,
   onBytes: (bytes: number) => void = () => {},
 ): Promise<BackupDescription> {
-  if (!isBackup(path)) throw new Error(`the backup ${path} is incomplete: ${CHECKSUMS_FILE} is missing`);
+  const incomplete = (missing: string) =>
+    new Error(`the backup ${path} is incomplete: ${missing} is missing`);
+  const damaged = (what: string) => new Error(`the backup ${path} is damaged: ${what}; use another backup`);
+  if (!isBackup(path)) throw incomplete(CHECKSUMS_FILE);
   const sums = readFileSync(join(path, CHECKSUMS_FILE), "utf8");
   const lines = sums.matchAll(/^([\da-f]{64}) {2}([\w.-]+)$/gm);
   const expected = new Map(Array.from(lines, ([, checksum = "", name = ""]) => [name, checksum]));
-  const names = [DESCRIPTION_FILE, ...readdirSync(path).filter((name) => name.endsWith(".db"))];
-  const unlisted = names.find((name) => !expected.has(name));
-  if (unlisted !== undefined) {
-    throw new Error(
-      `the backup ${path} is damaged: ${CHECKSUMS_FILE} has no checksum of ${unlisted}; use another backup`,
-    );
-  }
-  const missing = [...expected.keys()].find((name) => !existsSync(join(path, name)));
-  if (missing !== undefined) throw new Error(`the backup ${path} is incomplete: ${missing} is missing`);
-  for await (const [name, checksum] of checksumsOf(path, [...expected.keys()], onBytes)) {
-    if (checksum === expected.get(name)) continue;
-    throw new Error(`the backup ${path} is damaged: the checksum of ${name} is wrong; use another backup`);
+  const databases = readdirSync(path).filter((name) => name.endsWith(".db"));
+  let done = 0;
+  for (const name of new Set([DESCRIPTION_FILE, ...databases, ...expected.keys()])) {
+    const file = join(path, name);
+    if (!expected.has(name)) throw damaged(`${CHECKSUMS_FILE} has no checksum of ${name}`);
+    if (!existsSync(file)) throw incomplete(name);
+    const checksum = await checksumOf(file, (bytes) => onBytes((done += bytes)));
+    if (checksum !== expected.get(name)) throw damaged(`the checksum of ${name} is wrong`);
   }
   return readDescription(path);
 }
@@ -254,8 +237,11 @@ export async function readBackup(
 const Description = object({
   environment: oneOf(ENVIRONMENTS),
   createdAt: dateTime(),
+  /** The release that made the backup. */
   version: text(100),
 });
+
+type BackupDescription = Infer<typeof Description>;
 
 export function readDescription(path: string): BackupDescription {
   const file = join(path, DESCRIPTION_FILE);
@@ -266,19 +252,12 @@ export function readDescription(path: string): BackupDescription {
 
 const CHUNK_BYTES = 1024 * 1024;
 
-/** The SHA-256 of each file, in hexadecimal digits. `onBytes` gets the bytes of all files that were read so far. */
-async function* checksumsOf(
-  directory: string,
-  names: readonly string[],
-  onBytes: (bytes: number) => void,
-): AsyncGenerator<readonly [name: string, checksum: string]> {
-  let bytes = 0;
-  for (const name of names) {
-    const hash = createHash("sha256");
-    for await (const chunk of createReadStream(join(directory, name), { highWaterMark: CHUNK_BYTES })) {
-      hash.update(chunk);
-      onBytes((bytes += chunk.length));
-    }
-    yield [name, hash.digest("hex")];
+/** SHA-256 in hexadecimal digits. `onBytes` gets the length of each piece that was read. */
+async function checksumOf(path: string, onBytes: (bytes: number) => void): Promise<string> {
+  const hash = createHash("sha256");
+  for await (const chunk of createReadStream(path, { highWaterMark: CHUNK_BYTES })) {
+    hash.update(chunk);
+    onBytes(chunk.length);
   }
+  return hash.digest("hex");
 }

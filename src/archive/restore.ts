@@ -1,22 +1,22 @@
 import { constants, existsSync, mkdirSync, readFileSync, rmSync } from "node:fs";
 import { chmod, copyFile } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
+import { messageOf } from "../api/errors.ts";
 import { pathsOf, type StorageConfig } from "../config/config.ts";
+import { lockDataDirectory } from "../data-directory.ts";
 import type { Environment } from "../domain/api-keys.ts";
-import type { Attribution, NewAuditEntry } from "../domain/audit.ts";
+import type { Attribution } from "../domain/audit.ts";
 import { latestVersion } from "../store/migrations.ts";
 import { giveToDirectoryOwner, renameDurably, syncToDisk } from "../store/sqlite/durable-files.ts";
 import { SQLITE_MIGRATIONS } from "../store/sqlite/migrations.ts";
-import { acquireLock, isOpenElsewhere } from "../store/sqlite/process-lock.ts";
+import { isOpenElsewhere } from "../store/sqlite/process-lock.ts";
 import {
   addAuditEntry,
-  type DatabaseFacts,
   type KeyDifferences,
   keyDifferences,
   skipAssignedIds,
 } from "../store/sqlite/snapshot.ts";
 import {
-  type BackupDescription,
   backupName,
   bytesOf,
   createDirectory,
@@ -31,36 +31,9 @@ import type { OnProgress } from "./contents.ts";
 import { callInThread, polled } from "./database-thread.ts";
 
 /** Why a backup cannot be restored, for the operator. */
-export class RestoreRejection {
-  constructor(readonly message: string) {}
-}
+export class RestoreRejection extends Error {}
 
-export interface RestorePlan {
-  readonly storage: StorageConfig;
-  /** The directory of the backup. */
-  readonly path: string;
-  /** Why newer backups are not restored. */
-  readonly skipped: readonly string[];
-  readonly description: BackupDescription;
-  /** Of the copy of the database with the keys. */
-  readonly facts: DatabaseFacts;
-  /** The names of the copies, without the directory. */
-  readonly files: readonly string[];
-  /** Whether a server will migrate the database when it starts. */
-  readonly needsMigration: boolean;
-  /** The directory to which the present databases move; undefined if there are none. */
-  readonly replaced: string | undefined;
-  /** Why the restore is not possible, although its plan is. */
-  readonly obstacle: RestoreRejection | undefined;
-  /** Whether the backup has an audit trail; early releases had none. */
-  readonly hasAuditTrail: boolean;
-  /** Whether this finishes a restore that was interrupted. */
-  readonly isContinued: boolean;
-  /** A later state of the same data; undefined if there is none. */
-  readonly later: string | undefined;
-  /** Undefined if nothing is known of what came after the backup. */
-  readonly keys: KeyDifferences | undefined;
-}
+export type RestorePlan = Awaited<ReturnType<typeof planRestore>>;
 
 interface RestoreRequest {
   readonly storage: StorageConfig;
@@ -76,100 +49,98 @@ interface RestoreRequest {
 }
 
 /** Reads and verifies the backup, and decides what a restore would do. Changes nothing. */
-export async function planRestore(request: RestoreRequest): Promise<RestorePlan | RestoreRejection> {
+export async function planRestore(request: RestoreRequest) {
   const { storage, by } = request;
-  const { environment } = storage;
+  const { environment, dataDir } = storage;
+  const { store, usageStore } = pathsOf(storage);
   const backup = await findBackup(request);
-  if (backup instanceof RestoreRejection) return backup;
-  const { path, description } = backup;
+  const { path, description, facts } = backup;
   const staged = readStagedRestore(storage);
-  const present = databaseFiles(storage).filter(existsSync);
   if (staged && staged.description.createdAt !== description.createdAt) {
-    return new RestoreRejection(
+    throw new RestoreRejection(
       `a restore of the backup of ${staged.description.createdAt} was interrupted; finish it first, with petstore restore and that backup`,
     );
   }
-  const isReplacing = !staged && present.length > 0;
-  const { store, usageStore } = pathsOf(storage);
-  const copies = [usageStore, store].map((file) => basename(file));
-  const moved = join(
-    dirname(store),
-    backupName(environment, by.at).replace(environment, `${environment}-replaced`),
-  );
-  const replaced = staged ? staged.replaced : isReplacing ? moved : undefined;
-  const later = laterDatabase(staged?.replacedStore ?? store, path, environment);
+  const [present] = staged ? [] : databaseFiles(storage).filter(existsSync);
+  const moved = join(dataDir, backupName(`${environment}-replaced`, by.at));
+  const replaced = staged ? staged.replaced : present && moved;
+  // The database from before the restore, which may have been moved away.
+  const candidates = [replaced, dataDir, laterBackup(path, environment)];
+  const stores = candidates.flatMap((directory) => (directory ? join(directory, basename(store)) : []));
+  const later = stores.find(existsSync);
   return {
     storage,
     ...backup,
-    files: copies.filter((name) => existsSync(join(path, name))),
-    needsMigration: backup.facts.schemaVersion < latestVersion(SQLITE_MIGRATIONS),
+    /** The names of the copies. */
+    files: [usageStore, store].map((file) => basename(file)).filter((name) => existsSync(join(path, name))),
+    /** Whether a server will migrate the database when it starts. */
+    needsMigration: facts.schemaVersion < latestVersion(SQLITE_MIGRATIONS),
+    /** The directory to which the present databases move; undefined if there are none. */
     replaced,
+    /** Why the restore is not possible, although its plan is. */
     obstacle:
-      isReplacing && !request.replace
-        ? new RestoreRejection(
-            `${present[0]} exists, and a restore overwrites nothing; with --replace, the present databases are moved to another directory first`,
-          )
-        : undefined,
-    hasAuditTrail: backup.facts.rows["audit"] !== undefined,
+      present === undefined || request.replace
+        ? undefined
+        : `${present} exists, and a restore overwrites nothing; with --replace, the present databases are moved to another directory first`,
+    /** Early releases had none. */
+    hasAuditTrail: facts.rows["audit"] !== undefined,
+    /** Whether this finishes a restore that was interrupted. */
     isContinued: staged !== undefined,
+    /** A later state of the same data; undefined if there is none. */
     later,
+    /** Undefined if nothing is known of what came after the backup. */
     keys: later === undefined ? undefined : differencesOf(join(path, basename(store)), later),
   };
 }
 
-type FoundBackup = Pick<RestorePlan, "path" | "description" | "facts" | "skipped">;
-
 /** The given backup, or the newest in a directory of them. */
-async function findBackup(request: RestoreRequest): Promise<FoundBackup | RestoreRejection> {
+async function findBackup(request: RestoreRequest) {
   const { from, allowOlder } = request;
   const { environment } = request.storage;
-  if (isBackup(from)) return readAndVerify(from, request);
+  /** Why newer backups are not restored. */
   const skipped: string[] = [];
+  if (isBackup(from)) return { ...(await readAndVerify(from, request)), skipped };
   for (const path of listBackups(from, environment, () => true).toReversed()) {
     try {
-      const found = await readAndVerify(path, request);
-      return found instanceof RestoreRejection ? found : { ...found, skipped };
+      return { ...(await readAndVerify(path, request)), skipped };
     } catch (error) {
-      const problem = error instanceof Error ? error.message : String(error);
+      if (error instanceof RestoreRejection) throw error;
+      const problem = messageOf(error);
       if (!allowOlder)
-        return new RestoreRejection(
+        throw new RestoreRejection(
           `${problem}; with --allow-older, the newest one that is complete is restored`,
         );
       skipped.push(problem);
     }
   }
-  const [none = `there is no backup of ${environment} in ${from}`] = skipped;
-  return new RestoreRejection(none);
+  throw new RestoreRejection(skipped[0] ?? `there is no backup of ${environment} in ${from}`);
 }
 
-/** Verifies all of it. Throws if it is incomplete or damaged. */
-async function readAndVerify(
-  path: string,
-  { storage, onProgress }: RestoreRequest,
-): Promise<FoundBackup | RestoreRejection> {
+/** Verifies all of it. Errors that are no rejections say that it is incomplete or damaged. */
+async function readAndVerify(path: string, { storage, onProgress }: RestoreRequest) {
   const { environment } = storage;
-  const store = join(path, basename(pathsOf(storage).store));
   const bytes = databaseFiles(storage).reduce((sum, file) => sum + bytesOf(join(path, basename(file))), 0);
   const description = await readBackup(path, (done) =>
     onProgress({ step: "comparing checksums", done, share: done / Math.max(1, bytes) }),
   );
   const { environment: actual } = description;
   if (actual !== environment) {
-    return new RestoreRejection(
+    throw new RestoreRejection(
       `the backup ${path} is of ${actual}, not of ${environment}; use --env ${actual}`,
     );
   }
   const onPoll = () => onProgress({ step: "checking the backup" });
-  const facts = await callInThread("inspectDatabase", [store], onPoll);
+  /** Of the database with the keys. */
+  const facts = await callInThread("inspectDatabase", [join(path, basename(pathsOf(storage).store))], onPoll);
   const [problem] = facts.problems;
   if (problem !== undefined) throw new Error(`the backup ${path} is damaged: ${problem}`);
   const supported = latestVersion(SQLITE_MIGRATIONS);
   if (facts.schemaVersion > supported) {
-    return new RestoreRejection(
+    throw new RestoreRejection(
       `the backup has schema version ${facts.schemaVersion}, and this petstore supports versions up to ${supported}; upgrade petstore`,
     );
   }
-  return { path, description, facts, skipped: [] };
+  return { path, description, facts };
 }
 
 /** The databases with the files that SQLite keeps beside them. */
@@ -178,12 +149,10 @@ function databaseFiles(storage: StorageConfig): string[] {
   return [store, usageStore].flatMap((path) => [path, `${path}-wal`, `${path}-shm`]);
 }
 
-/** The present database, or else the newest backup beside the given one. */
-function laterDatabase(present: string, path: string, environment: Environment): string | undefined {
-  if (existsSync(present)) return present;
+/** The newest backup beside the given one, unless that is it. */
+function laterBackup(path: string, environment: Environment): string | undefined {
   const newest = listBackups(dirname(path), environment).at(-1);
-  if (newest === undefined || basename(newest) === basename(path)) return undefined;
-  return join(newest, basename(present));
+  return newest === undefined || basename(newest) === basename(path) ? undefined : newest;
 }
 
 /** Undefined if the later database is damaged, which may be why a backup is restored. */
@@ -203,37 +172,29 @@ function differencesOf(earlier: string, later: string): KeyDifferences | undefin
 export async function restoreBackup(
   request: RestoreRequest,
   show: (plan: RestorePlan) => Promise<void>,
-): Promise<RestoreRejection | undefined> {
+): Promise<void> {
   const { storage } = request;
-  const { lock: lockFile, store, usageStore } = pathsOf(storage);
+  const { store, usageStore } = pathsOf(storage);
+  const where = `${storage.dataDir} (${storage.environment})`;
   mkdirSync(storage.dataDir, { recursive: true, mode: 0o700 });
-  const lock = acquireLock(lockFile, [store, usageStore]);
-  if (lock === undefined) {
-    return new RestoreRejection(
-      `a server is running on ${storage.dataDir} (${storage.environment}); stop it first`,
+  using lock = await lockDataDirectory(storage);
+  if (lock === undefined) throw new RestoreRejection(`a server is running on ${where}; stop it first`);
+  const plan = await planRestore(request);
+  if (plan.obstacle !== undefined) throw new RestoreRejection(plan.obstacle);
+  // Such as an import, which would go on in the file that moves away, and report success.
+  const rejectOthers = () => {
+    if (![store, usageStore].some(isOpenElsewhere)) return;
+    throw new RestoreRejection(
+      `another command uses the databases in ${where}; run this one again when it is done`,
     );
-  }
-  giveToDirectoryOwner(lockFile);
-  try {
-    const plan = await planRestore(request);
-    if (plan instanceof RestoreRejection) return plan;
-    if (plan.obstacle) return plan.obstacle;
-    // Such as an import, which would go on in the file that moves away, and report success.
-    const inUse = new RestoreRejection(
-      `another command uses the databases in ${storage.dataDir} (${storage.environment}); run this one again when it is done`,
-    );
-    const isInUse = () => [store, usageStore].some(isOpenElsewhere);
-    if (isInUse()) return inUse;
-    await show(plan);
-    if (!plan.isContinued) await stage(plan, request);
-    // From now on no command begins.
-    if (isInUse()) return inUse;
-    moveAway(plan);
-    moveIntoPlace(plan);
-    return undefined;
-  } finally {
-    lock.release();
-  }
+  };
+  rejectOthers();
+  await show(plan);
+  if (!plan.isContinued) await stage(plan, request);
+  // From now on no command begins.
+  rejectOthers();
+  moveAway(plan);
+  moveIntoPlace(plan);
 }
 
 const REPLACED_FILE = "replaced-directory";
@@ -241,75 +202,50 @@ const REPLACED_FILE = "replaced-directory";
 /**
  * The copies that a restore has verified, in a directory beside the databases that they will replace. While the
  * directory exists, no server starts: the databases may be partly replaced. An interrupted restore continues from it.
+ * Undefined if no restore was interrupted after it had begun to replace databases.
  */
-interface StagedRestore {
-  readonly description: BackupDescription;
-  /** Where the databases before the restore are or go; undefined if there were none. */
-  readonly replaced: string | undefined;
-  /** Where the store before the restore is, if it has been moved away. */
-  readonly replacedStore: string | undefined;
-}
-
-/** Undefined if no restore was interrupted after it had begun to replace databases. */
-function readStagedRestore(storage: StorageConfig): StagedRestore | undefined {
-  const { restore, store } = pathsOf(storage);
+function readStagedRestore(storage: StorageConfig) {
+  const { restore } = pathsOf(storage);
   if (!existsSync(restore)) return undefined;
   const name = readFileSync(join(restore, REPLACED_FILE), "utf8").trim();
+  /** Where the databases before the restore are or go; undefined if there were none. */
   const replaced = name === "" ? undefined : join(storage.dataDir, name);
-  const isStoreReplaced = !existsSync(store) || !existsSync(join(restore, basename(store)));
-  return {
-    description: readDescription(restore),
-    replaced,
-    replacedStore: isStoreReplaced && replaced !== undefined ? join(replaced, basename(store)) : undefined,
-  };
+  return { description: readDescription(restore), replaced };
 }
 
 /** Makes the staged restore, all at once. The copies are checked: they may be on another disk than the backup. */
-async function stage(plan: RestorePlan, request: RestoreRequest): Promise<void> {
-  const { storage, path, replaced } = plan;
-  const { restore } = pathsOf(storage);
+async function stage(plan: RestorePlan, { by, onProgress }: RestoreRequest): Promise<void> {
+  const { storage, path, description, files, replaced, later, keys } = plan;
+  const { restore, store } = pathsOf(storage);
+  const replacedName = replaced === undefined ? null : basename(replaced);
   await createDirectory(restore, `${restore}.partial`, async (partial) => {
-    await copyDatabases(plan, partial, request);
-    for (const name of plan.files) await checkCopy(join(partial, name), request);
+    for (const name of files) {
+      const [from, to] = [join(path, name), join(partial, name)];
+      const size = Math.max(1, bytesOf(from));
+      const copied = copyFile(from, to, constants.COPYFILE_EXCL | constants.COPYFILE_FICLONE);
+      await polled(copied, () =>
+        onProgress({ step: "copying", done: bytesOf(to), share: bytesOf(to) / size }),
+      );
+      await chmod(to, 0o600);
+    }
+    const copy = join(partial, basename(store));
+    // Identifiers are never assigned twice. A later database that is damaged cannot tell which were assigned.
+    if (later !== undefined && keys !== undefined) skipAssignedIds(copy, later);
+    // A restore that is interrupted before has no effect, and one that is interrupted later has it.
+    const backup = basename(resolve(path));
+    const after = { backup, backupCreatedAt: description.createdAt, replaced: replacedName };
+    if (plan.hasAuditTrail) addAuditEntry(copy, { ...by, action: "data.restored", after });
+    for (const name of files) await checkCopy(join(partial, name), onProgress);
     writeDurably(join(partial, DESCRIPTION_FILE), readFileSync(join(path, DESCRIPTION_FILE), "utf8"));
-    writeDurably(join(partial, REPLACED_FILE), replaced === undefined ? "\n" : `${basename(replaced)}\n`);
+    writeDurably(join(partial, REPLACED_FILE), `${replacedName ?? ""}\n`);
   });
 }
 
-async function copyDatabases(
-  plan: RestorePlan,
-  directory: string,
-  { by, onProgress }: RestoreRequest,
-): Promise<void> {
-  const { path, later, keys } = plan;
-  for (const name of plan.files) {
-    const to = join(directory, name);
-    const size = Math.max(1, bytesOf(join(path, name)));
-    const copied = copyFile(join(path, name), to, constants.COPYFILE_EXCL | constants.COPYFILE_FICLONE);
-    await polled(copied, () => onProgress({ step: "copying", done: bytesOf(to), share: bytesOf(to) / size }));
-    await chmod(to, 0o600);
-  }
-  const store = join(directory, basename(pathsOf(plan.storage).store));
-  // Identifiers are never assigned twice. A later database that is damaged cannot tell which were assigned.
-  if (later !== undefined && keys !== undefined) skipAssignedIds(store, later);
-  if (plan.hasAuditTrail) addAuditEntry(store, entryOf(plan, by));
-}
-
-async function checkCopy(path: string, { onProgress }: RestoreRequest): Promise<void> {
+async function checkCopy(path: string, onProgress: OnProgress): Promise<void> {
   const onPoll = () => onProgress({ step: "checking the copy" });
   const { problems } = await callInThread("inspectDatabase", [path], onPoll);
   if (problems.length > 0) throw new Error(`the copy ${path} is damaged: ${problems[0]}`);
   syncToDisk(path);
-}
-
-/** In the staged copy: a restore that is interrupted before has no effect, and one that is interrupted later has it. */
-function entryOf({ path, description, replaced }: RestorePlan, by: Attribution): NewAuditEntry {
-  const after = {
-    backup: basename(resolve(path)),
-    backupCreatedAt: description.createdAt,
-    replaced: replaced === undefined ? null : basename(replaced),
-  };
-  return { ...by, action: "data.restored", after };
 }
 
 /** Databases that are in place although their copies are still staged are those from before the restore. */

@@ -2,13 +2,12 @@ import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import { grouped, plural } from "../../api/formatting.ts";
 import type { Direction } from "../../archive/copy.ts";
-import { giveToDirectoryOwner } from "../../store/sqlite/durable-files.ts";
 import { postgresUrl } from "../../config/address-types.ts";
 import { describeStorage, pathsOf, type StorageConfig, storageOf } from "../../config/config.ts";
 import { JSON_OPTION, STORAGE_OPTIONS } from "../../config/options.ts";
 import { UsageError } from "../../config/usage-error.ts";
 import { file } from "../../config/value-types.ts";
-import { prepareDataDirectory } from "../../data-directory.ts";
+import { lockDataDirectory, prepareDataDirectory } from "../../data-directory.ts";
 import { attributionOf, type Context, defineCommand, Failure, type Outcome } from "../command.ts";
 import { errorMessage, isBug } from "../arguments.ts";
 import { columns, json } from "../output.ts";
@@ -54,25 +53,19 @@ export const copy = defineCommand({
     }
     const storage = storageOf({ ...values, "database-url": to ?? from, "database-url-file": undefined });
     const direction = to === undefined ? "from PostgreSQL" : "to PostgreSQL";
-    const { lock: lockFile, store, usageStore } = pathsOf(storage);
+    const { store } = pathsOf(storage);
     if (direction === "to PostgreSQL" && !existsSync(store)) {
       return new Failure(`${store} does not exist; see --data and --env`);
     }
-    const { acquireLock } = await import("../../store/sqlite/process-lock.ts");
     prepareDataDirectory(storage);
     // No server runs on the data directory meanwhile.
-    const lock = acquireLock(lockFile, [store, usageStore]);
+    using lock = await lockDataDirectory(storage);
     if (lock === undefined) {
       return new Failure(
         `a server or another copy is running on ${storage.dataDir} (${storage.environment}); stop it first`,
       );
     }
-    giveToDirectoryOwner(lockFile);
-    try {
-      return await copyLocked(storage, direction, { ...context, isJson: values.json });
-    } finally {
-      lock.release();
-    }
+    return await copyLocked(storage, direction, { ...context, isJson: values.json });
   },
 });
 

@@ -56,15 +56,16 @@ export const restore = defineCommand({
       for (const line of warningsOf(plan)) warn(line);
     };
     const { planRestore, restoreBackup, RestoreRejection } = await import("../../archive/restore.ts");
-    if (isDryRun) {
-      const plan = await planRestore(request).finally(() => progress.end());
-      if (plan instanceof RestoreRejection) return new Failure(plan.message);
-      await show(plan);
-      return undefined;
+    try {
+      if (isDryRun) await show(await planRestore(request));
+      else await restoreBackup(request, show);
+    } catch (error) {
+      if (error instanceof RestoreRejection) return new Failure(error.message);
+      throw error;
+    } finally {
+      progress.end();
     }
-    const rejection = await restoreBackup(request, show).finally(() => progress.end());
-    if (rejection) return new Failure(rejection.message);
-    return values.json ? undefined : "Restored. Start the server with petstore serve.\n";
+    return isDryRun || values.json ? undefined : "Restored. Start the server with petstore serve.\n";
   },
 });
 

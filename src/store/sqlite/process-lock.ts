@@ -3,7 +3,7 @@ import { existsSync, statSync } from "node:fs";
 import { createDatabaseFile, failureOf, isBusy } from "./connection.ts";
 import { scheduler } from "../../event-loop.ts";
 
-interface ProcessLock {
+interface ProcessLock extends Disposable {
   release(): void;
 }
 
@@ -30,12 +30,15 @@ export function acquireLock(path: string, databases: readonly string[] = []): Pr
     lock.run("PRAGMA locking_mode = EXCLUSIVE");
     lock.run("PRAGMA journal_mode = MEMORY");
     lock.run("BEGIN EXCLUSIVE");
-    if (!isMarked(lock, path)) {
+    const mark = markOf(path);
+    const { user_version: marked } =
+      lock.query<{ user_version: number }, []>("PRAGMA user_version").get() ?? {};
+    if (marked !== mark) {
       if (databases.some(isOpenElsewhere)) {
         lock.close(true);
         return undefined;
       }
-      mark(lock, path);
+      lock.run(`PRAGMA user_version = ${mark}; COMMIT; BEGIN EXCLUSIVE`);
     }
     heldLocks.add(lock);
   } catch (error) {
@@ -44,25 +47,16 @@ export function acquireLock(path: string, databases: readonly string[] = []): Pr
     throw failureOf("lock", path, error);
   }
   const held = lock;
-  return {
-    release() {
-      if (heldLocks.delete(held)) held.close(true);
-    },
+  const release = () => {
+    if (heldLocks.delete(held)) held.close(true);
   };
+  return { release, [Symbol.dispose]: release };
 }
 
-/** The file contains its own inode number: a copy and a new file are another file. */
-function isMarked(lock: Database, path: string): boolean {
-  return lock.query<{ user_version: number }, []>("PRAGMA user_version").get()?.user_version === markOf(path);
-}
-
-function mark(lock: Database, path: string): void {
-  lock.run(`PRAGMA user_version = ${markOf(path)}`);
-  lock.run("COMMIT");
-  lock.run("BEGIN EXCLUSIVE");
-}
-
-/** A positive 32-bit integer, as user_version holds it. */
+/**
+ * The file contains its own inode number: a copy and a new file are another file. A positive 32-bit integer, as
+ * user_version holds it.
+ */
 function markOf(path: string): number {
   return (statSync(path).ino % 0x7fff_fffe) + 1;
 }

@@ -47,31 +47,28 @@ function hasOperators(connection: Connection, database = "main"): boolean {
 
 /** Reads a whole database and checks it. Servers may be running on it. */
 export function inspectDatabase(path: string): DatabaseFacts {
-  return withDatabase(path, (connection) => {
-    const problems = [...integrityProblems(connection), ...brokenReferences(connection)];
-    return {
-      schemaVersion: versionOf(connection),
-      rows: problems.length > 0 ? {} : rowsByTable(connection),
-      problems,
-    };
-  });
+  return withDatabase(path, factsOf);
+}
+
+function factsOf(connection: Connection): DatabaseFacts {
+  const problems = [...integrityProblems(connection), ...brokenReferences(connection)];
+  const rows = problems.length > 0 ? {} : rowsByTable(connection);
+  return { schemaVersion: versionOf(connection), rows, problems };
 }
 
 /** Reads the whole database of the pets, orders and keys. Undefined if there is none. */
 export function inspectStore(path: string) {
   if (!existsSync(path)) return undefined;
-  const facts = inspectDatabase(path);
-  const newestTime = facts.problems.length > 0 ? undefined : newestTimeIn(path);
-  return { ...facts, supportedVersion: latestVersion(SQLITE_MIGRATIONS), newestTime };
-}
-
-/** In milliseconds since the epoch. */
-function newestTimeIn(path: string): number | undefined {
-  const time = withDatabase(path, (connection) => {
-    const hasKeys = connection.value("SELECT 1 FROM sqlite_schema WHERE name = 'api_keys'");
-    return hasKeys === undefined ? undefined : connection.value("SELECT max(created_at) FROM api_keys");
+  return withDatabase(path, (connection) => {
+    const facts = factsOf(connection);
+    const newest = facts.rows["api_keys"] && connection.value("SELECT max(created_at) FROM api_keys");
+    return {
+      ...facts,
+      supportedVersion: latestVersion(SQLITE_MIGRATIONS),
+      /** In milliseconds since the epoch. */
+      newestTime: typeof newest === "bigint" ? Number(newest) : undefined,
+    };
   });
-  return typeof time === "bigint" ? Number(time) : undefined;
 }
 
 /** Runs `work` on a database that exists, without changing its schema or its journal. Errors name the file. */
