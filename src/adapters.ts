@@ -79,14 +79,9 @@ export async function openAdapters(config: Config, clock: Clock, log: Log): Prom
           onEarlierBan: bans.recordIfMissing,
           register: servers,
         })
-      : await memoryRateLimiter(config, {
-          hasUsageStore: lock !== undefined,
-          keys: stores.keys,
-          clock,
-          log,
-          onBan,
-        });
+      : await memoryRateLimiter(config, { hasUsageStore: lock !== undefined, clock, log, onBan });
     opened.defer(() => rateLimiter.close());
+    if ("restoredBans" in rateLimiter) await applyMissedUnbans(rateLimiter, stores.keys, clock);
     const close = () => opened.disposeAsync();
     return { ...stores, rateLimiter, bans, servers, limits, retentionNow, failed, close };
   } catch (error) {
@@ -202,38 +197,25 @@ interface RateLimiterOptions {
 
 async function memoryRateLimiter(
   config: Config,
-  options: RateLimiterOptions & { readonly hasUsageStore: boolean; readonly keys: KeyStore },
+  { hasUsageStore, clock, log, onBan }: RateLimiterOptions & { readonly hasUsageStore: boolean },
 ) {
-  const { hasUsageStore, keys, clock, log, onBan } = options;
-  if (config.databaseUrl !== undefined) {
-    log.event("rate-limits.not-shared");
-  }
+  if (config.databaseUrl !== undefined) log.event("rate-limits.not-shared");
   const { createMemoryRateLimiter } = await import("./rate-limit/memory/memory-rate-limiter.ts");
+  const options = { clock, ban: config.ban, onBan };
   if (!hasUsageStore) {
     log.event("usage.in-memory", { folder: config.dataDir });
-    return createMemoryRateLimiter({ clock, ban: config.ban, onBan });
+    return createMemoryRateLimiter(options);
   }
   const { openUsageStore } = await import("./store/sqlite/usage-store.ts");
   const { usageStore: file } = pathsOf(config);
   const onUsageStoreError = (error: unknown) => log.event("usage.save-failed", { error });
-  const rateLimiter = createMemoryRateLimiter({
-    clock,
-    ban: config.ban,
-    onBan,
-    usageStore: openUsageStore(file, {
-      onRescue: () => log.event("usage.rewritten", { file }),
-      onFailure: onUsageStoreError,
-    }),
+  const onRescue = () => log.event("usage.rewritten", { file });
+  return createMemoryRateLimiter({
+    ...options,
+    usageStore: openUsageStore(file, { onRescue, onFailure: onUsageStoreError }),
     onUsageStoreError,
     onUsageStoreRecovery: () => log.event("usage.saved-again"),
   });
-  try {
-    await applyMissedUnbans(rateLimiter, keys, clock);
-    return rateLimiter;
-  } catch (error) {
-    await rateLimiter.close();
-    throw error;
-  }
 }
 
 /** Unbans that the last server did not see before it stopped. A ban that began after the unban of its key stays. */
@@ -251,16 +233,15 @@ async function applyMissedUnbans(
 
 async function valkeyRateLimiter(
   config: Config,
-  options: Omit<ValkeyOptions, "ban" | "timeoutMs" | "onStateChange"> & {
-    readonly log: Log;
-    readonly monitor: AdapterMonitor;
-  },
+  options: RateLimiterOptions &
+    Pick<ValkeyOptions, "onEarlierBan" | "register"> & { readonly monitor: AdapterMonitor },
 ) {
   const { log, monitor, ...rest } = options;
+  const { limitsTimeoutMs: timeoutMs, ban } = config;
   const rateLimiter = await openValkey(config, {
     ...rest,
-    ban: config.ban,
-    timeoutMs: config.limitsTimeoutMs,
+    ban,
+    timeoutMs,
     onResponse: (ms) => monitor.responded(ms),
     onStateChange(state, reason) {
       monitor.isAvailable = state === "available";

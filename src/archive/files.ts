@@ -19,14 +19,13 @@ import { createGunzip } from "node:zlib";
 import { InputError } from "./row-formats.ts";
 
 /** A file, or standard input, which is copied to a file first: it is read twice. */
-export interface InputFile {
+export interface InputFile extends Disposable {
   /** Bytes of the file, compressed or not. */
   readonly size: number;
   /** SHA-256 of the file. */
   readonly fingerprint: string;
   /** The text in pieces, from the beginning. `onRead` gets the bytes of the file that were read so far. */
   texts(onRead: (bytes: number) => void): AsyncGenerator<string>;
-  close(): void;
 }
 
 const PIECE_BYTES = 256 * 1024;
@@ -44,7 +43,7 @@ export async function openInput(
       size,
       fingerprint,
       texts: (onRead) => texts(descriptor, fingerprint, onRead),
-      close: () => closeSync(descriptor),
+      [Symbol.dispose]: () => closeSync(descriptor),
     };
   } catch (error) {
     closeSync(descriptor);

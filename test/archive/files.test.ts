@@ -14,13 +14,9 @@ const open = (path: string) =>
   });
 
 async function textOf(path: string, change: () => void): Promise<string> {
-  const input = await open(path);
-  try {
-    change();
-    return (await Array.fromAsync(input.texts(() => {}))).join("");
-  } finally {
-    input.close();
-  }
+  using input = await open(path);
+  change();
+  return (await Array.fromAsync(input.texts(() => {}))).join("");
 }
 
 test.each([

@@ -114,9 +114,8 @@ export const importCommand = defineCommand({
     if (wrong) return wrong;
     const kind = values.orders ? "orders" : "pets";
     const name = path === "-" ? "standard input" : printable(path);
-    let input: InputFile | undefined;
     try {
-      input = await openInput(path, () => context.readInput());
+      using input = await openInput(path, () => context.readInput());
       return await importFile({
         name,
         input,
@@ -132,8 +131,6 @@ export const importCommand = defineCommand({
       if (error instanceof ConcurrentImport)
         return new Failure(`another process is importing ${name}; wait until it is done`);
       throw error;
-    } finally {
-      input?.close();
     }
   },
 });

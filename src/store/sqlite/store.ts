@@ -74,9 +74,13 @@ export function openSqlite(path: string, options: SqliteStoreOptions = {}): Sqli
     writeWaitMs: USAGE_WAIT_MS,
     integers: "number",
   } as const;
+  // Closes those before one that fails to open.
+  using opened = new DisposableStack();
   const store = openDatabaseFor(path, storeOptions, (connection) => {
+    opened.defer(() => connection.close());
     checkColumns(connection);
     files.watch(connection, options.rescue);
+    opened.defer(() => files.stop());
     return new SqliteStore(connection, options);
   });
   // A connection of its own: a change of a key waits for the write lock, a client's request does not.
@@ -87,10 +91,12 @@ export function openSqlite(path: string, options: SqliteStoreOptions = {}): Sqli
     settings: new SqlSettingsStore(sqliteDatabase(connection)),
     closeKeys: () => connection.close(),
   }));
+  opened.defer(closeKeys);
   const { closeUsage, usageHistory } = openDatabaseFor(path, usageOptions, (connection) => ({
     usageHistory: new SqlUsageHistoryStore(sqliteDatabase(connection), new SqliteUsageTotals(connection)),
     closeUsage: () => connection.close(),
   }));
+  opened.move();
   const following = scheduler.setInterval(() => followChanges(store.petJson), FOLLOW_EVERY_MS);
   following.unref();
   return {
