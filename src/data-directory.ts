@@ -48,9 +48,11 @@ export function rejectUnwritable(path: string, access = accessSync): void {
  */
 export function prepareDataDirectory(storage: StorageConfig): readonly string[] {
   rejectUnwritable(existingParent(storage.dataDir));
-  createDirectory(storage.dataDir);
+  mkdirSync(storage.dataDir, { recursive: true, mode: 0o700 });
   rejectInterruptedRestore(storage);
-  const open = privateFiles(storage).filter((path) => isOpenToOthers(statOf(path)));
+  const { lock, adminToken, adminUrl } = pathsOf(storage);
+  const files = [...databaseFiles(storage), lock, adminToken, adminUrl];
+  const open = files.filter((path) => isOpenToOthers(statOf(path)));
   for (const path of open) chmodSync(path, 0o600);
   return open;
 }
@@ -88,7 +90,7 @@ export function findLostDatabase(storage: StorageConfig) {
     };
   }
   // Without its file, SQLite deletes the log.
-  const names = existsSync(dataDir) && !hasContent(store) ? readdirSync(dataDir) : [];
+  const names = existsSync(dataDir) && !statOf(store)?.size ? readdirSync(dataDir) : [];
   const left = names
     .map((name) => join(dataDir, name))
     .filter(
@@ -112,17 +114,9 @@ export function rejectLostDatabase(storage: StorageConfig): void {
   throw new Error(`${lost.message}; ${lost.remedy}`);
 }
 
-function hasContent(path: string): boolean {
-  return (statOf(path)?.size ?? 0) > 0;
-}
-
-function createDirectory(path: string): void {
-  mkdirSync(path, { recursive: true, mode: 0o700 });
-}
-
 /** Replaces the file, so that it has neither the mode nor the target of what was there. The server can read root's. */
 export function writePrivateFile(path: string, text: string): void {
-  createDirectory(dirname(path));
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
   rmSync(path, { force: true });
   writeFileSync(path, text, { mode: 0o600, flag: "wx" });
   giveToDirectoryOwner(path);
@@ -145,11 +139,10 @@ export function modeIfOpenToOthers({ dataDir }: StorageConfig): string | undefin
   return (mode & OTHER_USERS) === 0 ? undefined : mode.toString(8).padStart(4, "0");
 }
 
-function privateFiles(storage: StorageConfig): string[] {
-  const { store, usageStore, lock, adminToken, adminUrl } = pathsOf(storage);
-  return [store, usageStore]
-    .flatMap((path) => [path, `${path}-wal`, `${path}-shm`])
-    .concat(lock, adminToken, adminUrl);
+/** The databases with the files that SQLite keeps beside them. */
+export function databaseFiles(storage: StorageConfig): string[] {
+  const { store, usageStore } = pathsOf(storage);
+  return [store, usageStore].flatMap((path) => [path, `${path}-wal`, `${path}-shm`]);
 }
 
 /** A file of another user is left as it is. */

@@ -21,8 +21,8 @@ import { csvCell, type Fields, type FieldType, ORDER_FIELDS, PET_FIELDS } from "
 interface Exported {
   /** In the order of the output. */
   readonly fields: Fields;
-  /** Of the rows. A field has the name of its column, in camel case. */
-  readonly columns: readonly string[];
+  /** Of the rows. A field has the name of its column, in camel case. By default those of the fields. */
+  readonly columns?: readonly string[];
   rows(reader: TableReader): AsyncIterable<readonly Row[]>;
 }
 
@@ -47,7 +47,7 @@ const KEY_ROWS = rowsOf(API_KEYS, {
 
 const KEY_ROWS_WITH_HASHES: Exported = {
   fields: { ...KEY_ROWS.fields, secrets: "json" },
-  columns: [...KEY_ROWS.columns, "secrets"],
+  columns: [...Object.keys(API_KEYS.columns), "secrets"],
   /** Both tables are in the order of the keys. */
   async *rows(reader) {
     const secrets = each(reader, KEY_SECRETS);
@@ -87,7 +87,6 @@ function usageRows(by: UsageInterval): Exported {
       banned: "integer",
       errors: "integer",
     },
-    columns: ["key_id", "start", "operation", "admitted", "limited", "banned", "errors"],
     async *rows(reader) {
       for await (const rows of reader.rows(USAGE[by])) yield rows.flatMap(usageByOperation);
     },
@@ -170,9 +169,9 @@ type Encode = (row: Row) => string;
 
 /** The fields, and where each of them is in a row. */
 function located({ fields, columns }: Exported) {
-  return Object.entries(fields).map(([name, type]) => {
+  return Object.entries(fields).map(([name, type], index) => {
     const column = name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
-    return { name, type, position: columns.indexOf(column) };
+    return { name, type, position: columns?.indexOf(column) ?? index };
   });
 }
 

@@ -36,12 +36,13 @@ export interface ImporterOptions<T extends ImportedRow> {
 /** Without a database. */
 const ROWS_PER_TRIAL = 1_000;
 
-export type ImportEnd = "complete" | "too many errors" | "stopped";
+export interface Imported {
+  readonly end: "complete" | "too many errors" | "stopped";
+  readonly progress: ImportProgress;
+}
 
 /** Reads, validates and stores the rows of a file, from the row on that `from` names. */
-export async function importRows<T extends ImportedRow>(
-  options: ImporterOptions<T>,
-): Promise<{ end: ImportEnd; progress: ImportProgress }> {
+export async function importRows<T extends ImportedRow>(options: ImporterOptions<T>): Promise<Imported> {
   using importer = new Importer(options);
   return { end: await importer.run(), progress: importer.progress };
 }
@@ -62,7 +63,7 @@ class Importer<T extends ImportedRow> {
     this.progress = options.from;
   }
 
-  async run(): Promise<ImportEnd> {
+  async run(): Promise<Imported["end"]> {
     let rowsToSkip = this.progress.rows;
     const rowsPerBatch = this.#options.store?.rowsPerBatch ?? ROWS_PER_TRIAL;
     if (this.#hasTooManyErrors) return "too many errors";

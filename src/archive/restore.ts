@@ -3,7 +3,7 @@ import { chmod, copyFile } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
 import { messageOf } from "../api/errors.ts";
 import { pathsOf, type StorageConfig } from "../config/config.ts";
-import { lockDataDirectory } from "../data-directory.ts";
+import { databaseFiles, lockDataDirectory } from "../data-directory.ts";
 import type { Environment } from "../domain/api-keys.ts";
 import type { Attribution } from "../domain/audit.ts";
 import { latestVersion } from "../store/migrations.ts";
@@ -141,12 +141,6 @@ async function readAndVerify(path: string, { storage, onProgress }: RestoreReque
     );
   }
   return { path, description, facts };
-}
-
-/** The databases with the files that SQLite keeps beside them. */
-function databaseFiles(storage: StorageConfig): string[] {
-  const { store, usageStore } = pathsOf(storage);
-  return [store, usageStore].flatMap((path) => [path, `${path}-wal`, `${path}-shm`]);
 }
 
 /** The newest backup beside the given one, unless that is it. */

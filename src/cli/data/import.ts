@@ -10,7 +10,7 @@ import {
   ImportStore,
   NO_PROGRESS,
 } from "../../archive/import-store.ts";
-import { type ImportEnd, importRows } from "../../archive/import.ts";
+import { type Imported, importRows } from "../../archive/import.ts";
 import { describeRejected } from "../../archive/rejects-file.ts";
 import { InputError } from "../../archive/row-formats.ts";
 import type { ColumnMapping } from "../../archive/row-parser.ts";
@@ -295,10 +295,7 @@ function rejectsPosition(path: string, progress?: ImportProgress): number | stri
     : `${rejects} has changed since the import stopped; move it away or choose another file with --rejects for the next rejected rows`;
 }
 
-/** How an import ended. */
-interface ImportEnded {
-  readonly end: ImportEnd;
-  readonly progress: ImportProgress;
+interface ImportEnded extends Imported {
   /** Rows that were done before. */
   readonly rowsBefore: number;
   readonly seconds: number;
@@ -306,22 +303,17 @@ interface ImportEnded {
   readonly finishedAt?: number;
 }
 
-/** Prints the summary, unless the import was interrupted. */
+/** Prints the summary, unless the import was interrupted. Undefined if every row was imported or skipped. */
 async function report(job: Import, ended: ImportEnded): Promise<Outcome> {
-  const { values, context } = job;
-  if (ended.end !== "stopped")
-    await context.print(values.json ? summaryJson(job, ended) : summaryText(job, ended));
-  return outcomeOf(job, ended);
-}
-
-/** Undefined if every row was imported or skipped. */
-function outcomeOf({ name, values, rejectsPath }: Import, { end, progress }: ImportEnded): Outcome {
+  const { name, values, context, rejectsPath } = job;
+  const { end, progress } = ended;
   const { rows, rejected } = progress;
   const { "dry-run": isDryRun, "max-errors": maxErrors } = values;
   if (end === "stopped") {
     const next = isDryRun ? "nothing was stored" : "run the same command again to continue";
     return new Failure(`interrupted after ${grouped(rows)} rows of ${name}; ${next}`);
   }
+  await context.print(values.json ? summaryJson(job, ended) : summaryText(job, ended));
   if (rejected === 0) return undefined;
   const were = rejected === 1 ? "1 row was" : `${grouped(rejected)} rows were`;
   const them = rejected === 1 ? "it with its error" : "them with their errors";
