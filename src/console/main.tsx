@@ -75,13 +75,14 @@ function Console() {
   useFocusOnNewPage(path);
   return (
     <Layout>
-      <PageOfPath key={path} path={path} />
+      <PageOfPath key={path} />
       {dialog?.()}
     </Layout>
   );
 }
 
-function PageOfPath({ path }: { readonly path: string }) {
+function PageOfPath() {
+  const { path } = current;
   const match = matchPage(path);
   if (match === undefined) {
     return (

@@ -37,7 +37,7 @@ export function KeyActionButtons({ apiKey, isFinal }: KeyActionButtonsProps) {
         <DialogButton
           key={action}
           class={action === "revoke" ? "danger" : undefined}
-          dialog={() => <KeyActionDialog action={action} apiKey={apiKey} />}
+          dialog={() => <KeyActionDialog action={action} shown={apiKey} />}
         >
           {action === "rotate" ? "Rotate secret" : capitalized(action)}
         </DialogButton>
@@ -46,13 +46,8 @@ export function KeyActionButtons({ apiKey, isFinal }: KeyActionButtonsProps) {
   );
 }
 
-interface KeyActionDialogProps {
-  readonly action: KeyAction;
-  readonly apiKey: Key;
-}
-
 /** What the actions on a key ask before they are done. */
-function KeyActionDialog({ action, apiKey: shown }: KeyActionDialogProps) {
+function KeyActionDialog({ action, shown }: { readonly action: KeyAction; readonly shown: Key }) {
   const { data: apiKey = shown } = useCall("getKey", { id: shown.id });
   if (action === "rotate") return <RotateDialog {...apiKey} />;
   const { done, consequence } = CHANGES[action];

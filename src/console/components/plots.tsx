@@ -95,13 +95,19 @@ function Canvas(props: CanvasProps) {
       created.setSize({ width: element.clientWidth, height: HEIGHT_PX }),
     );
     resize.observe(element);
+    const theme = matchMedia("(prefers-color-scheme: dark)");
+    const repaint = () => created.redraw();
+    theme.addEventListener("change", repaint);
     return () => {
+      theme.removeEventListener("change", repaint);
       resize.disconnect();
       created.destroy();
     };
   }, []);
 
-  useEffect(() => plot.current?.setData(dataOf(props)), [times, props.series]);
+  // The page renders every second, and the data change every few seconds.
+  const data = JSON.stringify(dataOf(props));
+  useEffect(() => plot.current?.setData(dataOf(props)), [data]);
 
   const show = () => navigate(pointUrl(times[plot.current?.cursor.idx ?? times.length - 1] ?? 0));
   const title = "Click: the requests of that moment";

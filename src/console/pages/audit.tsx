@@ -78,17 +78,12 @@ function Moment({ at, target }: Pick<AuditItem, "at" | "target">) {
   );
 }
 
-const PATHS = { key: "/keys", pet: "/pets", order: "/orders" } as const;
-
-function pathOf({ kind, id }: NonNullable<AuditItem["target"]>): string {
-  return kind === "operator" ? "/operators" : `${PATHS[kind]}/${id}`;
-}
-
 function Target({ target }: Pick<AuditItem, "target">) {
   if (target === null) return NO_VALUE;
+  const { kind, id } = target;
   return (
-    <a href={pathOf(target)}>
-      {target.kind} {String(target.id)}
+    <a href={kind === "operator" ? "/operators" : `/${kind}s/${id}`}>
+      {kind} {String(id)}
     </a>
   );
 }
