@@ -172,8 +172,10 @@ export class ValkeyConnection {
     await this.#inTime(this.#client.unlink(key));
     if (isExpired(usage, now)) return false;
     const numbers = usageNumbers(usage);
-    await this.#inTime(this.#client.hset(key, ...FIELDS.flatMap((field, i) => [field, numbers[i] ?? NEVER])));
-    await this.#inTime(this.#client.pexpire(key, expiresAt(usage) - now + EXPIRY_SLACK_MS));
+    const client = this.#client;
+    const written = client.hset(key, ...FIELDS.flatMap((field, i) => [field, numbers[i] ?? NEVER]));
+    // Sent together, so that a process that is killed here leaves no usage that never expires.
+    await this.#inTime(Promise.all([written, client.pexpire(key, expiresAt(usage) - now + EXPIRY_SLACK_MS)]));
     return true;
   }
 
