@@ -1,5 +1,5 @@
 import { type ComponentChildren, createContext } from "preact";
-import { useContext, useEffect, useId, useRef, useState } from "preact/hooks";
+import { useContext, useEffect, useId, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { Refused } from "../admin-api.ts";
 import { capitalized } from "../format.ts";
 import { useLeaveGuard } from "../router.ts";
@@ -44,8 +44,12 @@ export function TextField({ label, field, hint, type = "text", onInput, children
   const [found, setFound] = useState<string>();
   const isRejected = rejected !== undefined && rejected.field === field;
   const problem = found ?? (isRejected ? rejected.message : undefined);
+  const focus = () => box.current?.querySelector<HTMLElement>("input, textarea")?.focus();
   useEffect(() => {
-    if (autofocus || isRejected) box.current?.querySelector<HTMLElement>("input, textarea")?.focus();
+    if (autofocus) focus();
+  }, []);
+  useLayoutEffect(() => {
+    if (isRejected) focus();
   }, [rejected]);
   const shared = {
     id,
