@@ -83,14 +83,16 @@ class MemoryRateLimiter implements RateLimiter {
     const slot = found === NONE ? this.#add(subject, now) : found;
 
     const usage = table.load(slot, this.#scratch);
-    const wasBanned = now < usage.bannedUntil;
+    const { bannedAt } = usage;
     const decision = decide(usage, limits, now, this.#rulesFor(subject));
     table.store(slot, usage);
 
     const flags = table.flags(slot);
     const newFlags = (flags & ~EXHAUSTED) | exhaustedFlags(usage, limits);
     if (newFlags !== flags) table.setFlags(slot, newFlags);
-    if (decision.outcome === "banned" && !wasBanned) this.#banned(slot, subject, usage);
+    // A ban that began in the future begins now, and is no new one.
+    const isNewBan = decision.outcome === "banned" && usage.bannedAt !== bannedAt && bannedAt < now;
+    if (isNewBan) this.#banned(slot, subject, usage);
     else this.#writeBehind?.changed(slot);
     return decision;
   }
@@ -241,6 +243,8 @@ class WriteBehind {
   #urgent: number[] = [];
   /** Subjects without a slot whose rows may still be in the store: the number of a key, or an address. */
   readonly #deleted = new Set<Subject["id"]>();
+  /** Those that belong to the current pass. */
+  #deletionsLeft = 0;
   #isScheduled = false;
   #isClosed = false;
   #lastError: unknown;
@@ -283,7 +287,9 @@ class WriteBehind {
     const before = this.#pass.length > 0 ? this.#batchRows : BATCH_ROWS;
     this.#pass = this.#changed.concat(this.#pass);
     this.#changed = [];
-    this.#batchRows = Math.max(before, Math.ceil(this.#pass.length / SLICES_PER_PASS));
+    this.#deletionsLeft = this.#deleted.size;
+    const rows = Math.max(this.#pass.length, this.#deletionsLeft);
+    this.#batchRows = Math.max(before, Math.ceil(rows / SLICES_PER_PASS));
     if (this.#hasMore()) this.#schedule();
   }
 
@@ -298,7 +304,7 @@ class WriteBehind {
   }
 
   #hasMore(): boolean {
-    return this.#urgent.length + this.#pass.length + this.#deleted.size > 0;
+    return this.#urgent.length + this.#pass.length + Math.min(this.#deletionsLeft, this.#deleted.size) > 0;
   }
 
   #schedule(): void {
@@ -314,12 +320,13 @@ class WriteBehind {
   #writeBatch(): boolean {
     const urgent = this.#urgent.splice(0, BATCH_ROWS);
     if (urgent.length > 0) return this.#save(urgent, []);
-    const deleted = [...this.#deleted.values().take(BATCH_ROWS)];
+    const deleted = [...this.#deleted.values().take(Math.min(this.#deletionsLeft, this.#batchRows))];
     const slots = this.#pass.slice(-this.#batchRows);
     if (!this.#save(slots, deleted)) return false;
     this.#pass.length -= slots.length;
     for (const slot of slots) this.table.setFlags(slot, this.table.flags(slot) & ~QUEUED);
     for (const id of deleted) this.#deleted.delete(id);
+    this.#deletionsLeft -= deleted.length;
     return true;
   }
 

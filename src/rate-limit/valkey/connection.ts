@@ -52,7 +52,7 @@ interface ConnectionOptions {
   readonly servers: Servers;
   readonly prefix: string;
   readonly ban: BanRules;
-  /** The scripts use it instead of the server's clock. */
+  /** Is used instead of the server's clock. */
   readonly testClock?: Clock | undefined;
   /** For everything that no request waits for: connecting, checking, and what operators do. */
   readonly backgroundTimeoutMs?: number | undefined;
@@ -128,38 +128,26 @@ export class ValkeyConnection {
 
   /**
    * Adds the reports and then decides the requests, in their order, in one step. Waits for the reply as long as it
-   * takes. In a cluster a script may touch one slot only, and nodes have clocks of their own.
+   * takes. In a cluster they are about one key: a script may touch one slot only.
    */
   async decide(requests: readonly DecisionRequest[], reports: readonly KeyReport[] = []): Promise<Replies> {
-    const parts = partsOf(requests, reports);
-    if (!this.#options.servers.isCluster) return this.#run(parts);
-    const replies = await Promise.all(parts.map((part) => this.#run([part])));
-    return {
-      now: Math.max(...replies.map(({ now }) => now)),
-      reported: replies.flatMap(({ reported }) => reported),
-      decided: replies.flatMap(({ decided }) => decided),
-    };
-  }
-
-  async #run(parts: readonly Part[]): Promise<Replies> {
     const keys: string[] = [];
     const args = this.#commonArgs();
-    const counts = { reports: 0, requests: 0 };
-    for (const { subject, report, limits, requests } of parts) {
+    for (const { subject, report, limits, requests: count } of partsOf(requests, reports)) {
       keys.push(this.#keyOf(subject));
       if (report) args.push(reportText(report, this.#options.servers.isCluster), "", "0");
-      else args.push(`${limits?.perMinute}`, `${limits?.perDay}`, `${requests}`);
-      counts.requests += requests;
-      if (report) counts.reports++;
+      else args.push(`${limits?.perMinute}`, `${limits?.perDay}`, `${count}`);
     }
+    const counts = { reports: reports.length, requests: requests.length };
     return parseReplies(await runScript(this.#client, keys, args), counts);
   }
 
   /** Undefined when nothing of it is current. */
   async usage(subject: Subject): Promise<Usage | undefined> {
-    const values = await this.#inTime(this.#client.hmget(this.#keyOf(subject), ...FIELDS));
+    const key = this.#keyOf(subject);
+    const values = await this.#inTime(this.#client.hmget(key, ...FIELDS));
     const usage = usageFromNumbers(values.map((value) => (value === null ? undefined : Number(value))));
-    const now = await this.time();
+    const now = await this.time(key);
     expire(usage, now, this.#options.ban);
     return isExpired(usage, now) ? undefined : usage;
   }
@@ -167,7 +155,7 @@ export class ValkeyConnection {
   /** Returns whether anything of the usage is current: otherwise there is none afterwards. */
   async replaceUsage(subject: Subject, usage: Usage): Promise<boolean> {
     const key = this.#keyOf(subject);
-    const now = await this.time();
+    const now = await this.time(key);
     expire(usage, now, this.#options.ban);
     await this.#inTime(this.#client.unlink(key));
     if (isExpired(usage, now)) return false;
@@ -181,27 +169,30 @@ export class ValkeyConnection {
 
   /** What each server in the register tells of itself, after this one is entered. */
   async servers(own?: { readonly id: string; readonly text: string }): Promise<readonly string[]> {
-    const key = `${this.#options.prefix}servers`;
-    const now = await this.time();
+    const key = this.#registerKey;
+    const now = await this.time(key);
     if (own) await this.#inTime(this.#client.hset(key, own.id, `${now}:${own.text}`));
     const texts: string[] = [];
+    const gone: string[] = [];
     for (const [id, value] of Object.entries(await this.#inTime(this.#client.hgetall(key)))) {
       const [, at, text] = /^(\d+):(.*)$/s.exec(value) ?? [];
       if (text !== undefined && Math.abs(now - Number(at)) <= GONE_AFTER_MS) texts.push(text);
-      else await this.removeServer(id);
+      else gone.push(id);
     }
+    if (gone.length > 0) await this.#inTime(this.#client.hdel(key, ...gone));
     if (texts.length > 0) await this.#inTime(this.#client.pexpire(key, GONE_AFTER_MS));
     return texts;
   }
 
   async removeServer(id: string): Promise<void> {
-    await this.#inTime(this.#client.hdel(`${this.#options.prefix}servers`, id));
+    await this.#inTime(this.#client.hdel(this.#registerKey, id));
   }
 
-  /** Its clock, in milliseconds since the epoch. */
-  async time(): Promise<number> {
+  /** The clock of the node that has the key, in milliseconds since the epoch. */
+  async time(key = this.#registerKey): Promise<number> {
     if (this.#options.testClock) return this.#options.testClock.now();
-    const [seconds, microseconds] = await this.#inTime(this.#client.time());
+    const reply: unknown = await this.#inTime(this.#client.eval("return redis.call('TIME')", 1, key));
+    const [seconds, microseconds] = Array.isArray(reply) ? reply : [];
     return Number(seconds) * 1000 + Math.floor(Number(microseconds) / 1000);
   }
 
@@ -216,6 +207,10 @@ export class ValkeyConnection {
 
   #inTime<T>(work: Promise<T>): Promise<T> {
     return withTimeout(this.#timeoutMs, work);
+  }
+
+  get #registerKey(): string {
+    return `${this.#options.prefix}servers`;
   }
 
   /** The part in braces chooses the slot of a cluster. */
@@ -279,8 +274,8 @@ function createClient({ addresses, isCluster }: Servers, timeoutMs: number): Red
     {
       ...NO_CLUSTER_RETRIES,
       enableAutoPipelining: true,
-      // The client follows a slot to its new node for single commands only, and `eval` is the one sent again then.
-      autoPipeliningIgnoredCommands: ["eval"],
+      // The client follows a slot to its new node for single commands only; of scripts, `eval` is sent again then.
+      autoPipeliningIgnoredCommands: ["eval", "hmget", "hset", "hgetall", "hdel", "pexpire", "unlink"],
       slotsRefreshTimeout: SLOTS_TIMEOUT_SHARE * timeoutMs,
       // Certificates name hosts, so names are not resolved to addresses first.
       dnsLookup: (host, callback) => callback(null, host),

@@ -109,7 +109,7 @@ export class Ledger {
   decide({ subject, limits }: DecisionRequest, sharing: Sharing, state: "new" | "counted"): Decision {
     const { ban, onBan } = this.#options;
     const { usage, record } = this.#record(subject.id);
-    const wasBanned = sharing.now < usage.bannedUntil;
+    const { bannedAt } = usage;
     const decision = this.#withShares({ usage, record, limits }, sharing, (now) =>
       decide(usage, limits, now, ban),
     );
@@ -117,7 +117,7 @@ export class Ledger {
       record.minute.add(sharing.now, state);
       record.day.add(sharing.now, state);
       if (state === "new") this.#unsent.add(subject.id);
-    } else if (decision.outcome === "banned" && !wasBanned) {
+    } else if (decision.outcome === "banned" && usage.bannedAt !== bannedAt && bannedAt < sharing.now) {
       record.ban = { bannedAt: usage.bannedAt, bannedUntil: usage.bannedUntil };
       this.#unsent.add(subject.id);
       onBan?.(subject.id, record.ban);

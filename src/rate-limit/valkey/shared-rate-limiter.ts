@@ -44,6 +44,7 @@ export interface SharedRateLimiterOptions {
 interface LinkOptions {
   /** Opens a connection on which requests of this key work. */
   readonly open: (subject: KeySubject) => Promise<ValkeyLink>;
+  /** With 1, the reports of a batch are about the key of its request. */
   readonly maxBatchSize: number;
   readonly maxConcurrentBatches: number;
 }
@@ -248,7 +249,9 @@ export class SharedRateLimiter implements RateLimiter {
     while (this.#queue.length > 0 && this.#sent.size < maxConcurrentBatches) {
       void this.#send(this.#queue.splice(0, maxBatchSize));
     }
-    if (this.#sent.size === 0 && this.#ledger.hasReports) void this.#send([]);
+    while (this.#link && this.#ledger.hasReports && this.#sent.size < maxConcurrentBatches) {
+      void this.#send([]);
+    }
   }
 
   /** Reports what was given of these keys, and of some more, before the decisions. */
@@ -284,7 +287,9 @@ export class SharedRateLimiter implements RateLimiter {
   #reports(subjects: readonly KeySubject[]): readonly KeyReport[] {
     const now = this.#options.clock.steadyNow();
     const sentAt = this.#aheadMs === undefined ? undefined : now - this.#aheadMs;
-    const reports = this.#ledger.reports(subjects, MAX_REPORTS, now);
+    const ofOneKey = subjects.length > 0 ? 0 : 1;
+    const count = this.#links.maxBatchSize === 1 ? ofOneKey : MAX_REPORTS;
+    const reports = this.#ledger.reports(subjects, count, now);
     return reports.map((report) => Object.assign(report, { sentAt }));
   }
 
