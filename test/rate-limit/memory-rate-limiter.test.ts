@@ -101,6 +101,22 @@ test.each(Object.entries(SUBJECTS))("the greatest numbers of %s are kept", (_, s
   expect([0, 1].map((i) => rateLimiter.usage(subjectOf(i)))).toEqual([banned, after]);
 });
 
+test("a ban that begins where a shorter maximum has ended the one before is a new ban", () => {
+  const now = STARTS_AT;
+  const usageStore = new MapUsageStore();
+  const used = { openedAt: now - 9, used: 1, firstRejectedAt: now - 8, strikes: 1 };
+  usageStore.save([[key(1), { minute: used, day: used, bannedAt: now - 5_000, bannedUntil: now + 5_000 }]]);
+  const bans: number[] = [];
+  const rateLimiter = createMemoryRateLimiter({
+    clock: new TestClock(now),
+    ban: { strikes: 1, graceMs: 0, lengthMs: 1_000, maxLengthMs: 1_000 },
+    usageStore,
+    onBan: (id) => bans.push(id),
+  });
+  expect(rateLimiter.decide(key(1), { perMinute: 1, perDay: 1 })).toMatchObject({ outcome: "banned" });
+  expect(bans).toEqual([1]);
+});
+
 test("an address has at most 63 characters of ASCII", () => {
   const rateLimiter = createMemoryRateLimiter({ clock: new TestClock(0), ban: DEFAULT_BAN });
   const count = (id: string) => rateLimiter.decide(address(id), { perMinute: 1, perDay: 1 });

@@ -31,10 +31,13 @@ afterEach(async () => {
 class RecordingModel extends ValkeyModel {
   readonly batches: (readonly DecisionRequest[])[] = [];
   readonly reports: KeyReport[] = [];
+  /** The most keys of a batch. */
+  keys = 0;
 
   override decide(requests: readonly DecisionRequest[], reports: readonly KeyReport[] = []) {
     this.batches.push(requests);
     this.reports.push(...reports);
+    this.keys = Math.max(this.keys, new Set([...requests, ...reports].map(({ subject }) => subject.id)).size);
     return super.decide(requests, reports);
   }
 }
@@ -299,6 +302,19 @@ describe("after an outage", () => {
     time.run(0);
     expect(model.reports).toHaveLength(200);
     expect(model.reports.findIndex(({ subject }) => subject.id === 150)).toBe(32);
+  });
+
+  test("in a cluster, a batch is about one key, and many are on their way", async () => {
+    const cluster = { maxBatchSize: 1, maxConcurrentBatches: 1_024 };
+    const { time, valkey, model, first, beginOutage } = await setUp({ servers: 1, ...cluster });
+    await beginOutage();
+    for (let id = 1; id <= 200; id++) await first.decide(key(id), FREE);
+    model.keys = 0;
+    valkey.goOn();
+    time.run(0);
+    expect(await first.decide(key(150), FREE)).toMatchObject({ remaining: 58 });
+    time.run(0);
+    expect(model).toMatchObject({ keys: 1, reports: { length: 200 } });
   });
 
   test("a server that Valkey replies to late: what it may give meanwhile is not given by the others", async () => {
