@@ -111,14 +111,14 @@ class Series {
     lengthMs: number,
   ) {
     this.#maxRows = lengthMs / stepMs;
-    this.#lastStep = this.#endedStep();
+    this.#lastStep = this.#endedStep(0);
     this.#totals = sources.requests.totals();
     this.#latencies = sources.requests.latencies();
   }
 
   /** Adds the row of the step that has ended, unless it is there already. */
   record(): void {
-    const step = this.#endedStep();
+    const step = this.#endedStep(EARLY_MS);
     if (step === this.#lastStep) return;
     this.#lastStep = step;
     const { requests, connections } = this.sources;
@@ -140,7 +140,7 @@ class Series {
 
   /** The steps of so long, the latest last: when each ends, in Unix seconds, and its row. */
   last(lengthMs: number) {
-    const first = this.#endedStep() + 1 - lengthMs / this.stepMs;
+    const first = Math.max(this.#endedStep(0), this.#lastStep) + 1 - lengthMs / this.stepMs;
     const steps = Array.from({ length: lengthMs / this.stepMs }, (_, i) => first + i);
     return {
       times: steps.map((step) => ((step + 1) * this.stepMs) / 1000),
@@ -148,8 +148,8 @@ class Series {
     };
   }
 
-  #endedStep(): number {
-    return Math.floor((this.sources.now() + EARLY_MS) / this.stepMs) - 1;
+  #endedStep(earlyMs: number): number {
+    return Math.floor((this.sources.now() + earlyMs) / this.stepMs) - 1;
   }
 }
 

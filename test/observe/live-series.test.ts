@@ -131,6 +131,15 @@ describe("live series", () => {
     server.live.record();
     expect(server.live.read("15m").requests.success.slice(-2)).toEqual([null, 1]);
   });
+
+  test("until a step is recorded, the one before it is the last", () => {
+    const server = fakeServer();
+    server.request("success");
+    server.pass(5 * SECOND);
+    server.now += 5 * SECOND - 50;
+    expect(server.live.recent().requestsPerSecond).toBe(0.2);
+    expect(server.live.read("15m").times.at(-1)).toBe(START / 1000 + 5);
+  });
 });
 
 describe("latency quantiles", () => {
