@@ -3,7 +3,7 @@ import { errorBody, parseJson } from "./json.ts";
 import { RateLimiter } from "./rate-limiter.ts";
 import { metadataOf, type ResponseMetadata } from "./response.ts";
 import { isRetried, retryDelay, sleep, timeLimit } from "./retry.ts";
-import type { CallOptions, Ids, PetstoreOptions, RequestEvent } from "./types.ts";
+import type { CallOptions, Hooks, Ids, PetstoreOptions, RequestEvent } from "./types.ts";
 
 export interface ApiRequest {
   readonly method: string;
@@ -37,9 +37,15 @@ const MAX_RETRIES_UNREACHED = 2;
 /** Sends requests: authentication, rate limit, retries, deadline, cache, hooks. */
 export class Transport {
   readonly #baseUrl: string;
-  readonly #options: PetstoreOptions<Ids>;
+  readonly #key: string;
+  readonly #integer: (digits: string) => unknown;
+  readonly #hooks: Hooks;
   readonly #limiter: RateLimiter | undefined;
+  readonly #maxRetries: number;
+  readonly #timeoutMs: number;
   readonly #deadlineMs: number;
+  readonly #cacheSize: number;
+  readonly #fetch: NonNullable<PetstoreOptions["fetch"]>;
   #hasResponded = false;
   /** By URL, the one that was used last at the end. */
   readonly #cache = new Map<string, { etag: string; headers: Headers; text: string }>();
@@ -47,14 +53,20 @@ export class Transport {
   readonly #reported = new Set<string>();
 
   constructor(options: PetstoreOptions<Ids>) {
-    const { key, baseUrl, waitForRateLimit = true, deadlineMs = 120_000 } = options;
+    const { key, baseUrl, waitForRateLimit = true } = options;
     if (!key || !baseUrl) throw new TypeError("new Petstore() needs key and baseUrl.");
     // Without the key: messages end up in logs.
     if (!KEY.test(key)) throw new TypeError("key must be pet_live_ or pet_test_ and letters and digits.");
-    this.#options = { ...options };
+    this.#key = key;
     this.#baseUrl = new URL(baseUrl).href.replace(/\/+$/, "");
+    this.#integer = options.ids === "string" ? String : BigInt;
+    this.#hooks = options;
     this.#limiter = waitForRateLimit ? new RateLimiter() : undefined;
-    this.#deadlineMs = deadlineMs;
+    this.#maxRetries = options.maxRetries ?? 10;
+    this.#timeoutMs = options.timeoutMs ?? 15_000;
+    this.#deadlineMs = options.deadlineMs ?? 120_000;
+    this.#cacheSize = options.cache ?? 0;
+    this.#fetch = options.fetch ?? ((url, init) => fetch(url, init));
   }
 
   /** For a call that sends several requests. */
@@ -72,7 +84,7 @@ export class Transport {
     try {
       for (;;) {
         const event = { method: request.method, url: this.#baseUrl + request.path, attempt: ++attempt };
-        await this.#limiter?.acquire(signal, (waitMs) => this.#options.onWait?.({ ...event, waitMs }));
+        await this.#limiter?.acquire(signal, (waitMs) => this.#hooks.onWait?.({ ...event, waitMs }));
         const outcome = await this.#attempt(request, event, signal);
         if ("data" in outcome) return outcome;
 
@@ -80,10 +92,11 @@ export class Transport {
         if (last instanceof errors.ApiError && !isRetried(last)) throw last;
         signal.throwIfAborted();
         const delayMs = retryDelay(attempt, last.response?.retryAfter);
-        const { maxRetries = 10 } = this.#options;
-        const limit = this.#hasResponded ? maxRetries : Math.min(maxRetries, MAX_RETRIES_UNREACHED);
-        if (attempt > limit || Date.now() + delayMs >= endsAt) throw last;
-        this.#options.onRetry?.({ ...event, delayMs, error: last });
+        const maxRetries = this.#hasResponded
+          ? this.#maxRetries
+          : Math.min(this.#maxRetries, MAX_RETRIES_UNREACHED);
+        if (attempt > maxRetries || Date.now() + delayMs >= endsAt) throw last;
+        this.#hooks.onRetry?.({ ...event, delayMs, error: last });
         if (last.status === 429 && this.#limiter) this.#limiter.pause(delayMs);
         else await sleep(delayMs, signal);
       }
@@ -109,18 +122,17 @@ export class Transport {
     signal: AbortSignal,
   ): Promise<ApiResult | errors.ApiError | errors.ConnectionError> {
     const { idempotencyKey } = request;
-    const { timeoutMs = 15_000, fetch = globalThis.fetch } = this.#options;
-    const late = new Error(`nothing came within ${timeoutMs} ms`);
-    const limit = timeLimit(timeoutMs, late, signal);
+    const late = new Error(`nothing came within ${this.#timeoutMs} ms`);
+    const limit = timeLimit(this.#timeoutMs, late, signal);
     let response: ResponseMetadata | undefined;
     try {
       signal.throwIfAborted();
-      this.#options.onRequest?.(event);
+      this.#hooks.onRequest?.(event);
       const known = request.method === "GET" ? this.#cache.get(event.url) : undefined;
       const init = this.#init(request, known?.etag, limit.signal);
       let body;
       try {
-        const received = await fetch(event.url, init);
+        const received = await this.#fetch(event.url, init);
         this.#hasResponded = true;
         response = metadataOf(received, event.attempt);
         body = await received.text();
@@ -128,7 +140,7 @@ export class Transport {
         const message = `No response from ${event.url}: ${reasonOf(cause)}.`;
         return new errors.ConnectionError(message, { cause, idempotencyKey, response });
       }
-      this.#options.onResponse?.({ ...event, response });
+      this.#hooks.onResponse?.({ ...event, response });
       this.#reportDeprecation(event, response.headers);
       if (response.status === 304 && known) {
         const headers = new Headers(known.headers);
@@ -153,7 +165,7 @@ export class Transport {
     signal: AbortSignal,
   ) {
     const headers = new Headers(options.headers);
-    headers.set("Authorization", `Bearer ${this.#options.key}`);
+    headers.set("Authorization", `Bearer ${this.#key}`);
     // A browser names itself, and asks servers of other origins before it names something else.
     if (!isBrowser() && !headers.has("User-Agent")) headers.set("User-Agent", USER_AGENT);
     if (body !== undefined) headers.set("Content-Type", "application/json");
@@ -177,7 +189,7 @@ export class Transport {
     const type = headers.get("Content-Type") ?? "no Content-Type";
     let data;
     try {
-      data = parseJson(body, this.#options.ids === "string" ? String : BigInt);
+      data = parseJson(body, this.#integer);
     } catch {
       throw invalid(`responded with status ${status} and ${type}, which is no JSON`);
     }
@@ -190,11 +202,10 @@ export class Transport {
   #remember(url: string, headers: Headers, text: string): void {
     const etag = headers.get("ETag");
     this.#cache.delete(url);
-    const { cache: size = 0 } = this.#options;
-    if (etag === null || size === 0) return;
+    if (etag === null || this.#cacheSize === 0) return;
     this.#cache.set(url, { etag, headers, text });
     const [oldest] = this.#cache.keys();
-    if (this.#cache.size > size && oldest !== undefined) this.#cache.delete(oldest);
+    if (this.#cache.size > this.#cacheSize && oldest !== undefined) this.#cache.delete(oldest);
   }
 
   #reportDeprecation({ method, url }: RequestEvent, headers: Headers): void {
@@ -202,10 +213,9 @@ export class Transport {
     if (since === null) return;
     const sunset = headers.get("Sunset");
     const link = headers.get("Link") ?? undefined;
-    const { onDeprecation } = this.#options;
-    if (onDeprecation) {
+    if (this.#hooks.onDeprecation) {
       const sinceDate = /^@\d+$/.test(since) ? new Date(Number(since.slice(1)) * 1000) : undefined;
-      onDeprecation({
+      this.#hooks.onDeprecation({
         method,
         url,
         since: sinceDate,

@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, test } from "bun:test";
-import { Petstore } from "../../src/client/index.ts";
+import { type DeprecationEvent, Petstore, type RequestEvent } from "../../src/client/index.ts";
 import { startService } from "../service.ts";
 import { json, NEW_PET, PET, rejection, scripted } from "./scripted.ts";
 
@@ -48,6 +48,29 @@ test('with ids: "string", results are JSON and their identifiers are arguments',
   expect(await petstore.pets.byIds([id])).toEqual([pet]);
   const order = await petstore.orders.place({ petId: id });
   expect((await petstore.orders.complete(order.id)).petId).toBe(id);
+});
+
+test("options may be an object of a class, and null is the default", async () => {
+  class Options {
+    readonly baseUrl = service.url;
+    readonly events: string[] = [];
+    get key() {
+      return service.key;
+    }
+    onRequest({ method }: RequestEvent) {
+      this.events.push(method);
+    }
+    onDeprecation({ url }: DeprecationEvent) {
+      this.events.push(url);
+    }
+  }
+  const options = new Options();
+  // Programs in JavaScript pass null.
+  Object.assign(options, { fetch: null, timeoutMs: null, deadlineMs: null, maxRetries: null, cache: null });
+  const petstore = new Petstore(options);
+  const { id } = await petstore.pets.create(NEW_PET);
+  await petstore.pets.get(id);
+  expect(options.events).toEqual(["POST", "GET", `${service.url}/pets/${id}`]);
 });
 
 test("toArray gives the first ones and requests no further page", async () => {
