@@ -77,8 +77,9 @@ export const ADMIN_OPERATIONS = {
     listOperators: {
       method: "GET",
       path: "/operators",
-      summary: "List operators",
-      description: "Lists the operators with their roles. Tokens are not stored and cannot be shown.",
+      summary: "List the operators with their roles",
+      description:
+        "Lists the operators, oldest first, also those that are revoked. Of a token it shows the first and the last characters; the whole is not stored. The last use is to the hour.",
       success: ok("The operators", resources.Operators),
     },
     createOperator: {
@@ -95,7 +96,7 @@ export const ADMIN_OPERATIONS = {
       path: "/operators/{operatorId}/rotate",
       summary: "Replace the token of an operator",
       description:
-        "Responds with a new token. The earlier one stops working, and the operator's other sessions end: at once on this server, within a second on every other. Every operator may replace their own token; that of somebody else needs the role admin.",
+        "Makes a new token, which is shown only this once. The earlier one stops working and the operator's other sessions end, on every server within a second. Every operator may replace their own token; that of somebody else needs the role admin.",
       success: ok("The operator and their new token", resources.OperatorWithToken),
       errors: ["operator_not_active", "forbidden_role", "invalid_token", "too_many_attempts"],
       role: "metrics",
@@ -103,9 +104,9 @@ export const ADMIN_OPERATIONS = {
     revokeOperator: {
       method: "POST",
       path: "/operators/{operatorId}/revoke",
-      summary: "Revoke an operator",
+      summary: "Revoke an operator for good",
       description:
-        "Ends the token and the sessions of the operator for good: at once on this server, within a second on every other. Nobody can revoke themselves, or the last admin. An operator who is already revoked stays so.",
+        "Ends the token and the sessions of the operator, on every server within a second. This cannot be undone. Nobody can revoke themselves, or the last admin. An operator who is already revoked stays so.",
       success: ok("The revoked operator", resources.OperatorSchema),
       errors: ["own_operator", "last_admin"],
     },
@@ -193,7 +194,7 @@ export const ADMIN_OPERATIONS = {
     getKey: {
       method: "GET",
       path: "/keys/{keyId}",
-      summary: "Fetch one API key",
+      summary: "Show one API key",
       description: "Responds with the key, its usage and its ban.",
       success: ok("The key", keys.Key),
     },
@@ -218,9 +219,8 @@ export const ADMIN_OPERATIONS = {
     disableKey: {
       method: "POST",
       path: "/keys/{keyId}/disable",
-      summary: "Switch an API key off",
-      description:
-        "Requests with the key are 401 at once on this server, and within a second on every other, until it is enabled. Its secrets, plan and usage stay.",
+      summary: "Switch an API key off until it is enabled again",
+      description: "Servers respond 401 to the key within a second. Its secrets, plan and usage stay.",
       success: ok("The disabled key", keys.Key),
       errors: ["key_not_active"],
       role: "support",
@@ -229,8 +229,7 @@ export const ADMIN_OPERATIONS = {
       method: "POST",
       path: "/keys/{keyId}/enable",
       summary: "Switch a disabled API key on again",
-      description:
-        "Requests with the key are accepted within a second. A key that is enabled stays as it is.",
+      description: "Servers accept the key within a second. A key that is enabled stays as it is.",
       success: ok("The enabled key", keys.Key),
       errors: ["key_not_active"],
       role: "support",
@@ -238,16 +237,17 @@ export const ADMIN_OPERATIONS = {
     revokeKey: {
       method: "POST",
       path: "/keys/{keyId}/revoke",
-      summary: "Revoke an API key",
+      summary: "Revoke an API key for good",
       description:
-        "Ends the key for good: requests with it are 401 at once on this server, and within a second on every other. A key that is already revoked stays as it is.",
+        "Servers respond 401 to the key within a second. This cannot be undone. A key that is already revoked stays as it is.",
       success: ok("The revoked key", keys.Key),
     },
     unbanKey: {
       method: "POST",
       path: "/keys/{keyId}/unban",
       summary: "End the ban of an API key",
-      description: "Ends the ban and clears the strikes. Servers apply it within a second.",
+      description:
+        "Ends the ban and clears the strikes: the next ban is a first one again. Servers apply it within a second. Usage stays, so the key may still be at its limit.",
       success: ok("The key", keys.Key),
       errors: ["key_not_active"],
       role: "support",
@@ -329,14 +329,14 @@ export const ADMIN_OPERATIONS = {
       method: "POST",
       path: "/pets",
       summary: "Add a pet",
-      description: "Adds a pet. Clients see it at once.",
+      description: "Adds a pet. Clients see it within a second.",
       body: NewPet,
       success: created("The new pet", Pet),
     },
     getPet: {
       method: "GET",
       path: "/pets/{petId}",
-      summary: "Fetch one pet",
+      summary: "Show one pet",
       description: "Responds with the pet.",
       success: ok("The pet", Pet),
     },
@@ -354,8 +354,9 @@ export const ADMIN_OPERATIONS = {
     deletePet: {
       method: "DELETE",
       path: "/pets/{petId}",
-      summary: "Delete a pet",
-      description: "Deletes a pet without orders. Its identifier is never used again.",
+      summary: "Delete a pet that has no orders",
+      description:
+        "Deletes the pet for good. Clients get 404 for it within a second, and its identifier is never used again. A pet with orders is kept, because they name it.",
       success: { status: 204, description: "The pet is deleted" },
       errors: ["pet_has_orders"],
     },
@@ -378,16 +379,16 @@ export const ADMIN_OPERATIONS = {
     getOrder: {
       method: "GET",
       path: "/orders/{orderId}",
-      summary: "Fetch one order",
-      description: "Responds with the order, whichever API key placed it.",
+      summary: "Show one order",
+      description: "Shows an order, whichever API key placed it. Orders of earlier releases may have no key.",
       success: ok("The order", resources.AdminOrder),
     },
     updateOrder: {
       method: "PATCH",
       path: "/orders/{orderId}",
-      summary: "Complete or cancel an order",
+      summary: "Complete or cancel an order of any API key",
       description:
-        "`completed` makes the pet `sold`. `cancelled` makes it `available` again. Both are final.",
+        "An order that is `completed` makes its pet `sold`; one that is `cancelled` makes it `available` again. Both are final.",
       body: OrderUpdate,
       success: ok("The updated order", resources.AdminOrder),
       errors: ["order_closed"],
