@@ -76,10 +76,10 @@ export const SHARED_COLUMNS = {
   day: {
     heading: "24 hours",
     sort: "usedToday",
-    place: "wide-only",
+    position: "wide-only",
     cell: ({ usage }) => <UsageBar window={usage?.day} />,
   },
-  state: { heading: "State", place: "at-end", cell: StateBadge },
+  state: { heading: "State", position: "at-end", cell: StateBadge },
   lastUsed: {
     heading: "Last used",
     sort: "lastUsedAt",

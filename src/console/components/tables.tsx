@@ -16,7 +16,7 @@ export interface Column<Row> {
    * On a narrow screen the `lead`, which names the row, comes first without its heading, beside what is `at-end`.
    * The others are below, numbers with their headings. The page of the row has what is `wide-only`.
    */
-  readonly place?: "lead" | "at-end" | "wide-only" | "menu-cell";
+  readonly position?: "lead" | "at-end" | "wide-only" | "menu-cell";
   readonly cell: (row: Row) => ComponentChildren;
 }
 
@@ -51,8 +51,13 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
       <tbody role="rowgroup">
         {rows.map((row) => (
           <tr key={keyOf?.(row)} role="row">
-            {columns.map(({ heading, isNumber, place = "", cell }) => (
-              <td key={heading} role="cell" data-label={heading} class={isNumber ? `number ${place}` : place}>
+            {columns.map(({ heading, isNumber, position = "", cell }) => (
+              <td
+                key={heading}
+                role="cell"
+                data-label={heading}
+                class={isNumber ? `number ${position}` : position}
+              >
                 <div>{cell(row)}</div>
               </td>
             ))}
@@ -65,9 +70,9 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
 
 type HeadingProps = Omit<Column<never>, "cell"> & Pick<DataTableProps<never>, "defaultSort">;
 
-function Heading({ heading, sort, isNumber, place, defaultSort }: HeadingProps) {
+function Heading({ heading, sort, isNumber, position, defaultSort }: HeadingProps) {
   const { query } = current;
-  const isMenu = place === "menu-cell";
+  const isMenu = position === "menu-cell";
   const isSortable = sort !== undefined && defaultSort !== undefined;
   const isSorted = (query.get("sort") ?? defaultSort) === sort;
   const isDescending = query.get("order") === "desc";

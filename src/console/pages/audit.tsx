@@ -60,8 +60,8 @@ export function AuditSection({ target }: { readonly target: string }) {
 }
 
 const COLUMNS: readonly Column<AuditItem>[] = [
-  { heading: "When", place: "at-end", cell: Moment },
-  { heading: "Action", place: "lead", cell: ({ action }) => <code>{action}</code> },
+  { heading: "When", position: "at-end", cell: Moment },
+  { heading: "Action", position: "lead", cell: ({ action }) => <code>{action}</code> },
   { heading: "Target", cell: Target },
   { heading: "Changes", cell: Changes },
   { heading: "Who", cell: Actor },

@@ -232,7 +232,7 @@ function Usage({ history, createdAt, earlier, keyId }: UsageProps) {
         columns={[
           {
             heading: "Operation",
-            place: "lead",
+            position: "lead",
             cell: ({ operation }) => <OperationName operation={operation} />,
           },
           ...COUNTS.map((name) => ({
@@ -265,7 +265,7 @@ function Secrets({ secrets, revokedAt }: Key) {
         columns={[
           {
             heading: "Secret",
-            place: "lead",
+            position: "lead",
             cell: ({ hint }) => <code>{hint ?? "of an earlier release"}</code>,
           },
           { heading: "Created", cell: ({ createdAt }) => <LocalTime at={createdAt} none="unknown" /> },

@@ -106,10 +106,10 @@ function NoKeyMatches({ query }: { readonly query: URLSearchParams }) {
 }
 
 const COLUMNS: readonly Column<Key>[] = [
-  { heading: "Key", sort: "name", place: "lead", cell: KeyCell },
+  { heading: "Key", sort: "name", position: "lead", cell: KeyCell },
   {
     heading: "Owner",
-    place: "wide-only",
+    position: "wide-only",
     cell: ({ owner }) =>
       owner === null ? (
         NO_VALUE
@@ -128,7 +128,7 @@ const COLUMNS: readonly Column<Key>[] = [
 
 const ACTIONS: Column<Key> = {
   heading: "Actions",
-  place: "menu-cell",
+  position: "menu-cell",
   cell: (key) => (
     <Menu label={`Actions for ${key.name}`}>
       {may("updateKey") && <a href={`/keys/${key.id}/edit`}>Edit</a>}

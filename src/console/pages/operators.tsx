@@ -57,7 +57,7 @@ function byState(a: OperatorView, b: OperatorView): number {
 const COLUMNS: readonly Column<OperatorView>[] = [
   {
     heading: "Name",
-    place: "lead",
+    position: "lead",
     cell: ({ id, name, hint }) => (
       <>
         <a href={`/audit?${new URLSearchParams({ operator: name })}`} title={`What ${name} has done`}>
@@ -73,16 +73,16 @@ const COLUMNS: readonly Column<OperatorView>[] = [
   { heading: "Role", cell: ({ role }) => <span title={ROLE_MEANINGS[role]}>{capitalized(role)}</span> },
   {
     heading: "State",
-    place: "at-end",
+    position: "at-end",
     cell: ({ state }) => <Badge meaning={state === "active" ? "ok" : "muted"} text={state} />,
   },
   {
     heading: "Token made",
-    place: "wide-only",
+    position: "wide-only",
     cell: ({ tokenCreatedAt }) => <TimeAgo at={tokenCreatedAt} />,
   },
   { heading: "Last used", cell: ({ lastUsedAt }) => <TimeAgo at={lastUsedAt} none="never used" /> },
-  { heading: "Actions", place: "menu-cell", cell: OperatorMenu },
+  { heading: "Actions", position: "menu-cell", cell: OperatorMenu },
 ];
 
 function OperatorMenu({ id, name, state }: OperatorView) {

@@ -11,7 +11,7 @@ import { AuditSection } from "./audit.tsx";
 const COLUMNS: readonly Column<AdminOrder>[] = [
   {
     heading: "Order",
-    place: "lead",
+    position: "lead",
     cell: ({ id }) => (
       <a class="row-link number" href={`/orders/${id}`}>
         {String(id)}
@@ -20,9 +20,9 @@ const COLUMNS: readonly Column<AdminOrder>[] = [
   },
   { heading: "Pet", cell: PetOfOrder },
   { heading: "Key", cell: KeyOfOrder },
-  { heading: "Status", place: "at-end", cell: OrderBadge },
+  { heading: "Status", position: "at-end", cell: OrderBadge },
   { heading: "Placed", cell: ({ createdAt }) => <TimeAgo at={createdAt} /> },
-  { heading: "Closed", place: "wide-only", cell: ({ closedAt }) => <TimeAgo at={closedAt} /> },
+  { heading: "Closed", position: "wide-only", cell: ({ closedAt }) => <TimeAgo at={closedAt} /> },
 ];
 
 function OrderBadge({ status }: Pick<AdminOrder, "status">) {

@@ -245,15 +245,15 @@ function Plots({ data }: Pick<ContentProps, "data">) {
 }
 
 const TOP_COLUMNS: readonly Column<Overview["topKeys"][number]>[] = [
-  { heading: "Key", place: "lead", cell: KeyLink },
+  { heading: "Key", position: "lead", cell: KeyLink },
   SHARED_COLUMNS.plan,
   SHARED_COLUMNS.minute,
   SHARED_COLUMNS.day,
-  { heading: "Admitted", isNumber: true, place: "wide-only", cell: ({ admitted }) => grouped(admitted) },
+  { heading: "Admitted", isNumber: true, position: "wide-only", cell: ({ admitted }) => grouped(admitted) },
   {
     heading: "Limited",
     isNumber: true,
-    place: "wide-only",
+    position: "wide-only",
     cell: ({ limited, banned }) => grouped(limited + banned),
   },
   SHARED_COLUMNS.state,
@@ -280,17 +280,17 @@ function State({ seenAt }: FleetServer) {
 }
 
 const SERVER_COLUMNS: readonly Column<FleetServer>[] = [
-  { heading: "Server", place: "lead", cell: ServerName },
-  { heading: "State", place: "at-end", cell: State },
-  { heading: "Version", place: "wide-only", cell: ({ version }) => version },
+  { heading: "Server", position: "lead", cell: ServerName },
+  { heading: "State", position: "at-end", cell: State },
+  { heading: "Version", position: "wide-only", cell: ({ version }) => version },
   { heading: "Started", cell: ({ startedAt }) => <TimeAgo at={startedAt} /> },
   { heading: "Requests/s", isNumber: true, cell: ({ requestsPerSecond }) => figure(requestsPerSecond) },
-  { heading: "Requests", isNumber: true, place: "wide-only", cell: ({ requests }) => grouped(requests) },
+  { heading: "Requests", isNumber: true, position: "wide-only", cell: ({ requests }) => grouped(requests) },
   { heading: "Rejected", isNumber: true, cell: ({ rejections }) => grouped(rejections) },
   {
     heading: "p50",
     isNumber: true,
-    place: "wide-only",
+    position: "wide-only",
     cell: ({ p50 }) => (p50 === null ? NO_VALUE : latency(p50)),
   },
   { heading: "p99", isNumber: true, cell: ({ p99 }) => (p99 === null ? NO_VALUE : latency(p99)) },

@@ -18,12 +18,12 @@ import { announce } from "../current.ts";
 const COLUMNS: readonly Column<Pet>[] = [
   {
     heading: "Name",
-    place: "lead",
+    position: "lead",
     cell: ({ id, name }) => <NameLink url={`/pets/${id}`} name={name} />,
   },
   { heading: "Id", isNumber: true, cell: ({ id }) => String(id) },
   { heading: "Category", isNumber: true, cell: ({ categoryId }) => String(categoryId) },
-  { heading: "Status", place: "at-end", cell: PetBadge },
+  { heading: "Status", position: "at-end", cell: PetBadge },
 ];
 
 function PetBadge({ status }: Pick<Pet, "status">) {

@@ -115,14 +115,14 @@ const COLUMNS: readonly Column<RequestEntry>[] = [
   { heading: "When", cell: ({ at }) => <LocalTime at={at} text={clockTime} /> },
   {
     heading: "Request",
-    place: "lead",
+    position: "lead",
     cell: ({ method, path, requestId }) => (
       <NameLink url={`/requests?${new URLSearchParams({ requestId })}`} name={`${method} ${path}`} />
     ),
   },
   {
     heading: "Status",
-    place: "at-end",
+    position: "at-end",
     cell: ({ status, code }) => <Badge meaning={meaningOf(status, code)} text={`${status}`} />,
   },
   { heading: "Code", cell: ({ code }) => (code === null ? NO_VALUE : <code>{code}</code>) },
@@ -138,10 +138,10 @@ const COLUMNS: readonly Column<RequestEntry>[] = [
         </a>
       ),
   },
-  { heading: "Address", place: "wide-only", cell: ({ address }) => address },
+  { heading: "Address", position: "wide-only", cell: ({ address }) => address },
   {
     heading: "User agent",
-    place: "wide-only",
+    position: "wide-only",
     cell: ({ userAgent }) => (
       <bdi class="one-line" title={userAgent ?? ""}>
         {userAgent ?? NO_VALUE}
@@ -152,7 +152,7 @@ const COLUMNS: readonly Column<RequestEntry>[] = [
 
 function serverColumn(servers: RequestPage["servers"]): Column<RequestEntry> {
   const names = new Map(servers.map(({ id, name }) => [id, name]));
-  return { heading: "Server", place: "wide-only", cell: ({ server }) => <bdi>{names.get(server)}</bdi> };
+  return { heading: "Server", position: "wide-only", cell: ({ server }) => <bdi>{names.get(server)}</bdi> };
 }
 
 function meaningOf(status: number, code: string | null): Meaning {

@@ -50,7 +50,7 @@ function SettingTable({ settings }: { readonly settings: readonly Setting[] }) {
 const COLUMNS: readonly Column<Setting>[] = [
   {
     heading: "Setting",
-    place: "lead",
+    position: "lead",
     cell: ({ name, variable, help }) => (
       <>
         <code title={variable}>--{name}</code>
@@ -67,10 +67,10 @@ const COLUMNS: readonly Column<Setting>[] = [
   },
   {
     heading: "Source",
-    place: "at-end",
+    position: "at-end",
     cell: ({ source, variable }) => (source === "variable" ? <code>{variable}</code> : capitalized(source)),
   },
-  { heading: "Default", place: "wide-only", cell: (setting) => <Value text={setting.default} /> },
+  { heading: "Default", position: "wide-only", cell: (setting) => <Value text={setting.default} /> },
 ];
 
 function Value({ text }: { readonly text: string | null }) {
