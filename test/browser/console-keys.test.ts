@@ -150,6 +150,23 @@ test("a key is disabled and enabled again: requests get 401 in between, and the 
   }
 });
 
+test("an action that ends after its dialog was cancelled leaves the next dialog open", async () => {
+  const { id } = await server.newKey({ name: "slow" });
+  const { page } = await open(`/keys/${id}`);
+  const { promise: released, resolve: release } = Promise.withResolvers<void>();
+  await page.route("**/disable", async (route) => {
+    await released;
+    await route.continue();
+  });
+  await page.getByRole("button", { name: "Disable" }).click();
+  await page.getByRole("button", { name: "Disable slow" }).click();
+  await page.keyboard.press("Escape");
+  await page.getByRole("button", { name: "Revoke" }).click();
+  release();
+  await page.getByText("Disabled slow.").waitFor();
+  await page.getByRole("heading", { name: "Revoke slow" }).waitFor();
+});
+
 test("a banned key is shown as banned, and an unban in the list ends the ban", async () => {
   const limits = { perMinute: 1, perDay: 1 };
   const { id, secret } = await server.newKey({ name: "too eager", plan: "enterprise", limits });

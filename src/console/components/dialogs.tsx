@@ -91,9 +91,12 @@ export function ActionDialog(action: Action) {
     </span>
   );
   async function onSubmit() {
+    const own = current.dialog;
     const result = await run();
-    const isSecret = result !== undefined && "noun" in result;
-    update({ dialog: isSecret ? () => <SecretDialog key={result.secret} {...result} /> : undefined });
+    if (result !== undefined && "noun" in result)
+      openDialog(() => <SecretDialog key={result.secret} {...result} />);
+    // Somebody may have cancelled it, and opened another one.
+    else if (current.dialog === own) closeDialog();
     if (done !== undefined) announce(`${done} ${words}.`);
     await refresh();
   }
