@@ -135,8 +135,9 @@ function errorOf(status: number, text: string): Error {
   const body = parseJson(text);
   if (typeof body === "object" && body !== null && "code" in body && "message" in body) {
     const message = WORDS[String(body.code)] ?? String(body.message);
+    // A message about no field begins with a capital letter.
     const [, field, problem] =
-      (body.code === "invalid_body" && /^(?:\w+\.)?(\w+)\S* (.*)$/s.exec(message)) || [];
+      (body.code === "invalid_body" && /^(?:\w+\.)?([a-z]\w*)\S* (.*)$/s.exec(message)) || [];
     if (field === undefined || problem === undefined) return new Refused(message, status === 404);
     return new Refused(`It ${problem.replace(" a string of", "")}`, false, field);
   }

@@ -58,6 +58,22 @@ test("a pet is corrected: clients see the new name and category at once, exact t
   await page.getByText("pet.updated").waitFor();
 });
 
+test("white space around the category of a pet is no change, and an error about no field is shown as it is", async () => {
+  const { page } = await open(`/pets/${await newPet("Spot")}`);
+  const save = page.getByRole("button", { name: "Save changes" });
+  const category = page.getByLabel("Category");
+  await category.fill(" 9007199254740993 ");
+  await save.click();
+  await untilTrue(page, `document.querySelector("input.mono").value === "9007199254740993"`);
+  const message = "At least one of name, categoryId, status is required.";
+  await page.route("**/api/pets/*", (route) =>
+    route.fulfill({ status: 400, json: { code: "invalid_body", message } }),
+  );
+  await category.fill("7");
+  await save.click();
+  await page.getByRole("alert").getByText(message).waitFor();
+});
+
 test("a pet is deleted after its name was typed", async () => {
   const id = await newPet("Bello");
   const { page } = await open(`/pets/${id}`);

@@ -144,7 +144,9 @@ function PetForm({ pet }: { readonly pet?: Pet }) {
       announce("Added. Clients see it at once.");
       return navigate(`/pets/${id}`, { isDone: true });
     }
-    const saved = await call("updatePet", { id: pet.id, body: changesOf(bodyOf(base), bodyOf(values)) });
+    const body = changesOf(bodyOf(base), bodyOf(values));
+    if (Object.keys(body).length === 0) return restart(valuesOf(pet));
+    const saved = await call("updatePet", { id: pet.id, body });
     announce("Saved. Clients see it at once.");
     await refresh();
     restart(valuesOf(saved));
