@@ -159,6 +159,8 @@ test("the audit trail is filtered by action, actor and target, and links to what
   const { id } = await server.newKey({ name: "audited" });
   await server.admin("PATCH", `/keys/${id}`, { plan: "pro" });
   const { page } = await open("/audit");
+  // A longer one would be an error.
+  expect(await page.getByLabel("Who").getAttribute("maxlength")).toBe("64");
   await page.getByLabel("Action").selectOption("key.updated");
   await page.getByLabel("Where").selectOption("admin API");
   await page.getByLabel("Target").fill(`key:${id}`);

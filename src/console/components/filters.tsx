@@ -48,6 +48,8 @@ interface Filter {
   /** Of an input. */
   readonly type?: keyof typeof TYPES;
   readonly placeholder?: string;
+  /** The longest value that the server accepts. */
+  readonly maxLength?: number;
   /** Takes the secret of a key, which must not get into the URL. */
   readonly onSecret?: (secret: string) => void;
 }
@@ -86,14 +88,13 @@ export function Filters({ filters, children }: FiltersProps) {
 /** Each is its own type of input in the type declarations. */
 const TYPES = { search: { type: "search" }, text: { type: "text" }, date: { type: "date" } } as const;
 const TYPING_MS = 200;
-/** Of every text that a list is searched for. */
-const MAX_LENGTH = 200;
 
 /** More of a secret than its hint. It belongs into no history. */
 const SECRET = /pet_(?:live|test|admin)_[\w-]{5,}/;
 
 /** The URL follows the typing after a pause, and replaces itself, so that Back leaves the list. */
-function TextFilter({ name, type = "text", placeholder, onSecret }: Filter & { readonly name: string }) {
+function TextFilter({ name, type = "text", onSecret, ...props }: Filter & { readonly name: string }) {
+  const { placeholder, maxLength = 200 } = props;
   const inUrl = current.query.get(name) ?? "";
   const [text, setText] = useState(inUrl);
   const input = useRef<HTMLInputElement>(null);
@@ -109,7 +110,7 @@ function TextFilter({ name, type = "text", placeholder, onSecret }: Filter & { r
       value={text}
       autocomplete="off"
       placeholder={placeholder}
-      maxLength={MAX_LENGTH}
+      maxLength={maxLength}
       onInput={({ currentTarget }) => {
         const { value } = currentTarget;
         setText(value);

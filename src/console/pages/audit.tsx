@@ -17,9 +17,9 @@ function dayOf(text: string | undefined, daysLater: number): string | undefined 
 
 const FILTERS = {
   action: { options: AUDIT_ACTIONS },
-  operator: { label: "Who", placeholder: "ann" },
+  operator: { label: "Who", placeholder: "ann", maxLength: 64 },
   actor: { label: "Where", options: ACTOR_KINDS },
-  target: { type: "search", placeholder: "key:7, pet:12, operator:2" },
+  target: { type: "search", placeholder: "key:7, pet:12, operator:2", maxLength: 30 },
   since: { label: "From", type: "date" },
   until: { label: "To", type: "date" },
 } as const;

@@ -48,8 +48,8 @@ function OtherLink({ url, name }: { readonly url: string; readonly name: string 
 
 const FILTERS = {
   status: { options: ORDER_STATUSES },
-  keyId: { label: "Key", placeholder: "Identifier" },
-  petId: { label: "Pet", placeholder: "Identifier" },
+  keyId: { label: "Key", placeholder: "Identifier", maxLength: 20 },
+  petId: { label: "Pet", placeholder: "Identifier", maxLength: 20 },
 };
 
 export function OrderListPage() {

@@ -32,12 +32,12 @@ export function RequestListPage() {
       noun="request"
       of={requests}
       filters={{
-        requestId: { label: "Request id", type: "search", placeholder: "X-Request-Id" },
-        keyId: { label: "Key", placeholder: "Identifier" },
+        requestId: { label: "Request id", type: "search", placeholder: "X-Request-Id", maxLength: 128 },
+        keyId: { label: "Key", placeholder: "Identifier", maxLength: 20 },
         status: { options: [...new Set([...STATUSES, status])].filter(Boolean) },
-        code: { placeholder: "rate_limited" },
+        code: { placeholder: "rate_limited", maxLength: 60 },
         operation: { options: OPERATION_IDS },
-        address: { placeholder: "192.0.2.7" },
+        address: { placeholder: "192.0.2.7", maxLength: 100 },
         slowerThanMs: { label: "Slower than", all: "–", options: SLOWER_THAN },
       }}
       set={<Period query={query} />}
