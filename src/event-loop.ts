@@ -5,7 +5,7 @@ export interface ScheduledTimer {
   unref(): unknown;
 }
 
-/** Time, timers, chance and turns of the event loop. A simulation replaces it by one that a seed determines. */
+/** Time, timers, chance and iterations of the event loop. A simulation replaces it by one that a seed determines. */
 export interface Scheduler {
   /** Milliseconds since any time, by a monotonic clock. */
   now(): number;
@@ -104,7 +104,7 @@ export class TimeSlice {
 /** A value now or later: embedded databases return at once, and nothing on their path waits for a promise. */
 export type Awaitable<T> = T | Promise<T>;
 
-/** Continues with a value that may not be there yet; a value that is there costs no promise and no turn of the loop. */
+/** Continues with a value that may not be there yet; one that is there costs no promise and no iteration. */
 export function andThen<T, R>(value: Awaitable<T>, next: (value: T) => Awaitable<R>): Awaitable<R> {
   return value instanceof Promise ? value.then(next) : next(value);
 }

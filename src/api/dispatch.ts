@@ -101,7 +101,7 @@ function validate<C extends Call>(call: C, front: Front<C>): Awaitable<AnyInput 
       const body = schema.readBody(value);
       return body instanceof Invalid ? invalidBody(body) : { id, query, body, bytes };
     };
-    return bytes.length <= LARGE_BODY_BYTES ? readBody() : inOwnTurn(readBody);
+    return bytes.length <= LARGE_BODY_BYTES ? readBody() : inOwnIteration(readBody);
   });
 }
 
@@ -214,13 +214,13 @@ type JsonParser = (text: string, names: readonly string[]) => unknown;
 /** Few pets have a longer name. A body of 16 KiB can take 0.8 ms. */
 const LARGE_BODY_BYTES = 2 * 1024;
 
-let lastTurn: Promise<unknown> = Promise.resolve();
+let lastIteration: Promise<unknown> = Promise.resolve();
 
-/** One large body in each turn of the event loop: the requests of other clients are handled in between. */
-function inOwnTurn<T>(work: () => T): Promise<T> {
-  const turn = lastTurn.then(yieldToEventLoop).then(work);
-  lastTurn = turn.catch(() => {});
-  return turn;
+/** One large body in each iteration of the event loop: the requests of other clients are handled in between. */
+function inOwnIteration<T>(work: () => T): Promise<T> {
+  const iteration = lastIteration.then(yieldToEventLoop).then(work);
+  lastIteration = iteration.catch(() => {});
+  return iteration;
 }
 
 /** The JSON value, or a rejection. No body at all is an empty object if no field is required. */

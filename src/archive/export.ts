@@ -140,10 +140,10 @@ export async function exportRows(options: ExportOptions): Promise<number | undef
   const write = (text: string) => output.write(isGzip ? gzipSync(text) : text);
   let text = format === "csv" ? `${Object.keys(exported.fields).join(",")}\n` : "";
   let count = 0;
-  // SQLite works without turns of the event loop, and without them no signal arrives.
-  const turn = new TimeSlice();
+  // SQLite works without iterations of the event loop, and without them no signal arrives.
+  const slice = new TimeSlice();
   for await (const rows of exported.rows(options.reader)) {
-    await turn.next();
+    await slice.next();
     if (isStopped()) return undefined;
     for (const row of rows) text += encode(row);
     count += rows.length;

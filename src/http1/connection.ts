@@ -317,7 +317,7 @@ export class HttpConnection implements RequestConnection, ResponseWriter, Schedu
   #respondLater(request: IncomingRequest, response: Promise<Response>): void {
     const respond = (settled: Response) => {
       this.#respond(request, settled);
-      // Responses that need no database settle one after the other in the same turn of the event loop.
+      // Responses that need no database settle one after the other in the same iteration of the event loop.
       this.#process(this.context.scheduler.isTimeUp ? 0 : MAX_REQUESTS_PER_SLICE);
       this.context.scheduler.responses.writeAfterMicrotasks();
     };

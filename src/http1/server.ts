@@ -227,7 +227,7 @@ const RECEIVE_BUFFER_BYTES = 32 * 1024;
  * Sets what `Bun.listen` has no option for; on other systems than Linux the runtime's defaults stay.
  * - The backlog: the runtime's is 512. `listen` on a listening socket changes it.
  * - The receive buffer of accepted connections: the runtime reads up to 512 KiB at once, so 200 clients that pipeline
- *   without reading could make it copy 100 MB in one turn of the event loop.
+ *   without reading could make it copy 100 MB in one iteration of the event loop.
  */
 function tuneListenSocket(listener: object): void {
   const fd = "fd" in listener ? listener.fd : undefined;

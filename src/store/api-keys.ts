@@ -215,11 +215,11 @@ export class SqlKeyStore implements KeyStore {
     const { dialect } = this.database;
     const select = `${SELECT} WHERE ${dialect.isOneOf("id", "?")}`;
     const keys: ApiKey[] = [];
-    const turn = new TimeSlice();
+    const slice = new TimeSlice();
     for (let start = 0; start < ids.length; start += IDS_PER_READ) {
       const some = jsonArray(ids.slice(start, start + IDS_PER_READ));
       keys.push(...(await this.database.read(() => objectsOf<KeyRow>(select, some))).map(keyOf));
-      if (turn.isOver) await turn.next();
+      if (slice.isOver) await slice.next();
     }
     return keys;
   }

@@ -22,7 +22,7 @@ interface QueuedWrite<Write, Result> {
   reject(reason: unknown): void;
 }
 
-/** After this time a batch waits for no further turn of the event loop. A commit on SQLite takes about as long. */
+/** After this time a batch waits for no further iteration of the event loop. A commit on SQLite takes about as long. */
 const MAX_COLLECT_MS = 0.3;
 
 /** Short and random: an import leaves the lock free for a millisecond at a time. */
@@ -34,10 +34,10 @@ const RETRY_WITHIN_MS = 4;
  *
  * `bun bench/store.ts`: on SQLite, 32 creates take 0.3 ms in one transaction and 7 ms in 32.
  *
- * A batch starts after a turn of the event loop that has brought no further write: clients that got their responses
- * together send their next requests one shortly after the other. With 4 to 16 connections that write (`wrk -t1`), that
- * takes a tenth less CPU time. A commit on SQLite blocks the event loop: `yield` writes the responses that
- * are ready before each attempt.
+ * A batch starts after an iteration of the event loop that has brought no further write: clients that got their
+ * responses together send their next requests one shortly after the other. With 4 to 16 connections that write
+ * (`wrk -t1`), that takes a tenth less CPU time. A commit on SQLite blocks the event loop: `yield` writes the responses
+ * that are ready before each attempt.
  */
 export class GroupCommit<Write, Result> {
   readonly #options: GroupCommitOptions<Write, Result>;

@@ -171,14 +171,14 @@ export class SqlUsageHistoryStore implements UsageHistoryStore {
     const starts = [...startsOf(query, await this.#boundsOf(by))];
     const { intervals } = this.database.dialect.maxPerRead;
     const rows: UsageRow[] = [];
-    const turn = new TimeSlice();
+    const slice = new TimeSlice();
     for (let from = 0; from < starts.length; from += intervals) {
       const some = jsonArray(starts.slice(from, from + intervals));
       const read = () => numberRowsOf<StoredCounts>(this.#queries[by].read, keyId, some);
       rows.push(...(await this.database.read(read)).flatMap((stored) => usageRowsOf(keyId, stored)));
-      if (turn.isOver) await turn.next();
+      if (slice.isOver) await slice.next();
     }
-    await turn.next();
+    await slice.next();
     return rows;
   }
 

@@ -18,7 +18,7 @@ const runs = Number(process.env["HTTP1_FUZZ_RUNS"] ?? 1_000);
 const expectedOf = (stream: string) =>
   readStream(stream).filter((outcome) => outcome !== CLOSES && outcome !== WAITS);
 
-/** Responds only in a later turn of the event loop, so that further requests arrive meanwhile. They have to wait. */
+/** Responds in a later iteration of the event loop, so that further requests arrive meanwhile. They have to wait. */
 function slowHandler(): RequestHandler {
   let running = 0;
   return {

@@ -67,7 +67,7 @@ export class TestConnection implements Socket, ConnectionContext {
   readonly end = () => void this.#close("end");
   readonly terminate = () => void this.#close("terminate");
 
-  /** Each text arrives in a turn of the event loop of its own. */
+  /** Each text arrives in an iteration of the event loop of its own. */
   receive(...texts: string[]): this {
     for (const text of texts) {
       this.connection.onData(Buffer.from(text, "latin1"));

@@ -71,22 +71,22 @@ export class SqliteUsageTotals implements UsageSums {
       ...sums.map((start) => sumOf(query.by, start)),
     ];
     const totals = new Map<number, MutableTotals>();
-    const turn = new TimeSlice();
-    for (const part of parts) await this.#addPart(part, totals, turn);
-    await turn.next();
+    const slice = new TimeSlice();
+    for (const part of parts) await this.#addPart(part, totals, slice);
+    await slice.next();
     return mostRequests(totals.values(), query.limit);
   }
 
   async #addPart(
     { length, start }: StoredSum,
     totals: Map<number, MutableTotals>,
-    turn: TimeSlice,
+    slice: TimeSlice,
   ): Promise<void> {
     let last = -1;
     for (;;) {
       const rows = this.connection.all<PackedRow>(SELECT_TOTALS_AFTER, length, start, last, ROWS_PER_READ);
       for (const row of rows) addTo(totals, unpacked(row));
-      if (turn.isOver) await turn.next();
+      if (slice.isOver) await slice.next();
       if (rows.length < ROWS_PER_READ) return;
       last = rows.at(-1)?.block ?? last;
     }
