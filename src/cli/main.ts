@@ -1,10 +1,9 @@
 import { createClock } from "../clock.ts";
 import { processVariables } from "../config/config.ts";
-import { UsageError } from "../config/usage-error.ts";
 import { createLog, type LogOptions } from "../observe/log.ts";
-import { errorMessage, isBug, systemErrorField } from "./arguments.ts";
+import { isBug, systemErrorField } from "./arguments.ts";
 import type { ProcessContext } from "./command.ts";
-import { runProgram } from "./program.ts";
+import { describeFailure, runProgram } from "./program.ts";
 import { confirm, EXIT_CODE, Interrupted, readSecret, stopOnSignals, userName } from "./terminal.ts";
 
 // The callback of a write receives an error too. Without a listener it would end the process with a stack.
@@ -54,8 +53,9 @@ async function exitCode(): Promise<number> {
     if (systemErrorField(error, "code") === "EPIPE") return 0;
     if (error instanceof Interrupted) return EXIT_CODE.SIGINT;
     if (isBug(error)) await logUncaught(error);
-    await writeError(errorMessage(error));
-    return error instanceof UsageError ? 2 : 1;
+    const { err, code } = describeFailure(error);
+    await writeError(err);
+    return code;
   }
 }
 

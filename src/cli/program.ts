@@ -2,8 +2,8 @@ import packageJson from "../../package.json" with { type: "json" };
 import { checkVariables, RENAMED_SETTINGS, renamedText } from "../config/options.ts";
 import { joined, nearest, quoted, UsageError } from "../config/usage-error.ts";
 import { EXECUTABLE } from "../executable.ts";
-import { type Arguments, parseArguments } from "./arguments.ts";
-import type { Command, Outcome, ProcessContext } from "./command.ts";
+import { type Arguments, errorMessage, parseArguments } from "./arguments.ts";
+import { type Command, Failure, type Outcome, type ProcessContext } from "./command.ts";
 import type * as AllCommands from "./commands.ts";
 import { COMPLETE, complete } from "./completion.ts";
 import { commandHelp, groupHelp, overview } from "./help.ts";
@@ -42,6 +42,12 @@ export async function runProgram(typed: readonly string[], context: ProcessConte
   const outcome = await outcomeOf(typed, context);
   if (outcome instanceof Error) throw outcome;
   if (outcome !== undefined) await context.print(outcome);
+}
+
+/** What standard error and the exit status say. The texts of commands are for people already: they stay as they are. */
+export function describeFailure(error: unknown): { readonly err: string; readonly code: number } {
+  const isText = error instanceof UsageError || error instanceof Failure;
+  return { err: isText ? error.message : errorMessage(error), code: error instanceof UsageError ? 2 : 1 };
 }
 
 async function outcomeOf(typed: readonly string[], given: ProcessContext): Promise<Outcome> {

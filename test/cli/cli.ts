@@ -2,7 +2,7 @@ import { afterAll, setDefaultTimeout, spyOn } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { type Context, Failure } from "../../src/cli/command.ts";
-import { runProgram } from "../../src/cli/program.ts";
+import { describeFailure, runProgram } from "../../src/cli/program.ts";
 import type { StopSignal } from "../../src/cli/terminal.ts";
 import type { Variables } from "../../src/config/parse-options.ts";
 import { UsageError } from "../../src/config/usage-error.ts";
@@ -95,7 +95,7 @@ export class InProcessCli {
       () => ({ code: 0, out, err: "" }),
       (error: unknown) => {
         if (!(error instanceof UsageError || error instanceof Failure)) throw error;
-        return { code: error instanceof UsageError ? 2 : 1, out, err: error.message };
+        return { ...describeFailure(error), out };
       },
     );
   }

@@ -302,6 +302,12 @@ const WITH_PASSWORD = {
   "keys list --database-url postgres://user:s3cret@h:port/d": "--database-url is not valid; ",
 };
 
+test("the example of a URL is shown as it is, with its user and password", async () => {
+  expect(await cli.err("keys list --database-url nonsense")).toBe(
+    "--database-url is not valid; it must be a URL such as postgres://user:password@host:5432/database?sslmode=verify-full",
+  );
+});
+
 test.each(Object.entries(WITH_PASSWORD))("a password is not repeated: %s", async (line, start) => {
   const result = await run(line);
   expect(result).toEqual(wrongUsage(expect.stringContaining(start)));
