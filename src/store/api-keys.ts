@@ -36,8 +36,20 @@ function keyOf({ labels, perMinute, perDay, ...key }: KeyRow): ApiKey {
   return { ...key, labels: JSON.parse(labels), ...(hasLimits && { limits: { perMinute, perDay } }) };
 }
 
-export const FIND_CREDENTIAL = `SELECT ${KEY_COLUMNS}, valid_until AS "validUntil"
-  FROM key_secrets JOIN api_keys ON api_keys.id = key_id WHERE hash = ?`;
+export const SELECT_CREDENTIALS = `SELECT ${KEY_COLUMNS}, hash, valid_until AS "validUntil"
+  FROM key_secrets JOIN api_keys ON api_keys.id = key_id WHERE`;
+const FIND_CREDENTIAL = `${SELECT_CREDENTIALS} hash = ?`;
+
+/** By the hashes of their secrets. */
+export function* findCredentials(sql: string, hashes: string): Steps<Map<string, Credential>> {
+  const rows = yield* objectsOf<KeyRow & { hash: string; validUntil?: number }>(sql, hashes);
+  return new Map(
+    rows.map(({ hash, validUntil, ...key }) => [
+      hash,
+      { key: keyOf(key), ...(validUntil !== undefined && { validUntil }) },
+    ]),
+  );
+}
 
 /** The columns that a new key and a change of a key write alike. */
 const WRITTEN_COLUMNS = [
@@ -125,21 +137,15 @@ function rangesUpTo(last: number, size: number): readonly KeyRange[] {
   return ranges;
 }
 
-/** The same statements for both databases. Anybody can cause lookups, which may have connections of their own. */
+/** The same statements for both databases, except that lookups may share one. */
 export class SqlKeyStore implements KeyStore {
   constructor(
     private readonly database: SqlDatabase,
-    private readonly lookups: Pick<SqlDatabase, "read"> = database,
+    readonly findCredential: KeyStore["findCredential"] = (hash) =>
+      database.read(function* () {
+        return (yield* findCredentials(FIND_CREDENTIAL, hash)).get(hash);
+      }),
   ) {}
-
-  findCredential(secretHash: string): Awaitable<Credential | undefined> {
-    return this.lookups.read(function* () {
-      const [row] = yield* objectsOf<KeyRow & { validUntil?: number }>(FIND_CREDENTIAL, secretHash);
-      if (row === undefined) return undefined;
-      const { validUntil, ...key } = row;
-      return { key: keyOf(key), ...(validUntil !== undefined && { validUntil }) };
-    });
-  }
 
   /** Reads the revision before the keys: a change in between is then reported twice. The other order would miss it. */
   changesSince(since: number): Awaitable<KeyChanges> {

@@ -1,5 +1,6 @@
 import type { SQL } from "bun";
 import { messageOf } from "../../api/errors.ts";
+import type { Credential } from "../../domain/api-keys.ts";
 import type {
   IdempotencyRejection,
   IdempotentRequest,
@@ -10,7 +11,7 @@ import type {
   WriteResult,
 } from "../../domain/ports.ts";
 import type { NewPet } from "../../domain/resources.ts";
-import { SqlKeyStore } from "../api-keys.ts";
+import { findCredentials, SELECT_CREDENTIALS, SqlKeyStore } from "../api-keys.ts";
 import { SqlAuditStore } from "../audit.ts";
 import { GroupCommit } from "../group-commit.ts";
 import { InProgressRequests } from "../idempotency.ts";
@@ -80,6 +81,11 @@ export async function openPostgres(url: string, options: PostgresOptions = {}): 
   const pools = new Pools(primary, options);
   const store = new PostgresStore(pools, options);
   const petJson = new PostgresPetJson(pools);
+  const lookups = new GroupCommit({
+    commit: (hashes: readonly string[]) => findTogether(pools, hashes),
+    maxBatch: MAX_LOOKUPS_PER_QUERY,
+    maxQueued: pools.maxQueued,
+  });
   const database = postgresDatabase(pools);
   return {
     store,
@@ -88,9 +94,7 @@ export async function openPostgres(url: string, options: PostgresOptions = {}): 
       write: (row, statements) => pools.rowTransaction(row, (tx) => runAll(tx, statements)),
     }),
     operators: new SqlOperatorStore(database),
-    keys: new SqlKeyStore(database, {
-      read: (statements) => pools.lookups.query((sql) => runAll(sql, statements)),
-    }),
+    keys: new SqlKeyStore(database, (hash) => lookups.submit(hash)),
     audit: new SqlAuditStore(database),
     settings: new SqlSettingsStore(database),
     usageHistory: new SqlUsageHistoryStore(database, new PostgresUsageSums(pools)),
@@ -114,6 +118,24 @@ async function checkServer(sql: SQL): Promise<void> {
   if (server.encoding !== "UTF8") {
     throw new Error(`its encoding is ${server.encoding}; create the database with the encoding UTF8`);
   }
+}
+
+/** The parameter is a list with commas. */
+export const FIND_CREDENTIALS = `${SELECT_CREDENTIALS} hash = ANY (string_to_array(?, ','))`;
+const MAX_LOOKUPS_PER_QUERY = 64;
+
+/**
+ * Lookups that arrive together share a query: anybody can cause them, and a query costs PostgreSQL and this process
+ * nearly the same for one secret as for many.
+ */
+async function findTogether(
+  { lookups }: Pools,
+  hashes: readonly string[],
+): Promise<(Credential | undefined)[]> {
+  const found = await lookups.query((sql) =>
+    runAll(sql, () => findCredentials(FIND_CREDENTIALS, hashes.join(","))),
+  );
+  return hashes.map((hash) => found.get(hash));
 }
 
 /** Each write with an Idempotency-Key takes one of the server's locks, of which there are 6,400 by default. */

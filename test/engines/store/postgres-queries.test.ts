@@ -2,10 +2,10 @@ import type { SQL } from "bun";
 import { expect, test } from "bun:test";
 import { auditPage } from "../../../src/store/audit.ts";
 import { keyIds } from "../../../src/store/key-list.ts";
-import { FIND_CREDENTIAL } from "../../../src/store/api-keys.ts";
 import { connect } from "../../../src/store/postgres/connection.ts";
 import { PET_PAGES_AS_JSON, PETS_AS_JSON } from "../../../src/store/postgres/pet-json.ts";
 import { numbered, POSTGRES_DIALECT } from "../../../src/store/postgres/statements.ts";
+import { FIND_CREDENTIALS } from "../../../src/store/postgres/store.ts";
 import { selectSums } from "../../../src/store/postgres/usage-sums.ts";
 import { orderPage, orderPagesOfKey, petPage } from "../../../src/store/pages.ts";
 import type { Statement } from "../../../src/store/statements.ts";
@@ -117,8 +117,8 @@ async function expectIndexes(sql: SQL): Promise<void> {
 test("lookups of keys use the indexes of hashes and of keys", async () => {
   await using database = await emptyDatabase();
   const sql = connect(database.url, OPTIONS);
-  const steps = await plan(sql, numbered(FIND_CREDENTIAL), `'${"0".repeat(64)}'`);
-  expect(steps).toContain("Index Cond: (hash = $1)");
+  const steps = await plan(sql, numbered(FIND_CREDENTIALS), `'${"0".repeat(64)},${"1".repeat(64)}'`);
+  expect(steps).toContain("Index Cond: (hash = ANY (string_to_array($1, ',')))");
   expect(steps).toContain("Index Cond: (id = key_secrets.key_id)");
   expect(steps).not.toContain("Seq Scan");
   await sql.close();

@@ -9,6 +9,7 @@ test.each<[string, number, number, (stores: PostgresStores, i: number) => unknow
   ["reads of pets", 128, 3, ({ petJson }, i) => petJson.get(i + 1)],
   ["reads of different pages", 128, 3, ({ petJson }, i) => petJson.list({ after: BigInt(i), limit: 9 })],
   ["reads of equal pages", 128, 3, ({ petJson }) => petJson.list({ limit: 100, status: "sold" })],
+  ["lookups of keys", 64, 5, ({ keys }, i) => keys.findCredential(`${i}`.repeat(32))],
 ])(
   "of 300 %s that arrive together at most %i share a statement, so they take %i",
   async (_, __, statements, read) => {
