@@ -187,10 +187,12 @@ async function applyInTransaction(sql: SQL, step: Migration): Promise<void> {
 
 async function applyOnline(sql: SQL, step: OnlineMigration): Promise<void> {
   // The lock that an index waits for blocks no reads or writes.
-  await sql.unsafe(`SET statement_timeout = ${ONLINE_STATEMENT_TIMEOUT_MS}`);
-  await sql.unsafe(`SET lock_timeout = ${ONLINE_STATEMENT_TIMEOUT_MS}`);
+  const timeouts = ["statement_timeout", "lock_timeout"].map(
+    (name) => `SET ${name} = ${ONLINE_STATEMENT_TIMEOUT_MS}`,
+  );
+  await within(OPEN_TIMEOUT_MS, sql.unsafe(timeouts.join("; ")));
   for (const statement of step.statements) await within(ONLINE_STATEMENT_TIMEOUT_MS, sql.unsafe(statement));
-  await record(sql, step);
+  await within(OPEN_TIMEOUT_MS, record(sql, step));
 }
 
 async function record(sql: SQL, { version, name }: Pick<Migration, "version" | "name">): Promise<void> {

@@ -1,5 +1,6 @@
 import { SQL } from "bun";
-import { expect, test } from "bun:test";
+import { expect, spyOn, test } from "bun:test";
+import { scheduler } from "../../../src/event-loop.ts";
 import { POSTGRES_MIGRATIONS } from "../../../src/store/postgres/migrations.ts";
 import { until } from "../../timing.ts";
 import { createDatabase, type TestDatabase } from "./postgres-database.ts";
@@ -73,4 +74,15 @@ test("a start that was interrupted while it built an index builds it again", asy
     "orders_by_status",
     "orders_pkey",
   ]);
+});
+
+test("a start fails if the database hangs after it has built an index", async () => {
+  await using database = await databaseBefore("audit trail by operator");
+  using timers = spyOn(scheduler, "setTimeout");
+  // A minute takes two seconds.
+  timers.mockImplementation((work, ms) => setTimeout(work, ms / 30));
+  await database.sql.begin(async (tx) => {
+    await tx`LOCK TABLE schema_migrations IN SHARE MODE`;
+    await expect(database.open()).rejects.toThrow("no response within 60000 ms");
+  });
 });
