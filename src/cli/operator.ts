@@ -223,7 +223,10 @@ async function askServer(
 ): Promise<ResponseOf<"listRequests">> {
   const { UNVERIFIED } = await import("../operator/get-text.ts");
   const { askForRequests } = await import("../operator/server-requests.ts");
-  const server = await findRunningServer(storage, settings);
+  const server = await findRunningServer(storage, settings).catch((error: unknown) => {
+    if (!(error instanceof Failure)) throw error;
+    throw new Failure(`${error.message}, or name another one with --server`);
+  });
   const asking = { ...server, clock, tls: UNVERIFIED };
   const page = await askForRequests({ ...server, name: hostname() }, query, asking);
   if (typeof page === "string") throw new Failure(page);
