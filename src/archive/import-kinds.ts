@@ -66,9 +66,6 @@ interface RowRules<T> {
   problemOf(row: T): RowProblem | undefined;
 }
 
-/** Without a database every row fits. */
-export const NO_RULES: RowRules<ImportedRow> = { isStored: () => false, problemOf: () => undefined };
-
 /** What an import does with a row whose identifier exists already. */
 export type ConflictRule = "reject" | "skip" | "replace";
 

@@ -5,8 +5,6 @@ import {
   type ConflictRule,
   type ImportedRow,
   type ImportKind,
-  NO_RULES,
-  resolve,
   type RowProblem,
 } from "./import-kinds.ts";
 import type { ImportProgress, ImportStore } from "./import-store.ts";
@@ -154,7 +152,7 @@ class Importer<T extends ImportedRow> {
     if (store && commit) {
       const { fingerprint } = commit;
       await store.importRows(kind, batch, { fingerprint, rowsBefore: before.rows, progressAfter });
-    } else progressAfter(store ? await store.importRows(kind, batch) : resolve(batch, NO_RULES).result);
+    } else progressAfter(store ? await store.importRows(kind, batch) : validityOf(rows));
     this.progress = after;
     this.#rows = [];
     this.#sources = [];
@@ -164,4 +162,11 @@ class Importer<T extends ImportedRow> {
     // Lets signals in.
     await yieldToEventLoop();
   }
+}
+
+/** What is known without a database: repeated identifiers are not, because not all rows are in memory at once. */
+function validityOf(rows: readonly (ImportedRow | RowProblem)[]): BatchResult {
+  const rejected = new Map<number, RowProblem>();
+  for (const [index, row] of rows.entries()) if (typeof row === "string") rejected.set(index, row);
+  return { added: rows.length - rejected.size, replaced: 0, skipped: 0, rejected };
 }

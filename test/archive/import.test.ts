@@ -175,6 +175,14 @@ describe("--dry-run", () => {
     expect(existsSync(`${path}.rejects`)).toBeFalse();
   });
 
+  test("without a database, an identifier that is repeated is no conflict, wherever it is in the file", async () => {
+    const path = file("pets.csv", "id,name,categoryId\n1,Rex,7\n1,Mia,7\n");
+    expect(await importFile(path, "--keep-ids", "--dry-run")).toMatchObject({
+      code: 0,
+      out: expect.stringMatching(/Added +2\n/),
+    });
+  });
+
   test("finds conflicts with stored pets", async () => {
     const path = file("pets.csv", "id,name,categoryId\n1,Rex,7\n");
     expect((await importFile(path, "--keep-ids")).code).toBe(0);
