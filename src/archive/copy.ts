@@ -44,11 +44,15 @@ interface EnvironmentCopyOptions {
   readonly onProgress: OnProgress;
 }
 
-/** The caller holds the lock of the data directory. `keysWithUsage` were copied; undefined without Valkey. */
+/**
+ * The caller holds the lock of the data directory. Throws UsageError before anything is copied. `keysWithUsage` were
+ * copied; undefined without Valkey.
+ */
 export async function copyEnvironment(
   options: EnvironmentCopyOptions,
 ): Promise<Obstacle | (TableCopy & { readonly keysWithUsage: number | undefined })> {
   const { storage, direction, entry, onProgress } = options;
+  const valkey = storage.limitsUrls && valkeyOf(storage);
   const target = { url: storage.databaseUrl ?? "", schema: storage.environment };
   const [sqlite, postgres] = [sqliteTables(pathsOf(storage).store), postgresTables(target)];
   const isToPostgres = direction === "to PostgreSQL";
@@ -58,9 +62,9 @@ export async function copyEnvironment(
   if (!(await from.exists())) return { outcome: "nothing" };
   let keysWithUsage: number | undefined;
   const beforePublish = async (source: TableReader) => {
-    if (storage.limitsUrls === undefined) return;
+    if (valkey === undefined) return;
     const copyUsage = isToPostgres ? copyUsageToValkey : copyUsageFromValkey;
-    keysWithUsage = await copyUsage(storage, source);
+    keysWithUsage = await copyUsage(pathsOf(storage).usageStore, valkey, source);
   };
   return { ...(await copyTables({ from, to, entry, onProgress, beforePublish })), keysWithUsage };
 }
@@ -135,23 +139,23 @@ async function countInserted(target: NewTables): Promise<Map<Table, number>> {
   return await countRows(reader);
 }
 
+type Valkey = ReturnType<typeof valkeyOf>;
+
 /** Returns the number of keys. */
-async function copyUsageToValkey(storage: StorageConfig): Promise<number> {
-  const { usageStore } = pathsOf(storage);
+async function copyUsageToValkey(usageStore: string, valkey: Valkey): Promise<number> {
   if (!existsSync(usageStore)) return 0;
   const store = openUsageStore(usageStore);
   // Addresses are counted in each server process, with Valkey too.
   const usages = [...store.load()].filter(([subject]) => subject.kind === "key");
   store.close();
-  return writeUsages(valkeyOf(storage), usages);
+  return writeUsages(valkey, usages);
 }
 
 /** Reads the usage of all keys of the source. Returns the number of keys that have any. */
-async function copyUsageFromValkey(storage: StorageConfig, source: TableReader): Promise<number> {
-  const { usageStore } = pathsOf(storage);
+async function copyUsageFromValkey(usageStore: string, valkey: Valkey, source: TableReader): Promise<number> {
   const ids: number[] = [];
   for await (const rows of source.rows(API_KEYS)) ids.push(...rows.map(([id]) => Number(id)));
-  const entries = await readUsages(valkeyOf(storage), ids);
+  const entries = await readUsages(valkey, ids);
   const copy = `${usageStore}.copy`;
   removeDatabase(copy);
   const store = openUsageStore(copy);

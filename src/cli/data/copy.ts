@@ -85,7 +85,7 @@ async function copyLocked(
     onProgress: (reached) => progress.update(reached),
   })
     .catch((error: unknown) => {
-      if (isBug(error)) throw error;
+      if (isBug(error) || error instanceof UsageError) throw error;
       const reason = errorMessage(error);
       return new Failure(
         `${names.to} has no complete copy yet: ${reason}; the same command goes on where it stopped`,

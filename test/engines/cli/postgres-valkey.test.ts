@@ -78,6 +78,7 @@ test("authorities that cannot be read are a wrong option", async () => {
   for (const command of [
     ["serve", "--port", "0"],
     ["keys", "list"],
+    ["copy", "--to", "postgres://127.0.0.1:1/pets"],
   ]) {
     const { code, err } = await cli.run([...command, ...limits]);
     expect(code).toBe(2);
