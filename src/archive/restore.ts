@@ -52,7 +52,7 @@ interface RestoreRequest {
 export async function planRestore(request: RestoreRequest) {
   const { storage, by } = request;
   const { environment, dataDir } = storage;
-  const { store, usageStore } = pathsOf(storage);
+  const { store, usageStore, restore } = pathsOf(storage);
   const backup = await findBackup(request);
   const { path, description, facts } = backup;
   const staged = readStagedRestore(storage);
@@ -64,8 +64,9 @@ export async function planRestore(request: RestoreRequest) {
   const [present] = staged ? [] : databaseFiles(storage).filter(existsSync);
   const moved = join(dataDir, backupName(`${environment}-replaced`, by.at));
   const replaced = staged ? staged.replaced : present && moved;
+  const isRestored = staged && !existsSync(join(restore, basename(store)));
   // The database from before the restore, which may have been moved away.
-  const candidates = [replaced, dataDir, laterBackup(path, environment)];
+  const candidates = [replaced, isRestored ? undefined : dataDir, laterBackup(path, environment)];
   const stores = candidates.flatMap((directory) => (directory ? join(directory, basename(store)) : []));
   const later = stores.find(existsSync);
   return {

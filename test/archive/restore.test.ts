@@ -373,6 +373,16 @@ describe("a restore that was interrupted", () => {
     expect((await run("keys", "list")).code).toBe(0);
   });
 
+  test("after its copies were in place compares them with a later backup, and not with themselves", async () => {
+    await changeData();
+    await run("backup", backups);
+    await interrupt();
+    // It had been lost before the restore.
+    rmSync(inData(`${replaced}/production.db`));
+    renameSync(inData("production-restore/production.db"), inData("production.db"));
+    expect(await restored(backup)).toContain("run petstore keys revoke 1");
+  });
+
   test("after its copies were staged has one audit entry when it is finished", async () => {
     await changeData();
     const obstacle = inData(`${replaced}/production.db`);
