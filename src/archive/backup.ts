@@ -223,13 +223,15 @@ export async function readBackup(
   const lines = sums.matchAll(/^([\da-f]{64}) {2}([\w.-]+)$/gm);
   const expected = new Map(Array.from(lines, ([, checksum = "", name = ""]) => [name, checksum]));
   const databases = readdirSync(path).filter((name) => name.endsWith(".db"));
+  const unlisted = [DESCRIPTION_FILE, ...databases].find((name) => !expected.has(name));
+  if (unlisted !== undefined) throw damaged(`${CHECKSUMS_FILE} has no checksum of ${unlisted}`);
+  // Before a database is read, which can take minutes.
+  const missing = expected.keys().find((name) => !existsSync(join(path, name)));
+  if (missing !== undefined) throw incomplete(missing);
   let done = 0;
-  for (const name of new Set([DESCRIPTION_FILE, ...databases, ...expected.keys()])) {
-    const file = join(path, name);
-    if (!expected.has(name)) throw damaged(`${CHECKSUMS_FILE} has no checksum of ${name}`);
-    if (!existsSync(file)) throw incomplete(name);
-    const checksum = await checksumOf(file, (bytes) => onBytes((done += bytes)));
-    if (checksum !== expected.get(name)) throw damaged(`the checksum of ${name} is wrong`);
+  for (const [name, checksum] of expected) {
+    const actual = await checksumOf(join(path, name), (bytes) => onBytes((done += bytes)));
+    if (actual !== checksum) throw damaged(`the checksum of ${name} is wrong`);
   }
   return readDescription(path);
 }
