@@ -25,5 +25,7 @@ const { outputs } = await Bun.build({
   plugins: [withoutNode],
 });
 
-const [script = "", style = ""] = await Promise.all(outputs.map((output) => output.text()));
+const [script, style] = await Promise.all(outputs.map((output) => output.text()));
+if (script === undefined || style === undefined || outputs.length > 2)
+  throw new Error(`expected a script and a style sheet, but the number of files is ${outputs.length}`);
 await Bun.write(Bun.stdout, JSON.stringify({ script, style } satisfies Bundle));

@@ -263,3 +263,10 @@ describe("the search index", () => {
     expect(broken).toEqual([]);
   });
 });
+
+test("a bundle without its style sheet is an error", () => {
+  const build = ["src/browser-bundle/build.ts", "src/docs-site/browser/main.ts"];
+  const { exitCode, stderr } = Bun.spawnSync([process.execPath, ...build], { stderr: "pipe" });
+  expect(exitCode).toBe(1);
+  expect(stderr.toString()).toContain("expected a script and a style sheet, but the number of files is 1");
+});
