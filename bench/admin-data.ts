@@ -1,6 +1,6 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { temporaryFolder } from "../trials/harness/cleanup.ts";
+import { temporaryDirectory } from "../trials/harness/cleanup.ts";
 import { DAY_MS, newUsage, type Subject, type Usage } from "../src/domain/rate-limit.ts";
 import { HOUR_MS, startOf } from "../src/domain/usage-history.ts";
 import type { Connection } from "../src/store/sqlite/connection.ts";
@@ -17,15 +17,15 @@ const PETS = 20_000;
 export type AdminData = ReturnType<typeof fillAdminData>;
 
 /**
- * A data folder with 10,000 keys, all of which were used in every hour and on every day of the history: with that the
- * sums take longest. Of the hours there are 8 days, because no page reads more.
+ * A data directory with 10,000 keys, all of which were used in every hour and on every day of the history: with that
+ * the sums take longest. Of the hours there are 8 days, because no page reads more.
  */
 export function fillAdminData() {
-  const folder = temporaryFolder("bench-admin");
+  const directory = temporaryDirectory("bench-admin");
   const token = crypto.randomUUID();
-  const tokenFile = join(folder, "token");
+  const tokenFile = join(directory, "token");
   writeFileSync(tokenFile, token, { mode: 0o600 });
-  const connection = openDatabase(join(folder, "production.db"), {
+  const connection = openDatabase(join(directory, "production.db"), {
     migrations: SQLITE_MIGRATIONS,
     synchronous: "NORMAL",
     cacheKiB: 262_144,
@@ -41,8 +41,8 @@ export function fillAdminData() {
   });
   connection.value("PRAGMA wal_checkpoint(TRUNCATE)");
   connection.close();
-  fillLimits(join(folder, "production-limits.db"), now);
-  return { folder, tokenFile, token };
+  fillLimits(join(directory, "production-limits.db"), now);
+  return { directory, tokenFile, token };
 }
 
 /** Fills SQLite with a history in which every key was used in every interval. */

@@ -158,10 +158,10 @@ async function onServer<T>(
   admin: string,
   work: (server: PetstoreServer) => Promise<T>,
 ): Promise<T> {
-  const { folder, tokenFile } = data;
+  const { directory, tokenFile } = data;
   const flags = ["--port", "0", "--admin-address", admin, "--admin-token-file", tokenFile];
   const pinned = core === undefined ? [] : ["taskset", "-c", core];
-  const server = await startPetstore(["--data", folder, ...flags], pinned);
+  const server = await startPetstore(["--data", directory, ...flags], pinned);
   const result = await work(server);
   await server.stop();
   return result;

@@ -5,7 +5,7 @@
  */
 import { join } from "node:path";
 import { createPet } from "../trials/harness/api-client.ts";
-import { temporaryFolder } from "../trials/harness/cleanup.ts";
+import { temporaryDirectory } from "../trials/harness/cleanup.ts";
 import { integer, isGiven, runCommand } from "../trials/harness/command-line.ts";
 import { machineNow } from "../trials/harness/machine.ts";
 import { createKey, PETSTORE, startPetstore } from "../trials/harness/petstore.ts";
@@ -30,7 +30,7 @@ const STATUSES = ["available", "pending", "sold", ""];
 
 /** One name in a thousand needs quotes. */
 async function writePets(count: number): Promise<string> {
-  const path = join(temporaryFolder("bench-data"), "pets.csv");
+  const path = join(temporaryDirectory("bench-data"), "pets.csv");
   const file = Bun.file(path).writer({ highWaterMark: 1_000_000 });
   file.write("id,name,categoryId,status\n");
   for (let id = 1; id <= count; id++) {
@@ -50,7 +50,7 @@ interface Figure extends Timed {
 }
 
 const petstore = (...args: string[]) => timed([...PETSTORE, ...args]);
-const emptyData = () => ["--data", temporaryFolder("bench-data-store")];
+const emptyData = () => ["--data", temporaryDirectory("bench-data-store")];
 
 /** Of the database's own tool, and of the commands that are compared with it. */
 const FIGURES = [
@@ -73,13 +73,16 @@ async function measureRounds(csv: string, rounds: number): Promise<Figure[]> {
   };
   for (let round = 0; round < rounds; round++) {
     const data = emptyData();
-    const folder = temporaryFolder("bench-data-out");
+    const directory = temporaryDirectory("bench-data-out");
     await add("shell import", shellImport(csv));
     await add("import", petstore("import", csv, ...data));
     await add("import --keep-ids", petstore("import", csv, "--keep-ids", ...emptyData()));
-    await add("shell export", shellExport(join(data[1] ?? "", "production.db"), join(folder, "shell.csv")));
+    await add(
+      "shell export",
+      shellExport(join(data[1] ?? "", "production.db"), join(directory, "shell.csv")),
+    );
     for (const format of ["csv", "ndjson"]) {
-      await add(`export ${format}`, petstore("export", "pets", join(folder, `pets.${format}`), ...data));
+      await add(`export ${format}`, petstore("export", "pets", join(directory, `pets.${format}`), ...data));
     }
     const [copied, imported] = [await postgresUrl(), await postgresUrl()];
     await add("copy", copyImport(copied, csv));
@@ -207,7 +210,7 @@ async function timed(command: readonly string[], outputFile?: string): Promise<T
 const shell = () => executable(SQLITE_SHELL);
 
 async function shellImport(csv: string): Promise<Timed> {
-  const database = join(temporaryFolder("bench-data-shell"), "pets.db");
+  const database = join(temporaryDirectory("bench-data-shell"), "pets.db");
   await timed([shell(), database, SQLITE_TABLE]);
   return timed([shell(), database, ".mode csv", `.import --skip 1 ${csv} pets`]);
 }

@@ -2,7 +2,7 @@ import { Database } from "bun:sqlite";
 import { copyFileSync, existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Child } from "../trials/harness/child.ts";
-import { temporaryFolder } from "../trials/harness/cleanup.ts";
+import { temporaryDirectory } from "../trials/harness/cleanup.ts";
 import { UsageError } from "../trials/harness/command-line.ts";
 import { sendOnce } from "../trials/harness/http-connection.ts";
 import { createKey, PETSTORE } from "../trials/harness/petstore.ts";
@@ -14,15 +14,15 @@ export type Dataset = Awaited<ReturnType<typeof prepareDataset>>;
 
 /** A data directory of Petstore with pets in it, API keys for it, and values for requests. */
 export async function prepareDataset(pets: number) {
-  const folder = temporaryFolder(`bench-${pets}`);
-  const storage = ["--data", folder];
+  const directory = temporaryDirectory(`bench-${pets}`);
+  const storage = ["--data", directory];
   const { key: unlimited } = await createKey(storage);
   const { key: exhausted } = await createKey(storage, "enterprise", "--per-minute", "1", "--per-day", "1");
   // Well-formed, and of another database.
-  const { key: unknown } = await createKey(["--data", temporaryFolder("bench-unknown-key")]);
-  const database = join(folder, "production.db");
+  const { key: unknown } = await createKey(["--data", temporaryDirectory("bench-unknown-key")]);
+  const database = join(directory, "production.db");
   await insertPets(database, pets);
-  return { folder, database, pets, keys: { unlimited, exhausted, unknown }, values: requestValues(pets) };
+  return { directory, database, pets, keys: { unlimited, exhausted, unknown }, values: requestValues(pets) };
 }
 
 /** In turns, as petstore has them: a quarter of the pets has no status. */
@@ -103,7 +103,7 @@ async function spawnCandidate(options: StartOptions) {
   const env = { ...process.env, NODE_ENV: "production" };
   const spawn = (...command: string[]) => new Child(command, { core, env });
   if (id === "bare") {
-    const path = join(dataset.folder, "responses.json");
+    const path = join(dataset.directory, "responses.json");
     writeFileSync(path, JSON.stringify(responses));
     const child = spawn(process.execPath, join(import.meta.dir, "replay.ts"), path);
     const ports: Record<string, number> = JSON.parse((await child.line(/^\{.*\}$/))[0]);
@@ -114,11 +114,11 @@ async function spawnCandidate(options: StartOptions) {
   if (id === "ours") {
     // Here 401 and 429 are measured: neither is limited, nor slowed because one connection gets many in a row.
     const unlimited = ["--anonymous-limits", "1000000000/1000000000", "--trust-proxy", "127.0.0.1"];
-    const flags = ["--data", dataset.folder, ...unlimited];
+    const flags = ["--data", dataset.directory, ...unlimited];
     const child = spawn(...PETSTORE, "serve", "--port", String(port), ...flags);
     return { child, portFor, database: dataset.database, started: child.line(/Rate limits/) };
   }
-  const database = join(dataset.folder, `${id}.db`);
+  const database = join(dataset.directory, `${id}.db`);
   if (!existsSync(database)) {
     copyFileSync(dataset.database, database);
     Bun.spawnSync(["sync", database]);

@@ -43,8 +43,8 @@ export async function measureShared(
 export const PATIENT_FLAGS = ["--trust-proxy", "127.0.0.1", "--limits-timeout", "1s"];
 
 async function startSetups(pets: number) {
-  const { folder, keys, values } = await prepareDataset(pets);
-  const embedded = await startPetstore(["--data", folder, "--port", "0", "--trust-proxy", "127.0.0.1"]);
+  const { directory, keys, values } = await prepareDataset(pets);
+  const embedded = await startPetstore(["--data", directory, "--port", "0", "--trust-proxy", "127.0.0.1"]);
   const { postgres, valkey, storage, key } = await startFilledStores(pets);
   const fleet = await Fleet.start({ size: Math.max(...SHARED.servers), storage, flags: PATIENT_FLAGS });
   const setups = SHARED.servers.map((servers) => {

@@ -3,7 +3,7 @@
  * comparison alternates between its sides, and prints the median processor time of a call.
  */
 import { join } from "node:path";
-import { temporaryFolder } from "../trials/harness/cleanup.ts";
+import { temporaryDirectory } from "../trials/harness/cleanup.ts";
 import { median } from "../trials/harness/statistics.ts";
 import { andThen } from "../src/event-loop.ts";
 import { type Connection } from "../src/store/sqlite/connection.ts";
@@ -14,7 +14,7 @@ import { encodePet, SqliteStore } from "../src/store/sqlite/store.ts";
 import { compare } from "./cpu-time.ts";
 
 const ROUNDS = 7;
-const folder = temporaryFolder("bench-store");
+const directory = temporaryDirectory("bench-store");
 
 function databaseWith(pets: number): Connection {
   const options = {
@@ -23,7 +23,7 @@ function databaseWith(pets: number): Connection {
     cacheKiB: 16_384,
     busyTimeoutMs: 0,
   } as const;
-  const connection = openDatabase(join(folder, `${pets}.db`), options);
+  const connection = openDatabase(join(directory, `${pets}.db`), options);
   connection.exec(`INSERT INTO pets (name, category_id, status)
     WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${pets})
     SELECT 'pet ' || i, i % 1000, iif(i % 2, 'sold', NULL) FROM n`);

@@ -1,11 +1,11 @@
 /**
  * Checks deploy/kubernetes against the types of the Kubernetes API: `npm run check:deploy`. The types are installed
- * into a temporary folder, because nothing else needs them. The test suite checks everything else in deploy/.
+ * into a temporary directory, because nothing else needs them. The test suite checks everything else in deploy/.
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { run } from "../trials/compatibility/tools.ts";
-import { temporaryFolder } from "../trials/harness/cleanup.ts";
+import { temporaryDirectory } from "../trials/harness/cleanup.ts";
 
 const TYPES = "kubernetes-types@1.30.0";
 const MANIFESTS = resolve(import.meta.dir, "../deploy/kubernetes/petstore.yaml");
@@ -39,14 +39,14 @@ export const manifest${index}: Kind${index} = ${JSON.stringify(manifest, null, 2
     .join("\n");
 }
 
-const folder = temporaryFolder("check-deploy");
+const directory = temporaryDirectory("check-deploy");
 const manifests = Bun.YAML.parse(readFileSync(MANIFESTS, "utf8")) as readonly Manifest[];
 const settings = { compilerOptions: { strict: true, noEmit: true }, include: ["*.ts"] };
-writeFileSync(join(folder, "package.json"), '{"private":true}');
-writeFileSync(join(folder, "tsconfig.json"), JSON.stringify(settings));
-writeFileSync(join(folder, "manifests.ts"), program(manifests));
-await run(["npm", "install", "--no-save", "--ignore-scripts", TYPES], { cwd: folder });
-await run([process.execPath, "check"], { cwd: folder });
+writeFileSync(join(directory, "package.json"), '{"private":true}');
+writeFileSync(join(directory, "tsconfig.json"), JSON.stringify(settings));
+writeFileSync(join(directory, "manifests.ts"), program(manifests));
+await run(["npm", "install", "--no-save", "--ignore-scripts", TYPES], { cwd: directory });
+await run([process.execPath, "check"], { cwd: directory });
 const names = manifests.map(({ kind, metadata }) => `${kind} ${metadata.name}`);
 process.stdout.write(`valid for the API of Kubernetes 1.30: ${names.join(", ")}\n`);
 process.exit(0);

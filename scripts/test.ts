@@ -8,7 +8,7 @@ import * as P from "../trials/harness/programs.ts";
 import { startValkey, VALKEY_VARIABLE } from "../trials/harness/valkey.ts";
 
 /**
- * `npm test` and `npm run test:all`. Tests that need programs are in the folder of their group; all others need
+ * `npm test` and `npm run test:all`. Tests that need programs are in the directory of their group; all others need
  * nothing but what `npm ci` installs.
  */
 const DATABASES = [P.INITDB, P.POSTGRES, P.VALKEY];

@@ -203,7 +203,7 @@ async function memoryRateLimiter(
   const { createMemoryRateLimiter } = await import("./rate-limit/memory/memory-rate-limiter.ts");
   const options = { clock, ban: config.ban, onBan };
   if (!hasUsageStore) {
-    log.event("usage.in-memory", { folder: config.dataDir });
+    log.event("usage.in-memory", { directory: config.dataDir });
     return createMemoryRateLimiter(options);
   }
   const { openUsageStore } = await import("./store/sqlite/usage-store.ts");

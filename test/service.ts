@@ -33,7 +33,7 @@ export interface ApiRequest {
   readonly key?: string | null;
 }
 
-/** The whole service on a free port with its own data folder, and a key that is never rate limited. */
+/** The whole service on a free port with its own data directory, and a key that is never rate limited. */
 export interface Service extends AsyncDisposable {
   readonly app: App;
   readonly url: string;

@@ -14,11 +14,11 @@ interface File {
   readonly text: string;
 }
 
-function filesUnder(folder: string): string[] {
-  if (!existsSync(join(ROOT, folder))) return [];
-  return readdirSync(join(ROOT, folder), { withFileTypes: true }).flatMap((entry) => {
+function filesUnder(directory: string): string[] {
+  if (!existsSync(join(ROOT, directory))) return [];
+  return readdirSync(join(ROOT, directory), { withFileTypes: true }).flatMap((entry) => {
     if (entry.name === "node_modules" || entry.name.startsWith(".")) return [];
-    const path = `${folder}/${entry.name}`;
+    const path = `${directory}/${entry.name}`;
     return entry.isDirectory() ? filesUnder(path) : [path];
   });
 }
@@ -194,7 +194,7 @@ describe("modules", () => {
     expect(modules.size).toBeGreaterThan(500);
   });
 
-  test("no folder is called utils, helpers, common or types", () => {
+  test("no directory is called utils, helpers, common or types", () => {
     expect(paths.filter((path) => /\/(?:utils?|helpers?|common|types)\//.test(path))).toEqual([]);
   });
 });

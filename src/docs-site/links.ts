@@ -30,11 +30,12 @@ export function operationPath(operationId: string): string {
  * Both paths begin with `/`; `to` may have a fragment.
  */
 export function relativeUrl(from: string, to: string): string {
-  const folders = from.split("/").slice(1, -1);
+  const directories = from.split("/").slice(1, -1);
   const parts = to.split("/").slice(1);
   let shared = 0;
-  while (shared < folders.length && shared < parts.length - 1 && folders[shared] === parts[shared]) shared++;
-  const up = "../".repeat(folders.length - shared);
+  while (shared < directories.length && shared < parts.length - 1 && directories[shared] === parts[shared])
+    shared++;
+  const up = "../".repeat(directories.length - shared);
   return up + parts.slice(shared).join("/") || "./";
 }
 

@@ -110,7 +110,7 @@ export const LOG_EVENTS = {
   ),
   "usage.in-memory": warn(
     "another server saves its quotas in this directory; this server keeps quotas in memory only",
-    ["folder"],
+    ["directory"],
   ),
   "usage.save-failed": error("used quotas cannot be saved; trying again", ["error"]),
   "usage.rewritten": warn("the limits database was deleted or replaced, and was written anew", ["file"]),

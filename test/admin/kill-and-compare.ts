@@ -1,5 +1,5 @@
 import { expect } from "bun:test";
-import { temporaryFolder } from "../../trials/harness/cleanup.ts";
+import { temporaryDirectory } from "../../trials/harness/cleanup.ts";
 import { type PetstoreServer, startPetstore } from "../../trials/harness/petstore.ts";
 import { sendAdmin, TOKEN } from "./admin-service.ts";
 
@@ -46,7 +46,7 @@ async function auditTrail(server: PetstoreServer): Promise<string[]> {
 
 /** Kills a server on this storage while operators work, and looks for what it acknowledged in the audit trail. */
 export async function killAndCompare(storage: readonly string[]): Promise<void> {
-  const data = ["--data", temporaryFolder("audit"), "--port", "0"];
+  const data = ["--data", temporaryDirectory("audit"), "--port", "0"];
   const flags = [...storage, ...data, "--admin-address", "127.0.0.1:0", "--admin-token", TOKEN];
   const killed = await startPetstore(flags);
   const acknowledged: string[] = [];

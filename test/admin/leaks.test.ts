@@ -1,15 +1,15 @@
 import { expect, test } from "bun:test";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { temporaryFolder } from "../../trials/harness/cleanup.ts";
+import { temporaryDirectory } from "../../trials/harness/cleanup.ts";
 import { runPetstore, startPetstore } from "../../trials/harness/petstore.ts";
 
 const TOKEN = "the-token-of-the-operators-which-is-long-enough";
 const MISTYPED = `${TOKEN.slice(0, -1)}x`;
 
 test("neither the token, a mistyped one, a session nor the secret of a key is in a log, a file, a setting or a metric", async () => {
-  const data = temporaryFolder("leaks");
-  const tokenFile = join(temporaryFolder("token"), "token");
+  const data = temporaryDirectory("leaks");
+  const tokenFile = join(temporaryDirectory("token"), "token");
   writeFileSync(tokenFile, TOKEN, { mode: 0o600 });
   const addresses = ["--port", "0", "--admin-address", "127.0.0.1:0"];
   const files = ["--data", data, "--admin-token-file", tokenFile, "--access-log", join(data, "access.log")];

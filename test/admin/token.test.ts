@@ -9,7 +9,7 @@ import type { OperatorStore } from "../../src/domain/ports.ts";
 import { silentLog } from "../../src/observe/log.ts";
 import { AdminAuthentication } from "../../src/operator/sign-in.ts";
 import { generateToken, saveAdminUrl, toNewToken } from "../../src/operator/token.ts";
-import { temporaryFolder } from "../../trials/harness/cleanup.ts";
+import { temporaryDirectory } from "../../trials/harness/cleanup.ts";
 import { TestClock } from "../test-clock.ts";
 
 const HOUR = 3_600_000;
@@ -176,7 +176,7 @@ describe("what the database says", () => {
 });
 
 test("a server that stops removes its URL, and not the one of a server that started after it", () => {
-  const dataDir = temporaryFolder("admin-url");
+  const dataDir = temporaryDirectory("admin-url");
   const storage = { environment: "production", dataDir } as const;
   const file = join(dataDir, "production-admin-url");
   const removeFirst = saveAdminUrl(storage, "http://127.0.0.1:8090");

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { createPet } from "../../trials/harness/api-client.ts";
 import { inspectDatabase } from "../../src/store/sqlite/snapshot.ts";
 import { acquireLock } from "../../src/store/sqlite/process-lock.ts";
-import { cleanUpAfterAll, failure, InProcessCli, temporaryDirectory } from "../cli/cli.ts";
+import { cleanUpAfterAll, failure, InProcessCli, cliDirectory } from "../cli/cli.ts";
 import { until } from "../timing.ts";
 import { fillData } from "./sample-data.ts";
 
@@ -14,7 +14,7 @@ let cli: InProcessCli;
 let backups: string;
 beforeEach(() => {
   cli = new InProcessCli();
-  backups = join(temporaryDirectory(), "backups");
+  backups = join(cliDirectory(), "backups");
 });
 
 const backUp = (...flags: string[]) => cli.run(["backup", backups, ...flags]);

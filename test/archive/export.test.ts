@@ -10,7 +10,7 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { gunzipSync } from "node:zlib";
-import { cleanUpAfterAll, failure, InProcessCli, temporaryDirectory, wrongUsage } from "../cli/cli.ts";
+import { cleanUpAfterAll, failure, InProcessCli, cliDirectory, wrongUsage } from "../cli/cli.ts";
 import { createKey } from "../cli/keys.ts";
 
 cleanUpAfterAll();
@@ -25,7 +25,7 @@ const NDJSON = '{"id":1,"name":"Rex","categoryId":7}\n{"id":2,"name":"Mia","cate
 
 describe("files", () => {
   test("a file replaces an earlier one when it is complete, and is private", async () => {
-    const path = join(temporaryDirectory(), "pets.ndjson");
+    const path = join(cliDirectory(), "pets.ndjson");
     writeFileSync(path, "old", { mode: 0o644 });
     writeFileSync(`${path}.partial`, "left behind");
     const { code, out } = await cli.run(["export", "pets", path]);
@@ -37,29 +37,29 @@ describe("files", () => {
   });
 
   test("the name of the file tells the format", async () => {
-    const path = join(temporaryDirectory(), "pets.csv.gz");
+    const path = join(cliDirectory(), "pets.csv.gz");
     expect(await cli.json("export", "pets", path)).toMatchObject({ kind: "pets", file: path, rows: 2 });
     expect(gunzipSync(readFileSync(path)).toString()).toBe("id,name,categoryId,status\n1,Rex,7,\n2,Mia,8,\n");
   });
 
   test("a device is not replaced by a file, and neither is a directory", async () => {
-    const folder = temporaryDirectory();
-    const link = join(temporaryDirectory(), "device");
+    const directory = cliDirectory();
+    const link = join(cliDirectory(), "device");
     symlinkSync("/dev/null", link);
     await expect(cli.run(["export", "pets", link])).rejects.toThrow(
       `${link} is not a regular file; leave FILE out and redirect standard output to it`,
     );
     expect(lstatSync(link).isSymbolicLink()).toBeTrue();
-    await expect(cli.run(["export", "pets", folder])).rejects.toThrow(
-      `${folder} is a directory; name a file in it`,
+    await expect(cli.run(["export", "pets", directory])).rejects.toThrow(
+      `${directory} is a directory; name a file in it`,
     );
   });
 
-  test("the name of a folder does not tell the format", async () => {
-    const folder = join(temporaryDirectory(), "old.csv");
-    mkdirSync(folder);
-    await cli.run(["export", "pets", join(folder, "pets")]);
-    expect(readFileSync(join(folder, "pets"), "utf8")).toBe(NDJSON);
+  test("the name of a directory does not tell the format", async () => {
+    const directory = join(cliDirectory(), "old.csv");
+    mkdirSync(directory);
+    await cli.run(["export", "pets", join(directory, "pets")]);
+    expect(readFileSync(join(directory, "pets"), "utf8")).toBe(NDJSON);
   });
 
   test("standard output has the export and nothing else", async () => {

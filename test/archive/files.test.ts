@@ -3,10 +3,10 @@ import { appendFileSync, existsSync, readdirSync, readFileSync, writeFileSync } 
 import { dirname } from "node:path";
 import { gzipSync } from "node:zlib";
 import { fileOutput, openInput } from "../../src/archive/files.ts";
-import { temporaryFolder } from "../store/temporary-folder.ts";
+import { temporaryDirectory } from "../store/temporary-directory.ts";
 
-const folder = temporaryFolder();
-afterAll(() => folder.remove());
+const directory = temporaryDirectory();
+afterAll(() => directory.remove());
 
 const open = (path: string) =>
   openInput(path, () => {
@@ -23,7 +23,7 @@ test.each([
   ["plain", Buffer.from("name\nRex\n"), "Mia\n"],
   ["gzip", gzipSync("name\nRex\n"), gzipSync("Mia\n")],
 ])("a %s file that grows while it is read is not read to its end", async (name, content, more) => {
-  const path = folder.path(name);
+  const path = directory.path(name);
   writeFileSync(path, content);
   expect(await textOf(path, () => {})).toBe("name\nRex\n");
   await expect(textOf(path, () => appendFileSync(path, more))).rejects.toThrow(
@@ -36,7 +36,7 @@ test("what is not a regular file is refused, because a pipe without a writer wou
 });
 
 test("of two exports to one file at the same time, the later one makes it, when it is complete", async () => {
-  const path = folder.path("pets.csv");
+  const path = directory.path("pets.csv");
   const first = fileOutput(path);
   await first.write("first\n");
   const second = fileOutput(path);
@@ -51,7 +51,7 @@ test("of two exports to one file at the same time, the later one makes it, when 
 });
 
 test("an export that fails leaves nothing", async () => {
-  const path = folder.path("orders.csv");
+  const path = directory.path("orders.csv");
   const output = fileOutput(path);
   await output.write("half");
   output.close();

@@ -2,14 +2,7 @@ import { beforeEach, describe, expect, test } from "bun:test";
 import { existsSync, readFileSync, renameSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
-import {
-  cleanUpAfterAll,
-  failure,
-  InProcessCli,
-  ROOT,
-  spawnTracked,
-  temporaryDirectory,
-} from "../cli/cli.ts";
+import { cleanUpAfterAll, failure, InProcessCli, ROOT, spawnTracked, cliDirectory } from "../cli/cli.ts";
 import { createKey } from "../cli/keys.ts";
 
 cleanUpAfterAll();
@@ -19,9 +12,9 @@ beforeEach(() => void (cli = new InProcessCli()));
 
 const HEADER = "name,categoryId,status\n";
 
-/** Writes a file to a folder of its own. */
+/** Writes a file to a directory of its own. */
 function file(name: string, content: string | Uint8Array): string {
-  const path = join(temporaryDirectory(), name);
+  const path = join(cliDirectory(), name);
   writeFileSync(path, content);
   return path;
 }
@@ -108,9 +101,9 @@ describe("usage", () => {
   });
 
   test("a file that does not exist, and a directory", async () => {
-    const path = join(temporaryDirectory(), "none.csv");
+    const path = join(cliDirectory(), "none.csv");
     expect(await errorOf(path)).toBe(`cannot import ${path}: there is no such file`);
-    expect(await errorOf(temporaryDirectory())).toEndWith(": it is a directory");
+    expect(await errorOf(cliDirectory())).toEndWith(": it is a directory");
   });
 });
 
@@ -243,7 +236,7 @@ describe("identifiers and orders", () => {
     await createKey(other);
     for (const kind of ["pets", "orders"]) {
       for (const format of ["csv", "ndjson"]) {
-        const exported = join(temporaryDirectory(), `${kind}.${format}.gz`);
+        const exported = join(cliDirectory(), `${kind}.${format}.gz`);
         expect((await cli.run(["export", kind, exported])).code).toBe(0);
         const flags = kind === "orders" ? ["--orders"] : [];
         const rule = format === "csv" ? [] : ["--on-conflict", "replace"];
@@ -291,7 +284,7 @@ describe("an import that is interrupted", () => {
     }, 1);`;
 
   test("continues after SIGKILL with what was not stored, and doubles nothing", async () => {
-    const cwd = temporaryDirectory();
+    const cwd = cliDirectory();
     writeFileSync(join(cwd, "kill.ts"), KILL);
     const command = [process.execPath, "--preload", "./kill.ts", join(ROOT, "src/cli/main.ts")];
     const child = spawnTracked([...command, "import", path, "--data", cli.dataDir], { cwd });

@@ -1,10 +1,10 @@
 import { afterAll, expect, test } from "bun:test";
 import { existsSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { encodeRejected, RejectsFile } from "../../src/archive/rejects-file.ts";
-import { temporaryFolder } from "../store/temporary-folder.ts";
+import { temporaryDirectory } from "../store/temporary-directory.ts";
 
-const folder = temporaryFolder();
-afterAll(() => folder.remove());
+const directory = temporaryDirectory();
+afterAll(() => directory.remove());
 
 const CSV = { format: "csv", delimiter: ",", header: ["name", "categoryId"] } as const;
 const NDJSON = { format: "ndjson", delimiter: "," } as const;
@@ -38,19 +38,19 @@ test.each([
 });
 
 test("a link is not followed, whatever it is to", () => {
-  const target = folder.path("of-this-user");
+  const target = directory.path("of-this-user");
   writeFileSync(target, "precious");
-  for (const to of [target, folder.path("missing")]) {
+  for (const to of [target, directory.path("missing")]) {
     const path = `${to}-link`;
     symlinkSync(to, path);
     expect(() => new RejectsFile(path, CSV).write(0, [csv("Rex", "x")])).toThrow("ELOOP");
   }
   expect(readFileSync(target, "utf8")).toBe("precious");
-  expect(existsSync(folder.path("missing"))).toBeFalse();
+  expect(existsSync(directory.path("missing"))).toBeFalse();
 });
 
 test("a batch that is written again replaces what was written for it before", () => {
-  const path = folder.path("rejects");
+  const path = directory.path("rejects");
   const first = new RejectsFile(path, CSV);
   const position = first.write(0, [csv("Rex", "x")]);
   first.write(position, [csv("Mia", "y"), csv("Luna", "z")]);
@@ -65,7 +65,7 @@ test("a batch that is written again replaces what was written for it before", ()
 });
 
 test("without a rejected row there is no file, and an earlier one is untouched", () => {
-  const path = folder.path("none");
+  const path = directory.path("none");
   writeFileSync(path, "mine");
   const file = new RejectsFile(path, NDJSON);
   expect(file.write(0, [])).toBe(0);

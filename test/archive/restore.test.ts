@@ -16,7 +16,7 @@ import { dirname, join } from "node:path";
 import { openSqlite, type SqliteStores } from "../../src/store/sqlite/store.ts";
 import { acquireLock } from "../../src/store/sqlite/process-lock.ts";
 import { inspectDatabase } from "../../src/store/sqlite/snapshot.ts";
-import { cleanUpAfterAll, EXECUTABLE, failure, InProcessCli, temporaryDirectory } from "../cli/cli.ts";
+import { cleanUpAfterAll, EXECUTABLE, failure, InProcessCli, cliDirectory } from "../cli/cli.ts";
 import { hash } from "../key-store-arguments.ts";
 import { fillData, NOW } from "./sample-data.ts";
 
@@ -41,7 +41,7 @@ async function restored(from: string, ...flags: string[]): Promise<string> {
 }
 
 /** Has data and a backup of it, which each test gets a copy of. */
-const original = temporaryDirectory();
+const original = cliDirectory();
 
 beforeAll(async () => {
   cli = new InProcessCli();
@@ -328,7 +328,7 @@ describe("petstore restore", () => {
     expect(await restoreError(backup, "--env", "staging")).toBe(
       `the backup ${backup} is of production, not of staging; use --env production`,
     );
-    const empty = temporaryDirectory();
+    const empty = cliDirectory();
     expect(await restoreError(empty)).toBe(`there is no backup of production in ${empty}`);
     writeFileSync(join(backup, "production.db"), "not a database");
     await expect(restore(backup, "--replace")).rejects.toThrow(

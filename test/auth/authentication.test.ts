@@ -2,14 +2,14 @@ import { expect, test } from "bun:test";
 import { startApp } from "../../src/app.ts";
 import { generateSecret, toNewSecret } from "../../src/domain/api-keys.ts";
 import { createLog } from "../../src/observe/log.ts";
-import { temporaryFolder } from "../../trials/harness/cleanup.ts";
+import { temporaryDirectory } from "../../trials/harness/cleanup.ts";
 import { BY } from "../key-store-arguments.ts";
 import { configIn } from "../service.ts";
 
 test("the hundredth request without a valid key is an event with its address; those with one are not counted", async () => {
   const events: string[] = [];
   const log = createLog({ format: "json", write: (line) => void events.push(line) });
-  const app = await startApp(configIn(temporaryFolder("authentication")), { log });
+  const app = await startApp(configIn(temporaryDirectory("authentication")), { log });
   const send = (headers: Record<string, string>) => fetch(`${app.url}/pets`, { headers });
   const secret = generateSecret("production");
   await app.keys.createKey({ name: "test", plan: "pro", createdAt: 0 }, toNewSecret(secret), BY);

@@ -10,15 +10,15 @@ import { createMemoryRateLimiter } from "../../src/rate-limit/memory/memory-rate
 import { advance, useFakeTimers } from "../fake-timers.ts";
 import { BY } from "../key-store-arguments.ts";
 import { configIn } from "../service.ts";
-import { temporaryFolder } from "../store/temporary-folder.ts";
+import { temporaryDirectory } from "../store/temporary-directory.ts";
 import { TestClock } from "../test-clock.ts";
 import { MapKeyStore } from "./map-key-store.ts";
 import { openAuthenticator } from "./open-authenticator.ts";
 import { followOn, testUnbans } from "./unban-cases.ts";
 
 const HOUR_MS = 3_600_000;
-const folder = temporaryFolder();
-afterAll(() => folder.remove());
+const directory = temporaryDirectory();
+afterAll(() => directory.remove());
 
 testUnbans([0, -HOUR_MS, HOUR_MS], () => {
   const clock = new TestClock();
@@ -28,7 +28,7 @@ testUnbans([0, -HOUR_MS, HOUR_MS], () => {
 
 test("an unban in the store ends the ban on a server that runs or starts, and none after a later restart", async () => {
   const clock = new TestClock();
-  const config = configIn(folder.path("data"));
+  const config = configIn(directory.path("data"));
   const secret = generateSecret("production");
   const start = () => startApp(config, { clock, log: silentLog });
   let app = await start();

@@ -5,7 +5,7 @@ import type { BrowserContext, BrowserContextOptions, Page } from "playwright-cor
 import { connectToChromium } from "../../trials/harness/chromium.ts";
 
 /** Where screenshots are written; without it there are none. */
-const FOLDER = process.env.PETSTORE_TEST_SCREENSHOTS;
+const DIRECTORY = process.env.PETSTORE_TEST_SCREENSHOTS;
 
 const APPEARANCES = [
   { theme: "light", width: 1280, height: 800 },
@@ -57,13 +57,13 @@ function testPage(page: Page, context: BrowserContext, origin: string) {
     if (isElsewhere(request.url(), origin)) problems.push(`request to another origin: ${request.url()}`);
   });
 
-  /** Writes NAME-THEME-WIDTH.png for each appearance, if a folder for them is given. */
+  /** Writes NAME-THEME-WIDTH.png for each appearance, if a directory for them is given. */
   async function screenshots(name: string): Promise<void> {
-    if (FOLDER === undefined) return;
+    if (DIRECTORY === undefined) return;
     for (const appearance of APPEARANCES) {
       await show(page, appearance);
       await overflowOf(page);
-      const path = join(FOLDER, `${name}-${appearance.theme}-${appearance.width}.png`);
+      const path = join(DIRECTORY, `${name}-${appearance.theme}-${appearance.width}.png`);
       await page.screenshot({ path, fullPage: true });
     }
     await show(page, APPEARANCES[0]);

@@ -3,7 +3,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Page } from "playwright-core";
 import { matchPage } from "../../src/operator/console/pages.ts";
-import { temporaryFolder } from "../../trials/harness/cleanup.ts";
+import { temporaryDirectory } from "../../trials/harness/cleanup.ts";
 import { runPetstore, startPetstore } from "../../trials/harness/petstore.ts";
 import { freePorts } from "../../trials/harness/server.ts";
 import { parseJson } from "../exact-json.ts";
@@ -54,7 +54,7 @@ export const TOKEN = "petadmin_0123456789abcdefghijklmnopqrstuvwxyz";
 
 /** A server with an admin listener, in a process of its own, so that it can be stopped and started again. */
 async function startConsoleServer(flags: readonly string[] = []) {
-  const data = temporaryFolder("data");
+  const data = temporaryDirectory("data");
   const tokenFile = join(data, "token");
   writeFileSync(tokenFile, TOKEN, { mode: 0o600 });
   const [port, adminPort] = freePorts(2);

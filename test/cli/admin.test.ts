@@ -9,7 +9,7 @@ import {
   type InProcessServer,
   resultOf,
   spawnPetstore,
-  temporaryDirectory,
+  cliDirectory,
 } from "./cli.ts";
 import { until } from "../timing.ts";
 import { createKey } from "./keys.ts";
@@ -133,7 +133,7 @@ test("the admin token of a variable is used, and no file is made", async () => {
 });
 
 test("the admin token of a file is read again when the file is replaced, and the source is the env file", async () => {
-  const directory = temporaryDirectory();
+  const directory = cliDirectory();
   const file = join(directory, "token");
   writeFileSync(file, `${TOKEN}\n`);
   writeFileSync(join(directory, "env"), `PETSTORE_ADMIN_TOKEN_FILE=${file}\n`);

@@ -7,7 +7,7 @@ import type { StopSignal } from "../../src/cli/terminal.ts";
 import type { Variables } from "../../src/config/parse-options.ts";
 import { UsageError } from "../../src/config/usage-error.ts";
 import { createLog, silentLog } from "../../src/observe/log.ts";
-import { temporaryFolder } from "../../trials/harness/cleanup.ts";
+import { temporaryDirectory } from "../../trials/harness/cleanup.ts";
 import { TestClock } from "../service.ts";
 
 export interface Result {
@@ -44,12 +44,12 @@ export async function cleanUp(): Promise<void> {
   }
 }
 
-export const temporaryDirectory = () => temporaryFolder("cli");
+export const cliDirectory = () => temporaryDirectory("cli");
 
 /** Runs commands in this process, with a test clock and a data directory that does not exist yet. */
 export class InProcessCli {
   readonly clock = new TestClock();
-  readonly dataDir = join(temporaryDirectory(), "data");
+  readonly dataDir = join(cliDirectory(), "data");
 
   /** What the user types when a command asks for a secret. */
   secret = "";
@@ -179,7 +179,7 @@ export function spawnPetstore(
   typed: string | readonly string[],
   options: { cwd?: string; variables?: Variables } = {},
 ) {
-  return spawnTracked([EXECUTABLE, ...wordsOf(typed)], { cwd: temporaryDirectory(), ...options });
+  return spawnTracked([EXECUTABLE, ...wordsOf(typed)], { cwd: cliDirectory(), ...options });
 }
 
 export function spawnTracked(command: string[], { cwd, variables }: { cwd: string; variables?: Variables }) {

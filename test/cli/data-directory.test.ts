@@ -15,7 +15,7 @@ import {
 import { join } from "node:path";
 import { existingParent, rejectUnwritable } from "../../src/data-directory.ts";
 import { giveToDirectoryOwner } from "../../src/store/sqlite/durable-files.ts";
-import { cleanUpAfterAll, InProcessCli, type InProcessServer, temporaryDirectory } from "./cli.ts";
+import { cleanUpAfterAll, InProcessCli, type InProcessServer, cliDirectory } from "./cli.ts";
 import { createKey } from "./keys.ts";
 
 cleanUpAfterAll();
@@ -106,7 +106,7 @@ describe("owners", () => {
   });
 
   test("a link in the directory does not get its owner the file of somebody else", () => {
-    const [data, target] = [temporaryDirectory(), join(temporaryDirectory(), "target")];
+    const [data, target] = [cliDirectory(), join(cliDirectory(), "target")];
     chownSync(data, owner, process.getgid?.() ?? 0);
     writeFileSync(target, "");
     symlinkSync(target, join(data, "production.lock"));

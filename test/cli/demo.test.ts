@@ -3,14 +3,14 @@ import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import type { Key } from "../../src/operator/operations.ts";
 import { freePort } from "../../trials/harness/server.ts";
-import { cleanUpAfterAll, InProcessCli, temporaryDirectory } from "./cli.ts";
+import { cleanUpAfterAll, InProcessCli, cliDirectory } from "./cli.ts";
 
 cleanUpAfterAll();
 
 /** The directory for temporary files, empty at first. */
 let temporary: string;
 const variables = { ...process.env };
-beforeEach(() => void (temporary = temporaryDirectory()));
+beforeEach(() => void (temporary = cliDirectory()));
 afterEach(() => {
   delete process.env["TMPDIR"];
   delete process.env["PETSTORE_FREE_LIMITS"];

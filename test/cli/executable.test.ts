@@ -22,7 +22,7 @@ import {
   ROOT,
   spawnPetstore,
   spawnTracked,
-  temporaryDirectory,
+  cliDirectory,
 } from "./cli.ts";
 import { spawnOnTerminal } from "./terminal.ts";
 
@@ -31,7 +31,7 @@ cleanUpAfterAll();
 const VERSION = /^petstore \d+\.\d+\.\d+ \(from source, Bun \d+\.\d+\.\d+\)\n$/;
 
 test("the launcher runs from any directory, also through symbolic links, without Bun on the path", async () => {
-  const directory = temporaryDirectory();
+  const directory = cliDirectory();
   symlinkSync(EXECUTABLE, join(directory, "first"));
   symlinkSync("first", join(directory, "second"));
   const child = Bun.spawn(["./second", "--version"], { cwd: directory, env: { PATH: "/usr/bin:/bin" } });
@@ -40,7 +40,7 @@ test("the launcher runs from any directory, also through symbolic links, without
 });
 
 test("before npm ci, the launcher says what is missing", async () => {
-  const directory = temporaryDirectory();
+  const directory = cliDirectory();
   copyFileSync(EXECUTABLE, join(directory, "petstore"));
   const child = spawnTracked([join(directory, "petstore"), "serve"], { cwd: directory });
   expect(await resultOf(child)).toEqual(
@@ -52,7 +52,7 @@ test("wrong usage and a failure are one line on standard error, and exit status 
   const { code, out, err } = await petstore("keys create --plan free --name a\u0007\nb");
   expect({ code, out }).toEqual({ code: 2, out: "" });
   expect(err).toMatch(/^petstore: [^\n]+\n$/);
-  const file = join(temporaryDirectory(), "file");
+  const file = join(cliDirectory(), "file");
   writeFileSync(file, "");
   expect(await petstore(`keys create --name x --plan free --data ${file}`)).toEqual(
     failure(`petstore: ${file}: a part of the path is a file, not a directory\n`),
@@ -64,7 +64,7 @@ test("a long output is complete on a pipe; a reader that stops early is not a fa
   expect(code).toBe(0);
   expect(JSON.parse(out)).toHaveProperty("paths");
   const line = '{ "$0" openapi; echo "status $?" >&2; } | true';
-  const child = spawnTracked(["sh", "-c", line, EXECUTABLE], { cwd: temporaryDirectory() });
+  const child = spawnTracked(["sh", "-c", line, EXECUTABLE], { cwd: cliDirectory() });
   expect(await child.stderr.text()).toBe("status 0\n");
   const full = openSync("/dev/full", "w");
   const failing = Bun.spawn([EXECUTABLE, "openapi"], { stdout: full, stderr: "pipe" });
@@ -74,7 +74,7 @@ test("a long output is complete on a pipe; a reader that stops early is not a fa
 });
 
 test("the default data directory is ./data, and the audit trail has the user, whatever the variable USER says", async () => {
-  const cwd = temporaryDirectory();
+  const cwd = cliDirectory();
   const variables = { USER: "eve", LOGNAME: "eve" };
   const child = spawnPetstore("keys create --name x --plan free --json", { cwd, variables });
   expect(await child.stdout.json()).toMatchObject({ id: 1, name: "x" });
@@ -89,7 +89,7 @@ test.each([
   [1000, "ann"],
   [100, "user 100"],
 ])("the name of user %p is %p", (uid, name) => {
-  const file = join(temporaryDirectory(), "passwd");
+  const file = join(cliDirectory(), "passwd");
   expect(userName(uid, file)).toBe(`user ${uid}`);
   writeFileSync(
     file,
@@ -99,7 +99,7 @@ test.each([
 });
 
 test("a server process stops on a signal, and --access-log - writes a line for each request to standard output", async () => {
-  const data = join(temporaryDirectory(), "data");
+  const data = join(cliDirectory(), "data");
   const child = new Child([EXECUTABLE, "serve", "--port", "0", "--data", data, "--access-log", "-"]);
   const [, url = ""] = await child.line(/^ {2}API +(\S+)$/);
   const accessLine = child.line(/^(\{.*"status":.*\})$/);
@@ -112,7 +112,7 @@ test("a server process stops on a signal, and --access-log - writes a line for e
 });
 
 test("on a terminal the log is for people, and the message has the first key and a code to sign in with", async () => {
-  const data = join(temporaryDirectory(), "data");
+  const data = join(cliDirectory(), "data");
   const terminal = spawnOnTerminal(["serve", "--port", "0", "--data", data]);
   await terminal.until("[server.started]");
   terminal.child.kill("SIGTERM");
@@ -129,7 +129,7 @@ test("on a terminal the log is for people, and the message has the first key and
 describe("errors that nothing catches", () => {
   /** Runs a command in a process in which this code runs first. */
   async function runWith(code: string, ...argv: string[]) {
-    const cwd = temporaryDirectory();
+    const cwd = cliDirectory();
     writeFileSync(join(cwd, "first.ts"), code);
     const main = join(ROOT, "src/cli/main.ts");
     const child = spawnTracked([process.execPath, "--preload", "./first.ts", main, ...argv], { cwd });
@@ -169,7 +169,7 @@ describe("errors that nothing catches", () => {
   });
 
   test("the demo removes its directory", async () => {
-    const temporary = temporaryDirectory();
+    const temporary = cliDirectory();
     const code = `import { readdirSync } from "node:fs";
       process.env["TMPDIR"] = "${temporary}";
       setInterval(() => { if (readdirSync("${temporary}").length > 0) throw new Error("the first"); }, 10);`;

@@ -8,7 +8,7 @@ import {
   failure,
   InProcessCli,
   type InProcessServer,
-  temporaryDirectory,
+  cliDirectory,
 } from "./cli.ts";
 import { createKey, findCredential, FREE_KEY, paths, sendRequests, showKey } from "./keys.ts";
 import { spawnOnTerminal } from "./terminal.ts";
@@ -215,11 +215,11 @@ test("a secret of no key is a failure, and creates no database", async () => {
 });
 
 test("a database out of reach is a failure, not the answer that there is no such key", async () => {
-  const notDirectory = join(temporaryDirectory(), "file");
+  const notDirectory = join(cliDirectory(), "file");
   writeFileSync(notDirectory, "");
   const data = join(notDirectory, "data");
   cli.secret = generateSecret("production");
-  for (const command of ["keys find", "keys list", "export keys", `backup ${temporaryDirectory()}`]) {
+  for (const command of ["keys find", "keys list", "export keys", `backup ${cliDirectory()}`]) {
     await expect(cli.run(`${command} --data ${data}`)).rejects.toMatchObject({ code: "ENOTDIR" });
   }
 });

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { Variables } from "../../src/config/parse-options.ts";
-import { cleanUpAfterAll, failure, InProcessCli, temporaryDirectory, wrongUsage } from "./cli.ts";
+import { cleanUpAfterAll, failure, InProcessCli, cliDirectory, wrongUsage } from "./cli.ts";
 
 cleanUpAfterAll();
 
@@ -14,7 +14,7 @@ async function elsewhere(argv: readonly string[] = []) {
   const machine = new InProcessCli();
   const server = await machine.serve(argv, { PETSTORE_ADMIN_TOKEN: TOKEN });
   const { origin } = new URL(server.adminUrl);
-  const home = temporaryDirectory();
+  const home = cliDirectory();
   const cli = new InProcessCli();
   cli.secret = `${TOKEN}\n`;
   const run = (line: string, variables: Variables = {}, context = {}) =>
@@ -65,7 +65,7 @@ test("--server, then PETSTORE_SERVER, then the data that is named, then the last
   const { run } = first;
   await run(`login ${first.origin}`);
   await run(`login ${second.origin}`);
-  const data = { PETSTORE_DATA: join(temporaryDirectory(), "data") };
+  const data = { PETSTORE_DATA: join(cliDirectory(), "data") };
   const where = async (flags: string, variables?: Variables) => {
     const { out, err } = await run(`pets list${flags}`, variables);
     return /(?:in |^)(\S+?)(?:\.\n| \(data| needs a token)/.exec(out || err)?.[1];
@@ -177,7 +177,7 @@ test("commands about a machine say so, and ignore the login", async () => {
       wrongUsage(`${line.split(" ")[0]} works on this machine only; run it on the machine of the server`),
     );
   }
-  const data = join(temporaryDirectory(), "data");
+  const data = join(cliDirectory(), "data");
   expect((await run(`export pets --data ${data}`, { PETSTORE_SERVER: origin })).err).toContain(
     "there is no database",
   );

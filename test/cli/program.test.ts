@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { parseArguments } from "../../src/cli/arguments.ts";
 import { COMMAND_GROUPS, COMMANDS, OPTIONS } from "../../src/cli/commands.ts";
 import { type Options, parseOptions } from "../../src/config/parse-options.ts";
-import { cleanUpAfterAll, InProcessCli, temporaryDirectory, wrongUsage } from "./cli.ts";
+import { cleanUpAfterAll, InProcessCli, cliDirectory, wrongUsage } from "./cli.ts";
 
 import packageJson from "../../package.json" with { type: "json" };
 
@@ -268,7 +268,7 @@ test("a wrong variable is reported by its name, and one of another command is ig
 
 test.each(["json", "status", "replace", "csv", "yes", "to"])("--%s has no variable", async (flag) => {
   const name = `PETSTORE_${flag.toUpperCase()}`;
-  const path = join(temporaryDirectory(), "production.env");
+  const path = join(cliDirectory(), "production.env");
   writeFileSync(path, `${name}=true\n`);
   const problem = `is not a setting of a server; use --${flag}`;
   for (const command of ["pets update 1", "restore .", "keys list", "serve"]) {

@@ -4,13 +4,7 @@ import { join } from "node:path";
 import { toJson } from "../../src/api/json.ts";
 import { createClock } from "../../src/clock.ts";
 import type { Context } from "../../src/cli/command.ts";
-import {
-  cleanUpAfterAll,
-  InProcessCli,
-  type InProcessServer,
-  temporaryDirectory,
-  wrongUsage,
-} from "./cli.ts";
+import { cleanUpAfterAll, InProcessCli, type InProcessServer, cliDirectory, wrongUsage } from "./cli.ts";
 import { until } from "../timing.ts";
 
 cleanUpAfterAll();
@@ -28,7 +22,7 @@ async function send(path: string, id: string, secret = server.secret): Promise<v
 }
 
 beforeAll(async () => {
-  const tokenFile = join(temporaryDirectory(), "token");
+  const tokenFile = join(cliDirectory(), "token");
   writeFileSync(tokenFile, TOKEN, { mode: 0o600 });
   server = await cli.serve(["--admin-token-file", tokenFile]);
   elsewhere = ["--server", new URL(server.adminUrl).origin, "--admin-token-file", tokenFile];

@@ -10,7 +10,7 @@ import {
   type InProcessServer,
   resultOf,
   spawnPetstore,
-  temporaryDirectory,
+  cliDirectory,
 } from "./cli.ts";
 
 cleanUpAfterAll();
@@ -110,7 +110,7 @@ test("--log-format text is for people, and --log-level leaves out what is less i
 });
 
 test("--access-log writes a line for each request, without the fields of --access-log-omit", async () => {
-  const file = join(temporaryDirectory(), "access.log");
+  const file = join(cliDirectory(), "access.log");
   const flags = ["--access-log", file, "--access-log-omit", "address,userAgent"];
   const server = await cli.serve(flags);
   expect(await status(server.url, "unknown")).toBe(401);
@@ -130,7 +130,7 @@ test("--access-log writes a line for each request, without the fields of --acces
 });
 
 test("--env-file is read for serve and for commands", async () => {
-  const file = join(temporaryDirectory(), "petstore.env");
+  const file = join(cliDirectory(), "petstore.env");
   writeFileSync(file, "PETSTORE_FREE_LIMITS=7/80\nPETSTORE_PUBLIC_URL=https://api.example.com/pets\n");
   const { startMessage, stop } = await cli.serve(["--env-file", file]);
   expect(startMessage).toContain("  API          https://api.example.com/pets/v1\n");
@@ -202,7 +202,7 @@ test("elsewhere only a file has the first key, and the printed command reads it"
 });
 
 test("a file or link of that name is replaced, and its target is left alone", async () => {
-  const target = join(temporaryDirectory(), "target");
+  const target = join(cliDirectory(), "target");
   writeFileSync(target, "precious", { mode: 0o644 });
   mkdirSync(cli.dataDir);
   symlinkSync(target, join(cli.dataDir, "production-first-key"));

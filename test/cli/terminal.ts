@@ -1,6 +1,6 @@
 import type { Variables } from "../../src/config/parse-options.ts";
 import { until } from "../timing.ts";
-import { EXECUTABLE, temporaryDirectory, track } from "./cli.ts";
+import { EXECUTABLE, cliDirectory, track } from "./cli.ts";
 
 /** Runs a command on a terminal of its own. */
 export function spawnOnTerminal(argv: readonly string[], variables: Variables = {}) {
@@ -8,7 +8,7 @@ export function spawnOnTerminal(argv: readonly string[], variables: Variables = 
   let output = "";
   const child = track(
     Bun.spawn([EXECUTABLE, ...argv], {
-      env: { ...process.env, XDG_CONFIG_HOME: temporaryDirectory(), ...variables },
+      env: { ...process.env, XDG_CONFIG_HOME: cliDirectory(), ...variables },
       terminal: {
         cols: 200,
         data: (_terminal, bytes) => void (output += decoder.decode(bytes, { stream: true })),

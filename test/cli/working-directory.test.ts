@@ -10,7 +10,7 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { Child } from "../../trials/harness/child.ts";
-import { cleanUpAfterAll, EXECUTABLE, resultOf, ROOT, spawnTracked, temporaryDirectory } from "./cli.ts";
+import { cleanUpAfterAll, EXECUTABLE, resultOf, ROOT, spawnTracked, cliDirectory } from "./cli.ts";
 // Code and settings of the working directory have no effect.
 cleanUpAfterAll();
 
@@ -19,7 +19,7 @@ let hostile: string;
 let trace: string;
 
 beforeAll(() => {
-  hostile = temporaryDirectory();
+  hostile = cliDirectory();
   trace = join(hostile, "trace");
   const write = (name: string, text: string) => writeFileSync(join(hostile, name), text);
   const leaveTrace = `require("node:fs").appendFileSync(${JSON.stringify(trace)}, import.meta.path + "\\n");`;
@@ -37,7 +37,7 @@ beforeAll(() => {
 
 /** A copy of the project that shares its code and packages, and has the files of the hostile directory. */
 function hostileProject(): string {
-  const project = temporaryDirectory();
+  const project = cliDirectory();
   for (const name of ["src", "node_modules"]) symlinkSync(join(ROOT, name), join(project, name));
   for (const name of ["package.json", "petstore", "tsconfig.json"]) {
     copyFileSync(join(ROOT, name), join(project, name));
@@ -69,7 +69,7 @@ test.each([
 });
 
 test("npm start, which takes flags; a signal to npm stops the server", async () => {
-  const [cwd, data] = [hostileProject(), temporaryDirectory()];
+  const [cwd, data] = [hostileProject(), cliDirectory()];
   const env = { PATH: process.env["PATH"], HOME: process.env["HOME"], XDG_CONFIG_HOME: cwd };
   const server = new Child(["npm", "start", "-s", "--", "--port", "0", "--data", data], { cwd, env });
   const [, url = ""] = await server.line(/^ {2}API +(\S+)$/);

@@ -3,9 +3,9 @@ import { join } from "node:path";
 import { loadClientFiles } from "../../src/browser-bundle/bundle.ts";
 import { runProgram } from "../../trials/harness/child.ts";
 
-/** Puts the files of the package where programs in the folder find it. */
-export async function installClient(folder: string): Promise<void> {
-  const target = join(folder, "node_modules/@petstore/client");
+/** Puts the files of the package where programs in the directory find it. */
+export async function installClient(directory: string): Promise<void> {
+  const target = join(directory, "node_modules/@petstore/client");
   for (const [name, text] of Object.entries(await loadClientFiles()))
     await Bun.write(join(target, name), text);
 }
@@ -17,8 +17,8 @@ export async function run(command: string[], cwd: string): Promise<string> {
   return out;
 }
 
-/** The type errors of the TypeScript programs in the folder, in a strict project for browsers. */
-export async function typeErrorsIn(folder: string): Promise<string> {
+/** The type errors of the TypeScript programs in the directory, in a strict project for browsers. */
+export async function typeErrorsIn(directory: string): Promise<string> {
   const compilerOptions = {
     strict: true,
     exactOptionalPropertyTypes: true,
@@ -31,7 +31,7 @@ export async function typeErrorsIn(folder: string): Promise<string> {
     lib: ["ES2022", "DOM"],
     types: [],
   };
-  writeFileSync(join(folder, "tsconfig.json"), JSON.stringify({ compilerOptions, include: ["*.ts"] }));
-  const { code, out, err } = await runProgram([process.execPath, "check", "--no-script"], { cwd: folder });
+  writeFileSync(join(directory, "tsconfig.json"), JSON.stringify({ compilerOptions, include: ["*.ts"] }));
+  const { code, out, err } = await runProgram([process.execPath, "check", "--no-script"], { cwd: directory });
   return code === 0 ? "" : out + err;
 }

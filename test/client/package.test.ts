@@ -2,7 +2,7 @@ import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { gzipSync } from "node:zlib";
 import { join } from "node:path";
-import { temporaryFolder } from "../../trials/harness/cleanup.ts";
+import { temporaryDirectory } from "../../trials/harness/cleanup.ts";
 import { startService } from "../service.ts";
 import { run, typeErrorsIn } from "./install.ts";
 
@@ -11,11 +11,11 @@ const ROOT = join(import.meta.dir, "../..");
 const service = await startService();
 const url = new URL("/client.tgz", service.url).href;
 /** A program's directory, with the client as npm installs it from the server. */
-const folder = temporaryFolder("client-examples");
-const installed = join(folder, "node_modules/@petstore/client");
+const directory = temporaryDirectory("client-examples");
+const installed = join(directory, "node_modules/@petstore/client");
 // Deno looks for packages in node_modules if there is a package.json.
-writeFileSync(join(folder, "package.json"), '{"type":"module"}');
-await run(["npm", "install", "--no-audit", "--no-fund", url], folder);
+writeFileSync(join(directory, "package.json"), '{"type":"module"}');
+await run(["npm", "install", "--no-audit", "--no-fund", url], directory);
 afterAll(() => service.stop());
 setDefaultTimeout(60_000);
 
@@ -43,19 +43,19 @@ if (PETSTORE_TEST_DENO !== undefined) PROGRAMS.push(["Deno", [PETSTORE_TEST_DENO
 
 describe("the examples of the README and of the guide", () => {
   test("compile, with strict options and the types of browsers alone", async () => {
-    writeFileSync(join(folder, "readme.ts"), examples(README));
-    writeFileSync(join(folder, "guide.ts"), examples(GUIDE));
-    expect(await typeErrorsIn(folder)).toBe("");
+    writeFileSync(join(directory, "readme.ts"), examples(README));
+    writeFileSync(join(directory, "guide.ts"), examples(GUIDE));
+    expect(await typeErrorsIn(directory)).toBe("");
   });
 
   test.each(PROGRAMS)("run in %s", async (_, command) => {
     // One after the other: the examples of one page order the pets that the other one lists.
     for (const page of [README, GUIDE]) {
       writeFileSync(
-        join(folder, "examples.mjs"),
+        join(directory, "examples.mjs"),
         new Bun.Transpiler({ loader: "ts" }).transformSync(examples(page)),
       );
-      const output = await run([...command, "examples.mjs"], folder);
+      const output = await run([...command, "examples.mjs"], directory);
       expect(output).toContain("Rex\n");
       expect(output).toContain("order_not_found");
       if (page === GUIDE) expect(output).toContain(`GET ${service.url}/pets?limit=1 1\n`);
@@ -117,8 +117,8 @@ describe("the package that a server serves", () => {
 });
 
 async function minified(entry: string): Promise<string> {
-  writeFileSync(join(folder, "entry.js"), entry);
-  const entrypoints = [join(folder, "entry.js")];
+  writeFileSync(join(directory, "entry.js"), entry);
+  const entrypoints = [join(directory, "entry.js")];
   const { outputs } = await Bun.build({ entrypoints, minify: true, target: "browser" });
   return (await outputs[0]?.text()) ?? "";
 }

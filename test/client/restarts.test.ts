@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { Petstore } from "../../src/client/index.ts";
-import { temporaryFolder } from "../../trials/harness/cleanup.ts";
+import { temporaryDirectory } from "../../trials/harness/cleanup.ts";
 import { createKey, startPetstore } from "../../trials/harness/petstore.ts";
 import { freePort } from "../../trials/harness/server.ts";
 
@@ -9,7 +9,7 @@ const CONCURRENT = 20;
 const KILLS = 3;
 
 test("every create happens once and every pet is listed once, while the server is killed three times", async () => {
-  const storage = ["--data", temporaryFolder("client-restarts")];
+  const storage = ["--data", temporaryDirectory("client-restarts")];
   const flags = [...storage, "--port", String(freePort()), "--admin-address", "off"];
   let server = await startPetstore(flags);
   const { key } = await createKey(storage, "enterprise", "--per-minute", "10000", "--per-day", "10000000");

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import * as fc from "fast-check";
-import { temporaryFolder } from "../../trials/harness/cleanup.ts";
+import { temporaryDirectory } from "../../trials/harness/cleanup.ts";
 import { OPTIONS } from "../../src/cli/commands.ts";
 import { checkVariables, SETTINGS } from "../../src/config/options.ts";
 import { type Flags, variableOf, type Variables } from "../../src/config/parse-options.ts";
@@ -55,7 +55,7 @@ test("any text in a message becomes one short line of printable characters", () 
   );
 });
 
-const directory = temporaryFolder("options");
+const directory = temporaryDirectory("options");
 const PATH = join(directory, "file");
 function file(text: string): string {
   writeFileSync(PATH, text);

@@ -4,7 +4,7 @@ import { serveOn } from "../../src/app.ts";
 import { Overloaded, Unavailable } from "../../src/api/errors.ts";
 import type { Store } from "../../src/domain/ports.ts";
 import { createLog } from "../../src/observe/log.ts";
-import { temporaryFolder } from "../../trials/harness/cleanup.ts";
+import { temporaryDirectory } from "../../trials/harness/cleanup.ts";
 import { RawConnection } from "../../trials/harness/http-connection.ts";
 import { addKey, configIn, send, TestClock } from "../service.ts";
 import { sendRaw } from "./raw.ts";
@@ -69,7 +69,7 @@ const log = createLog({
     if (!line.includes('"event":"key.changed"')) lines.push(line);
   },
 });
-const config = configIn(temporaryFolder("http"));
+const config = configIn(temporaryDirectory("http"));
 const adapters = await openAdapters(config, clock, log);
 const app = await serveOn(failingAdapters(adapters), config, { clock, log, requestTimeoutMs: 50 });
 afterAll(() => app.close());

@@ -1,6 +1,6 @@
 import { beforeEach, expect, test } from "bun:test";
 import { rmSync } from "node:fs";
-import { temporaryFolder } from "../../trials/harness/cleanup.ts";
+import { temporaryDirectory } from "../../trials/harness/cleanup.ts";
 import {
   createKey,
   type PetstoreServer,
@@ -11,11 +11,12 @@ import {
 import { RawConnection } from "../../trials/harness/http-connection.ts";
 import { until } from "../timing.ts";
 
-let folder = "";
-beforeEach(() => void (folder = temporaryFolder("http")));
+let directory = "";
+beforeEach(() => void (directory = temporaryDirectory("http")));
 
-const serve = (flags: readonly string[] = []) => startPetstore(["--data", folder, "--port", "0", ...flags]);
-const newKey = (...plan: string[]) => createKey(["--data", folder], ...plan);
+const serve = (flags: readonly string[] = []) =>
+  startPetstore(["--data", directory, "--port", "0", ...flags]);
+const newKey = (...plan: string[]) => createKey(["--data", directory], ...plan);
 
 const call = (server: PetstoreServer, key: string | undefined, path = "/pets", init: RequestInit = {}) =>
   fetch(server.url + path, {
@@ -54,12 +55,12 @@ test("SIGTERM: a request in progress gets its response, and the next start has i
 test("a database that is deleted: the server stops within seconds with status 1, and the next start says why", async () => {
   const server = await serve();
   await call(server, server.key, "/pets", { method: "POST", body: '{"name":"Rex","categoryId":1}' });
-  rmSync(`${folder}/production.db`);
+  rmSync(`${directory}/production.db`);
   await until(() => server.log.some(({ event }) => event === "database.lost"));
   expect(await server.stop()).toBe(1);
-  const { code, err } = await runPetstore("serve", "--data", folder, "--port", "0");
+  const { code, err } = await runPetstore("serve", "--data", directory, "--port", "0");
   expect([code, err]).toEqual([1, expect.stringContaining("production-rescued.db")]);
-  rmSync(`${folder}/production-rescued.db`);
+  rmSync(`${directory}/production-rescued.db`);
   const begun = await serve(["--new-database"]);
   expect(await (await call(begun, begun.key)).json()).toEqual([]);
   await begun.stop();
@@ -85,7 +86,7 @@ test("kill -9: acknowledged pets, usage and a ban are stored; `keys unban` befor
     acknowledged.push(await (await call(server, server.key, "/pets", { method: "POST", body })).json());
   }
   await until(async () => {
-    const { usage } = await runKeysCommand(["--data", folder], "show", "1");
+    const { usage } = await runKeysCommand(["--data", directory], "show", "1");
     return JSON.stringify(usage).includes('"day":{"used":30,');
   });
   const { id, key } = await newKey("enterprise", "--per-minute", "1", "--per-day", "100");
@@ -100,7 +101,7 @@ test("kill -9: acknowledged pets, usage and a ban are stored; `keys unban` befor
   expect(await codeOf(await call(second, key))).toBe("key_banned");
   await second.stop();
 
-  expect((await runPetstore("keys", "unban", id, "--data", folder)).code).toBe(0);
+  expect((await runPetstore("keys", "unban", id, "--data", directory)).code).toBe(0);
   const third = await serve(flags);
   expect(await codeOf(await call(third, key))).not.toBe("key_banned");
   await third.stop();

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { startApp } from "../../src/app.ts";
 import { createLog } from "../../src/observe/log.ts";
 import { openSqlite } from "../../src/store/sqlite/store.ts";
-import { temporaryFolder } from "../../trials/harness/cleanup.ts";
+import { temporaryDirectory } from "../../trials/harness/cleanup.ts";
 import { BY } from "../key-store-arguments.ts";
 import { addKey, configIn, remainingOf, TestClock, useService } from "../service.ts";
 import { until } from "../timing.ts";
@@ -39,7 +39,7 @@ test("a ban is one event, one in the metrics and one audit entry, before a stop 
   const log = createLog({ format: "json", write: (line) => void lines.push(JSON.parse(line)) });
   const events = (name: string) => lines.filter(({ event }) => event === name);
   const clock = new TestClock();
-  const config = configIn(temporaryFolder("http"));
+  const config = configIn(temporaryDirectory("http"));
   const app = await startApp(config, { clock, log });
   const { id, secret } = await addKey(app.keys, { limits: { perMinute: 1, perDay: 1_000 } });
   for (let i = 0; i < 14; i++) {

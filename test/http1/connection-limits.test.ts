@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { ConnectionLimits, maxConnectionsWithin } from "../../src/http1/connection-limits.ts";
 import type { LimitEvent } from "../../src/http1/index.ts";
-import { get, nextTurn, post, respond, TestConnection } from "./test-connection.ts";
+import { get, nextIteration, post, respond, TestConnection } from "./test-connection.ts";
 
 const LOAD_BALANCER = "192.0.2.1";
 const UNFINISHED_BODY = post("/", "abc").slice(0, -1);
@@ -64,7 +64,7 @@ const areClosed = (clients: readonly TestConnection[]) => clients.map(isClosed);
 
 async function sendAll(clients: readonly TestConnection[], text: string): Promise<void> {
   for (const client of clients) client.receive(text);
-  await nextTurn();
+  await nextIteration();
 }
 
 describe("the maximum of connections", () => {

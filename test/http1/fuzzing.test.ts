@@ -5,7 +5,7 @@ import { CLOSES, type Outcome, WAITS } from "./cases/case.ts";
 import { echoHandler, outcomesOf } from "./echo-server.ts";
 import { cuts, mutatedStream, segmentsOf, validStream } from "./generated-streams.ts";
 import { readStream } from "./reference-parser.ts";
-import { nextTurn, TestConnection } from "./test-connection.ts";
+import { nextIteration, TestConnection } from "./test-connection.ts";
 
 /*
  * Streams of requests, cut into segments at random, against the reference parser. A failure prints the smallest stream.
@@ -25,7 +25,7 @@ function slowHandler(): RequestHandler {
     ...echoHandler,
     async handle(request) {
       expect(++running).toBe(1);
-      await nextTurn();
+      await nextIteration();
       running--;
       return echoHandler.handle(request);
     },
@@ -40,10 +40,10 @@ async function outcomesWhen(
   connection.handler = handler;
   for (const segment of segments) {
     connection.receive(segment);
-    if (pauses) await nextTurn();
+    if (pauses) await nextIteration();
   }
   connection.connection.onEnd();
-  while (!connection.events.some((event) => event === "end" || event === "shutdown")) await nextTurn();
+  while (!connection.events.some((event) => event === "end" || event === "shutdown")) await nextIteration();
   const { outcomes, rest } = outcomesOf(connection.sent);
   expect(rest).toBe("");
   return outcomes;

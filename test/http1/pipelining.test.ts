@@ -1,15 +1,22 @@
 import { describe, expect, test } from "bun:test";
 import { WriteBuffer } from "../../src/http1/message.ts";
-import { deferredHandler, echoTarget, get, nextTurn, respond, TestConnection } from "./test-connection.ts";
+import {
+  deferredHandler,
+  echoTarget,
+  get,
+  nextIteration,
+  respond,
+  TestConnection,
+} from "./test-connection.ts";
 
 describe("pipelined requests", () => {
   test("are handled 32 at a time, and then other connections get their turn", async () => {
     const client = new TestConnection(echoTarget).receive(get("/a").repeat(100));
     expect(client.statuses.length).toBe(32);
     expect(client.events).toEqual(["pause"]);
-    await nextTurn();
+    await nextIteration();
     expect(client.statuses.length).toBe(64);
-    while (client.statuses.length < 100) await nextTurn();
+    while (client.statuses.length < 100) await nextIteration();
     expect(client.events).toEqual(["pause", "resume"]);
   });
 

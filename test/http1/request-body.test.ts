@@ -6,7 +6,7 @@ import {
   echoBody,
   echoTarget,
   get,
-  nextTurn,
+  nextIteration,
   post,
   postChunked,
   respond,
@@ -24,7 +24,7 @@ const CLOSE = Symbol("close");
 
 const echo = echoBody(100_000);
 const readLate = async (request: Request) => {
-  await nextTurn();
+  await nextIteration();
   return echo(request);
 };
 
@@ -67,9 +67,9 @@ test.each<[string, RequestHandler["handle"], (string | typeof CLOSE)[], Expected
   for (const each of sent) {
     if (each === CLOSE) client.connection.onEnd();
     else client.receive(each);
-    await nextTurn();
+    await nextIteration();
   }
-  await nextTurn();
+  await nextIteration();
   expect([client.bodies, client.events]).toEqual([bodies, events]);
   expect(client.sent.includes("Connection: close\r\n")).toBe(events.includes("shutdown"));
 });
@@ -95,11 +95,11 @@ test("RequestAborted: the client disconnects, before the read and during it, or 
   });
   client.receive(START).terminate();
   close();
-  await nextTurn();
+  await nextIteration();
   expect([failures, client.sent]).toEqual([["RequestAborted", "RequestAborted"], ""]);
   const early = new TestConnection((request) => (void failureOf(request.body(100)), respond("at once")));
   early.receive(START);
-  await nextTurn();
+  await nextIteration();
   expect([early.bodies, failures.length]).toEqual([["at once"], 3]);
 });
 
@@ -112,10 +112,10 @@ test("a body that the handler reads late is read ahead up to 64 KiB", async () =
   const client = new TestConnection(readLate);
   client.receive(CHUNKED_HEAD + `10\r\n${"x".repeat(16)}\r\n`.repeat(4_000));
   expect(client.events).toEqual(["pause"]);
-  while (client.events.length === 1) await nextTurn();
+  while (client.events.length === 1) await nextIteration();
   expect(client.events).toEqual(["pause", "resume"]);
   client.receive("0\r\n\r\n");
-  await nextTurn();
+  await nextIteration();
   expect(client.bodies.map(({ length }) => length)).toEqual([64_000]);
 });
 
@@ -123,13 +123,13 @@ test("Expect: 100-continue: 100 when the handler reads the body, unless it has a
   const client = new TestConnection(echo).receive(EXPECTING);
   expect(client.sent).toBe(CONTINUE);
   client.receive("abc");
-  await nextTurn();
+  await nextIteration();
   expect(client.bodies).toEqual(["abc"]);
   expect(new TestConnection(echo).receive(`${EXPECTING}abc`).statuses).toEqual([200]);
   const slow = new TestConnection(echo);
   slow.writableBytes = 5;
   slow.receive(EXPECTING, "abc").drain(5).drain();
-  while (slow.bodies.length === 0) await nextTurn();
+  while (slow.bodies.length === 0) await nextIteration();
   expect([slow.statuses, slow.bodies]).toEqual([[100, 200], ["abc"]]);
 });
 
@@ -143,7 +143,7 @@ test("a client that has closed its side gets what is pending, pipelined or unrea
 
   const pipelined = new TestConnection(echoTarget).receive(get("/").repeat(100));
   pipelined.connection.onEnd();
-  while (pipelined.events.at(-1) !== "end") await nextTurn();
+  while (pipelined.events.at(-1) !== "end") await nextIteration();
   expect(pipelined.statuses.length).toBe(100);
 
   const unread = new TestConnection(echoTarget);

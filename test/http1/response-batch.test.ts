@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import type { RequestHandler, Response } from "../../src/http1/index.ts";
 import { slowRejectedClients } from "../../src/http1/connection.ts";
 import { ConnectionScheduler } from "../../src/http1/scheduler.ts";
-import { get, nextTurn, respond, TestConnection } from "./test-connection.ts";
+import { get, nextIteration, respond, TestConnection } from "./test-connection.ts";
 
 /** Connections of one server. `log` has their requests and their writes in order. */
 function connections(names: readonly string[], handle: RequestHandler["handle"] = () => respond("")) {
@@ -28,7 +28,7 @@ describe("responses of several connections", () => {
     const { log, receive } = connections(["a", "b"]);
     receive(get("/"));
     expect(log).toEqual(["a request", "b request"]);
-    await nextTurn();
+    await nextIteration();
     expect(log).toEqual(["a request", "b request", "a write", "b write"]);
   });
 
@@ -36,11 +36,11 @@ describe("responses of several connections", () => {
     const commit = Promise.withResolvers<Response>();
     const { clients, log, receive } = connections(["a", "b"], () => commit.promise.then());
     receive(get("/"));
-    await nextTurn();
+    await nextIteration();
     commit.resolve(respond("stored"));
     commit.promise.then(() => log.push("committed"));
     setImmediate(() => log.push("end of the turn"));
-    await nextTurn();
+    await nextIteration();
     expect(log.slice(2)).toEqual(["committed", "a write", "b write", "end of the turn"]);
     expect(clients.map(({ bodies }) => bodies)).toEqual([["stored"], ["stored"]]);
   });
@@ -49,7 +49,7 @@ describe("responses of several connections", () => {
     const { clients, log, receive } = connections(["a", "b"]);
     receive(get("/", "Connection: close"));
     expect(log).toEqual(["a request", "a write", "b request", "b write"]);
-    await nextTurn();
+    await nextIteration();
     expect(log.length).toBe(4);
     expect(clients.map(({ events }) => events)).toEqual([["end"], ["end"]]);
   });
@@ -58,7 +58,7 @@ describe("responses of several connections", () => {
     const { clients, log, receive } = connections(["a", "b"]);
     receive(get("/"));
     clients[0]?.terminate();
-    await nextTurn();
+    await nextIteration();
     expect(log).toEqual(["a request", "b request", "b write"]);
   });
 
@@ -76,7 +76,7 @@ describe("responses of several connections", () => {
     const { clients, receive } = connections(["a", "b"]);
     for (const client of clients) client.writableBytes = client === clients[0] ? 10 : Infinity;
     receive(get("/"));
-    await nextTurn();
+    await nextIteration();
     expect(clients.map(({ events }) => events)).toEqual([["pause"], []]);
   });
 });

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { headerLine } from "../../src/http1/index.ts";
-import { DATE_LINE, get, nextTurn, respond, TestConnection } from "./test-connection.ts";
+import { DATE_LINE, get, nextIteration, respond, TestConnection } from "./test-connection.ts";
 
 describe("a response", () => {
   test("has a date, its length in bytes and its body", () => {
@@ -20,9 +20,9 @@ describe("a response", () => {
     ];
     for (const handle of failing) {
       const client = new TestConnection(handle).receive(get("/"));
-      await nextTurn();
+      await nextIteration();
       client.receive(get("/"));
-      await nextTurn();
+      await nextIteration();
       expect([client.statuses, client.bodies, client.events]).toEqual([[500, 500], ["failed", "failed"], []]);
     }
   });

@@ -10,7 +10,7 @@ import { SMUGGLING } from "./cases/smuggling.ts";
 import { TARGET } from "./cases/target.ts";
 import { echoHandler, outcomesOf } from "./echo-server.ts";
 import { readStream } from "./reference-parser.ts";
-import { nextTurn, TestConnection } from "./test-connection.ts";
+import { nextIteration, TestConnection } from "./test-connection.ts";
 
 /** The grammar of HTTP/1.1 requests (RFC 9112, and RFC 9110 where it refers to it) as cases, valid and not. */
 const RFC_9112_CASES: readonly Case[] = [
@@ -32,7 +32,7 @@ async function responsesTo(segments: Iterable<string>) {
   const client = new TestConnection(echoHandler.handle);
   client.handler = echoHandler;
   for (const segment of segments) client.receive(segment);
-  for (let turn = 0; turn < 3; turn++) await nextTurn();
+  for (let turn = 0; turn < 3; turn++) await nextIteration();
   const isOpen = !client.events.some((event) => event === "end" || event === "shutdown");
   return { ...outcomesOf(client.sent), isOpen };
 }

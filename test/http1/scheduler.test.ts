@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, jest, test } from "bun:test";
 import { ConnectionScheduler } from "../../src/http1/scheduler.ts";
 import { slowRejectedClients } from "../../src/http1/connection.ts";
-import { echoTarget, get, nextTurn, respond, TestConnection } from "./test-connection.ts";
+import { echoTarget, get, nextIteration, respond, TestConnection } from "./test-connection.ts";
 
 afterEach(() => void jest.useRealTimers());
 
@@ -35,7 +35,7 @@ describe("a time slice of a connection", () => {
     };
     const client = handled("x".repeat(10 * 1024));
     expect(client.statuses.length).toBe(7);
-    await nextTurn();
+    await nextIteration();
     expect(client.statuses.length).toBe(14);
     expect(handled(new Uint8Array(10 * 1024)).statuses.length).toBe(7);
     expect(handled("x".repeat(100_000)).statuses.length).toBe(1);
@@ -56,7 +56,7 @@ describe("an iteration of the event loop", () => {
     let atEndOfIteration = 0;
     setImmediate(() => (atEndOfIteration = client.statuses.length));
     client.receive(get("/").repeat(200));
-    await nextTurn();
+    await nextIteration();
     expect(atEndOfIteration).toBe(16 + 4);
   });
 
@@ -71,9 +71,9 @@ describe("an iteration of the event loop", () => {
     const client = new TestConnection(echoTarget, { scheduler: busyScheduler() });
     client.receive(get("/1")).receive(get("/2"));
     expect([client.statuses, client.events]).toEqual([[], ["pause"]]);
-    await nextTurn();
+    await nextIteration();
     expect(client.statuses).toEqual([200]);
-    await nextTurn();
+    await nextIteration();
     expect([client.bodies, client.events]).toEqual([
       ["GET /1 ", "GET /2 "],
       ["pause", "resume"],
@@ -86,7 +86,7 @@ describe("an iteration of the event loop", () => {
     const taker = (name: string) => ({ runTimeSlice: (max: number) => void taken.push(`${name} ${max}`) });
     for (const name of ["pipelined 1", "pipelined 2"]) scheduler.queuePipelined(taker(name));
     for (const name of ["new 1", "new 2"]) scheduler.queueNewRequests(taker(name));
-    await nextTurn();
+    await nextIteration();
     expect(taken).toEqual(["pipelined 1 32", "new 1 1", "new 2 1", "pipelined 2 32"]);
   });
 
@@ -99,7 +99,7 @@ describe("an iteration of the event loop", () => {
     for (let i = 0; i < (takenByTurn.at(-1) ?? 0); i++)
       scheduler[queue]({ runTimeSlice: () => void (taken++, scheduler.pass(ms)) });
     for (const expected of takenByTurn) {
-      await nextTurn();
+      await nextIteration();
       expect(taken).toBe(expected);
     }
   });
@@ -113,7 +113,7 @@ describe("a connection that gets 401 or 429", () => {
     test(`${status}: 20 in a row are not slowed; then it waits 10 ms after each, and closes after 1,000`, async () => {
       jest.useFakeTimers();
       const client = new TestConnection(rejecting(status), { pace: slowRejectedClients() });
-      const pass = (ms: number) => (jest.advanceTimersByTime(ms), nextTurn());
+      const pass = (ms: number) => (jest.advanceTimersByTime(ms), nextIteration());
       for (let i = 0; i < 21; i++) client.receive(get("/"));
       expect(client.statuses.length).toBe(21);
       client.receive(get("/").repeat(1_000));
@@ -142,7 +142,7 @@ describe("a connection that gets 401 or 429", () => {
     expect(responses).toBe(500 * 21);
     for (let ms = 0; ms < 1_000; ms++) {
       jest.advanceTimersByTime(1);
-      await nextTurn();
+      await nextIteration();
     }
     expect(responses - 500 * 21).toBe(2_000);
   });
@@ -155,7 +155,7 @@ describe("a connection that gets 401 or 429", () => {
     for (const connection of [closed, open]) if (connection) scheduler.queueSlowed(connection);
     if (closed) scheduler.forget(closed);
     jest.advanceTimersByTime(10);
-    await nextTurn();
+    await nextIteration();
     expect(taken).toEqual(["open"]);
   });
 

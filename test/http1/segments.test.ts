@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, mock, spyOn, test } from "bun:test";
 import { ReadBuffer } from "../../src/http1/request-head.ts";
-import { CHUNKED_HEAD, echoBody, get, nextTurn, TestConnection } from "./test-connection.ts";
+import { CHUNKED_HEAD, echoBody, get, nextIteration, TestConnection } from "./test-connection.ts";
 
 describe("a client that sends byte by byte costs work in proportion to the bytes", () => {
   afterEach(() => mock.restore());
@@ -53,7 +53,7 @@ describe("a client that sends byte by byte costs work in proportion to the bytes
   ])("%s", async (_, text) => {
     const client = new TestConnection(echoBody(100));
     const touched = bytesTouchedBy(sendBytes(client, text));
-    await nextTurn();
+    await nextIteration();
     expect(new Set(client.statuses)).toEqual(new Set([200]));
     expect(touched / text.length).toBeLessThan(6);
   });

@@ -9,7 +9,7 @@ import {
 } from "../../src/http1/index.ts";
 import { slowRejectedClients } from "../../src/http1/connection.ts";
 import { RawConnection } from "../../trials/harness/http-connection.ts";
-import { nextTurn, respond } from "./test-connection.ts";
+import { nextIteration, respond } from "./test-connection.ts";
 
 const GET = "GET / HTTP/1.1\r\nHost: x\r\n\r\n";
 
@@ -41,7 +41,7 @@ function connectTo({ port }: HttpServer, from?: string): RawConnection {
 }
 
 async function until(isTrue: () => boolean): Promise<void> {
-  while (!isTrue()) await nextTurn();
+  while (!isTrue()) await nextIteration();
 }
 
 const countResponses = (text: string, status = 200) => text.split(`HTTP/1.1 ${status} `).length - 1;

@@ -143,9 +143,9 @@ export const echoBody = (maxBytes: number) => (request: Request) => {
 export function deferredHandler() {
   let resolveResponse: (response: Response) => void = () => {};
   const handle = () => new Promise<Response>((resolve) => (resolveResponse = resolve));
-  const resolve = (body: string) => (resolveResponse(respond(body)), nextTurn());
+  const resolve = (body: string) => (resolveResponse(respond(body)), nextIteration());
   return { handle, resolve };
 }
 
 /** Until promises and immediates that are due have run. */
-export const nextTurn = () => new Promise<void>((resolve) => setImmediate(resolve));
+export const nextIteration = () => new Promise<void>((resolve) => setImmediate(resolve));

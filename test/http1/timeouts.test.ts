@@ -4,7 +4,7 @@ import {
   echoBody,
   echoTarget,
   get,
-  nextTurn,
+  nextIteration,
   post,
   respond,
   TestConnection,
@@ -101,7 +101,7 @@ test("408: a body has not arrived within 30 seconds; the handler gets RequestAbo
   client.receive(UNFINISHED_BODY).passSeconds(30);
   expect(client.events).toEqual([]);
   client.passSeconds(1);
-  await nextTurn();
+  await nextIteration();
   expect([client.statuses, client.events, reads]).toEqual([[408], ["shutdown"], ["RequestAborted"]]);
 });
 
@@ -112,7 +112,7 @@ test("a request that has arrived has all the time it needs, and the next one a t
   await resolve("late");
   expect([late.bodies, late.passSeconds(75).events]).toEqual([["late"], []]);
   const client = new TestConnection(echoBody(100)).receive(UNFINISHED_BODY).passSeconds(29).receive("c");
-  await nextTurn();
+  await nextIteration();
   client.receive("GET / HT").passSeconds(30);
   expect([client.bodies, client.events]).toEqual([["abc"], []]);
 });

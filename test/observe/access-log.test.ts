@@ -18,12 +18,12 @@ import { HeaderFields } from "../../src/http1/request-head.ts";
 import { ACCESS_LOG_FIELDS, type AccessLogField } from "../../src/domain/constants.ts";
 import type { Decision } from "../../src/domain/rate-limit.ts";
 import { silentLog } from "../../src/observe/log.ts";
-import { temporaryFolder } from "../../trials/harness/cleanup.ts";
+import { temporaryDirectory } from "../../trials/harness/cleanup.ts";
 import { advance, useFakeTimers } from "../fake-timers.ts";
 import { type Service, startService } from "../service.ts";
 import { until } from "../timing.ts";
 
-const folder = temporaryFolder("access-log");
+const directory = temporaryDirectory("access-log");
 
 const linesOf = (file: string): Record<string, unknown>[] =>
   readFileSync(file, "utf8")
@@ -32,7 +32,7 @@ const linesOf = (file: string): Record<string, unknown>[] =>
     .map((line) => JSON.parse(line));
 
 describe("the access log of a server", () => {
-  const file = join(folder, "server.log");
+  const file = join(directory, "server.log");
   const traceId = "4bf92f3577b34da6a3ce929d0e0e4736";
   let service: Service;
   let lines: Record<string, unknown>[];
@@ -164,7 +164,7 @@ describe("requests that no rate limit bounds", () => {
   const limited = Object.assign(recordOf(), { decision });
 
   const written = async (name: string, use: (observe: RequestObserver) => void) => {
-    const file = join(folder, name);
+    const file = join(directory, name);
     const accessLog = await openAccessLog({ file, log: silentLog });
     use(accessLog.observe);
     await accessLog.close();
@@ -188,7 +188,7 @@ describe("requests that no rate limit bounds", () => {
 
   test("are the health checks and preflights of a server", async () => {
     jest.useRealTimers();
-    const file = join(folder, "cors.log");
+    const file = join(directory, "cors.log");
     const origin = "https://shop.example";
     const { url, stop } = await startService({ accessLog: file, corsOrigins: [origin] });
     for (let i = 0; i < 3; i++) {
@@ -219,7 +219,7 @@ describe("the file", () => {
   };
 
   test("is appended to, and one that exists keeps its mode", async () => {
-    const path = join(folder, "existing.log");
+    const path = join(directory, "existing.log");
     writeFileSync(path, "before\n");
     chmodSync(path, 0o640);
     await (await written(path, "after\n")).close();
@@ -228,7 +228,7 @@ describe("the file", () => {
   });
 
   test("that was renamed or removed is created again, and one that was truncated goes on at its beginning", async () => {
-    const path = join(folder, "rotated.log");
+    const path = join(directory, "rotated.log");
     const output = await written(path, "first\n");
     renameSync(path, `${path}.1`);
     await output.followRotation();
@@ -246,9 +246,9 @@ describe("the file", () => {
   });
 
   test("that cannot be opened is an error with its path", async () => {
-    await expect(openAccessLog({ file: folder, log: silentLog })).rejects.toMatchObject({
+    await expect(openAccessLog({ file: directory, log: silentLog })).rejects.toMatchObject({
       message: "cannot open the access log",
-      cause: { code: "EISDIR", path: folder },
+      cause: { code: "EISDIR", path: directory },
     });
   });
 });

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, jest, spyOn, test } from "bun:test";
 import { join } from "node:path";
 import { rateLimitStatus } from "../../trials/harness/api-client.ts";
-import { temporaryFolder } from "../../trials/harness/cleanup.ts";
+import { temporaryDirectory } from "../../trials/harness/cleanup.ts";
 import { startPetstore } from "../../trials/harness/petstore.ts";
 import { Unavailable } from "../../src/api/errors.ts";
 import type { OperationId, UsageBatch, UsageRow } from "../../src/domain/usage-history.ts";
@@ -238,7 +238,7 @@ test("a server counts every outcome by operation, exact after a clean stop, and 
 });
 
 test("counts that are stored survive SIGKILL, and SIGTERM loses none", async () => {
-  const data = temporaryFolder("usage-history");
+  const data = temporaryDirectory("usage-history");
   const flags = ["--data", data, "--port", "0", "--admin-address", "off"];
   const killed = await startPetstore(flags);
   const key = killed.key ?? "";

@@ -12,12 +12,12 @@ import { TestClock } from "../test-clock.ts";
 import { MapUsageStore } from "./map-usage-store.ts";
 import { openOn, openOnMaps } from "./open-memory.ts";
 
-const folder = mkdtempSync(join(tmpdir(), "petstore-rate-limiter-"));
-afterAll(() => rmSync(folder, { recursive: true }));
+const directory = mkdtempSync(join(tmpdir(), "petstore-rate-limiter-"));
+afterAll(() => rmSync(directory, { recursive: true }));
 
 let files = 0;
 const openOnFiles = openOn(() => {
-  const path = join(folder, `${files++}.db`);
+  const path = join(directory, `${files++}.db`);
   return () => openUsageStore(path);
 });
 

@@ -29,7 +29,7 @@ function setUp({ flushEveryMs = 1 } = {}) {
 }
 
 const keys = (count: number) => Array.from({ length: count }, (_, i) => key(i));
-const nextTurn = () => new Promise((resolve) => setImmediate(resolve));
+const nextIteration = () => new Promise((resolve) => setImmediate(resolve));
 
 function decideAll(rateLimiter: MemoryRateLimiter, subjects: Subject[]): void {
   for (const subject of subjects) rateLimiter.decide(subject, LIMITS);
@@ -94,7 +94,7 @@ describe("close", () => {
     await rateLimiter.close();
     await rateLimiter.close();
     earnBan(rateLimiter, clock, key(1));
-    await nextTurn();
+    await nextIteration();
     expect([usageStore.saves, errors]).toEqual([[], []]);
   });
 

@@ -8,7 +8,7 @@ import { generateSecret, type NewKey, toNewSecret } from "../../src/domain/api-k
 import type { Attribution } from "../../src/domain/audit.ts";
 import type { Store } from "../../src/domain/ports.ts";
 import { silentLog } from "../../src/observe/log.ts";
-import { temporaryFolder } from "../../trials/harness/cleanup.ts";
+import { temporaryDirectory } from "../../trials/harness/cleanup.ts";
 import { onFreePort } from "../../trials/harness/server.ts";
 import { configIn, TestClock } from "../service.ts";
 import { ORIGIN } from "./message.ts";
@@ -42,7 +42,7 @@ export class Server {
   }
 
   static async start({ keys = {}, prepare, config: given, ...options }: ServerOptions): Promise<Server> {
-    const config = { ...configIn(temporaryFolder("recorded")), publicUrl: `${ORIGIN}/v1`, ...given };
+    const config = { ...configIn(temporaryDirectory("recorded")), publicUrl: `${ORIGIN}/v1`, ...given };
     const clock = new TestClock();
     const adapters = await openAdapters(config, clock, silentLog);
     const server = new Server(adapters, clock);

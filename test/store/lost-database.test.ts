@@ -8,7 +8,7 @@ import { newUsage } from "../../src/domain/rate-limit.ts";
 import { openSqlite } from "../../src/store/sqlite/store.ts";
 import { openUsageStore } from "../../src/store/sqlite/usage-store.ts";
 import { until } from "../timing.ts";
-import { temporaryFolder } from "./temporary-folder.ts";
+import { temporaryDirectory } from "./temporary-directory.ts";
 
 const pet = { name: "Rex", categoryId: 1n };
 
@@ -27,9 +27,9 @@ const LOSSES: readonly [string, (path: string) => void][] = [
 ];
 
 test.each(LOSSES)("a database that is %s acknowledges nothing more, and is saved", async (_loss, lose) => {
-  using folder = temporaryFolder();
-  mkdirSync(folder.path("data"));
-  const [path, to] = [folder.path("data/production.db"), folder.path("data/production-rescued.db")];
+  using directory = temporaryDirectory();
+  mkdirSync(directory.path("data"));
+  const [path, to] = [directory.path("data/production.db"), directory.path("data/production-rescued.db")];
   let isRescued = false;
   const failures: unknown[] = [];
   const onFailure = (error: unknown) => void failures.push(error);
@@ -51,9 +51,9 @@ test.each(LOSSES)("a database that is %s acknowledges nothing more, and is saved
 });
 
 test.each(LOSSES)("a limits database that is %s is written anew, with all usage", async (_loss, lose) => {
-  using folder = temporaryFolder();
-  mkdirSync(folder.path("data"));
-  const path = folder.path("data/limits.db");
+  using directory = temporaryDirectory();
+  mkdirSync(directory.path("data"));
+  const path = directory.path("data/limits.db");
   const failures: unknown[] = [];
   let rescues = 0;
   const onFailure = (error: unknown) => void failures.push(error);
@@ -77,9 +77,9 @@ test.each(LOSSES)("a limits database that is %s is written anew, with all usage"
 });
 
 test("a rescue that fails is reported once and tried again; closing saves what the timer has not", async () => {
-  using folder = temporaryFolder();
-  const [path, to] = [folder.path("production.db"), folder.path("rescued/production.db")];
-  writeFileSync(folder.path("rescued"), "not a directory");
+  using directory = temporaryDirectory();
+  const [path, to] = [directory.path("production.db"), directory.path("rescued/production.db")];
+  writeFileSync(directory.path("rescued"), "not a directory");
   const failures: unknown[] = [];
   const { store, close } = openSqlite(path, {
     rescue: { to, onRescue() {}, onFailure: (error) => void failures.push(error) },
@@ -87,22 +87,22 @@ test("a rescue that fails is reported once and tried again; closing saves what t
   await store.createPet(pet, 0);
   rmSync(path);
   await until(() => failures.length > 0);
-  rmSync(folder.path("rescued"));
+  rmSync(directory.path("rescued"));
   await close();
   expect([failures.length, existsSync(to)]).toEqual([1, true]);
 });
 
 test("an import creates no database where there was one", async () => {
-  using folder = temporaryFolder();
-  const storage = { environment: "production", dataDir: folder.path("data") } as const;
+  using directory = temporaryDirectory();
+  const storage = { environment: "production", dataDir: directory.path("data") } as const;
   mkdirSync(storage.dataDir);
   writeFileSync(pathsOf(storage).adminToken, "x");
   await expect(tableStoreOf(storage)).rejects.toThrow("is missing or empty, but there was a database");
 });
 
 test("a missing or empty database beside what a server left is not begun anew, unless that is asked for", () => {
-  using folder = temporaryFolder();
-  const storage = { environment: "production", dataDir: folder.path("data") } as const;
+  using directory = temporaryDirectory();
+  const storage = { environment: "production", dataDir: directory.path("data") } as const;
   const { store, usageStore, adminToken, rescued } = pathsOf(storage);
   expect(findLostDatabase(storage)).toBeUndefined();
   mkdirSync(storage.dataDir);

@@ -1,7 +1,7 @@
 import { Database } from "bun:sqlite";
 import { openDatabase } from "../../src/store/sqlite/database.ts";
 import { SQLITE_MIGRATIONS } from "../../src/store/sqlite/migrations.ts";
-import { temporaryFolder } from "./temporary-folder.ts";
+import { temporaryDirectory } from "./temporary-directory.ts";
 
 /** The store's database, as a process opens it that does not wait for another one. */
 export function openStoreDatabase(path: string) {
@@ -13,10 +13,10 @@ export function openStoreDatabase(path: string) {
   });
 }
 
-/** The store's database in a temporary folder, for tests that look behind the port. */
+/** The store's database in a temporary directory, for tests that look behind the port. */
 export function temporaryDatabase() {
-  const folder = temporaryFolder();
-  const path = folder.path("store.db");
+  const directory = temporaryDirectory();
+  const path = directory.path("store.db");
   const connection = openStoreDatabase(path);
   const count = (table: string) => Number(connection.value(`SELECT count(*) FROM ${table}`));
   return {
@@ -25,7 +25,7 @@ export function temporaryDatabase() {
     count,
     [Symbol.dispose]() {
       connection.close();
-      folder.remove();
+      directory.remove();
     },
   };
 }

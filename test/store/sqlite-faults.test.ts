@@ -6,7 +6,7 @@ import { sqliteDatabase } from "../../src/store/sqlite/connection.ts";
 import { openSqlite, SqliteStore } from "../../src/store/sqlite/store.ts";
 import { DAY_MS } from "../conformance/store-fixture.ts";
 import { temporaryDatabase, whileLocked } from "./sqlite-database.ts";
-import { temporaryFolder } from "./temporary-folder.ts";
+import { temporaryDirectory } from "./temporary-directory.ts";
 import { allKeys, BY, storedSecret } from "../key-store-arguments.ts";
 
 const request: IdempotentRequest = { keyId: 1, idempotencyKey: "k", fingerprint: "f" };
@@ -59,10 +59,10 @@ test("a change of a key that cannot get the write lock of another process is Una
 });
 
 test("a change of a key waits for another process, and does not block the event loop meanwhile", async () => {
-  using folder = temporaryFolder();
-  const { keys, close } = openSqlite(folder.path("store.db"));
+  using directory = temporaryDirectory();
+  const { keys, close } = openSqlite(directory.path("store.db"));
   const { promise: created, resolve } = Promise.withResolvers<ApiKey>();
-  await whileLocked(folder.path("store.db"), async () => {
+  await whileLocked(directory.path("store.db"), async () => {
     void keys.createKey(KEY, storedSecret(1), BY).then(resolve);
     for (let turn = 0; turn < 5; turn++) await new Promise((wake) => setTimeout(wake, 1));
   });

@@ -5,7 +5,7 @@ import { openDatabase } from "../../src/store/sqlite/database.ts";
 import type { Migration } from "../../src/store/migrations.ts";
 import { SQLITE_MIGRATIONS } from "../../src/store/sqlite/migrations.ts";
 import { openSqlite } from "../../src/store/sqlite/store.ts";
-import { temporaryFolder } from "./temporary-folder.ts";
+import { temporaryDirectory } from "./temporary-directory.ts";
 
 const first: Migration = {
   version: 1,
@@ -28,14 +28,14 @@ const open = (path: string, migrations: readonly Migration[]) =>
 
 describe("migrations", () => {
   test("an older database gets the migrations that it lacks, and keeps its data", () => {
-    using folder = temporaryFolder();
-    const older = open(folder.path("a.db"), [first]);
+    using directory = temporaryDirectory();
+    const older = open(directory.path("a.db"), [first]);
     older.run("UPDATE a SET x = 41");
     older.close();
-    const newer = open(folder.path("a.db"), [first, second]);
+    const newer = open(directory.path("a.db"), [first, second]);
     expect(newer.value("SELECT y FROM a")).toBe(42n);
     newer.close();
-    const again = open(folder.path("a.db"), [first, second]);
+    const again = open(directory.path("a.db"), [first, second]);
     expect(
       again.value(
         "SELECT group_concat(version || ' ' || name, ', ' ORDER BY version) FROM schema_migrations",
@@ -45,27 +45,27 @@ describe("migrations", () => {
   });
 
   test("a newer database is rejected in one line, and not changed", () => {
-    using folder = temporaryFolder();
-    open(folder.path("a.db"), [first, second]).close();
-    expect(() => open(folder.path("a.db"), [first])).toThrow(
-      `cannot open the database ${folder.path("a.db")}: its schema has version 2, and this petstore supports versions up to 1; upgrade petstore`,
+    using directory = temporaryDirectory();
+    open(directory.path("a.db"), [first, second]).close();
+    expect(() => open(directory.path("a.db"), [first])).toThrow(
+      `cannot open the database ${directory.path("a.db")}: its schema has version 2, and this petstore supports versions up to 1; upgrade petstore`,
     );
-    const connection = open(folder.path("a.db"), [first, second]);
+    const connection = open(directory.path("a.db"), [first, second]);
     expect(connection.value("SELECT y FROM a")).toBe(2n);
     connection.close();
   });
 
   test("a migration that fails is rolled back, and those before it remain", () => {
-    using folder = temporaryFolder();
-    expect(() => open(folder.path("a.db"), [first, second, broken])).toThrow("no such table: nowhere");
-    const connection = open(folder.path("a.db"), [first, second]);
+    using directory = temporaryDirectory();
+    expect(() => open(directory.path("a.db"), [first, second, broken])).toThrow("no such table: nowhere");
+    const connection = open(directory.path("a.db"), [first, second]);
     expect(connection.value("SELECT count(*) FROM sqlite_schema WHERE name = 'b'")).toBe(0n);
     connection.close();
   });
 
   test("every table of the store is STRICT", () => {
-    using folder = temporaryFolder();
-    const connection = open(folder.path("a.db"), SQLITE_MIGRATIONS);
+    using directory = temporaryDirectory();
+    const connection = open(directory.path("a.db"), SQLITE_MIGRATIONS);
     expect(
       connection.value(
         "SELECT group_concat(name) FROM pragma_table_list WHERE NOT strict AND name NOT LIKE 'sqlite_%'",
@@ -77,8 +77,8 @@ describe("migrations", () => {
 
 describe("opening a database", () => {
   test("durability and memory are configured", () => {
-    using folder = temporaryFolder();
-    const connection = open(folder.path("a.db"), []);
+    using directory = temporaryDirectory();
+    const connection = open(directory.path("a.db"), []);
     const settings = [
       "journal_mode",
       "synchronous",
@@ -99,17 +99,17 @@ describe("opening a database", () => {
   });
 
   test("a file that is no database is rejected, and not changed", async () => {
-    using folder = temporaryFolder();
+    using directory = temporaryDirectory();
     const text = "Dear diary, ".repeat(1000);
-    writeFileSync(folder.path("a.db"), text);
-    expect(() => openSqlite(folder.path("a.db"))).toThrow(
+    writeFileSync(directory.path("a.db"), text);
+    expect(() => openSqlite(directory.path("a.db"))).toThrow(
       /^cannot open the database .*a\.db: file is not a database$/,
     );
-    expect(await Bun.file(folder.path("a.db")).text()).toBe(text);
+    expect(await Bun.file(directory.path("a.db")).text()).toBe(text);
   });
 
   test("a database of another program is rejected in one line, and not changed", async () => {
-    using folder = temporaryFolder();
+    using directory = temporaryDirectory();
     const foreign = {
       "with tables": "CREATE TABLE notes (x)",
       "with an application_id": "PRAGMA application_id = 7",
@@ -118,46 +118,46 @@ describe("opening a database", () => {
         "CREATE TABLE schema_migrations (version varchar NOT NULL PRIMARY KEY)",
     };
     for (const [name, sql] of Object.entries(foreign)) {
-      const path = folder.path(`${name}.db`);
+      const path = directory.path(`${name}.db`);
       const other = new Database(path);
       other.run(sql);
       other.close(true);
       const before = await Bun.file(path).bytes();
       expect(() => openSqlite(path)).toThrow(
-        `cannot open the database ${path}: it is the database of another program; move it away or choose another folder`,
+        `cannot open the database ${path}: it is the database of another program; move it away or choose another directory`,
       );
       expect(await Bun.file(path).bytes()).toEqual(before);
     }
   });
 
   test("the application_id is set, and a database from before it was set opens as well", async () => {
-    using folder = temporaryFolder();
-    await openSqlite(folder.path("a.db")).close();
+    using directory = temporaryDirectory();
+    await openSqlite(directory.path("a.db")).close();
     const applicationId = (sql: string) => {
-      using database = new Database(folder.path("a.db"));
+      using database = new Database(directory.path("a.db"));
       return database.prepare<{ application_id: number }, []>(sql).get()?.application_id;
     };
     expect(applicationId("PRAGMA application_id")).toBe(0x50657453);
     applicationId("PRAGMA application_id = 0");
-    const { store, close } = openSqlite(folder.path("a.db"));
+    const { store, close } = openSqlite(directory.path("a.db"));
     expect(await store.createPet({ name: "Rex", categoryId: 1n }, 0)).toMatchObject({ id: 1n });
     await close();
   });
 
-  test("a missing folder is named in the error", () => {
-    using folder = temporaryFolder();
-    expect(() => openSqlite(folder.path("no/a.db"))).toThrow(
+  test("a missing directory is named in the error", () => {
+    using directory = temporaryDirectory();
+    expect(() => openSqlite(directory.path("no/a.db"))).toThrow(
       /^cannot open the database .*no\/a\.db: unable to open/,
     );
   });
 
   test("closing the store removes the write-ahead log", async () => {
-    using folder = temporaryFolder();
-    const { store, close } = openSqlite(folder.path("a.db"));
+    using directory = temporaryDirectory();
+    const { store, close } = openSqlite(directory.path("a.db"));
     await store.createPet({ name: "Rex", categoryId: 1n }, 0);
     await store.listPets({ limit: 1 });
-    expect(existsSync(folder.path("a.db-wal"))).toBe(true);
+    expect(existsSync(directory.path("a.db-wal"))).toBe(true);
     await close();
-    expect(existsSync(folder.path("a.db-wal"))).toBe(false);
+    expect(existsSync(directory.path("a.db-wal"))).toBe(false);
   });
 });

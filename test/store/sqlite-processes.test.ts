@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { join } from "node:path";
 import { acquireLock } from "../../src/store/sqlite/process-lock.ts";
 import { openSqlite } from "../../src/store/sqlite/store.ts";
-import { temporaryFolder } from "./temporary-folder.ts";
+import { temporaryDirectory } from "./temporary-directory.ts";
 import { allKeys } from "../key-store-arguments.ts";
 
 /** Runs a task of sqlite-child.ts in a process of its own. */
@@ -19,8 +19,8 @@ function spawnChild(task: "open" | "command" | "lock", path: string) {
 }
 
 test("four processes that open an empty file at once all succeed, and each migration is applied once", async () => {
-  using folder = temporaryFolder();
-  const path = folder.path("store.db");
+  using directory = temporaryDirectory();
+  const path = directory.path("store.db");
   const children = Array.from({ length: 4 }, () => spawnChild("open", path));
   for (const { firstLine } of children) expect(await firstLine()).toBe("ready");
   for (const { process } of children) {
@@ -37,8 +37,8 @@ test("four processes that open an empty file at once all succeed, and each migra
 }, 30_000);
 
 test("commands can write while a server writes without a pause; none of its writes fails, and its caches follow", async () => {
-  using folder = temporaryFolder();
-  const path = folder.path("store.db");
+  using directory = temporaryDirectory();
+  const path = directory.path("store.db");
   const { store, petJson, keys, close } = openSqlite(path, { maxBusyMs: 30_000 });
   await store.createPet({ name: "name 0", categoryId: 1n }, 0);
   const cached = () => petJson.get(1)?.json;
@@ -60,8 +60,8 @@ test("commands can write while a server writes without a pause; none of its writ
 }, 60_000);
 
 test("a lock is held by one process, and is free after that process is killed", async () => {
-  using folder = temporaryFolder();
-  const path = folder.path("lock");
+  using directory = temporaryDirectory();
+  const path = directory.path("lock");
   const holder = spawnChild("lock", path);
   expect(await holder.firstLine()).toBe("locked");
   expect(acquireLock(path)).toBeUndefined();
@@ -78,8 +78,8 @@ test("a lock is held by one process, and is free after that process is killed", 
 });
 
 test("a lock is held once within a process too, survives garbage collection, and can be taken again after its release", () => {
-  using folder = temporaryFolder();
-  const path = folder.path("lock");
+  using directory = temporaryDirectory();
+  const path = directory.path("lock");
   const first = acquireLock(path);
   expect(first).toBeDefined();
   expect(acquireLock(path)).toBeUndefined();
@@ -94,8 +94,8 @@ test("a lock is held once within a process too, survives garbage collection, and
 });
 
 test("a lock file that cannot be created is named in the error, with the reason", () => {
-  using folder = temporaryFolder();
-  expect(() => acquireLock(folder.path("missing/lock"))).toThrow(
+  using directory = temporaryDirectory();
+  expect(() => acquireLock(directory.path("missing/lock"))).toThrow(
     /^cannot lock .*missing\/lock: unable to open/,
   );
 });

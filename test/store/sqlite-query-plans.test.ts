@@ -8,7 +8,7 @@ import { Connection, SQLITE_DIALECT } from "../../src/store/sqlite/connection.ts
 import { SQLITE_MIGRATIONS } from "../../src/store/sqlite/migrations.ts";
 import { openSqlite, type SqliteStores } from "../../src/store/sqlite/store.ts";
 import { DAY_MS } from "../conformance/store-fixture.ts";
-import { temporaryFolder } from "./temporary-folder.ts";
+import { temporaryDirectory } from "./temporary-directory.ts";
 
 const BY = { actor: { kind: "console" }, at: 1 } as const;
 const SECRET = { hash: "a".repeat(64), hint: "pet_test_abcd" };
@@ -61,20 +61,20 @@ const ORDER_FILTERS = [
 
 /** Every statement that the stores prepare, with the plan of SQLite. */
 async function readPlans(): Promise<ReadonlyMap<string, string>> {
-  using folder = temporaryFolder();
+  using directory = temporaryDirectory();
   // The statements of the migrations read whole tables.
-  await openSqlite(folder.path("store.db")).close();
+  await openSqlite(directory.path("store.db")).close();
   const recorded = new Set<string>();
   const { prepared } = Connection.prototype;
   Connection.prototype.prepared = function <Row>(this: Connection, sql: string) {
     recorded.add(sql.replaceAll(/\s+/g, " "));
     return prepared.call<Connection, [string], ReturnType<typeof prepared<Row>>>(this, sql);
   };
-  const stores = openSqlite(folder.path("store.db"));
+  const stores = openSqlite(directory.path("store.db"));
   await useAll(stores);
   await stores.close();
   Connection.prototype.prepared = prepared;
-  using database = new Database(folder.path("store.db"), { safeIntegers: true, strict: true });
+  using database = new Database(directory.path("store.db"), { safeIntegers: true, strict: true });
   const statements = [...recorded].filter((sql) => /^(SELECT|UPDATE|DELETE)/.test(sql));
   return new Map(statements.map((sql) => [sql, planOf(database, sql)]));
 }

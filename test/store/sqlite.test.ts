@@ -7,11 +7,11 @@ import { keyListConformance } from "../conformance/key-list.ts";
 import { storeConformance } from "../conformance/store.ts";
 import { testsOn } from "../conformance/store-fixture.ts";
 import { openStoreDatabase } from "./sqlite-database.ts";
-import { temporaryFolder } from "./temporary-folder.ts";
+import { temporaryDirectory } from "./temporary-directory.ts";
 
 async function openStores() {
-  const folder = temporaryFolder();
-  const path = folder.path("store.db");
+  const directory = temporaryDirectory();
+  const path = directory.path("store.db");
   const opened: SqliteStores[] = [];
   const another = async () => {
     const stores = openSqlite(path);
@@ -32,7 +32,7 @@ async function openStores() {
     },
     async close() {
       await closeAll();
-      folder.remove();
+      directory.remove();
     },
   };
 }

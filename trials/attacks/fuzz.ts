@@ -1,5 +1,5 @@
 /** `npm run fuzz`: see --help. */
-import { temporaryFolder } from "../harness/cleanup.ts";
+import { temporaryDirectory } from "../harness/cleanup.ts";
 import { integer, limitRunTime, runCommand } from "../harness/command-line.ts";
 import { machineNow } from "../harness/machine.ts";
 import { createKey, startPetstore, UNLIMITED_PER_MINUTE } from "../harness/petstore.ts";
@@ -37,7 +37,7 @@ await runCommand({
     process.stderr.write(`seed ${seed}\n`);
     limitRunTime(seconds / 60 + 1);
     const unlimited = `${UNLIMITED_PER_MINUTE}/${UNLIMITED_PER_MINUTE}`;
-    const storage = ["--data", temporaryFolder("fuzz")];
+    const storage = ["--data", temporaryDirectory("fuzz")];
     const server = await startPetstore(["--port", "0", "--anonymous-limits", unlimited, ...storage]);
     const { key } = await createKey(storage);
     let warmMb: number | undefined;

@@ -3,7 +3,7 @@ import { SQL } from "bun";
 import { join } from "node:path";
 import { createPet, sendBurst } from "../harness/api-client.ts";
 import { Child } from "../harness/child.ts";
-import { temporaryFolder } from "../harness/cleanup.ts";
+import { temporaryDirectory } from "../harness/cleanup.ts";
 import { integer, isGiven, limitRunTime, names, runCommand, UsageError } from "../harness/command-line.ts";
 import { startStores } from "../harness/fleet.ts";
 import { sendOnce } from "../harness/http-connection.ts";
@@ -66,7 +66,7 @@ type AttackFigures = Awaited<ReturnType<typeof measureAttack>>;
 async function measureAttack(attack: Attack, { engines, seconds, cores }: RunOptions) {
   await using stack = new AsyncDisposableStack();
   const databases = engines === "shared" ? await startDatabases(stack) : undefined;
-  const storage = databases?.storage ?? ["--data", temporaryFolder("attacks")];
+  const storage = databases?.storage ?? ["--data", temporaryDirectory("attacks")];
   const openFiles = attack.openFiles === undefined ? [] : ["prlimit", `--nofile=${attack.openFiles}`];
   const servers: PetstoreServer[] = [];
   while (servers.length < (databases ? SHARED_SERVERS : 1)) {

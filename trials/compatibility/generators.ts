@@ -4,7 +4,7 @@
  */
 import { cpSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { temporaryFolder } from "../harness/cleanup.ts";
+import { temporaryDirectory } from "../harness/cleanup.ts";
 import { runCommand, text } from "../harness/command-line.ts";
 import { createKey, startPetstore } from "../harness/petstore.ts";
 import {
@@ -17,7 +17,7 @@ import {
   type Tools,
 } from "./tools.ts";
 
-/** The programs in this folder use generated code; they are copied next to it. */
+/** The programs in this directory use generated code; they are copied next to it. */
 const PROGRAMS = join(import.meta.dir, "programs");
 
 async function prepare(workspace: string, url: string): Promise<void> {
@@ -80,12 +80,12 @@ await runCommand({
   name: "generators",
   flags: { tools: text },
   maxMinutes: 20,
-  async main({ tools: folder }) {
-    const tools = await installTools(PACKAGES, folder);
-    const data = ["--data", temporaryFolder("generators")];
+  async main({ tools: directory }) {
+    const tools = await installTools(PACKAGES, directory);
+    const data = ["--data", temporaryDirectory("generators")];
     const { url, stop } = await startPetstore([...data, "--port", "0", "--admin-address", "off"]);
     const { key } = await createKey(data);
-    const workspace = join(tools.folder, "workspace");
+    const workspace = join(tools.directory, "workspace");
     await prepare(workspace, url);
     const checks = { ...linters(tools, workspace), ...generators(tools, workspace, { url, key }) };
     const exitCode = await runChecks(PACKAGES, checks);

@@ -3,12 +3,12 @@
  */
 import { join } from "node:path";
 import { loadClientFiles } from "../../src/browser-bundle/bundle.ts";
-import { temporaryFolder } from "../harness/cleanup.ts";
+import { temporaryDirectory } from "../harness/cleanup.ts";
 import { runCommand, text } from "../harness/command-line.ts";
 import { type Checks, expectEqual, installTools, run, runChecks, type Tools } from "./tools.ts";
 
 const ROOT = join(import.meta.dir, "../..");
-const PACKAGE = temporaryFolder("client-package");
+const PACKAGE = temporaryDirectory("client-package");
 for (const [name, content] of Object.entries(await loadClientFiles()))
   await Bun.write(join(PACKAGE, name), content);
 const PACKAGES = { publint: "0.3.25", "@arethetypeswrong/cli": "0.18.5", deno: "2.9.5" };
@@ -30,7 +30,7 @@ const checksWith = (tools: Tools): Checks => ({
 
   /** The tests run the examples of the README and of the guide in Deno too, if they know where it is. */
   async deno() {
-    const executable = join(tools.folder, "node_modules", `@deno/linux-${process.arch}-glibc`, "deno");
+    const executable = join(tools.directory, "node_modules", `@deno/linux-${process.arch}-glibc`, "deno");
     const tests = [process.execPath, "test", "test/client/package.test.ts", "-t", "run in Deno"];
     const { err } = await run(tests, { cwd: ROOT, env: { PETSTORE_TEST_DENO: executable } });
     if (!/^ 1 pass$/m.test(err) || !/^ 0 fail$/m.test(err)) throw new Error(err);
@@ -42,5 +42,6 @@ await runCommand({
   name: "check:package",
   flags: { tools: text },
   maxMinutes: 20,
-  main: async ({ tools: folder }) => runChecks(PACKAGES, checksWith(await installTools(PACKAGES, folder))),
+  main: async ({ tools: directory }) =>
+    runChecks(PACKAGES, checksWith(await installTools(PACKAGES, directory))),
 });

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { runProgram } from "../harness/child.ts";
-import { temporaryFolder } from "../harness/cleanup.ts";
+import { temporaryDirectory } from "../harness/cleanup.ts";
 import { runTrials } from "../harness/trials.ts";
 
 /** Name → version, exact. */
@@ -19,26 +19,26 @@ const NODE = `node-linux-${process.arch === "arm64" ? "arm64" : "x64"}`;
 export type Tools = Awaited<ReturnType<typeof installTools>>;
 
 /**
- * Installs programs from npm into a folder of their own, because together they are larger than all that `npm ci`
- * installs. Without a folder, they are removed when this process ends.
+ * Installs programs from npm into a directory of their own, because together they are larger than all that `npm ci`
+ * installs. Without a directory, they are removed when this process ends.
  */
 export async function installTools(packages: Packages, into: string | undefined) {
-  const folder = into === undefined ? temporaryFolder("tools") : resolve(into);
+  const directory = into === undefined ? temporaryDirectory("tools") : resolve(into);
   const node = process.platform === "linux" ? { [NODE]: NODE_VERSION } : {};
   const names = Object.entries({ ...packages, ...node }).map(([name, version]) => `${name}@${version}`);
-  mkdirSync(folder, { recursive: true });
-  writeFileSync(join(folder, "package.json"), '{"name":"tools","private":true,"type":"module"}');
-  process.stderr.write(`Installing ${names.length} packages into ${folder} …\n`);
+  mkdirSync(directory, { recursive: true });
+  writeFileSync(join(directory, "package.json"), '{"name":"tools","private":true,"type":"module"}');
+  process.stderr.write(`Installing ${names.length} packages into ${directory} …\n`);
   const flags = ["--save-exact", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel", "error"];
-  await run(["npm", "install", ...flags, ...names], { cwd: folder });
-  const installed = join(folder, "node_modules", NODE, "bin/node");
+  await run(["npm", "install", ...flags, ...names], { cwd: directory });
+  const installed = join(directory, "node_modules", NODE, "bin/node");
   const program = existsSync(installed) ? installed : "node";
   return {
-    folder,
+    directory,
     /** Runs an executable of one of the packages. */
     run: (name: string, args: readonly string[], options: RunOptions) =>
-      run([program, join(folder, "node_modules/.bin", name), ...args], options),
-    /** Runs a script, which can import the packages if it is in their folder. */
+      run([program, join(directory, "node_modules/.bin", name), ...args], options),
+    /** Runs a script, which can import the packages if it is in their directory. */
     runScript: (file: string, options: RunOptions) => run([program, file], options),
   };
 }

@@ -1,7 +1,7 @@
 /** Commands that are killed, the data that they work on, and what must hold after a kill. */
 import { cpSync, existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { temporaryFolder } from "../harness/cleanup.ts";
+import { temporaryDirectory } from "../harness/cleanup.ts";
 import { contentsIn } from "../harness/contents.ts";
 import { runPetstore } from "../harness/petstore.ts";
 import { postgresUrl } from "../harness/postgres.ts";
@@ -17,8 +17,8 @@ import { inspectDatabase } from "../../src/store/sqlite/snapshot.ts";
 import { openUsageStore } from "../../src/store/sqlite/usage-store.ts";
 import type { TableStore } from "../../src/store/tables.ts";
 
-/** Prepares new data for a command that is killed again and again, in a folder that is removed afterwards. */
-export type Prepare = (folder: string) => Promise<Attempt>;
+/** Prepares new data for a command that is killed again and again, in a directory that is removed afterwards. */
+export type Prepare = (directory: string) => Promise<Attempt>;
 
 export interface Attempt {
   readonly argv: readonly string[];
@@ -43,8 +43,12 @@ const auditEntriesIn = (path: string) => inspectDatabase(path).rows["audit"] ?? 
 
 /** A data directory that nothing changes, its contents, its backup and a later state of it; the rows of an import. */
 export async function createFixture(pets: number) {
-  const folder = temporaryFolder("faults-backup");
-  const [data, laterData, backups] = [join(folder, "data"), join(folder, "later"), join(folder, "backups")];
+  const directory = temporaryDirectory("faults-backup");
+  const [data, laterData, backups] = [
+    join(directory, "data"),
+    join(directory, "later"),
+    join(directory, "backups"),
+  ];
   await succeed("keys", "create", "--name", "test", "--plan", "pro", "--data", data);
   await addPets(data, pets);
   saveUsage(data);
@@ -93,31 +97,31 @@ function problemsOf(problems: Readonly<Record<string, boolean>>): string[] {
 
 function backup({ data, contents }: Fixture): Prepare {
   const pets = contents.tables["pets"]?.rows;
-  return async (folder) => {
-    const complete = () => readdirSync(folder).filter((name) => !name.startsWith("."));
+  return async (directory) => {
+    const complete = () => readdirSync(directory).filter((name) => !name.startsWith("."));
     const check = async () => {
       const problems: string[] = [];
       for (const name of complete()) {
-        await readBackup(join(folder, name)).catch((error: unknown) => problems.push(String(error)));
-        if (petsIn(join(folder, name, "production.db")) !== pets) problems.push("a backup lacks pets");
+        await readBackup(join(directory, name)).catch((error: unknown) => problems.push(String(error)));
+        if (petsIn(join(directory, name, "production.db")) !== pets) problems.push("a backup lacks pets");
       }
       return problems;
     };
     const checkAtEnd = async () => {
       const others = problemsOf({
-        "something partial is left": readdirSync(folder).some((name) => name.endsWith(".partial")),
+        "something partial is left": readdirSync(directory).some((name) => name.endsWith(".partial")),
         "there is no backup": complete().length === 0,
       });
       return [...(await check()), ...others];
     };
-    return { argv: ["backup", folder, "--data", data], checkAfterKill: check, checkAtEnd };
+    return { argv: ["backup", directory, "--data", data], checkAfterKill: check, checkAtEnd };
   };
 }
 
 function restore({ backup, laterData, contents }: Fixture): Prepare {
   const pets = contents.tables["pets"]?.rows ?? 0;
-  return async (folder) => {
-    const data = join(folder, "data");
+  return async (directory) => {
+    const data = join(directory, "data");
     cpSync(laterData, data, { recursive: true });
     const store = join(data, "production.db");
     return {
@@ -193,16 +197,16 @@ async function copyFrom({ data }: Fixture): Promise<Prepare> {
   const [url, limits] = [await postgresUrl(), await valkeyUrl()];
   await succeed("copy", "--to", url, "--limits-url", limits, "--data", data);
   const contents = await contentsIn(postgresTables({ url, schema: "production" }));
-  return async (folder) => {
+  return async (directory) => {
     const usage = async () => {
-      const usages = openUsageStore(join(folder, "production-limits.db"));
+      const usages = openUsageStore(join(directory, "production-limits.db"));
       const found = usages.find({ kind: "key", id: 1 });
       usages.close();
       return found;
     };
     return {
-      argv: ["copy", "--from", url, "--limits-url", limits, "--data", folder],
-      ...copyChecks(sqliteIn(folder), contents, usage),
+      argv: ["copy", "--from", url, "--limits-url", limits, "--data", directory],
+      ...copyChecks(sqliteIn(directory), contents, usage),
     };
   };
 }
@@ -211,7 +215,7 @@ const isInvalid = (i: number) => i % 100 === 7;
 
 /** One row in a hundred is rejected, and its line goes to the file of rejected rows. */
 function rowsOf(rows: number) {
-  const file = join(temporaryFolder("killed-rows"), "pets.csv");
+  const file = join(temporaryDirectory("killed-rows"), "pets.csv");
   const numbers = Array.from({ length: rows }, (_, i) => i);
   const lines = numbers.map((i) => `pet ${i},${isInvalid(i) ? "x" : i},\n`);
   writeFileSync(file, `name,categoryId,status\n${lines.join("")}`);
@@ -220,10 +224,10 @@ function rowsOf(rows: number) {
     exported: `id,name,categoryId,status\n${valid.map((i, id) => `${id + 1},pet ${i},${i},\n`).join("")}`,
     invalid: rows - valid.length,
     /** An import, with a new database if it is to use PostgreSQL. */
-    async importInto(folder: string, isPostgres: boolean) {
+    async importInto(directory: string, isPostgres: boolean) {
       const database = isPostgres ? await postgresUrl() : undefined;
-      const storage = ["--data", folder, ...(database ? ["--database-url", database] : [])];
-      const rejects = join(folder, "rejects");
+      const storage = ["--data", directory, ...(database ? ["--database-url", database] : [])];
+      const rejects = join(directory, "rejects");
       const argv = ["import", file, "--rejects", rejects, "--max-errors", String(rows), ...storage];
       return { argv, database, storage, rejects };
     },
@@ -234,8 +238,8 @@ function rowsOf(rows: number) {
 function importRows({ rows }: Fixture, isPostgres: boolean): Prepare {
   const { exported, invalid, importInto } = rowsOf(rows);
   const comparable = (csv: string) => (isPostgres ? csv.replaceAll(/^\d+,/gm, "") : csv);
-  return async (folder) => {
-    const { argv, database, storage, rejects } = await importInto(folder, isPostgres);
+  return async (directory) => {
+    const { argv, database, storage, rejects } = await importInto(directory, isPostgres);
     const checkAtEnd = async () => {
       const { out } = await runPetstore("export", "pets", "--format", "csv", ...storage);
       const lines = readFileSync(rejects, "utf8").match(/line \d+:/g) ?? [];
@@ -253,10 +257,10 @@ function importRows({ rows }: Fixture, isPostgres: boolean): Prepare {
 /** The file of an export is always complete: the earlier one, or the new one. */
 async function exportRows({ rows }: Fixture, isPostgres: boolean): Promise<Prepare> {
   const { exported, importInto } = rowsOf(rows);
-  const { argv, storage } = await importInto(temporaryFolder("killed-export"), isPostgres);
+  const { argv, storage } = await importInto(temporaryDirectory("killed-export"), isPostgres);
   await runPetstore(...argv);
-  return async (folder) => {
-    const file = join(folder, "pets.csv");
+  return async (directory) => {
+    const file = join(directory, "pets.csv");
     writeFileSync(file, "earlier");
     const lacks = (...texts: string[]) => !texts.includes(readFileSync(file, "utf8"));
     return {

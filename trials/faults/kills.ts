@@ -1,7 +1,7 @@
 /** `npx bun trials/faults/kills.ts`: see --help. */
 import { SQL } from "bun";
 import { rmSync } from "node:fs";
-import { temporaryFolder } from "../harness/cleanup.ts";
+import { temporaryDirectory } from "../harness/cleanup.ts";
 import { integer, names, runCommand } from "../harness/command-line.ts";
 import { PETSTORE, runPetstore } from "../harness/petstore.ts";
 import { countsOf, countTexts } from "../harness/statistics.ts";
@@ -48,10 +48,10 @@ async function killRepeatedly(prepare: Prepare, kills: number) {
 
 /** Removes the data of the attempt afterwards. */
 async function withAttempt<T>(prepare: Prepare, work: (attempt: Attempt) => Promise<T>): Promise<T> {
-  const folder = temporaryFolder("killed");
-  const attempt = await prepare(folder);
+  const directory = temporaryDirectory("killed");
+  const attempt = await prepare(directory);
   const result = await work(attempt);
-  rmSync(folder, { recursive: true });
+  rmSync(directory, { recursive: true });
   if (attempt.database === undefined) return result;
   const { pathname, href } = new URL(attempt.database);
   await using sql = new SQL(new URL("/postgres", href).href, { max: 1 });

@@ -1,7 +1,7 @@
 import { rmSync } from "node:fs";
 import { rateLimitStatus } from "../harness/api-client.ts";
 import { runProgram } from "../harness/child.ts";
-import { temporaryFolder } from "../harness/cleanup.ts";
+import { temporaryDirectory } from "../harness/cleanup.ts";
 import { Fleet, startStores } from "../harness/fleet.ts";
 import { UNLIMITED_PER_MINUTE } from "../harness/petstore.ts";
 import { promote, startPostgres, startStandby } from "../harness/postgres.ts";
@@ -252,7 +252,7 @@ async function startClusterDeployment(): Promise<Experiment> {
 
 /** One server on SQLite, on a disk in memory that is mounted for its process only and vanishes with it. */
 async function startSmallDiskDeployment() {
-  const path = temporaryFolder("disk");
+  const path = temporaryDirectory("disk");
   const fleet = await Fleet.start({
     size: 1,
     storage: ["--data", path],

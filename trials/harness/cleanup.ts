@@ -22,18 +22,18 @@ export function cleanUpAtExit(task: CleanupTask): void {
   void tasks.flush();
 }
 
-/** A folder that is removed when this process ends. */
-export function temporaryFolder(name: string, owner?: { uid: number; gid: number }): string {
-  const folder = mkdtempSync(join(tmpdir(), `petstore-${name}-`));
-  cleanUpAtExit({ folder });
-  if (owner) chownSync(folder, owner.uid, owner.gid);
-  return folder;
+/** A directory that is removed when this process ends. */
+export function temporaryDirectory(name: string, owner?: { uid: number; gid: number }): string {
+  const directory = mkdtempSync(join(tmpdir(), `petstore-${name}-`));
+  cleanUpAtExit({ directory });
+  if (owner) chownSync(directory, owner.uid, owner.gid);
+  return directory;
 }
 
 type CleanupTask =
   | { readonly process: number; readonly quit: NodeJS.Signals }
   | { readonly ended: number }
-  | { readonly folder: string };
+  | { readonly directory: string };
 
 const QUIT_TIMEOUT_MS = 3_000;
 
@@ -45,7 +45,7 @@ async function cleanUp(tasks: readonly CleanupTask[]): Promise<void> {
     }),
   );
   for (const task of tasks) {
-    if ("folder" in task) rmSync(task.folder, { recursive: true, force: true });
+    if ("directory" in task) rmSync(task.directory, { recursive: true, force: true });
   }
 }
 

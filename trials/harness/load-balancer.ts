@@ -2,7 +2,7 @@ import { chmodSync, readFileSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { type Certificate, freePort } from "./server.ts";
 import { Child } from "./child.ts";
-import { temporaryFolder } from "./cleanup.ts";
+import { temporaryDirectory } from "./cleanup.ts";
 import { HttpConnection } from "./http-connection.ts";
 import { executable, HAPROXY, NGINX, type Program } from "./programs.ts";
 
@@ -23,14 +23,14 @@ export interface LoadBalancerOptions {
 }
 
 interface Settings extends LoadBalancerOptions {
-  readonly folder: string;
+  readonly directory: string;
   readonly port: number;
 }
 
 const UNLIMITED = 1_000_000;
 
-/** Folders that nginx creates when it starts, by default where only root may write. */
-const NGINX_FOLDERS = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"];
+/** Directories that nginx creates when it starts, by default where only root may write. */
+const NGINX_DIRECTORIES = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"];
 
 const nginxListener = (address: string, { certFile, keyFile }: Certificate) => `listen ${address} ssl;
         ssl_certificate ${certFile};
@@ -40,10 +40,10 @@ const DOCUMENTED = { certFile: "/etc/ssl/petstore.pem", keyFile: "/etc/ssl/petst
 export const nginx: LoadBalancerKind = {
   program: NGINX,
   configuration: "nginx/nginx.conf",
-  replacements: ({ folder, port, certificate, addressLimit = UNLIMITED }) => ({
-    "/run/nginx.pid": `${folder}/nginx.pid`,
+  replacements: ({ directory, port, certificate, addressLimit = UNLIMITED }) => ({
+    "/run/nginx.pid": `${directory}/nginx.pid`,
     "/var/log/nginx/error.log": "stderr",
-    "http {": `http {\n${NGINX_FOLDERS.map((name) => `    ${name}_temp_path ${folder}/${name};`).join("\n")}`,
+    "http {": `http {\n${NGINX_DIRECTORIES.map((name) => `    ${name}_temp_path ${directory}/${name};`).join("\n")}`,
     [nginxListener("0.0.0.0:443", DOCUMENTED)]: certificate
       ? nginxListener(`127.0.0.1:${port}`, certificate)
       : `listen 127.0.0.1:${port};`,
@@ -58,10 +58,10 @@ const haproxyListener = (address: string, pem: string) => `bind ${address} ssl c
 export const haproxy: LoadBalancerKind = {
   program: HAPROXY,
   configuration: "haproxy/haproxy.cfg",
-  replacements: ({ folder, port, certificate, addressLimit = UNLIMITED }) => ({
-    "/run/haproxy/admin.sock": `${folder}/admin.sock`,
+  replacements: ({ directory, port, certificate, addressLimit = UNLIMITED }) => ({
+    "/run/haproxy/admin.sock": `${directory}/admin.sock`,
     [haproxyListener("0.0.0.0:443", DOCUMENTED.certFile)]: certificate
-      ? haproxyListener(`127.0.0.1:${port}`, joinedPem(certificate, folder))
+      ? haproxyListener(`127.0.0.1:${port}`, joinedPem(certificate, directory))
       : `bind 127.0.0.1:${port}`,
     "sc0_http_req_rate gt 5000": `sc0_http_req_rate gt ${addressLimit}`,
   }),
@@ -69,8 +69,8 @@ export const haproxy: LoadBalancerKind = {
 };
 
 /** HAProxy reads certificate and private key from one file. */
-function joinedPem({ certFile, keyFile }: Certificate, folder: string): string {
-  const path = join(folder, "petstore.pem");
+function joinedPem({ certFile, keyFile }: Certificate, directory: string): string {
+  const path = join(directory, "petstore.pem");
   writeFileSync(path, readFileSync(certFile, "utf8") + readFileSync(keyFile, "utf8"), { mode: 0o600 });
   return path;
 }
@@ -87,11 +87,11 @@ export async function startLoadBalancer(
   options: LoadBalancerOptions = {},
 ) {
   const port = freePort();
-  const folder = temporaryFolder("load-balancer");
+  const directory = temporaryDirectory("load-balancer");
   // nginx that is started by root runs as nobody.
-  chmodSync(folder, 0o755);
-  const path = join(folder, basename(kind.configuration));
-  const text = configurationFor(kind, servers, { ...options, folder, port });
+  chmodSync(directory, 0o755);
+  const path = join(directory, basename(kind.configuration));
+  const text = configurationFor(kind, servers, { ...options, directory, port });
   writeFileSync(path, text);
   const child = new Child([executable(kind.program), ...kind.flags(path)], { quit: "SIGTERM" });
   const open = () => HttpConnection.open(port).catch(() => Bun.sleep(5));
@@ -102,7 +102,7 @@ export async function startLoadBalancer(
   return {
     port,
     pid: child.pid,
-    folder,
+    directory,
     /** Resolves when it logs, from now on, a line that matches. */
     logged: (pattern: RegExp) => child.line(pattern),
     reload(change: (configuration: string) => string) {

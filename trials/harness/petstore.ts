@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { Child, runProgram } from "./child.ts";
-import { temporaryFolder } from "./cleanup.ts";
+import { temporaryDirectory } from "./cleanup.ts";
 
 /** The program as `npm start` runs it. */
 export const PETSTORE = [join(import.meta.dir, "../../petstore")];
@@ -25,7 +25,7 @@ export async function startPetstore(
 ) {
   const log: LogLine[] = [];
   // A server on PostgreSQL and Valkey writes its first key there.
-  const data = flags.includes("--data") ? [] : ["--data", temporaryFolder("data")];
+  const data = flags.includes("--data") ? [] : ["--data", temporaryDirectory("data")];
   const child = new Child([...under, ...program, "serve", ...flags, ...data], {
     onLine(text) {
       if (!text.startsWith('{"time":')) return;

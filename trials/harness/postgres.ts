@@ -1,7 +1,7 @@
 import { SQL } from "bun";
 import { chmodSync, chownSync, copyFileSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { temporaryFolder } from "./cleanup.ts";
+import { temporaryDirectory } from "./cleanup.ts";
 import { type Certificate, onFreePort, type Server, startServer } from "./server.ts";
 import { executable, INITDB, PG_BASEBACKUP, POSTGRES } from "./programs.ts";
 
@@ -17,19 +17,19 @@ const LOOPBACK_ONLY = { listen_addresses: "127.0.0.1", unix_socket_directories: 
 
 export async function startPostgres(options: PostgresOptions = {}): Promise<Server> {
   const user = unprivilegedUser();
-  const folder = temporaryFolder("postgres", user);
+  const directory = temporaryDirectory("postgres", user);
   template ??= initialise(user);
-  run(["cp", "-a", template, join(folder, "data")], user);
-  return serve(folder, user, options);
+  run(["cp", "-a", template, join(directory, "data")], user);
+  return serve(directory, user, options);
 }
 
 /** A standby that follows the primary. The primary waits for it at each commit. */
 export async function startStandby(primary: Server): Promise<Server> {
   const user = unprivilegedUser();
-  const folder = temporaryFolder("standby", user);
-  const data = { pgdata: join(folder, "data"), dbname: primary.url, checkpoint: "fast" };
+  const directory = temporaryDirectory("standby", user);
+  const data = { pgdata: join(directory, "data"), dbname: primary.url, checkpoint: "fast" };
   run([executable(PG_BASEBACKUP), "--write-recovery-conf", "--no-sync", ...flags(data)], user);
-  const standby = await serve(folder, user, {});
+  const standby = await serve(directory, user, {});
   await using sql = new SQL(primary.url, { max: 1 });
   await sql.unsafe("ALTER SYSTEM SET synchronous_standby_names = '*'");
   await sql`SELECT pg_reload_conf()`;
@@ -46,18 +46,18 @@ export async function promote(standby: Server): Promise<void> {
 }
 
 function serve(
-  folder: string,
+  directory: string,
   user: User | undefined,
   { durable = false, tls }: PostgresOptions,
 ): Promise<Server> {
   const safety = durable ? {} : { fsync: "off", full_page_writes: "off" };
   return onFreePort((port) => {
-    const encryption = tls ? tlsSettings(tls, folder, user) : {};
+    const encryption = tls ? tlsSettings(tls, directory, user) : {};
     const settings = { ...LOOPBACK_ONLY, ...safety, ...encryption, port: `${port}` };
     return startServer({
       url: `postgres://${USER}@127.0.0.1:${port}/postgres`,
-      command: [executable(POSTGRES), "-D", join(folder, "data"), ...flags(settings)],
-      cwd: folder,
+      command: [executable(POSTGRES), "-D", join(directory, "data"), ...flags(settings)],
+      cwd: directory,
       user,
       ready: /ready to accept (?:read-only )?connections/,
       // SIGINT ends sessions and writes a checkpoint; SIGQUIT leaves recovery to the next start.
@@ -68,11 +68,11 @@ function serve(
 }
 
 /** PostgreSQL wants to own its private key. */
-function tlsSettings({ certFile, keyFile }: Certificate, folder: string, user: User | undefined) {
+function tlsSettings({ certFile, keyFile }: Certificate, directory: string, user: User | undefined) {
   const settings = {
     ssl: "on",
-    ssl_cert_file: join(folder, "tls.crt"),
-    ssl_key_file: join(folder, "tls.key"),
+    ssl_cert_file: join(directory, "tls.crt"),
+    ssl_key_file: join(directory, "tls.key"),
   };
   copyFileSync(certFile, settings.ssl_cert_file);
   copyFileSync(keyFile, settings.ssl_key_file);
@@ -89,7 +89,7 @@ function flags(settings: Record<string, string>): string[] {
 let template: string | undefined;
 
 function initialise(user: User | undefined): string {
-  const data = join(temporaryFolder("postgres-template", user), "data");
+  const data = join(temporaryDirectory("postgres-template", user), "data");
   const options = {
     pgdata: data,
     username: USER,

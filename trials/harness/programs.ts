@@ -58,21 +58,21 @@ function program(executable: string, debianPackage = executable): Program {
 
 const DEBIAN_POSTGRES = "/usr/lib/postgresql";
 
-/** Debian has a folder for each version of PostgreSQL, of which the newest is used. */
-function postgresFolders(): string[] {
+/** Debian has a directory for each version of PostgreSQL, of which the newest is used. */
+function postgresDirectories(): string[] {
   if (!existsSync(DEBIAN_POSTGRES)) return [];
   const versions = readdirSync(DEBIAN_POSTGRES).toSorted((a, b) => Number(b) - Number(a));
   return versions.map((version) => join(DEBIAN_POSTGRES, version, "bin"));
 }
 
-/** Folders for administrators are not on everybody's path. */
-const MORE_FOLDERS = ["/usr/sbin", "/usr/local/sbin"];
+/** Directories for administrators are not on everybody's path. */
+const MORE_DIRECTORIES = ["/usr/sbin", "/usr/local/sbin"];
 
 /** Each program by itself: one may be on the path, and another of the same package not. */
 export function find({ executables, isGoodEnough = () => true }: Program): string | undefined {
-  const folders = [...postgresFolders(), ...(process.env.PATH ?? "").split(":"), ...MORE_FOLDERS];
+  const directories = [...postgresDirectories(), ...(process.env.PATH ?? "").split(":"), ...MORE_DIRECTORIES];
   const paths = executables.flatMap((name) =>
-    name.startsWith("/") ? name : folders.map((folder) => join(folder, name)),
+    name.startsWith("/") ? name : directories.map((directory) => join(directory, name)),
   );
   return paths.find((path) => Bun.which(path) !== null && isGoodEnough(path));
 }
@@ -144,9 +144,9 @@ function run(...command: string[]) {
 
 /** Debian's package creates and starts a PostgreSQL server unless this setting is present. */
 function withoutDefaultCluster(): () => void {
-  const folder = "/etc/postgresql-common/createcluster.d";
-  const setting = join(folder, "petstore-tests.conf");
-  mkdirSync(folder, { recursive: true });
+  const directory = "/etc/postgresql-common/createcluster.d";
+  const setting = join(directory, "petstore-tests.conf");
+  mkdirSync(directory, { recursive: true });
   writeFileSync(setting, "create_main_cluster = false\n");
   return () => rmSync(setting);
 }

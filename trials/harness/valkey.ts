@@ -1,5 +1,5 @@
 import { RedisClient } from "bun";
-import { temporaryFolder } from "./cleanup.ts";
+import { temporaryDirectory } from "./cleanup.ts";
 import { type Certificate, freePort, onFreePort, type Server, startServer } from "./server.ts";
 import { executable, VALKEY } from "./programs.ts";
 
@@ -14,14 +14,14 @@ interface ValkeyOptions {
 const DEFAULTS = { bind: "127.0.0.1", databases: "4096", save: "" };
 
 export async function startValkey({ settings = {}, tls }: ValkeyOptions = {}): Promise<Server> {
-  const folder = temporaryFolder("valkey");
+  const directory = temporaryDirectory("valkey");
   return onFreePort((port) => {
     const ports = tls ? { port: "0", "tls-port": `${port}`, ...tlsSettings(tls) } : { port: `${port}` };
-    const all = { ...DEFAULTS, ...settings, dir: folder, ...ports };
+    const all = { ...DEFAULTS, ...settings, dir: directory, ...ports };
     return startServer({
       url: `${tls ? "rediss" : "redis"}://127.0.0.1:${port}`,
       command: [executable(VALKEY), ...Object.entries(all).flatMap(([name, value]) => [`--${name}`, value])],
-      cwd: folder,
+      cwd: directory,
       ready: /Ready to accept connections/,
       stop: "SIGTERM",
     });

@@ -1,7 +1,7 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Child } from "./child.ts";
-import { temporaryFolder } from "./cleanup.ts";
+import { temporaryDirectory } from "./cleanup.ts";
 import { UsageError } from "./command-line.ts";
 
 /** A request, or one with a gap that the values fill in turn. */
@@ -48,13 +48,13 @@ export function requireWrk(): void {
 
 const SCRIPT = join(import.meta.dir, "wrk.lua");
 const GRACE_MS = 15_000;
-let folder: string | undefined;
+let directory: string | undefined;
 
 export async function runWrk(options: WrkOptions): Promise<WrkFigures> {
   const { port, connections, seconds, core } = options;
-  folder ??= temporaryFolder("wrk");
-  const plan = join(folder, `plan-${port}.lua`);
-  writeFileSync(plan, planOf(options, folder));
+  directory ??= temporaryDirectory("wrk");
+  const plan = join(directory, `plan-${port}.lua`);
+  writeFileSync(plan, planOf(options, directory));
   const flags = ["-t1", `-c${connections}`, `-d${seconds}s`, "--timeout", "10s", "-s", SCRIPT];
   const timeout = seconds * 1_000 + GRACE_MS;
   const wrk = new Child(["wrk", ...flags, `http://127.0.0.1:${port}`, "--", plan], { core, timeout });
@@ -66,9 +66,9 @@ export async function runWrk(options: WrkOptions): Promise<WrkFigures> {
 }
 
 /** JSON's escapes of ASCII text are Lua's, too. */
-function planOf({ parts, offset = 0, delayMs = 0 }: WrkOptions, folder: string): string {
+function planOf({ parts, offset = 0, delayMs = 0 }: WrkOptions, directory: string): string {
   const tables = parts.map(({ prefix, suffix, values }) => {
-    const source = values && `, values = ${JSON.stringify(fileOf(values, folder))}`;
+    const source = values && `, values = ${JSON.stringify(fileOf(values, directory))}`;
     return `{ prefix = ${JSON.stringify(prefix)}, suffix = ${JSON.stringify(suffix)}${source ?? ""} }`;
   });
   const pattern = patternOf(parts.map(({ share }) => share)).map((part) => part + 1);
@@ -77,8 +77,8 @@ function planOf({ parts, offset = 0, delayMs = 0 }: WrkOptions, folder: string):
 
 const files = new Map<readonly string[], string>();
 
-function fileOf(values: readonly string[], folder: string): string {
-  const path = files.get(values) ?? join(folder, `values-${files.size}.txt`);
+function fileOf(values: readonly string[], directory: string): string {
+  const path = files.get(values) ?? join(directory, `values-${files.size}.txt`);
   if (!files.has(values)) writeFileSync(path, `${values.join("\n")}\n`);
   files.set(values, path);
   return path;

@@ -153,7 +153,7 @@ export function rejectForeignDatabase(connection: Connection): void {
   const id = Number(connection.value("PRAGMA application_id"));
   if (id === APPLICATION_ID) return;
   if (id === 0 && (isEmpty(connection) || hasVersionTable(connection))) return;
-  throw new Error("it is the database of another program; move it away or choose another folder");
+  throw new Error("it is the database of another program; move it away or choose another directory");
 }
 
 function isEmpty(connection: Connection): boolean {

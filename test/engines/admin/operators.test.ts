@@ -3,13 +3,13 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { type App, startApp } from "../../../src/app.ts";
 import { silentLog } from "../../../src/observe/log.ts";
-import { temporaryFolder } from "../../../trials/harness/cleanup.ts";
+import { temporaryDirectory } from "../../../trials/harness/cleanup.ts";
 import { postgresUrl } from "../../../trials/harness/postgres.ts";
 import { ADMIN_CONFIG, type AdminRequest, sendAdmin, sessionOf } from "../../admin/admin-service.ts";
 import { configIn } from "../../service.ts";
 import { until } from "../../timing.ts";
 
-const dataDirs = [temporaryFolder("operators-a"), temporaryFolder("operators-b")];
+const dataDirs = [temporaryDirectory("operators-a"), temporaryDirectory("operators-b")];
 const files = dataDirs.map((dataDir) => join(dataDir, "production-admin-token"));
 let apps: App[];
 let token: string;

@@ -1,13 +1,13 @@
 import { afterAll, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
-import { temporaryFolder } from "../../../trials/harness/cleanup.ts";
+import { temporaryDirectory } from "../../../trials/harness/cleanup.ts";
 import { postgresUrl } from "../../../trials/harness/postgres.ts";
 import { valkeyUrl } from "../../../trials/harness/valkey.ts";
 import { type AdminService, startAdminService, TOKEN } from "../../admin/admin-service.ts";
 import { selfSigned } from "../../certificates.ts";
 import { until } from "../../timing.ts";
 
-const folder = temporaryFolder("peer-tls");
+const directory = temporaryDirectory("peer-tls");
 const services: AdminService[] = [];
 afterAll(() => Promise.all(services.map((service) => service.stop())));
 
@@ -28,7 +28,7 @@ const isKnown = (found: readonly (string | null)[]) =>
 test("servers with one certificate ask one another over TLS, also after it was renewed, and trust no other", async () => {
   const shared = { databaseUrl: await postgresUrl(), limitsUrls: [await valkeyUrl()] };
   const start = async (certificate: string) => {
-    const tls = selfSigned(folder, certificate);
+    const tls = selfSigned(directory, certificate);
     const config = { ...shared, tls, publicUrl: "https://localhost" };
     services.push(await startAdminService({ host: "0.0.0.0" }, config));
     return tls;
@@ -40,7 +40,7 @@ test("servers with one certificate ask one another over TLS, also after it was r
   await until(async () => isKnown(await problems()));
   expect(new Set(await problems())).toEqual(new Set([null, untrusted]));
 
-  selfSigned(folder, "own");
+  selfSigned(directory, "own");
   const renewed = { tls: { ca: readFileSync(certFile, "utf8") } };
   for (const { adminUrl } of services.slice(0, 2))
     await until(() =>

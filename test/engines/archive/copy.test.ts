@@ -18,14 +18,7 @@ import { postgresTables } from "../../../src/store/postgres/tables.ts";
 import { sqliteTables } from "../../../src/store/sqlite/tables.ts";
 import type { TableStore } from "../../../src/store/tables.ts";
 import { fillData, NOW } from "../../archive/sample-data.ts";
-import {
-  cleanUp,
-  InProcessCli,
-  petstore,
-  type Result,
-  temporaryDirectory,
-  wrongUsage,
-} from "../../cli/cli.ts";
+import { cleanUp, InProcessCli, petstore, type Result, cliDirectory, wrongUsage } from "../../cli/cli.ts";
 
 const PETS = 2_100;
 const filled = new InProcessCli();
@@ -158,7 +151,7 @@ const entry: NewAuditEntry = { actor: { kind: "command line" }, at: NOW, action:
 const rest = { entry, beforePublish: async () => {} };
 
 async function newSource(pets: number) {
-  const fromData = temporaryDirectory();
+  const fromData = cliDirectory();
   await fillData({ environment: "production", dataDir: fromData }, pets);
   return { from: sqliteIn(fromData), fromData };
 }
@@ -183,7 +176,7 @@ async function expectCopied(from: TableStore, to: TableStore): Promise<Contents>
 
 describe.each(["PostgreSQL", "SQLite"])("a copy to %s that was interrupted", (engine) => {
   async function newEnds(pets = 2_100) {
-    const toData = temporaryDirectory();
+    const toData = cliDirectory();
     const { from, fromData } = await newSource(pets);
     const url = engine === "PostgreSQL" ? await postgresUrl() : undefined;
     const to = url === undefined ? sqliteIn(toData) : postgresAt(url);

@@ -6,7 +6,7 @@ import { contentsIn } from "../../../trials/harness/contents.ts";
 import { postgresUrl } from "../../../trials/harness/postgres.ts";
 import { executable, PG_DUMP, PG_RESTORE } from "../../../trials/harness/programs.ts";
 import { postgresTables } from "../../../src/store/postgres/tables.ts";
-import { cleanUp, failure, InProcessCli, resultOf, spawnTracked, temporaryDirectory } from "../../cli/cli.ts";
+import { cleanUp, failure, InProcessCli, resultOf, spawnTracked, cliDirectory } from "../../cli/cli.ts";
 import { fillData } from "../../archive/sample-data.ts";
 
 const SCRIPT = join(import.meta.dir, "../../../deploy/postgres/backup");
@@ -19,7 +19,7 @@ await cli.run(["copy", "--to", database]);
 afterAll(cleanUp);
 
 let directory: string;
-beforeEach(() => void (directory = temporaryDirectory()));
+beforeEach(() => void (directory = cliDirectory()));
 
 const backUp = (changes: Record<string, string> = {}) => {
   const variables = { PATH, PETSTORE_DATABASE_URL: database, ...changes };
@@ -67,7 +67,7 @@ describe("deploy/postgres/backup", () => {
 
   test("the password is not among the arguments of pg_dump, and the URL may be in a file", async () => {
     // In place of pg_dump: prints its arguments and the password, and fails.
-    const fake = join(temporaryDirectory(), "bin");
+    const fake = join(cliDirectory(), "bin");
     mkdirSync(fake);
     const text = '#!/bin/sh\necho "$@" "password: $PGPASSWORD" >&2\nexit 1\n';
     writeFileSync(join(fake, "pg_dump"), text, { mode: 0o755 });

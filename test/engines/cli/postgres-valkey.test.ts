@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { CertificateAuthority } from "../../certificates.ts";
 import { postgresUrl, startPostgres } from "../../../trials/harness/postgres.ts";
 import { startValkey } from "../../../trials/harness/valkey.ts";
-import { cleanUp, EXECUTABLE, InProcessCli, spawnTracked, temporaryDirectory } from "../../cli/cli.ts";
+import { cleanUp, EXECUTABLE, InProcessCli, spawnTracked, cliDirectory } from "../../cli/cli.ts";
 
 const database = await postgresUrl();
 const valkey = await startValkey({ settings: { requirepass: "s3cret/å", databases: "4" } });
@@ -44,7 +44,7 @@ test("over TLS, with a private authority: no warning of plain text, and the keys
   const authority = new CertificateAuthority();
   const tls = authority.issue("IP:127.0.0.1");
   const [postgres, valkey] = await Promise.all([startPostgres({ tls }), startValkey({ tls })]);
-  const urlFile = join(temporaryDirectory(), "database-url");
+  const urlFile = join(cliDirectory(), "database-url");
   writeFileSync(urlFile, `${postgres.url}?sslmode=verify-full&sslrootcert=${authority.caFile}\n`, {
     mode: 0o600,
   });
@@ -67,7 +67,7 @@ test("the URL of the database can be in a file that can be read only once, and c
   const url = await postgresUrl();
   await (await new InProcessCli().serve(["--free-limits", "7/80", "--database-url", url])).stop();
   const line = '"$0" keys create --name x --plan free --database-url-file <(echo "$1")';
-  const child = spawnTracked(["bash", "-c", line, EXECUTABLE, url], { cwd: temporaryDirectory() });
+  const child = spawnTracked(["bash", "-c", line, EXECUTABLE, url], { cwd: cliDirectory() });
   expect(await child.stdout.text()).toContain("free plan, 7 requests per minute, 80 per day");
 });
 

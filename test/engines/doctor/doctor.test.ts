@@ -3,7 +3,7 @@ import { chmodSync } from "node:fs";
 import { selfSigned } from "../../certificates.ts";
 import { postgresUrl } from "../../../trials/harness/postgres.ts";
 import { sendToValkey, startValkey, valkeyUrl } from "../../../trials/harness/valkey.ts";
-import { cleanUp, InProcessCli, temporaryDirectory } from "../../cli/cli.ts";
+import { cleanUp, InProcessCli, cliDirectory } from "../../cli/cli.ts";
 import { diagnose } from "../../doctor/diagnose.ts";
 
 afterAll(cleanUp);
@@ -12,8 +12,8 @@ let cli: InProcessCli;
 beforeEach(() => void (cli = new InProcessCli()));
 
 describe("TLS files", () => {
-  const folder = temporaryDirectory();
-  const { certFile, keyFile } = selfSigned(folder, "server");
+  const directory = cliDirectory();
+  const { certFile, keyFile } = selfSigned(directory, "server");
   const flags = (cert: string, key: string) => ["--tls-cert", cert, "--tls-key", key];
 
   test("that expire within 14 days, or are for another host, are warnings", async () => {
@@ -30,7 +30,7 @@ describe("TLS files", () => {
   test("that have expired, or that do not belong together, are errors", async () => {
     cli.clock.time = Date.now() + 3 * 86_400_000;
     expect((await diagnose(cli, ...flags(certFile, keyFile))).of("TLS")[0]).toMatchObject({ level: "error" });
-    const other = selfSigned(folder, "other");
+    const other = selfSigned(directory, "other");
     const { code, of } = await diagnose(cli, ...flags(certFile, other.keyFile));
     expect(code).toBe(1);
     expect(of("TLS")[0]?.message).toContain("is not the private key of");
@@ -38,7 +38,7 @@ describe("TLS files", () => {
 
   test("a key that others can read is a warning", async () => {
     cli.clock.time = Date.now();
-    const open = selfSigned(folder, "open");
+    const open = selfSigned(directory, "open");
     chmodSync(open.keyFile, 0o644);
     const { of } = await diagnose(cli, ...flags(open.certFile, open.keyFile));
     expect(of("TLS").at(-1)?.remedy).toBe(`chmod 600 ${open.keyFile}`);

@@ -3,7 +3,7 @@ import { afterAll, expect, test } from "bun:test";
 import { hostname } from "node:os";
 import { checkHistory } from "../../../trials/faults/history.ts";
 import { rateLimitStatus, type RateLimitStatus, sendBurst } from "../../../trials/harness/api-client.ts";
-import { temporaryFolder } from "../../../trials/harness/cleanup.ts";
+import { temporaryDirectory } from "../../../trials/harness/cleanup.ts";
 import { Fleet } from "../../../trials/harness/fleet.ts";
 import type { LogLine } from "../../../trials/harness/petstore.ts";
 import { postgresUrl } from "../../../trials/harness/postgres.ts";
@@ -201,7 +201,7 @@ test("a ban that four servers run into has one audit entry and one event, by the
 });
 
 test("PostgreSQL without Valkey: servers share the data and log at the start that each applies rate limits alone", async () => {
-  const storage = ["--database-url", databaseUrl, "--data", temporaryFolder("servers")];
+  const storage = ["--database-url", databaseUrl, "--data", temporaryDirectory("servers")];
   const two = await Fleet.start({ size: 2, storage });
   const { key } = await newKey();
   for (const log of two.logs) expect(warnings(log)).toContain("rate-limits.not-shared");
@@ -211,7 +211,7 @@ test("PostgreSQL without Valkey: servers share the data and log at the start tha
 });
 
 test("Valkey without PostgreSQL: no usage is lost when the server is killed", async () => {
-  const storage = ["--limits-url", await valkeyUrl(), "--data", temporaryFolder("servers")];
+  const storage = ["--limits-url", await valkeyUrl(), "--data", temporaryDirectory("servers")];
   const one = await Fleet.start({ size: 1, storage, flags: PATIENT });
   await untilShared(one);
   const [url = ""] = one.urls;

@@ -7,7 +7,7 @@ import { Database } from "bun:sqlite";
 import { copyFileSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { gzipSync } from "node:zlib";
-import { temporaryFolder } from "../../../trials/harness/cleanup.ts";
+import { temporaryDirectory } from "../../../trials/harness/cleanup.ts";
 import { outputOf } from "../../../trials/harness/machine.ts";
 import { runProgram } from "../../../trials/harness/child.ts";
 import { startPetstore } from "../../../trials/harness/petstore.ts";
@@ -28,13 +28,13 @@ const ROOT = resolve(import.meta.dir, "../../..");
 
 /** The dependencies that it had are those of today. */
 async function makeProgram(): Promise<void> {
-  const folder = temporaryFolder("previous-source");
-  const archive = join(folder, "source.tar");
+  const directory = temporaryDirectory("previous-source");
+  const archive = join(directory, "source.tar");
   outputOf(["git", "-C", ROOT, "archive", "-o", archive, PREVIOUS_RELEASE.commit]);
-  outputOf(["tar", "-x", "-C", folder, "-f", archive]);
-  symlinkSync(join(ROOT, "node_modules"), join(folder, "node_modules"));
+  outputOf(["tar", "-x", "-C", directory, "-f", archive]);
+  symlinkSync(join(ROOT, "node_modules"), join(directory, "node_modules"));
   const { outputs } = await Bun.build({
-    entrypoints: [join(folder, "src/cli/main.ts")],
+    entrypoints: [join(directory, "src/cli/main.ts")],
     target: "bun",
     minify: true,
   });
@@ -140,7 +140,7 @@ const write = (name: string, recorded: Recorded) =>
   writeFileSync(join(FIXTURES, `${name}.json`), `${JSON.stringify(recorded, null, 2)}\n`);
 
 async function makeSqlite(): Promise<void> {
-  const data = temporaryFolder("previous-data");
+  const data = temporaryDirectory("previous-data");
   write("sqlite", await fill(["--data", data]));
   for (const name of ["production.db", "production-limits.db"]) {
     // One file without a write-ahead log beside it, and without free pages.

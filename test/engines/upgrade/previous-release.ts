@@ -1,7 +1,7 @@
 import { chmodSync, copyFileSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { gunzipSync } from "node:zlib";
-import { temporaryFolder } from "../../../trials/harness/cleanup.ts";
+import { temporaryDirectory } from "../../../trials/harness/cleanup.ts";
 
 /** The release before this one. `fixtures` has its program in one file, and databases that it made. */
 export const PREVIOUS_RELEASE = {
@@ -42,17 +42,17 @@ export function readRecorded(engine: "sqlite" | "postgres"): Recorded {
 
 /** The command that runs the previous release. */
 export function previousRelease(): readonly string[] {
-  const path = join(temporaryFolder("previous-release"), "petstore.js");
+  const path = join(temporaryDirectory("previous-release"), "petstore.js");
   writeFileSync(path, gunzipSync(readFileSync(join(FIXTURES, PROGRAM_FILE))));
   return [process.execPath, "--no-env-file", "--config=/dev/null", path];
 }
 
 /** A data directory with the SQLite databases that the previous release made. */
 export function fixtureData(): string {
-  const folder = temporaryFolder("previous-data");
+  const directory = temporaryDirectory("previous-data");
   for (const name of ["production.db", "production-limits.db"]) {
-    copyFileSync(join(FIXTURES, name), join(folder, name));
-    chmodSync(join(folder, name), 0o600);
+    copyFileSync(join(FIXTURES, name), join(directory, name));
+    chmodSync(join(directory, name), 0o600);
   }
-  return folder;
+  return directory;
 }

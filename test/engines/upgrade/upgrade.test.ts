@@ -4,7 +4,7 @@ import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { audit } from "../../../trials/harness/api-client.ts";
-import { temporaryFolder } from "../../../trials/harness/cleanup.ts";
+import { temporaryDirectory } from "../../../trials/harness/cleanup.ts";
 import { PETSTORE, type PetstoreServer, startPetstore } from "../../../trials/harness/petstore.ts";
 import { postgresUrl } from "../../../trials/harness/postgres.ts";
 import { freePort, freePorts } from "../../../trials/harness/server.ts";
@@ -36,7 +36,7 @@ async function fixtureDatabase(): Promise<string> {
 
 describe("data of the previous release on PostgreSQL", () =>
   upgradedDataCases("postgres", async () => ({
-    data: [temporaryFolder("data")],
+    data: [temporaryDirectory("data")],
     "database-url": [await fixtureDatabase()],
     "limits-url": [await valkeyUrl()],
     "limits-timeout": ["1s"],
@@ -89,7 +89,7 @@ test("two instances on PostgreSQL, replaced one after the other under load: ever
   const ports = freePorts(2);
   const start = (port: number, program: readonly string[]): Promise<PetstoreServer> =>
     startPetstore(
-      [...storage, ...PATIENT, "--data", temporaryFolder("data"), "--port", `${port}`],
+      [...storage, ...PATIENT, "--data", temporaryDirectory("data"), "--port", `${port}`],
       [],
       program,
     );
@@ -109,5 +109,5 @@ test("two instances on PostgreSQL, replaced one after the other under load: ever
   const statuses = new Set(load.attempts.map(({ status }) => status));
   expect([...statuses].filter((status) => ![0, 200, 201, 503].includes(status))).toEqual([]);
   await Promise.all(servers.map((server) => server.stop()));
-  await expectDowngradeRefused([...storage, "--data", temporaryFolder("data"), "--port", "0"], 11);
+  await expectDowngradeRefused([...storage, "--data", temporaryDirectory("data"), "--port", "0"], 11);
 });

@@ -1,9 +1,9 @@
 import { afterAll, expect, test } from "bun:test";
-import { temporaryFolder } from "../../../trials/harness/cleanup.ts";
+import { temporaryDirectory } from "../../../trials/harness/cleanup.ts";
 import { selfSigned } from "../../certificates.ts";
 import { startAdminService, TOKEN } from "../../admin/admin-service.ts";
 
-const tls = selfSigned(temporaryFolder("admin-tls"), "admin");
+const tls = selfSigned(temporaryDirectory("admin-tls"), "admin");
 // These services send no request to the public API, which would need the certificate.
 const remote = await startAdminService({ host: "0.0.0.0" }, { tls });
 const local = await startAdminService({}, { tls });

@@ -8,7 +8,7 @@ import { CLOSES, get } from "../../http1/cases/case.ts";
 import { echoHandler, outcomesOf, startEchoServer } from "../../http1/echo-server.ts";
 import { cuts, mutatedStream, segmentsOf, validStream } from "../../http1/generated-streams.ts";
 import { readLeniently } from "../../http1/reference-parser.ts";
-import { nextTurn } from "../../http1/test-connection.ts";
+import { nextIteration } from "../../http1/test-connection.ts";
 
 setDefaultTimeout(300_000);
 
@@ -65,7 +65,7 @@ describe.each([
     const client = new RawConnection(balancer.port, address);
     for (const segment of segments) {
       await client.write(segment);
-      await nextTurn();
+      await nextIteration();
     }
     const outcomes = () => outcomesOf(client.received).outcomes;
     const responses = () => outcomes().filter((outcome) => typeof outcome === "string");

@@ -11,10 +11,10 @@ import {
 } from "../../../trials/harness/load-balancer.ts";
 
 /** Sends a command to the admin socket of HAProxy, and gives its reply. */
-export function haproxyCommand({ folder }: LoadBalancer, command: string): Promise<string> {
+export function haproxyCommand({ directory }: LoadBalancer, command: string): Promise<string> {
   return new Promise((resolve, reject) => {
     let reply = "";
-    const socket = connect(join(folder, "admin.sock"), () => void socket.write(`${command}\n`));
+    const socket = connect(join(directory, "admin.sock"), () => void socket.write(`${command}\n`));
     socket.on("data", (chunk) => void (reply += chunk.toString()));
     socket.on("close", () => resolve(reply));
     socket.on("error", reject);
@@ -33,7 +33,7 @@ export async function startWithoutHealthChecks(
   const balancer = await startLoadBalancer(kind, servers, options);
   if (kind === haproxy) {
     // The socket appears after the port.
-    while (!existsSync(join(balancer.folder, "admin.sock"))) await Bun.sleep(5);
+    while (!existsSync(join(balancer.directory, "admin.sock"))) await Bun.sleep(5);
     for (const name of ["a", "b", "c"]) await haproxyCommand(balancer, `disable health petstore/${name}`);
   }
   return balancer;

@@ -3,7 +3,7 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { runProgram } from "../../../trials/harness/child.ts";
 import { BASH, executable, FISH, ZSH } from "../../../trials/harness/programs.ts";
-import { cleanUp, EXECUTABLE, InProcessCli, temporaryDirectory } from "../../cli/cli.ts";
+import { cleanUp, EXECUTABLE, InProcessCli, cliDirectory } from "../../cli/cli.ts";
 
 afterAll(cleanUp);
 
@@ -50,7 +50,7 @@ const SHELLS = {
 };
 
 test.each(Object.entries(SHELLS))("%s offers what fits", async (name, { program, flags, before, print }) => {
-  const directory = temporaryDirectory();
+  const directory = cliDirectory();
   const { out: script } = await new InProcessCli().run(["completion", name]);
   writeFileSync(join(directory, "script"), script);
   const cwd = join(directory, "work");

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import type { Variables } from "../../../src/config/parse-options.ts";
 import type { Certificate } from "../../../trials/harness/server.ts";
 import { CertificateAuthority } from "../../certificates.ts";
-import { cleanUp, resultOf, spawnPetstore, temporaryDirectory } from "../../cli/cli.ts";
+import { cleanUp, resultOf, spawnPetstore, cliDirectory } from "../../cli/cli.ts";
 import { spawnOnTerminal } from "../../cli/terminal.ts";
 
 afterAll(cleanUp);
@@ -57,7 +57,7 @@ test("certificates are verified, and what is wrong with one is said", async () =
 });
 
 test("a token that is typed is not shown, and is in no argument of the process", async () => {
-  const config = temporaryDirectory();
+  const config = cliDirectory();
   const { child, output, until } = spawnOnTerminal(["login", url], { ...trusted, XDG_CONFIG_HOME: config });
   await until(`Token for ${url}: `);
   expect(readFileSync(`/proc/${child.pid}/cmdline`, "latin1")).not.toContain(TOKEN);

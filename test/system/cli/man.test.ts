@@ -4,12 +4,12 @@ import { join } from "node:path";
 import { executable, MANDOC } from "../../../trials/harness/programs.ts";
 import { COMMANDS } from "../../../src/cli/commands.ts";
 import packageJson from "../../../package.json" with { type: "json" };
-import { cleanUp, InProcessCli, temporaryDirectory } from "../../cli/cli.ts";
+import { cleanUp, InProcessCli, cliDirectory } from "../../cli/cli.ts";
 
 afterAll(cleanUp);
 
 const { code, out: page } = await new InProcessCli().run("man");
-const file = join(temporaryDirectory(), "petstore.1");
+const file = join(cliDirectory(), "petstore.1");
 writeFileSync(file, page);
 
 function mandoc(...argv: string[]) {

@@ -5,7 +5,7 @@ import { connect } from "node:tls";
 import { startApp } from "../../../src/app.ts";
 import { createLog } from "../../../src/observe/log.ts";
 import { CertificateAuthority, selfSigned } from "../../certificates.ts";
-import { temporaryFolder } from "../../../trials/harness/cleanup.ts";
+import { temporaryDirectory } from "../../../trials/harness/cleanup.ts";
 import { followFiles } from "../../../src/config/follow-files.ts";
 import { readTlsFiles, type TlsFiles } from "../../../src/config/tls.ts";
 import { UsageError } from "../../../src/config/usage-error.ts";
@@ -16,10 +16,10 @@ import { configIn } from "../../service.ts";
 const authority = new CertificateAuthority();
 const files = authority.issue("DNS:localhost");
 const other = authority.issue("DNS:localhost");
-const folder = temporaryFolder("tls");
+const directory = temporaryDirectory("tls");
 
 function textFile(name: string, text: string): string {
-  const path = join(folder, name);
+  const path = join(directory, name);
   writeFileSync(path, text);
   return path;
 }
@@ -74,9 +74,9 @@ describe("--tls-cert and --tls-key", () => {
   });
 });
 
-const used: TlsFiles = { certFile: join(folder, "used.crt"), keyFile: join(folder, "used.key") };
-const first = selfSigned(folder, "first");
-const second = selfSigned(folder, "second");
+const used: TlsFiles = { certFile: join(directory, "used.crt"), keyFile: join(directory, "used.key") };
+const first = selfSigned(directory, "first");
+const second = selfSigned(directory, "second");
 
 const closing: (() => unknown)[] = [];
 afterEach(async () => {
@@ -151,7 +151,7 @@ test("a server with a certificate serves HTTPS, and the next certificate without
   jest.useFakeTimers();
   use(first);
   const lines: string[] = [];
-  const dataDir = temporaryFolder("tls-data");
+  const dataDir = temporaryDirectory("tls-data");
   const log = createLog({ format: "json", write: (line) => lines.push(line) });
   const app = await whileTimePasses(startApp({ ...configIn(dataDir), tls: used }, { log }));
   closing.push(() => whileTimePasses(app.close()));

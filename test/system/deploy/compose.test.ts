@@ -1,12 +1,12 @@
 import { expect, test } from "bun:test";
 import { copyFileSync, existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { temporaryFolder } from "../../../trials/harness/cleanup.ts";
+import { temporaryDirectory } from "../../../trials/harness/cleanup.ts";
 import { postgresUrl, valkeyUrl } from "../../../src/config/address-types.ts";
 import { adminToken } from "../../../src/config/value-types.ts";
 import { expectSettings, readDeploy, ROOT } from "./deploy-files.ts";
 
-const FOLDER = join(ROOT, "deploy/compose");
+const DIRECTORY = join(ROOT, "deploy/compose");
 const compose = Object(Bun.YAML.parse(readDeploy("compose/compose.yaml")));
 const services: Record<string, typeof compose> = compose.services;
 const instances = Object.entries(services).flatMap(([name, each]) =>
@@ -32,7 +32,7 @@ test("every network, volume, secret and service that a service names is defined"
     for (const volume of volumes) {
       const [source = ""] = volume.split(":");
       if (!source.startsWith(".")) expect(compose.volumes).toHaveProperty(source);
-      else if (!source.startsWith("./secrets/")) expect(existsSync(resolve(FOLDER, source))).toBeTrue();
+      else if (!source.startsWith("./secrets/")) expect(existsSync(resolve(DIRECTORY, source))).toBeTrue();
     }
   }
 });
@@ -40,7 +40,7 @@ test("every network, volume, secret and service that a service names is defined"
 test("the instances have valid settings, and enough time to stop", () => {
   for (const instance of instances) {
     expectSettings(instance.environment);
-    expect(existsSync(resolve(FOLDER, instance.build.context, instance.build.dockerfile))).toBeTrue();
+    expect(existsSync(resolve(DIRECTORY, instance.build.context, instance.build.dockerfile))).toBeTrue();
     // Two seconds of drain delay, and ten for the requests in progress.
     expect(Number.parseInt(instance.stop_grace_period, 10)).toBeGreaterThanOrEqual(17);
   }
@@ -76,16 +76,16 @@ test("images and actions have an exact version", () => {
 });
 
 test("make-secrets makes every secret and the certificate, valid and private, and keeps what exists", () => {
-  const folder = temporaryFolder("compose");
-  copyFileSync(join(FOLDER, "make-secrets"), join(folder, "make-secrets"));
-  const run = () => Bun.spawnSync(["sh", join(folder, "make-secrets")], { stderr: "pipe" });
+  const directory = temporaryDirectory("compose");
+  copyFileSync(join(DIRECTORY, "make-secrets"), join(directory, "make-secrets"));
+  const run = () => Bun.spawnSync(["sh", join(directory, "make-secrets")], { stderr: "pipe" });
   expect(run()).toMatchObject({ exitCode: 0 });
-  const read = (name: string) => readFileSync(join(folder, "secrets", name), "utf8");
-  const made = readdirSync(join(folder, "secrets"));
+  const read = (name: string) => readFileSync(join(directory, "secrets", name), "utf8");
+  const made = readdirSync(join(directory, "secrets"));
   const secrets: readonly { file: string }[] = Object.values(compose.secrets);
   const files = secrets.map(({ file }) => file.replace("./secrets/", ""));
   expect(made.toSorted()).toEqual([...files, "petstore.pem"].toSorted());
-  expect(statSync(join(folder, "secrets")).mode & 0o777).toBe(0o700);
+  expect(statSync(join(directory, "secrets")).mode & 0o777).toBe(0o700);
   expect(postgresUrl.parse(read("database-url").trim())).toBeDefined();
   expect(read("database-url")).toContain(read("postgres-password").trim());
   expect(valkeyUrl.parse(read("limits-url").trim())).toBeDefined();

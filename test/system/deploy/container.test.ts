@@ -2,19 +2,19 @@ import { afterAll, describe, expect, test } from "bun:test";
 import { copyFileSync, cpSync, mkdirSync, realpathSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { Child } from "../../../trials/harness/child.ts";
-import { temporaryFolder } from "../../../trials/harness/cleanup.ts";
+import { temporaryDirectory } from "../../../trials/harness/cleanup.ts";
 import { freePort } from "../../../trials/harness/server.ts";
 import { BUILDAH, executable as pathOf } from "../../../trials/harness/programs.ts";
 import { BUILT_EXECUTABLE } from "../executable/built-executable.ts";
 import { expectSettings, readDeploy, ROOT } from "./deploy-files.ts";
 
-const folder = temporaryFolder("container");
-const ENVIRONMENT = { ...process.env, BUILDAH_ISOLATION: "chroot", TMPDIR: folder };
-const context = join(folder, "context");
+const directory = temporaryDirectory("container");
+const ENVIRONMENT = { ...process.env, BUILDAH_ISOLATION: "chroot", TMPDIR: directory };
+const context = join(directory, "context");
 const executable = join(context, "dist/petstore");
 
 function buildahCommand(...argv: string[]): string[] {
-  const directories = ["--root", join(folder, "images"), "--runroot", join(folder, "run")];
+  const directories = ["--root", join(directory, "images"), "--runroot", join(directory, "run")];
   const storage = ["--storage-driver", "vfs", ...directories];
   return [pathOf(BUILDAH), ...storage, ...argv];
 }
@@ -30,14 +30,14 @@ function buildah(...argv: string[]): string {
 
 /** In place of the image that is named in the Containerfile, which a registry has: the C library of this machine. */
 function buildBase(): void {
-  const root = join(folder, "base");
+  const root = join(directory, "base");
   const { stdout } = Bun.spawnSync(["ldd", executable]);
   for (const [library = ""] of stdout.toString().matchAll(/\/lib\S+/g)) {
     mkdirSync(join(root, dirname(library)), { recursive: true });
     copyFileSync(realpathSync(library), join(root, library));
   }
-  writeFileSync(join(folder, "base.Containerfile"), "FROM scratch\nCOPY . /\n");
-  buildah("build", "-q", "-t", "base", "-f", join(folder, "base.Containerfile"), root);
+  writeFileSync(join(directory, "base.Containerfile"), "FROM scratch\nCOPY . /\n");
+  buildah("build", "-q", "-t", "base", "-f", join(directory, "base.Containerfile"), root);
 }
 
 cpSync(join(ROOT, "deploy/container"), join(context, "deploy/container"), { recursive: true });

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { temporaryFolder } from "../../../trials/harness/cleanup.ts";
+import { temporaryDirectory } from "../../../trials/harness/cleanup.ts";
 import { executable, SYSTEMD_ANALYZE } from "../../../trials/harness/programs.ts";
 import { expectSettings, readDeploy, ROOT } from "./deploy-files.ts";
 
@@ -9,10 +9,10 @@ const UNIT = "petstore@.service";
 
 /** The unit as one instance, with an executable that exists. */
 function instance(): string {
-  const folder = join(temporaryFolder("systemd"), "units");
-  mkdirSync(folder);
+  const directory = join(temporaryDirectory("systemd"), "units");
+  mkdirSync(directory);
   const text = readDeploy(`systemd/${UNIT}`).replace("/usr/local/bin/petstore", join(ROOT, "petstore"));
-  const path = join(folder, "petstore@8080.service");
+  const path = join(directory, "petstore@8080.service");
   writeFileSync(path, text);
   return path;
 }

@@ -1,7 +1,7 @@
 import { mkdtempSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { runProgram } from "../../../trials/harness/child.ts";
-import { temporaryFolder } from "../../../trials/harness/cleanup.ts";
+import { temporaryDirectory } from "../../../trials/harness/cleanup.ts";
 import { executable, PYTHON } from "../../../trials/harness/programs.ts";
 import type { Example } from "../../../src/docs-site/browser/programs.ts";
 import { type ExampleContext, inContext } from "../../../src/docs-site/examples.ts";
@@ -10,9 +10,9 @@ import { examplesIn } from "../../../src/docs-site/page-content.ts";
 import { GUIDE_SOURCES } from "../../../src/docs-site/sources.ts";
 import { installClient, typeErrorsIn } from "../../client/install.ts";
 
-const folder = temporaryFolder("examples");
-writeFileSync(join(folder, "package.json"), '{"type":"module"}');
-await installClient(folder);
+const directory = temporaryDirectory("examples");
+writeFileSync(join(directory, "package.json"), '{"type":"module"}');
+await installClient(directory);
 
 /** What runs a file of a language, and how its name ends. */
 const RUNNERS: Readonly<Record<ExampleLanguage, readonly [extension: string, ...command: string[]]>> = {
@@ -25,7 +25,7 @@ const RUNNERS: Readonly<Record<ExampleLanguage, readonly [extension: string, ...
 /** What an example prints, as for a reader who has copied it into a file of its own; if it fails, its errors too. */
 export async function outputOf({ language, code: text }: Example): Promise<string> {
   const [extension, ...command] = RUNNERS[language];
-  const cwd = mkdtempSync(join(folder, `${language}-`));
+  const cwd = mkdtempSync(join(directory, `${language}-`));
   const file = join(cwd, `example.${extension}`);
   writeFileSync(file, text);
   // curl writes its progress to standard error.
@@ -35,7 +35,7 @@ export async function outputOf({ language, code: text }: Example): Promise<strin
 
 /** The type errors of TypeScript programs, by the name of their file. */
 export function typeErrorsOf(programs: Readonly<Record<string, string>>): Promise<string> {
-  const cwd = mkdtempSync(join(folder, "types-"));
+  const cwd = mkdtempSync(join(directory, "types-"));
   for (const [name, code] of Object.entries(programs)) writeFileSync(join(cwd, `${name}.ts`), code);
   return typeErrorsIn(cwd);
 }

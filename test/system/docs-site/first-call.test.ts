@@ -1,7 +1,7 @@
 import { afterAll, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { temporaryFolder } from "../../../trials/harness/cleanup.ts";
+import { temporaryDirectory } from "../../../trials/harness/cleanup.ts";
 import { executable, PYTHON } from "../../../trials/harness/programs.ts";
 import { run, typeErrorsIn } from "../../client/install.ts";
 import { startService } from "../../service.ts";
@@ -32,23 +32,23 @@ function programAfter(comment: string): string {
 }
 
 test("from /docs to the first 201 in TypeScript, with the client that the server serves", async () => {
-  const folder = temporaryFolder("first-call");
+  const directory = temporaryDirectory("first-call");
   const program = programAfter("// npm install ");
   const [, command = ""] = /^\/\/ (npm install \S+)\n/.exec(program) ?? [];
   expect(command).toEndWith("/client.tgz");
-  writeFileSync(join(folder, "package.json"), '{"type":"module"}');
-  await run([...command.split(" "), "--no-audit", "--no-fund"], folder);
-  writeFileSync(join(folder, "first.ts"), program);
-  expect(await typeErrorsIn(folder)).toBe("");
+  writeFileSync(join(directory, "package.json"), '{"type":"module"}');
+  await run([...command.split(" "), "--no-audit", "--no-fund"], directory);
+  writeFileSync(join(directory, "first.ts"), program);
+  expect(await typeErrorsIn(directory)).toBe("");
   const script = new Bun.Transpiler({ loader: "ts" }).transformSync(program);
-  writeFileSync(join(folder, "first.mjs"), script);
-  expect(await run(["node", "first.mjs"], folder)).toEndWith("completed\n");
+  writeFileSync(join(directory, "first.mjs"), script);
+  expect(await run(["node", "first.mjs"], directory)).toEndWith("completed\n");
   expect((await service.call({ path: "/pets" })).json).toEqual([REX]);
 });
 
 test("from /docs to the first 201 in Python", async () => {
-  const folder = temporaryFolder("first-call");
-  writeFileSync(join(folder, "first.py"), programAfter("# pip install requests\n"));
-  expect(await run([executable(PYTHON), "first.py"], folder)).toEndWith("completed\n");
+  const directory = temporaryDirectory("first-call");
+  writeFileSync(join(directory, "first.py"), programAfter("# pip install requests\n"));
+  expect(await run([executable(PYTHON), "first.py"], directory)).toEndWith("completed\n");
   expect((await service.call({ path: "/pets" })).json).toContainEqual(REX);
 });

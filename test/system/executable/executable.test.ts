@@ -6,19 +6,19 @@ import { Child } from "../../../trials/harness/child.ts";
 import { startPetstore } from "../../../trials/harness/petstore.ts";
 import { postgresUrl } from "../../../trials/harness/postgres.ts";
 import { valkeyUrl } from "../../../trials/harness/valkey.ts";
-import { cleanUp, InProcessCli, resultOf, spawnTracked, temporaryDirectory } from "../../cli/cli.ts";
+import { cleanUp, InProcessCli, resultOf, spawnTracked, cliDirectory } from "../../cli/cli.ts";
 import { BUILT_EXECUTABLE, COMMIT } from "./built-executable.ts";
 
 afterAll(cleanUp);
 
-/** In a folder without node_modules, and without Node, npm and Bun on the path. */
-const run = (argv: readonly string[], cwd = temporaryDirectory()) =>
+/** In a directory without node_modules, and without Node, npm and Bun on the path. */
+const run = (argv: readonly string[], cwd = cliDirectory()) =>
   resultOf(
     spawnTracked([BUILT_EXECUTABLE, ...argv], { cwd, variables: { PATH: "/nonexistent", HOME: cwd } }),
   );
 
 const serve = (...argv: string[]) => {
-  const cwd = temporaryDirectory();
+  const cwd = cliDirectory();
   const alone = ["env", "-i", "-C", cwd, "PATH=/nonexistent", `HOME=${cwd}`];
   return startPetstore(["--port", "0", "--admin-address", "127.0.0.1:0", ...argv], alone, [BUILT_EXECUTABLE]);
 };
@@ -39,7 +39,7 @@ describe("the executable", () => {
   );
 
   test("settings and code of the working directory have no effect", async () => {
-    const cwd = temporaryDirectory();
+    const cwd = cliDirectory();
     writeFileSync(join(cwd, "preload.ts"), 'throw new Error("preloaded");');
     writeFileSync(
       join(cwd, "bunfig.toml"),
@@ -52,7 +52,7 @@ describe("the executable", () => {
   });
 });
 
-const data = join(temporaryDirectory(), "data");
+const data = join(cliDirectory(), "data");
 const server = await serve("--data", data);
 const origin = server.url.slice(0, -"/v1".length);
 
@@ -119,7 +119,7 @@ describe("a server of the executable on SQLite", () => {
 test("a server of the executable on PostgreSQL and Valkey counts requests there", async () => {
   const storage = ["--database-url", await postgresUrl(), "--limits-url", await valkeyUrl()];
   // On a busy machine Valkey may take longer than the 25 ms after which a server counts by itself.
-  const server = await serve(...storage, "--data", temporaryDirectory(), "--limits-timeout", "1s");
+  const server = await serve(...storage, "--data", cliDirectory(), "--limits-timeout", "1s");
   const responses = [await fetch(`${server.url}/pets`, { headers: withKey(server) })];
   responses.push(await fetch(`${server.url}/pets`, { headers: withKey(server) }));
   const remaining = responses.map(({ headers }) => headers.get("x-ratelimit-remaining"));
@@ -131,7 +131,7 @@ test("a server of the executable on PostgreSQL and Valkey counts requests there"
 });
 
 test("the demo of the executable starts, and Ctrl-C ends it", async () => {
-  const cwd = temporaryDirectory();
+  const cwd = cliDirectory();
   const child = new Child([BUILT_EXECUTABLE, "demo"], { cwd, env: { PATH: "/nonexistent", HOME: cwd } });
   await child.line(/This key is for you/);
   expect(await child.stop("SIGINT")).toBe(0);

@@ -6,13 +6,13 @@ import { HttpServer, type HttpServerOptions } from "../../../src/http1/index.ts"
 import { readTlsFiles } from "../../../src/config/tls.ts";
 import { selfSigned } from "../../certificates.ts";
 import { RawConnection } from "../../../trials/harness/http-connection.ts";
-import { temporaryFolder } from "../../../trials/harness/cleanup.ts";
+import { temporaryDirectory } from "../../../trials/harness/cleanup.ts";
 import { executable, OPENSSL } from "../../../trials/harness/programs.ts";
-import { nextTurn, respond } from "../../http1/test-connection.ts";
+import { nextIteration, respond } from "../../http1/test-connection.ts";
 
 const GET = "GET / HTTP/1.1\r\nHost: x\r\n\r\n";
 
-const directory = temporaryFolder("tls");
+const directory = temporaryDirectory("tls");
 const first = readTlsFiles(selfSigned(directory, "first"));
 const second = readTlsFiles(selfSigned(directory, "second"));
 
@@ -60,7 +60,7 @@ function received(socket: TLSSocket): Promise<string> {
 }
 
 async function until(isTrue: () => boolean): Promise<void> {
-  while (!isTrue()) await nextTurn();
+  while (!isTrue()) await nextIteration();
 }
 
 const commonName = (socket: TLSSocket) => socket.getPeerCertificate().subject.CN;

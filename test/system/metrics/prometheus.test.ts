@@ -2,7 +2,7 @@ import { afterAll, expect, test } from "bun:test";
 import { copyFileSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { runProgram } from "../../../trials/harness/child.ts";
-import { temporaryFolder } from "../../../trials/harness/cleanup.ts";
+import { temporaryDirectory } from "../../../trials/harness/cleanup.ts";
 import { onFreePort, startServer } from "../../../trials/harness/server.ts";
 import { executable, PROMETHEUS, PROMTOOL } from "../../../trials/harness/programs.ts";
 
@@ -37,24 +37,24 @@ interface Series {
 
 /** With the configuration and the alerts in deploy/, except for the target, the token and a shorter interval. */
 async function startPrometheus(target: string) {
-  const folder = temporaryFolder("prometheus");
-  writeFileSync(join(folder, "token"), TOKEN, { mode: 0o600 });
-  copyFileSync(RULES, join(folder, "alerts.yml"));
+  const directory = temporaryDirectory("prometheus");
+  writeFileSync(join(directory, "token"), TOKEN, { mode: 0o600 });
+  copyFileSync(RULES, join(directory, "alerts.yml"));
   const config = readFileSync(CONFIG, "utf8")
     .replace("127.0.0.1:8090", target)
-    .replace("/etc/prometheus/petstore-admin-token", join(folder, "token"))
+    .replace("/etc/prometheus/petstore-admin-token", join(directory, "token"))
     .replaceAll("15s", "1s");
-  writeFileSync(join(folder, "prometheus.yml"), config);
+  writeFileSync(join(directory, "prometheus.yml"), config);
   const { url, stop } = await onFreePort((port) =>
     startServer({
       url: `http://127.0.0.1:${port}`,
       command: [
         executable(PROMETHEUS),
-        `--config.file=${join(folder, "prometheus.yml")}`,
-        `--storage.tsdb.path=${join(folder, "data")}`,
+        `--config.file=${join(directory, "prometheus.yml")}`,
+        `--storage.tsdb.path=${join(directory, "data")}`,
         `--web.listen-address=127.0.0.1:${port}`,
       ],
-      cwd: folder,
+      cwd: directory,
       ready: /Server is ready to receive web requests/,
       stop: "SIGTERM",
     }),

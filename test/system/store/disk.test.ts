@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { appendFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { temporaryFolder } from "../../../trials/harness/cleanup.ts";
+import { temporaryDirectory } from "../../../trials/harness/cleanup.ts";
 import { FIXTURES } from "../../engines/upgrade/previous-release.ts";
 import { startPetstore } from "../../../trials/harness/petstore.ts";
 
@@ -13,7 +13,7 @@ function onSmallDisk(directory: string, size: string): string[] {
 }
 
 test("a database on a disk that was filled after a clean stop is read; full and read-only disks are named", async () => {
-  const directory = temporaryFolder("disk");
+  const directory = temporaryDirectory("disk");
   const child = Bun.spawn(
     [
       ...onSmallDisk(directory, "1m"),
@@ -34,7 +34,7 @@ test("a database on a disk that was filled after a clean stop is read; full and 
 }, 30_000);
 
 test("a full disk: /readyz says so, the event is an error, reads go on, and all is well when there is space", async () => {
-  const directory = temporaryFolder("disk");
+  const directory = temporaryDirectory("disk");
   const server = await startPetstore(["--data", directory, "--port", "0"], onSmallDisk(directory, "8m"));
   const headers = { Authorization: `Bearer ${server.key}`, "Content-Type": "application/json" };
   const list = () => fetch(`${server.url}/pets`, { headers });
