@@ -30,7 +30,12 @@ setDefaultTimeout(120_000);
 /** Opens pages in a real browser, each with cookies and storage of its own, until the tests of the file have ended. */
 export async function startBrowser() {
   const browser = await connectToChromium();
-  afterAll(() => browser.close());
+  afterAll(async () => {
+    const pages = browser.contexts().flatMap((context) => context.pages());
+    // A response that a test changes may be on its way.
+    await Promise.all(pages.map((page) => page.unrouteAll({ behavior: "ignoreErrors" })));
+    await browser.close();
+  });
   return {
     async open(url: string, options: BrowserContextOptions = {}): Promise<TestPage> {
       const context = await browser.newContext({ reducedMotion: "reduce", ...options });
