@@ -1,6 +1,6 @@
 /** Writes the rows of a database to a file, as NDJSON or CSV. */
 import { gzipSync } from "node:zlib";
-import { formatOptionalTime, formatTime } from "../api/formatting.ts";
+import { formatOptionalTime } from "../api/formatting.ts";
 import type { UsageInterval } from "../domain/usage-history.ts";
 import { TimeSlice } from "../event-loop.ts";
 import {
@@ -16,7 +16,14 @@ import {
 } from "../store/tables.ts";
 import { usageRowsOf } from "../store/usage-history.ts";
 import type { Output } from "./files.ts";
-import { csvCell, type Fields, type FieldType, ORDER_FIELDS, PET_FIELDS } from "./row-formats.ts";
+import {
+  ENCODERS,
+  type ExportFormat,
+  type Fields,
+  type LocatedField,
+  ORDER_FIELDS,
+  PET_FIELDS,
+} from "./row-formats.ts";
 
 interface Exported {
   /** In the order of the output. */
@@ -119,7 +126,7 @@ interface ExportOptions {
   readonly by: UsageInterval;
   /** Of keys. */
   readonly withHashes: boolean;
-  readonly format: "ndjson" | "csv";
+  readonly format: ExportFormat;
   readonly isGzip: boolean;
   readonly output: Output;
   readonly onProgress: (rows: number) => void;
@@ -136,9 +143,10 @@ const GZIP_PIECE_LENGTH = 1024 * 1024;
 export async function exportRows(options: ExportOptions): Promise<number | undefined> {
   const { format, isGzip, output, onProgress, isStopped } = options;
   const exported = exportedOf(options);
-  const encode = format === "csv" ? csvEncoder(exported) : jsonEncoder(exported);
+  const { header, encoder } = ENCODERS[format];
+  const encode = encoder(located(exported));
   const write = (text: string) => output.write(isGzip ? gzipSync(text) : text);
-  let text = format === "csv" ? `${Object.keys(exported.fields).join(",")}\n` : "";
+  let text = header(Object.keys(exported.fields));
   let count = 0;
   // SQLite works without iterations of the event loop, and without them no signal arrives.
   const slice = new TimeSlice();
@@ -165,52 +173,10 @@ function exportedOf({ kind, by, withHashes }: ExportOptions): Exported {
   return withHashes ? KEY_ROWS_WITH_HASHES : KEY_ROWS;
 }
 
-type Encode = (row: Row) => string;
-
 /** The fields, and where each of them is in a row. */
-function located({ fields, columns }: Exported) {
+function located({ fields, columns }: Exported): LocatedField[] {
   return Object.entries(fields).map(([name, type], index) => {
     const column = name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
     return { name, type, position: columns?.indexOf(column) ?? index };
   });
-}
-
-/** A line, with its end. */
-function csvEncoder(exported: Exported): Encode {
-  const fields = located(exported);
-  return (row) => `${fields.map(({ type, position }) => csvValue(row[position] ?? null, type)).join(",")}\n`;
-}
-
-function csvValue(value: string | null, type: FieldType): string {
-  if (value === null) return "";
-  if (type === "integer") return value;
-  return type === "time" ? formatTime(Number(value)) : csvCell(value);
-}
-
-/** A line, with its end. */
-function jsonEncoder(exported: Exported): Encode {
-  const fields = located(exported).map(({ name, type, position }) => ({
-    label: `"${name}":`,
-    type,
-    position,
-  }));
-  return (row) => {
-    let line = "{";
-    for (const { label, type, position } of fields) {
-      const value = row[position] ?? null;
-      if (value === null && type === "text") continue;
-      line += (line.length === 1 ? "" : ",") + label + jsonValue(value, type);
-    }
-    return `${line}}\n`;
-  };
-}
-
-/** Text that JSON only puts in quotation marks: to test it takes less than JSON.stringify. */
-const PLAIN = /^[ !#-[\]-~]*$/;
-
-function jsonValue(value: string | null, type: FieldType): string {
-  if (value === null) return "null";
-  if (type === "integer" || type === "json") return value;
-  if (type === "time") return `"${formatTime(Number(value))}"`;
-  return PLAIN.test(value) ? `"${value}"` : JSON.stringify(value);
 }

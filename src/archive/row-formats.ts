@@ -1,4 +1,6 @@
-/** Splits the text of a file into rows: CSV, JSON lines or a JSON array. Writes rows of CSV. */
+/** The formats of files: how rows are read from CSV, JSON lines or a JSON array, and how they are written. */
+
+import { formatTime } from "../api/formatting.ts";
 
 /** How a value is written. A missing text has no field in JSON; a nullable one is null. */
 export type FieldType = "integer" | "text" | "nullable text" | "time" | "json";
@@ -242,4 +244,62 @@ const SPECIAL = /[",\r\n]/;
 export function csvCell(cell: string, delimiter = ","): string {
   const needsQuotes = SPECIAL.test(cell) || (delimiter !== "," && cell.includes(delimiter));
   return needsQuotes ? `"${cell.replaceAll('"', '""')}"` : cell;
+}
+
+export const EXPORT_FORMATS = ["ndjson", "csv"] as const;
+export type ExportFormat = (typeof EXPORT_FORMATS)[number];
+
+/** A field, and where its value is in a row of a table. */
+export interface LocatedField {
+  readonly name: string;
+  readonly type: FieldType;
+  readonly position: number;
+}
+
+type Encode = (row: readonly (string | null)[]) => string;
+
+interface Encoder {
+  /** What is before the rows. */
+  readonly header: (names: readonly string[]) => string;
+  readonly encoder: (fields: readonly LocatedField[]) => Encode;
+}
+
+export const ENCODERS: Readonly<Record<ExportFormat, Encoder>> = {
+  ndjson: { header: () => "", encoder: jsonEncoder },
+  csv: { header: (names) => `${names.join(",")}\n`, encoder: csvEncoder },
+};
+
+/** A line, with its end. */
+function csvEncoder(fields: readonly LocatedField[]): Encode {
+  return (row) => `${fields.map(({ type, position }) => csvValue(row[position] ?? null, type)).join(",")}\n`;
+}
+
+function csvValue(value: string | null, type: FieldType): string {
+  if (value === null) return "";
+  if (type === "integer") return value;
+  return type === "time" ? formatTime(Number(value)) : csvCell(value);
+}
+
+/** A line, with its end. */
+function jsonEncoder(fields: readonly LocatedField[]): Encode {
+  const labelled = fields.map((field) => ({ ...field, label: `"${field.name}":` }));
+  return (row) => {
+    let line = "{";
+    for (const { label, type, position } of labelled) {
+      const value = row[position] ?? null;
+      if (value === null && type === "text") continue;
+      line += (line.length === 1 ? "" : ",") + label + jsonValue(value, type);
+    }
+    return `${line}}\n`;
+  };
+}
+
+/** Text that JSON only puts in quotation marks: to test it takes less than JSON.stringify. */
+const PLAIN = /^[ !#-[\]-~]*$/;
+
+function jsonValue(value: string | null, type: FieldType): string {
+  if (value === null) return "null";
+  if (type === "integer" || type === "json") return value;
+  if (type === "time") return `"${formatTime(Number(value))}"`;
+  return PLAIN.test(value) ? `"${value}"` : JSON.stringify(value);
 }

@@ -7,6 +7,7 @@ import { USAGE_INTERVALS } from "../../domain/usage-history.ts";
 import { grouped } from "../../api/formatting.ts";
 import { EXPORT_KINDS, exportRows } from "../../archive/export.ts";
 import { fileOutput, type Output } from "../../archive/files.ts";
+import { EXPORT_FORMATS } from "../../archive/row-formats.ts";
 import { databaseExists } from "../operator.ts";
 import { forTerminal, json } from "../output.ts";
 import { attributionOf, type Context, defineCommand, Failure, stopRequest } from "../command.ts";
@@ -22,7 +23,7 @@ export const exportCommand = defineCommand({
   positionals: { KIND: choice("KIND", EXPORT_KINDS), FILE: optional(destination) },
   options: {
     format: {
-      type: choice("FORMAT", ["ndjson", "csv"]),
+      type: choice("FORMAT", EXPORT_FORMATS),
       defaultText: "csv for a FILE with .csv in its name, otherwise ndjson",
       help: "One JSON object on each line, or CSV with a header",
     },
