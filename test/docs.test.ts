@@ -3,7 +3,8 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { BLOCK_NAMES, generate, pages, VALUES } from "../docs/generate.ts";
 import { rateLimitFigure } from "../docs/rate-limit-figure.ts";
-import { KEY_PREFIX, PAGE_LIMIT } from "../src/domain/constants.ts";
+import { KEY_PREFIX } from "../src/domain/constants.ts";
+import { PAGE_LIMIT } from "../src/domain/size-limits.ts";
 import { DAY_MS, MINUTE_MS } from "../src/domain/rate-limit.ts";
 import { IDLE_TIMEOUT_SECONDS } from "../src/http1/connection.ts";
 

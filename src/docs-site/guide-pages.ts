@@ -1,6 +1,7 @@
 import { encodeCursor } from "../api/cursor.ts";
 import { grouped, longDuration, plural } from "../api/formatting.ts";
-import { KEY_PREFIX, PAGE_LIMIT } from "../domain/constants.ts";
+import { KEY_PREFIX } from "../domain/constants.ts";
+import { PAGE_LIMIT } from "../domain/size-limits.ts";
 import type { Limits } from "../domain/rate-limit.ts";
 import { deprecationHeaders, OPERATIONS } from "../petstore/operations.ts";
 import { exampleContext, inContext } from "./examples.ts";

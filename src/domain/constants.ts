@@ -1,14 +1,5 @@
-/** The bounds and names that the API promises. Validation, messages and the OpenAPI document take them from here. */
+/** Names and times that the API promises. Validation, messages and the OpenAPI document take them from here. */
 
-/** The longest valid body, a name of 1,024 escaped surrogate pairs, takes about 12 KiB. */
-export const MAX_BODY_BYTES = 16 * 1024;
-/** In code points. */
-export const NAME_MAX_LENGTH = 1_024;
-export const PAGE_LIMIT = { min: 1, max: 100, default: 20 } as const;
-/** In the `id` parameter of `listPets`. */
-export const MAX_IDS = 100;
-
-export const IDEMPOTENCY_KEY_MAX_LENGTH = 255;
 export const IDEMPOTENCY_LIFETIME_MS = 24 * 60 * 60 * 1000;
 
 /** The beginning of every API key, by environment. */

@@ -3,6 +3,8 @@
  *
  * A subject has two windows. Each opens with the first allowed request that finds it closed, and closes its length
  * later. A request counts in both windows or in neither: a rejected request costs no quota and opens no window.
+ *
+ * `rate-limit/valkey/decide.lua` has the same rules, for limits that servers share. One suite of tests runs on both.
  */
 export const MINUTE_MS = 60_000;
 export const DAY_MS = 86_400_000;

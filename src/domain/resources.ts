@@ -1,4 +1,4 @@
-import { NAME_MAX_LENGTH } from "./constants.ts";
+import { NAME_MAX_LENGTH } from "./size-limits.ts";
 import { type Infer, int64, object, oneOf, text } from "../api/schema.ts";
 import { Rejection } from "../api/errors.ts";
 import type { Identifier } from "../api/json.ts";

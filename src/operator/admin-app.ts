@@ -41,10 +41,9 @@ import {
   FORBIDDEN_HOST,
   FORBIDDEN_ORIGIN,
   forbiddenRole,
-  MAX_ADMIN_BODY_BYTES,
-  MAX_OPEN_BODY_BYTES,
   operatorsUnknown,
 } from "./errors.ts";
+import { MAX_ADMIN_BODY_BYTES, MAX_OPEN_BODY_BYTES } from "../domain/size-limits.ts";
 import { createConsole } from "./console/assets.ts";
 import { adminOpenApiJson } from "./openapi.ts";
 import type { ServerFacts } from "./handlers/server.ts";

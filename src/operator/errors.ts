@@ -1,12 +1,7 @@
 import { errorTable, Rejection, retryAfter, unavailable } from "../api/errors.ts";
 import { kibibytes } from "../api/formatting.ts";
 import { MAX_OPERATORS, type NewOperator, type Role } from "../domain/operators.ts";
-
-/** The longest valid body is a key with notes of 2,000 escaped surrogate pairs. */
-export const MAX_ADMIN_BODY_BYTES = 64 * 1024;
-
-/** Of an operation that needs no token: JSON of 64 KiB takes 8 ms to parse, which anybody could ask for. */
-export const MAX_OPEN_BODY_BYTES = 2 * 1024;
+import { MAX_ADMIN_BODY_BYTES, MAX_OPEN_BODY_BYTES } from "../domain/size-limits.ts";
 
 export const ADMIN_ERRORS = errorTable({
   not_signed_in: { status: 401, meaning: "The request has neither a session nor a token." },

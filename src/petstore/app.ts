@@ -20,12 +20,8 @@ import { etagOf, matchesEtag, sha256 } from "../api/hash.ts";
 import { parseFields } from "../api/json.ts";
 import type { Authenticator } from "../auth/authenticator.ts";
 import type { ApiKeyPrincipal, AuthFailure, Plans } from "../domain/api-keys.ts";
-import {
-  CHALLENGE,
-  IDEMPOTENCY_KEY_MAX_LENGTH,
-  INVALID_KEY_CHALLENGE,
-  MAX_BODY_BYTES,
-} from "../domain/constants.ts";
+import { CHALLENGE, INVALID_KEY_CHALLENGE } from "../domain/constants.ts";
+import { IDEMPOTENCY_KEY_MAX_LENGTH, MAX_BODY_BYTES } from "../domain/size-limits.ts";
 import type { IdempotentRequest, RateLimiter } from "../domain/ports.ts";
 import type { Decision, Limits, Subject } from "../domain/rate-limit.ts";
 import {

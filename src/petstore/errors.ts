@@ -1,7 +1,8 @@
 import { bodyTooLarge, errorTable, Rejection, retryAfter, unavailable } from "../api/errors.ts";
 import { kibibytes, longDate } from "../api/formatting.ts";
 import type { Environment } from "../domain/api-keys.ts";
-import { DOCS_PATH, IDEMPOTENCY_KEY_MAX_LENGTH, KEY_PREFIX, MAX_BODY_BYTES } from "../domain/constants.ts";
+import { DOCS_PATH, KEY_PREFIX } from "../domain/constants.ts";
+import { IDEMPOTENCY_KEY_MAX_LENGTH, MAX_BODY_BYTES } from "../domain/size-limits.ts";
 
 /** The closed set of error codes, each with its status. */
 export const ERRORS = errorTable({

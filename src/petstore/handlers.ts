@@ -13,7 +13,7 @@ import {
 } from "./operations.ts";
 import type { ApiKeyPrincipal } from "../domain/api-keys.ts";
 import type { CacheStatistics } from "../bounded-cache.ts";
-import { PAGE_LIMIT } from "../domain/constants.ts";
+import { PAGE_LIMIT } from "../domain/size-limits.ts";
 import { encodeCursor, type ListName } from "../api/cursor.ts";
 import { Rejection } from "../api/errors.ts";
 import { encodeOrder, orderNotFound, petNotFound } from "../domain/resources.ts";

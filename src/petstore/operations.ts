@@ -2,7 +2,8 @@ import { Api, errorsOf, type InputOf, type Operation, type RejectionOf } from ".
 import { cursorOf } from "../api/cursor.ts";
 import { longDate } from "../api/formatting.ts";
 import { array, queryIdentifiers, queryInteger, type Schema } from "../api/schema.ts";
-import { BASE_PATH, MAX_IDS, PAGE_LIMIT } from "../domain/constants.ts";
+import { BASE_PATH } from "../domain/constants.ts";
+import { MAX_IDS, PAGE_LIMIT } from "../domain/size-limits.ts";
 import { NewOrder, NewPet, Order, OrderStatus, OrderUpdate, Pet, PetStatus } from "../domain/resources.ts";
 import type { OperationId } from "../domain/usage-history.ts";
 import { docsUrl } from "./documented-settings.ts";

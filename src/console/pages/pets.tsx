@@ -1,6 +1,6 @@
 import { grouped } from "../../api/formatting.ts";
 import { INT64_RANGE, parseIdentifier } from "../../api/json.ts";
-import { NAME_MAX_LENGTH } from "../../domain/constants.ts";
+import { NAME_MAX_LENGTH } from "../../domain/size-limits.ts";
 import { PET_STATUSES } from "../../domain/resources.ts";
 import { call, may, type Pet, Refused } from "../admin-api.ts";
 import { ActionButton } from "../components/dialogs.tsx";

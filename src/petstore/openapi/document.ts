@@ -11,12 +11,8 @@ import {
 import { PROTOCOL_ERRORS } from "../../api/dispatch.ts";
 import type { JsonSchema, Schema } from "../../api/schema.ts";
 import { toYaml } from "../../api/yaml.ts";
-import {
-  IDEMPOTENCY_KEY_MAX_LENGTH,
-  IDEMPOTENCY_LIFETIME_MS,
-  KEY_PREFIX,
-  PAGE_LIMIT,
-} from "../../domain/constants.ts";
+import { IDEMPOTENCY_LIFETIME_MS, KEY_PREFIX } from "../../domain/constants.ts";
+import { IDEMPOTENCY_KEY_MAX_LENGTH, PAGE_LIMIT } from "../../domain/size-limits.ts";
 import { NewOrder, NewPet, Order, OrderStatus, OrderUpdate, Pet, PetStatus } from "../../domain/resources.ts";
 import type { OperationId } from "../../domain/usage-history.ts";
 import { docsUrl, type DocumentedSettings } from "../documented-settings.ts";

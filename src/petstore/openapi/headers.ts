@@ -1,4 +1,5 @@
-import { CHALLENGE, INVALID_KEY_CHALLENGE, PAGE_LIMIT } from "../../domain/constants.ts";
+import { CHALLENGE, INVALID_KEY_CHALLENGE } from "../../domain/constants.ts";
+import { PAGE_LIMIT } from "../../domain/size-limits.ts";
 import { encodeCursor } from "../../api/cursor.ts";
 import type { DocumentedSettings } from "../documented-settings.ts";
 import { deprecationHeaders, OPERATIONS, type PetstoreOperation } from "../operations.ts";
