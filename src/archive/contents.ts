@@ -47,7 +47,7 @@ export async function countRows(reader: TableReader): Promise<Map<Table, number>
   return counts;
 }
 
-export interface ContentsOptions {
+interface ContentsOptions {
   /** Called with the number of rows so far. */
   readonly onRows?: (rows: number) => void;
   /** Of the source of a copy: leaves out the entry that the copy has added to the audit trail when it was complete. */

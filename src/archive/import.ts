@@ -12,7 +12,7 @@ import { type RejectedRow, RejectsFile, type RejectsFormat } from "./rejects-fil
 import { type ColumnMapping, csvRowParser, jsonRowParser, type ParseRow } from "./row-parser.ts";
 import { createRowReader, delimiterOf, formatOf, type SourceRow } from "./row-formats.ts";
 
-export interface ImporterOptions<T extends ImportedRow> {
+interface ImporterOptions<T extends ImportedRow> {
   readonly input: InputFile;
   readonly kind: ImportKind<T>;
   readonly map: readonly ColumnMapping[];

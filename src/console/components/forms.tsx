@@ -180,7 +180,7 @@ export function Problem({ text }: { readonly text: string | undefined }) {
   return <div role="alert">{text !== undefined && <p class="problem">{text}</p>}</div>;
 }
 
-export interface FormProps {
+interface FormProps {
   /** On the button. */
   readonly submit: ComponentChildren;
   readonly onSubmit: () => Promise<void>;

@@ -19,7 +19,7 @@ import { Ledger } from "./ledger.ts";
 import type { ValkeyLink } from "./connection.ts";
 import type { DecisionRequest, KeyReport, KeySubject, Replies } from "./script.ts";
 
-export type OnStateChange = (state: "available" | "unavailable", cause?: unknown) => void;
+type OnStateChange = (state: "available" | "unavailable", cause?: unknown) => void;
 
 export interface SharedRateLimiterOptions {
   readonly clock: Clock;
