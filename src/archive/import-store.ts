@@ -33,7 +33,7 @@ export const NO_PROGRESS: ImportProgress = {
 };
 
 /** An import of one file. Times are milliseconds since the epoch. */
-export interface ImportRecord {
+interface ImportRecord {
   /** What is imported, and the SHA-256 of the file. */
   readonly fingerprint: string;
   /** The path of the file, or - for standard input. */

@@ -3,7 +3,7 @@
 import { formatTime } from "../api/formatting.ts";
 
 /** How a value is written. A missing text has no field in JSON; a nullable one is null. */
-export type FieldType = "integer" | "text" | "nullable text" | "time" | "json";
+type FieldType = "integer" | "text" | "nullable text" | "time" | "json";
 /** In the order of a file. */
 export type Fields = Readonly<Record<string, FieldType>>;
 
@@ -241,7 +241,7 @@ export function csvRow(cells: readonly string[], delimiter = ","): string {
 const SPECIAL = /[",\r\n]/;
 
 /** A cell as it is: unlike a report for a spreadsheet, an export is read back to the same text. */
-export function csvCell(cell: string, delimiter = ","): string {
+function csvCell(cell: string, delimiter = ","): string {
   const needsQuotes = SPECIAL.test(cell) || (delimiter !== "," && cell.includes(delimiter));
   return needsQuotes ? `"${cell.replaceAll('"', '""')}"` : cell;
 }

@@ -21,7 +21,7 @@ export interface KeyRange {
 }
 
 /** `lastValue` is the `sortValue` of the key that the page follows. */
-export interface KeyIdsOptions extends KeyRange {
+interface KeyIdsOptions extends KeyRange {
   readonly lastValue?: SqlValue | undefined;
 }
 

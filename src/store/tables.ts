@@ -246,7 +246,7 @@ export interface TableReader extends AsyncDisposable {
   hasChanged?(): boolean;
 }
 
-export interface RowQuery {
+interface RowQuery {
   readonly by: string;
   /** Those that `by` may have. */
   readonly values: readonly SqlValue[];

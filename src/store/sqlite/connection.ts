@@ -217,7 +217,7 @@ export function isBusy(error: unknown): boolean {
  * Repeats an attempt while another process holds the lock, in short random intervals. SQLite's own busy handler waits
  * up to 100 ms between attempts, and can miss for seconds the gaps that a busy server leaves, of less than 1 ms.
  */
-export async function retryWhileBusy<T>(attempt: () => T, maxMs: number): Promise<T> {
+async function retryWhileBusy<T>(attempt: () => T, maxMs: number): Promise<T> {
   const deadline = scheduler.now() + maxMs;
   for (;;) {
     try {
