@@ -65,6 +65,22 @@ export function repeat(firstMs: number, work: () => Promise<number>, time = sche
   };
 }
 
+export class TimeoutError extends Error {
+  override readonly name = "TimeoutError";
+}
+
+/** Settles as `work` does, or rejects when the time is over. */
+export function within<T>(
+  ms: number,
+  work: Promise<T>,
+  Late: new (message: string) => Error = TimeoutError,
+): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const timer = scheduler.setTimeout(() => reject(new Late(`no response within ${ms} ms`)), ms);
+    work.finally(() => timer.close()).then(resolve, reject);
+  });
+}
+
 /** The length of a time slice: requests of clients wait for its end. */
 const TIME_SLICE_MS = 2;
 

@@ -11,7 +11,7 @@ import {
   type Status,
 } from "../http1/index.ts";
 import type { Operation } from "./api.ts";
-import { andThen, type Awaitable, recover, yieldToEventLoop } from "../event-loop.ts";
+import { andThen, type Awaitable, recover, within, yieldToEventLoop } from "../event-loop.ts";
 import {
   BODY_REQUIRED,
   bodyTooLarge,
@@ -79,7 +79,9 @@ function execute<C extends Call>(input: AnyInput, call: C, front: Front<C>): Awa
   const response = andThen(front.execute(input, call), (result) =>
     result instanceof Rejection ? front.reject(result, call) : front.succeed(result, call),
   );
-  return response instanceof Promise ? withTimeout(response, front.timeoutMs) : response;
+  return response instanceof Promise
+    ? within(front.timeoutMs ?? REQUEST_TIMEOUT_MS, response, Unavailable)
+    : response;
 }
 
 /** Validates the path, then the query, then the body. Values are never coerced. */
@@ -131,23 +133,6 @@ export function traceIdOf({ headers }: Pick<Request, "headers">): string | undef
 
 /** Shorter than the time that a shutdown waits for requests in progress. */
 export const REQUEST_TIMEOUT_MS = 7_000;
-
-/** Settles as `work` does, or rejects with Unavailable when the time is over. */
-export function withTimeout<T>(work: Promise<T>, timeoutMs = REQUEST_TIMEOUT_MS): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const timer = setTimeout(() => reject(new Unavailable(`no response within ${timeoutMs} ms`)), timeoutMs);
-    work.then(
-      (value) => {
-        clearTimeout(timer);
-        resolve(value);
-      },
-      (error: unknown) => {
-        clearTimeout(timer);
-        reject(error);
-      },
-    );
-  });
-}
 
 type Parameters = Readonly<Record<string, Schema<unknown>>>;
 

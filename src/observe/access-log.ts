@@ -7,7 +7,7 @@ import type { Response } from "../http1/index.ts";
 import type { Log } from "./log.ts";
 import { constants } from "node:fs";
 import { type FileHandle, open, stat } from "node:fs/promises";
-import { type ScheduledTimer, scheduler } from "../event-loop.ts";
+import { type ScheduledTimer, scheduler, within } from "../event-loop.ts";
 
 interface AccessLog {
   readonly observe: RequestObserver;
@@ -168,10 +168,7 @@ export class LineWriter {
   /** Writes what waits, for a bounded time. */
   async close(): Promise<void> {
     this.#timer.close();
-    const timeout = Promise.withResolvers<void>();
-    const timer = scheduler.setTimeout(timeout.resolve, CLOSE_TIMEOUT_MS);
-    await Promise.race([this.#finish(), timeout.promise]);
-    timer.close();
+    await within(CLOSE_TIMEOUT_MS, this.#finish()).catch(() => {});
     this.#silentUntil = 0;
     this.#reportDropped();
     await this.#options.output.close().catch((error: unknown) => this.#latch.failed(error));

@@ -1,5 +1,5 @@
 import { isIP } from "node:net";
-import { andThen, type Awaitable, yieldToEventLoop } from "../event-loop.ts";
+import { andThen, type Awaitable, within, yieldToEventLoop } from "../event-loop.ts";
 import {
   type Call,
   dispatch,
@@ -12,7 +12,6 @@ import {
   protocolErrorResponse,
   requestIdOf,
   withRequestId,
-  withTimeout,
 } from "../api/dispatch.ts";
 import { INTERNAL_ERROR, methodNotAllowed, Rejection, rejectionOf, Unavailable } from "../api/errors.ts";
 import { parseJson, toJson } from "../api/json.ts";
@@ -150,7 +149,7 @@ export function readinessOf(checks: ReadinessChecks): (request: Pick<Request, "q
   const run = (name: string, check: () => Promise<boolean> | boolean) => {
     const result =
       running.get(name) ??
-      withTimeout(Promise.try(check), CHECK_TIMEOUT_MS)
+      within(CHECK_TIMEOUT_MS, Promise.try(check))
         .catch(() => false)
         .finally(() => running.delete(name));
     running.set(name, result);

@@ -1,22 +1,24 @@
 import { expect, jest, test } from "bun:test";
 import { Unavailable } from "../../src/api/errors.ts";
-import { withTimeout } from "../../src/api/dispatch.ts";
+import { REQUEST_TIMEOUT_MS } from "../../src/api/dispatch.ts";
+import { within } from "../../src/event-loop.ts";
 import { useFakeTimers } from "../fake-timers.ts";
 
 useFakeTimers();
 
 const never = () => new Promise<string>(() => {});
-const errorOf = (work: Promise<string>) => work.catch((error: unknown) => error);
+const errorOf = (work: Promise<string>) => inTime(work).catch((error: unknown) => error);
+const inTime = (work: Promise<string>) => within(REQUEST_TIMEOUT_MS, work, Unavailable);
 
 test("work in time settles as it does without a timeout", async () => {
-  expect(await withTimeout(Promise.resolve("done"))).toBe("done");
-  expect(await errorOf(withTimeout(Promise.reject(new Error("own"))))).toEqual(new Error("own"));
+  expect(await inTime(Promise.resolve("done"))).toBe("done");
+  expect(await errorOf(Promise.reject(new Error("own")))).toEqual(new Error("own"));
   expect(jest.getTimerCount()).toBe(0);
 });
 
 test("work that never settles is Unavailable after 7 seconds", async () => {
   let settled = false;
-  const result = errorOf(withTimeout(never()));
+  const result = errorOf(never());
   void result.then(() => void (settled = true));
   jest.advanceTimersByTime(6_999);
   await Promise.resolve();

@@ -221,7 +221,7 @@ describe("an outage", () => {
     time.run(TIMEOUT_MS);
     expect(states).toEqual([]);
     time.run(OUTAGE_MS - TIMEOUT_MS);
-    expect(states).toEqual(Array.from({ length: 4 }, () => "unavailable: no reply within 500 ms"));
+    expect(states).toEqual(Array.from({ length: 4 }, () => "unavailable: no response within 500 ms"));
     expect(await waiting).toBe(12);
     expect(first.decide(key(1), FREE)).toMatchObject({ outcome: "allowed", limit: 60, remaining: 11 });
     valkey.goOn();

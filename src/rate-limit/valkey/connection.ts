@@ -13,7 +13,7 @@ import {
   usageNumbers,
   usageFromNumbers,
 } from "../../domain/rate-limit.ts";
-import { scheduler } from "../../event-loop.ts";
+import { within } from "../../event-loop.ts";
 import {
   type DecisionRequest,
   type KeyReport,
@@ -104,7 +104,7 @@ export class ValkeyConnection {
   static async open(options: ConnectionOptions, subject: KeySubject): Promise<ValkeyConnection> {
     const connection = new ValkeyConnection(options);
     try {
-      await withTimeout(connection.#timeoutMs, connection.#check(subject));
+      await within(connection.#timeoutMs, connection.#check(subject));
       return connection;
     } catch (error) {
       connection.close();
@@ -206,7 +206,7 @@ export class ValkeyConnection {
   }
 
   #inTime<T>(work: Promise<T>): Promise<T> {
-    return withTimeout(this.#timeoutMs, work);
+    return within(this.#timeoutMs, work);
   }
 
   get #registerKey(): string {
@@ -330,14 +330,4 @@ export function loggableError(cause: unknown): Error {
   const nodeError: unknown = cause instanceof Error ? Reflect.get(cause, "lastNodeError") : undefined;
   const error = nodeError instanceof Error ? nodeError : cause;
   return new Error(error instanceof Error ? error.message : String(error));
-}
-
-async function withTimeout<T>(ms: number, work: Promise<T>): Promise<T> {
-  const { promise: timeout, reject } = Promise.withResolvers<never>();
-  const timer = scheduler.setTimeout(() => reject(new Error(`no reply within ${ms} ms`)), ms);
-  try {
-    return await Promise.race([work, timeout]);
-  } finally {
-    timer.close();
-  }
 }

@@ -342,7 +342,7 @@ export class SharedRateLimiter implements RateLimiter {
     for (const batch of this.#sent) {
       batch.ticks++;
       if (batch.ticks > TICKS_PER_TIMEOUT) {
-        this.#beginOutage(new Error(`no reply within ${this.#timeoutMs} ms`));
+        this.#beginOutage(new Error(`no response within ${this.#timeoutMs} ms`));
         this.#retryIn(RETRY_EVERY_MS, firstOf(batch));
         return;
       }

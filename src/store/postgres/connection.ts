@@ -1,7 +1,7 @@
 import { SQL } from "bun";
 import { messageOf, Unavailable } from "../../api/errors.ts";
 import { hostUrls } from "../../api/host-urls.ts";
-import { scheduler } from "../../event-loop.ts";
+import { scheduler, TimeoutError } from "../../event-loop.ts";
 
 /** By default five seconds each, as commands need them. 0 is no limit. */
 export interface Timeouts {
@@ -120,23 +120,6 @@ export function nextIdLock(table: string): string {
     SELECT pg_advisory_xact_lock(${LOCK_SPACE}, '${table}'::regclass::oid::int))`;
 }
 
-/** The server has not responded in time. */
-export class QueryTimeoutError extends Error {
-  override readonly name = "QueryTimeoutError";
-}
-
-/** Bounds how long work is waited for. */
-export async function within<T>(ms: number, work: Promise<T>): Promise<T> {
-  const { promise: timeout, reject } = Promise.withResolvers<never>();
-  const timeOut = () => reject(new QueryTimeoutError(`no response within ${ms} ms`));
-  const timer = scheduler.setTimeout(timeOut, ms);
-  try {
-    return await Promise.race([work, timeout]);
-  } finally {
-    timer.close();
-  }
-}
-
 /** A standby rejects the connection with "transaction read-write mode must be set before any query". */
 const STANDBY_STATE = "25001";
 
@@ -180,7 +163,7 @@ function isTransient(error: Error): boolean {
 
 /** Whether the server as a whole cannot be used, and not only the connection of one statement. */
 export function isServerDown(error: unknown): boolean {
-  if (error instanceof QueryTimeoutError) return true;
+  if (error instanceof TimeoutError) return true;
   if (!(error instanceof SQL.PostgresError)) return false;
   return startsWithAny(error.errno, DOWN_STATES) || CANNOT_CONNECT.test(error.code);
 }

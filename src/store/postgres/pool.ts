@@ -8,13 +8,11 @@ import {
   isFromServer,
   isLocked,
   isServerDown,
-  QueryTimeoutError,
   type Timeouts,
   toUnavailable,
-  within,
 } from "./connection.ts";
 import type { Primary } from "./primary.ts";
-import { type ScheduledTimer, scheduler } from "../../event-loop.ts";
+import { type ScheduledTimer, scheduler, TimeoutError, within } from "../../event-loop.ts";
 
 export interface PoolsOptions {
   /** The schema of the tables; by default the server's. */
@@ -187,7 +185,7 @@ export class ConnectionPool {
       let isLate = false;
       // `begin` returns what `work` returns; its type allows for arrays of queries too.
       const done = sql.begin((tx) => {
-        if (isLate) throw new QueryTimeoutError("the transaction began after its timeout");
+        if (isLate) throw new TimeoutError("the transaction began after its timeout");
         begin();
         return work(tx);
       }) as Promise<T>;
@@ -196,9 +194,7 @@ export class ConnectionPool {
       } catch (error) {
         isLate = true;
         // While others get responses, it is due to the number of queries and says nothing about the server.
-        throw error instanceof QueryTimeoutError && this.#hasRespondedRecently()
-          ? toUnavailable(error)
-          : error;
+        throw error instanceof TimeoutError && this.#hasRespondedRecently() ? toUnavailable(error) : error;
       }
       return within(halfMs, done);
     });

@@ -1,13 +1,7 @@
 import { messageOf } from "../../api/errors.ts";
 import { hostUrls } from "../../api/host-urls.ts";
-import {
-  addressOf,
-  COMMAND_TIMEOUT_MS,
-  connect,
-  type ConnectOptions,
-  explained,
-  within,
-} from "./connection.ts";
+import { within } from "../../event-loop.ts";
+import { addressOf, COMMAND_TIMEOUT_MS, connect, type ConnectOptions, explained } from "./connection.ts";
 
 /**
  * Knows which of the servers of a database accepts writes. There are several if the primary is replicated to standbys,

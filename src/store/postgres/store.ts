@@ -11,6 +11,7 @@ import type {
   WriteResult,
 } from "../../domain/ports.ts";
 import type { NewPet } from "../../domain/resources.ts";
+import { within } from "../../event-loop.ts";
 import { findCredentials, SELECT_CREDENTIALS, SqlKeyStore } from "../api-keys.ts";
 import { SqlAuditStore } from "../audit.ts";
 import { GroupCommit } from "../group-commit.ts";
@@ -19,7 +20,7 @@ import { SqlOperatorStore } from "../operators.ts";
 import { closeOrder, placeOrder, SqlCorrectionStore, SqlReadStore } from "../orders.ts";
 import { SqlSettingsStore } from "../settings.ts";
 import { SqlUsageHistoryStore } from "../usage-history.ts";
-import { addressOf, connect, explained, nextIdLock, within } from "./connection.ts";
+import { addressOf, connect, explained, nextIdLock } from "./connection.ts";
 import { IdempotencyRecords } from "./idempotency.ts";
 import { migrate, OPEN_TIMEOUT_MS } from "./migrations.ts";
 import { PET_JSON, PostgresPetJson } from "./pet-json.ts";

@@ -84,7 +84,7 @@ describe("PostgreSQL and Valkey", () => {
     const findingOf = async (url: string) => {
       for (;;) {
         const finding = (await diagnose(cli, "--limits-url", url)).of("Valkey")[0];
-        if (!finding?.message.includes("no reply within")) return finding;
+        if (!finding?.message.includes("no response within")) return finding;
       }
     };
     expect(await findingOf(valkey.url)).toMatchObject({
