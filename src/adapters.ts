@@ -18,7 +18,6 @@ import { BanRecorder } from "./observe/audit-trail.ts";
 import type { Log } from "./observe/log.ts";
 import { AdapterMonitor, CommitMonitor } from "./observe/request-metrics.ts";
 import { RetentionClock } from "./clock.ts";
-import type { PetJsonSource } from "./petstore/pet-json.ts";
 import { HeartbeatRegister } from "./rate-limit/server-register.ts";
 import type { MemoryRateLimiter } from "./rate-limit/memory/memory-rate-limiter.ts";
 import type { SharedRateLimiter } from "./rate-limit/valkey/shared-rate-limiter.ts";
@@ -39,7 +38,6 @@ export interface Adapters extends MonitoredStores {
 }
 
 interface MonitoredStores extends Stores {
-  readonly petJson: PetJsonSource;
   /** Of the adapter that stores the data. */
   readonly database: AdapterMonitor;
   readonly commits: CommitMonitor;

@@ -19,8 +19,18 @@ import { Rejection } from "../api/errors.ts";
 import { encodeOrder, orderNotFound, petNotFound } from "../domain/resources.ts";
 import type { OperationId } from "../domain/usage-history.ts";
 import { andThen, type Awaitable } from "../event-loop.ts";
-import type { Clock, IdempotentRequest, PageQuery, PetQuery, Store, WriteResult } from "../domain/ports.ts";
-import { encodePage, type PageJson, type PetJsonSource, type PetRevisions } from "./pet-json.ts";
+import type {
+  Clock,
+  IdempotentRequest,
+  Page,
+  PageJson,
+  PageQuery,
+  PetJsonSource,
+  PetQuery,
+  PetRevisions,
+  Store,
+  WriteResult,
+} from "../domain/ports.ts";
 
 export interface HandlerOptions {
   readonly store: Store;
@@ -123,6 +133,13 @@ function nextLink(options: NextLinkOptions): { Link?: string } {
   const status = query.status === undefined ? "" : `status=${query.status}&`;
   const ids = query.id === undefined ? "" : `id=${query.id.join(",")}&`;
   return { Link: `<${url}?${limit}${status}${ids}cursor=${encodeCursor(list, page.last)}>; rel="next"` };
+}
+
+export function encodePage<T extends { id: bigint }>(
+  { items, hasMore }: Page<T>,
+  encode: (item: T) => string,
+): PageJson {
+  return { json: `[${items.map(encode).join(",")}]`, last: items.at(-1)?.id, hasMore };
 }
 
 function created<R extends Rejection>(url: string, result: WriteResult | R) {

@@ -6,7 +6,7 @@ import {
   type Sized,
   stringBytes,
 } from "../bounded-cache.ts";
-import type { PetJsonSource, PetRevisions } from "./pet-json.ts";
+import type { PetJsonSource, PetRevisions } from "../domain/ports.ts";
 
 /** The response to a GET, without the headers that depend on the request. */
 export interface Representation {

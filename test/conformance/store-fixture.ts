@@ -3,12 +3,10 @@ import type { Rejection } from "../../src/api/errors.ts";
 import { ImportStore } from "../../src/archive/import-store.ts";
 import type { TableStore } from "../../src/store/tables.ts";
 import type { NewPet } from "../../src/domain/resources.ts";
-import type { PetJsonSource } from "../../src/petstore/pet-json.ts";
 import type { IdempotentRequest, Page, Store, Stores, WriteResult } from "../../src/domain/ports.ts";
 
 /** Empty stores with data of their own. */
 export interface OpenedStores extends Stores {
-  readonly petJson: PetJsonSource;
   /** What another process reads and imports. */
   readonly tables: TableStore;
   /** Opens the same data once more, as another process does. */

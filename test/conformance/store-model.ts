@@ -22,6 +22,7 @@ import type {
   IdempotentRequest,
   Page,
   PageQuery,
+  PetJsonSource,
   PetQuery,
   Store,
   WriteResult,
@@ -41,7 +42,7 @@ import {
   type PetStatus,
 } from "../../src/domain/resources.ts";
 import { encodePet } from "../../src/store/sqlite/store.ts";
-import { encodePage, type PetJsonSource } from "../../src/petstore/pet-json.ts";
+import { encodePage } from "../../src/petstore/handlers.ts";
 import { addPet, AT, DAY_MS, type OpenStores, rex } from "./store-fixture.ts";
 
 /** What the stores and the model have in common. */

@@ -7,17 +7,11 @@ import {
   type Sized,
   stringBytes,
 } from "../../bounded-cache.ts";
-import type { PageQuery, PetQuery } from "../../domain/ports.ts";
+import type { PageJson, PageQuery, PetJsonSource, PetQuery } from "../../domain/ports.ts";
 import type { PetStatus } from "../../domain/resources.ts";
 import { idsAfter } from "../rows.ts";
 import { rowsOf, type Steps } from "../statements.ts";
 import type { Connection } from "./connection.ts";
-
-interface PageJson {
-  readonly json: string;
-  readonly last: bigint | undefined;
-  readonly hasMore: boolean;
-}
 
 /**
  * Few, so that a block is cached when two requests for it come with few others in between. Of random requests to a
@@ -71,7 +65,7 @@ const BLOCK_OVERHEAD_BYTES = 800 + BLOCK_SIZE * ETAG_LENGTH;
  * Only complete blocks are cached. The last block is incomplete, and changes with every pet that is added. A block with
  * a deleted pet stays incomplete, so the cache remembers that instead of reading it in vain at every request.
  */
-export class SqlitePetJson {
+export class SqlitePetJson implements PetJsonSource {
   /** Of cached responses. A pet that is added is in no block, so the store only counts it here. */
   readonly revisions = { changes: 0, changesAndAdditions: 0 };
   /** A page can take several blocks. */
