@@ -13,11 +13,14 @@ import {
 import { DAY_MS } from "../domain/rate-limit.ts";
 import {
   byRequests,
+  COUNTS,
   HOUR_MS,
+  NO_REQUESTS,
   OPERATION_IDS,
   type OperationId,
   type RequestCounts,
   startOf,
+  sumOfRequests,
   type UsageInterval,
   type UsagePeriod,
 } from "../domain/usage-history.ts";
@@ -78,7 +81,7 @@ export const usage = defineCommand({
         const totals = await totalsOf(query);
         if (isJson) return json(totals);
         if (totals.length === 0) return noRequests(period);
-        return table(TOTAL_COLUMNS, [...totals, sumOf(totals)], screen);
+        return table(TOTAL_COLUMNS, [...totals, sumOfRequests(totals)], screen);
       } else if (isJson) {
         for await (const text of jsonText(query)) await print(text);
       } else return intervalTables(query, screen);
@@ -112,19 +115,11 @@ interface Query {
   readonly operation: OperationId | undefined;
 }
 
-const COUNTS = ["admitted", "limited", "banned", "errors"] as const;
-const NO_REQUESTS: RequestCounts = { admitted: 0, limited: 0, banned: 0, errors: 0 };
 const COUNT_COLUMNS = COUNTS.map((name): TableColumn<RequestCounts> => [
   name.toUpperCase(),
   (row) => grouped(row[name]),
   "number",
 ]);
-
-function sumOf(rows: Iterable<RequestCounts>): RequestCounts {
-  const sum = { ...NO_REQUESTS };
-  for (const row of rows) for (const name of COUNTS) sum[name] += row[name];
-  return sum;
-}
 
 type KeyTotals = UsageTotals["items"][number];
 
@@ -147,7 +142,7 @@ async function totalsOf(query: Query): Promise<readonly KeyTotals[]> {
   }
   const totals: KeyTotals[] = [];
   for await (const [{ id: keyId, name, plan, lastUsedAt }, rows] of usageOf(query)) {
-    if (rows.length > 0) totals.push({ keyId, name, plan, ...sumOf(rows), lastUsedAt });
+    if (rows.length > 0) totals.push({ keyId, name, plan, ...sumOfRequests(rows), lastUsedAt });
   }
   return totals.toSorted(byRequests);
 }
@@ -194,8 +189,8 @@ async function intervalTables(query: Query, screen: Screen): Promise<string> {
   for await (const [, rows] of usageOf(query)) {
     for (const row of rows) {
       const start = shortStart(row.start, period.by);
-      starts.set(start, sumOf([starts.get(start) ?? NO_REQUESTS, row]));
-      operations.set(row.operation, sumOf([operations.get(row.operation) ?? NO_REQUESTS, row]));
+      starts.set(start, sumOfRequests([starts.get(start) ?? NO_REQUESTS, row]));
+      operations.set(row.operation, sumOfRequests([operations.get(row.operation) ?? NO_REQUESTS, row]));
     }
   }
   if (starts.size === 0) return noRequests(period);
@@ -206,7 +201,7 @@ async function intervalTables(query: Query, screen: Screen): Promise<string> {
   const byStart = [...starts].toSorted(([a], [b]) => (a < b ? -1 : 1));
   const used = [...operations].filter(([, counts]) => COUNTS.some((name) => counts[name] > 0));
   return [
-    tableOf(period.by.toUpperCase(), [...byStart, ["Total", sumOf(starts.values())]]),
+    tableOf(period.by.toUpperCase(), [...byStart, ["Total", sumOfRequests(starts.values())]]),
     tableOf("OPERATION", used),
   ].join("\n");
 }

@@ -16,6 +16,15 @@ export interface RequestCounts {
   readonly errors: number;
 }
 
+export const COUNTS = ["admitted", "limited", "banned", "errors"] as const;
+export const NO_REQUESTS: RequestCounts = { admitted: 0, limited: 0, banned: 0, errors: 0 };
+
+export function sumOfRequests(rows: Iterable<RequestCounts>): RequestCounts {
+  const sum = { ...NO_REQUESTS };
+  for (const row of rows) for (const name of COUNTS) sum[name] += row[name];
+  return sum;
+}
+
 /** A request that is rejected before it is routed, or whose path is unknown, has no operation. */
 export type CountedOperation = OperationId | "none";
 

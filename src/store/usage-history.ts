@@ -1,6 +1,7 @@
 import type { UsageHistoryStore } from "../domain/ports.ts";
 import { DAY_MS } from "../domain/rate-limit.ts";
 import {
+  COUNTS,
   DEPRECATED_OPERATIONS,
   type KeyCounts,
   type KeyTotals,
@@ -91,9 +92,7 @@ export interface UsageSums {
 }
 
 /** Adds the counts of an inserted row to those of the stored one. */
-export const ADD_COUNTS = ["admitted", "limited", "banned", "errors"]
-  .map((count) => `${count} = stored.${count} + excluded.${count}`)
-  .join(", ");
+export const ADD_COUNTS = COUNTS.map((count) => `${count} = stored.${count} + excluded.${count}`).join(", ");
 
 /** In the order of the keys, as all that several instances add, so that they do not deadlock. */
 const BY_KEY = "ORDER BY key_id";

@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
-import { byOperation, totalOf, type UsageResponse, usageSeries } from "../../src/console/usage-series.ts";
+import { byOperation, type UsageResponse, usageSeries } from "../../src/console/usage-series.ts";
+import { sumOfRequests } from "../../src/domain/usage-history.ts";
 
 type Row = UsageResponse["items"][number];
 const row = (day: string, counts: Partial<Row> & Pick<Row, "operation">): Row => ({
@@ -34,7 +35,7 @@ test("a day without requests is zero, and a day before the key existed has no da
 });
 
 test("counts are added up for the period and for each operation", () => {
-  expect(totalOf(HISTORY.items)).toEqual({ admitted: 15, limited: 4, banned: 2, errors: 1 });
+  expect(sumOfRequests(HISTORY.items)).toEqual({ admitted: 15, limited: 4, banned: 2, errors: 1 });
   expect(byOperation(HISTORY)).toEqual([
     { operation: "listPets", admitted: 15, limited: 0, banned: 0, errors: 1 },
     { operation: "none", admitted: 0, limited: 4, banned: 2, errors: 0 },

@@ -1,6 +1,12 @@
 import { formatTime, grouped } from "../../api/formatting.ts";
 import { DAY_MS } from "../../domain/rate-limit.ts";
-import { DEPRECATED_OPERATIONS, LENGTH_MS, type RequestCounts } from "../../domain/usage-history.ts";
+import {
+  COUNTS,
+  DEPRECATED_OPERATIONS,
+  LENGTH_MS,
+  type RequestCounts,
+  sumOfRequests,
+} from "../../domain/usage-history.ts";
 import { call, type Key, may } from "../admin-api.ts";
 import { UrlSelect } from "../components/filters.tsx";
 import { KeyActionButtons } from "../components/key-actions.tsx";
@@ -20,7 +26,7 @@ import {
 } from "../components/values.tsx";
 import { capitalized, compact, ordinal, percent } from "../format.ts";
 import { useCall, usePolled } from "../polling.ts";
-import { byOperation, COUNTS, totalOf, type UsageResponse, usageSeries } from "../usage-series.ts";
+import { byOperation, type UsageResponse, usageSeries } from "../usage-series.ts";
 import { AuditSection } from "./audit.tsx";
 import { requestsUrl } from "./requests.tsx";
 import { current } from "../current.ts";
@@ -192,7 +198,7 @@ interface UsageProps {
 }
 
 function Usage({ history, createdAt, earlier, keyId }: UsageProps) {
-  const [counts, last] = [totalOf(history.items), totalOf(earlier)];
+  const [counts, last] = [sumOfRequests(history.items), sumOfRequests(earlier)];
   const before = (text: string) => (earlier.length > 0 ? `${text} in the period before` : undefined);
   const figureOf = (name: keyof RequestCounts): Figure => [
     grouped(counts[name]),
