@@ -1,7 +1,7 @@
 import { PETSTORE_API, RESPONSE_STATUSES } from "./petstore/operations.ts";
 import packageJson from "../package.json" with { type: "json" };
 import { type Adapters, openAdapters } from "./adapters.ts";
-import { startupHandler } from "./api/dispatch.ts";
+import { SECURITY_HEADER_LINES, startupHandler } from "./api/dispatch.ts";
 import { Authenticator } from "./auth/authenticator.ts";
 import { Addresses } from "./auth/client-address.ts";
 import { followKeyChanges } from "./auth/key-changes.ts";
@@ -13,7 +13,7 @@ import { createDocsSite } from "./docs-site/docs-site.ts";
 import type { Clock } from "./domain/ports.ts";
 import type { ServerActivity } from "./domain/servers.ts";
 import { yieldToEventLoop } from "./event-loop.ts";
-import { headerLine, HttpServer, type LimitEvent, slowRejectedClients } from "./http1/index.ts";
+import { HttpServer, type LimitEvent, slowRejectedClients } from "./http1/index.ts";
 import { deleteRegularly } from "./observe/audit-trail.ts";
 import { logKeyChanges, watchFloods } from "./observe/event-reports.ts";
 import { createLog, type Log } from "./observe/log.ts";
@@ -50,9 +50,6 @@ interface AppOptions {
 
 /** Clients that wait for the server get their responses before it does anything else. */
 const FIRST_RESPONSES_MS = 5;
-
-/** On every response. */
-const SECURITY_HEADER_LINES = headerLine("X-Content-Type-Options", "nosniff");
 
 /** The composition root: Config → adapters → services → server. */
 export async function startApp(config: Config, options: AppOptions = {}): Promise<App> {

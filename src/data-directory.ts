@@ -16,7 +16,7 @@ import { dirname, join, resolve } from "node:path";
 import { pathsOf, type StorageConfig } from "./config/config.ts";
 import { giveToDirectoryOwner } from "./store/sqlite/durable-files.ts";
 
-const OTHER_USERS = 0o077;
+export const OTHER_USERS = 0o077;
 
 /** What is wrong with a directory, and what to do, as a server and petstore doctor say it. */
 export function notWritable(path: string): readonly [problem: string, remedy: string] {
@@ -150,6 +150,6 @@ function isOpenToOthers(stats: Stats | undefined): boolean {
   return stats !== undefined && (stats.mode & OTHER_USERS) !== 0 && stats.uid === process.getuid?.();
 }
 
-function statOf(path: string): Stats | undefined {
+export function statOf(path: string): Stats | undefined {
   return statSync(path, { throwIfNoEntry: false });
 }

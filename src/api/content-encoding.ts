@@ -48,6 +48,12 @@ interface Encoded {
 const CACHE_CONTROL = "public, max-age=300";
 const IMMUTABLE_CACHE_CONTROL = "public, max-age=31536000, immutable";
 
+/** 304 if the client has this version already, and the response otherwise. */
+export function conditional({ headers }: ContentRequest, etag: string, response: Response): Response {
+  const { headerLines } = response;
+  return matchesEtag(headers.get("if-none-match"), etag) ? emptyResponse(304, headerLines) : response;
+}
+
 /** A text that stays in memory. It is compressed on its first request, once for each encoding, in another thread. */
 export class EncodedContent {
   readonly #options: ContentOptions;
@@ -61,15 +67,11 @@ export class EncodedContent {
     this.#options = options;
   }
 
-  respond({ headers }: ContentRequest, rateLimitLines: string): Awaitable<Response> {
+  respond(request: ContentRequest, rateLimitLines: string): Awaitable<Response> {
     return andThen(
-      this.#encodings[encodingOf(headers.get("accept-encoding"))](),
-      ({ headerLines, etag, body }) => {
-        const lines = headerLines + rateLimitLines;
-        return matchesEtag(headers.get("if-none-match"), etag)
-          ? emptyResponse(304, lines)
-          : { status: 200, headerLines: lines, body };
-      },
+      this.#encodings[encodingOf(request.headers.get("accept-encoding"))](),
+      ({ headerLines, etag, body }) =>
+        conditional(request, etag, { status: 200, headerLines: headerLines + rateLimitLines, body }),
     );
   }
 

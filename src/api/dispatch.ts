@@ -253,6 +253,9 @@ export function headerLinesOf(headers: Headers): string {
   return lines;
 }
 
+/** On every response. */
+export const SECURITY_HEADER_LINES = headerLine("X-Content-Type-Options", "nosniff");
+
 export function jsonResponse(status: Status, headerLines: string, body: string): Response {
   return { status, headerLines: CONTENT_TYPE + headerLines, body };
 }

@@ -64,3 +64,10 @@ export function formatOptionalTime(ms: number | undefined): string | null {
 export function parseOptionalTime(text: string | undefined): number | undefined {
   return text === undefined ? undefined : Date.parse(text);
 }
+
+/** What a terminal would obey or hide: control characters, text direction marks, lone surrogates, line separators. */
+const UNPRINTABLE = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu;
+
+export function printable(text: string): string {
+  return text.replace(UNPRINTABLE, (character) => `\\u{${character.codePointAt(0)?.toString(16)}}`);
+}

@@ -1,5 +1,6 @@
+import { printable } from "../api/formatting.ts";
 import { type Flags, type Option, type Options, variableOf } from "../config/parse-options.ts";
-import { nearest, printable, quoted, UsageError, withoutSecrets } from "../config/usage-error.ts";
+import { nearest, quoted, UsageError, withoutSecrets } from "../config/usage-error.ts";
 import { choice, trueOrFalse } from "../config/value-types.ts";
 import { COLOR_CHOICES } from "./output.ts";
 

@@ -1,5 +1,5 @@
-import { formatTime } from "../api/formatting.ts";
-import { printable, UsageError } from "../config/usage-error.ts";
+import { formatTime, printable } from "../api/formatting.ts";
+import { UsageError } from "../config/usage-error.ts";
 import { choice } from "../config/value-types.ts";
 import { ACTOR_KINDS, type AuditedValues } from "../domain/audit.ts";
 import type { AuditItem } from "../operator/operations.ts";

@@ -1,5 +1,5 @@
-import { formatTime, grouped } from "../api/formatting.ts";
-import { printable, quoted, UsageError } from "../config/usage-error.ts";
+import { formatTime, grouped, printable } from "../api/formatting.ts";
+import { quoted, UsageError } from "../config/usage-error.ts";
 import { switchOption, choice, duration, durationOr, list } from "../config/value-types.ts";
 import { environmentOf } from "../domain/api-keys.ts";
 import { MAX_OVERLAP_MS } from "../domain/key-fields.ts";

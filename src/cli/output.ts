@@ -1,8 +1,7 @@
 import { styleText } from "node:util";
 import { curlCommand, shellWord } from "../api/curl.ts";
-import { grouped, shortDuration } from "../api/formatting.ts";
+import { grouped, printable, shortDuration } from "../api/formatting.ts";
 import { toJson } from "../api/json.ts";
-import { printable } from "../config/usage-error.ts";
 import type { Limits } from "../domain/rate-limit.ts";
 import { docsUrl } from "../petstore/documented-settings.ts";
 

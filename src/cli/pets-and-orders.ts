@@ -1,5 +1,6 @@
+import { printable } from "../api/formatting.ts";
 import { encodeCursor } from "../api/cursor.ts";
-import { printable, quoted } from "../config/usage-error.ts";
+import { quoted } from "../config/usage-error.ts";
 import { choice } from "../config/value-types.ts";
 import { type Pet, PET_STATUSES, STATUS_AFTER } from "../domain/resources.ts";
 import type { AdminOrder, BodyOf } from "../operator/operations.ts";

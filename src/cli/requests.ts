@@ -1,6 +1,5 @@
-import { formatTime } from "../api/formatting.ts";
+import { formatTime, printable } from "../api/formatting.ts";
 import { toJson } from "../api/json.ts";
-import { printable } from "../config/usage-error.ts";
 import { duration, switchOption } from "../config/value-types.ts";
 import type { RequestEntry, RequestPage } from "../operator/operations.ts";
 import type { Context } from "./command.ts";

@@ -1,7 +1,7 @@
+import { printable } from "../api/formatting.ts";
 import { Rejection } from "../api/errors.ts";
 import { type Identifier, parseJson, toJson } from "../api/json.ts";
 import { Invalid, object, text } from "../api/schema.ts";
-import { printable } from "../config/usage-error.ts";
 import {
   ADMIN_API,
   type AdminOperation,

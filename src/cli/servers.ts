@@ -1,5 +1,4 @@
-import { grouped } from "../api/formatting.ts";
-import { printable } from "../config/usage-error.ts";
+import { grouped, printable } from "../api/formatting.ts";
 import type { Fleet } from "../operator/operations.ts";
 import { operationCommand } from "./operation-command.ts";
 import { whereOf } from "./operator.ts";

@@ -1,4 +1,5 @@
 import { readFileSync } from "node:fs";
+import { printable } from "../api/formatting.ts";
 
 /** A wrong command line or variable: one line that names it, what it is and what it must be. Exit status 2. */
 export class UsageError extends Error {}
@@ -8,8 +9,6 @@ const API_KEY = /pet_(live|test|admin)_[\w-]+/g;
 /** Up to the last @, because a password that is not encoded can contain anything. */
 const URL_WITH_USER = /([a-z][a-z\d+.-]*:\/\/)[^]*@/gi;
 const PASSWORD_PARAMETER = /([?&](?:\w*password|\w*secret|\w*token|code|sslkey)=)[^&\s]*/gi;
-/** Control characters, text direction marks, lone surrogates and line separators. */
-const UNPRINTABLE = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu;
 
 /** Masks API keys, and users and passwords in URLs. */
 export function withoutSecrets(text: string): string {
@@ -26,10 +25,6 @@ export function quoted(text: string): string {
 /** As `quoted`, in full length. */
 export function quotedPath(path: string): string {
   return `"${printable(withoutSecrets(path))}"`;
-}
-
-export function printable(text: string): string {
-  return text.replace(UNPRINTABLE, (character) => `\\u{${character.codePointAt(0)?.toString(16)}}`);
 }
 
 /** `a, b or c`. */

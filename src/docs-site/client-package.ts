@@ -1,5 +1,5 @@
-import { matchesEtag } from "../api/hash.ts";
-import { emptyResponse, headerLinesOf } from "../api/dispatch.ts";
+import { conditional } from "../api/content-encoding.ts";
+import { headerLinesOf } from "../api/dispatch.ts";
 import { loadClientFiles } from "../browser-bundle/bundle.ts";
 import { docsUrl, type DocumentedSettings, siteUrl } from "../petstore/documented-settings.ts";
 import type { DocsPages } from "../petstore/static-routes.ts";
@@ -23,10 +23,8 @@ export async function clientPackage(settings: DocumentedSettings): Promise<DocsP
     ETag: etag,
     "Cache-Control": "public, max-age=300",
   });
-  return ({ headers }, headerLines) =>
-    matchesEtag(headers.get("if-none-match"), etag)
-      ? emptyResponse(304, lines + headerLines)
-      : { status: 200, headerLines: lines + headerLines, body };
+  return (request, headerLines) =>
+    conditional(request, etag, { status: 200, headerLines: lines + headerLines, body });
 }
 
 const BLOCK = 512;

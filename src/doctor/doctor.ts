@@ -13,7 +13,7 @@ import {
 import { LISTEN_PROBLEMS } from "../config/network.ts";
 import type { Variables } from "../config/parse-options.ts";
 import { readTlsFiles } from "../config/tls.ts";
-import { existingParent, freeBytes, notWritable } from "../data-directory.ts";
+import { existingParent, freeBytes, notWritable, OTHER_USERS, statOf } from "../data-directory.ts";
 import { HEALTH_PATH } from "../domain/constants.ts";
 import type { Clock } from "../domain/ports.ts";
 import {
@@ -99,13 +99,12 @@ function checkConfiguration(config: Config, variables: Variables): Finding[] {
 const directory = check("data directory");
 const space = check("disk space");
 
-const OTHER_USERS = 0o077;
 const LOW_BYTES = 1e9;
 const TOO_LOW_BYTES = 1e8;
 
 function checkDataDirectory(storage: StorageConfig): Finding[] {
   const { dataDir } = storage;
-  const stats = statSync(dataDir, { throwIfNoEntry: false });
+  const stats = statOf(dataDir);
   const accessMode = constants.R_OK | constants.W_OK | constants.X_OK;
   if (stats === undefined) {
     const parent = existingParent(dataDir);
@@ -123,7 +122,7 @@ function checkDataDirectory(storage: StorageConfig): Finding[] {
   if (!isAccessible(dataDir, accessMode)) return [directory.error(...notWritable(dataDir))];
   const files = readdirSync(dataDir).flatMap((name) => {
     const path = join(dataDir, name);
-    const file = statSync(path, { throwIfNoEntry: false });
+    const file = statOf(path);
     return file ? { path, mode: file.mode, uid: file.uid } : [];
   });
   const open = files.filter(({ mode }) => (mode & OTHER_USERS) !== 0).map(({ path }) => path);

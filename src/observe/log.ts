@@ -1,3 +1,4 @@
+import { printable } from "../api/formatting.ts";
 import { LOG_LEVELS, type LogFormat, type LogLevel } from "../domain/constants.ts";
 import {
   LOG_EVENTS,
@@ -88,25 +89,19 @@ function textDetails(details: Details): string {
 function textOf(value: unknown): string {
   if (value instanceof Error) return textOf(`${value.name}: ${value.message}`);
   if (typeof value === "string" && PLAIN.test(value)) return value;
-  return escaped(JSON.stringify(value, replacer()) ?? "none");
+  return printable(JSON.stringify(value, replacer()) ?? "none");
 }
 
 const PLAIN = /^[\w./:@+,-]+$/;
-/** What a terminal would obey or hide. JSON escapes some of them. */
-const UNPRINTABLE = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu;
-
-function escaped(text: string): string {
-  return text.replace(UNPRINTABLE, (character) => `\\u{${character.codePointAt(0)?.toString(16)}}`);
-}
 
 /** Each line of the stack and of its causes, indented. */
 function stackOf(error: Error): string {
   let text = "";
   let current: unknown = error;
   for (let depth = 0; current instanceof Error && depth <= MAX_CAUSES; depth++) {
-    const title = depth === 0 ? "" : `\n    Caused by ${current.name}: ${escaped(current.message)}`;
+    const title = depth === 0 ? "" : `\n    Caused by ${current.name}: ${printable(current.message)}`;
     const frames = (current.stack ?? "").split("\n").filter((line) => /^\s+at /.test(line));
-    text += title + frames.map((frame) => `\n    ${escaped(frame.trim())}`).join("");
+    text += title + frames.map((frame) => `\n    ${printable(frame.trim())}`).join("");
     current = current.cause;
   }
   return text;

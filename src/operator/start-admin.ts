@@ -1,8 +1,8 @@
 import { originOf } from "../config/config.ts";
 import { isLoopback } from "../config/network.ts";
-import { headerLine, type HttpServer } from "../http1/index.ts";
+import type { HttpServer } from "../http1/index.ts";
 import type { TlsCertificate } from "../http1/server.ts";
-import { startupHandler } from "../api/dispatch.ts";
+import { SECURITY_HEADER_LINES, startupHandler } from "../api/dispatch.ts";
 import { createAdminApp, type StartAdminOptions } from "./admin-app.ts";
 import { listenForOperators } from "./admin-listener.ts";
 import { dataHandlers } from "./handlers/data-handlers.ts";
@@ -28,9 +28,6 @@ export interface AdminListener {
   setTlsCertificate(certificate: TlsCertificate): void;
   close(): Promise<void>;
 }
-
-/** On every response. */
-const SECURITY_HEADER_LINES = headerLine("X-Content-Type-Options", "nosniff");
 
 /** Serves operators on a listener of their own. Throws AdminListenError if the address cannot be listened on. */
 export async function startAdmin(options: StartAdminOptions): Promise<AdminListener> {

@@ -1,6 +1,6 @@
 import { statSync } from "node:fs";
 import { resolve } from "node:path";
-import { formatTime, grouped } from "../../api/formatting.ts";
+import { formatTime, grouped, printable } from "../../api/formatting.ts";
 import { tableStoreOf } from "../../archive/contents.ts";
 import { type InputFile, openInput } from "../../archive/files.ts";
 import { type ImportedRow, type ImportKind, IMPORT_KINDS } from "../../archive/import-kinds.ts";
@@ -17,7 +17,7 @@ import type { ColumnMapping } from "../../archive/row-parser.ts";
 import { describeEnvironment, storageOf } from "../../config/config.ts";
 import { JSON_OPTION, STORAGE_OPTIONS } from "../../config/options.ts";
 import type { Options, ValuesOf } from "../../config/parse-options.ts";
-import { joined, printable, quotedPath, UsageError } from "../../config/usage-error.ts";
+import { joined, quotedPath, UsageError } from "../../config/usage-error.ts";
 import {
   choice,
   file,

@@ -1,9 +1,9 @@
 import { type Asset, assetOf, loadBundle } from "../../browser-bundle/bundle.ts";
 import { ICON } from "../../browser-bundle/mark.ts";
 import { loadOnce } from "../../event-loop.ts";
-import { etagOf, matchesEtag } from "../../api/hash.ts";
-import type { ContentRequest } from "../../api/content-encoding.ts";
-import { emptyResponse, headerLinesOf } from "../../api/dispatch.ts";
+import { etagOf } from "../../api/hash.ts";
+import { conditional, type ContentRequest } from "../../api/content-encoding.ts";
+import { headerLinesOf } from "../../api/dispatch.ts";
 import type { Request, Response } from "../../http1/index.ts";
 import { matchPage } from "./pages.ts";
 
@@ -26,7 +26,7 @@ export function createConsole(): RespondWithPage {
   });
 
   return async (request) => {
-    const { path, headers } = request;
+    const { path } = request;
     const { html, etag, assets } = await load();
     if (path.startsWith(ASSET_PATH))
       return assets.find((asset) => asset.path === path)?.content.respond(request, "");
@@ -36,8 +36,8 @@ export function createConsole(): RespondWithPage {
       "Cache-Control": "no-cache",
       ETag: etag,
     });
-    const isCurrent = status === 200 && matchesEtag(headers.get("if-none-match"), etag);
-    return isCurrent ? emptyResponse(304, headerLines) : { status, headerLines, body: html };
+    const response = { status, headerLines, body: html } as const;
+    return status === 200 ? conditional(request, etag, response) : response;
   };
 }
 
