@@ -167,7 +167,7 @@ function exhaustedUntil(window: Window, lengthMs: number, limit: number): number
 }
 
 /** Whether a window, after `expire`, has no requests remaining. */
-export function isExhausted(window: Window, limit: number): boolean {
+function isExhausted(window: Window, limit: number): boolean {
   return window.used >= limit;
 }
 

@@ -68,7 +68,7 @@ test("decides as the domain does, for any requests of any subjects, also after d
   fc.assert(
     fc.property(fc.array(step, { maxLength: 400, size: "max" }), (steps) => {
       const clock = new TestClock(STARTS_AT);
-      const rateLimiter = createMemoryRateLimiter({ clock, ban: DEFAULT_BAN, maxSubjects: 153 });
+      const rateLimiter = createMemoryRateLimiter({ clock, ban: DEFAULT_BAN, maxAddresses: 51 });
       const usages = new Map<string, Usage>();
       for (const each of steps) {
         if (typeof each === "string") {

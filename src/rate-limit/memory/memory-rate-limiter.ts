@@ -4,7 +4,6 @@ import {
   decide,
   type Decision,
   expire,
-  isExhausted,
   isExpired,
   type Limits,
   NEVER,
@@ -17,7 +16,7 @@ import {
   type Usage,
 } from "../../domain/rate-limit.ts";
 import { type ScheduledTimer, type Scheduler, scheduler } from "../../event-loop.ts";
-import { DAY_EXHAUSTED, MINUTE_EXHAUSTED, NONE, QUEUED, UsageTable } from "./usage-table.ts";
+import { NONE, QUEUED, UsageTable } from "./usage-table.ts";
 import { Latch } from "../../api/latch.ts";
 
 interface MemoryRateLimiterOptions {
@@ -25,7 +24,8 @@ interface MemoryRateLimiterOptions {
   readonly ban: BanRules;
   /** Where counts and bans survive a restart; the rate limiter closes it. */
   readonly usageStore?: UsageStore;
-  readonly maxSubjects?: number;
+  /** Beyond that, those with the fewest requests are evicted. Keys stay: they would get their quota twice. */
+  readonly maxAddresses?: number;
   readonly flushEveryMs?: number;
   /** Called once each time that the usage store begins to fail. */
   readonly onUsageStoreError?: (error: unknown) => void;
@@ -35,8 +35,7 @@ interface MemoryRateLimiterOptions {
   readonly scheduler?: Scheduler;
 }
 
-const EXHAUSTED = MINUTE_EXHAUSTED | DAY_EXHAUSTED;
-/** One for the new subject and one more, so that a table over its bound shrinks back to it. */
+/** One for the new address and one more, so that a table over its bound shrinks back to it. */
 const MAX_EVICTED = 2;
 
 export function createMemoryRateLimiter(options: MemoryRateLimiterOptions): MemoryRateLimiter {
@@ -48,7 +47,7 @@ class MemoryRateLimiter implements RateLimiter {
   readonly #clock: Clock;
   readonly #ban: BanRules;
   readonly #onBan: OnBan | undefined;
-  readonly #maxSubjects: number;
+  readonly #maxAddresses: number;
   readonly #table = new UsageTable();
   readonly #writeBehind: WriteBehind | undefined;
   readonly #scheduler: Scheduler;
@@ -63,12 +62,12 @@ class MemoryRateLimiter implements RateLimiter {
   #stepMs: number;
 
   constructor(options: MemoryRateLimiterOptions) {
-    const { clock, ban, usageStore, maxSubjects = 1_000_000, flushEveryMs = 500 } = options;
+    const { clock, ban, usageStore, maxAddresses = 1_000_000, flushEveryMs = 500 } = options;
     this.#clock = clock;
     this.#stepMs = clock.stepMs;
     this.#ban = ban;
     this.#onBan = options.onBan;
-    this.#maxSubjects = maxSubjects;
+    this.#maxAddresses = maxAddresses;
     this.#scheduler = options.scheduler ?? scheduler;
     this.#writeBehind = usageStore && new WriteBehind(this.#table, usageStore, options);
     for (const [subject, usage] of usageStore?.load() ?? []) this.#restore(subject, usage);
@@ -86,10 +85,6 @@ class MemoryRateLimiter implements RateLimiter {
     const { bannedAt } = usage;
     const decision = decide(usage, limits, now, this.#rulesFor(subject));
     table.store(slot, usage);
-
-    const flags = table.flags(slot);
-    const newFlags = (flags & ~EXHAUSTED) | exhaustedFlags(usage, limits);
-    if (newFlags !== flags) table.setFlags(slot, newFlags);
     // A ban that began in the future begins now, and is no new one.
     const isNewBan = decision.outcome === "banned" && usage.bannedAt !== bannedAt && bannedAt < now;
     if (isNewBan) this.#banned(slot, subject, usage);
@@ -171,19 +166,16 @@ class MemoryRateLimiter implements RateLimiter {
   }
 
   #add(subject: Subject, now: number): number {
-    this.#makeRoom(now);
+    if (subject.kind === "address") this.#makeRoom(now);
     const slot = this.#table.add(subject);
     this.#writeBehind?.keepRow(subject);
     return slot;
   }
 
-  /**
-   * For a new subject. When only keys are left that must stay, or they would get their quota twice, the table grows
-   * beyond its bound: by as many keys as an operator has created, and by one address.
-   */
+  /** A random sample can miss all addresses when most subjects are keys with ids beyond a million. */
   #makeRoom(now: number): void {
-    for (let i = 0; i < MAX_EVICTED && this.#table.size >= this.#maxSubjects; i++) {
-      const slot = this.#table.leastValuable(now, () => this.#scheduler.random());
+    for (let i = 0; i < MAX_EVICTED && this.#table.addresses >= this.#maxAddresses; i++) {
+      const slot = this.#table.leastUsedAddress(now, () => this.#scheduler.random());
       if (slot !== NONE) this.#remove(slot);
     }
   }
@@ -193,7 +185,6 @@ class MemoryRateLimiter implements RateLimiter {
     this.#table.remove(slot);
   }
 
-  /** The store does not have the limits, so both windows of a key count as exhausted until its next request. */
   #restore(subject: Subject, usage: Usage): void {
     const now = this.#now();
     if (isExpired(usage, now)) return this.#writeBehind?.deleteRow(subject);
@@ -203,19 +194,12 @@ class MemoryRateLimiter implements RateLimiter {
       this.#bannedKeys.add(subject.id);
     }
     this.#table.store(slot, usage);
-    this.#table.setFlags(slot, this.#table.flags(slot) | EXHAUSTED);
   }
 
   #tick(): void {
     for (const slot of this.#table.nextExpired(this.#now())) this.#remove(slot);
     this.#writeBehind?.startPass();
   }
-}
-
-function exhaustedFlags({ minute, day }: Usage, { perMinute, perDay }: Limits): number {
-  return (
-    (isExhausted(minute, perMinute) ? MINUTE_EXHAUSTED : 0) | (isExhausted(day, perDay) ? DAY_EXHAUSTED : 0)
-  );
 }
 
 export type { MemoryRateLimiter };

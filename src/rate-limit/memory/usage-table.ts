@@ -1,4 +1,4 @@
-import { DAY_MS, isExpired, MINUTE_MS, newUsage, type Subject, type Usage } from "../../domain/rate-limit.ts";
+import { isExpired, newUsage, type Subject, type Usage } from "../../domain/rate-limit.ts";
 import { HashIndex, hashText, NONE } from "../../hash-index.ts";
 
 export { NONE };
@@ -25,9 +25,6 @@ const LIVE = 1;
 /** The slot waits to be written to the store, whichever subject has it by then: the flag outlasts a removal. */
 export const QUEUED = 2;
 const IS_KEY = 4;
-/** The window was exhausted after the last request; the table does not know the limits. */
-export const MINUTE_EXHAUSTED = 8;
-export const DAY_EXHAUSTED = 16;
 
 /**
  * Slot n below this belongs to the key with id n. Every other subject is found by hash: keys with greater ids too, so
@@ -51,12 +48,6 @@ const PAGE_MASK = (1 << PAGE_SHIFT) - 1;
 const ascii = new TextDecoder();
 const NEW_USAGE = newUsage();
 
-/** The value of a slot: nothing, the requests counted for an address, those for a key, or too much to be evicted. */
-const EXPIRED = -1;
-const PROTECTED = Infinity;
-/** More than the requests of any address. */
-const ANY_KEY = 2 ** 52;
-
 const SAMPLES = 16;
 /** Slots checked by one sweep. There are two sweeps a second, so a million slots take two minutes. */
 const SWEEP_SLOTS = 4_096;
@@ -75,15 +66,15 @@ export class UsageTable {
   readonly #index = new HashIndex<Subject>((slot, subject) => this.#hasSubject(slot, subject));
   readonly #freeSlots: number[] = [];
   readonly #scratch = newUsage();
-  #size = 0;
+  #addresses = 0;
   /** The slots that were ever in use: by key id, and by hash. */
   readonly #keys = { start: 0, end: 0, sweptTo: 0 };
   readonly #hashed = { start: KEY_SLOTS, end: KEY_SLOTS, sweptTo: KEY_SLOTS };
   readonly #ranges: readonly SlotRange[] = [this.#keys, this.#hashed];
 
-  /** How many subjects there are. */
-  get size(): number {
-    return this.#size;
+  /** How many there are. */
+  get addresses(): number {
+    return this.#addresses;
   }
 
   /** The subject's slot, or NONE. */
@@ -97,7 +88,7 @@ export class UsageTable {
     const slot = hasKeySlot(subject) ? this.#addKey(subject.id) : this.#addHashed(subject);
     this.store(slot, NEW_USAGE);
     this.setFlags(slot, (this.flags(slot) & QUEUED) | LIVE | (subject.kind === "key" ? IS_KEY : 0));
-    this.#size++;
+    if (subject.kind === "address") this.#addresses++;
     return slot;
   }
 
@@ -124,8 +115,9 @@ export class UsageTable {
       this.#index.remove(hashOf(this.subjectAt(slot)), slot);
       this.#freeSlots.push(slot);
     }
-    this.setFlags(slot, this.flags(slot) & QUEUED);
-    this.#size--;
+    const flags = this.flags(slot);
+    if (!(flags & IS_KEY)) this.#addresses--;
+    this.setFlags(slot, flags & QUEUED);
   }
 
   subjectAt(slot: number): Subject {
@@ -142,23 +134,19 @@ export class UsageTable {
     }
   }
 
-  /**
-   * The slot to evict, or NONE. Expired subjects go first, then the address with the fewest requests, then the key with
-   * the fewest; each is the least valuable of a random sample. A key that is banned or has exhausted a window stays.
-   */
-  leastValuable(now: number, random: () => number): number {
+  /** The slot of the address with the fewest requests in a random sample, an expired one first; or NONE. */
+  leastUsedAddress(now: number, random: () => number): number {
+    const { start, end } = this.#hashed;
     let least = NONE;
-    let leastValue = PROTECTED;
-    for (const { start, end } of this.#ranges) {
-      for (let i = 0; i < SAMPLES; i++) {
-        const slot = start + Math.floor(random() * (end - start));
-        const value = this.#valueOf(slot, now);
-        if (value < leastValue) {
-          least = slot;
-          leastValue = value;
-        }
-        if (value === EXPIRED) return slot;
-      }
+    let leastRequests = Infinity;
+    for (let i = 0; i < SAMPLES; i++) {
+      const slot = start + Math.floor(random() * (end - start));
+      if (!this.isLive(slot) || this.flags(slot) & IS_KEY) continue;
+      const usage = this.load(slot, this.#scratch);
+      const requests = isExpired(usage, now) ? 0 : usage.day.used;
+      if (requests >= leastRequests) continue;
+      least = slot;
+      leastRequests = requests;
     }
     return least;
   }
@@ -170,22 +158,11 @@ export class UsageTable {
       const { start, end } = range;
       for (let left = Math.min(SWEEP_SLOTS, end - start); left > 0; left--) {
         range.sweptTo = range.sweptTo + 1 < end ? range.sweptTo + 1 : start;
-        if (this.#valueOf(range.sweptTo, now) === EXPIRED) expired.push(range.sweptTo);
+        const slot = range.sweptTo;
+        if (this.isLive(slot) && isExpired(this.load(slot, this.#scratch), now)) expired.push(slot);
       }
     }
     return expired;
-  }
-
-  #valueOf(slot: number, now: number): number {
-    if (!this.isLive(slot)) return PROTECTED;
-    const usage = this.load(slot, this.#scratch);
-    if (isExpired(usage, now)) return EXPIRED;
-    const flags = this.flags(slot);
-    if (!(flags & IS_KEY)) return usage.day.used;
-    if (now < usage.bannedUntil) return PROTECTED;
-    if (flags & MINUTE_EXHAUSTED && now < usage.minute.openedAt + MINUTE_MS) return PROTECTED;
-    if (flags & DAY_EXHAUSTED && now < usage.day.openedAt + DAY_MS) return PROTECTED;
-    return ANY_KEY + usage.day.used;
   }
 
   isLive(slot: number): boolean {
