@@ -101,11 +101,14 @@ test.each(Object.entries(SUBJECTS))("the greatest numbers of %s are kept", (_, s
   expect([0, 1].map((i) => rateLimiter.usage(subjectOf(i)))).toEqual([banned, after]);
 });
 
-test("a ban that begins where a shorter maximum has ended the one before is a new ban", () => {
+test.each([
+  ["a shorter maximum has ended the one before", { bannedAt: -5_000, bannedUntil: STARTS_AT + 5_000 }],
+  ["the one before has ended by a clock that was set back", { bannedAt: 5_000, bannedUntil: -1_001 }],
+])("a ban that begins where %s is a new ban", (_, { bannedAt, bannedUntil }) => {
   const now = STARTS_AT;
   const usageStore = new MapUsageStore();
   const used = { openedAt: now - 9, used: 1, firstRejectedAt: now - 8, strikes: 1 };
-  usageStore.save([[key(1), { minute: used, day: used, bannedAt: now - 5_000, bannedUntil: now + 5_000 }]]);
+  usageStore.save([[key(1), { minute: used, day: used, bannedAt: now + bannedAt, bannedUntil }]]);
   const bans: number[] = [];
   const rateLimiter = createMemoryRateLimiter({
     clock: new TestClock(now),

@@ -82,12 +82,12 @@ class MemoryRateLimiter implements RateLimiter {
     const slot = found === NONE ? this.#add(subject, now) : found;
 
     const usage = table.load(slot, this.#scratch);
-    const { bannedAt } = usage;
-    const decision = decide(usage, limits, now, this.#rulesFor(subject));
+    const rules = this.#rulesFor(subject);
+    expire(usage, now, rules);
+    const wasBanned = now < usage.bannedUntil;
+    const decision = decide(usage, limits, now, rules);
     table.store(slot, usage);
-    // A ban that began in the future begins now, and is no new one.
-    const isNewBan = decision.outcome === "banned" && usage.bannedAt !== bannedAt && bannedAt < now;
-    if (isNewBan) this.#banned(slot, subject, usage);
+    if (decision.outcome === "banned" && !wasBanned) this.#banned(slot, subject, usage);
     else this.#writeBehind?.changed(slot);
     return decision;
   }
