@@ -16,7 +16,7 @@ import {
 import type { ServerState } from "../../domain/servers.ts";
 import { HEARTBEAT_MS, type HeartbeatRegister, parseServerStates } from "../server-register.ts";
 import { Ledger } from "./ledger.ts";
-import type { ValkeyLink } from "./connection.ts";
+import { loggableError, type ValkeyLink } from "./connection.ts";
 import type { DecisionRequest, KeyReport, KeySubject, Replies } from "./script.ts";
 
 type OnStateChange = (state: "available" | "unavailable", cause?: unknown) => void;
@@ -463,7 +463,7 @@ export class SharedRateLimiter implements RateLimiter {
 
   #changeState(state: "available" | "unavailable", cause?: unknown): void {
     if (this.#isClosed) return;
-    this.#options.onStateChange?.(state, cause);
+    this.#options.onStateChange?.(state, cause === undefined ? undefined : loggableError(cause));
   }
 }
 

@@ -1,5 +1,5 @@
 import type { Clock } from "../../domain/ports.ts";
-import { loggableError, parseServers, ValkeyConnection, type ValkeyOptions } from "./connection.ts";
+import { parseServers, ValkeyConnection, type ValkeyOptions } from "./connection.ts";
 import { SharedRateLimiter, type SharedRateLimiterOptions } from "./shared-rate-limiter.ts";
 
 export interface ValkeyRateLimiterOptions extends ValkeyOptions, SharedRateLimiterOptions {
@@ -11,19 +11,12 @@ export interface ValkeyRateLimiterOptions extends ValkeyOptions, SharedRateLimit
 
 /** Throws on an invalid address. A Valkey that is unavailable delays the start a little and does not prevent it. */
 export async function createValkeyRateLimiter(options: ValkeyRateLimiterOptions): Promise<SharedRateLimiter> {
-  const { urls, ca, onStateChange, ...settings } = options;
+  const { urls, ca, ...settings } = options;
   const servers = parseServers(urls, ca);
-  const rateLimiter = new SharedRateLimiter(
-    {
-      ...options,
-      onStateChange: (state, cause) =>
-        onStateChange?.(state, cause === undefined ? undefined : loggableError(cause)),
-    },
-    {
-      ...(servers.isCluster ? CLUSTER : SINGLE_SERVER),
-      open: (subject) => ValkeyConnection.open({ servers, ...settings }, subject),
-    },
-  );
+  const rateLimiter = new SharedRateLimiter(options, {
+    ...(servers.isCluster ? CLUSTER : SINGLE_SERVER),
+    open: (subject) => ValkeyConnection.open({ servers, ...settings }, subject),
+  });
   await rateLimiter.start();
   return rateLimiter;
 }
