@@ -88,7 +88,7 @@ const ARROWS: Readonly<Record<string, string>> = {
   operator: "petstore observe config domain api http1 browser-bundle data-directory event-loop",
   "docs-site": "petstore client domain api http1 browser-bundle console event-loop executable",
   console: "operator browser-bundle domain api",
-  doctor: "store rate-limit http1 domain api config data-directory",
+  doctor: "store rate-limit observe http1 domain api config data-directory",
   adapters: "store rate-limit observe domain api config data-directory clock",
   app: "adapters petstore operator docs-site auth observe domain api config http1 clock event-loop",
   demo: "app adapters client operator observe domain config",

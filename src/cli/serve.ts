@@ -151,9 +151,9 @@ async function describeAdmin(admin: AdminListener, isTerminal: boolean): Promise
 
 function logPlainText(config: Config, variables: Variables, log: Log): void {
   for (const connection of plainTextConnections(config, variables)) {
-    if (connection === "clients") log.event("connections.plain-text", { host: config.host });
-    else if (connection === "operators") log.event("admin.plain-text", { host: config.admin?.host });
-    else log.event(connection === "database" ? "database.plain-text" : "valkey.plain-text");
+    if (connection === "connections") log.event("connections.plain-text", { host: config.host });
+    else if (connection === "admin") log.event("admin.plain-text", { host: config.admin?.host });
+    else log.event(`${connection}.plain-text`);
   }
 }
 

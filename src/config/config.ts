@@ -184,14 +184,15 @@ export function expectedUrl(
   return values["public-url"] ?? (port === 0 ? undefined : listenUrl(host, port, { isTls }));
 }
 
-export type PlainTextConnection = "clients" | "operators" | "database" | "valkey";
+/** By the beginning of their log event. */
+type PlainTextConnection = "connections" | "admin" | "database" | "valkey";
 
 /** What travels unencrypted over a network. `PGSSLMODE` is the default of sslmode. */
 export function plainTextConnections(config: Config, variables: Variables): PlainTextConnection[] {
   const { host, tls, admin, trustedProxies, databaseUrl, limitsUrls = [] } = config;
   const connections: PlainTextConnection[] = [];
-  if (!isLoopback(host) && tls === undefined && trustedProxies.length === 0) connections.push("clients");
-  if (admin && !isLoopback(admin.host) && tls === undefined) connections.push("operators");
+  if (!isLoopback(host) && tls === undefined && trustedProxies.length === 0) connections.push("connections");
+  if (admin && !isLoopback(admin.host) && tls === undefined) connections.push("admin");
   const databaseUrls = databaseUrl === undefined ? [] : hostUrls(databaseUrl);
   if (databaseUrls.some((url) => isPlainPostgres(new URL(url), variables["PGSSLMODE"]))) {
     connections.push("database");

@@ -6,7 +6,6 @@ import {
   type Config,
   originOf,
   pathsOf,
-  type PlainTextConnection,
   plainTextConnections,
   type StorageConfig,
 } from "../config/config.ts";
@@ -16,6 +15,7 @@ import { readTlsFiles } from "../config/tls.ts";
 import { existingParent, freeBytes, notWritable, OTHER_USERS, statOf } from "../data-directory.ts";
 import { HEALTH_PATH } from "../domain/constants.ts";
 import type { Clock } from "../domain/ports.ts";
+import { LOG_EVENTS } from "../observe/log-events.ts";
 import {
   check,
   checkClock,
@@ -60,27 +60,14 @@ export async function diagnose({ config, variables, clock, statusOf }: DoctorOpt
 
 const configuration = check("configuration");
 
-const PLAIN_TEXT: Readonly<Record<PlainTextConnection, readonly [message: string, remedy: string]>> = {
-  clients: [
-    "clients send their API keys in plain text: the server listens beyond this machine without TLS",
-    "set --tls-cert and --tls-key, or put a proxy with TLS in front and name it with --trust-proxy",
-  ],
-  operators: [
-    "operators send the admin token in plain text: --admin-address is reachable from other machines without TLS",
-    "set --tls-cert and --tls-key, or let --admin-address begin with 127.0.0.1",
-  ],
-  database: [
-    "the connection to PostgreSQL is not encrypted",
-    "add ?sslmode=verify-full to --database-url; see docs/deployment.md",
-  ],
-  valkey: ["the connection to Valkey is not encrypted", "use a rediss:// URL in --limits-url"],
-};
-
 /** Settings that are valid one by one, and do not go together. */
 function checkConfiguration(config: Config, variables: Variables): Finding[] {
   const { databaseUrl, limitsUrls, publicUrl, host } = config;
   return problemsOr(configuration.ok(`${config.environment}: the settings go together`), [
-    ...plainTextConnections(config, variables).map((each) => configuration.warning(...PLAIN_TEXT[each])),
+    ...plainTextConnections(config, variables).map((each) => {
+      const [problem = "", remedy = ""] = LOG_EVENTS[`${each}.plain-text`].message.split("; ");
+      return configuration.warning(problem, remedy);
+    }),
     databaseUrl !== undefined &&
       limitsUrls === undefined &&
       configuration.warning(

@@ -193,7 +193,7 @@ const plainText = (flags: Flags, variables = {}) => plainTextConnections(parseCo
 
 test.each([
   ["127.0.0.1 127.1.2.3 ::1 localhost", []],
-  ["0.0.0.0 :: 192.0.2.1 pets.example", ["clients"]],
+  ["0.0.0.0 :: 192.0.2.1 pets.example", ["connections"]],
 ])("clients in plain text: on %s, the warnings are %p", (hosts, warnings) => {
   for (const host of hosts.split(" "))
     expect<unknown>([host, plainText({ host: [host] })]).toEqual([host, warnings]);

@@ -167,7 +167,10 @@ test("a port of another program is an error, that of a running server is not", a
 test("settings that do not go together are warnings, a wrong one is exit status 2", async () => {
   const { code, of } = await diagnose(cli, "--host", "0.0.0.0");
   expect(code).toBe(0);
-  expect(of("configuration").map(({ level }) => level)).toEqual(["warning", "warning"]);
+  expect(of("configuration")).toMatchObject([
+    { level: "warning", remedy: expect.stringMatching(/^serve HTTPS with --tls-cert/) },
+    { level: "warning", remedy: expect.stringMatching(/^set --public-url/) },
+  ]);
   expect(await cli.run(["doctor", "--port", "x"])).toMatchObject({ code: 2 });
   expect(await cli.run(["doctor", "--tls-cert", "x"])).toMatchObject({ code: 2 });
 });
