@@ -15,19 +15,10 @@ export async function runAll<T>(sql: SQL, statements: Statements<T>): Promise<T>
   const steps = statements();
   let step = steps.next();
   while (step.done !== true) {
-    const { sql: text, values, isVaried } = step.value;
-    step = steps.next(await sql.unsafe(isVaried ? numbered(text) : numberedOnce(text), [...values]));
+    const { sql: text, values } = step.value;
+    step = steps.next(await sql.unsafe(numbered(text), [...values]));
   }
   return step.value;
-}
-
-/** Of the statements whose text does not vary, of which the program has few. */
-const numberedTexts = new Map<string, string>();
-
-function numberedOnce(sql: string): string {
-  let text = numberedTexts.get(sql);
-  if (text === undefined) numberedTexts.set(sql, (text = numbered(sql)));
-  return text;
 }
 
 /** With the parameters of PostgreSQL, which finds the best index by itself. */
