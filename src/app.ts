@@ -182,13 +182,12 @@ export async function serveOn(
     if (config.admin) {
       const { startAdmin } = await import("./operator/start-admin.ts");
       admin = await startAdmin({
+        ...adapters,
         config,
         admin: config.admin,
-        adapters,
         metrics,
         requestLog,
         facts: {
-          environment,
           version: packageJson.version,
           startedAt: clock.now(),
           publicUrl: baseUrl,

@@ -36,6 +36,7 @@ import type { AnyHandler } from "../operator/handlers/services.ts";
 import {
   ADMIN_API,
   ADMIN_PAGE_LIMIT,
+  type AdminInput,
   type AdminOperation,
   type BodyOf,
   type ResponseOf,
@@ -178,30 +179,32 @@ async function withLocal(
   try {
     const settings = await stores.settings.readSettings();
     const saved = settingsWith(settings, input, context.variables);
-    const { handlers } = dataHandlers({
-      ...stores,
-      environment: storage.environment,
-      rateLimiter: quotas,
-      servers: quotas,
-      listRequests: ({ query }) =>
-        askServer(storage, requestParameters(query), { settings: stores.settings, clock }),
-      clock,
-      plans: plansOf(saved),
-      ban: banRulesOf(saved),
-      limits: {
-        get isAvailable() {
-          const { problem } = quotas;
-          if (problem !== undefined && problem !== warnedOf)
-            warn(`${problem} (usage, strikes and bans are unknown)`);
-          warnedOf = problem;
-          return problem === undefined;
+    const handlers = {
+      ...dataHandlers({
+        ...stores,
+        environment: storage.environment,
+        rateLimiter: quotas,
+        servers: quotas,
+        clock,
+        plans: plansOf(saved),
+        ban: banRulesOf(saved),
+        limits: {
+          get isAvailable() {
+            const { problem } = quotas;
+            if (problem !== undefined && problem !== warnedOf)
+              warn(`${problem} (usage, strikes and bans are unknown)`);
+            warnedOf = problem;
+            return problem === undefined;
+          },
         },
-      },
-      hasAllUsage: storage.databaseUrl === undefined || storage.limitsUrls !== undefined,
-      // Running servers see the change within a second.
-      applyKeyChanges: async () => {},
-      applyOperatorChanges: () => {},
-    });
+        hasAllUsage: storage.databaseUrl === undefined || storage.limitsUrls !== undefined,
+        // Running servers see the change within a second.
+        applyKeyChanges: async () => {},
+        applyOperatorChanges: () => {},
+      }),
+      listRequests: ({ query }: AdminInput<"listRequests">) =>
+        askServer(storage, requestParameters(query), { settings: stores.settings, clock }),
+    };
     return await work(async (id, input = {}) => {
       // The input is validated for this operation, which is what the type of its handler says.
       const handler = handlers[id] as unknown as AnyHandler;

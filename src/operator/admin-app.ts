@@ -15,24 +15,9 @@ import {
 } from "../api/dispatch.ts";
 import { INTERNAL_ERROR, methodNotAllowed, Rejection, rejectionOf, Unavailable } from "../api/errors.ts";
 import { parseJson, toJson } from "../api/json.ts";
-import type { AdminConfig, Config } from "../config/config.ts";
-import type { Clock, SettingsStore } from "../domain/ports.ts";
-import type { ServerIdentity } from "../domain/servers.ts";
 import { leastRoleOf, mayCall, type Role } from "../domain/operators.ts";
-import {
-  headerLine,
-  type HttpServerOptions,
-  type Request,
-  type RequestHandler,
-  type Response,
-  type Status,
-} from "../http1/index.ts";
-import type { TlsCertificate } from "../http1/server.ts";
+import { headerLine, type Request, type RequestHandler, type Response, type Status } from "../http1/index.ts";
 import { ErrorLog } from "../observe/event-reports.ts";
-import type { Log } from "../observe/log.ts";
-import type { AppMetrics } from "../observe/metrics.ts";
-import type { RequestLog } from "../observe/request-log.ts";
-import type { AdapterMonitor } from "../observe/request-metrics.ts";
 import {
   ADMIN_ERRORS,
   ADMIN_PATH_NOT_FOUND,
@@ -45,10 +30,12 @@ import {
 import { MAX_ADMIN_BODY_BYTES, MAX_OPEN_BODY_BYTES } from "../domain/size-limits.ts";
 import { createConsole } from "./console/assets.ts";
 import { adminOpenApiJson } from "./openapi.ts";
-import type { ServerFacts } from "./handlers/server.ts";
-import type { AdminHandlers, AnyHandler, OperatorServices, SessionContext } from "./handlers/services.ts";
+import { dataHandlers } from "./handlers/data-handlers.ts";
+import { requestHandlers } from "./handlers/requests.ts";
+import { serverHandlers } from "./handlers/server.ts";
+import type { AdminHandlers, AnyHandler, ServerServices, SessionContext } from "./handlers/services.ts";
+import { sessionHandlers } from "./handlers/session.ts";
 import { ADMIN_API, type AdminOperation, type AdminOperationId } from "./operations.ts";
-import type { AdminAuthentication } from "./sign-in.ts";
 
 const COMMON_HEADERS = {
   "Referrer-Policy": "no-referrer",
@@ -170,42 +157,6 @@ export function readinessOf(checks: ReadinessChecks): (request: Pick<Request, "q
   };
 }
 
-interface AdminAdapters extends Pick<
-  OperatorServices,
-  "store" | "corrections" | "operators" | "keys" | "audit" | "usageHistory" | "rateLimiter"
-> {
-  readonly settings: SettingsStore;
-  readonly servers: OperatorServices["servers"] & { readonly self: ServerIdentity };
-  /** Of the adapter that stores the data. */
-  readonly database: AdapterMonitor;
-  /** Of the adapter that counts for the rate limits. */
-  readonly limits: AdapterMonitor;
-}
-
-export interface StartAdminOptions {
-  readonly config: Config;
-  readonly admin: AdminConfig;
-  readonly adapters: AdminAdapters;
-  readonly metrics: AppMetrics;
-  readonly requestLog: RequestLog | undefined;
-  readonly facts: ServerFacts;
-  readonly clock: Clock;
-  readonly log: Log;
-  readonly isDraining: () => boolean;
-  /** Applies the changes of keys on this server, which would see them within a second anyway. */
-  readonly applyKeyChanges: () => Promise<void>;
-  readonly tls: TlsCertificate | undefined;
-  /** Which connections count together. */
-  readonly peerOf: NonNullable<HttpServerOptions["peerOf"]>;
-}
-
-interface AdminAppParts {
-  readonly handlers: AdminHandlers;
-  readonly authentication: AdminAuthentication;
-  /** Whether another server, or a command on its machine, has signed the request. */
-  readonly isServerRequest: (request: Request) => boolean;
-}
-
 interface AdminCall extends Call {
   readonly id: AdminOperationId;
   readonly operation: AdminOperation;
@@ -216,22 +167,26 @@ const READ_ONLY = "GET, HEAD";
 const OPENAPI_PATH = `${ADMIN_API.basePath}/openapi.json`;
 
 /** The handler of the operator's listener: health, metrics, the admin API and the console. */
-export function createAdminApp(
-  { admin, adapters, metrics, clock, log, isDraining }: StartAdminOptions,
-  { handlers, authentication, isServerRequest }: AdminAppParts,
-): RequestHandler {
-  const errorLog = new ErrorLog(log);
+export function createAdminApp(services: ServerServices): RequestHandler {
+  const { admin, store, database, limits, metrics, authentication, clock } = services;
+  const handlers: AdminHandlers = {
+    ...sessionHandlers(services),
+    ...serverHandlers(services),
+    ...requestHandlers(services),
+    ...dataHandlers(services),
+  };
+  const errorLog = new ErrorLog(services.log);
   const pages = createConsole();
   const ready = readinessOf({
     database: async () => {
-      await adapters.store.getPet(1n);
+      await store.getPet(1n);
       return true;
     },
-    disk: () => (adapters.database.freeBytes() ?? Infinity) >= NEEDED_BYTES,
+    disk: () => (database.freeBytes() ?? Infinity) >= NEEDED_BYTES,
     // The listeners open after the migrations.
     migrations: () => true,
-    "rate-limiter": () => adapters.limits.isAvailable,
-    draining: () => !isDraining(),
+    "rate-limiter": () => limits.isAvailable,
+    draining: () => !services.isDraining(),
   });
   let openApi: string | undefined;
   const front: Front<AdminCall> = {
@@ -276,7 +231,7 @@ export function createAdminApp(
     const operation: AdminOperation | undefined = id && ADMIN_API.operations[id];
     const identity = operation?.needsNoToken
       ? ({ actor: { kind: "console", name: request.remoteAddress } } as const)
-      : id === "listRequests" && isServerRequest(request)
+      : id === "listRequests" && services.isServerRequest(request)
         ? ({ actor: { kind: "server", name: request.remoteAddress } } as const)
         : await authenticate(request, operation ? leastRoleOf(operation) : "viewer");
     if (identity instanceof Rejection) return reject(identity);

@@ -73,6 +73,7 @@ const newSecret = (): string => randomBytes(32).toString("base64url");
 /** Who sends a request: a browser with a session, or a program with a token. */
 export class AdminAuthentication {
   readonly #options: AuthenticationOptions;
+  readonly cookieName: string;
   /** The fields of several `Cookie` headers are joined with a comma (RFC 9110, 5.3). */
   readonly #cookies: RegExp;
   readonly #access: AccessReader;
@@ -89,6 +90,7 @@ export class AdminAuthentication {
 
   constructor(options: AuthenticationOptions) {
     this.#options = options;
+    this.cookieName = options.cookieName;
     this.#cookies = new RegExp(`(?:^|[;,])\\s*${options.cookieName}=([^;,\\s]*)`, "g");
     this.#access = new AccessReader(options.operators, options.clock);
     this.#token = options.token;

@@ -1,14 +1,12 @@
-import { originOf } from "../config/config.ts";
+import { type Config, originOf } from "../config/config.ts";
 import { isLoopback } from "../config/network.ts";
-import type { HttpServer } from "../http1/index.ts";
-import type { TlsCertificate } from "../http1/server.ts";
 import { SECURITY_HEADER_LINES, startupHandler } from "../api/dispatch.ts";
-import { createAdminApp, type StartAdminOptions } from "./admin-app.ts";
+import type { SettingsStore } from "../domain/ports.ts";
+import type { HttpServer, HttpServerOptions } from "../http1/index.ts";
+import type { TlsCertificate } from "../http1/server.ts";
+import { createAdminApp } from "./admin-app.ts";
 import { listenForOperators } from "./admin-listener.ts";
-import { dataHandlers } from "./handlers/data-handlers.ts";
-import { serverHandlers } from "./handlers/server.ts";
-import { requestHandlers } from "./handlers/requests.ts";
-import { sessionHandlers } from "./handlers/session.ts";
+import type { ServerServices } from "./handlers/services.ts";
 import { askForRequests, machineAddress, peerTlsOf } from "./server-requests.ts";
 import { ServerSecret } from "./server-secret.ts";
 import { AdminAuthentication } from "./sign-in.ts";
@@ -29,14 +27,25 @@ export interface AdminListener {
   close(): Promise<void>;
 }
 
+type OfConfig = "environment" | "plans" | "ban" | "hasAllUsage";
+type OfListener =
+  "url" | "authentication" | "serverSecret" | "isServerRequest" | "ask" | "applyOperatorChanges";
+
+interface StartAdminOptions extends Omit<ServerServices, OfConfig | OfListener> {
+  readonly config: Config;
+  readonly settings: SettingsStore;
+  readonly tls: TlsCertificate | undefined;
+  /** Which connections count together. */
+  readonly peerOf: NonNullable<HttpServerOptions["peerOf"]>;
+}
+
 /** Serves operators on a listener of their own. Throws AdminListenError if the address cannot be listened on. */
 export async function startAdmin(options: StartAdminOptions): Promise<AdminListener> {
-  const { config, admin, adapters, metrics, facts, clock, log, isDraining } = options;
+  const { config, admin, operators, audit, facts, clock, log } = options;
   // The certificate is for the name that clients use, which is not the loopback address.
   const tls = isLoopback(admin.host) ? undefined : options.tls;
-  const { operators, audit } = adapters;
   const { setting: token, file } = await openTokens({ storage: config, admin, operators, clock, log });
-  const serverSecret = await ServerSecret.open(adapters.settings);
+  const serverSecret = await ServerSecret.open(options.settings);
   const server = listenForOperators(admin, {
     handler: startupHandler,
     headerLines: SECURITY_HEADER_LINES,
@@ -55,42 +64,23 @@ export async function startAdmin(options: StartAdminOptions): Promise<AdminListe
     token && file && followTokenFile(file, (replaced) => authentication.replaceToken(replaced), log);
   const { plans, ban, environment } = config;
   let peerTls = peerTlsOf(facts.publicUrl, options.tls?.cert);
-  const { directory, handlers } = dataHandlers({
-    ...adapters,
-    ...requestHandlers({
-      requestLog: options.requestLog,
-      servers: adapters.servers,
-      ask: (other, query) => askForRequests(other, query, { secret: serverSecret, clock, tls: peerTls }),
-    }),
+  server.handler = createAdminApp({
+    ...options,
     environment,
-    clock,
     plans,
     ban,
     hasAllUsage: config.databaseUrl === undefined || config.limitsUrls !== undefined,
-    applyKeyChanges: options.applyKeyChanges,
-    applyOperatorChanges: () => authentication.changed(),
-  });
-  const session = sessionHandlers({
-    facts,
+    url,
     authentication,
     serverSecret,
-    url,
-    cookieName,
-    isTls: tls !== undefined,
-  });
-  server.handler = createAdminApp(options, {
-    handlers: {
-      ...session,
-      ...serverHandlers({ ...adapters, facts, directory, live: metrics.live, isDraining, clock }),
-      ...handlers,
-    },
-    authentication,
     isServerRequest: ({ method, path, query, headers }) => {
       const target = query === "" ? path : `${path}?${query}`;
       const authorization = headers.get("authorization") ?? "";
       const at = clock.now();
       return ownOrigins.some((to) => serverSecret.isAuthorized(authorization, { to, method, target, at }));
     },
+    ask: (other, query) => askForRequests(other, query, { secret: serverSecret, clock, tls: peerTls }),
+    applyOperatorChanges: () => authentication.changed(),
   });
   const removeUrl = saveAdminUrl(config, url);
   return {

@@ -1,5 +1,5 @@
 import { historyHandlers } from "./history.ts";
-import { KeyDirectory, keyHandlers } from "./keys.ts";
+import { keyHandlers } from "./keys.ts";
 import { operatorHandlers } from "./operators.ts";
 import { petAndOrderHandlers } from "./pets-and-orders.ts";
 import { fleetHandlers } from "./server.ts";
@@ -7,16 +7,14 @@ import type { OperatorServices } from "./services.ts";
 
 /** The operations on data: a server and the command line have them alike. */
 export function dataHandlers(services: OperatorServices) {
-  const directory = new KeyDirectory(services);
-  const handlers = {
-    ...keyHandlers(services, directory),
+  return {
+    ...keyHandlers(services),
     ...fleetHandlers(services),
     ...historyHandlers(services),
     ...petAndOrderHandlers(services),
     ...operatorHandlers(services),
-    listRequests: services.listRequests,
   };
-  return { directory, handlers };
 }
 
-export type DataOperationId = keyof ReturnType<typeof dataHandlers>["handlers"];
+/** Those of the command line. For requests, which a server keeps in memory, it asks a server. */
+export type DataOperationId = keyof ReturnType<typeof dataHandlers> | "listRequests";

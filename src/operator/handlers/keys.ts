@@ -40,8 +40,9 @@ const ACTIVE_FIELDS = ["plan", "limits", "access", "expiresAt"] as const;
 
 type Inactive = Rejection<"key_not_found" | "key_not_active">;
 
-export function keyHandlers(services: OperatorServices, directory: KeyDirectory) {
+export function keyHandlers(services: OperatorServices) {
   const { keys, environment, rateLimiter, applyKeyChanges } = services;
+  const directory = new KeyDirectory(services);
 
   return {
     async listKeys({ query }) {

@@ -1,27 +1,23 @@
 import { encodeCursor } from "../../api/cursor.ts";
 import { formatOptionalTime, formatTime } from "../../api/formatting.ts";
 import { crc32 } from "../../api/hash.ts";
-import type { ServerRegister } from "../../domain/ports.ts";
 import type { ServerIdentity, ServerState } from "../../domain/servers.ts";
-import { type LoggedRequest, type RequestLog, STAMPS_PER_MS } from "../../observe/request-log.ts";
+import { type LoggedRequest, STAMPS_PER_MS } from "../../observe/request-log.ts";
 import { ADMIN_PAGE_LIMIT, type QueryOf, type RequestPage } from "../operations.ts";
-import type { AdminHandlers } from "./services.ts";
+import type { AdminHandlers, ServerServices } from "./services.ts";
 
 type Query = QueryOf<"listRequests">;
-
-interface RequestHandlerOptions {
-  readonly requestLog: RequestLog | undefined;
-  readonly servers: ServerRegister & { readonly self: ServerIdentity };
-  /** Its requests, or why it cannot be asked. */
-  readonly ask: (server: ServerState, query: URLSearchParams) => Promise<RequestPage | string>;
-}
 
 /** The requests of several servers have different identifiers, in the order of their times. */
 const SERVERS = 1_024n;
 /** Each response has up to 1 MiB. */
 const MAX_ASKED = 50;
 
-export function requestHandlers({ requestLog, servers, ask }: RequestHandlerOptions) {
+export function requestHandlers({
+  requestLog,
+  servers,
+  ask,
+}: Pick<ServerServices, "requestLog" | "servers" | "ask">) {
   const { self } = servers;
   const number = BigInt(crc32(self.id)) % SERVERS;
 

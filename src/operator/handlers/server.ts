@@ -1,42 +1,18 @@
 import { formatTime } from "../../api/formatting.ts";
-import type { Environment } from "../../domain/api-keys.ts";
 import { DAY_MS } from "../../domain/rate-limit.ts";
 import type { ServerState } from "../../domain/servers.ts";
 import { DEPRECATED_USE_DAYS, type KeyTotals, startOf } from "../../domain/usage-history.ts";
 import { reuse, yieldToEventLoop } from "../../event-loop.ts";
-import type { LiveSeries } from "../../observe/live-series.ts";
 import { type AdapterMonitor, LATENCY_BUCKETS, quantilesOf } from "../../observe/request-metrics.ts";
-import type { Fleet, Setting } from "../operations.ts";
-import type { KeyDirectory } from "./keys.ts";
-import type { AdminHandlers, OperatorServices } from "./services.ts";
-
-/** What does not change while the server runs. */
-export interface ServerFacts {
-  readonly environment: Environment;
-  readonly version: string;
-  /** Milliseconds since the epoch. */
-  readonly startedAt: number;
-  readonly publicUrl: string;
-  /** Host and port. */
-  readonly address: string;
-  readonly settings: readonly Setting[];
-}
-
-type ShownMonitor = Pick<AdapterMonitor, "name" | "isAvailable" | "latencyMs">;
-
-interface ServerHandlerOptions extends Pick<OperatorServices, "keys" | "usageHistory" | "clock"> {
-  readonly facts: ServerFacts;
-  readonly directory: KeyDirectory;
-  readonly database: ShownMonitor;
-  readonly limits: ShownMonitor;
-  readonly live: Pick<LiveSeries, "read">;
-  readonly isDraining: () => boolean;
-}
+import type { Fleet } from "../operations.ts";
+import { KeyDirectory } from "./keys.ts";
+import type { AdminHandlers, OperatorServices, ServerServices } from "./services.ts";
 
 const TOP_KEYS = 20;
 
-export function serverHandlers(options: ServerHandlerOptions) {
-  const { facts, keys, usageHistory, directory, database, limits, live, clock } = options;
+export function serverHandlers(services: ServerServices) {
+  const { environment, facts, keys, usageHistory, database, limits, metrics, clock } = services;
+  const directory = new KeyDirectory(services);
 
   /** With 10,000 keys that are used in every hour they take 10 to 40 ms, and a console asks every two seconds. */
   const readSums = reuse(async () => {
@@ -50,7 +26,7 @@ export function serverHandlers(options: ServerHandlerOptions) {
 
   return {
     getServer() {
-      const { environment, version, startedAt, publicUrl, address } = facts;
+      const { version, startedAt, publicUrl, address } = facts;
       return {
         environment,
         version,
@@ -60,7 +36,7 @@ export function serverHandlers(options: ServerHandlerOptions) {
         instance: { address, pid: process.pid },
         database: { kind: database.name === "SQLite" ? "SQLite" : "PostgreSQL", ...stateOf(database) },
         rateLimiter: { kind: limits.name === "Valkey" ? "Valkey" : "memory", ...stateOf(limits) },
-        draining: options.isDraining(),
+        draining: services.isDraining(),
       };
     },
 
@@ -72,7 +48,7 @@ export function serverHandlers(options: ServerHandlerOptions) {
       await yieldToEventLoop();
       return {
         range,
-        ...live.read(range),
+        ...metrics.live.read(range),
         bannedKeys: limits.isAvailable ? banned.total : null,
         deprecatedKeys,
         topKeys,
@@ -93,12 +69,12 @@ export function serverHandlers(options: ServerHandlerOptions) {
   }
 }
 
-function stateOf({ isAvailable, latencyMs }: ShownMonitor) {
+function stateOf({ isAvailable, latencyMs }: AdapterMonitor) {
   const state = isAvailable ? ("available" as const) : ("unavailable" as const);
   return { state, latencyMs: isAvailable ? (latencyMs ?? null) : null };
 }
 
-export function fleetHandlers({ servers }: Pick<OperatorServices, "servers">) {
+export function fleetHandlers({ servers }: OperatorServices) {
   return {
     listServers: async () => fleetOf(await servers.list()),
   } satisfies Partial<AdminHandlers>;

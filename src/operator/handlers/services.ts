@@ -1,4 +1,5 @@
 import type { AnyInput } from "../../api/dispatch.ts";
+import type { AdminConfig } from "../../config/config.ts";
 import type { Environment, Plans } from "../../domain/api-keys.ts";
 import type {
   AuditStore,
@@ -13,10 +14,23 @@ import type {
 } from "../../domain/ports.ts";
 import type { Attribution } from "../../domain/audit.ts";
 import type { BanRules } from "../../domain/rate-limit.ts";
+import type { ServerIdentity, ServerState } from "../../domain/servers.ts";
 import type { Awaitable } from "../../event-loop.ts";
 import type { Request } from "../../http1/index.ts";
-import type { AdminInput, AdminOperationId, AdminRejectionOf, ResponseOf } from "../operations.ts";
-import type { Principal } from "../sign-in.ts";
+import type { Log } from "../../observe/log.ts";
+import type { AppMetrics } from "../../observe/metrics.ts";
+import type { RequestLog } from "../../observe/request-log.ts";
+import type { AdapterMonitor } from "../../observe/request-metrics.ts";
+import type {
+  AdminInput,
+  AdminOperationId,
+  AdminRejectionOf,
+  RequestPage,
+  ResponseOf,
+  Setting,
+} from "../operations.ts";
+import type { ServerSecret } from "../server-secret.ts";
+import type { AdminAuthentication, Principal } from "../sign-in.ts";
 
 /** Who calls an operation, and when. */
 export interface AdminContext {
@@ -45,6 +59,7 @@ export type AdminHandlers = {
 /** The handler of any operation, for an input that was validated for that operation. */
 export type AnyHandler = (input: AnyInput, context: AdminContext) => Awaitable<unknown>;
 
+/** What the operations on data need: a server and the command line have it alike. */
 export interface OperatorServices {
   readonly environment: Environment;
   readonly store: Store;
@@ -59,12 +74,45 @@ export interface OperatorServices {
   /** Whether these quotas are all there are: servers on PostgreSQL without Valkey count each on its own. */
   readonly hasAllUsage: boolean;
   readonly servers: ServerRegister;
-  /** On all servers: a server keeps its own in memory, and a command asks a server. */
-  readonly listRequests: AdminHandlers["listRequests"];
   readonly clock: Clock;
   readonly plans: Plans;
   readonly ban: BanRules;
   /** Applies a change on this server, which would see it within a second anyway. */
   readonly applyKeyChanges: () => Promise<void>;
   readonly applyOperatorChanges: () => void;
+}
+
+/** What only a server has. */
+export interface ServerServices extends OperatorServices {
+  readonly admin: AdminConfig;
+  readonly facts: ServerFacts;
+  /** Of the adapter that stores the data. */
+  readonly database: AdapterMonitor;
+  /** Of the adapter that counts for the rate limits. */
+  readonly limits: AdapterMonitor;
+  readonly servers: ServerRegister & { readonly self: ServerIdentity };
+  readonly metrics: AppMetrics;
+  /** Undefined if it is off. */
+  readonly requestLog: RequestLog | undefined;
+  readonly log: Log;
+  readonly isDraining: () => boolean;
+  /** Of the listener for operators. */
+  readonly url: string;
+  readonly authentication: AdminAuthentication;
+  readonly serverSecret: ServerSecret;
+  /** Whether another server, or a command on its machine, has signed the request. */
+  readonly isServerRequest: (request: Request) => boolean;
+  /** The requests of another server, or why it cannot be asked. */
+  readonly ask: (server: ServerState, query: URLSearchParams) => Promise<RequestPage | string>;
+}
+
+/** What does not change while the server runs. */
+interface ServerFacts {
+  readonly version: string;
+  /** Milliseconds since the epoch. */
+  readonly startedAt: number;
+  readonly publicUrl: string;
+  /** Host and port. */
+  readonly address: string;
+  readonly settings: readonly Setting[];
 }

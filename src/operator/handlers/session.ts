@@ -2,24 +2,11 @@ import { Rejection } from "../../api/errors.ts";
 import { mayCall } from "../../domain/operators.ts";
 import type { Request } from "../../http1/index.ts";
 import { forbiddenRole, INVALID_CODE, INVALID_TOKEN } from "../errors.ts";
-import type { ServerSecret } from "../server-secret.ts";
-import { type AdminAuthentication, type Principal, SESSION_MS } from "../sign-in.ts";
-import type { ServerFacts } from "./server.ts";
-import type { AdminHandlers } from "./services.ts";
+import { type Principal, SESSION_MS } from "../sign-in.ts";
+import type { AdminHandlers, ServerServices } from "./services.ts";
 
-interface SessionHandlerOptions {
-  readonly facts: Pick<ServerFacts, "environment" | "version">;
-  readonly authentication: AdminAuthentication;
-  readonly serverSecret: ServerSecret;
-  readonly url: string;
-  readonly cookieName: string;
-  /** Whether browsers reach the listener over TLS only. */
-  readonly isTls: boolean;
-}
-
-export function sessionHandlers(options: SessionHandlerOptions) {
-  const { authentication, serverSecret, url, cookieName, isTls } = options;
-  const { environment, version } = options.facts;
+export function sessionHandlers({ environment, facts, authentication, serverSecret, url }: ServerServices) {
+  const { version } = facts;
   const sessionOf = ({ id, name, role }: Principal) => {
     return { signedIn: true, operator: { id, name, role }, environment, version };
   };
@@ -63,8 +50,8 @@ export function sessionHandlers(options: SessionHandlerOptions) {
 
   function cookie(value: string, maxAgeSeconds: number, { headers }: Request): string {
     // Also behind a proxy that terminates TLS: then the page of the browser has an origin with https.
-    const isSecure = isTls || headers.get("origin")?.startsWith("https://");
+    const isSecure = [url, headers.get("origin")].some((each) => each?.startsWith("https://"));
     const attributes = `Path=/; Max-Age=${maxAgeSeconds}; HttpOnly; SameSite=Strict${isSecure ? "; Secure" : ""}`;
-    return `${cookieName}=${value}; ${attributes}`;
+    return `${authentication.cookieName}=${value}; ${attributes}`;
   }
 }
