@@ -5,6 +5,7 @@ import type { Options, ValuesOf } from "../config/parse-options.ts";
 import { joined, UsageError } from "../config/usage-error.ts";
 import { integerWithin, switchOption, type ValueType } from "../config/value-types.ts";
 import { leastRoleOf } from "../domain/operators.ts";
+import type { AnyCallInput } from "../operator/calls.ts";
 import type { DataOperationId } from "../operator/handlers/data-handlers.ts";
 import { ADMIN_API, type AdminOperation, type ResponseOf } from "../operator/operations.ts";
 import { type Command, type Context, defineCommand, Failure } from "./command.ts";
@@ -21,7 +22,6 @@ import {
   withOperator,
 } from "./operator.ts";
 import { json, table, type TableColumn } from "./output.ts";
-import type { AnyCallInput } from "./server-call.ts";
 
 /** Of a command that asks before it does what cannot be undone. */
 export const YES_OPTION = {

@@ -2,7 +2,7 @@ import { statSync } from "node:fs";
 import { hostname } from "node:os";
 import { type AnyInput, readQuery } from "../api/dispatch.ts";
 import { invalidBody, invalidParameter, Rejection } from "../api/errors.ts";
-import type { Identifier } from "../api/json.ts";
+import { parseIdentifier } from "../api/json.ts";
 import { Invalid } from "../api/schema.ts";
 import { serverOrigin } from "../config/address-types.ts";
 import {
@@ -31,6 +31,7 @@ import {
 import { UsageError } from "../config/usage-error.ts";
 import { switchOption } from "../config/value-types.ts";
 import { rejectInterruptedRestore, rejectLostDatabase } from "../data-directory.ts";
+import { type AnyCallInput, type CallInput, queryText } from "../operator/calls.ts";
 import type { DataOperationId } from "../operator/handlers/data-handlers.ts";
 import type { AnyHandler } from "../operator/handlers/services.ts";
 import {
@@ -38,7 +39,7 @@ import {
   ADMIN_PAGE_LIMIT,
   type AdminInput,
   type AdminOperation,
-  type BodyOf,
+  type QueryOf,
   type ResponseOf,
 } from "../operator/operations.ts";
 import type { Clock, SettingsStore } from "../domain/ports.ts";
@@ -46,7 +47,7 @@ import { attributionOf, type Context, Failure, type Input, type Outcome } from "
 import type { OperationFlags } from "./operation-flags.ts";
 import { openSharedQuotas, openStoredQuotas } from "./quotas.ts";
 import { findRunningServer } from "./running-server.ts";
-import { type AnyCallInput, callServer, queryText, RejectedCall } from "./server-call.ts";
+import { callServer, RejectedCall } from "./server-call.ts";
 
 export const PLAIN_HTTP_OPTION = {
   "plain-http": switchOption("Send the token to an http:// URL, which everybody on the way can read"),
@@ -75,17 +76,6 @@ export type OperatorInput<O extends Options = Record<never, never>> = Omit<
   Input<Record<never, never>, O & typeof OPERATOR_OPTIONS & typeof SERVER_SETTINGS>,
   "positionals"
 >;
-
-type Table = typeof ADMIN_API.operations;
-type QueryText<Id extends DataOperationId> = Table[Id] extends { query: infer Q }
-  ? { readonly [K in keyof Q]?: string | number | bigint | undefined }
-  : never;
-
-interface CallInput<Id extends DataOperationId> {
-  readonly id?: Identifier | undefined;
-  readonly query?: QueryText<Id>;
-  readonly body?: BodyOf<Id>;
-}
 
 /** Calls an operation. Throws RejectedCall if it is rejected. */
 export type CallOperator = <Id extends DataOperationId>(
@@ -170,7 +160,6 @@ async function withLocal(
   if (!hasData) rejectLostDatabase(storage);
   const { openEmptyStores, openStores } = await import("../adapters.ts");
   const { dataHandlers } = await import("../operator/handlers/data-handlers.ts");
-  const { requestParameters } = await import("../operator/handlers/requests.ts");
   const stores = await (hasData ? openStores(storage) : openEmptyStores());
   const quotas = await (storage.limitsUrls === undefined
     ? openStoredQuotas(storage, stores.keys, clock)
@@ -203,7 +192,7 @@ async function withLocal(
         applyOperatorChanges: () => {},
       }),
       listRequests: ({ query }: AdminInput<"listRequests">) =>
-        askServer(storage, requestParameters(query), { settings: stores.settings, clock }),
+        askServer(storage, query, { settings: stores.settings, clock }),
     };
     return await work(async (id, input = {}) => {
       // The input is validated for this operation, which is what the type of its handler says.
@@ -221,7 +210,7 @@ async function withLocal(
 /** What only a running server knows. */
 async function askServer(
   storage: StorageConfig,
-  query: URLSearchParams,
+  query: QueryOf<"listRequests">,
   { settings, clock }: { readonly settings: SettingsStore; readonly clock: Clock },
 ): Promise<ResponseOf<"listRequests">> {
   const { UNVERIFIED } = await import("../operator/get-text.ts");
@@ -237,13 +226,14 @@ async function askServer(
 }
 
 /** Validates as the server would, so that a command says the same with --server and without. */
-function validated(id: DataOperationId, input: AnyCallInput): AnyInput {
-  const operation: AdminOperation = ADMIN_API.operations[id];
+function validated(operationId: DataOperationId, input: AnyCallInput): AnyInput {
+  const operation: AdminOperation = ADMIN_API.operations[operationId];
   const query = readQuery(queryText(input.query), operation.query ?? {});
   if (query instanceof Invalid) throw new RejectedCall(invalidParameter(query));
   const body = operation.body?.readBody(input.body ?? {});
   if (body instanceof Invalid) throw new RejectedCall(invalidBody(body));
-  return { id: input.id, query, body, bytes: undefined };
+  const id = input.id === undefined ? undefined : parseIdentifier(String(input.id));
+  return { id, query, body, bytes: undefined };
 }
 
 /**

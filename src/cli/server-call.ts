@@ -1,7 +1,8 @@
 import { printable } from "../api/formatting.ts";
 import { Rejection } from "../api/errors.ts";
-import { type Identifier, parseJson, toJson } from "../api/json.ts";
+import { parseJson } from "../api/json.ts";
 import { Invalid, object, text } from "../api/schema.ts";
+import { adminRequestOf, type AnyCallInput } from "../operator/calls.ts";
 import {
   ADMIN_API,
   type AdminOperation,
@@ -10,13 +11,6 @@ import {
 } from "../operator/operations.ts";
 import { systemErrorField } from "./arguments.ts";
 import { Failure } from "./command.ts";
-
-/** The input of any operation, before it is validated. */
-export interface AnyCallInput {
-  readonly id?: Identifier | undefined;
-  readonly query?: Readonly<Record<string, unknown>> | undefined;
-  readonly body?: object | undefined;
-}
 
 /** The call was understood and rejected. The message has no capital and no full stop. */
 export class RejectedCall extends Failure {
@@ -43,34 +37,18 @@ export async function callServer<Id extends AdminOperationId>(
   id: Id,
   input: AnyCallInput = {},
 ): Promise<ResponseOf<Id>> {
-  const operation: AdminOperation = ADMIN_API.operations[id];
-  const { status, text } = await send(urlOf(server, operation, input), {
-    method: operation.method,
-    headers: {
-      Authorization: `Bearer ${token}`,
-      ...(input.body !== undefined && { "Content-Type": "application/json" }),
-    },
-    ...(input.body !== undefined && { body: toJson(input.body) }),
+  const { target, headers, ...request } = adminRequestOf(id, input);
+  const { status, text } = await send(server + target, {
+    ...request,
+    headers: { Authorization: `Bearer ${token}`, ...headers },
   });
   const json = text === "" ? undefined : parseJson(text);
-  const { body } = operation.success;
+  const { body }: AdminOperation["success"] = ADMIN_API.operations[id].success;
   if (status >= 300 || (body && json === undefined))
     throw new RejectedCall(rejectionIn(json, status, server));
   const result = body?.read(json);
   if (result instanceof Invalid) throw new Error(`${server} responds with what this release does not know`);
   return result as ResponseOf<Id>;
-}
-
-function urlOf(server: string, { path }: AdminOperation, { id, query }: AnyCallInput): string {
-  const text = queryText(query);
-  return `${server}${ADMIN_API.basePath}${path.replace(/\{\w+\}/, String(id))}${text && `?${text}`}`;
-}
-
-/** As it is in a URL. */
-export function queryText(query: AnyCallInput["query"] = {}): string {
-  const given = Object.entries(query).filter(([, value]) => value !== undefined);
-  const texts = given.map(([name, value]) => [name, String(value)] as const);
-  return new URLSearchParams(Object.fromEntries(texts)).toString();
 }
 
 const TIMEOUT_MS = 30_000;

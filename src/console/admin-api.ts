@@ -1,8 +1,8 @@
-import { type Identifier, parseJson, toJson } from "../api/json.ts";
+import { parseJson } from "../api/json.ts";
 import { Invalid, type Schema } from "../api/schema.ts";
 import { leastRoleOf, mayCall } from "../domain/operators.ts";
+import { adminRequestOf, type CallInput } from "../operator/calls.ts";
 import {
-  ADMIN_BASE_PATH,
   ADMIN_OPERATIONS,
   type AdminOperation,
   type AdminOperationId,
@@ -13,6 +13,7 @@ import {
 import { current, update } from "./current.ts";
 import { readStored, writeStored } from "./theme.ts";
 
+export type * from "../operator/calls.ts";
 export type * from "../operator/operations.ts";
 export type { Pet } from "../domain/resources.ts";
 
@@ -56,37 +57,23 @@ function storeSecret(secret: string | null): void {
   secretOfTab = writeStored("localStorage", SECRET, secret) ? null : secret;
 }
 
-type Operations = typeof ADMIN_OPERATIONS;
-type ParameterName<Id extends AdminOperationId> = Operations[Id] extends { query: infer Q } ? keyof Q : never;
-
-export interface CallOptions<Id extends AdminOperationId> {
-  readonly id?: Identifier | string;
-  /** What is undefined or empty is left out. */
-  readonly query?: { readonly [K in ParameterName<Id>]?: string | number | undefined };
-  readonly body?: BodyOf<Id>;
-}
-
 const TIMEOUT_MS = 15_000;
 
 /** Calls an operation of the admin API. The message of an error is for people. */
 export async function call<Id extends AdminOperationId>(
   operationId: Id,
-  { id, query, body }: CallOptions<Id> = {},
+  input: CallInput<Id> = {},
 ): Promise<ResponseOf<Id>> {
   const operation: AdminOperation = ADMIN_OPERATIONS[operationId];
   // The pages stay, with what was typed into them, until somebody signs in again.
   if (current.isSignedIn === false && !operation.needsNoToken) throw new Error("Sign in again.");
-  const path = operation.path.replace(/\{\w+\}/, encodeURIComponent(String(id)));
+  const { target, headers, ...request } = adminRequestOf(operationId, input);
   const secret = storedSecret();
-  const text = await responseText(ADMIN_BASE_PATH + path + queryText(query ?? {}), {
-    method: operation.method,
+  const text = await responseText(target, {
+    ...request,
     cache: "no-store",
     signal: AbortSignal.timeout(TIMEOUT_MS),
-    headers: {
-      ...(secret !== null && { "Petstore-Session": secret }),
-      ...(body !== undefined && { "Content-Type": "application/json" }),
-    },
-    ...(body !== undefined && { body: toJson(body) }),
+    headers: { ...(secret !== null && { "Petstore-Session": secret }), ...headers },
   });
   const { body: schema } = operation.success;
   const json = parseJson(text);
@@ -143,14 +130,6 @@ function errorOf(status: number, text: string): Error {
   }
   // A proxy in front of a server that is gone.
   return new (status >= 502 ? ServerUnreachable : Error)(`The server responds ${status}.`);
-}
-
-function queryText(parameters: Readonly<Record<string, string | number | undefined>>): string {
-  const query = new URLSearchParams();
-  for (const [name, value] of Object.entries(parameters)) {
-    if (value !== undefined && value !== "") query.set(name, String(value));
-  }
-  return query.size === 0 ? "" : `?${query}`;
 }
 
 export async function signIn(body: BodyOf<"createSession">): Promise<void> {

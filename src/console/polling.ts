@@ -3,7 +3,7 @@ import { toJson } from "../api/json.ts";
 import {
   type AdminOperationId,
   call,
-  type CallOptions,
+  type CallInput,
   type ResponseOf,
   ServerUnreachable,
 } from "./admin-api.ts";
@@ -85,7 +85,7 @@ export function usePolled<T>(key: string, load: () => Promise<T>): Polled<T> {
 /** The response of an operation, which is called again every two seconds. */
 export function useCall<Id extends AdminOperationId>(
   operationId: Id,
-  options: CallOptions<Id> = {},
+  input: CallInput<Id> = {},
 ): Polled<ResponseOf<Id>> {
-  return usePolled(`${operationId} ${toJson(options)}`, () => call(operationId, options));
+  return usePolled(`${operationId} ${toJson(input)}`, () => call(operationId, input));
 }

@@ -1,12 +1,14 @@
 import { hostname, networkInterfaces } from "node:os";
 import { checkServerIdentity, rootCertificates } from "node:tls";
+import { encodeCursor } from "../api/cursor.ts";
 import { parseJson } from "../api/json.ts";
 import { Invalid } from "../api/schema.ts";
 import { isLoopback } from "../config/network.ts";
 import type { Clock } from "../domain/ports.ts";
 import type { ServerState } from "../domain/servers.ts";
+import { adminRequestOf } from "./calls.ts";
 import { getText, type TlsOptions, UNVERIFIED } from "./get-text.ts";
-import { ADMIN_API, type RequestPage } from "./operations.ts";
+import { ADMIN_OPERATIONS, type QueryOf, type RequestPage } from "./operations.ts";
 import { newNonce, type ServerSecret } from "./server-secret.ts";
 
 /** Requests from one server, or from a command on its machine, to another server. */
@@ -33,24 +35,23 @@ interface AskOptions {
   readonly tls: TlsOptions;
 }
 
-const { path, success } = ADMIN_API.operations.listRequests;
-
 /** Asks another server for its requests. Resolves with the reason if that is not possible. */
 export async function askForRequests(
   { adminUrl, name }: Pick<ServerState, "adminUrl" | "name">,
-  query: URLSearchParams,
+  { cursor: read, ...conditions }: QueryOf<"listRequests">,
   { secret, clock, tls }: AskOptions,
 ): Promise<RequestPage | string> {
   if (adminUrl === undefined) return "it has no listener for operators: --admin-address is off";
   if (isLoopback(new URL(adminUrl).hostname) && name !== hostname())
     return `its listener for operators, ${adminUrl}, can be reached on its own machine only: set --admin-address`;
-  const target = `${ADMIN_API.basePath}${path}?${query}`;
+  const cursor = read === undefined ? read : encodeCursor("requests", read);
+  const { method, target } = adminRequestOf("listRequests", { query: { ...conditions, cursor } });
   const { origin: to } = new URL(adminUrl);
-  const Authorization = secret.authorizationOf({ to, method: "GET", target, at: clock.now() });
+  const Authorization = secret.authorizationOf({ to, method, target, at: clock.now() });
   try {
     const { status, text } = await getText(adminUrl + target, { headers: { Authorization }, tls });
     if (status !== 200) return `${adminUrl} responds ${status}`;
-    const page = success.body.read(parseJson(text));
+    const page = ADMIN_OPERATIONS.listRequests.success.body.read(parseJson(text));
     return page instanceof Invalid ? `${adminUrl} responds with what this release does not know` : page;
   } catch (error) {
     const code = error instanceof Error ? Reflect.get(error, "code") : undefined;
@@ -62,8 +63,8 @@ export async function askForRequests(
 /** Whether a server of this database listens there. Another program may have taken the port of one that was killed. */
 export async function isProven(url: string, secret: ServerSecret): Promise<boolean> {
   const nonce = newNonce();
-  const target = `${url}${ADMIN_API.basePath}/session/proof?nonce=${nonce}`;
-  const { text } = await getText(target, { tls: UNVERIFIED });
-  const read = ADMIN_API.operations.proveServer.success.body.read(parseJson(text));
+  const { target } = adminRequestOf("proveServer", { query: { nonce } });
+  const { text } = await getText(url + target, { tls: UNVERIFIED });
+  const read = ADMIN_OPERATIONS.proveServer.success.body.read(parseJson(text));
   return !(read instanceof Invalid) && secret.isProof(read.proof, nonce, url);
 }

@@ -90,12 +90,9 @@ describe("listRequests", () => {
   });
 });
 
+const SECRET = new ServerSecret(Buffer.alloc(32).toString("base64url"));
 const ask = (server: Partial<ServerState>) =>
-  askForRequests({ ...OTHER, ...server }, new URLSearchParams(), {
-    secret: new ServerSecret(Buffer.alloc(32).toString("base64url")),
-    clock: { now: Date.now },
-    tls: {},
-  });
+  askForRequests({ ...OTHER, ...server }, {}, { secret: SECRET, clock: { now: Date.now }, tls: {} });
 
 const SELF = { id: "self", name: hostname(), version: "1", startedAt: 0 };
 const OTHER: ServerState = { ...SELF, ...NO_ACTIVITY, id: "other", name: "web-2", seenAt: 0 };
@@ -108,7 +105,7 @@ describe("several servers", () => {
       requestLog: undefined,
       servers: { self: SELF, list: () => [{ ...OTHER, id: "self" }, OTHER] },
       ask: async (_server, query) => {
-        expect(query.toString()).toBe(`limit=${limit}&status=5xx&scope=server`);
+        expect(query).toEqual({ limit, status: "5xx", scope: "server" });
         return answer;
       },
     }).listRequests({ id: undefined, body: undefined, query: { limit, status: "5xx" } } as never);

@@ -75,7 +75,7 @@ export function requestHandlers({
   }
 
   async function askOther(server: ServerState, query: Query): Promise<RequestPage> {
-    const page = await ask(server, requestParameters({ ...query, scope: "server" }));
+    const page = await ask(server, { ...query, scope: "server" });
     if (typeof page === "string") return missing(server, page);
     const [told] = page.servers;
     if (told?.id !== server.id) return missing(server, `another server responds at ${server.adminUrl}`);
@@ -86,11 +86,4 @@ export function requestHandlers({
 
 function missing({ id, name }: ServerIdentity, problem: string): RequestPage {
   return { items: [], nextCursor: null, servers: [{ id, name, problem, since: null }] };
-}
-
-/** A query as it was before it was read. */
-export function requestParameters({ cursor, ...query }: Query): URLSearchParams {
-  const parameters = { ...query, ...(cursor !== undefined && { cursor: encodeCursor("requests", cursor) }) };
-  const entries = Object.entries(parameters).map(([name, value]) => [name, String(value)] as const);
-  return new URLSearchParams(Object.fromEntries(entries));
 }

@@ -25,6 +25,7 @@ import type {
   AdminInput,
   AdminOperationId,
   AdminRejectionOf,
+  QueryOf,
   RequestPage,
   ResponseOf,
   Setting,
@@ -103,7 +104,7 @@ export interface ServerServices extends OperatorServices {
   /** Whether another server, or a command on its machine, has signed the request. */
   readonly isServerRequest: (request: Request) => boolean;
   /** The requests of another server, or why it cannot be asked. */
-  readonly ask: (server: ServerState, query: URLSearchParams) => Promise<RequestPage | string>;
+  readonly ask: (server: ServerState, query: QueryOf<"listRequests">) => Promise<RequestPage | string>;
 }
 
 /** What does not change while the server runs. */

@@ -1,0 +1,44 @@
+/** How an operation is called: by the console, by a command, and by another server. */
+import { type Identifier, toJson } from "../api/json.ts";
+import {
+  ADMIN_BASE_PATH,
+  ADMIN_OPERATIONS,
+  type AdminOperation,
+  type AdminOperationId,
+  type BodyOf,
+} from "./operations.ts";
+
+/** The input of any operation, before it is validated. */
+export interface AnyCallInput {
+  readonly id?: Identifier | string | undefined;
+  /** What is undefined or empty is left out. */
+  readonly query?: Readonly<Record<string, unknown>> | undefined;
+  readonly body?: object | undefined;
+}
+
+type Operations = typeof ADMIN_OPERATIONS;
+type ParameterName<Id extends AdminOperationId> = Operations[Id] extends { query: infer Q } ? keyof Q : never;
+
+export interface CallInput<Id extends AdminOperationId> extends AnyCallInput {
+  readonly query?: { readonly [K in ParameterName<Id>]?: string | number | bigint | undefined };
+  readonly body?: BodyOf<Id>;
+}
+
+/** As it is in a URL. */
+export function queryText(query: AnyCallInput["query"] = {}): string {
+  const text = new URLSearchParams();
+  for (const [name, value] of Object.entries(query))
+    if (value !== undefined && value !== "") text.set(name, String(value));
+  return text.toString();
+}
+
+export function adminRequestOf(operationId: AdminOperationId, { id, query, body }: AnyCallInput) {
+  const { method, path }: AdminOperation = ADMIN_OPERATIONS[operationId];
+  const text = queryText(query);
+  return {
+    target: ADMIN_BASE_PATH + path.replace(/\{\w+\}/, encodeURIComponent(String(id))) + (text && `?${text}`),
+    method,
+    headers: body && { "Content-Type": "application/json" },
+    body: body ? toJson(body) : null,
+  };
+}
