@@ -83,7 +83,6 @@ export const KEY_COMMANDS = [
   operationCommand({
     name: "keys create",
     operation: "createKey",
-    summary: "Create an API key and print it",
     description:
       "Creates an API key and prints it. Petstore stores only a hash, so the key cannot be shown again. Running servers accept it at once. The data directory and its database are created if missing.",
     fields: {
@@ -145,7 +144,6 @@ export const KEY_COMMANDS = [
   operationCommand({
     name: "keys find",
     operation: "findKey",
-    summary: "Find the API key that has a given secret",
     description:
       "Asks for a secret without showing it, or reads it from standard input, and shows its key as petstore keys show does. A secret is never an argument: other users of the machine could read it in the list of processes. It finds the key also if the secret no longer works.",
     fields: { secret: null },
@@ -205,7 +203,6 @@ export const KEY_COMMANDS = [
   operationCommand({
     name: "keys rotate",
     operation: "rotateKey",
-    summary: "Give an API key a new secret and print it",
     description:
       "Gives a key a new secret and prints it. The previous secrets stay valid for --overlap, so that clients can change to the new one without a failed request. The key keeps its plan, usage, strikes and ban.",
     // The flag has any unit of time, and the field seconds.

@@ -42,7 +42,6 @@ export const OPERATOR_COMMANDS = [
   operationCommand({
     name: "operators create",
     operation: "createOperator",
-    summary: "Create an operator with a role, and print their token",
     description: `Creates an operator, a person or a program, and prints their token. The audit trail names them. Running servers accept the token at once. The role says what the operator may do. ${ROLE_TEXT}.`,
     fields: { name: {}, role: { option: { help: "What the operator may do" } } },
     examples: [

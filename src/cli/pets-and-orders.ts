@@ -33,7 +33,6 @@ export const PET_COMMANDS = [
   listCommand({
     name: "pets list",
     operation: "listPets",
-    summary: "List the pets",
     description:
       "Lists the pets of an environment in ascending order of their IDs. When more follow, a warning says how to continue.",
     fields: {
@@ -83,9 +82,6 @@ export const PET_COMMANDS = [
   operationCommand({
     name: "pets update",
     operation: "updatePet",
-    summary: "Correct the name, category or status of a pet",
-    description:
-      "Changes the given fields of a pet. Running servers show the change within a second. A pet with a placed order keeps its status: complete or cancel the order first. The change is in the audit trail.",
     fields: {
       categoryId: { flag: "category", option: { help: "New category" } },
       status: {
@@ -118,7 +114,6 @@ export const PET_COMMANDS = [
   listCommand({
     name: "orders list",
     operation: "listOrders",
-    summary: "List the orders of all API keys",
     description:
       "Lists the orders of all keys, newest first. KEY is the key that placed the order; orders of earlier releases may have none. When more follow, a warning says how to continue.",
     fields: {

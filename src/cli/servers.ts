@@ -21,7 +21,6 @@ const COLUMNS: readonly TableColumn<Row>[] = [
 export const serversList = operationCommand({
   name: "servers list",
   operation: "listServers",
-  summary: "List the servers that share the rate limits",
   description:
     "Lists the servers that tell of themselves in Valkey, the oldest first. REJECTED requests were limited or banned. Requests are counted since the start of the server; P50 and P99 are response times of the last 15 minutes. A server that was killed is listed for 15 seconds more.",
   examples: ["petstore servers list", "petstore servers list --server https://admin.example.com --json"],
