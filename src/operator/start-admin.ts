@@ -41,7 +41,7 @@ interface StartAdminOptions extends Omit<ServerServices, OfConfig | OfListener> 
 
 /** Serves operators on a listener of their own. Throws AdminListenError if the address cannot be listened on. */
 export async function startAdmin(options: StartAdminOptions): Promise<AdminListener> {
-  const { config, admin, operators, audit, facts, clock, log } = options;
+  const { config, admin, operators, audit, publicUrl, clock, log } = options;
   // The certificate is for the name that clients use, which is not the loopback address.
   const tls = isLoopback(admin.host) ? undefined : options.tls;
   const { setting: token, file } = await openTokens({ storage: config, admin, operators, clock, log });
@@ -63,7 +63,7 @@ export async function startAdmin(options: StartAdminOptions): Promise<AdminListe
   const stopFollowing =
     token && file && followTokenFile(file, (replaced) => authentication.replaceToken(replaced), log);
   const { plans, ban, environment } = config;
-  let peerTls = peerTlsOf(facts.publicUrl, options.tls?.cert);
+  let peerTls = peerTlsOf(publicUrl, options.tls?.cert);
   server.handler = createAdminApp({
     ...options,
     environment,
@@ -91,7 +91,7 @@ export async function startAdmin(options: StartAdminOptions): Promise<AdminListe
     server,
     setTlsCertificate(certificate) {
       server.setTlsCertificate(certificate);
-      peerTls = peerTlsOf(facts.publicUrl, certificate.cert);
+      peerTls = peerTlsOf(publicUrl, certificate.cert);
     },
     async close() {
       if (stopFollowing) stopFollowing();

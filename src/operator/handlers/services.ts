@@ -86,7 +86,12 @@ export interface OperatorServices {
 /** What only a server has. */
 export interface ServerServices extends OperatorServices {
   readonly admin: AdminConfig;
-  readonly facts: ServerFacts;
+  readonly publicUrl: string;
+  /** Host and port of the listener for clients. */
+  readonly address: string;
+  /** Milliseconds since the epoch. */
+  readonly startedAt: number;
+  readonly shownSettings: readonly Setting[];
   /** Of the adapter that stores the data. */
   readonly database: AdapterMonitor;
   /** Of the adapter that counts for the rate limits. */
@@ -105,15 +110,4 @@ export interface ServerServices extends OperatorServices {
   readonly isServerRequest: (request: Request) => boolean;
   /** The requests of another server, or why it cannot be asked. */
   readonly ask: (server: ServerState, query: QueryOf<"listRequests">) => Promise<RequestPage | string>;
-}
-
-/** What does not change while the server runs. */
-interface ServerFacts {
-  readonly version: string;
-  /** Milliseconds since the epoch. */
-  readonly startedAt: number;
-  readonly publicUrl: string;
-  /** Host and port. */
-  readonly address: string;
-  readonly settings: readonly Setting[];
 }

@@ -5,8 +5,9 @@ import { forbiddenRole, INVALID_CODE, INVALID_TOKEN } from "../errors.ts";
 import { type Principal, SESSION_MS } from "../sign-in.ts";
 import type { AdminHandlers, ServerServices } from "./services.ts";
 
-export function sessionHandlers({ environment, facts, authentication, serverSecret, url }: ServerServices) {
-  const { version } = facts;
+export function sessionHandlers(services: ServerServices) {
+  const { environment, servers, authentication, serverSecret, url } = services;
+  const { version } = servers.self;
   const sessionOf = ({ id, name, role }: Principal) => {
     return { signedIn: true, operator: { id, name, role }, environment, version };
   };
