@@ -1,23 +1,13 @@
 import { existsSync, readFileSync } from "node:fs";
 import { describeEnvironment, pathsOf, type StorageConfig } from "../config/config.ts";
 import type { SettingsStore } from "../domain/ports.ts";
-import type { ServerSecret } from "../operator/server-secret.ts";
 import { Failure } from "./command.ts";
-
-interface RunningServer {
-  readonly adminUrl: string;
-  /** Which it has proven to know. */
-  readonly secret: ServerSecret;
-}
 
 /**
  * The server of this data directory that started last. One that is killed leaves its URL behind, and a program that has
- * taken its port must not get a code or a signature.
+ * taken its port must not get a code or a signature: it has proven to know the secret.
  */
-export async function findRunningServer(
-  storage: StorageConfig,
-  settings: SettingsStore,
-): Promise<RunningServer> {
+export async function findRunningServer(storage: StorageConfig, settings: SettingsStore) {
   const { isProven } = await import("../operator/server-requests.ts");
   const { ServerSecret } = await import("../operator/server-secret.ts");
   const where = describeEnvironment(storage);

@@ -39,8 +39,8 @@ const TAGS: readonly { name: AdminOperation["tag"]; description: string }[] = [
 ];
 
 /** The OpenAPI 3.1 document of the admin API. It has the bounds of int64 as bigints. */
-function adminOpenApiDocument(): JsonSchema {
-  return withReferences({
+export function adminOpenApiJson(): string {
+  const document = withReferences({
     openapi: "3.1.0",
     info: {
       title: "Petstore admin API",
@@ -72,10 +72,7 @@ function adminOpenApiDocument(): JsonSchema {
       },
     },
   });
-}
-
-export function adminOpenApiJson(): string {
-  return toJson(adminOpenApiDocument(), 2);
+  return toJson(document, 2);
 }
 
 /** The exports whose names begin with a capital letter. `Schema` ends the name of one whose type `domain` has. */

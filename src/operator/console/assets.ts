@@ -7,16 +7,12 @@ import { headerLinesOf } from "../../api/dispatch.ts";
 import type { Request, Response } from "../../http1/index.ts";
 import { matchPage } from "./pages.ts";
 
-/** Undefined if there is no such page. Security headers are added to what it returns. */
-export type RespondWithPage = (
-  request: ContentRequest & Pick<Request, "path">,
-) => Promise<Response | undefined>;
-
 /**
  * The pages of the console, their scripts and styles. They respond without a token, and contain no data. They are
- * bundled on the first request and kept in memory.
+ * bundled on the first request and kept in memory. What it returns responds with undefined if there is no such page;
+ * security headers are added to its responses.
  */
-export function createConsole(): RespondWithPage {
+export function createConsole() {
   const load = loadOnce(async () => {
     const bundle = await loadBundle("console");
     const script = assetOf(`${ASSET_PATH}console-`, "js", bundle.script);
@@ -25,7 +21,7 @@ export function createConsole(): RespondWithPage {
     return { html, etag: etagOf(html), assets: [script, style] };
   });
 
-  return async (request) => {
+  return async (request: ContentRequest & Pick<Request, "path">): Promise<Response | undefined> => {
     const { path } = request;
     const { html, etag, assets } = await load();
     if (path.startsWith(ASSET_PATH))

@@ -18,19 +18,14 @@ export const PAGES = {
 
 export type PageName = keyof typeof PAGES;
 
-interface PageMatch {
-  readonly name: PageName;
-  /** Decimal digits; empty if the page has no identifier. */
-  readonly id: string;
-}
-
 const NAMES = Object.keys(PAGES) as PageName[];
 const PATTERNS = NAMES.map((name) => ({
   name,
   pattern: new RegExp(`^${PAGES[name].replace("{id}", String.raw`([1-9]\d{0,18})`)}$`),
 }));
 
-export function matchPage(path: string): PageMatch | undefined {
+/** The identifier has decimal digits; it is empty if the page has none. */
+export function matchPage(path: string): { readonly name: PageName; readonly id: string } | undefined {
   for (const { name, pattern } of PATTERNS) {
     const match = pattern.exec(path);
     if (match !== null) return { name, id: match[1] ?? "" };

@@ -2,17 +2,17 @@ import { historyHandlers } from "./history.ts";
 import { keyHandlers } from "./keys.ts";
 import { operatorHandlers } from "./operators.ts";
 import { petAndOrderHandlers } from "./pets-and-orders.ts";
-import { fleetHandlers } from "./server.ts";
+import { fleetOf } from "./server.ts";
 import type { OperatorServices } from "./services.ts";
 
 /** The operations on data: a server and the command line have them alike. */
 export function dataHandlers(services: OperatorServices) {
   return {
     ...keyHandlers(services),
-    ...fleetHandlers(services),
     ...historyHandlers(services),
     ...petAndOrderHandlers(services),
     ...operatorHandlers(services),
+    listServers: async () => fleetOf(await services.servers.list()),
   };
 }
 

@@ -5,7 +5,7 @@ import { formatOptionalTime, formatTime, parseOptionalTime } from "../../api/for
 import { auditView } from "../../domain/audit.ts";
 import { LENGTH_MS, startOf, type UsageInterval, type UsagePeriod } from "../../domain/usage-history.ts";
 import { keyNotFound } from "../errors.ts";
-import { ADMIN_PAGE_LIMIT } from "../operations.ts";
+import { ADMIN_PAGE_LIMIT, type QueryOf } from "../operations.ts";
 import type { AdminHandlers, OperatorServices } from "./services.ts";
 
 const DEFAULT_INTERVALS: Readonly<Record<UsageInterval, number>> = { hour: 24, day: 30 };
@@ -49,13 +49,7 @@ export function historyHandlers({ keys, usageHistory, audit, clock }: OperatorSe
   } satisfies Partial<AdminHandlers>;
 }
 
-interface PeriodQuery {
-  readonly by?: UsageInterval;
-  readonly since?: string;
-  readonly until?: string;
-}
-
-function periodOf(query: PeriodQuery, now: number): UsagePeriod | Rejection<"invalid_parameter"> {
+function periodOf(query: QueryOf<"getKeyUsage">, now: number): UsagePeriod | Rejection<"invalid_parameter"> {
   const { by = "day" } = query;
   const until = parseOptionalTime(query.until) ?? now;
   const since = parseOptionalTime(query.since) ?? until - (DEFAULT_INTERVALS[by] - 1) * LENGTH_MS[by];

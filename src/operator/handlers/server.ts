@@ -6,7 +6,7 @@ import { reuse, yieldToEventLoop } from "../../event-loop.ts";
 import { type AdapterMonitor, LATENCY_BUCKETS, quantilesOf } from "../../observe/request-metrics.ts";
 import type { Fleet } from "../operations.ts";
 import { KeyDirectory } from "./keys.ts";
-import type { AdminHandlers, OperatorServices, ServerServices } from "./services.ts";
+import type { AdminHandlers, ServerServices } from "./services.ts";
 
 const TOP_KEYS = 20;
 
@@ -74,13 +74,7 @@ function stateOf({ isAvailable, latencyMs }: AdapterMonitor) {
   return { state, latencyMs: isAvailable ? (latencyMs ?? null) : null };
 }
 
-export function fleetHandlers({ servers }: OperatorServices) {
-  return {
-    listServers: async () => fleetOf(await servers.list()),
-  } satisfies Partial<AdminHandlers>;
-}
-
-function fleetOf(servers: readonly ServerState[]): Fleet {
+export function fleetOf(servers: readonly ServerState[]): Fleet {
   return {
     items: servers.map((each) => ({
       id: each.id,
