@@ -4,8 +4,8 @@ import type { SettingsStore } from "../domain/ports.ts";
 import { Failure } from "./command.ts";
 
 /**
- * The server of this data directory that started last. One that is killed leaves its URL behind, and a program that has
- * taken its port must not get a code or a signature: it has proven to know the secret.
+ * The server of this data directory that started last, which has proven to know the secret. One that is killed leaves
+ * its URL behind, and a program that has taken its port must not get a code or a signature.
  */
 export async function findRunningServer(storage: StorageConfig, settings: SettingsStore) {
   const { isProven } = await import("../operator/server-requests.ts");

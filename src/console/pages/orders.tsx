@@ -2,7 +2,7 @@ import { type OrderUpdate, ORDER_STATUSES } from "../../domain/resources.ts";
 import { type AdminOrder, call, may } from "../admin-api.ts";
 import { ActionButton } from "../components/dialogs.tsx";
 import { Details, Empty, PageHead, type PageProps } from "../components/page.tsx";
-import { type Column, Latest, ListPage, useList } from "../components/tables.tsx";
+import { type Column, ListPage, useList } from "../components/tables.tsx";
 import { Badge, Facts, LocalTimeAndAgo, TimeAgo } from "../components/values.tsx";
 import { capitalized } from "../format.ts";
 import { useCall } from "../polling.ts";
@@ -70,24 +70,7 @@ export function OrderListPage() {
   );
 }
 
-export function useOrdersOfPet(id: string) {
-  return useCall("listOrders", { query: { petId: id, limit: 10 } });
-}
-
-type OrdersOfPetProps = Pick<PageProps, "id"> & { readonly orders: ReturnType<typeof useOrdersOfPet> };
-
-/** The latest orders of one pet. */
-export function OrdersOfPet({ id, orders }: OrdersOfPetProps) {
-  return (
-    <Latest
-      of={orders}
-      title="Orders"
-      columns={COLUMNS.filter(({ heading }) => heading !== "Pet" && heading !== "Closed")}
-      none="Nobody has ordered it."
-      allUrl={`/orders?petId=${id}`}
-    />
-  );
-}
+export const COLUMNS_OF_PET = COLUMNS.filter(({ heading }) => heading !== "Pet" && heading !== "Closed");
 
 export function OrderDetailsPage({ id }: PageProps) {
   const order = useCall("getOrder", { id });

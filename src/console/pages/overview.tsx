@@ -28,13 +28,8 @@ export function OverviewPage() {
   );
 }
 
-interface ContentProps {
-  readonly data: Overview;
-  /** Undefined until it is loaded. */
-  readonly fleet: Fleet | undefined;
-}
-
-function Content({ data, fleet }: ContentProps) {
+/** The fleet is undefined until it is loaded. */
+function Content({ data, fleet }: { readonly data: Overview; readonly fleet: Fleet | undefined }) {
   const { server } = current;
   const isShared = fleet !== undefined && fleet.items.length > 1;
   const database: Figure = server
@@ -43,7 +38,7 @@ function Content({ data, fleet }: ContentProps) {
   return (
     <div class="sections">
       <div class="attention">
-        <Attention data={data} />
+        <Attention {...data} />
         {data.deprecatedKeys > 0 && <DeprecatedUse keys={data.deprecatedKeys} />}
       </div>
       <div class="leading">
@@ -56,10 +51,10 @@ function Content({ data, fleet }: ContentProps) {
       )}
       {isShared && server ? (
         <PageSection title={`Requests on ${server.instance.address}`}>
-          <Plots data={data} />
+          <Plots {...data} />
         </PageSection>
       ) : (
-        <Plots data={data} />
+        <Plots {...data} />
       )}
       <PageSection
         title={
@@ -87,7 +82,7 @@ function Content({ data, fleet }: ContentProps) {
 }
 
 /** What a person should look at, in words. */
-function Attention({ data: { bannedKeys, topKeys } }: Pick<ContentProps, "data">) {
+function Attention({ bannedKeys, topKeys }: Overview) {
   const close = topKeys.filter(({ state, usage }) => state === "active" && isNearLimit(usage));
   const sentences = [
     [bannedKeys ?? 0, "banned", "/keys?state=banned", "■", "tone-error"],
@@ -196,14 +191,13 @@ const OUTCOMES = [
   { name: "serverError", label: "5xx", tone: "error", symbol: "✕" },
 ] as const;
 
-function Plots({ data }: Pick<ContentProps, "data">) {
-  const { times, step, requests, p50, p99, connections } = data;
+function Plots({ range, times, step, requests, p50, p99, connections }: Overview) {
   const shared = {
     times,
     group: "overview",
     // A time is the end of its step.
     pointUrl: (time: number) => requestsUrl((time - step) * 1_000, time * 1_000),
-    empty: `none in the last ${RANGES[data.range]}`,
+    empty: `none in the last ${RANGES[range]}`,
   };
   return (
     <div class="plots">

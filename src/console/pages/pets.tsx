@@ -6,13 +6,13 @@ import { call, may, type Pet, Refused } from "../admin-api.ts";
 import { ActionButton } from "../components/dialogs.tsx";
 import { Choices, Form, TextField, useDraft } from "../components/forms.tsx";
 import { Details, Empty, NameTitle, PageHead, type PageProps, PageSection } from "../components/page.tsx";
-import { type Column, ListPage, useList } from "../components/tables.tsx";
+import { type Column, Latest, ListPage, useList } from "../components/tables.tsx";
 import { Badge, Facts, NameLink } from "../components/values.tsx";
 import { changesOf } from "../key-form-values.ts";
 import { refresh, useCall } from "../polling.ts";
 import { navigate } from "../router.ts";
 import { AuditSection } from "./audit.tsx";
-import { OrdersOfPet, useOrdersOfPet } from "./orders.tsx";
+import { COLUMNS_OF_PET } from "./orders.tsx";
 import { announce } from "../current.ts";
 
 const COLUMNS: readonly Column<Pet>[] = [
@@ -74,7 +74,7 @@ const DELETION = "Clients get 404 for it at once, and its identifier is never us
 
 export function PetDetailsPage({ id }: PageProps) {
   const pet = useCall("getPet", { id });
-  const orders = useOrdersOfPet(id);
+  const orders = useCall("listOrders", { query: { petId: id, limit: 10 } });
   const hasOrders = (orders.data?.items.length ?? 0) > 0;
   return (
     <Details of={pet} kind="pet" id={id}>
@@ -91,7 +91,13 @@ export function PetDetailsPage({ id }: PageProps) {
                 <Facts facts={{ Name: <bdi>{data.name}</bdi>, Category: String(data.categoryId) }} />
               </PageSection>
             )}
-            <OrdersOfPet id={id} orders={orders} />
+            <Latest
+              of={orders}
+              title="Orders"
+              columns={COLUMNS_OF_PET}
+              none="Nobody has ordered it."
+              allUrl={`/orders?petId=${id}`}
+            />
           </div>
           <AuditSection target={`pet:${id}`} />
           {may("deletePet") && (

@@ -25,7 +25,7 @@ export function RequestListPage() {
   const status = query.get("status") ?? "";
   const isLive = !["until", "cursor", "requestId"].some((name) => query.has(name));
   const found = query.has("requestId") && items.length === 1 ? items[0] : undefined;
-  const nothing = <NoRequests servers={servers} query={query} />;
+  const nothing = <NoRequests servers={servers} />;
   return (
     <ListPage
       title="Requests"
@@ -40,7 +40,7 @@ export function RequestListPage() {
         address: { placeholder: "192.0.2.7", maxLength: 100 },
         slowerThanMs: { label: "Slower than", all: "–", options: SLOWER_THAN },
       }}
-      set={<Period query={query} />}
+      set={<Period />}
       columns={servers.length > 1 ? [...COLUMNS, serverColumn(servers)] : COLUMNS}
       actions={
         isLive &&
@@ -68,9 +68,9 @@ export function RequestListPage() {
 }
 
 /** The period of the URL, which a link has set. */
-function Period({ query }: { readonly query: URLSearchParams }) {
+function Period() {
   const [since = "", until = ""] = ["since", "until"].map((name) => {
-    const time = query.get(name);
+    const time = current.query.get(name);
     return time === null ? "" : localTime(Date.parse(time));
   });
   if (since === "" && until === "") return null;
@@ -81,12 +81,9 @@ function Period({ query }: { readonly query: URLSearchParams }) {
   );
 }
 
-interface NoRequestsProps extends Pick<RequestPage, "servers"> {
-  readonly query: URLSearchParams;
-}
-
 /** A server has forgotten what it has no room for, and what was before its start. */
-function NoRequests({ servers, query }: NoRequestsProps) {
+function NoRequests({ servers }: Pick<RequestPage, "servers">) {
+  const { query } = current;
   const oldest = servers.flatMap(({ since }) => since ?? []).toSorted()[0] ?? null;
   const day = query.get("since")?.slice(0, "2026-11-16".length);
   if (!hasFilters(query)) {

@@ -15,8 +15,7 @@ import { current } from "../current.ts";
 const FILTERS = { search: { type: "search" }, source: { options: SETTING_SOURCES } } as const;
 
 export function SettingsPage() {
-  const { server } = current;
-  const { query } = current;
+  const { server, query } = current;
   const settings = useCall("getSettings");
   const search = (query.get("search") ?? "").toLowerCase();
   const source = query.get("source");
