@@ -78,8 +78,8 @@ export interface ErrorStream {
 /** The command line was right and the command failed: no such key, the port is in use. Exit status 1. */
 export class Failure extends Error {}
 
-/** What a command prints at its end; undefined if it has printed everything. An error is thrown for it. */
-export type Outcome = UsageError | Failure | string | undefined;
+/** What a command prints at its end; undefined if it has printed everything. */
+export type Outcome = string | undefined;
 
 /** By the label in usage lines. Those that are optional come last. */
 type Positionals = Readonly<Record<string, ValueType<unknown>>>;

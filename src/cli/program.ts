@@ -40,7 +40,6 @@ function withCurrentNames(argv: readonly string[], warn: (line: string) => void)
 /** Throws UsageError, Failure or what went wrong. */
 export async function runProgram(typed: readonly string[], context: ProcessContext): Promise<void> {
   const outcome = await outcomeOf(typed, context);
-  if (outcome instanceof Error) throw outcome;
   if (outcome !== undefined) await context.print(outcome);
 }
 

@@ -30,9 +30,9 @@ export const backup = defineCommand({
   ],
   async run({ positionals, values }, { clock, errorStream }) {
     const storage = storageOf(values);
-    if (storage.databaseUrl !== undefined) return notSqlite(storage);
+    if (storage.databaseUrl !== undefined) throw notSqlite(storage);
     const { store } = pathsOf(storage);
-    if (!databaseExists(storage)) return new Failure(`${store} does not exist; see --data and --env`);
+    if (!databaseExists(storage)) throw new Failure(`${store} does not exist; see --data and --env`);
     const { makeBackup } = await import("../../archive/backup.ts");
     const progress = new Progress({ stream: errorStream, isJson: values.json, unit: "bytes" });
     const made = await makeBackup({

@@ -47,7 +47,7 @@ export const copy = defineCommand({
   async run({ values }, context) {
     const { to, from } = values;
     if ((to === undefined) === (from === undefined)) {
-      return new UsageError(
+      throw new UsageError(
         "copy needs --to or --from: one of them, the PostgreSQL database to copy to or from",
       );
     }
@@ -55,13 +55,13 @@ export const copy = defineCommand({
     const direction = to === undefined ? "from PostgreSQL" : "to PostgreSQL";
     const { store } = pathsOf(storage);
     if (direction === "to PostgreSQL" && !existsSync(store)) {
-      return new Failure(`${store} does not exist; see --data and --env`);
+      throw new Failure(`${store} does not exist; see --data and --env`);
     }
     prepareDataDirectory(storage);
     // No server runs on the data directory meanwhile.
     using lock = await lockDataDirectory(storage);
     if (lock === undefined) {
-      return new Failure(
+      throw new Failure(
         `a server or another copy is running on ${storage.dataDir} (${storage.environment}); stop it first`,
       );
     }
@@ -87,24 +87,23 @@ async function copyLocked(
     .catch((error: unknown) => {
       if (isBug(error) || error instanceof UsageError) throw error;
       const reason = errorMessage(error);
-      return new Failure(
+      throw new Failure(
         `${names.to} has no complete copy yet: ${reason}; the same command goes on where it stopped`,
       );
     })
     .finally(() => progress.end());
-  if (copied instanceof Failure) return copied;
   if (copied.outcome === "in use") {
     const sessions = plural(copied.sessions, "session");
     const { data } = describeStorage(storage);
-    return new Failure(`${sessions} of Petstore in ${environment} use ${data}; stop all servers first`);
+    throw new Failure(`${sessions} of Petstore in ${environment} use ${data}; stop all servers first`);
   }
   if (copied.outcome === "nothing") {
-    return new Failure(`${names.from} has no data of ${environment}; see --from and --env`);
+    throw new Failure(`${names.from} has no data of ${environment}; see --from and --env`);
   }
   const { outcome, keysWithUsage } = copied;
   if (outcome === "other") {
     const other = direction === "to PostgreSQL" ? "database" : "--data";
-    return new Failure(
+    throw new Failure(
       `${names.to} has other data of ${environment}, and a copy overwrites nothing; choose another ${other}, or remove that data first if nothing of it is needed`,
     );
   }

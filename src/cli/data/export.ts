@@ -45,15 +45,15 @@ export const exportCommand = defineCommand({
   ],
   async run({ positionals: { KIND: kind, FILE: path }, values, source }, context) {
     const isFile = path !== undefined && path !== "-";
-    if (values.hashes && kind !== "keys") return new UsageError("--hashes is only for keys");
-    if (source("by") && kind !== "usage") return new UsageError("--by is only for usage");
+    if (values.hashes && kind !== "keys") throw new UsageError("--hashes is only for keys");
+    if (source("by") && kind !== "usage") throw new UsageError("--by is only for usage");
     if (values.json && !isFile)
-      return new UsageError("--json needs FILE: standard output has the export itself");
+      throw new UsageError("--json needs FILE: standard output has the export itself");
     if (values.gzip && !isFile && context.screen.isTerminal)
-      return new UsageError("--gzip needs FILE or a pipe: a terminal shows no compressed data");
+      throw new UsageError("--gzip needs FILE or a pipe: a terminal shows no compressed data");
     const storage = storageOf(values);
     if (!databaseExists(storage)) {
-      return new Failure(`there is no database in ${describeEnvironment(storage)}`);
+      throw new Failure(`there is no database in ${describeEnvironment(storage)}`);
     }
     if (values.hashes) {
       const { openStores } = await import("../../adapters.ts");
@@ -83,7 +83,7 @@ export const exportCommand = defineCommand({
       progress.end();
       if (rows === undefined) {
         const left = isFile ? `${quotedPath(path)} was not written` : `standard output lacks ${kind}`;
-        return new Failure(`interrupted; ${left}`);
+        throw new Failure(`interrupted; ${left}`);
       }
       const seconds = (performance.now() - startedAt) / 1_000;
       if (values.json) return json({ kind, file: path, rows, seconds });

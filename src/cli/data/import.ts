@@ -28,14 +28,7 @@ import {
   type ValueType,
 } from "../../config/value-types.ts";
 import { errorMessage, isBug } from "../arguments.ts";
-import {
-  attributionOf,
-  type Context,
-  defineCommand,
-  Failure,
-  type Outcome,
-  stopRequest,
-} from "../command.ts";
+import { attributionOf, type Context, defineCommand, Failure, stopRequest } from "../command.ts";
 import { databaseExists } from "../operator.ts";
 import { columns, json } from "../output.ts";
 import { Progress } from "./progress.ts";
@@ -110,13 +103,12 @@ export const importCommand = defineCommand({
     "petstore import - --env staging < pets.csv",
   ],
   async run({ positionals: { FILE: path }, values }, context) {
-    const wrong = checkOptions(values);
-    if (wrong) return wrong;
+    checkOptions(values);
     const kind = values.orders ? "orders" : "pets";
     const name = path === "-" ? "standard input" : printable(path);
     try {
       using input = await openInput(path, () => context.readInput());
-      return await importFile({
+      await importFile({
         name,
         input,
         values,
@@ -126,10 +118,11 @@ export const importCommand = defineCommand({
         source: path === "-" ? path : resolve(path),
         rejectsPath: values.rejects ?? (path === "-" ? "import.rejects" : `${path}.rejects`),
       });
+      return undefined;
     } catch (error) {
-      if (error instanceof InputError) return new Failure(`cannot import ${name}: ${error.message}`);
+      if (error instanceof InputError) throw new Failure(`cannot import ${name}: ${error.message}`);
       if (error instanceof ConcurrentImport)
-        return new Failure(`another process is importing ${name}; wait until it is done`);
+        throw new Failure(`another process is importing ${name}; wait until it is done`);
       throw error;
     }
   },
@@ -152,19 +145,19 @@ interface Import {
 /** Rejected rows that are shown; the file of rejected rows has all of them. */
 const SHOWN_ERRORS = 10;
 
-function checkOptions({ orders, map, "keep-ids": keepIds, "on-conflict": onConflict }: ImportValues) {
+function checkOptions({ orders, map, "keep-ids": keepIds, "on-conflict": onConflict }: ImportValues): void {
   if (onConflict !== "reject" && !keepIds) {
-    return new UsageError(
+    throw new UsageError(
       `--on-conflict ${onConflict} needs --keep-ids: identifiers that are assigned never exist`,
     );
   }
   const fields = Object.keys(IMPORT_KINDS[orders ? "orders" : "pets"].withIds.fields);
   const repeated = map.find(({ field }, index) => map.findIndex((each) => each.field === field) !== index);
   if (repeated)
-    return new UsageError(`--map names the field "${repeated.field}" twice; leave one of them out`);
+    throw new UsageError(`--map names the field "${repeated.field}" twice; leave one of them out`);
   const unknown = map.find(({ field }) => !fields.includes(field));
-  if (unknown === undefined) return undefined;
-  return new UsageError(`--map names the field "${unknown.field}"; the fields are ${joined(fields)}`);
+  if (unknown)
+    throw new UsageError(`--map names the field "${unknown.field}"; the fields are ${joined(fields)}`);
 }
 
 /** The options that cannot change halfway. */
@@ -177,23 +170,19 @@ function resumeOptions({ "keep-ids": keepIds, map, delimiter }: ImportValues): s
   return flags.join(" ");
 }
 
-async function importFile(job: Import): Promise<Outcome> {
+async function importFile(job: Import): Promise<void> {
   const storage = storageOf(job.values);
   const isDryRun = job.values["dry-run"];
   if (isDryRun && !databaseExists(storage)) return importFrom(job, undefined, NO_PROGRESS);
   await using tables = await (await tableStoreOf(storage)).share();
   const store = new ImportStore(tables);
   const from = isDryRun ? NO_PROGRESS : await begin(job, store);
-  return "outcome" in from ? from.outcome : await importFrom(job, store, from);
+  if (from) await importFrom(job, store, from);
 }
 
-/** Where the import begins, or the outcome if it does not. */
-async function begin(
-  job: Import,
-  store: ImportStore,
-): Promise<ImportProgress | { readonly outcome: Outcome }> {
+/** Where the import begins; undefined if the file was imported before, which it reports. */
+async function begin(job: Import, store: ImportStore): Promise<ImportProgress | undefined> {
   const { name, values, context, fingerprint, source } = job;
-  const failure = (message: string) => ({ outcome: new Failure(message) });
   const options = resumeOptions(values);
   const found = await store.findImport(fingerprint);
   // An import that --again began and that was interrupted continues, too: its rows are not stored twice.
@@ -202,23 +191,23 @@ async function begin(
   if (earlier?.finishedAt !== undefined) {
     const { progress, finishedAt } = earlier;
     const ended = { end: "complete", progress, rowsBefore: progress.rows, seconds: 0, finishedAt } as const;
-    return { outcome: await report(job, ended) };
+    await report(job, ended);
+    return undefined;
   }
   if (earlier && earlier.options !== options) {
     const others = earlier.options || "no such options";
-    return failure(
+    throw new Failure(
       `${grouped(earlier.progress.rows)} rows of ${name} were imported with other options (${others}); continue with those, or add --again to import it from its beginning`,
     );
   }
   const changed = earlier || values.again ? undefined : await store.findUnfinishedImport(source);
   // The rows of an edited file would be stored twice.
   if (changed && changed.progress.rows > 0 && source !== "-") {
-    return failure(
+    throw new Failure(
       `${name} has changed since ${grouped(changed.progress.rows)} rows of it were imported; import the earlier file to the end, or add --again to import this one from its beginning`,
     );
   }
   const rejectsBytes = rejectsPosition(job.rejectsPath, earlier?.progress);
-  if (typeof rejectsBytes === "string") return failure(rejectsBytes);
   if (earlier) {
     context.warn(`continuing the import of ${name} after ${grouped(earlier.progress.rows)} rows`);
     return { ...earlier.progress, rejectsBytes };
@@ -227,11 +216,7 @@ async function begin(
   return NO_PROGRESS;
 }
 
-async function importFrom(
-  job: Import,
-  store: ImportStore | undefined,
-  from: ImportProgress,
-): Promise<Outcome> {
+async function importFrom(job: Import, store: ImportStore | undefined, from: ImportProgress): Promise<void> {
   const { name, values, input, context, kind, fingerprint, source, rejectsPath } = job;
   const { "dry-run": isDryRun, "keep-ids": keepIds } = values;
   const startedAt = performance.now();
@@ -265,34 +250,37 @@ async function importFrom(
     .catch((error: unknown) => {
       if (isDryRun || stored === 0 || error instanceof ConcurrentImport || isBug(error)) throw error;
       const rows = grouped(stored);
-      return new Failure(
+      throw new Failure(
         error instanceof InputError
           ? `cannot import all of ${name}: ${error.message}; its first ${rows} rows are imported, so import the others from another file`
           : `stopped after ${rows} rows of ${name}: ${errorMessage(error)}; run the same command again to continue`,
       );
     })
     .finally(() => progress.end());
-  if (imported instanceof Failure) return imported;
   if (imported.end === "complete" && !isDryRun) {
     const { rows: _rows, rejectsBytes: _bytes, ...counts } = imported.progress;
     const after = { kind, source, ...counts };
     await store?.finishImport(fingerprint, { ...attributionOf(context), action: "data.imported", after });
   }
   const seconds = (performance.now() - startedAt) / 1_000;
-  return report(job, { ...imported, rowsBefore: from.rows, seconds });
+  await report(job, { ...imported, rowsBefore: from.rows, seconds });
 }
 
-/** Where the next rejected row is written, or what is wrong; `progress` is that of an import that continues. */
-function rejectsPosition(path: string, progress?: ImportProgress): number | string {
+/** Where the next rejected row is written; `progress` is that of an import that continues. */
+function rejectsPosition(path: string, progress?: ImportProgress): number {
   const stats = statSync(path, { throwIfNoEntry: false });
   if (stats === undefined) return 0;
   const rejects = quotedPath(path);
-  if (!stats.isFile()) return `${rejects} is not a regular file; choose another one with --rejects`;
+  if (!stats.isFile())
+    throw new Failure(`${rejects} is not a regular file; choose another one with --rejects`);
   if (progress === undefined)
-    return `${rejects} has the rejected rows of another import; move it away or choose another file with --rejects`;
-  return stats.size >= progress.rejectsBytes
-    ? progress.rejectsBytes
-    : `${rejects} has changed since the import stopped; move it away or choose another file with --rejects for the next rejected rows`;
+    throw new Failure(
+      `${rejects} has the rejected rows of another import; move it away or choose another file with --rejects`,
+    );
+  if (stats.size >= progress.rejectsBytes) return progress.rejectsBytes;
+  throw new Failure(
+    `${rejects} has changed since the import stopped; move it away or choose another file with --rejects for the next rejected rows`,
+  );
 }
 
 interface ImportEnded extends Imported {
@@ -303,24 +291,24 @@ interface ImportEnded extends Imported {
   readonly finishedAt?: number;
 }
 
-/** Prints the summary, unless the import was interrupted. Undefined if every row was imported or skipped. */
-async function report(job: Import, ended: ImportEnded): Promise<Outcome> {
+/** Prints the summary, unless the import was interrupted. Throws unless every row was imported or skipped. */
+async function report(job: Import, ended: ImportEnded): Promise<void> {
   const { name, values, context, rejectsPath } = job;
   const { end, progress } = ended;
   const { rows, rejected } = progress;
   const { "dry-run": isDryRun, "max-errors": maxErrors } = values;
   if (end === "stopped") {
     const next = isDryRun ? "nothing was stored" : "run the same command again to continue";
-    return new Failure(`interrupted after ${grouped(rows)} rows of ${name}; ${next}`);
+    throw new Failure(`interrupted after ${grouped(rows)} rows of ${name}; ${next}`);
   }
   await context.print(values.json ? summaryJson(job, ended) : summaryText(job, ended));
-  if (rejected === 0) return undefined;
+  if (rejected === 0) return;
   const were = rejected === 1 ? "1 row was" : `${grouped(rejected)} rows were`;
   const them = rejected === 1 ? "it with its error" : "them with their errors";
   const where = isDryRun ? "" : `; ${quotedPath(rejectsPath)} has ${them}`;
-  if (end === "complete") return new Failure(`${were} rejected${where}`);
+  if (end === "complete") throw new Failure(`${were} rejected${where}`);
   const remedy = isDryRun ? "" : "; a higher --max-errors continues the import";
-  return new Failure(
+  throw new Failure(
     `stopped after ${grouped(rows)} rows of ${name}: ${were} rejected, and --max-errors is ${maxErrors}${where}${remedy}`,
   );
 }

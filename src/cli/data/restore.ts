@@ -38,7 +38,7 @@ export const restore = defineCommand({
   async run({ positionals, values }, context) {
     const { print, warn, errorStream } = context;
     const storage = storageOf(values);
-    if (storage.databaseUrl !== undefined) return notSqlite(storage);
+    if (storage.databaseUrl !== undefined) throw notSqlite(storage);
     const { replace, "allow-older": allowOlder, "dry-run": isDryRun } = values;
     const progress = new Progress({ stream: errorStream, isJson: values.json, unit: "bytes" });
     const request = {
@@ -60,7 +60,7 @@ export const restore = defineCommand({
       if (isDryRun) await show(await planRestore(request));
       else await restoreBackup(request, show);
     } catch (error) {
-      if (error instanceof RestoreRejection) return new Failure(error.message);
+      if (error instanceof RestoreRejection) throw new Failure(error.message);
       throw error;
     } finally {
       progress.end();
