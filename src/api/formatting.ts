@@ -13,6 +13,11 @@ export function grouped(number: number): string {
   return String(number).replace(/\B(?=(?:\d{3})+$)/g, ",");
 }
 
+/** `1 key`, `10,000 keys`. */
+export function countOf(number: number, noun: string): string {
+  return `${grouped(number)} ${noun}${number === 1 ? "" : "s"}`;
+}
+
 /** `16 KiB`. */
 export function kibibytes(bytes: number): string {
   return `${bytes / 1024} KiB`;

@@ -2,10 +2,6 @@ import { formatTime, grouped, shortDuration } from "../api/formatting.ts";
 
 /** Numbers, times and durations as only the pages write them; the others are in src/api/formatting.ts. */
 
-/** `1 key`, `10,000 keys`. */
-export const countOf = (number: number, noun: string): string =>
-  `${grouped(number)} ${noun}${number === 1 ? "" : "s"}`;
-
 const COMPACT = new Intl.NumberFormat("en", { notation: "compact", maximumFractionDigits: 1 });
 
 /** `1.2K`, for axes. */

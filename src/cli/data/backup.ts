@@ -2,7 +2,7 @@ import type { Backup } from "../../archive/backup.ts";
 import { describeStorage, pathsOf, type StorageConfig, storageOf } from "../../config/config.ts";
 import { JSON_OPTION, STORAGE_OPTIONS } from "../../config/options.ts";
 import { directory, integerWithin } from "../../config/value-types.ts";
-import { grouped, plural } from "../../api/formatting.ts";
+import { countOf, plural } from "../../api/formatting.ts";
 import packageJson from "../../../package.json" with { type: "json" };
 import { defineCommand, Failure } from "../command.ts";
 import { databaseExists } from "../operator.ts";
@@ -63,9 +63,5 @@ function summaryOf({ path, files, bytes, removed }: Backup): string {
 export function describeRows(rows: Readonly<Record<string, number>>): string {
   const { pets, orders, api_keys: keys } = rows;
   if (pets === undefined) return "";
-  return `${counted(pets, "pet")}, ${counted(orders ?? 0, "order")} and ${counted(keys ?? 0, "key")}`;
-}
-
-function counted(count: number, noun: string): string {
-  return `${grouped(count)} ${count === 1 ? noun : `${noun}s`}`;
+  return `${countOf(pets, "pet")}, ${countOf(orders ?? 0, "order")} and ${countOf(keys ?? 0, "key")}`;
 }

@@ -1,4 +1,4 @@
-import { grouped } from "../../api/formatting.ts";
+import { countOf, grouped } from "../../api/formatting.ts";
 import { DEPRECATED_OPERATIONS, DEPRECATED_USE_DAYS } from "../../domain/usage-history.ts";
 import { type Fleet, may, type Overview, type Server } from "../admin-api.ts";
 import { SHARED_COLUMNS, KeyLink } from "../components/key-columns.tsx";
@@ -7,7 +7,7 @@ import { Empty, Loaded, PageSection } from "../components/page.tsx";
 import { Plot } from "../components/plots.tsx";
 import { type Column, DataTable } from "../components/tables.tsx";
 import { Badge, type Figure, NO_VALUE, Stats, TimeAgo } from "../components/values.tsx";
-import { compact, countOf, figure, latency, percent } from "../format.ts";
+import { compact, figure, latency, percent } from "../format.ts";
 import { useCall } from "../polling.ts";
 import { requestsUrl } from "./requests.tsx";
 import { current } from "../current.ts";
