@@ -1,7 +1,6 @@
 import { type Config, originOf } from "../config/config.ts";
 import { isLoopback } from "../config/network.ts";
 import { SECURITY_HEADER_LINES, startupHandler } from "../api/dispatch.ts";
-import type { SettingsStore } from "../domain/ports.ts";
 import type { HttpServer, HttpServerOptions } from "../http1/index.ts";
 import type { TlsCertificate } from "../http1/server.ts";
 import { createAdminApp } from "./admin-app.ts";
@@ -33,7 +32,6 @@ type OfListener =
 
 interface StartAdminOptions extends Omit<ServerServices, OfConfig | OfListener> {
   readonly config: Config;
-  readonly settings: SettingsStore;
   readonly tls: TlsCertificate | undefined;
   /** Which connections count together. */
   readonly peerOf: NonNullable<HttpServerOptions["peerOf"]>;

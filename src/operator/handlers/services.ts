@@ -1,17 +1,7 @@
 import type { AnyInput } from "../../api/dispatch.ts";
 import type { AdminConfig } from "../../config/config.ts";
 import type { Environment, Plans } from "../../domain/api-keys.ts";
-import type {
-  AuditStore,
-  Clock,
-  CorrectionStore,
-  KeyStore,
-  OperatorStore,
-  RateLimiter,
-  ServerRegister,
-  Store,
-  UsageHistoryStore,
-} from "../../domain/ports.ts";
+import type { Clock, RateLimiter, ServerRegister, Stores } from "../../domain/ports.ts";
 import type { Attribution } from "../../domain/audit.ts";
 import type { BanRules } from "../../domain/rate-limit.ts";
 import type { ServerIdentity, ServerState } from "../../domain/servers.ts";
@@ -61,14 +51,8 @@ export type AdminHandlers = {
 export type AnyHandler = (input: AnyInput, context: AdminContext) => Awaitable<unknown>;
 
 /** What the operations on data need: a server and the command line have it alike. */
-export interface OperatorServices {
+export interface OperatorServices extends Stores {
   readonly environment: Environment;
-  readonly store: Store;
-  readonly corrections: CorrectionStore;
-  readonly operators: OperatorStore;
-  readonly keys: KeyStore;
-  readonly audit: AuditStore;
-  readonly usageHistory: UsageHistoryStore;
   readonly rateLimiter: Pick<RateLimiter, "usage" | "bannedKeys" | "unban">;
   /** Of the rate limiter: whether the quotas can be read now. */
   readonly limits: { readonly isAvailable: boolean };
