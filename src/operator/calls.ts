@@ -1,12 +1,6 @@
 /** How an operation is called: by the console, by a command, and by another server. */
 import { type Identifier, toJson } from "../api/json.ts";
-import {
-  ADMIN_BASE_PATH,
-  ADMIN_OPERATIONS,
-  type AdminOperation,
-  type AdminOperationId,
-  type BodyOf,
-} from "./operations.ts";
+import { ADMIN_API, type AdminOperation, type AdminOperationId, type BodyOf } from "./operations.ts";
 
 /** The input of any operation, before it is validated. */
 export interface AnyCallInput {
@@ -16,7 +10,7 @@ export interface AnyCallInput {
   readonly body?: object | undefined;
 }
 
-type Operations = typeof ADMIN_OPERATIONS;
+type Operations = typeof ADMIN_API.operations;
 type ParameterName<Id extends AdminOperationId> = Operations[Id] extends { query: infer Q } ? keyof Q : never;
 
 export interface CallInput<Id extends AdminOperationId> extends AnyCallInput {
@@ -33,10 +27,11 @@ export function queryText(query: AnyCallInput["query"] = {}): string {
 }
 
 export function adminRequestOf(operationId: AdminOperationId, { id, query, body }: AnyCallInput) {
-  const { method, path }: AdminOperation = ADMIN_OPERATIONS[operationId];
+  const { method, path }: AdminOperation = ADMIN_API.operations[operationId];
+  const resource = ADMIN_API.basePath + path.replace(/\{\w+\}/, encodeURIComponent(String(id)));
   const text = queryText(query);
   return {
-    target: ADMIN_BASE_PATH + path.replace(/\{\w+\}/, encodeURIComponent(String(id))) + (text && `?${text}`),
+    target: text === "" ? resource : `${resource}?${text}`,
     method,
     headers: body && { "Content-Type": "application/json" },
     body: body ? toJson(body) : null,

@@ -16,7 +16,6 @@ import * as history from "./history-resources.ts";
 import * as keys from "./key-resources.ts";
 import {
   ADMIN_API,
-  ADMIN_BASE_PATH,
   type AdminOperation,
   type AdminOperationId,
   COMMON_ADMIN_ERRORS,
@@ -50,7 +49,7 @@ export function adminOpenApiJson(): string {
         "It is on a listener of its own, for operators only. Programs send the token of an operator as a bearer token; browsers have a session: a cookie, and the header `Petstore-Session`. Each operation says the least role that may call it. Times are RFC 3339 in UTC. Unknown fields and parameters are ignored.",
       license: { name: "MIT", identifier: "MIT" },
     },
-    servers: [{ url: ADMIN_BASE_PATH }],
+    servers: [{ url: ADMIN_API.basePath }],
     tags: TAGS,
     security: [{ adminToken: [] }, { session: [] }],
     paths: paths(),

@@ -9,8 +9,6 @@ import * as keys from "./key-resources.ts";
 import { created, cursor, limit, ok, since, tagged, until } from "./operation-rows.ts";
 import * as resources from "./resources.ts";
 
-export const ADMIN_BASE_PATH = "/api";
-
 /** Of the usage history, whose hours and days count in full. */
 const period = {
   since: dateTime("In the first hour or day"),
@@ -398,7 +396,7 @@ export const ADMIN_OPERATIONS = {
 } as const;
 
 export const ADMIN_API = new Api({
-  basePath: ADMIN_BASE_PATH,
+  basePath: "/api",
   errors: ADMIN_ERRORS,
   operations: ADMIN_OPERATIONS,
 });
