@@ -11,7 +11,6 @@ import { giveToDirectoryOwner, publishDatabase, removeDatabase, removeLog } from
 import type { Dialect, SqlDatabase, Statement as SqlStatement, Statements } from "../statements.ts";
 import { dirname } from "node:path";
 import { messageOf, Unavailable } from "../../api/errors.ts";
-import type { StateChange } from "../../domain/ports.ts";
 import { type ScheduledTimer, scheduler } from "../../event-loop.ts";
 import { Latch } from "../../api/latch.ts";
 
@@ -225,31 +224,6 @@ async function retryWhileBusy<T>(attempt: () => T, maxMs: number): Promise<T> {
     } catch (error) {
       if (!isBusy(error) || scheduler.now() >= deadline) throw toUnavailable(error);
       await scheduler.sleep(2 * scheduler.random());
-    }
-  }
-}
-
-/** Tells when commits begin to fail, for example because the disk is full, and when they succeed again. */
-export class Outage {
-  #since: number | undefined;
-
-  constructor(private readonly onStateChange: (change: StateChange) => void) {}
-
-  watch<T>(commit: () => T): T {
-    try {
-      const result = commit();
-      if (this.#since !== undefined) {
-        this.onStateChange({ state: "up", afterMs: Math.round(scheduler.now() - this.#since) });
-        this.#since = undefined;
-      }
-      return result;
-    } catch (error) {
-      // Another process that holds the lock is no outage: the commit is repeated.
-      if (this.#since === undefined && error instanceof Unavailable && !isBusy(error)) {
-        this.#since = scheduler.now();
-        this.onStateChange({ state: "down", cause: error });
-      }
-      throw error;
     }
   }
 }

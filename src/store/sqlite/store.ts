@@ -1,4 +1,5 @@
-import type { Rejection } from "../../api/errors.ts";
+import { type Rejection, Unavailable } from "../../api/errors.ts";
+import { Latch } from "../../api/latch.ts";
 import type { NewPet, Pet } from "../../domain/resources.ts";
 import type {
   CorrectionStore,
@@ -29,7 +30,6 @@ import {
   type Connection,
   isBusy,
   OpenFiles,
-  Outage,
   type RescueOptions,
   SQLITE_DIALECT,
   sqliteDatabase,
@@ -171,6 +171,7 @@ export class SqliteStore extends SqlReadStore implements Store {
   readonly #records: IdempotencyRecords;
   readonly #inProgress = new InProgressRequests();
   readonly #writes: GroupCommit<() => unknown, unknown>;
+  readonly #outage: Latch;
   #lastWriteAt = 0;
 
   constructor(
@@ -184,7 +185,10 @@ export class SqliteStore extends SqlReadStore implements Store {
     }: SqliteStoreOptions = {},
   ) {
     super(sqliteDatabase(connection));
-    const outage = new Outage(onStateChange);
+    this.#outage = new Latch(
+      (cause) => onStateChange({ state: "down", cause }),
+      (afterMs) => onStateChange({ state: "up", afterMs }),
+    );
     this.petJson = new SqlitePetJson(connection);
     this.#records = new IdempotencyRecords(connection, retentionNow);
     this.corrections = new SqlCorrectionStore({
@@ -193,7 +197,7 @@ export class SqliteStore extends SqlReadStore implements Store {
       petsChanged: () => this.petJson.recordChange(),
     });
     this.#writes = new GroupCommit({
-      commit: (writes) => outage.watch(() => this.#commit(writes)),
+      commit: (writes) => this.#commit(writes),
       maxBatch: MAX_WRITES_PER_TRANSACTION,
       maxQueued: maxQueuedWrites,
       onCommit,
@@ -259,11 +263,19 @@ export class SqliteStore extends SqlReadStore implements Store {
   }
 
   #commit(writes: readonly (() => unknown)[]): unknown[] {
-    return this.connection.transaction(() => {
-      const results = writes.map((write) => write());
-      this.#records.purge(this.#lastWriteAt, writes.length);
+    try {
+      const results = this.connection.transaction(() => {
+        const results = writes.map((write) => write());
+        this.#records.purge(this.#lastWriteAt, writes.length);
+        return results;
+      });
+      this.#outage.worked();
       return results;
-    });
+    } catch (error) {
+      // Another process that holds the lock is no outage: the commit is repeated.
+      if (error instanceof Unavailable && !isBusy(error)) this.#outage.failed(error);
+      throw error;
+    }
   }
 }
 
