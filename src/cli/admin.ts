@@ -7,7 +7,7 @@ import type { Stores } from "../domain/ports.ts";
 import { mayCall, OPERATOR_NAME, TOKEN_OPERATOR } from "../domain/operators.ts";
 import { attributionOf, type Context, defineCommand, Failure } from "./command.ts";
 import { confirmed, YES_OPTION } from "./operation-command.ts";
-import { databaseExists } from "./operator.ts";
+import { databaseExists } from "./operation-call.ts";
 import { findRunningServer } from "./running-server.ts";
 
 export const adminUrl = defineCommand({

@@ -3,8 +3,8 @@ import { serverOrigin } from "../config/address-types.ts";
 import { readTextFile, UsageError } from "../config/usage-error.ts";
 import { adminToken, file, optional } from "../config/value-types.ts";
 import { defineCommand, Failure } from "./command.ts";
-import { loginFile, readLogins, saveLogins } from "./logins.ts";
-import { OPERATOR_OPTIONS, PLAIN_HTTP_OPTION, rejectPlainHttp } from "./operator.ts";
+import { loginFile, readLogins, saveLogins } from "./login-file.ts";
+import { OPERATOR_OPTIONS, PLAIN_HTTP_OPTION, rejectPlainHttp } from "./operation-call.ts";
 import { columns, json } from "./output.ts";
 import { callServer, type ServerElsewhere } from "./server-call.ts";
 

@@ -20,7 +20,7 @@ import {
   SERVER_SETTINGS,
   whereOf,
   withOperator,
-} from "./operator.ts";
+} from "./operation-call.ts";
 import { json, table, type TableColumn } from "./output.ts";
 
 /** Of a command that asks before it does what cannot be undone. */

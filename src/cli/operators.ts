@@ -3,7 +3,7 @@ import { parseIdentifier } from "../api/json.ts";
 import { ROLE_MEANINGS, ROLES } from "../domain/operators.ts";
 import type { OperatorView, OperatorWithToken } from "../operator/operations.ts";
 import { confirmed, listCommand, operationCommand, YES_OPTION } from "./operation-command.ts";
-import { type CallOperator, whereOf } from "./operator.ts";
+import { type CallOperator, whereOf } from "./operation-call.ts";
 import type { TableColumn } from "./output.ts";
 import { RejectedCall } from "./server-call.ts";
 

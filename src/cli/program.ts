@@ -7,7 +7,7 @@ import { type Command, Failure, type Outcome, type ProcessContext } from "./comm
 import type * as AllCommands from "./commands.ts";
 import { COMPLETE, complete } from "./completion.ts";
 import { commandHelp, groupHelp, overview } from "./help.ts";
-import { withLogin } from "./logins.ts";
+import { withLogin } from "./login-file.ts";
 import { Screen } from "./output.ts";
 import { serve } from "./serve.ts";
 

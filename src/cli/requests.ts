@@ -5,7 +5,7 @@ import type { RequestEntry, RequestPage } from "../operator/operations.ts";
 import type { Context } from "./command.ts";
 import { limitOption, operationCommand } from "./operation-command.ts";
 import { ID_TYPES } from "./operation-flags.ts";
-import { type CallOperator, firstItems, whereOf } from "./operator.ts";
+import { type CallOperator, firstItems, whereOf } from "./operation-call.ts";
 import { table, type TableColumn } from "./output.ts";
 
 const MAX_LIMIT = 10_000;

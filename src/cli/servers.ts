@@ -1,7 +1,7 @@
 import { grouped, printable } from "../api/formatting.ts";
 import type { Fleet } from "../operator/operations.ts";
 import { operationCommand } from "./operation-command.ts";
-import { whereOf } from "./operator.ts";
+import { whereOf } from "./operation-call.ts";
 import { table, type TableColumn } from "./output.ts";
 
 type Row = Fleet["total"] & Partial<Fleet["items"][number]>;

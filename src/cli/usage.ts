@@ -33,7 +33,7 @@ import {
   OPERATOR_OPTIONS,
   SERVER_SETTINGS,
   withOperator,
-} from "./operator.ts";
+} from "./operation-call.ts";
 import { forTerminal, json, type Screen, shortened, table, type TableColumn } from "./output.ts";
 
 const USAGE_OPTIONS = {

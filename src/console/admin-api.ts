@@ -10,7 +10,7 @@ import {
   type ResponseOf,
   type Session,
 } from "../operator/operations.ts";
-import { current, update } from "./current.ts";
+import { current, update } from "./state.ts";
 import { readStored, writeStored } from "./theme.ts";
 
 export type * from "../operator/calls.ts";
@@ -23,7 +23,7 @@ export class ServerUnreachable extends Error {
 }
 
 /** The server said no, in words for people. `field` has the value that it does not accept. */
-export class Refused extends Error {
+export class RejectedRequest extends Error {
   constructor(
     message: string,
     readonly isMissing: boolean,
@@ -125,8 +125,8 @@ function errorOf(status: number, text: string): Error {
     // A message about no field begins with a capital letter.
     const [, field, problem] =
       (body.code === "invalid_body" && /^(?:\w+\.)?([a-z]\w*)\S* (.*)$/s.exec(message)) || [];
-    if (field === undefined || problem === undefined) return new Refused(message, status === 404);
-    return new Refused(`It ${problem.replace(" a string of", "")}`, false, field);
+    if (field === undefined || problem === undefined) return new RejectedRequest(message, status === 404);
+    return new RejectedRequest(`It ${problem.replace(" a string of", "")}`, false, field);
   }
   // A proxy in front of a server that is gone.
   return new (status >= 502 ? ServerUnreachable : Error)(`The server responds ${status}.`);

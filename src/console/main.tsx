@@ -6,7 +6,7 @@ import { call, findSession, may, signIn } from "./admin-api.ts";
 import { startSearchKey } from "./components/filters.tsx";
 import { Layout } from "./components/layout.tsx";
 import { Empty, PageHead, type PageProps } from "./components/page.tsx";
-import { current, startClock, update, useCurrent } from "./current.ts";
+import { current, startClock, update, useCurrent } from "./state.ts";
 import { AuditTrailPage } from "./pages/audit.tsx";
 import { KeyCreationPage, KeyEditPage } from "./pages/key-edit.tsx";
 import { KeyDetailsPage } from "./pages/key.tsx";

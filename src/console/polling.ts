@@ -7,7 +7,7 @@ import {
   type ResponseOf,
   ServerUnreachable,
 } from "./admin-api.ts";
-import { update } from "./current.ts";
+import { update } from "./state.ts";
 
 /** All that is on the screen is loaded again so often. */
 const INTERVAL_MS = 2_000;

@@ -1,5 +1,5 @@
 import { useLayoutEffect } from "preact/hooks";
-import { current, update } from "./current.ts";
+import { current, update } from "./state.ts";
 
 /** What would be lost if this page were left. */
 const losses = new Set<{ readonly text: string }>();

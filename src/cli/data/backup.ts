@@ -5,7 +5,7 @@ import { directory, integerWithin } from "../../config/value-types.ts";
 import { countOf, plural } from "../../api/formatting.ts";
 import packageJson from "../../../package.json" with { type: "json" };
 import { defineCommand, Failure } from "../command.ts";
-import { databaseExists } from "../operator.ts";
+import { databaseExists } from "../operation-call.ts";
 import { json } from "../output.ts";
 import { Progress } from "./progress.ts";
 

@@ -8,7 +8,7 @@ import { grouped } from "../../api/formatting.ts";
 import { EXPORT_KINDS, exportRows } from "../../archive/export.ts";
 import { fileOutput, type Output } from "../../archive/files.ts";
 import { EXPORT_FORMATS } from "../../archive/row-formats.ts";
-import { databaseExists } from "../operator.ts";
+import { databaseExists } from "../operation-call.ts";
 import { forTerminal, json } from "../output.ts";
 import { attributionOf, type Context, defineCommand, Failure, stopRequest } from "../command.ts";
 import { Progress } from "./progress.ts";

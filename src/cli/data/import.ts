@@ -29,7 +29,7 @@ import {
 } from "../../config/value-types.ts";
 import { errorMessage, isBug } from "../arguments.ts";
 import { attributionOf, type Context, defineCommand, Failure, stopRequest } from "../command.ts";
-import { databaseExists } from "../operator.ts";
+import { databaseExists } from "../operation-call.ts";
 import { columns, json } from "../output.ts";
 import { Progress } from "./progress.ts";
 

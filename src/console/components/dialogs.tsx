@@ -4,7 +4,7 @@ import { curlCommand } from "../../api/curl.ts";
 import { capitalized } from "../format.ts";
 import { refresh } from "../polling.ts";
 import { navigate, useLeaveGuard } from "../router.ts";
-import { announce, current, update } from "../current.ts";
+import { announce, current, update } from "../state.ts";
 import { Form, TextField } from "./forms.tsx";
 import { LocalTime } from "./values.tsx";
 

@@ -1,7 +1,7 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { navigate, urlWith } from "../router.ts";
-import { announce, current } from "../current.ts";
+import { announce, current } from "../state.ts";
 import { capitalized } from "../format.ts";
 
 export function hasFilters(query: URLSearchParams): boolean {

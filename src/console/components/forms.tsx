@@ -1,6 +1,6 @@
 import { type ComponentChildren, createContext } from "preact";
 import { useContext, useEffect, useId, useLayoutEffect, useRef, useState } from "preact/hooks";
-import { Refused } from "../admin-api.ts";
+import { RejectedRequest } from "../admin-api.ts";
 import { capitalized } from "../format.ts";
 import { useLeaveGuard } from "../router.ts";
 
@@ -13,7 +13,7 @@ const INPUT_TYPES = {
 } as const;
 
 /** What the server did not accept. */
-const Rejected = createContext<Refused | undefined>(undefined);
+const Rejected = createContext<RejectedRequest | undefined>(undefined);
 
 type FieldEvent = Event & { readonly currentTarget: HTMLInputElement | HTMLTextAreaElement };
 
@@ -201,7 +201,7 @@ interface FormProps {
 /** Fields, what went wrong, and the buttons. */
 export function Form({ submit, onSubmit, isReady = true, isDangerous = false, ...props }: FormProps) {
   const { isRunning, problem, run } = useAction();
-  const rejected = problem instanceof Refused && problem.field ? problem : undefined;
+  const rejected = problem instanceof RejectedRequest && problem.field ? problem : undefined;
   useLeaveGuard(props.isDirty ? "What you typed is not saved." : undefined);
   return (
     <form

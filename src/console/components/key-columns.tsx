@@ -3,7 +3,7 @@ import { grouped, shortDuration } from "../../api/formatting.ts";
 import { DAY_MS } from "../../domain/rate-limit.ts";
 import { capitalized } from "../format.ts";
 import { useCall } from "../polling.ts";
-import { current } from "../current.ts";
+import { current } from "../state.ts";
 import type { Column } from "./tables.tsx";
 import { Badge, type Meaning, NameLink, TimeAgo } from "./values.tsx";
 

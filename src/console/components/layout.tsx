@@ -2,7 +2,7 @@ import type { ComponentChildren } from "preact";
 import { MARK_PATH } from "../../browser-bundle/mark.ts";
 import { PAGES } from "../../operator/console/pages.ts";
 import { refresh } from "../polling.ts";
-import { current } from "../current.ts";
+import { current } from "../state.ts";
 import { UrlSelect } from "./filters.tsx";
 
 /** Those that are no part of another page. */

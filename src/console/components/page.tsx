@@ -1,9 +1,9 @@
 import type { ComponentChildren } from "preact";
 import { useId } from "preact/hooks";
-import { Refused } from "../admin-api.ts";
+import { RejectedRequest } from "../admin-api.ts";
 import { capitalized } from "../format.ts";
 import type { Polled } from "../polling.ts";
-import { current } from "../current.ts";
+import { current } from "../state.ts";
 
 /** What every page gets, and what pages consist of. */
 
@@ -102,7 +102,7 @@ interface DetailsProps<T> extends LoadedProps<T> {
 
 /** The page of one thing. Without it: a heading, why, and the way back. */
 export function Details<T>({ kind, id, of, children }: DetailsProps<T>) {
-  const isMissing = of.error instanceof Refused && of.error.isMissing;
+  const isMissing = of.error instanceof RejectedRequest && of.error.isMissing;
   if (of.data !== undefined && !isMissing) return <Loaded of={of}>{children}</Loaded>;
   const name = `${kind} ${id}`;
   return (

@@ -1,7 +1,7 @@
 import type { ComponentChildren } from "preact";
 import { useId } from "preact/hooks";
 import { countOf } from "../../api/formatting.ts";
-import { current } from "../current.ts";
+import { current } from "../state.ts";
 import { type Polled, usePolled } from "../polling.ts";
 import { urlWith } from "../router.ts";
 import { type FilterRows, Filters, hasFilters } from "./filters.tsx";

@@ -1,6 +1,6 @@
 import { type ComponentChildren, Fragment } from "preact";
 import { localTime, relative, utcTime } from "../format.ts";
-import { current } from "../current.ts";
+import { current } from "../state.ts";
 
 /** Single values: times, states, names and numbers. */
 

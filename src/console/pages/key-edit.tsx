@@ -9,7 +9,7 @@ import { Loaded, PageHead, type PageProps } from "../components/page.tsx";
 import { changesOf, formValuesOf, type KeyFormValues, localInput, newKeyOf } from "../key-form-values.ts";
 import { useCall } from "../polling.ts";
 import { navigate } from "../router.ts";
-import { announce } from "../current.ts";
+import { announce } from "../state.ts";
 
 const NEW_KEY = formValuesOf();
 

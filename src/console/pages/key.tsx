@@ -29,7 +29,7 @@ import { useCall, usePolled } from "../polling.ts";
 import { byOperation, type UsageResponse, usageSeries } from "../usage-series.ts";
 import { AuditSection } from "./audit.tsx";
 import { requestsUrl } from "./requests.tsx";
-import { current } from "../current.ts";
+import { current } from "../state.ts";
 
 export function KeyDetailsPage({ id }: PageProps) {
   const key = useCall("getKey", { id });

@@ -9,7 +9,7 @@ import { type Column, ListPage, Menu, NoMatch, useList } from "../components/tab
 import { Badge, NO_VALUE } from "../components/values.tsx";
 import { capitalized } from "../format.ts";
 import { navigate, urlWith } from "../router.ts";
-import { announce, current } from "../current.ts";
+import { announce, current } from "../state.ts";
 
 const DAYS = [
   ["7", "7 days"],

@@ -8,7 +8,7 @@ import { type Column, DataTable, Menu } from "../components/tables.tsx";
 import { Badge, TimeAgo } from "../components/values.tsx";
 import { capitalized } from "../format.ts";
 import { useCall } from "../polling.ts";
-import { current } from "../current.ts";
+import { current } from "../state.ts";
 
 const ROLE_OPTIONS = ROLES.toReversed().map((value) => ({
   value,

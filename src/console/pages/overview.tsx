@@ -10,7 +10,7 @@ import { Badge, type Figure, NO_VALUE, Stats, TimeAgo } from "../components/valu
 import { compact, figure, latency, percent } from "../format.ts";
 import { useCall } from "../polling.ts";
 import { requestsUrl } from "./requests.tsx";
-import { current } from "../current.ts";
+import { current } from "../state.ts";
 
 export function OverviewPage() {
   const { query } = current;

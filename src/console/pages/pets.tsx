@@ -2,7 +2,7 @@ import { grouped } from "../../api/formatting.ts";
 import { INT64_RANGE, parseIdentifier } from "../../api/json.ts";
 import { NAME_MAX_LENGTH } from "../../domain/size-limits.ts";
 import { PET_STATUSES } from "../../domain/resources.ts";
-import { call, may, type Pet, Refused } from "../admin-api.ts";
+import { call, may, type Pet, RejectedRequest } from "../admin-api.ts";
 import { ActionButton } from "../components/dialogs.tsx";
 import { Choices, Form, TextField, useDraft } from "../components/forms.tsx";
 import { Details, Empty, NameTitle, PageHead, type PageProps, PageSection } from "../components/page.tsx";
@@ -13,7 +13,7 @@ import { refresh, useCall } from "../polling.ts";
 import { navigate } from "../router.ts";
 import { AuditSection } from "./audit.tsx";
 import { COLUMNS_OF_PET } from "./orders.tsx";
-import { announce } from "../current.ts";
+import { announce } from "../state.ts";
 
 const COLUMNS: readonly Column<Pet>[] = [
   {
@@ -136,7 +136,7 @@ function valuesOf(pet?: Pet) {
 function bodyOf({ name, categoryId, status }: ReturnType<typeof valuesOf>) {
   const identifier = parseIdentifier(categoryId.trim());
   if (identifier === undefined)
-    throw new Refused(`It must be an integer ${INT64_RANGE}.`, false, "categoryId");
+    throw new RejectedRequest(`It must be an integer ${INT64_RANGE}.`, false, "categoryId");
   return { name, categoryId: BigInt(identifier), status: status === "none" ? null : status };
 }
 

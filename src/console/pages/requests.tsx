@@ -7,7 +7,7 @@ import { type Column, ListPage, useList } from "../components/tables.tsx";
 import { Badge, Facts, LocalTime, type Meaning, NameLink, NO_VALUE } from "../components/values.tsx";
 import { clockTime, latency, localTime } from "../format.ts";
 import { urlWith } from "../router.ts";
-import { current } from "../current.ts";
+import { current } from "../state.ts";
 
 /** The requests of a period in milliseconds since the epoch, of all keys or of one. */
 export function requestsUrl(since: number, until: number, keyId?: number | bigint | null): string {

@@ -10,7 +10,7 @@ import { capitalized, latency } from "../format.ts";
 import { useCall } from "../polling.ts";
 import { roleText } from "./operators.tsx";
 import { chooseTheme, chosenTheme, THEMES } from "../theme.ts";
-import { current } from "../current.ts";
+import { current } from "../state.ts";
 
 const FILTERS = { search: { type: "search" }, source: { options: SETTING_SOURCES } } as const;
 

@@ -1,6 +1,6 @@
 import { useState } from "preact/hooks";
 import { findSession, signIn } from "../admin-api.ts";
-import { current } from "../current.ts";
+import { current } from "../state.ts";
 import { Form, TextField } from "../components/forms.tsx";
 import { usePolled } from "../polling.ts";
 
