@@ -65,15 +65,15 @@ export function repeat(firstMs: number, work: () => Promise<number>, time = sche
   };
 }
 
-export class TimeoutError extends Error {
-  override readonly name = "TimeoutError";
+export class DeadlineExceeded extends Error {
+  override readonly name = "DeadlineExceeded";
 }
 
 /** Settles as `work` does, or rejects when the time is over. */
 export function within<T>(
   ms: number,
   work: Promise<T>,
-  Late: new (message: string) => Error = TimeoutError,
+  Late: new (message: string) => Error = DeadlineExceeded,
 ): Promise<T> {
   return new Promise((resolve, reject) => {
     const timer = scheduler.setTimeout(() => reject(new Late(`no response within ${ms} ms`)), ms);

@@ -94,7 +94,7 @@ export const LOG_EVENTS = {
     ["file", "pid", "error"],
   ),
   "database.plain-text": warn(
-    "the connection to PostgreSQL is in plain text, or may fall back to it; add ?sslmode=verify-full to its URL",
+    "the connection to PostgreSQL is in plain text, or may fall back to it; add ?sslmode=verify-full to --database-url",
   ),
   "valkey.unavailable": warn("Valkey is unavailable; each server gives its share of the rate limits", [
     "cause",
@@ -104,7 +104,7 @@ export const LOG_EVENTS = {
     ["cause"],
   ),
   "valkey.available": info("Valkey is available again; rate limits are shared"),
-  "valkey.plain-text": warn("the connection to Valkey is in plain text; use rediss:// in its URL"),
+  "valkey.plain-text": warn("the connection to Valkey is in plain text; use rediss:// in --limits-url"),
   "rate-limits.not-shared": warn(
     "each server applies the rate limits on its own; set --limits-url to share them",
   ),
@@ -145,7 +145,7 @@ export const LOG_EVENTS = {
 
   "admin.started": info("the listener for operators accepts requests", ["url", "tokenFile"]),
   "admin.plain-text": warn(
-    "operators send the admin token in plain text; serve HTTPS with --tls-cert and --tls-key, or listen on a loopback address",
+    "operators send the admin token in plain text; serve HTTPS with --tls-cert and --tls-key, or choose a loopback address with --admin-address",
     ["host"],
   ),
   "admin.sign-in-failed": warn("somebody sent a wrong token or sign-in code", ["address", "unrecorded"]),

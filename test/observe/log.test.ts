@@ -131,3 +131,8 @@ function hostileError(): Error {
     },
   });
 }
+
+test.each(["connections", "database", "valkey", "admin"] as const)(
+  "the warning of %s in plain text is a problem and its remedy, which petstore doctor shows apart",
+  (what) => expect(LOG_EVENTS[`${what}.plain-text`].message.split("; ")).toHaveLength(2),
+);

@@ -2,7 +2,7 @@ import { afterEach, describe, expect, test } from "bun:test";
 import { Unavailable } from "../../src/api/errors.ts";
 import { type BanRules, DEFAULT_BAN, type Limits, type OnBan } from "../../src/domain/rate-limit.ts";
 import { createMemoryRateLimiter } from "../../src/rate-limit/memory/memory-rate-limiter.ts";
-import type { ValkeyLink } from "../../src/rate-limit/valkey/connection.ts";
+import { loggableError, type ValkeyLink } from "../../src/rate-limit/valkey/connection.ts";
 import type { DecisionRequest, KeyReport } from "../../src/rate-limit/valkey/script.ts";
 import { SharedRateLimiter } from "../../src/rate-limit/valkey/shared-rate-limiter.ts";
 import { SimulatedValkey, ValkeyModel } from "../../trials/simulation/valkey.ts";
@@ -472,4 +472,11 @@ describe("bans", () => {
     const unbanned = model.reports.filter(({ unbannedAt }) => unbannedAt !== undefined);
     expect(unbanned).toHaveLength(2_000);
   });
+});
+
+test("a logged error has no password, also if the server that does not know AUTH quotes it", () => {
+  const message = "ERR unknown command 'auth', with args beginning with: 'petstore' 's3cret' ";
+  const error = loggableError(Object.assign(new Error(message), { command: {} }));
+  expect(error.message).toBe("ERR unknown command 'auth'");
+  expect(error).not.toHaveProperty("command");
 });

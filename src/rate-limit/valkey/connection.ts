@@ -324,10 +324,14 @@ function parseAddress(text: string, tls: { ca?: string }): ServerAddress {
   };
 }
 
-/** An error that may be logged. The client's own errors carry the failed command, and so the password of an AUTH. */
+/**
+ * An error that may be logged. The client's own errors carry the failed command, and so the password of an AUTH; the
+ * message of a server that does not know AUTH quotes it.
+ */
 export function loggableError(cause: unknown): Error {
   // When no host of a cluster works, the error of the last one says why.
   const nodeError: unknown = cause instanceof Error ? Reflect.get(cause, "lastNodeError") : undefined;
   const error = nodeError instanceof Error ? nodeError : cause;
-  return new Error(error instanceof Error ? error.message : String(error));
+  const message = error instanceof Error ? error.message : String(error);
+  return new Error(message.replace(/, with args beginning with:.*$/s, ""));
 }

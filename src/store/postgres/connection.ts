@@ -1,7 +1,7 @@
 import { SQL } from "bun";
 import { messageOf, Unavailable } from "../../api/errors.ts";
 import { hostUrls } from "../../api/host-urls.ts";
-import { scheduler, TimeoutError } from "../../event-loop.ts";
+import { scheduler, DeadlineExceeded } from "../../event-loop.ts";
 
 /** By default five seconds each, as commands need them. 0 is no limit. */
 export interface Timeouts {
@@ -163,7 +163,7 @@ function isTransient(error: Error): boolean {
 
 /** Whether the server as a whole cannot be used, and not only the connection of one statement. */
 export function isServerDown(error: unknown): boolean {
-  if (error instanceof TimeoutError) return true;
+  if (error instanceof DeadlineExceeded) return true;
   if (!(error instanceof SQL.PostgresError)) return false;
   return startsWithAny(error.errno, DOWN_STATES) || CANNOT_CONNECT.test(error.code);
 }

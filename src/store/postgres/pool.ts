@@ -12,7 +12,7 @@ import {
   toUnavailable,
 } from "./connection.ts";
 import type { Primary } from "./primary.ts";
-import { type ScheduledTimer, scheduler, TimeoutError, within } from "../../event-loop.ts";
+import { type ScheduledTimer, scheduler, DeadlineExceeded, within } from "../../event-loop.ts";
 
 export interface PoolsOptions {
   /** The schema of the tables; by default the server's. */
@@ -185,7 +185,7 @@ export class ConnectionPool {
       let isLate = false;
       // `begin` returns what `work` returns; its type allows for arrays of queries too.
       const done = sql.begin((tx) => {
-        if (isLate) throw new TimeoutError("the transaction began after its timeout");
+        if (isLate) throw new DeadlineExceeded("the transaction began after its timeout");
         begin();
         return work(tx);
       }) as Promise<T>;
@@ -194,7 +194,9 @@ export class ConnectionPool {
       } catch (error) {
         isLate = true;
         // While others get responses, it is due to the number of queries and says nothing about the server.
-        throw error instanceof TimeoutError && this.#hasRespondedRecently() ? toUnavailable(error) : error;
+        throw error instanceof DeadlineExceeded && this.#hasRespondedRecently()
+          ? toUnavailable(error)
+          : error;
       }
       return within(halfMs, done);
     });
