@@ -23,7 +23,7 @@ export const doctor = defineCommand({
     const { diagnose } = await import("../doctor/doctor.ts");
     const findings = await diagnose({ config: configOf(values), variables, clock, statusOf });
     await print(values.json ? json(findings) : report(findings, screen));
-    const errors = countOf(findings, "error");
+    const errors = countAt(findings, "error");
     if (errors > 0) throw new Failure(`${plural(errors, "error")} found`);
     return undefined;
   },
@@ -40,10 +40,10 @@ function report(findings: readonly Finding[], screen: Screen): string {
     const text = remedy === undefined ? message : `${message}\n→ ${remedy}`;
     return [lines[index] ?? "", text] as const;
   });
-  const warnings = countOf(findings, "warning");
-  return `${definitions(rows, screen.columns ?? Infinity)}\n${plural(findings.length, "check")}: ${plural(countOf(findings, "error"), "error")}, ${plural(warnings, "warning")}.\n`;
+  const warnings = countAt(findings, "warning");
+  return `${definitions(rows, screen.columns ?? Infinity)}\n${plural(findings.length, "check")}: ${plural(countAt(findings, "error"), "error")}, ${plural(warnings, "warning")}.\n`;
 }
 
-function countOf(findings: readonly Finding[], level: Level): number {
+function countAt(findings: readonly Finding[], level: Level): number {
   return findings.filter((finding) => finding.level === level).length;
 }

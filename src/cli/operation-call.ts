@@ -233,6 +233,7 @@ function validated(operationId: DataOperationId, input: AnyCallInput): AnyInput 
   const body = operation.body?.readBody(input.body ?? {});
   if (body instanceof Invalid) throw new RejectedCall(invalidBody(body));
   const id = input.id === undefined ? undefined : parseIdentifier(String(input.id));
+  if (id === undefined && input.id !== undefined) throw new TypeError("the id of a call is an integer");
   return { id, query, body, bytes: undefined };
 }
 
@@ -293,6 +294,7 @@ export async function firstItems<T>(
     items.push(...page.items);
     if (!page.nextCursor) return { items, hasMore: false };
     if (items.length >= limit) return { items, hasMore: true };
+    if (page.nextCursor === cursor) throw new Failure("the server responds with the same page again");
     cursor = page.nextCursor;
   }
 }

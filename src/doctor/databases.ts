@@ -1,5 +1,5 @@
 import { accessSync, constants, existsSync } from "node:fs";
-import { grouped } from "../api/formatting.ts";
+import { countOf, grouped } from "../api/formatting.ts";
 import { type Config, describeStorage, pathsOf, type StorageConfig, valkeyOf } from "../config/config.ts";
 import { UsageError, withoutSecrets } from "../config/usage-error.ts";
 import { findLostDatabase } from "../data-directory.ts";
@@ -158,7 +158,7 @@ export function checkSqlite(storage: StorageConfig): StoreFindings {
     if (problem !== undefined)
       return { findings: [library, database.error(`${store} is damaged: ${problem}`, RESTORE)], newestTime };
     const { pets = 0, orders = 0, api_keys: keys = 0 } = facts.rows;
-    const contents = `${grouped(pets)} pets, ${grouped(orders)} orders, ${grouped(keys)} keys`;
+    const contents = `${countOf(pets, "pet")}, ${countOf(orders, "order")}, ${countOf(keys, "key")}`;
     const findings = [library, database.ok(`${store} is sound: ${contents}`), schemaFinding(facts)];
     return { findings, newestTime };
   } catch (error) {

@@ -4,6 +4,7 @@ import { ADMIN_API, type AdminOperation, type AdminOperationId, type BodyOf } fr
 
 /** The input of any operation, before it is validated. */
 export interface AnyCallInput {
+  /** The console has one as text, from its URL. */
   readonly id?: Identifier | string | undefined;
   /** What is undefined or empty is left out. */
   readonly query?: Readonly<Record<string, unknown>> | undefined;
@@ -11,10 +12,11 @@ export interface AnyCallInput {
 }
 
 type Operations = typeof ADMIN_API.operations;
-type ParameterName<Id extends AdminOperationId> = Operations[Id] extends { query: infer Q } ? keyof Q : never;
 
 export interface CallInput<Id extends AdminOperationId> extends AnyCallInput {
-  readonly query?: { readonly [K in ParameterName<Id>]?: string | number | bigint | undefined };
+  readonly query?: Operations[Id] extends { query: infer Q }
+    ? { readonly [K in keyof Q]?: string | number | bigint | undefined }
+    : undefined;
   readonly body?: BodyOf<Id>;
 }
 

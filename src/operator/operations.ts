@@ -18,7 +18,7 @@ const period = {
 const rotateKey = {
   method: "POST",
   path: "/keys/{keyId}/rotate",
-  summary: "Replace the secret of an API key",
+  summary: "Give an API key a new secret",
   description: "Responds with a new secret. The earlier ones work until the overlap ends.",
   body: keys.KeyRotation,
   success: ok("The key and its new secret", keys.RotatedKey),
@@ -182,7 +182,7 @@ export const ADMIN_OPERATIONS = {
     findKey: {
       method: "POST",
       path: "/keys/find",
-      summary: "Find the API key of a secret",
+      summary: "Find the API key that has a given secret",
       description: "Finds the key, also if it is revoked or expired, or if the secret was replaced.",
       body: keys.KeySearch,
       success: ok("The key", keys.FoundKey),
@@ -282,7 +282,7 @@ export const ADMIN_OPERATIONS = {
     listRequests: {
       method: "GET",
       path: "/requests",
-      summary: "List the last requests",
+      summary: "List the last requests of clients",
       description:
         "Lists the requests that meet every condition, newest first. Each server keeps its last requests in memory, as many as `--request-log` has room for: the server that responds asks all others that share the rate limits. `servers` names those whose requests are missing, and why.",
       query: { ...history.requestConditions, since, until, limit, cursor: cursor("requests") },
@@ -312,7 +312,7 @@ export const ADMIN_OPERATIONS = {
     listPets: {
       method: "GET",
       path: "/pets",
-      summary: "List pets",
+      summary: "List the pets",
       description:
         "Lists pets in ascending order of their identifiers. A search looks at 20,000 pets for a page, so a page with few pets, or none, may have a `nextCursor`.",
       query: {
@@ -341,9 +341,9 @@ export const ADMIN_OPERATIONS = {
     updatePet: {
       method: "PATCH",
       path: "/pets/{petId}",
-      summary: "Correct a pet",
+      summary: "Correct the name, category or status of a pet",
       description:
-        "Changes the given fields. The status of a pet with a placed order follows the order and cannot be changed here.",
+        "Changes the given fields. A pet with a placed order keeps its status: complete or cancel the order first. Clients see the change within a second.",
       body: resources.PetUpdate,
       success: ok("The changed pet", Pet),
       errors: ["pet_ordered"],
@@ -363,7 +363,7 @@ export const ADMIN_OPERATIONS = {
     listOrders: {
       method: "GET",
       path: "/orders",
-      summary: "List orders of all API keys",
+      summary: "List the orders of all API keys",
       description: "Lists orders, newest first.",
       query: {
         status: OrderStatus,

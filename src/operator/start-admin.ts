@@ -28,7 +28,7 @@ export interface AdminListener {
 
 type OfConfig = "environment" | "plans" | "ban" | "hasAllUsage";
 type OfListener =
-  "url" | "authentication" | "serverSecret" | "isServerRequest" | "ask" | "applyOperatorChanges";
+  "url" | "authentication" | "serverSecret" | "isServerRequest" | "askForRequests" | "applyOperatorChanges";
 
 interface StartAdminOptions extends Omit<ServerServices, OfConfig | OfListener> {
   readonly config: Config;
@@ -77,7 +77,8 @@ export async function startAdmin(options: StartAdminOptions): Promise<AdminListe
       const at = clock.now();
       return ownOrigins.some((to) => serverSecret.isAuthorized(authorization, { to, method, target, at }));
     },
-    ask: (other, query) => askForRequests(other, query, { secret: serverSecret, clock, tls: peerTls }),
+    askForRequests: (other, query) =>
+      askForRequests(other, query, { secret: serverSecret, clock, tls: peerTls }),
     applyOperatorChanges: () => authentication.changed(),
   });
   const removeUrl = saveAdminUrl(config, url);

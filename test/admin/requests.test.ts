@@ -104,7 +104,7 @@ describe("several servers", () => {
     requestHandlers({
       requestLog: undefined,
       servers: { self: SELF, list: () => [{ ...OTHER, id: "self" }, OTHER] },
-      ask: async (_server, query) => {
+      askForRequests: async (_server, query) => {
         expect(query).toEqual({ limit, status: "5xx", scope: "server" });
         return answer;
       },
@@ -136,7 +136,7 @@ describe("several servers", () => {
     const { listRequests } = requestHandlers({
       requestLog: undefined,
       servers: { self: SELF, list: () => others },
-      ask: async () => `asked ${++asked}`,
+      askForRequests: async () => `asked ${++asked}`,
     });
     const { servers } = await listRequests({ id: undefined, body: undefined, query: {} } as never);
     expect([asked, servers.length]).toEqual([50, 54]);

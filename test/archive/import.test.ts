@@ -89,7 +89,7 @@ describe("usage", () => {
       ["--on-conflict", "skip"],
       "--on-conflict skip needs --keep-ids: identifiers that are assigned never exist",
     ],
-    [["--map", "colour=1"], '--map names the field "colour"; the fields are id, name, categoryId or status'],
+    [["--map", "colour=1"], '--map names the field "colour"; the fields are id, name, categoryId, status'],
     [["--map", "name"], '--map is "name"; it must be a field and the name or number of its column'],
     [["--delimiter", "ab"], '--delimiter is "ab"; it must be one character other than a quote, or tab'],
     [["--map", "name=1,name=2"], '--map names the field "name" twice; leave one of them out'],
@@ -205,7 +205,7 @@ describe("importing a file again", () => {
     const path = file("pets.csv", "id,name,categoryId\n5,Rex,7\n6,Mia,x\n");
     await importFile(path, "--keep-ids", "--max-errors", "0");
     expect(await errorOf(path)).toBe(
-      `2 rows of ${path} were imported with other options (--keep-ids); continue with those, or add --again to import it from its beginning`,
+      `an import of ${path} with other options (--keep-ids) stopped after 2 rows; continue with those, or add --again to import it from its beginning`,
     );
   });
 
@@ -213,7 +213,9 @@ describe("importing a file again", () => {
     const path = file("pets.csv", `${HEADER}Rex,7,\nMia,x,\n`);
     await importFile(path, "--max-errors", "0");
     writeFileSync(path, `${HEADER}Rex,7,\nMia,8,\n`);
-    expect(await errorOf(path)).toStartWith(`${path} has changed since 2 rows of it were imported; `);
+    expect(await errorOf(path)).toStartWith(
+      `${path} has changed since an import of it stopped after 2 rows; `,
+    );
     expect(await stored()).toHaveLength(1);
   });
 });
@@ -330,7 +332,7 @@ test("a damaged file says how many of its rows are imported", async () => {
   const count = (await storedNames()).length;
   expect(count).toBeGreaterThan(0);
   expect(err).toBe(
-    `cannot import all of ${path}: it is not UTF-8; convert it first, for example with iconv; its first ${count.toLocaleString("en")} rows are imported, so import the others from another file`,
+    `cannot import all of ${path}: it is not UTF-8; convert it first, for example with iconv; the import stopped after ${count.toLocaleString("en")} rows, so import the others from another file`,
   );
 });
 

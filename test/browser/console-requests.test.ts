@@ -28,6 +28,8 @@ test("requests are shown as they arrive, are found by what they have and by thei
   await page.getByRole("link", { name: /very-long-path/ }).waitFor();
   expect(await look("requests-long")).toEqual([]);
 
+  await page.goto(`${server.adminUrl}/requests?since=never`);
+  await page.getByText("has a value that does not exist").waitFor();
   await page.goto(`${server.adminUrl}/requests`);
   await page.getByLabel("Status").selectOption("429");
   await untilAt(page, "/requests?status=429");

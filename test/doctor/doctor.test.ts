@@ -27,7 +27,7 @@ test("on a sound store every check is ok, and nothing changes", async () => {
   const lines = out.split("\n");
   const checks = ["configuration", "data directory", "SQLite", "database", "migrations", "clock", "TLS"];
   for (const check of checks) expect(lines.find((line) => line.includes(check))).toStartWith("ok ");
-  expect(out).toContain("production.db is sound: 49 pets, 1 orders, 2 keys");
+  expect(out).toContain("production.db is sound: 49 pets, 1 order, 2 keys");
   expect(out).toMatch(/\n\d+ checks: 0 errors, \d warnings?\.\n$/);
   expect(readdirSync(cli.dataDir).toSorted()).toEqual(before);
 });

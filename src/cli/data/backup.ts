@@ -2,7 +2,7 @@ import type { Backup } from "../../archive/backup.ts";
 import { describeStorage, pathsOf, type StorageConfig, storageOf } from "../../config/config.ts";
 import { JSON_OPTION, STORAGE_OPTIONS } from "../../config/options.ts";
 import { directory, integerWithin } from "../../config/value-types.ts";
-import { countOf, plural } from "../../api/formatting.ts";
+import { countOf } from "../../api/formatting.ts";
 import packageJson from "../../../package.json" with { type: "json" };
 import { defineCommand, Failure } from "../command.ts";
 import { databaseExists } from "../operation-call.ts";
@@ -55,7 +55,7 @@ export function notSqlite(storage: StorageConfig): Failure {
 
 function summaryOf({ path, files, bytes, removed }: Backup): string {
   const contents = files.flatMap(({ rows }) => describeRows(rows)).join("");
-  const removal = removed.length === 0 ? "" : `Removed ${plural(removed.length, "older backup")}.\n`;
+  const removal = removed.length === 0 ? "" : `Removed ${countOf(removed.length, "older backup")}.\n`;
   return `Backed up ${contents} to ${path} (${(bytes / 1e6).toFixed(1)} MB) and verified the copy.\n${removal}`;
 }
 

@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
-import { grouped, plural } from "../../api/formatting.ts";
+import { countOf, grouped } from "../../api/formatting.ts";
 import type { Direction } from "../../archive/copy.ts";
 import { postgresUrl } from "../../config/address-types.ts";
 import { describeStorage, pathsOf, type StorageConfig, storageOf } from "../../config/config.ts";
@@ -93,7 +93,7 @@ async function copyLocked(
     })
     .finally(() => progress.end());
   if (copied.outcome === "in use") {
-    const sessions = plural(copied.sessions, "session");
+    const sessions = countOf(copied.sessions, "session");
     const { data } = describeStorage(storage);
     throw new Failure(`${sessions} of Petstore in ${environment} use ${data}; stop all servers first`);
   }
@@ -118,7 +118,7 @@ async function copyLocked(
   const usage =
     keysWithUsage === undefined
       ? ""
-      : `\nCopied the usage of ${plural(keysWithUsage, "key")} for the rate limits.\n`;
+      : `\nCopied the usage of ${countOf(keysWithUsage, "key")} for the rate limits.\n`;
   return `${title}\n\n${table}${usage}`;
 }
 

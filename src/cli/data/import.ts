@@ -1,6 +1,6 @@
 import { statSync } from "node:fs";
 import { resolve } from "node:path";
-import { formatTime, grouped, printable } from "../../api/formatting.ts";
+import { countOf, formatTime, grouped, printable } from "../../api/formatting.ts";
 import { tableStoreOf } from "../../archive/contents.ts";
 import { type InputFile, openInput } from "../../archive/files.ts";
 import { type ImportedRow, type ImportKind, IMPORT_KINDS } from "../../archive/import-kinds.ts";
@@ -17,7 +17,7 @@ import type { ColumnMapping } from "../../archive/row-parser.ts";
 import { describeEnvironment, storageOf } from "../../config/config.ts";
 import { JSON_OPTION, STORAGE_OPTIONS } from "../../config/options.ts";
 import type { Options, ValuesOf } from "../../config/parse-options.ts";
-import { joined, quotedPath, UsageError } from "../../config/usage-error.ts";
+import { quotedPath, UsageError } from "../../config/usage-error.ts";
 import {
   choice,
   file,
@@ -157,7 +157,7 @@ function checkOptions({ orders, map, "keep-ids": keepIds, "on-conflict": onConfl
     throw new UsageError(`--map names the field "${repeated.field}" twice; leave one of them out`);
   const unknown = map.find(({ field }) => !fields.includes(field));
   if (unknown)
-    throw new UsageError(`--map names the field "${unknown.field}"; the fields are ${joined(fields)}`);
+    throw new UsageError(`--map names the field "${unknown.field}"; the fields are ${fields.join(", ")}`);
 }
 
 /** The options that cannot change halfway. */
@@ -197,19 +197,19 @@ async function begin(job: Import, store: ImportStore): Promise<ImportProgress | 
   if (earlier && earlier.options !== options) {
     const others = earlier.options || "no such options";
     throw new Failure(
-      `${grouped(earlier.progress.rows)} rows of ${name} were imported with other options (${others}); continue with those, or add --again to import it from its beginning`,
+      `an import of ${name} with other options (${others}) stopped after ${countOf(earlier.progress.rows, "row")}; continue with those, or add --again to import it from its beginning`,
     );
   }
   const changed = earlier || values.again ? undefined : await store.findUnfinishedImport(source);
   // The rows of an edited file would be stored twice.
   if (changed && changed.progress.rows > 0 && source !== "-") {
     throw new Failure(
-      `${name} has changed since ${grouped(changed.progress.rows)} rows of it were imported; import the earlier file to the end, or add --again to import this one from its beginning`,
+      `${name} has changed since an import of it stopped after ${countOf(changed.progress.rows, "row")}; import the earlier file to the end, or add --again to import this one from its beginning`,
     );
   }
   const rejectsBytes = rejectsPosition(job.rejectsPath, earlier?.progress);
   if (earlier) {
-    context.warn(`continuing the import of ${name} after ${grouped(earlier.progress.rows)} rows`);
+    context.warn(`continuing the import of ${name} after ${countOf(earlier.progress.rows, "row")}`);
     return { ...earlier.progress, rejectsBytes };
   }
   await store.beginImport({ fingerprint, source, options, startedAt: context.clock.now() });
@@ -249,11 +249,11 @@ async function importFrom(job: Import, store: ImportStore | undefined, from: Imp
   })
     .catch((error: unknown) => {
       if (isDryRun || stored === 0 || error instanceof ConcurrentImport || isBug(error)) throw error;
-      const rows = grouped(stored);
+      const rows = countOf(stored, "row");
       throw new Failure(
         error instanceof InputError
-          ? `cannot import all of ${name}: ${error.message}; its first ${rows} rows are imported, so import the others from another file`
-          : `stopped after ${rows} rows of ${name}: ${errorMessage(error)}; run the same command again to continue`,
+          ? `cannot import all of ${name}: ${error.message}; the import stopped after ${rows}, so import the others from another file`
+          : `stopped after ${rows} of ${name}: ${errorMessage(error)}; run the same command again to continue`,
       );
     })
     .finally(() => progress.end());
@@ -299,7 +299,7 @@ async function report(job: Import, ended: ImportEnded): Promise<void> {
   const { "dry-run": isDryRun, "max-errors": maxErrors } = values;
   if (end === "stopped") {
     const next = isDryRun ? "nothing was stored" : "run the same command again to continue";
-    throw new Failure(`interrupted after ${grouped(rows)} rows of ${name}; ${next}`);
+    throw new Failure(`interrupted after ${countOf(rows, "row")} of ${name}; ${next}`);
   }
   await context.print(values.json ? summaryJson(job, ended) : summaryText(job, ended));
   if (rejected === 0) return;
@@ -309,7 +309,7 @@ async function report(job: Import, ended: ImportEnded): Promise<void> {
   if (end === "complete") throw new Failure(`${were} rejected${where}`);
   const remedy = isDryRun ? "" : "; a higher --max-errors continues the import";
   throw new Failure(
-    `stopped after ${grouped(rows)} rows of ${name}: ${were} rejected, and --max-errors is ${maxErrors}${where}${remedy}`,
+    `stopped after ${countOf(rows, "row")} of ${name}: ${were} rejected, and --max-errors is ${maxErrors}${where}${remedy}`,
   );
 }
 

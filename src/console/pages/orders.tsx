@@ -70,7 +70,9 @@ export function OrderListPage() {
   );
 }
 
-export const COLUMNS_OF_PET = COLUMNS.filter(({ heading }) => heading !== "Pet" && heading !== "Closed");
+export const ORDER_COLUMNS_OF_PET = COLUMNS.filter(
+  ({ heading }) => heading !== "Pet" && heading !== "Closed",
+);
 
 export function OrderDetailsPage({ id }: PageProps) {
   const order = useCall("getOrder", { id });

@@ -12,7 +12,7 @@ import { changesOf } from "../key-form-values.ts";
 import { refresh, useCall } from "../polling.ts";
 import { navigate } from "../router.ts";
 import { AuditSection } from "./audit.tsx";
-import { COLUMNS_OF_PET } from "./orders.tsx";
+import { ORDER_COLUMNS_OF_PET } from "./orders.tsx";
 import { announce } from "../state.ts";
 
 const COLUMNS: readonly Column<Pet>[] = [
@@ -94,7 +94,7 @@ export function PetDetailsPage({ id }: PageProps) {
             <Latest
               of={orders}
               title="Orders"
-              columns={COLUMNS_OF_PET}
+              columns={ORDER_COLUMNS_OF_PET}
               none="Nobody has ordered it."
               allUrl={`/orders?petId=${id}`}
             />

@@ -70,8 +70,8 @@ export function RequestListPage() {
 /** The period of the URL, which a link has set. */
 function Period() {
   const [since = "", until = ""] = ["since", "until"].map((name) => {
-    const time = current.query.get(name);
-    return time === null ? "" : localTime(Date.parse(time));
+    const time = Date.parse(current.query.get(name) ?? "");
+    return Number.isNaN(time) ? "" : localTime(time);
   });
   if (since === "" && until === "") return null;
   return (

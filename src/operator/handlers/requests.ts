@@ -16,8 +16,8 @@ const MAX_ASKED = 50;
 export function requestHandlers({
   requestLog,
   servers,
-  ask,
-}: Pick<ServerServices, "requestLog" | "servers" | "ask">) {
+  askForRequests,
+}: Pick<ServerServices, "requestLog" | "servers" | "askForRequests">) {
   const { self } = servers;
   const number = BigInt(crc32(self.id)) % SERVERS;
 
@@ -75,7 +75,7 @@ export function requestHandlers({
   }
 
   async function askOther(server: ServerState, query: Query): Promise<RequestPage> {
-    const page = await ask(server, { ...query, scope: "server" });
+    const page = await askForRequests(server, { ...query, scope: "server" });
     if (typeof page === "string") return missing(server, page);
     const [told] = page.servers;
     if (told?.id !== server.id) return missing(server, `another server responds at ${server.adminUrl}`);

@@ -93,5 +93,8 @@ export interface ServerServices extends OperatorServices {
   /** Whether another server, or a command on its machine, has signed the request. */
   readonly isServerRequest: (request: Request) => boolean;
   /** The requests of another server, or why it cannot be asked. */
-  readonly ask: (server: ServerState, query: QueryOf<"listRequests">) => Promise<RequestPage | string>;
+  readonly askForRequests: (
+    server: ServerState,
+    query: QueryOf<"listRequests">,
+  ) => Promise<RequestPage | string>;
 }
