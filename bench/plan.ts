@@ -31,7 +31,7 @@ Measures Petstore against a bare Bun.serve route and peers in one run: interleav
 cores, ratios as the result. Needs wrk. By default it measures what the targets need, in 15 minutes: ${DECISIVE.join(", ")}
 in five rounds with the peers, everything else in two or three.
 
-  --full           All workloads with the peers in five rounds, and the rate limiter alone; 45 minutes
+  --full           All workloads with the peers in five rounds, and the rate limiter alone; 30 minutes
   --only LIST      Workloads and sections, by name, with commas between
                    workloads: ${WORKLOAD_IDS.join(", ")}
                    sections: ${SECTIONS.join(", ")}
