@@ -5,6 +5,7 @@ import {
   DEPRECATED_OPERATIONS,
   LENGTH_MS,
   type RequestCounts,
+  requestsOf,
   sumOfRequests,
 } from "../../domain/usage-history.ts";
 import { call, type Key, may } from "../admin-api.ts";
@@ -204,7 +205,7 @@ function Usage({ history, createdAt, earlier, keyId }: UsageProps) {
     grouped(counts[name]),
     before(grouped(last[name])),
   ];
-  if (counts.admitted + counts.limited + counts.banned === 0) {
+  if (requestsOf(counts) === 0) {
     return <p class="muted">No requests in this period. A request is counted here within 5 seconds.</p>;
   }
   return (
