@@ -62,6 +62,10 @@ export class IdempotencyRecords {
     return rows.map(({ locked }) => locked);
   }
 
+  /**
+   * A commit waits for the disk and for a synchronous standby only if its transaction has written something. The lock
+   * of a row is such a write, so a replay is acknowledged as durably as the first response.
+   */
   async #find(tx: SQL, writes: readonly IdempotentWrite[]): Promise<Map<string, IdempotencyRecord>> {
     const rows = await tx<(IdempotencyRecord & { keyId: bigint; idempotencyKey: string })[]>`
       SELECT key_id AS "keyId", idempotency_key AS "idempotencyKey", fingerprint, resource_id AS id, body
@@ -69,7 +73,8 @@ export class IdempotencyRecords {
         ${writes.map(({ request }) => request.idempotencyKey)}::text[],
         ${writes.map(({ at }) => this.#expiry(at))}::int8[]) AS given (key_id, idempotency_key, expiry)
       JOIN attempts USING (key_id, idempotency_key)
-      WHERE operation = ${this.operation} AND created_at > expiry`;
+      WHERE operation = ${this.operation} AND created_at > expiry
+      FOR UPDATE OF attempts`;
     return new Map(
       rows.map((row) => [requestName(this.operation, { ...row, keyId: Number(row.keyId) }), row]),
     );

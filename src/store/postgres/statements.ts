@@ -7,9 +7,19 @@ export function postgresDatabase(pools: Pools): SqlDatabase {
   return {
     dialect: POSTGRES_DIALECT,
     read: (statements) => pools.reads.query((sql) => runAll(sql, statements)),
-    write: (statements) => pools.writes.transaction((tx) => runAll(tx, statements)),
+    write: (statements) =>
+      pools.writes.transaction(async (tx) => {
+        await tx.unsafe(WRITE_TO_LOG);
+        return runAll(tx, statements);
+      }),
   };
 }
+
+/**
+ * A commit waits for the disk and for a synchronous standby only if its transaction has written something. A change
+ * that was made before, and found so, may not have reached them.
+ */
+const WRITE_TO_LOG = "SELECT pg_logical_emit_message(true, 'petstore', '')";
 
 export async function runAll<T>(sql: SQL, statements: Statements<T>): Promise<T> {
   const steps = statements();

@@ -1,0 +1,74 @@
+import { afterAll, expect, test } from "bun:test";
+import { Unavailable } from "../../../src/api/errors.ts";
+import { IDEMPOTENCY_CONFLICT } from "../../../src/domain/resources.ts";
+import { openPostgres, type PostgresStores } from "../../../src/store/postgres/store.ts";
+import { promote, startPostgres, startStandby } from "../../../trials/harness/postgres.ts";
+import { addPet, AT, KEY_ID, resultOf, rex } from "../../conformance/store-fixture.ts";
+import { BY, storedSecret } from "../../key-store-arguments.ts";
+
+const primary = await startPostgres();
+const standby = await startStandby(primary);
+afterAll(() => Promise.all([primary.stop(), standby.stop()]));
+
+/** Also until the same request is no longer in progress. */
+async function untilAvailable<T>(work: () => Promise<T>): Promise<T> {
+  for (;;) {
+    try {
+      const result = await work();
+      if (!Object.is(result, IDEMPOTENCY_CONFLICT)) return result;
+    } catch (error) {
+      if (!(error instanceof Unavailable)) throw error;
+      await Bun.sleep(10);
+    }
+  }
+}
+
+/** Rejects if the write is acknowledged. While a pool knows that the server is down, it has not tried. */
+async function isNotReplicated(write: () => Promise<unknown>): Promise<void> {
+  for (;;) {
+    const error = await write().then(
+      () => new Error("it was acknowledged"),
+      (reason: unknown) => reason,
+    );
+    if (!(error instanceof Unavailable)) throw error;
+    if (error.message.includes("no response within")) return;
+    await Bun.sleep(10);
+  }
+}
+
+const request = (idempotencyKey: string) => ({ keyId: KEY_ID, idempotencyKey, fingerprint: "f" });
+
+test("a write that is repeated is acknowledged as durably as at first: the commit waits for the standby", async () => {
+  const stores = await openPostgres(primary.url, { timeoutMs: 3_000 });
+  const { store, operators, petJson } = stores;
+  const [ordered, closed] = [await addPet(store), await addPet(store)];
+  const order = resultOf(await store.placeOrder({ keyId: KEY_ID, petId: closed }, AT));
+  const operator = await operators.createOperator({ name: "ann", role: "viewer" }, storedSecret(1), BY);
+  if ("code" in operator) throw new Error(operator.code);
+  /** Each in a pool of its own, so that none fails because another does. */
+  const writes = (of: PostgresStores): readonly (() => Promise<object>)[] => [
+    () => of.store.createPet(rex, AT, request("pet")),
+    () => of.store.placeOrder({ keyId: KEY_ID, petId: ordered }, AT, request("order")),
+    () => of.operators.revokeOperator(operator.id, BY),
+  ];
+  const close = () => store.updateOrder({ keyId: KEY_ID, id: order.id, status: "completed" }, AT);
+
+  await standby.stop();
+  await Promise.all(writes(stores).map(isNotReplicated));
+  await isNotReplicated(close);
+  // It has committed them on its own disk, and after a restart it shows them.
+  await primary.restart();
+  expect((await untilAvailable(() => petJson.list({ limit: 10 }))).last).toBe(closed + 1n);
+  await Promise.all(writes(stores).map(isNotReplicated));
+  await isNotReplicated(close);
+
+  await standby.restart();
+  const before = await Promise.all(writes(stores).map(untilAvailable));
+  expect(before).toMatchObject([{ replayed: true }, { replayed: true }, { revokedAt: BY.at }]);
+  await primary.kill();
+  await promote(standby);
+  const promoted = await openPostgres(standby.url);
+  expect(await Promise.all(writes(promoted).map((write) => write()))).toEqual(before);
+  expect((await promoted.petJson.get(closed + 1n))?.json).toContain('"name":"Rex"');
+  await Promise.all([stores.close(), promoted.close()]);
+}, 60_000);
