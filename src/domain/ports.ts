@@ -93,8 +93,6 @@ export interface PetJsonSource {
 export interface PageJson {
   /** A JSON array. */
   readonly json: string;
-  /** If the store has it. */
-  readonly etag?: string;
   /** The identifier of the last item; undefined on an empty page. */
   readonly last: bigint | undefined;
   readonly hasMore: boolean;

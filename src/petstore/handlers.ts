@@ -61,7 +61,6 @@ function createHandlers({ store, petJson, clock, baseUrl }: HandlerOptions): Han
     listPets: ({ query }) =>
       andThen(petJson.list(petQuery(query)), (page) => ({
         body: page.json,
-        ...(page.etag !== undefined && { etag: page.etag }),
         headers: nextLink({ url: `${baseUrl}/pets`, list: "pets", query, page }),
         // Few clients ask for the same identifiers.
         ...(query.id === undefined && { dependsOn: page.hasMore ? "changes" : "changesAndAdditions" }),

@@ -16,3 +16,17 @@ test("each of the requests that share a response has its own usage, and the same
   }
   await stop();
 });
+
+test("the ETag of a page changes when a next page appears", async () => {
+  const { call, newPet, stop } = await startService({ databaseUrl: await postgresUrl() });
+  await newPet();
+  const path = "/pets?limit=1";
+  const etag = (await call({ path })).headers.get("etag") ?? "";
+  const headers = { "If-None-Match": etag };
+  expect((await call({ path, headers })).status).toBe(304);
+  await newPet();
+  const { status, headers: received } = await call({ path, headers });
+  expect(status).toBe(200);
+  expect(received.get("link")).toContain('rel="next"');
+  await stop();
+});
