@@ -24,7 +24,7 @@ export interface ServerOptions {
   readonly prepare?: (server: Server) => Promise<unknown>;
 }
 
-/** One server on SQLite, with a clock that stands still. */
+/** One server, by default on SQLite, with a clock that stands still. */
 export class Server {
   port = 0;
   readonly by: Attribution;
