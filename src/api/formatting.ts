@@ -55,9 +55,12 @@ export function longDate(date: Date): string {
   return `${date.getUTCDate()} ${MONTHS[date.getUTCMonth()]} ${date.getUTCFullYear()}`;
 }
 
-/** RFC 3339, of milliseconds since the epoch. */
+const FIRST_TIME = Date.parse("0000-01-01T00:00:00Z");
+const LAST_TIME = Date.parse("9999-12-31T23:59:59.999Z");
+
+/** RFC 3339, of milliseconds since the epoch. Its years have four digits: a time before or after is the nearest one. */
 export function formatTime(ms: number): string {
-  return new Date(ms).toISOString();
+  return new Date(Math.min(Math.max(ms, FIRST_TIME), LAST_TIME)).toISOString();
 }
 
 /** Null without a time, for JSON. */

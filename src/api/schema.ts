@@ -15,6 +15,8 @@ export interface Schema<T> {
   read(value: unknown): T | Invalid;
   /** Of a query parameter: it may be given several times, which is the same as its values separated by commas. */
   readonly isRepeatable?: true;
+  /** Of an array. */
+  readonly item?: Schema<unknown>;
 }
 
 /** A description, or keywords that a schema adds to its own. */
@@ -184,6 +186,7 @@ export function array<T>(item: Schema<T>, options: ArrayOptions = {}): Schema<re
   return {
     json: shape,
     expected,
+    item,
     read(value) {
       if (!Array.isArray(value) || value.length > max) return invalid(expected);
       if (areUnique && new Set(value).size < value.length) return invalid(expected);
@@ -310,6 +313,33 @@ export function object(
     expected,
     json: { type: "object", required: Object.keys(required), properties, ...annotated },
   };
+}
+
+interface ReadRows<T> {
+  readonly value: T;
+  /** How many rows were left out. */
+  readonly unreadable: number;
+}
+
+/** As `read`, without those rows of the lists in an object that are invalid: one of them hides no other. */
+export function readRows<T>(schema: Schema<T>, value: unknown): ReadRows<T> | Invalid {
+  const whole = schema.read(value);
+  if (!(whole instanceof Invalid)) return { value: whole, unreadable: 0 };
+  if (!isObjectSchema(schema) || typeof value !== "object" || value === null) return whole;
+  let unreadable = 0;
+  const fields = Object.entries(value).map(([name, field]: [string, unknown]) => {
+    const { item } = schema.required[name] ?? schema.optional[name] ?? {};
+    if (item === undefined || !isObjectSchema(item) || !Array.isArray(field)) return [name, field];
+    const rows = field.filter((row) => !(item.read(row) instanceof Invalid));
+    unreadable += field.length - rows.length;
+    return [name, rows];
+  });
+  const rest = schema.read(Object.fromEntries(fields));
+  return rest instanceof Invalid ? rest : { value: rest, unreadable };
+}
+
+function isObjectSchema<T>(schema: Schema<T>): schema is ObjectSchema<T> {
+  return "required" in schema;
 }
 
 /** A problem of an inner value begins with its path: `.perMinute must be …`, `[2] must be …`. */

@@ -31,7 +31,7 @@ import {
 import { UsageError } from "../config/usage-error.ts";
 import { switchOption } from "../config/value-types.ts";
 import { rejectInterruptedRestore, rejectLostDatabase } from "../data-directory.ts";
-import { type AnyCallInput, type CallInput, queryText } from "../operator/calls.ts";
+import { type AnyCallInput, type CallInput, queryText, unreadableText } from "../operator/calls.ts";
 import type { DataOperationId } from "../operator/handlers/data-handlers.ts";
 import type { AnyHandler } from "../operator/handlers/services.ts";
 import {
@@ -99,6 +99,12 @@ interface WorkOptions {
   readonly flags?: OperationFlags;
 }
 
+interface OperatorWork extends WorkOptions {
+  readonly work: Work;
+  /** Called with the number of rows of a response that this release cannot read. */
+  readonly onUnreadable: (rows: number) => void;
+}
+
 /** Gives `work` the operations, of a server elsewhere or on the data here, beside which servers may be running. */
 export async function withOperator(
   input: OperatorInput,
@@ -107,12 +113,18 @@ export async function withOperator(
   options: WorkOptions = {},
 ): Promise<Outcome> {
   const { values } = input;
+  let unreadableRows = 0;
+  const onUnreadable = (rows: number) => {
+    // --follow reads the same rows again.
+    if (rows !== unreadableRows) context.warn(unreadableText(rows));
+    unreadableRows = rows;
+  };
   if (context.loginServer !== undefined && options.isChange && context.errorStream.isTerminal)
     context.warn(`this is on ${context.loginServer}, where you are logged in`);
   try {
     return values.server === undefined
-      ? await withLocal(input, context, work, options)
-      : await withRemote(values.server, input, work, options);
+      ? await withLocal(input, context, { work, onUnreadable, ...options })
+      : await withRemote(values.server, input, { work, onUnreadable, ...options });
   } catch (error) {
     if (!(error instanceof RejectedCall)) throw error;
     const { code } = error.rejection;
@@ -150,8 +162,7 @@ function settingsWith(saved: SavedSettings, { values, flags }: OperatorInput, va
 async function withLocal(
   input: OperatorInput,
   context: Context,
-  work: Work,
-  { createsData }: WorkOptions,
+  { work, onUnreadable, createsData }: OperatorWork,
 ): Promise<Outcome> {
   const storage = storageOf(input.values);
   const { clock, warn } = context;
@@ -192,7 +203,7 @@ async function withLocal(
         applyOperatorChanges: () => {},
       }),
       listRequests: ({ query }: AdminInput<"listRequests">) =>
-        askServer(storage, query, { settings: stores.settings, clock }),
+        askServer(storage, query, { settings: stores.settings, clock, onUnreadable }),
     };
     return await work(async (id, input = {}) => {
       // The input is validated for this operation, which is what the type of its handler says.
@@ -207,11 +218,16 @@ async function withLocal(
   }
 }
 
+interface AskServerOptions extends Pick<OperatorWork, "onUnreadable"> {
+  readonly settings: SettingsStore;
+  readonly clock: Clock;
+}
+
 /** What only a running server knows. */
 async function askServer(
   storage: StorageConfig,
   query: QueryOf<"listRequests">,
-  { settings, clock }: { readonly settings: SettingsStore; readonly clock: Clock },
+  { settings, clock, onUnreadable }: AskServerOptions,
 ): Promise<ResponseOf<"listRequests">> {
   const { UNVERIFIED } = await import("../operator/get-text.ts");
   const { askForRequests } = await import("../operator/server-requests.ts");
@@ -220,9 +236,10 @@ async function askServer(
     throw new Failure(`${error.message}, or name another one with --server`);
   });
   const asking = { ...server, clock, tls: UNVERIFIED };
-  const page = await askForRequests({ ...server, name: hostname() }, query, asking);
-  if (typeof page === "string") throw new Failure(page);
-  return page;
+  const response = await askForRequests({ ...server, name: hostname() }, query, asking);
+  if (typeof response === "string") throw new Failure(response);
+  if (response.unreadable > 0) onUnreadable(response.unreadable);
+  return response.body;
 }
 
 /** Validates as the server would, so that a command says the same with --server and without. */
@@ -250,8 +267,7 @@ export function databaseExists(storage: StorageConfig): boolean {
 async function withRemote(
   server: string,
   { values, source }: OperatorInput,
-  work: Work,
-  { showsUrl }: WorkOptions,
+  { work, onUnreadable, showsUrl }: OperatorWork,
 ): Promise<Outcome> {
   const { "admin-token": token, env } = values;
   rejectPlainHttp(server, values);
@@ -259,7 +275,7 @@ async function withRemote(
     throw new UsageError(
       `${server} needs a token: run petstore login ${server}, or set PETSTORE_TOKEN or --admin-token-file`,
     );
-  const elsewhere = { server, token };
+  const elsewhere = { server, token, onUnreadable };
   const given = source("env");
   const { environment = env } = given ? await callServer(elsewhere, "getSession") : {};
   if (given && environment !== env)

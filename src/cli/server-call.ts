@@ -2,7 +2,7 @@ import { printable } from "../api/formatting.ts";
 import { Rejection } from "../api/errors.ts";
 import { parseJson } from "../api/json.ts";
 import { Invalid, object, text } from "../api/schema.ts";
-import { adminRequestOf, type AnyCallInput } from "../operator/calls.ts";
+import { adminRequestOf, type AnyCallInput, readResponse } from "../operator/calls.ts";
 import {
   ADMIN_API,
   type AdminOperation,
@@ -29,11 +29,13 @@ function clausesOf(message: string): string {
 export interface ServerElsewhere {
   readonly server: string;
   readonly token: string;
+  /** Called with the number of rows that this release cannot read. */
+  readonly onUnreadable?: (rows: number) => void;
 }
 
 /** Calls an operation of a server elsewhere. Throws RejectedCall if it is rejected or does not arrive. */
 export async function callServer<Id extends AdminOperationId>(
-  { server, token }: ServerElsewhere,
+  { server, token, onUnreadable }: ServerElsewhere,
   id: Id,
   input: AnyCallInput = {},
 ): Promise<ResponseOf<Id>> {
@@ -46,9 +48,10 @@ export async function callServer<Id extends AdminOperationId>(
   const { body }: AdminOperation["success"] = ADMIN_API.operations[id].success;
   if (status >= 300 || (body && json === undefined))
     throw new RejectedCall(rejectionIn(json, status, server));
-  const result = body?.read(json);
-  if (result instanceof Invalid) throw new Error(`${server} responds with what this release does not know`);
-  return result as ResponseOf<Id>;
+  const response = readResponse(id, json);
+  if (response === undefined) throw new Error(`${server} responds with what this release does not know`);
+  if (response.unreadable > 0) onUnreadable?.(response.unreadable);
+  return response.body;
 }
 
 const TIMEOUT_MS = 30_000;

@@ -1,7 +1,6 @@
 import { parseJson } from "../api/json.ts";
-import { Invalid, type Schema } from "../api/schema.ts";
 import { leastRoleOf, mayCall } from "../domain/operators.ts";
-import { adminRequestOf, type CallInput } from "../operator/calls.ts";
+import { adminRequestOf, type CallInput, readResponse } from "../operator/calls.ts";
 import {
   ADMIN_OPERATIONS,
   type AdminOperation,
@@ -75,27 +74,14 @@ export async function call<Id extends AdminOperationId>(
     signal: AbortSignal.timeout(TIMEOUT_MS),
     headers: { ...(secret !== null && { "Petstore-Session": secret }), ...headers },
   });
-  const { body: schema } = operation.success;
-  const json = parseJson(text);
-  const read = schema?.read(json);
-  const result = schema && read instanceof Invalid ? schema.read(withoutInvalidRows(schema, json)) : read;
+  const response = readResponse(operationId, parseJson(text));
   // The console of one release may be open while the server of the next one starts.
-  if (result instanceof Invalid)
+  if (response === undefined)
     throw new Error("The server sent something that this page does not know. Reload it.");
-  // The schema of the operation has read it.
-  return result as ResponseOf<Id>;
-}
-
-/** One row that this page does not know hides no other. */
-function withoutInvalidRows(schema: Schema<unknown>, json: unknown): unknown {
-  if (typeof json !== "object" || json === null) return json;
-  const isValid = (name: string, row: unknown) =>
-    !(schema.read({ ...json, [name]: [row] }) instanceof Invalid);
-  const lists = Object.entries(json).map(([name, value]) => {
-    const isList = Array.isArray(value) && typeof value[0] === "object";
-    return [name, isList ? value.filter((row: unknown) => isValid(name, row)) : value];
-  });
-  return Object.fromEntries(lists);
+  const { body, unreadable } = response;
+  if (unreadable !== (current.unreadable[operationId] ?? 0))
+    update({ unreadable: { ...current.unreadable, [operationId]: unreadable } });
+  return body;
 }
 
 async function responseText(url: string, init: RequestInit): Promise<string> {

@@ -40,7 +40,11 @@ export function navigate(url: string, { replace = false, isDone = false } = {}):
 function showLocation(): void {
   const { pathname: path, search } = location;
   const isNewPage = path !== current.path;
-  update({ path, query: new URLSearchParams(search), ...(isNewPage && { dialog: undefined }) });
+  update({
+    path,
+    query: new URLSearchParams(search),
+    ...(isNewPage && { dialog: undefined, unreadable: {} }),
+  });
 }
 
 /** The URL of this page with other query parameters; an empty value removes one. Another filter begins at page one. */

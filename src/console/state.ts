@@ -1,6 +1,6 @@
 import type { VNode } from "preact";
 import { useState } from "preact/hooks";
-import type { Server, Session } from "../operator/operations.ts";
+import type { AdminOperationId, Server, Session } from "../operator/operations.ts";
 
 interface State {
   /** Where the browser is: the URL holds the page, its filters, its order and its range. */
@@ -18,6 +18,8 @@ interface State {
   server?: Server;
   /** When a server that does not respond is asked again; undefined while it responds. */
   retryAt?: number | undefined;
+  /** How many rows of the last response of each operation this page cannot read. */
+  unreadable: { readonly [Id in AdminOperationId]?: number };
   /** One short sentence about what was just done. Screen readers read it. */
   notice: string;
   /** Over the page. */
@@ -29,6 +31,7 @@ export const current: State = {
   path: location.pathname,
   query: new URLSearchParams(location.search),
   now: Date.now(),
+  unreadable: {},
   notice: "",
 };
 

@@ -48,11 +48,13 @@ const TEXTS = 5;
 const SEPARATOR = "\n";
 /** Each can be as long as the head of a request. */
 const MAX_LENGTH = 200;
+const MAX_METHOD_LENGTH = 20;
 /** Requests that are written together. */
 const BLOCK_REQUESTS = 512;
 /** All secrets begin with it. */
 const SECRET_PREFIX = "pet_";
 const CONTROL_CHARACTERS = /\p{Cc}/gu;
+const OTHER_METHOD = "other";
 
 interface Block {
   readonly id: number;
@@ -115,7 +117,7 @@ export class RequestLog {
     const userAgent = request.headers.get("user-agent") ?? "";
     this.#texts.push(
       beginningOf(requestId),
-      beginningOf(request.method),
+      request.method.length > MAX_METHOD_LENGTH ? OTHER_METHOD : request.method,
       beginningOf(request.path),
       request.clientAddress,
       beginningOf(userAgent),
@@ -209,7 +211,7 @@ export class RequestLog {
       code: this.#codes[numberOf(CODE)] ?? null,
       durationMs: Math.round(numberOf(DURATION) * 1_000) / 1_000,
       address,
-      userAgent: userAgent || null,
+      userAgent: userAgent.trim() === "" ? null : userAgent,
     };
   }
 

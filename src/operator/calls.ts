@@ -1,6 +1,14 @@
 /** How an operation is called: by the console, by a command, and by another server. */
+import { countOf } from "../api/formatting.ts";
 import { type Identifier, toJson } from "../api/json.ts";
-import { ADMIN_API, type AdminOperation, type AdminOperationId, type BodyOf } from "./operations.ts";
+import { Invalid, readRows } from "../api/schema.ts";
+import {
+  ADMIN_API,
+  type AdminOperation,
+  type AdminOperationId,
+  type BodyOf,
+  type ResponseOf,
+} from "./operations.ts";
 
 /** The input of any operation, before it is validated. */
 export interface AnyCallInput {
@@ -38,4 +46,28 @@ export function adminRequestOf(operationId: AdminOperationId, { id, query, body 
     headers: body && { "Content-Type": "application/json" },
     body: body ? toJson(body) : null,
   };
+}
+
+/** A response as far as this release can read it, and how many rows of its lists are left out. */
+export interface ReadResponse<Id extends AdminOperationId> {
+  readonly body: ResponseOf<Id>;
+  readonly unreadable: number;
+}
+
+/** Undefined if this release does not know the response: the server may be of another one. */
+export function readResponse<Id extends AdminOperationId>(
+  operationId: Id,
+  json: unknown,
+): ReadResponse<Id> | undefined {
+  const { body: schema }: AdminOperation["success"] = ADMIN_API.operations[operationId].success;
+  const read = schema ? readRows(schema, json) : { value: undefined, unreadable: 0 };
+  // The schema of the operation has read it.
+  return read instanceof Invalid
+    ? undefined
+    : { body: read.value as ResponseOf<Id>, unreadable: read.unreadable };
+}
+
+export function unreadableText(rows: number): string {
+  const [verb, pronoun] = rows === 1 ? ["is", "it"] : ["are", "them"];
+  return `${countOf(rows, "row")} ${verb} left out: this release cannot read ${pronoun}`;
 }

@@ -115,7 +115,7 @@ const RequestEntrySchema = object("A request that a server has responded to", {
   at: time("When the response was ready"),
   requestId: line(130, "`X-Request-Id` of the response"),
   keyId: nullable(keyId, "Null without a valid API key"),
-  method: line(20, "`other` if it is none of the API's"),
+  method: line(20, "`other` if it has more than 20 characters"),
   path: line(200, "Without the query, and cut after 200 characters"),
   operation: nullable(
     oneOf(OPERATION_IDS),
@@ -125,7 +125,7 @@ const RequestEntrySchema = object("A request that a server has responded to", {
   code: nullable(line(60), "Code of the error"),
   durationMs: quantity("From the head of the request to the response, in milliseconds"),
   address: line(100, "As limits count it: for IPv6, its /64 network"),
-  userAgent: nullable(line(200), "Cut after 200 characters"),
+  userAgent: nullable(line(200), "Cut after 200 characters; null if it is blank"),
   server: line(100, "Identifier of the server, as in `servers`"),
 });
 export type RequestEntry = Infer<typeof RequestEntrySchema>;
@@ -137,7 +137,10 @@ export const RequestPage = object("A page of the last requests, newest first", {
     object("A server that shares the rate limits", {
       id: line(100, "Identifier, until the server stops"),
       name: line(300, "Name of its machine"),
-      problem: nullable(line(1_000), "Why its requests are not in the list; null if they are"),
+      problem: nullable(
+        line(1_000),
+        "Why its requests, or some of them, are not in the list; null if they are",
+      ),
       since: nullable(time("When the oldest request was that it still has"), "Null if it has none"),
     }),
   ),

@@ -6,9 +6,9 @@ import { Invalid } from "../api/schema.ts";
 import { isLoopback } from "../config/network.ts";
 import type { Clock } from "../domain/ports.ts";
 import type { ServerState } from "../domain/servers.ts";
-import { adminRequestOf } from "./calls.ts";
+import { adminRequestOf, type ReadResponse, readResponse } from "./calls.ts";
 import { getText, type TlsOptions, UNVERIFIED } from "./get-text.ts";
-import { ADMIN_OPERATIONS, type QueryOf, type RequestPage } from "./operations.ts";
+import { ADMIN_OPERATIONS, type QueryOf } from "./operations.ts";
 import { newNonce, type ServerSecret } from "./server-secret.ts";
 
 /** Requests from one server, or from a command on its machine, to another server. */
@@ -40,7 +40,7 @@ export async function askForRequests(
   { adminUrl, name }: Pick<ServerState, "adminUrl" | "name">,
   { cursor: read, ...conditions }: QueryOf<"listRequests">,
   { secret, clock, tls }: AskOptions,
-): Promise<RequestPage | string> {
+): Promise<ReadResponse<"listRequests"> | string> {
   if (adminUrl === undefined) return "it has no listener for operators: --admin-address is off";
   if (isLoopback(new URL(adminUrl).hostname) && name !== hostname())
     return `its listener for operators, ${adminUrl}, can be reached on its own machine only: set --admin-address`;
@@ -51,8 +51,10 @@ export async function askForRequests(
   try {
     const { status, text } = await getText(adminUrl + target, { headers: { Authorization }, tls });
     if (status !== 200) return `${adminUrl} responds ${status}`;
-    const page = ADMIN_OPERATIONS.listRequests.success.body.read(parseJson(text));
-    return page instanceof Invalid ? `${adminUrl} responds with what this release does not know` : page;
+    return (
+      readResponse("listRequests", parseJson(text)) ??
+      `${adminUrl} responds with what this release does not know`
+    );
   } catch (error) {
     const code = error instanceof Error ? Reflect.get(error, "code") : undefined;
     const reason = typeof code === "string" && code !== "ABORT_ERR" ? code : String(error);

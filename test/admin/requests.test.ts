@@ -100,13 +100,13 @@ const OTHER: ServerState = { ...SELF, ...NO_ACTIVITY, id: "other", name: "web-2"
 describe("several servers", () => {
   const item = (id: bigint, server = "other") =>
     ({ id, server, requestId: `${id}` }) as RequestPage["items"][number];
-  const list = (answer: RequestPage | string, limit: number) =>
+  const list = (answer: RequestPage | string, limit: number, unreadable = 0) =>
     requestHandlers({
       requestLog: undefined,
       servers: { self: SELF, list: () => [{ ...OTHER, id: "self" }, OTHER] },
       askForRequests: async (_server, query) => {
         expect(query).toEqual({ limit, status: "5xx", scope: "server" });
-        return answer;
+        return typeof answer === "string" ? answer : { body: answer, unreadable };
       },
     }).listRequests({ id: undefined, body: undefined, query: { limit, status: "5xx" } } as never);
   const page = { nextCursor: null, servers: [{ id: "other", name: "web-2", problem: null, since: null }] };
@@ -128,6 +128,12 @@ describe("several servers", () => {
     expect(result.items).toEqual([]);
     const problem = expect.stringMatching(/^another server/);
     expect(result.servers[1]).toMatchObject({ id: "other", problem });
+  });
+
+  test("requests of another that this release cannot read hide no others, and are counted", async () => {
+    const result = await list({ ...page, items: [item(1n)] }, 2, 3);
+    expect(result.items.map(({ id }) => id)).toEqual([1n]);
+    expect(result.servers[1]?.problem).toBe("3 rows are left out: this release cannot read them");
   });
 
   test("more than 50 are not asked, and are named", async () => {
@@ -169,6 +175,15 @@ describe("several servers", () => {
     const startedAt = performance.now();
     expect(await ask({ adminUrl: `http://127.0.0.1:${peer.port}`, name: hostname() })).toMatch(reason);
     expect(performance.now() - startedAt).toBeLessThan(4_000);
+  });
+
+  test("one row that this release does not know hides no other", async () => {
+    await service.call({ path: "/pets" });
+    const { text } = await service.admin("/api/requests?limit=2");
+    const answer = () => new Response(text.replace('"method":"GET"', '"method":" "'));
+    using peer = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: answer });
+    const response = await ask({ adminUrl: `http://127.0.0.1:${peer.port}`, name: hostname() });
+    expect(response).toMatchObject({ unreadable: 1, body: { items: [{ method: "GET" }] } });
   });
 });
 

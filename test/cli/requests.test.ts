@@ -109,6 +109,23 @@ test("--follow names a server when it stops responding, and prints nothing again
   ]);
 });
 
+test("a row that this release cannot read hides no other, and is counted once", async () => {
+  const [item] = JSON.parse((await run("requests --request-id first --json")).out);
+  const items = [{ ...item, id: 2, method: "\u00a0" }, item];
+  let asked = 0;
+  using fake = Bun.serve({
+    port: 0,
+    fetch: () =>
+      ++asked === 3
+        ? new Response(null, { status: 500 })
+        : Response.json({ items, nextCursor: null, servers: [] }),
+  });
+  const there = ["--server", fake.url.origin, "--admin-token", TOKEN];
+  const { out } = await new InProcessCli().run(["requests", "--follow", "--json", ...there]);
+  const warning = "warning: 1 row is left out: this release cannot read it";
+  expect(out.match(/"requestId":"\w+"|warning: .*/g)).toEqual([warning, '"requestId":"first"']);
+});
+
 test("without a server, and with another program in its place, the command says so", async () => {
   const other = new InProcessCli();
   expect(await other.err("requests")).toMatch(

@@ -1,6 +1,13 @@
 import { expect, test } from "bun:test";
 import * as fc from "fast-check";
-import { longDuration, grouped, longDate, plural, shortDuration } from "../../src/api/formatting.ts";
+import {
+  formatTime,
+  longDuration,
+  grouped,
+  longDate,
+  plural,
+  shortDuration,
+} from "../../src/api/formatting.ts";
 
 test("numbers are grouped as Intl groups them", () => {
   fc.assert(fc.property(fc.maxSafeNat(), (n) => expect(grouped(n)).toBe(n.toLocaleString("en"))));
@@ -12,6 +19,11 @@ test("dates are written as Intl writes them, in UTC", () => {
   fc.assert(
     fc.property(dates, (date) => expect(longDate(date)).toBe(date.toLocaleDateString("en-GB", options))),
   );
+});
+
+test("times have years of four digits, as RFC 3339 says", () => {
+  const times = [-8.64e15, Date.UTC(2026, 10, 15), 8.64e15].map(formatTime);
+  expect(times).toEqual(["0000-01-01T00:00:00.000Z", "2026-11-15T00:00:00.000Z", "9999-12-31T23:59:59.999Z"]);
 });
 
 test("durations have the largest unit that needs no fraction", () => {

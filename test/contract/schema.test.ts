@@ -18,6 +18,7 @@ import {
   quantity,
   queryIdentifier,
   queryInteger,
+  readRows,
   type Schema,
   text,
 } from "../../src/api/schema.ts";
@@ -206,6 +207,19 @@ test.each<[Schema<unknown>, unknown, string]>([
 ])("%#: a problem says what is expected", (schema, value, problem) =>
   expect(problemsOf(schema, value)).toEqual([problem]),
 );
+
+test("readRows leaves out the rows of each list that are invalid, and nothing else", () => {
+  const row = object({ a: digit });
+  const schema = object("", { items: array(row), labels: array(line(3)) }, { others: array(row) });
+  const value = { items: [{ a: 1 }, { a: 10 }, { a: 2 }], labels: ["x"], others: [{}, null, { a: 3 }] };
+  expect(readRows(schema, value)).toEqual({
+    value: { items: [{ a: 1 }, { a: 2 }], labels: ["x"], others: [{ a: 3 }] },
+    unreadable: 3,
+  });
+  expect(readRows(schema, { items: [], labels: [] })).toMatchObject({ unreadable: 0 });
+  for (const invalid of [{ ...value, labels: [5] }, { ...value, items: 5 }, null, []])
+    expect(readRows(schema, invalid)).toBeInstanceOf(Invalid);
+});
 
 describe("an object in an object", () => {
   const inner = object({}, { a: boolean() }, { b: integer({ min: 1, max: 2 }) });

@@ -19,7 +19,8 @@ beforeEach(() => {
 function send(sent: Partial<LoggedRequest> = {}): void {
   const { requestId = "id", path = "/v1/pets", address: clientAddress = "192.0.2.1", status = 200 } = sent;
   const headers = HeaderFields.parse(sent.userAgent ? `User-Agent: ${sent.userAgent}\r\n` : "");
-  const record = new RequestRecord({ method: "GET", path, headers, clientAddress } as Request, requestId);
+  const { method = "GET" } = sent;
+  const record = new RequestRecord({ method, path, headers, clientAddress } as Request, requestId);
   record.decision = {} as Decision;
   record.durationMs = sent.durationMs ?? 1;
   record.operation = sent.operation ?? undefined;
@@ -49,6 +50,15 @@ test("a request is found with everything that is known of it", async () => {
   send(sent);
   expect(await found()).toEqual([{ ...sent, stamp: NOW * 1_024, method: "GET" }]);
   expect(log.since).toBe(NOW);
+});
+
+test("a blank user agent is none, and a method of more than 20 characters is other", async () => {
+  for (const userAgent of ["\xa0", "\xa0 \xa0", "\xa0x"]) send({ userAgent });
+  expect((await found()).map(({ userAgent }) => userAgent)).toEqual(["\xa0x", null, null]);
+  send({ method: "M".repeat(20) });
+  send({ method: "M".repeat(21) });
+  const methods = (await found({}, 2)).map(({ method }) => method);
+  expect(methods).toEqual(["other", "M".repeat(20)]);
 });
 
 test("the newest come first; a page knows whether more follow, and where it ends", async () => {

@@ -1,5 +1,6 @@
 import type { ComponentChildren } from "preact";
 import { MARK_PATH } from "../../browser-bundle/mark.ts";
+import { unreadableText } from "../../operator/calls.ts";
 import { PAGES } from "../../operator/console/pages.ts";
 import { refresh } from "../polling.ts";
 import { current } from "../state.ts";
@@ -17,6 +18,7 @@ let loadedVersion: string | undefined;
 
 export function Layout({ children }: { readonly children: ComponentChildren }) {
   const { server, path, notice } = current;
+  const unreadable = Object.values(current.unreadable).reduce((sum, rows) => sum + rows, 0);
   loadedVersion ??= server?.version;
   const isLost = current.retryAt !== undefined;
   return (
@@ -51,6 +53,11 @@ export function Layout({ children }: { readonly children: ComponentChildren }) {
           <button type="button" onClick={() => location.reload()}>
             Reload
           </button>
+        </div>
+      )}
+      {unreadable > 0 && (
+        <div class="banner" role="status">
+          {unreadableText(unreadable)}.
         </div>
       )}
       <main id="main" tabIndex={-1}>

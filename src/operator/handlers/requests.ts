@@ -3,6 +3,7 @@ import { formatOptionalTime, formatTime } from "../../api/formatting.ts";
 import { crc32 } from "../../api/hash.ts";
 import type { ServerIdentity, ServerState } from "../../domain/servers.ts";
 import { type LoggedRequest, STAMPS_PER_MS } from "../../observe/request-log.ts";
+import { unreadableText } from "../calls.ts";
 import { ADMIN_PAGE_LIMIT, type QueryOf, type RequestPage } from "../operations.ts";
 import type { AdminHandlers, ServerServices } from "./services.ts";
 
@@ -75,12 +76,15 @@ export function requestHandlers({
   }
 
   async function askOther(server: ServerState, query: Query): Promise<RequestPage> {
-    const page = await askForRequests(server, { ...query, scope: "server" });
-    if (typeof page === "string") return missing(server, page);
+    const response = await askForRequests(server, { ...query, scope: "server" });
+    if (typeof response === "string") return missing(server, response);
+    const { body: page, unreadable } = response;
     const [told] = page.servers;
     if (told?.id !== server.id) return missing(server, `another server responds at ${server.adminUrl}`);
+    const problem = unreadable > 0 ? unreadableText(unreadable) : told.problem;
     // It speaks of no other server.
-    return { ...page, items: page.items.filter((item) => item.server === server.id), servers: [told] };
+    const items = page.items.filter((item) => item.server === server.id);
+    return { ...page, items, servers: [{ ...told, problem }] };
   }
 }
 

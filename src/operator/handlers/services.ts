@@ -16,10 +16,10 @@ import type {
   AdminOperationId,
   AdminRejectionOf,
   QueryOf,
-  RequestPage,
   ResponseOf,
   Setting,
 } from "../operations.ts";
+import type { ReadResponse } from "../calls.ts";
 import type { ServerSecret } from "../server-secret.ts";
 import type { AdminAuthentication, Principal } from "../sign-in.ts";
 
@@ -96,5 +96,5 @@ export interface ServerServices extends OperatorServices {
   readonly askForRequests: (
     server: ServerState,
     query: QueryOf<"listRequests">,
-  ) => Promise<RequestPage | string>;
+  ) => Promise<ReadResponse<"listRequests"> | string>;
 }
