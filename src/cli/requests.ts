@@ -91,8 +91,9 @@ async function follow(
   const printed = new Map<bigint, number>();
   let missing: readonly string[] = [];
   let newestAt = 0;
+  const isKnown = ({ id }: RequestEntry) => id < first || printed.has(id);
   for (;;) {
-    const fresh = items.filter(({ id }) => id >= first && !printed.has(id)).toReversed();
+    const fresh = items.filter((item) => !isKnown(item)).toReversed();
     if (fresh.length > 0) await context.print(fresh.map(lineOf).join(""));
     for (const { id, at } of fresh) printed.set(id, Date.parse(at));
     for (const line of missingOf(servers)) if (!missing.includes(line)) context.warn(line);
@@ -103,9 +104,19 @@ async function follow(
     const since = newestAt === 0 ? {} : { since: formatTime(newestAt - FOLLOW_BACK_MS) };
     await Bun.sleep(FOLLOW_EVERY_MS);
     const read = await readRequests(call, { ...query, ...since }, MAX_LIMIT);
-    if (read.hasMore) context.warn(`there are more than ${MAX_LIMIT} requests at once; some are not shown`);
+    if (hasGap(read, isKnown))
+      context.warn(`there are more than ${MAX_LIMIT} new requests; some are not shown`);
     ({ items, servers } = read);
   }
+}
+
+/** Whether a server has requests between those that were read and those that are known. */
+function hasGap({ items, servers, hasMore }: Listed, isKnown: (item: RequestEntry) => boolean): boolean {
+  if (!hasMore) return false;
+  return servers.some(({ id, since }) => {
+    const oldest = items.findLast(({ server }) => server === id);
+    return oldest !== undefined && !isKnown(oldest) && (since ?? "") < oldest.at;
+  });
 }
 
 function missingOf(servers: Servers): string[] {

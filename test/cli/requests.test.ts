@@ -109,6 +109,42 @@ test("--follow names a server when it stops responding, and prints nothing again
   ]);
 });
 
+test("--follow warns of requests that it does not print, and of none that it has printed", async () => {
+  const [item] = JSON.parse((await run("requests --request-id first --json")).out);
+  const at = "2026-11-16T12:00:00.000Z";
+  const servers = [{ id: "1", name: "web-1", problem: null, since: "2026-11-16T11:00:00.000Z" }];
+  let count = 9_000;
+  const growth = [3_000, 15_000];
+  using fake = Bun.serve({
+    port: 0,
+    fetch({ url }) {
+      const { searchParams } = new URL(url);
+      const cursor = searchParams.get("cursor");
+      // Each look for new requests begins without a cursor.
+      if (cursor === null && searchParams.has("since")) {
+        const more = growth.shift();
+        if (more === undefined) return new Response(null, { status: 500 });
+        count += more;
+      }
+      const newest = cursor === null ? count : Number(cursor);
+      const length = Math.min(Number(searchParams.get("limit")), newest);
+      const items = Array.from({ length }, (_, i) => ({ ...item, id: newest - i, at, server: "1" }));
+      const rest = newest - length;
+      return Response.json({ items, nextCursor: rest === 0 ? null : `${rest}`, servers });
+    },
+  });
+  const printed: number[] = [];
+  const print = async (text: string | Uint8Array) =>
+    void printed.push(String(text).trimEnd().split("\n").length);
+  const there = ["--server", fake.url.origin, "--admin-token", TOKEN];
+  const line = ["requests", "--follow", "--json", "--limit", "10000", ...there];
+  const { out } = await new InProcessCli().run(line, {}, { print });
+  expect(printed).toEqual([9_000, 3_000, 10_000]);
+  expect(out.match(/warning: .*/g)).toEqual([
+    "warning: there are more than 10000 new requests; some are not shown",
+  ]);
+});
+
 test("a row that this release cannot read hides no other, and is counted once", async () => {
   const [item] = JSON.parse((await run("requests --request-id first --json")).out);
   const items = [{ ...item, id: 2, method: "\u00a0" }, item];
