@@ -55,6 +55,11 @@ export interface AnyInput {
 export interface Front<C extends Call> {
   maxBodyBytes(call: C): number;
   readonly parse: JsonParser;
+  /**
+   * Is called when the body has arrived and nothing has been done yet. A body may come 30 seconds after its head, with
+   * which the caller was authenticated. The call with what is known of the caller now, or why it is no longer allowed.
+   */
+  reauthenticate(call: C): Awaitable<C | Rejection>;
   /** Calls the handler of the operation. */
   execute(input: AnyInput, call: C): Awaitable<unknown>;
   succeed(result: unknown, call: C): Awaitable<Response>;
@@ -63,15 +68,23 @@ export interface Front<C extends Call> {
   readonly timeoutMs?: number | undefined;
 }
 
-/** validate → handler → respond */
+/** validate → authenticate again, after a body → handler → respond */
 export function dispatch<C extends Call>(call: C, front: Front<C>): Awaitable<Response> {
   return recover(
     () =>
       andThen(validate(call, front), (input) =>
-        input instanceof Rejection ? front.reject(input, call) : execute(input, call, front),
+        call.operation.body === undefined
+          ? respond(input, call, front)
+          : andThen(front.reauthenticate(call), (current) =>
+              current instanceof Rejection ? front.reject(current, call) : respond(input, current, front),
+            ),
       ),
     (error) => front.fail(error, call),
   );
+}
+
+function respond<C extends Call>(input: AnyInput | Rejection, call: C, front: Front<C>): Awaitable<Response> {
+  return input instanceof Rejection ? front.reject(input, call) : execute(input, call, front);
 }
 
 /** The timeout begins after the input has arrived: a slow client is not an error of the service. */

@@ -14,6 +14,8 @@ export class RequestRecord {
   decision: Decision | undefined;
   /** Undefined for a page, an unknown path, and a request that was rejected before it was routed. */
   operation: OperationId | undefined;
+  /** Whether other work came in between since the head arrived, which may have changed the key. */
+  hasWaited = false;
   /** From the head of the request to the response. */
   durationMs = 0;
 

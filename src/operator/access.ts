@@ -53,6 +53,8 @@ export class AccessReader {
     const last = this.#last;
     const isFresh = last && last.number > this.#readsAtChange && this.#now() - last.at < FRESH_MS;
     if (isFresh) return last.access;
+    // One that began before a change may have missed it.
+    if (this.#reading && this.#reads <= this.#readsAtChange) await this.#reading.catch(() => {});
     return this.#read().catch((error: unknown) => {
       if (last === undefined || this.#now() - last.at >= MAX_AGE_MS) throw error;
       return last.access;

@@ -36,6 +36,7 @@ import { serverHandlers } from "./handlers/server.ts";
 import type { AdminHandlers, AnyHandler, ServerServices, SessionContext } from "./handlers/services.ts";
 import { sessionHandlers } from "./handlers/session.ts";
 import { ADMIN_API, type AdminOperation, type AdminOperationId } from "./operations.ts";
+import type { Identity } from "./sign-in.ts";
 
 const COMMON_HEADERS = {
   "Referrer-Policy": "no-referrer",
@@ -192,13 +193,16 @@ export function createAdminApp(services: ServerServices): RequestHandler {
   const front: Front<AdminCall> = {
     maxBodyBytes: ({ operation }) => (operation.needsNoToken ? MAX_OPEN_BODY_BYTES : MAX_ADMIN_BODY_BYTES),
     parse: parseJson,
+    async reauthenticate(call) {
+      const { id, operation, request } = call;
+      const identity = await identify(request, id, operation);
+      return identity instanceof Rejection ? identity : { ...call, context: contextOf(request, identity) };
+    },
     async execute(input, { id, context }) {
       // Requests of clients come first.
       await yieldToEventLoop();
-      // The body has arrived since.
-      const by = { ...context.by, at: clock.now() };
       // The input was validated for this operation, which is what the type of its handler says.
-      return (handlers[id] as unknown as AnyHandler)(input, { ...context, by });
+      return (handlers[id] as unknown as AnyHandler)(input, context);
     },
     succeed,
     reject: (rejection) => reject(rejection),
@@ -223,26 +227,37 @@ export function createAdminApp(services: ServerServices): RequestHandler {
     );
   }
 
-  /** check the origin → authenticate → check the role → route → dispatch: validate → handler → respond */
+  /** check the origin → authenticate → check the role → route → dispatch: validate → both again → handler → respond */
   async function respondWithApi(request: Request, requestId: string): Promise<Response> {
     if (isFromOtherOrigin(request)) return reject(FORBIDDEN_ORIGIN);
     const match = ADMIN_API.find(request.path);
     const id = match?.route.operations.get(request.method);
     const operation: AdminOperation | undefined = id && ADMIN_API.operations[id];
-    const identity = operation?.needsNoToken
-      ? ({ actor: { kind: "console", name: request.remoteAddress } } as const)
-      : id === "listRequests" && services.isServerRequest(request)
-        ? ({ actor: { kind: "server", name: request.remoteAddress } } as const)
-        : await authenticate(request, operation ? leastRoleOf(operation) : "viewer");
+    const identity = await identify(request, id, operation);
     if (identity instanceof Rejection) return reject(identity);
 
     if (request.path === OPENAPI_PATH) return respondWithOpenApi(request);
     if (match === undefined) return reject(ADMIN_PATH_NOT_FOUND);
     if (id === undefined || operation === undefined) return otherMethod(request, match.route.allowed);
     const { identifier } = match;
-    const { actor, ...rest } = identity;
-    const context = { by: { actor, at: clock.now() }, ...rest, request, responseHeaders: {} };
+    const context = contextOf(request, identity);
     return dispatch({ id, operation, request, requestId, identifier, context }, front);
+  }
+
+  /** Who sends the request. Of an operation that needs no token, and of another server, only the actor. */
+  function identify(request: Request, id?: AdminOperationId, operation?: AdminOperation) {
+    const { remoteAddress: name } = request;
+    if (operation?.needsNoToken) return { actor: { kind: "console", name } } as const;
+    if (id === "listRequests" && services.isServerRequest(request))
+      return { actor: { kind: "server", name } } as const;
+    return authenticate(request, operation ? leastRoleOf(operation) : "viewer");
+  }
+
+  function contextOf(
+    request: Request,
+    { actor, ...rest }: Pick<Identity, "actor"> & Partial<Identity>,
+  ): SessionContext {
+    return { by: { actor, at: clock.now() }, ...rest, request, responseHeaders: {} };
   }
 
   async function authenticate(request: Request, leastRole: Role) {

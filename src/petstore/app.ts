@@ -85,6 +85,7 @@ interface Counted {
 /** A request for an endpoint. */
 interface PetstoreCall extends Call {
   readonly endpoint: Endpoint;
+  readonly record: RequestRecord;
   readonly principal: ApiKeyPrincipal;
   readonly decision: Decision;
 }
@@ -98,6 +99,7 @@ export function createHttpApp(options: HttpAppOptions): RequestHandler {
   const front: Front<PetstoreCall> = {
     maxBodyBytes: () => MAX_BODY_BYTES,
     parse: parseFields,
+    reauthenticate: (call) => (call.record.hasWaited ? reauthenticate(call) : call),
     execute: (input, call) => {
       const { endpoint, principal, request } = call;
       const idempotentRequest = idempotentRequestOf(input, call);
@@ -162,35 +164,42 @@ export function createHttpApp(options: HttpAppOptions): RequestHandler {
           return andThen(rateLimiter.decide(counted.subject, counted.limits), (decision) => {
             record.decision = decision;
             if (decision.outcome !== "allowed") return rateLimitedResponse(decision);
-            if (!isAuthenticated(principal)) return rejectUnauthenticated(record, principal, decision);
+            if (!isAuthenticated(principal))
+              return rejectionResponse(unauthenticated(principal, record), apiLines(decision));
 
             const match = PETSTORE_API.find(request.path);
             const id = match?.route.operations.get(request.method);
             const endpoint = id && endpoints.get(id);
             record.operation = id;
-            if (principal.access === "read" && !isSafeMethod(request.method)) {
-              return rejectionResponse(READ_ONLY_KEY, apiLines(decision));
-            }
+            if (!mayUse(principal, request)) return rejectionResponse(READ_ONLY_KEY, apiLines(decision));
             if (match === undefined) return rejectionResponse(NOT_FOUND, apiLines(decision));
             if (endpoint === undefined) return otherMethodResponse(request, match.route, decision);
 
             const { identifier } = match;
             const { operation } = endpoint;
-            return dispatchCall({ endpoint, operation, request, requestId, identifier, principal, decision });
+            const call = { endpoint, operation, request, requestId, identifier, record, principal, decision };
+            return dispatchCall(call);
           });
         }),
       (error) => undecided(error, counted ?? addressOf(request), record),
     );
   }
 
-  function rejectUnauthenticated(record: RequestRecord, failure: AuthFailure, decision: Decision): Response {
-    const headerLines = apiLines(decision);
-    if (failure instanceof Unavailable) {
-      errorLog.report("authentication", failure, record);
-      return rejectionResponse(authenticationUnavailable(failure.retryAfterSeconds), headerLines);
-    }
-    const challengeLine = failure === "missing_api_key" ? CHALLENGE_LINE : INVALID_KEY_CHALLENGE_LINE;
-    return rejectionResponse(UNAUTHENTICATED[failure], challengeLine + headerLines);
+  /** The request was counted when its head arrived, and stays that of its key. */
+  function reauthenticate(call: PetstoreCall): Awaitable<PetstoreCall | Rejection> {
+    const { request, record } = call;
+    return andThen(authenticator.authenticate(request.headers.get("authorization"), request), (principal) => {
+      if (isAuthenticated(principal))
+        return mayUse(principal, request) ? { ...call, principal } : READ_ONLY_KEY;
+      onUnauthenticated?.(principal, request.clientAddress);
+      return unauthenticated(principal, record);
+    });
+  }
+
+  function unauthenticated(failure: AuthFailure, record: RequestRecord): Rejection {
+    if (!(failure instanceof Unavailable)) return UNAUTHENTICATED[failure];
+    errorLog.report("authentication", failure, record);
+    return authenticationUnavailable(failure.retryAfterSeconds);
   }
 
   /** A page or an unknown path. */
@@ -242,6 +251,7 @@ export function createHttpApp(options: HttpAppOptions): RequestHandler {
       const response =
         cors?.preflight(request) ??
         (PETSTORE_API.has(request.path) ? handleApiRequest(record) : handleStaticRequest(record));
+      record.hasWaited = true;
       return andThen(response, (handled) => {
         record.durationMs = performance.now() - startedAt;
         for (const observe of observers) observe(record, handled);
@@ -271,8 +281,8 @@ function isAuthenticated(principal: ApiKeyPrincipal | AuthFailure): principal is
 }
 
 /** A safe method changes nothing (RFC 9110), so a read-only key may use it. */
-function isSafeMethod(method: string): boolean {
-  return method === "GET" || method === "HEAD" || method === "OPTIONS";
+function mayUse({ access }: ApiKeyPrincipal, { method }: Request): boolean {
+  return access === "write" || method === "GET" || method === "HEAD" || method === "OPTIONS";
 }
 
 /** OPTIONS, or a method that the path does not allow. */
@@ -344,7 +354,7 @@ export function rateLimitLines({ limit, remaining, resetAt, retryAfter }: Decisi
 }
 
 export function rejectionResponse(rejection: Rejection, headerLines: string): Response {
-  return errorResponse(ERRORS, rejection, headerLines);
+  return errorResponse(ERRORS, rejection, (CHALLENGE_LINES[rejection.code] ?? "") + headerLines);
 }
 
 export function rateLimitedResponse(decision: Decision): Response {
@@ -353,8 +363,11 @@ export function rateLimitedResponse(decision: Decision): Response {
   return rejectionResponse(rejection, apiLines(decision));
 }
 
-const CHALLENGE_LINE = headerLine("WWW-Authenticate", CHALLENGE);
-const INVALID_KEY_CHALLENGE_LINE = headerLine("WWW-Authenticate", INVALID_KEY_CHALLENGE);
+/** On a 401 response, by its code. */
+const CHALLENGE_LINES: Readonly<Record<string, string>> = {
+  missing_api_key: headerLine("WWW-Authenticate", CHALLENGE),
+  invalid_api_key: headerLine("WWW-Authenticate", INVALID_KEY_CHALLENGE),
+};
 
 /** 304 if the client has this representation already, 200 otherwise. */
 function conditionalResponse(

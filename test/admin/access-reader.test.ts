@@ -1,0 +1,34 @@
+import { expect, test } from "bun:test";
+import type { OperatorAccess } from "../../src/domain/operators.ts";
+import { AccessReader } from "../../src/operator/access.ts";
+import { TestClock } from "../test-clock.ts";
+
+const accessOf = (...names: string[]): OperatorAccess => ({
+  tokens: new Map(
+    names.map((name, id) => [name, { id, name, role: "admin", hint: "", createdAt: 0, issuedAt: 0 }]),
+  ),
+  sessions: new Map(),
+  codes: new Map(),
+});
+
+test("after a change on this server, a read that began before it is not used", async () => {
+  const reads: PromiseWithResolvers<OperatorAccess>[] = [];
+  const store = {
+    readAccess() {
+      const read = Promise.withResolvers<OperatorAccess>();
+      reads.push(read);
+      return read.promise;
+    },
+  };
+  const reader = new AccessReader(store, new TestClock());
+  const find = () => reader.find(({ tokens }) => tokens.get("ann"));
+  const before = find();
+  reader.changed();
+  const after = find();
+  reads[0]?.resolve(accessOf("ann"));
+  expect(await before).toMatchObject({ name: "ann" });
+  while (reads.length < 2) await Bun.sleep(0);
+  reads[1]?.resolve(accessOf());
+  expect(await after).toBeUndefined();
+  expect(reads).toHaveLength(2);
+});
