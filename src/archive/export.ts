@@ -33,11 +33,22 @@ interface Exported {
   rows(reader: TableReader): AsyncIterable<readonly Row[]>;
 }
 
-function rowsOf(table: Table, fields: Fields): Exported {
+/** The name of the field of a column: in camel case. */
+type FieldName<Column extends string> = Column extends `${infer First}_${infer Rest}`
+  ? `${First}${Capitalize<FieldName<Rest>>}`
+  : Column;
+
+/** Every column is a field, except those that are internal. */
+function rowsOf<Column extends string, Internal extends Column = never>(
+  table: Table<Column>,
+  fields: Fields<FieldName<Exclude<Column, Internal>>>,
+): Exported {
   return { fields, columns: Object.keys(table.columns), rows: (reader) => reader.rows(table) };
 }
 
-const KEY_ROWS = rowsOf(API_KEYS, {
+type KeyColumn = keyof typeof API_KEYS.columns;
+
+const KEY_ROWS = rowsOf<KeyColumn, "pardoned_at" | "revision" | "unban_revision">(API_KEYS, {
   id: "integer",
   name: "text",
   owner: "nullable text",
@@ -50,6 +61,7 @@ const KEY_ROWS = rowsOf(API_KEYS, {
   createdAt: "time",
   expiresAt: "time",
   revokedAt: "time",
+  disabledAt: "time",
 });
 
 const KEY_ROWS_WITH_HASHES: Exported = {

@@ -90,7 +90,7 @@ export async function planRestore(request: RestoreRequest) {
     /** A later state of the same data; undefined if there is none. */
     later,
     /** Undefined if nothing is known of what came after the backup. */
-    keys: later === undefined ? undefined : differencesOf(join(path, basename(store)), later),
+    keys: later === undefined ? undefined : differencesOf(join(path, basename(store)), later, by.at),
   };
 }
 
@@ -151,9 +151,9 @@ function laterBackup(path: string, environment: Environment): string | undefined
 }
 
 /** Undefined if the later database is damaged, which may be why a backup is restored. */
-function differencesOf(earlier: string, later: string): KeyDifferences | undefined {
+function differencesOf(earlier: string, later: string, now: number): KeyDifferences | undefined {
   try {
-    return keyDifferences(earlier, later);
+    return keyDifferences(earlier, later, now);
   } catch {
     return undefined;
   }

@@ -5,18 +5,23 @@ import { formatTime } from "../api/formatting.ts";
 /** How a value is written. A missing text has no field in JSON; a nullable one is null. */
 type FieldType = "integer" | "text" | "nullable text" | "time" | "json";
 /** In the order of a file. */
-export type Fields = Readonly<Record<string, FieldType>>;
+export type Fields<Name extends string = string> = Readonly<Record<Name, FieldType>>;
 
-export const PET_FIELDS: Fields = { id: "integer", name: "text", categoryId: "integer", status: "text" };
+export const PET_FIELDS = {
+  id: "integer",
+  name: "text",
+  categoryId: "integer",
+  status: "text",
+} as const satisfies Fields;
 
-export const ORDER_FIELDS: Fields = {
+export const ORDER_FIELDS = {
   id: "integer",
   petId: "integer",
   status: "text",
   createdAt: "time",
   keyId: "integer",
   closedAt: "time",
-};
+} as const satisfies Fields;
 
 /** The input as a whole cannot be read: the import ends. The message names the line where that is known. */
 export class InputError extends Error {}

@@ -86,15 +86,23 @@ describe("keys and usage", () => {
       createdAt: "2026-11-15T12:00:00.000Z",
       expiresAt: null,
       revokedAt: null,
+      disabledAt: null,
     });
     expect(await cli.out("export keys --format csv")).toBe(
-      'id,name,owner,notes,labels,plan,perMinute,perDay,access,createdAt,expiresAt,revokedAt\n1,"a,b",,,"[""x"",""y""]",free,,,write,2026-11-15T12:00:00.000Z,,\n',
+      'id,name,owner,notes,labels,plan,perMinute,perDay,access,createdAt,expiresAt,revokedAt,disabledAt\n1,"a,b",,,"[""x"",""y""]",free,,,write,2026-11-15T12:00:00.000Z,,,\n',
     );
+    await cli.run("keys disable 1");
     const out = await cli.out("export keys --hashes");
+    expect(JSON.parse(out).disabledAt).toBe("2026-11-15T12:00:00.000Z");
     expect(JSON.parse(out).secrets).toMatchObject([{ hash: expect.stringMatching(/^[\da-f]{64}$/) }]);
     expect(out).not.toContain(key);
     const actions = await cli.json<{ action: string }[]>("audit");
-    expect(actions.map(({ action }) => action)).toEqual(["data.exported", "key.created", "data.imported"]);
+    expect(actions.map(({ action }) => action)).toEqual([
+      "data.exported",
+      "key.disabled",
+      "key.created",
+      "data.imported",
+    ]);
   });
 
   test("usage without requests is a header", async () => {

@@ -132,7 +132,7 @@ describe("petstore restore", () => {
     expect(out).toContain("Contents           49 pets, 1 order and 2 keys\n");
     expect(out).toContain("Present databases  none\n");
     expect(out).toContain(
-      "warning: which keys and operators were revoked or rotated after 2026-11-15T12:00:00.000Z is not known here",
+      "warning: which keys and operators were revoked, restricted or rotated after 2026-11-15T12:00:00.000Z is not known here",
     );
     expect(out).toEndWith("Restored. Start the server with petstore serve.\n");
     expect(inspect()).toMatchObject({
@@ -256,6 +256,70 @@ describe("petstore restore", () => {
     expect(inspectDatabase(join(replaced, "production.db")).rows["pets"]).toBe(59);
     // 50 pets before the backup, 10 after it: none of their identifiers is assigned again.
     expect(await nextPetId()).toBe(61n);
+  });
+
+  test("names the keys that were restricted since, with commands that work in their order", async () => {
+    for (const name of ["third", "fourth", "fifth", "sixth"])
+      await run("keys", "create", "--name", name, "--plan", "free", "--expires", "90d");
+    cli.clock.advance(60_000);
+    const { path } = await cli.json<{ path: string }>("backup", backups);
+    for (const line of [
+      "disable 2",
+      "rotate 3 --overlap 0",
+      "update 3 --access read --expires 1h",
+      "disable 3",
+      "update 4 --expires 30d",
+      // What allows more, or the same, is not named.
+      "update 5 --name other --expires never --plan pro",
+      // A key that is revoked needs nothing else.
+      "disable 6",
+      "update 6 --access read --expires 1h",
+      "rotate 6 --overlap 0",
+      "revoke 6",
+    ])
+      expect((await run("keys", ...line.split(" "))).code).toBe(0);
+    cli.clock.advance(86_400_000);
+    const plan = await run("restore", path, "--replace", "--dry-run", "--json");
+    expect(JSON.parse(plan.out.slice(0, plan.out.lastIndexOf("}") + 1))).toMatchObject({
+      keysRevokedSince: [6],
+      keysRolledSince: [3],
+      keysMadeReadOnlySince: [3],
+      keysDisabledSince: [2, 3],
+      keysExpiringEarlierSince: [
+        { id: 3, expiresAt: "2026-11-15T13:01:00.000Z" },
+        { id: 4, expiresAt: "2026-12-15T12:01:00.000Z" },
+      ],
+    });
+    const states = () => cli.json<{ state: string }[]>("keys", "list");
+    const before = await states();
+    const out = await restored(path, "--replace");
+    const lines = out.split("\n").filter((line) => line.startsWith("warning: "));
+    expect(lines).toEqual([
+      "warning: keys revoked since the backup are valid again: run petstore keys revoke 6",
+      "warning: secrets replaced since are valid again, and the new ones are not: run petstore keys rotate 3 --overlap 0",
+      "warning: keys made read-only since can write again: run petstore keys update 3 --access read",
+      "warning: keys disabled since are valid again: run petstore keys disable 2; petstore keys disable 3",
+      "warning: keys whose expiry was moved to an earlier time since are valid for longer again: run petstore keys update 3 --expires 1s; petstore keys update 4 --expires 2505600s",
+    ]);
+    for (const [, command = ""] of out.matchAll(/petstore (keys [^;\n]+)/g))
+      expect((await run(...command.split(" "))).code).toBe(0);
+    cli.clock.advance(2_000);
+    const stateOf = ({ state }: { state: string }) => state;
+    expect((await states()).map(stateOf)).toEqual(before.map(stateOf));
+    expect(before.map(stateOf)).toEqual(["active", "disabled", "expired", "active", "active", "revoked"]);
+  });
+
+  test("a backup of a release whose keys could not be disabled is compared too", async () => {
+    await run("keys", "disable", "2");
+    const old = new Database(join(backup, "production.db"));
+    old.run("ALTER TABLE api_keys DROP COLUMN disabled_at");
+    old.close();
+    const sums = ["backup.json", "production.db", "production-limits.db"].map((name) => {
+      const hasher = new Bun.CryptoHasher("sha256").update(readFileSync(join(backup, name)));
+      return `${hasher.digest("hex")}  ${name}\n`;
+    });
+    writeFileSync(join(backup, "SHA256SUMS"), sums.join(""));
+    expect((await restore(backup, "--replace", "--dry-run")).out).toContain("run petstore keys disable 2\n");
   });
 
   test("without present databases, a later backup beside it tells which keys changed since", async () => {

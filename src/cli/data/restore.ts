@@ -1,5 +1,6 @@
 import type { WorkProgress } from "../../archive/contents.ts";
 import type { RestorePlan } from "../../archive/restore.ts";
+import { formatOptionalTime } from "../../api/formatting.ts";
 import { storageOf } from "../../config/config.ts";
 import { JSON_OPTION, STORAGE_OPTIONS } from "../../config/options.ts";
 import { switchOption, directory } from "../../config/value-types.ts";
@@ -53,7 +54,7 @@ export const restore = defineCommand({
       progress.end();
       // A closed pipe must not end the command with status 0 before anything is restored.
       await print(values.json ? json(planView(plan, isDryRun)) : planTable(plan)).catch(() => {});
-      for (const line of warningsOf(plan)) warn(line);
+      for (const line of warningsOf(plan, request.by.at)) warn(line);
     };
     const { planRestore, restoreBackup, RestoreRejection } = await import("../../archive/restore.ts");
     try {
@@ -84,7 +85,14 @@ function planView(
     needsReplace: obstacle !== undefined,
     isContinued,
     comparedWith: later ?? null,
-    keysRevokedSince: keys?.revoked ?? null,
+    keysRevokedSince: idsOf(keys?.restricted.revoked_at),
+    keysMadeReadOnlySince: idsOf(keys?.restricted.access),
+    keysDisabledSince: idsOf(keys?.restricted.disabled_at),
+    keysExpiringEarlierSince:
+      keys?.restricted.expires_at.map(({ id, expiresAt }) => ({
+        id,
+        expiresAt: formatOptionalTime(expiresAt ?? undefined),
+      })) ?? null,
     keysRolledSince: keys?.rolled ?? null,
     keysCreatedSince: keys?.created ?? null,
     operatorsChangedSince: keys?.operators ?? null,
@@ -109,21 +117,58 @@ function planTable(plan: RestorePlan): string {
   return `${isContinued ? "Continues the restore that was interrupted" : "Restores a backup"}:\n\n${columns(rows)}\n`;
 }
 
-function warningsOf({ skipped, description, hasAuditTrail, later, keys }: RestorePlan): string[] {
+function idsOf(keys: readonly RestrictedKey[] | undefined): readonly number[] | null {
+  return keys?.map(({ id }) => id) ?? null;
+}
+
+type Restricted = NonNullable<RestorePlan["keys"]>["restricted"];
+type Restriction = keyof Restricted;
+type RestrictedKey = Restricted[Restriction][number];
+
+/** What a restore undoes, and the command that does it again at a time. */
+const RESTRICTED: Readonly<
+  Record<Restriction, readonly [undone: string, command: (key: RestrictedKey, now: number) => string]>
+> = {
+  revoked_at: ["keys revoked since the backup are valid again", ({ id }) => `revoke ${id}`],
+  access: ["keys made read-only since can write again", ({ id }) => `update ${id} --access read`],
+  disabled_at: ["keys disabled since are valid again", ({ id }) => `disable ${id}`],
+  expires_at: [
+    "keys whose expiry was moved to an earlier time since are valid for longer again",
+    ({ id, expiresAt }, now) => `update ${id} --expires ${secondsUntil(expiresAt ?? Infinity, now)}s`,
+  ],
+};
+
+/** The least time that `--expires` accepts, if it is over. */
+function secondsUntil(time: number, now: number): number {
+  return Math.max(1, Math.floor((time - now) / 1_000));
+}
+
+function warningsOf(
+  { skipped, description, hasAuditTrail, later, keys }: RestorePlan,
+  now: number,
+): string[] {
   const noEntry = "the backup is of a release without an audit trail, so this restore has no entry there";
   const warnings = [...skipped, ...(hasAuditTrail ? [] : [noEntry])];
   if (keys === undefined || later === undefined) {
     return [
       ...warnings,
-      `which keys and operators were revoked or rotated after ${description.createdAt} is not known here; they are valid again: see petstore keys list, petstore operators list and docs/backup.md`,
+      `which keys and operators were revoked, restricted or rotated after ${description.createdAt} is not known here; they are valid again: see petstore keys list, petstore operators list and docs/backup.md`,
     ];
   }
-  const { revoked, rolled: rotated, created, operators } = keys;
-  const revoke = listed(revoked, (id) => `petstore keys revoke ${id}`);
+  const { restricted, rolled: rotated, created, operators } = keys;
+  const again = (column: Restriction) => {
+    const [undone, command] = RESTRICTED[column];
+    const commands = listed(restricted[column], (key) => `petstore keys ${command(key, now)}`);
+    return [restricted[column], `${undone}: run ${commands}`] as const;
+  };
   const rotate = listed(rotated, (id) => `petstore keys rotate ${id} --overlap 0`);
+  // In the order in which the commands work: a key that has expired can only be revoked.
   const changes: readonly (readonly [changed: readonly unknown[], warning: string])[] = [
-    [revoked, `keys revoked since the backup are valid again: run ${revoke}`],
+    again("revoked_at"),
     [rotated, `secrets replaced since are valid again, and the new ones are not: run ${rotate}`],
+    again("access"),
+    again("disabled_at"),
+    again("expires_at"),
     [created, `keys created since are lost: ${listed(created, String)}`],
     [
       operators,

@@ -5,6 +5,7 @@ import type { NewAuditEntry } from "../../domain/audit.ts";
 import { SERVER_SECRET } from "../../domain/operators.ts";
 import { addAudit } from "../audit.ts";
 import { latestVersion } from "../migrations.ts";
+import type { API_KEYS } from "../tables.ts";
 import { Connection, createDatabaseFile, failureOf, keepFiles } from "./connection.ts";
 import { SQLITE_MIGRATIONS, rejectForeignDatabase, versionOf } from "./migrations.ts";
 
@@ -119,10 +120,47 @@ function rowsByTable(connection: Connection): Record<string, number> {
   return Object.fromEntries(tables.map(({ name }) => [name, count(name)]));
 }
 
-/** Keys that the earlier copy of a database and the later database disagree on, by their identifiers. */
+/** Later than every time. */
+const NEVER = "9223372036854775807";
+
+/**
+ * How the later row of a key allows less than the earlier one, by the column that changed: a condition in SQL. Null:
+ * what a key allows does not depend on the column. Every column is here, so that a restore reports what it undoes.
+ */
+const RESTRICTIONS = {
+  id: null,
+  name: null,
+  plan: null,
+  per_minute: null,
+  per_day: null,
+  created_at: null,
+  expires_at: (earlier: string) => `later.expires_at < coalesce(${earlier}, ${NEVER})`,
+  revoked_at: (earlier: string) => `later.revoked_at IS NOT NULL AND ${earlier} IS NULL`,
+  pardoned_at: null,
+  revision: null,
+  unban_revision: null,
+  owner: null,
+  notes: null,
+  labels: null,
+  access: (earlier: string) => `later.access = 'read' AND ${earlier} IS NOT 'read'`,
+  disabled_at: (earlier: string) => `later.disabled_at IS NOT NULL AND ${earlier} IS NULL`,
+} satisfies Readonly<Record<keyof typeof API_KEYS.columns, null | ((earlier: string) => string)>>;
+
+/** The columns that can restrict a key. */
+export type Restriction = {
+  [Column in keyof typeof RESTRICTIONS]: (typeof RESTRICTIONS)[Column] extends null ? never : Column;
+}[keyof typeof RESTRICTIONS];
+
+interface RestrictedKey {
+  readonly id: number;
+  /** In the later database. */
+  readonly expiresAt: number | null;
+}
+
+/** Keys that the earlier copy of a database and the later database disagree on. */
 export interface KeyDifferences {
-  /** Revoked later, so that they are valid in the copy. */
-  readonly revoked: readonly number[];
+  /** Restricted later, so that the copy allows more. A key that was revoked is not restricted otherwise. */
+  readonly restricted: Readonly<Record<Restriction, readonly RestrictedKey[]>>;
   /** Their secrets were replaced later; the copy accepts the earlier ones. */
   readonly rolled: readonly number[];
   /** Created later, so that the copy does not have them. */
@@ -131,20 +169,39 @@ export interface KeyDifferences {
   readonly operators: readonly string[];
 }
 
-export function keyDifferences(earlier: string, later: string): KeyDifferences {
+/** Leaves out keys that have expired in the copy, unless they were revoked later: they allow nothing. */
+export function keyDifferences(earlier: string, later: string, now: number): KeyDifferences {
   return withDatabase(later, (connection) => {
     connection.value("ATTACH ? AS earlier", earlier);
+    const keys = "main.api_keys AS later JOIN earlier.api_keys AS earlier USING (id)";
+    const isValid = `later.revoked_at IS NULL AND coalesce(earlier.expires_at, ${NEVER}) > ${now}`;
+    const restricted = (column: Restriction) => {
+      if (!hasColumn(connection, "main", column)) return [];
+      const differs = RESTRICTIONS[column](
+        hasColumn(connection, "earlier", column) ? `earlier.${column}` : "NULL",
+      );
+      const found = connection.all<{ id: bigint; expiresAt: bigint | null }>(
+        `SELECT id, later.expires_at AS expiresAt FROM ${keys}
+         WHERE ${differs} AND ${column === "revoked_at" ? "TRUE" : isValid} ORDER BY id`,
+      );
+      return found.map(({ id, expiresAt }) => ({
+        id: Number(id),
+        expiresAt: expiresAt === null ? null : Number(expiresAt),
+      }));
+    };
     return {
-      revoked: idsOf(
-        connection,
-        `SELECT id FROM main.api_keys AS later JOIN earlier.api_keys USING (id)
-         WHERE later.revoked_at IS NOT NULL AND earlier.api_keys.revoked_at IS NULL`,
-      ),
+      restricted: {
+        revoked_at: restricted("revoked_at"),
+        access: restricted("access"),
+        disabled_at: restricted("disabled_at"),
+        expires_at: restricted("expires_at"),
+      },
       rolled: idsOf(
         connection,
         `SELECT DISTINCT later.key_id AS id
          FROM main.key_secrets AS later JOIN earlier.key_secrets AS earlier USING (hash)
-         WHERE later.valid_until < coalesce(earlier.valid_until, 9223372036854775807)`,
+         WHERE later.valid_until < coalesce(earlier.valid_until, ${NEVER})
+           AND later.key_id IN (SELECT id FROM ${keys} WHERE ${isValid})`,
       ),
       created: idsOf(
         connection,
@@ -154,6 +211,12 @@ export function keyDifferences(earlier: string, later: string): KeyDifferences {
         hasOperators(connection) && hasOperators(connection, "earlier") ? changedOperators(connection) : [],
     };
   });
+}
+
+/** Earlier releases had fewer. */
+function hasColumn(connection: Connection, database: "main" | "earlier", column: Restriction): boolean {
+  const sql = "SELECT 1 FROM pragma_table_info('api_keys', ?) WHERE name = ?";
+  return connection.value(sql, database, column) !== undefined;
 }
 
 function changedOperators(connection: Connection): string[] {
