@@ -28,14 +28,15 @@ const RESERVED = 50;
 const REMEMBERED_SECRETS = 65_536;
 
 /**
- * Lookups of secrets that were never verified. Anybody can send such secrets, so few lookups run at a time, and only
- * as many wait as are done in a fraction of a second. A secret that was turned away and is sent again comes first:
- * clients with a new key do that, and guesses differ.
+ * Lookups of secrets that were never verified. Anybody can send such secrets, so of lookups that take time (those of
+ * PostgreSQL) few run at once, and only as many wait as are done in a fraction of a second. A secret that was turned
+ * away and is sent again comes first: clients with a new key do that, and guesses differ. SQLite responds within the
+ * call, in microseconds: less than reading the request takes. Such lookups never wait, and have no bound of their own.
  *
- * Secrets that no key has are looked up at a bounded rate, many together. Otherwise clients that guess, each from
- * another address, take so much time that other requests wait for 100 ms (`npm run attacks -- --engines shared --only
- * many-addresses`). Clients whose address is at its limit share a small budget: without it, a new key would not work
- * behind an address from which others send invalid keys.
+ * On PostgreSQL, secrets that no key has are looked up at a bounded rate, many together. Otherwise clients that guess,
+ * each from another address, take so much time that other requests wait for 100 ms (`npm run attacks -- --engines
+ * shared --only many-addresses`). Clients whose address is at its limit share a small budget: without it, a new key
+ * would not work behind an address from which others send invalid keys.
  */
 export class LookupQueue {
   #running = 0;

@@ -4,6 +4,8 @@ import { type Credential, DEFAULT_PLANS, generateSecret } from "../../src/domain
 import { DEFAULT_BAN } from "../../src/domain/rate-limit.ts";
 import { createMemoryRateLimiter } from "../../src/rate-limit/memory/memory-rate-limiter.ts";
 import { advance, finish, settle, useFakeTimers } from "../fake-timers.ts";
+import { openSqlite } from "../../src/store/sqlite/store.ts";
+import { temporaryDirectory } from "../store/temporary-directory.ts";
 import { address } from "../subjects.ts";
 import { TestClock } from "../test-clock.ts";
 import { MapKeyStore } from "./map-key-store.ts";
@@ -93,6 +95,17 @@ describe("lookups of unknown keys", () => {
       await advance(1);
     }
     expect(keys.lookups).toBe(250);
+  });
+
+  test("on SQLite every key is looked up within its request: none waits, and none is turned away", async () => {
+    const directory = temporaryDirectory();
+    const { keys, close } = openSqlite(directory.path("store.db"));
+    const authenticator = await openAuthenticator({ keys, clock: new TestClock() });
+    for (const secret of secrets(5_000))
+      expect(authenticator.authenticate(`Bearer ${secret}`, CLIENT)).toBe("invalid_api_key");
+    expect([authenticator.cacheStatistics.misses, authenticator.lookupQueueLength]).toEqual([5_000, 0]);
+    await close();
+    directory.remove();
   });
 
   test("a key that found too many waiting comes first when it is sent again", async () => {
