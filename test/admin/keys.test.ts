@@ -136,7 +136,7 @@ describe("updateKey", () => {
   test("409 key_not_active: an expired key, unless the change moves the expiry", async () => {
     const { key } = await create({ expiresAt: "2026-11-15T13:00:00Z" });
     service.clock.advance(3_600_000);
-    const message = `Key ${key.id} expired at 2026-11-15T13:00:00.000Z and cannot be changed; create a new key.`;
+    const message = `Key ${key.id} expired at 2026-11-15T13:00:00.000Z and cannot be changed; a new expiry makes it valid again: petstore keys update ${key.id} --expires 30d.`;
     const error = { code: "key_not_active", message, status: 409 };
     for (const body of [{ plan: "pro" }, { access: "read" }])
       expect((await change(`${key.id}`, body)).json).toEqual(error);

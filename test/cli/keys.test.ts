@@ -106,6 +106,26 @@ test("each change of a key prints what it has done", async () => {
   expect(actions).toEqual(["key.created", ...changes].toReversed());
 });
 
+test("whoever changes an expired key reads the command that makes it valid again, and it does", async () => {
+  const { id } = await createKey(cli, "--name", "a", "--plan", "free", "--expires", "1h");
+  cli.clock.advance(3_600_000);
+  for (const [line, done] of [
+    ["rotate", "rotated"],
+    ["disable", "disabled"],
+    ["unban", "unbanned"],
+    ["set-plan", "changed"],
+  ]) {
+    expect(await cli.run(`keys ${line} ${id}${line === "set-plan" ? " pro" : ""}`)).toEqual(
+      failure(
+        `key ${id} expired at 2026-11-15T13:00:00.000Z and cannot be ${done}; a new expiry makes it valid again: petstore keys update ${id} --expires 30d`,
+      ),
+    );
+  }
+  expect((await cli.run(`keys update ${id} --expires 30d`)).code).toBe(0);
+  expect(await cli.json("keys", "show", String(id))).toMatchObject({ state: "active" });
+  expect((await cli.run(`keys rotate ${id}`)).code).toBe(0);
+});
+
 test("keys rotate prints a new secret; the previous one stays valid for a day, or for --overlap", async () => {
   const { key: first } = await createKey(cli);
   cli.clock.advance(1_000);

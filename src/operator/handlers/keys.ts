@@ -202,11 +202,18 @@ function notActive(
   now: number,
   change: string,
 ): Rejection<"key_not_active"> | undefined {
-  const rest = `and cannot be ${change}; create a new key.`;
-  if (revokedAt !== undefined)
-    return new Rejection("key_not_active", `Key ${id} was revoked at ${formatTime(revokedAt)} ${rest}`);
+  const reject = (what: string, at: number, remedy: string) =>
+    new Rejection(
+      "key_not_active",
+      `Key ${id} ${what} at ${formatTime(at)} and cannot be ${change}; ${remedy}.`,
+    );
+  if (revokedAt !== undefined) return reject("was revoked", revokedAt, "create a new key");
   if (expiresAt === undefined || now < expiresAt) return undefined;
-  return new Rejection("key_not_active", `Key ${id} expired at ${formatTime(expiresAt)} ${rest}`);
+  return reject(
+    "expired",
+    expiresAt,
+    `a new expiry makes it valid again: petstore keys update ${id} --expires 30d`,
+  );
 }
 
 /** Valkey decides requests meanwhile: a few reads at a time do not delay them. */
