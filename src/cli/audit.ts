@@ -15,6 +15,7 @@ const actorKind = {
 };
 
 const MAX_LIMIT = 10_000;
+/** Flags that are short for --target. */
 const TARGETS = ["key", "pet", "order"] as const;
 
 export const audit = listCommand({
@@ -27,7 +28,7 @@ export const audit = listCommand({
     action: { option: { help: "Only this action" } },
     actor: { option: { type: actorKind, help: "Only what was done there" } },
     operator: { option: { help: "Only what this operator has done" } },
-    target: null,
+    target: { option: { help: "Only what concerns this key, pet, order or operator" } },
   },
   options: {
     key: { type: ID_TYPES.key, help: "Only what concerns this key" },
@@ -39,6 +40,7 @@ export const audit = listCommand({
     "petstore audit",
     "petstore audit --key 3 --since 30d",
     "petstore audit --pet 7",
+    "petstore audit --target operator:2 --operator ann",
     "petstore audit --action key.banned --since 2026-11-01 --until 2026-12-01 --limit 1000",
     "petstore audit --actor 'command line' --json",
   ],
@@ -46,10 +48,12 @@ export const audit = listCommand({
     const { since = "", until = formatTime(startedAt) } = query;
     if (String(since) > String(until))
       throw new UsageError("--since is after --until; the period must have a length");
-    const [kind, second] = TARGETS.filter((each) => values[each] !== undefined);
+    const { target } = query;
+    const kinds = TARGETS.filter((each) => values[each] !== undefined);
+    const [flag, second] = [...kinds, ...(target === undefined ? [] : ["target"])];
     if (second !== undefined)
-      throw new UsageError(`--${kind} and --${second} exclude each other; use one of them`);
-    return { query: { ...query, ...(kind && { target: `${kind}:${values[kind]}` }) } };
+      throw new UsageError(`--${flag} and --${second} exclude each other; use one of them`);
+    return { query: { ...query, ...kinds.map((kind) => ({ target: `${kind}:${values[kind]}` }))[0] } };
   },
   noun: "audit entries",
   columns: [

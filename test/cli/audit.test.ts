@@ -1,5 +1,7 @@
 import { beforeAll, expect, test } from "bun:test";
-import { cleanUpAfterAll, InProcessCli } from "./cli.ts";
+import { AUDIT_TARGET_KINDS } from "../../src/domain/audit.ts";
+import { ADMIN_API } from "../../src/operator/operations.ts";
+import { cleanUpAfterAll, InProcessCli, wrongUsage } from "./cli.ts";
 import { createKey, FREE_KEY } from "./keys.ts";
 
 cleanUpAfterAll();
@@ -60,6 +62,28 @@ test.each([
 ] as const)("audit %s", async (flags, expected) => {
   const entries = await cli.json<{ id: number }[]>(`audit ${flags}`);
   expect(entries.map(({ id }) => id)).toEqual([...expected]);
+});
+
+test("audit has a flag for every condition of the API and takes every kind of target", async () => {
+  const conditions = Object.keys(ADMIN_API.operations.listAudit.query).filter((name) => name !== "cursor");
+  const help = await cli.out("audit --help");
+  for (const name of conditions) expect(help).toContain(`  --${name} `);
+  const other = new InProcessCli();
+  await other.run("operators create --name ann --role viewer");
+  await other.run("operators create --name bob --role viewer");
+  const created = await other.json<{ target: { kind: string; id: number } }[]>(
+    "audit --action operator.created",
+  );
+  const [bob, ann] = created.map(({ target }) => target.id);
+  const found = async (flags: string) =>
+    (await other.json<{ target: { id: number } | null }[]>(`audit ${flags}`)).map(({ target }) => target?.id);
+  expect(await found(`--target operator:${bob}`)).toEqual([bob]);
+  expect(await found(`--target operator:${ann} --action operator.created`)).toEqual([ann]);
+  for (const kind of AUDIT_TARGET_KINDS) expect(await found(`--target ${kind}:99`)).toEqual([]);
+  expect(await found("--operator bob")).toEqual([]);
+  expect(await cli.run("audit --target key:1 --pet 2")).toEqual(
+    wrongUsage("--pet and --target exclude each other; use one of them"),
+  );
 });
 
 test("audit --limit: warns that there are more", async () => {
