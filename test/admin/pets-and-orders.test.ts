@@ -1,5 +1,9 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { cleanUpAfterAll } from "../cli/cli.ts";
 import { type AdminService, startAdminService } from "./admin-service.ts";
+import { findsLastPetAtOnce } from "./search-cases.ts";
+
+cleanUpAfterAll();
 
 let service: AdminService;
 beforeEach(async () => {
@@ -39,6 +43,27 @@ describe("pets", () => {
     expect(items).toMatchObject([{ id: 1 }]);
     expect(await find(`search=rex&cursor=${String(nextCursor)}`)).toMatchObject({ items: [{ id: 3 }] });
   });
+
+  test("the pet whose identifier is searched comes first, once, with its status; names with the number follow", async () => {
+    for (const name of ["no. 4", "44", "fourth, of 4", "4"])
+      await createPet(JSON.stringify({ name, categoryId: 2 }));
+    const find = async (query: string) => {
+      const { items, nextCursor } = await service.ok(`/api/pets?search=4&${query}`);
+      return [...(items as { id: number }[]).map(({ id }) => id), nextCursor];
+    };
+    expect(await find("")).toEqual([4, 3, 5, 6, null]);
+    expect(await find("status=available")).toEqual([null]);
+    const found: unknown[] = [];
+    for (let cursor: unknown = "", pages = 0; cursor !== null; pages++) {
+      const page = await find(`limit=1${cursor === "" ? "" : `&cursor=${String(cursor)}`}`);
+      cursor = page.pop();
+      found.push(...page);
+      expect(pages).toBeLessThan(10);
+    }
+    expect(found).toEqual([4, 3, 5, 6]);
+  });
+
+  test("one is found by its identifier at once, among 100,000", () => findsLastPetAtOnce());
 
   test("one is added: clients see it at once, and it is in the audit trail", async () => {
     await publicPage();

@@ -1,5 +1,6 @@
-import { cursorAfter } from "../../api/cursor.ts";
+import { cursorAfter, encodeCursor } from "../../api/cursor.ts";
 import { Rejection } from "../../api/errors.ts";
+import { parseIdentifier } from "../../api/json.ts";
 import type { OperatorOrder } from "../../domain/corrections.ts";
 import type { Page, PetQuery } from "../../domain/ports.ts";
 import { orderNotFound, type Pet, petNotFound } from "../../domain/resources.ts";
@@ -49,11 +50,19 @@ export function petAndOrderHandlers({ store, corrections, keys }: OperatorServic
     },
   } satisfies Partial<AdminHandlers>;
 
-  /** There is no index of names: it looks at pets in turn, and yields to the event loop in between. */
+  /**
+   * The pet with the identifier comes first, on the first page only. There is no index of names: the search looks at
+   * pets in turn, and yields to the event loop in between.
+   */
   async function findPets(search: string, { limit, ...query }: PetQuery) {
     const text = search.toLowerCase();
-    const isMatch = ({ id, name }: Pet) => `${id}` === text || name.toLowerCase().includes(text);
+    const identifier = parseIdentifier(text.trim());
+    const id = identifier === undefined ? undefined : BigInt(identifier);
     const items: Pet[] = [];
+    if (id !== undefined && query.after === undefined)
+      items.push(...(await store.listPets({ ...query, ids: [id], limit: 1 })).items);
+    if (items.length === limit) return { items, nextCursor: encodeCursor("pets", 0n) };
+    const isMatch = (pet: Pet) => pet.id !== id && pet.name.toLowerCase().includes(text);
     let page: Page<Pet> = await store.listPets({ ...query, limit: SEARCH_STEP });
     for (let seen = SEARCH_STEP; ; seen += SEARCH_STEP) {
       items.push(...page.items.filter(isMatch).slice(0, limit - items.length));
