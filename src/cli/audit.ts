@@ -1,7 +1,7 @@
 import { formatTime, printable } from "../api/formatting.ts";
 import { UsageError } from "../config/usage-error.ts";
 import { choice } from "../config/value-types.ts";
-import { ACTOR_KINDS, type AuditedValues } from "../domain/audit.ts";
+import { ACTOR_KINDS, type AuditedValues, changedFields } from "../domain/audit.ts";
 import type { AuditItem } from "../operator/operations.ts";
 import { limitOption, listCommand } from "./operation-command.ts";
 import { ID_TYPES } from "./operation-flags.ts";
@@ -61,7 +61,7 @@ export const audit = listCommand({
     ["ACTION", ({ action }) => action],
     ["TARGET", ({ target }) => (target === null ? "-" : `${target.kind} ${target.id}`)],
     ["ACTOR", ({ actor }) => describeActor(actor)],
-    ["CHANGES", ({ before, after }) => describeChanges(before ?? {}, after ?? {})],
+    ["CHANGES", describeChanges],
   ],
   next: () => `raise --limit, up to ${MAX_LIMIT}, or set --since and --until`,
 });
@@ -73,12 +73,11 @@ function describeActor({ operator, kind, name }: AuditItem["actor"]): string {
 }
 
 /** `plan: free → pro, owner: ann`. */
-function describeChanges(before: AuditedValues, after: AuditedValues): string {
-  const fields = new Set([...Object.keys(before), ...Object.keys(after)]);
-  return [...fields]
-    .map((field) => {
-      const earlier = field in before ? `${describeValue(before[field])} → ` : "";
-      return `${field}: ${earlier}${describeValue(after[field])}`;
+function describeChanges({ before, after }: Pick<AuditItem, "before" | "after">): string {
+  return changedFields(before, after)
+    .map(({ name, before: earlier, after: later }) => {
+      const change = earlier === undefined ? "" : `${describeValue(earlier)} → `;
+      return `${name}: ${change}${describeValue(later)}`;
     })
     .join(", ");
 }

@@ -109,7 +109,8 @@ function candidatesFor(
   const positionals = parsed[0] === "help" ? parsed.slice(1) : parsed;
   const command = commands.find(({ name }) => `${positionals.join(" ")} `.startsWith(`${name} `));
   const [, flag = ""] = /^--(.*)/.exec(before.at(-1) ?? "") ?? [];
-  if (options[flag]?.type.placeholder !== undefined) return valuesOf(command?.options[flag]?.type);
+  if (Object.hasOwn(options, flag) && options[flag]?.type.placeholder !== undefined)
+    return valuesOf(command?.options[flag]?.type);
   if (command === undefined) return nextWords(positionals, commands);
   if (last.startsWith("-")) {
     const flags = Object.entries(command.options).map(([name, { help }]) => [`--${name}`, help] as const);

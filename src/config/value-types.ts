@@ -141,7 +141,7 @@ function parseDuration(text: string): number | undefined {
 }
 
 function isUnit(unit: string | undefined): unit is keyof typeof UNITS {
-  return unit !== undefined && unit in UNITS;
+  return unit !== undefined && Object.hasOwn(UNITS, unit);
 }
 
 /** In the largest unit that divides it. */
@@ -168,9 +168,16 @@ export function size({ min, max }: Bounds): ValueType<number> {
   };
 }
 
+const SWITCH_VALUES = new Map([
+  ["true", true],
+  ["1", true],
+  ["false", false],
+  ["0", false],
+]);
+
 export const trueOrFalse: ValueType<boolean> = {
   expected: "true or false",
-  parse: (text) => ({ true: true, "1": true, false: false, "0": false })[text],
+  parse: (text) => SWITCH_VALUES.get(text),
 };
 
 /** An option that is off unless its flag is given. */

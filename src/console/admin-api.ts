@@ -97,17 +97,17 @@ function unreachable(cause: unknown): never {
 }
 
 /** Instead of messages that are for programs. */
-const WORDS: Readonly<Record<string, string>> = {
-  invalid_parameter: "A filter in the address has a value that does not exist. Clear the filters.",
-  internal_error: "The server failed, and has logged why. Try again.",
-  unavailable: "The database does not respond. Try again in a moment.",
-  not_signed_in: "Your session has ended. Sign in again.",
-};
+const WORDS: ReadonlyMap<string, string> = new Map([
+  ["invalid_parameter", "A filter in the address has a value that does not exist. Clear the filters."],
+  ["internal_error", "The server failed, and has logged why. Try again."],
+  ["unavailable", "The database does not respond. Try again in a moment."],
+  ["not_signed_in", "Your session has ended. Sign in again."],
+]);
 
 function errorOf(status: number, text: string): Error {
   const body = parseJson(text);
   if (typeof body === "object" && body !== null && "code" in body && "message" in body) {
-    const message = WORDS[String(body.code)] ?? String(body.message);
+    const message = WORDS.get(String(body.code)) ?? String(body.message);
     // A message about no field begins with a capital letter.
     const [, field, problem] =
       (body.code === "invalid_body" && /^(?:\w+\.)?([a-z]\w*)\S* (.*)$/s.exec(message)) || [];

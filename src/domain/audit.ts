@@ -146,6 +146,15 @@ export function changeOf(
   return { before: only(before), after: only(after) };
 }
 
+/** Each field of an entry with its values, as a view shows it; undefined where there is none. */
+export function changedFields(before: AuditedValues | null, after: AuditedValues | null) {
+  // Another server or release names the fields: one may have the name of what every object inherits.
+  const earlier = new Map(Object.entries(before ?? {}));
+  const later = new Map(Object.entries(after ?? {}));
+  const names = new Set([...earlier.keys(), ...later.keys()]);
+  return [...names].map((name) => ({ name, before: earlier.get(name), after: later.get(name) }));
+}
+
 function actionOf({ revokedAt, disabledAt }: KeyChange): TargetAction {
   if (revokedAt !== undefined) return "key.revoked";
   if (disabledAt === undefined) return "key.updated";

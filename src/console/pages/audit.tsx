@@ -1,5 +1,5 @@
 import { grouped } from "../../api/formatting.ts";
-import { ACTOR_KINDS, AUDIT_ACTIONS } from "../../domain/audit.ts";
+import { ACTOR_KINDS, AUDIT_ACTIONS, changedFields } from "../../domain/audit.ts";
 import { type AuditItem, call } from "../admin-api.ts";
 import { Empty } from "../components/page.tsx";
 import { type Column, Latest, ListPage, useList } from "../components/tables.tsx";
@@ -101,19 +101,19 @@ function Actor({ actor: { operator, kind, name } }: Pick<AuditItem, "actor">) {
 
 /** The old value is struck out before the new one. */
 function Changes({ before, after }: Pick<AuditItem, "before" | "after">) {
-  const names = [...new Set([...Object.keys(before ?? {}), ...Object.keys(after ?? {})])];
-  if (names.length === 0) return NO_VALUE;
+  const fields = changedFields(before, after);
+  if (fields.length === 0) return NO_VALUE;
   return (
     <span class="changes">
-      {names.map((name) => (
+      {fields.map(({ name, before: earlier, after: later }) => (
         <span key={name}>
           <span class="muted">{name}:</span>{" "}
-          {before?.[name] !== undefined && (
+          {earlier !== undefined && (
             <del class="muted">
-              <Value value={before[name]} />
+              <Value value={earlier} />
             </del>
           )}{" "}
-          {after?.[name] !== undefined && <Value value={after[name]} />}
+          {later !== undefined && <Value value={later} />}
         </span>
       ))}
     </span>

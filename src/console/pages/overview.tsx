@@ -15,7 +15,7 @@ import { current } from "../state.ts";
 export function OverviewPage() {
   const { query } = current;
   const given = query.get("range") ?? "";
-  const range = given in RANGES ? given : DEFAULT_RANGE;
+  const range = Object.hasOwn(RANGES, given) ? given : DEFAULT_RANGE;
   const overview = useCall("getOverview", { query: { range } });
   const fleet = useCall("listServers");
   return (
