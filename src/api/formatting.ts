@@ -73,9 +73,25 @@ export function parseOptionalTime(text: string | undefined): number | undefined 
   return text === undefined ? undefined : Date.parse(text);
 }
 
-/** What a terminal would obey or hide: control characters, text direction marks, lone surrogates, line separators. */
-const UNPRINTABLE = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu;
+/**
+ * What a terminal would obey, and what nobody would see: control characters, text direction marks, zero-width
+ * characters, lone surrogates, line separators. A joiner between emoji stays, since they are shown as one.
+ */
+const UNPRINTABLE =
+  /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}](?<!\p{ExtPict}[\p{EMod}\u{fe0f}]{0,2}\u{200d}(?=\p{ExtPict}))/gu;
 
+/** What others wrote, as terminals and pages show it. */
 export function printable(text: string): string {
   return text.replace(UNPRINTABLE, (character) => `\\u{${character.codePointAt(0)?.toString(16)}}`);
+}
+
+/** JSON whose strings are printable, and equal to what they were. Line breaks are those between its values. */
+export function printableJson(json: string): string {
+  return json.replace(UNPRINTABLE, (character) =>
+    character === "\n" ? character : character.split("").map(escapedUnit).join(""),
+  );
+}
+
+function escapedUnit(unit: string): string {
+  return `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`;
 }

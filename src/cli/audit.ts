@@ -1,4 +1,4 @@
-import { formatTime, printable } from "../api/formatting.ts";
+import { formatTime } from "../api/formatting.ts";
 import { UsageError } from "../config/usage-error.ts";
 import { choice } from "../config/value-types.ts";
 import { ACTOR_KINDS, type AuditedValues, changedFields } from "../domain/audit.ts";
@@ -68,7 +68,7 @@ export const audit = listCommand({
 
 /** `ann, console (192.0.2.1)`: the person first. */
 function describeActor({ operator, kind, name }: AuditItem["actor"]): string {
-  const where = name === null ? kind : `${kind} (${printable(name)})`;
+  const where = name === null ? kind : `${kind} (${name})`;
   return operator === null ? where : `${operator}, ${where}`;
 }
 
@@ -84,6 +84,6 @@ function describeChanges({ before, after }: Pick<AuditItem, "before" | "after">)
 
 function describeValue(value: AuditedValues[string] | undefined): string {
   if (value === undefined || value === null) return "none";
-  if (typeof value !== "object") return printable(String(value));
-  return value.length === 0 ? "none" : value.map(printable).join(" ");
+  if (typeof value !== "object") return String(value);
+  return value.length === 0 ? "none" : value.join(" ");
 }

@@ -1,4 +1,4 @@
-import { formatTime, grouped, printable } from "../api/formatting.ts";
+import { formatTime, grouped } from "../api/formatting.ts";
 import { quoted, UsageError } from "../config/usage-error.ts";
 import { switchOption, choice, duration, durationOr, list } from "../config/value-types.ts";
 import { environmentOf } from "../domain/api-keys.ts";
@@ -41,7 +41,7 @@ const COLUMNS: readonly TableColumn<Key>[] = [
   ["OWNER", ({ owner }) => shortened(owner ?? "-", 40)],
   ["PLAN", ({ plan }) => plan],
   ["ACCESS", ({ access }) => access],
-  ["STATE", ({ state }, screen) => screen.paint(STATE_COLORS[state], state)],
+  ["STATE", ({ state }, screen) => screen.painted(STATE_COLORS[state], state)],
   ["MINUTE", quota(({ minute }) => `${minute.used}/${minute.limit}`)],
   ["DAY", quota(({ day }) => `${day.used}/${day.limit}`)],
   ["STRIKES", ({ strikes }) => String(strikes ?? "?")],
@@ -261,13 +261,13 @@ function keyTable(key: Key, screen: Screen, extra: readonly (readonly string[])[
   const timeOr = (time: string | null, none: string) => (time === null ? none : screen.time(time));
   return columns([
     ["Key", String(key.id)],
-    ["Name", printable(key.name)],
-    ["Owner", printable(key.owner ?? "-")],
-    ...(key.notes?.split("\n").map((line, i) => [i === 0 ? "Notes" : "", printable(line)]) ?? []),
-    ["Labels", key.labels.map(printable).join(", ") || "-"],
+    ["Name", key.name],
+    ["Owner", key.owner ?? "-"],
+    ...(key.notes?.split("\n").map((line, i) => [i === 0 ? "Notes" : "", line]) ?? []),
+    ["Labels", key.labels.join(", ") || "-"],
     ["Plan", `${key.plan}: ${formatLimits(key.limits)}`],
     ["Access", key.access],
-    ["State", screen.paint(STATE_COLORS[key.state], describeState(key, screen))],
+    ["State", screen.painted(STATE_COLORS[key.state], describeState(key, screen))],
     ...secretRows(key, screen),
     ...extra,
     ["This minute", describeWindow(key.usage?.minute, screen)],

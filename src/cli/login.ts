@@ -1,3 +1,4 @@
+import { printable } from "../api/formatting.ts";
 import { storageOf, describeEnvironment } from "../config/config.ts";
 import { serverOrigin } from "../config/address-types.ts";
 import { readTextFile, UsageError } from "../config/usage-error.ts";
@@ -48,7 +49,7 @@ export const login = defineCommand({
     saveLogins(path, { current: server, tokens: { ...readLogins(variables).tokens, [server]: token } });
     if (variables["PETSTORE_TOKEN"]) context.warn("PETSTORE_TOKEN is set, and overrides this login");
     const who = found.operator ? ` as ${found.operator.name}, ${found.operator.role}` : "";
-    return `You are logged in to ${server} (${found.environment})${who}.\nCommands about the service work there until petstore logout.\n`;
+    return `You are logged in to ${server} (${found.environment})${printable(who)}.\nCommands about the service work there until petstore logout.\n`;
   },
 });
 

@@ -110,9 +110,10 @@ export function operationCommand<
         const result = view.request
           ? await view.request(call, prepared, running)
           : ((await call(operation, prepared as never)) as R);
-        await context.print(
-          values.json ? json(view.json ? view.json(result) : result) : view.text(result, running),
-        );
+        const text = values.json
+          ? json(view.json ? view.json(result) : result)
+          : context.screen.printable(view.text(result, running));
+        await context.print(text);
         const warning = view.warning?.(result, running);
         if (warning !== undefined) context.warn(warning);
         return undefined;

@@ -11,7 +11,7 @@ const COLUMNS: readonly TableColumn<OperatorView>[] = [
   ["ID", ({ id }) => String(id)],
   ["NAME", ({ name }) => name],
   ["ROLE", ({ role }) => role],
-  ["STATE", ({ state }, screen) => screen.paint(state === "active" ? "green" : "gray", state)],
+  ["STATE", ({ state }, screen) => screen.painted(state === "active" ? "green" : "gray", state)],
   ["TOKEN", ({ hint }) => hint],
   ["TOKEN CREATED", ({ tokenCreatedAt }, screen) => screen.shortTime(tokenCreatedAt)],
   ["LAST USED", ({ lastUsedAt }, screen) => screen.shortTime(lastUsedAt)],

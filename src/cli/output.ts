@@ -1,6 +1,6 @@
 import { styleText } from "node:util";
 import { curlCommand, shellWord } from "../api/curl.ts";
-import { grouped, printable, shortDuration } from "../api/formatting.ts";
+import { grouped, printable, printableJson, shortDuration } from "../api/formatting.ts";
 import { toJson } from "../api/json.ts";
 import type { Limits } from "../domain/rate-limit.ts";
 import { docsUrl } from "../petstore/documented-settings.ts";
@@ -16,8 +16,15 @@ interface ScreenOptions {
 
 type Format = Parameters<typeof styleText>[0];
 
+/** The group makes `split` keep them. */
+// eslint-disable-next-line no-control-regex
+const LINE_BREAK_OR_PAINTED = /(\n|\x1b\[\d+m[^\n\x1b]*\x1b\[\d+m)/;
+
 /** Standard output: a terminal, which has a width and relative times, or what a program reads. */
 export class Screen {
+  /** What it has painted, which `printable` keeps: headers, and words such as `active`. */
+  readonly #painted = new Set<string>();
+
   constructor(private readonly options: ScreenOptions) {}
 
   get columns(): number | undefined {
@@ -30,7 +37,29 @@ export class Screen {
   }
 
   paint(format: Format, text: string): string {
-    return this.options.hasColor ? styleText(format, text, { validateStream: false }) : text;
+    if (!this.options.hasColor) return text;
+    const painted = styleText(format, text, { validateStream: false });
+    this.#painted.add(painted);
+    return painted;
+  }
+
+  /** A cell in a color. */
+  painted(format: Format, text: string): PaintedCell {
+    return { text, paint: (shown) => this.paint(format, shown) };
+  }
+
+  /** What leaves the process: for a terminal made printable, and for a program as it is. */
+  output(text: string): string {
+    return this.isTerminal ? this.printable(text) : text;
+  }
+
+  /** Of what a terminal would obey, only line breaks and what this screen has painted are left. */
+  printable(text: string): string {
+    const isOwn = (part: string) => part === "\n" || this.#painted.has(part);
+    return text
+      .split(LINE_BREAK_OR_PAINTED)
+      .map((part) => (isOwn(part) ? part : printable(part)))
+      .join("");
   }
 
   /** `3 d ago`, `in 5 min` or `2026-11-15T09:30:00.000Z`. */
@@ -62,6 +91,13 @@ export class Screen {
 
 const GAP = "  ";
 
+interface PaintedCell {
+  readonly text: string;
+  readonly paint: (text: string) => string;
+}
+
+export type Cell = string | PaintedCell;
+
 type Rows = readonly (readonly string[])[];
 
 interface ColumnOptions {
@@ -71,13 +107,21 @@ interface ColumnOptions {
   readonly screen?: Screen;
 }
 
-/** Rows with aligned columns, by the width that a terminal shows. */
-export function columns(rows: Rows, { numbers = [], screen }: ColumnOptions = {}): string {
-  const { widths, hidden } = fittedWidths(rows, screen?.columns);
+/** Rows with aligned columns, by the width that a terminal shows. Every cell is printable, whoever wrote it. */
+export function columns(
+  rows: readonly (readonly Cell[])[],
+  { numbers = [], screen }: ColumnOptions = {},
+): string {
+  const texts = rows.map((row) => row.map((cell) => printable(typeof cell === "string" ? cell : cell.text)));
+  const { widths, hidden } = fittedWidths(texts, screen?.columns);
   const lines = rows.map((row, index) => {
     const cells = row.flatMap((cell, column) => {
       const width = widths[column];
-      return width === undefined ? [] : padded(cell, width, numbers.includes(column));
+      if (width === undefined) return [];
+      const text = shortened(texts[index]?.[column] ?? "", width);
+      const shown = typeof cell === "string" ? text : cell.paint(text);
+      const space = " ".repeat(width - Bun.stringWidth(text));
+      return numbers.includes(column) ? space + shown : shown + space;
     });
     const line = cells.join(GAP).trimEnd();
     return screen && index === 0 ? screen.paint("bold", line) : line;
@@ -87,10 +131,10 @@ export function columns(rows: Rows, { numbers = [], screen }: ColumnOptions = {}
   return lines.map((line) => `${line}\n`).join("");
 }
 
-function padded(text: string, width: number, isNumber: boolean): string {
-  const cell = Bun.stringWidth(text) > width ? `${startOf(text, width - 1)}…` : text;
-  const space = " ".repeat(width - Bun.stringWidth(cell));
-  return isNumber ? space + cell : cell + space;
+/** To a width: a name can be longer than a terminal is wide. */
+export function shortened(text: string, width: number): string {
+  const shown = printable(text);
+  return Bun.stringWidth(shown) > width ? `${startOf(shown, width - 1)}…` : shown;
 }
 
 /** A slice ends after a wide character that begins within it. */
@@ -132,9 +176,12 @@ function fittedWidths(rows: Rows, available = Infinity) {
 export function definitions(rows: readonly (readonly [term: string, text: string])[], width: number): string {
   const indent = Math.max(...rows.map(([term]) => Bun.stringWidth(term))) + GAP.length;
   const wrapped = (text: string) =>
-    Bun.wrapAnsi(text, Math.max(MIN_WIDTH, width - indent)).replaceAll("\n", `\n${" ".repeat(indent)}`);
+    Bun.wrapAnsi(printableLines(text), Math.max(MIN_WIDTH, width - indent)).replaceAll(
+      "\n",
+      `\n${" ".repeat(indent)}`,
+    );
   return rows
-    .map(([term, text]) => `${padded(term, indent, false)}${wrapped(text)}`.trimEnd())
+    .map(([term, text]) => `${term}${" ".repeat(indent - Bun.stringWidth(term))}${wrapped(text)}`.trimEnd())
     .map((line) => `${line}\n`)
     .join("");
 }
@@ -142,7 +189,7 @@ export function definitions(rows: readonly (readonly [term: string, text: string
 /** A column of a table: its header, and the cell of an item. */
 export type TableColumn<T> = readonly [
   header: string,
-  cell: (item: T, screen: Screen) => string,
+  cell: (item: T, screen: Screen) => Cell,
   align?: "number",
 ];
 
@@ -153,31 +200,13 @@ export function table<T>(shown: readonly TableColumn<T>[], items: readonly T[], 
   return columns([header, ...rows], { numbers, screen });
 }
 
-/** For a cell of a table: a name can be longer than a terminal is wide. */
-export function shortened(text: string, maxLength: number): string {
-  const characters = [...printable(text)];
-  return characters.length <= maxLength
-    ? characters.join("")
-    : `${characters.slice(0, maxLength - 1).join("")}…`;
-}
-
 /** Integers are exact. What a terminal would obey is escaped. */
-export function json(value: unknown): string {
-  return `${escapedJson(toJson(value, 2))}\n`;
+export function json(value: unknown, indent = 2): string {
+  return `${printableJson(toJson(value, indent))}\n`;
 }
 
-/** JSON escapes the control characters of ASCII except DEL; the others of Unicode are data to it. */
-function escapedJson(text: string): string {
-  return text.replace(/[\x7f-\x9f\p{Cf}\p{Zl}\p{Zp}]/gu, (character) =>
-    character
-      .split("")
-      .map((unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`)
-      .join(""),
-  );
-}
-
-/** What others wrote, for a terminal, which would obey its control characters. */
-export function forTerminal(text: string): string {
+/** Lines of which each is printable: for standard error, which has no colors. */
+export function printableLines(text: string): string {
   return text.split("\n").map(printable).join("\n");
 }
 

@@ -71,7 +71,7 @@ export const PET_COMMANDS = [
     text({ id, name, categoryId, status, orders }, { context: { screen } }) {
       const pet = [
         ["Pet", String(id)],
-        ["Name", printable(name)],
+        ["Name", name],
         ["Category", String(categoryId)],
         ["Status", status ?? "none"],
       ];

@@ -1,4 +1,5 @@
 import packageJson from "../../package.json" with { type: "json" };
+import { printable } from "../api/formatting.ts";
 import { checkVariables, RENAMED_SETTINGS, renamedText } from "../config/options.ts";
 import { joined, nearest, quoted, UsageError } from "../config/usage-error.ts";
 import { EXECUTABLE } from "../executable.ts";
@@ -8,7 +9,7 @@ import type * as AllCommands from "./commands.ts";
 import { COMPLETE, complete } from "./completion.ts";
 import { commandHelp, groupHelp, overview } from "./help.ts";
 import { withLogin } from "./login-file.ts";
-import { Screen } from "./output.ts";
+import { printableLines, Screen } from "./output.ts";
 import { serve } from "./serve.ts";
 
 type CommandTable = Pick<typeof AllCommands, "COMMANDS" | "COMMAND_GROUPS" | "OPTIONS">;
@@ -43,10 +44,11 @@ export async function runProgram(typed: readonly string[], context: ProcessConte
   if (outcome !== undefined) await context.print(outcome);
 }
 
-/** What standard error and the exit status say. The texts of commands are for people already: they stay as they are. */
+/** What standard error and the exit status say. The texts of commands are for people already. */
 export function describeFailure(error: unknown): { readonly err: string; readonly code: number } {
   const isText = error instanceof UsageError || error instanceof Failure;
-  return { err: isText ? error.message : errorMessage(error), code: error instanceof UsageError ? 2 : 1 };
+  const err = isText ? printableLines(error.message) : errorMessage(error);
+  return { err, code: error instanceof UsageError ? 2 : 1 };
 }
 
 async function outcomeOf(typed: readonly string[], given: ProcessContext): Promise<Outcome> {
@@ -93,11 +95,22 @@ function commandOf(
   const known = Object.keys(OPTIONS);
   const { variables, envFileVariables, warnings } = checkVariables(known, parsed.flags, given.variables);
   const location = "server" in command.options ? withLogin(parsed.flags, variables) : { variables };
-  return () => {
+  return async () => {
     if ("port" in command.options) for (const warning of warnings) given.warn(warning);
     const words = command.name.split(" ").length;
-    const context = { ...given, ...location, screen, envFileVariables };
-    return command.execute(positionals.slice(words), parsed.flags, context);
+    const context = { ...withPrintableOutput(given, screen), ...location, screen, envFileVariables };
+    const outcome = await command.execute(positionals.slice(words), parsed.flags, context);
+    return outcome === undefined ? undefined : screen.output(outcome);
+  };
+}
+
+/** Servers, files and other users wrote a part of what commands print, warn of and ask. */
+function withPrintableOutput(given: ProcessContext, screen: Screen): ProcessContext {
+  return {
+    ...given,
+    print: (text) => given.print(typeof text === "string" ? screen.output(text) : text),
+    warn: (line) => given.warn(printableLines(line)),
+    confirm: (question) => given.confirm(printable(question)),
   };
 }
 

@@ -1,12 +1,11 @@
 import { formatTime, printable } from "../api/formatting.ts";
-import { toJson } from "../api/json.ts";
 import { duration, switchOption } from "../config/value-types.ts";
 import type { RequestEntry, RequestPage } from "../operator/operations.ts";
 import type { Context } from "./command.ts";
 import { limitOption, operationCommand } from "./operation-command.ts";
 import { ID_TYPES } from "./operation-flags.ts";
 import { type CallOperator, firstItems, whereOf } from "./operation-call.ts";
-import { table, type TableColumn } from "./output.ts";
+import { json, table, type TableColumn } from "./output.ts";
 
 const MAX_LIMIT = 10_000;
 const FOLLOW_EVERY_MS = 1_000;
@@ -83,7 +82,7 @@ async function follow(
   listed: Listed,
   { context, isJson }: { readonly context: Context; readonly isJson: boolean },
 ): Promise<never> {
-  const lineOf = isJson ? (item: RequestEntry) => `${toJson(item)}\n` : textLine;
+  const lineOf = isJson ? (item: RequestEntry) => json(item, 0) : textLine;
   let { items, servers } = listed;
   // Those before the first page are not new.
   const first = (listed.hasMore && items.at(-1)?.id) || 0n;
@@ -121,7 +120,7 @@ function hasGap({ items, servers, hasMore }: Listed, isKnown: (item: RequestEntr
 
 function missingOf(servers: Servers): string[] {
   return servers.flatMap(({ name, problem }) =>
-    problem === null ? [] : `without the requests of ${printable(name)}: ${printable(problem)}`,
+    problem === null ? [] : `without the requests of ${name}: ${problem}`,
   );
 }
 
@@ -131,15 +130,16 @@ const COLUMNS: readonly TableColumn<RequestEntry>[] = [
   ["CODE", ({ code }) => code ?? "-"],
   ["MS", ({ durationMs }) => durationMs.toFixed(durationMs < 10 ? 2 : 0)],
   ["KEY", ({ keyId }) => `${keyId ?? "-"}`],
-  ["REQUEST", ({ method, path }) => `${method} ${printable(path)}`],
-  ["REQUEST ID", ({ requestId }) => printable(requestId)],
+  ["REQUEST", ({ method, path }) => `${method} ${path}`],
+  ["REQUEST ID", ({ requestId }) => requestId],
   ["ADDRESS", ({ address }) => address],
-  ["USER AGENT", ({ userAgent }) => printable(userAgent ?? "-")],
+  ["USER AGENT", ({ userAgent }) => userAgent ?? "-"],
 ];
 
 /** One of many, which come later: a table would have other widths each time. */
 function textLine({ at, status, durationMs, keyId, method, path, code, requestId }: RequestEntry): string {
   const ms = durationMs.toFixed(2).padStart(8);
-  const request = `${method} ${printable(path)}`;
-  return `${at} ${status} ${ms} ms  key ${keyId ?? "-"}  ${request}  ${code ?? "-"}  ${printable(requestId)}\n`;
+  const request = `${method} ${path}`;
+  const line = `${at} ${status} ${ms} ms  key ${keyId ?? "-"}  ${request}  ${code ?? "-"}  ${requestId}`;
+  return `${printable(line)}\n`;
 }

@@ -1,4 +1,4 @@
-import { grouped, printable } from "../api/formatting.ts";
+import { grouped } from "../api/formatting.ts";
 import type { Fleet } from "../operator/operations.ts";
 import { operationCommand } from "./operation-command.ts";
 import { whereOf } from "./operation-call.ts";
@@ -7,7 +7,7 @@ import { table, type TableColumn } from "./output.ts";
 type Row = Fleet["total"] & Partial<Fleet["items"][number]>;
 
 const COLUMNS: readonly TableColumn<Row>[] = [
-  ["NAME", ({ name = "all" }) => printable(name)],
+  ["NAME", ({ name = "all" }) => name],
   ["ADMIN URL", ({ adminUrl }) => adminUrl ?? "-"],
   ["VERSION", ({ version = "-" }) => version],
   ["STARTED", ({ startedAt = null }, screen) => screen.shortTime(startedAt)],

@@ -34,7 +34,7 @@ import {
   SERVER_SETTINGS,
   withOperator,
 } from "./operation-call.ts";
-import { forTerminal, json, type Screen, shortened, table, type TableColumn } from "./output.ts";
+import { json, type Screen, shortened, table, type TableColumn } from "./output.ts";
 
 const USAGE_OPTIONS = {
   by: {
@@ -75,8 +75,7 @@ export const usage = defineCommand({
     return withOperator(input, context, async (call) => {
       const query = { call, id, period, operation };
       if (isCsv) {
-        for await (const text of csvText(query, by))
-          await print(screen.isTerminal ? forTerminal(text) : text);
+        for await (const text of csvText(query, by)) await print(text);
       } else if (by === "key") {
         const totals = await totalsOf(query);
         if (isJson) return json(totals);

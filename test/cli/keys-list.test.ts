@@ -23,7 +23,7 @@ test("keys list prints an aligned table with short names, oldest key first", asy
   );
   const [name, owner] = ["n".repeat(41), "🦊".repeat(41)];
   await createKey(cli, "--name", name, "--plan", "free", "--owner", owner);
-  expect(await cli.out("keys list")).toContain(` ${"n".repeat(39)}…  ${"🦊".repeat(39)}…  free `);
+  expect(await cli.out("keys list")).toContain(` ${"n".repeat(39)}…  ${"🦊".repeat(19)}…  free `);
   expect(await cli.out("keys show 3")).toContain(`Name         ${name}\nOwner        ${owner}\n`);
 });
 

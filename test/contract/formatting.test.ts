@@ -7,6 +7,8 @@ import {
   longDate,
   plural,
   shortDuration,
+  printable,
+  printableJson,
 } from "../../src/api/formatting.ts";
 
 test("numbers are grouped as Intl groups them", () => {
@@ -39,4 +41,17 @@ test("on pages, durations are in the largest unit of which there are two", () =>
   const seconds = [-1, 0, 1.9, 60, 119, 120, 3_599, 7_199, 7_200, 86_399, 3 * 86_400];
   const texts = seconds.map((each) => shortDuration(each * 1_000));
   expect(texts.join(", ")).toBe("0 s, 0 s, 1 s, 60 s, 119 s, 2 min, 59 min, 119 min, 2 h, 23 h, 3 d");
+});
+
+test.each([
+  ["👩‍👩‍👧 and 👩🏽‍🚀 and ❤️‍🔥", "👩‍👩‍👧 and 👩🏽‍🚀 and ❤️‍🔥"],
+  ["a\u200db", "a\\u{200d}b"],
+  ["👩\u200d", "👩\\u{200d}"],
+  ["\u200d👩\u200d\u202e👧", "\\u{200d}👩\\u{200d}\\u{202e}👧"],
+  ["\u202eexe.gnp\u200b\ufeff", "\\u{202e}exe.gnp\\u{200b}\\u{feff}"],
+  ["\u001b[2J\u009b1A\ud800", "\\u{1b}[2J\\u{9b}1A\\u{d800}"],
+])("%j is printable as %j", (text, shown) => {
+  expect(printable(text)).toBe(shown);
+  expect(printable(shown)).toBe(shown);
+  expect(JSON.parse(printableJson(JSON.stringify(text)))).toBe(text);
 });

@@ -9,7 +9,7 @@ import { EXPORT_KINDS, exportRows } from "../../archive/export.ts";
 import { fileOutput, type Output } from "../../archive/files.ts";
 import { EXPORT_FORMATS } from "../../archive/row-formats.ts";
 import { databaseExists } from "../operation-call.ts";
-import { forTerminal, json } from "../output.ts";
+import { json } from "../output.ts";
 import { attributionOf, type Context, defineCommand, Failure, stopRequest } from "../command.ts";
 import { Progress } from "./progress.ts";
 
@@ -96,11 +96,6 @@ export const exportCommand = defineCommand({
   },
 });
 
-/** A terminal would obey the control characters of a name. */
-function standardOutput({ print, screen }: Pick<Context, "print" | "screen">): Output {
-  const decoder = new TextDecoder();
-  const textOf = (data: string | Uint8Array) =>
-    typeof data === "string" ? data : decoder.decode(data, { stream: true });
-  const write = (data: string | Uint8Array) => print(screen.isTerminal ? forTerminal(textOf(data)) : data);
-  return { write, finish: () => {}, close: () => {} };
+function standardOutput({ print }: Pick<Context, "print">): Output {
+  return { write: print, finish: () => {}, close: () => {} };
 }

@@ -239,7 +239,7 @@ async function importFrom(job: Import, store: ImportStore | undefined, from: Imp
       if (shownErrors++ >= SHOWN_ERRORS) return;
       progress.end();
       // It can contain the name of a column.
-      context.warn(printable(describeRejected(rejected)));
+      context.warn(describeRejected(rejected));
     },
     onProgress({ rows }, bytes) {
       stored = rows;

@@ -1,0 +1,113 @@
+import { expect, test } from "bun:test";
+import { toJson } from "../../src/api/json.ts";
+import { Invalid, type JsonSchema, type Schema } from "../../src/api/schema.ts";
+import { COMMANDS } from "../../src/cli/commands.ts";
+import { ADMIN_API, type AdminOperation } from "../../src/operator/operations.ts";
+import { cleanUpAfterAll, cliDirectory, InProcessCli } from "./cli.ts";
+
+cleanUpAfterAll();
+
+/** Clears the screen, sets the title, moves the cursor up (also in C1), turns the text around, and is not seen. */
+const OBEYED = "\u001b[2J\u001b]0;title\u0007\u001b[31mred\u001b[0m\u009b1A\u007f";
+const HIDDEN = "x\u202egnp.exe\u2066\u200b\ufeff\u{e0041}";
+
+/** What no terminal may get, besides line breaks and the colors that a command paints words with. */
+const UNPRINTABLE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/u;
+// eslint-disable-next-line no-control-regex
+const withoutOwn = (text: string) => text.replace(/\n|\u001b\[(?:1|22|32|33|90|39)m/g, "");
+
+/** A value that a schema accepts, as hostile as it can be. */
+function hostile({ json, read }: Pick<Schema<unknown>, "json"> & Partial<Schema<unknown>>): unknown {
+  const { type, format, properties, items, anyOf, minimum, pattern } = json as {
+    [keyword: string]: unknown;
+    properties?: Record<string, JsonSchema>;
+    items?: JsonSchema;
+    anyOf?: JsonSchema[];
+  };
+  const [first] = (json["enum"] ?? []) as readonly unknown[];
+  if (first !== undefined || "const" in json) return first ?? json["const"];
+  if (anyOf) return hostile({ json: anyOf.find((each) => each["type"] !== "null") ?? {} });
+  if (properties)
+    return Object.fromEntries(
+      Object.entries(properties).map(([name, each]) => [name, hostile({ json: each })]),
+    );
+  if (type === "object") return { [OBEYED]: OBEYED + HIDDEN, labels: [OBEYED, HIDDEN] };
+  if (type === "array") return [hostile({ json: items ?? {} })];
+  if (type === "boolean") return true;
+  if (type === "integer" || type === "number") return Math.max(1, Number(minimum ?? 1));
+  if (format === "date-time") return "2026-11-15T12:00:00Z";
+  if (format === "uri") return "https://example.com";
+  const candidates = [OBEYED + HIDDEN, HIDDEN, "ann", "127.0.0.1", "1.0.0"];
+  const fits = (text: string) => pattern === undefined || new RegExp(String(pattern), "u").test(text);
+  return candidates.find((text) => fits(text) && !(read?.(text) instanceof Invalid)) ?? "";
+}
+
+/** A server that responds to everybody with what it likes. After as many responses as given, it rejects all. */
+function startServer(responses: number) {
+  let left = responses;
+  const rejected = { code: "invalid_state", message: `${OBEYED}${HIDDEN}\u2028 no`, status: 409 };
+  const server = Bun.serve({
+    port: 0,
+    fetch({ method, url }) {
+      const { route } = ADMIN_API.find(new URL(url).pathname) ?? {};
+      const id = route?.operations.get(method);
+      if (left-- <= 0 || id === undefined) return new Response(JSON.stringify(rejected), { status: 409 });
+      const { success }: AdminOperation = ADMIN_API.operations[id];
+      if (!success.body) return new Response(null, { status: success.status });
+      const value = { ...(hostile(success.body) as object), signedIn: true };
+      const body = "nextCursor" in value ? { ...value, nextCursor: null } : value;
+      const read = success.body.read(body);
+      if (read instanceof Invalid) throw new Error(`${id}: ${read.problems.join("; ")}`);
+      return new Response(toJson(body), { status: success.status });
+    },
+  });
+  return { origin: server.url.origin, [Symbol.dispose]: () => void server.stop(true) };
+}
+
+const LINES = COMMANDS.filter(({ options, name }) => "server" in options || name === "login").map(
+  ({ name, examples: [example = ""] }) =>
+    [name, example.replace(/ (?:#|[<>]).*$| ann$/, (end) => (end === " ann" ? " 1" : ""))] as const,
+);
+
+for (const isTerminal of [true, false]) {
+  for (const NO_COLOR of ["", "1"]) {
+    const where = `${isTerminal ? "a terminal" : "a pipe"}${NO_COLOR && " without colors"}`;
+    test.each(LINES)(
+      `%s prints what a hostile server sends to ${where} so that it is seen`,
+      async (name, line) => {
+        const cli = new InProcessCli();
+        cli.isTerminal = isTerminal;
+        cli.secret = name === "keys find" ? "pet_live_x" : "x".repeat(20);
+        const [, ...words] = (line.match(/'[^']*'|\S+/g) ?? []).map((word) => word.replaceAll("'", ""));
+        for (const responses of [Infinity, 1, 0]) {
+          using hostileServer = startServer(responses);
+          const { origin: server } = hostileServer;
+          const argv = words.map((word) => (name === "login" && word.startsWith("https:") ? server : word));
+          const variables = {
+            NO_COLOR,
+            XDG_CONFIG_HOME: cliDirectory(),
+            ...(name !== "login" && { PETSTORE_SERVER: server, PETSTORE_TOKEN: "x".repeat(20) }),
+          };
+          const { out, err, code } = await cli.run(argv, variables);
+          for (const text of [out, err, ...cli.questions]) {
+            expect(withoutOwn(text)).not.toMatch(UNPRINTABLE);
+            if (NO_COLOR) expect(text).not.toInclude("\u001b");
+          }
+          if (responses === Infinity) expect({ code, err }).toEqual({ code: 0, err: "" });
+          if (responses === 0) expect(err).toInclude("\\u{202e}");
+        }
+      },
+    );
+  }
+}
+
+test.each(["requests --follow", "requests --follow --json"])("%s prints the same way", async (line) => {
+  const cli = new InProcessCli();
+  cli.isTerminal = true;
+  using server = startServer(1);
+  const variables = { PETSTORE_SERVER: server.origin, PETSTORE_TOKEN: "x".repeat(20) };
+  const { out, err } = await cli.run(line, variables);
+  expect(out.replaceAll("\n", "")).not.toMatch(UNPRINTABLE);
+  expect(out).toMatch(line.endsWith("json") ? /^\{.*\\u202e.*\}\n/ : /^2026.*\\u\{202e\}/);
+  expect(err).toInclude("\\u{202e}");
+});
