@@ -85,6 +85,11 @@ export function printable(text: string): string {
   return text.replace(UNPRINTABLE, (character) => `\\u{${character.codePointAt(0)?.toString(16)}}`);
 }
 
+/** Text of several lines, each of which is printable. */
+export function printableLines(text: string): string {
+  return text.split("\n").map(printable).join("\n");
+}
+
 /** JSON whose strings are printable, and equal to what they were. Line breaks are those between its values. */
 export function printableJson(json: string): string {
   return json.replace(UNPRINTABLE, (character) =>

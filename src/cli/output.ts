@@ -1,6 +1,6 @@
 import { styleText } from "node:util";
 import { curlCommand, shellWord } from "../api/curl.ts";
-import { grouped, printable, printableJson, shortDuration } from "../api/formatting.ts";
+import { grouped, printable, printableJson, printableLines, shortDuration } from "../api/formatting.ts";
 import { toJson } from "../api/json.ts";
 import type { Limits } from "../domain/rate-limit.ts";
 import { docsUrl } from "../petstore/documented-settings.ts";
@@ -203,11 +203,6 @@ export function table<T>(shown: readonly TableColumn<T>[], items: readonly T[], 
 /** Integers are exact. What a terminal would obey is escaped. */
 export function json(value: unknown, indent = 2): string {
   return `${printableJson(toJson(value, indent))}\n`;
-}
-
-/** Lines of which each is printable: for standard error, which has no colors. */
-export function printableLines(text: string): string {
-  return text.split("\n").map(printable).join("\n");
 }
 
 export function formatLimits({ perMinute, perDay }: Limits): string {

@@ -1,5 +1,5 @@
 import packageJson from "../../package.json" with { type: "json" };
-import { printable } from "../api/formatting.ts";
+import { printable, printableLines } from "../api/formatting.ts";
 import { checkVariables, RENAMED_SETTINGS, renamedText } from "../config/options.ts";
 import { joined, nearest, quoted, UsageError } from "../config/usage-error.ts";
 import { EXECUTABLE } from "../executable.ts";
@@ -9,7 +9,7 @@ import type * as AllCommands from "./commands.ts";
 import { COMPLETE, complete } from "./completion.ts";
 import { commandHelp, groupHelp, overview } from "./help.ts";
 import { withLogin } from "./login-file.ts";
-import { printableLines, Screen } from "./output.ts";
+import { Screen } from "./output.ts";
 import { serve } from "./serve.ts";
 
 type CommandTable = Pick<typeof AllCommands, "COMMANDS" | "COMMAND_GROUPS" | "OPTIONS">;

@@ -19,6 +19,7 @@ import { RequestListPage } from "./pages/requests.tsx";
 import { SettingsPage } from "./pages/settings.tsx";
 import { SignInPage } from "./pages/sign-in.tsx";
 import { startPolling, usePolled } from "./polling.ts";
+import { startPrintableText } from "./printable-text.ts";
 import { navigate, startRouter } from "./router.ts";
 import { applyTheme, chosenTheme } from "./theme.ts";
 
@@ -139,6 +140,7 @@ async function start(): Promise<void> {
 }
 
 applyTheme(chosenTheme());
+startPrintableText();
 startRouter();
 startSearchKey();
 startClock();

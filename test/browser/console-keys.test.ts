@@ -111,6 +111,8 @@ test("a key is revoked after its name was typed, with the keyboard alone", async
   await secrets.getByText("revoked").waitFor();
   expect((await server.client(secret, "GET", "/pets")).status).toBe(401);
   expect(await page.getByRole("button", { name: "Revoke" }).count()).toBe(0);
+  // The button is gone; the keyboard goes on from the heading.
+  await page.locator("h1:focus").waitFor();
 });
 
 test("a key is disabled and enabled again: requests get 401 in between, and the audit page names both", async () => {
@@ -126,6 +128,7 @@ test("a key is disabled and enabled again: requests get 401 in between, and the 
   await page.locator(".badge", { hasText: "disabled" }).waitFor();
   expect(await status()).toBe(401);
   expect(await page.getByRole("button", { name: "Disable" }).count()).toBe(0);
+  expect(await page.locator(":focus").textContent()).toBe("Enable");
   expect(await look("disabled-key")).toEqual([]);
 
   await page.getByRole("link", { name: "Keys", exact: true }).first().click();

@@ -160,7 +160,14 @@ test("names of clients that are scripts, turn the direction of text or are 1,024
     expect([path, await page.title()]).not.toEqual([path, "broken"]);
     const elements = `main :is(script, img, svg[onload], b, i), a[href^="javascript:"]`;
     expect([path, await page.locator(elements).count()]).toEqual([path, 0]);
+    // A family of emoji has joiners, which are not seen either.
+    const unseen = String.raw`/[\u202e\u2066]|(?<!\p{ExtPict}\ufe0f?)\u200d/u.test(document.body.innerText)`;
+    expect([path, await page.evaluate(unseen)]).toEqual([path, false]);
   }
+  await showPage(page, `/pets/${String(pets[2])}`);
+  await page.getByRole("heading", { name: String.raw`\u{202e}evil\u{2066}\u{202e}`, level: 1 }).waitFor();
+  expect(await page.locator("h1 bdi").getAttribute("title")).toBe(String.raw`\u{202e}evil\u{2066}\u{202e}`);
+  expect(await page.getByRole("textbox", { name: "Name" }).inputValue()).toBe(HOSTILE_NAMES[2] ?? "");
   expect(takeProblems()).toEqual([]);
 });
 

@@ -1,6 +1,7 @@
 import type { ComponentChildren, VNode } from "preact";
 import { useId, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { curlCommand } from "../../api/curl.ts";
+import { printable } from "../../api/formatting.ts";
 import { capitalized } from "../format.ts";
 import { refresh } from "../polling.ts";
 import { navigate, useLeaveGuard } from "../router.ts";
@@ -79,11 +80,17 @@ interface Action extends Pick<ModalProps, "title" | "name"> {
   readonly children?: ComponentChildren;
 }
 
+/** The button that opened the dialog may be gone: a ban that has ended cannot be ended again. */
+function focusHeadingIfLost(): void {
+  if (document.activeElement === document.body) document.querySelector<HTMLElement>("h1")?.focus();
+}
+
 /** Asks once before something is done. */
 export function ActionDialog(action: Action) {
   const { title, name = "", shortName = "", isFinal = false, run, done } = action;
   const [typed, setTyped] = useState("");
-  const isTypeable = [...name].length <= MAX_TYPED_NAME && name === name.trim() && !/\s\s/.test(name);
+  const isSeen = name === printable(name.trim()) && !/\s\s/.test(name);
+  const isTypeable = isSeen && [...name].length <= MAX_TYPED_NAME;
   const words = isTypeable ? name : shortName;
   const submit = action.submit ?? (
     <span>
@@ -99,6 +106,7 @@ export function ActionDialog(action: Action) {
     else if (current.dialog === own) closeDialog();
     if (done !== undefined) announce(`${done} ${words}.`);
     await refresh();
+    requestAnimationFrame(focusHeadingIfLost);
   }
   const isReady = !isFinal || typed.trim() === words;
   return (

@@ -35,7 +35,8 @@ export function KeyActionButtons({ apiKey, isFinal }: KeyActionButtonsProps) {
     <>
       {ACTIONS.filter(isShown).map((action) => (
         <DialogButton
-          key={action}
+          // One button disables and enables: it keeps the focus.
+          key={action === "enable" ? "disable" : action}
           class={action === "revoke" ? "danger" : undefined}
           dialog={() => <KeyActionDialog action={action} shown={apiKey} />}
         >
