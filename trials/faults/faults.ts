@@ -1,16 +1,19 @@
 /** `npm run faults`: see --help. */
-import { integer, isGiven, names, runCommand } from "../harness/command-line.ts";
+import { integer, isGiven, limitRunTime, names, runCommand, UsageError } from "../harness/command-line.ts";
 import { machineNow } from "../harness/machine.ts";
 import { databaseVersions } from "../harness/programs.ts";
 import { countTexts } from "../harness/statistics.ts";
 import { type Table, tableOf } from "../harness/table.ts";
 import { type Result, resultText, runTrials, trialLines } from "../harness/trials.ts";
+import { composedTrial, runComposed } from "./composed/run.ts";
 import type { Figures } from "./figures.ts";
-import { runScenario, type Scenario } from "./scenario.ts";
+import { runScenario } from "./scenario.ts";
 import { SCENARIOS } from "./scenarios.ts";
 
 const SCENARIO_TIMEOUT_MS = 120_000;
 const MAX_SEED = 2 ** 31;
+const MAX_SEEDS = 1_000;
+const MAX_MINUTES = 8;
 
 const HELP = `Usage: npm run faults [-- OPTIONS]
 
@@ -20,15 +23,20 @@ the recovery time, creates lost or done twice. Exits with 1 if a promise is brok
   --only LIST   Some of these scenarios, with commas between (default: all)
 ${trialLines(SCENARIOS)}
   --seed N      For what is left to chance (default: by chance, printed)
+  --compose     Instead of the scenarios, two or three faults together, drawn from the seed: three servers, PostgreSQL with
+                a synchronous standby and Valkey are killed, frozen, restarted or replaced while clients and operators work.
+                Everything that they did is judged; a broken promise is printed with the faults and the operations. A
+                minute at most for each seed
+  --seeds N     With --compose, the number of seeds from --seed on (default: 1)
   --docs        Also write the figures to trials/faults/results.md
   --help        Show this
 `;
 
-async function runWithTimeout(scenario: Scenario, seed: number) {
+async function withTimeout<T>(running: Promise<T>): Promise<T> {
   const timeout = Bun.sleep(SCENARIO_TIMEOUT_MS).then(() => {
     throw new Error(`not finished after ${SCENARIO_TIMEOUT_MS / 1_000} s`);
   });
-  return await Promise.race([runScenario(scenario, seed), timeout]);
+  return await Promise.race([running, timeout]);
 }
 
 function tablesOf(results: readonly Result<Figures>[]): Table[] {
@@ -83,6 +91,12 @@ function notesOf({ title, figures }: Result<Figures>): string[][] {
   return [...figures.notes, ...unexpected].map((note) => [title, note]);
 }
 
+/** The faults of each seed, one seed after the other. */
+function runSeeds(first: number, seeds: number): Promise<number> {
+  const trials = Array.from({ length: seeds }, (_, i) => composedTrial(first + i));
+  return runTrials({ trials, run: (trial) => withTimeout(runComposed(trial)) });
+}
+
 await runCommand({
   name: "faults",
   help: HELP,
@@ -90,14 +104,21 @@ await runCommand({
     only: names(SCENARIOS.map(({ name }) => name)),
     docs: isGiven,
     seed: integer(undefined, MAX_SEED),
+    compose: isGiven,
+    seeds: integer(undefined, MAX_SEEDS),
   },
-  maxMinutes: 8,
-  main: async ({ only, docs, seed = 1 + Math.floor(Math.random() * MAX_SEED) }) =>
-    runTrials({
+  async main({ only, docs, seed = 1 + Math.floor(Math.random() * MAX_SEED), compose, seeds }) {
+    if (compose && (only !== undefined || docs))
+      throw new UsageError("--compose does not go with --only and --docs");
+    if (!compose && seeds !== undefined) throw new UsageError("--seeds needs --compose");
+    limitRunTime(compose ? MAX_MINUTES * (seeds ?? 1) : MAX_MINUTES);
+    if (compose) return runSeeds(seed, seeds ?? 1);
+    return runTrials({
       trials: SCENARIOS,
       only,
-      run: (scenario) => runWithTimeout(scenario, seed),
+      run: (scenario) => withTimeout(runScenario(scenario, seed)),
       tablesOf,
       docs: docs && { file: "trials/faults/results.md", name: "figures" },
-    }),
+    });
+  },
 });

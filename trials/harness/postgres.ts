@@ -45,6 +45,13 @@ export async function promote(standby: Server): Promise<void> {
   await sql`SELECT pg_promote()`;
 }
 
+/** Commits no longer wait for a standby. */
+export async function stopWaitingForStandby(primary: Server): Promise<void> {
+  await using sql = new SQL(primary.url, { max: 1 });
+  await sql.unsafe("ALTER SYSTEM RESET synchronous_standby_names");
+  await sql`SELECT pg_reload_conf()`;
+}
+
 function serve(
   directory: string,
   user: User | undefined,

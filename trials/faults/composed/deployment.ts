@@ -1,0 +1,186 @@
+import { Fleet } from "../../harness/fleet.ts";
+import { promote, startPostgres, startStandby, stopWaitingForStandby } from "../../harness/postgres.ts";
+import { freezeTree, isRunning, thawTree } from "../../harness/processes.ts";
+import type { Server } from "../../harness/server.ts";
+import { startValkey } from "../../harness/valkey.ts";
+import type { Disturbance } from "./history.ts";
+import { type Fault, type FaultName, type Schedule, SERVERS, stepsOf } from "./schedule.ts";
+
+export const TOKEN = "the-token-of-all-servers-of-this-deployment";
+/** Clients of revoked keys count as clients without a key, all from one address. */
+const ADMIN = ["--admin-address", "127.0.0.1:0", "--admin-token", TOKEN];
+const FLAGS = [...ADMIN, "--anonymous-limits", "1000000/100000000"];
+/** As a service manager does. */
+const START_AGAIN_AFTER_MS = 300;
+const START_TIMEOUT_MS = 30_000;
+
+/** Three Petstore servers, PostgreSQL with a synchronous standby, and Valkey. */
+export class Deployment {
+  readonly disturbances: Disturbance[] = [];
+  /** Of servers. */
+  readonly failures: string[] = [];
+  readonly #stoppedServers = new Set<number>();
+  #primary: Server;
+  #replaced: Server | undefined;
+
+  private constructor(
+    readonly fleet: Fleet,
+    readonly storage: readonly string[],
+    readonly valkey: Server,
+    private readonly databases: readonly [primary: Server, standby: Server],
+  ) {
+    [this.#primary] = databases;
+  }
+
+  static async start({ namesStandbyFirst }: Schedule): Promise<Deployment> {
+    const [primary, valkey] = await Promise.all([startPostgres(), startValkey()]);
+    const standby = await startStandby(primary);
+    const hosts = [primary, standby].map(({ url }) => new URL(url).host);
+    if (namesStandbyFirst) hosts.reverse();
+    const url = primary.url.replace(new URL(primary.url).host, hosts.join(","));
+    const storage = ["--database-url", url, "--limits-url", valkey.url];
+    const fleet = await Fleet.start({ size: SERVERS, storage, flags: FLAGS });
+    return new Deployment(fleet, storage, valkey, [primary, standby]);
+  }
+
+  /** The URL of the server that is the primary now. */
+  get primaryUrl(): string {
+    return this.#primary.url;
+  }
+
+  /** Injects the faults at their moments. `now` is the time since the start of the run. */
+  async inject(schedule: Schedule, now: () => number): Promise<void> {
+    const carriedOut: Promise<void>[] = [];
+    // Those of one part wait for one another.
+    const lastOf = new Map<string, Promise<void>>();
+    const began = new Map<Fault, number>();
+    for (const { fault, index, at, text } of stepsOf(schedule)) {
+      await Bun.sleep(Math.max(0, at - now()));
+      if (index === 0) began.set(fault, now());
+      const part = partOf(fault);
+      const carryOut = async () => {
+        await lastOf.get(part);
+        await this.#carryOut(fault, index);
+        if (index === disturbedUntil(fault))
+          this.disturbances.push({ ...disturbanceOf(fault), from: began.get(fault) ?? 0, until: now() });
+      };
+      const step = carryOut().catch((error: unknown) => void this.failures.push(`${text}: ${String(error)}`));
+      lastOf.set(part, step);
+      carriedOut.push(step);
+    }
+    await Promise.all(carriedOut);
+  }
+
+  async #carryOut({ name, server }: Fault, index: number): Promise<void> {
+    const [first, second, third] = this.#stepsOf(name, server - 1);
+    const step = third === undefined ? [first, second][index % 2] : [first, second, third][index];
+    await step?.();
+  }
+
+  #stepsOf(name: FaultName, index: number): readonly (() => unknown)[] {
+    const primary = () => this.#primary;
+    const [, standby] = this.databases;
+    const replace = async () => {
+      await promote(standby);
+      this.#replaced = this.#primary;
+      this.#primary = standby;
+    };
+    const pid = () => this.fleet.servers[index]?.pid ?? 0;
+    switch (name) {
+      case "server-killed":
+        return [() => this.#stopServer(index, "SIGKILL"), () => this.#startServer(index)];
+      case "server-frozen":
+        return [() => freezeTree(pid()), () => thawTree(pid())];
+      case "server-restarted":
+        return [() => this.#stopServer(index, "SIGTERM").then(() => this.#startServer(index))];
+      case "primary-frozen":
+      case "primary-flapping":
+        return freezeAndThaw(primary);
+      case "primary-killed":
+        return killAndStart(primary);
+      case "standby-frozen":
+        return freezeAndThaw(() => standby);
+      case "standby-killed":
+        return killAndStart(() => standby);
+      case "valkey-frozen":
+      case "valkey-flapping":
+        return freezeAndThaw(() => this.valkey);
+      case "promotion-killed":
+        return [() => primary().kill(), replace, () => this.#startReplaced()];
+      case "promotion-frozen":
+        return [() => primary().freeze(), replace, () => this.#replaced?.thaw()];
+    }
+  }
+
+  /** It accepts writes and waits for no standby, as if it were the primary. */
+  async #startReplaced(): Promise<void> {
+    if (this.#replaced === undefined) return;
+    await this.#replaced.restart();
+    await stopWaitingForStandby(this.#replaced);
+  }
+
+  async #stopServer(index: number, signal: NodeJS.Signals): Promise<void> {
+    this.checkRunning();
+    this.#stoppedServers.add(index);
+    const code = await this.fleet.stopServer(index, signal);
+    if (signal === "SIGTERM" && code !== 0) this.failures.push(`server ${index + 1} ended with ${code}`);
+  }
+
+  async #startServer(index: number): Promise<void> {
+    const deadline = performance.now() + START_TIMEOUT_MS;
+    for (;;) {
+      try {
+        await this.fleet.startServer(index);
+        this.#stoppedServers.delete(index);
+        return;
+      } catch (error) {
+        if (performance.now() > deadline) throw error;
+      }
+      await Bun.sleep(START_AGAIN_AFTER_MS);
+    }
+  }
+
+  /** Notes servers that have ended by themselves. */
+  checkRunning(): void {
+    for (const [index, pid] of this.fleet.pids.entries()) {
+      if (isRunning(pid) || this.#stoppedServers.has(index)) continue;
+      this.#stoppedServers.add(index);
+      this.failures.push(`server ${index + 1} has ended by itself`);
+    }
+  }
+
+  async stop(): Promise<void> {
+    this.checkRunning();
+    await Promise.all(this.fleet.servers.map((_, index) => this.#stopServer(index, "SIGTERM")));
+    await Promise.all([...this.databases, this.valkey].map((database) => database.stop()));
+  }
+}
+
+const freezeAndThaw = (server: () => Server) => [() => server().freeze(), () => server().thaw()];
+
+const killAndStart = (server: () => Server) => [() => server().kill(), () => server().restart()];
+
+/** Both databases are one part: a promotion takes a while. */
+function partOf({ name, server }: Fault): string {
+  if (name.startsWith("server")) return `server ${server}`;
+  return name.startsWith("valkey") ? "Valkey" : "databases";
+}
+
+/** The step with whose end the servers can work as usual again. */
+function disturbedUntil({ name, moments }: Fault): number {
+  return name.startsWith("promotion") ? 1 : moments.length - 1;
+}
+
+function disturbanceOf({ name, server }: Fault): Pick<Disturbance, "part" | "number" | "what"> {
+  const [part = "", what = ""] = name.split("-");
+  switch (part) {
+    case "server":
+      return { part, number: server, what };
+    case "primary":
+    case "standby":
+    case "valkey":
+      return { part, what };
+    default:
+      return { part: "promotion", what };
+  }
+}

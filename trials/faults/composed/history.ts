@@ -1,0 +1,110 @@
+/** What clients and operators did while faults were injected. Times are milliseconds since the start of the run. */
+export interface History {
+  readonly operations: readonly Operation[];
+  /** Rate limits per minute of the keys that have one, by name. */
+  readonly limits: Readonly<Record<string, number>>;
+  readonly disturbances: readonly Disturbance[];
+  /** What each server showed at the end. */
+  readonly endings: readonly Ending[];
+  /** Servers that ended by themselves or with an error, or did not start. */
+  readonly failures: readonly string[];
+}
+
+/** One request or command. */
+export interface Operation {
+  /** Its number, from 1 on; 0 stands for a command. */
+  readonly server: number;
+  /** The name of the key or operator. */
+  readonly credential: string;
+  readonly startedAt: number;
+  /** Not later than the last byte of the request was sent. */
+  readonly sentAt: number;
+  readonly endedAt: number;
+  /** 0: no response. */
+  readonly status: number;
+  readonly code?: string | undefined;
+  readonly action: Action;
+}
+
+export type Action =
+  | { readonly kind: "create"; readonly name: string; readonly idempotencyKey?: string; readonly id?: number }
+  | { readonly kind: "order"; readonly petId: number; readonly idempotencyKey?: string; readonly id?: number }
+  /** Pets with identifiers after the one and up to the other: all of them have to be there. */
+  | { readonly kind: "read"; readonly after: number; readonly upTo: number; readonly pets: readonly Pet[] }
+  | { readonly kind: "change"; readonly change: CredentialChange; readonly of: string }
+  /** Reads the state of a key. */
+  | { readonly kind: "inspect"; readonly of: string; readonly state: string }
+  /** Every other request. A change of data that it makes has this name. */
+  | { readonly kind: "use"; readonly what: string; readonly name?: string };
+
+export type CredentialChange = "create" | "disable" | "revoke";
+
+export interface Pet {
+  readonly id: number;
+  readonly name: string;
+  readonly isOrdered: boolean;
+}
+
+/** A time in which a part does not work as usual, by a fault or because the machine is busy. */
+export interface Disturbance extends Period {
+  readonly part: "primary" | "commit" | "promotion" | "standby" | "valkey" | "server";
+  /** Of the server. */
+  readonly number?: number;
+  /** Such as "is frozen". */
+  readonly what: string;
+}
+
+export interface Period {
+  readonly from: number;
+  readonly until: number;
+}
+
+export interface Ending {
+  readonly server: number;
+  readonly pets: readonly Pet[];
+  readonly orders: readonly { readonly id: number; readonly petId: number }[];
+  /** Names of keys. */
+  readonly keys: readonly string[];
+}
+
+const seconds = (ms: number) => (Number.isFinite(ms) ? `${(ms / 1_000).toFixed(3)} s` : "the end");
+
+export function operationText({ action, ...operation }: Operation): string {
+  const { server, credential, startedAt, sentAt, endedAt, status, code } = operation;
+  const where = server === 0 ? "command" : `server ${server}`;
+  const sent = sentAt - startedAt > 1 ? `, sent until ${seconds(sentAt)}` : "";
+  const got = status === 0 ? `no response (${code ?? ""})` : `${status}${code ? ` ${code}` : ""}`;
+  const text = `${actionText(action)} by ${credential}${sent}: ${got} at ${seconds(endedAt)}`;
+  return `${seconds(startedAt)} ${where}: ${text}`;
+}
+
+function actionText(action: Action): string {
+  switch (action.kind) {
+    case "create":
+      return `create ${action.name}${detailsOf(action)}`;
+    case "order":
+      return `order pet ${action.petId}${detailsOf(action)}`;
+    case "read":
+      return `read pets after ${action.after} up to ${action.upTo}, ${action.pets.length} found`;
+    case "change":
+      return `${action.change} ${action.of}`;
+    case "inspect":
+      return `inspect ${action.of}, ${action.state}`;
+    case "use":
+      return action.what;
+  }
+}
+
+function detailsOf({
+  idempotencyKey,
+  id,
+}: {
+  readonly idempotencyKey?: string;
+  readonly id?: number;
+}): string {
+  return `${idempotencyKey === undefined ? "" : ", idempotent"}${id === undefined ? "" : ` = ${id}`}`;
+}
+
+export function disturbanceText({ part, number, what, from, until }: Disturbance): string {
+  return `${seconds(from)} to ${seconds(until)}: ${part}${number === undefined ? "" : ` ${number}`} ${what}`;
+}

@@ -1,0 +1,289 @@
+import { Troubles } from "../../simulation/world.ts";
+import {
+  type Action,
+  type Disturbance,
+  type Ending,
+  type History,
+  type Operation,
+  operationText,
+  type Period,
+} from "./history.ts";
+
+/** What the documentation promises. */
+const REVOKED_WITHIN_MS = 1_000;
+/** A pause of Valkey that is waited for is up to 500 ms; the servers count it in ticks of their event loop. */
+const WAITED_FOR_MS = 400;
+/** After the database is back, and after another server was promoted. */
+const RECOVERY_MS = { usual: 1_500, promotion: 5_000 };
+/** The longest that a request takes in all, and what a busy machine may add. A command may take longer. */
+const MAX_REQUEST_MS = 8_000;
+/** The standby may have confirmed what it got before it was frozen. */
+const STANDBY_LEAD_MS = 200;
+const SHOWN = 3;
+
+type Of<Kind extends Action["kind"]> = Operation & { readonly action: Extract<Action, { kind: Kind }> };
+
+function ofKind<Kind extends Action["kind"]>({ operations }: History, kind: Kind): Of<Kind>[] {
+  return operations.filter((operation): operation is Of<Kind> => operation.action.kind === kind);
+}
+
+/** Of creates and orders: what the client was told has happened. */
+const isDone = ({ status }: Operation) => status === 200 || status === 201;
+/** Whether it may have been done: a rejection says that it was not. */
+const mayBeDone = ({ status }: Operation) => [0, 200, 201, 503].includes(status);
+const isAllowed = ({ status }: Operation) => ![0, 401, 429, 503].includes(status);
+
+/** Says what is wrong: each rule gives the text of each problem. */
+type Rule = (history: History) => string[];
+
+const lost: Rule = (history) => {
+  const creates = ofKind(history, "create").filter(isDone);
+  const orders = ofKind(history, "order").filter(isDone);
+  return history.endings.flatMap((ending) => {
+    const { pets, placed } = indexOf(ending);
+    const where = `at the end server ${ending.server} does not show`;
+    return [
+      ...creates
+        .filter(({ action: { id, name } }) => pets.get(id ?? 0)?.name !== name)
+        .map((create) => `${where} ${operationText(create)}`),
+      ...orders
+        .filter(({ action: { id, petId } }) => placed.get(id ?? 0) !== petId || !pets.get(petId)?.isOrdered)
+        .map((order) => `${where} ${operationText(order)}`),
+    ];
+  });
+};
+
+function indexOf({ pets, orders }: Ending) {
+  return {
+    pets: new Map(pets.map((pet) => [pet.id, pet])),
+    placed: new Map(orders.map(({ id, petId }) => [id, petId])),
+  };
+}
+
+const doubled: Rule = (history) => [...doubledCreates(history), ...doubledOrders(history)];
+
+function doubledCreates(history: History): string[] {
+  const creates = ofKind(history, "create");
+  const problems: string[] = [];
+  for (const [name, attempts] of Map.groupBy(creates, ({ action }) => action.name)) {
+    const isIdempotent = attempts[0]?.action.idempotencyKey !== undefined;
+    const most = isIdempotent
+      ? Math.min(1, attempts.filter(mayBeDone).length)
+      : attempts.filter(mayBeDone).length;
+    const stored = Math.max(
+      ...history.endings.map(({ pets }) => pets.filter((pet) => pet.name === name).length),
+    );
+    const texts = attempts.map(operationText).join(" | ");
+    if (stored > most) problems.push(`${stored} pets instead of ${most} after ${texts}`);
+    const ids = attempts.filter(isDone).map(({ action }) => action.id);
+    const different = new Set(ids).size;
+    if (ids.length > 0 && different !== (isIdempotent ? 1 : ids.length))
+      problems.push(`${ids.length} responses with ${different} identifiers: ${texts}`);
+  }
+  const byId = Map.groupBy(creates.filter(isDone), ({ action }) => action.id);
+  for (const given of byId.values())
+    if (new Set(given.map(({ action }) => action.name)).size > 1)
+      problems.push(`one identifier for two pets: ${given.map(operationText).join(" | ")}`);
+  return problems;
+}
+
+function doubledOrders(history: History): string[] {
+  const problems: string[] = [];
+  for (const [petId, placed] of Map.groupBy(
+    ofKind(history, "order").filter(isDone),
+    ({ action }) => action.petId,
+  ))
+    if (new Set(placed.map(({ action }) => action.id)).size > 1)
+      problems.push(`pet ${petId} was ordered twice: ${placed.map(operationText).join(" | ")}`);
+  for (const { server, orders } of history.endings)
+    for (const [petId, placed] of Map.groupBy(orders, (order) => order.petId))
+      if (placed.length > 1)
+        problems.push(`at the end server ${server} shows ${placed.length} orders of pet ${petId}`);
+  return problems;
+}
+
+/** A read that began after an acknowledgement shows it. */
+const stale: Rule = (history) => {
+  const creates = ofKind(history, "create").filter(isDone);
+  const orders = ofKind(history, "order");
+  const placed = orders.filter(isDone);
+  const problems: string[] = [];
+  for (const read of ofKind(history, "read")) {
+    if (read.status !== 200 && read.status !== 404) continue;
+    const { after, upTo, pets } = read.action;
+    const isCovered = (id = 0) => id > after && id <= upTo;
+    const seen = new Map(pets.map((pet) => [pet.id, pet]));
+    for (const create of creates)
+      if (create.endedAt < read.startedAt && isCovered(create.action.id) && !seen.has(create.action.id ?? 0))
+        problems.push(`${operationText(read)} does not show ${operationText(create)}`);
+    for (const order of placed)
+      if (order.endedAt < read.startedAt && isCovered(order.action.petId))
+        if (!seen.get(order.action.petId)?.isOrdered)
+          problems.push(`${operationText(read)} does not show ${operationText(order)}`);
+  }
+  for (const order of orders.filter(({ code }) => code === "pet_not_found"))
+    problems.push(`${operationText(order)} does not find an acknowledged pet`);
+  return [...problems, ...staleCredentials(history)];
+};
+
+const STATES = { create: "active", disable: "disabled", revoke: "revoked" };
+
+/** A key is in the state of its last change; what was created and not changed since is valid. */
+function staleCredentials(history: History): string[] {
+  const changes = Map.groupBy(ofKind(history, "change"), ({ action }) => action.of);
+  const problems: string[] = [];
+  for (const inspection of ofKind(history, "inspect").filter(isDone)) {
+    const { of, state } = inspection.action;
+    const before = (changes.get(of) ?? []).filter(({ startedAt }) => startedAt < inspection.endedAt);
+    const certain = before.findLast((change) => isDone(change) && change.endedAt < inspection.startedAt);
+    const possible = before.slice(certain ? before.indexOf(certain) : 0);
+    if (certain && !possible.some(({ action }) => STATES[action.change] === state))
+      problems.push(`${operationText(inspection)} does not show ${operationText(certain)}`);
+  }
+  for (const operation of history.operations.filter(({ status }) => status === 401)) {
+    const all = changes.get(operation.credential) ?? [];
+    const created = all.find((change) => change.action.change === "create" && isDone(change));
+    const isTouched = all.some(
+      ({ action, startedAt }) => action.change !== "create" && startedAt < operation.endedAt,
+    );
+    if (created && created.endedAt < operation.startedAt && !isTouched)
+      problems.push(`${operationText(operation)} although the credential is valid`);
+  }
+  return problems;
+}
+
+/**
+ * Nothing is allowed to a credential a second after the acknowledgement that it is disabled or revoked, and on the
+ * server that acknowledged it nothing at all.
+ */
+const revoked: Rule = (history) => {
+  const ends = ofKind(history, "change").filter(
+    (change) => change.action.change !== "create" && isDone(change),
+  );
+  const end = new Map(ends.toReversed().map((change) => [change.action.of, change]));
+  const stored = new Set(
+    history.endings.flatMap(({ pets, keys }) => [...pets.map(({ name }) => name), ...keys]),
+  );
+  return history.operations.flatMap((operation) => {
+    const change = end.get(operation.credential);
+    if (change === undefined) return [];
+    const isEffective = nameOf(operation.action) !== undefined && stored.has(nameOf(operation.action) ?? "");
+    if (!isAllowed(operation) && !isEffective) return [];
+    const troubles = troublesOf(history, operation.server);
+    const withinMs = change.server === operation.server ? 0 : REVOKED_WITHIN_MS;
+    // The second counts while the server runs and reaches the database.
+    if (change.endedAt > troubles.calmSince(operation.sentAt, withinMs)) return [];
+    return [`${operationText(operation)}${isEffective ? ", done," : ""} after ${operationText(change)}`];
+  });
+};
+
+/** Of the data that it writes. */
+function nameOf(action: Action): string | undefined {
+  return action.kind === "create" || action.kind === "use" ? action.name : undefined;
+}
+
+const byTime = (a: Period, b: Period) => a.from - b.from;
+
+/** The times in which the server cannot read what others change. */
+function troublesOf({ disturbances }: History, server: number): Troubles {
+  const troubles = new Troubles();
+  const concerning = disturbances.filter(({ part, number }) =>
+    part === "server" ? number === server : part === "primary" || part === "promotion",
+  );
+  for (const each of concerning.toSorted(byTime))
+    troubles.add(each.from, each.until + recoveryOf(each) - each.from);
+  return troubles;
+}
+
+const recoveryOf = ({ part }: Disturbance) =>
+  part === "promotion" ? RECOVERY_MS.promotion : RECOVERY_MS.usual;
+
+/** Exact, unless a server was without Valkey for longer than it waits; in any case less than twice the limit. */
+const limits: Rule = (history) => {
+  const isExact = !history.disturbances.some(
+    ({ part, from, until }) => (part === "valkey" || part === "server") && until - from > WAITED_FOR_MS,
+  );
+  return Object.entries(history.limits).flatMap(([name, limit]) => {
+    const sent = history.operations.filter(({ credential }) => credential === name);
+    const allowed = sent.filter(isAllowed);
+    const most = isExact ? limit : 2 * limit - 1;
+    if (allowed.length > most) return [`${name} was allowed ${allowed.length} requests of ${limit}`];
+    const early = sent.find((one) => {
+      const others = sent.filter((other) => other !== one && other.startedAt < one.endedAt);
+      return one.status === 429 && others.length < limit;
+    });
+    return isExact && early ? [`${operationText(early)} before ${limit} requests`] : [];
+  });
+};
+
+/** A commit waits for the standby until a promotion has replaced the primary. */
+const withoutStandby: Rule = (history) => {
+  const absences = history.disturbances.filter(({ part }) => part === "standby");
+  const writes = history.operations.filter(
+    (each) => isDone(each) && ["create", "order", "change"].includes(each.action.kind),
+  );
+  return absences.flatMap(({ from, until }) =>
+    writes
+      .filter(({ startedAt, endedAt }) => startedAt > from + STANDBY_LEAD_MS && endedAt < until)
+      .map((write) => `${operationText(write)} while the standby was away`),
+  );
+};
+
+/** By kind, besides 503: what a client may get. Orders of one pet are placed by several clients. */
+const EXPECTED: Readonly<Record<Action["kind"], readonly string[]>> = {
+  create: ["201", "409 idempotency_conflict"],
+  order: ["201", "409 idempotency_conflict", "409 pet_not_available", "404 pet_not_found"],
+  read: ["200", "404"],
+  change: ["200", "201"],
+  inspect: ["200"],
+  use: ["200", "201", "404 not_found"],
+};
+
+/** Only expected responses; 503 and silence only in a fault or soon after it; none takes longer than it may. */
+const statuses: Rule = (history) => {
+  const credentials = new Set(ofKind(history, "change").map(({ action }) => action.of));
+  return history.operations.flatMap((operation) => {
+    const problem = unexpected(operation, history, credentials);
+    return problem === undefined ? [] : [`${operationText(operation)}: ${problem}`];
+  });
+};
+
+function unexpected(operation: Operation, history: History, credentials: ReadonlySet<string>) {
+  const { status, code, credential, action } = operation;
+  const disturbed = history.disturbances.filter(({ part, number, from, until, ...rest }) => {
+    const end = until + recoveryOf({ part, from, until, ...rest });
+    const isNear = from < operation.endedAt && end > operation.startedAt;
+    return isNear && (number === undefined || number === operation.server);
+  });
+  const takesMs = operation.endedAt - operation.sentAt;
+  const servers = disturbed.filter(({ part }) => part === "server");
+  const frozenMs = servers.reduce((sum, { from, until }) => sum + until - from, 0);
+  const isLate = operation.server !== 0 && takesMs > MAX_REQUEST_MS + frozenMs;
+  if (status !== 0 && isLate) return `it took ${Math.round(takesMs)} ms`;
+  if (status === 0) {
+    const isExpected = operation.server === 0 ? disturbed.length > 0 : servers.length > 0;
+    return isExpected ? undefined : "the server had no fault";
+  }
+  if (status === 503)
+    return disturbed.some(({ part }) => part !== "valkey") ? undefined : "the database had no fault";
+  if (status === 401 && credentials.has(credential)) return undefined;
+  if (status === 429 && credential in history.limits) return undefined;
+  const isExpected = EXPECTED[action.kind].some(
+    (text) => text === `${status}` || text === `${status} ${code}`,
+  );
+  return isExpected ? undefined : "unexpected";
+}
+
+const failed: Rule = ({ failures }) => [...failures];
+
+/** By name, so that a problem says which promise is broken. */
+export const RULES = { lost, doubled, stale, revoked, limits, withoutStandby, statuses, failed } as const;
+
+/** The broken promises; of each, the first few problems. */
+export function judge(history: History): string[] {
+  return Object.entries(RULES).flatMap(([name, rule]) => {
+    const problems = [...new Set(rule(history))].map((problem) => `${name}: ${problem}`);
+    const more = problems.length - SHOWN;
+    return more > 0 ? problems.slice(0, SHOWN).concat(`${name}: ${more} more`) : problems;
+  });
+}

@@ -1,0 +1,56 @@
+import { RedisClient, SQL } from "bun";
+import { sendOnce } from "../../harness/http-connection.ts";
+import type { Deployment } from "./deployment.ts";
+import type { Disturbance } from "./history.ts";
+
+const EVERY_MS = 100;
+/** A part that takes longer to respond is disturbed, by a fault or because the machine is busy. */
+const SLOW_MS = 250;
+
+/**
+ * Asks every server, the primary and Valkey all the time, and notes when one does not respond soon. So nothing is
+ * judged by how busy the machine is.
+ */
+export function startMonitor(deployment: Deployment, now: () => number) {
+  const { fleet, valkey, disturbances } = deployment;
+  const end = new AbortController();
+  const watch = async (disturbance: Pick<Disturbance, "part" | "number">, ask: () => Promise<unknown>) => {
+    while (!end.signal.aborted) {
+      const from = now();
+      await ask().catch(() => {});
+      const until = now();
+      if (until - from > SLOW_MS) disturbances.push({ ...disturbance, what: "is slow", from, until });
+      await Bun.sleep(EVERY_MS);
+    }
+  };
+  const databases = new Map<string, SQL>();
+  /** A query to the primary, or to the next one if it is replaced meanwhile. */
+  const query = async (statement: string): Promise<void> => {
+    const url = deployment.primaryUrl;
+    const sql = databases.get(url) ?? new SQL(url, { max: 2, connectionTimeout: 5 });
+    databases.set(url, sql);
+    const isReplaced = async () => {
+      while (deployment.primaryUrl === url && !end.signal.aborted) await Bun.sleep(EVERY_MS);
+    };
+    await Promise.race([sql.unsafe(statement), isReplaced()]);
+  };
+  const client = new RedisClient(valkey.url);
+  const watched = [
+    ...fleet.ports.map((port, index) =>
+      watch({ part: "server", number: index + 1 }, () => sendOnce(port, { path: "/healthz" })),
+    ),
+    watch({ part: "primary" }, () => query("SELECT 1")),
+    watch({ part: "commit" }, () => query("SELECT pg_logical_emit_message(true, '', '')")),
+    watch({ part: "valkey" }, () => client.ping()),
+  ];
+  const timer = setInterval(() => deployment.checkRunning(), EVERY_MS);
+  return {
+    async stop() {
+      end.abort();
+      clearInterval(timer);
+      await Promise.all(watched);
+      client.close();
+      await Promise.all([...databases.values()].map((sql) => sql.close({ timeout: 0 })));
+    },
+  };
+}

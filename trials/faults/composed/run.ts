@@ -1,0 +1,54 @@
+import type { Outcome } from "../../harness/trials.ts";
+import { Clients } from "./clients.ts";
+import { Deployment, TOKEN } from "./deployment.ts";
+import { disturbanceText, type Ending, type History } from "./history.ts";
+import { judge } from "./judge.ts";
+import { startMonitor } from "./monitor.ts";
+import { Recorder } from "./recorder.ts";
+import { drawSchedule, type Schedule, scheduleText, SERVERS, stepsOf } from "./schedule.ts";
+
+/** The shortest time of load without a fault, after the last one. */
+const CALM_MS = 2_500;
+/** Clients repeat what was not acknowledged for so long. */
+const REPEAT_MS = 6_000;
+const ROOT = { name: "operator of all servers", secret: TOKEN, id: "", isOperator: true };
+
+/** Composed faults: the trial of one seed. */
+export function composedTrial(seed: number) {
+  const schedule = drawSchedule(seed);
+  return { title: `seed ${seed}: ${scheduleText(schedule)}`, schedule };
+}
+
+export async function runComposed({ schedule }: { schedule: Schedule }): Promise<Outcome<never>> {
+  const deployment = await Deployment.start(schedule);
+  const history = await play(deployment, schedule);
+  const problems = judge(history);
+  if (problems.length === 0) return { problems, note: noteOf(history) };
+  const disturbances = history.disturbances.toSorted((a, b) => a.from - b.from).map(disturbanceText);
+  return { problems: ["", ...problems, ...disturbances].map((line) => `\n    ${line}`) };
+}
+
+async function play(deployment: Deployment, schedule: Schedule): Promise<History> {
+  const recorder = new Recorder(deployment);
+  const { now } = recorder;
+  const monitor = startMonitor(deployment, now);
+  const clients = new Clients(recorder, schedule.seed, ROOT);
+  const lastAt = stepsOf(schedule).at(-1)?.at ?? 0;
+  let isInjected = false;
+  const injecting = deployment.inject(schedule, now).then(() => (isInjected = true));
+  const isOver = () => isInjected && now() > lastAt + CALM_MS;
+  const isLate = () => isInjected && now() > lastAt + CALM_MS + REPEAT_MS;
+  await Promise.all([clients.work(isOver, isLate), injecting]);
+  await monitor.stop();
+  const endings: Ending[] = [];
+  for (let server = 1; server <= SERVERS; server++) endings.push(await clients.ending(server));
+  await deployment.stop();
+  const { disturbances, failures } = deployment;
+  return { operations: recorder.operations, limits: clients.limits, disturbances, endings, failures };
+}
+
+function noteOf({ operations, disturbances }: History): string {
+  const seconds = Math.max(...operations.map(({ endedAt }) => endedAt)) / 1_000;
+  const slow = disturbances.filter(({ what }) => what === "is slow").length;
+  return `as promised, ${operations.length} operations in ${seconds.toFixed(1)} s, ${slow} slow replies`;
+}

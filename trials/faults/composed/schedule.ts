@@ -1,0 +1,223 @@
+import { Random } from "../../harness/random.ts";
+
+export const SERVERS = 3;
+/** In milliseconds from the first request on. */
+const EARLIEST = 800;
+const FIRST_FAULT = [1_000, 3_000] as const;
+const LAST_FAULT = 8_000;
+const MAX_DRAWS = 50;
+
+export type FaultName = keyof typeof CATALOGUE;
+
+/** What happens to a part of the deployment. The catalogue says what happens at each moment. */
+export interface Fault {
+  readonly name: FaultName;
+  /** The number of the server, for faults of servers. */
+  readonly server: number;
+  /** In milliseconds from the first request on, ascending. */
+  readonly moments: readonly number[];
+}
+
+/** Everything about a run that the seed determines before it begins. */
+export interface Schedule {
+  readonly seed: number;
+  readonly faults: readonly Fault[];
+  /** Whether the URL of the database names the standby before the primary. */
+  readonly namesStandbyFirst: boolean;
+}
+
+/** A part that a fault occupies: two faults of one part never overlap. */
+interface Occupancy {
+  readonly part: string;
+  readonly from: number;
+  readonly until: number;
+}
+
+interface CatalogueEntry {
+  /** How often it is drawn, compared with the others. */
+  readonly weight: number;
+  /** What happens at each moment, for the list of faults. */
+  readonly steps: (server: number) => readonly string[];
+  readonly draw: (random: Random, at: number) => readonly number[];
+  readonly parts: (server: number, moments: readonly number[]) => readonly Occupancy[];
+}
+
+const lasting = (min: number, max: number) => (random: Random, at: number) => [
+  at,
+  at + random.between(min, max),
+];
+
+/** Pauses with gaps of about the same length. */
+const flapping = (min: number, max: number) => (random: Random, at: number) => {
+  const moments: number[] = [];
+  for (let pause = 3 + random.below(4), time = at; pause > 0; pause--) {
+    const end = time + random.between(min, max);
+    moments.push(time, end);
+    time = end + random.between(min, max);
+  }
+  return moments;
+};
+
+const occupies = (part: string) => (server: number, moments: readonly number[]) => [
+  { part: part === "server" ? `server ${server}` : part, from: moments[0] ?? 0, until: moments.at(-1) ?? 0 },
+];
+
+const inTurn = (first: string, second: string) => () => [first, second];
+
+/** The lost primary comes back some time after the promotion, and nobody has told it that it is none. */
+const promotion = (loss: string, back: string, minLostMs: number) => ({
+  weight: 6,
+  steps: () => [`the primary is ${loss}`, "the standby is promoted", `the replaced primary is ${back}`],
+  draw: (random: Random, at: number) => {
+    const promotedAt = at + random.between(minLostMs, minLostMs + 1_500);
+    return [at, promotedAt, promotedAt + random.between(200, 2_000)];
+  },
+  parts: (_server: number, [lostAt = 0, promotedAt = 0, backAt = 0]: readonly number[]) => [
+    { part: "primary", from: lostAt, until: promotedAt + 300 },
+    { part: "standby", from: lostAt, until: Infinity },
+    { part: "replaced primary", from: lostAt, until: backAt },
+  ],
+});
+
+/**
+ * The faults. Moments of a fault take turns between its two steps, apart from a promotion, which has three. The servers
+ * need 2 s to notice that a database is frozen, so a frozen primary stays so for longer before it is replaced.
+ */
+export const CATALOGUE = {
+  "server-killed": {
+    weight: 3,
+    steps: (server) => [`server ${server} is killed`, `server ${server} is started`],
+    // The moment that matters is that of the start.
+    draw: (random, at) => [Math.max(EARLIEST, at - random.between(100, 2_000)), at],
+    parts: occupies("server"),
+  },
+  "server-frozen": {
+    weight: 2,
+    steps: (server) => [`server ${server} is frozen`, `server ${server} continues`],
+    draw: lasting(300, 4_000),
+    parts: occupies("server"),
+  },
+  "server-restarted": {
+    weight: 4,
+    steps: (server) => [`server ${server} is stopped and started`],
+    draw: (_random, at) => [at],
+    parts: (server, [at = 0]) => [{ part: `server ${server}`, from: at, until: at + 2_000 }],
+  },
+  "primary-frozen": {
+    weight: 3,
+    steps: inTurn("the primary is frozen", "the primary continues"),
+    draw: lasting(300, 6_000),
+    parts: occupies("primary"),
+  },
+  "primary-killed": {
+    weight: 2,
+    steps: inTurn("the primary is killed", "the primary is started"),
+    draw: lasting(200, 3_000),
+    parts: occupies("primary"),
+  },
+  "primary-flapping": {
+    weight: 1,
+    steps: inTurn("the primary pauses", "the primary continues"),
+    draw: flapping(100, 900),
+    parts: occupies("primary"),
+  },
+  "promotion-killed": promotion("killed", "started", 300),
+  "promotion-frozen": promotion("frozen", "continued", 2_500),
+  "standby-frozen": {
+    weight: 2,
+    steps: inTurn("the standby is frozen", "the standby continues"),
+    draw: lasting(300, 4_000),
+    parts: occupies("standby"),
+  },
+  "standby-killed": {
+    weight: 1,
+    steps: inTurn("the standby is killed", "the standby is started"),
+    draw: lasting(300, 4_000),
+    parts: occupies("standby"),
+  },
+  "valkey-frozen": {
+    weight: 2,
+    steps: inTurn("Valkey is frozen", "Valkey continues"),
+    draw: lasting(600, 4_000),
+    parts: occupies("Valkey"),
+  },
+  "valkey-flapping": {
+    weight: 1,
+    steps: inTurn("Valkey pauses", "Valkey continues"),
+    draw: flapping(50, 350),
+    parts: occupies("Valkey"),
+  },
+} as const satisfies Record<string, CatalogueEntry>;
+
+const ENTRIES: ReadonlyMap<string, CatalogueEntry> = new Map(Object.entries(CATALOGUE));
+const NAMES = Object.keys(CATALOGUE) as FaultName[];
+const TICKETS = NAMES.flatMap((name) => Array.from({ length: CATALOGUE[name].weight }, () => name));
+const isPromotion = (name: FaultName) => name.startsWith("promotion");
+
+function entryOf({ name }: Pick<Fault, "name">): CatalogueEntry {
+  return ENTRIES.get(name) ?? CATALOGUE[name];
+}
+
+/** What a fault is likely to meet: servers that start, and what makes the other database matter. */
+const FOLLOWERS: readonly (readonly [RegExp, readonly FaultName[]])[] = [
+  [/^promotion/, ["primary-frozen", "primary-killed", "server-killed", "server-restarted", "server-frozen"]],
+  [/^primary/, ["server-killed", "server-restarted", "standby-frozen", "promotion-killed"]],
+  [/^standby/, ["primary-killed", "primary-frozen", "server-killed"]],
+];
+
+/**
+ * Two or three faults. Most begin while another one lasts or within a second of its end, since that is where promises
+ * break.
+ */
+export function drawSchedule(seed: number): Schedule {
+  const random = new Random(seed);
+  const faults: Fault[] = [];
+  const count = random.chance(3) ? 2 : 3;
+  for (let attempt = 0; faults.length < count && attempt < MAX_DRAWS; attempt++) {
+    const followers = FOLLOWERS.find(([pattern]) => pattern.test(faults.at(-1)?.name ?? ""))?.[1];
+    const names = followers && !random.chance(3) ? followers : TICKETS;
+    const name = names[random.below(names.length)];
+    const fault = name && drawFault(random, name, faults);
+    if (fault) faults.push(fault);
+  }
+  const byTime = faults.toSorted((a, b) => (a.moments[0] ?? 0) - (b.moments[0] ?? 0));
+  return { seed, faults: byTime, namesStandbyFirst: random.chance(2) };
+}
+
+/** Undefined if it does not go with the others. */
+function drawFault(random: Random, name: FaultName, earlier: readonly Fault[]): Fault | undefined {
+  const moments = entryOf({ name }).draw(random, drawMoment(random, earlier.at(-1)));
+  const fault = { name, server: 1 + random.below(SERVERS), moments };
+  return earlier.every((other) => canGoTogether(fault, other)) ? fault : undefined;
+}
+
+function drawMoment(random: Random, previous: Fault | undefined): number {
+  if (previous === undefined) return random.between(...FIRST_FAULT);
+  if (random.chance(4)) return random.between(FIRST_FAULT[0], LAST_FAULT);
+  const { moments } = previous;
+  const from = isPromotion(previous.name) ? moments[1] : moments[0];
+  return Math.min(LAST_FAULT, random.between(from ?? 0, (moments.at(-1) ?? 0) + 1_000));
+}
+
+function canGoTogether(fault: Fault, other: Fault): boolean {
+  const partsOf = (each: Fault) => entryOf(each).parts(each.server, each.moments);
+  return partsOf(fault).every(({ part, from, until }) =>
+    partsOf(other).every((taken) => taken.part !== part || from > taken.until || until < taken.from),
+  );
+}
+
+/** What happens when, in order. */
+export function stepsOf({ faults }: Pick<Schedule, "faults">) {
+  const steps = faults.flatMap((fault) => {
+    const texts = entryOf(fault).steps(fault.server);
+    return fault.moments.map((at, index) => ({ fault, index, at, text: texts[index % texts.length] ?? "" }));
+  });
+  return steps.toSorted((a, b) => a.at - b.at);
+}
+
+/** Such as “2.1 s the primary is killed”, with commas between. */
+export function scheduleText(schedule: Schedule): string {
+  return stepsOf(schedule)
+    .map(({ at, text }) => `${(at / 1_000).toFixed(1)} s ${text}`)
+    .join(", ");
+}
