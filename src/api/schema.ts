@@ -122,11 +122,15 @@ export function dateTime(annotations: Annotations = {}): Schema<string> {
   );
 }
 
-/** Of a date, or of a date and a time: `Date` takes 30 February for 2 March. */
+/**
+ * Of a date, or of a date and a time: `Date` takes 30 February for 2 March. It is within the years 0000 to 9999 in UTC
+ * too: RFC 3339 could not write it otherwise.
+ */
 export function isOnCalendar(time: string): boolean {
+  if (Number.isNaN(Date.parse(time))) return false;
   const day = time.slice(0, 10);
   const midnight = new Date(`${day}T00:00:00Z`);
-  return !Number.isNaN(Date.parse(time)) && midnight.toISOString().startsWith(day);
+  return midnight.toISOString().startsWith(day) && /^\d/.test(new Date(time).toISOString());
 }
 
 export function boolean(annotations: Annotations = {}): Schema<boolean> {

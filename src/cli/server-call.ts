@@ -2,7 +2,7 @@ import { printable } from "../api/formatting.ts";
 import { Rejection } from "../api/errors.ts";
 import { parseJson } from "../api/json.ts";
 import { Invalid, object, text } from "../api/schema.ts";
-import { adminRequestOf, type AnyCallInput, readResponse } from "../operator/calls.ts";
+import { adminRequestOf, type AnyCallInput, readResponse, unexpectedResponse } from "../operator/calls.ts";
 import {
   ADMIN_API,
   type AdminOperation,
@@ -49,9 +49,19 @@ export async function callServer<Id extends AdminOperationId>(
   if (status >= 300 || (body && json === undefined))
     throw new RejectedCall(rejectionIn(json, status, server));
   const response = readResponse(id, json);
-  if (response === undefined) throw new Error(`${server} responds with what this release does not know`);
+  if (response === undefined)
+    throw new Failure(unexpectedResponse(server, await versionOf({ server, token })));
   if (response.unreadable > 0) onUnreadable?.(response.unreadable);
   return response.body;
+}
+
+/** Undefined if the server does not tell it. */
+async function versionOf({ server, token }: ServerElsewhere): Promise<string | undefined> {
+  const { target } = adminRequestOf("getSession", {});
+  const headers = { Authorization: `Bearer ${token}` };
+  const { text } = await send(server + target, { headers }).catch(() => ({ text: "" }));
+  const { version }: { version?: unknown } = Object(parseJson(text));
+  return typeof version === "string" ? version : undefined;
 }
 
 const TIMEOUT_MS = 30_000;

@@ -67,6 +67,10 @@ export function readResponse<Id extends AdminOperationId>(
     : { body: read.value as ResponseOf<Id>, unreadable: read.unreadable };
 }
 
+export function unexpectedResponse(url: string, version: string | undefined): string {
+  return `an unexpected response from ${url}${version === undefined ? "" : `, a server of version ${version}`}`;
+}
+
 export function unreadableText(rows: number): string {
   const [verb, pronoun] = rows === 1 ? ["is", "it"] : ["are", "them"];
   return `${countOf(rows, "row")} ${verb} left out: this release cannot read ${pronoun}`;

@@ -6,7 +6,7 @@ import { Invalid } from "../api/schema.ts";
 import { isLoopback } from "../config/network.ts";
 import type { Clock } from "../domain/ports.ts";
 import type { ServerState } from "../domain/servers.ts";
-import { adminRequestOf, type ReadResponse, readResponse } from "./calls.ts";
+import { adminRequestOf, type ReadResponse, readResponse, unexpectedResponse } from "./calls.ts";
 import { getText, type TlsOptions, UNVERIFIED } from "./get-text.ts";
 import { ADMIN_OPERATIONS, type QueryOf } from "./operations.ts";
 import { newNonce, type ServerSecret } from "./server-secret.ts";
@@ -37,7 +37,7 @@ interface AskOptions {
 
 /** Asks another server for its requests. Resolves with the reason if that is not possible. */
 export async function askForRequests(
-  { adminUrl, name }: Pick<ServerState, "adminUrl" | "name">,
+  { adminUrl, name, version }: Pick<ServerState, "adminUrl" | "name"> & Partial<ServerState>,
   { cursor: read, ...conditions }: QueryOf<"listRequests">,
   { secret, clock, tls }: AskOptions,
 ): Promise<ReadResponse<"listRequests"> | string> {
@@ -51,10 +51,7 @@ export async function askForRequests(
   try {
     const { status, text } = await getText(adminUrl + target, { headers: { Authorization }, tls });
     if (status !== 200) return `${adminUrl} responds ${status}`;
-    return (
-      readResponse("listRequests", parseJson(text)) ??
-      `${adminUrl} responds with what this release does not know`
-    );
+    return readResponse("listRequests", parseJson(text)) ?? unexpectedResponse(adminUrl, version);
   } catch (error) {
     const code = error instanceof Error ? Reflect.get(error, "code") : undefined;
     const reason = typeof code === "string" && code !== "ABORT_ERR" ? code : String(error);

@@ -3,7 +3,7 @@ import { toJson } from "../../src/api/json.ts";
 import { Invalid, type JsonSchema, type Schema } from "../../src/api/schema.ts";
 import { COMMANDS } from "../../src/cli/commands.ts";
 import { ADMIN_API, type AdminOperation } from "../../src/operator/operations.ts";
-import { cleanUpAfterAll, cliDirectory, InProcessCli } from "./cli.ts";
+import { cleanUpAfterAll, cliDirectory, failure, InProcessCli } from "./cli.ts";
 
 cleanUpAfterAll();
 
@@ -111,3 +111,18 @@ test.each(["requests --follow", "requests --follow --json"])("%s prints the same
   expect(out).toMatch(line.endsWith("json") ? /^\{.*\\u202e.*\}\n/ : /^2026.*\\u\{202e\}/);
   expect(err).toInclude("\\u{202e}");
 });
+
+test.each([
+  ['{"signedIn":true,"version":"0.9"}', ", a server of version 0.9"],
+  ["no", ""],
+])(
+  "an unexpected response is said to be one, with the version that the session has: %s",
+  async (session, by) => {
+    const fetch = ({ url }: Request) => new Response(url.endsWith("/session") ? session : '{"items":7}');
+    using server = Bun.serve({ port: 0, fetch });
+    const { origin } = server.url;
+    const variables = { PETSTORE_SERVER: origin, PETSTORE_TOKEN: "x".repeat(20) };
+    const result = await new InProcessCli().run("keys list", variables);
+    expect(result).toEqual(failure(`an unexpected response from ${origin}${by}`));
+  },
+);

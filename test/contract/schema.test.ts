@@ -175,6 +175,13 @@ const TIMES = ["2026-11-15T09:30:00Z", "2026-11-15T09:30:00.123+01:00", "2028-02
 const NO_TIMES = ["2026-11-15", "2026-11-15T09:30:00", "15.11.2026", "2026-02-30T00:00:00Z", "", 0, null];
 const digit = integer({ min: 0, max: 9 });
 
+test("dateTime: an instant that RFC 3339 can write in UTC, which JSON Schema cannot say", () => {
+  for (const time of ["9999-12-31T23:59:59.999Z", "0000-01-01T00:00:00Z"])
+    expect(dateTime().read(time)).toBe(time);
+  for (const time of ["9999-12-31T23:59:59-00:01", "0000-01-01T00:00:00+00:01"])
+    expect(dateTime().read(time)).toBeInstanceOf(Invalid);
+});
+
 test.each<[string, Schema<unknown>, valid: readonly unknown[], invalid: readonly unknown[]]>([
   ["boolean: nothing is coerced", boolean(), [true, false], [0, 1, "true", null, undefined]],
   ["integer: within its bounds", digit, [0, 9], [-1, 10, 1.5, "5", null, true]],
