@@ -23,6 +23,7 @@ import {
   type LocatedField,
   ORDER_FIELDS,
   PET_FIELDS,
+  spreadsheetCell,
 } from "./row-formats.ts";
 
 interface Exported {
@@ -139,6 +140,8 @@ interface ExportOptions {
   /** Of keys. */
   readonly withHashes: boolean;
   readonly format: ExportFormat;
+  /** Of CSV: no cell looks like a formula. */
+  readonly forSpreadsheets?: boolean;
   readonly isGzip: boolean;
   readonly output: Output;
   readonly onProgress: (rows: number) => void;
@@ -156,7 +159,7 @@ export async function exportRows(options: ExportOptions): Promise<number | undef
   const { format, isGzip, output, onProgress, isStopped } = options;
   const exported = exportedOf(options);
   const { header, encoder } = ENCODERS[format];
-  const encode = encoder(located(exported));
+  const encode = encoder(located(exported), options.forSpreadsheets ? spreadsheetCell : undefined);
   const write = (text: string) => output.write(isGzip ? gzipSync(text) : text);
   let text = header(Object.keys(exported.fields));
   let count = 0;

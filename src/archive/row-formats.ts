@@ -245,7 +245,15 @@ export function csvRow(cells: readonly string[], delimiter = ","): string {
 
 const SPECIAL = /[",\r\n]/;
 
-/** A cell as it is: unlike a report for a spreadsheet, an export is read back to the same text. */
+/** What a spreadsheet takes for a formula. */
+const FORMULA = /^[=+\-@\t\r]/;
+
+/** An apostrophe before a text that looks like a formula: spreadsheets would calculate it, which can send data away. */
+export function spreadsheetCell(text: string): string {
+  return FORMULA.test(text) ? `'${text}` : text;
+}
+
+/** A cell as it is. */
 function csvCell(cell: string, delimiter = ","): string {
   const needsQuotes = SPECIAL.test(cell) || (delimiter !== "," && cell.includes(delimiter));
   return needsQuotes ? `"${cell.replaceAll('"', '""')}"` : cell;
@@ -266,23 +274,23 @@ type Encode = (row: readonly (string | null)[]) => string;
 interface Encoder {
   /** What is before the rows. */
   readonly header: (names: readonly string[]) => string;
-  readonly encoder: (fields: readonly LocatedField[]) => Encode;
+  /** `textCell` changes texts, such as `spreadsheetCell`. */
+  readonly encoder: (fields: readonly LocatedField[], textCell?: (text: string) => string) => Encode;
 }
 
 export const ENCODERS: Readonly<Record<ExportFormat, Encoder>> = {
-  ndjson: { header: () => "", encoder: jsonEncoder },
+  ndjson: { header: () => "", encoder: (fields) => jsonEncoder(fields) },
   csv: { header: (names) => `${names.join(",")}\n`, encoder: csvEncoder },
 };
 
 /** A line, with its end. */
-function csvEncoder(fields: readonly LocatedField[]): Encode {
-  return (row) => `${fields.map(({ type, position }) => csvValue(row[position] ?? null, type)).join(",")}\n`;
-}
-
-function csvValue(value: string | null, type: FieldType): string {
-  if (value === null) return "";
-  if (type === "integer") return value;
-  return type === "time" ? formatTime(Number(value)) : csvCell(value);
+function csvEncoder(fields: readonly LocatedField[], textCell = (text: string) => text): Encode {
+  const valueOf = (value: string | null, type: FieldType) => {
+    if (value === null) return "";
+    if (type === "integer") return value;
+    return type === "time" ? formatTime(Number(value)) : csvCell(textCell(value));
+  };
+  return (row) => `${fields.map(({ type, position }) => valueOf(row[position] ?? null, type)).join(",")}\n`;
 }
 
 /** A line, with its end. */

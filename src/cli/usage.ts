@@ -1,5 +1,5 @@
 import { formatTime, grouped } from "../api/formatting.ts";
-import { csvRow } from "../archive/row-formats.ts";
+import { csvRow, spreadsheetCell } from "../archive/row-formats.ts";
 import type { Options } from "../config/parse-options.ts";
 import { UsageError } from "../config/usage-error.ts";
 import {
@@ -230,12 +230,4 @@ async function* csvText(query: Query, by: UsageInterval | "key"): AsyncGenerator
   yield header;
   for await (const [{ id: keyId, name }, rows] of usageOf(query))
     yield linesOf(rows.map((row) => Object.assign({ keyId, name }, row)));
-}
-
-/** What a spreadsheet takes for a formula. */
-const FORMULA = /^[=+\-@\t\r]/;
-
-/** An apostrophe before a name that looks like a formula: spreadsheets would calculate it, which can send data away. */
-function spreadsheetCell(text: string): string {
-  return FORMULA.test(text) ? `'${text}` : text;
 }

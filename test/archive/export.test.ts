@@ -70,6 +70,18 @@ describe("files", () => {
   });
 });
 
+test.each(["=cmd|'/C calc'!A0", "+1", "-1", "@SUM(1)", "\t=1"])(
+  "a spreadsheet shows the name %j of an export that is for it as text, and another export has it as it is",
+  async (name) => {
+    const own = new InProcessCli();
+    own.input = `${JSON.stringify({ name, categoryId: -1 })}\n`;
+    await own.run("import -");
+    const header = "id,name,categoryId,status\n";
+    expect(await own.out("export pets --format csv")).toBe(`${header}1,${name},-1,\n`);
+    expect(await own.out("export pets --format csv --for-spreadsheets")).toBe(`${header}1,'${name},-1,\n`);
+  },
+);
+
 describe("keys and usage", () => {
   test("keys have hashes only if they are asked for, and the audit trail tells", async () => {
     const { key } = await createKey(cli, "--name", "a,b", "--plan", "free", "--label", "x,y");
@@ -115,6 +127,7 @@ test.each([
   ["export", "export needs KIND: pets, orders, keys or usage"],
   ["export cats", 'KIND is "cats"; it must be pets, orders, keys or usage'],
   ["export pets --hashes", "--hashes is only for keys"],
+  ["export pets --for-spreadsheets", "--for-spreadsheets is only for CSV"],
   ["export pets --by hour", "--by is only for usage"],
   ["export pets --json", "--json needs FILE: standard output has the export itself"],
 ])("%s", async (line, err) => {

@@ -28,6 +28,9 @@ export const exportCommand = defineCommand({
       help: "One JSON object on each line, or CSV with a header",
     },
     gzip: { ...switchOption("Compress the output"), defaultText: "for a FILE that ends with .gz" },
+    "for-spreadsheets": switchOption(
+      "Put an apostrophe before a text of CSV that a spreadsheet would calculate, such as =1+1",
+    ),
     hashes: switchOption("Export the hashes of the secrets too; only for keys"),
     by: {
       type: choice("INTERVAL", USAGE_INTERVALS),
@@ -46,6 +49,9 @@ export const exportCommand = defineCommand({
   async run({ positionals: { KIND: kind, FILE: path }, values, source }, context) {
     const isFile = path !== undefined && path !== "-";
     if (values.hashes && kind !== "keys") throw new UsageError("--hashes is only for keys");
+    const format = values.format ?? (/\.csv\b/.test(basename(path ?? "")) ? "csv" : "ndjson");
+    const forSpreadsheets = values["for-spreadsheets"];
+    if (forSpreadsheets && format !== "csv") throw new UsageError("--for-spreadsheets is only for CSV");
     if (source("by") && kind !== "usage") throw new UsageError("--by is only for usage");
     if (values.json && !isFile)
       throw new UsageError("--json needs FILE: standard output has the export itself");
@@ -74,7 +80,8 @@ export const exportCommand = defineCommand({
         kind,
         by: values.by,
         withHashes: values.hashes,
-        format: values.format ?? (/\.csv\b/.test(basename(path ?? "")) ? "csv" : "ndjson"),
+        format,
+        forSpreadsheets,
         isGzip: values.gzip || path?.endsWith(".gz") === true,
         output,
         onProgress: (done) => progress.update({ done }),
