@@ -111,7 +111,7 @@ function operationRow([id, operation]: [string, PetstoreOperation]): string[] {
 
 function adminOperations(): string {
   const rows = Object.entries<AdminOperation>(ADMIN_OPERATIONS).filter(([, row]) => !row.deprecated);
-  return rows.map(([id, { method, path }]) => `    ${id.padEnd(16)} ${method} /api${path}`).join("\n");
+  return rows.map(([id, { method, path }]) => `    ${id.padEnd(18)} ${method} /api${path}`).join("\n");
 }
 
 /** Each with the operations that those before it may not call. */

@@ -14,6 +14,7 @@ import {
 } from "./data-directory.ts";
 import type { Clock, KeyStore, RateLimiter, SettingsStore, StateChange, Stores } from "./domain/ports.ts";
 import type { OnBan } from "./domain/rate-limit.ts";
+import { SERVERS_SETTING } from "./domain/servers.ts";
 import { BanRecorder } from "./observe/audit-trail.ts";
 import type { Log } from "./observe/log.ts";
 import { AdapterMonitor, CommitMonitor } from "./observe/request-metrics.ts";
@@ -29,6 +30,8 @@ export interface Adapters extends MonitoredStores {
   /** Of the rate limiter. */
   readonly bans: BanRecorder;
   readonly servers: HeartbeatRegister;
+  /** Tells the other servers at once what has changed of this one. */
+  readonly announce: () => void;
   /** Of the adapter that counts for the rate limits. */
   readonly limits: AdapterMonitor;
   /** The time by which old data is deleted. */
@@ -81,7 +84,8 @@ export async function openAdapters(config: Config, clock: Clock, log: Log): Prom
     opened.defer(() => rateLimiter.close());
     if ("restoredBans" in rateLimiter) await applyMissedUnbans(rateLimiter, stores.keys, clock);
     const close = () => opened.disposeAsync();
-    return { ...stores, rateLimiter, bans, servers, limits, retentionNow, failed, close };
+    const announce = () => void ("beat" in rateLimiter && rateLimiter.beat());
+    return { ...stores, rateLimiter, bans, servers, announce, limits, retentionNow, failed, close };
   } catch (error) {
     await opened
       .disposeAsync()
@@ -251,9 +255,6 @@ async function valkeyRateLimiter(
   monitor.queueLength = () => rateLimiter.queueLength;
   return rateLimiter;
 }
-
-/** The name under which the number of servers is saved, for servers that start in an outage of Valkey. */
-const SERVERS_SETTING = "servers";
 
 async function openRegister(
   settings: SettingsStore,

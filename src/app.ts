@@ -112,7 +112,9 @@ export async function serveOn(
     clock,
   });
   adapters.bans.onRecord = metrics.requests.countBan;
-  adapters.servers.activity = () => activityOf(server, metrics, admin?.machineUrl);
+  adapters.servers.activity = () => {
+    return { ...activityOf(server, metrics), ...(config.admin ? admin?.signedUrl() : { adminUrl: null }) };
+  };
   let admin: AdminListener | undefined;
   const baseUrl = config.publicUrl ?? listenUrl(host, server.port, { isTls: config.tls !== undefined });
   const docsSettings = {
@@ -198,6 +200,7 @@ export async function serveOn(
         tls,
         peerOf,
       });
+      adapters.announce();
     }
   } catch (error) {
     await stopPublic(0);
@@ -222,12 +225,12 @@ export async function serveOn(
   };
 }
 
-function activityOf(server: HttpServer, { requests, live }: AppMetrics, adminUrl?: string): ServerActivity {
+function activityOf(server: HttpServer, { requests, live }: AppMetrics): ServerActivity {
   const { limited, banned, serverError, ...others } = requests.totals();
   const rejections = limited + banned;
   const { latencies, requestsPerSecond } = live.recent();
   return {
-    adminUrl,
+    adminUrl: undefined,
     connections: server.statistics.connections,
     requestsPerSecond,
     requests: others.success + others.clientError + rejections + serverError,

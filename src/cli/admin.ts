@@ -8,13 +8,14 @@ import { mayCall, OPERATOR_NAME, TOKEN_OPERATOR } from "../domain/operators.ts";
 import { attributionOf, type Context, defineCommand, Failure } from "./command.ts";
 import { confirmed, YES_OPTION } from "./operation-command.ts";
 import { databaseExists } from "./operation-call.ts";
+import { openQuotas } from "./quotas.ts";
 import { findRunningServer } from "./running-server.ts";
 
 export const adminUrl = defineCommand({
   name: "admin-url",
   summary: "Print a URL of the console that signs in whoever opens it first",
   description:
-    "Prints the URL of the console with a code, which signs in once, within five minutes. Of several servers with this data directory, it is the one that started last; before the URL is printed, that server has proven that it is one of this database. Treat the URL like a password.",
+    "Prints the URL of the console with a code, which signs in once, within five minutes. Of several servers with this data directory, it is the one that started last; without any, it is one of those that share --limits-url. Before the URL is printed, that server has proven that it is one of this database. Treat the URL like a password.",
   options: {
     operator: {
       type: {
@@ -34,8 +35,9 @@ export const adminUrl = defineCommand({
     const { openEmptyStores, openStores } = await import("../adapters.ts");
     // Without a database, no server runs either.
     const stores = await (databaseExists(storage) ? openStores(storage) : openEmptyStores());
+    const servers = await openQuotas(storage, stores.keys, clock);
     try {
-      const server = await findRunningServer(storage, stores.settings);
+      const server = await findRunningServer(storage, { ...stores, servers });
       const name = values.operator;
       const operatorId = name === undefined ? undefined : await operatorToSignIn(name, stores);
       const { createSignInUrl } = await import("../operator/token.ts");
@@ -44,6 +46,7 @@ export const adminUrl = defineCommand({
       const options = { url, operators, clock, ...(operatorId !== undefined && { operatorId }) };
       return `${await createSignInUrl(options)}\n`;
     } finally {
+      await servers.close();
       await stores.close();
     }
   },

@@ -19,12 +19,12 @@ import { OPERATOR_COMMANDS } from "./operators.ts";
 import { PET_COMMANDS } from "./pets-and-orders.ts";
 import { requests } from "./requests.ts";
 import { serve } from "./serve.ts";
-import { serversList } from "./servers.ts";
+import { serverSecretRotate, serversList } from "./servers.ts";
 import { usage } from "./usage.ts";
 
 /** As the overview shows them. */
 export const COMMAND_GROUPS: Readonly<Record<string, readonly Command[]>> = {
-  Server: [serve, demo, doctor, health, serversList, requests],
+  Server: [serve, demo, doctor, health, serversList, serverSecretRotate, requests],
   "API keys": [...KEY_COMMANDS, usage],
   "Pets and orders": PET_COMMANDS,
   Operators: [login, logout, whoami, ...OPERATOR_COMMANDS, adminUrl, adminTokenRotate, audit],

@@ -2,6 +2,7 @@ import { statSync } from "node:fs";
 import { hostname } from "node:os";
 import { type AnyInput, readQuery } from "../api/dispatch.ts";
 import { invalidBody, invalidParameter, Rejection } from "../api/errors.ts";
+import { countOf } from "../api/formatting.ts";
 import { parseIdentifier } from "../api/json.ts";
 import { Invalid } from "../api/schema.ts";
 import { serverOrigin } from "../config/address-types.ts";
@@ -42,10 +43,11 @@ import {
   type QueryOf,
   type ResponseOf,
 } from "../operator/operations.ts";
-import type { Clock, SettingsStore } from "../domain/ports.ts";
+import type { Clock, ServerRegister, SettingsStore } from "../domain/ports.ts";
+import { SERVERS_SETTING, type ServerState } from "../domain/servers.ts";
 import { attributionOf, type Context, Failure, type Input, type Outcome } from "./command.ts";
 import type { OperationFlags } from "./operation-flags.ts";
-import { openSharedQuotas, openStoredQuotas } from "./quotas.ts";
+import { openQuotas } from "./quotas.ts";
 import { findRunningServer } from "./running-server.ts";
 import { callServer, RejectedCall } from "./server-call.ts";
 
@@ -172,9 +174,7 @@ async function withLocal(
   const { openEmptyStores, openStores } = await import("../adapters.ts");
   const { dataHandlers } = await import("../operator/handlers/data-handlers.ts");
   const stores = await (hasData ? openStores(storage) : openEmptyStores());
-  const quotas = await (storage.limitsUrls === undefined
-    ? openStoredQuotas(storage, stores.keys, clock)
-    : openSharedQuotas(storage, clock));
+  const quotas = await openQuotas(storage, stores.keys, clock);
   let warnedOf: string | undefined;
   try {
     const settings = await stores.settings.readSettings();
@@ -184,7 +184,7 @@ async function withLocal(
         ...stores,
         environment: storage.environment,
         rateLimiter: quotas,
-        servers: quotas,
+        servers: { list: () => listServers(quotas, settings, warn) },
         clock,
         plans: plansOf(saved),
         ban: banRulesOf(saved),
@@ -203,7 +203,7 @@ async function withLocal(
         applyOperatorChanges: () => {},
       }),
       listRequests: ({ query }: AdminInput<"listRequests">) =>
-        askServer(storage, query, { settings: stores.settings, clock, onUnreadable }),
+        askServer(storage, query, { settings: stores.settings, servers: quotas, clock, onUnreadable }),
     };
     return await work(async (id, input = {}) => {
       // The input is validated for this operation, which is what the type of its handler says.
@@ -220,23 +220,40 @@ async function withLocal(
 
 interface AskServerOptions extends Pick<OperatorWork, "onUnreadable"> {
   readonly settings: SettingsStore;
+  readonly servers: ServerRegister;
   readonly clock: Clock;
+}
+
+/** Those in the register. Servers save how many there are, and a Valkey that has lost its data knows of fewer. */
+async function listServers(
+  register: ServerRegister,
+  { [SERVERS_SETTING]: count = "1" }: SavedSettings,
+  warn: Context["warn"],
+): Promise<readonly ServerState[]> {
+  const servers = await register.list();
+  if (servers.length < Number(count))
+    warn(
+      `Valkey names ${servers.length} of ${countOf(Number(count), "server")}: the others have stopped, or Valkey has lost its data and they tell of themselves within 5 seconds`,
+    );
+  return servers;
 }
 
 /** What only a running server knows. */
 async function askServer(
   storage: StorageConfig,
   query: QueryOf<"listRequests">,
-  { settings, clock, onUnreadable }: AskServerOptions,
+  { settings, servers, clock, onUnreadable }: AskServerOptions,
 ): Promise<ResponseOf<"listRequests">> {
   const { UNVERIFIED } = await import("../operator/get-text.ts");
-  const { askForRequests } = await import("../operator/server-requests.ts");
-  const server = await findRunningServer(storage, settings).catch((error: unknown) => {
+  const { askForRequests, ASK_TIMEOUT_MS, peerTlsOf } = await import("../operator/server-requests.ts");
+  const server = await findRunningServer(storage, { settings, servers }).catch((error: unknown) => {
     if (!(error instanceof Failure)) throw error;
     throw new Failure(`${error.message}, or name another one with --server`);
   });
-  const asking = { ...server, clock, tls: UNVERIFIED };
-  const response = await askForRequests({ ...server, name: hostname() }, query, asking);
+  const { secret, adminUrl, name } = server;
+  const { "public-url": publicUrl = adminUrl } = await settings.readSettings();
+  const tls = name === hostname() ? UNVERIFIED : peerTlsOf(publicUrl, undefined);
+  const response = await askForRequests(server, query, { secret, clock, tls, timeoutMs: ASK_TIMEOUT_MS });
   if (typeof response === "string") throw new Failure(response);
   if (response.unreadable > 0) onUnreadable(response.unreadable);
   return response.body;

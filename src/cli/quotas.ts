@@ -13,8 +13,17 @@ interface Quotas extends Pick<RateLimiter, "usage" | "bannedKeys" | "unban" | "c
   readonly problem: string | undefined;
 }
 
+/** Those in Valkey, or those that the server of this data directory stores. */
+export function openQuotas(
+  storage: StorageConfig,
+  keys: Pick<KeyStore, "getKey">,
+  clock: Clock,
+): Promise<Quotas> {
+  return storage.limitsUrls ? openSharedQuotas(storage, clock) : openStoredQuotas(storage, keys, clock);
+}
+
 /** A running server writes its quotas every second, so they are at most a second old. */
-export async function openStoredQuotas(
+async function openStoredQuotas(
   storage: StorageConfig,
   keys: Pick<KeyStore, "getKey">,
   clock: Clock,
@@ -77,7 +86,7 @@ const WITHOUT_VALKEY =
   "running servers unban the key themselves and update Valkey when it is available again; if no server is running, run this command again then";
 
 /** Valkey's own state: a ban lasts there until Valkey itself has received the unban. */
-export async function openSharedQuotas(storage: StorageConfig, clock: Clock): Promise<Quotas> {
+async function openSharedQuotas(storage: StorageConfig, clock: Clock): Promise<Quotas> {
   const { openValkey } = await import("../adapters.ts");
   const timeoutMs = SETTINGS["limits-timeout"].default;
   // While Valkey is unavailable the rate limiter counts in this process, so what it returns is worthless.

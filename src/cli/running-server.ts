@@ -1,29 +1,55 @@
 import { existsSync, readFileSync } from "node:fs";
+import { hostname } from "node:os";
 import { describeEnvironment, pathsOf, type StorageConfig } from "../config/config.ts";
-import type { SettingsStore } from "../domain/ports.ts";
+import type { ServerRegister, SettingsStore } from "../domain/ports.ts";
 import { Failure } from "./command.ts";
 
+/** Of the servers in the register. */
+const MAX_ASKED = 10;
+
+interface RunningServer {
+  readonly adminUrl: string;
+  /** Of its machine. */
+  readonly name: string;
+}
+
 /**
- * The server of this data directory that started last, which has proven to know the secret. One that is killed leaves
- * its URL behind, and a program that has taken its port must not get a code or a signature.
+ * A server that has proven to know the secret: the one of this data directory that started last, or one in the
+ * register. One that is killed leaves its URL behind, and a program that has taken its port must not get a code or a
+ * signature.
  */
-export async function findRunningServer(storage: StorageConfig, settings: SettingsStore) {
-  const { isProven } = await import("../operator/server-requests.ts");
+export async function findRunningServer(
+  storage: StorageConfig,
+  { settings, servers }: { readonly settings: SettingsStore; readonly servers: ServerRegister },
+) {
+  const { isProven, whyNotAsked } = await import("../operator/server-requests.ts");
   const { ServerSecret } = await import("../operator/server-secret.ts");
   const where = describeEnvironment(storage);
-  const { adminUrl: file } = pathsOf(storage);
-  if (!existsSync(file)) {
-    throw new Failure(
-      `no server with a listener for operators runs in ${where}; start it with petstore serve`,
-    );
-  }
-  const adminUrl = readFileSync(file, "utf8").trim();
   const secret = await ServerSecret.open(settings);
-  const proven = await isProven(adminUrl, secret).catch(() => undefined);
-  if (proven) return { adminUrl, secret };
+  const own = serverOf(storage);
+  const proven = own && (await isProven(own, secret).catch(() => undefined));
+  if (own && proven) return { ...own, secret };
+  const registered = storage.limitsUrls ? await servers.list() : [];
+  const asked = registered.filter((each) => whyNotAsked(each, { secret, hasTls: false }) === undefined);
+  // One that stands still delays nothing: the first to respond is taken.
+  const found = await Promise.any(
+    asked.slice(0, MAX_ASKED).map(async ({ adminUrl, name }) => {
+      if (adminUrl && (await isProven({ adminUrl, name }, secret))) return { adminUrl, name, secret };
+      throw new Error("not proven");
+    }),
+  ).catch(() => undefined);
+  if (found) return found;
   throw new Failure(
-    proven === undefined
-      ? `no server responds at ${adminUrl}; start it with petstore serve`
-      : `what listens at ${adminUrl} is not a server of ${where}: it cannot prove that it knows the secret in the database; find out which program it is, and start the server again`,
+    own === undefined
+      ? `no server with a listener for operators runs in ${where}; start it with petstore serve`
+      : proven === undefined
+        ? `no server responds at ${own.adminUrl}; start it with petstore serve`
+        : `what listens at ${own.adminUrl} is not a server of ${where}: it cannot prove that it knows the secret in the database; find out which program it is, and start the server again`,
   );
+}
+
+/** That of the data directory. */
+function serverOf(storage: StorageConfig): RunningServer | undefined {
+  const { adminUrl: file } = pathsOf(storage);
+  return existsSync(file) ? { adminUrl: readFileSync(file, "utf8").trim(), name: hostname() } : undefined;
 }

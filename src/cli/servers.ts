@@ -30,6 +30,18 @@ export const serversList = operationCommand({
       : table(COLUMNS, items.length === 1 ? items : [...items, total], screen),
 });
 
+export const serverSecretRotate = operationCommand({
+  name: "server-secret rotate",
+  operation: "rotateServerSecret",
+  examples: [
+    "petstore server-secret rotate",
+    "petstore server-secret rotate --server https://admin.example.com",
+  ],
+  json: () => ({ rotated: true }),
+  text: (_result, { values }) =>
+    `The servers of ${whereOf(values)} have a new secret. Those that are running take it within a second.\n`,
+});
+
 function milliseconds(value: number | null): string {
   return value === null ? "-" : value.toFixed(value < 10 ? 2 : 0);
 }

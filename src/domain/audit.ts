@@ -38,6 +38,7 @@ export const AUDIT_ACTIONS = [
   "operator.created",
   "operator.rotated",
   "operator.revoked",
+  "server-secret.rotated",
 ] as const;
 export type AuditAction = (typeof AUDIT_ACTIONS)[number];
 

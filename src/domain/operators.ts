@@ -60,9 +60,6 @@ export const MAX_SESSIONS = 500;
 export const MAX_SESSIONS_OF_OPERATOR = 100;
 export const MAX_SIGN_IN_CODES = 100;
 
-/** The name in the settings of what servers of a database recognize one another by. Nothing shows its value. */
-export const SERVER_SECRET = "server-secret";
-
 /** A browser that has signed in. Of all secrets the SHA-256 is stored, in hexadecimal. */
 export interface OperatorSession {
   readonly cookieHash: string;

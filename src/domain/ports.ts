@@ -209,8 +209,10 @@ export interface SettingsStore {
   /** Replaces the values of the given names. */
   saveSettings(settings: Readonly<Record<string, string>>): Promise<void>;
   readSettings(): Awaitable<Readonly<Record<string, string>>>;
-  /** The value of a name; if there is none, the given one is saved. Of concurrent calls, one saves its value. */
-  saveIfMissing(name: string, value: string): Promise<string>;
+  /** The secret of the servers; if there is none, the given one is saved. Of concurrent calls, one saves its own. */
+  openSecret(candidate: string): Promise<string>;
+  readSecret(): Awaitable<string | undefined>;
+  replaceSecret(secret: string, entry: NewAuditEntry): Promise<void>;
 }
 
 /**

@@ -24,21 +24,33 @@ export const ToldState = object(
     /** Of the last 15 minutes: pairs of a bucket and its count. */
     latencies: array(array(count)),
   },
-  { adminUrl: nullable(line(300)) },
+  {
+    /** Null without a listener for operators; missing until it listens. */
+    adminUrl: nullable(line(300)),
+    /** Milliseconds since the epoch. */
+    signedAt: count,
+    signature: line(100),
+  },
 );
 type ToldState = Infer<typeof ToldState>;
 
 export type ServerIdentity = Pick<ToldState, "id" | "name" | "version" | "startedAt">;
 
+/** Where a server listens for operators, signed: whoever can write to Valkey can tell anything. */
+export type SignedUrl = Pick<ToldState, "signedAt" | "signature"> & { readonly adminUrl: string };
+
 export interface ServerActivity extends Omit<ToldState, keyof ServerIdentity | "adminUrl"> {
-  /** URL of its listener for operators; undefined if it has none. */
-  readonly adminUrl: string | undefined;
+  /** URL of its listener for operators; null if it has none, undefined until it is known. */
+  readonly adminUrl: string | null | undefined;
 }
 
 export interface ServerState extends ServerIdentity, ServerActivity {
   /** When this server last heard of it, in milliseconds since the epoch. */
   readonly seenAt: number;
 }
+
+/** The name under which the number of servers is saved, for servers that start in an outage of Valkey. */
+export const SERVERS_SETTING = "servers";
 
 /** A server that has just started. */
 export const NO_ACTIVITY: ServerActivity = {

@@ -36,6 +36,7 @@ import { serverHandlers } from "./handlers/server.ts";
 import type { AdminHandlers, AnyHandler, ServerServices, SessionContext } from "./handlers/services.ts";
 import { sessionHandlers } from "./handlers/session.ts";
 import { ADMIN_API, type AdminOperation, type AdminOperationId } from "./operations.ts";
+import { SIGNATURE_HEADER } from "./server-secret.ts";
 import type { Identity } from "./sign-in.ts";
 
 const COMMON_HEADERS = {
@@ -248,14 +249,14 @@ export function createAdminApp(services: ServerServices): RequestHandler {
   function identify(request: Request, id?: AdminOperationId, operation?: AdminOperation) {
     const { remoteAddress: name } = request;
     if (operation?.needsNoToken) return { actor: { kind: "console", name } } as const;
-    if (id === "listRequests" && services.isServerRequest(request))
-      return { actor: { kind: "server", name } } as const;
+    const signResponse = id === "listRequests" ? services.signResponseTo(request) : undefined;
+    if (signResponse) return { actor: { kind: "server", name }, signResponse } as const;
     return authenticate(request, operation ? leastRoleOf(operation) : "viewer");
   }
 
   function contextOf(
     request: Request,
-    { actor, ...rest }: Pick<Identity, "actor"> & Partial<Identity>,
+    { actor, ...rest }: Pick<Identity, "actor"> & Partial<Identity> & Pick<SessionContext, "signResponse">,
   ): SessionContext {
     return { by: { actor, at: clock.now() }, ...rest, request, responseHeaders: {} };
   }
@@ -300,8 +301,10 @@ export function createAdminApp(services: ServerServices): RequestHandler {
 async function succeed(result: unknown, { operation: { success }, context }: AdminCall): Promise<Response> {
   // A long response takes milliseconds to write.
   await yieldToEventLoop();
-  const lines = API_LINES + headerLinesOf(context.responseHeaders);
-  return success.body === undefined
-    ? emptyResponse(204, lines)
-    : jsonResponse(success.status, lines, toJson(result));
+  const { responseHeaders, signResponse } = context;
+  const lines = API_LINES + headerLinesOf(responseHeaders);
+  if (success.body === undefined) return emptyResponse(204, lines);
+  const body = toJson(result);
+  const signature = signResponse ? headerLine(SIGNATURE_HEADER, signResponse(body)) : "";
+  return jsonResponse(success.status, lines + signature, body);
 }

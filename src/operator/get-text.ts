@@ -6,15 +6,15 @@ export const UNVERIFIED: TlsOptions = { rejectUnauthorized: false };
 interface GetOptions {
   readonly headers?: Readonly<Record<string, string>>;
   readonly tls: TlsOptions;
+  readonly timeoutMs: number;
 }
 
-const TIMEOUT_MS = 2_000;
 /** A page of 500 requests has about 200 KB, and at most 600 KB. */
 const MAX_BYTES = 1_024 * 1_024;
 
 /** Asks a server, and no proxy that HTTP_PROXY names. */
-export async function getText(url: string, { headers = {}, tls }: GetOptions) {
-  const signal = AbortSignal.timeout(TIMEOUT_MS);
+export async function getText(url: string, { headers = {}, tls, timeoutMs }: GetOptions) {
+  const signal = AbortSignal.timeout(timeoutMs);
   const response = await fetch(url, {
     headers,
     tls,
@@ -29,5 +29,5 @@ export async function getText(url: string, { headers = {}, tls }: GetOptions) {
     text += decoder.decode(part, { stream: true });
     if (text.length > MAX_BYTES) throw new Error("the response is too long");
   }
-  return { status: response.status, text };
+  return { status: response.status, headers: response.headers, text };
 }

@@ -125,6 +125,14 @@ export const ADMIN_OPERATIONS = {
         "Lists all servers on one Valkey, and their figures together. A server that stops is removed; one that was killed stays for 15 seconds. Without Valkey, there is one server. While Valkey is unavailable, the list is that of before.",
       success: ok("The servers", resources.Fleet),
     },
+    rotateServerSecret: {
+      method: "POST",
+      path: "/server-secret/rotate",
+      summary: "Replace the secret by which the servers recognize one another",
+      description:
+        "The servers and commands of a database sign with it what they tell and ask one another. Servers take the new one within a second, and accept the one before for 10 seconds more. Nothing shows it.",
+      success: { status: 204, description: "The secret is replaced" },
+    },
     getOverview: {
       method: "GET",
       path: "/overview",

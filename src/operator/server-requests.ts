@@ -9,7 +9,7 @@ import type { ServerState } from "../domain/servers.ts";
 import { adminRequestOf, type ReadResponse, readResponse, unexpectedResponse } from "./calls.ts";
 import { getText, type TlsOptions, UNVERIFIED } from "./get-text.ts";
 import { ADMIN_OPERATIONS, type QueryOf } from "./operations.ts";
-import { newNonce, type ServerSecret } from "./server-secret.ts";
+import { newNonce, type ServerSecret, SIGNATURE_HEADER } from "./server-secret.ts";
 
 /** Requests from one server, or from a command on its machine, to another server. */
 
@@ -29,29 +29,59 @@ export function peerTlsOf(publicUrl: string, ownCertificate: string | undefined)
   };
 }
 
+/** Why a server in the register is not asked; undefined if it is. */
+export function whyNotAsked(
+  server: ServerState,
+  { secret, hasTls }: { readonly secret: ServerSecret; readonly hasTls: boolean },
+): string | undefined {
+  const { adminUrl, name } = server;
+  if (adminUrl === null) return "it has no listener for operators: --admin-address is off";
+  if (adminUrl === undefined)
+    return `it does not tell where it listens for operators: it has just started, or is of release ${LAST_UNSIGNED} with --admin-address off`;
+  if (!secret.isSigned(server))
+    return `its entry in Valkey has no valid signature: it is of release ${LAST_UNSIGNED} or earlier, its clock is wrong, or it is not a server of this database`;
+  const { protocol, hostname: host } = new URL(adminUrl);
+  if (isLoopback(host)) {
+    if (name === hostname()) return undefined;
+    return `its listener for operators, ${adminUrl}, can be reached on its own machine only: set --admin-address`;
+  }
+  return hasTls && protocol === "http:" ? `its listener for operators, ${adminUrl}, has no TLS` : undefined;
+}
+
+/** It told where it listens without a signature, and nothing without a listener. */
+const LAST_UNSIGNED = "1.1.0";
+
 interface AskOptions {
   readonly secret: ServerSecret;
   readonly clock: Pick<Clock, "now">;
   readonly tls: TlsOptions;
+  readonly timeoutMs?: number;
 }
+
+/** How long a server waits for another one, and a command for a server, which waits for others meanwhile. */
+const SERVER_TIMEOUT_MS = 2_000;
+export const ASK_TIMEOUT_MS = 5_000;
 
 /** Asks another server for its requests. Resolves with the reason if that is not possible. */
 export async function askForRequests(
-  { adminUrl, name, version }: Pick<ServerState, "adminUrl" | "name"> & Partial<ServerState>,
+  { adminUrl, version }: Pick<ServerState, "adminUrl"> & Partial<ServerState>,
   { cursor: read, ...conditions }: QueryOf<"listRequests">,
-  { secret, clock, tls }: AskOptions,
+  { secret, clock, tls, timeoutMs = SERVER_TIMEOUT_MS }: AskOptions,
 ): Promise<ReadResponse<"listRequests"> | string> {
-  if (adminUrl === undefined) return "it has no listener for operators: --admin-address is off";
-  if (isLoopback(new URL(adminUrl).hostname) && name !== hostname())
-    return `its listener for operators, ${adminUrl}, can be reached on its own machine only: set --admin-address`;
   const cursor = read === undefined ? read : encodeCursor("requests", read);
   const { method, target } = adminRequestOf("listRequests", { query: { ...conditions, cursor } });
-  const { origin: to } = new URL(adminUrl);
+  const { origin: to } = new URL(adminUrl ?? "");
   const Authorization = secret.authorizationOf({ to, method, target, at: clock.now() });
   try {
-    const { status, text } = await getText(adminUrl + target, { headers: { Authorization }, tls });
+    const { status, headers, text } = await getText(to + target, {
+      headers: { Authorization },
+      tls,
+      timeoutMs,
+    });
     if (status !== 200) return `${adminUrl} responds ${status}`;
-    return readResponse("listRequests", parseJson(text)) ?? unexpectedResponse(adminUrl, version);
+    if (!secret.isResponse(headers.get(SIGNATURE_HEADER) ?? "", Authorization, text))
+      return `${adminUrl} does not sign its response: it is of release ${LAST_UNSIGNED} or earlier, or not a server of this database`;
+    return readResponse("listRequests", parseJson(text)) ?? unexpectedResponse(to, version);
   } catch (error) {
     const code = error instanceof Error ? Reflect.get(error, "code") : undefined;
     const reason = typeof code === "string" && code !== "ABORT_ERR" ? code : String(error);
@@ -60,10 +90,13 @@ export async function askForRequests(
 }
 
 /** Whether a server of this database listens there. Another program may have taken the port of one that was killed. */
-export async function isProven(url: string, secret: ServerSecret): Promise<boolean> {
+export async function isProven(
+  server: { readonly adminUrl: string; readonly name: string },
+  secret: ServerSecret,
+): Promise<boolean> {
   const nonce = newNonce();
   const { target } = adminRequestOf("proveServer", { query: { nonce } });
-  const { text } = await getText(url + target, { tls: UNVERIFIED });
+  const { text } = await getText(server.adminUrl + target, { tls: UNVERIFIED, timeoutMs: SERVER_TIMEOUT_MS });
   const read = ADMIN_OPERATIONS.proveServer.success.body.read(parseJson(text));
-  return !(read instanceof Invalid) && secret.isProof(read.proof, nonce, url);
+  return !(read instanceof Invalid) && secret.isProof(read.proof, nonce, server);
 }

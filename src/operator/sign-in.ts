@@ -1,4 +1,4 @@
-import { createHmac, randomBytes, timingSafeEqual } from "node:crypto";
+import { createHmac, randomBytes } from "node:crypto";
 import { Budget } from "../api/budget.ts";
 import { Rejection } from "../api/errors.ts";
 import { sha256 } from "../api/hash.ts";
@@ -16,6 +16,7 @@ import type { Request } from "../http1/index.ts";
 import type { Log } from "../observe/log.ts";
 import { AccessReader } from "./access.ts";
 import { INVALID_CODE, INVALID_TOKEN, NOT_SIGNED_IN, tooManyAttempts } from "./errors.ts";
+import { isSameSecret } from "./server-secret.ts";
 import { CODE_MS } from "./token.ts";
 
 /** Who has signed in or sent a token. */
@@ -294,9 +295,4 @@ export class AdminAuthentication {
     }
     return { id, name, role, tokenHash };
   }
-}
-
-/** In constant time. */
-export function isSameSecret(a: string, b: string): boolean {
-  return a.length === b.length && timingSafeEqual(Buffer.from(a), Buffer.from(b));
 }

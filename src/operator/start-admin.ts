@@ -1,12 +1,13 @@
 import { type Config, originOf } from "../config/config.ts";
 import { isLoopback } from "../config/network.ts";
 import { SECURITY_HEADER_LINES, startupHandler } from "../api/dispatch.ts";
+import type { SignedUrl } from "../domain/servers.ts";
 import type { HttpServer, HttpServerOptions } from "../http1/index.ts";
 import type { TlsCertificate } from "../http1/server.ts";
 import { createAdminApp } from "./admin-app.ts";
 import { listenForOperators } from "./admin-listener.ts";
 import type { ServerServices } from "./handlers/services.ts";
-import { askForRequests, machineAddress, peerTlsOf } from "./server-requests.ts";
+import { askForRequests, machineAddress, peerTlsOf, whyNotAsked } from "./server-requests.ts";
 import { ServerSecret } from "./server-secret.ts";
 import { AdminAuthentication } from "./sign-in.ts";
 import { createSignInUrl, followTokenFile, openTokens, saveAdminUrl } from "./token.ts";
@@ -15,7 +16,7 @@ export interface AdminListener {
   /** Such as http://127.0.0.1:8090. */
   readonly url: string;
   /** The URL for other machines, which do not know it by a loopback address. */
-  readonly machineUrl: string;
+  signedUrl(): SignedUrl;
   /** A URL with a new code: whoever opens it first is signed in. */
   createSignInUrl(): Promise<string>;
   /** Where a token is; undefined if a variable has it, or only operators have theirs. */
@@ -28,9 +29,11 @@ export interface AdminListener {
 
 type OfConfig = "environment" | "plans" | "ban" | "hasAllUsage";
 type OfListener =
-  "url" | "authentication" | "serverSecret" | "isServerRequest" | "askForRequests" | "applyOperatorChanges";
+  "url" | "authentication" | "proofOf" | "signResponseTo" | "askForRequests" | "applyOperatorChanges";
 
 interface StartAdminOptions extends Omit<ServerServices, OfConfig | OfListener> {
+  /** Tells the other servers at once what has changed of this one. */
+  readonly announce: () => void;
   readonly config: Config;
   readonly tls: TlsCertificate | undefined;
   /** Which connections count together. */
@@ -39,11 +42,11 @@ interface StartAdminOptions extends Omit<ServerServices, OfConfig | OfListener> 
 
 /** Serves operators on a listener of their own. Throws AdminListenError if the address cannot be listened on. */
 export async function startAdmin(options: StartAdminOptions): Promise<AdminListener> {
-  const { config, admin, operators, audit, publicUrl, clock, log } = options;
+  const { config, admin, operators, audit, publicUrl, clock, log, settings } = options;
   // The certificate is for the name that clients use, which is not the loopback address.
   const tls = isLoopback(admin.host) ? undefined : options.tls;
   const { setting: token, file } = await openTokens({ storage: config, admin, operators, clock, log });
-  const serverSecret = await ServerSecret.open(options.settings);
+  const serverSecret = await ServerSecret.open(settings);
   const server = listenForOperators(admin, {
     handler: startupHandler,
     headerLines: SECURITY_HEADER_LINES,
@@ -54,7 +57,7 @@ export async function startAdmin(options: StartAdminOptions): Promise<AdminListe
   const listener = { host: admin.host, port: server.port, isTls: tls !== undefined };
   const url = originOf(listener);
   const machineUrl = originOf({ ...listener, host: machineAddress(admin.host) });
-  const ownOrigins = [url, machineUrl].map((each) => new URL(each).origin);
+  const ownUrls = [url, machineUrl].map((each) => new URL(each));
   // Cookies do not tell ports apart: each listener of a machine has a cookie of its own.
   const cookieName = `petstore-admin-${server.port}`;
   const authentication = new AdminAuthentication({ token, operators, audit, cookieName, clock, log });
@@ -70,21 +73,30 @@ export async function startAdmin(options: StartAdminOptions): Promise<AdminListe
     hasAllUsage: config.databaseUrl === undefined || config.limitsUrls !== undefined,
     url,
     authentication,
-    serverSecret,
-    isServerRequest: ({ method, path, query, headers }) => {
+    proofOf(nonce, { headers }) {
+      const { origin } = ownUrls.find(({ host }) => host === headers.get("host")) ?? new URL(url);
+      return serverSecret.proofOf(nonce, origin);
+    },
+    signResponseTo({ method, path, query, headers }) {
       const target = query === "" ? path : `${path}?${query}`;
       const authorization = headers.get("authorization") ?? "";
-      const at = clock.now();
-      return ownOrigins.some((to) => serverSecret.isAuthorized(authorization, { to, method, target, at }));
+      const request = { method, target, at: clock.now() };
+      const isSigned = ownUrls.some(({ origin: to }) =>
+        serverSecret.isAuthorized(authorization, { ...request, to }),
+      );
+      return isSigned ? (body) => serverSecret.responseSignature(authorization, body) : undefined;
     },
-    askForRequests: (other, query) =>
-      askForRequests(other, query, { secret: serverSecret, clock, tls: peerTls }),
+    async askForRequests(other, query) {
+      const problem = whyNotAsked(other, { secret: serverSecret, hasTls: options.tls !== undefined });
+      return problem ?? askForRequests(other, query, { secret: serverSecret, clock, tls: peerTls });
+    },
     applyOperatorChanges: () => authentication.changed(),
   });
+  const stopFollowingSecret = serverSecret.follow(settings, options.announce);
   const removeUrl = saveAdminUrl(config, url);
   return {
     url,
-    machineUrl,
+    signedUrl: () => serverSecret.urlOf(options.servers.self, machineUrl, clock.now()),
     createSignInUrl: () => createSignInUrl({ url, operators, clock }),
     tokenFile: file,
     server,
@@ -94,6 +106,7 @@ export async function startAdmin(options: StartAdminOptions): Promise<AdminListe
     },
     async close() {
       if (stopFollowing) stopFollowing();
+      stopFollowingSecret();
       removeUrl();
       await server.close(0);
     },

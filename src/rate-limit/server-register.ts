@@ -9,7 +9,7 @@ import {
   type ServerState,
   ToldState,
 } from "../domain/servers.ts";
-import type { ValkeyLink } from "./valkey/connection.ts";
+import type { RegisterContents, ValkeyLink } from "./valkey/connection.ts";
 
 /** How often a server tells of itself. */
 export const HEARTBEAT_MS = 5_000;
@@ -81,24 +81,29 @@ export class HeartbeatRegister implements ServerRegister {
     await link.removeServer(this.self.id).catch(() => {});
   }
 
-  #learn(texts: readonly string[]): void {
+  #learn({ texts, wasMissing }: RegisterContents): void {
     const before = this.count;
     this.#counts = [...this.#counts.slice(1 - REMEMBERED_BEATS), Math.max(1, texts.length)];
     if (this.count !== before) this.#options.onCount?.(this.count);
-    this.#others = parseServerStates(texts, this.#clock.now()).filter(({ id }) => id !== this.self.id);
+    const told = parseServerStates(texts, this.#clock.now()).filter(({ id }) => id !== this.self.id);
+    // Valkey has lost its data: the others tell of themselves again before the next heartbeat.
+    const lost = wasMissing ? this.#others.filter(({ id }) => !told.some((each) => each.id === id)) : [];
+    this.#others = [...told, ...lost];
   }
 }
 
-/** Those that this release understands. */
+/** Those that this release understands, each once. */
 export function parseServerStates(texts: readonly string[], seenAt: number): ServerState[] {
-  return texts.flatMap((text) => {
+  const states = texts.flatMap((text) => {
     const told = ToldState.read(parseJson(text));
-    return told instanceof Invalid ? [] : [{ ...told, adminUrl: originOf(told.adminUrl ?? ""), seenAt }];
+    return told instanceof Invalid ? [] : [{ ...told, adminUrl: originOf(told.adminUrl), seenAt }];
   });
+  return [...new Map(states.map((state) => [state.id, state])).values()];
 }
 
 /** Whoever can write to Valkey can tell anything: a server is asked at a host and port, and at no path that is told. */
-function originOf(url: string): string | undefined {
-  const { protocol = "", origin } = URL.parse(url) ?? {};
+function originOf(url: string | null | undefined): string | null | undefined {
+  if (url === null) return null;
+  const { protocol = "", origin } = URL.parse(url ?? "") ?? {};
   return /^https?:$/.test(protocol) ? origin : undefined;
 }

@@ -3,7 +3,6 @@
  * both schemas.
  */
 import type { NewAuditEntry } from "../domain/audit.ts";
-import { SERVER_SECRET } from "../domain/operators.ts";
 import {
   type ColumnType,
   type Dialect,
@@ -106,7 +105,7 @@ export const IMPORTS = table("imports", ["fingerprint"], {
   rejects_bytes: "integer",
 });
 
-/** A table comes after those that it refers to. Sums of other tables and sessions of operators are not among them. */
+/** A table comes after those that it refers to. Sums, sessions and the servers' secret are not among them. */
 export const TABLES: readonly Table[] = [
   API_KEYS,
   KEY_SECRETS,
@@ -122,11 +121,7 @@ export const TABLES: readonly Table[] = [
     body: "text",
     created_at: "integer",
   }),
-  {
-    ...table("server_settings", ["name"], { name: "text", value: "text" }),
-    // Servers of the copy make a secret of their own.
-    where: `name <> '${SERVER_SECRET}'`,
-  },
+  table("server_settings", ["name"], { name: "text", value: "text" }),
   withIds("audit", {
     at: "integer",
     actor: "text",

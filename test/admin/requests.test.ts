@@ -5,7 +5,7 @@ import { SETTINGS } from "../../src/config/options.ts";
 import { NO_ACTIVITY, type ServerState } from "../../src/domain/servers.ts";
 import { requestHandlers } from "../../src/operator/handlers/requests.ts";
 import type { RequestPage } from "../../src/operator/operations.ts";
-import { askForRequests } from "../../src/operator/server-requests.ts";
+import { askForRequests, whyNotAsked } from "../../src/operator/server-requests.ts";
 import { ServerSecret } from "../../src/operator/server-secret.ts";
 import { startAdminService, useAdminService } from "./admin-service.ts";
 
@@ -82,7 +82,10 @@ describe("listRequests", () => {
       return service.admin(target, { token: null, headers });
     };
     expect((await service.admin("/api/requests", { token: null })).status).toBe(401);
-    expect((await signed("/api/requests?scope=server")).status).toBe(200);
+    const response = await signed("/api/requests?scope=server");
+    expect(response.status).toBe(200);
+    expect(response.headers.get("petstore-signature")).toMatch(/^[\w-]{43}$/);
+    expect((await service.admin("/api/requests")).headers.get("petstore-signature")).toBeNull();
     expect((await signed("/api/requests", { at: service.clock.now() - 31_000 })).status).toBe(401);
     expect((await signed("/api/keys")).status).toBe(401);
     // Another server has got it, and sends it on.
@@ -156,33 +159,60 @@ describe("several servers", () => {
     expect(result.servers.map(({ id }) => id)).toEqual(["self", "other"]);
   });
 
-  test.each<[string, string | undefined, string, RegExp]>([
-    ["has no listener", undefined, "web-2", /--admin-address is off/],
-    ["listens on loopback of another machine", "http://127.0.0.1:8090", "web-2", /its own machine only/],
-    ["listens on loopback of another machine", "http://[::1]:8090", "web-2", /its own machine only/],
-    ["is gone", "http://127.0.0.1:1", hostname(), /does not respond \((?:ECONNREFUSED|ConnectionRefused)\)/],
-  ])("a server that %s is not asked in vain", async (_, adminUrl, name, reason) => {
-    expect(await ask({ adminUrl, name })).toMatch(reason);
+  const toldOf = (adminUrl: string | null | undefined, name = "web-2"): ServerState => {
+    const identity = { ...SELF, id: "other", name };
+    const signed = adminUrl ? SECRET.urlOf(identity, adminUrl, 0) : {};
+    return { ...OTHER, ...identity, adminUrl, ...signed };
+  };
+
+  test.each<[string, ServerState, RegExp | undefined]>([
+    ["has no listener", toldOf(null), /^it has no listener for operators: --admin-address is off$/],
+    ["has just started", toldOf(undefined), /^it does not tell where it listens .* it has just started/],
+    ["listens on loopback of another machine", toldOf("http://127.0.0.1:8090"), /its own machine only/],
+    ["listens on loopback of another machine", toldOf("http://[::1]:8090"), /its own machine only/],
+    ["listens on loopback of this machine", toldOf("http://127.0.0.1:8090", hostname()), undefined],
+    ["has no TLS", toldOf("http://192.0.2.1:8090"), /has no TLS$/],
+    ["has TLS", toldOf("https://192.0.2.1:8090"), undefined],
+    [
+      "is told by somebody else",
+      { ...toldOf("https://192.0.2.1:8090"), adminUrl: "https://192.0.2.2" },
+      /^its entry in Valkey has no valid signature: it is of release 1.1.0 or earlier/,
+    ],
+  ])("of a server that %s it is known whether it is asked", (_, server, reason) => {
+    const problem = whyNotAsked(server, { secret: SECRET, hasTls: true });
+    if (reason === undefined) expect(problem).toBeUndefined();
+    else expect(problem).toMatch(reason);
   });
 
-  test.each<[string, () => Response, RegExp]>([
+  test("one that is gone does not respond", async () => {
+    const reason = /does not respond \((?:ECONNREFUSED|ConnectionRefused)\)/;
+    expect(await ask({ adminUrl: "http://127.0.0.1:1" })).toMatch(reason);
+  });
+
+  const signed = (body: string) => (request: Request) => {
+    const signature = SECRET.responseSignature(request.headers.get("authorization") ?? "", body);
+    return new Response(body, { headers: { "Petstore-Signature": signature } });
+  };
+
+  test.each<[string, (request: Request) => Response, RegExp]>([
     ["too much", () => new Response("x".repeat(2_000_000)), /the response is too long/],
-    ["something else", () => new Response("{}"), /unexpected response from .*, a server of version 1$/],
+    ["something else", signed("{}"), /unexpected response from .*, a server of version 1$/],
+    ["what it has not signed", () => new Response("{}"), /does not sign its response/],
     ["an error", () => new Response("no", { status: 401 }), /responds 401/],
     ["nothing", () => new Response(new ReadableStream({ pull: () => new Promise(() => {}) })), /timeout/],
   ])("one that responds with %s is given up", async (_, answer, reason) => {
     using peer = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: answer, idleTimeout: 30 });
     const startedAt = performance.now();
-    expect(await ask({ adminUrl: `http://127.0.0.1:${peer.port}`, name: hostname() })).toMatch(reason);
+    expect(await ask({ adminUrl: `http://127.0.0.1:${peer.port}` })).toMatch(reason);
     expect(performance.now() - startedAt).toBeLessThan(4_000);
   });
 
   test("one row that this release does not know hides no other", async () => {
     await service.call({ path: "/pets" });
     const { text } = await service.admin("/api/requests?limit=2");
-    const answer = () => new Response(text.replace('"method":"GET"', '"method":" "'));
+    const answer = signed(text.replace('"method":"GET"', '"method":" "'));
     using peer = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: answer });
-    const response = await ask({ adminUrl: `http://127.0.0.1:${peer.port}`, name: hostname() });
+    const response = await ask({ adminUrl: `http://127.0.0.1:${peer.port}` });
     expect(response).toMatchObject({ unreadable: 1, body: { items: [{ method: "GET" }] } });
   });
 });

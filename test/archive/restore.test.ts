@@ -204,7 +204,7 @@ describe("petstore restore", () => {
     const signedIn = { ...by, action: "admin.signed-in" } as const;
     await before.operators.createSession({ ...session, createdAt: NOW, endsAt: NOW + 1 }, signedIn);
     await before.operators.createCode({ codeHash: hash(103), operatorId: 1, endsAt: NOW + 1 }, NOW);
-    const serverSecret = await before.settings.saveIfMissing("server-secret", "5f0e-secret-of-servers-9d3c");
+    const serverSecret = await before.settings.openSecret("5f0e-secret-of-servers-9d3c");
     await before.close();
     cli.clock.advance(1_000);
     expect((await run("backup", backups)).code).toBe(0);

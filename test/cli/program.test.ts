@@ -144,7 +144,7 @@ const KEYS = COMMANDS.flatMap(({ name }) => (name.startsWith("keys ") ? name.sli
 
 test.each<[line: string, words: readonly string[]]>([
   ["petstore ", [...FIRST_WORDS, "help", "--version"]],
-  ["petstore ser", ["serve", "servers"]],
+  ["petstore ser", ["serve", "servers", "server-secret"]],
   ["petstore keys ", KEYS],
   ["petstore help keys cr", ["create"]],
   ["petstore keys create --plan", ["--plan"]],

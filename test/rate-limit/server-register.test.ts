@@ -58,6 +58,23 @@ test("the number of servers is the greatest of four heartbeats: an empty Valkey 
   }
 });
 
+test("a Valkey that has lost its data: the others stay listed until they have told of themselves again", async () => {
+  const { model, open, registerOf } = setUp();
+  const link = await open();
+  const [one, other] = [registerOf("one"), registerOf("other")];
+  for (const register of [one, other, one]) await register.beat(link);
+  model.flush();
+  await one.beat(link);
+  expect(one.list().map(({ id }) => id)).toEqual(["one", "other"]);
+  await other.beat(link);
+  await one.beat(link);
+  expect(one.list().map(({ id }) => id)).toEqual(["one", "other"]);
+  model.flush();
+  // The other one is gone.
+  for (let i = 0; i < 2; i++) await one.beat(link);
+  expect(one.list().map(({ id }) => id)).toEqual(["one"]);
+});
+
 test("a server that starts in an outage divides by the number of before, and each change is reported once", async () => {
   const { open, registerOf, counts } = setUp();
   const one = registerOf("one", 4);
@@ -92,10 +109,11 @@ test("a server of another release counts, and is listed if it is understood", as
   expect(one.list().map(({ id }) => id)).toEqual(["newer", "one"]);
 });
 
-test.each<[string, string | undefined]>([
+test.each<[string | null, string | null | undefined]>([
   ["https://192.0.2.7:8090", "https://192.0.2.7:8090"],
   ["http://192.0.2.7:8090/latest/meta-data?a=#", "http://192.0.2.7:8090"],
   ["http://user:secret@192.0.2.7", "http://192.0.2.7"],
+  [null, null],
   ["file:///etc/passwd", undefined],
   ["no URL", undefined],
 ])("of what a server tells, %s is asked at %s", (adminUrl, expected) => {
@@ -104,4 +122,6 @@ test.each<[string, string | undefined]>([
   const wrong = [{ startedAt: 8.64e15 + 1 }, { adminUrl: `http://${"x".repeat(300)}` }];
   const texts = wrong.map((each) => JSON.stringify(Object.assign({ ...told }, each)));
   expect(parseServerStates(texts, 0)).toEqual([]);
+  // Whoever can write to Valkey can repeat an entry.
+  expect(parseServerStates([JSON.stringify(told), JSON.stringify(told)], 0)).toHaveLength(1);
 });

@@ -8,7 +8,7 @@ import {
   NEVER,
   type Usage,
 } from "../../src/domain/rate-limit.ts";
-import type { ValkeyLink } from "../../src/rate-limit/valkey/connection.ts";
+import type { RegisterContents, ValkeyLink } from "../../src/rate-limit/valkey/connection.ts";
 import type {
   DecisionReply,
   DecisionRequest,
@@ -63,10 +63,11 @@ export class ValkeyModel {
     return usage;
   }
 
-  servers(own?: Parameters<ValkeyLink["servers"]>[0]): string[] {
+  servers(own?: Parameters<ValkeyLink["servers"]>[0]): RegisterContents {
+    const wasMissing = own !== undefined && !this.#servers.has(own.id);
     if (own) this.#servers.set(own.id, { text: own.text, at: this.now() });
     const present = [...this.#servers.values()].filter(({ at }) => this.now() - at <= GONE_AFTER_MS);
-    return present.map(({ text }) => text);
+    return { texts: present.map(({ text }) => text), wasMissing };
   }
 
   removeServer(id: string): void {

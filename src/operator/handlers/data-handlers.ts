@@ -3,7 +3,8 @@ import { keyHandlers } from "./keys.ts";
 import { operatorHandlers } from "./operators.ts";
 import { petAndOrderHandlers } from "./pets-and-orders.ts";
 import { fleetOf } from "./server.ts";
-import type { OperatorServices } from "./services.ts";
+import { newServerSecret } from "../server-secret.ts";
+import type { AdminContext, OperatorServices } from "./services.ts";
 
 /** The operations on data: a server and the command line have them alike. */
 export function dataHandlers(services: OperatorServices) {
@@ -13,6 +14,10 @@ export function dataHandlers(services: OperatorServices) {
     ...petAndOrderHandlers(services),
     ...operatorHandlers(services),
     listServers: async () => fleetOf(await services.servers.list()),
+    async rotateServerSecret(_input: unknown, { by }: AdminContext) {
+      await services.settings.replaceSecret(newServerSecret(), { ...by, action: "server-secret.rotated" });
+      return undefined;
+    },
   };
 }
 

@@ -20,7 +20,6 @@ import type {
   Setting,
 } from "../operations.ts";
 import type { ReadResponse } from "../calls.ts";
-import type { ServerSecret } from "../server-secret.ts";
 import type { AdminAuthentication, Principal } from "../sign-in.ts";
 
 /** Who calls an operation, and when. */
@@ -34,10 +33,12 @@ export interface AdminContext {
 /** An operation on the session needs the request: its cookie is the session. */
 export interface SessionContext extends AdminContext {
   readonly request: Request;
+  /** Of a request that another server has signed. */
+  readonly signResponse?: ((body: string) => string) | undefined;
   /** What a success sets. */
   readonly responseHeaders: Record<string, string>;
 }
-type ContextOf<Id> = Id extends `${string}Session` ? SessionContext : AdminContext;
+type ContextOf<Id> = Id extends `${string}Session` | "proveServer" ? SessionContext : AdminContext;
 
 /** Every operation has a handler. */
 export type AdminHandlers = {
@@ -89,9 +90,10 @@ export interface ServerServices extends OperatorServices {
   /** Of the listener for operators. */
   readonly url: string;
   readonly authentication: AdminAuthentication;
-  readonly serverSecret: ServerSecret;
-  /** Whether another server, or a command on its machine, has signed the request. */
-  readonly isServerRequest: (request: Request) => boolean;
+  /** What shows whoever knows the secret of the servers that this is one of them. */
+  readonly proofOf: (nonce: string, request: Request) => string;
+  /** Signs the body of the response to another server, or to a command; undefined if neither has signed the request. */
+  readonly signResponseTo: (request: Request) => ((body: string) => string) | undefined;
   /** The requests of another server, or why it cannot be asked. */
   readonly askForRequests: (
     server: ServerState,

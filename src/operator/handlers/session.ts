@@ -6,7 +6,7 @@ import { type Principal, SESSION_MS } from "../sign-in.ts";
 import type { AdminHandlers, ServerServices } from "./services.ts";
 
 export function sessionHandlers(services: ServerServices) {
-  const { environment, servers, authentication, serverSecret, url } = services;
+  const { environment, servers, authentication, proofOf, url } = services;
   const { version } = servers.self;
   const sessionOf = ({ id, name, role }: Principal) => {
     return { signedIn: true, operator: { id, name, role }, environment, version };
@@ -43,10 +43,10 @@ export function sessionHandlers(services: ServerServices) {
       return undefined;
     },
 
-    proveServer: ({ query: { nonce } }) =>
+    proveServer: ({ query: { nonce } }, { request }) =>
       nonce === undefined
         ? new Rejection("invalid_parameter", "nonce is required.")
-        : { proof: serverSecret.proofOf(nonce, url) },
+        : { proof: proofOf(nonce, request) },
   } satisfies Partial<AdminHandlers>;
 
   function cookie(value: string, maxAgeSeconds: number, { headers }: Request): string {

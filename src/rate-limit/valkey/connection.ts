@@ -66,6 +66,12 @@ const EXPIRY_SLACK_MS = 1_000;
 /** A server that was silent for so long is gone. */
 const GONE_AFTER_MS = 15_000;
 
+export interface RegisterContents {
+  readonly texts: readonly string[];
+  /** Whether the server was not in the register before it was entered. */
+  readonly wasMissing: boolean;
+}
+
 /** What servers use of a connection. A simulation replaces it. */
 export type ValkeyLink = Pick<
   ValkeyConnection,
@@ -168,10 +174,10 @@ export class ValkeyConnection {
   }
 
   /** What each server in the register tells of itself, after this one is entered. */
-  async servers(own?: { readonly id: string; readonly text: string }): Promise<readonly string[]> {
+  async servers(own?: { readonly id: string; readonly text: string }): Promise<RegisterContents> {
     const key = this.#registerKey;
     const now = await this.time(key);
-    if (own) await this.#inTime(this.#client.hset(key, own.id, `${now}:${own.text}`));
+    const added = own ? await this.#inTime(this.#client.hset(key, own.id, `${now}:${own.text}`)) : 0;
     const texts: string[] = [];
     const gone: string[] = [];
     for (const [id, value] of Object.entries(await this.#inTime(this.#client.hgetall(key)))) {
@@ -181,7 +187,7 @@ export class ValkeyConnection {
     }
     if (gone.length > 0) await this.#inTime(this.#client.hdel(key, ...gone));
     if (texts.length > 0) await this.#inTime(this.#client.pexpire(key, GONE_AFTER_MS));
-    return texts;
+    return { texts, wasMissing: added === 1 };
   }
 
   async removeServer(id: string): Promise<void> {

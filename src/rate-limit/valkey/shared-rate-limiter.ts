@@ -194,7 +194,7 @@ export class SharedRateLimiter implements RateLimiter {
 
   /** The servers in the register; none in an outage. */
   async readRegister(): Promise<readonly ServerState[]> {
-    const texts = this.#link && !this.#isOutage ? await this.#link.servers() : [];
+    const { texts } = (this.#isOutage ? undefined : await this.#link?.servers()) ?? { texts: [] };
     return parseServerStates(texts, this.#options.clock.now());
   }
 
@@ -381,7 +381,7 @@ export class SharedRateLimiter implements RateLimiter {
     this.#returnTimer = this.#scheduler.setTimeout(() => this.#endReturn(), RETURN_MS);
     this.#changeState("available");
     this.#sendQueue();
-    void this.#beat();
+    void this.beat();
   }
 
   #endReturn(): void {
@@ -425,13 +425,13 @@ export class SharedRateLimiter implements RateLimiter {
 
   #startHeartbeat(): ScheduledTimer | undefined {
     const { register } = this.#options;
-    const timer = register && this.#scheduler.setInterval(() => void this.#beat(), HEARTBEAT_MS);
+    const timer = register && this.#scheduler.setInterval(() => void this.beat(), HEARTBEAT_MS);
     timer?.unref();
     return timer;
   }
 
   /** A silent connection that no request waits for may be dead: the others would not count this server. */
-  async #beat(): Promise<void> {
+  async beat(): Promise<void> {
     const link = this.#link;
     const { register } = this.#options;
     if (link === undefined || register === undefined || this.#isOutage) return;

@@ -118,6 +118,18 @@ export const POSTGRES_MIGRATIONS: readonly (Migration | OnlineMigration)[] = [
     // NULL: the order is placed, or an earlier release closed it.
     sql: "ALTER TABLE orders ADD COLUMN closed_at bigint",
   },
+  {
+    version: 16,
+    name: "the secret of the servers in a table of its own",
+    // Servers of the release before have another one, and backups of theirs may have it: it is not taken over.
+    sql: `
+      CREATE TABLE server_secret (
+        sole integer PRIMARY KEY CHECK (sole = 1),
+        secret text NOT NULL
+      );
+      DELETE FROM server_settings WHERE name = 'server-secret';
+    `,
+  },
 ];
 
 const CREATE_VERSION_TABLE = `CREATE TABLE IF NOT EXISTS schema_migrations (

@@ -110,6 +110,18 @@ export const SQLITE_MIGRATIONS: readonly Migration[] = [
     // NULL: the order is placed, or an earlier release closed it.
     sql: "ALTER TABLE orders ADD COLUMN closed_at INTEGER",
   },
+  {
+    version: 14,
+    name: "the secret of the servers in a table of its own",
+    // Servers of the release before have another one, and backups of theirs may have it: it is not taken over.
+    sql: `
+      CREATE TABLE server_secret (
+        sole INTEGER PRIMARY KEY CHECK (sole = 1),
+        secret TEXT NOT NULL
+      ) STRICT;
+      DELETE FROM server_settings WHERE name = 'server-secret';
+    `,
+  },
 ];
 
 const CREATE_VERSION_TABLE = `CREATE TABLE IF NOT EXISTS schema_migrations (

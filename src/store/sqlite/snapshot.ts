@@ -2,7 +2,6 @@
 import { Database } from "bun:sqlite";
 import { existsSync } from "node:fs";
 import type { NewAuditEntry } from "../../domain/audit.ts";
-import { SERVER_SECRET } from "../../domain/operators.ts";
 import { addAudit } from "../audit.ts";
 import { latestVersion } from "../migrations.ts";
 import type { API_KEYS } from "../tables.ts";
@@ -32,18 +31,21 @@ export function copySnapshot(from: string, to: string): void {
 
 /** Sessions are not for those who have the copy, and the servers that will run on it make a secret of their own. */
 function removeSecrets(connection: Connection): void {
-  if (!hasOperators(connection)) return;
+  if (!hasTable(connection, "operators")) return;
   connection.exec("PRAGMA secure_delete = ON");
   connection.transaction(() => {
     connection.exec("DELETE FROM operator_sessions");
     connection.exec("DELETE FROM sign_in_codes");
-    connection.exec(`DELETE FROM server_settings WHERE name = '${SERVER_SECRET}'`);
+    // Of release 1.1.0.
+    connection.exec("DELETE FROM server_settings WHERE name = 'server-secret'");
+    if (hasTable(connection, "server_secret")) connection.exec("DELETE FROM server_secret");
   });
 }
 
-/** Earlier releases had none. */
-function hasOperators(connection: Connection, database = "main"): boolean {
-  return connection.value(`SELECT 1 FROM ${database}.sqlite_schema WHERE name = 'operators'`) !== undefined;
+/** Earlier releases had fewer. */
+function hasTable(connection: Connection, table: string, database = "main"): boolean {
+  const sql = `SELECT 1 FROM ${database}.sqlite_schema WHERE name = ?`;
+  return connection.value(sql, table) !== undefined;
 }
 
 /** Reads a whole database and checks it. Servers may be running on it. */
@@ -208,7 +210,9 @@ export function keyDifferences(earlier: string, later: string, now: number): Key
         "SELECT id FROM main.api_keys WHERE id NOT IN (SELECT id FROM earlier.api_keys)",
       ),
       operators:
-        hasOperators(connection) && hasOperators(connection, "earlier") ? changedOperators(connection) : [],
+        hasTable(connection, "operators") && hasTable(connection, "operators", "earlier")
+          ? changedOperators(connection)
+          : [],
     };
   });
 }

@@ -9,7 +9,6 @@ import { valkeyUrl } from "../../../trials/harness/valkey.ts";
 import { type Contents, fingerprintOf, type WorkProgress } from "../../../src/archive/contents.ts";
 import { copyTables } from "../../../src/archive/copy.ts";
 import type { NewAuditEntry } from "../../../src/domain/audit.ts";
-import { SERVER_SECRET } from "../../../src/domain/operators.ts";
 import { newUsage } from "../../../src/domain/rate-limit.ts";
 import { openUsageStore } from "../../../src/store/sqlite/usage-store.ts";
 import { openSqlite } from "../../../src/store/sqlite/store.ts";
@@ -25,7 +24,7 @@ const filled = new InProcessCli();
 const storage = { environment: "production", dataDir: filled.dataDir } as const;
 await fillData(storage, PETS);
 const { settings, close } = openSqlite(join(storage.dataDir, "production.db"));
-await settings.saveIfMissing(SERVER_SECRET, "of the servers of this database");
+await settings.openSecret("of the servers of this database");
 await close();
 const sqliteIn = (dataDir: string) => sqliteTables(join(dataDir, "production.db"));
 const original = await contentsIn(sqliteIn(storage.dataDir));
@@ -54,9 +53,7 @@ describe("petstore copy", () => {
     expect(to.out).toMatch(/^pets +2,099  [\da-f]{16}$/m);
     expect(to.out).toEndWith("Copied the usage of 2 keys for the rate limits.\n");
     expect(await contentsIn(postgresAt(url), original.counters)).toEqual(original);
-    expect(await sql`SELECT name FROM production.server_settings`.values()).not.toContainEqual([
-      SERVER_SECRET,
-    ]);
+    expect(await sql`SELECT secret FROM production.server_secret`.values()).toEqual([]);
     // Of two keys, over 4 hours and over 5 days.
     expect(await sql`SELECT admitted, limited FROM production.usage_sums`.values()).toEqual(
       Array.from({ length: 4 }, () => ["9", "2"]),

@@ -5,9 +5,11 @@ import { dirname, join } from "node:path";
 import { contentsIn } from "../../../trials/harness/contents.ts";
 import { postgresUrl } from "../../../trials/harness/postgres.ts";
 import { executable, PG_DUMP, PG_RESTORE } from "../../../trials/harness/programs.ts";
+import { openStores } from "../../../src/adapters.ts";
 import { postgresTables } from "../../../src/store/postgres/tables.ts";
 import { cleanUp, failure, InProcessCli, resultOf, spawnTracked, cliDirectory } from "../../cli/cli.ts";
 import { fillData } from "../../archive/sample-data.ts";
+import { BY } from "../../key-store-arguments.ts";
 
 const SCRIPT = join(import.meta.dir, "../../../deploy/postgres/backup");
 const PATH = `${dirname(executable(PG_DUMP))}:${process.env.PATH}`;
@@ -16,6 +18,14 @@ const database = await postgresUrl();
 const cli = new InProcessCli();
 await fillData({ environment: "production", dataDir: cli.dataDir });
 await cli.run(["copy", "--to", database]);
+const stores = await openStores({ environment: "production", dataDir: "", databaseUrl: database });
+await stores.settings.openSecret("of the servers of this database");
+const ends = { operatorId: null, endsAt: Date.now() + 3_600_000 };
+const hash = (digit: string) => digit.repeat(64);
+await stores.operators.createCode({ codeHash: hash("1"), ...ends }, Date.now());
+const session = { cookieHash: hash("2"), secretHash: hash("3"), tokenCheck: "x", createdAt: Date.now() };
+await stores.operators.createSession({ ...session, ...ends }, { ...BY, action: "admin.signed-in" });
+await stores.close();
 afterAll(cleanUp);
 
 let directory: string;
@@ -51,6 +61,20 @@ describe("deploy/postgres/backup", () => {
     });
     expect(restore.stderr.toString()).toBe("");
     expect(await contents(restored)).toEqual(await contents(database));
+
+    const secrets = async (url: string) => {
+      await using sql = new SQL(url, { max: 1 });
+      const read = (table: string) => sql.unsafe(`SELECT * FROM production.${table}`).values();
+      return await Promise.all(["server_secret", "operator_sessions", "sign_in_codes"].map(read));
+    };
+    expect((await secrets(database)).map((rows) => rows.length)).toEqual([1, 1, 1]);
+    expect(await secrets(restored)).toEqual([[], [], []]);
+    const server = await new InProcessCli().serve(["--database-url", restored]);
+    expect((await fetch(`${new URL(server.adminUrl).origin}/readyz`)).status).toBe(200);
+    const [made, sessions] = await secrets(restored);
+    await server.stop();
+    expect([made?.length, sessions]).toEqual([1, []]);
+    expect(made).not.toEqual((await secrets(database))[0]);
   });
 
   test("PETSTORE_KEEP removes the oldest dumps; what an interrupted run left is removed", async () => {

@@ -11,6 +11,7 @@ const NOT_COPIED = new Set([
   "usage_totals", // the same in SQLite
   "operator_sessions", // operators sign in again
   "sign_in_codes",
+  "server_secret", // servers of the copy make one of their own
   "pet_revision", // counts what servers of the same file have to notice
 ]);
 const NOT_COPIED_COLUMNS = new Set([

@@ -18,17 +18,21 @@ const connect = (prefix: string, ban: BanRules, testClock: TestClock) =>
 test("the register has the servers of the last 15 seconds by Valkey's clock, and no more", async () => {
   const clock = new TestClock();
   const link = await connect("register:", DEFAULT_BAN, clock);
-  expect(await link.servers()).toEqual([]);
-  expect(await link.servers({ id: "one", text: "1: first" })).toEqual(["1: first"]);
+  const entered = async (...own: Parameters<typeof link.servers>) => {
+    const { texts, wasMissing } = await link.servers(...own);
+    return [wasMissing, ...texts.toSorted()];
+  };
+  expect(await entered()).toEqual([false]);
+  expect(await entered({ id: "one", text: "1: first" })).toEqual([true, "1: first"]);
   clock.advance(15_000);
-  expect((await link.servers({ id: "two", text: "2" })).toSorted()).toEqual(["1: first", "2"]);
+  expect(await entered({ id: "two", text: "2" })).toEqual([true, "1: first", "2"]);
   clock.advance(1);
-  expect(await link.servers({ id: "two", text: "2 again" })).toEqual(["2 again"]);
+  expect(await entered({ id: "two", text: "2 again" })).toEqual([false, "2 again"]);
   await link.servers({ id: "three", text: "3" });
   await link.removeServer("three");
-  expect(await link.servers()).toEqual(["2 again"]);
+  expect(await entered()).toEqual([false, "2 again"]);
   clock.advance(-3_600_000);
-  expect(await link.servers()).toEqual([]);
+  expect(await entered()).toEqual([false]);
   link.close();
 });
 
