@@ -233,7 +233,7 @@ async function listServers(
   const servers = await register.list();
   if (servers.length < Number(count))
     warn(
-      `Valkey names ${servers.length} of ${countOf(Number(count), "server")}: the others have stopped, or Valkey has lost its data and they tell of themselves within 5 seconds`,
+      `Valkey names ${countOf(servers.length, "server")}, and there were ${count} before; if it has lost its data, the list is complete in 5 seconds`,
     );
   return servers;
 }
