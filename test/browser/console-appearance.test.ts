@@ -96,3 +96,14 @@ test("the console works with Tab and Enter alone", async () => {
   await page.keyboard.press("Tab");
   await untilTrue(page, "document.activeElement.textContent === 'Create key'");
 });
+
+test("with forced colors the navigation shows which page it is", async () => {
+  const { page } = await open("/keys");
+  const linesOf = `[...document.querySelectorAll(".navigation a")].map((link) => getComputedStyle(link).borderBottomColor)`;
+  await page.emulateMedia({ forcedColors: "active" });
+  const lines: string[] = await page.evaluate(linesOf);
+  const [overview, keys, ...others] = lines;
+  expect(keys).not.toBe(overview);
+  expect(new Set([overview, ...others]).size).toBe(1);
+  await page.emulateMedia({ forcedColors: "none" });
+});

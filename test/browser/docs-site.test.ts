@@ -213,3 +213,23 @@ test("on paper there is the content alone, in one column", async () => {
   expect(await page.locator("h1").isVisible()).toBe(true);
   expect(await page.evaluate("getComputedStyle(document.querySelector('.row')).display")).toBe("block");
 });
+
+test("with forced colors the sidebar shows which page it is, and the search which result", async () => {
+  await open("/docs/errors");
+  await page.emulateMedia({ forcedColors: "active" });
+  const widthsOf = async (links: string) => {
+    const widths: string[] = await page.evaluate(
+      `[...document.querySelectorAll(${JSON.stringify(links)})].map((each) => getComputedStyle(each).borderInlineStartWidth)`,
+    );
+    return new Set(widths);
+  };
+  expect(await widthsOf(".sidebar a[aria-current]")).toEqual(new Set(["2px"]));
+  expect(await widthsOf(".sidebar a:not([aria-current])")).toEqual(new Set(["0px"]));
+  await page.keyboard.press("/");
+  await page.keyboard.type("limit");
+  await page.keyboard.press("ArrowDown");
+  await page.locator('.search li[aria-selected="true"]').waitFor();
+  expect(await widthsOf('.search li[aria-selected="true"]')).toEqual(new Set(["2px"]));
+  expect(await widthsOf('.search li[aria-selected="false"]')).toEqual(new Set(["0px"]));
+  await page.emulateMedia({ forcedColors: "none" });
+});
