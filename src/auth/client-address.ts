@@ -66,8 +66,10 @@ export class Addresses {
   }
 }
 
-/** One customer usually has a whole /64. */
-function slash64({ parts }: IPv6): string {
+/** One customer usually has a whole /64; this machine has one address. */
+function slash64(address: IPv6): string {
+  const { parts } = address;
+  if (formatIpAddress(address) === "::1") return "::1";
   const groups = parts.slice(0, 4).map((part) => part.toString(16));
   return `${groups.join(":")}::/64`;
 }

@@ -33,7 +33,7 @@ describe("client address", () => {
     ["IPv6 in brackets", "2001:db8::1", "[2001:470::5]", "2001:470:0:0::/64"],
     ["IPv6 with a zone", "fe80::1%br-lan", null, "fe80:0:0:0::/64"],
     ["the /64 network of IPv6", "2001:470:1:2:3:4:5:6", null, "2001:470:1:2::/64"],
-    ["loopback of IPv6", "::1", null, "0:0:0:0::/64"],
+    ["loopback of IPv6", "::1", null, "::1"],
     ["IPv6 with zeros in the network", "1::2:3:4:5:6:7", null, "1:0:2:3::/64"],
     ["a peer without an IP address", "unix", null, "unix"],
   ] as const) {
