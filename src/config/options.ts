@@ -363,21 +363,27 @@ function withCurrentNames(variables: Variables, warnings: string[]): Variables {
   return result;
 }
 
-const COMMENT_OR_BLANK = /^\s*(?:#.*)?$/;
+const COMMENT_OR_BLANK = /^\s*(?:[#;].*)?$/;
+/** After an even number of backslashes the line ends. */
+const CONTINUED = /(?<!\\)(?:\\\\)*\\$/;
 const ASSIGNMENT =
   /^\s*(?:export\s+)?(?<name>[A-Za-z_]\w*)=\s*(?:"(?<double>[^"]*)"|'(?<single>[^']*)'|(?<bare>.*?))\s*$/;
 
 /**
- * The format of systemd's EnvironmentFile: `NAME=value` lines, and comments on lines of their own. Quotes around a
- * whole value are removed; nothing else in a value has a meaning, so a password can contain # and $.
+ * The format of systemd's EnvironmentFile: `NAME=value` lines, comments on lines of their own, and a backslash at the
+ * end of a line that the next one continues. Quotes around a whole value are removed; nothing else in a value has a
+ * meaning, so a password can contain # and $.
  */
 function readEnvFile({ name: option, texts: [path = ""] }: Source): Variables {
   const variables: Record<string, string> = {};
-  for (const [index, line] of readTextFile(option, path).split(/\r?\n/).entries()) {
+  const lines = readTextFile(option, path).split(/\r?\n/);
+  for (let index = 0; index < lines.length; index++) {
+    const first = index + 1;
+    let line = lines[index] ?? "";
     if (COMMENT_OR_BLANK.test(line)) continue;
+    while (CONTINUED.test(line) && index + 1 < lines.length) line = line.slice(0, -1) + lines[++index];
     const { name, double, single, bare } = ASSIGNMENT.exec(line)?.groups ?? {};
-    if (name === undefined)
-      throw new UsageError(`line ${index + 1} of ${quotedPath(path)} is not NAME=value`);
+    if (name === undefined) throw new UsageError(`line ${first} of ${quotedPath(path)} is not NAME=value`);
     variables[name] = double ?? single ?? bare ?? "";
   }
   return variables;

@@ -103,12 +103,17 @@ export const adminToken: ValueType<string> = {
 export const directory = path("DIR", "the path of a directory");
 export const file = path("FILE", "the path of a file");
 
+/** What the runtime puts in place of bytes that are not UTF-8: the path would be another one. */
+const REPLACEMENT = "\ufffd";
+const NO_PATH = ["\0", "://", REPLACEMENT];
+
 /** A URL is not a path: it belongs to another option, and may contain a password. */
 function path(placeholder: string, expected: string): ValueType<string> {
   return {
     placeholder,
     expected,
-    parse: (text) => (text === "" || text.includes("\0") || text.includes("://") ? undefined : text),
+    parse: (text) => (text === "" || NO_PATH.some((part) => text.includes(part)) ? undefined : text),
+    hint: (text) => (text.includes(REPLACEMENT) ? "its name is not UTF-8; rename it" : undefined),
   };
 }
 

@@ -1,7 +1,7 @@
 import { X509Certificate } from "node:crypto";
 import { constants, existsSync, readdirSync, statSync } from "node:fs";
 import { createServer, isIP } from "node:net";
-import { join } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import {
   type Config,
   originOf,
@@ -54,6 +54,7 @@ export async function diagnose({ config, variables, clock, statusOf }: DoctorOpt
     ...valkey.findings,
     ...checkClock({ now: now(), newestTime: store.newestTime, comparisons }),
     checkOpenFiles(config),
+    ...checkAccessLog(config),
     ...checkTls(config, now()),
   ];
 }
@@ -179,6 +180,30 @@ function listenError({ host, port }: { readonly host: string; readonly port: num
     probe.once("error", (error) => resolve(String(Reflect.get(error, "code") ?? "ENOTFOUND")));
     probe.listen({ host, port, exclusive: true }, () => probe.close(() => resolve(undefined)));
   });
+}
+
+const accessLog = check("access log");
+
+/** The server creates the file, but no directory for it. */
+function checkAccessLog({ accessLog: path }: Config): Finding[] {
+  if (path === undefined || path === "-") return [];
+  const stats = statOf(path);
+  const parent = dirname(resolve(path));
+  if (stats === undefined && !statOf(parent)?.isDirectory())
+    return [accessLog.error(`the directory ${parent} does not exist`, `create it: mkdir -p ${parent}`)];
+  if (stats?.isDirectory())
+    return [accessLog.error(`${path} is a directory`, "choose another --access-log, such as a file in it")];
+  const place = stats === undefined ? parent : path;
+  const needed = stats === undefined ? constants.W_OK | constants.X_OK : constants.W_OK;
+  if (!isAccessible(place, needed)) {
+    const [problem] = notWritable(place);
+    return [accessLog.error(problem, `run the command as the user of the server, or: chown USER ${place}`)];
+  }
+  return problemsOr(accessLog.ok(`lines can be appended to ${path}`), [
+    stats?.isFile() === true &&
+      (stats.mode & OTHER_USERS) !== 0 &&
+      accessLog.warning(`other users have access to ${path}`, `chmod 600 ${path}`),
+  ]);
 }
 
 const tls = check("TLS");

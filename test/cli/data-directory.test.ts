@@ -15,6 +15,8 @@ import {
 import { join } from "node:path";
 import { existingParent, rejectUnwritable } from "../../src/data-directory.ts";
 import { giveToDirectoryOwner } from "../../src/store/sqlite/durable-files.ts";
+import { runProgram } from "../../trials/harness/child.ts";
+import { PETSTORE } from "../../trials/harness/petstore.ts";
 import { cleanUpAfterAll, InProcessCli, type InProcessServer, cliDirectory } from "./cli.ts";
 import { createKey } from "./keys.ts";
 
@@ -173,4 +175,19 @@ test("a directory that is not writable is reported as doctor does; a read-only f
   );
   expect(() => rejectUnwritable("/srv/pets", failing("EROFS"))).not.toThrow();
   expect(existingParent("/proc/missing/data")).toBe("/proc");
+});
+
+test("a path whose bytes are not UTF-8 is refused, instead of used under another name", async () => {
+  const parent = cliDirectory();
+  const shell = (script: string) => runProgram(["sh", "-c", script, "sh", ...PETSTORE]);
+  const data = `DATA="$(printf '${parent}/caf\\351')"`;
+  for (const line of [
+    '"$@" keys create --name a --plan free --data "$DATA"',
+    'PETSTORE_DATA="$DATA" "$@" keys list',
+  ])
+    expect(await shell(`${data}; ${line}`)).toMatchObject({
+      code: 2,
+      err: expect.stringContaining("it must be the path of a directory (its name is not UTF-8; rename it)"),
+    });
+  expect(readdirSync(parent)).toEqual([]);
 });

@@ -195,3 +195,22 @@ test("a clock before the release, or before the newest key, is a finding", () =>
   ]);
   expect(checkClock({ now, newestTime: now + 1_000, comparisons: [] })[0]?.level).toBe("ok");
 });
+
+test("the access log: whether it can be appended to, and who else can read it", async () => {
+  const directory = join(cli.dataDir, "logs");
+  const file = join(directory, "access.log");
+  const found = async () => (await diagnose(cli, "--access-log", file)).of("access log");
+  expect(await found()).toMatchObject([
+    { level: "error", message: `the directory ${directory} does not exist`, remedy: expect.any(String) },
+  ]);
+  mkdirSync(directory, { mode: 0o700 });
+  expect(await found()).toMatchObject([{ level: "ok", message: `lines can be appended to ${file}` }]);
+  expect(readdirSync(directory)).toEqual([]);
+  writeFileSync(file, "", { mode: 0o640 });
+  expect(await found()).toMatchObject([{ level: "warning", message: `other users have access to ${file}` }]);
+  rmSync(file);
+  mkdirSync(file);
+  expect(await found()).toMatchObject([{ level: "error", message: `${file} is a directory` }]);
+  for (const argv of [[], ["--access-log", "-"]])
+    expect((await diagnose(cli, ...argv)).of("access log")).toEqual([]);
+});
