@@ -274,46 +274,32 @@ export function canUnban({ bannedAt, minute, day }: Usage): boolean {
   return bannedAt !== NEVER || minute.strikes + day.strikes > 0;
 }
 
-/** What one server decided without the shared usage, by a clock of its own. */
+/** Requests that a server allowed in a window of its own. */
+export interface ReportedWindow {
+  readonly openedAgoMs: number;
+  readonly used: number;
+}
+
+/** What a server did without the shared usage. Every server has a clock of its own, so the report has no times. */
 export interface Report {
-  readonly madeAt: number;
-  /** The same by the clock of the shared usage, as far as the server knows: a report may arrive late. */
-  readonly sentAt?: number | undefined;
-  readonly minute: CountedWindow;
-  readonly day: CountedWindow;
-  /** A ban that began meanwhile. */
-  readonly ban?: Ban | undefined;
-  /** When the key was unbanned meanwhile. */
-  readonly unbannedAt?: number | undefined;
+  readonly minute: ReportedWindow;
+  readonly day: ReportedWindow;
+  readonly unbannedAgoMs?: number | undefined;
 }
 
-export type CountedWindow = Readonly<Pick<Window, "openedAt" | "used">>;
-
-/**
- * Adds what a server reports. Windows that are open at the same time become one: it has the requests of both, and
- * opened when the first of them did. A window that has closed adds nothing.
- */
+/** Counts what a server reports. Windows that are open at the same time become one, which opened when the first did. */
 export function addReport(usage: Usage, report: Report, now: number, rules?: BanRules): void {
-  const { minute, day, ban, unbannedAt } = report;
   expire(usage, now, rules);
-  const byMs = Math.min(now, report.sentAt ?? now) - report.madeAt;
-  if (unbannedAt !== undefined) unban(usage, unbannedAt + byMs);
-  if (minute.openedAt + byMs > now - MINUTE_MS) addWindow(usage.minute, minute, byMs);
-  if (day.openedAt + byMs > now - DAY_MS) addWindow(usage.day, day, byMs);
-  if (ban) addBan(usage, ban, byMs);
-  expire(usage, now, rules);
+  if (report.unbannedAgoMs !== undefined) unban(usage, now - report.unbannedAgoMs);
+  if (report.minute.openedAgoMs < MINUTE_MS) addWindow(usage.minute, report.minute, now);
+  if (report.day.openedAgoMs < DAY_MS) addWindow(usage.day, report.day, now);
 }
 
-function addWindow(window: Window, { openedAt, used }: CountedWindow, byMs: number): void {
+function addWindow(window: Window, { openedAgoMs, used }: ReportedWindow, now: number): void {
   if (used === 0) return;
-  window.openedAt = window.used === 0 ? openedAt + byMs : Math.min(window.openedAt, openedAt + byMs);
+  const openedAt = now - openedAgoMs;
+  window.openedAt = window.used === 0 ? openedAt : Math.min(window.openedAt, openedAt);
   window.used += used;
-}
-
-function addBan(usage: Usage, { bannedAt, bannedUntil }: Ban, byMs: number): void {
-  if (bannedUntil + byMs <= banEndsAt(usage)) return;
-  usage.bannedAt = bannedAt + byMs;
-  usage.bannedUntil = bannedUntil + byMs;
 }
 
 /** When the current ban ends, or when the last one ended, or NEVER. */

@@ -4,8 +4,6 @@ import type { Process, World } from "./world.ts";
 interface Ban {
   readonly from: number;
   readonly to: number;
-  /** The server that decided it, without Valkey. */
-  readonly server: Process | undefined;
 }
 
 interface Unban {
@@ -40,22 +38,22 @@ const NEAR_MS = 20;
 const LEARNED_MS = 1_000;
 
 /**
- * The bans of a key, by Valkey and by servers in an outage, and the unbans.
+ * The bans of a key, by Valkey, and the unbans.
  *
  * Judged: a ban has enough rejections before it, and is told of once. Whoever is rejected has a ban that nobody has
- * ended. A server that knows of a ban keeps to it in an outage. Once Valkey is back, all servers keep to the bans of
- * the outage, and to none that was ended in it.
+ * ended. A server that knows of a ban keeps to it in an outage. Once Valkey is back, all servers keep to no ban that
+ * was ended in the outage.
  */
 export class BanHistory {
   readonly #bans: Ban[] = [];
   readonly #unbans: Unban[] = [];
   readonly #rejections: number[] = [];
-  /** Those of Valkey, by the time at which they begin there: whether a server has told of it. */
+  /** By the time at which a ban begins in Valkey: whether a server has told of it. */
   readonly #isTold = new Map<number, boolean>();
   /** What each server knows. */
   readonly #known = new Map<Process, readonly Ban[]>();
-  /** When bans may have been lost: all of them, or those of a server. */
-  readonly #losses: { readonly at: number; readonly server?: Process }[] = [];
+  /** When Valkey lost its data. */
+  readonly #losses: number[] = [];
 
   constructor(
     private readonly world: World,
@@ -66,38 +64,30 @@ export class BanHistory {
     return [...this.#isTold.values()].every((isTold) => isTold);
   }
 
-  lost(server?: Process): void {
-    this.#losses.push({ at: this.world.now, ...(server && { server }) });
+  lost(): void {
+    this.#losses.push(this.world.now);
   }
 
   rejected(): void {
     this.#rejections.push(this.world.now);
   }
 
-  bannedByValkey(startedAt: number, lengthMs: number): void {
-    this.#isTold.set(startedAt, false);
-    this.#add(lengthMs, undefined);
-  }
-
-  /** A server tells of a new ban: by Valkey, or of its own. */
-  told(server: Process, startedAt: number, lengthMs: number): void {
-    const isTold = this.#isTold.get(startedAt);
-    this.world.check(isTold !== true, "two servers tell of a ban");
-    if (isTold === undefined)
-      this.#known.set(server, [...(this.#known.get(server) ?? []), this.#add(lengthMs, server)]);
-    else this.#isTold.set(startedAt, true);
-  }
-
-  #add(lengthMs: number, server: Process | undefined): Ban {
+  began(startedAt: number, lengthMs: number): void {
     const { world } = this;
     const { rules, windowMs } = this.surroundings;
     const since = world.now - windowMs - NEAR_MS;
     const rejections = this.#rejections.filter((at) => at >= since).length;
-    world.check(rejections >= rules.strikes, `a ban after ${rejections} rejections`);
-    const ban = { from: world.now, to: world.now + lengthMs, server };
-    world.note("ban for", lengthMs, "by", server?.name ?? "Valkey");
-    this.#bans.push(ban);
-    return ban;
+    world.check(rejections >= rules.strikes - 1, `a ban after ${rejections} rejections`);
+    world.note("ban for", lengthMs);
+    this.#isTold.set(startedAt, false);
+    this.#bans.push({ from: world.now, to: world.now + lengthMs });
+  }
+
+  told(startedAt: number): void {
+    const isTold = this.#isTold.get(startedAt);
+    this.world.check(isTold !== undefined, "a server tells of a ban that is not Valkey's");
+    this.world.check(isTold !== true, "two servers tell of a ban");
+    this.#isTold.set(startedAt, true);
   }
 
   unban(servers: readonly Process[], apply: (server: Process, agoMs: number) => void): void {
@@ -143,12 +133,11 @@ export class BanHistory {
   #judgeAllowed({ server, at, outageAt, isCalm }: Judged): void {
     for (const ban of this.#bans) {
       const isCurrent = at > ban.from + NEAR_MS && at < ban.to - NEAR_MS;
-      // An unban that a server learns of late ends a ban of the meantime if it was joined with one from before.
-      if (!isCurrent || this.#unbans.some((unban) => unban.at > ban.from - LEARNED_MS - NEAR_MS)) continue;
+      // An unban that arrives late ends a ban of the meantime.
+      const since = ban.from - LEARNED_MS - this.surroundings.lateMs;
+      if (!isCurrent || this.#unbans.some((unban) => unban.at > since)) continue;
       const isInOutage = outageAt !== undefined;
-      const isLost = this.#losses.some(
-        (loss) => loss.at >= ban.from && (loss.server === undefined || loss.server === ban.server),
-      );
+      const isLost = this.#losses.some((lostAt) => lostAt >= ban.from);
       const isKnown = isInOutage ? this.#known.get(server)?.includes(ban) === true : isCalm;
       this.world.check(isLost || !isKnown, `a key is allowed that is banned since ${ban.from}`);
     }

@@ -16,8 +16,10 @@ import { Process, STARTS_AT, type World } from "./world.ts";
 interface Grant {
   readonly at: number;
   readonly server: Server;
-  /** Whether the server gave it without Valkey. */
-  readonly isLocal: boolean;
+  /** The outage in which the server allowed it by its share. */
+  readonly outage?: Outage;
+  /** When its window opened then, as far as the server knows. */
+  opensAt: number;
 }
 
 interface Outage {
@@ -45,8 +47,6 @@ const MAX_WAIT_MS = 2 * (TIMEOUT_MS + 100);
 const REPLIED_MS = 50;
 /** So long after an outage all servers have reported. */
 const REPORTED_MS = 3_000;
-/** A request counts for so much longer than a window, at most, in an outage. */
-const BUCKET = 61 / 60;
 /** By then the servers know of each other. */
 const FIRST_MS = 20_000;
 const RUN_MS = 220_000;
@@ -59,11 +59,12 @@ const KEY = { kind: "key", id: 7 } as const;
  * timeout; in some it also stands still for longer. In others it restarts with or without its data, and is flushed;
  * connections break, get silent or are cut off; servers block, are killed and start again, and their clocks are set.
  *
- * Judged: with short pauses, every decision is Valkey's. A window that begins in an outage has at most the limit and
- * one request for each server, every other less than twice the limit, apart from rounding. When Valkey only stands
- * still, it has what was used and what the servers knew to be left, and Valkey has counted what was given, once. A
- * server that limits the key in an outage has given it its share of what was left. A request waits for a bounded time,
- * in an outage not at all.
+ * Judged: with short pauses, every decision is Valkey's. When Valkey only stands still, a window has what was used and
+ * the shares of what the servers knew to be left: the limit and one for each server if all of them have just seen the
+ * key. Valkey has counted what was allowed, once. However outages begin and end, the windows that open while one of
+ * Valkey's is open have less than twice the limit in all, and those that open in an outage have the limit, apart from
+ * rounding. A server that limits the key in an outage has allowed its share of what was left. A request waits for a
+ * bounded time, in an outage not at all.
  */
 export function simulateRateLimits(world: World): void {
   new RateLimits(world).play();
@@ -107,24 +108,24 @@ class RateLimits {
       : { strikes: 1 + random.below(4), graceMs: random.pick([0, 500]), lengthMs, maxLengthMs: 2 * lengthMs };
     this.bans = new BanHistory(world, {
       rules: this.ban,
-      windowMs: this.windowMs * BUCKET,
-      lateMs: this.kind === "faults" ? MAX_OUTAGE_MS : REPLIED_MS,
+      windowMs: this.windowMs,
+      lateMs: this.kind === "pauses" ? TIMEOUT_MS : MAX_OUTAGE_MS,
       reportedMs: REPORTED_MS,
     });
-    // So that bans of servers and of Valkey can be told apart.
     const aheadMs = STARTS_AT + random.pick([1_234_567, -10_000_000, 10_000_000]);
     const model = new ValkeyModel(() => Math.floor(world.now + aheadMs), this.ban);
-    this.valkey = new SimulatedValkey(world, model, (process, decisions) => {
+    this.valkey = new SimulatedValkey(world, model, (process, groups, decided) => {
       const { minute, day } = model.usageOf(KEY.id);
       const { used, openedAt } = isDay ? day : minute;
       const count = { at: world.now, openedAt: openedAt - aheadMs, used };
       this.#count(count);
       const server = this.#servers.find((each) => each.process === process);
-      for (const { outcome, isNewBan, usage } of decisions) {
-        if (outcome === "limited") this.bans.rejected();
-        if (isNewBan) this.bans.bannedByValkey(usage.bannedAt, usage.bannedUntil - usage.bannedAt);
-        server?.valkeyDecided(outcome, count);
-      }
+      decided.forEach(({ allowed, limited, isNewBan, usage }, i) => {
+        for (let rejected = 0; rejected < limited; rejected++) this.bans.rejected();
+        if (isNewBan) this.bans.began(usage.bannedAt, usage.bannedUntil - usage.bannedAt);
+        const banned = (groups[i]?.requests.length ?? 0) - allowed - limited;
+        server?.valkeyDecided({ allowed, limited, banned }, count);
+      });
     });
   }
 
@@ -215,7 +216,6 @@ class RateLimits {
         process.kill();
         this.#server(i).changed("available");
         this.#kills.push(world.now);
-        this.bans.lost(process);
         this.#servers[i] = new Server(this, process.name);
       },
       () => this.#server().block(random.between(0, 3_000)),
@@ -247,39 +247,44 @@ class RateLimits {
       const from = Math.max(window.from, before);
       const to = Math.min(window.from + windowMs, this.#losses.find((at) => at > from) ?? Infinity);
       before = to;
-      const given = this.#given(from, to).length;
-      const most = this.#mostIn(from, to);
-      world.check(given <= most, `Valkey's window from ${from} has ${given} of ${limit}, more than ${most}`);
+      this.#judgeWindow(from, to);
     }
-    for (const { at: from, isLocal } of this.grants) {
+    for (const { opensAt: from, outage: of } of this.grants) {
       const isOpen = this.#windows.some((window) => window.from <= from && from < window.from + windowMs);
-      if (!isLocal || isOpen) continue;
-      const lasting = this.outages.filter((outage) => outage.from <= from && outage.to > from);
-      const given = this.#given(from, from + windowMs).filter(({ at, server }) =>
-        lasting.some((outage) => outage.server === server && at < outage.to),
-      ).length;
+      if (!of || isOpen) continue;
+      const isIn = ({ opensAt, outage }: Grant) =>
+        outage && outage.from <= from && outage.to > from && opensAt >= from && opensAt < from + windowMs;
+      const given = this.grants.filter(isIn).length;
       const most = Math.max(limit + SERVERS, SERVERS * this.#share) + this.#lostShares(from, from + windowMs);
-      world.check(given <= most, `a window that begins in an outage, at ${from}, has ${given} of ${limit}`);
+      world.check(
+        given <= most,
+        `windows that open in an outage, from ${from} on, have ${given} of ${limit}`,
+      );
     }
   }
 
-  #mostIn(from: number, to: number): number {
-    const { limit } = this;
+  #judgeWindow(from: number, to: number): void {
+    const { limit, world } = this;
     const outages = this.outages.filter((outage) => outage.from < to && outage.to > from);
-    if (outages.length === 0) return limit;
+    const judge = (given: number, most: number) =>
+      world.check(given <= most, `Valkey's window from ${from} has ${given} of ${limit}, more than ${most}`);
+    if (outages.length === 0) return judge(this.#given(from, to).length, limit);
+
+    const isIn = ({ at, outage, opensAt }: Grant) =>
+      outage ? opensAt >= from && opensAt < to : at >= from && at < to;
+    const twice = Math.max(limit + (SERVERS - 1) * this.#share, limit + SERVERS);
+    judge(this.grants.filter(isIn).length, twice + this.#lostShares(from, to));
+
     // After an outage, servers may know of different windows.
     const isOnce = this.outages.every((outage) => outage.from >= from || outage.to < from - this.windowMs);
     const isOnceEach = new Set(outages.map(({ server }) => server)).size === outages.length;
-    if (this.kind === "standstills" && isOnce && isOnceEach) {
-      const before = this.#given(from, Math.min(...outages.map((outage) => outage.from))).length;
-      const shares = outages.reduce((sum, { left }) => sum + Math.ceil(left / SERVERS), 0);
-      const endsAt = Math.min(...outages.map((outage) => outage.to));
-      const isOne = outages.length === SERVERS && outages.every((outage) => outage.from < endsAt);
-      // A server without an outage at that time asks Valkey before the others have reported.
-      return isOne ? Math.max(limit, before + shares) : limit + shares;
-    }
-    const rounded = limit + (SERVERS - 1) * this.#share;
-    return Math.max(rounded, limit + SERVERS) + this.#lostShares(from, to);
+    if (this.kind !== "standstills" || !isOnce || !isOnceEach) return;
+    const before = this.#given(from, Math.min(...outages.map((outage) => outage.from))).length;
+    const shares = outages.reduce((sum, { left }) => sum + Math.ceil(left / SERVERS), 0);
+    const endsAt = Math.min(...outages.map((outage) => outage.to));
+    const isOne = outages.length === SERVERS && outages.every((outage) => outage.from < endsAt);
+    // A server without an outage at that time asks Valkey before the others have reported.
+    judge(this.#given(from, to).length, isOne ? Math.max(limit, before + shares) : limit + shares);
   }
 
   /** What servers that were killed have given without reporting it. */
@@ -310,7 +315,9 @@ class RateLimits {
       const isNear = (outage: Outage) => outage.from - REPLIED_MS <= at && outage.to + REPORTED_MS > at;
       if (this.outages.some(isNear)) continue;
       const before = this.#windows.findLast((window) => window.from < openedAt)?.from ?? -Infinity;
-      const least = this.#given(Math.max(openedAt, before + this.windowMs), at).length;
+      // What was allowed in a window that has closed in the outage is not reported.
+      const isCounted = ({ opensAt, outage }: Grant) => !outage || opensAt + this.windowMs > outage.to;
+      const least = this.#given(Math.max(openedAt, before + this.windowMs), at).filter(isCounted).length;
       // Valkey counts what was sent before an outage after it, and learns late when a window was opened.
       const opened = this.outages.filter((outage) => outage.from < openedAt && outage.to > openedAt);
       const from = Math.min(openedAt - TIMEOUT_MS, ...opened.map((outage) => outage.from));
@@ -331,14 +338,11 @@ class RateLimits {
     this.world.check(ms <= MAX_WAIT_MS, `a request waited for ${ms} ms`);
   }
 
-  /** The server rejects the key without asking Valkey. */
-  judgeShare(server: Server, outageAt: number): void {
-    // Its share in an outage that has just ended is the same.
-    for (const { server: each, from, to } of this.outages.toReversed())
-      if (each === server && to + REPORTED_MS > outageAt) outageAt = Math.min(outageAt, from);
-    const since = this.world.now - this.windowMs * BUCKET;
+  /** The server limits the key without asking Valkey. A window has one share, in however many outages. */
+  judgeShare(server: Server): void {
+    const since = this.world.now - this.windowMs - REPLIED_MS;
     const recent = this.grants.filter(({ at }) => at > since);
-    const own = recent.filter((grant) => grant.server === server && grant.at >= outageAt);
+    const own = recent.filter((grant) => grant.server === server && grant.outage);
     const counted = this.#counts.filter(({ at }) => at > since).map(({ used }) => used);
     const left = this.limit - Math.max(recent.length - own.length, ...counted);
     this.world.check(
@@ -383,11 +387,15 @@ class Server {
         local: createMemoryRateLimiter({ clock, ban, scheduler: this.process, flushEveryMs: DAY_MS }),
         timeoutMs: TIMEOUT_MS,
         register: this.register,
-        onBan: (_, { bannedAt, bannedUntil }) =>
-          game.bans.told(this.process, bannedAt, bannedUntil - bannedAt),
+        onBan: (_, { bannedAt }) => game.bans.told(bannedAt),
         onStateChange: (state) => this.changed(state),
       },
-      { open: () => game.valkey.open(this.process), maxBatchSize: 4, maxConcurrentBatches: 1 },
+      {
+        open: () => game.valkey.open(this.process),
+        isCluster: false,
+        maxBatchSize: 4,
+        maxConcurrentBatches: 1,
+      },
     );
     this.changed("unavailable");
     this.#hasFailed = false;
@@ -421,8 +429,10 @@ class Server {
     this.process.block(ms);
   }
 
-  valkeyDecided(outcome: Decision["outcome"], count: Count): void {
-    this.#undelivered[outcome]++;
+  valkeyDecided({ allowed, limited, banned }: Record<Decision["outcome"], number>, count: Count): void {
+    this.#undelivered.allowed += allowed;
+    this.#undelivered.limited += limited;
+    this.#undelivered.banned += banned;
     this.#counted = count;
   }
 
@@ -452,25 +462,32 @@ class Server {
   #judge({ outcome }: Decision, isLocal: boolean): void {
     const { world, grants, kind, bans } = this.#game;
     world.note(this.process.name, outcome);
-    if (isLocal && outcome === "limited") bans.rejected();
     const at = isLocal ? world.now : this.#counted.at;
-    // For a while after an outage a server keeps to its share, and to what Valkey decides.
-    if (this.#outage !== undefined || !isLocal)
-      bans.judge({
-        server: this.process,
-        outcome,
-        at,
-        outageAt: this.#outage?.from,
-        isCalm: this.#game.isCalm(at),
-      });
+    bans.judge({
+      server: this.process,
+      outcome,
+      at,
+      outageAt: this.#outage?.from,
+      isCalm: this.#game.isCalm(at),
+    });
     if (this.#outage) {
       world.check(kind !== "pauses", "a short pause is an outage");
-      if (outcome === "allowed") grants.push({ server: this, at: world.now, isLocal: true });
-      else if (outcome === "limited") this.#game.judgeShare(this, this.#outage.from);
+      if (outcome === "allowed") this.#allowedHere(this.#outage);
+      else if (outcome === "limited") this.#game.judgeShare(this);
       return;
     }
-    if (outcome === "allowed") grants.push({ server: this, at: this.#counted.at, isLocal: false });
+    if (outcome === "allowed") grants.push({ server: this, at, opensAt: at });
     if (outcome === "allowed" || kind === "pauses")
       world.check(this.#undelivered[outcome]-- > 0, "a decision is not Valkey's");
+  }
+
+  #allowedHere(outage: Outage): void {
+    const { world, grants, windowMs } = this.#game;
+    const grant = { server: this, at: world.now, outage, opensAt: world.now };
+    grants.push(grant);
+    void this.#limiter.usage(KEY).then((usage) => {
+      const { openedAt = NaN } = (windowMs === DAY_MS ? usage?.day : usage?.minute) ?? {};
+      grant.opensAt = openedAt - this.process.clock.stepMs - STARTS_AT;
+    });
   }
 }

@@ -10,11 +10,11 @@ import {
 } from "../../src/domain/rate-limit.ts";
 import type { RegisterContents, ValkeyLink } from "../../src/rate-limit/valkey/connection.ts";
 import type {
-  DecisionReply,
-  DecisionRequest,
+  GroupReply,
   KeyReport,
   KeySubject,
   Replies,
+  RequestGroup,
 } from "../../src/rate-limit/valkey/script.ts";
 import type { Process, World } from "./world.ts";
 
@@ -31,29 +31,30 @@ export class ValkeyModel {
     private readonly rules: BanRules,
   ) {}
 
-  decide(requests: readonly DecisionRequest[], reports: readonly KeyReport[] = []): Replies {
+  decide(groups: readonly RequestGroup[], reports: readonly KeyReport[] = []): Replies {
     const reported = reports.map((report) => {
       const usage = this.usageOf(report.subject.id);
       addReport(usage, report, this.now(), this.rules);
       return withoutStrikes(usage);
     });
-    const decided = requests.map(({ subject, limits }): DecisionReply => {
-      const usage = this.usageOf(subject.id);
-      const wasBanned = this.now() < usage.bannedUntil;
-      const { outcome } = decide(usage, limits, this.now(), this.rules);
-      return {
-        outcome,
-        isNewBan: outcome === "banned" && !wasBanned,
-        usage: withoutStrikes(usage),
-      };
-    });
-    return { now: this.now(), reported, decided };
+    return { now: this.now(), reported, decided: groups.map((group) => this.#decideGroup(group)) };
   }
 
-  usage({ id }: KeySubject): Usage | undefined {
+  /** One request after the other. */
+  #decideGroup({ subject, limits, requests }: RequestGroup): GroupReply {
+    const usage = this.usageOf(subject.id);
+    const wasBanned = this.now() < usage.bannedUntil;
+    const counts = { allowed: 0, limited: 0, banned: 0 };
+    for (let i = 0; i < requests.length; i++) counts[decide(usage, limits, this.now(), this.rules).outcome]++;
+    const { allowed, limited, banned } = counts;
+    return { allowed, limited, isNewBan: banned > 0 && !wasBanned, usage: withoutStrikes(usage) };
+  }
+
+  usage({ id }: KeySubject) {
+    const now = this.now();
     const usage = structuredClone(this.#usages.get(id) ?? newUsage());
-    expire(usage, this.now(), this.rules);
-    return isExpired(usage, this.now()) ? undefined : usage;
+    expire(usage, now, this.rules);
+    return { usage: isExpired(usage, now) ? undefined : usage, now };
   }
 
   usageOf(id: number): Usage {
@@ -102,7 +103,11 @@ export class SimulatedValkey {
   constructor(
     readonly world: World,
     readonly model: ValkeyModel,
-    readonly onCounted: (server: Process, decisions: readonly DecisionReply[]) => void = () => {},
+    readonly onCounted: (
+      server: Process,
+      groups: readonly RequestGroup[],
+      decided: readonly GroupReply[],
+    ) => void = () => {},
   ) {}
 
   /** Without a length, until it goes on. */
@@ -152,7 +157,7 @@ export class SimulatedValkey {
     this.#links.add(link);
     const timer = server.setTimeout(() => link.close(), CONNECT_TIMEOUT_MS);
     try {
-      link.openedAt = await link.call(() => this.model.now());
+      await link.call(() => {});
     } finally {
       timer.close();
     }
@@ -171,7 +176,6 @@ export class SimulatedValkey {
 
 /** What is sent on it arrives in order, in both directions. */
 class Link implements ValkeyLink {
-  openedAt = 0;
   isSilent = false;
   #isOpen = true;
   #arrivesAt = 0;
@@ -184,10 +188,10 @@ class Link implements ValkeyLink {
     readonly server: Process,
   ) {}
 
-  decide(requests: readonly DecisionRequest[], reports?: readonly KeyReport[]) {
+  decide(groups: readonly RequestGroup[], reports?: readonly KeyReport[]) {
     return this.call(() => {
-      const replies = this.valkey.model.decide(requests, reports);
-      this.valkey.onCounted(this.server, replies.decided);
+      const replies = this.valkey.model.decide(groups, reports);
+      this.valkey.onCounted(this.server, groups, replies.decided);
       return replies;
     });
   }

@@ -6,7 +6,6 @@ import {
   expiresAt,
   formatSubject,
   isExpired,
-  type Limits,
   NEVER,
   type Subject,
   type Usage,
@@ -15,12 +14,11 @@ import {
 } from "../../domain/rate-limit.ts";
 import { within } from "../../event-loop.ts";
 import {
-  type DecisionRequest,
   type KeyReport,
   type KeySubject,
   parseReplies,
   type Replies,
-  reportText,
+  type RequestGroup,
   runScript,
 } from "./script.ts";
 
@@ -75,16 +73,8 @@ export interface RegisterContents {
 /** What servers use of a connection. A simulation replaces it. */
 export type ValkeyLink = Pick<
   ValkeyConnection,
-  "openedAt" | "decide" | "usage" | "servers" | "removeServer" | "onEnd" | "close"
+  "decide" | "usage" | "servers" | "removeServer" | "onEnd" | "close"
 >;
-
-/** A report, or consecutive requests of one key. */
-interface Part {
-  readonly subject: KeySubject;
-  readonly report?: KeyReport;
-  readonly limits?: Limits;
-  requests: number;
-}
 
 /** A connection on which the script has been seen to work. */
 export class ValkeyConnection {
@@ -93,8 +83,6 @@ export class ValkeyConnection {
   /** As JSON. */
   readonly #rules: string;
   readonly #timeoutMs: number;
-  /** By Valkey's clock. */
-  openedAt = 0;
 
   private constructor(options: ConnectionOptions) {
     this.#timeoutMs = options.backgroundTimeoutMs ?? BACKGROUND_TIMEOUT_MS;
@@ -122,8 +110,7 @@ export class ValkeyConnection {
     await connect(this.#client, this.#options.servers);
     const key = `${this.#keyOf(subject)}:trial`;
     const args = [...this.#commonArgs(), "1", "1", "1"];
-    const reply = await runScript(this.#client, [key], args);
-    this.openedAt = parseReplies(reply, { reports: 0, requests: 1 }).now;
+    await runScript(this.#client, [key], args);
     await this.#client.unlink(key);
   }
 
@@ -136,26 +123,29 @@ export class ValkeyConnection {
    * Adds the reports and then decides the requests, in their order, in one step. Waits for the reply as long as it
    * takes. In a cluster they are about one key: a script may touch one slot only.
    */
-  async decide(requests: readonly DecisionRequest[], reports: readonly KeyReport[] = []): Promise<Replies> {
+  async decide(groups: readonly RequestGroup[], reports: readonly KeyReport[] = []): Promise<Replies> {
     const keys: string[] = [];
     const args = this.#commonArgs();
-    for (const { subject, report, limits, requests: count } of partsOf(requests, reports)) {
+    for (const { subject, ...report } of reports) {
       keys.push(this.#keyOf(subject));
-      if (report) args.push(reportText(report, this.#options.servers.isCluster), "", "0");
-      else args.push(`${limits?.perMinute}`, `${limits?.perDay}`, `${count}`);
+      args.push(JSON.stringify(report), "", "0");
     }
-    const counts = { reports: reports.length, requests: requests.length };
+    for (const { subject, limits, requests } of groups) {
+      keys.push(this.#keyOf(subject));
+      args.push(`${limits.perMinute}`, `${limits.perDay}`, `${requests.length}`);
+    }
+    const counts = { reports: reports.length, groups: groups.length };
     return parseReplies(await runScript(this.#client, keys, args), counts);
   }
 
-  /** Undefined when nothing of it is current. */
-  async usage(subject: Subject): Promise<Usage | undefined> {
+  /** With the time by Valkey's clock; undefined when nothing of it is current. */
+  async usage(subject: Subject): Promise<{ readonly usage: Usage | undefined; readonly now: number }> {
     const key = this.#keyOf(subject);
     const values = await this.#inTime(this.#client.hmget(key, ...FIELDS));
     const usage = usageFromNumbers(values.map((value) => (value === null ? undefined : Number(value))));
     const now = await this.time(key);
     expire(usage, now, this.#options.ban);
-    return isExpired(usage, now) ? undefined : usage;
+    return { usage: isExpired(usage, now) ? undefined : usage, now };
   }
 
   /** Returns whether anything of the usage is current: otherwise there is none afterwards. */
@@ -228,19 +218,6 @@ export class ValkeyConnection {
     const { testClock } = this.#options;
     return [testClock ? `${testClock.now()}` : "", this.#rules];
   }
-}
-
-/** Of consecutive requests of one key, Valkey reads and writes the usage once (`wrk -c64`: 13 µs a request, not 23). */
-function partsOf(requests: readonly DecisionRequest[], reports: readonly KeyReport[]): Part[] {
-  const parts: Part[] = reports.map((report) => ({ subject: report.subject, report, requests: 0 }));
-  for (const { subject, limits } of requests) {
-    const last = parts.at(-1);
-    const { perMinute, perDay } = last?.limits ?? {};
-    const isAlike = perMinute === limits.perMinute && perDay === limits.perDay;
-    if (isAlike && last?.subject.id === subject.id) last.requests++;
-    else parts.push({ subject, limits, requests: 1 });
-  }
-  return parts;
 }
 
 /**

@@ -52,7 +52,7 @@ export async function readUsages(
 ): Promise<(readonly [Subject, Usage])[]> {
   const usages = await forEachKey(options, ids, (connection, id) => connection.usage({ kind: "key", id }));
   return ids.flatMap((id, i) => {
-    const usage = usages[i];
+    const { usage } = usages[i] ?? {};
     return usage ? [[{ kind: "key", id }, usage] as const] : [];
   });
 }

@@ -1,7 +1,6 @@
 import { createHash } from "node:crypto";
 import type { Cluster, Redis } from "ioredis";
 import {
-  type Decision,
   type Limits,
   NEVER,
   newUsage,
@@ -19,24 +18,31 @@ export interface DecisionRequest {
   readonly limits: Limits;
 }
 
+/** Requests of one key with the same limits. */
+export interface RequestGroup extends DecisionRequest {
+  readonly requests: { readonly length: number };
+}
+
 export interface KeyReport extends Report {
   readonly subject: KeySubject;
 }
 
-/** The usage after the decision, without its strikes. */
-export interface DecisionReply {
-  readonly outcome: Decision["outcome"];
-  /** Whether the request led to the ban. */
+/** The decisions for the requests of a group, in their order: so many are allowed, so many limited, the rest banned. */
+export interface GroupReply {
+  readonly allowed: number;
+  readonly limited: number;
+  /** Whether one of the requests led to the ban. */
   readonly isNewBan: boolean;
+  /** The usage after all of them, without its strikes. */
   readonly usage: Usage;
 }
 
-/** In the order of the reports and of the requests. Times are by Valkey's clock. */
+/** In the order of the reports and of the groups. Times are by Valkey's clock. */
 export interface Replies {
   /** When Valkey replied. */
   readonly now: number;
   readonly reported: readonly Usage[];
-  readonly decided: readonly DecisionReply[];
+  readonly decided: readonly GroupReply[];
 }
 
 const SHA = createHash("sha1").update(text).digest("hex");
@@ -60,26 +66,22 @@ export async function runScript(
   }
 }
 
-const OUTCOMES: readonly DecisionReply["outcome"][] = ["allowed", "limited", "banned", "banned"];
-const NEW_BAN = 3;
-const NUMBERS_PER_REPLY = 7;
+const NUMBERS_PER_REPLY = 9;
 
 export function parseReplies(
   reply: unknown,
-  { reports, requests }: { readonly reports: number; readonly requests: number },
+  { reports, groups }: { readonly reports: number; readonly groups: number },
 ): Replies {
   const numbers: unknown = JSON.parse(`[${String(reply)}]`);
-  if (!areNumbers(numbers) || numbers.length !== 1 + (reports + requests) * NUMBERS_PER_REPLY)
+  if (!areNumbers(numbers) || numbers.length !== 1 + (reports + groups) * NUMBERS_PER_REPLY)
     throw new TypeError("the script replied with another number of numbers");
   const reported: Usage[] = [];
-  const decided: DecisionReply[] = [];
+  const decided: GroupReply[] = [];
   for (let at = 1; at < numbers.length; at += NUMBERS_PER_REPLY) {
-    const code = numbers[at] ?? 0;
-    const outcome = OUTCOMES[code];
-    if (outcome === undefined) throw new TypeError("the script replied with an unknown outcome");
-    const usage = usageAt(numbers, at + 1);
+    const { [at]: allowed = 0, [at + 1]: limited = 0, [at + 2]: bans = 0 } = numbers;
+    const usage = usageAt(numbers, at + 3);
     if (reported.length < reports) reported.push(usage);
-    else decided.push({ outcome, isNewBan: code === NEW_BAN, usage });
+    else decided.push({ allowed, limited, isNewBan: bans > 0, usage });
   }
   return { now: numbers[0] ?? 0, reported, decided };
 }
@@ -98,20 +100,4 @@ function usageAt(numbers: readonly number[], at: number): Usage {
 
 function areNumbers(reply: unknown): reply is readonly number[] {
   return Array.isArray(reply) && reply.every((each) => typeof each === "number");
-}
-
-/** The nodes of a cluster have clocks of their own: they count a report as sent when it arrives. */
-export function reportText(report: Report, isCluster: boolean): string {
-  const { minute, day, ban, unbannedAt, madeAt, sentAt = NEVER } = report;
-  return JSON.stringify([
-    minute.openedAt,
-    minute.used,
-    day.openedAt,
-    day.used,
-    ban?.bannedAt ?? NEVER,
-    ban?.bannedUntil ?? NEVER,
-    unbannedAt ?? NEVER,
-    madeAt,
-    isCluster ? NEVER : sentAt,
-  ]);
 }

@@ -15,9 +15,9 @@ import {
 } from "../../domain/rate-limit.ts";
 import type { ServerState } from "../../domain/servers.ts";
 import { HEARTBEAT_MS, type HeartbeatRegister, parseServerStates } from "../server-register.ts";
-import { Ledger } from "./ledger.ts";
 import { loggableError, type ValkeyLink } from "./connection.ts";
-import type { DecisionRequest, KeyReport, KeySubject, Replies } from "./script.ts";
+import type { DecisionRequest, GroupReply, KeyReport, KeySubject, Replies, RequestGroup } from "./script.ts";
+import { Shares } from "./shares.ts";
 
 type OnStateChange = (state: "available" | "unavailable", cause?: unknown) => void;
 
@@ -30,7 +30,7 @@ export interface SharedRateLimiterOptions {
   readonly onStateChange?: OnStateChange;
   /** Is called after each batch of decisions. */
   readonly onResponse?: ((ms: number) => void) | undefined;
-  /** For each new ban, by Valkey for a request of this server, or by this server in an outage. */
+  /** For each new ban, by Valkey for a request of this server. */
   readonly onBan?: OnBan | undefined;
   /** For bans by Valkey that another server decided, or this one without getting the response; once for each. */
   readonly onEarlierBan?: OnBan | undefined;
@@ -44,12 +44,14 @@ export interface SharedRateLimiterOptions {
 interface LinkOptions {
   /** Opens a connection on which requests of this key work. */
   readonly open: (subject: KeySubject) => Promise<ValkeyLink>;
-  /** With 1, the reports of a batch are about the key of its request. */
+  /** A batch is about one key. */
+  readonly isCluster: boolean;
+  /** How many requests a batch has at most. */
   readonly maxBatchSize: number;
   readonly maxConcurrentBatches: number;
 }
 
-/** Keys in a report. */
+/** How many keys a batch reports. */
 const MAX_REPORTS = 32;
 /** Valkey decides as many in about a tenth of a second. */
 const MAX_QUEUED = 10_000;
@@ -64,24 +66,29 @@ const RETRY_EVERY_MS = 250;
 /** A connection that lasted this long may have failed for a moment only, so the first retry follows at once. */
 const STABLE_AFTER_MS = 1_000;
 /** By then, every server that Valkey replies to again has reported. */
-const RETURN_MS = 2_000;
+const RETURN_MS = 500;
 const MAX_REPORTED_BANS = 10_000;
 const ANY_KEY: KeySubject = { kind: "key", id: 0 };
 
 interface WaitingRequest extends DecisionRequest {
-  /** What this server's share allows, for a while after an outage. */
-  readonly share: Decision | undefined;
   readonly resolve: (decision: Decision) => void;
+}
+
+interface Group extends RequestGroup {
+  readonly requests: WaitingRequest[];
+  /** How many of them this server has allowed, because Valkey did not reply in time. */
+  allowedHere: number;
 }
 
 /** Reports, if there are any, and then decisions, if any are requested. */
 interface Batch {
   readonly reports: readonly KeyReport[];
-  readonly requests: readonly WaitingRequest[];
+  readonly groups: readonly Group[];
+  /** By the steady clock. */
+  readonly sentAt: number;
   ticks: number;
-  /** When an outage began before Valkey replied, and which of the requests this server allowed then. */
-  outageAt: number | undefined;
-  allowed: readonly boolean[];
+  /** Whether this server has decided the requests, because Valkey did not reply in time. */
+  isDecided: boolean;
   readonly onEnd: () => void;
 }
 
@@ -92,9 +99,9 @@ interface Batch {
  * delay the keys.
  *
  * A Valkey that pauses is waited for. An outage begins when it has not replied for `timeoutMs` or when its connection
- * fails, and ends when it replies again; meanwhile the ledger decides, and nobody waits. What it gave is reported to
- * Valkey before the next decision about the key. For two seconds more, a request needs both a rest in Valkey and this
- * server's share of what was left before: other servers may not have reported yet.
+ * fails; from then on this server decides by its shares, and nobody waits. When Valkey replies again, this server
+ * reports what it has allowed. It decides by its shares for half a second more, so that the others can report too: the
+ * outage ends then. What was allowed meanwhile is reported before the next decision about the key.
  *
  * A connection that is silent stays open: what Valkey counts late is not reported. A report or a batch whose connection
  * breaks may have been counted, and is reported again: rather too much than too little.
@@ -105,7 +112,7 @@ export class SharedRateLimiter implements RateLimiter {
   readonly #options: SharedRateLimiterOptions;
   readonly #links: LinkOptions;
   readonly #scheduler: Scheduler;
-  readonly #ledger: Ledger;
+  readonly #shares = new Shares();
   /** The ends of bans that were reported, by key; the oldest is dropped when there are too many. */
   readonly #reportedBans = new Map<number, number>();
   #queue: WaitingRequest[] = [];
@@ -114,30 +121,23 @@ export class SharedRateLimiter implements RateLimiter {
   #timeout: ScheduledTimer | undefined;
   #link: ValkeyLink | undefined;
   #linkedAt = 0;
-  /** Our steady clock minus Valkey's: the least that replies told, because they take time. */
-  #aheadMs: number | undefined;
   #isOutage = true;
+  /** Is set while Valkey is tried again. */
   #retryTimer: ScheduledTimer | undefined;
   #heartbeat: ScheduledTimer | undefined;
-  /** Is set for a while after an outage. */
+  /** Is set when Valkey replies again, until the outage ends. */
   #returnTimer: ScheduledTimer | undefined;
   #isClosed = false;
 
   constructor(options: SharedRateLimiterOptions, links: LinkOptions) {
-    const { ban, clock, onBan } = options;
     this.#options = options;
     this.#links = links;
     this.#scheduler = options.scheduler ?? scheduler;
-    this.#ledger = new Ledger({
-      ban,
-      onBan: (keyId, { bannedAt, bannedUntil }) =>
-        onBan?.(keyId, { bannedAt: bannedAt + clock.stepMs, bannedUntil: bannedUntil + clock.stepMs }),
-    });
   }
 
   async start(): Promise<void> {
     try {
-      const link = await this.#open(ANY_KEY);
+      const link = await this.#links.open(ANY_KEY);
       await this.#options.register?.beat(link);
       this.#use(link);
       this.#isOutage = this.#isClosed;
@@ -159,21 +159,15 @@ export class SharedRateLimiter implements RateLimiter {
     if (this.#queue.length >= MAX_QUEUED) {
       return Promise.reject(new Overloaded(`the queue for Valkey is full (${MAX_QUEUED} requests)`));
     }
-    const share = this.#returnTimer && this.#decideHere({ subject, limits }, "counted");
-    if (share && share.outcome !== "allowed") {
-      this.#sendQueue();
-      return share;
-    }
     return new Promise((resolve) => {
-      const queued = this.#queue.push({ subject, limits, share, resolve });
-      if (this.#links.maxBatchSize === 1) this.#sendQueue();
-      else if (queued === 1) this.#scheduler.atEndOfIteration(() => this.#isOutage || this.#sendQueue());
+      if (this.#queue.push({ subject, limits, resolve }) > 1) return;
+      this.#scheduler.atEndOfIteration(() => this.#isOutage || this.#sendQueue());
     });
   }
 
   peek(subject: Subject, limits: Limits): Decision {
     if (subject.kind === "address") return this.#options.local.peek(subject, limits);
-    return this.#onWallClock(this.#ledger.peek({ subject, limits }, this.#sharing()));
+    return this.#onWallClock(this.#shares.peek({ subject, limits }, this.#sharing()));
   }
 
   /** What this server knows, while Valkey does not reply. */
@@ -181,13 +175,15 @@ export class SharedRateLimiter implements RateLimiter {
     if (subject.kind === "address") return this.#options.local.usage(subject);
     if (this.#link && !this.#isOutage) {
       try {
-        return await this.#link.usage(subject);
+        const { usage, now } = await this.#link.usage(subject);
+        if (usage) shift(usage, this.#options.clock.now() - now);
+        return usage;
       } catch {
         // A read that fails says nothing about the decisions.
       }
     }
     const { clock } = this.#options;
-    const usage = this.#ledger.usage(subject, clock.steadyNow());
+    const usage = this.#shares.usage(subject, clock.steadyNow());
     if (usage) shift(usage, clock.stepMs);
     return usage;
   }
@@ -205,7 +201,7 @@ export class SharedRateLimiter implements RateLimiter {
   /** Resolves when Valkey knows of it, or in an outage. */
   async unban(subject: Subject, agoMs: number): Promise<void> {
     if (subject.kind === "address") return this.#options.local.unban(subject, agoMs);
-    this.#ledger.unban(subject, this.#options.clock.steadyNow() - agoMs);
+    this.#shares.unban(subject, this.#options.clock.steadyNow() - agoMs);
     if (this.#isOutage) return;
     const { promise, resolve } = Promise.withResolvers<void>();
     void this.#send([], [subject], resolve);
@@ -228,93 +224,103 @@ export class SharedRateLimiter implements RateLimiter {
 
   #sharing() {
     const { clock, register } = this.#options;
-    const isShared = this.#isOutage || this.#returnTimer !== undefined;
-    const servers = (isShared && register?.count) || 1;
-    return { servers, now: clock.steadyNow() };
+    return { servers: (this.#isOutage && register?.count) || 1, now: clock.steadyNow() };
   }
 
-  /** By this server's share. Valkey counts the request too, or has to be told of it. */
-  #decideHere(request: DecisionRequest, state: "new" | "counted" = "new"): Decision {
-    return this.#onWallClock(this.#ledger.decide(request, this.#sharing(), state));
+  /** By this server's share. */
+  #decideHere(request: DecisionRequest): Decision {
+    return this.#onWallClock(this.#shares.decide(request, this.#sharing()));
   }
 
-  /** The ledger is on the steady clock. */
+  /** The shares are on the steady clock. */
   #onWallClock(decision: Decision): Decision {
     const { stepMs } = this.#options.clock;
     return stepMs === 0 ? decision : { ...decision, resetAt: decision.resetAt + Math.ceil(stepMs / 1000) };
   }
 
   #sendQueue(): void {
-    const { maxBatchSize, maxConcurrentBatches } = this.#links;
+    const { isCluster, maxBatchSize, maxConcurrentBatches } = this.#links;
     while (this.#queue.length > 0 && this.#sent.size < maxConcurrentBatches) {
-      void this.#send(this.#queue.splice(0, maxBatchSize));
+      const groups = groupsOf(this.#queue.splice(0, maxBatchSize));
+      if (isCluster) for (const group of groups) void this.#send([group]);
+      else void this.#send(groups);
     }
-    while (this.#link && this.#ledger.hasReports && this.#sent.size < maxConcurrentBatches) {
+    while (this.#link && this.#shares.hasReports && this.#sent.size < maxConcurrentBatches) {
       void this.#send([]);
     }
   }
 
-  /** Reports what was given of these keys, and of some more, before the decisions. */
+  /** Reports what this server has allowed of these keys, and of some more, before the decisions. */
   async #send(
-    requests: readonly WaitingRequest[],
-    subjects = requests.map(({ subject }) => subject),
+    groups: readonly Group[],
+    subjects = groups.map(({ subject }) => subject),
     onEnd = () => {},
   ): Promise<void> {
     const link = this.#link;
     if (link === undefined) return;
-    const reports = this.#ledger.hasReports ? this.#reports(subjects) : [];
-    if (requests.length + reports.length === 0) return onEnd();
-    const batch: Batch = { reports, requests, ticks: 0, outageAt: undefined, allowed: [], onEnd };
+    const sentAt = this.#options.clock.steadyNow();
+    const reports = this.#shares.hasReports ? this.#takeReports(subjects, sentAt) : [];
+    if (groups.length + reports.length === 0) return onEnd();
+    const batch: Batch = { reports, groups, sentAt, ticks: 0, isDecided: false, onEnd };
     this.#sent.add(batch);
     this.#timeout ??= this.#startTimeout();
     const startedAt = this.#scheduler.now();
     try {
-      const replies = await link.decide(requests, reports);
+      const replies = await link.decide(groups, reports);
       if (link !== this.#link) return;
       this.#sent.delete(batch);
-      if (requests.length > 0) this.#options.onResponse?.(this.#scheduler.now() - startedAt);
+      if (groups.length > 0) this.#options.onResponse?.(this.#scheduler.now() - startedAt);
       // The next batch comes before the responses to this one.
-      if (!this.#isOutage) this.#sendQueue();
+      if (!this.#isOutage || this.#returnTimer) this.#sendQueue();
       this.#takeReplies(batch, replies);
     } catch (cause) {
       this.#linkFailed(link, cause, firstOf(batch));
       return;
     }
     onEnd();
-    if (this.#isOutage && this.#sent.size === 0 && !this.#isClosed) this.#endOutage();
+    if (this.#isOutage && !this.#returnTimer && this.#sent.size === 0) this.#return();
   }
 
-  #reports(subjects: readonly KeySubject[]): readonly KeyReport[] {
-    const now = this.#options.clock.steadyNow();
-    const sentAt = this.#aheadMs === undefined ? undefined : now - this.#aheadMs;
+  #takeReports(subjects: readonly KeySubject[], now: number): readonly KeyReport[] {
     const ofOneKey = subjects.length > 0 ? 0 : 1;
-    const count = this.#links.maxBatchSize === 1 ? ofOneKey : MAX_REPORTS;
-    const reports = this.#ledger.reports(subjects, count, now);
-    return reports.map((report) => Object.assign(report, { sentAt }));
+    return this.#shares.takeReports(subjects, this.#links.isCluster ? ofOneKey : MAX_REPORTS, now);
   }
 
-  #takeReplies({ reports, requests, outageAt, allowed }: Batch, { now, reported, decided }: Replies): void {
-    const byMs = this.#compareClocks(now);
-    reports.forEach((report, i) => {
+  /** Valkey's clock may be another: what it replies is moved to ours. */
+  #takeReplies({ reports, groups, isDecided }: Batch, { now: valkeyNow, reported, decided }: Replies): void {
+    const now = this.#options.clock.steadyNow();
+    reports.forEach(({ subject }, i) => {
       const usage = reported[i];
-      if (usage) this.#ledger.reported(report, usage, byMs);
+      if (usage === undefined) return;
+      shift(usage, now - valkeyNow);
+      this.#shares.learn(subject, usage, now);
     });
-    if (!this.#isOutage && !this.#returnTimer) this.#ledger.settle(reports.map(({ subject }) => subject.id));
-    requests.forEach(({ subject, limits, share, resolve }, i) => {
+    groups.forEach((group, i) => {
       const reply = decided[i];
       if (reply === undefined) return;
-      const { outcome, isNewBan, usage } = reply;
-      if (outcome === "banned") this.#reportBan(subject.id, usage, isNewBan);
-      if (outageAt === undefined) resolve(atMost(share?.remaining, describe(outcome, usage, limits, now)));
-      else if (outcome === "allowed" && allowed[i]) this.#ledger.countedLate(subject, outageAt);
-      this.#ledger.learn(subject, usage, byMs);
+      const { subject, requests, allowedHere } = group;
+      const { allowed, limited, isNewBan, usage } = reply;
+      if (allowed + limited < requests.length) this.#reportBan(subject.id, usage, isNewBan);
+      shift(usage, now - valkeyNow);
+      if (isDecided) this.#shares.countedLate(subject, Math.min(allowed, allowedHere));
+      else this.#respond(group, reply, now);
+      this.#shares.learn(subject, usage, now);
     });
   }
 
-  #compareClocks(valkeyNow: number): number {
-    const byMs = this.#options.clock.steadyNow() - valkeyNow;
-    this.#aheadMs = Math.min(this.#aheadMs ?? byMs, byMs);
-    return byMs;
+  /** The usage is that after all requests of the group: it had less used when the earlier ones were allowed. */
+  #respond({ limits, requests }: Group, { allowed, limited, usage }: GroupReply, now: number): void {
+    const { minute, day } = usage;
+    minute.used -= allowed;
+    day.used -= allowed;
+    requests.forEach(({ resolve }, i) => {
+      const outcome = i < allowed ? "allowed" : i < allowed + limited ? "limited" : "banned";
+      if (outcome === "allowed") {
+        minute.used++;
+        day.used++;
+      }
+      resolve(this.#onWallClock(describe(outcome, usage, limits, now)));
+    });
   }
 
   #reportBan(keyId: number, { bannedAt, bannedUntil }: Ban, isNew: boolean): void {
@@ -338,7 +344,7 @@ export class SharedRateLimiter implements RateLimiter {
 
   #tick(): void {
     this.#timeout = undefined;
-    if (this.#isOutage) return;
+    if (this.#isOutage && !this.#returnTimer) return;
     for (const batch of this.#sent) {
       batch.ticks++;
       if (batch.ticks > TICKS_PER_TIMEOUT) {
@@ -351,51 +357,52 @@ export class SharedRateLimiter implements RateLimiter {
   }
 
   #beginOutage(cause: unknown): void {
+    this.#returnTimer?.close();
+    this.#returnTimer = undefined;
     if (this.#isOutage) return;
     this.#isOutage = true;
-    this.#endReturn();
     this.#decideAllHere();
     this.#changeState("unavailable", cause);
   }
 
   #decideAllHere(): void {
-    const outageAt = this.#options.clock.steadyNow();
-    const decideHere = (request: WaitingRequest) => {
-      const decision = this.#decideHere(request);
-      request.resolve(decision);
-      return decision.outcome === "allowed";
-    };
     for (const batch of this.#sent) {
-      if (batch.outageAt !== undefined) continue;
-      batch.outageAt = outageAt;
-      batch.allowed = batch.requests.map(decideHere);
+      if (batch.isDecided) continue;
+      batch.isDecided = true;
+      for (const group of batch.groups) {
+        for (const request of group.requests) {
+          const decision = this.#decideHere(request);
+          if (decision.outcome === "allowed") group.allowedHere++;
+          request.resolve(decision);
+        }
+      }
       batch.onEnd();
     }
-    for (const request of this.#queue.splice(0)) decideHere(request);
+    for (const request of this.#queue.splice(0)) request.resolve(this.#decideHere(request));
+  }
+
+  /** Valkey replies again. */
+  #return(): void {
+    if (this.#isClosed) return;
+    this.#retryTimer?.close();
+    this.#retryTimer = undefined;
+    this.#returnTimer = this.#scheduler.setTimeout(() => this.#endOutage(), RETURN_MS);
+    this.#sendQueue();
   }
 
   #endOutage(): void {
+    this.#returnTimer = undefined;
     this.#isOutage = false;
-    this.#retryTimer?.close();
-    this.#retryTimer = undefined;
-    this.#returnTimer = this.#scheduler.setTimeout(() => this.#endReturn(), RETURN_MS);
     this.#changeState("available");
     this.#sendQueue();
     void this.beat();
   }
 
-  #endReturn(): void {
-    this.#returnTimer?.close();
-    this.#returnTimer = undefined;
-    this.#ledger.settle();
-  }
-
   #linkFailed(link: ValkeyLink, cause: unknown, subject = ANY_KEY): void {
     if (link !== this.#link) return;
-    const wasOutage = this.#isOutage;
     this.#beginOutage(cause);
     this.#dropLink();
-    if (wasOutage) return;
+    if (this.#retryTimer) return;
     const wasStable = this.#scheduler.now() - this.#linkedAt >= STABLE_AFTER_MS;
     this.#retryIn(wasStable ? 0 : RETRY_EVERY_MS, subject);
   }
@@ -403,15 +410,10 @@ export class SharedRateLimiter implements RateLimiter {
   #dropLink(): void {
     const link = this.#link;
     this.#link = undefined;
-    for (const { reports } of this.#sent) for (const report of reports) this.#ledger.notReported(report);
+    for (const { reports, sentAt } of this.#sent)
+      for (const report of reports) this.#shares.putBack(report, sentAt);
     this.#sent.clear();
     link?.close();
-  }
-
-  async #open(subject: KeySubject): Promise<ValkeyLink> {
-    const link = await this.#links.open(subject);
-    this.#compareClocks(link.openedAt);
-    return link;
   }
 
   #use(link: ValkeyLink): void {
@@ -436,7 +438,7 @@ export class SharedRateLimiter implements RateLimiter {
     const { register } = this.#options;
     if (link === undefined || register === undefined || this.#isOutage) return;
     if (await register.beat(link)) return;
-    const other = await this.#open(ANY_KEY).catch(() => undefined);
+    const other = await this.#links.open(ANY_KEY).catch(() => undefined);
     if (other === undefined) return;
     if (link !== this.#link || this.#isOutage || this.#sent.size > 0) return other.close();
     this.#use(other);
@@ -452,13 +454,13 @@ export class SharedRateLimiter implements RateLimiter {
   /** Opens another connection: the silent one may be dead, and Valkey alive. */
   async #retry(subject: KeySubject): Promise<void> {
     const timer = this.#retryTimer;
-    const link = await this.#open(subject).catch(() => undefined);
+    const link = await this.#links.open(subject).catch(() => undefined);
     // Valkey has replied on the new connection. What it counted late arrives about now, if it arrives at all.
     if (link && this.#sent.size > 0) await this.#scheduler.sleep(this.#timeoutMs);
     if (this.#isClosed || timer !== this.#retryTimer) return link?.close();
     if (link === undefined) return this.#retryIn(RETRY_EVERY_MS, subject);
     this.#use(link);
-    this.#endOutage();
+    this.#return();
   }
 
   #changeState(state: "available" | "unavailable", cause?: unknown): void {
@@ -467,10 +469,24 @@ export class SharedRateLimiter implements RateLimiter {
   }
 }
 
-function firstOf({ reports, requests }: Batch): KeySubject {
-  return (reports[0] ?? requests[0])?.subject ?? ANY_KEY;
+/** Valkey reads and writes the usage of a key once for all requests of a group. */
+function groupsOf(requests: readonly WaitingRequest[]): readonly Group[] {
+  const groups: Group[] = [];
+  const lastOf = new Map<number, Group>();
+  for (const request of requests) {
+    const { subject, limits } = request;
+    const last = lastOf.get(subject.id);
+    if (last?.limits.perMinute === limits.perMinute && last.limits.perDay === limits.perDay) {
+      last.requests.push(request);
+      continue;
+    }
+    const group = { subject, limits, requests: [request], allowedHere: 0 };
+    lastOf.set(subject.id, group);
+    groups.push(group);
+  }
+  return groups;
 }
 
-function atMost(remaining = Infinity, decision: Decision): Decision {
-  return remaining < decision.remaining ? { ...decision, remaining } : decision;
+function firstOf({ reports, groups }: Batch): KeySubject {
+  return (reports[0] ?? groups[0])?.subject ?? ANY_KEY;
 }

@@ -25,6 +25,6 @@ export async function createValkeyRateLimiter(options: ValkeyRateLimiterOptions)
  * Valkey runs a batch as one step while every other client waits, so a batch takes about a millisecond at most.
  * Dozens of busy instances can wait for each other within the timeout.
  */
-const SINGLE_SERVER = { maxBatchSize: 64, maxConcurrentBatches: 1 };
+const SINGLE_SERVER = { isCluster: false, maxBatchSize: 64, maxConcurrentBatches: 1 };
 /** In a cluster a script may touch one slot only; the client pipelines the commands to each node. */
-const CLUSTER = { maxBatchSize: 1, maxConcurrentBatches: 1_024 };
+const CLUSTER = { isCluster: true, maxBatchSize: 64, maxConcurrentBatches: 1_024 };

@@ -98,22 +98,16 @@ describe("four servers and an outage", () => {
     expect(100 + during + after).toBeWithin(300, 300 + SERVERS + 1);
   });
 
-  test("an unban and a ban of the outage reach Valkey, and every server", async () => {
+  test("an unban of the outage reaches Valkey, and every server", async () => {
     const { clock, beginOutage, endOutage, limiters } = await setUp("bans:");
     const ONE = { perMinute: 1, perDay: 100 };
     const [one, other] = limiters;
-    const getBanned = async (id: number) => {
-      for (let i = 0; i < 12; i++, clock.advance(1_001)) await one?.decide(key(id), ONE);
-    };
-    await getBanned(1);
+    for (let i = 0; i < 12; i++, clock.advance(1_001)) await one?.decide(key(1), ONE);
     expect(await other?.decide(key(1), ONE)).toMatchObject({ outcome: "banned" });
     await beginOutage();
     // Servers learn of an unban from the database.
     for (const limiter of limiters) await limiter.unban(key(1), 0);
-    await getBanned(2);
     await endOutage();
-    await advance(2_000);
     expect(await other?.decide(key(1), ONE)).toMatchObject({ outcome: "limited" });
-    expect(await other?.decide(key(2), ONE)).toMatchObject({ outcome: "banned" });
   });
 });

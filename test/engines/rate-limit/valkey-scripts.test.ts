@@ -2,7 +2,7 @@ import { afterAll, expect, test } from "bun:test";
 import * as fc from "fast-check";
 import { type BanRules, DEFAULT_BAN } from "../../../src/domain/rate-limit.ts";
 import { parseServers, ValkeyConnection } from "../../../src/rate-limit/valkey/connection.ts";
-import type { DecisionRequest, KeyReport } from "../../../src/rate-limit/valkey/script.ts";
+import type { KeyReport, RequestGroup } from "../../../src/rate-limit/valkey/script.ts";
 import { startValkey } from "../../../trials/harness/valkey.ts";
 import { ValkeyModel } from "../../../trials/simulation/valkey.ts";
 import { PATIENT } from "../../rate-limit/open-valkey.ts";
@@ -37,10 +37,8 @@ test("the register has the servers of the last 15 seconds by Valkey's clock, and
 });
 
 interface Step {
-  readonly requests?: readonly DecisionRequest[];
+  readonly groups?: readonly RequestGroup[];
   readonly report?: KeyReport;
-  /** How long the report takes to arrive. */
-  readonly lateMs?: number | undefined;
   /** After the requests and the report. A negative number sets the clock back. */
   readonly advanceMs?: number;
 }
@@ -50,7 +48,8 @@ const limits = fc.record({
   perMinute: fc.integer({ min: 1, max: 5 }),
   perDay: fc.integer({ min: 1, max: 12 }),
 });
-const request = fc.record({ subject, limits });
+const times = (count: number) => Array.from({ length: count });
+const group = fc.record({ subject, limits, requests: fc.integer({ min: 1, max: 20 }).map(times) });
 /** Scripts fail where something begins or ends, so most steps end at such a time. */
 const ms = fc.oneof(
   { weight: 3, arbitrary: fc.constantFrom(0, 1, 999, 1_000, 1_001, 5_000, 59_999, 60_000, 60_001) },
@@ -58,26 +57,13 @@ const ms = fc.oneof(
   { weight: 1, arbitrary: fc.nat(200_000_000) },
 );
 const backwards = ms.map((each) => -each);
-/** By the clock of the server. */
-const MADE_AT = 1_000_000_000;
-const earlier = ms.map((each) => MADE_AT - each);
-const counted = fc.record({ openedAt: earlier, used: fc.nat(3) });
-const ban = fc
-  .tuple(earlier, fc.integer({ min: 1, max: 300_000 }))
-  .map(([bannedAt, lengthMs]) => ({ bannedAt, bannedUntil: bannedAt + lengthMs }));
-const orNone = <T>(arbitrary: fc.Arbitrary<T>) => fc.option(arbitrary, { nil: undefined });
-const report = fc.record({
-  subject,
-  madeAt: fc.constant(MADE_AT),
-  minute: counted,
-  day: counted,
-  ban: orNone(ban),
-  unbannedAt: orNone(earlier),
-});
+const window = fc.record({ openedAgoMs: ms, used: fc.nat(3) });
+const unbannedAgoMs = fc.option(ms, { nil: undefined });
+const report = fc.record({ subject, minute: window, day: window, unbannedAgoMs });
 const step: fc.Arbitrary<Step> = fc.oneof(
-  { weight: 4, arbitrary: fc.record({ requests: fc.array(request, { minLength: 1, maxLength: 8 }) }) },
+  { weight: 4, arbitrary: fc.record({ groups: fc.array(group, { minLength: 1, maxLength: 6 }) }) },
   { weight: 3, arbitrary: fc.record({ advanceMs: fc.oneof({ weight: 3, arbitrary: ms }, backwards) }) },
-  { weight: 1, arbitrary: fc.record({ report, lateMs: orNone(fc.oneof(ms, fc.constant(-5))) }) },
+  { weight: 1, arbitrary: fc.record({ report }) },
 );
 const rules: fc.Arbitrary<BanRules> = fc.record({
   strikes: fc.integer({ min: 1, max: 4 }),
@@ -88,30 +74,30 @@ const rules: fc.Arbitrary<BanRules> = fc.record({
 
 /** Both windows close, and an unban and a ban come, at the same time: random histories seldom have that. */
 function atTheSameTime(): [BanRules, Step[]] {
-  const request = { subject: key(1), limits: { perMinute: 1, perDay: 2 } };
-  const nothing = { openedAt: MADE_AT, used: 0 };
-  const report = { subject: key(1), madeAt: MADE_AT, minute: nothing, day: nothing, unbannedAt: MADE_AT };
+  const group = { subject: key(1), limits: { perMinute: 1, perDay: 2 }, requests: times(1) };
+  const nothing = { openedAgoMs: 0, used: 0 };
+  const report = { subject: key(1), minute: nothing, day: nothing, unbannedAgoMs: 0 };
   return [
     DEFAULT_BAN,
     [
-      { requests: [request], advanceMs: 86_340_000 },
-      ...Array.from({ length: 4 }, () => ({ requests: [request], advanceMs: 1_001 })),
-      { requests: Array.from({ length: 10 }, () => request) },
+      { groups: [group], advanceMs: 86_340_000 },
+      ...Array.from({ length: 4 }, () => ({ groups: [group], advanceMs: 1_001 })),
+      { groups: [{ ...group, requests: times(10) }] },
       { report, advanceMs: -500 },
-      { requests: [request] },
+      { groups: [group] },
     ],
   ];
 }
 
-test("the scripts decide, report and read as the rules of the domain do, in random histories", async () => {
+test("the script decides, reports and reads as the rules of the domain do, in random histories", async () => {
   let run = 0;
   await fc.assert(
     fc.asyncProperty(rules, fc.array(step, { maxLength: 40, size: "max" }), async (rules, steps) => {
       const clock = new TestClock();
       const link = await connect(`alike:${run++}:`, rules, clock);
       const model = new ValkeyModel(() => clock.now(), rules);
-      const play = async (each: ValkeyConnection | ValkeyModel, { requests = [], report, lateMs }: Step) => [
-        await each.decide(requests, report && [{ ...report, sentAt: lateMs && clock.now() - lateMs }]),
+      const play = async (each: ValkeyConnection | ValkeyModel, { groups = [], report }: Step) => [
+        await each.decide(groups, report && [report]),
         await each.usage(key(1)),
       ];
       try {

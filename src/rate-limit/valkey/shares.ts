@@ -1,0 +1,218 @@
+import {
+  addReport,
+  decide,
+  type Decision,
+  expire,
+  isExpired,
+  type Limits,
+  newUsage,
+  NEVER,
+  peek,
+  type Report,
+  type ReportedWindow,
+  unban,
+  type Usage,
+  type Window,
+} from "../../domain/rate-limit.ts";
+import type { DecisionRequest, KeyReport, KeySubject } from "./script.ts";
+
+/** How many servers share what is left, and the time. */
+interface Sharing {
+  readonly servers: number;
+  readonly now: number;
+}
+
+/** Requests that this server allowed without Valkey in the current window. */
+interface Granted {
+  count: number;
+  /** Those that Valkey has not been told of. */
+  unreported: number;
+}
+
+interface KnownKey {
+  /** As Valkey last replied, and what this server has allowed since. */
+  usage: Usage;
+  readonly minute: Granted;
+  readonly day: Granted;
+  /** When the key was unbanned, if Valkey has not been told, or NEVER. */
+  unbannedAt: number;
+}
+
+/** 50,000 keys take 15 MB. */
+const MAX_KEYS = 50_000;
+/** One for the new key and one more, so that the table shrinks again after an outage. */
+const MAX_FORGOTTEN = 2;
+
+/**
+ * What this server knows of the keys, by which it decides while Valkey does not reply. Of what Valkey had left in a
+ * window, each server allows its share, once: the shares of the others count as used. So the rules are those of every
+ * other decision, and the headers show what this server will still allow. No key is banned anew.
+ *
+ * When there are too many keys, the oldest are forgotten, apart from those with something to report. A key of which
+ * nothing is known has its whole limit left. Times are of the steady clock.
+ */
+export class Shares {
+  /** By the key's identifier, the oldest first. */
+  readonly #keys = new Map<number, KnownKey>();
+  /** The keys with something to report. */
+  readonly #unreported = new Set<number>();
+
+  get size(): number {
+    return this.#keys.size;
+  }
+
+  get hasReports(): boolean {
+    return this.#unreported.size > 0;
+  }
+
+  /** Takes over what Valkey has replied. */
+  learn({ id }: KeySubject, usage: Usage, now: number): void {
+    const known = this.#keys.get(id);
+    if (known === undefined) return void this.#add(id, usage);
+    if (known.minute.count + known.day.count > 0 || known.unbannedAt !== NEVER) {
+      expireKnown(known, now);
+      addReport(usage, reportOf(known, now), now);
+    }
+    known.usage = usage;
+  }
+
+  /** Allows or rejects a request by this server's share. */
+  decide({ subject: { id }, limits }: DecisionRequest, sharing: Sharing): Decision {
+    const known = this.#keys.get(id) ?? this.#add(id, newUsage());
+    const decision = withShares(known, limits, sharing, () => decide(known.usage, limits, sharing.now));
+    if (decision.outcome !== "allowed") return decision;
+    for (const granted of [known.minute, known.day]) {
+      granted.count++;
+      granted.unreported++;
+    }
+    this.#unreported.add(id);
+    return decision;
+  }
+
+  /** Valkey has counted so many of the requests that this server allowed. */
+  countedLate({ id }: KeySubject, count: number): void {
+    const { minute, day } = this.#keys.get(id) ?? newKey();
+    for (const granted of [minute, day]) granted.unreported = Math.max(0, granted.unreported - count);
+  }
+
+  peek({ subject: { id }, limits }: DecisionRequest, sharing: Sharing): Decision {
+    const known = this.#keys.get(id) ?? newKey();
+    return withShares(known, limits, sharing, () => peek(known.usage, limits, sharing.now));
+  }
+
+  /** Undefined when nothing of it is current. */
+  usage({ id }: KeySubject, now: number): Usage | undefined {
+    const { usage } = structuredClone(this.#keys.get(id) ?? newKey());
+    expire(usage, now);
+    return isExpired(usage, now) ? undefined : usage;
+  }
+
+  /** Ends a ban that began at or before `at`: here at once, and in Valkey with the next report. */
+  unban({ id }: KeySubject, at: number): void {
+    const known = this.#keys.get(id) ?? this.#add(id, newUsage());
+    unban(known.usage, at);
+    known.unbannedAt = Math.max(known.unbannedAt, at);
+    this.#unreported.add(id);
+  }
+
+  /** What to report of these keys, and of others up to `count` in all. It is not reported again. */
+  takeReports(first: readonly KeySubject[], count: number, now: number): readonly KeyReport[] {
+    const reports: KeyReport[] = [];
+    const take = (id: number) => {
+      const known = this.#keys.get(id);
+      if (!this.#unreported.delete(id) || known === undefined) return;
+      expireKnown(known, now);
+      const report = reportOf(known, now);
+      if (known.unbannedAt === NEVER && report.minute.used + report.day.used === 0) return;
+      reports.push({ subject: { kind: "key", id }, ...report });
+      known.minute.unreported = 0;
+      known.day.unreported = 0;
+      known.unbannedAt = NEVER;
+    };
+    for (const { id } of first) take(id);
+    for (const id of this.#unreported) {
+      if (reports.length >= count) break;
+      take(id);
+    }
+    return reports;
+  }
+
+  /** Nobody knows whether Valkey has counted the report, which was made at this time: it is made again. */
+  putBack({ subject: { id }, minute, day, unbannedAgoMs }: KeyReport, madeAt: number): void {
+    const known = this.#keys.get(id) ?? this.#add(id, newUsage());
+    const isOpen = (window: Window, { openedAgoMs }: ReportedWindow) =>
+      window.used > 0 && window.openedAt <= madeAt - openedAgoMs;
+    if (isOpen(known.usage.minute, minute)) known.minute.unreported += minute.used;
+    if (isOpen(known.usage.day, day)) known.day.unreported += day.used;
+    if (unbannedAgoMs !== undefined) known.unbannedAt = Math.max(known.unbannedAt, madeAt - unbannedAgoMs);
+    this.#unreported.add(id);
+  }
+
+  #add(id: number, usage: Usage): KnownKey {
+    let looks = 0;
+    for (const [oldest, known] of this.#keys) {
+      if (this.#keys.size < MAX_KEYS || looks === MAX_FORGOTTEN) break;
+      this.#keys.delete(oldest);
+      if (this.#unreported.has(oldest)) this.#keys.set(oldest, known);
+      looks++;
+    }
+    const known = newKey(usage);
+    this.#keys.set(id, known);
+    return known;
+  }
+}
+
+function newKey(usage = newUsage()): KnownKey {
+  return {
+    usage,
+    minute: { count: 0, unreported: 0 },
+    day: { count: 0, unreported: 0 },
+    unbannedAt: NEVER,
+  };
+}
+
+/** A window takes what was allowed in it along when it closes. */
+function expireKnown({ usage, minute, day }: KnownKey, now: number): void {
+  expire(usage, now);
+  if (usage.minute.used === 0) minute.count = minute.unreported = 0;
+  if (usage.day.used === 0) day.count = day.unreported = 0;
+}
+
+function reportOf({ usage, minute, day, unbannedAt }: KnownKey, now: number): Report {
+  return {
+    minute: { openedAgoMs: now - usage.minute.openedAt, used: minute.unreported },
+    day: { openedAgoMs: now - usage.day.openedAt, used: day.unreported },
+    unbannedAgoMs: unbannedAt === NEVER ? undefined : now - unbannedAt,
+  };
+}
+
+/** Calls `rule` while what the other servers may allow counts as used. */
+function withShares(
+  known: KnownKey,
+  { perMinute, perDay }: Limits,
+  sharing: Sharing,
+  rule: () => Decision,
+): Decision {
+  const { minute, day } = known.usage;
+  expireKnown(known, sharing.now);
+  const minuteOthers = addOthers(minute, { limit: perMinute, granted: known.minute, ...sharing });
+  const dayOthers = addOthers(day, { limit: perDay, granted: known.day, ...sharing });
+  const decision = rule();
+  minute.used -= minuteOthers;
+  day.used -= dayOthers;
+  return decision;
+}
+
+interface ShareOptions extends Sharing {
+  readonly limit: number;
+  readonly granted: Granted;
+}
+
+/** Adds the shares of the other servers in what was left before this server allowed any of it, and returns them. */
+function addOthers(window: Window, { limit, granted, servers, now }: ShareOptions): number {
+  if (window.used === 0) window.openedAt = now;
+  const left = limit - Math.min(limit, Math.max(0, window.used - granted.count));
+  const others = left - Math.ceil(left / servers);
+  window.used += others;
+  return others;
+}
