@@ -2,7 +2,7 @@ import { hostUrls } from "../api/host-urls.ts";
 import { BASE_PATH } from "../domain/constants.ts";
 import { formatIpNetwork, type IpNetwork, ipVersionOf, parseIpNetwork, withoutHostBits } from "./network.ts";
 import { joined } from "./usage-error.ts";
-import { integerWithin, meant, type ValueType } from "./value-types.ts";
+import { integerWithin, list, meant, type ValueType } from "./value-types.ts";
 
 const HOST_NAME = /^(?=.{1,253}$)[a-z\d](?:[a-z\d-]{0,61}[a-z\d])?(?:\.[a-z\d](?:[a-z\d-]{0,61}[a-z\d])?)*$/i;
 /** Such as 1.2.3.999 or 10.1: a mistyped address, not a name. */
@@ -95,7 +95,7 @@ export const postgresUrl = serverUrl({
   example: "postgres://user:password@host:5432/database?sslmode=verify-full",
 });
 
-export const valkeyUrl = serverUrl({
+const valkeyUrl = serverUrl({
   schemes: ["redis", "rediss"],
   // The number of a logical database.
   path: /^\/?\d{0,9}$/,
@@ -103,6 +103,30 @@ export const valkeyUrl = serverUrl({
   queryRemark: "it has no parameters",
   example: "redis://host:6379 (rediss:// for TLS)",
 });
+
+const valkeyUrlList = list(valkeyUrl);
+
+/** One server, or some of the nodes of a cluster. */
+export const valkeyUrls: ValueType<readonly string[]> = {
+  ...valkeyUrlList,
+  parse: (text) => {
+    const urls = valkeyUrlList.parse(text);
+    return urls && clusterProblem(urls) === undefined ? urls : undefined;
+  },
+  hint: (text) => valkeyUrlList.hint?.(text) ?? clusterProblem(valkeyUrlList.parse(text) ?? []),
+};
+
+const accessOf = ({ protocol, username, password }: URL) => `${protocol} ${username}:${password}`;
+
+function clusterProblem(texts: readonly string[]): string | undefined {
+  const [first, ...others] = texts.map((text) => new URL(text));
+  if (first === undefined || others.length === 0) return undefined;
+  if ([first, ...others].some(({ pathname }) => /[1-9]/.test(pathname)))
+    return "a cluster has no database but 0; services with different keys need clusters of their own";
+  if (others.some((url) => accessOf(url) !== accessOf(first)))
+    return "the nodes of a cluster have the same scheme, user and password";
+  return undefined;
+}
 
 function serverUrl(options: {
   schemes: readonly string[];

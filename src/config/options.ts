@@ -10,7 +10,7 @@ import {
   origin,
   port,
   postgresUrl,
-  valkeyUrl,
+  valkeyUrls,
 } from "./address-types.ts";
 import {
   describeDefault,
@@ -118,7 +118,7 @@ export const STORAGE_OPTIONS = {
     help: "File that contains --limits-url; for a cluster, one URL on each line",
   },
   "limits-url": {
-    type: list(valkeyUrl),
+    type: valkeyUrls,
     defaultText: "in the server process",
     repeatable: true,
     fileOption: "limits-url-file",

@@ -225,7 +225,7 @@ test.each(["require", "verify-ca", "verify-full"])(
 
 test("Valkey elsewhere in plain text, also as one of several nodes", () => {
   expect(plainText({ "limits-url": ["redis://a.example"] })).toEqual(["valkey"]);
-  expect(plainText({ "limits-url": ["rediss://a.example", "redis://b.example"] })).toEqual(["valkey"]);
+  expect(plainText({ "limits-url": ["redis://localhost", "redis://b.example"] })).toEqual(["valkey"]);
   expect(plainText({ "limits-url": ["rediss://a.example"] })).toEqual([]);
   expect(plainText({ "limits-url": ["redis://localhost"] })).toEqual([]);
 });

@@ -74,7 +74,7 @@ describe("--database-url-file and --limits-url-file", () => {
   );
 
   test("several URLs of a cluster have lines of their own, or commas between them", () => {
-    const urls = ["redis://a", "redis://:s3cret@b", "redis://c"];
+    const urls = ["redis://:s3cret@a", "redis://:s3cret@b", "redis://:s3cret@c"];
     const limitsUrls = (text: string) => parseConfig({ "limits-url-file": [file(text)] }).limitsUrls;
     expect(limitsUrls(urls.join("\n"))).toEqual(urls);
     expect(limitsUrls(urls.join(","))).toEqual(urls);

@@ -119,12 +119,15 @@ test.each<Case>([
   ...IPV6_HOSTS.map((host): Case => ["host", `[${host}]`, host]),
   ...POSTGRES_URLS.map((url): Case => ["database-url", url, url]),
   ...VALKEY_URLS.map((url): Case => ["limits-url", url, url]),
+  ["limits-url", "redis://u:p@a/0,redis://u:p@b", "redis://u:p@a/0,redis://u:p@b"],
 ])("--%s %s is %s", (flag, text, value) => {
   expect(String(parseValues({ [flag]: [text] })[flag])).toBe(value);
 });
 
 const ENCODE = "write % as %25 in a user, password or database";
 const SSL_MODE = "sslmode must be disable, allow, prefer, require, verify-ca or verify-full";
+const DATABASE = "a cluster has no database but 0; services with different keys need clusters of their own";
+const SAME_ACCESS = "the nodes of a cluster have the same scheme, user and password";
 test.each([
   ["database-url", "mysql://u:s3cret@h/d", ""],
   ["database-url", "postgres://u:s3cret%zz@h/d", ENCODE],
@@ -144,6 +147,11 @@ test.each([
   ["limits-url", "redis://:s3cret@h/%30", ""],
   ["limits-url", "redis://a,redis://:s3cret@", ""],
   ["limits-url", "redis://:s3cret@h?tls=true", "it has no parameters"],
+  ["limits-url", "redis://a/3,redis://b/3", DATABASE],
+  ["limits-url", "redis://a,redis://b/10", DATABASE],
+  ["limits-url", "redis://a,rediss://b", SAME_ACCESS],
+  ["limits-url", "redis://:s3cret@a,redis://b", SAME_ACCESS],
+  ["limits-url", "redis://s3cret:p@a,redis://u:p@b", SAME_ACCESS],
 ])("--%s %s is rejected, and the message does not repeat it", (flag, url, remark) => {
   const message = usageError({ [flag]: [url] });
   expect(message).toStartWith(`--${flag} is not valid; it must be a URL such as `);

@@ -62,16 +62,24 @@ export async function valkeyUrl(): Promise<string> {
 export const SLOTS = 16_384;
 const JOIN_TIMEOUT_MS = 15_000;
 
-/** Three nodes, each with a third of the slots. There are no replicas: the slots of a lost node are lost with it. */
-export async function startValkeyCluster() {
-  const members = await Promise.all([startMember(), startMember(), startMember()]);
+/**
+ * Three nodes, each with a third of the slots. Without replicas, the slots of a lost node are lost with it; otherwise
+ * three more nodes follow the first ones, and one of them takes the place of a lost node.
+ */
+export async function startValkeyCluster({ hasReplicas = false } = {}) {
+  const members = await Promise.all(Array.from({ length: hasReplicas ? 6 : 3 }, startMember));
   const clients = members.map(({ node }) => new RedisClient(node.url, { autoReconnect: false }));
+  const [primaries, replicas] = [clients.slice(0, 3), clients.slice(3)];
   try {
-    await assignSlots(clients);
+    await assignSlots(primaries);
     for (const { node, busPort } of members.slice(1)) {
       await clients[0]?.send("CLUSTER", ["MEET", "127.0.0.1", new URL(node.url).port, `${busPort}`]);
     }
-    await Promise.all(clients.map(hasJoined));
+    await Promise.all(clients.map((client) => hasJoined(client, members.length)));
+    for (const [i, replica] of replicas.entries()) {
+      await replica.send("CLUSTER", ["REPLICATE", String(await primaries[i]?.send("CLUSTER", ["MYID"]))]);
+    }
+    await Promise.all(replicas.map(isInSync));
   } finally {
     for (const client of clients) client.close();
   }
@@ -93,6 +101,7 @@ async function startMember() {
     // The other nodes notice a lost node soon, and go on serving their own slots.
     "cluster-node-timeout": "1000",
     "cluster-require-full-coverage": "no",
+    "repl-diskless-sync-delay": "0",
     databases: "1",
   };
   return { node: await startValkey({ settings }), busPort };
@@ -108,12 +117,21 @@ async function assignSlots(clients: readonly RedisClient[]): Promise<void> {
 }
 
 /** Nodes learn of one another by gossip, and nothing announces when that is done. */
-async function hasJoined(client: RedisClient): Promise<void> {
+function hasJoined(client: RedisClient, nodes: number): Promise<void> {
+  const lines = ["cluster_state:ok", `cluster_known_nodes:${nodes}`, `cluster_slots_ok:${SLOTS}`];
+  return becomes(client, ["CLUSTER", "INFO"], lines);
+}
+
+function isInSync(replica: RedisClient): Promise<void> {
+  return becomes(replica, ["INFO", "replication"], ["role:slave", "master_link_status:up"]);
+}
+
+async function becomes(client: RedisClient, command: string[], lines: readonly string[]): Promise<void> {
+  const [name = "", ...args] = command;
   const deadline = Date.now() + JOIN_TIMEOUT_MS;
-  const expected = ["cluster_state:ok", "cluster_known_nodes:3", `cluster_slots_ok:${SLOTS}`];
   for (;;) {
-    const info = String(await client.send("CLUSTER", ["INFO"]));
-    if (expected.every((line) => info.includes(line))) return;
+    const info = String(await client.send(name, args));
+    if (lines.every((line) => info.includes(line))) return;
     if (Date.now() > deadline) throw new Error(`the nodes did not form a cluster:\n${info}`);
     await Bun.sleep(25);
   }

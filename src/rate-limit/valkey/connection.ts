@@ -107,11 +107,41 @@ export class ValkeyConnection {
   }
 
   async #check(subject: Subject): Promise<void> {
-    await connect(this.#client, this.#options.servers);
-    const key = `${this.#keyOf(subject)}:trial`;
-    const args = [...this.#commonArgs(), "1", "1", "1"];
-    await runScript(this.#client, [key], args);
-    await this.#client.unlink(key);
+    const client = this.#client;
+    const [{ db }] = this.#options.servers.addresses;
+    await this.#withReason(async () => {
+      await client.connect();
+      // The client would go on in database 0 when the server does not have this one.
+      if (client instanceof Redis && db !== 0) await client.select(db);
+      const key = `${this.#keyOf(subject)}:trial`;
+      await runScript(client, [key], [...this.#commonArgs(), "1", "1", "1"]);
+      await client.unlink(key);
+    });
+  }
+
+  /** Throws the reason of a failure. */
+  async #withReason(work: () => Promise<void>): Promise<void> {
+    let reason: unknown;
+    const keep = (error: unknown) => void (CLOSED.test(messageOf(error)) || (reason = error));
+    this.#client.on("error", keep);
+    this.#client.on("node error", keep);
+    try {
+      await work();
+    } catch (error) {
+      if (!CLOSED.test(messageOf(error))) throw error;
+      throw reason ?? (await this.#hostError()) ?? error;
+    }
+  }
+
+  /** The client of a cluster does not say why it reaches none of the hosts. */
+  async #hostError(): Promise<unknown> {
+    const [first] = this.#options.servers.addresses;
+    const client = createClient({ addresses: [first], isCluster: false }, this.#timeoutMs);
+    let reason: unknown;
+    client.on("error", (error) => (reason = error));
+    await this.#inTime(client.connect()).catch(() => {});
+    client.disconnect();
+    return reason;
   }
 
   /** Called when the connection ends, on either side. */
@@ -267,20 +297,8 @@ function createClient({ addresses, isCluster }: Servers, timeoutMs: number): Red
   );
 }
 
-/**
- * Resolves once commands can be sent. The client reports the reason of a failure as an event only. The database is
- * selected here, because the client would go on in database 0 when the server does not have it.
- */
-async function connect(client: Redis | Cluster, { addresses: [{ db }] }: Servers): Promise<void> {
-  let reason: unknown;
-  client.on("error", (error) => (reason = error));
-  try {
-    await client.connect();
-  } catch (error) {
-    throw reason ?? error;
-  }
-  if (client instanceof Redis && db !== 0) await client.select(db);
-}
+/** What the client says of a connection that failed. The reason is an event, or nothing at all in a cluster. */
+const CLOSED = /^(?:Connection is closed|None of startup nodes is available|Failed to refresh slots cache)/;
 
 const DEFAULT_PORT = 6379;
 
@@ -312,9 +330,15 @@ function parseAddress(text: string, tls: { ca?: string }): ServerAddress {
  * message of a server that does not know AUTH quotes it.
  */
 export function loggableError(cause: unknown): Error {
-  // When no host of a cluster works, the error of the last one says why.
+  const message = messageOf(cause).replace(/, with args beginning with:.*$/s, "");
+  return new Error(/^(?:MOVED|CROSSSLOT) /.test(message) ? `${message}: ${OF_A_CLUSTER}` : message);
+}
+
+const OF_A_CLUSTER = "this is a node of a cluster, so repeat --limits-url for at least one more of its nodes";
+
+/** When no host of a cluster works, the error of the last one says why. */
+function messageOf(cause: unknown): string {
   const nodeError: unknown = cause instanceof Error ? Reflect.get(cause, "lastNodeError") : undefined;
   const error = nodeError instanceof Error ? nodeError : cause;
-  const message = error instanceof Error ? error.message : String(error);
-  return new Error(message.replace(/, with args beginning with:.*$/s, ""));
+  return error instanceof Error ? error.message : String(error);
 }

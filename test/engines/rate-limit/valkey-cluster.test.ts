@@ -1,4 +1,5 @@
 import { afterAll, describe, expect, test } from "bun:test";
+import { inspect } from "node:util";
 import type { RateLimiter } from "../../../src/domain/ports.ts";
 import { createTestCase, FREE } from "../../conformance/rate-limiter-fixture.ts";
 import { testOperators } from "../../conformance/rate-limiter-operators.ts";
@@ -32,6 +33,17 @@ function send(node: number, command: string): Promise<string> {
 }
 
 const all = (remaining: number) => SUBJECTS.map(() => remaining);
+
+test("one URL alone: the server says that it is a node of a cluster", async () => {
+  const changes = new StateChanges();
+  const settings = { ...PATIENT, url: urls[0] ?? "", prefix: "alone:", onStateChange: changes.onStateChange };
+  const rateLimiter = await openWithFallback(settings);
+  await decideAll(rateLimiter);
+  expect(inspect(changes.causes[0])).toMatch(
+    /(?:MOVED|CROSSSLOT) .*: this is a node of a cluster, so repeat --limits-url for at least one more of its nodes/,
+  );
+  await rateLimiter.close();
+});
 
 /** The scripts are those of a single server; how they get their keys is not. */
 describe("on a cluster", () => {

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { copyFileSync, existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { temporaryDirectory } from "../../../trials/harness/cleanup.ts";
-import { postgresUrl, valkeyUrl } from "../../../src/config/address-types.ts";
+import { postgresUrl, valkeyUrls } from "../../../src/config/address-types.ts";
 import { adminToken } from "../../../src/config/value-types.ts";
 import { expectSettings, readDeploy, ROOT } from "./deploy-files.ts";
 
@@ -88,7 +88,7 @@ test("make-secrets makes every secret and the certificate, valid and private, an
   expect(statSync(join(directory, "secrets")).mode & 0o777).toBe(0o700);
   expect(postgresUrl.parse(read("database-url").trim())).toBeDefined();
   expect(read("database-url")).toContain(read("postgres-password").trim());
-  expect(valkeyUrl.parse(read("limits-url").trim())).toBeDefined();
+  expect(valkeyUrls.parse(read("limits-url").trim())).toBeDefined();
   expect(adminToken.parse(read("admin-token").trim())).toBeDefined();
   expect(read("petstore.pem")).toMatch(/BEGIN CERTIFICATE[\s\S]*BEGIN PRIVATE KEY/);
   const before = made.map(read);
