@@ -9,6 +9,7 @@ import {
   freeBytes,
   lockDataDirectory,
   modeIfOpenToOthers,
+  postgresOf,
   prepareDataDirectory,
   rejectLostDatabase,
 } from "./data-directory.ts";
@@ -115,8 +116,9 @@ export async function openStores(
   const { openPostgres } = await import("./store/postgres/store.ts");
   const database = new AdapterMonitor("PostgreSQL");
   const commits = new CommitMonitor();
-  const opened = await openPostgres(storage.databaseUrl, {
-    schema: storage.environment,
+  const { url, ...postgres } = postgresOf(storage);
+  const opened = await openPostgres(url, {
+    ...postgres,
     ...(retentionNow && { retentionNow }),
     onCommit: commits.committed,
     onResponse: (ms) => database.responded(ms),

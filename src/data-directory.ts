@@ -5,6 +5,7 @@ import {
   existsSync,
   mkdirSync,
   readdirSync,
+  readFileSync,
   renameSync,
   rmSync,
   type Stats,
@@ -13,7 +14,9 @@ import {
   writeFileSync,
 } from "node:fs";
 import { dirname, join, resolve } from "node:path";
-import { pathsOf, type StorageConfig } from "./config/config.ts";
+import { hostUrls } from "./api/host-urls.ts";
+import { pathsOf, type StorageConfig, valkeyOf } from "./config/config.ts";
+import type { HighestTimeline } from "./store/postgres/primary.ts";
 import { giveToDirectoryOwner } from "./store/sqlite/durable-files.ts";
 
 export const OTHER_USERS = 0o077;
@@ -152,4 +155,59 @@ function isOpenToOthers(stats: Stats | undefined): boolean {
 
 export function statOf(path: string): Stats | undefined {
   return statSync(path, { throwIfNoEntry: false });
+}
+
+/** The database in PostgreSQL of an environment, and how its primary is found. */
+export function postgresOf(storage: StorageConfig) {
+  const { databaseUrl: url = "", environment: schema, acceptsPrimary: acceptsAny } = storage;
+  const highestTimeline = hostUrls(url).length > 1 ? highestTimelineOf(storage) : undefined;
+  return { url, schema, acceptsAny, highestTimeline };
+}
+
+/**
+ * It is stored in the data directory and, if there is one, in Valkey, where the processes of all machines find it. One
+ * that cannot be used is left out: an outage of Valkey prevents no start.
+ */
+function highestTimelineOf(storage: StorageConfig): HighestTimeline {
+  const places = [fileTimeline(storage), ...(storage.limitsUrls ? [valkeyTimeline(storage)] : [])];
+  return {
+    async raise(timeline) {
+      const stored = await Promise.allSettled(places.map((place) => place.raise(timeline)));
+      return Math.max(...stored.map((each) => (each.status === "fulfilled" ? each.value : 0)));
+    },
+    async replace(timeline) {
+      await Promise.allSettled(places.map((place) => place.replace(timeline)));
+    },
+  };
+}
+
+/** A command creates no directory for it. */
+function fileTimeline(storage: StorageConfig): HighestTimeline {
+  const { timeline: path } = pathsOf(storage);
+  const replace = async (timeline: number) => {
+    if (existsSync(storage.dataDir)) replacePrivateFile(path, `${timeline}\n`);
+  };
+  return {
+    async raise(timeline) {
+      const stored = existsSync(path) ? Number.parseInt(readFileSync(path, "utf8"), 10) || 0 : 0;
+      if (timeline > stored) await replace(timeline);
+      return Math.max(timeline, stored);
+    },
+    replace,
+  };
+}
+
+function valkeyTimeline(storage: StorageConfig): HighestTimeline {
+  const store = async (timeline: number, condition: "if higher" | "always") =>
+    (await import("./rate-limit/valkey/maintenance.ts")).storeTimeline(
+      valkeyOf(storage),
+      timeline,
+      condition,
+    );
+  return {
+    raise: (timeline) => store(timeline, "if higher"),
+    async replace(timeline) {
+      await store(timeline, "always");
+    },
+  };
 }

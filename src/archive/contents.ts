@@ -1,19 +1,18 @@
 /** The databases of an environment, and what they contain. */
 import { pathsOf, type StorageConfig } from "../config/config.ts";
-import { prepareDataDirectory, rejectLostDatabase } from "../data-directory.ts";
+import { postgresOf, prepareDataDirectory, rejectLostDatabase } from "../data-directory.ts";
 import { type Counters, type Table, type TableReader, TABLES, type TableStore } from "../store/tables.ts";
 
 /** The database with the pets, orders and keys. Servers may be running on it. */
 export async function tableStoreOf(storage: StorageConfig): Promise<TableStore> {
-  const { databaseUrl: url, environment: schema } = storage;
-  if (url === undefined) {
+  if (storage.databaseUrl === undefined) {
     prepareDataDirectory(storage);
     rejectLostDatabase(storage);
     const { sqliteTables } = await import("../store/sqlite/tables.ts");
     return sqliteTables(pathsOf(storage).store);
   }
   const { postgresTables } = await import("../store/postgres/tables.ts");
-  return postgresTables({ url, schema });
+  return postgresTables(postgresOf(storage));
 }
 
 /** How far long work is. */

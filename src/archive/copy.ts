@@ -1,6 +1,7 @@
 /** Copies an environment between SQLite and PostgreSQL, and the usage of its keys between SQLite and Valkey. */
 import { existsSync } from "node:fs";
 import { pathsOf, type StorageConfig, valkeyOf } from "../config/config.ts";
+import { postgresOf } from "../data-directory.ts";
 import type { NewAuditEntry } from "../domain/audit.ts";
 import { readUsages, writeUsages } from "../rate-limit/valkey/maintenance.ts";
 import { postgresSessions, postgresTables } from "../store/postgres/tables.ts";
@@ -53,7 +54,7 @@ export async function copyEnvironment(
 ): Promise<Obstacle | (TableCopy & { readonly keysWithUsage: number | undefined })> {
   const { storage, direction, entry, onProgress } = options;
   const valkey = storage.limitsUrls && valkeyOf(storage);
-  const target = { url: storage.databaseUrl ?? "", schema: storage.environment };
+  const target = postgresOf(storage);
   const [sqlite, postgres] = [sqliteTables(pathsOf(storage).store), postgresTables(target)];
   const isToPostgres = direction === "to PostgreSQL";
   const [from, to] = isToPostgres ? [sqlite, postgres] : [postgres, sqlite];

@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import { Rejection } from "../api/errors.ts";
 import { describeEnvironment, pathsOf, storageOf } from "../config/config.ts";
-import { ADMIN_TOKEN_OPTIONS, STORAGE_OPTIONS } from "../config/options.ts";
+import { ADMIN_TOKEN_OPTIONS, DATABASE_OPTIONS } from "../config/options.ts";
 import type { Stores } from "../domain/ports.ts";
 import { mayCall, OPERATOR_NAME, TOKEN_OPERATOR } from "../domain/operators.ts";
 import { attributionOf, type Context, defineCommand, Failure } from "./command.ts";
@@ -26,7 +26,7 @@ export const adminUrl = defineCommand({
       defaultText: "the first admin",
       help: "The operator to sign in; token for the one whose token is --admin-token",
     },
-    ...STORAGE_OPTIONS,
+    ...DATABASE_OPTIONS,
     ...ADMIN_TOKEN_OPTIONS,
   },
   examples: ["petstore admin-url", "petstore admin-url --operator ann --env staging"],
@@ -68,7 +68,7 @@ export const adminTokenRotate = defineCommand({
   summary: "Replace the token in the data directory",
   description:
     "Replaces the token in --data, which the first start has made for the operator admin, and ends the sessions of that operator: on running servers within a second. petstore operators rotate does so for any operator, and prints the token. A token in a variable or in a file of your own is replaced there.",
-  options: { ...YES_OPTION, ...STORAGE_OPTIONS, ...ADMIN_TOKEN_OPTIONS },
+  options: { ...YES_OPTION, ...DATABASE_OPTIONS, ...ADMIN_TOKEN_OPTIONS },
   examples: ["petstore admin-token rotate", "petstore admin-token rotate --env staging --yes"],
   async run({ values, source }, context) {
     const given = source("admin-token-file") ?? source("admin-token");

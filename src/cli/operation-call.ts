@@ -20,7 +20,7 @@ import {
   BAN_OPTIONS,
   JSON_OPTION,
   PLAN_OPTIONS,
-  STORAGE_OPTIONS,
+  DATABASE_OPTIONS,
 } from "../config/options.ts";
 import {
   type Options,
@@ -57,7 +57,7 @@ export const PLAIN_HTTP_OPTION = {
 
 /** Of every command that calls an operation of operators: on this data, or on a server elsewhere. */
 export const OPERATOR_OPTIONS = {
-  ...STORAGE_OPTIONS,
+  ...DATABASE_OPTIONS,
   server: {
     type: serverOrigin,
     defaultText: "that of petstore login, or the data here",

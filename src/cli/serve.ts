@@ -4,7 +4,13 @@ import { resolve } from "node:path";
 import type { App } from "../app.ts";
 import { type Config, configOf, describeStorage, pathsOf, plainTextConnections } from "../config/config.ts";
 import { LISTEN_PROBLEMS } from "../config/network.ts";
-import { type ADDRESS_OPTIONS, SAVED_OPTIONS, SETTINGS, shownSettings } from "../config/options.ts";
+import {
+  ACCEPT_PRIMARY_OPTION,
+  type ADDRESS_OPTIONS,
+  SAVED_OPTIONS,
+  SETTINGS,
+  shownSettings,
+} from "../config/options.ts";
 import { formatOptions, type ValuesOf, type Variables } from "../config/parse-options.ts";
 import { switchOption } from "../config/value-types.ts";
 import { UsageError } from "../config/usage-error.ts";
@@ -28,6 +34,7 @@ export const serve = defineCommand({
     "Serves one environment until a stop signal (Ctrl-C, SIGTERM, SIGHUP). It finishes the requests in progress, then exits. If no API key exists yet, it creates one: it prints the key if standard output is a terminal, and otherwise writes it to a file in --data. The log goes to standard error.",
   options: {
     ...SETTINGS,
+    ...ACCEPT_PRIMARY_OPTION,
     "new-database": switchOption(
       "Begin with an empty database in --data although other files there say that there was one",
     ),

@@ -5,6 +5,7 @@ import type { BanRules } from "../domain/rate-limit.ts";
 import { BASE_PATH } from "../domain/constants.ts";
 import { ipVersionOf, isLoopback } from "./network.ts";
 import {
+  type ACCEPT_PRIMARY_OPTION,
   ADDRESS_OPTIONS,
   type ADMIN_OPTIONS,
   type BAN_OPTIONS,
@@ -33,6 +34,8 @@ export interface StorageConfig {
   readonly limitsUrls?: readonly string[] | undefined;
   /** Path of the certificates (PEM) that sign Valkey's; undefined means the well-known authorities. */
   readonly limitsCaFile?: string | undefined;
+  /** Whether the server of PostgreSQL that accepts writes now is used, whatever was seen of its timeline. */
+  readonly acceptsPrimary?: boolean | undefined;
   /** Whether a database of SQLite may be created where other files say that there was one. */
   readonly allowsNewDatabase?: boolean;
 }
@@ -43,7 +46,9 @@ export function processVariables(): Variables {
 }
 
 /** Undefined is what the option of that name says of its default. */
-export function configOf(values: ValuesOf<typeof SETTINGS>) {
+export function configOf(
+  values: ValuesOf<typeof SETTINGS> & Partial<ValuesOf<typeof ACCEPT_PRIMARY_OPTION>>,
+) {
   const { "tls-cert": certFile, "tls-key": keyFile } = values;
   return {
     ...storageOf(values),
@@ -84,13 +89,16 @@ function adminOf(values: ValuesOf<typeof ADMIN_OPTIONS> & { readonly env: Enviro
   };
 }
 
-export function storageOf(values: ValuesOf<typeof STORAGE_OPTIONS>): StorageConfig {
+export function storageOf(
+  values: ValuesOf<typeof STORAGE_OPTIONS> & Partial<ValuesOf<typeof ACCEPT_PRIMARY_OPTION>>,
+): StorageConfig {
   return {
     environment: values.env,
     dataDir: values.data,
     databaseUrl: values["database-url"],
     limitsUrls: values["limits-url"],
     limitsCaFile: values["limits-ca"],
+    acceptsPrimary: values["accept-primary"],
   };
 }
 
@@ -125,6 +133,8 @@ export function pathsOf({ dataDir, environment }: StorageConfig) {
     firstKey: `${path}-first-key`,
     adminToken: `${path}-admin-token`,
     adminUrl: `${path}-admin-url`,
+    /** The highest timeline of PostgreSQL that a process with this directory has seen. */
+    timeline: `${path}-timeline`,
     /** A directory that exists while a restore replaces the databases. */
     restore: `${path}-restore`,
   } as const;

@@ -131,6 +131,16 @@ export const STORAGE_OPTIONS = {
   },
 } as const satisfies Options;
 
+/** No setting of a server: it must not stay. */
+export const ACCEPT_PRIMARY_OPTION = {
+  "accept-primary": switchOption(
+    "Use the PostgreSQL server of --database-url that accepts writes now, although another one was or may have been promoted",
+  ),
+} as const satisfies Options;
+
+/** For every command that opens the database. */
+export const DATABASE_OPTIONS = { ...STORAGE_OPTIONS, ...ACCEPT_PRIMARY_OPTION } as const satisfies Options;
+
 export const ADDRESS_OPTIONS = {
   host: {
     type: host,
@@ -268,7 +278,7 @@ export const SETTINGS = {
 
 /** The settings as help shows them; those in no group are about the server as a whole. */
 export const SETTING_GROUPS: Readonly<Record<string, Options>> = {
-  Data: STORAGE_OPTIONS,
+  Data: DATABASE_OPTIONS,
   Address: ADDRESS_OPTIONS,
   Operators: ADMIN_OPTIONS,
   "Rate limits and bans": { ...SAVED_OPTIONS, "limits-timeout": SETTINGS["limits-timeout"] },

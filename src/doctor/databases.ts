@@ -2,7 +2,7 @@ import { accessSync, constants, existsSync } from "node:fs";
 import { countOf, grouped } from "../api/formatting.ts";
 import { type Config, describeStorage, pathsOf, type StorageConfig, valkeyOf } from "../config/config.ts";
 import { UsageError, withoutSecrets } from "../config/usage-error.ts";
-import { findLostDatabase } from "../data-directory.ts";
+import { findLostDatabase, postgresOf } from "../data-directory.ts";
 import { maxConnectionsWithin } from "../http1/connection-limits.ts";
 import { inspectValkey, type ValkeyInformation } from "../rate-limit/valkey/maintenance.ts";
 import { inspectPostgres, type PostgresState } from "../store/postgres/inspect.ts";
@@ -198,10 +198,9 @@ const postgres = check("PostgreSQL");
 const CONNECTIONS = 7;
 
 export async function checkPostgres(storage: StorageConfig, now: () => number): Promise<StoreFindings> {
-  const { databaseUrl = "", environment } = storage;
   const name = describeStorage(storage).data;
   try {
-    const state = await inspectPostgres(databaseUrl, environment, now);
+    const state = await inspectPostgres(postgresOf(storage), now);
     const ok = postgres.ok(`${name} is reachable; version ${state.version}`);
     const findings = problemsOr(ok, postgresProblems(state));
     if (state.schemaVersion > 0) findings.push(schemaFinding(state));

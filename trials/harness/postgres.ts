@@ -23,13 +23,14 @@ export async function startPostgres(options: PostgresOptions = {}): Promise<Serv
   return serve(directory, user, options);
 }
 
-/** A standby that follows the primary. The primary waits for it at each commit. */
-export async function startStandby(primary: Server): Promise<Server> {
+/** A standby that follows the primary. By default the primary waits for it at each commit. */
+export async function startStandby(primary: Server, { isSynchronous = true } = {}): Promise<Server> {
   const user = unprivilegedUser();
   const directory = temporaryDirectory("standby", user);
   const data = { pgdata: join(directory, "data"), dbname: primary.url, checkpoint: "fast" };
   run([executable(PG_BASEBACKUP), "--write-recovery-conf", "--no-sync", ...flags(data)], user);
   const standby = await serve(directory, user, {});
+  if (!isSynchronous) return standby;
   await using sql = new SQL(primary.url, { max: 1 });
   await sql.unsafe("ALTER SYSTEM SET synchronous_standby_names = '*'");
   await sql`SELECT pg_reload_conf()`;

@@ -4,7 +4,7 @@ import { countOf, grouped } from "../../api/formatting.ts";
 import type { Direction } from "../../archive/copy.ts";
 import { postgresUrl } from "../../config/address-types.ts";
 import { describeStorage, pathsOf, type StorageConfig, storageOf } from "../../config/config.ts";
-import { JSON_OPTION, STORAGE_OPTIONS } from "../../config/options.ts";
+import { JSON_OPTION, DATABASE_OPTIONS } from "../../config/options.ts";
 import { UsageError } from "../../config/usage-error.ts";
 import { file } from "../../config/value-types.ts";
 import { lockDataDirectory, prepareDataDirectory } from "../../data-directory.ts";
@@ -13,7 +13,7 @@ import { errorMessage, isBug } from "../arguments.ts";
 import { columns, json } from "../output.ts";
 import { Progress } from "./progress.ts";
 
-const { "database-url": _url, "database-url-file": _file, ...OTHER_STORAGE_OPTIONS } = STORAGE_OPTIONS;
+const { "database-url": _url, "database-url-file": _file, ...OTHER_DATABASE_OPTIONS } = DATABASE_OPTIONS;
 
 export const copy = defineCommand({
   name: "copy",
@@ -36,7 +36,7 @@ export const copy = defineCommand({
       help: "PostgreSQL database to copy from, to SQLite in --data",
     },
     "from-file": { type: file, help: "File that contains --from" },
-    ...OTHER_STORAGE_OPTIONS,
+    ...OTHER_DATABASE_OPTIONS,
     ...JSON_OPTION,
   },
   examples: [

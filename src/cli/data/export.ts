@@ -1,6 +1,6 @@
 import { basename } from "node:path";
 import { describeEnvironment, storageOf } from "../../config/config.ts";
-import { JSON_OPTION, STORAGE_OPTIONS } from "../../config/options.ts";
+import { JSON_OPTION, DATABASE_OPTIONS } from "../../config/options.ts";
 import { quotedPath, UsageError } from "../../config/usage-error.ts";
 import { choice, file, optional, switchOption } from "../../config/value-types.ts";
 import { USAGE_INTERVALS } from "../../domain/usage-history.ts";
@@ -37,7 +37,7 @@ export const exportCommand = defineCommand({
       default: "day",
       help: "What a row adds up: an hour or a day (both UTC); only for usage",
     },
-    ...STORAGE_OPTIONS,
+    ...DATABASE_OPTIONS,
     ...JSON_OPTION,
   },
   examples: [

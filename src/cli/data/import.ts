@@ -15,7 +15,7 @@ import { describeRejected } from "../../archive/rejects-file.ts";
 import { InputError } from "../../archive/row-formats.ts";
 import type { ColumnMapping } from "../../archive/row-parser.ts";
 import { describeEnvironment, storageOf } from "../../config/config.ts";
-import { JSON_OPTION, STORAGE_OPTIONS } from "../../config/options.ts";
+import { JSON_OPTION, DATABASE_OPTIONS } from "../../config/options.ts";
 import type { Options, ValuesOf } from "../../config/parse-options.ts";
 import { quotedPath, UsageError } from "../../config/usage-error.ts";
 import {
@@ -83,7 +83,7 @@ const OPTIONS = {
     help: "File for the rejected rows, each with its error; it can be corrected and imported",
   },
   again: switchOption("Import a file from its beginning that was imported before"),
-  ...STORAGE_OPTIONS,
+  ...DATABASE_OPTIONS,
   ...JSON_OPTION,
 } as const satisfies Options;
 type ImportValues = ValuesOf<typeof OPTIONS>;

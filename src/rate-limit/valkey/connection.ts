@@ -70,6 +70,14 @@ export interface RegisterContents {
   readonly wasMissing: boolean;
 }
 
+/** With commands that servers need a permission for anyway. */
+const STORE_TIMELINE = `
+  local stored = tonumber(redis.call('HMGET', KEYS[1], 'timeline')[1] or 0)
+  local given = tonumber(ARGV[1])
+  if ARGV[2] ~= 'always' and given <= stored then return stored end
+  redis.call('HSET', KEYS[1], 'timeline', given)
+  return given`;
+
 /** What servers use of a connection. A simulation replaces it. */
 export type ValkeyLink = Pick<
   ValkeyConnection,
@@ -212,6 +220,13 @@ export class ValkeyConnection {
 
   async removeServer(id: string): Promise<void> {
     await this.#inTime(this.#client.hdel(this.#registerKey, id));
+  }
+
+  /** Resolves to the timeline that is stored then. */
+  async storeTimeline(timeline: number, condition: "if higher" | "always"): Promise<number> {
+    const key = `${this.#options.prefix}timeline`;
+    const work = this.#client.eval(STORE_TIMELINE, 1, key, timeline, condition);
+    return Number(await this.#inTime(work));
   }
 
   /** The clock of the node that has the key, in milliseconds since the epoch. */

@@ -68,6 +68,15 @@ export async function writeUsages(
   return written.filter(Boolean).length;
 }
 
+/** Stores the timeline of PostgreSQL's primary, and resolves to the one that is stored then; 0 is none. */
+export function storeTimeline(
+  options: ValkeyOptions,
+  timeline: number,
+  condition: "if higher" | "always",
+): Promise<number> {
+  return withConnection(options, (connection) => connection.storeTimeline(timeline, condition));
+}
+
 interface ValkeyState {
   /** Its clock minus ours, in milliseconds, give or take the time of a command. */
   readonly clockDifferenceMs: number;

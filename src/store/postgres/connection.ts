@@ -123,11 +123,13 @@ export function nextIdLock(table: string): string {
 /** A standby rejects the connection with "transaction read-write mode must be set before any query". */
 const STANDBY_STATE = "25001";
 
+export function isStandby(error: unknown): boolean {
+  return error instanceof SQL.PostgresError && error.errno === STANDBY_STATE;
+}
+
 /** With a message that says what is wrong. */
 export function explained(error: unknown): unknown {
-  return error instanceof SQL.PostgresError && error.errno === STANDBY_STATE
-    ? new Error("the server is a standby", { cause: error })
-    : error;
+  return isStandby(error) ? new Error("the server is a standby", { cause: error }) : error;
 }
 
 /** SQLSTATEs and classes of them that are not about the statement: the same one can succeed later. */

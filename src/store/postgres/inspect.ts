@@ -1,7 +1,7 @@
 import { latestVersion } from "../migrations.ts";
 import { connect, tableExists } from "./connection.ts";
 import { POSTGRES_MIGRATIONS } from "./migrations.ts";
-import { Primary } from "./primary.ts";
+import { Primary, type PrimaryOptions } from "./primary.ts";
 import { OLDEST_VERSION } from "./store.ts";
 
 interface ServerState {
@@ -24,13 +24,18 @@ export interface PostgresState extends ServerState {
   readonly supportedVersion: number;
 }
 
+interface InspectOptions extends Pick<PrimaryOptions, "highestTimeline"> {
+  readonly url: string;
+  readonly schema: string;
+}
+
 /** Connects and asks. Changes nothing. */
 export async function inspectPostgres(
-  anyServer: string,
-  schema: string,
+  { url: anyServer, schema, highestTimeline: highest }: InspectOptions,
   now: () => number,
 ): Promise<PostgresState> {
-  const { url } = await Primary.of(anyServer);
+  const highestTimeline = highest && { ...highest, raise: () => highest.raise(0) };
+  const { url } = await Primary.of(anyServer, { highestTimeline });
   await using sql = connect(url, { schema, acceptsStandby: true, lockMs: 1_000 });
   const [server] = await sql<[ServerState]>`
     SELECT current_setting('server_version_num')::int / 10000 AS version,

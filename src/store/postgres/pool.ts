@@ -12,7 +12,14 @@ import {
   toUnavailable,
 } from "./connection.ts";
 import type { Primary } from "./primary.ts";
-import { type ScheduledTimer, scheduler, DeadlineExceeded, within } from "../../event-loop.ts";
+import {
+  DeadlineExceeded,
+  repeat,
+  type RepeatedWork,
+  type ScheduledTimer,
+  scheduler,
+  within,
+} from "../../event-loop.ts";
 
 export interface PoolsOptions {
   /** The schema of the tables; by default the server's. */
@@ -28,6 +35,8 @@ export interface PoolsOptions {
 }
 
 const ROW_RETRY_MS = 10;
+/** How often other processes are asked whether they know of a later primary. */
+const COMPARE_EVERY_MS = 1_000;
 
 /**
  * A pool each for reads, for creating pets, for orders, for all other writes and for looking up keys. Reads do not wait
@@ -52,6 +61,7 @@ export class Pools {
   /** The end of the last transaction of each row. They take turns, so that one at a time asks for the lock. */
   readonly #rowEnds = new Map<string, Promise<void>>();
   #rowsQueued = 0;
+  readonly #comparing: RepeatedWork | undefined;
 
   constructor(primary: Primary, options: PoolsOptions = {}) {
     const { timeoutMs = 2_000, maxQueued = 4_096, probeEveryMs = 200, onStateChange } = options;
@@ -83,6 +93,9 @@ export class Pools {
     this.writes = pool({ maxConnections: 1 });
     this.lookups = pool({ maxConnections: 1 });
     this.#all = [this.reads, this.creates, this.orders, this.writes, this.lookups];
+    this.#comparing = primary.isOneOfSeveral
+      ? repeat(COMPARE_EVERY_MS, () => this.#leaveReplaced(primary).then(() => COMPARE_EVERY_MS))
+      : undefined;
   }
 
   /** Queries that run or wait for a connection. */
@@ -91,7 +104,14 @@ export class Pools {
   }
 
   async close(): Promise<void> {
+    await this.#comparing?.close();
     await Promise.all(this.#all.map((pool) => pool.close()));
+  }
+
+  /** Another process may have seen a promotion of which this one, whose connections work, knows nothing. */
+  async #leaveReplaced(primary: Primary): Promise<void> {
+    const cause = this.#poolsDown === 0 ? await primary.findReplacement() : undefined;
+    if (cause) for (const pool of this.#all) pool.leave(cause);
   }
 
   /** All pools use the same server, so that no read is older than a write. */
@@ -240,6 +260,11 @@ export class ConnectionPool {
   /** Another pool cannot reach the server. Ignored while this one gets responses. */
   reportUnreachable(cause: unknown): void {
     if (!this.#closed && !this.#hasRespondedRecently()) this.#open(cause);
+  }
+
+  /** The server must not be used, though it responds. */
+  leave(cause: unknown): void {
+    if (!this.#closed) this.#open(cause);
   }
 
   /** The first of many concurrent calls counts. */

@@ -1,28 +1,65 @@
 import { messageOf } from "../../api/errors.ts";
 import { hostUrls } from "../../api/host-urls.ts";
 import { within } from "../../event-loop.ts";
-import { addressOf, COMMAND_TIMEOUT_MS, connect, type ConnectOptions, explained } from "./connection.ts";
+import {
+  addressOf,
+  COMMAND_TIMEOUT_MS,
+  connect,
+  type ConnectOptions,
+  explained,
+  isStandby,
+} from "./connection.ts";
+
+/** Each promotion begins a timeline, with a higher number. This is the highest that any process has seen. */
+export interface HighestTimeline {
+  /** Stores the number unless a higher one is stored. Resolves to the higher of the two; 0 is none. */
+  raise(timeline: number): Promise<number>;
+  /** Stores the number, also if it is lower. */
+  replace(timeline: number): Promise<void>;
+}
+
+export interface PrimaryOptions {
+  /** Undefined if no other process is asked. */
+  readonly highestTimeline?: HighestTimeline | undefined;
+  /** Whether the server that accepts writes now is the primary, whatever was seen before. */
+  readonly acceptsAny?: boolean | undefined;
+}
+
+interface Candidate {
+  readonly url: string;
+  readonly timeline: number;
+}
 
 /**
  * Knows which of the servers of a database accepts writes. There are several if the primary is replicated to standbys,
- * one of which is promoted when the primary fails.
+ * one of which is promoted when the primary fails. A primary that has been replaced and comes back has none of the
+ * writes since, so none is used whose timeline is lower than the highest that is known. Whoever knows of none needs the
+ * response of every server.
  */
 export class Primary {
   readonly #urls: readonly string[];
+  readonly #highest: HighestTimeline | undefined;
   #url: string;
-  /** Each promotion begins a timeline, with a higher number. */
+  /** The highest that this process knows of. */
   #timeline = 0;
 
-  constructor(url: string) {
+  constructor(url: string, { highestTimeline }: PrimaryOptions = {}) {
     this.#urls = hostUrls(url);
     this.#url = this.#urls[0] ?? url;
+    this.#highest = highestTimeline;
   }
 
   /** A single server is not asked: whoever connects to it will see. */
-  static async of(url: string): Promise<Primary> {
-    const primary = new Primary(url);
-    if (primary.#urls.length > 1) await primary.find();
+  static async of(url: string, options: PrimaryOptions = {}): Promise<Primary> {
+    const primary = new Primary(url, options);
+    if (!primary.isOneOfSeveral) return primary;
+    if (options.acceptsAny) await primary.#accept();
+    else await primary.find();
     return primary;
+  }
+
+  get isOneOfSeveral(): boolean {
+    return this.#urls.length > 1;
   }
 
   /** The primary when it was last looked for; before that, the first server. */
@@ -30,32 +67,74 @@ export class Primary {
     return this.#url;
   }
 
-  /**
-   * Asks all servers, and rejects if none accepts writes. Of two that do, the one that was promoted later is the
-   * primary: a primary that has been replaced and comes back has none of the writes since.
-   */
+  /** Asks all servers. Rejects if none accepts writes, or if one that does not respond may be the primary. */
   async find(options: ConnectOptions = {}): Promise<void> {
-    const select = this.#urls.length === 1 ? NO_TIMELINE : TIMELINE;
-    const asked = await Promise.allSettled(this.#urls.map((url) => ask(url, select, options)));
-    const found = asked.flatMap((answer) => (answer.status === "fulfilled" ? [answer.value] : []));
-    const [latest] = found.toSorted((a, b) => b.timeline - a.timeline);
-    if (latest === undefined) throw this.#reasonOf(asked);
-    if (latest.timeline < this.#timeline) {
-      throw new Error(`${addressOf(latest.url)} was the primary before another server was promoted`);
+    const { latest, silent } = await this.#ask(options);
+    if (this.isOneOfSeveral) {
+      const known = this.#timeline || ((await this.#highest?.raise(0)) ?? 0);
+      if (known === 0 && silent.length > 0) throw unknownPrimary(latest, silent);
+      const raised = await this.#highest?.raise(latest.timeline);
+      this.#timeline = Math.max(known, latest.timeline, raised ?? 0);
+      if (latest.timeline < this.#timeline) throw replacedPrimary(latest, this.#timeline);
     }
+    this.#url = latest.url;
+  }
+
+  async #accept(): Promise<void> {
+    const { latest } = await this.#ask();
+    await this.#highest?.replace(latest.timeline);
     this.#timeline = latest.timeline;
     this.#url = latest.url;
   }
 
-  #reasonOf(asked: readonly PromiseSettledResult<unknown>[]): unknown {
-    const reasons = asked.flatMap((answer) =>
-      answer.status === "rejected" ? [explained(answer.reason)] : [],
-    );
-    const [only] = reasons;
-    if (reasons.length === 1) return only;
-    const each = reasons.map((reason, i) => `${addressOf(this.#urls[i] ?? "")}: ${messageOf(reason)}`);
-    return new Error(`no server accepts writes (${each.join("; ")})`, { cause: only });
+  /** Undefined while no other process knows of a higher timeline than that of the primary that this one has found. */
+  async findReplacement(): Promise<Error | undefined> {
+    const timeline = this.#timeline;
+    this.#timeline = Math.max(timeline, (await this.#highest?.raise(timeline)) ?? 0);
+    return this.#timeline > timeline
+      ? replacedPrimary({ url: this.#url, timeline }, this.#timeline)
+      : undefined;
   }
+
+  /** Of two that accept writes, the one that was promoted later. */
+  async #ask(options: ConnectOptions = {}): Promise<{ latest: Candidate; silent: readonly Silent[] }> {
+    const select = this.isOneOfSeveral ? TIMELINE : NO_TIMELINE;
+    const asked = await Promise.allSettled(this.#urls.map((url) => ask(url, select, options)));
+    const found = asked.flatMap((answer) => (answer.status === "fulfilled" ? [answer.value] : []));
+    const [latest] = found.toSorted((a, b) => b.timeline - a.timeline);
+    const rejected = asked.flatMap((answer, i) =>
+      answer.status === "rejected" ? [{ url: this.#urls[i] ?? "", reason: answer.reason }] : [],
+    );
+    if (latest === undefined) throw noPrimary(rejected);
+    return { latest, silent: rejected.filter(({ reason }) => !isStandby(reason)) };
+  }
+}
+
+/** A server that did not say whether it accepts writes. */
+interface Silent {
+  readonly url: string;
+  readonly reason: unknown;
+}
+
+const describe = ({ url, reason }: Silent): string => `${addressOf(url)}: ${messageOf(explained(reason))}`;
+
+function noPrimary(rejected: readonly Silent[]): unknown {
+  const [first] = rejected;
+  const cause = explained(first?.reason);
+  if (rejected.length === 1) return cause;
+  return new Error(`no server accepts writes (${rejected.map(describe).join("; ")})`, { cause });
+}
+
+function unknownPrimary({ url }: Candidate, silent: readonly Silent[]): Error {
+  return new Error(
+    `${addressOf(url)} accepts writes, but another server may have replaced it (${silent.map(describe).join("; ")}); start that server, or if ${addressOf(url)} is the primary, use --accept-primary once`,
+  );
+}
+
+function replacedPrimary({ url, timeline }: Candidate, highest: number): Error {
+  return new Error(
+    `${addressOf(url)} was the primary before another server was promoted (its timeline is ${timeline}, and ${highest} was seen); start the new primary, or if the database was created anew, stop all servers and use --accept-primary once`,
+  );
 }
 
 /** The first eight digits of a file's name, hexadecimal. */
@@ -64,11 +143,7 @@ const TIMELINE = "SELECT ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))
 const NO_TIMELINE = "SELECT 0 AS timeline";
 
 /** Rejects if the server does not accept writes: a standby rejects the connection. */
-async function ask(
-  url: string,
-  select: string,
-  options: ConnectOptions,
-): Promise<{ url: string; timeline: number }> {
+async function ask(url: string, select: string, options: ConnectOptions): Promise<Candidate> {
   const sql = connect(url, options);
   const { connectMs = COMMAND_TIMEOUT_MS } = options;
   try {

@@ -25,7 +25,7 @@ import { IdempotencyRecords } from "./idempotency.ts";
 import { migrate, OPEN_TIMEOUT_MS } from "./migrations.ts";
 import { PET_JSON, PostgresPetJson } from "./pet-json.ts";
 import { Pools, type PoolsOptions } from "./pool.ts";
-import { Primary } from "./primary.ts";
+import { Primary, type PrimaryOptions } from "./primary.ts";
 import { requireRow } from "../statements.ts";
 import { POSTGRES_DIALECT, postgresDatabase, runAll } from "./statements.ts";
 import { PostgresUsageSums } from "./usage-sums.ts";
@@ -38,7 +38,7 @@ export interface PostgresStores extends Stores {
   close(): Promise<void>;
 }
 
-interface PostgresOptions extends PoolsOptions {
+interface PostgresOptions extends PoolsOptions, PrimaryOptions {
   /** The time by which idempotency records expire, if it is earlier than that of a write. */
   readonly retentionNow?: () => number;
   /** Is called after each transaction that creates pets. */
@@ -75,7 +75,7 @@ function cannotOpen(url: string, error: unknown): Error {
 
 /** Migrates the tables, and opens the stores, which share the connections. */
 export async function openPostgres(url: string, options: PostgresOptions = {}): Promise<PostgresStores> {
-  const primary = await Primary.of(url).catch((error: unknown) => {
+  const primary = await Primary.of(url, options).catch((error: unknown) => {
     throw cannotOpen(url, error);
   });
   await migratePostgres(primary.url, options.schema);

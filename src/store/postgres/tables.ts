@@ -28,12 +28,12 @@ import {
   takeLock,
   toUnavailable,
 } from "./connection.ts";
-import { Primary } from "./primary.ts";
+import { Primary, type PrimaryOptions } from "./primary.ts";
 import { POSTGRES_DIALECT, runAll } from "./statements.ts";
 import { migratePostgres } from "./store.ts";
 import { FILL_SUMS } from "./usage-sums.ts";
 
-interface PostgresTablesOptions {
+interface PostgresTablesOptions extends PrimaryOptions {
   readonly url: string;
   /** The schema of the environment. */
   readonly schema: string;
@@ -58,8 +58,8 @@ const SHARED_OPTIONS = {
 } as const;
 
 /** The tables of an environment, which is a schema. */
-export function postgresTables({ url: anyServer, schema }: PostgresTablesOptions): TableStore {
-  const onPrimary = async () => ({ url: (await Primary.of(anyServer)).url, schema });
+export function postgresTables({ url: anyServer, schema, ...options }: PostgresTablesOptions): TableStore {
+  const onPrimary = async () => ({ url: (await Primary.of(anyServer, options)).url, schema });
   return {
     exists: async () => tablesExist(await onPrimary()),
     read: async () => openReader(await onPrimary()),
@@ -81,8 +81,9 @@ async function tablesExist({ url, schema }: PostgresTablesOptions): Promise<bool
 const SESSION_END_MS = 3_000;
 
 /** The sessions of servers and commands that use the environment. */
-export async function postgresSessions({ url: anyServer, schema }: PostgresTablesOptions): Promise<number> {
-  const { url } = await Primary.of(anyServer);
+export async function postgresSessions(options: PostgresTablesOptions): Promise<number> {
+  const { schema } = options;
+  const { url } = await Primary.of(options.url, options);
   await using sql = connect(url, { ...CONNECT_OPTIONS, schema });
   return await pollUntil(0, SESSION_END_MS, async () => {
     const [found] = await sql<[{ count: number }]>`

@@ -1,0 +1,119 @@
+import { SQL } from "bun";
+import { afterAll, expect, test } from "bun:test";
+import { messageOf } from "../../../src/api/errors.ts";
+import { promote, startPostgres, startStandby } from "../../../trials/harness/postgres.ts";
+import type { Server } from "../../../trials/harness/server.ts";
+import { valkeyUrl } from "../../../trials/harness/valkey.ts";
+import { cleanUp, InProcessCli } from "../../cli/cli.ts";
+import { until } from "../../timing.ts";
+
+const servers: Server[] = [];
+afterAll(async () => {
+  await cleanUp();
+  await Promise.all(servers.map((server) => server.stop()));
+});
+
+/** A primary with a standby that it does not wait for, and their URL. */
+async function startPair() {
+  const primary = await startPostgres();
+  servers.push(primary);
+  const standby = await startStandby(primary, { isSynchronous: false });
+  servers.push(standby);
+  const url = primary.url.replace(/@([^/]+)/, `@$1,${hostOf(standby)}`);
+  return { primary, standby, url };
+}
+
+const hostOf = ({ url }: Server) => new URL(url).host;
+
+async function petsIn({ url }: Server): Promise<string[]> {
+  await using sql = new SQL(url, { max: 1 });
+  const pets = await sql<{ name: string }[]>`SELECT name FROM production.pets ORDER BY id`;
+  return pets.map(({ name }) => name);
+}
+
+/** Why a command cannot open the database. */
+const refusal = (cli: InProcessCli, argv: readonly string[]) =>
+  cli.run(argv).then(
+    ({ code }) => `exit status ${code}`,
+    (error: unknown) => messageOf(error),
+  );
+
+const create = (name: string) => ["keys", "create", "--plan", "free", "--name", name];
+
+test("no process that starts uses a primary that was replaced, until somebody accepts it", async () => {
+  const { primary, standby, url } = await startPair();
+  const [here, elsewhere, stranger] = [new InProcessCli(), new InProcessCli(), new InProcessCli()];
+  const alone = ["--database-url", url];
+  const shared = [...alone, "--limits-url", await valkeyUrl()];
+  await (await here.serve(alone)).stop();
+  await primary.kill();
+  await promote(standby);
+  // The commands without Valkey know it by the directory, those elsewhere by Valkey.
+  expect((await here.run([...create("late"), ...shared])).code).toBe(0);
+  await primary.restart();
+  await standby.kill();
+
+  const replaced = `${hostOf(primary)}/postgres was the primary before another server was promoted (its timeline is 1, and 2 was seen)`;
+  for (const storage of [alone, shared]) {
+    expect(await refusal(here, ["keys", "revoke", "1", "--yes", ...storage])).toContain(replaced);
+    expect(await refusal(here, ["serve", "--port", "0", ...storage])).toContain(replaced);
+  }
+  expect(await refusal(elsewhere, ["keys", "revoke", "1", "--yes", ...shared])).toContain(replaced);
+  expect(await refusal(here, ["export", "keys", ...shared])).toContain(replaced);
+  expect(await here.out(["doctor", ...shared])).toContain(replaced);
+  const unknown = `${hostOf(primary)}/postgres accepts writes, but another server may have replaced it (${hostOf(standby)}/postgres: `;
+  expect(await refusal(stranger, ["keys", "list", ...alone])).toContain(unknown);
+  expect(await refusal(stranger, ["serve", "--port", "0", ...alone])).toContain(unknown);
+
+  // An operator knows that the new primary will not come back.
+  expect((await here.run(["keys", "list", "--accept-primary", ...shared])).code).toBe(0);
+  for (const [cli, storage] of [
+    [here, alone],
+    [elsewhere, shared],
+  ] as const) {
+    expect((await cli.run(["keys", "list", ...storage])).code).toBe(0);
+  }
+}, 60_000);
+
+test("a server on a primary that was replaced leaves it as soon as another process knows the new one", async () => {
+  const { primary, standby, url } = await startPair();
+  const storage = ["--database-url", url, "--limits-url", await valkeyUrl()];
+  const server = await new InProcessCli().serve(storage);
+  /** Repeats the request on 503, as the client library does. */
+  const post = (name: string) =>
+    until(async () => {
+      const headers = {
+        Authorization: `Bearer ${server.secret}`,
+        "Content-Type": "application/json",
+        "Idempotency-Key": name,
+      };
+      const body = JSON.stringify({ name, categoryId: 1 });
+      return (await fetch(`${server.url}/pets`, { method: "POST", headers, body })).status === 201;
+    });
+  await post("before");
+  await until(async () => (await petsIn(standby)).includes("before"));
+  await promote(standby);
+  // Its connections to the old primary work, so it has no reason to look for another one.
+  await post("lost");
+  expect((await new InProcessCli().run([...create("late"), ...storage])).code).toBe(0);
+  await until(() => server.lines.some((line) => line.includes('"database.available"')));
+  expect(server.lines.find((line) => line.includes('"database.unavailable"'))).toContain(
+    "was the primary before another server was promoted",
+  );
+  await post("after");
+  expect(await petsIn(standby)).toEqual(["before", "after"]);
+  expect(await petsIn(primary)).toEqual(["before", "lost"]);
+  await server.stop();
+}, 60_000);
+
+test("a standby that is away prevents no start once the timeline of the primary is known", async () => {
+  const { standby, url } = await startPair();
+  const limits = ["--limits-url", await valkeyUrl()];
+  const [first, second] = [new InProcessCli(), new InProcessCli()];
+  // Nothing is known yet, and both respond.
+  await (await first.serve(["--database-url", url])).stop();
+  await (await first.serve(["--database-url", url, ...limits])).stop();
+  await standby.kill();
+  await (await first.serve(["--database-url", url])).stop();
+  await (await second.serve(["--database-url", url, ...limits])).stop();
+}, 60_000);
