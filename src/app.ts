@@ -166,6 +166,10 @@ export async function serveOn(
     rateLimiter,
     clock,
     onChanges: (changed) => logKeyChanges(log, changed, clock.now()),
+    onOtherCopy(copy) {
+      if (copy.revision < copy.revisionBefore) log.event("database.changes-lost", { ...copy });
+      admin?.forgetAccess();
+    },
     onUnreadable: (error) => log.event("key-changes.unreadable", { error }),
     onReadable: () => log.event("key-changes.readable"),
     onUnban: (keyId) => log.event("key.unbanned", { keyId }),

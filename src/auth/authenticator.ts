@@ -35,6 +35,14 @@ export interface AuthenticatorOptions {
 interface FollowedChanges extends Pick<KeyChanges, "changed" | "unbanned"> {
   /** The changes were made after this time of the steady clock. */
   readonly after: number;
+  /** Set if another copy of the database has taken over, or an earlier state of it. */
+  readonly otherCopy?: OtherCopy;
+}
+
+/** The copy lacks changes if its revision is lower. If it is not, it may still lack some, and have others instead. */
+export interface OtherCopy {
+  readonly revision: number;
+  readonly revisionBefore: number;
 }
 
 /** Who sends a key. */
@@ -68,32 +76,32 @@ export class Authenticator {
   /** By secret. Requests with the same secret wait for one lookup, unless a change came in after it began. */
   readonly #lookups = new Map<
     string,
-    { readonly revision: number; readonly result: Promise<ApiKeyPrincipal | AuthFailure> }
+    { readonly generation: number; readonly result: Promise<ApiKeyPrincipal | AuthFailure> }
   >();
   readonly #queue: LookupQueue;
   readonly cacheStatistics = new CacheStatistics();
-  #revision: number;
-  /** When the key store was last asked for that revision, by the steady clock. */
+  /** Grows with each change that comes in, whatever the revisions of the key store do. */
+  #generation = 0;
+  /** What the key store last said. */
+  #seen: Pick<KeyChanges, "revision" | "timeline">;
+  /** When the key store was last asked, by the steady clock. */
   #polledAt: number;
 
-  private constructor(
-    options: AuthenticatorOptions,
-    { revision, polledAt }: { revision: number; polledAt: number },
-  ) {
+  private constructor(options: AuthenticatorOptions, seen: KeyChanges, polledAt: number) {
     this.#options = options;
     this.#maxVerified = options.maxVerified ?? MAX_VERIFIED;
     this.#verified = new KeyCache(this.#maxVerified);
     this.#usualStart = `Bearer ${KEY_PREFIX[options.environment]}`;
     this.#usualLength = this.#usualStart.length + SECRET_LENGTH;
-    this.#revision = revision;
+    this.#seen = seen;
     this.#polledAt = polledAt;
     this.#queue = new LookupQueue(options.clock, options.scheduler);
   }
 
   static async open(options: AuthenticatorOptions): Promise<Authenticator> {
     const polledAt = options.clock.steadyNow();
-    const { revision } = await options.keys.changesSince(Number.MAX_SAFE_INTEGER);
-    return new Authenticator(options, { revision, polledAt });
+    const seen = await options.keys.changesSince(Number.MAX_SAFE_INTEGER);
+    return new Authenticator(options, seen, polledAt);
   }
 
   authenticate(authorization: string | null, client: Client): Awaitable<ApiKeyPrincipal | AuthFailure> {
@@ -140,14 +148,14 @@ export class Authenticator {
    */
   #lookup({ secret, authorization, client }: Unverified): Awaitable<ApiKeyPrincipal | AuthFailure> {
     const pending = this.#lookups.get(secret);
-    const revision = this.#revision;
-    if (pending?.revision === revision) return pending.result;
+    const generation = this.#generation;
+    if (pending?.generation === generation) return pending.result;
     const work = () => this.#verify(secret, authorization);
     const isLimited = () => this.#isLimited(client);
     const begin = () => (this.#verified.has(secret) ? work() : this.#queue.run({ secret, work, isLimited }));
     const result = pending ? pending.result.then(begin, begin) : begin();
     if (!(result instanceof Promise)) return result;
-    this.#lookups.set(secret, { revision, result });
+    this.#lookups.set(secret, { generation, result });
     const forget = () => {
       if (this.#lookups.get(secret)?.result === result) this.#lookups.delete(secret);
     };
@@ -164,14 +172,14 @@ export class Authenticator {
   /** Caches nothing when a change came in meanwhile: it may be a change of this key. */
   #verify(secret: string, authorization: string): Awaitable<ApiKeyPrincipal | AuthFailure> {
     const { keys, plans } = this.#options;
-    const revision = this.#revision;
+    const generation = this.#generation;
     const found = recover<Credential | Unavailable | undefined>(
       () => keys.findCredential(hashSecret(secret)),
       unavailableOnly,
     );
     return andThen(found, (credential) => {
       if (credential instanceof Unavailable) return credential;
-      const isCurrent = revision === this.#revision;
+      const isCurrent = generation === this.#generation;
       if (credential === undefined) {
         if (isCurrent) this.#cacheRejected(authorization);
         return "invalid_api_key";
@@ -186,7 +194,7 @@ export class Authenticator {
         access,
         validUntil: validUntil(credential),
       };
-      if (isCurrent) this.#verified.set(secret, verified, revision);
+      if (isCurrent) this.#verified.set(secret, verified, generation);
       return this.#checkValidity(verified);
     });
   }
@@ -198,19 +206,29 @@ export class Authenticator {
     this.#rejected.add(copyOf(authorization));
   }
 
-  /** Takes over the changes since the last call. */
+  /**
+   * Takes over the changes since the last call. A copy of the database that has taken over may lack some of them, and
+   * give their revisions to others: then all keys are looked up again.
+   */
   async followChanges(): Promise<FollowedChanges> {
     const { keys, clock } = this.#options;
     const after = this.#polledAt;
     const polledAt = clock.steadyNow();
-    const { revision, changed, unbanned } = await keys.changesSince(this.#revision);
-    for (const { id } of changed) this.#verified.keyChanged(id, revision);
-    if (this.#verified.isOutdated) this.#verified = new KeyCache(this.#maxVerified);
-    // A rejected secret may be that of a new key.
-    if (revision !== this.#revision) this.#rejected.clear();
-    this.#revision = revision;
+    const before = this.#seen;
+    const { changed, unbanned, ...seen } = await keys.changesSince(before.revision);
+    const isOtherCopy = seen.timeline !== before.timeline || seen.revision < before.revision;
+    if (isOtherCopy || changed.length > 0 || seen.revision !== before.revision) {
+      const generation = ++this.#generation;
+      for (const { id } of changed) this.#verified.keyChanged(id, generation);
+      if (isOtherCopy) this.#verified.allChanged(generation);
+      if (this.#verified.isOutdated) this.#verified = new KeyCache(this.#maxVerified);
+      // A rejected secret may be that of a new key.
+      this.#rejected.clear();
+    }
+    this.#seen = seen;
     this.#polledAt = polledAt;
-    return { after, changed, unbanned };
+    const otherCopy = { revision: seen.revision, revisionBefore: before.revision };
+    return { after, changed, unbanned, ...(isOtherCopy && { otherCopy }) };
   }
 }
 
@@ -236,13 +254,13 @@ const SECRET_LENGTH = 36;
  *     36  keyId, validUntil   (f64)
  *     52  perMinute   (30 bits of u32), plan   (2 bits)
  *     56  perDay   (30 bits of u32), access   (1 bit: may write)
- *     60  revision   (u32)
+ *     60  generation   (u32)
  */
 const KEY_ID = 36;
 const VALID_UNTIL = 44;
 const PER_MINUTE = 52;
 const PER_DAY = 56;
-const REVISION = 60;
+const GENERATION = 60;
 /** Limits are at most 1,000,000,000, which takes 30 bits. */
 const LIMIT_BITS = 30;
 const LIMIT_MASK = 2 ** LIMIT_BITS - 1;
@@ -271,8 +289,9 @@ class KeyCache {
   #count = 0;
   /** The record that is written next; when the cache is full, it is the oldest one. */
   #next = 0;
-  /** The revision at which a key last changed; what the cache learned before it is out of date. */
+  /** The generation in which a key last changed; what the cache learned before it is out of date. */
   readonly #changedAt = new Map<number, number>();
+  #allChangedAt = 0;
 
   constructor(private readonly maxKeys: number) {}
 
@@ -286,7 +305,8 @@ class KeyCache {
     const page = this.#page(record);
     const at = offset(record);
     const keyId = page.getFloat64(at + KEY_ID, true);
-    if (page.getUint32(at + REVISION, true) < (this.#changedAt.get(keyId) ?? 0)) return undefined;
+    const changedAt = this.#changedAt.get(keyId) ?? this.#allChangedAt;
+    if (page.getUint32(at + GENERATION, true) < changedAt) return undefined;
     const perMinuteAndPlan = page.getUint32(at + PER_MINUTE, true);
     const perDayAndAccess = page.getUint32(at + PER_DAY, true);
     return {
@@ -307,8 +327,8 @@ class KeyCache {
     return this.#index.find(hashOf(text), text) !== NONE;
   }
 
-  /** `revision` is the key store's at the time of the lookup. */
-  set(text: string, key: VerifiedKey, revision: number): void {
+  /** `generation` is that in which the lookup began. */
+  set(text: string, key: VerifiedKey, generation: number): void {
     const { keyId, plan, limits, access, validUntil } = key;
     const found = this.#index.find(hashOf(text), text);
     const record = found === NONE ? this.#addRecord(text) : found;
@@ -318,12 +338,18 @@ class KeyCache {
     page.setFloat64(at + VALID_UNTIL, validUntil, true);
     page.setUint32(at + PER_MINUTE, limits.perMinute + PLANS.indexOf(plan) * 2 ** LIMIT_BITS, true);
     page.setUint32(at + PER_DAY, limits.perDay + (access === "write" ? MAY_WRITE : 0), true);
-    page.setUint32(at + REVISION, revision, true);
+    page.setUint32(at + GENERATION, generation, true);
   }
 
   /** Drops all secrets of a key. */
-  keyChanged(keyId: number, revision: number): void {
-    this.#changedAt.set(keyId, revision);
+  keyChanged(keyId: number, generation: number): void {
+    this.#changedAt.set(keyId, generation);
+  }
+
+  /** Drops all secrets. They are still those of keys that were verified before. */
+  allChanged(generation: number): void {
+    this.#changedAt.clear();
+    this.#allChangedAt = generation;
   }
 
   #addRecord(text: string): number {

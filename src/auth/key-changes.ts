@@ -2,7 +2,7 @@ import { Latch } from "../api/latch.ts";
 import type { ApiKey } from "../domain/api-keys.ts";
 import type { Clock, RateLimiter } from "../domain/ports.ts";
 import { repeat, type Scheduler } from "../event-loop.ts";
-import type { Authenticator } from "./authenticator.ts";
+import type { Authenticator, OtherCopy } from "./authenticator.ts";
 
 interface FollowOptions {
   readonly authenticator: Pick<Authenticator, "followChanges">;
@@ -10,6 +10,8 @@ interface FollowOptions {
   readonly clock: Clock;
   /** Called with the keys that others have created or changed, apart from unbans. */
   onChanges(changed: readonly ApiKey[]): void;
+  /** Called when all keys are looked up again. */
+  onOtherCopy?(copy: OtherCopy): void;
   /** Called when changes cannot be read, and when they can be read again. */
   readonly onUnreadable: (error: unknown) => void;
   readonly onReadable: () => void;
@@ -73,7 +75,8 @@ export function followKeyChanges(options: FollowOptions): KeyChangeFollower {
   }
 
   async function readChanges(): Promise<void> {
-    const { after, changed, unbanned } = await authenticator.followChanges();
+    const { after, changed, unbanned, otherCopy } = await authenticator.followChanges();
+    if (otherCopy) options.onOtherCopy?.(otherCopy);
     options.onChanges(changed.filter(({ id }) => !unbanned.some((key) => key.id === id)));
     for (const { id, unbannedAt = 0 } of unbanned) {
       const unbannedAgoMs = Math.max(0, clock.now() - unbannedAt);

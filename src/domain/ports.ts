@@ -199,6 +199,8 @@ export interface KeyStore {
 export interface KeyChanges {
   /** The current one. */
   readonly revision: number;
+  /** Another number says that another copy of the database has taken over, which may lack the last changes. */
+  readonly timeline: number;
   readonly changed: readonly ApiKey[];
   /** Those of the changed keys for which `unbannedAt` was given. */
   readonly unbanned: readonly ApiKey[];

@@ -85,6 +85,10 @@ export const LOG_EVENTS = {
     ["database", "cause"],
   ),
   "database.available": info("the database is available again", ["database", "afterMs"]),
+  "database.changes-lost": error(
+    "the database lacks changes of API keys that were made before a failover; every key is looked up again",
+    ["revision", "revisionBefore"],
+  ),
   "database.lost": error(
     "the database was deleted or replaced; the server has saved it elsewhere and stops",
     ["file", "savedTo"],

@@ -111,6 +111,12 @@ export class AdminAuthentication {
     this.#access.changed();
   }
 
+  /** Nothing of what the database said before is used: a token that was replaced may be valid again. */
+  forget(): void {
+    this.changed();
+    this.#wrong.clear();
+  }
+
   async authenticate(request: Request): Promise<Identity | TokenRejection | Rejection<"not_signed_in">> {
     const authorization = request.headers.get("authorization");
     const kind = authorization === null ? "console" : "admin API";

@@ -22,6 +22,8 @@ export interface AdminListener {
   /** Where a token is; undefined if a variable has it, or only operators have theirs. */
   readonly tokenFile: string | undefined;
   readonly server: HttpServer;
+  /** After another copy of the database has taken over. */
+  forgetAccess(): void;
   /** Of this server, which others may have too. */
   setTlsCertificate(certificate: TlsCertificate): void;
   close(): Promise<void>;
@@ -100,6 +102,7 @@ export async function startAdmin(options: StartAdminOptions): Promise<AdminListe
     createSignInUrl: () => createSignInUrl({ url, operators, clock }),
     tokenFile: file,
     server,
+    forgetAccess: () => authentication.forget(),
     setTlsCertificate(certificate) {
       server.setTlsCertificate(certificate);
       peerTls = peerTlsOf(publicUrl, certificate.cert);

@@ -149,14 +149,20 @@ export class SqlKeyStore implements KeyStore {
 
   /** Reads the revision before the keys: a change in between is then reported twice. The other order would miss it. */
   changesSince(since: number): Awaitable<KeyChanges> {
+    const select = `SELECT revision, ${this.database.dialect.timeline} AS timeline FROM key_revision`;
     return this.database.read(function* () {
-      const [stored] = yield* objectsOf<{ revision: number }>("SELECT revision FROM key_revision");
-      const revision = stored?.revision ?? 0;
+      const [stored] = yield* objectsOf<{ revision: number; timeline: number }>(select);
+      const { revision, timeline } = requireRow(stored);
       type ChangedRow = KeyRow & { unbanRevision?: number };
       const rows = revision > since ? yield* objectsOf<ChangedRow>(SELECT_CHANGED, since) : [];
       const changes = rows.map(({ unbanRevision = since, ...row }) => ({ key: keyOf(row), unbanRevision }));
       const unbanned = changes.filter(({ unbanRevision }) => unbanRevision > since);
-      return { revision, changed: changes.map(({ key }) => key), unbanned: unbanned.map(({ key }) => key) };
+      return {
+        revision,
+        timeline,
+        changed: changes.map(({ key }) => key),
+        unbanned: unbanned.map(({ key }) => key),
+      };
     });
   }
 

@@ -138,6 +138,8 @@ export interface Dialect {
    * many. Two instances that delete at the same time delete different rows.
    */
   deleteFirst(rows: { readonly table: string; readonly where: string; readonly order: string }): string;
+  /** A number that changes when another copy of the database takes over. */
+  readonly timeline: string;
   /** The sum of the columns `operations` of the rows `stored` and `excluded`; see usage-history.ts. */
   readonly addedOperations: string;
 }

@@ -178,6 +178,42 @@ describe("a valid key", () => {
     expect(await lookupsOf(authenticateAll)).toBe(3_333);
   });
 
+  test("is looked up again when a copy of the database takes over that lacks the last changes", async () => {
+    const { keys, clock, authenticator, authenticate } = await setUp();
+    const [kept, revoked] = [keys.create(), keys.create()];
+    const takeOver = keys.copy();
+    const lost = keys.create();
+    keys.update(revoked.id, { revokedAt: clock.now() });
+    await authenticator.followChanges();
+    for (const { secret } of [kept, lost]) expect(authenticate(secret)).toMatchObject({ plan: "free" });
+    expect(authenticate(revoked.secret)).toBe("invalid_api_key");
+
+    takeOver();
+    expect(await authenticator.followChanges()).toMatchObject({
+      otherCopy: { revision: 2, revisionBefore: 4 },
+    });
+    expect(authenticate(lost.secret)).toBe("invalid_api_key");
+    for (const { id, secret } of [kept, revoked]) {
+      expect(authenticate(secret)).toMatchObject({ plan: "free" });
+      keys.update(id, { revokedAt: clock.now() });
+      expect(await authenticator.followChanges()).not.toHaveProperty("otherCopy");
+      expect(authenticate(secret)).toBe("invalid_api_key");
+    }
+  });
+
+  test("is looked up again when the copy has given the revisions that it lacks to other changes", async () => {
+    const { keys, clock, authenticator, authenticate } = await setUp();
+    const { id, secret } = keys.create();
+    const takeOver = keys.copy();
+    keys.create();
+    await authenticator.followChanges();
+    expect(authenticate(secret)).toMatchObject({ keyId: id });
+    takeOver();
+    keys.update(id, { revokedAt: clock.now() });
+    await authenticator.followChanges();
+    expect(authenticate(secret)).toBe("invalid_api_key");
+  });
+
   test("is looked up again after 100,001 other keys have changed, and not after 100,000", async () => {
     const { keys, clock } = await setUp();
     const { id, secret } = keys.create();
@@ -185,6 +221,7 @@ describe("a valid key", () => {
     let others = 0;
     const changesSince = () => ({
       revision: 1,
+      timeline: 1,
       changed: Array.from({ length: others }, (_, i) => ({ ...key, id: id + 1 + i }) as ApiKey),
       unbanned: [],
     });

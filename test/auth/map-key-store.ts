@@ -14,9 +14,10 @@ export class MapKeyStore {
   lookups = 0;
   /** Turns the credential that was found into the response. */
   respond: (credential: Credential | undefined) => Awaitable<Credential | undefined> = (found) => found;
-  readonly #keys = new Map<number, ApiKey & { revision: number; unbanRevision?: number }>();
-  readonly #secrets = new Map<string, { keyId: number; validUntil?: number }>();
+  #keys = new Map<number, ApiKey & { revision: number; unbanRevision?: number }>();
+  #secrets = new Map<string, { keyId: number; validUntil?: number }>();
   #revision = 0;
+  timeline = 1;
 
   findCredential(secretHash: string): Awaitable<Credential | undefined> {
     this.lookups++;
@@ -26,7 +27,7 @@ export class MapKeyStore {
   changesSince(since: number): KeyChanges {
     const changed = [...this.#keys.values()].filter(({ revision }) => revision > since);
     const unbanned = changed.filter(({ unbanRevision = 0 }) => unbanRevision > since);
-    return { revision: this.#revision, changed, unbanned };
+    return { revision: this.#revision, timeline: this.timeline, changed, unbanned };
   }
 
   /** As findCredential, and counts no lookup. */
@@ -35,6 +36,15 @@ export class MapKeyStore {
     const key = found && this.#keys.get(found.keyId);
     if (!key) return undefined;
     return found.validUntil === undefined ? { key } : { key, validUntil: found.validUntil };
+  }
+
+  /** A copy of the present state. The function that it returns makes it take over, on a timeline of its own. */
+  copy(): () => void {
+    const [keys, secrets, revision] = [new Map(this.#keys), new Map(this.#secrets), this.#revision];
+    return () => {
+      [this.#keys, this.#secrets, this.#revision] = [keys, secrets, revision];
+      this.timeline++;
+    };
   }
 
   create(key: Partial<NewKey & { id: number; environment: Environment }> = {}): {

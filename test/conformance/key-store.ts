@@ -160,14 +160,14 @@ export function keyStoreConformance(test: TestCase): void {
     expect(await keys.changesSince(0)).toEqual(before);
     expect((await audit.listAudit({ limit: 9 })).items).toHaveLength(1);
     // As a revision that is too high does.
-    const none = { revision: before.revision, changed: [], unbanned: [] };
+    const none = { ...before, changed: [], unbanned: [] };
     expect(await keys.changesSince(Number.MAX_SAFE_INTEGER)).toEqual(none);
   });
 
   test("changesSince: each key that was changed after the revision once, in the order of the changes", async (opened) => {
     const { keys } = opened;
     for (let n = 1; n <= 4; n++) await keys.createKey(free, storedSecret(n), BY);
-    const { revision } = await keys.changesSince(0);
+    const { revision, timeline } = await keys.changesSince(0);
     await keys.updateKey(3, { plan: "pro" }, BY);
     await keys.updateKey(1, { plan: "pro" }, BY);
     await keys.updateKey(3, { plan: "business" }, BY);
@@ -175,7 +175,7 @@ export function keyStoreConformance(test: TestCase): void {
     const { changed, ...rest } = await keys.changesSince(revision);
     const plans = changed.map(({ id, plan }) => `${id} ${plan}`);
     expect(plans).toEqual(["1 pro", "3 business", "4 free"]);
-    expect(rest).toEqual({ revision: revision + 4, unbanned: [] });
+    expect(rest).toEqual({ revision: revision + 4, timeline, unbanned: [] });
     expect(await keys.changesSince(revision + 4)).toEqual({ ...rest, changed: [] });
   });
 

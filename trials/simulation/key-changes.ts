@@ -51,7 +51,7 @@ class KeyDatabase {
   changesSince(since: number): KeyChanges {
     const changed = [...this.#keys.values()].filter(({ revision }) => revision > since);
     const unbanned = changed.filter(({ unbanRevision }) => unbanRevision > since);
-    return { revision: this.#revision, changed, unbanned };
+    return { revision: this.#revision, timeline: 1, changed, unbanned };
   }
 
   has(id: number): boolean {

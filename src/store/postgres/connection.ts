@@ -120,6 +120,12 @@ export function nextIdLock(table: string): string {
     SELECT pg_advisory_xact_lock(${LOCK_SPACE}, '${table}'::regclass::oid::int))`;
 }
 
+/**
+ * Each promotion of a standby begins a timeline, with a higher number: the first eight digits, hexadecimal, of the
+ * names of its files.
+ */
+export const TIMELINE = "('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::int4";
+
 /** A standby rejects the connection with "transaction read-write mode must be set before any query". */
 const STANDBY_STATE = "25001";
 

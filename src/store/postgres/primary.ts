@@ -8,9 +8,10 @@ import {
   type ConnectOptions,
   explained,
   isStandby,
+  TIMELINE,
 } from "./connection.ts";
 
-/** Each promotion begins a timeline, with a higher number. This is the highest that any process has seen. */
+/** The highest timeline that any process has seen. */
 export interface HighestTimeline {
   /** Stores the number unless a higher one is stored. Resolves to the higher of the two; 0 is none. */
   raise(timeline: number): Promise<number>;
@@ -98,7 +99,7 @@ export class Primary {
 
   /** Of two that accept writes, the one that was promoted later. */
   async #ask(options: ConnectOptions = {}): Promise<{ latest: Candidate; silent: readonly Silent[] }> {
-    const select = this.isOneOfSeveral ? TIMELINE : NO_TIMELINE;
+    const select = this.isOneOfSeveral ? SELECT_TIMELINE : NO_TIMELINE;
     const asked = await Promise.allSettled(this.#urls.map((url) => ask(url, select, options)));
     const found = asked.flatMap((answer) => (answer.status === "fulfilled" ? [answer.value] : []));
     const [latest] = found.toSorted((a, b) => b.timeline - a.timeline);
@@ -137,8 +138,7 @@ function replacedPrimary({ url, timeline }: Candidate, highest: number): Error {
   );
 }
 
-/** The first eight digits of a file's name, hexadecimal. */
-const TIMELINE = "SELECT ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::int4 AS timeline";
+const SELECT_TIMELINE = `SELECT ${TIMELINE} AS timeline`;
 /** A single server may be set up anew. */
 const NO_TIMELINE = "SELECT 0 AS timeline";
 

@@ -1,6 +1,6 @@
 import type { SQL } from "bun";
 import type { Dialect, SqlDatabase, Statements } from "../statements.ts";
-import { nextIdLock } from "./connection.ts";
+import { nextIdLock, TIMELINE } from "./connection.ts";
 import type { Pools } from "./pool.ts";
 
 export function postgresDatabase(pools: Pools): SqlDatabase {
@@ -42,6 +42,7 @@ const TYPES = { integer: "int8", text: "text", json: "jsonb" } as const;
 export const POSTGRES_DIALECT: Dialect = {
   maxPerRead: { keys: Infinity, intervals: Infinity },
   comparesRows: true,
+  timeline: TIMELINE,
   isOneOf: (column, parameter, type = "integer") =>
     `${column} = ANY (ARRAY(SELECT json_array_elements_text(${parameter}::text::json))::${TYPES[type]}[])`,
   given(columns) {

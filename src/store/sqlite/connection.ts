@@ -325,6 +325,7 @@ export function sqliteDatabase(connection: Connection): SqlDatabase {
 export const SQLITE_DIALECT: Dialect = {
   maxPerRead: { keys: 4_000, intervals: 20 },
   comparesRows: false,
+  timeline: "0",
   isOneOf: (column, parameter) => `${column} IN (SELECT value FROM json_each(${parameter}))`,
   given(columns) {
     const values = Object.keys(columns).map((column, i) => `value ->> ${i} AS ${column}`);

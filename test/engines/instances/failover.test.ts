@@ -31,6 +31,20 @@ async function petsIn({ url }: Server): Promise<string[]> {
   return pets.map(({ name }) => name);
 }
 
+async function countIn({ url }: Server, table: string): Promise<number> {
+  await using sql = new SQL(url, { max: 1 });
+  const [found] = await sql.unsafe<[{ count: number }]>(`SELECT count(*)::int FROM production.${table}`);
+  return found.count;
+}
+
+/** The standby gets nothing more of its primary. */
+async function detach({ url }: Server): Promise<void> {
+  await using sql = new SQL(url, { max: 1 });
+  await sql.unsafe("ALTER SYSTEM SET primary_conninfo = ''");
+  await sql`SELECT pg_reload_conf()`;
+  await until(async () => (await sql`SELECT FROM pg_stat_wal_receiver`).length === 0);
+}
+
 /** Why a command cannot open the database. */
 const refusal = (cli: InProcessCli, argv: readonly string[]) =>
   cli.run(argv).then(
@@ -116,4 +130,55 @@ test("a standby that is away prevents no start once the timeline of the primary 
   await standby.kill();
   await (await first.serve(["--database-url", url])).stop();
   await (await second.serve(["--database-url", url, ...limits])).stop();
+}, 60_000);
+
+test("after a failover that lost changes of keys, lost keys get 401, and a key that is revoked does within a second", async () => {
+  const { primary, standby, url } = await startPair();
+  const cli = new InProcessCli();
+  const storage = ["--database-url", url];
+  const server = await cli.serve(storage);
+  const statusOf = async (key: string) => {
+    const headers = { Authorization: `Bearer ${key}` };
+    return (await fetch(`${server.url}/pets`, { headers })).status;
+  };
+  const createKey = async (name: string) =>
+    (await cli.json<{ key: string }>(...create(name), ...storage)).key;
+  const kept = await createKey("kept");
+  const ann = ["operators", "create", "--name", "ann", "--role", "viewer"];
+  const { token } = await cli.json<{ token: string }>(...ann, ...storage);
+  const adminStatus = async () => {
+    const headers = { Authorization: `Bearer ${token}` };
+    return (await fetch(`${server.adminUrl}/api/keys`, { headers })).status;
+  };
+  await until(async () => (await countIn(standby, "operators")) === 2);
+  await detach(standby);
+  await cli.json("operators", "rotate", "ann", ...storage);
+  await until(async () => (await adminStatus()) === 401);
+  const lost = await createKey("lost");
+  for (const plan of ["pro", "business"]) await cli.json("keys", "update", "2", "--plan", plan, ...storage);
+  await until(() => server.lines.some((line) => line.includes('"plan":"business"')));
+  for (const key of [kept, lost]) await until(async () => (await statusOf(key)) === 200);
+  await primary.kill();
+  await promote(standby);
+
+  await until(async () => (await statusOf(lost)) === 401);
+  await until(async () => (await statusOf(kept)) === 200);
+  // So is the rotation of the token.
+  await until(async () => (await adminStatus()) === 200);
+  const isEntry = (line: string) => line.includes('"database.changes-lost"');
+  await until(() => server.lines.some(isEntry));
+  expect(JSON.parse(server.lines.find(isEntry) ?? "")).toMatchObject({
+    level: "error",
+    revision: 2,
+    revisionBefore: 5,
+  });
+  await cli.json("keys", "revoke", "2", "--yes", ...storage);
+  const revokedAt = performance.now();
+  let polls = 0;
+  while ((await statusOf(kept)) !== 401) {
+    // A busy machine may take long for a few requests, and not for many.
+    if (performance.now() - revokedAt > 1_000 && ++polls > 100) throw new Error("the key is still valid");
+    await Bun.sleep(10);
+  }
+  await server.stop();
 }, 60_000);
