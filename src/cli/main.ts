@@ -1,10 +1,19 @@
 import { createClock } from "../clock.ts";
 import { processVariables } from "../config/config.ts";
+import { EXECUTABLE } from "../executable.ts";
 import { createLog, type LogOptions } from "../observe/log.ts";
 import { isBug, systemErrorField } from "./arguments.ts";
 import type { ProcessContext } from "./command.ts";
 import { describeFailure, runProgram } from "./program.ts";
 import { confirm, EXIT_CODE, Interrupted, readSecret, stopOnSignals, userName } from "./terminal.ts";
+
+/** How many seconds the runtime uses the address of a name. It reads the variable when it starts; the default is 30. */
+const DNS_VARIABLE = "BUN_CONFIG_DNS_TIME_TO_LIVE_SECONDS";
+// The launcher sets it. An executable has none, so a server starts itself again in the same process.
+if (EXECUTABLE && process.argv[2] === "serve" && processVariables()[DNS_VARIABLE] === undefined) {
+  const argv = [process.execPath, ...process.argv.slice(2)];
+  process.execve?.(process.execPath, argv, { ...processVariables(), [DNS_VARIABLE]: "1" });
+}
 
 // The callback of a write receives an error too. Without a listener it would end the process with a stack.
 for (const stream of [process.stdout, process.stderr]) stream.on("error", () => {});

@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, test } from "bun:test";
-import { writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import packageJson from "../../../package.json" with { type: "json" };
 import { Child } from "../../../trials/harness/child.ts";
@@ -57,6 +57,11 @@ const server = await serve("--data", data);
 const origin = server.url.slice(0, -"/v1".length);
 
 describe("a server of the executable on SQLite", () => {
+  test("looks names up again after a second, as the launcher says, in the process that was started", () => {
+    const variables = readFileSync(`/proc/${server.pid}/environ`, "latin1").split("\0");
+    expect(variables).toContain("BUN_CONFIG_DNS_TIME_TO_LIVE_SECONDS=1");
+  });
+
   test("creates and lists pets, exact to the last digit", async () => {
     const headers = { ...withKey(server), "Content-Type": "application/json" };
     const body = '{"name":"Rex","categoryId":9007199254740993}';

@@ -1,0 +1,58 @@
+import { expect, test } from "bun:test";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { temporaryDirectory } from "../../../trials/harness/cleanup.ts";
+import { startPetstore } from "../../../trials/harness/petstore.ts";
+import { postgresUrl } from "../../../trials/harness/postgres.ts";
+import { freePort } from "../../../trials/harness/server.ts";
+import { until } from "../../timing.ts";
+
+const UNLIMITED = ["--free-limits", "1000000/1000000"];
+
+/** Another address of the server at `to`. */
+function forward(hostname: string, port: number, to: { hostname: string; port: number }) {
+  return Bun.listen<{ peer: Promise<Bun.Socket> }>({
+    hostname,
+    port,
+    socket: {
+      open(socket) {
+        const peer = Bun.connect({
+          ...to,
+          socket: { data: (_, bytes) => void socket.write(bytes), close: () => void socket.end() },
+        });
+        socket.data = { peer };
+      },
+      data: async ({ data }, bytes) => void (await data.peer).write(bytes),
+      close: async ({ data }) => void (await data.peer).end(),
+    },
+  });
+}
+
+test("a server follows the name of PostgreSQL to another address within seconds", async () => {
+  const url = new URL(await postgresUrl());
+  const to = { hostname: url.hostname, port: Number(url.port) };
+  const port = freePort();
+  const first = forward("127.0.0.2", port, to);
+  const second = forward("127.0.0.3", port, to);
+  const hosts = join(temporaryDirectory("hosts"), "hosts");
+  writeFileSync(hosts, "127.0.0.2 database\n");
+  url.host = `database:${port}`;
+  const asRoot = process.getuid?.() === 0 ? [] : ["--map-root-user"];
+  const withHosts = ["unshare", "--mount", ...asRoot, "sh", "-c"];
+  const mount = [...withHosts, 'mount --bind "$0" /etc/hosts && exec "$@"', hosts];
+  const flags = ["--database-url", url.href, "--port", "0", "--admin-address", "off", ...UNLIMITED];
+  const server = await startPetstore(flags, mount);
+  const headers = { Authorization: `Bearer ${server.key}` };
+  const status = async () => (await fetch(`${server.url}/pets`, { headers })).status;
+  expect(await status()).toBe(200);
+
+  writeFileSync(hosts, "127.0.0.3 database\n");
+  first.stop(true);
+  const movedAt = performance.now();
+  await until(async () => (await status()) === 503);
+  await until(async () => (await status()) === 200);
+  // The runtime alone would use the old address for 30 seconds.
+  expect(performance.now() - movedAt).toBeLessThan(15_000);
+  await server.stop();
+  second.stop(true);
+}, 60_000);
