@@ -280,7 +280,7 @@ async function openRegister(
 /** Errors that only an operator can fix. */
 const MISCONFIGURED = /^(?:NOAUTH|WRONGPASS|NOPERM|MOVED|CROSSSLOT|ERR)\b/;
 
-type ValkeyOptions = Omit<ValkeyRateLimiterOptions, "urls" | "ca" | "prefix" | "local">;
+type ValkeyOptions = Omit<ValkeyRateLimiterOptions, "urls" | "readUrls" | "ca" | "prefix" | "local">;
 
 export async function openValkey(storage: StorageConfig, options: ValkeyOptions): Promise<SharedRateLimiter> {
   const { createMemoryRateLimiter } = await import("./rate-limit/memory/memory-rate-limiter.ts");
@@ -288,6 +288,7 @@ export async function openValkey(storage: StorageConfig, options: ValkeyOptions)
   return createValkeyRateLimiter({
     ...options,
     ...valkeyOf(storage),
+    readUrls: () => valkeyOf(storage).urls,
     local: createMemoryRateLimiter({ clock: options.clock, ban: options.ban }),
   });
 }

@@ -14,8 +14,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { dirname, join, resolve } from "node:path";
-import { hostUrls } from "./api/host-urls.ts";
-import { pathsOf, type StorageConfig, valkeyOf } from "./config/config.ts";
+import { pathsOf, readDatabaseUrl, type StorageConfig, valkeyOf } from "./config/config.ts";
 import type { HighestTimeline } from "./store/postgres/primary.ts";
 import { giveToDirectoryOwner } from "./store/sqlite/durable-files.ts";
 
@@ -160,8 +159,8 @@ export function statOf(path: string): Stats | undefined {
 /** The database in PostgreSQL of an environment, and how its primary is found. */
 export function postgresOf(storage: StorageConfig) {
   const { databaseUrl: url = "", environment: schema, acceptsPrimary: acceptsAny } = storage;
-  const highestTimeline = hostUrls(url).length > 1 ? highestTimelineOf(storage) : undefined;
-  return { url, schema, acceptsAny, highestTimeline };
+  const readUrl = () => readDatabaseUrl(storage) ?? url;
+  return { url, readUrl, schema, acceptsAny, highestTimeline: highestTimelineOf(storage) };
 }
 
 /**

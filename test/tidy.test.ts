@@ -77,7 +77,7 @@ const ARROWS: Readonly<Record<string, string>> = {
   domain: "api event-loop",
   clock: "domain api event-loop",
   config: "domain api",
-  "data-directory": "config store rate-limit api",
+  "data-directory": "config store rate-limit",
   auth: "domain api http1 config bounded-cache hash-index event-loop",
   "rate-limit": "domain api hash-index event-loop",
   store: "domain api bounded-cache event-loop",

@@ -13,9 +13,9 @@ import {
   DEFAULT_PORT,
   type PLAN_OPTIONS,
   type SETTINGS,
-  type STORAGE_OPTIONS,
+  STORAGE_OPTIONS,
 } from "./options.ts";
-import type { ValuesOf, Variables } from "./parse-options.ts";
+import { readAgain, type ValuesOf, type Variables } from "./parse-options.ts";
 import { readTextFile } from "./usage-error.ts";
 
 /** The settings of a server, parsed once. URLs of the API include BASE_PATH. */
@@ -30,8 +30,11 @@ export interface StorageConfig {
   readonly dataDir: string;
   /** PostgreSQL; undefined means SQLite in `dataDir`. */
   readonly databaseUrl?: string | undefined;
+  /** Path of the file that contains `databaseUrl`, if it is in one. */
+  readonly databaseUrlFile?: string | undefined;
   /** Valkey: one server, or several nodes of a cluster. Undefined means in the server process. */
   readonly limitsUrls?: readonly string[] | undefined;
+  readonly limitsUrlFile?: string | undefined;
   /** Path of the certificates (PEM) that sign Valkey's; undefined means the well-known authorities. */
   readonly limitsCaFile?: string | undefined;
   /** Whether the server of PostgreSQL that accepts writes now is used, whatever was seen of its timeline. */
@@ -96,7 +99,9 @@ export function storageOf(
     environment: values.env,
     dataDir: values.data,
     databaseUrl: values["database-url"],
+    databaseUrlFile: values["database-url-file"],
     limitsUrls: values["limits-url"],
+    limitsUrlFile: values["limits-url-file"],
     limitsCaFile: values["limits-ca"],
     acceptsPrimary: values["accept-primary"],
   };
@@ -140,8 +145,16 @@ export function pathsOf({ dataDir, environment }: StorageConfig) {
   } as const;
 }
 
-/** How to connect to Valkey. Throws if the certificates cannot be read. */
-export function valkeyOf({ limitsUrls: urls = [], limitsCaFile, environment }: StorageConfig) {
+/** The URL of PostgreSQL now: its file may have changed since the process started. */
+export function readDatabaseUrl({ databaseUrl, databaseUrlFile: file }: StorageConfig): string | undefined {
+  return (file === undefined ? undefined : readAgain(STORAGE_OPTIONS["database-url"], file)) ?? databaseUrl;
+}
+
+/** How to connect to Valkey now. Throws if the certificates cannot be read. */
+export function valkeyOf({ limitsUrls, limitsUrlFile, limitsCaFile, environment }: StorageConfig) {
+  const changed =
+    limitsUrlFile === undefined ? undefined : readAgain(STORAGE_OPTIONS["limits-url"], limitsUrlFile);
+  const urls = changed ?? limitsUrls ?? [];
   const ca = limitsCaFile === undefined ? undefined : readTextFile("--limits-ca", limitsCaFile);
   return { urls, ...(ca !== undefined && { ca }), prefix: `petstore:${environment}:` };
 }

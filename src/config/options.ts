@@ -105,7 +105,7 @@ export const STORAGE_OPTIONS = {
   },
   "database-url-file": {
     type: file,
-    help: "File that contains --database-url, whose password other users could read in a list of processes",
+    help: "File that contains --database-url, whose password other users could read in a list of processes; the server reads it again when PostgreSQL cannot be used",
   },
   "database-url": {
     type: postgresUrl,
@@ -115,7 +115,7 @@ export const STORAGE_OPTIONS = {
   },
   "limits-url-file": {
     type: file,
-    help: "File that contains --limits-url; for a cluster, one URL on each line",
+    help: "File that contains --limits-url; for a cluster, one URL on each line; the server reads it again when Valkey cannot be used",
   },
   "limits-url": {
     type: valkeyUrls,

@@ -1,3 +1,4 @@
+import { statSync } from "node:fs";
 import { quoted, quotedPath, readTextFile, UsageError } from "./usage-error.ts";
 import { formatValue, type ValueType } from "./value-types.ts";
 
@@ -34,6 +35,9 @@ export function parseOptions<O extends Options>(options: O, flags: Flags, variab
   const values: Record<string, unknown> = {};
   for (const [flag, option] of Object.entries(options)) {
     const { name, texts } = findSource(flag, option, { flags, variables }) ?? {};
+    // A flag overrides the variable that names a file, so the file is not used.
+    if (option.fileOption !== undefined && name === sourceOf(flag, flags, variables)?.name)
+      values[option.fileOption] = undefined;
     if (texts && texts.length > 1 && !option.repeatable)
       throw new UsageError(`${name} is given more than once`);
     values[flag] = texts ? parseValue(`${name}`, texts.join(","), option.type) : option.default;
@@ -59,9 +63,10 @@ export function sourceOf(flag: string, flags: Flags, variables: Variables): Sour
 /** As sourceOf, or the content of the file that the option's file option names. */
 function findSource(
   flag: string,
-  { fileOption, repeatable }: Option,
+  option: Option,
   { flags, variables }: { flags: Flags; variables: Variables },
 ): Source | undefined {
+  const { fileOption } = option;
   const value = sourceOf(flag, flags, variables);
   const file = fileOption === undefined ? undefined : sourceOf(fileOption, flags, variables);
   if (file === undefined) return value;
@@ -71,14 +76,34 @@ function findSource(
       throw new UsageError(`${value.name} and ${file.name} exclude each other; use one of them`);
     if (isFlag) return value;
   }
-  const [path = ""] = file.texts;
-  const lines = readTextFile(file.name, path)
+  return readFileOption(option, file);
+}
+
+/** The value is in a file, one line for each of several. */
+function readFileOption(
+  { repeatable }: Pick<Option, "repeatable">,
+  { name, texts: [path = ""] }: Source,
+): Source {
+  const lines = readTextFile(name, path)
     .split("\n")
     .flatMap((line) => line.trim() || []);
-  if (lines.length === 0) throw new UsageError(`${file.name} is ${quotedPath(path)}; the file is empty`);
+  if (lines.length === 0) throw new UsageError(`${name} is ${quotedPath(path)}; the file is empty`);
   if (lines.length > 1 && !repeatable)
-    throw new UsageError(`${file.name} is ${quotedPath(path)}; the file must have one line`);
-  return { name: file.name, texts: lines };
+    throw new UsageError(`${name} is ${quotedPath(path)}; the file must have one line`);
+  return { name, texts: lines };
+}
+
+/**
+ * The value that a file has now. Undefined if it is not valid, or if the file is none that can be read again, such as a
+ * pipe.
+ */
+export function readAgain<T>(option: Option<T>, path: string): T | undefined {
+  try {
+    if (!statSync(path).isFile()) return undefined;
+    return option.type.parse(readFileOption(option, { name: "", texts: [path] }).texts.join(","));
+  } catch {
+    return undefined;
+  }
 }
 
 /** `name` is what the user wrote before the value. */

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import * as fc from "fast-check";
 import { temporaryDirectory } from "../../trials/harness/cleanup.ts";
 import { OPTIONS } from "../../src/cli/commands.ts";
+import { readDatabaseUrl, valkeyOf } from "../../src/config/config.ts";
 import { checkVariables, SETTINGS } from "../../src/config/options.ts";
 import { type Flags, variableOf, type Variables } from "../../src/config/parse-options.ts";
 import { quoted } from "../../src/config/usage-error.ts";
@@ -85,6 +86,20 @@ describe("--database-url-file and --limits-url-file", () => {
     const ofFile = parseConfig({ "database-url-file": [path] }, { PETSTORE_DATABASE_URL: other });
     const ofFlag = parseConfig({ "database-url": [other] }, { PETSTORE_DATABASE_URL_FILE: path });
     expect([ofFile.databaseUrl, ofFlag.databaseUrl]).toEqual([POSTGRES, other]);
+    expect([ofFile, ofFlag].map(readDatabaseUrl)).toEqual([POSTGRES, other]);
+  });
+
+  test("a URL that has changed in its file is read; an invalid one, a missing file and a pipe change nothing", () => {
+    const path = file(POSTGRES);
+    const config = parseConfig({ "database-url-file": [path] });
+    file("postgres://other/d");
+    expect(readDatabaseUrl(config)).toBe("postgres://other/d");
+    file("redis://b\nredis://c");
+    expect(valkeyOf({ ...config, limitsUrlFile: path }).urls).toEqual(["redis://b", "redis://c"]);
+    file("nonsense");
+    expect(readDatabaseUrl(config)).toBe(POSTGRES);
+    for (const databaseUrlFile of ["missing", "/dev/null"])
+      expect(readDatabaseUrl({ ...config, databaseUrlFile })).toBe(POSTGRES);
   });
 
   test("the URL and the file at once are an error", () => {

@@ -3,6 +3,8 @@ import { parseServers, ValkeyConnection, type ValkeyOptions } from "./connection
 import { SharedRateLimiter, type SharedRateLimiterOptions } from "./shared-rate-limiter.ts";
 
 export interface ValkeyRateLimiterOptions extends ValkeyOptions, SharedRateLimiterOptions {
+  /** The URLs now: when Valkey cannot be used, its password or its host may have been changed. */
+  readonly readUrls?: () => readonly string[];
   /** How long Valkey may take for what no request waits for: connecting, and what operators do. */
   readonly backgroundTimeoutMs?: number;
   /** Valkey counts by this clock instead of its own. */
@@ -11,11 +13,15 @@ export interface ValkeyRateLimiterOptions extends ValkeyOptions, SharedRateLimit
 
 /** Throws on an invalid address. A Valkey that is unavailable delays the start a little and does not prevent it. */
 export async function createValkeyRateLimiter(options: ValkeyRateLimiterOptions): Promise<SharedRateLimiter> {
-  const { urls, ca, ...settings } = options;
+  const { urls, ca, readUrls = () => urls, ...settings } = options;
   const servers = parseServers(urls, ca);
+  const serversNow = () => {
+    const now = parseServers(readUrls(), ca);
+    return now.isCluster === servers.isCluster ? now : servers;
+  };
   const rateLimiter = new SharedRateLimiter(options, {
     ...(servers.isCluster ? CLUSTER : SINGLE_SERVER),
-    open: (subject) => ValkeyConnection.open({ servers, ...settings }, subject),
+    open: async (subject) => ValkeyConnection.open({ servers: serversNow(), ...settings }, subject),
   });
   await rateLimiter.start();
   return rateLimiter;

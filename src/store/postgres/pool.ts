@@ -61,7 +61,7 @@ export class Pools {
   /** The end of the last transaction of each row. They take turns, so that one at a time asks for the lock. */
   readonly #rowEnds = new Map<string, Promise<void>>();
   #rowsQueued = 0;
-  readonly #comparing: RepeatedWork | undefined;
+  readonly #comparing: RepeatedWork;
 
   constructor(primary: Primary, options: PoolsOptions = {}) {
     const { timeoutMs = 2_000, maxQueued = 4_096, probeEveryMs = 200, onStateChange } = options;
@@ -93,9 +93,9 @@ export class Pools {
     this.writes = pool({ maxConnections: 1 });
     this.lookups = pool({ maxConnections: 1 });
     this.#all = [this.reads, this.creates, this.orders, this.writes, this.lookups];
-    this.#comparing = primary.isOneOfSeveral
-      ? repeat(COMPARE_EVERY_MS, () => this.#leaveReplaced(primary).then(() => COMPARE_EVERY_MS))
-      : undefined;
+    this.#comparing = repeat(COMPARE_EVERY_MS, () =>
+      this.#leaveReplaced(primary).then(() => COMPARE_EVERY_MS),
+    );
   }
 
   /** Queries that run or wait for a connection. */
@@ -104,7 +104,7 @@ export class Pools {
   }
 
   async close(): Promise<void> {
-    await this.#comparing?.close();
+    await this.#comparing.close();
     await Promise.all(this.#all.map((pool) => pool.close()));
   }
 

@@ -20,6 +20,8 @@ export interface HighestTimeline {
 }
 
 export interface PrimaryOptions {
+  /** The URL now: when a server cannot be used, its password or its host may have been changed. */
+  readonly readUrl?: (() => string) | undefined;
   /** Undefined if no other process is asked. */
   readonly highestTimeline?: HighestTimeline | undefined;
   /** Whether the server that accepts writes now is the primary, whatever was seen before. */
@@ -38,13 +40,15 @@ interface Candidate {
  * response of every server.
  */
 export class Primary {
-  readonly #urls: readonly string[];
+  readonly #readUrl: () => string;
   readonly #highest: HighestTimeline | undefined;
+  #urls: readonly string[];
   #url: string;
   /** The highest that this process knows of. */
   #timeline = 0;
 
-  constructor(url: string, { highestTimeline }: PrimaryOptions = {}) {
+  constructor(url: string, { readUrl = () => url, highestTimeline }: PrimaryOptions = {}) {
+    this.#readUrl = readUrl;
     this.#urls = hostUrls(url);
     this.#url = this.#urls[0] ?? url;
     this.#highest = highestTimeline;
@@ -53,13 +57,13 @@ export class Primary {
   /** A single server is not asked: whoever connects to it will see. */
   static async of(url: string, options: PrimaryOptions = {}): Promise<Primary> {
     const primary = new Primary(url, options);
-    if (!primary.isOneOfSeveral) return primary;
+    if (!primary.#isOneOfSeveral) return primary;
     if (options.acceptsAny) await primary.#accept();
     else await primary.find();
     return primary;
   }
 
-  get isOneOfSeveral(): boolean {
+  get #isOneOfSeveral(): boolean {
     return this.#urls.length > 1;
   }
 
@@ -71,7 +75,7 @@ export class Primary {
   /** Asks all servers. Rejects if none accepts writes, or if one that does not respond may be the primary. */
   async find(options: ConnectOptions = {}): Promise<void> {
     const { latest, silent } = await this.#ask(options);
-    if (this.isOneOfSeveral) {
+    if (this.#isOneOfSeveral) {
       const known = this.#timeline || ((await this.#highest?.raise(0)) ?? 0);
       if (known === 0 && silent.length > 0) throw unknownPrimary(latest, silent);
       const raised = await this.#highest?.raise(latest.timeline);
@@ -90,21 +94,23 @@ export class Primary {
 
   /** Undefined while no other process knows of a higher timeline than that of the primary that this one has found. */
   async findReplacement(): Promise<Error | undefined> {
+    const highest = this.#isOneOfSeveral ? ((await this.#highest?.raise(this.#timeline)) ?? 0) : 0;
     const timeline = this.#timeline;
-    this.#timeline = Math.max(timeline, (await this.#highest?.raise(timeline)) ?? 0);
-    return this.#timeline > timeline
-      ? replacedPrimary({ url: this.#url, timeline }, this.#timeline)
-      : undefined;
+    if (highest <= timeline) return undefined;
+    this.#timeline = highest;
+    return replacedPrimary({ url: this.#url, timeline }, highest);
   }
 
   /** Of two that accept writes, the one that was promoted later. */
   async #ask(options: ConnectOptions = {}): Promise<{ latest: Candidate; silent: readonly Silent[] }> {
-    const select = this.isOneOfSeveral ? SELECT_TIMELINE : NO_TIMELINE;
-    const asked = await Promise.allSettled(this.#urls.map((url) => ask(url, select, options)));
+    const urls = hostUrls(this.#readUrl());
+    this.#urls = urls;
+    const select = this.#isOneOfSeveral ? SELECT_TIMELINE : NO_TIMELINE;
+    const asked = await Promise.allSettled(urls.map((url) => ask(url, select, options)));
     const found = asked.flatMap((answer) => (answer.status === "fulfilled" ? [answer.value] : []));
     const [latest] = found.toSorted((a, b) => b.timeline - a.timeline);
     const rejected = asked.flatMap((answer, i) =>
-      answer.status === "rejected" ? [{ url: this.#urls[i] ?? "", reason: answer.reason }] : [],
+      answer.status === "rejected" ? [{ url: urls[i] ?? "", reason: answer.reason }] : [],
     );
     if (latest === undefined) throw noPrimary(rejected);
     return { latest, silent: rejected.filter(({ reason }) => !isStandby(reason)) };

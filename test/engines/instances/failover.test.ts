@@ -45,6 +45,8 @@ async function detach({ url }: Server): Promise<void> {
   await until(async () => (await sql`SELECT FROM pg_stat_wal_receiver`).length === 0);
 }
 
+const UNLIMITED = ["--free-limits", "1000000/1000000", "--business-limits", "1000000/1000000"];
+
 /** Why a command cannot open the database. */
 const refusal = (cli: InProcessCli, argv: readonly string[]) =>
   cli.run(argv).then(
@@ -92,7 +94,7 @@ test("no process that starts uses a primary that was replaced, until somebody ac
 test("a server on a primary that was replaced leaves it as soon as another process knows the new one", async () => {
   const { primary, standby, url } = await startPair();
   const storage = ["--database-url", url, "--limits-url", await valkeyUrl()];
-  const server = await new InProcessCli().serve(storage);
+  const server = await new InProcessCli().serve([...storage, ...UNLIMITED]);
   /** Repeats the request on 503, as the client library does. */
   const post = (name: string) =>
     until(async () => {
@@ -136,7 +138,7 @@ test("after a failover that lost changes of keys, lost keys get 401, and a key t
   const { primary, standby, url } = await startPair();
   const cli = new InProcessCli();
   const storage = ["--database-url", url];
-  const server = await cli.serve(storage);
+  const server = await cli.serve([...storage, ...UNLIMITED]);
   const statusOf = async (key: string) => {
     const headers = { Authorization: `Bearer ${key}` };
     return (await fetch(`${server.url}/pets`, { headers })).status;

@@ -1,0 +1,68 @@
+import { SQL } from "bun";
+import { afterAll, expect, test } from "bun:test";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { postgresUrl, startPostgres } from "../../../trials/harness/postgres.ts";
+import { sendToValkey, startValkey } from "../../../trials/harness/valkey.ts";
+import { cleanUp, cliDirectory, InProcessCli } from "../../cli/cli.ts";
+import { until } from "../../timing.ts";
+
+afterAll(cleanUp);
+
+const UNLIMITED = ["--free-limits", "1000000/1000000"];
+
+/** A file that contains a URL with this user and password. */
+function urlFile(url: string, user: string) {
+  const file = join(cliDirectory(), "url");
+  const write = (password: string) => {
+    const changed = new URL(url);
+    [changed.username, changed.password] = [user, password];
+    writeFileSync(file, `${changed.href}\n`, { mode: 0o600 });
+  };
+  write("first");
+  return { file, write };
+}
+
+test("a new password of PostgreSQL, in the database and in the file of its URL, needs no restart", async () => {
+  const postgres = await startPostgres();
+  await using sql = new SQL(postgres.url, { max: 1 });
+  const [{ hba_file: rules }] = await sql<[{ hba_file: string }]>`SHOW hba_file`;
+  writeFileSync(rules, "host all app 127.0.0.1/32 scram-sha-256\nhost all all 127.0.0.1/32 trust\n");
+  await sql`CREATE ROLE app LOGIN PASSWORD 'first'`;
+  await sql`GRANT CREATE ON DATABASE postgres TO app`;
+  await sql`SELECT pg_reload_conf()`;
+  const { file, write } = urlFile(postgres.url, "app");
+  const server = await new InProcessCli().serve(["--database-url-file", file, ...UNLIMITED]);
+  const headers = { Authorization: `Bearer ${server.secret}` };
+  const status = async () => (await fetch(`${server.url}/pets`, { headers })).status;
+  expect(await status()).toBe(200);
+
+  await sql`ALTER ROLE app PASSWORD 'second'`;
+  const terminate = () => sql`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'app'`;
+  // Sessions stay open when the password changes.
+  const outage = () => server.lines.find((line) => line.includes('"database.unavailable"'));
+  await until(async () => (await terminate()) && (await status()) === 503 && outage() !== undefined);
+  expect(outage()).toContain("password");
+  write("second");
+  await until(async () => (await status()) === 200);
+  await server.stop();
+  await postgres.stop();
+}, 60_000);
+
+test("a new password of Valkey, there and in the file of its URL, needs no restart", async () => {
+  const valkey = await startValkey({ settings: { requirepass: "first" } });
+  const { file, write } = urlFile(valkey.url, "default");
+  const storage = ["--database-url", await postgresUrl(), "--limits-url-file", file];
+  const server = await new InProcessCli().serve(["--limits-timeout", "1s", ...storage]);
+  const events = () => server.lines.flatMap((line) => /"event":"(valkey\.[^"]+)"/.exec(line)?.[1] ?? []);
+
+  const administration = valkey.url.replace("//", "//default:first@");
+  await sendToValkey(administration, "CONFIG", "SET", "requirepass", "second");
+  await sendToValkey(administration.replace("first", "second"), "CLIENT", "KILL", "TYPE", "normal");
+  const OUTAGE = /^valkey\.(?:unavailable|rejects-commands)$/;
+  await until(() => OUTAGE.test(events().at(-1) ?? ""));
+  write("second");
+  await until(() => events().at(-1) === "valkey.available");
+  await server.stop();
+  await valkey.stop();
+}, 60_000);
