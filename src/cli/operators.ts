@@ -29,20 +29,25 @@ async function operatorOf(call: CallOperator, idOrName: unknown): Promise<Operat
   throw new RejectedCall(new Rejection("operator_not_found", `Operator ${String(idOrName)} does not exist.`));
 }
 
-function tokenText({ token }: OperatorWithToken): string {
+function tokenText({ token, operator: { role } }: OperatorWithToken): string {
   return `
   ${token}
 
 This is the only time it is shown: Petstore stores only its hash. Whoever has it is this operator, so treat it like a
-password. To sign in to the console, paste it there, or open the URL that petstore admin-url prints.
+password. ${role === "metrics" ? METRICS_USE : CONSOLE_USE}
 `;
 }
+
+const CONSOLE_USE =
+  "To sign in to the console, paste it there, or open the URL that petstore admin-url prints.";
+const METRICS_USE = `It reads /metrics on the listener for operators, and cannot sign in: send it as
+Authorization: Bearer TOKEN, or name a file that has it in credentials_file of Prometheus.`;
 
 export const OPERATOR_COMMANDS = [
   operationCommand({
     name: "operators create",
     operation: "createOperator",
-    description: `Creates an operator, a person or a program, and prints their token. The audit trail names them. Running servers accept the token at once. The role says what the operator may do. ${ROLE_TEXT}.`,
+    description: `Creates an operator, a person or a program, and prints their token. The audit trail names them, so a name is not used again after its operator is revoked. Running servers accept the token at once. The role says what the operator may do. ${ROLE_TEXT}.`,
     fields: { name: {}, role: { option: { help: "What the operator may do" } } },
     examples: [
       "petstore operators create --name ann --role admin",

@@ -90,6 +90,18 @@ export function operatorNotFound(id: number | bigint): Rejection<"operator_not_f
   return new Rejection("operator_not_found", `Operator ${id} does not exist.`);
 }
 
+/** The audit trail has the names of operators: a name that two of them had in turn would be that of nobody. */
+export function operatorExists(
+  name: string,
+  { id, revokedAt }: { readonly id: number; readonly revokedAt: number | null },
+): Rejection<"operator_exists"> {
+  const message =
+    revokedAt === null
+      ? `There is an operator ${name} already.`
+      : `Operator ${id}, who is revoked, had the name ${name}. A name is not used again, so that the audit trail stays clear; choose another one.`;
+  return new Rejection("operator_exists", message);
+}
+
 /** The audit entry of a change. A store writes it in the transaction of the change. */
 export function operatorEntry(
   action: AuditAction & `operator.${string}`,

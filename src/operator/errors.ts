@@ -17,7 +17,7 @@ export const ADMIN_ERRORS = errorTable({
   key_not_found: { status: 404, meaning: "No API key has this identifier or secret." },
   pet_not_found: { status: 404, meaning: "No pet has this identifier." },
   order_not_found: { status: 404, meaning: "No order has this identifier." },
-  operator_exists: { status: 409, meaning: "There is an operator of this name already." },
+  operator_exists: { status: 409, meaning: "An operator has this name, or had it and is revoked." },
   operator_not_active: { status: 409, meaning: "The operator is revoked." },
   own_operator: { status: 409, meaning: "Operators cannot revoke themselves." },
   last_admin: { status: 409, meaning: "The last operator with the role admin cannot be revoked." },

@@ -84,7 +84,8 @@ export const ADMIN_OPERATIONS = {
       method: "POST",
       path: "/operators",
       summary: "Create an operator",
-      description: "Creates an operator and responds with their token, which is shown only this once.",
+      description:
+        "Creates an operator and responds with their token, which is shown only this once. A name is not used again after its operator is revoked: the audit trail has it.",
       body: resources.NewOperatorSchema,
       success: created("The new operator and their token", resources.OperatorWithToken),
       errors: ["operator_exists", "too_many_operators"],

@@ -10,6 +10,7 @@ import {
   type Operator,
   type OperatorAccess,
   operatorEntry,
+  operatorExists,
   operatorNotFound,
   type OperatorSession,
   type SignInCode,
@@ -91,9 +92,12 @@ export class SqlOperatorStore implements OperatorStore {
   createOperator(operator: NewOperator, token: NewSecret, by: Attribution) {
     const { name } = operator;
     return this.#change(function* () {
-      const active = yield* rowsOf<{ name: string }>("SELECT name FROM operators WHERE revoked_at IS NULL");
-      if (active.some((each) => each.name === name))
-        return new Rejection("operator_exists", `There is an operator ${name} already.`);
+      const [holder] = yield* rowsOf<{ id: number; revokedAt: number | null }>(
+        `SELECT id, revoked_at AS "revokedAt" FROM operators WHERE name = ? ORDER BY revoked_at IS NOT NULL, id DESC LIMIT 1`,
+        name,
+      );
+      if (holder) return operatorExists(name, holder);
+      const active = yield* rowsOf("SELECT id FROM operators WHERE revoked_at IS NULL");
       if (active.length >= MAX_OPERATORS)
         return new Rejection("too_many_operators", `There are ${MAX_OPERATORS} operators; revoke one first.`);
       return yield* addOperator(operator, token, by);
@@ -101,8 +105,7 @@ export class SqlOperatorStore implements OperatorStore {
   }
 
   async createFirstOperator(operator: NewOperator, token: NewSecret, by: Attribution) {
-    const select =
-      "SELECT id FROM operators WHERE role = 'admin' OR (name = ? AND revoked_at IS NULL) LIMIT 1";
+    const select = "SELECT id FROM operators WHERE role = 'admin' OR name = ? LIMIT 1";
     const isFirst = function* () {
       return (yield* rowsOf(select, operator.name)).length === 0;
     };

@@ -259,6 +259,7 @@ test("operators create, list, rotate and revoke, by name and by identifier, here
   await using server = await cli.serve();
   const created = await cli.run("operators create --name ann --role support");
   expect(created.out).toStartWith("Created operator 2 ann with the role support in production");
+  expect(created.out).toEndWith("paste it there, or open the URL that petstore admin-url prints.\n");
   const ann = tokenIn(created.out);
   const listed = await cli.out("operators list");
   expect(listed).toMatch(/^ID +NAME +ROLE +STATE +TOKEN +TOKEN CREATED +LAST USED +CREATED$/m);
@@ -281,12 +282,19 @@ test("operators create, list, rotate and revoke, by name and by identifier, here
   const metrics = await cli.json<{ token: string }>("operators create --name prometheus --role metrics");
   const own = await remote("operators rotate 3", metrics.token);
   expect(own.out).toStartWith("Operator 3 prometheus has a new token.");
+  expect(own.out).toContain(
+    "It reads /metrics on the listener for operators, and cannot sign in: send it as",
+  );
+  expect(own.out).not.toContain("admin-url");
   expect(await cli.run("operators revoke ann")).toMatchObject({
     code: 0,
     out: "Operator 2 ann is revoked.\n",
   });
   cli.clock.advance(1_000);
   expect(await cli.out("operators revoke 2")).toStartWith("Operator 2 ann was already revoked");
+  expect(await cli.err("operators create --name ann --role viewer")).toStartWith(
+    "operator 2, who is revoked, had the name ann",
+  );
   expect(await cli.err("operators revoke admin")).toBe(
     "operator admin is the last admin; create another one first",
   );

@@ -107,7 +107,7 @@ function OperatorMenu({ id, name, state }: OperatorView) {
           isFinal
           run={() => call("revokeOperator", { id })}
           done="Revoked"
-          text="The token stops working and all sessions end within one second, on every server, for good."
+          text="The token stops working and all sessions end within one second, on every server, for good. The name is not used again."
         />
       )}
     </Menu>
