@@ -13,9 +13,9 @@ import { createDocsSite } from "./docs-site/docs-site.ts";
 import type { Clock } from "./domain/ports.ts";
 import type { ServerActivity } from "./domain/servers.ts";
 import { yieldToEventLoop } from "./event-loop.ts";
-import { HttpServer, type LimitEvent, slowRejectedClients } from "./http1/index.ts";
+import { HttpServer, slowRejectedClients } from "./http1/index.ts";
 import { deleteRegularly } from "./observe/audit-trail.ts";
-import { logKeyChanges, watchFloods } from "./observe/event-reports.ts";
+import { logConnectionLimit, logKeyChanges, watchFloods } from "./observe/event-reports.ts";
 import { createLog, type Log } from "./observe/log.ts";
 import { AppMetrics } from "./observe/metrics.ts";
 import { RequestLog } from "./observe/request-log.ts";
@@ -261,15 +261,4 @@ async function followCertificate(
     },
     onError: (error) => log.event("tls.certificate-invalid", { error }),
   });
-}
-
-function logConnectionLimit(log: Log, { limit, peer, isOver, evicted, rejected }: LimitEvent): void {
-  if (limit === "all") {
-    if (isOver) log.event("connections.limit-ended", { evicted, rejected });
-    else log.event("connections.limit-reached");
-  } else if (isOver) {
-    log.event("connections.address-limit-ended", { rejected });
-  } else {
-    log.event("connections.address-limit-reached", { address: peer });
-  }
 }

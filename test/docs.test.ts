@@ -7,6 +7,7 @@ import { KEY_PREFIX } from "../src/domain/constants.ts";
 import { PAGE_LIMIT } from "../src/domain/size-limits.ts";
 import { DAY_MS, MINUTE_MS } from "../src/domain/rate-limit.ts";
 import { IDLE_TIMEOUT_SECONDS } from "../src/http1/connection.ts";
+import { MAX_HANDSHAKES_PER_SECOND } from "../src/http1/index.ts";
 
 const ROOT = join(import.meta.dir, "..");
 const read = (path: string) => readFileSync(join(ROOT, path), "utf8");
@@ -44,6 +45,9 @@ const REPEATED: readonly [file: string, what: string, pattern: RegExp, value: st
   ["docs/rate-limits.md", "the long window", /or (\d+) hours/g, DAY_MS / 3_600_000],
   ["docs/pagination.md", "the largest page", /\/pets\?limit=(\d+)"/g, PAGE_LIMIT.max],
   ["docs/deployment.md", "the idle timeout", /\[after (\d+ seconds)\]/g, VALUES.idleTimeout],
+  ["docs/deployment.md", "handshakes", /open (\d+) connections a second/g, MAX_HANDSHAKES_PER_SECOND],
+  ["docs/security.md", "handshakes", /TLS (\d+) new ones a second/g, MAX_HANDSHAKES_PER_SECOND],
+  ["docs/logging.md", "handshakes", /more than (\d+) TLS connections/g, MAX_HANDSHAKES_PER_SECOND],
   ["deploy/haproxy/haproxy.cfg", "the idle timeout", /after (\d+) s\./g, IDLE_TIMEOUT_SECONDS],
   ["deploy/nginx/nginx.conf", "the idle timeout", /after (\d+) s,/g, IDLE_TIMEOUT_SECONDS],
   ["deploy/haproxy/haproxy.cfg", "the response timeout", /within (\d+ seconds)/g, VALUES.responseTimeout],

@@ -6,13 +6,13 @@ interface ConnectionLimitOptions {
   readonly maxConnections: number;
   /** 0 means any number. */
   readonly maxConnectionsPerPeer: number;
-  /** New connections of a peer in a second; 0 means any number. */
-  readonly maxOpenedPerSecond: number;
+  /** New connections of a peer in a second, each of which begins with a handshake of TLS; 0 means any number. */
+  readonly maxHandshakesPerSecond: number;
   readonly onLimit: (event: LimitEvent) => void;
 }
 
 export interface LimitEvent {
-  readonly limit: "all" | "peer";
+  readonly limit: "all" | "peer" | "handshakes";
   /** Of the first peer that was rejected. */
   readonly peer: string;
   /** False when the limit is first reached, true when it has not been reached for some time. */
@@ -74,6 +74,7 @@ export class ConnectionLimits {
   readonly #opened = new Map<string, number>();
   readonly #all: LimitEpisode;
   readonly #peer: LimitEpisode;
+  readonly #handshakes: LimitEpisode;
   #second = 0;
   /** When a search found no connection to close: the next one is in another second, or for a lighter peer. */
   #fruitlessSearch = { second: -1, weight: 0 };
@@ -81,6 +82,7 @@ export class ConnectionLimits {
   constructor(private readonly options: ConnectionLimitOptions) {
     this.#all = new LimitEpisode("all", options.onLimit);
     this.#peer = new LimitEpisode("peer", options.onLimit);
+    this.#handshakes = new LimitEpisode("handshakes", options.onLimit);
   }
 
   get size(): number {
@@ -93,7 +95,7 @@ export class ConnectionLimits {
   }
 
   get rejected(): number {
-    return this.#all.total.rejected + this.#peer.total.rejected;
+    return this.#all.total.rejected + this.#peer.total.rejected + this.#handshakes.total.rejected;
   }
 
   [Symbol.iterator](): IterableIterator<HttpConnection> {
@@ -102,8 +104,9 @@ export class ConnectionLimits {
 
   /** Whether one more connection of the peer is accepted. May close others for it. */
   accepts(peer: Peer): boolean {
-    if (!peer.clientOf && this.#hasEnough(peer)) {
-      this.#peer.add(peer, "rejected", 1);
+    const reached = peer.clientOf ? undefined : this.#reachedBy(peer);
+    if (reached) {
+      reached.add(peer, "rejected", 1);
       return false;
     }
     const { maxConnections } = this.options;
@@ -113,13 +116,14 @@ export class ConnectionLimits {
     return false;
   }
 
-  #hasEnough({ id }: Peer): boolean {
-    const { maxConnectionsPerPeer, maxOpenedPerSecond } = this.options;
-    if (maxConnectionsPerPeer > 0 && (this.#counts.get(id) ?? 0) >= maxConnectionsPerPeer) return true;
-    if (maxOpenedPerSecond === 0) return false;
+  /** The limit that the peer has reached. */
+  #reachedBy({ id }: Peer): LimitEpisode | undefined {
+    const { maxConnectionsPerPeer, maxHandshakesPerSecond } = this.options;
+    if (maxConnectionsPerPeer > 0 && (this.#counts.get(id) ?? 0) >= maxConnectionsPerPeer) return this.#peer;
+    if (maxHandshakesPerSecond === 0) return undefined;
     const opened = (this.#opened.get(id) ?? 0) + 1;
     this.#opened.set(id, opened);
-    return opened > maxOpenedPerSecond;
+    return opened > maxHandshakesPerSecond ? this.#handshakes : undefined;
   }
 
   add(connection: HttpConnection): void {
@@ -141,6 +145,7 @@ export class ConnectionLimits {
     this.#opened.clear();
     this.#all.onSecond();
     this.#peer.onSecond();
+    this.#handshakes.onSecond();
   }
 
   /** Whether connections were closed for one of the peer. */

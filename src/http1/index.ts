@@ -1,4 +1,5 @@
 export { HttpServer, type HttpServerOptions, type ServerStatistics, type TlsCertificate } from "./server.ts";
+export { MAX_HANDSHAKES_PER_SECOND } from "./server.ts";
 export {
   headerLine,
   type Peer,

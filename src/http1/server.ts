@@ -82,7 +82,7 @@ export class HttpServer implements ConnectionContext {
     this.#connections = new ConnectionLimits({
       maxConnections: this.maxConnections,
       maxConnectionsPerPeer,
-      maxOpenedPerSecond: options.tls ? MAX_HANDSHAKES_PER_SECOND : 0,
+      maxHandshakesPerSecond: options.tls ? MAX_HANDSHAKES_PER_SECOND : 0,
       onLimit,
     });
     this.#secureContext = options.tls && secureContextOf(options.tls);
@@ -184,7 +184,7 @@ export interface TlsCertificate {
 }
 
 /** Of one peer. With a certificate of RSA a handshake takes 0.7 ms: one address uses less than a tenth of a core. */
-const MAX_HANDSHAKES_PER_SECOND = 100;
+export const MAX_HANDSHAKES_PER_SECOND = 100;
 /** Of TLS 1.2, those with forward secrecy and authenticated encryption (RFC 9325, 4.2). TLS 1.3 has no others. */
 const CIPHERS = ["ECDSA", "RSA"].flatMap((signature) =>
   ["AES128-GCM-SHA256", "AES256-GCM-SHA384", "CHACHA20-POLY1305"].map(

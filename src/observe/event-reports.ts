@@ -1,6 +1,6 @@
 import { traceIdOf } from "../api/dispatch.ts";
 import { Overloaded, Unavailable } from "../api/errors.ts";
-import { type ProtocolErrorStatus, type Request, RequestAborted } from "../http1/index.ts";
+import { type LimitEvent, type ProtocolErrorStatus, type Request, RequestAborted } from "../http1/index.ts";
 import type { Log } from "./log.ts";
 import { formatOptionalTime } from "../api/formatting.ts";
 import { Budget } from "../api/budget.ts";
@@ -132,4 +132,18 @@ export function logKeyChanges(log: Log, changed: readonly ApiKey[], now: number)
     });
   }
   if (changed.length > MAX_EVENTS) log.event("key.many-changed", { others: changed.length - MAX_EVENTS });
+}
+
+export function logConnectionLimit(
+  log: Log,
+  { limit, peer: address, isOver, evicted, rejected }: LimitEvent,
+): void {
+  if (limit === "all") {
+    if (isOver) log.event("connections.limit-ended", { evicted, rejected });
+    else log.event("connections.limit-reached");
+  } else {
+    const name = limit === "peer" ? "connections.address-limit" : "connections.handshake-limit";
+    if (isOver) log.event(`${name}-ended`, { rejected });
+    else log.event(`${name}-reached`, { address });
+  }
 }

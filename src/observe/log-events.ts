@@ -73,6 +73,14 @@ export const LOG_EVENTS = {
   "connections.address-limit-ended": info("no address reaches --max-connections-per-address any more", [
     "rejected",
   ]),
+  "connections.handshake-limit-reached": warn(
+    "an address opens more than 100 TLS connections a second; those beyond it are closed",
+    ["address"],
+  ),
+  "connections.handshake-limit-ended": info(
+    "no address opens more than 100 TLS connections a second any more",
+    ["rejected"],
+  ),
   "connections.plain-text": warn(
     "clients send their API keys in plain text; serve HTTPS with --tls-cert and --tls-key, or put a proxy that does in front and name it with --trust-proxy",
     ["host"],

@@ -13,9 +13,9 @@ class LimitedServer {
   readonly #clients = new Set<TestConnection>();
   #uptimeSeconds = 0;
 
-  constructor({ maxConnections = 1_000, maxConnectionsPerPeer = 0, maxOpenedPerSecond = 0 }) {
+  constructor({ maxConnections = 1_000, maxConnectionsPerPeer = 0, maxHandshakesPerSecond = 0 }) {
     const onLimit = (event: LimitEvent) => void this.events.push(event);
-    const limits = { maxConnections, maxConnectionsPerPeer, maxOpenedPerSecond };
+    const limits = { maxConnections, maxConnectionsPerPeer, maxHandshakesPerSecond };
     this.limits = new ConnectionLimits({ ...limits, onLimit });
   }
 
@@ -187,9 +187,13 @@ describe("the maximum of connections of an address", () => {
   });
 
   test("in a second closes further ones, of load balancers excepted, until the next second", () => {
-    const server = new LimitedServer({ maxOpenedPerSecond: 2 });
+    const server = new LimitedServer({ maxHandshakesPerSecond: 2 });
     for (const client of server.openMany(2)) server.close(client);
     expect(server.open()).toBeUndefined();
+    expect(server.events).toMatchObject([
+      { limit: "handshakes", isOver: false, peer: "203.0.113.1", rejected: 1 },
+    ]);
+    expect(server.limits).toMatchObject({ evicted: 0, rejected: 1 });
     expect(server.open("203.0.113.2")).toBeDefined();
     expect(server.openMany(3, LOAD_BALANCER)).toHaveLength(3);
     server.limits.onSecond();

@@ -1,6 +1,6 @@
 import { expect, jest, test } from "bun:test";
 import { Unavailable } from "../../src/api/errors.ts";
-import { logKeyChanges, watchFloods } from "../../src/observe/event-reports.ts";
+import { logConnectionLimit, logKeyChanges, watchFloods } from "../../src/observe/event-reports.ts";
 import { createLog } from "../../src/observe/log.ts";
 import type { ApiKey, AuthFailure } from "../../src/domain/api-keys.ts";
 import { useFakeTimers } from "../fake-timers.ts";
@@ -96,4 +96,26 @@ test("of thousands of changes at once, 100 have an event of their own", () => {
   const events = logged(Array.from({ length: 2_500 }, (_, id) => keyWith({ id })));
   expect(events).toHaveLength(101);
   expect(events.at(-1)).toMatchObject({ event: "key.many-changed", others: 2_400 });
+});
+
+test("each limit of connections has events of its own, when it is reached and when it is over", () => {
+  const lines: string[] = [];
+  const log = createLog({
+    format: "json",
+    write(line) {
+      const { time: _, message: _message, ...rest } = JSON.parse(line);
+      lines.push(Object.values(rest).join(" "));
+    },
+  });
+  const counts = { peer: "192.0.2.1", evicted: 3, rejected: 7 };
+  for (const limit of ["all", "peer", "handshakes"] as const)
+    for (const isOver of [false, true]) logConnectionLimit(log, { limit, isOver, ...counts });
+  expect(lines).toEqual([
+    "warn connections.limit-reached",
+    "info connections.limit-ended 3 7",
+    "warn connections.address-limit-reached 192.0.2.1",
+    "info connections.address-limit-ended 7",
+    "warn connections.handshake-limit-reached 192.0.2.1",
+    "info connections.handshake-limit-ended 7",
+  ]);
 });

@@ -137,6 +137,19 @@ describe("a server with TLS", () => {
     expect(commonName(await connectTo(server))).toBe("first");
   });
 
+  test("closes connections beyond 100 of one address in a second, however many it may have open", async () => {
+    jest.useFakeTimers();
+    const limits: string[] = [];
+    const server = listen(() => respond("ok"), { onLimit: ({ limit }) => limits.push(limit) });
+    const clients = Array.from({ length: 101 }, () => new RawConnection(server.port));
+    closing.push(() => clients.forEach(({ socket }) => socket.destroy()));
+    await until(() => clients.some(({ isClosed }) => isClosed));
+    expect(clients.filter(({ isClosed }) => isClosed)).toHaveLength(1);
+    expect(limits).toEqual(["handshakes"]);
+    jest.advanceTimersByTime(1_000);
+    expect(commonName(await connectTo(server))).toBe("first");
+  });
+
   test("has forward secrecy and authenticated encryption with TLS 1.2, and no older version", async () => {
     const { port } = listen(() => respond("ok"));
     const cipherOf = (cipher: string, version = "-tls1_2") => {
