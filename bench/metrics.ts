@@ -13,6 +13,7 @@ const REQUEST: Request = {
   remoteAddress: "127.0.0.1",
   clientAddress: "127.0.0.1",
   body: () => undefined,
+  markAuthenticated: () => {},
 };
 const DECISION = { outcome: "allowed", limit: 60, remaining: 59, resetAt: 0, retryAfter: 0 } as const;
 const KEY = { keyId: 1, subject: { kind: "key", id: 1 }, access: "write" } as const;

@@ -8,6 +8,8 @@ interface ConnectionLimitOptions {
   readonly maxConnectionsPerPeer: number;
   /** New connections of a peer in a second, each of which begins with a handshake of TLS; 0 means any number. */
   readonly maxHandshakesPerSecond: number;
+  /** Whether any connection whose last request was not authenticated makes room before one whose was. */
+  readonly evictsUnauthenticatedFirst?: boolean;
   readonly onLimit: (event: LimitEvent) => void;
 }
 
@@ -36,6 +38,8 @@ const QUIET_SECONDS = 10;
 const PATIENCE_SECONDS = 2;
 /** One search for idle connections closes this part of all connections, so that a search is rare. */
 const EVICTED_PART = 1 / 64;
+/** A browser opens six. Addresses with no more are alike, so that one with a browser is not the first to make room. */
+const FEW_CONNECTIONS = 8;
 
 /** At most `wanted`, and always less than the limit of open files: a server without descriptors cannot accept. */
 export function maxConnectionsWithin(
@@ -59,7 +63,7 @@ export function maxDescriptors(): number | undefined {
 /** Who makes room first: the lowest kind, then the greatest weight, then the one that has waited longest. */
 interface Candidate {
   readonly connection: HttpConnection;
-  /** 0 has sent no request, 1 is idle or slowed, 2 waits for a slow client. */
+  /** 0 has sent no request, or none that was authenticated; 1 is idle or slowed; 2 waits for a slow client. */
   readonly kind: 0 | 1 | 2;
   readonly weight: number;
 }
@@ -179,6 +183,8 @@ export class ConnectionLimits {
   /** A peer with more connections than the new one has after it gets no patience: it could always be in time. */
   #candidate(connection: HttpConnection, newWeight: number): Candidate | undefined {
     const weight = this.#weightOf(connection.peer);
+    if (this.options.evictsUnauthenticatedFirst && !connection.isAuthenticated && !connection.peer.clientOf)
+      return { connection, kind: 0, weight: Math.max(weight, FEW_CONNECTIONS) };
     if (!connection.hasReceivedRequest) return { connection, kind: 0, weight };
     if (connection.isEvictable) return { connection, kind: 1, weight };
     const isSlow = weight > newWeight + 1 || this.#second - connection.waitingSince > PATIENCE_SECONDS;

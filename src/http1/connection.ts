@@ -53,6 +53,8 @@ export interface ConnectionContext {
   readonly isShuttingDown: boolean;
   readonly scheduler: ConnectionScheduler;
   readonly traffic: TrafficCounts;
+  /** For the body of a request that is not authenticated, in seconds; undefined if it has the time of any request. */
+  readonly unauthenticatedBodySeconds?: number | undefined;
 }
 
 /** Is asked after each response of a connection. A connection that is slowed waits for its next request. */
@@ -97,6 +99,8 @@ export class HttpConnection implements RequestConnection, ResponseWriter, Schedu
   readonly peer: Peer;
   /** Whether the head of at least one request has arrived. */
   hasReceivedRequest = false;
+  /** Whether the handler knows who has sent the last request. */
+  isAuthenticated = false;
   /** When the current wait began: for the next request, for the rest of one, or for the client to read. In seconds. */
   waitingSince: number;
   readonly #pace: Pacer | undefined;
@@ -181,9 +185,15 @@ export class HttpConnection implements RequestConnection, ResponseWriter, Schedu
       const timeout = this.hasReceivedRequest ? IDLE_TIMEOUT_SECONDS : SILENT_TIMEOUT_SECONDS;
       if (seconds > timeout) this.close();
       else if (seconds > FORGET_SECONDS) this.#headParser.forget();
-    } else if (this.#isReading && seconds > REQUEST_TIMEOUT_SECONDS) {
+    } else if (this.#isReading && seconds > this.#requestTimeoutSeconds) {
       this.#rejectRequest(408);
     }
+  }
+
+  get #requestTimeoutSeconds(): number {
+    const { unauthenticatedBodySeconds = REQUEST_TIMEOUT_SECONDS } = this.context;
+    const isBody = this.#request !== undefined;
+    return isBody && !this.isAuthenticated ? unauthenticatedBodySeconds : REQUEST_TIMEOUT_SECONDS;
   }
 
   /** Sends what is buffered, then closes. */
@@ -300,6 +310,7 @@ export class HttpConnection implements RequestConnection, ResponseWriter, Schedu
     const request = new IncomingRequest(head, this);
     this.#request = request;
     this.hasReceivedRequest = true;
+    this.isAuthenticated = false;
     this.context.scheduler.countRequest();
     const response = this.#handle(request);
     if (response instanceof Promise) this.#respondLater(request, response);

@@ -22,6 +22,8 @@ export interface Request {
   readonly clientAddress: string;
   /** The whole body; undefined when it is larger than `maxBytes`. Rejects with `RequestAborted`. */
   body(maxBytes: number): Uint8Array | undefined | Promise<Uint8Array | undefined>;
+  /** The handler knows who sends the request. That counts for the connection until its next request. */
+  markAuthenticated(): void;
 }
 
 export interface RequestHandler {
@@ -51,6 +53,7 @@ export interface RequestConnection {
   readonly peer: Peer;
   readonly remoteAddress: string;
   readonly readBuffer: ReadBuffer;
+  isAuthenticated: boolean;
   sendContinue(): void;
   /** Parses what has arrived already, after the current call stack. */
   processLater(): void;
@@ -123,6 +126,10 @@ export class IncomingRequest implements Request {
       if (this.isWaitingForContinue) this.connection.sendContinue();
       this.connection.processLater();
     });
+  }
+
+  markAuthenticated(): void {
+    this.connection.isAuthenticated = true;
   }
 
   /** Reads the body as far as it has arrived. After the response the body is discarded. */

@@ -30,6 +30,11 @@ export interface HttpServerOptions {
   readonly onLimit?: (event: LimitEvent) => void;
   /** For each connection, unless its peer is trusted; by default none is slowed. */
   readonly createPacer?: () => Pacer;
+  /**
+   * For the body of a request that the handler has not marked as authenticated. At the maximum of connections, those
+   * whose last request was not authenticated make room first, whatever they do. By default all requests are alike.
+   */
+  readonly unauthenticatedBodySeconds?: number;
   /** How long `close` may take in all: connections that are still open then are terminated. */
   readonly closeTimeoutMs?: number;
   /** Shorter in tests: timeouts are counted in seconds of this length. */
@@ -63,6 +68,7 @@ export class HttpServer implements ConnectionContext {
   readonly scheduler = new ConnectionScheduler();
   readonly traffic: TrafficCounts = { bytesReceived: 0, bytesSent: 0 };
   readonly maxConnections: number;
+  readonly unauthenticatedBodySeconds: number | undefined;
   readonly #connections: ConnectionLimits;
   readonly #listener: TCPSocketListener<HttpConnection | undefined>;
   readonly #handlers: SocketHandler<HttpConnection | undefined>;
@@ -79,10 +85,12 @@ export class HttpServer implements ConnectionContext {
     this.handler = handler;
     this.commonLines = new CommonLines(options.tls ? headerLines + HSTS_LINE : headerLines);
     this.maxConnections = maxConnectionsWithin(options.maxConnections);
+    this.unauthenticatedBodySeconds = options.unauthenticatedBodySeconds;
     this.#connections = new ConnectionLimits({
       maxConnections: this.maxConnections,
       maxConnectionsPerPeer,
       maxHandshakesPerSecond: options.tls ? MAX_HANDSHAKES_PER_SECOND : 0,
+      evictsUnauthenticatedFirst: options.unauthenticatedBodySeconds !== undefined,
       onLimit,
     });
     this.#secureContext = options.tls && secureContextOf(options.tls);

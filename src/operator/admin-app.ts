@@ -9,6 +9,7 @@ import {
   headerLinesOf,
   jsonResponse,
   newRequestId,
+  PROTOCOL_ERRORS,
   protocolErrorResponse,
   requestIdOf,
   withRequestId,
@@ -16,7 +17,14 @@ import {
 import { INTERNAL_ERROR, methodNotAllowed, Rejection, rejectionOf, Unavailable } from "../api/errors.ts";
 import { parseJson, toJson } from "../api/json.ts";
 import { leastRoleOf, mayCall, type Role } from "../domain/operators.ts";
-import { headerLine, type Request, type RequestHandler, type Response, type Status } from "../http1/index.ts";
+import {
+  headerLine,
+  type Request,
+  REQUEST_TIMEOUT_SECONDS,
+  type RequestHandler,
+  type Response,
+  type Status,
+} from "../http1/index.ts";
 import { ErrorLog } from "../observe/event-reports.ts";
 import {
   ADMIN_ERRORS,
@@ -27,6 +35,7 @@ import {
   forbiddenRole,
   operatorsUnknown,
 } from "./errors.ts";
+import { UNAUTHENTICATED_BODY_SECONDS } from "./admin-listener.ts";
 import { MAX_ADMIN_BODY_BYTES, MAX_OPEN_BODY_BYTES } from "../domain/size-limits.ts";
 import { createConsole } from "./console/assets.ts";
 import { adminOpenApiJson } from "./openapi.ts";
@@ -250,7 +259,10 @@ export function createAdminApp(services: ServerServices): RequestHandler {
     const { remoteAddress: name } = request;
     if (operation?.needsNoToken) return { actor: { kind: "console", name } } as const;
     const signResponse = id === "listRequests" ? services.signResponseTo(request) : undefined;
-    if (signResponse) return { actor: { kind: "server", name }, signResponse } as const;
+    if (signResponse) {
+      request.markAuthenticated();
+      return { actor: { kind: "server", name }, signResponse } as const;
+    }
     return authenticate(request, operation ? leastRoleOf(operation) : "viewer");
   }
 
@@ -266,8 +278,10 @@ export function createAdminApp(services: ServerServices): RequestHandler {
       if (error instanceof Unavailable) return operatorsUnknown(error.retryAfterSeconds);
       throw error;
     });
-    if (identity instanceof Rejection || mayCall(identity.principal.role, leastRole)) return identity;
-    return forbiddenRole(identity.principal, leastRole);
+    if (identity instanceof Rejection) return identity;
+    request.markAuthenticated();
+    const { principal } = identity;
+    return mayCall(principal.role, leastRole) ? identity : forbiddenRole(principal, leastRole);
   }
 
   function respondWithOpenApi(request: Request): Response {
@@ -294,9 +308,18 @@ export function createAdminApp(services: ServerServices): RequestHandler {
       errorLog.report("admin request handler", error, { requestId });
       return withRequestId(reject(INTERNAL_ERROR), requestId);
     },
-    protocolError: (status) => withRequestId(protocolErrorResponse(status), newRequestId()),
+    protocolError(status) {
+      const response =
+        status === 408 ? errorResponse(PROTOCOL_ERRORS, REQUEST_TIMEOUT) : protocolErrorResponse(status);
+      return withRequestId(response, newRequestId());
+    },
   };
 }
+
+const REQUEST_TIMEOUT = new Rejection(
+  "request_timeout",
+  `The request did not arrive within ${REQUEST_TIMEOUT_SECONDS} seconds, or its body without a valid token within ${UNAUTHENTICATED_BODY_SECONDS} seconds.`,
+);
 
 async function succeed(result: unknown, { operation: { success }, context }: AdminCall): Promise<Response> {
   // A long response takes milliseconds to write.

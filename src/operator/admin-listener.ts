@@ -16,6 +16,8 @@ export class AdminListenError extends Error {
 
 /** Operators and their programs need few. */
 const MAX_CONNECTIONS = 200;
+/** Without a valid token, a body is a token or a code to sign in with. */
+export const UNAUTHENTICATED_BODY_SECONDS = 5;
 const CLOSE_TIMEOUT_MS = 1_000;
 /** From the default port on. If all of them are taken, any free port is used. */
 const PORTS_TO_TRY = 20;
@@ -35,6 +37,7 @@ export function listenForOperators(
         port: candidate,
         createPacer: slowRejectedClients,
         maxConnections: MAX_CONNECTIONS,
+        unauthenticatedBodySeconds: UNAUTHENTICATED_BODY_SECONDS,
         closeTimeoutMs: CLOSE_TIMEOUT_MS,
       });
     } catch (error) {

@@ -13,10 +13,10 @@ class LimitedServer {
   readonly #clients = new Set<TestConnection>();
   #uptimeSeconds = 0;
 
-  constructor({ maxConnections = 1_000, maxConnectionsPerPeer = 0, maxHandshakesPerSecond = 0 }) {
+  constructor(limits: Partial<ConstructorParameters<typeof ConnectionLimits>[0]>) {
     const onLimit = (event: LimitEvent) => void this.events.push(event);
-    const limits = { maxConnections, maxConnectionsPerPeer, maxHandshakesPerSecond };
-    this.limits = new ConnectionLimits({ ...limits, onLimit });
+    const defaults = { maxConnections: 1_000, maxConnectionsPerPeer: 0, maxHandshakesPerSecond: 0 };
+    this.limits = new ConnectionLimits({ ...defaults, ...limits, onLimit });
   }
 
   /** Undefined if the connection is closed at once. */
@@ -27,6 +27,7 @@ class LimitedServer {
     if (!isAccepted) return undefined;
     const client = new TestConnection(
       async (request) => {
+        if (request.headers.get("authorization") !== null) request.markAuthenticated();
         if (request.path === "/slow") return new Promise(() => {});
         await request.body(100);
         return respond("ok");
@@ -166,6 +167,56 @@ describe("the maximum of connections", () => {
     expect(server.events.slice(1)).toEqual([
       { limit: "all", isOver: true, peer: "203.0.113.1", evicted: 3, rejected: 0 },
     ]);
+  });
+});
+
+describe("where connections that are not authenticated make room first", () => {
+  const KEY = "Authorization: x";
+  const start = () => new LimitedServer({ maxConnections: 4, evictsUnauthenticatedFirst: true });
+
+  test("they do whatever they wait for, the oldest first, and the others stay", async () => {
+    const server = start();
+    const clients = server.openMany(4);
+    const texts = [
+      get("/", KEY),
+      UNFINISHED_BODY,
+      get("/slow"),
+      UNFINISHED_BODY.replace("\r\n", `\r\n${KEY}\r\n`),
+    ];
+    for (const [n, text] of texts.entries()) await sendAll(clients.slice(n, n + 1), text);
+    expect(server.openMany(2, "203.0.113.2")).toHaveLength(2);
+    expect(areClosed(clients)).toEqual([false, true, true, false]);
+    const more = server.openMany(9, "203.0.113.3");
+    expect(areClosed(clients)).toEqual([false, true, true, false]);
+    expect(more.filter((client) => !isClosed(client))).toHaveLength(2);
+    expect(server.limits).toMatchObject({ size: 4, rejected: 0 });
+  });
+
+  test("an address with up to 8 connections is not before one with a single connection, and one with more is", () => {
+    const server = new LimitedServer({ maxConnections: 18, evictsUnauthenticatedFirst: true });
+    const [single, eight] = [server.openMany(1, "203.0.113.1"), server.openMany(8, "203.0.113.2")];
+    const nine = server.openMany(9, "203.0.113.3");
+    server.open("203.0.113.4");
+    expect(nine.map(isClosed).indexOf(true)).toBe(0);
+    server.open("203.0.113.4");
+    expect(areClosed([...single, ...eight])).toEqual([true, ...Array(8).fill(false)]);
+  });
+
+  test("an authenticated connection whose next request is not authenticated is one of them", async () => {
+    const server = start();
+    const clients = server.openMany(4);
+    await sendAll(clients, get("/", KEY));
+    await sendAll(clients.slice(2, 3), get("/"));
+    server.open();
+    expect(areClosed(clients)).toEqual([false, false, true, false]);
+  });
+
+  test("those of load balancers are as everywhere", async () => {
+    const server = start();
+    const clients = [...server.openMany(1, LOAD_BALANCER), ...server.openMany(3)];
+    await sendAll(clients, UNFINISHED_BODY);
+    server.openMany(9);
+    expect(areClosed(clients)).toEqual([false, true, true, true]);
   });
 });
 

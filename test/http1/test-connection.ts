@@ -20,6 +20,7 @@ interface TestConnectionOptions {
   readonly peer?: Peer;
   /** Of the server, when the client connects. */
   readonly uptimeSeconds?: number;
+  readonly unauthenticatedBodySeconds?: number;
 }
 
 /** A connection without a network: the test plays the client, and decides when a second passes. */
@@ -36,6 +37,7 @@ export class TestConnection implements Socket, ConnectionContext {
   writableBytes = Infinity;
   uptimeSeconds: number;
   isShuttingDown = false;
+  readonly unauthenticatedBodySeconds: number | undefined;
   readonly scheduler: ConnectionScheduler;
   readonly traffic = { bytesReceived: 0, bytesSent: 0 };
 
@@ -44,6 +46,7 @@ export class TestConnection implements Socket, ConnectionContext {
     const { peer = { id: remoteAddress ?? "" } } = options;
     this.scheduler = scheduler;
     this.uptimeSeconds = options.uptimeSeconds ?? 0;
+    this.unauthenticatedBodySeconds = options.unauthenticatedBodySeconds;
     this.handler = {
       handle,
       handleError: (error) => respond(error instanceof Error ? error.message : String(error), 500),

@@ -63,6 +63,35 @@ describe("within 30 seconds has to arrive", () => {
     expectClosed(connect().receive(UNFINISHED_BODY), 30, { event: "shutdown", statuses: [200] }));
 });
 
+describe("where a body of a request that is not authenticated has 5 seconds", () => {
+  const rejected = { event: "shutdown", statuses: [401] } as const;
+  const connect = () =>
+    new TestConnection(
+      (request) => {
+        const isKnown = request.headers.get("authorization") !== null;
+        if (isKnown) request.markAuthenticated();
+        return respond("", isKnown ? 200 : 401);
+      },
+      { unauthenticatedBodySeconds: 5 },
+    );
+  const authenticated = UNFINISHED_BODY.replace("\r\n", "\r\nAuthorization: x\r\n");
+
+  test("a body without authentication has them", () =>
+    expectClosed(connect().receive(UNFINISHED_BODY), 5, rejected));
+
+  test("a body with authentication has 30", () =>
+    expectClosed(connect().receive(authenticated), 30, { event: "shutdown", statuses: [200] }));
+
+  test("a head has 30", () =>
+    expectClosed(connect().receive("GET / HT"), 30, { event: "shutdown", statuses: [408] }));
+
+  test("a body without authentication has them also after a request with it", () =>
+    expectClosed(connect().receive(`${authenticated}c`, UNFINISHED_BODY), 5, {
+      event: "shutdown",
+      statuses: [200, 401],
+    }));
+});
+
 test("a client that does not read its response is disconnected 30 seconds after it has read a byte", () => {
   const client = connect();
   client.writableBytes = 10;
