@@ -79,7 +79,7 @@ const MAX_ADDRESSES = 1_000;
 export function watchFloods(log: Log): (failure: AuthFailure, address: string) => void {
   const byAddress = new Map<string, number>();
   let requests = 0;
-  let countingSince = 0;
+  let countingSince = -Infinity;
   let isReported = false;
 
   function restart(): void {

@@ -34,6 +34,15 @@ test("the hundredth request without a valid key, not one whose key cannot be loo
   expect(events).toEqual([{ requests: 100, address: "192.0.2.1", requestsOfAddress: 80 }]);
 });
 
+test("a minute begins with its first request, whenever the server started", () => {
+  const { events, send } = setUp();
+  jest.advanceTimersByTime(59_999 - (performance.now() % 60_000));
+  send(50);
+  jest.advanceTimersByTime(2);
+  send(50);
+  expect(events).toMatchObject([{ requests: 100 }]);
+});
+
 test("the next event is a minute later, with the number since the last, and only if there are a hundred", () => {
   const { events, send } = setUp();
   send(350);
