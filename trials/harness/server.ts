@@ -1,4 +1,4 @@
-import { readFileSync } from "node:fs";
+import { readFileSync, rmSync } from "node:fs";
 import { Child, type ChildOptions } from "./child.ts";
 import { freezeTree, isRunning, killTree, signal, thawTree } from "./processes.ts";
 
@@ -8,8 +8,10 @@ export interface Certificate {
   readonly keyFile: string;
 }
 
-interface ServerOptions extends Pick<ChildOptions, "cwd" | "user" | "quit"> {
+interface ServerOptions extends Pick<ChildOptions, "user" | "quit"> {
   readonly url: string;
+  /** The directory of its data. */
+  readonly cwd: string;
   readonly command: readonly string[];
   /** Matches the line that it writes when it accepts connections. */
   readonly ready: RegExp;
@@ -35,6 +37,11 @@ export async function startServer(options: ServerOptions) {
       return isRunning(child.pid);
     },
     stop,
+    /** Stops it and removes its data: a command that starts many would fill the disk. */
+    async discard() {
+      await stop();
+      rmSync(options.cwd, { recursive: true, force: true });
+    },
     /** SIGKILL to all its processes. */
     async kill() {
       await killTree(child.pid);

@@ -152,7 +152,7 @@ export class Deployment {
   async stop(): Promise<void> {
     this.checkRunning();
     await Promise.all(this.fleet.servers.map((_, index) => this.#stopServer(index, "SIGTERM")));
-    await Promise.all([...this.databases, this.valkey].map((database) => database.stop()));
+    await Promise.all([...this.databases, this.valkey].map((database) => database.discard()));
   }
 }
 

@@ -21,7 +21,7 @@ export function composedTrial(seed: number) {
 
 export async function runComposed({ schedule }: { schedule: Schedule }): Promise<Outcome<never>> {
   const deployment = await Deployment.start(schedule);
-  const history = await play(deployment, schedule);
+  const history = await play(deployment, schedule).finally(() => deployment.stop());
   const problems = judge(history);
   if (problems.length === 0) return { problems, note: noteOf(history) };
   const disturbances = history.disturbances.toSorted((a, b) => a.from - b.from).map(disturbanceText);
@@ -42,7 +42,6 @@ async function play(deployment: Deployment, schedule: Schedule): Promise<History
   await monitor.stop();
   const endings: Ending[] = [];
   for (let server = 1; server <= SERVERS; server++) endings.push(await clients.ending(server));
-  await deployment.stop();
   const { disturbances, failures } = deployment;
   return { operations: recorder.operations, limits: clients.limits, disturbances, endings, failures };
 }
