@@ -10,7 +10,8 @@ import { type Connection } from "../src/store/sqlite/connection.ts";
 import { openDatabase } from "../src/store/sqlite/database.ts";
 import { SQLITE_MIGRATIONS } from "../src/store/sqlite/migrations.ts";
 import { SqlitePetJson } from "../src/store/sqlite/pet-json.ts";
-import { encodePet, SqliteStore } from "../src/store/sqlite/store.ts";
+import { encodePet } from "../src/domain/resources.ts";
+import { SqliteStore } from "../src/store/sqlite/store.ts";
 import { compare } from "./cpu-time.ts";
 
 const ROUNDS = 7;

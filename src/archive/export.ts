@@ -1,6 +1,8 @@
 /** Writes the rows of a database to a file, as NDJSON or CSV. */
 import { gzipSync } from "node:zlib";
 import { formatOptionalTime } from "../api/formatting.ts";
+import { columnOf } from "../domain/fields.ts";
+import { OPERATOR_ORDER_FIELDS, PET_FIELDS } from "../domain/resources.ts";
 import type { UsageInterval } from "../domain/usage-history.ts";
 import { TimeSlice } from "../event-loop.ts";
 import {
@@ -19,16 +21,15 @@ import type { Output } from "./files.ts";
 import {
   ENCODERS,
   type ExportFormat,
-  type Fields,
+  type FileFields,
+  fileFieldsOf,
   type LocatedField,
-  ORDER_FIELDS,
-  PET_FIELDS,
   spreadsheetCell,
 } from "./row-formats.ts";
 
 interface Exported {
   /** In the order of the output. */
-  readonly fields: Fields;
+  readonly fields: FileFields;
   /** Of the rows. A field has the name of its column, in camel case. By default those of the fields. */
   readonly columns?: readonly string[];
   rows(reader: TableReader): AsyncIterable<readonly Row[]>;
@@ -42,7 +43,7 @@ type FieldName<Column extends string> = Column extends `${infer First}_${infer R
 /** Every column is a field, except those that are internal. */
 function rowsOf<Column extends string, Internal extends Column = never>(
   table: Table<Column>,
-  fields: Fields<FieldName<Exclude<Column, Internal>>>,
+  fields: FileFields<FieldName<Exclude<Column, Internal>>>,
 ): Exported {
   return { fields, columns: Object.keys(table.columns), rows: (reader) => reader.rows(table) };
 }
@@ -182,8 +183,8 @@ export async function exportRows(options: ExportOptions): Promise<number | undef
 }
 
 function exportedOf({ kind, by, withHashes }: ExportOptions): Exported {
-  if (kind === "pets") return rowsOf(PETS, PET_FIELDS);
-  if (kind === "orders") return rowsOf(ORDERS, ORDER_FIELDS);
+  if (kind === "pets") return rowsOf(PETS, fileFieldsOf(PET_FIELDS));
+  if (kind === "orders") return rowsOf(ORDERS, fileFieldsOf(OPERATOR_ORDER_FIELDS));
   if (kind === "usage") return usageRows(by);
   return withHashes ? KEY_ROWS_WITH_HASHES : KEY_ROWS;
 }
@@ -191,7 +192,6 @@ function exportedOf({ kind, by, withHashes }: ExportOptions): Exported {
 /** The fields, and where each of them is in a row. */
 function located({ fields, columns }: Exported): LocatedField[] {
   return Object.entries(fields).map(([name, type], index) => {
-    const column = name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
-    return { name, type, position: columns?.indexOf(column) ?? index };
+    return { name, type, position: columns?.indexOf(columnOf(name)) ?? index };
   });
 }

@@ -1,13 +1,8 @@
 /** What can be imported: how rows are validated, what they have to fit, and where they are stored. */
-import { dateTime, type Infer, integer, nullable, object, type ObjectSchema } from "../api/schema.ts";
-import {
-  type NewPet,
-  orderFields,
-  type OrderStatus,
-  Pet,
-  petFields,
-  PetStatus,
-} from "../domain/resources.ts";
+import { dateTime, nullable, object, type ObjectSchema, type Schema } from "../api/schema.ts";
+import type { Fields } from "../domain/fields.ts";
+import { type NewPet, OPERATOR_ORDER_FIELDS, type OperatorOrder, PET_FIELDS } from "../domain/resources.ts";
+import { OPERATOR_ORDER_ROWS, PET_ROWS } from "../store/rows.ts";
 import type { Steps } from "../store/statements.ts";
 import {
   API_KEYS,
@@ -19,7 +14,7 @@ import {
   type SharedTables,
   type Table,
 } from "../store/tables.ts";
-import { type Fields, ORDER_FIELDS, PET_FIELDS } from "./row-formats.ts";
+import { type FileFields, fileFieldsOf } from "./row-formats.ts";
 
 /** A row with an identifier keeps it. */
 export interface ImportedRow {
@@ -28,34 +23,29 @@ export interface ImportedRow {
 
 export type ImportedPet = NewPet & ImportedRow;
 
-/** Times are milliseconds since the epoch; an order without a key belongs to none. */
-interface ImportedOrder extends ImportedRow {
-  readonly petId: bigint;
-  readonly status: OrderStatus;
-  readonly createdAt: number;
-  readonly keyId: number | null;
-  /** Null for one that is placed, and where it is not known. */
-  readonly closedAt: number | null;
-}
+/** An order without a key belongs to none. */
+type ImportedOrder = Omit<OperatorOrder, "id" | "keyId" | "closedAt"> &
+  Partial<Pick<OperatorOrder, "keyId" | "closedAt">> &
+  ImportedRow;
 
 /** Why a row is rejected: a sentence without a full stop that begins with the name of a field. */
 export type RowProblem = string;
 
 /** What the rows of a file become. */
 export interface RowType<T extends ImportedRow> {
-  readonly schema: ObjectSchema<unknown>;
+  readonly schema: ObjectSchema<T>;
   /** In the order of a CSV file without a header. */
-  readonly fields: Fields;
-  /** Turns what the schema has read into a row. */
-  toRow(value: unknown): T | RowProblem;
+  readonly fields: FileFields;
+  /** What the schema does not say. */
+  problemOf?(row: T): RowProblem | undefined;
 }
 
 export interface ImportKind<T extends ImportedRow> extends RowType<T> {
   readonly table: Table;
   /** The values after the identifier. */
   valuesOf(row: T): NewRow;
-  /** The order in which rows are stored if it matters. */
-  sorted?(rows: readonly NewRow[]): readonly NewRow[];
+  /** The order in which rows with identifiers are stored, if it matters. */
+  sorted?(rows: readonly T[]): readonly T[];
   /** Reads and locks what exists of all that the rows refer to. */
   findRules(tables: SharedTables, rows: readonly T[]): Steps<RowRules<T>>;
 }
@@ -139,22 +129,32 @@ function* findPets(tables: SharedTables, ids: readonly bigint[]): Steps<Map<bigi
   if (ids.length === 0) return new Map();
   const pets = yield* findRows(tables, PETS, { by: "id", values: ids, isLocked: true });
   const orders = yield* findRows(tables, ORDERS, { by: "pet_id", values: ids, where: "status = 'placed'" });
-  const placed = new Map(orders.map(([id, petId]) => [petId, BigInt(id ?? 0)]));
+  const placed = new Map(orders.map((row) => [row["pet_id"], BigInt(row["id"] ?? 0)]));
   return new Map(
-    pets.map(([id, , , status = null]) => [BigInt(id ?? 0), { status, placedOrder: placed.get(id) }]),
+    pets.map(({ id = null, status = null }) => [BigInt(id ?? 0), { status, placedOrder: placed.get(id) }]),
   );
 }
 
-const NewPetRow = object({}, petFields, { status: PetStatus });
+/** Of a row that has no identifier, or one that it keeps. A value that may be missing can be null or absent. */
+function rowSchema<T>(fields: Fields, { hasId }: { hasId: boolean }): ObjectSchema<T> {
+  const required: Record<string, Schema<unknown>> = {};
+  const optional: Record<string, Schema<unknown>> = {};
+  for (const [name, { schema, storedAs, ifMissing }] of Object.entries(fields)) {
+    if (name === "id" && !hasId) continue;
+    const read = storedAs === "time" ? dateTime() : schema;
+    if (ifMissing === undefined) required[name] = read;
+    else optional[name] = ifMissing === "null" ? nullable(read) : read;
+  }
+  // T consists of the fields.
+  return object({}, required, optional) as ObjectSchema<T>;
+}
 
-function petKind(schema: ObjectSchema<unknown>): ImportKind<ImportedPet> {
+function petKind(hasId: boolean): ImportKind<ImportedPet> {
   return {
-    schema,
-    fields: PET_FIELDS,
-    // One of the schemas has read it.
-    toRow: (value) => value as ImportedPet,
+    schema: rowSchema(PET_FIELDS, { hasId }),
+    fields: fileFieldsOf(PET_FIELDS),
     table: PETS,
-    valuesOf: ({ name, categoryId, status }) => [name, categoryId, status ?? null],
+    valuesOf: (pet) => PET_ROWS.valuesOf(pet),
     *findRules(tables, rows) {
       const ids = idsOf(rows);
       // Locks in the order of the other transactions: next pet, pet.
@@ -172,29 +172,19 @@ function petKind(schema: ObjectSchema<unknown>): ImportKind<ImportedPet> {
   };
 }
 
-const { id, ...fieldsOfOrders } = orderFields;
-const required = { ...fieldsOfOrders, createdAt: dateTime() };
-const optional = {
-  keyId: nullable(integer({ min: 1, max: Number.MAX_SAFE_INTEGER })),
-  closedAt: nullable(dateTime()),
-};
-const NewOrderRow = object({}, required, optional);
-
-function orderKind(schema: ObjectSchema<unknown>): ImportKind<ImportedOrder> {
+function orderKind(hasId: boolean): ImportKind<ImportedOrder> {
   return {
-    schema,
-    fields: ORDER_FIELDS,
-    toRow(value) {
-      const { createdAt, closedAt = null, keyId = null, ...order } = value as Infer<typeof NewOrderRow>;
-      if (order.status === "placed" && closedAt !== null)
-        return "closedAt must be missing while status is placed";
-      const closed = closedAt === null ? null : Date.parse(closedAt);
-      return { ...order, createdAt: Date.parse(createdAt), closedAt: closed, keyId };
-    },
+    schema: rowSchema(OPERATOR_ORDER_FIELDS, { hasId }),
+    fields: fileFieldsOf(OPERATOR_ORDER_FIELDS),
+    problemOf: ({ status, closedAt = null }) =>
+      status === "placed" && closedAt !== null
+        ? "closedAt must be missing while status is placed"
+        : undefined,
     table: ORDERS,
-    valuesOf: ({ petId, status, createdAt, keyId, closedAt }) => [petId, status, createdAt, keyId, closedAt],
+    valuesOf: ({ keyId = null, closedAt = null, ...order }) =>
+      OPERATOR_ORDER_ROWS.valuesOf({ ...order, keyId, closedAt }),
     /** An order that ends makes room for another one that is placed for the same pet. */
-    sorted: (rows) => rows.toSorted(([, , a], [, , b]) => Number(a === "placed") - Number(b === "placed")),
+    sorted: (rows) => rows.toSorted((a, b) => Number(a.status === "placed") - Number(b.status === "placed")),
     *findRules(tables, rows) {
       const keyIds = rows.flatMap(({ keyId }) => keyId ?? []);
       const petIds = rows.map(({ petId }) => petId);
@@ -202,13 +192,13 @@ function orderKind(schema: ObjectSchema<unknown>): ImportKind<ImportedOrder> {
       const orders = yield* findRows(tables, ORDERS, { by: "id", values: idsOf(rows), isLocked: true });
       const pets = yield* findPets(tables, petIds);
       const keys = yield* findRows(tables, API_KEYS, { by: "id", values: keyIds });
-      const storedKeys = new Set(keys.map(([keyId]) => Number(keyId)));
-      const stored = new Set(orders.map(([orderId]) => BigInt(orderId ?? 0)));
+      const storedKeys = new Set(keys.map((key) => Number(key.id)));
+      const stored = new Set(orders.map((order) => BigInt(order["id"] ?? 0)));
       /** The identifier of the placed order of each pet; 0 for one that has no identifier yet. */
       const placed = new Map(Array.from(pets, ([petId, { placedOrder }]) => [petId, placedOrder]));
       return {
         isStored: (orderId) => stored.has(orderId),
-        problemOf({ id: orderId, petId, keyId, status }) {
+        problemOf({ id: orderId, petId, keyId = null, status }) {
           const pet = pets.get(petId);
           if (pet === undefined) return `petId is ${petId}, and there is no such pet`;
           if (keyId !== null && !storedKeys.has(keyId)) return `keyId is ${keyId}, and there is no such key`;
@@ -231,9 +221,6 @@ function orderKind(schema: ObjectSchema<unknown>): ImportKind<ImportedOrder> {
 
 /** `withIds`: rows keep the identifiers that they have. */
 export const IMPORT_KINDS = {
-  pets: { withIds: petKind(Pet), withoutIds: petKind(NewPetRow) },
-  orders: {
-    withIds: orderKind(object({}, { id, ...required }, optional)),
-    withoutIds: orderKind(NewOrderRow),
-  },
+  pets: { withIds: petKind(true), withoutIds: petKind(false) },
+  orders: { withIds: orderKind(true), withoutIds: orderKind(false) },
 };

@@ -5,7 +5,7 @@
 import type { NewAuditEntry } from "../domain/audit.ts";
 import { addAudit } from "../store/audit.ts";
 import type { Steps } from "../store/statements.ts";
-import { appendRows, findRows, IMPORTS, putRows, type Row, type SharedTables } from "../store/tables.ts";
+import { appendRows, type FieldsOf, findRows, IMPORTS, putRows, type SharedTables } from "../store/tables.ts";
 import {
   type BatchResult,
   type ImportedRow,
@@ -104,8 +104,10 @@ export class ImportStore {
       const rows = batch.rows.filter((row) => typeof row !== "string");
       const { numbered, unnumbered, result } = resolve(batch, yield* kind.findRules(tables, rows));
       if (commit === undefined || record === undefined) return result;
-      const numberedRows = Array.from(numbered, ([id, row]) => [id, ...kind.valuesOf(row)]);
-      yield* putRows(tables, kind.table, kind.sorted?.(numberedRows) ?? numberedRows);
+      const keepingIds = [...numbered.values()];
+      const inOrder = kind.sorted?.(keepingIds) ?? keepingIds;
+      const rowOf = (row: T) => [row.id ?? null, ...kind.valuesOf(row)];
+      yield* putRows(tables, kind.table, inOrder.map(rowOf));
       yield* appendRows(
         tables,
         kind.table,
@@ -134,23 +136,21 @@ function* findRecord(tables: SharedTables, fingerprint: string): Steps<ImportRec
   return row && recordOf(row);
 }
 
-/** The columns of IMPORTS, in their order. */
-function recordOf([
-  fingerprint,
-  source,
-  options,
-  startedAt,
-  finishedAt = null,
-  ...counts
-]: Row): ImportRecord {
-  const [rows = 0, added = 0, replaced = 0, skipped = 0, rejected = 0, rejectsBytes = 0] = counts.map(Number);
+function recordOf(row: FieldsOf<typeof IMPORTS>): ImportRecord {
   return {
-    fingerprint: fingerprint ?? "",
-    source: source ?? "",
-    options: options ?? "",
-    startedAt: Number(startedAt),
-    ...(finishedAt !== null && { finishedAt: Number(finishedAt) }),
-    progress: { rows, added, replaced, skipped, rejected, rejectsBytes },
+    fingerprint: row.fingerprint ?? "",
+    source: row.source ?? "",
+    options: row.options ?? "",
+    startedAt: Number(row.started_at),
+    ...(row.finished_at !== null && { finishedAt: Number(row.finished_at) }),
+    progress: {
+      rows: Number(row.rows_done),
+      added: Number(row.added),
+      replaced: Number(row.replaced),
+      skipped: Number(row.skipped),
+      rejected: Number(row.rejected),
+      rejectsBytes: Number(row.rejects_bytes),
+    },
   };
 }
 

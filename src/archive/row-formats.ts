@@ -1,27 +1,25 @@
 /** The formats of files: how rows are read from CSV, JSON lines or a JSON array, and how they are written. */
 
 import { formatTime } from "../api/formatting.ts";
+import { type Fields, mapValues, type StoredAs } from "../domain/fields.ts";
 
 /** How a value is written. A missing text has no field in JSON; a nullable one is null. */
 type FieldType = "integer" | "text" | "nullable text" | "time" | "json";
 /** In the order of a file. */
-export type Fields<Name extends string = string> = Readonly<Record<Name, FieldType>>;
+export type FileFields<Name extends string = string> = Readonly<Record<Name, FieldType>>;
 
-export const PET_FIELDS = {
-  id: "integer",
-  name: "text",
-  categoryId: "integer",
-  status: "text",
-} as const satisfies Fields;
+const FILE_TYPES: Readonly<Record<StoredAs, FieldType>> = {
+  int64: "integer",
+  integer: "integer",
+  text: "text",
+  choice: "text",
+  time: "time",
+};
 
-export const ORDER_FIELDS = {
-  id: "integer",
-  petId: "integer",
-  status: "text",
-  createdAt: "time",
-  keyId: "integer",
-  closedAt: "time",
-} as const satisfies Fields;
+/** The fields of a resource in a file. */
+export function fileFieldsOf(fields: Fields): FileFields {
+  return mapValues(fields, ({ storedAs }) => FILE_TYPES[storedAs]);
+}
 
 /** The input as a whole cannot be read: the import ends. The message names the line where that is known. */
 export class InputError extends Error {}

@@ -91,10 +91,10 @@ function validator<T extends ImportedRow>(
   return (fields) => {
     const value = type.schema.readBody(fields);
     if (value instanceof Invalid) return value.problems.map(named).join("; ");
-    const row = type.toRow(value);
-    if (typeof row === "string") return named(row);
-    const { id = 1n } = row;
-    return id >= 1n && id <= MAX_KEPT_ID ? row : `${nameOf("id")} must be from 1 to 2^62`;
+    const problem = type.problemOf?.(value);
+    if (problem !== undefined) return named(problem);
+    const { id = 1n } = value;
+    return id >= 1n && id <= MAX_KEPT_ID ? value : `${nameOf("id")} must be from 1 to 2^62`;
   };
 }
 

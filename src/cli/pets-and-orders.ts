@@ -9,7 +9,7 @@ import { ID_TYPES } from "./operation-flags.ts";
 import { columns, shortened, table, type TableColumn } from "./output.ts";
 
 /** A pet without a status has null in JSON. */
-const petJson = ({ id, name, categoryId, status }: Pet) => ({ id, name, categoryId, status: status ?? null });
+const petJson = (pet: Pet) => ({ ...pet, status: pet.status ?? null });
 
 const PET_COLUMNS: readonly TableColumn<Pet>[] = [
   ["ID", ({ id }) => String(id)],

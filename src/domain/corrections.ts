@@ -1,30 +1,7 @@
 import { Rejection } from "../api/errors.ts";
-import type { Order, OrderStatus, Pet, PetStatus } from "./resources.ts";
+import { mapValues } from "./fields.ts";
+import { NEW_PET_FIELDS, type OrderStatus, type Pet } from "./resources.ts";
 import { type Attribution, type AuditedValues, auditEntry, changeOf, type NewAuditEntry } from "./audit.ts";
-
-/** The fields of a pet that an operator changes. Null removes the status. */
-export interface PetChange {
-  readonly name?: string;
-  readonly categoryId?: bigint;
-  readonly status?: PetStatus | null;
-}
-
-/** An order as operators see it. Earlier releases recorded no key, and not when an order was closed. */
-export interface OperatorOrder extends Order {
-  readonly keyId: number | null;
-  /** When it was completed or cancelled. */
-  readonly closedAt: string | null;
-}
-
-/** Every condition that is given has to hold. */
-export interface OrderQuery {
-  readonly status?: OrderStatus | undefined;
-  readonly keyId?: number | undefined;
-  readonly petId?: bigint | undefined;
-  /** Only orders with a smaller identifier: for the next page. */
-  readonly before?: bigint | undefined;
-  readonly limit: number;
-}
 
 /** The status of a pet follows its placed order. */
 export function petOrdered(id: bigint, orderId: bigint): Rejection<"pet_ordered"> {
@@ -36,11 +13,6 @@ export function petOrdered(id: bigint, orderId: bigint): Rejection<"pet_ordered"
 export function petHasOrders(id: bigint, orderId: bigint): Rejection<"pet_has_orders"> {
   const message = `Pet ${id} has orders and cannot be deleted. The latest is order ${orderId}.`;
   return new Rejection("pet_has_orders", message);
-}
-
-export function applyPetChange(pet: Pet, change: PetChange): Pet {
-  const { status, ...changed } = { ...pet, ...change };
-  return status === undefined || status === null ? changed : { ...changed, status };
 }
 
 /** Undefined if nothing changes. */
@@ -61,7 +33,10 @@ export function orderUpdated(id: bigint, status: OrderStatus, by: Attribution): 
   return auditEntry("order.updated", id, { ...by, before: { status: "placed" }, after: { status } });
 }
 
-/** The category as text, because not every int64 is a number. */
-function auditedValues({ name, categoryId, status }: Pet): AuditedValues {
-  return { name, categoryId: String(categoryId), status: status ?? null };
+/** Bigints as text, because not every int64 is a number. */
+function auditedValues(pet: Pet): AuditedValues {
+  return mapValues(NEW_PET_FIELDS, (_, name) => {
+    const value: unknown = Reflect.get(pet, name);
+    return value === undefined ? null : String(value);
+  });
 }

@@ -13,10 +13,18 @@ import type {
   NewSecret,
 } from "./api-keys.ts";
 import type { Attribution, AuditEntry, AuditQuery, NewAuditEntry } from "./audit.ts";
-import type { OperatorOrder, OrderQuery, PetChange } from "./corrections.ts";
 import type { NewOperator, Operator, OperatorAccess, OperatorSession, SignInCode } from "./operators.ts";
 import type { Decision, Limits, Subject, Usage } from "./rate-limit.ts";
-import type { NewPet, Order, OrderStatus, OrderUpdate, Pet, PetStatus } from "./resources.ts";
+import type {
+  NewPet,
+  OperatorOrder,
+  Order,
+  OrderFilters,
+  OrderUpdate,
+  Pet,
+  PetFilters,
+  PetUpdate,
+} from "./resources.ts";
 import type { ServerState } from "./servers.ts";
 import type { KeyTotals, KeyTotalsQuery, UsageBatch, UsageQuery, UsageRow } from "./usage-history.ts";
 
@@ -30,16 +38,27 @@ export interface Clock {
   readonly stepMs: number;
 }
 
-export interface PageQuery<Status> {
+export interface PageQuery {
   /** Only items with a greater identifier. */
   readonly after?: bigint | undefined;
-  readonly status?: Status | undefined;
   readonly limit: number;
 }
 
-export interface PetQuery extends PageQuery<PetStatus> {
+export interface PetQuery extends PageQuery, PetFilters {
   /** Only pets with these identifiers, which ascend. */
   readonly ids?: readonly bigint[];
+}
+
+/** Of the orders of one key. */
+export interface OrderPageQuery extends PageQuery, OrderFilters {}
+
+/** Of the orders of all keys. Every condition that is given has to hold. */
+export interface OrderQuery extends OrderFilters {
+  readonly keyId?: number | undefined;
+  readonly petId?: bigint | undefined;
+  /** Only orders with a smaller identifier: for the next page. */
+  readonly before?: bigint | undefined;
+  readonly limit: number;
 }
 
 export interface Page<T> {
@@ -121,7 +140,7 @@ export interface Store {
   ): Promise<WriteResult | IdempotencyRejection>;
 
   /** The orders of a key, in ascending order of identifiers. The first page and the last cost the same. */
-  listOrders(keyId: number, query: PageQuery<OrderStatus>): Awaitable<Page<Order>>;
+  listOrders(keyId: number, query: OrderPageQuery): Awaitable<Page<Order>>;
   getOrder(keyId: number, id: bigint): Awaitable<Order | undefined>;
   /** Creates an order and makes its pet pending. */
   placeOrder(
@@ -159,7 +178,7 @@ export interface CorrectionStore {
   /** A pet with a placed order keeps its status. */
   updatePet(
     id: bigint,
-    change: PetChange,
+    change: PetUpdate,
     by: Attribution,
   ): Promise<Pet | Rejection<"pet_not_found" | "pet_ordered">>;
   /** Returns the pet as it was. A pet that has ever been ordered is not deleted. */

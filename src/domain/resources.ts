@@ -1,38 +1,78 @@
 import { NAME_MAX_LENGTH } from "./size-limits.ts";
-import { type Infer, int64, object, oneOf, text } from "../api/schema.ts";
+import { dateTime, type Infer, int64, integer, nullable, object, oneOf, text } from "../api/schema.ts";
 import { Rejection } from "../api/errors.ts";
 import type { Identifier } from "../api/json.ts";
+import { changeSchemasOf, encoderOf, type Fields, schemasOf } from "./fields.ts";
 
 export const PET_STATUSES = ["available", "pending", "sold"] as const;
 export const PetStatus = oneOf(PET_STATUSES, "Availability of the pet");
 export type PetStatus = Infer<typeof PetStatus>;
 
-export const petFields = {
-  name: text(NAME_MAX_LENGTH, { description: "The pet's name", examples: ["Rex"] }),
-  categoryId: int64({
-    description: "Identifier of the category the pet belongs to; any int64",
-    examples: [7],
-  }),
-};
+/** What a pet consists of. */
+export const PET_FIELDS = {
+  id: {
+    schema: int64({ description: "Unique identifier assigned by the service on creation", examples: [1] }),
+    storedAs: "int64",
+  },
+  name: {
+    schema: text(NAME_MAX_LENGTH, { description: "The pet's name", examples: ["Rex"] }),
+    storedAs: "text",
+  },
+  categoryId: {
+    schema: int64({
+      description: "Identifier of the category the pet belongs to; any int64",
+      examples: [7],
+    }),
+    storedAs: "int64",
+  },
+  status: { schema: PetStatus, storedAs: "choice", ifMissing: "absent" },
+} as const satisfies Fields;
 
-export const NewPet = object("A pet to add. Unknown fields are ignored.", petFields, { status: PetStatus });
+const { id: _petId, ...newPetFields } = PET_FIELDS;
+/** What a client gives, and an operator changes. */
+export const NEW_PET_FIELDS = newPetFields;
+
+const newPet = schemasOf(NEW_PET_FIELDS);
+export const NewPet = object("A pet to add. Unknown fields are ignored.", newPet.required, newPet.optional);
 export type NewPet = Infer<typeof NewPet>;
 
+const pet = schemasOf(PET_FIELDS);
 export const Pet = object(
   "A pet. A pet that was created without a status has no `status` until it is ordered.",
-  {
-    id: int64({ description: "Unique identifier assigned by the service on creation", examples: [1] }),
-    ...petFields,
-  },
-  { status: PetStatus },
+  pet.required,
+  pet.optional,
 );
 export type Pet = Infer<typeof Pet>;
+
+export const encodePet: (pet: Pet) => string = encoderOf(PET_FIELDS);
+
+export const PetUpdate = object(
+  { description: "The fields to change, at least one", minProperties: 1 },
+  {},
+  changeSchemasOf(NEW_PET_FIELDS),
+);
+export type PetUpdate = Infer<typeof PetUpdate>;
+
+/**
+ * What a list of pets can be filtered by: each is a query parameter, and the first column of an index that ends with
+ * the identifier.
+ */
+export const PET_FILTERS = { status: PetStatus };
+export type PetFilters = FiltersOf<typeof PET_FILTERS>;
+type FiltersOf<T> = { readonly [K in keyof T]?: Infer<T[K]> | undefined };
 
 export const ORDER_STATUSES = ["placed", "completed", "cancelled"] as const;
 export const OrderStatus = oneOf(ORDER_STATUSES, "Status of the order");
 export type OrderStatus = Infer<typeof OrderStatus>;
 
+export const EXAMPLE_TIME = "2026-11-15T09:30:00.000Z";
 const petId = int64({ description: "Identifier of the pet", examples: [1] });
+export const KeyId = integer({
+  min: 1,
+  max: Number.MAX_SAFE_INTEGER,
+  description: "Identifier of the API key",
+  examples: [7],
+});
 
 export const NewOrder = object("An order to place.", { petId });
 export type NewOrder = Infer<typeof NewOrder>;
@@ -43,24 +83,56 @@ export const OrderUpdate = object("The final status of an order.", {
 });
 export type OrderUpdate = Infer<typeof OrderUpdate>;
 
-export const orderFields = {
-  id: int64({ description: "Unique identifier assigned by the service", examples: [1] }),
-  petId,
-  status: OrderStatus,
-  createdAt: text(40, {
-    format: "date-time",
-    description: "When the order was placed (RFC 3339, UTC)",
-    examples: ["2026-11-15T09:30:00.000Z"],
-  }),
-};
+/** What an order consists of, for the key that placed it. */
+export const ORDER_FIELDS = {
+  id: {
+    schema: int64({ description: "Unique identifier assigned by the service", examples: [1] }),
+    storedAs: "int64",
+  },
+  petId: { schema: petId, storedAs: "int64" },
+  status: { schema: OrderStatus, storedAs: "choice" },
+  createdAt: {
+    schema: text(40, {
+      format: "date-time",
+      description: "When the order was placed (RFC 3339, UTC)",
+      examples: [EXAMPLE_TIME],
+    }),
+    storedAs: "time",
+  },
+} as const satisfies Fields;
 
-export const Order = object("An order for one pet. It belongs to the API key that placed it.", orderFields);
+export const Order = object(
+  "An order for one pet. It belongs to the API key that placed it.",
+  schemasOf(ORDER_FIELDS).required,
+);
 export type Order = Infer<typeof Order>;
 
-/** `JSON.stringify` cannot write bigints. */
-export function encodeOrder({ id, petId, status, createdAt }: Order): string {
-  return `{"id":${id},"petId":${petId},"status":"${status}","createdAt":"${createdAt}"}`;
-}
+export const encodeOrder: (order: Order) => string = encoderOf(ORDER_FIELDS);
+
+/** What an order consists of, for operators. Earlier releases recorded no key, and not when an order was closed. */
+export const OPERATOR_ORDER_FIELDS = {
+  ...ORDER_FIELDS,
+  keyId: {
+    schema: nullable(KeyId, "The API key that placed the order"),
+    storedAs: "integer",
+    ifMissing: "null",
+  },
+  closedAt: {
+    schema: nullable(
+      dateTime({ description: "When the order was completed or cancelled", examples: [EXAMPLE_TIME] }),
+      "Null for a placed order, and for one that an earlier release closed",
+    ),
+    storedAs: "time",
+    ifMissing: "null",
+  },
+} as const satisfies Fields;
+
+/** What a list of orders can be filtered by; see PET_FILTERS. */
+export const ORDER_FILTERS = { status: OrderStatus };
+export type OrderFilters = FiltersOf<typeof ORDER_FILTERS>;
+
+const OperatorOrder = object(schemasOf(OPERATOR_ORDER_FIELDS).required);
+export type OperatorOrder = Infer<typeof OperatorOrder>;
 
 /** A pet changes its status when it is ordered, when its order is completed or cancelled, and by corrections. */
 export const STATUS_WHEN_ORDERED: PetStatus = "pending";

@@ -27,7 +27,8 @@ import {
   OPERATION_IDS,
   USAGE_INTERVALS,
 } from "../domain/usage-history.ts";
-import { count, keyId, KeyStateSchema, KeyUsage, nextCursor, Plan, time } from "./key-resources.ts";
+import { KeyId } from "../domain/resources.ts";
+import { count, KeyStateSchema, KeyUsage, nextCursor, Plan, time } from "./key-resources.ts";
 
 /** Of the audit trail, of the usage history and of the live series. */
 
@@ -114,7 +115,7 @@ const RequestEntrySchema = object("A request that a server has responded to", {
   id: int64("Identifier; a later request has a greater one"),
   at: time("When the response was ready"),
   requestId: line(130, "`X-Request-Id` of the response"),
-  keyId: nullable(keyId, "Null without a valid API key"),
+  keyId: nullable(KeyId, "Null without a valid API key"),
   method: line(20, "`other` if it has more than 20 characters"),
   path: line(200, "Without the query, and cut after 200 characters"),
   operation: nullable(
@@ -174,7 +175,7 @@ export const KeyUsageHistory = object(
 export type KeyUsageHistory = Infer<typeof KeyUsageHistory>;
 
 const KeyTotals = object("Requests of an API key in a period", {
-  keyId,
+  keyId: KeyId,
   name: nullable(line(100, "Name of the API key")),
   plan: nullable(Plan),
   ...counts,
@@ -202,7 +203,7 @@ const outcomes = <S>(of: (description: string) => S) => ({
 });
 
 const TopKey = object("One of the API keys with the most requests", {
-  id: keyId,
+  id: KeyId,
   name: line(100, "Name of the API key"),
   plan: Plan,
   state: KeyStateSchema,

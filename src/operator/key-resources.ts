@@ -8,23 +8,16 @@ import {
   MAX_LABELS,
   MAX_OVERLAP_MS,
 } from "../domain/key-fields.ts";
+import { EXAMPLE_TIME, KeyId } from "../domain/resources.ts";
 
 export const DEFAULT_OVERLAP_SECONDS = 24 * 60 * 60;
 /** As the command line has it. */
 const MAX_REQUEST_LIMIT = 1_000_000_000;
 
 export const count = (description: string) => integer({ min: 0, max: Number.MAX_SAFE_INTEGER, description });
-export const time = (description: string) =>
-  dateTime({ description, examples: ["2026-11-15T09:30:00.000Z"] });
+export const time = (description: string) => dateTime({ description, examples: [EXAMPLE_TIME] });
 
 export const nextCursor = nullable(line(40, "`cursor` of the next page"), "Null on the last page");
-
-export const keyId = integer({
-  min: 1,
-  max: Number.MAX_SAFE_INTEGER,
-  description: "Identifier of the API key",
-  examples: [7],
-});
 
 export const Plan = oneOf(PLANS, "Plan of the API key");
 export const AccessSchema = oneOf(
@@ -78,7 +71,7 @@ const labels = array(line(KEY_LABEL.maxLength), {
 });
 
 const keyFields = {
-  id: keyId,
+  id: KeyId,
   name,
   owner: nullable(owner),
   notes: nullable(notes),

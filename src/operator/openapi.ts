@@ -10,7 +10,7 @@ import {
 } from "../api/openapi.ts";
 import type { JsonSchema, Schema } from "../api/schema.ts";
 import { leastRoleOf } from "../domain/operators.ts";
-import { OrderStatus, OrderUpdate, Pet, PetStatus } from "../domain/resources.ts";
+import { OrderStatus, OrderUpdate, Pet, PetStatus, PetUpdate } from "../domain/resources.ts";
 import { ADMIN_ERRORS, type AdminErrorCode } from "./errors.ts";
 import * as history from "./history-resources.ts";
 import * as keys from "./key-resources.ts";
@@ -103,7 +103,7 @@ const SCHEMAS: JsonSchema = {
   ...schemasIn(keys),
   ...schemasIn(resources),
   ...schemasIn(history),
-  ...schemasIn({ Pet, PetStatus, OrderStatus, OrderUpdate }),
+  ...schemasIn({ Pet, PetStatus, PetUpdate, OrderStatus, OrderUpdate }),
   ApiError,
 };
 

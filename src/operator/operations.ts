@@ -2,7 +2,7 @@ import { Api, type InputOf, type RejectionOf, type SuccessBodyOf } from "../api/
 import { dateTime, line, oneOf, queryIdentifier, queryInteger } from "../api/schema.ts";
 import { KEY_SORTS } from "../domain/api-keys.ts";
 import { KEY_LABEL, KEY_OWNER } from "../domain/key-fields.ts";
-import { NewPet, OrderStatus, OrderUpdate, Pet, PetStatus } from "../domain/resources.ts";
+import { NewPet, ORDER_FILTERS, OrderUpdate, Pet, PET_FILTERS, PetUpdate } from "../domain/resources.ts";
 import { ADMIN_ERRORS } from "./errors.ts";
 import * as history from "./history-resources.ts";
 import * as keys from "./key-resources.ts";
@@ -326,7 +326,7 @@ export const ADMIN_OPERATIONS = {
         "Lists pets in ascending order of their identifiers. A search looks at 20,000 pets for a page, so a page with few pets, or none, may have a `nextCursor`.",
       query: {
         search: line(200, "Text in the name, in any case; or the identifier"),
-        status: PetStatus,
+        ...PET_FILTERS,
         limit,
         cursor: cursor("pets"),
       },
@@ -353,7 +353,7 @@ export const ADMIN_OPERATIONS = {
       summary: "Correct the name, category or status of a pet",
       description:
         "Changes the given fields. A pet with a placed order keeps its status: complete or cancel the order first. Clients see the change within a second.",
-      body: resources.PetUpdate,
+      body: PetUpdate,
       success: ok("The changed pet", Pet),
       errors: ["pet_ordered"],
       role: "support",
@@ -375,7 +375,7 @@ export const ADMIN_OPERATIONS = {
       summary: "List the orders of all API keys",
       description: "Lists orders, newest first.",
       query: {
-        status: OrderStatus,
+        ...ORDER_FILTERS,
         keyId: queryIdentifier("Only orders of this API key"),
         petId: queryIdentifier("Only orders for this pet"),
         limit,

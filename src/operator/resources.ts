@@ -13,8 +13,9 @@ import {
 } from "../api/schema.ts";
 import { ENVIRONMENTS } from "../domain/api-keys.ts";
 import { OPERATOR_NAME, OPERATOR_NAME_EXPECTED, ROLES } from "../domain/operators.ts";
-import { orderFields, Pet, petFields, PetStatus } from "../domain/resources.ts";
-import { count, keyId, nextCursor, time } from "./key-resources.ts";
+import { schemasOf } from "../domain/fields.ts";
+import { OPERATOR_ORDER_FIELDS, Pet, PET_FIELDS } from "../domain/resources.ts";
+import { count, nextCursor, time } from "./key-resources.ts";
 
 export const environment = oneOf(ENVIRONMENTS, "Environment of the server");
 export const version = line(40, { description: "Version of Petstore", examples: ["1.1.0"] });
@@ -94,23 +95,9 @@ export const PetPage = object("A page of pets, in ascending order of their ident
   nextCursor,
 });
 
-export const PetUpdate = object(
-  { description: "The fields to change, at least one", minProperties: 1 },
-  {},
-  {
-    ...petFields,
-    status: nullable(PetStatus, "Null removes the status"),
-  },
-);
-
 export const AdminOrder = object("An order with the API key that placed it", {
-  ...orderFields,
-  keyId: nullable(keyId, "The API key that placed the order"),
-  closedAt: nullable(
-    time("When the order was completed or cancelled"),
-    "Null for a placed order, and for one that an earlier release closed",
-  ),
-  petName: nullable(petFields.name, "Name of the pet"),
+  ...schemasOf(OPERATOR_ORDER_FIELDS).required,
+  petName: nullable(PET_FIELDS.name.schema, "Name of the pet"),
   keyName: nullable(line(100), "Name of the API key"),
 });
 export type AdminOrder = Infer<typeof AdminOrder>;

@@ -22,9 +22,9 @@ import { andThen, type Awaitable } from "../event-loop.ts";
 import type {
   Clock,
   IdempotentRequest,
+  OrderPageQuery,
   Page,
   PageJson,
-  PageQuery,
   PetJsonSource,
   PetQuery,
   PetRevisions,
@@ -57,11 +57,23 @@ type Handlers = { readonly [Id in OperationId]: Handler<Id> };
 function createHandlers({ store, petJson, clock, baseUrl }: HandlerOptions): Handlers {
   const removedAt = OPERATIONS.getPet.deprecated.sunset.getTime();
   const petUrl = () => `${baseUrl}/pets${clock.now() < removedAt ? "/" : "?id="}`;
+
+  /** The next page has the same parameters, and begins after the last item. */
+  function nextLink(list: ListName, query: object, { hasMore, last }: PageJson): { Link?: string } {
+    if (!hasMore || last === undefined) return {};
+    const { path, query: parameters } = OPERATIONS[list === "pets" ? "listPets" : "listOrders"];
+    const given = Object.keys(parameters).map((name) => [name, Reflect.get(query, name)] as const);
+    const same = given.flatMap(([name, value]) =>
+      value === undefined || name === "cursor" ? [] : `${name}=${String(value)}&`,
+    );
+    return { Link: `<${baseUrl}${path}?${same.join("")}cursor=${encodeCursor(list, last)}>; rel="next"` };
+  }
+
   return {
     listPets: ({ query }) =>
-      andThen(petJson.list(petQuery(query)), (page) => ({
+      andThen(petJson.list(storeQuery(PET_QUERY, query)), (page) => ({
         body: page.json,
-        headers: nextLink({ url: `${baseUrl}/pets`, list: "pets", query, page }),
+        headers: nextLink("pets", query, page),
         // Few clients ask for the same identifiers.
         ...(query.id === undefined && { dependsOn: page.hasMore ? "changes" : "changesAndAdditions" }),
       })),
@@ -73,10 +85,9 @@ function createHandlers({ store, petJson, clock, baseUrl }: HandlerOptions): Han
       andThen(petJson.get(id), (pet) => (pet ? { body: pet.json, etag: pet.etag } : petNotFound(id))),
 
     listOrders: ({ query }, { keyId }) =>
-      andThen(store.listOrders(keyId, storeQuery(query)), (orders) => {
+      andThen(store.listOrders(keyId, storeQuery(ORDER_QUERY, query)), (orders) => {
         const page = encodePage(orders, encodeOrder);
-        const headers = nextLink({ url: `${baseUrl}/store/orders`, list: "orders", query, page });
-        return { body: page.json, headers };
+        return { body: page.json, headers: nextLink("orders", query, page) };
       }),
 
     placeOrder: ({ body }, { keyId }, idempotentRequest) =>
@@ -96,42 +107,31 @@ function createHandlers({ store, petJson, clock, baseUrl }: HandlerOptions): Han
   };
 }
 
-function petQuery({ id: ids, ...query }: PetstoreInput<"listPets">["query"]): PetQuery {
-  return ids === undefined ? storeQuery(query) : { ...storeQuery(query), ids };
-}
+/** What each parameter of a list is in the query of the store. */
+type QueryNames<Id extends OperationId, StoreQuery> = {
+  readonly [K in keyof PetstoreInput<Id>["query"]]-?: keyof StoreQuery & string;
+};
 
-interface ListQuery<Status> {
-  readonly limit?: number;
-  readonly status?: Status;
-  readonly cursor?: bigint;
-}
+const PET_QUERY: QueryNames<"listPets", PetQuery> = {
+  limit: "limit",
+  status: "status",
+  id: "ids",
+  cursor: "after",
+};
+const ORDER_QUERY: QueryNames<"listOrders", OrderPageQuery> = {
+  limit: "limit",
+  status: "status",
+  cursor: "after",
+};
 
-function storeQuery<Status>({
-  limit = PAGE_LIMIT.default,
-  status,
-  cursor,
-}: ListQuery<Status>): PageQuery<Status> {
-  const query: { limit: number; status?: Status; after?: bigint } = { limit };
-  if (status !== undefined) query.status = status;
-  if (cursor !== undefined) query.after = cursor;
-  return query;
-}
-
-interface NextLinkOptions {
-  readonly url: string;
-  readonly list: ListName;
-  readonly query: ListQuery<string> & { readonly id?: readonly bigint[] };
-  readonly page: PageJson;
-}
-
-/** The next page has the same `limit`, `status` and `id`, and begins after the last item. */
-function nextLink(options: NextLinkOptions): { Link?: string } {
-  const { url, list, query, page } = options;
-  if (!page.hasMore || page.last === undefined) return {};
-  const limit = query.limit === undefined ? "" : `limit=${query.limit}&`;
-  const status = query.status === undefined ? "" : `status=${query.status}&`;
-  const ids = query.id === undefined ? "" : `id=${query.id.join(",")}&`;
-  return { Link: `<${url}?${limit}${status}${ids}cursor=${encodeCursor(list, page.last)}>; rel="next"` };
+function storeQuery<StoreQuery>(
+  names: { readonly [parameter: string]: keyof StoreQuery },
+  given: object,
+): StoreQuery {
+  const query: Record<PropertyKey, unknown> = { limit: PAGE_LIMIT.default };
+  for (const [name, value] of Object.entries(given)) query[names[name] ?? name] = value;
+  // The names are those of its fields.
+  return query as StoreQuery;
 }
 
 export function encodePage<T extends { id: bigint }>(

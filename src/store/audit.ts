@@ -92,7 +92,7 @@ export function auditPage(query: AuditQuery, dialect: Dialect): Statement {
     conditions.push(`(at, id) < ((SELECT at FROM audit WHERE id = ${id}), ${id})`);
   }
   const where = conditions.length === 0 ? "" : ` WHERE ${conditions.join(" AND ")}`;
-  const from = `${SELECT} INDEXED BY ${indexOf(query)}`;
+  const from = `${SELECT}${dialect.indexedBy(indexOf(query))}`;
   // One row more than the page: it shows that the page has a successor. SQLite plans by the value of a bare LIMIT.
   const sql = `${from}${where} ORDER BY at DESC, id DESC LIMIT +${add(limit + 1)}`;
   return { sql, values: values.all, isVaried: true };

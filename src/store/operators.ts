@@ -241,8 +241,9 @@ export class SqlOperatorStore implements OperatorStore {
 
   /** Changes run one after the other. */
   #change<T>(statements: Statements<T>): Promise<T> {
+    const { dialect } = this.database;
     return this.database.write(function* () {
-      yield* rowsOf("LOCK TABLE operators IN SHARE ROW EXCLUSIVE MODE");
+      yield* rowsOf(dialect.lockTable("operators"));
       return yield* statements();
     });
   }

@@ -1,11 +1,9 @@
 import type { Rejection } from "../api/errors.ts";
+import { formatTime } from "../api/formatting.ts";
 import type { Attribution, NewAuditEntry } from "../domain/audit.ts";
+import { changed } from "../domain/fields.ts";
 import {
-  applyPetChange,
-  type OperatorOrder,
-  type OrderQuery,
   orderUpdated,
-  type PetChange,
   petCreated,
   petDeleted,
   petHasOrders,
@@ -15,9 +13,10 @@ import {
 import type {
   CorrectionStore,
   OrderClosing,
+  OrderPageQuery,
   OrderPlacement,
+  OrderQuery,
   Page,
-  PageQuery,
   PetQuery,
   Store,
   WriteResult,
@@ -26,40 +25,30 @@ import {
   canBeOrdered,
   encodeOrder,
   type NewPet,
+  type OperatorOrder,
   type Order,
   orderClosed,
   orderNotFound,
-  type OrderStatus,
   type OrderUpdate,
   type Pet,
   petNotAvailable,
   petNotFound,
   type PetStatus,
+  type PetUpdate,
   STATUS_AFTER,
   STATUS_WHEN_ORDERED,
 } from "../domain/resources.ts";
 import type { Awaitable } from "../event-loop.ts";
 import { addAudit } from "./audit.ts";
-import { orderPage, orderPagesOfKey, petPage } from "./pages.ts";
-import {
-  OPERATOR_ORDER_COLUMNS,
-  operatorOrderOf,
-  type OperatorOrderRow,
-  ORDER_COLUMNS,
-  orderOf,
-  type OrderRow,
-  PET_COLUMNS,
-  petOf,
-  type PetRow,
-} from "./rows.ts";
+import { orderPage, orderPageOfKey, petPage } from "./pages.ts";
+import { OPERATOR_ORDER_ROWS, ORDER_ROWS, PET_ROWS } from "./rows.ts";
 import {
   type Dialect,
   readFirst,
   readPage,
-  requireRow,
   rowsOf,
+  rowsOfQuery,
   type SqlDatabase,
-  type Statement,
   type Statements,
   type Steps,
 } from "./statements.ts";
@@ -70,9 +59,9 @@ import {
  * placed at the same time is either seen or finds the pet as it is afterwards.
  */
 
-const SELECT_ORDER = `SELECT ${ORDER_COLUMNS} FROM orders WHERE id = ? AND key_id = ?`;
-const SELECT_ORDER_OF_ANY_KEY = `SELECT ${OPERATOR_ORDER_COLUMNS} FROM orders WHERE id = ?`;
-const SELECT_PET = `SELECT ${PET_COLUMNS} FROM pets WHERE id = ?`;
+const SELECT_ORDER = `SELECT ${ORDER_ROWS.selected} FROM orders WHERE id = ? AND key_id = ?`;
+const SELECT_ORDER_OF_ANY_KEY = `SELECT ${OPERATOR_ORDER_ROWS.selected} FROM orders WHERE id = ?`;
+const SELECT_PET = `SELECT ${PET_ROWS.selected} FROM pets WHERE id = ?`;
 
 /** Creates an order and makes its pet pending. */
 export function* placeOrder(
@@ -80,81 +69,72 @@ export function* placeOrder(
   at: number,
   dialect: Dialect,
 ): Steps<WriteResult | Rejection<"pet_not_found" | "pet_not_available">> {
-  const pet = yield* lockPet(petId, "NO KEY UPDATE");
+  const pet = yield* lockPet(petId, "NO KEY UPDATE NOWAIT", dialect);
   if (pet === undefined) return petNotFound(petId);
   if (!canBeOrdered(pet.status)) return petNotAvailable(petId, pet.status);
-  yield* setPetStatus(petId, STATUS_WHEN_ORDERED);
-  const insert = dialect.insert("orders", ["key_id", "pet_id", "status", "created_at"]);
-  const id = yield* insertedId(insert, keyId, petId, "placed", at);
-  const order = orderOf({ id, petId, status: "placed", createdAt: BigInt(at) });
-  return { id, body: encodeOrder(order), replayed: false };
+  yield* setPetStatus(petId, STATUS_WHEN_ORDERED, dialect);
+  const order = { petId, status: "placed", createdAt: formatTime(at) } as const;
+  const id = yield* OPERATOR_ORDER_ROWS.insert({ ...order, keyId, closedAt: null }, dialect);
+  return { id, body: encodeOrder({ id, ...order }), replayed: false };
 }
 
 /** Completes or cancels an order of a key. */
 export function* closeOrder(
   { keyId, id, status }: OrderClosing,
   at: number,
+  dialect: Dialect,
 ): Steps<Order | Rejection<"order_not_found" | "order_closed">> {
-  const [row] = yield* rowsOf<OrderRow>(`${SELECT_ORDER} FOR UPDATE NOWAIT`, id, keyId);
-  if (row === undefined) return orderNotFound(id);
-  return (yield* finishOrder(row, status, at)) ?? orderOf({ ...row, status });
+  const select = SELECT_ORDER + dialect.lockRows("UPDATE NOWAIT");
+  const order = yield* readFirst(ORDER_ROWS.objectOf, select, id, keyId);
+  if (order === undefined) return orderNotFound(id);
+  return (yield* finishOrder(order, { status, at }, dialect)) ?? { ...order, status };
 }
 
 /** Makes the pet of an order, whose row is locked, sold or available. */
 function* finishOrder(
-  { id, petId, status }: OrderRow,
-  newStatus: OrderUpdate["status"],
-  at: number,
+  { id, petId, status }: Order,
+  end: OrderUpdate & { readonly at: number },
+  dialect: Dialect,
 ): Steps<Rejection<"order_closed"> | undefined> {
   if (status !== "placed") return orderClosed(id, status);
-  yield* rowsOf("UPDATE orders SET status = ?, closed_at = ? WHERE id = ?", newStatus, at, id);
-  yield* setPetStatus(petId, STATUS_AFTER[newStatus]);
+  yield* rowsOf("UPDATE orders SET status = ?, closed_at = ? WHERE id = ?", end.status, end.at, id);
+  yield* setPetStatus(petId, STATUS_AFTER[end.status], dialect);
   return undefined;
 }
 
-function* lockPet(id: bigint, mode: "UPDATE" | "NO KEY UPDATE"): Steps<Pet | undefined> {
-  const [row] = yield* rowsOf<PetRow>(`${SELECT_PET} FOR ${mode} NOWAIT`, id);
-  return row && petOf(row);
+function* lockPet(
+  id: bigint,
+  lock: "UPDATE NOWAIT" | "NO KEY UPDATE NOWAIT",
+  dialect: Dialect,
+): Steps<Pet | undefined> {
+  return yield* readFirst(PET_ROWS.objectOf, SELECT_PET + dialect.lockRows(lock), id);
 }
 
-function* setPetStatus(id: bigint, status: PetStatus): Steps<void> {
-  const locked = "SELECT id FROM pets WHERE id = ? FOR NO KEY UPDATE NOWAIT";
+function* setPetStatus(id: bigint, status: PetStatus, dialect: Dialect): Steps<void> {
+  const locked = `SELECT id FROM pets WHERE id = ?${dialect.lockRows("NO KEY UPDATE NOWAIT")}`;
   yield* rowsOf(`UPDATE pets SET status = ? WHERE id = (${locked})`, status, id);
-}
-
-function* insertedId(insert: string, ...values: Statement["values"]): Steps<bigint> {
-  const [row] = yield* rowsOf<{ id: bigint }>(insert, ...values);
-  return requireRow(row).id;
 }
 
 /** How both databases read pets and orders. */
 export class SqlReadStore implements Pick<Store, "listPets" | "getPet" | "listOrders" | "getOrder"> {
-  readonly #orderPages: ReturnType<typeof orderPagesOfKey>;
-
-  constructor(protected readonly database: SqlDatabase) {
-    this.#orderPages = orderPagesOfKey(database.dialect);
-  }
+  constructor(protected readonly database: SqlDatabase) {}
 
   listPets(query: PetQuery): Awaitable<Page<Pet>> {
     const statement = petPage(query, this.database.dialect);
-    return this.database.read(() => readPage(statement, query.limit, petOf));
+    return this.database.read(() => readPage(statement, query.limit, PET_ROWS.objectOf));
   }
 
   getPet(id: bigint): Awaitable<Pet | undefined> {
-    return this.database.read(() => readFirst(petOf, SELECT_PET, id));
+    return this.database.read(() => readFirst(PET_ROWS.objectOf, SELECT_PET, id));
   }
 
-  listOrders(keyId: number, { status, after = 0n, limit }: PageQuery<OrderStatus>): Awaitable<Page<Order>> {
-    const { all, byStatus } = this.#orderPages;
-    const statement =
-      status === undefined
-        ? { sql: all, values: [keyId, after, limit + 1] }
-        : { sql: byStatus, values: [keyId, status, after, limit + 1] };
-    return this.database.read(() => readPage(statement, limit, orderOf));
+  listOrders(keyId: number, query: OrderPageQuery): Awaitable<Page<Order>> {
+    const statement = orderPageOfKey(keyId, query, this.database.dialect);
+    return this.database.read(() => readPage(statement, query.limit, ORDER_ROWS.objectOf));
   }
 
   getOrder(keyId: number, id: bigint): Awaitable<Order | undefined> {
-    return this.database.read(() => readFirst(orderOf, SELECT_ORDER, id, keyId));
+    return this.database.read(() => readFirst(ORDER_ROWS.objectOf, SELECT_ORDER, id, keyId));
   }
 }
 
@@ -170,61 +150,62 @@ export class SqlCorrectionStore implements CorrectionStore {
 
   listOrders(query: OrderQuery): Awaitable<Page<OperatorOrder>> {
     const page = orderPage(query, this.database.dialect);
-    return this.database.read(() => readPage(page, query.limit, operatorOrderOf));
+    return this.database.read(() => readPage(page, query.limit, OPERATOR_ORDER_ROWS.objectOf));
   }
 
   getOrder(id: bigint): Awaitable<OperatorOrder | undefined> {
-    return this.database.read(() => readFirst(operatorOrderOf, SELECT_ORDER_OF_ANY_KEY, id));
+    return this.database.read(() => readFirst(OPERATOR_ORDER_ROWS.objectOf, SELECT_ORDER_OF_ANY_KEY, id));
   }
 
   updateOrder(id: bigint, status: OrderUpdate["status"], by: Attribution) {
+    const { dialect } = this.database;
     return this.#change(`order ${id}`, function* (record): Steps<
       OperatorOrder | Rejection<"order_not_found" | "order_closed">
     > {
-      const [row] = yield* rowsOf<OperatorOrderRow>(`${SELECT_ORDER_OF_ANY_KEY} FOR UPDATE NOWAIT`, id);
-      if (row === undefined) return orderNotFound(id);
-      const rejection = yield* finishOrder(row, status, by.at);
+      const select = SELECT_ORDER_OF_ANY_KEY + dialect.lockRows("UPDATE NOWAIT");
+      const order = yield* readFirst(OPERATOR_ORDER_ROWS.objectOf, select, id);
+      if (order === undefined) return orderNotFound(id);
+      const rejection = yield* finishOrder(order, { status, at: by.at }, dialect);
       if (rejection !== undefined) return rejection;
       yield* record(orderUpdated(id, status, by));
-      return operatorOrderOf({ ...row, status, closedAt: BigInt(by.at) });
+      return { ...order, status, closedAt: formatTime(by.at) };
     });
   }
 
   createPet(pet: NewPet, by: Attribution): Promise<Pet> {
-    const insert = this.database.dialect.insert("pets", ["name", "category_id", "status"]);
+    const { dialect } = this.database;
     return this.#change("next pet", function* (record) {
-      const { name, categoryId, status = null } = pet;
-      const created = { ...pet, id: yield* insertedId(insert, name, categoryId, status) };
+      const created = { id: yield* PET_ROWS.insert(pet, dialect), ...pet };
       yield* record(petCreated(created, by));
       return created;
     });
   }
 
-  updatePet(id: bigint, change: PetChange, by: Attribution) {
+  updatePet(id: bigint, change: PetUpdate, by: Attribution) {
+    const { dialect } = this.database;
     return this.#change(`pet ${id}`, function* (record): Steps<
       Pet | Rejection<"pet_not_found" | "pet_ordered">
     > {
-      const before = yield* lockPet(id, "UPDATE");
+      const before = yield* lockPet(id, "UPDATE NOWAIT", dialect);
       if (before === undefined) return petNotFound(id);
-      const after = applyPetChange(before, change);
+      const after = changed(before, change);
       const entry = petUpdated(before, after, by);
       if (entry === undefined) return before;
-      const { name, categoryId, status } = after;
       const placed = "SELECT id FROM orders WHERE pet_id = ? AND status = 'placed'";
-      const [order] = status === before.status ? [] : yield* rowsOf<{ id: bigint }>(placed, id);
+      const [order] = after.status === before.status ? [] : yield* rowsOf<{ id: bigint }>(placed, id);
       if (order !== undefined) return petOrdered(id, order.id);
-      const update = "UPDATE pets SET name = ?, category_id = ?, status = ? WHERE id = ?";
-      yield* rowsOf(update, name, categoryId, status ?? null, id);
+      yield* rowsOfQuery(PET_ROWS.update(id, after));
       yield* record(entry);
       return after;
     });
   }
 
   deletePet(id: bigint, by: Attribution) {
+    const { dialect } = this.database;
     return this.#change(`pet ${id}`, function* (record): Steps<
       Pet | Rejection<"pet_not_found" | "pet_has_orders">
     > {
-      const pet = yield* lockPet(id, "UPDATE");
+      const pet = yield* lockPet(id, "UPDATE NOWAIT", dialect);
       if (pet === undefined) return petNotFound(id);
       const latest = "SELECT id FROM orders WHERE pet_id = ? ORDER BY pet_id DESC, id DESC LIMIT 1";
       const [order] = yield* rowsOf<{ id: bigint }>(latest, id);

@@ -1,7 +1,8 @@
 import { INT64_MAX } from "../api/json.ts";
-import type { OrderQuery } from "../domain/corrections.ts";
-import type { PetQuery } from "../domain/ports.ts";
-import { idsAfter, OPERATOR_ORDER_COLUMNS, ORDER_COLUMNS, PET_COLUMNS } from "./rows.ts";
+import { columnOf } from "../domain/fields.ts";
+import type { OrderPageQuery, OrderQuery, PetQuery } from "../domain/ports.ts";
+import { ORDER_FILTERS, type OrderFilters, PET_FILTERS, type PetFilters } from "../domain/resources.ts";
+import { OPERATOR_ORDER_ROWS, ORDER_ROWS, PET_ROWS } from "./rows.ts";
 import { type Dialect, jsonArray, type SqlValue, type Statement } from "./statements.ts";
 
 interface PageOptions {
@@ -10,11 +11,12 @@ interface PageOptions {
   /** Further ones, for which no index is used. */
   readonly further?: readonly string[];
   readonly isDescending?: boolean;
+  /** The values of the filters, the identifier that the page follows, the limit, the values of the further filters. */
+  readonly parameters?: readonly string[];
 }
 
 /**
- * A page in the order of `id`. The parameters are the values of the filters, the identifier that the page follows, the
- * limit, and the values of the further filters.
+ * A page in the order of `id`.
  *
  * An index finds the first row of every page, so the last page costs what the first one does. Written as
  * `status = ? AND id > ?`, a condition lets PostgreSQL walk all pets by `id` and filter by status. Where the old pets
@@ -25,18 +27,19 @@ interface PageOptions {
  * `LIMIT +?` instead of `LIMIT ?`: SQLite plans by the value of a bare limit, and so compiles the statement again at
  * every call.
  */
-function selectPage(select: string, options: PageOptions, { comparesRows }: Dialect): string {
-  const { filters, further = [], isDescending = false } = options;
+export function selectPage(select: string, options: PageOptions, { comparesRows }: Dialect): string {
+  const { filters, further = [], isDescending = false, parameters = [] } = options;
   const [follows, ends, direction] = isDescending ? ["<", ">=", " DESC"] : [">", "<=", ""];
+  const parameter = (i: number) => parameters[i] ?? `?${i + 1}`;
   const count = filters.length;
-  const [id, limit] = [`?${count + 1}`, `?${count + 2}`];
-  const conditions = filters.map((column, i) => `${column} = ?${i + 1}`);
+  const [id, limit] = [parameter(count), parameter(count + 1)];
+  const conditions = filters.map((column, i) => `${column} = ${parameter(i)}`);
   const last = filters.at(-1);
   if (comparesRows && last !== undefined) {
-    const value = `?${count}`;
+    const value = parameter(count - 1);
     conditions.splice(-1, 1, `(${last}, id) ${follows} (${value}, ${id})`, `${last} ${ends} ${value}`);
   } else conditions.push(`id ${follows} ${id}`);
-  conditions.push(...further.map((column, i) => isWithoutIndex(column, `?${count + 3 + i}`)));
+  conditions.push(...further.map((column, i) => isWithoutIndex(column, parameter(count + 2 + i))));
   const order = comparesRows && last !== undefined ? [last, "id"] : ["id"];
   return `${select} WHERE ${conditions.join(" AND ")}
     ORDER BY ${order.map((column) => column + direction).join(", ")} LIMIT +${limit}`;
@@ -47,30 +50,65 @@ function isWithoutIndex(column: string, parameter: string): string {
   return `CASE WHEN ${column} = ${parameter} THEN TRUE ELSE FALSE END`;
 }
 
-const SELECT_PETS = `SELECT ${PET_COLUMNS} FROM pets`;
+export interface Filter {
+  readonly name: string;
+  readonly column: string;
+  readonly value: SqlValue;
+}
 
-export function petPage(query: PetQuery, dialect: Dialect): Statement {
-  const { ids, status, after = 0n, limit } = query;
-  const statuses = status === undefined ? [] : [status];
-  if (ids === undefined) {
-    const filters = statuses.map(() => "status");
-    return { sql: selectPage(SELECT_PETS, { filters }, dialect), values: [...statuses, after, limit + 1] };
-  }
-  const hasStatus = status === undefined ? "" : ` AND ${isWithoutIndex("status", "?")}`;
-  return {
-    sql: `${SELECT_PETS} WHERE ${dialect.isOneOf("id", "?")}${hasStatus} ORDER BY id LIMIT +?`,
-    values: [jsonArray(idsAfter(query)), ...statuses, limit + 1],
+/** The filters that a query has, in the order of the table of filters. */
+function filterReader<Filters extends object>(table: Required<Record<keyof Filters & string, unknown>>) {
+  const columns = Object.keys(table).map((name) => ({ name, column: columnOf(name) }));
+  return (query: Filters): readonly Filter[] => {
+    const filters: Filter[] = [];
+    for (const { name, column } of columns) {
+      // Schemas of filters read nothing else.
+      const value = Reflect.get(query, name) as SqlValue | undefined;
+      if (value !== undefined) filters.push({ name, column, value });
+    }
+    return filters;
   };
 }
 
-const SELECT_ORDERS = `SELECT ${ORDER_COLUMNS} FROM orders`;
-const SELECT_ORDERS_OF_ANY_KEY = `SELECT ${OPERATOR_ORDER_COLUMNS} FROM orders`;
+export const petFiltersIn = filterReader<PetFilters>(PET_FILTERS);
+const orderFiltersIn = filterReader<OrderFilters>(ORDER_FILTERS);
 
-/** In PostgreSQL, the order of bytes is that of the index on keys and statuses alone. */
-export function orderPagesOfKey(dialect: Dialect): { readonly all: string; readonly byStatus: string } {
+/** The identifiers that a query selects, from its cursor on. */
+export function idsAfter({ ids = [], after }: PetQuery): readonly bigint[] {
+  return after === undefined ? ids : ids.filter((id) => id > after);
+}
+
+const SELECT_PETS = `SELECT ${PET_ROWS.selected} FROM pets`;
+
+export function petPage(query: PetQuery, dialect: Dialect): Statement {
+  const { ids, after = 0n, limit } = query;
+  const filters = petFiltersIn(query);
+  const columns = filters.map(({ column }) => column);
+  const values = filters.map(({ value }) => value);
+  if (ids === undefined) {
+    return {
+      sql: selectPage(SELECT_PETS, { filters: columns }, dialect),
+      values: [...values, after, limit + 1],
+    };
+  }
+  const conditions = [dialect.isOneOf("id", "?"), ...columns.map((column) => isWithoutIndex(column, "?"))];
   return {
-    all: selectPage(SELECT_ORDERS, { filters: ["key_id"] }, dialect),
-    byStatus: selectPage(SELECT_ORDERS, { filters: ["key_id", dialect.bytewise("status")] }, dialect),
+    sql: `${SELECT_PETS} WHERE ${conditions.join(" AND ")} ORDER BY id LIMIT +?`,
+    values: [jsonArray(idsAfter(query)), ...values, limit + 1],
+  };
+}
+
+const SELECT_ORDERS = `SELECT ${ORDER_ROWS.selected} FROM orders`;
+const SELECT_ORDERS_OF_ANY_KEY = `SELECT ${OPERATOR_ORDER_ROWS.selected} FROM orders`;
+
+/** The orders of a key. In PostgreSQL, the order of bytes is that of the index on keys and statuses alone. */
+export function orderPageOfKey(keyId: number, query: OrderPageQuery, dialect: Dialect): Statement {
+  const { after = 0n, limit } = query;
+  const filters = orderFiltersIn(query);
+  const columns = ["key_id", ...filters.map(({ column }) => dialect.bytewise(column))];
+  return {
+    sql: selectPage(SELECT_ORDERS, { filters: columns }, dialect),
+    values: [keyId, ...filters.map(({ value }) => value), after, limit + 1],
   };
 }
 

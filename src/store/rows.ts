@@ -1,57 +1,114 @@
-import type { OperatorOrder } from "../domain/corrections.ts";
-import type { PetQuery } from "../domain/ports.ts";
-import type { Order, OrderStatus, Pet, PetStatus } from "../domain/resources.ts";
+import { columnOf, type ResourceField, type Fields, type StoredAs } from "../domain/fields.ts";
+import {
+  OPERATOR_ORDER_FIELDS,
+  type OperatorOrder,
+  type Order,
+  ORDER_FIELDS,
+  type Pet,
+  PET_FIELDS,
+} from "../domain/resources.ts";
+import {
+  type ColumnType,
+  type Dialect,
+  requireRow,
+  rowsOf,
+  type SqlValue,
+  type Statement,
+  type Steps,
+} from "./statements.ts";
 
-/*
- * Rows as both databases return them, and the domain objects they become. Aliases are quoted because PostgreSQL folds
- * unquoted names to lower case.
- */
+/** How the objects of a resource are stored in the rows of a table. */
+export class RowMapping<T extends object> {
+  readonly columns: Readonly<Record<string, ColumnType>>;
+  /** What a SELECT names to get all fields. */
+  readonly selected: string;
+  /** All columns but the identifier, which the database assigns. */
+  readonly given: Readonly<Record<string, ColumnType>>;
+  readonly #fields: readonly [name: string, field: ResourceField][];
 
-export interface PetRow {
-  readonly id: bigint;
-  readonly name: string;
-  readonly categoryId: bigint;
-  readonly status: PetStatus | null;
-}
+  constructor(
+    readonly table: string,
+    fields: Fields,
+  ) {
+    this.#fields = Object.entries(fields);
+    this.columns = Object.fromEntries(
+      this.#fields.map(([name, { storedAs }]) => [columnOf(name), COLUMN_TYPES[storedAs]]),
+    );
+    const { id: _, ...given } = this.columns;
+    this.given = given;
+    this.selected = this.select(Object.keys(fields));
+  }
 
-export const PET_COLUMNS = `id, name, category_id AS "categoryId", status`;
+  /** What a SELECT names to get these fields. PostgreSQL folds names without quotes to lower case. */
+  select(names: readonly string[]): string {
+    return names
+      .map((name) => (columnOf(name) === name ? name : `${columnOf(name)} AS "${name}"`))
+      .join(", ");
+  }
 
-export function petOf({ id, name, categoryId, status }: PetRow): Pet {
-  return status === null ? { id, name, categoryId } : { id, name, categoryId, status };
-}
-
-export interface OrderRow {
-  readonly id: bigint;
-  readonly petId: bigint;
-  readonly status: OrderStatus;
-  readonly createdAt: bigint;
-}
-
-export const ORDER_COLUMNS = `id, pet_id AS "petId", status, created_at AS "createdAt"`;
-
-export function orderOf({ id, petId, status, createdAt }: OrderRow): Order {
-  return { id, petId, status, createdAt: timeOf(createdAt) };
-}
-
-function timeOf(ms: bigint): string {
-  return new Date(Number(ms)).toISOString();
-}
-
-/** The key is null where an earlier release recorded none, and so is the time at which it closed the order. */
-export type OperatorOrderRow = OrderRow & { readonly keyId: bigint | null; readonly closedAt: bigint | null };
-
-export const OPERATOR_ORDER_COLUMNS = `${ORDER_COLUMNS}, key_id AS "keyId", closed_at AS "closedAt"`;
-
-export function operatorOrderOf(row: OperatorOrderRow): OperatorOrder {
-  const { keyId, closedAt } = row;
-  return {
-    ...orderOf(row),
-    keyId: keyId === null ? null : Number(keyId),
-    closedAt: closedAt === null ? null : timeOf(closedAt),
+  /** A row of what `selected` names. */
+  readonly objectOf = (row: Readonly<Record<string, unknown>>): T => {
+    const object: Record<string, unknown> = {};
+    for (const [name, field] of this.#fields) {
+      const value = row[name] ?? null;
+      if (value !== null) object[name] = readValue(value, field);
+      else if (field.ifMissing === "null") object[name] = null;
+    }
+    // It has the fields that T is derived from.
+    return object as T;
   };
+
+  /** The values of all columns but the identifier. */
+  valuesOf(object: Omit<T, "id">): (SqlValue | null)[] {
+    return this.#fields.flatMap(([name, { storedAs }]) => {
+      if (name === "id") return [];
+      // Schemas allow nothing else.
+      const value = (Reflect.get(object, name) ?? null) as SqlValue | null;
+      return [storedAs === "time" && value !== null ? Date.parse(`${value}`) : value];
+    });
+  }
+
+  /** Adds an object, and returns the identifier that the database assigns. */
+  *insert(object: Omit<T, "id">, dialect: Dialect): Steps<bigint> {
+    const sql = dialect.insert(this.table, Object.keys(this.given));
+    const [row] = yield* rowsOf<{ id: bigint }>(sql, ...this.valuesOf(object));
+    return requireRow(row).id;
+  }
+
+  /** Replaces all values of an object. */
+  update(id: bigint, object: Omit<T, "id">): Statement {
+    const set = Object.keys(this.given).map((column) => `${column} = ?`);
+    return {
+      sql: `UPDATE ${this.table} SET ${set.join(", ")} WHERE id = ?`,
+      values: [...this.valuesOf(object), id],
+    };
+  }
+
+  /** An expression for the JSON of a row, as `encoderOf` writes it. */
+  json({ jsonObject }: Pick<Dialect, "jsonObject">): string {
+    return jsonObject(
+      this.#fields.map(([name, { storedAs, ifMissing }]) => {
+        if (storedAs === "time") throw new Error(`SQL does not write the time ${name}`);
+        const kind = storedAs === "int64" ? "integer" : storedAs;
+        return { name, column: columnOf(name), kind, isOptional: ifMissing === "absent" };
+      }),
+    );
+  }
 }
 
-/** The identifiers that a query selects, from its cursor on. */
-export function idsAfter({ ids = [], after }: PetQuery): readonly bigint[] {
-  return after === undefined ? ids : ids.filter((id) => id > after);
+const COLUMN_TYPES: Readonly<Record<StoredAs, ColumnType>> = {
+  int64: "integer",
+  integer: "integer",
+  time: "integer",
+  text: "text",
+  choice: "text",
+};
+
+function readValue(value: unknown, { storedAs }: ResourceField): unknown {
+  if (storedAs === "time") return new Date(Number(value)).toISOString();
+  return storedAs === "integer" ? Number(value) : value;
 }
+
+export const PET_ROWS = new RowMapping<Pet>("pets", PET_FIELDS);
+export const ORDER_ROWS = new RowMapping<Order>("orders", ORDER_FIELDS);
+export const OPERATOR_ORDER_ROWS = new RowMapping<OperatorOrder>("orders", OPERATOR_ORDER_FIELDS);

@@ -9,7 +9,7 @@ import type { Awaitable } from "../event-loop.ts";
 export type SqlValue = string | number | bigint;
 
 export interface Statement {
-  /** Its parameters are `?`, or all of them `?1`, `?2`, …; its locks are those of PostgreSQL, its indexes SQLite's. */
+  /** Its parameters are `?`, or all of them `?1`, `?2`, …. An empty statement does nothing. */
   readonly sql: string;
   readonly values: readonly (SqlValue | Uint8Array | null)[];
   /** Whether the text depends on what is asked for, so that it is not kept as a prepared statement. */
@@ -105,6 +105,16 @@ export interface SqlDatabase {
   write<T>(statements: Statements<T>): Promise<T>;
 }
 
+export interface JsonMember {
+  readonly name: string;
+  readonly column: string;
+  /** A choice is text without characters that JSON escapes. */
+  readonly kind: "integer" | "text" | "choice";
+  readonly isOptional: boolean;
+}
+
+type RowLock = "UPDATE NOWAIT" | "NO KEY UPDATE NOWAIT" | "NO KEY UPDATE";
+
 /** `json` is text in SQLite and jsonb in PostgreSQL. */
 export type ColumnType = "integer" | "text" | "json";
 
@@ -131,8 +141,21 @@ export interface Dialect {
   readonly labels: string;
   /** Inserts a row and returns its `id`, which the database assigns. */
   insert(table: string, columns: readonly string[]): string;
+  /** An expression for a JSON object without spaces. A member that is optional is left out where it is NULL. */
+  jsonObject(members: readonly JsonMember[]): string;
   /** Nobody else adds a row until the end of the transaction. */
   lockIds(table: string): string;
+  /** Nobody else changes the table until the end of the transaction. */
+  lockTable(table: string): string;
+  /**
+   * The end of a SELECT whose rows stay as they are until the end of the transaction. `NO KEY UPDATE` lets others refer
+   * to them. With `NOWAIT`, the statement fails at once if another transaction has locked one of them.
+   */
+  lockRows(lock: RowLock): string;
+  /** After the table of a SELECT: the index that it is read by. PostgreSQL finds the best one by itself. */
+  indexedBy(index: string): string;
+  /** Of an INSERT that gives the identifiers, which the database assigns otherwise. */
+  readonly givesIds: string;
   /**
    * Deletes the first rows in an order that no two rows share, and returns a row for each. The last parameter is how
    * many. Two instances that delete at the same time delete different rows.

@@ -3,6 +3,7 @@
  * both schemas.
  */
 import type { NewAuditEntry } from "../domain/audit.ts";
+import { OPERATOR_ORDER_ROWS, PET_ROWS } from "./rows.ts";
 import {
   type ColumnType,
   type Dialect,
@@ -51,15 +52,8 @@ export const KEY_SECRETS = table("key_secrets", ["key_id", "hash"], {
   issued_at: "integer",
 });
 
-export const PETS = withIds("pets", { name: "text", category_id: "integer", status: "text" });
-
-export const ORDERS = withIds("orders", {
-  pet_id: "integer",
-  status: "text",
-  created_at: "integer",
-  key_id: "integer",
-  closed_at: "integer",
-});
+export const PETS = withIds("pets", PET_ROWS.columns);
+export const ORDERS = withIds("orders", OPERATOR_ORDER_ROWS.columns);
 
 /** Of the counts of one key in one interval. */
 export const COUNT_COLUMNS = {
@@ -206,7 +200,7 @@ function orderOf({ name, columns, order }: Table, { bytewise }: Dialect): string
 /** Inserts the given rows, which have these columns. An order of them can follow. */
 export function insertInto({ name, columns }: Pick<Table, "name" | "columns">, dialect: Dialect): string {
   const names = Object.keys(columns).join(", ");
-  return `INSERT INTO ${name} AS stored (${names}) OVERRIDING SYSTEM VALUE
+  return `INSERT INTO ${name} AS stored (${names}) ${dialect.givesIds}
     SELECT ${names} FROM ${dialect.given(columns)} WHERE TRUE`;
 }
 
@@ -216,6 +210,8 @@ export type Row = readonly (string | null)[];
 export type NewRow = readonly (SqlValue | null)[];
 
 /** The values of a row by their columns. */
+export type FieldsOf<T> = T extends Table<infer Column> ? Readonly<Record<Column, string | null>> : never;
+
 export function fieldsOf<Column extends string>(
   { columns }: Table<Column>,
   row: Row,
@@ -241,8 +237,8 @@ export interface TableReader extends AsyncDisposable {
   hasChanged?(): boolean;
 }
 
-interface RowQuery {
-  readonly by: string;
+interface RowQuery<Column> {
+  readonly by: Column;
   /** Those that `by` may have. */
   readonly values: readonly SqlValue[];
   /** A further condition, in SQL of both databases. */
@@ -265,16 +261,16 @@ export interface SharedTables extends AsyncDisposable, Pick<SqlDatabase, "dialec
 }
 
 /** Locks in the order of the rows, so that no two transactions wait for each other. */
-export function* findRows(
+export function* findRows<Column extends string>(
   { dialect }: Pick<SharedTables, "dialect">,
-  table: Table,
-  { by, values, where = "TRUE", isLocked = false }: RowQuery,
-): Steps<readonly Row[]> {
+  table: Table<Column>,
+  { by, values, where = "TRUE", isLocked = false }: RowQuery<Column>,
+): Steps<readonly FieldsOf<Table<Column>>[]> {
   const sql = `SELECT ${textsOf(table)} FROM ${table.name}
     WHERE ${dialect.isOneOf(by, "?", table.columns[by])} AND ${where}
-    ORDER BY ${orderOf(table, dialect)}${isLocked ? " FOR NO KEY UPDATE" : ""}`;
+    ORDER BY ${orderOf(table, dialect)}${isLocked ? dialect.lockRows("NO KEY UPDATE") : ""}`;
   const rows = yield* rowsOf<Record<string, string | null>>(sql, jsonArray(values));
-  return rows.map((row) => Object.values(row));
+  return rows.map((row) => fieldsOf(table, Object.values(row)));
 }
 
 /** Adds rows with all columns, in their order. */

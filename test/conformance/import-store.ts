@@ -157,7 +157,8 @@ function petCases(test: TestCase): void {
 }
 
 function orderCases(test: TestCase): void {
-  const order = { status: "completed", createdAt: AT, keyId: null, closedAt: AT + 5 } as const;
+  const [createdAt = "", closedAt = ""] = [AT, AT + 5].map((at) => new Date(at).toISOString());
+  const order = { status: "completed", createdAt, keyId: null, closedAt } as const;
 
   test("orders keep their key, time and status, and placed ones count as placed", async (opened) => {
     const { imports, store, corrections, keys } = opened;
@@ -169,7 +170,6 @@ function orderCases(test: TestCase): void {
       { ...order, petId },
     ];
     expect(await imports.importRows(orders, ...batchOf(rows))).toMatchObject({ added: 2 });
-    const [createdAt, closedAt] = [AT, AT + 5].map((at) => new Date(at).toISOString());
     expect(await store.getOrder(key.id, 7n)).toEqual({ id: 7n, petId, status: "placed", createdAt } as Order);
     expect(await corrections.getOrder(8n)).toMatchObject({ status: "completed", keyId: null, closedAt });
     const completed = await store.updateOrder({ keyId: key.id, id: 7n, status: "completed" }, AT);

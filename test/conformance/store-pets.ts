@@ -1,7 +1,7 @@
 import { expect } from "bun:test";
 import { INT64_MAX, INT64_MIN } from "../../src/api/json.ts";
 import type { NewPet, Pet } from "../../src/domain/resources.ts";
-import { encodePet } from "../../src/store/sqlite/store.ts";
+import { encodePet } from "../../src/domain/resources.ts";
 import { AT, addPet, idsOf, resultOf, rex, type TestCase } from "./store-fixture.ts";
 
 /** Also what looks like SQL, like JSON, or like part of an array of PostgreSQL. */

@@ -23,7 +23,7 @@ import {
   text,
 } from "../../src/api/schema.ts";
 import { encodeOrder, NewOrder, NewPet, Order, OrderUpdate, Pet } from "../../src/domain/resources.ts";
-import { encodePet } from "../../src/store/sqlite/store.ts";
+import { encodePet } from "../../src/domain/resources.ts";
 import { parseJson } from "../exact-json.ts";
 
 const problemsOf = (schema: Schema<unknown> | ObjectSchema<unknown>, value: unknown) => {

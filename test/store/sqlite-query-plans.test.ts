@@ -96,7 +96,7 @@ const plans = await readPlans();
  * the last batch of each server process.
  */
 const SCANS = [
-  /^SELECT .* IN \(SELECT value FROM json_each\(\?1?\)\)/,
+  /^SELECT .* IN \(SELECT value FROM json_each\(\?\d?\)\)/,
   /^SELECT \(SELECT min\(start\) FROM (usage_hours|usage_days)\)/,
   /^DELETE FROM usage_batches WHERE hour < \?$/,
   /key_revision/,

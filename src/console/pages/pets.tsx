@@ -1,7 +1,7 @@
 import { grouped } from "../../api/formatting.ts";
 import { INT64_RANGE, parseIdentifier } from "../../api/json.ts";
 import { NAME_MAX_LENGTH } from "../../domain/size-limits.ts";
-import { PET_STATUSES } from "../../domain/resources.ts";
+import { PET_STATUSES, type PetUpdate } from "../../domain/resources.ts";
 import { call, may, type Pet, RejectedRequest } from "../admin-api.ts";
 import { ActionButton } from "../components/dialogs.tsx";
 import { Choices, Form, TextField, useDraft } from "../components/forms.tsx";
@@ -133,7 +133,7 @@ function valuesOf(pet?: Pet) {
   return { name: pet?.name ?? "", categoryId: `${pet?.categoryId ?? ""}`, status };
 }
 
-function bodyOf({ name, categoryId, status }: ReturnType<typeof valuesOf>) {
+function bodyOf({ name, categoryId, status }: ReturnType<typeof valuesOf>): Required<PetUpdate> {
   const identifier = parseIdentifier(categoryId.trim());
   if (identifier === undefined)
     throw new RejectedRequest(`It must be an integer ${INT64_RANGE}.`, false, "categoryId");

@@ -1,9 +1,8 @@
 import { cursorAfter, encodeCursor } from "../../api/cursor.ts";
 import { Rejection } from "../../api/errors.ts";
 import { parseIdentifier } from "../../api/json.ts";
-import type { OperatorOrder } from "../../domain/corrections.ts";
 import type { Page, PetQuery } from "../../domain/ports.ts";
-import { orderNotFound, type Pet, petNotFound } from "../../domain/resources.ts";
+import { type OperatorOrder, orderNotFound, type Pet, petNotFound } from "../../domain/resources.ts";
 import { yieldToEventLoop } from "../../event-loop.ts";
 import { ADMIN_PAGE_LIMIT } from "../operations.ts";
 import type { AdminHandlers, OperatorServices } from "./services.ts";

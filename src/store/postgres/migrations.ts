@@ -1,5 +1,5 @@
 import type { SQL } from "bun";
-import { forPostgres, latestVersion, type Migration, rejectNewerSchema, SHARED_SQL } from "../migrations.ts";
+import { latestVersion, type Migration, rejectNewerSchema } from "../migrations.ts";
 import { isLocked, MIGRATIONS_LOCK, tableExists, takeLock } from "./connection.ts";
 import { scheduler, within } from "../../event-loop.ts";
 
@@ -29,7 +29,17 @@ export const POSTGRES_MIGRATIONS: readonly (Migration | OnlineMigration)[] = [
       -- Animals without a status fit no filter, so they cost the index nothing.
       CREATE INDEX pets_by_status ON pets (status, id) WHERE status IS NOT NULL;
 
-      ${forPostgres(SHARED_SQL.orders)}
+      CREATE TABLE orders (
+        id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+        pet_id bigint NOT NULL REFERENCES pets (id),
+        status TEXT NOT NULL CHECK (status IN ('placed', 'completed', 'cancelled')),
+        created_at bigint NOT NULL,
+        -- NULL: an earlier release placed the order and recorded no key. No key sees such an order.
+        key_id bigint
+      );
+      CREATE INDEX orders_by_status ON orders (status, id);
+      CREATE UNIQUE INDEX one_placed_order_per_pet ON orders (pet_id) WHERE status = 'placed';
+      CREATE INDEX orders_by_key ON orders (key_id, id) WHERE key_id IS NOT NULL;
       CREATE INDEX orders_by_key_and_status ON orders (key_id, status COLLATE "C", id) WHERE key_id IS NOT NULL;
 
       CREATE TABLE attempts (
@@ -44,7 +54,33 @@ export const POSTGRES_MIGRATIONS: readonly (Migration | OnlineMigration)[] = [
       );
       CREATE INDEX attempts_by_age ON attempts (created_at);
 
-      ${forPostgres(SHARED_SQL.apiKeys + SHARED_SQL.keySecrets + SHARED_SQL.serverSettings)}
+      CREATE TABLE api_keys (
+        id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+        name TEXT NOT NULL CHECK (name <> ''),
+        plan TEXT NOT NULL CHECK (plan IN ('free', 'pro', 'business', 'enterprise')),
+        per_minute bigint CHECK (per_minute > 0),
+        per_day bigint CHECK (per_day > 0),
+        created_at bigint NOT NULL,
+        expires_at bigint,
+        revoked_at bigint,
+        pardoned_at bigint,
+        revision bigint NOT NULL,
+        unban_revision bigint,
+        CHECK ((per_minute IS NULL) = (per_day IS NULL)),
+        CHECK (per_minute IS NULL OR plan = 'enterprise')
+      );
+
+      CREATE TABLE key_secrets (
+        hash TEXT PRIMARY KEY CHECK (length(hash) = 64),
+        key_id bigint NOT NULL REFERENCES api_keys (id),
+        valid_until bigint
+      );
+      CREATE INDEX key_secrets_by_key ON key_secrets (key_id);
+
+      CREATE TABLE server_settings (
+        name TEXT PRIMARY KEY,
+        value TEXT NOT NULL
+      );
       ALTER TABLE api_keys ADD UNIQUE (revision);
 
       CREATE TABLE key_revision (
@@ -60,7 +96,68 @@ export const POSTGRES_MIGRATIONS: readonly (Migration | OnlineMigration)[] = [
     // Instances of the release before insert keys and secrets without the new columns. The free space of a page is for
     // the rows of the current hour and day, which are updated every two seconds.
     sql: `
-      ${forPostgres(SHARED_SQL.keyFieldsAndAudit + SHARED_SQL.usage + SHARED_SQL.lastUsed)}
+      ALTER TABLE api_keys ADD COLUMN owner TEXT;
+      ALTER TABLE api_keys ADD COLUMN notes TEXT;
+      -- A JSON array of texts.
+      ALTER TABLE api_keys ADD COLUMN labels TEXT NOT NULL DEFAULT '[]';
+      ALTER TABLE api_keys ADD COLUMN access TEXT NOT NULL DEFAULT 'write' CHECK (access IN ('read', 'write'));
+      -- NULL: an earlier release stored the secret.
+      ALTER TABLE key_secrets ADD COLUMN hint TEXT;
+      ALTER TABLE key_secrets ADD COLUMN issued_at bigint;
+
+      CREATE TABLE audit (
+        id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+        at bigint NOT NULL,
+        actor TEXT NOT NULL CHECK (actor <> ''),
+        actor_name TEXT,
+        action TEXT NOT NULL CHECK (action <> ''),
+        target_kind TEXT,
+        target_id bigint,
+        -- JSON objects with the fields that changed.
+        values_before TEXT,
+        values_after TEXT,
+        CHECK ((target_kind IS NULL) = (target_id IS NULL))
+      );
+      CREATE INDEX audit_by_time ON audit (at, id);
+      CREATE INDEX audit_by_target ON audit (target_kind, target_id, at, id) WHERE target_kind IS NOT NULL;
+      CREATE INDEX audit_by_action ON audit (action, at, id);
+      CREATE INDEX audit_by_actor ON audit (actor, at, id);
+      CREATE INDEX audit_by_action_and_actor ON audit (action, actor, at, id);
+
+      -- One row per key and interval, in the order of time: counts are added to the rows at the end of the table.
+      CREATE TABLE usage_hours (
+        start bigint NOT NULL,
+        key_id bigint NOT NULL,
+        admitted bigint NOT NULL,
+        limited bigint NOT NULL,
+        banned bigint NOT NULL,
+        errors bigint NOT NULL,
+        -- Admitted requests and errors by operation, as JSON.
+        operations jsonb NOT NULL,
+        PRIMARY KEY (start, key_id)
+      );
+      CREATE TABLE usage_days (
+        start bigint NOT NULL,
+        key_id bigint NOT NULL,
+        admitted bigint NOT NULL,
+        limited bigint NOT NULL,
+        banned bigint NOT NULL,
+        errors bigint NOT NULL,
+        operations jsonb NOT NULL,
+        PRIMARY KEY (start, key_id)
+      );
+
+      CREATE TABLE key_last_used (
+        key_id bigint PRIMARY KEY,
+        last_used_at bigint NOT NULL
+      );
+
+      -- The last batch that each server process has added, so that none is added twice.
+      CREATE TABLE usage_batches (
+        writer TEXT PRIMARY KEY,
+        sequence bigint NOT NULL,
+        hour bigint NOT NULL
+      );
       -- Sums of 4 hours and of 5 days: a sum over a longer period reads fewer rows.
       CREATE TABLE usage_sums (
         length bigint NOT NULL,
@@ -89,7 +186,27 @@ export const POSTGRES_MIGRATIONS: readonly (Migration | OnlineMigration)[] = [
     version: 11,
     name: "deprecated operations of keys, imports",
     sql: `
-      ${forPostgres(SHARED_SQL.deprecatedUse + SHARED_SQL.imports)}
+      CREATE TABLE deprecated_use (
+        operation TEXT NOT NULL,
+        key_id bigint NOT NULL,
+        last_used_at bigint NOT NULL,
+        PRIMARY KEY (operation, key_id)
+      );
+
+      -- How far each import of a file has come.
+      CREATE TABLE imports (
+        fingerprint TEXT PRIMARY KEY,
+        source TEXT NOT NULL,
+        options TEXT NOT NULL,
+        started_at bigint NOT NULL,
+        finished_at bigint,
+        rows_done bigint NOT NULL DEFAULT 0,
+        added bigint NOT NULL DEFAULT 0,
+        replaced bigint NOT NULL DEFAULT 0,
+        skipped bigint NOT NULL DEFAULT 0,
+        rejected bigint NOT NULL DEFAULT 0,
+        rejects_bytes bigint NOT NULL DEFAULT 0
+      );
       ALTER TABLE deprecated_use ALTER COLUMN operation TYPE text COLLATE "C";
       ALTER TABLE deprecated_use SET (fillfactor = 75);
     `,
@@ -102,7 +219,45 @@ export const POSTGRES_MIGRATIONS: readonly (Migration | OnlineMigration)[] = [
   {
     version: 13,
     name: "operators, their tokens, sessions and sign-in codes, operators in the audit trail",
-    sql: forPostgres(SHARED_SQL.operators),
+    sql: `
+      CREATE TABLE operators (
+        id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+        name TEXT NOT NULL CHECK (name <> ''),
+        role TEXT NOT NULL CHECK (role IN ('metrics', 'viewer', 'support', 'admin')),
+        created_at bigint NOT NULL,
+        last_used_at bigint,
+        revoked_at bigint
+      );
+      CREATE UNIQUE INDEX operators_by_name ON operators (name) WHERE revoked_at IS NULL;
+
+      -- Those that were replaced stay: a token that was replaced is never taken for a new one.
+      CREATE TABLE operator_tokens (
+        hash TEXT PRIMARY KEY CHECK (length(hash) = 64),
+        operator_id bigint NOT NULL REFERENCES operators (id),
+        hint TEXT NOT NULL,
+        issued_at bigint NOT NULL,
+        replaced_at bigint
+      );
+      CREATE UNIQUE INDEX current_operator_tokens ON operator_tokens (operator_id) WHERE replaced_at IS NULL;
+
+      -- Of the operator whose token is a setting, operator_id is NULL.
+      CREATE TABLE operator_sessions (
+        cookie_hash TEXT PRIMARY KEY CHECK (length(cookie_hash) = 64),
+        secret_hash TEXT NOT NULL CHECK (length(secret_hash) = 64),
+        operator_id bigint REFERENCES operators (id),
+        token_check TEXT,
+        created_at bigint NOT NULL,
+        ends_at bigint NOT NULL,
+        CHECK ((operator_id IS NULL) = (token_check IS NOT NULL))
+      );
+      CREATE TABLE sign_in_codes (
+        code_hash TEXT PRIMARY KEY CHECK (length(code_hash) = 64),
+        operator_id bigint REFERENCES operators (id),
+        ends_at bigint NOT NULL
+      );
+
+      ALTER TABLE audit ADD COLUMN operator TEXT;
+    `,
   },
   {
     version: 14,

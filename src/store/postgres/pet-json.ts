@@ -2,39 +2,50 @@ import type { SQL } from "bun";
 import { type TaggedJson, withEtag } from "../../api/hash.ts";
 import type { Identifier } from "../../api/json.ts";
 import type { PageJson, PetJsonSource, PetQuery } from "../../domain/ports.ts";
-import type { PetStatus } from "../../domain/resources.ts";
+import { PET_FILTERS } from "../../domain/resources.ts";
 import { GroupCommit } from "../group-commit.ts";
-import { idsAfter } from "../rows.ts";
+import { type Filter, idsAfter, petFiltersIn, selectPage } from "../pages.ts";
+import { PET_ROWS } from "../rows.ts";
 import { requireRow } from "../statements.ts";
 import type { Pools } from "./pool.ts";
+import { givenColumns, POSTGRES_DIALECT } from "./statements.ts";
 
-/** The text that `encodePet` makes. */
-export const PET_JSON = `'{"id":' || id || ',"name":' || to_json(name) || ',"categoryId":' || category_id ||
-  coalesce(',"status":"' || status || '"}', '}')`;
+export const PET_JSON = PET_ROWS.json(POSTGRES_DIALECT);
 
-export const PETS_AS_JSON = `SELECT ${PET_JSON} AS json FROM pets WHERE id = ANY($1::int8[])`;
+/** What a pet is found and filtered by, and its JSON. */
+const SELECT_PETS = `SELECT ${PET_ROWS.select(["id", ...Object.keys(PET_FILTERS)])}, ${PET_JSON} AS json FROM pets`;
 
-/** The parameters are arrays with the values of each PageQuery; the pages are in their order. */
-export const PET_PAGES_AS_JSON = {
-  all: selectPages("id > query.after ORDER BY id"),
-  byStatus: selectPages(
-    "(status, id) > (query.status, query.after) AND status <= query.status ORDER BY status, id",
-  ),
-} as const;
+export const PETS_AS_JSON = `${SELECT_PETS} WHERE id = ANY($1::int8[])`;
 
-function selectPages(condition: string): string {
-  return `SELECT page.json, page.pets
-    FROM unnest($1::int8[], $2::int4[], $3::text[]) WITH ORDINALITY AS query (after, pets, status, place),
-      LATERAL (SELECT string_agg(pet.json, ',') AS json, count(*)::int4 AS pets FROM (
-        SELECT ${PET_JSON} AS json FROM pets WHERE ${condition} LIMIT query.pets) AS pet) AS page
+type FoundPet = Readonly<Record<string, unknown>> & { readonly id: bigint; readonly json: string };
+
+/**
+ * Pages with the same filters. The parameters have the values of each query: of each filter, then the identifier that
+ * the page follows, and the limit. The pages are in the order of the queries.
+ */
+export function selectPetPages(filters: readonly string[]): string {
+  const types = Object.entries(PET_ROWS.columns).filter(([column]) => filters.includes(column));
+  const page = selectPage(
+    `SELECT id, row_number() OVER () AS number, ${PET_JSON} AS json FROM pets`,
+    {
+      filters,
+      parameters: [...filters.map((column) => `query.${column}`), "query.after", "(query.pets + 1)"],
+    },
+    POSTGRES_DIALECT,
+  );
+  const isOnPage = "FILTER (WHERE number <= query.pets)";
+  return `SELECT page.*
+    FROM ${givenColumns({ ...Object.fromEntries(types), after: "integer", pets: "integer" })} AS query,
+      LATERAL (SELECT coalesce(string_agg(json, ',') ${isOnPage}, '') AS json, max(id) ${isOnPage} AS last,
+        count(*) > query.pets AS "hasMore" FROM (${page}) AS pet) AS page
     ORDER BY place`;
 }
 
-interface PageQuery {
+interface PageRequest {
+  readonly filters: readonly Filter[];
   readonly after: bigint;
   readonly limit: number;
-  readonly status: PetStatus | undefined;
-  /** The same for equal queries. */
+  /** The same for equal requests. */
   readonly name: string;
 }
 
@@ -50,26 +61,15 @@ const MAX_READS_PER_STATEMENT = 128;
  * read it takes 113 and 48. A random pet takes 45 and 8 µs instead of 76 and 36.
  */
 export class PostgresPetJson implements PetJsonSource {
-  readonly #pets: GroupCommit<readonly bigint[], readonly string[]>;
-  readonly #pages: GroupCommit<PageQuery, PageJson>;
-  readonly #pagesByStatus: GroupCommit<PageQuery, PageJson>;
-
+  readonly #pets: GroupCommit<readonly bigint[], readonly FoundPet[]>;
+  /** By the columns that the pages are filtered by. */
+  readonly #pages = new Map<string, GroupCommit<PageRequest, PageJson>>();
+  readonly #pools: Pools;
   #batch = {};
 
-  constructor({ reads, maxQueued, timeoutMs: maxQueueMs }: Pools) {
-    const together = <Query, Result>(read: (sql: SQL, queries: readonly Query[]) => Promise<Result[]>) =>
-      new GroupCommit<Query, Result>({
-        commit: (queries) => {
-          this.#batch = {};
-          return reads.query((sql) => read(sql, queries));
-        },
-        maxBatch: MAX_READS_PER_STATEMENT,
-        maxQueued,
-        maxQueueMs,
-      });
-    this.#pets = together(readPets);
-    this.#pages = together((sql, queries) => readPages(sql, PET_PAGES_AS_JSON.all, queries));
-    this.#pagesByStatus = together((sql, queries) => readPages(sql, PET_PAGES_AS_JSON.byStatus, queries));
+  constructor(pools: Pools) {
+    this.#pools = pools;
+    this.#pets = this.#together(readPets);
   }
 
   get batch(): object {
@@ -77,66 +77,84 @@ export class PostgresPetJson implements PetJsonSource {
   }
 
   async get(id: Identifier): Promise<TaggedJson | undefined> {
-    const [json] = await this.#pets.submit([BigInt(id)]);
-    return json === undefined ? undefined : withEtag(json);
+    const [pet] = await this.#pets.submit([BigInt(id)]);
+    return pet && withEtag(pet.json);
   }
 
   list(query: PetQuery): Promise<PageJson> {
-    if (query.ids !== undefined) return this.#listByIds(query);
-    const { after = 0n, limit, status } = query;
-    const pages = status === undefined ? this.#pages : this.#pagesByStatus;
-    return pages.submit({ after, limit, status, name: `${after} ${limit} ${status}` });
+    const filters = petFiltersIn(query);
+    if (query.ids !== undefined) return this.#listByIds(query, filters);
+    const { after = 0n, limit } = query;
+    const name = [...filters.map(({ value }) => value), after, limit].join();
+    return this.#pagesWith(filters.map(({ column }) => column)).submit({ filters, after, limit, name });
   }
 
   /** Rejects new reads, and waits for the others. */
   async close(): Promise<void> {
-    await Promise.all([this.#pets.close(), this.#pages.close(), this.#pagesByStatus.close()]);
+    await Promise.all([this.#pets, ...this.#pages.values()].map((reads) => reads.close()));
   }
 
-  async #listByIds(query: PetQuery): Promise<PageJson> {
-    const { status, limit } = query;
+  #together<Query, Result>(
+    read: (sql: SQL, queries: readonly Query[]) => Promise<Result[]>,
+  ): GroupCommit<Query, Result> {
+    const { reads, maxQueued, timeoutMs: maxQueueMs } = this.#pools;
+    return new GroupCommit<Query, Result>({
+      commit: (queries) => {
+        this.#batch = {};
+        return reads.query((sql) => read(sql, queries));
+      },
+      maxBatch: MAX_READS_PER_STATEMENT,
+      maxQueued,
+      maxQueueMs,
+    });
+  }
+
+  #pagesWith(columns: readonly string[]): GroupCommit<PageRequest, PageJson> {
+    const name = columns.join();
+    let pages = this.#pages.get(name);
+    if (pages === undefined) {
+      const select = selectPetPages(columns);
+      pages = this.#together((sql, requests) => readPages(sql, select, requests));
+      this.#pages.set(name, pages);
+    }
+    return pages;
+  }
+
+  async #listByIds(query: PetQuery, filters: readonly Filter[]): Promise<PageJson> {
+    const { limit } = query;
     const ids = [...new Set(idsAfter(query))].toSorted((a, b) => (a < b ? -1 : 1));
     const found = await this.#pets.submit(ids);
-    const pets =
-      status === undefined ? found : found.filter((json) => json.endsWith(`,"status":"${status}"}`));
-    return pageOf(pets.slice(0, limit + 1).join(","), pets.length, limit);
+    const pets = found.filter((pet) => filters.every(({ name, value }) => pet[name] === value));
+    const page = pets.slice(0, limit);
+    return {
+      json: `[${page.map(({ json }) => json).join(",")}]`,
+      last: page.at(-1)?.id,
+      hasMore: pets.length > limit,
+    };
   }
 }
 
 /** For each list of identifiers, the pets that exist, in the order of the list. */
-async function readPets(sql: SQL, lists: readonly (readonly bigint[])[]): Promise<string[][]> {
-  const rows = await sql.unsafe<{ json: string }[]>(PETS_AS_JSON, [lists.flat()]);
-  const pets = new Map(rows.map(({ json }) => [idAt(json, 0), json]));
-  return lists.map((ids) => ids.flatMap((id) => pets.get(`${id}`) ?? []));
+async function readPets(sql: SQL, lists: readonly (readonly bigint[])[]): Promise<FoundPet[][]> {
+  const rows = await sql.unsafe<FoundPet[]>(PETS_AS_JSON, [lists.flat()]);
+  const pets = new Map(rows.map((pet) => [pet.id, pet]));
+  return lists.map((ids) => ids.flatMap((id) => pets.get(id) ?? []));
 }
 
-async function readPages(sql: SQL, select: string, queries: readonly PageQuery[]): Promise<PageJson[]> {
-  const distinct = [...new Map(queries.map((query) => [query.name, query])).values()];
-  const rows = await sql.unsafe<{ json: string | null; pets: number }[]>(select, [
+async function readPages(sql: SQL, select: string, requests: readonly PageRequest[]): Promise<PageJson[]> {
+  const distinct = [...new Map(requests.map((request) => [request.name, request])).values()];
+  const [{ filters } = { filters: [] }] = distinct;
+  const values = filters.map((_, i) => distinct.map((request) => requireRow(request.filters[i]).value));
+  const rows = await sql.unsafe<{ json: string; last: bigint | null; hasMore: boolean }[]>(select, [
+    ...values,
     distinct.map(({ after }) => after),
-    distinct.map(({ limit }) => limit + 1),
-    distinct.map(({ status }) => status ?? null),
+    distinct.map(({ limit }) => limit),
   ]);
   const pages = new Map(
-    rows.map(({ json, pets }, place) => {
-      const { name, limit } = requireRow(distinct[place]);
-      return [name, pageOf(json ?? "", pets, limit)];
-    }),
+    rows.map(({ json, last, hasMore }, place) => [
+      distinct[place]?.name,
+      { json: `[${json}]`, last: last ?? undefined, hasMore },
+    ]),
   );
-  return queries.map(({ name }) => requireRow(pages.get(name)));
-}
-
-/** The start of a pet. No name contains it, because quotes in names are escaped. */
-const START = '{"id":';
-
-/** `json` has the pets of the page, separated by commas, and one more pet where there is one. */
-function pageOf(json: string, pets: number, limit: number): PageJson {
-  const hasMore = pets > limit;
-  const items = hasMore ? json.slice(0, json.lastIndexOf(`,${START}`)) : json;
-  const last = items.lastIndexOf(START);
-  return { json: `[${items}]`, last: last === -1 ? undefined : BigInt(idAt(items, last)), hasMore };
-}
-
-function idAt(json: string, start: number): string {
-  return json.slice(start + START.length, json.indexOf(",", start));
+  return requests.map(({ name }) => requireRow(pages.get(name)));
 }

@@ -1,5 +1,5 @@
 import type { SQL } from "bun";
-import type { Dialect, SqlDatabase, Statements } from "../statements.ts";
+import type { ColumnType, Dialect, SqlDatabase, Statements } from "../statements.ts";
 import { nextIdLock, TIMELINE } from "./connection.ts";
 import type { Pools } from "./pool.ts";
 
@@ -26,18 +26,24 @@ export async function runAll<T>(sql: SQL, statements: Statements<T>): Promise<T>
   let step = steps.next();
   while (step.done !== true) {
     const { sql: text, values } = step.value;
-    step = steps.next(await sql.unsafe(numbered(text), [...values]));
+    step = steps.next(text === "" ? [] : await sql.unsafe(numbered(text), [...values]));
   }
   return step.value;
 }
 
-/** With the parameters of PostgreSQL, which finds the best index by itself. */
+/** With the parameters of PostgreSQL. */
 export function numbered(sql: string): string {
   let n = 0;
-  return sql.replace(/ INDEXED BY \w+/, "").replaceAll(/\?(\d*)/g, (_, given: string) => `$${given || ++n}`);
+  return sql.replaceAll(/\?(\d*)/g, (_, given: string) => `$${given || ++n}`);
 }
 
 const TYPES = { integer: "int8", text: "text", json: "jsonb" } as const;
+
+/** Parameters, each with the values of a column, as a table with these columns and their `place`. */
+export function givenColumns(columns: Readonly<Record<string, ColumnType>>): string {
+  const values = Object.values(columns).map((type, i) => `$${i + 1}::${TYPES[type]}[]`);
+  return `(SELECT * FROM unnest(${values.join(", ")}) WITH ORDINALITY AS given (${Object.keys(columns).join(", ")}, place))`;
+}
 
 export const POSTGRES_DIALECT: Dialect = {
   maxPerRead: { keys: Infinity, intervals: Infinity },
@@ -63,7 +69,24 @@ export const POSTGRES_DIALECT: Dialect = {
   labels: "json_array_elements_text(labels::json) AS label (value)",
   insert: (table, columns) => `WITH ${nextIdLock(table)} INSERT INTO ${table} (${columns.join(", ")})
     SELECT ${columns.map(() => "?").join(", ")} FROM next_id_lock RETURNING id`,
+  // `json_build_object` writes spaces. The first member is never optional.
+  jsonObject(members) {
+    const parts = members.map(({ name, column, kind, isOptional }, i) => {
+      const label = `${i === 0 ? "{" : ","}"${name}":`;
+      const member = {
+        integer: `'${label}' || ${column}`,
+        text: `'${label}' || to_json(${column})`,
+        choice: `'${label}"' || ${column} || '"'`,
+      }[kind];
+      return isOptional ? `coalesce(${member}, '')` : member;
+    });
+    return `${parts.join(" || ")} || '}'`;
+  },
   lockIds: (table) => `WITH ${nextIdLock(table)} SELECT FROM next_id_lock`,
+  lockTable: (table) => `LOCK TABLE ${table} IN SHARE ROW EXCLUSIVE MODE`,
+  lockRows: (lock) => ` FOR ${lock}`,
+  indexedBy: () => "",
+  givesIds: "OVERRIDING SYSTEM VALUE",
   // With IN, a plan may run the SELECT again for each row, and find other rows.
   deleteFirst: ({ table, where, order }) => `DELETE FROM ${table} WHERE ctid = ANY (ARRAY(
     SELECT ctid FROM ${table} WHERE ${where} ORDER BY ${order} LIMIT ? FOR UPDATE SKIP LOCKED)) RETURNING 1`,

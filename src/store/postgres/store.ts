@@ -26,8 +26,9 @@ import { migrate, OPEN_TIMEOUT_MS } from "./migrations.ts";
 import { PET_JSON, PostgresPetJson } from "./pet-json.ts";
 import { Pools, type PoolsOptions } from "./pool.ts";
 import { Primary, type PrimaryOptions } from "./primary.ts";
+import { PET_ROWS } from "../rows.ts";
 import { requireRow } from "../statements.ts";
-import { POSTGRES_DIALECT, postgresDatabase, runAll } from "./statements.ts";
+import { givenColumns, POSTGRES_DIALECT, postgresDatabase, runAll } from "./statements.ts";
 import { PostgresUsageSums } from "./usage-sums.ts";
 
 export interface PostgresStores extends Stores {
@@ -142,13 +143,16 @@ async function findTogether(
 /** Each write with an Idempotency-Key takes one of the server's locks, of which there are 6,400 by default. */
 const MAX_PETS_PER_TRANSACTION = 128;
 
-/** ORDER BY applies before the identifiers are assigned, so the first pet gets the lowest. */
+const COLUMNS = Object.keys(PET_ROWS.given).join(", ");
+
+/**
+ * Each parameter has the values of a column. ORDER BY applies before the identifiers are assigned, so the first pet
+ * gets the lowest.
+ */
 const INSERT_PETS = `
   WITH ${nextIdLock("pets")}
-  INSERT INTO pets (name, category_id, status)
-  SELECT name, category_id, status
-  FROM next_id_lock,
-    unnest($1::text[], $2::int8[], $3::text[]) WITH ORDINALITY AS given (name, category_id, status, place)
+  INSERT INTO pets (${COLUMNS}) SELECT ${COLUMNS}
+  FROM next_id_lock, ${givenColumns(PET_ROWS.given)} AS given
   ORDER BY place
   RETURNING id, ${PET_JSON} AS body`;
 
@@ -162,11 +166,9 @@ type CreateResult = WriteResult | IdempotencyRejection;
 
 async function insertPets(sql: SQL, creations: readonly PetCreation[]): Promise<WriteResult[]> {
   if (creations.length === 0) return [];
-  const rows = await sql.unsafe<{ id: bigint; body: string }[]>(INSERT_PETS, [
-    creations.map(({ pet }) => pet.name),
-    creations.map(({ pet }) => pet.categoryId),
-    creations.map(({ pet }) => pet.status ?? null),
-  ]);
+  const values = creations.map(({ pet }) => PET_ROWS.valuesOf(pet));
+  const columns = Object.keys(PET_ROWS.given).map((_, i) => values.map((row) => row[i]));
+  const rows = await sql.unsafe<{ id: bigint; body: string }[]>(INSERT_PETS, columns);
   return rows.map(({ id, body }) => ({ id, body, replayed: false }));
 }
 
@@ -243,7 +245,7 @@ class PostgresStore extends SqlReadStore implements Store {
 
   updateOrder(closing: OrderClosing, at: number) {
     return this.pools.rowTransaction(`order ${closing.id}`, (tx) =>
-      runAll(tx, () => closeOrder(closing, at)),
+      runAll(tx, () => closeOrder(closing, at, POSTGRES_DIALECT)),
     );
   }
 

@@ -8,16 +8,19 @@ import {
 } from "bun:sqlite";
 import { accessSync, closeSync, constants, mkdirSync, openSync, statfsSync, statSync } from "node:fs";
 import { giveToDirectoryOwner, publishDatabase, removeDatabase, removeLog } from "./durable-files.ts";
-import type { Dialect, SqlDatabase, Statement as SqlStatement, Statements } from "../statements.ts";
+import type {
+  Dialect,
+  JsonMember,
+  SqlDatabase,
+  Statement as SqlStatement,
+  Statements,
+} from "../statements.ts";
 import { dirname } from "node:path";
 import { messageOf, Unavailable } from "../../api/errors.ts";
 import { type ScheduledTimer, scheduler } from "../../event-loop.ts";
 import { Latch } from "../../api/latch.ts";
 
 type Values = SQLQueryBindings[];
-
-/** A transaction has the lock of the database, and an identifier can be given like any value. */
-const LEFT_OUT = /^LOCK TABLE .*|FOR (?:NO KEY )?UPDATE(?: NOWAIT)?|OVERRIDING SYSTEM VALUE/;
 
 /**
  * A database and its transactions. A statement is prepared at its first use, for the lifetime of the connection; one
@@ -85,8 +88,7 @@ export class Connection {
     const steps = statements();
     let step = steps.next();
     while (step.done !== true) {
-      const sql = step.value.sql.replace(LEFT_OUT, "");
-      step = steps.next(sql === "" ? [] : this.#rows({ ...step.value, sql }));
+      step = steps.next(step.value.sql === "" ? [] : this.#rows(step.value));
     }
     return step.value;
   }
@@ -322,6 +324,21 @@ export function sqliteDatabase(connection: Connection): SqlDatabase {
   };
 }
 
+/** `json_object` takes two thirds of the time of a concatenation, and cannot leave out a member. */
+function jsonObject(members: readonly JsonMember[]): string {
+  const optional = members.find(({ isOptional }) => isOptional);
+  if (optional === undefined)
+    return `json_object(${members.map(({ name, column }) => `'${name}', ${column}`).join(", ")})`;
+  const without = jsonObject(members.filter((member) => member !== optional));
+  const all = jsonObject(members.map((each) => (each === optional ? { ...each, isOptional: false } : each)));
+  return `iif(${optional.column} IS NULL, ${without}, ${all})`;
+}
+
+/** Inserts one row. */
+export function insertInto(table: string, columns: readonly string[]): string {
+  return `INSERT INTO ${table} (${columns.join(", ")}) VALUES (${columns.map(() => "?").join(", ")})`;
+}
+
 export const SQLITE_DIALECT: Dialect = {
   maxPerRead: { keys: 4_000, intervals: 20 },
   comparesRows: false,
@@ -340,9 +357,14 @@ export const SQLITE_DIALECT: Dialect = {
     return isPart ? `*${classes}*` : classes;
   },
   labels: "json_each(labels)",
-  insert: (table, columns) =>
-    `INSERT INTO ${table} (${columns.join(", ")}) VALUES (${columns.map(() => "?").join(", ")}) RETURNING id`,
+  insert: (table, columns) => `${insertInto(table, columns)} RETURNING id`,
+  jsonObject,
+  // A transaction has the lock of the database.
   lockIds: () => "",
+  lockTable: () => "",
+  lockRows: () => "",
+  indexedBy: (index) => ` INDEXED BY ${index}`,
+  givesIds: "",
   deleteFirst: ({ table, where, order }) => `DELETE FROM ${table} WHERE (${order}) IN
     (SELECT ${order} FROM ${table} WHERE ${where} ORDER BY ${order} LIMIT +?) RETURNING 1`,
   addedOperations: `json_patch(stored.operations, (SELECT json_group_object(key, json_array(

@@ -7,11 +7,11 @@ import {
   type Sized,
   stringBytes,
 } from "../../bounded-cache.ts";
-import type { PageJson, PageQuery, PetJsonSource, PetQuery } from "../../domain/ports.ts";
-import type { PetStatus } from "../../domain/resources.ts";
-import { idsAfter } from "../rows.ts";
-import { rowsOf, type Steps } from "../statements.ts";
-import type { Connection } from "./connection.ts";
+import type { PageJson, PetJsonSource, PetQuery } from "../../domain/ports.ts";
+import { type Filter, idsAfter, petFiltersIn, selectPage } from "../pages.ts";
+import { PET_ROWS } from "../rows.ts";
+import { jsonArray, rowsOf, type Steps } from "../statements.ts";
+import { type Connection, SQLITE_DIALECT } from "./connection.ts";
 
 /**
  * Few, so that a block is cached when two requests for it come with few others in between. Of random requests to a
@@ -19,23 +19,33 @@ import type { Connection } from "./connection.ts";
  */
 const FILTER_PLACES = 128;
 
-/** The aggregate takes the rows in the order of the inner query. */
-function selectPage(condition: string): string {
-  return `SELECT '[' || coalesce(group_concat(entry), '') || ']' AS json, max(id) AS last
-    FROM (SELECT id, entry FROM pets WHERE ${condition})`;
+const JSON_OF_PET = `${PET_ROWS.json(SQLITE_DIALECT)} AS json`;
+const SELECT_PET = `SELECT ${JSON_OF_PET} FROM pets WHERE id = ?`;
+const SELECT_BLOCK = `SELECT ${JSON_OF_PET} FROM pets WHERE id BETWEEN ? AND ? ORDER BY id`;
+const SELECT_HIGHEST_ID = "SELECT id FROM pets ORDER BY id DESC LIMIT 1";
+
+/** The statements of a list with these filters; their values are the first parameters of each. */
+interface ListStatements {
+  /** The further parameters are the identifier that the page follows, and the limit. */
+  readonly page: string;
+  /** Whether a pet follows the page. The further parameter is the identifier of its last pet. */
+  readonly next: string;
+  /** The further parameters are the limit, and a JSON array of identifiers. */
+  readonly byIds: string;
 }
 
-/** `LIMIT +?` instead of `LIMIT ?`, as in pages.ts (`bun bench/store.ts`: 14 µs a page instead of 25). */
-const AFTER = "id > ? ORDER BY id LIMIT +?";
-const SELECT_PAGE = selectPage(AFTER);
-const SELECT_PAGE_BY_STATUS = selectPage(`status = ? AND ${AFTER}`);
-/** The parameters are a JSON array of identifiers, the status or null, and the limit. */
-const SELECT_BY_IDS = `SELECT id, entry FROM pets WHERE id IN (SELECT value FROM json_each(?1))
-  AND (?2 IS NULL OR status = ?2) ORDER BY id LIMIT +?3`;
-const SELECT_NEXT = "SELECT id FROM pets WHERE status = ? AND id > ? ORDER BY id LIMIT 1";
-const SELECT_HIGHEST_ID = "SELECT id FROM pets ORDER BY id DESC LIMIT 1";
-const SELECT_BLOCK = `SELECT group_concat(entry) AS json
-  FROM (SELECT entry FROM pets WHERE id BETWEEN ? AND ? ORDER BY id)`;
+function listStatements(columns: readonly string[]): ListStatements {
+  const page = selectPage(`SELECT id, ${JSON_OF_PET} FROM pets`, { filters: columns }, SQLITE_DIALECT);
+  const conditions = columns.map((column, i) => `${column} = ?${i + 1} AND `).join("");
+  const [limit, ids] = [`?${columns.length + 1}`, `?${columns.length + 2}`];
+  return {
+    // The aggregate takes the rows in the order of the inner query.
+    page: `SELECT '[' || coalesce(group_concat(json), '') || ']' AS json, max(id) AS last FROM (${page})`,
+    next: `SELECT id FROM pets WHERE ${conditions}id > ?${columns.length + 1} ORDER BY id LIMIT 1`,
+    byIds: `SELECT id, ${JSON_OF_PET} FROM pets
+      WHERE ${conditions}${SQLITE_DIALECT.isOneOf("id", ids)} ORDER BY id LIMIT +${limit}`,
+  };
+}
 export const INCREMENT_PET_REVISION = "UPDATE pet_revision SET revision = revision + 1";
 
 /** The JSON of 64 pets, separated by commas. */
@@ -54,8 +64,8 @@ const MAX_BYTES = 16 * 1024 * 1024;
 const BLOCK_OVERHEAD_BYTES = 800 + BLOCK_SIZE * ETAG_LENGTH;
 
 /**
- * Pets as JSON: from memory, otherwise from the column `entry`, which SQLite computes when a pet is written. SQLite
- * joins the pets of a page into one text (`bun bench/store.ts`: 14 µs a page; encoding 20 rows takes 24).
+ * Pets as JSON: from memory, otherwise as SQLite writes it. SQLite joins the pets of a page into one text
+ * (`bun bench/store.ts`: 14 µs a page; encoding 20 rows takes 24).
  *
  * Pets are kept in memory in blocks of 64 consecutive identifiers. Every page without a filter and every single pet is
  * a slice of them, even when it is requested for the first time. `bun bench/store.ts`: a random pet out of 100,000
@@ -74,6 +84,8 @@ export class SqlitePetJson implements PetJsonSource {
   #highestId = 0n;
   #highestIdReadAt = -1;
   #storedRevision: bigint | undefined;
+  /** By the names of the filters. */
+  readonly #statements = new Map<string, ListStatements>();
 
   constructor(
     private readonly connection: Connection,
@@ -126,8 +138,8 @@ export class SqlitePetJson implements PetJsonSource {
   get(id: Identifier): TaggedJson | undefined {
     const cached = typeof id === "number" && id > 0 ? this.#cachedPet(id) : undefined;
     if (cached !== undefined) return cached;
-    const stored = this.connection.get<{ entry: string }>("SELECT entry FROM pets WHERE id = ?", id);
-    return stored && withEtag(stored.entry);
+    const stored = this.connection.get<{ json: string }>(SELECT_PET, id);
+    return stored && withEtag(stored.json);
   }
 
   /** Hashing its ETag each time would take longer than finding it. */
@@ -146,53 +158,53 @@ export class SqlitePetJson implements PetJsonSource {
   }
 
   list(query: PetQuery): PageJson {
-    if (query.ids !== undefined) return this.#listByIds(query);
-    return this.#listCached(query) ?? this.#listStored(query);
+    const filters = petFiltersIn(query);
+    if (query.ids !== undefined) return this.#listByIds(query, filters);
+    return (filters.length === 0 ? this.#listCached(query) : undefined) ?? this.#listStored(query, filters);
   }
 
-  #listCached({ after = 0n, status, limit }: PageQuery<PetStatus>): PageJson | undefined {
+  #listCached({ after = 0n, limit }: PetQuery): PageJson | undefined {
     const last = after + BigInt(limit);
-    if (status !== undefined || last > Number.MAX_SAFE_INTEGER) return undefined;
+    if (last > Number.MAX_SAFE_INTEGER) return undefined;
     const json = this.#slice(Number(after) + 1, Number(last));
     return json === undefined
       ? undefined
       : { json: `[${json}]`, last, hasMore: last < this.#readHighestId() };
   }
 
-  #listStored({ after = 0n, status, limit }: PageQuery<PetStatus>): PageJson {
-    const row =
-      status === undefined
-        ? this.connection.get<{ json: string; last: bigint | null }>(SELECT_PAGE, after, limit)
-        : this.connection.get<{ json: string; last: bigint | null }>(
-            SELECT_PAGE_BY_STATUS,
-            status,
-            after,
-            limit,
-          );
+  #listStored({ after = 0n, limit }: PetQuery, filters: readonly Filter[]): PageJson {
+    const { page, next } = this.#statementsOf(filters);
+    const values = filters.map(({ value }) => value);
+    const row = this.connection.get<{ json: string; last: bigint | null }>(page, ...values, after, limit);
     if (row === undefined || row.last === null) return { json: "[]", last: undefined, hasMore: false };
     const { json, last } = row;
     const hasMore =
-      status === undefined
+      filters.length === 0
         ? last < this.#readHighestId()
-        : this.connection.get(SELECT_NEXT, status, last) !== undefined;
+        : this.connection.get(next, ...values, last) !== undefined;
     return { json, last, hasMore };
   }
 
   /** `bun bench/store.ts`: one identifier takes 0.3 µs as a pet of the block cache, and 10 µs with the statement. */
-  #listByIds(query: PetQuery): PageJson {
-    const { status = null, limit } = query;
+  #listByIds(query: PetQuery, filters: readonly Filter[]): PageJson {
+    const { limit } = query;
     const ids = idsAfter(query);
     const [id] = ids;
-    if (id !== undefined && ids.length === 1 && status === null) return this.#listOne(id);
-    const rows = this.connection.all<{ id: bigint; entry: string }>(
-      SELECT_BY_IDS,
-      `[${ids.join(",")}]`,
-      status,
-      limit + 1,
-    );
+    if (id !== undefined && ids.length === 1 && filters.length === 0) return this.#listOne(id);
+    const values = [...filters.map(({ value }) => value), limit + 1, jsonArray(ids)];
+    const { byIds } = this.#statementsOf(filters);
+    const rows = this.connection.all<{ id: bigint; json: string }>(byIds, ...values);
     const page = rows.slice(0, limit);
-    const json = `[${page.map(({ entry }) => entry).join(",")}]`;
+    const json = `[${page.map((pet) => pet.json).join(",")}]`;
     return { json, last: page.at(-1)?.id, hasMore: rows.length > limit };
+  }
+
+  #statementsOf(filters: readonly Filter[]): ListStatements {
+    const columns = filters.map(({ column }) => column);
+    const name = columns.join();
+    let statements = this.#statements.get(name);
+    if (statements === undefined) this.#statements.set(name, (statements = listStatements(columns)));
+    return statements;
   }
 
   #listOne(id: bigint): PageJson {
@@ -237,10 +249,9 @@ export class SqlitePetJson implements PetJsonSource {
   #readBlock(number: number): Block | undefined {
     const from = number * BLOCK_SIZE + 1;
     const to = from + BLOCK_SIZE - 1;
-    const json = this.connection.get<{ json: string | null }>(SELECT_BLOCK, from, to)?.json ?? "";
-    const ends = endsOf(json);
-    const isGapped = ends.length < BLOCK_SIZE;
-    const block = isGapped ? GAPPED_BLOCK : { json, ends, bytes: BLOCK_OVERHEAD_BYTES + stringBytes(json) };
+    const pets = this.connection.all<{ json: string }>(SELECT_BLOCK, from, to);
+    const isGapped = pets.length < BLOCK_SIZE;
+    const block = isGapped ? GAPPED_BLOCK : joined(pets.map(({ json }) => json));
     this.#blocks.set(number, block);
     return isGapped ? undefined : block;
   }
@@ -249,13 +260,11 @@ export class SqlitePetJson implements PetJsonSource {
 /** One that lacks a pet. */
 const GAPPED_BLOCK: Block = { json: "", ends: new Uint32Array(), bytes: 400 };
 
-/** The start of a pet. No name contains it, because quotes in names are escaped. */
-const START = ',{"id":';
-
-function endsOf(json: string): Uint32Array {
-  const ends: number[] = [];
-  for (let at = json.indexOf(START); at !== -1; at = json.indexOf(START, at + 1)) ends.push(at);
-  return Uint32Array.of(...ends, json.length);
+function joined(pets: readonly string[]): Block {
+  const json = pets.join(",");
+  let end = -1;
+  const ends = Uint32Array.from(pets, (pet) => (end += pet.length + 1));
+  return { json, ends, bytes: BLOCK_OVERHEAD_BYTES + stringBytes(json) };
 }
 
 function etagsOf(block: Block): string {

@@ -1,6 +1,6 @@
 import { type Rejection, Unavailable } from "../../api/errors.ts";
 import { Latch } from "../../api/latch.ts";
-import type { NewPet, Pet } from "../../domain/resources.ts";
+import { encodePet, type NewPet } from "../../domain/resources.ts";
 import type {
   CorrectionStore,
   IdempotencyRejection,
@@ -23,11 +23,13 @@ import {
 } from "../idempotency.ts";
 import { SqlOperatorStore } from "../operators.ts";
 import { closeOrder, placeOrder, SqlCorrectionStore, SqlReadStore } from "../orders.ts";
+import { PET_ROWS } from "../rows.ts";
 import { SqlSettingsStore } from "../settings.ts";
 import { TABLES } from "../tables.ts";
 import { SqlUsageHistoryStore } from "../usage-history.ts";
 import {
   type Connection,
+  insertInto,
   isBusy,
   OpenFiles,
   type RescueOptions,
@@ -149,13 +151,7 @@ interface SqliteStoreOptions {
 /** Bounds how long one transaction blocks the event loop: a few milliseconds of inserts. */
 const MAX_WRITES_PER_TRANSACTION = 1_000;
 
-const INSERT_PET = "INSERT INTO pets (name, category_id, status) VALUES (?, ?, ?)";
-
-/** `JSON.stringify` cannot write the bigints of a pet. The column `entry` has the same text. */
-export function encodePet({ id, name, categoryId, status }: Pet): string {
-  const end = status === undefined ? "}" : `,"status":"${status}"}`;
-  return `{"id":${id},"name":${JSON.stringify(name)},"categoryId":${categoryId}${end}`;
-}
+const INSERT_PET = insertInto(PET_ROWS.table, Object.keys(PET_ROWS.given));
 
 interface Write<Code extends string> {
   readonly operation: IdempotentOperation;
@@ -211,10 +207,10 @@ export class SqliteStore extends SqlReadStore implements Store {
 
   /** A change is counted before its commit. Nothing is read in between, and a failed one is counted without harm. */
   createPet(pet: NewPet, at: number, request?: IdempotentRequest) {
-    const { name, categoryId, status = null } = pet;
+    const values = PET_ROWS.valuesOf(pet);
     const work = () => {
       this.petJson.revisions.changesAndAdditions++;
-      const id = BigInt(this.connection.run(INSERT_PET, name, categoryId, status).lastInsertRowid);
+      const id = BigInt(this.connection.run(INSERT_PET, ...values).lastInsertRowid);
       return { id, body: encodePet({ ...pet, id }), replayed: false };
     };
     return this.#write<never>({ operation: "createPet", at, request, work });
@@ -231,7 +227,7 @@ export class SqliteStore extends SqlReadStore implements Store {
 
   updateOrder(closing: OrderClosing, at: number) {
     return this.#submit(() => {
-      const result = this.connection.runAll(() => closeOrder(closing, at));
+      const result = this.connection.runAll(() => closeOrder(closing, at, SQLITE_DIALECT));
       if (!("code" in result)) this.petJson.petChanged(result.petId);
       return result;
     });

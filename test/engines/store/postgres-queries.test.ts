@@ -3,11 +3,11 @@ import { expect, test } from "bun:test";
 import { auditPage } from "../../../src/store/audit.ts";
 import { keyIds } from "../../../src/store/key-list.ts";
 import { connect } from "../../../src/store/postgres/connection.ts";
-import { PET_PAGES_AS_JSON, PETS_AS_JSON } from "../../../src/store/postgres/pet-json.ts";
+import { PETS_AS_JSON, selectPetPages } from "../../../src/store/postgres/pet-json.ts";
 import { numbered, POSTGRES_DIALECT } from "../../../src/store/postgres/statements.ts";
 import { FIND_CREDENTIALS } from "../../../src/store/postgres/store.ts";
 import { selectSums } from "../../../src/store/postgres/usage-sums.ts";
-import { orderPage, orderPagesOfKey, petPage } from "../../../src/store/pages.ts";
+import { orderPage, orderPageOfKey, petPage } from "../../../src/store/pages.ts";
 import type { Statement } from "../../../src/store/statements.ts";
 import { usageQueries } from "../../../src/store/usage-history.ts";
 import { AT, DAY_MS, rex } from "../../conformance/store-fixture.ts";
@@ -49,7 +49,6 @@ async function plan(sql: SQL, query: string, values: string): Promise<string> {
 const planOf = (sql: SQL, { sql: text, values }: Statement) =>
   plan(sql, numbered(text), values.map((value) => (typeof value === "string" ? `'${value}'` : value)).join());
 
-const ofKey = orderPagesOfKey(POSTGRES_DIALECT);
 const PAGE = { after: 10_000n, limit: 20 };
 const BACKWARDS = { before: 10_000n, limit: 20 };
 /** Each page, and its plan: the index, and how the plan goes on. */
@@ -61,12 +60,12 @@ const PLANS: readonly [page: Statement, index: string, condition: string][] = [
     "((ROW(status, id) > ROW($1, $2)) AND (status <= $1))",
   ],
   [
-    { sql: ofKey.all, values: [2, 10_000, 21] },
+    orderPageOfKey(2, PAGE, POSTGRES_DIALECT),
     "orders_by_key on orders",
     "((ROW(key_id, id) > ROW($1, $2)) AND (key_id <= $1))",
   ],
   [
-    { sql: ofKey.byStatus, values: [2, "completed", 10_000, 21] },
+    orderPageOfKey(2, { ...PAGE, status: "completed" }, POSTGRES_DIALECT),
     "orders_by_key_and_status on orders",
     "((key_id = $1) AND (ROW((status), id) > ROW($2, $3)) AND ((status) <= $2))",
   ],
@@ -103,13 +102,15 @@ async function expectIndexes(sql: SQL): Promise<void> {
   const byIds = petPage({ ids: [7n, 9n], status: "sold", limit: 20 }, POSTGRES_DIALECT);
   expect(await planOf(sql, byIds)).toContain("Index Scan using pets_pkey on pets; Index Cond: (id = ANY (");
   expect(await plan(sql, PETS_AS_JSON, "'{7,9}'")).toContain("Index Cond: (id = ANY ($1))");
-  const values = "'{10000,1}', '{21,21}', '{sold,sold}'";
-  const pages = await plan(sql, PET_PAGES_AS_JSON.all, values);
-  expect(pages).toContain("Limit; ->  Index Scan using pets_pkey on pets; Index Cond: (id > query.after)");
-  const filtered = await plan(sql, PET_PAGES_AS_JSON.byStatus, values);
+  const values = "'{10000,1}', '{20,20}'";
+  const pages = await plan(sql, selectPetPages([]), values);
+  expect(pages).toContain(
+    "Limit; ->  WindowAgg; ->  Index Scan using pets_pkey on pets; Index Cond: (id > given.after)",
+  );
+  const filtered = await plan(sql, selectPetPages(["status"]), `'{sold,sold}', ${values}`);
   expect(filtered).toContain(
-    "Limit; ->  Index Scan using pets_by_status on pets; " +
-      "Index Cond: ((ROW(status, id) > ROW(query.status, query.after)) AND (status <= query.status))",
+    "Limit; ->  WindowAgg; ->  Index Scan using pets_by_status on pets; " +
+      "Index Cond: ((ROW(status, id) > ROW(given.status, given.after)) AND (status <= given.status))",
   );
   for (const steps of [pages, filtered]) expect(steps).not.toContain("Seq Scan");
 }

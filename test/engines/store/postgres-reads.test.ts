@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { encodePet } from "../../../src/store/sqlite/store.ts";
+import { encodePet } from "../../../src/domain/resources.ts";
 import type { PostgresStores } from "../../../src/store/postgres/store.ts";
 import { addPet, AT, KEY_ID, resultOf, rex } from "../../conformance/store-fixture.ts";
 import { BY } from "../../key-store-arguments.ts";

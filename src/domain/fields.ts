@@ -1,0 +1,93 @@
+import { type Infer, nullable, type Schema } from "../api/schema.ts";
+
+/**
+ * What a resource consists of is described once, by its fields. Schemas, rows and statements of both databases, JSON,
+ * audit entries, imports and exports derive from the description.
+ */
+export type Fields = Readonly<Record<string, ResourceField>>;
+
+export interface ResourceField {
+  readonly schema: Schema<unknown>;
+  readonly storedAs: StoredAs;
+  /** What an object has where the database has NULL: null, or no such field. By default no column is NULL. */
+  readonly ifMissing?: "null" | "absent";
+}
+
+/**
+ * An int64 is a bigint, an integer a number, and a choice one of a few words without special characters. A time is text
+ * (RFC 3339), and is stored as milliseconds since the epoch.
+ */
+export type StoredAs = "int64" | "integer" | "text" | "choice" | "time";
+
+type Absent<F extends Fields> = { [K in keyof F]: F[K] extends { ifMissing: "absent" } ? K : never }[keyof F];
+type Schemas<F extends Fields, K extends keyof F> = { -readonly [Name in K]: F[Name]["schema"] };
+
+/** The schemas of an object that has the fields. */
+export function schemasOf<F extends Fields>(fields: F) {
+  const entries = Object.entries(fields);
+  const schemas = (isOptional: boolean) =>
+    Object.fromEntries(
+      entries.flatMap(([name, { schema, ifMissing }]) =>
+        isOptional === (ifMissing === "absent") ? [[name, schema]] : [],
+      ),
+    );
+  // TypeScript does not follow the selection.
+  return { required: schemas(false), optional: schemas(true) } as {
+    readonly required: Schemas<F, Exclude<keyof F, Absent<F>>>;
+    readonly optional: Schemas<F, Absent<F>>;
+  };
+}
+
+type ChangeSchemas<F extends Fields> = {
+  -readonly [K in keyof F]: F[K] extends { ifMissing: "absent" }
+    ? Schema<Infer<F[K]["schema"]> | null>
+    : F[K]["schema"];
+};
+
+/** The schemas of a change of some fields. Null removes a value that may be absent. */
+export function changeSchemasOf<F extends Fields>(fields: F): ChangeSchemas<F> {
+  const schemas = Object.entries(fields).map(([name, { schema, ifMissing }]) => [
+    name,
+    ifMissing === "absent" ? nullable(schema, `Null removes the ${name}`) : schema,
+  ]);
+  // The type says the same.
+  return Object.fromEntries(schemas) as ChangeSchemas<F>;
+}
+
+/** The object with the change. */
+export function changed<T extends object>(object: T, change: object): T {
+  const values = Object.entries({ ...object, ...change }).filter(([, value]) => value !== null);
+  // A change has fields of the object, and removes only what may be absent.
+  return Object.fromEntries(values) as T;
+}
+
+/** Something of each field, by their names. */
+export function mapValues<T>(
+  fields: Fields,
+  of: (field: ResourceField, name: string) => T,
+): Record<string, T> {
+  return Object.fromEntries(Object.entries(fields).map(([name, field]) => [name, of(field, name)]));
+}
+
+/** Writes objects as JSON, with their fields in this order. `JSON.stringify` cannot write bigints. */
+export function encoderOf(fields: Fields): (object: object) => string {
+  const members = Object.entries(fields).map(([name, { storedAs }]) => ({
+    name,
+    label: `"${name}":`,
+    isInteger: storedAs === "int64" || storedAs === "integer",
+  }));
+  return (object) => {
+    let json = "";
+    for (const { name, label, isInteger } of members) {
+      const value: unknown = Reflect.get(object, name);
+      if (value === undefined) continue;
+      json += (json === "" ? "{" : ",") + label + (isInteger ? String(value) : JSON.stringify(value));
+    }
+    return `${json}}`;
+  };
+}
+
+/** The column of a field. */
+export function columnOf(name: string): string {
+  return name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+}
