@@ -52,7 +52,12 @@ const REPEATED: readonly [file: string, what: string, pattern: RegExp, value: st
   ["deploy/nginx/nginx.conf", "the idle timeout", /after (\d+) s,/g, IDLE_TIMEOUT_SECONDS],
   ["deploy/haproxy/haproxy.cfg", "the response timeout", /within (\d+ seconds)/g, VALUES.responseTimeout],
   ["deploy/nginx/nginx.conf", "the response timeout", /within (\d+ seconds)/g, VALUES.responseTimeout],
-  ["deploy/nginx/nginx.conf", "the largest body", /(\d+ KiB)/g, VALUES.maxBody],
+  [
+    "deploy/nginx/nginx.conf",
+    "the largest body",
+    /(?:body must not exceed|More than the) (\d+ KiB)/g,
+    VALUES.maxBody,
+  ],
 ];
 
 describe("repeated values", () => {

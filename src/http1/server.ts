@@ -9,7 +9,7 @@ import {
 import { ConnectionLimits, type LimitEvent, maxConnectionsWithin } from "./connection-limits.ts";
 import { ConnectionScheduler } from "./scheduler.ts";
 import { CommonLines, type Peer, type RequestHandler } from "./message.ts";
-import { dlopen } from "bun:ffi";
+import { dlopen, ptr } from "bun:ffi";
 
 export interface HttpServerOptions {
   readonly host: string;
@@ -56,6 +56,10 @@ export interface ServerStatistics extends Readonly<TrafficCounts> {
 /** Browsers use HTTPS only, for a year (RFC 6797). */
 const HSTS_LINE = "Strict-Transport-Security: max-age=31536000\r\n";
 const CLOSE_TIMEOUT_MS = 8_000;
+/** For the head of a request, after the server has stopped listening. */
+const LAST_HEAD_MS = 1_000;
+/** For handshakes that have begun: a round trip, and some iterations of the event loop. */
+const LAST_HANDSHAKES_MS = 50;
 const SECOND_MS = 1_000;
 
 /** An HTTP/1.1 server on one port. */
@@ -75,7 +79,8 @@ export class HttpServer implements ConnectionContext {
   /** Undefined means plain HTTP. */
   #secureContext: object | undefined;
   readonly #timer: Timer;
-  #isListening = true;
+  /** Whether connections close as soon as they have no request. */
+  #closesBetweenRequests = false;
   #accepted = 0;
   #onLastClosed: (() => void) | undefined;
 
@@ -131,25 +136,41 @@ export class HttpServer implements ConnectionContext {
   /**
    * Shuts down gracefully. From now on each response says `Connection: close`. After `delayMs` no new connection is
    * accepted, and idle and slowed ones close: until then load balancers notice, and requests already on their way are
-   * served. The rest of a head has a second to arrive. Resolves when the last connection is closed: at the latest
-   * `closeTimeoutMs` after the delay.
+   * served. With a delay, no connection that a client has opened is reset: the last ones are accepted before the server
+   * stops listening, and wait for their request. A head has a second to arrive. Resolves when the last connection is
+   * closed: at the latest `closeTimeoutMs` after the delay.
    */
   async close(delayMs: number): Promise<void> {
     this.isShuttingDown = true;
     const { closeTimeoutMs = CLOSE_TIMEOUT_MS } = this.options;
-    const timeout = setTimeout(() => {
-      for (const connection of this.#connections) connection.terminate();
-    }, delayMs + closeTimeoutMs);
-    await Bun.sleep(delayMs);
+    const timers = [
+      setTimeout(() => this.#closeBetweenRequests(), delayMs + LAST_HEAD_MS),
+      setTimeout(() => this.#terminate(), delayMs + closeTimeoutMs),
+    ];
+    const handshakesMs = Math.min(delayMs, LAST_HANDSHAKES_MS);
+    await Bun.sleep(delayMs - handshakesMs);
+    if (handshakesMs > 0) {
+      stopHandshakes(this.#listener);
+      await Bun.sleep(handshakesMs);
+    }
     this.#listener.stop();
-    this.#isListening = false;
-    for (const connection of this.#connections) if (connection.isEvictable) connection.close();
+    for (const connection of this.#connections)
+      if (connection.isEvictable && (delayMs === 0 || connection.hasReceivedRequest)) connection.close();
     await new Promise<void>((resolve) => {
       this.#onLastClosed = resolve;
       if (this.#connections.size === 0) resolve();
     });
-    clearTimeout(timeout);
+    for (const timer of timers) clearTimeout(timer);
     clearInterval(this.#timer);
+  }
+
+  #closeBetweenRequests(): void {
+    this.#closesBetweenRequests = true;
+    for (const connection of this.#connections) connection.closeBetweenRequests();
+  }
+
+  #terminate(): void {
+    for (const connection of this.#connections) connection.terminate();
   }
 
   #onOpen(socket: Socket<HttpConnection | undefined>): void {
@@ -179,7 +200,7 @@ export class HttpServer implements ConnectionContext {
     this.uptimeSeconds++;
     for (const connection of this.#connections) {
       connection.checkTimeouts();
-      if (!this.#isListening) connection.closeBetweenRequests();
+      if (this.#closesBetweenRequests) connection.closeBetweenRequests();
     }
     this.#connections.onSecond();
   }
@@ -238,13 +259,53 @@ const RECEIVE_BUFFER_BYTES = 32 * 1024;
  *   without reading could make it copy 100 MB in one iteration of the event loop.
  */
 function tuneListenSocket(listener: object): void {
+  withSocket(listener, (fd, { listen, setsockopt }) => {
+    listen(fd, MAX_BACKLOG);
+    setsockopt(fd, SOL_SOCKET, SO_RCVBUF, new Int32Array([RECEIVE_BUFFER_BYTES]), 4);
+  });
+}
+
+const SO_ATTACH_FILTER = 26;
+/** Code, jumps if true and if false, and operand: drops a packet with the flag SYN in byte 13 of its TCP header. */
+const WITHOUT_SYN = [
+  [0x30, 0, 0, 13],
+  [0x45, 0, 1, 2],
+  [0x06, 0, 0, 0],
+  [0x06, 0, 0, 0xffff_ffff],
+] as const;
+
+/**
+ * From now on nobody can open a connection, and those whose handshake has begun are still accepted. The system resets
+ * connections that a listening socket has not accepted when it closes, and a load balancer does not repeat a write that
+ * it has sent. Whoever tries meanwhile tries again a second later. On Linux only.
+ */
+function stopHandshakes(listener: object): void {
+  withSocket(listener, (fd, { setsockopt }) => {
+    // The length of the program and its address, which is that of what follows.
+    const bytes = new Uint8Array(16 + 8 * WITHOUT_SYN.length);
+    const program = new DataView(bytes.buffer);
+    program.setUint16(0, WITHOUT_SYN.length, true);
+    program.setBigUint64(8, BigInt(ptr(bytes) + 16), true);
+    for (const [i, [code, ifTrue, ifFalse, operand]] of WITHOUT_SYN.entries()) {
+      const at = 16 + 8 * i;
+      program.setUint16(at, code, true);
+      program.setUint8(at + 2, ifTrue);
+      program.setUint8(at + 3, ifFalse);
+      program.setUint32(at + 4, operand, true);
+    }
+    setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, bytes, 16);
+  });
+}
+
+/** Does nothing on other systems than Linux. */
+function withSocket(listener: object, work: (fd: number, libc: Libc) => void): void {
   const fd = "fd" in listener ? listener.fd : undefined;
   if (process.platform !== "linux" || typeof fd !== "number") return;
   const libc = openLibc();
-  if (libc === undefined) return;
-  libc.symbols.listen(fd, MAX_BACKLOG);
-  libc.symbols.setsockopt(fd, SOL_SOCKET, SO_RCVBUF, new Int32Array([RECEIVE_BUFFER_BYTES]), 4);
+  if (libc) work(fd, libc.symbols);
 }
+
+type Libc = NonNullable<ReturnType<typeof openLibc>>["symbols"];
 
 function openLibc() {
   for (const name of ["libc.so.6", `libc.musl-${process.arch === "arm64" ? "aarch64" : "x86_64"}.so.1`]) {

@@ -1,5 +1,7 @@
 import { afterEach, describe, expect, jest, test } from "bun:test";
 import type { Socket } from "node:net";
+import { join } from "node:path";
+import { Worker } from "node:worker_threads";
 import {
   HttpServer,
   type HttpServerOptions,
@@ -146,6 +148,14 @@ test("the Date header follows the clock, second by second", async () => {
 });
 
 describe("a graceful shutdown", () => {
+  /** Step by step: a wait begins when the one before it is over. */
+  async function advance(...steps: readonly number[]): Promise<void> {
+    for (const ms of steps) {
+      jest.advanceTimersByTime(ms);
+      await nextIteration();
+    }
+  }
+
   test("terminates connections that are still open 8 seconds after the delay", async () => {
     jest.useFakeTimers();
     const late = Promise.withResolvers<Response>();
@@ -157,7 +167,7 @@ describe("a graceful shutdown", () => {
     tooLate.socket.write(GET);
     await until(() => started === 2);
     const closed = server.close(5_000);
-    jest.advanceTimersByTime(12_999);
+    await advance(4_950, 8_049);
     late.resolve(respond("in time"));
     expect(await inTime.rest()).toEndWith("in time");
     jest.advanceTimersByTime(1);
@@ -172,11 +182,43 @@ describe("a graceful shutdown", () => {
     const { socket, rest } = connectTo(server);
     await until(() => server.statistics.connections === 1);
     const closed = server.close(5_000);
-    jest.advanceTimersByTime(4_999);
+    await advance(4_950, 49);
     socket.write(GET);
     expect(await rest()).toMatch(/Connection: close\r\n[^]*still open$/);
     jest.advanceTimersByTime(1);
     await closed;
+  });
+
+  test("a connection that was opened in the delay has a second after it for its request", async () => {
+    jest.useFakeTimers();
+    const server = listen(() => respond("responded"));
+    const [late, silent, used] = [connectTo(server), connectTo(server), connectTo(server)];
+    used.socket.write(GET);
+    await used.until((text) => text.endsWith("responded"));
+    await until(() => server.statistics.connections === 3);
+    const closed = server.close(5_000);
+    await advance(4_950, 50, 999);
+    expect(countResponses(await used.rest())).toBe(1);
+    late.socket.write(GET);
+    expect(await late.rest()).toMatch(/Connection: close\r\n[^]*responded$/);
+    jest.advanceTimersByTime(1);
+    expect(await silent.rest()).toBe("");
+    await closed;
+  });
+
+  test("a client that connects at the end of the delay gets its response", async () => {
+    const server = listen(() => respond("responded"));
+    const isSent = new Int32Array(new SharedArrayBuffer(4));
+    const closed = server.close(100);
+    const workerData = { port: server.port, isSent };
+    const client = new Worker(join(import.meta.dir, "connecting-client.ts"), { workerData });
+    const received = new Promise((resolve) => client.once("message", resolve));
+    // This thread accepts nothing until the request is sent and the delay is over.
+    Atomics.wait(isSent, 0, 0, 10_000);
+    Bun.sleepSync(150);
+    expect(await received).toEndWith("responded");
+    await closed;
+    await client.terminate();
   });
 
   test("closes idle connections after the delay, and waits for pending responses", async () => {

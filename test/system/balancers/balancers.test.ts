@@ -73,6 +73,8 @@ const NGINX: Handling = {
   isBack: ({ fleet }) => until(() => openConnectionsTo(fleet.ports[0]) > 0),
   async drain({ balancer, fleet }) {
     const server = new RegExp(`(server 127\\.0\\.0\\.1:${fleet.ports[1]} [^;]*);`);
+    // From then on there are some, until the workers with the configuration before have ended.
+    await until(() => openConnectionsTo(fleet.ports[1]) > 0);
     balancer.reload((text) => text.replace(server, "$1 down;"));
     await until(() => openConnectionsTo(fleet.ports[1]) === 0);
   },

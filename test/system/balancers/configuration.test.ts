@@ -2,13 +2,15 @@ import { afterEach, describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { connect } from "node:tls";
 import { CertificateAuthority } from "../../certificates.ts";
-import { type HttpRequest, sendOnce } from "../../../trials/harness/http-connection.ts";
+import { type HttpRequest, RawConnection, sendOnce } from "../../../trials/harness/http-connection.ts";
 import {
   haproxy,
   type LoadBalancer,
   type LoadBalancerOptions,
   nginx,
 } from "../../../trials/harness/load-balancer.ts";
+import { startService } from "../../service.ts";
+import { until } from "../../timing.ts";
 import { createPet, listPets, startWithoutHealthChecks } from "./tools.ts";
 
 const OK = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
@@ -24,20 +26,23 @@ afterEach(async () => {
 
 /** A server that is healthy for the load balancer. One that closes does so instead of a response, like a killed one. */
 function startFakeServer(behaviour: "responds" | "closes") {
-  /** The request lines, except those for /healthz, and the connections that carried them. */
+  /** The request lines, except those for /healthz, the connections that carried them, and those that are open. */
   const received: string[] = [];
   const connections = new Set<object>();
+  const open = new Set<object>();
   const data = (socket: Bun.Socket, bytes: Buffer) => {
     const [line = ""] = bytes.toString("latin1").split("\r\n");
     if (line.includes(" /healthz ")) return void socket.write(OK);
     received.push(line);
     connections.add(socket);
+    open.add(socket);
     if (behaviour === "responds") socket.write(OK);
     else socket.end();
   };
-  const server = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data } });
+  const close = (socket: Bun.Socket) => void open.delete(socket);
+  const server = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data, close } });
   closing.push(() => server.stop(true));
-  return { port: server.port, received, connections };
+  return { port: server.port, received, connections, open };
 }
 
 /** Whether the handshake succeeds with this version of TLS at most. */
@@ -103,6 +108,16 @@ describe.each([
     expect(server.connections.size).toBeLessThan(25);
   });
 
+  // HAProxy uses none after /healthz has responded 503.
+  if (kind === nginx) {
+    test("idle connections to the servers close before a drain delay is over", async () => {
+      const { server, port } = await startBeforeOne();
+      await Promise.all(Array.from({ length: 20 }, () => sendOnce(port, { path: "/v1/pets" })));
+      expect(server.open.size).toBeGreaterThan(0);
+      await until(() => server.open.size === 0);
+    });
+  }
+
   test("without any server: 503 in the API's format, with Retry-After", async () => {
     const { port } = await start([UNUSED_PORT, UNUSED_PORT, UNUSED_PORT]);
     for (const request of [listPets("key"), createPet("key", "Rex"), createPet("key", "Rex", "once")]) {
@@ -111,6 +126,50 @@ describe.each([
       expect(Object.keys(error)).toEqual(["code", "message", "status"]);
       expect({ status, ...error }).toMatchObject({ status: 503, code: "unavailable" });
       expect(headers).toMatchObject({ "content-type": "application/json", "retry-after": "1" });
+    }
+  });
+
+  test("malformed requests get the response that a server gives them", async () => {
+    await using service = await startService();
+    const serverPort = Number(new URL(service.url).port);
+    const { port } = await start([serverPort, serverPort, serverPort]);
+    const get = (target: string, fields: string) =>
+      `GET ${target} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n${fields}\r\n`;
+    const key = `Authorization: Bearer ${service.key}\r\nContent-Type: application/json\r\n`;
+    const post = `POST /v1/pets HTTP/1.1\r\nHost: x\r\n${key}Transfer-Encoding: chunked\r\nExpect: 100-continue\r\n\r\n`;
+    const send = async (to: number, text: string) => {
+      const connection = new RawConnection(to);
+      await connection.write(text);
+      if (text === post) {
+        await connection.until((received) => received.endsWith("100 Continue\r\n\r\n"));
+        connection.received = "";
+        await connection.write("malformed\r\n");
+      }
+      const [head = "", body = ""] = (await connection.response()).split("\r\n\r\n");
+      connection.socket.destroy();
+      return [Number(head.split(" ")[1]), /^content-type: (.*)$/im.exec(head)?.[1], body];
+    };
+    const inBoth: readonly (readonly [text: string, status: number])[] = [
+      [get(`/v1/pets?x=${"x".repeat(9_000)}`, ""), 414],
+      [get("/v1/pets", `X: ${"x".repeat(17_000)}\r\n`), 431],
+      [get("/v1/pets", "X: x\r\n".repeat(200)), 431],
+      [post, 400],
+    ];
+    // HAProxy has a body of its own for these.
+    const inNginx: typeof inBoth = [
+      ["malformed\r\n\r\n", 400],
+      [get("/v1/pets", "a b: c\r\n"), 400],
+      ["GET /v1/pets HTTP/1.1\r\n\r\n", 400],
+      [get(`/v1/pets?x=${"x".repeat(40_000)}`, ""), 414],
+      [get("/v1/pets", `X: ${"x".repeat(40_000)}\r\n`), 431],
+      [get("/v1/pets", "Transfer-Encoding: zip\r\n"), 501],
+      [get("/v1/pets", "").replace("/1.1", "/3.0"), 505],
+      [get("/errors/400", ""), 404],
+    ];
+    for (const [text, status] of [...inBoth, ...(kind === nginx ? inNginx : [])]) {
+      const direct = await send(serverPort, text);
+      expect(direct).toEqual([status, "application/json", expect.stringContaining(`"status":${status}}`)]);
+      expect(await send(port, text)).toEqual(direct);
     }
   });
 
