@@ -88,6 +88,8 @@ function adminOf(values: ValuesOf<typeof ADMIN_OPTIONS> & { readonly env: Enviro
     hostnames: address ? [...values["admin-hostname"], address.host.toLowerCase()] : values["admin-hostname"],
     token: values["admin-token"],
     tokenFile: values["admin-token-file"],
+    /** Of the operator for Prometheus. */
+    metricsTokenFile: values["metrics-token-file"],
     areMetricsPublic: values["metrics-public"],
   };
 }

@@ -72,6 +72,10 @@ export const ADMIN_OPTIONS = {
     "Names by which browsers may address that listener, besides IP addresses and localhost; can be repeated",
   ),
   ...ADMIN_TOKEN_OPTIONS,
+  "metrics-token-file": {
+    type: file,
+    help: "File with the token of the operator metrics, who may only read /metrics: the server creates the operator when it starts",
+  },
   "metrics-public": switchOption("Respond to /metrics on that listener without the token"),
   "audit-retention": {
     type: durationOr("forever", { min: LONGEST_BAN_MS, max: 3_650 * DAY_MS }),

@@ -254,6 +254,15 @@ export interface OperatorStore {
     token: NewSecret,
     by: Attribution,
   ): Promise<Operator | undefined>;
+  /**
+   * Gives the operator of this name and role the token, and creates them if there is none. A token that somebody has or
+   * had changes nothing, nor does any if the operator is revoked: neither must come back to life.
+   */
+  importOperator(
+    operator: NewOperator,
+    token: NewSecret,
+    by: Attribution,
+  ): Promise<Operator | undefined | Rejection<"operator_exists" | "too_many_operators">>;
   /** Replaces the token: that with the hash `replaces`, if it is given. The session with the hash `keeps` goes on. */
   rotateOperator(
     id: number,

@@ -10,7 +10,7 @@ import type { ServerServices } from "./handlers/services.ts";
 import { askForRequests, machineAddress, peerTlsOf, whyNotAsked } from "./server-requests.ts";
 import { ServerSecret } from "./server-secret.ts";
 import { AdminAuthentication } from "./sign-in.ts";
-import { createSignInUrl, followTokenFile, openTokens, saveAdminUrl } from "./token.ts";
+import { createSignInUrl, followTokenFile, importMetricsToken, openTokens, saveAdminUrl } from "./token.ts";
 
 export interface AdminListener {
   /** Such as http://127.0.0.1:8090. */
@@ -48,6 +48,8 @@ export async function startAdmin(options: StartAdminOptions): Promise<AdminListe
   // The certificate is for the name that clients use, which is not the loopback address.
   const tls = isLoopback(admin.host) ? undefined : options.tls;
   const { setting: token, file } = await openTokens({ storage: config, admin, operators, clock, log });
+  if (admin.metricsTokenFile !== undefined)
+    await importMetricsToken(admin.metricsTokenFile, { operators, clock, log });
   const serverSecret = await ServerSecret.open(settings);
   const server = listenForOperators(admin, {
     handler: startupHandler,

@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import { existsSync, readFileSync, rmSync, statSync } from "node:fs";
 import { hostname } from "node:os";
 import { resolve } from "node:path";
+import { Rejection } from "../api/errors.ts";
 import { sha256 } from "../api/hash.ts";
 import { type AdminConfig, pathsOf, type StorageConfig } from "../config/config.ts";
 import { followFiles } from "../config/follow-files.ts";
@@ -88,6 +89,20 @@ export async function openTokens(options: OpenTokensOptions): Promise<OpenedToke
 }
 
 const FIRST_OPERATOR = { name: "admin", role: "admin" } as const;
+const METRICS_OPERATOR = { name: "metrics", role: "metrics" } as const;
+
+/** So that a deployment has a token for Prometheus before its first start. */
+export async function importMetricsToken(
+  file: string,
+  { operators, clock, log }: Pick<OpenTokensOptions, "operators" | "clock" | "log">,
+): Promise<void> {
+  const token = toNewToken(readTokenFile(file));
+  const by = { actor: { kind: "server", name: hostname() }, at: clock.now() } as const;
+  const imported = await operators.importOperator(METRICS_OPERATOR, token, by);
+  if (imported instanceof Rejection) throw new Error(`--metrics-token-file: ${imported.message}`);
+  if ((await operators.readAccess()).tokens.has(token.hash)) return;
+  log.event("admin.token-outdated", { file, operator: METRICS_OPERATOR.name });
+}
 
 /**
  * A token that the database has never seen is that of a server which an earlier release ran beside others. One that was

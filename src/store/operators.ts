@@ -65,6 +65,39 @@ function* addToken(id: number, { hash, hint }: NewSecret, { at }: Attribution) {
   yield* rowsOf(insert, hash, id, hint, at);
 }
 
+/** The operator who has the name, or the last who had it. */
+function* holderOf(name: string) {
+  const [holder] = yield* rowsOf<{ id: number; revokedAt: number | null }>(
+    `SELECT id, revoked_at AS "revokedAt" FROM operators WHERE name = ? ORDER BY revoked_at IS NOT NULL, id DESC LIMIT 1`,
+    name,
+  );
+  return holder;
+}
+
+function* createOperator(operator: NewOperator, token: NewSecret, by: Attribution) {
+  const { name } = operator;
+  const holder = yield* holderOf(name);
+  if (holder) return operatorExists(name, holder);
+  const active = yield* rowsOf("SELECT id FROM operators WHERE revoked_at IS NULL");
+  if (active.length >= MAX_OPERATORS)
+    return new Rejection("too_many_operators", `There are ${MAX_OPERATORS} operators; revoke one first.`);
+  return yield* addOperator(operator, token, by);
+}
+
+function* replaceToken(
+  operator: Operator,
+  token: NewSecret & { keeps?: string | undefined },
+  by: Attribution,
+) {
+  const { id, name } = operator;
+  const replace = "UPDATE operator_tokens SET replaced_at = ? WHERE operator_id = ? AND replaced_at IS NULL";
+  yield* rowsOf(replace, by.at, id);
+  yield* addToken(id, token, by);
+  yield* endSessions(id, token.keeps);
+  yield* addAudit(operatorEntry("operator.rotated", { id, name, hint: token.hint }, by));
+  return { ...operator, hint: token.hint, issuedAt: by.at };
+}
+
 /** Whether it is the token that the operator has now. */
 function* hasToken(id: number, hash: string) {
   const found = yield* rowsOf(`${SELECT_ACTIVE} AND operators.id = ? AND hash = ?`, id, hash);
@@ -90,17 +123,18 @@ export class SqlOperatorStore implements OperatorStore {
   }
 
   createOperator(operator: NewOperator, token: NewSecret, by: Attribution) {
-    const { name } = operator;
+    return this.#change(() => createOperator(operator, token, by));
+  }
+
+  importOperator(operator: NewOperator, token: NewSecret, by: Attribution) {
+    const { name, role } = operator;
     return this.#change(function* () {
-      const [holder] = yield* rowsOf<{ id: number; revokedAt: number | null }>(
-        `SELECT id, revoked_at AS "revokedAt" FROM operators WHERE name = ? ORDER BY revoked_at IS NOT NULL, id DESC LIMIT 1`,
-        name,
-      );
-      if (holder) return operatorExists(name, holder);
-      const active = yield* rowsOf("SELECT id FROM operators WHERE revoked_at IS NULL");
-      if (active.length >= MAX_OPERATORS)
-        return new Rejection("too_many_operators", `There are ${MAX_OPERATORS} operators; revoke one first.`);
-      return yield* addOperator(operator, token, by);
+      const known = yield* rowsOf("SELECT hash FROM operator_tokens WHERE hash = ?", token.hash);
+      const holder = yield* holderOf(name);
+      if (known.length > 0 || (holder && holder.revokedAt !== null)) return undefined;
+      const found = holder && (yield* findOperator(holder.id));
+      if (found?.role !== role) return yield* createOperator(operator, token, by);
+      return yield* replaceToken(found, token, by);
     });
   }
 
@@ -117,7 +151,7 @@ export class SqlOperatorStore implements OperatorStore {
 
   rotateOperator(
     id: number,
-    { keeps, replaces, ...token }: NewSecret & { keeps?: string | undefined; replaces?: string | undefined },
+    { replaces, ...token }: NewSecret & { keeps?: string | undefined; replaces?: string | undefined },
     by: Attribution,
   ) {
     return this.#change(function* () {
@@ -128,13 +162,7 @@ export class SqlOperatorStore implements OperatorStore {
       const { name, revokedAt } = operator;
       if (revokedAt !== undefined)
         return new Rejection("operator_not_active", `Operator ${name} is revoked. Create another one.`);
-      const replace =
-        "UPDATE operator_tokens SET replaced_at = ? WHERE operator_id = ? AND replaced_at IS NULL";
-      yield* rowsOf(replace, by.at, id);
-      yield* addToken(id, token, by);
-      yield* endSessions(id, keeps);
-      yield* addAudit(operatorEntry("operator.rotated", { id, name, hint: token.hint }, by));
-      return { ...operator, hint: token.hint, issuedAt: by.at };
+      return yield* replaceToken(operator, token, by);
     });
   }
 

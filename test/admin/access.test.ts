@@ -1,6 +1,8 @@
 import { describe, expect, test } from "bun:test";
+import { writeFileSync } from "node:fs";
 import { ADMIN_OPERATIONS, type AdminOperation } from "../../src/operator/operations.ts";
 import { sendRaw } from "../http/raw.ts";
+import { temporaryDirectory } from "../store/temporary-directory.ts";
 import { cookieOf, sessionOf, startAdminService, TOKEN, useAdminService } from "./admin-service.ts";
 
 const service = await useAdminService({ hostnames: ["admin.example.com"] });
@@ -190,6 +192,27 @@ test("/metrics responds without the token if the server is told so", async () =>
   expect(text).toContain("# TYPE petstore_http_requests_total counter");
   expect((await open.admin("/api/keys", { token: null })).status).toBe(401);
   await open.stop();
+});
+
+test("the token in --metrics-token-file is that of an operator who may only read /metrics", async () => {
+  const directory = temporaryDirectory();
+  const metricsTokenFile = directory.path("metrics-token");
+  const token = "0".repeat(48);
+  writeFileSync(metricsTokenFile, `${token}\n`);
+  const own = await startAdminService({ metricsTokenFile });
+  const status = async (path: string) => (await own.admin(path, { token })).status;
+  for (const restart of [() => {}, () => own.restart()]) {
+    await restart();
+    expect([await status("/metrics"), await status("/api/keys"), await status("/api/operators")]).toEqual([
+      200, 403, 403,
+    ]);
+    expect(await own.ok("/api/operators")).toMatchObject({ items: [{ name: "metrics", role: "metrics" }] });
+  }
+  await own.admin("POST /api/operators/1/revoke");
+  await own.restart();
+  expect(await status("/metrics")).toBe(401);
+  await own.stop();
+  directory.remove();
 });
 
 test("a cookie of the same name that a page on another port has added does not sign the operator out", async () => {

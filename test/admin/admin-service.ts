@@ -52,6 +52,7 @@ export const ADMIN_CONFIG: AdminConfig = {
   hostnames: [],
   token: TOKEN,
   tokenFile: undefined,
+  metricsTokenFile: undefined,
   areMetricsPublic: false,
 };
 

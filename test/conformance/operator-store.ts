@@ -49,6 +49,37 @@ export function operatorStoreConformance(test: TestCase): void {
     expect(items).toStrictEqual([{ id: 1n, ...by, action: "operator.created", target, after }]);
   });
 
+  test("importOperator: creates the operator or replaces their token, and no token comes back to life", async (opened) => {
+    const { operators, audit, another } = opened;
+    const other = (await another()).operators;
+    const METRICS: NewOperator = { name: "metrics", role: "metrics" };
+    const give = (to: OperatorStore, text: string) => to.importOperator(METRICS, token(text), by);
+    const valid = async () => [...(await operators.readAccess()).tokens.keys()];
+    // Servers that start together have the same file.
+    await Promise.all([operators, other, operators, other].map((each) => give(each, "first")));
+    expect(await valid()).toEqual([hashOf("first")]);
+    await Promise.all([operators, other].map((each) => give(each, "second")));
+    expect(await valid()).toEqual([hashOf("second")]);
+    expect(await give(operators, "first")).toBeUndefined();
+    expect(await valid()).toEqual([hashOf("second")]);
+    const [metrics] = await operators.listOperators();
+    expect(metrics).toMatchObject(METRICS);
+    await operators.revokeOperator(metrics?.id ?? 0, by);
+    for (const text of ["second", "third"]) expect(await give(operators, text)).toBeUndefined();
+    expect(await valid()).toEqual([]);
+    // Nobody's role changes.
+    const { name } = await create(operators, "viewer", "viewer");
+    const asAdmin = operators.importOperator({ name, role: "admin" }, token("fourth"), by);
+    expect(await asAdmin).toMatchObject({ code: "operator_exists" });
+    const { items } = await audit.listAudit({ limit: 9 });
+    expect(items.map(({ action }) => action)).toEqual([
+      "operator.created",
+      "operator.revoked",
+      "operator.rotated",
+      "operator.created",
+    ]);
+  });
+
   test("createOperator: a name is used once, also after its operator is revoked", async ({ operators }) => {
     await create(operators, "root");
     const { id } = await create(operators, "ann", "viewer");

@@ -95,6 +95,7 @@ export const admin: Scenario = {
       hostnames: ["petstore.internal"],
       token: TOKEN,
       tokenFile: undefined,
+      metricsTokenFile: undefined,
       areMetricsPublic: false,
     },
   },

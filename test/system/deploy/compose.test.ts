@@ -67,6 +67,20 @@ test("each instance has its listener for operators in their network, where Prome
   });
 });
 
+test("Prometheus has the token of the operator metrics, and no other secret", () => {
+  const [scrape] = Object(Bun.YAML.parse(readDeploy("compose/prometheus.yml"))).scrape_configs;
+  const { credentials_file: file } = scrape.authorization;
+  expect(services["prometheus"].secrets.map((name: string) => `/run/secrets/${name}`)).toEqual([file]);
+  for (const { environment, secrets } of instances) {
+    expect(environment.PETSTORE_METRICS_TOKEN_FILE).toBe(file);
+    expect(environment.PETSTORE_ADMIN_TOKEN_FILE).not.toBe(file);
+    const given = Object.entries<string>(environment).flatMap(([name, value]) =>
+      name.endsWith("_FILE") ? value : [],
+    );
+    expect(given.toSorted()).toEqual(secrets.map((name: string) => `/run/secrets/${name}`).toSorted());
+  }
+});
+
 test("images and actions have an exact version", () => {
   const images = Object.values(services).map(({ image }) => image);
   const workflow = readFileSync(join(ROOT, ".github/workflows/ci.yml"), "utf8");
@@ -89,7 +103,9 @@ test("make-secrets makes every secret and the certificate, valid and private, an
   expect(postgresUrl.parse(read("database-url").trim())).toBeDefined();
   expect(read("database-url")).toContain(read("postgres-password").trim());
   expect(valkeyUrls.parse(read("limits-url").trim())).toBeDefined();
-  expect(adminToken.parse(read("admin-token").trim())).toBeDefined();
+  const tokens = ["admin-token", "metrics-token"].map((name) => adminToken.parse(read(name).trim()));
+  expect(tokens).not.toContain(undefined);
+  expect(new Set(tokens).size).toBe(2);
   expect(read("petstore.pem")).toMatch(/BEGIN CERTIFICATE[\s\S]*BEGIN PRIVATE KEY/);
   const before = made.map(read);
   expect(run()).toMatchObject({ exitCode: 0 });

@@ -1,5 +1,7 @@
 import { expect, test } from "bun:test";
-import { expectSettings, readDeploy } from "./deploy-files.ts";
+import { readFileSync } from "node:fs";
+import { basename, join } from "node:path";
+import { expectSettings, readDeploy, ROOT } from "./deploy-files.ts";
 
 const manifests = Object(Bun.YAML.parse(readDeploy("kubernetes/petstore.yaml")));
 const find = (kind: string) => manifests.find((each: { kind: string }) => each.kind === kind);
@@ -40,24 +42,36 @@ test("every port that a probe or the service names exists", () => {
   for (const { targetPort } of specOf("Service").ports) expect(targetPort).toBe("http");
 });
 
-test("the listener for operators is open to Prometheus alone, which scrapes it with the token", () => {
+test("clients reach the API; Prometheus and other instances reach the listener for operators", () => {
   const monitoring = { matchLabels: { "kubernetes.io/metadata.name": "monitoring" } };
-  expect(specOf("NetworkPolicy")).toMatchObject({
-    podSelector: deployment.selector,
-    ingress: [
-      { ports: [{ port: "http" }] },
-      { from: [{ namespaceSelector: monitoring }], ports: [{ port: "admin" }] },
-    ],
-  });
-  const authorization = { credentials: { key: "admin-token" } };
-  expect(Bun.YAML.parse(readDeploy("kubernetes/pod-monitor.yaml"))).toMatchObject({
+  const { ingress, ...policy } = specOf("NetworkPolicy");
+  expect(policy).toEqual({ podSelector: deployment.selector, policyTypes: ["Ingress"] });
+  expect(ingress).toEqual([
+    { ports: [{ port: "http" }] },
+    {
+      from: [{ namespaceSelector: monitoring }, { podSelector: deployment.selector }],
+      ports: [{ port: "admin" }],
+    },
+  ]);
+});
+
+test("Prometheus scrapes with the token of the operator metrics", () => {
+  const [monitor] = [Object(Bun.YAML.parse(readDeploy("kubernetes/pod-monitor.yaml")))];
+  expect(monitor).toMatchObject({
     kind: "PodMonitor",
     metadata: { namespace: "petstore" },
-    spec: {
-      selector: deployment.selector,
-      podMetricsEndpoints: [{ port: "admin", path: "/metrics", authorization }],
-    },
+    spec: { selector: deployment.selector, podMetricsEndpoints: [{ port: "admin", path: "/metrics" }] },
   });
+  const { name, key } = monitor.spec.podMetricsEndpoints[0].authorization.credentials;
+  const [secrets] = pod.volumes;
+  const [mount] = container.volumeMounts;
+  expect([name, mount.name]).toEqual([secrets.secret.secretName, secrets.name]);
+  expect(settings.PETSTORE_METRICS_TOKEN_FILE).toBe(`${mount.mountPath}/${key}`);
+  expect(settings.PETSTORE_ADMIN_TOKEN_FILE).not.toBe(settings.PETSTORE_METRICS_TOKEN_FILE);
+  // Every file that a setting names is in the secret of the documentation.
+  const command = readFileSync(join(ROOT, "docs/deployment.md"), "utf8");
+  for (const [variable, path] of Object.entries<string>(settings))
+    if (variable.endsWith("_FILE")) expect(command).toContain(` --from-literal=${basename(path)}=`);
 });
 
 test("an instance is drained before it stops, one at a time, and is not killed before it has stopped", () => {

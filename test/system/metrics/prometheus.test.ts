@@ -7,7 +7,7 @@ import { onFreePort, startServer } from "../../../trials/harness/server.ts";
 import { executable, PROMETHEUS, PROMTOOL } from "../../../trials/harness/programs.ts";
 
 import { METRICS } from "../../../src/observe/metrics.ts";
-import { startAdminService, TOKEN } from "../../admin/admin-service.ts";
+import { startAdminService } from "../../admin/admin-service.ts";
 
 const DEPLOY = join(import.meta.dir, "../../../deploy");
 const CONFIG = join(DEPLOY, "prometheus/prometheus.yml");
@@ -35,14 +35,17 @@ interface Series {
   readonly value: readonly [time: number, value: string];
 }
 
+const directory = temporaryDirectory("prometheus");
+/** Of an operator who may only read /metrics. */
+const metricsTokenFile = join(directory, "token");
+writeFileSync(metricsTokenFile, "a-token-for-prometheus-alone", { mode: 0o600 });
+
 /** With the configuration and the alerts in deploy/, except for the target, the token and a shorter interval. */
 async function startPrometheus(target: string) {
-  const directory = temporaryDirectory("prometheus");
-  writeFileSync(join(directory, "token"), TOKEN, { mode: 0o600 });
   copyFileSync(RULES, join(directory, "alerts.yml"));
   const config = readFileSync(CONFIG, "utf8")
     .replace("127.0.0.1:8090", target)
-    .replace("/etc/prometheus/petstore-admin-token", join(directory, "token"))
+    .replace("/etc/prometheus/petstore-metrics-token", metricsTokenFile)
     .replaceAll("15s", "1s");
   writeFileSync(join(directory, "prometheus.yml"), config);
   const { url, stop } = await onFreePort((port) =>
@@ -79,7 +82,7 @@ async function promtool(args: readonly string[], input = "") {
 
 const ruleTests = promtool(["test", "rules", RULE_TESTS]);
 
-const service = await startAdminService();
+const service = await startAdminService({ metricsTokenFile });
 for (let i = 0; i < 3; i++) await service.call({ path: "/pets" });
 await service.call({ method: "POST", path: "/pets", body: { name: "Rex", categoryId: 7 } });
 const prometheus = await startPrometheus(new URL(service.adminUrl).host);
