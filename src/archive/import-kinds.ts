@@ -34,7 +34,6 @@ export type RowProblem = string;
 /** What the rows of a file become. */
 export interface RowType<T extends ImportedRow> {
   readonly schema: ObjectSchema<T>;
-  /** In the order of a CSV file without a header. */
   readonly fields: FileFields;
   /** What the schema does not say. */
   problemOf?(row: T): RowProblem | undefined;

@@ -9,14 +9,12 @@ import {
 } from "./import-kinds.ts";
 import type { ImportProgress, ImportStore } from "./import-store.ts";
 import { type RejectedRow, RejectsFile, type RejectsFormat } from "./rejects-file.ts";
-import { type ColumnMapping, csvRowParser, jsonRowParser, type ParseRow } from "./row-parser.ts";
+import { csvRowParser, jsonRowParser, type ParseRow } from "./row-parser.ts";
 import { createRowReader, delimiterOf, formatOf, type SourceRow } from "./row-formats.ts";
 
 interface ImporterOptions<T extends ImportedRow> {
   readonly input: InputFile;
   readonly kind: ImportKind<T>;
-  readonly map: readonly ColumnMapping[];
-  readonly delimiter: string | undefined;
   readonly onConflict: ConflictRule;
   /** The import stops at the next rejected row. */
   readonly maxErrors: number;
@@ -93,20 +91,20 @@ class Importer<T extends ImportedRow> {
 
   /** The rows of the file, a piece of it at a time, without the header. */
   async *#read(): AsyncGenerator<readonly SourceRow[]> {
-    const { input, kind, map } = this.#options;
+    const { input, kind } = this.#options;
     const texts = input.texts((bytes) => (this.#bytesRead = bytes));
     const { value: first } = await texts.next();
     const beginning = first ?? "";
     const format = formatOf(beginning);
-    const delimiter = this.#options.delimiter ?? delimiterOf(beginning);
+    const delimiter = delimiterOf(beginning);
     const reader = createRowReader(format, delimiter);
-    if (format !== "csv") this.#prepare(jsonRowParser(kind, map), { format, delimiter });
+    if (format !== "csv") this.#prepare(jsonRowParser(kind), { format, delimiter });
     const withoutHeader = (rows: SourceRow[]) => {
       const [firstRow] = rows;
       if (this.#parse !== undefined || firstRow === undefined) return rows;
-      const { parse, header, hasHeader } = csvRowParser(kind, firstRow.cells ?? [], map);
-      this.#prepare(parse, { format, delimiter, header });
-      return hasHeader ? rows.slice(1) : rows;
+      const { cells: header = [] } = firstRow;
+      this.#prepare(csvRowParser(kind, header), { format, delimiter, header });
+      return rows.slice(1);
     };
     yield withoutHeader(reader.push(beginning));
     for await (const text of texts) yield withoutHeader(reader.push(text));

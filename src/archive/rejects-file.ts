@@ -17,7 +17,7 @@ export function describeRejected({ row, problem }: RejectedRow): string {
 export interface RejectsFormat {
   readonly format: InputFormat;
   readonly delimiter: string;
-  /** Of CSV; a file without a header gets one. */
+  /** The header of a CSV file. */
   readonly header?: readonly string[];
 }
 

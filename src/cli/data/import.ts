@@ -13,47 +13,16 @@ import {
 import { type Imported, importRows } from "../../archive/import.ts";
 import { describeRejected } from "../../archive/rejects-file.ts";
 import { InputError } from "../../archive/row-formats.ts";
-import type { ColumnMapping } from "../../archive/row-parser.ts";
 import { describeEnvironment, storageOf } from "../../config/config.ts";
 import { JSON_OPTION, DATABASE_OPTIONS } from "../../config/options.ts";
 import type { Options, ValuesOf } from "../../config/parse-options.ts";
 import { quotedPath, UsageError } from "../../config/usage-error.ts";
-import {
-  choice,
-  file,
-  formatValue,
-  integerWithin,
-  list,
-  switchOption,
-  type ValueType,
-} from "../../config/value-types.ts";
+import { choice, file, integerWithin, switchOption } from "../../config/value-types.ts";
 import { errorMessage, isBug } from "../arguments.ts";
 import { attributionOf, type Context, defineCommand, Failure, stopRequest } from "../command.ts";
 import { databaseExists } from "../operation-call.ts";
 import { columns, json } from "../output.ts";
 import { Progress } from "./progress.ts";
-
-const MAPPING = /^(?<field>\w+)=(?<column>.+)$/s;
-
-const mapping: ValueType<ColumnMapping> = {
-  placeholder: "FIELD=COLUMN",
-  expected: "a field and the name or number of its column, such as name=Title or name=2",
-  parse: (text) => {
-    const { field, column } = MAPPING.exec(text)?.groups ?? {};
-    return field === undefined || column === undefined ? undefined : { field, column };
-  },
-  format: ({ field, column }) => `${field}=${column}`,
-};
-
-const delimiterType: ValueType<string> = {
-  placeholder: "CHAR",
-  expected: "one character other than a quote, or tab",
-  parse: (text) => {
-    if (text === "tab") return "\t";
-    return text.length === 1 && !/["\r\n]/.test(text) ? text : undefined;
-  },
-  format: (value) => (value === "\t" ? "tab" : value),
-};
 
 const OPTIONS = {
   orders: switchOption("Import orders instead of pets"),
@@ -63,14 +32,6 @@ const OPTIONS = {
     default: "reject",
     help: "What becomes of a row whose identifier exists already; only with --keep-ids",
   },
-  map: {
-    type: list(mapping),
-    default: [],
-    defaultText: "columns with the names of the fields",
-    repeatable: true,
-    help: "Where the values of fields are, for columns with other names; can be repeated",
-  },
-  delimiter: { type: delimiterType, defaultText: "what the first line has most", help: "Delimiter of CSV" },
   "dry-run": switchOption("Read and check everything, and store nothing"),
   "max-errors": {
     type: integerWithin({ min: 0, max: 1_000_000_000 }),
@@ -97,7 +58,6 @@ export const importCommand = defineCommand({
   options: OPTIONS,
   examples: [
     "petstore import pets.csv --dry-run",
-    "petstore import pets.csv --map name=Title,categoryId=Kind",
     "petstore import pets.ndjson.gz --keep-ids --on-conflict skip",
     "petstore import orders.ndjson --orders --keep-ids",
     "petstore import - --env staging < pets.csv",
@@ -145,29 +105,17 @@ interface Import {
 /** Rejected rows that are shown; the file of rejected rows has all of them. */
 const SHOWN_ERRORS = 10;
 
-function checkOptions({ orders, map, "keep-ids": keepIds, "on-conflict": onConflict }: ImportValues): void {
+function checkOptions({ "keep-ids": keepIds, "on-conflict": onConflict }: ImportValues): void {
   if (onConflict !== "reject" && !keepIds) {
     throw new UsageError(
       `--on-conflict ${onConflict} needs --keep-ids: identifiers that are assigned never exist`,
     );
   }
-  const fields = Object.keys(IMPORT_KINDS[orders ? "orders" : "pets"].withIds.fields);
-  const repeated = map.find(({ field }, index) => map.findIndex((each) => each.field === field) !== index);
-  if (repeated)
-    throw new UsageError(`--map names the field "${repeated.field}" twice; leave one of them out`);
-  const unknown = map.find(({ field }) => !fields.includes(field));
-  if (unknown)
-    throw new UsageError(`--map names the field "${unknown.field}"; the fields are ${fields.join(", ")}`);
 }
 
 /** The options that cannot change halfway. */
-function resumeOptions({ "keep-ids": keepIds, map, delimiter }: ImportValues): string {
-  const flags = [
-    ...(keepIds ? ["--keep-ids"] : []),
-    ...map.map(({ field, column }) => `--map ${field}=${column}`).toSorted(),
-    ...(delimiter === undefined ? [] : [`--delimiter ${formatValue(delimiterType, delimiter)}`]),
-  ];
-  return flags.join(" ");
+function resumeOptions({ "keep-ids": keepIds }: ImportValues): string {
+  return keepIds ? "--keep-ids" : "";
 }
 
 async function importFile(job: Import): Promise<void> {
@@ -228,8 +176,6 @@ async function importFrom(job: Import, store: ImportStore | undefined, from: Imp
   const imported = await importRows({
     input,
     kind: rowKind,
-    map: values.map,
-    delimiter: values.delimiter,
     onConflict: values["on-conflict"],
     maxErrors: values["max-errors"],
     store,
