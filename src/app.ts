@@ -21,7 +21,7 @@ import { AppMetrics } from "./observe/metrics.ts";
 import { RequestLog } from "./observe/request-log.ts";
 import { UsageRecorder } from "./observe/usage-history.ts";
 import type { Setting } from "./operator/operations.ts";
-import type { AdminListener } from "./operator/start-admin.ts";
+import type { AdminCredentials, AdminListener } from "./operator/start-admin.ts";
 import { createHttpApp } from "./petstore/app.ts";
 import { staticRoutes } from "./petstore/static-routes.ts";
 
@@ -84,6 +84,8 @@ export async function serveOn(
   const { host, port, drainDelayMs, requestLogBytes: maxBytes } = config;
   const requestLog = maxBytes === 0 ? undefined : new RequestLog({ maxBytes, now: clock.now.bind(clock) });
   const tls = config.tls && (await import("./config/tls.ts")).readTlsFiles(config.tls);
+  // All that must be read or written to start comes before: a server that serves does not end when a database fails.
+  const credentials = await openCredentials(adapters, config, { clock, log });
   const server = new HttpServer({
     host,
     port,
@@ -185,12 +187,13 @@ export async function serveOn(
   await Bun.sleep(FIRST_RESPONSES_MS);
   await yieldToEventLoop();
   try {
-    if (config.admin) {
+    if (config.admin && credentials) {
       const { startAdmin } = await import("./operator/start-admin.ts");
-      admin = await startAdmin({
+      admin = startAdmin({
         ...adapters,
         config,
         admin: config.admin,
+        credentials,
         metrics,
         requestLog,
         publicUrl: baseUrl,
@@ -245,6 +248,21 @@ function activityOf(server: HttpServer, { requests, live }: AppMetrics): ServerA
 }
 
 // Code that few servers need is imported when it is used, so that the others start sooner.
+
+async function openCredentials(
+  { operators, settings }: Adapters,
+  config: Config,
+  { clock, log }: { readonly clock: Clock; readonly log: Log },
+): Promise<AdminCredentials | undefined> {
+  const { admin } = config;
+  if (admin === undefined) return undefined;
+  const { importMetricsToken, openTokens } = await import("./operator/token.ts");
+  const { ServerSecret } = await import("./operator/server-secret.ts");
+  const tokens = await openTokens({ storage: config, admin, operators, clock, log });
+  if (admin.metricsTokenFile !== undefined)
+    await importMetricsToken(admin.metricsTokenFile, { operators, clock, log });
+  return { tokens, serverSecret: await ServerSecret.open(settings) };
+}
 
 async function followCertificate(
   files: TlsFiles,

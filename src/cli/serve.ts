@@ -15,7 +15,7 @@ import { formatOptions, type ValuesOf, type Variables } from "../config/parse-op
 import { switchOption } from "../config/value-types.ts";
 import { UsageError } from "../config/usage-error.ts";
 import { writePrivateFile } from "../data-directory.ts";
-import { generateSecret, limitsOf, toNewSecret } from "../domain/api-keys.ts";
+import { type ApiKey, generateSecret, limitsOf, toNewSecret } from "../domain/api-keys.ts";
 import type { LogDetails } from "../observe/log-events.ts";
 import type { Log } from "../observe/log.ts";
 import { AdminListenError } from "../operator/admin-listener.ts";
@@ -65,7 +65,8 @@ export const serve = defineCommand({
       await saveSettings(app, formatOptions(SAVED_OPTIONS, values), log);
       const admin = app.admin && (await describeAdmin(app.admin, context.screen.isTerminal));
       // One write: whoever reads "Rate limits" has read all of it, and the server accepts requests.
-      const file = await printWithFirstKey(startMessage(config, app.url, admin), app, { config, context });
+      const message = startMessage(config, app.url, admin);
+      const file = await printWithFirstKey(message, app, { config, context, log });
       if (file !== undefined) log.event("key.first-created", { file });
       logPlainText(config, context.variables, log);
       if (app.admin) log.event("admin.started", { url: app.admin.url, tokenFile: app.admin.tokenFile });
@@ -104,15 +105,23 @@ async function saveSettings({ settings, url }: App, saved: Record<string, string
 async function printWithFirstKey(
   message: string,
   { keys, url }: App,
-  { config, context }: { readonly config: Config; readonly context: Context },
+  { config, context, log }: { readonly config: Config; readonly context: Context; readonly log: Log },
 ): Promise<string | undefined> {
   const { clock, screen, print } = context;
   const secret = generateSecret(config.environment);
   const by = () => ({ actor: { kind: "server", name: hostname() }, at: clock.now() }) as const;
   const newKey = { name: "first key", plan: "free", createdAt: clock.now() } as const;
-  const key = await keys.createFirstKey(newKey, toNewSecret(secret), by());
+  let key: ApiKey | undefined;
+  let problem = "";
+  try {
+    key = await keys.createFirstKey(newKey, toNewSecret(secret), by());
+  } catch (error) {
+    // It serves already: requests get 503 until the database is back.
+    log.event("key.first-failed", { error });
+    problem = `The database failed before the first API key was created: ${errorMessage(error)}.\nIf there is no key, create one: petstore keys create --name NAME --plan free\n`;
+  }
   if (key === undefined) {
-    await print(message);
+    await print(message + problem);
     return undefined;
   }
   const summary = `Created the first API key (${key.plan} plan, ${formatLimits(limitsOf(key, config.plans))})`;

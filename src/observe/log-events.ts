@@ -135,6 +135,10 @@ export const LOG_EVENTS = {
   "usage-history.incomplete": error("the last requests are missing in the usage history", ["error"]),
 
   "key.first-created": info("created the first API key", ["file"]),
+  "key.first-failed": warn(
+    "the database failed before the first API key was created; if there is no key, create one with petstore keys create",
+    ["error"],
+  ),
   "key.changed": info("an API key was created or changed, and this server applies the change", [
     "keyId",
     "plan",

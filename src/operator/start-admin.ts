@@ -8,9 +8,9 @@ import { createAdminApp } from "./admin-app.ts";
 import { listenForOperators } from "./admin-listener.ts";
 import type { ServerServices } from "./handlers/services.ts";
 import { askForRequests, machineAddress, peerTlsOf, whyNotAsked } from "./server-requests.ts";
-import { ServerSecret } from "./server-secret.ts";
+import type { ServerSecret } from "./server-secret.ts";
 import { AdminAuthentication } from "./sign-in.ts";
-import { createSignInUrl, followTokenFile, importMetricsToken, openTokens, saveAdminUrl } from "./token.ts";
+import { createSignInUrl, followTokenFile, type OpenedTokens, saveAdminUrl } from "./token.ts";
 
 export interface AdminListener {
   /** Such as http://127.0.0.1:8090. */
@@ -33,24 +33,29 @@ type OfConfig = "environment" | "plans" | "ban" | "hasAllUsage";
 type OfListener =
   "url" | "authentication" | "proofOf" | "signResponseTo" | "askForRequests" | "applyOperatorChanges";
 
+/** What the database and the data directory know of tokens and secrets. */
+export interface AdminCredentials {
+  readonly tokens: OpenedTokens;
+  readonly serverSecret: ServerSecret;
+}
+
 interface StartAdminOptions extends Omit<ServerServices, OfConfig | OfListener> {
   /** Tells the other servers at once what has changed of this one. */
   readonly announce: () => void;
   readonly config: Config;
+  readonly credentials: AdminCredentials;
   readonly tls: TlsCertificate | undefined;
   /** Which connections count together. */
   readonly peerOf: NonNullable<HttpServerOptions["peerOf"]>;
 }
 
 /** Serves operators on a listener of their own. Throws AdminListenError if the address cannot be listened on. */
-export async function startAdmin(options: StartAdminOptions): Promise<AdminListener> {
+export function startAdmin(options: StartAdminOptions): AdminListener {
   const { config, admin, operators, audit, publicUrl, clock, log, settings } = options;
   // The certificate is for the name that clients use, which is not the loopback address.
   const tls = isLoopback(admin.host) ? undefined : options.tls;
-  const { setting: token, file } = await openTokens({ storage: config, admin, operators, clock, log });
-  if (admin.metricsTokenFile !== undefined)
-    await importMetricsToken(admin.metricsTokenFile, { operators, clock, log });
-  const serverSecret = await ServerSecret.open(settings);
+  const { tokens, serverSecret } = options.credentials;
+  const { setting: token, file } = tokens;
   const server = listenForOperators(admin, {
     handler: startupHandler,
     headerLines: SECURITY_HEADER_LINES,

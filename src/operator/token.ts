@@ -52,7 +52,7 @@ export function followTokenFile(file: string, onChange: (token: string) => void,
   });
 }
 
-interface OpenedTokens {
+export interface OpenedTokens {
   /** That of the operator `token`, who is in no database; undefined if there is none. */
   readonly setting?: string;
   /** Where a token is that works; undefined if it is in a variable, or if only its owner has it. */
