@@ -147,15 +147,21 @@ const TRANSIENT_STATES = [
   "28", // the login is rejected, for example while the password is changed
   "3D000", // the database does not exist
   "40", // rolled back: deadlock
+  "42501", // no privilege, also that to connect to the database
   "53", // out of connections, memory or disk
+  "55000", // the database allows no connections
   "55P03", // a lock was not available in time, or at once with NOWAIT
   "57", // shutting down, starting up, or cancelled by statement_timeout
   "58", // a failure of the server's disk
+  "F0", // a configuration file with errors
 ];
 
 /** Of those, the ones after which every other statement fails as well. */
-const DOWN_STATES = [STANDBY_STATE, "25006", "28", "3D000", "57P03"];
-const CANNOT_CONNECT = /^ERR_POSTGRES_(?:CONNECTION_(?:REFUSED|FAILED|TIMEOUT)|TLS_)/;
+const DOWN_STATES = [STANDBY_STATE, "25006", "28", "3D000", "55000", "57P03", "F0"];
+const CANNOT_CONNECT =
+  /^ERR_POSTGRES_(?:CONNECTION_(?:REFUSED|FAILED|TIMEOUT)|TLS_|UNEXPECTED_MESSAGE|SASL_|\w+_AUTHENTICATION_METHOD)/;
+/** What the runtime says of the file of sslrootcert, each time it connects. */
+const NO_AUTHORITY = /^(?:Unable to access caFile path|Failed to load CA file)/;
 
 /** Turns a transient error of PostgreSQL into Unavailable; returns every other error as it is. */
 export function toUnavailable(error: unknown): unknown {
@@ -171,9 +177,15 @@ function isTransient(error: Error): boolean {
 
 /** Whether the server as a whole cannot be used, and not only the connection of one statement. */
 export function isServerDown(error: unknown): boolean {
-  if (error instanceof DeadlineExceeded) return true;
+  if (error instanceof DeadlineExceeded || isTlsError(error)) return true;
   if (!(error instanceof SQL.PostgresError)) return false;
   return startsWithAny(error.errno, DOWN_STATES) || CANNOT_CONNECT.test(error.code);
+}
+
+/** An expired certificate, a handshake that fails: the runtime's own errors, with codes of OpenSSL or of the system. */
+function isTlsError(error: unknown): boolean {
+  if (!(error instanceof Error) || error instanceof SQL.PostgresError) return false;
+  return ("code" in error && "errno" in error) || NO_AUTHORITY.test(error.message);
 }
 
 export function isLocked(error: unknown): boolean {
