@@ -119,11 +119,10 @@ export function keyHandlers(services: OperatorServices) {
     rotateKey: rotate,
     rollKey: rotate,
 
-    /** A key that is already revoked stays as it is. */
+    /** A key that is already revoked stays as it is, and is written again: what was read may be on one disk only. */
     async revokeKey({ id }, { by }) {
       const key = await find(id);
       if (key instanceof Rejection) return key;
-      if (key.revokedAt !== undefined) return applied(key);
       return applied(await keys.updateKey(key.id, { revokedAt: by.at }, by));
     },
 
@@ -143,12 +142,11 @@ export function keyHandlers(services: OperatorServices) {
     },
   } satisfies Partial<AdminHandlers>;
 
-  /** A key that is disabled, or enabled, already stays as it is. */
+  /** A key that is disabled, or enabled, already stays as it is, and is written again, as in revokeKey. */
   async function setDisabled(id: Identifier, by: Attribution, isDisabled: boolean): Promise<Key | Inactive> {
     const key = await findActive(id, by.at, isDisabled ? "disabled" : "enabled");
     if (key instanceof Rejection) return key;
-    if ((key.disabledAt !== undefined) === isDisabled) return applied(key);
-    const disabledAt = isDisabled ? by.at : null;
+    const disabledAt = isDisabled ? (key.disabledAt ?? by.at) : null;
     return applied(await keys.updateKey(key.id, { disabledAt }, by));
   }
 

@@ -3,6 +3,7 @@ import { Unavailable } from "../../../src/api/errors.ts";
 import { IDEMPOTENCY_CONFLICT } from "../../../src/domain/resources.ts";
 import { openPostgres, type PostgresStores } from "../../../src/store/postgres/store.ts";
 import { promote, startPostgres, startStandby } from "../../../trials/harness/postgres.ts";
+import { InProcessCli } from "../../cli/cli.ts";
 import { addPet, AT, KEY_ID, resultOf, rex } from "../../conformance/store-fixture.ts";
 import { BY, storedSecret } from "../../key-store-arguments.ts";
 
@@ -52,19 +53,24 @@ test("a write that is repeated is acknowledged as durably as at first: the commi
     () => of.operators.revokeOperator(operator.id, BY),
   ];
   const close = () => store.updateOrder({ keyId: KEY_ID, id: order.id, status: "completed" }, AT);
+  const cli = new InProcessCli();
+  const keys = (...argv: string[]) => cli.run(["keys", ...argv, "--database-url", primary.url]);
+  await keys("create", "--name", "app", "--plan", "free");
+  const revoke = async () => (await keys("revoke", "1")).out;
 
   await standby.stop();
   await Promise.all(writes(stores).map(isNotReplicated));
-  await isNotReplicated(close);
+  await Promise.all([close, revoke].map(isNotReplicated));
   // It has committed them on its own disk, and after a restart it shows them.
   await primary.restart();
   expect((await untilAvailable(() => petJson.list({ limit: 10 }))).last).toBe(closed + 1n);
   await Promise.all(writes(stores).map(isNotReplicated));
-  await isNotReplicated(close);
+  await Promise.all([close, revoke].map(isNotReplicated));
 
   await standby.restart();
   const before = await Promise.all(writes(stores).map(untilAvailable));
   expect(before).toMatchObject([{ replayed: true }, { replayed: true }, { revokedAt: BY.at }]);
+  expect(await untilAvailable(revoke)).toStartWith("Key 1 was already revoked ");
   await primary.kill();
   await promote(standby);
   const promoted = await openPostgres(standby.url);
