@@ -30,12 +30,13 @@ export const adminUrl = defineCommand({
     ...ADMIN_TOKEN_OPTIONS,
   },
   examples: ["petstore admin-url", "petstore admin-url --operator ann --env staging"],
-  async run({ values }, { clock }) {
+  async run({ values }, context) {
+    const { clock } = context;
     const storage = storageOf(values);
     const { openEmptyStores, openStores } = await import("../adapters.ts");
     // Without a database, no server runs either.
     const stores = await (databaseExists(storage) ? openStores(storage) : openEmptyStores());
-    const servers = await openQuotas(storage, stores.keys, clock);
+    const servers = await openQuotas(storage, stores.keys, context);
     try {
       const server = await findRunningServer(storage, { ...stores, servers });
       const name = values.operator;

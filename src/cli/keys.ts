@@ -253,7 +253,11 @@ export const KEY_COMMANDS = [
         ? `Key ${id} is revoked.\n`
         : `Key ${id} was already revoked ${screen.at(revokedBefore)}.\n`,
   }),
-  keyChange("unban", () => "is not banned and has no strikes"),
+  keyChange("unban", ({ strikes }) =>
+    strikes === null
+      ? "is unbanned by every running server within a second"
+      : "is not banned and has no strikes",
+  ),
 ];
 
 /** A key as `keys show` and `keys find` print it. */

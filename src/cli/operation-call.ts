@@ -174,7 +174,7 @@ async function withLocal(
   const { openEmptyStores, openStores } = await import("../adapters.ts");
   const { dataHandlers } = await import("../operator/handlers/data-handlers.ts");
   const stores = await (hasData ? openStores(storage) : openEmptyStores());
-  const quotas = await openQuotas(storage, stores.keys, clock);
+  const quotas = await openQuotas(storage, stores.keys, context);
   let warnedOf: string | undefined;
   try {
     const settings = await stores.settings.readSettings();

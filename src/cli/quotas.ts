@@ -5,7 +5,7 @@ import { SETTINGS } from "../config/options.ts";
 import type { Clock, KeyStore, RateLimiter, ServerRegister } from "../domain/ports.ts";
 import { DEFAULT_BAN, LONGEST_BAN_MS, unban } from "../domain/rate-limit.ts";
 import { errorMessage } from "./arguments.ts";
-import { Failure } from "./command.ts";
+import { type Context, Failure } from "./command.ts";
 
 /** What keys have used of their limits, and the servers that share them, as a command can read it beside those. */
 interface Quotas extends Pick<RateLimiter, "usage" | "bannedKeys" | "unban" | "close">, ServerRegister {
@@ -17,9 +17,11 @@ interface Quotas extends Pick<RateLimiter, "usage" | "bannedKeys" | "unban" | "c
 export function openQuotas(
   storage: StorageConfig,
   keys: Pick<KeyStore, "getKey">,
-  clock: Clock,
+  context: Pick<Context, "clock" | "warn">,
 ): Promise<Quotas> {
-  return storage.limitsUrls ? openSharedQuotas(storage, clock) : openStoredQuotas(storage, keys, clock);
+  return storage.limitsUrls
+    ? openSharedQuotas(storage, context)
+    : openStoredQuotas(storage, keys, context.clock);
 }
 
 /** A running server writes its quotas every second, so they are at most a second old. */
@@ -82,11 +84,14 @@ async function openStoredQuotas(
 
 /** The rules of the servers may be others; these make no ban shorter. */
 const BAN_RULES = { ...DEFAULT_BAN, maxLengthMs: LONGEST_BAN_MS };
-const WITHOUT_VALKEY =
-  "running servers unban the key themselves and update Valkey when it is available again; if no server is running, run this command again then";
+const PENDING =
+  "running servers update it when it is available again; if no server is running, run this command again then";
 
 /** Valkey's own state: a ban lasts there until Valkey itself has received the unban. */
-async function openSharedQuotas(storage: StorageConfig, clock: Clock): Promise<Quotas> {
+async function openSharedQuotas(
+  storage: StorageConfig,
+  { clock, warn }: Pick<Context, "clock" | "warn">,
+): Promise<Quotas> {
   const { openValkey } = await import("../adapters.ts");
   const timeoutMs = SETTINGS["limits-timeout"].default;
   // While Valkey is unavailable the rate limiter counts in this process, so what it returns is worthless.
@@ -112,7 +117,8 @@ async function openSharedQuotas(storage: StorageConfig, clock: Clock): Promise<Q
     async unban(subject, agoMs) {
       const rateLimiter = await open();
       if (problem === undefined) await rateLimiter.unban(subject, agoMs);
-      if (problem !== undefined) throw new Failure(`${problem}; ${WITHOUT_VALKEY}`);
+      // Running servers see it in the database.
+      if (problem !== undefined) warn(`${problem}; ${PENDING}`);
     },
     close: async () => (await opened)?.close(),
   };
