@@ -110,7 +110,7 @@ function operationRow([id, operation]: [string, PetstoreOperation]): string[] {
 }
 
 function adminOperations(): string {
-  const rows = Object.entries<AdminOperation>(ADMIN_OPERATIONS).filter(([, row]) => !row.deprecated);
+  const rows = Object.entries<AdminOperation>(ADMIN_OPERATIONS);
   return rows.map(([id, { method, path }]) => `    ${id.padEnd(18)} ${method} /api${path}`).join("\n");
 }
 

@@ -1,7 +1,5 @@
 import { banRulesOf, DEFAULT_URL, expectedUrl, plansOf } from "../config/config.ts";
 import { ADDRESS_OPTIONS, SAVED_OPTIONS, SETTINGS, STORAGE_OPTIONS } from "../config/options.ts";
-import { UsageError } from "../config/usage-error.ts";
-import { switchOption } from "../config/value-types.ts";
 import { defineCommand } from "./command.ts";
 
 export const openapi = defineCommand({
@@ -10,7 +8,6 @@ export const openapi = defineCommand({
   description:
     "Prints the OpenAPI 3.1 document of the API as JSON, with the URLs of both environments, the plans and the ban rules. A running server has it at /openapi.json. Postman and generators import it from there or from a file.",
   options: {
-    postman: switchOption("Removed: import /openapi.json into Postman"),
     ...STORAGE_OPTIONS,
     ...ADDRESS_OPTIONS,
     "other-environment-url": SETTINGS["other-environment-url"],
@@ -21,10 +18,6 @@ export const openapi = defineCommand({
     "petstore openapi --other-environment-url https://staging.example.com",
   ],
   async run({ values }) {
-    if (values.postman)
-      throw new UsageError(
-        "--postman was removed: import /openapi.json, or the output of this command, into Postman",
-      );
     const { openApiJson } = await import("../petstore/openapi/document.ts");
     const { env: environment, "other-environment-url": otherUrl } = values;
     const baseUrl = expectedUrl(values) ?? DEFAULT_URL[environment];

@@ -1,6 +1,6 @@
 import packageJson from "../../package.json" with { type: "json" };
 import { printable, printableLines } from "../api/formatting.ts";
-import { checkVariables, RENAMED_SETTINGS, renamedText } from "../config/options.ts";
+import { checkVariables } from "../config/options.ts";
 import { joined, nearest, quoted, UsageError } from "../config/usage-error.ts";
 import { EXECUTABLE } from "../executable.ts";
 import { type Arguments, errorMessage, parseArguments } from "./arguments.ts";
@@ -14,33 +14,9 @@ import { serve } from "./serve.ts";
 
 type CommandTable = Pick<typeof AllCommands, "COMMANDS" | "COMMAND_GROUPS" | "OPTIONS">;
 
-/** Earlier names of commands, which work until release 1.2, and what people type for `keys revoke`. */
-const RENAMED_COMMANDS = [
-  ["keys", "delete", "revoke"],
-  ["keys", "roll", "rotate"],
-  ["admin-token", "roll", "rotate"],
-] as const;
-
-/** The command line with the current names of commands and flags. */
-function withCurrentNames(argv: readonly string[], warn: (line: string) => void): readonly string[] {
-  return argv.map((word, i) => {
-    const command = RENAMED_COMMANDS.find(([group, earlier]) => argv[i - 1] === group && word === earlier);
-    if (command) {
-      const [group, earlier, current] = command;
-      if (earlier === "roll") warn(renamedText(`${group} ${earlier}`, `${group} ${current}`));
-      return current;
-    }
-    const flag = Object.entries(RENAMED_SETTINGS).find(([earlier]) => word.split("=")[0] === `--${earlier}`);
-    if (flag === undefined) return word;
-    const [earlier, current] = flag;
-    warn(renamedText(`--${earlier}`, `--${current}`));
-    return word.replace(`--${earlier}`, `--${current}`);
-  });
-}
-
 /** Throws UsageError, Failure or what went wrong. */
-export async function runProgram(typed: readonly string[], context: ProcessContext): Promise<void> {
-  const outcome = await outcomeOf(typed, context);
+export async function runProgram(argv: readonly string[], context: ProcessContext): Promise<void> {
+  const outcome = await outcomeOf(argv, context);
   if (outcome !== undefined) await context.print(outcome);
 }
 
@@ -51,9 +27,8 @@ export function describeFailure(error: unknown): { readonly err: string; readonl
   return { err, code: error instanceof UsageError ? 2 : 1 };
 }
 
-async function outcomeOf(typed: readonly string[], given: ProcessContext): Promise<Outcome> {
-  if (typed[0] === COMPLETE) return complete(typed.slice(1), (await import("./commands.ts")).COMMANDS);
-  const argv = withCurrentNames(typed, given.warn);
+async function outcomeOf(argv: readonly string[], given: ProcessContext): Promise<Outcome> {
+  if (argv[0] === COMPLETE) return complete(argv.slice(1), (await import("./commands.ts")).COMMANDS);
   const find = async (table: CommandTable) => commandOf(argv, table, given);
   const serving = argv[0] === serve.name ? await find(SERVE_ALONE).catch(() => undefined) : undefined;
   const chosen = typeof serving === "function" ? serving : await find(await import("./commands.ts"));

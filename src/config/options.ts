@@ -344,37 +344,17 @@ export function checkVariables(
   flags: Flags,
   variables: Variables,
 ): CheckedVariables {
-  const warnings: string[] = [];
-  const own = withCurrentNames(withoutServiceLinks(variables), warnings);
+  const own = withoutServiceLinks(variables);
   const source = sourceOf("env-file", flags, own);
-  const fileVariables = withCurrentNames(source === undefined ? {} : readEnvFile(source), warnings);
+  const fileVariables = source === undefined ? {} : readEnvFile(source);
   rejectUnknownVariable(commandFlags, fileVariables, ` in ${quotedPath(source?.texts[0] ?? "")}`);
   rejectUnknownVariable(commandFlags, own);
   const isPortDropped = variables["PETSTORE_PORT"] && own["PETSTORE_PORT"] === undefined;
   return {
     variables: { ...fileVariables, ...own },
     envFileVariables: new Set(Object.keys(fileVariables).filter((name) => own[name] === undefined)),
-    warnings: isPortDropped ? [...warnings, PORT_WARNING] : warnings,
+    warnings: isPortDropped ? [PORT_WARNING] : [],
   };
-}
-
-/** Earlier names of settings. They work until release 1.2. */
-export const RENAMED_SETTINGS = { "twin-url": "other-environment-url" } as const;
-
-export function renamedText(earlier: string, current: string): string {
-  return `${earlier} is now ${current}; ${earlier} works until release 1.2`;
-}
-
-function withCurrentNames(variables: Variables, warnings: string[]): Variables {
-  const result = { ...variables };
-  for (const [earlier, current] of Object.entries(RENAMED_SETTINGS)) {
-    const [before, now] = [variableOf(earlier), variableOf(current)];
-    if (result[before] === undefined) continue;
-    result[now] ??= result[before];
-    delete result[before];
-    warnings.push(renamedText(before, now));
-  }
-  return result;
 }
 
 const COMMENT_OR_BLANK = /^\s*(?:[#;].*)?$/;

@@ -12,7 +12,6 @@ export interface AdminOperation extends Operation<AdminErrorCode> {
   readonly needsNoToken?: true;
   /** The least role of an operator who may call it: by default viewer to GET, and admin for everything else. */
   readonly role?: Role;
-  readonly deprecated?: true;
 }
 
 /** The errors of every operation. */

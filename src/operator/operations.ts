@@ -15,17 +15,6 @@ const period = {
   until: dateTime("In the last hour or day, which is included; by default now"),
 };
 
-const rotateKey = {
-  method: "POST",
-  path: "/keys/{keyId}/rotate",
-  summary: "Give an API key a new secret",
-  description: "Responds with a new secret. The earlier ones work until the overlap ends.",
-  body: keys.KeyRotation,
-  success: ok("The key and its new secret", keys.RotatedKey),
-  errors: ["key_not_active"],
-  role: "support",
-} as const;
-
 /**
  * The table of operations of the admin API. The router, the validation, the OpenAPI document and the types of the
  * handlers and of the console derive from it.
@@ -215,13 +204,15 @@ export const ADMIN_OPERATIONS = {
       success: ok("The changed key", keys.Key),
       errors: ["key_not_active"],
     },
-    rotateKey,
-    rollKey: {
-      ...rotateKey,
-      path: "/keys/{keyId}/roll",
-      summary: `${rotateKey.summary} (the earlier name of rotateKey)`,
-      description: "As `rotateKey`. It is removed in release 1.2.",
-      deprecated: true,
+    rotateKey: {
+      method: "POST",
+      path: "/keys/{keyId}/rotate",
+      summary: "Give an API key a new secret",
+      description: "Responds with a new secret. The earlier ones work until the overlap ends.",
+      body: keys.KeyRotation,
+      success: ok("The key and its new secret", keys.RotatedKey),
+      errors: ["key_not_active"],
+      role: "support",
     },
     disableKey: {
       method: "POST",

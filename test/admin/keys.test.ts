@@ -155,16 +155,16 @@ describe("updateKey", () => {
   });
 });
 
-describe("rollKey", () => {
+describe("rotateKey", () => {
   test("responds with a new secret; the earlier one works until the overlap ends", async () => {
     const { key, secret } = await create();
-    const rolled = await service.ok(`POST /api/keys/${key.id}/roll`, { body: { overlapSeconds: 60 } });
-    expect(rolled["overlapEndsAt"]).toBe("2026-11-15T12:01:00.000Z");
-    expect(Object(rolled["key"])["secrets"]).toMatchObject([
+    const rotated = await service.ok(`POST /api/keys/${key.id}/rotate`, { body: { overlapSeconds: 60 } });
+    expect(rotated["overlapEndsAt"]).toBe("2026-11-15T12:01:00.000Z");
+    expect(Object(rotated["key"])["secrets"]).toMatchObject([
       { validUntil: null },
       { validUntil: "2026-11-15T12:01:00.000Z" },
     ]);
-    expect([await statusWith(secret), await statusWith(String(rolled["secret"]))]).toEqual([200, 200]);
+    expect([await statusWith(secret), await statusWith(String(rotated["secret"]))]).toEqual([200, 200]);
   });
 
   test("without an overlap the earlier secret stops at once", async () => {
@@ -185,7 +185,7 @@ describe("rollKey", () => {
 
   test("without a body the overlap is a day", async () => {
     const { key } = await create();
-    const { overlapEndsAt } = await service.ok(`POST /api/keys/${key.id}/roll`);
+    const { overlapEndsAt } = await service.ok(`POST /api/keys/${key.id}/rotate`);
     expect(overlapEndsAt).toBe("2026-11-16T12:00:00.000Z");
   });
 });
@@ -201,7 +201,7 @@ describe("revokeKey", () => {
     }
   });
 
-  test.each(["roll", "unban"])(
+  test.each(["rotate", "unban"])(
     "409 key_not_active: a revoked key cannot be changed by %s",
     async (action) => {
       const { key } = await create();

@@ -22,8 +22,8 @@ async function work(server: PetstoreServer, operator: number, acknowledged: stri
       acknowledged.push(`key.created ${name}`);
       await admin(server, "PATCH", `/keys/${key.id}`, { name: `renamed-${name}` });
       acknowledged.push(`key.updated renamed-${name}`);
-      const rolled = await admin(server, "POST", `/keys/${key.id}/roll`);
-      acknowledged.push(`key.rolled ${rolled.key.secrets[0].hint}`);
+      const rotated = await admin(server, "POST", `/keys/${key.id}/rotate`);
+      acknowledged.push(`key.rolled ${rotated.key.secrets[0].hint}`);
       await admin(server, "POST", "/session", { token: TOKEN });
       acknowledged.push("admin.signed-in");
     }

@@ -31,9 +31,9 @@ test("neither the token, a mistyped one, a session nor the secret of a key is in
   const [, code = ""] = /code=(.+)\n/.exec((await runPetstore("admin-url", "--data", data)).out) ?? [];
   expect(code).toMatch(/^[\da-f]{40}$/);
   const created = Object(await (await send("/api/keys", bearer, { name: "a", plan: "free" })).json());
-  const rolled = Object(await (await send("/api/keys/2/roll", bearer, {})).json());
+  const rotated = Object(await (await send("/api/keys/2/rotate", bearer, {})).json());
   const operators = [ann.token, next.token, pageSecret, code];
-  const secrets = [TOKEN, MISTYPED, session, ...operators, created.secret, rolled.secret];
+  const secrets = [TOKEN, MISTYPED, session, ...operators, created.secret, rotated.secret];
   const responses = await Promise.all([
     send("/api/session", {}, { token: MISTYPED }),
     send("/api/keys", bearerOf(MISTYPED)),
@@ -57,7 +57,7 @@ test("neither the token, a mistyped one, a session nor the secret of a key is in
     send("/api/server", bearer),
     send("/metrics", bearer),
     send("/readyz?verbose", {}),
-    fetch(`${server.url}/pets?cursor=${created.secret}`, { headers: bearerOf(rolled.secret) }),
+    fetch(`${server.url}/pets?cursor=${created.secret}`, { headers: bearerOf(rotated.secret) }),
     fetch(`${server.url}/pets`, { headers: bearer }),
   ]);
   const texts = await Promise.all(

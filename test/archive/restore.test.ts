@@ -61,7 +61,7 @@ beforeEach(() => {
 async function changeData(): Promise<void> {
   cli.clock.advance(3_600_000);
   await run("keys", "revoke", "1");
-  await run("keys", "roll", "2", "--overlap", "0");
+  await run("keys", "rotate", "2", "--overlap", "0");
   await run("keys", "create", "--name", "third", "--plan", "free");
   const { store, close } = open();
   for (let i = 0; i < 10; i++) await store.createPet({ name: "later", categoryId: 1n }, NOW);

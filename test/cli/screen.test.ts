@@ -86,7 +86,6 @@ describe("questions", () => {
 
   test.each([
     ["keys revoke 1", /^Revoke key 1 "x+" permanently\?$/],
-    ["keys delete 1", /^Revoke key 1 "x+" permanently\?$/],
     ["pets delete 1", /^Delete pet 1 "Rex" permanently\?$/],
     ["orders update 1 cancelled", /^Change order 1 for pet 2 from placed to cancelled\?$/],
     ["admin-token rotate", /^Replace the token of production \(data: .*\) in .* and end its sessions\?$/],

@@ -31,8 +31,8 @@ import {
 } from "../../domain/rate-limit.ts";
 import { keyNotFound } from "../errors.ts";
 import { DEFAULT_OVERLAP_SECONDS } from "../key-resources.ts";
-import { ADMIN_PAGE_LIMIT, type Key, type KeyRotation } from "../operations.ts";
-import type { AdminContext, AdminHandlers, OperatorServices } from "./services.ts";
+import { ADMIN_PAGE_LIMIT, type Key } from "../operations.ts";
+import type { AdminHandlers, OperatorServices } from "./services.ts";
 import { TimeSlice, yieldToEventLoop } from "../../event-loop.ts";
 
 /** A change of these needs a key that works; the other fields only describe the key. */
@@ -116,8 +116,16 @@ export function keyHandlers(services: OperatorServices) {
       return applied(await keys.updateKey(key.id, change, by));
     },
 
-    rotateKey: rotate,
-    rollKey: rotate,
+    async rotateKey({ id, body: { overlapSeconds = DEFAULT_OVERLAP_SECONDS } }, { by }) {
+      const key = await findActive(id, by.at, "rotated");
+      if (key instanceof Rejection) return key;
+      const secret = generateSecret(environment);
+      const endsAt = by.at + overlapSeconds * 1_000;
+      // 0 is in the past on every machine, also where the clock is behind.
+      const overlapEndsAt = overlapSeconds === 0 ? 0 : endsAt;
+      await keys.addSecret(key.id, { ...toNewSecret(secret), overlapEndsAt }, by);
+      return { key: await applied(key), secret, overlapEndsAt: formatTime(endsAt) };
+    },
 
     /** A key that is already revoked stays as it is, and is written again: what was read may be on one disk only. */
     async revokeKey({ id }, { by }) {
@@ -148,20 +156,6 @@ export function keyHandlers(services: OperatorServices) {
     if (key instanceof Rejection) return key;
     const disabledAt = isDisabled ? (key.disabledAt ?? by.at) : null;
     return applied(await keys.updateKey(key.id, { disabledAt }, by));
-  }
-
-  async function rotate(
-    { id, body: { overlapSeconds = DEFAULT_OVERLAP_SECONDS } }: { id: Identifier; body: KeyRotation },
-    { by }: AdminContext,
-  ) {
-    const key = await findActive(id, by.at, "rotated");
-    if (key instanceof Rejection) return key;
-    const secret = generateSecret(environment);
-    const endsAt = by.at + overlapSeconds * 1_000;
-    // 0 is in the past on every machine, also where the clock is behind.
-    const overlapEndsAt = overlapSeconds === 0 ? 0 : endsAt;
-    await keys.addSecret(key.id, { ...toNewSecret(secret), overlapEndsAt }, by);
-    return { key: await applied(key), secret, overlapEndsAt: formatTime(endsAt) };
   }
 
   async function find(id: Identifier): Promise<ApiKey | Rejection<"key_not_found">> {

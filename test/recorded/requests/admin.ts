@@ -134,7 +134,7 @@ export const admin: Scenario = {
     ["admin, findKey 200", send("POST /api/keys/find", JSON_TYPE, "Content-Length: 58") + FIND],
     ["admin, updateKey 200", write("PATCH /api/keys/5", { name: "Renamed", plan: "pro", owner: null })],
     ["admin, updateKey 409: revoked", write("PATCH /api/keys/4", { plan: "pro" })],
-    ["admin, rollKey 200", write("POST /api/keys/6/roll", { overlapSeconds: 3_600 })],
+    ["admin, rotateKey 200", write("POST /api/keys/6/rotate", { overlapSeconds: 3_600 })],
     ["admin, revokeKey 200", send("POST /api/keys/7/revoke")],
     ["admin, unbanKey 200", send("POST /api/keys/3/unban")],
     ["admin, updatePet 200", write("PATCH /api/pets/2", { name: "Mila", status: "sold" })],
