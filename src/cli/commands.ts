@@ -13,7 +13,6 @@ import { doctor } from "./doctor.ts";
 import { health } from "./health.ts";
 import { KEY_COMMANDS } from "./keys.ts";
 import { login, logout, whoami } from "./login.ts";
-import { man } from "./man.ts";
 import { openapi } from "./openapi.ts";
 import { OPERATOR_COMMANDS } from "./operators.ts";
 import { PET_COMMANDS } from "./pets-and-orders.ts";
@@ -29,7 +28,7 @@ export const COMMAND_GROUPS: Readonly<Record<string, readonly Command[]>> = {
   "Pets and orders": PET_COMMANDS,
   Operators: [login, logout, whoami, ...OPERATOR_COMMANDS, adminUrl, adminTokenRotate, audit],
   Data: [importCommand, exportCommand, backup, restore, copy],
-  More: [openapi, completion, man],
+  More: [openapi, completion],
 };
 
 export const COMMANDS: readonly Command[] = Object.values(COMMAND_GROUPS).flat();

@@ -53,11 +53,11 @@ function commandSection(title: string, commands: readonly Command[], screen: Scr
 }
 
 /** What all commands have in common. */
-export const NOTES =
+const NOTES =
   "The settings of petstore serve have environment variables: --port is PETSTORE_PORT. PETSTORE_SERVER and PETSTORE_TOKEN are those of scripts that work on a server elsewhere, in place of petstore login. Flags override variables, variables override those in --env-file, and these override defaults. --color always or never turns colors on or off, and the variable NO_COLOR turns them off.";
 
 /** The command with its required arguments. An optional positional is in brackets. */
-export function usageOf({ name, positionals, options }: Command): string {
+function usageOf({ name, positionals, options }: Command): string {
   const labels = Object.entries(positionals).map(([label, { optional }]) =>
     optional ? `[${label}]` : label,
   );
@@ -121,7 +121,7 @@ function optionSections(options: Options, title: string, screen: Screen): string
 }
 
 /** The help text with bounds and default. */
-export function describeOption(option: Option): string {
+function describeOption(option: Option): string {
   const value = describeDefault(option);
   const notes = [option.type.range, value && `default: ${value}`, option.isRequired && "required"].filter(
     Boolean,

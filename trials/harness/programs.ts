@@ -37,7 +37,6 @@ export const CHROMIUM: Program = {
   packages: ["chromium"],
 };
 export const SYSTEMD_ANALYZE = program("systemd-analyze", "systemd");
-export const MANDOC = program("mandoc");
 export const BASH = program("bash");
 export const ZSH = program("zsh");
 export const FISH = program("fish");

@@ -30,7 +30,7 @@ describe("the executable", () => {
     expect(await run(["--version"])).toEqual({ code: 0, out, err: "" });
   });
 
-  test.each(["--help", "openapi", "completion bash", "completion zsh", "completion fish", "man"])(
+  test.each(["--help", "openapi", "completion bash", "completion zsh", "completion fish"])(
     "%s prints what the program prints from its source",
     async (line) => {
       const argv = line.split(" ");
