@@ -173,6 +173,7 @@ export const KEY_COMMANDS = [
     examples: [
       "petstore keys update 3 --name 'mobile app' --owner ann@example.com",
       "petstore keys update 3 --access read --expires 90d",
+      "petstore keys update 3 --plan enterprise --per-minute 5000 --per-day 2000000",
       "petstore keys update 3 --expires never --clear notes,labels",
     ],
     prepare({ body = {}, ...input }, { values: { clear = [] } }) {
@@ -184,21 +185,8 @@ export const KEY_COMMANDS = [
       const removed = Object.fromEntries(clear.map((field) => [field, CLEARED[field]]));
       return { ...input, body: { ...body, ...removed } };
     },
-    text: ({ id, name }) => `Key ${id} ${quoted(name)} is updated.\n`,
-  }),
-  operationCommand({
-    name: "keys set-plan",
-    operation: "updateKey",
-    summary: "Move an API key to another plan",
-    description:
-      "Moves a key to another plan, or changes the limits of an Enterprise key. Running servers apply the change within a second. Usage in the current windows still counts.",
-    fields: { ...FIELDS, name: null, owner: null, notes: null, labels: null, access: null, expiresAt: null },
-    positionals: ["plan"],
-    examples: [
-      "petstore keys set-plan 3 business",
-      "petstore keys set-plan 3 enterprise --per-minute 5000 --per-day 2000000",
-    ],
-    text: ({ id, plan, limits }) => `Key ${id} is now on the ${plan} plan: ${formatLimits(limits)}.\n`,
+    text: ({ id, name, plan, limits }) =>
+      `Key ${id} ${quoted(name)} is updated: ${plan} plan, ${formatLimits(limits)}.\n`,
   }),
   operationCommand({
     name: "keys rotate",

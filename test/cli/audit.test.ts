@@ -11,7 +11,7 @@ beforeAll(async () => {
   await createKey(cli, ...FREE_KEY, "--owner", "bob");
   cli.clock.advance(3_600_000);
   await createKey(cli);
-  await cli.run("keys set-plan 1 pro");
+  await cli.run("keys update 1 --plan pro");
   cli.clock.advance(3_600_000);
   await cli.run("keys update 1 --label eu --label web --clear owner");
   await cli.run("keys revoke 2");

@@ -48,7 +48,7 @@ Expires      never
 
 test("no command prints more of a secret again than its first and last four characters, nor its hash", async () => {
   const { key } = await createKey(cli);
-  const changes = ["keys update 1 --owner ann", "keys set-plan 1 pro", "keys unban 1", "keys revoke 1"];
+  const changes = ["keys update 1 --owner ann", "keys update 1 --plan pro", "keys unban 1", "keys revoke 1"];
   for (const line of ["keys list", "keys show 1", ...changes, "audit"]) {
     for (const json of [[], ["--json"]]) {
       const { code, out } = await cli.run([...line.split(" "), ...json]);

@@ -68,7 +68,9 @@ test("keys update changes what is given and nothing else, and --clear removes fi
     "Owner        ann@example.com\nNotes        one\n             two\nLabels       a, b, c\n",
   );
   const changes = "--name shop --label x --expires 1h --access read";
-  expect(await cli.out(`keys update 1 ${changes}`)).toBe('Key 1 "shop" is updated.\n');
+  expect(await cli.out(`keys update 1 ${changes}`)).toBe(
+    'Key 1 "shop" is updated: free plan, 60 requests per minute, 1,000 per day.\n',
+  );
   const changed = { name: "shop", labels: ["x"], access: "read", expiresAt: "2026-11-15T13:00:00.000Z" };
   expect(await showKey(cli, 1)).toMatchObject({ ...details, ...changed });
   const cleared = { ...changed, owner: null, notes: null, labels: [], expiresAt: null };
@@ -87,10 +89,10 @@ test("each change of a key prints what it has done", async () => {
     ["disable 1", "Key 1 is disabled. petstore keys enable 1 switches it on again.\n"],
     ["enable 1", "Key 1 is enabled.\n"],
     [
-      "set-plan 1 enterprise --per-minute 5 --per-day 6",
-      "Key 1 is now on the enterprise plan: 5 requests per minute, 6 per day.\n",
+      "update 1 --plan enterprise --per-minute 5 --per-day 6",
+      'Key 1 "app" is updated: enterprise plan, 5 requests per minute, 6 per day.\n',
     ],
-    ["set-plan 1 pro", "Key 1 is now on the pro plan: 300 requests per minute, 10,000 per day.\n"],
+    ["update 1 --plan pro", 'Key 1 "app" is updated: pro plan, 300 requests per minute, 10,000 per day.\n'],
     ["revoke 1", "Key 1 is revoked.\n"],
   ]) {
     expect(await cli.run(`keys ${line}`)).toEqual({ code: 0, out: String(out), err: "" });
@@ -113,9 +115,9 @@ test("whoever changes an expired key reads the command that makes it valid again
     ["rotate", "rotated"],
     ["disable", "disabled"],
     ["unban", "unbanned"],
-    ["set-plan", "changed"],
+    ["update --plan pro", "changed"],
   ]) {
-    expect(await cli.run(`keys ${line} ${id}${line === "set-plan" ? " pro" : ""}`)).toEqual(
+    expect(await cli.run(`keys ${line} ${id}`)).toEqual(
       failure(
         `key ${id} expired at 2026-11-15T13:00:00.000Z and cannot be ${done}; a new expiry makes it valid again: petstore keys update ${id} --expires 30d`,
       ),
@@ -181,7 +183,7 @@ test("keys unban ends the current ban, and not a later one, or resets strikes", 
 test("a key that does not exist is a failure, with and without a database", async () => {
   for (const hasData of [false, true]) {
     if (hasData) await createKey(cli);
-    for (const line of ["show 7", "revoke 7", "rotate 7", "set-plan 7 pro", "unban 7", "update 7 --name x"]) {
+    for (const line of ["show 7", "revoke 7", "rotate 7", "unban 7", "update 7 --name x"]) {
       expect(await cli.run(`keys ${line}`)).toEqual(
         failure(`key 7 does not exist in production (data: ${cli.dataDir}); see petstore keys list`),
       );
@@ -282,7 +284,7 @@ describe("the settings of the server, which it keeps with its data", () => {
     return out;
   }
 
-  test("keys create, list, show, set-plan and rotate use them, while it runs and after it has stopped", async () => {
+  test("keys create, list, show, update and rotate use them, while it runs and after it has stopped", async () => {
     const { url, stop } = server;
     for (const isRunning of [true, false]) {
       if (!isRunning) await stop();
@@ -292,8 +294,10 @@ describe("the settings of the server, which it keeps with its data", () => {
       expect(await keys(["rotate", "1"])).toContain(`curl -i ${url}/pets -H`);
       expect(await keys(["list"])).toMatch(/^1 +first key +- +free +write +active +\d+\/7 +\d+\/80 /m);
       expect(await keys(["show", "1"])).toContain("free: 7 requests per minute, 80 per day");
-      expect(await keys(["set-plan", "1", "pro"])).toContain("pro plan: 8 requests per minute, 90 per day");
-      await keys(["set-plan", "1", "free"]);
+      expect(await keys(["update", "1", "--plan", "pro"])).toContain(
+        "pro plan, 8 requests per minute, 90 per day",
+      );
+      await keys(["update", "1", "--plan", "free"]);
     }
   });
 

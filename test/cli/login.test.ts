@@ -228,7 +228,7 @@ const COMMANDS = [
   "keys show 99",
   "keys update 2 --name renamed --expires 30d",
   "keys update 2",
-  "keys set-plan 2 business",
+  "keys update 2 --plan business",
   "keys rotate 2 --overlap 1h",
   "keys disable 2",
   "keys enable 2",

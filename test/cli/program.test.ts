@@ -138,7 +138,7 @@ test.each<[line: string, words: readonly string[]]>([
   ["petstore keys create --plan ", ["free", "pro", "business", "enterprise"]],
   ["petstore keys create --json --plan b", ["business"]],
   ["petstore --env staging keys li", ["list"]],
-  ["petstore keys set-plan 7 p", ["pro"]],
+  ["petstore orders update 7 co", ["completed"]],
   ["petstore completion ", ["bash", "zsh", "fish"]],
   ["petstore orders list --status pl", ["placed"]],
   ["petstore pets list --status a", ["available"]],
@@ -163,7 +163,7 @@ const WRONG = {
   serv: 'unknown command "serv"; did you mean serve?',
   "frobnicate now": 'unknown command "frobnicate"; see petstore --help',
   "help frobnicate": 'unknown command "frobnicate"; see petstore --help',
-  keys: "keys needs a subcommand: create, list, show, find, update, set-plan, rotate, disable, enable, revoke or unban",
+  keys: "keys needs a subcommand: create, list, show, find, update, rotate, disable, enable, revoke or unban",
   "keys craete --name x": 'unknown command "keys craete"; did you mean keys create?',
   "key list": 'unknown command "key list"; did you mean keys list?',
   "key delete": 'unknown command "key delete"; did you mean keys?',
@@ -196,8 +196,9 @@ const WRONG = {
     "--per-minute and --per-day must be given for the enterprise plan: each key has its own limits",
   "keys create --name x --plan enterprise --per-minute 5":
     "--per-day is required and must be an integer from 1 to 1,000,000,000",
-  "keys set-plan 1": "keys set-plan needs PLAN: free, pro, business or enterprise",
-  "keys set-plan 1 gold": 'PLAN is "gold"; it must be free, pro, business or enterprise',
+  "keys set-plan 1 pro":
+    'unknown command "keys set-plan"; keys has create, list, show, find, update, rotate, disable, enable, revoke and unban',
+  "keys update 1 --plan gold": '--plan is "gold"; it must be free, pro, business or enterprise',
   "keys show": "keys show needs ID: the ID of a key, as petstore keys list shows it",
   "keys revoke x": 'ID is "x"; it must be the ID of a key, as petstore keys list shows it',
   "keys show pet_live_0123456789abcdefghijklmnopqrstuvwxyz":
