@@ -152,9 +152,9 @@ function parametersOf({ by, since, until }: UsagePeriod) {
 
 async function* jsonText(query: Query): AsyncGenerator<string> {
   let separator = "[\n";
-  for await (const [{ id: keyId }, rows] of usageOf(query)) {
+  for await (const rows of namedRowsOf(query)) {
     if (rows.length === 0) continue;
-    yield separator + rows.map((row) => `  ${JSON.stringify({ keyId, ...row })}`).join(",\n");
+    yield separator + rows.map((row) => `  ${JSON.stringify(row)}`).join(",\n");
     separator = ",\n";
   }
   yield separator === ",\n" ? "\n]\n" : "[]\n";
@@ -176,6 +176,12 @@ async function* usageOf(query: Query): AsyncGenerator<[Key, readonly IntervalRow
   };
   for (let from = 0; from < keys.length; from += KEYS_AT_ONCE)
     yield* await Promise.all(keys.slice(from, from + KEYS_AT_ONCE).map(read));
+}
+
+/** The rows of each key, with the key. */
+async function* namedRowsOf(query: Query) {
+  for await (const [{ id: keyId, name }, rows] of usageOf(query))
+    yield rows.map((row) => Object.assign({ keyId, name }, row));
 }
 
 /** One table by interval and one by operation. */
@@ -216,7 +222,7 @@ function noRequests({ by, since, until }: UsagePeriod): string {
   return `There were no requests from ${first} to ${last}, both included.\n`;
 }
 
-/** RFC 4180, with the line ends of this system. The header is `key_id,name`. */
+/** RFC 4180, with the line ends of this system. The columns have the names of the fields of --json. */
 async function* csvText(query: Query, by: UsageInterval | "key"): AsyncGenerator<string> {
   const own = by === "key" ? ["plan", ...COUNTS, "lastUsedAt"] : ["start", "operation", ...COUNTS];
   const fields = ["keyId", "name", ...own];
@@ -224,10 +230,9 @@ async function* csvText(query: Query, by: UsageInterval | "key"): AsyncGenerator
     rows
       .map((row) => `${csvRow(fields.map((field) => spreadsheetCell(String(row[field] ?? ""))))}\n`)
       .join("");
-  const header = `${fields.join(",").replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)}\n`;
+  const header = `${fields.join(",")}\n`;
   // Nothing is printed of the totals of a key that does not exist.
   if (by === "key") return yield header + linesOf(await totalsOf(query));
   yield header;
-  for await (const [{ id: keyId, name }, rows] of usageOf(query))
-    yield linesOf(rows.map((row) => Object.assign({ keyId, name }, row)));
+  for await (const rows of namedRowsOf(query)) yield linesOf(rows);
 }

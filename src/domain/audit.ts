@@ -28,6 +28,7 @@ export const AUDIT_ACTIONS = [
   "pet.deleted",
   "order.updated",
   "data.imported",
+  // Releases up to 1.1.0 recorded an export of hashes.
   "data.exported",
   "data.restored",
   "data.copied",

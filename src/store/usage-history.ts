@@ -55,7 +55,7 @@ function encodeOperations(byOperation: readonly OperationCounts[]): string {
 }
 
 /** One row per operation; the requests that belong to none of them come last. */
-export function usageRowsOf(keyId: number, stored: StoredCounts): UsageRow[] {
+function usageRowsOf(keyId: number, stored: StoredCounts): UsageRow[] {
   const { start } = stored;
   // What this release or another one has written.
   const operations: StoredOperations = JSON.parse(stored.operations);

@@ -55,7 +55,7 @@ Total                           1,204       30       4       9
     { ...app, admitted: 2, limited: 0, banned: 0, errors: 2, lastUsedAt },
   ]);
   expect(await cli.out("usage --by key --csv")).toBe(
-    `key_id,name,plan,admitted,limited,banned,errors,last_used_at
+    `keyId,name,plan,admitted,limited,banned,errors,lastUsedAt
 2,"the ""big"", one",pro,1202,30,4,7,2026-11-15T12:00:00.000Z
 1,app,free,2,0,0,2,2026-11-15T12:00:00.000Z
 `,
@@ -120,7 +120,7 @@ getPet            6        0       0       1
 `,
   );
   expect(await cli.out("usage --operation getPet --csv --since 2026-11-15")).toBe(
-    `key_id,name,start,operation,admitted,limited,banned,errors
+    `keyId,name,start,operation,admitted,limited,banned,errors
 2,old,2026-11-15T00:00:00.000Z,getPet,3,0,0,0
 3,older,2026-11-15T00:00:00.000Z,getPet,4,0,0,1
 `,
@@ -131,15 +131,16 @@ getPet            6        0       0       1
 
 test("--csv: one row per key, day and operation; --json: one object per interval and operation", async () => {
   expect(await cli.out("usage --csv --since 2026-11-14 --until 2026-11-15")).toBe(
-    `key_id,name,start,operation,admitted,limited,banned,errors
+    `keyId,name,start,operation,admitted,limited,banned,errors
 1,app,2026-11-15T00:00:00.000Z,none,2,0,0,2
 2,"the ""big"", one",2026-11-14T00:00:00.000Z,none,2,0,0,2
 2,"the ""big"", one",2026-11-15T00:00:00.000Z,listPets,1195,0,0,0
 2,"the ""big"", one",2026-11-15T00:00:00.000Z,none,5,30,4,5
 `,
   );
-  const yesterday = { keyId: 2, start: "2026-11-14T11:00:00.000Z" };
-  const today = { keyId: 2, start: "2026-11-15T12:00:00.000Z" };
+  const key = { keyId: 2, name: 'the "big", one' };
+  const yesterday = { ...key, start: "2026-11-14T11:00:00.000Z" };
+  const today = { ...key, start: "2026-11-15T12:00:00.000Z" };
   expect(await cli.json<unknown>("usage 2 --by hour --since 26h")).toEqual([
     { ...yesterday, operation: "none", admitted: 2, limited: 0, banned: 0, errors: 2 },
     { ...today, operation: "listPets", admitted: 1_195, limited: 0, banned: 0, errors: 0 },

@@ -3,23 +3,22 @@ import { describeEnvironment, storageOf } from "../../config/config.ts";
 import { JSON_OPTION, DATABASE_OPTIONS } from "../../config/options.ts";
 import { quotedPath, UsageError } from "../../config/usage-error.ts";
 import { choice, file, optional, switchOption } from "../../config/value-types.ts";
-import { USAGE_INTERVALS } from "../../domain/usage-history.ts";
 import { grouped } from "../../api/formatting.ts";
 import { EXPORT_KINDS, exportRows } from "../../archive/export.ts";
 import { fileOutput, type Output } from "../../archive/files.ts";
 import { EXPORT_FORMATS } from "../../archive/row-formats.ts";
 import { databaseExists } from "../operation-call.ts";
 import { json } from "../output.ts";
-import { attributionOf, type Context, defineCommand, Failure, stopRequest } from "../command.ts";
+import { type Context, defineCommand, Failure, stopRequest } from "../command.ts";
 import { Progress } from "./progress.ts";
 
 const destination = { ...file, expected: "the path of a file, or - for standard output" };
 
 export const exportCommand = defineCommand({
   name: "export",
-  summary: "Export pets, orders, keys or usage",
+  summary: "Export pets, orders or keys",
   description:
-    "Writes all pets, orders, API keys or usage of an environment as they are at one instant, while servers run. Without FILE, or with -, it writes to standard output. A file appears when it is complete, readable by its owner only, and replaces an earlier one. petstore import reads pets and orders back. Keys come without their secrets; --hashes adds the hashes, and the audit trail records it.",
+    "Writes all pets, orders or API keys of an environment as they are at one instant, while servers run. Without FILE, or with -, it writes to standard output. A file appears when it is complete, readable by its owner only, and replaces an earlier one. petstore import reads pets and orders back. Keys come without their secrets.",
   positionals: { KIND: choice("KIND", EXPORT_KINDS), FILE: optional(destination) },
   options: {
     format: {
@@ -31,28 +30,19 @@ export const exportCommand = defineCommand({
     "for-spreadsheets": switchOption(
       "Put an apostrophe before a text of CSV that a spreadsheet would calculate, such as =1+1",
     ),
-    hashes: switchOption("Export the hashes of the secrets too; only for keys"),
-    by: {
-      type: choice("INTERVAL", USAGE_INTERVALS),
-      default: "day",
-      help: "What a row adds up: an hour or a day (both UTC); only for usage",
-    },
     ...DATABASE_OPTIONS,
     ...JSON_OPTION,
   },
   examples: [
     "petstore export pets pets.ndjson.gz",
     "petstore export orders orders.csv --env staging",
-    "petstore export usage --by hour --format csv",
-    "petstore export keys keys.ndjson --hashes",
+    "petstore export keys --format csv --for-spreadsheets > keys.csv",
   ],
-  async run({ positionals: { KIND: kind, FILE: path }, values, source }, context) {
+  async run({ positionals: { KIND: kind, FILE: path }, values }, context) {
     const isFile = path !== undefined && path !== "-";
-    if (values.hashes && kind !== "keys") throw new UsageError("--hashes is only for keys");
     const format = values.format ?? (/\.csv\b/.test(basename(path ?? "")) ? "csv" : "ndjson");
     const forSpreadsheets = values["for-spreadsheets"];
     if (forSpreadsheets && format !== "csv") throw new UsageError("--for-spreadsheets is only for CSV");
-    if (source("by") && kind !== "usage") throw new UsageError("--by is only for usage");
     if (values.json && !isFile)
       throw new UsageError("--json needs FILE: standard output has the export itself");
     if (values.gzip && !isFile && context.screen.isTerminal)
@@ -60,13 +50,6 @@ export const exportCommand = defineCommand({
     const storage = storageOf(values);
     if (!databaseExists(storage)) {
       throw new Failure(`there is no database in ${describeEnvironment(storage)}`);
-    }
-    if (values.hashes) {
-      const { openStores } = await import("../../adapters.ts");
-      const { audit, close } = await openStores(storage);
-      await audit
-        .recordAudit({ ...attributionOf(context), action: "data.exported", after: { kind, hashes: true } })
-        .finally(close);
     }
     const progress = new Progress({ stream: context.errorStream, isJson: values.json });
     const isStopped = stopRequest(context);
@@ -78,8 +61,6 @@ export const exportCommand = defineCommand({
       const rows = await exportRows({
         reader,
         kind,
-        by: values.by,
-        withHashes: values.hashes,
         format,
         forSpreadsheets,
         isGzip: values.gzip || path?.endsWith(".gz") === true,
