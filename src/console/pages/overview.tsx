@@ -191,7 +191,7 @@ const OUTCOMES = [
   { name: "serverError", label: "5xx", tone: "error", symbol: "✕" },
 ] as const;
 
-function Plots({ range, times, step, requests, p50, p99, connections }: Overview) {
+function Plots({ range, times, step, requests, p50, p99 }: Overview) {
   const shared = {
     times,
     group: "overview",
@@ -224,15 +224,6 @@ function Plots({ range, times, step, requests, p50, p99, connections }: Overview
         ]}
         axisValue={latency}
         value={latency}
-      />
-      <Plot
-        {...shared}
-        title="Connections"
-        kind="lines"
-        isCount
-        series={[{ label: "open", tone: "text", symbol: "—", values: connections }]}
-        axisValue={compact}
-        value={grouped}
       />
     </div>
   );
