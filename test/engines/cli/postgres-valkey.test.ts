@@ -90,7 +90,7 @@ const wrong = limits.replace(PASSWORD, ":s3cret@");
 test.each([
   ["a wrong password", wrong, "WRONGPASS"],
   ["a user that does not exist", limits.replace(PASSWORD, `nobody${PASSWORD}`), "WRONGPASS"],
-  ["a wrong password of a cluster", `${wrong},${limits}`, "WRONGPASS"],
+  ["a wrong password of a cluster", `${wrong},${wrong}`, "WRONGPASS"],
   ["no password", limits.replace(PASSWORD, ""), "NOAUTH"],
   ["a database that does not exist", `${limits}/4`, "ERR DB index is out of range"],
   ["a single server instead of a cluster", `${limits},${limits}`, "ERR This instance has cluster support"],
