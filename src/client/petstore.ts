@@ -11,6 +11,7 @@ import type {
   Int64,
   Listing,
   ListOptions,
+  NewPet,
   Orders,
   Page,
   Pet,
@@ -58,8 +59,12 @@ function petsOf<Id extends bigint | string>(transport: Transport): Pets<Id> {
     listPage,
     create: ({ name, categoryId, status }, options = {}) =>
       call(async () => {
-        const body = toJson({ name, categoryId: int64("categoryId", categoryId), status });
-        return transport.send(post("/pets", body, options));
+        const pet: Record<keyof NewPet, unknown> = {
+          name,
+          categoryId: int64("categoryId", categoryId),
+          status,
+        };
+        return transport.send(post("/pets", toJson(pet), options));
       }),
     async byIds(ids, options = {}) {
       const wanted = new Set(Array.from(ids, (id) => int64("id", id)));

@@ -2,6 +2,7 @@
 import type { Operation } from "../api/api.ts";
 import { cursorOf, type ListName } from "../api/cursor.ts";
 import { dateTime, queryInteger, type Schema } from "../api/schema.ts";
+import type { AuditAction } from "../domain/audit.ts";
 import type { Role } from "../domain/operators.ts";
 import type { AdminErrorCode } from "./errors.ts";
 
@@ -10,6 +11,8 @@ export interface AdminOperation extends Operation<AdminErrorCode> {
     "Session" | "Operators" | "Server" | "Keys" | "Usage" | "Requests" | "Audit" | "Pets" | "Orders";
   /** Whether it responds without a session or token. */
   readonly needsNoToken?: true;
+  /** What an operation that is no GET writes to the audit trail; `nothing` if it changes nothing. */
+  readonly audited?: AuditAction | "nothing";
   /** The least role of an operator who may call it: by default viewer to GET, and admin for everything else. */
   readonly role?: Role;
 }
@@ -59,7 +62,9 @@ function identifierIn(path: string) {
 }
 
 type Tag = AdminOperation["tag"];
-type Rows = Readonly<Record<string, Omit<AdminOperation, "tag" | "identifier">>>;
+type Row = Omit<AdminOperation, "tag" | "identifier"> &
+  ({ readonly method: "GET" } | Required<Pick<AdminOperation, "audited">>);
+type Rows = Readonly<Record<string, Row>>;
 
 /** The operations that the documentation shows together. A path says what its identifier is. */
 export function tagged<const T extends Tag, const R extends Rows>(tag: T, rows: R) {

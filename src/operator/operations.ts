@@ -24,6 +24,7 @@ export const ADMIN_OPERATIONS = {
     createSession: {
       method: "POST",
       path: "/session",
+      audited: "admin.signed-in",
       summary: "Sign in",
       description:
         "Trades a token or a code for a session, for browsers: a cookie, and a secret that the page sends as the header `Petstore-Session`. It is valid for 12 hours, and until the token is replaced. Programs send the token in every request instead: `Authorization: Bearer <token>`.",
@@ -44,6 +45,7 @@ export const ADMIN_OPERATIONS = {
     deleteSession: {
       method: "DELETE",
       path: "/session",
+      audited: "admin.signed-out",
       summary: "Sign out",
       description: "Ends the session of the cookie and the secret: on every server, within a second.",
       success: { status: 204, description: "The session is over" },
@@ -72,6 +74,7 @@ export const ADMIN_OPERATIONS = {
     createOperator: {
       method: "POST",
       path: "/operators",
+      audited: "operator.created",
       summary: "Create an operator",
       description:
         "Creates an operator and responds with their token, which is shown only this once. A name is not used again after its operator is revoked: the audit trail has it.",
@@ -82,6 +85,7 @@ export const ADMIN_OPERATIONS = {
     rotateOperator: {
       method: "POST",
       path: "/operators/{operatorId}/rotate",
+      audited: "operator.rotated",
       summary: "Replace the token of an operator",
       description:
         "Makes a new token, which is shown only this once. The earlier one stops working and the operator's other sessions end, on every server within a second. Every operator may replace their own token; that of somebody else needs the role admin.",
@@ -92,6 +96,7 @@ export const ADMIN_OPERATIONS = {
     revokeOperator: {
       method: "POST",
       path: "/operators/{operatorId}/revoke",
+      audited: "operator.revoked",
       summary: "Revoke an operator for good",
       description:
         "Ends the token and the sessions of the operator, on every server within a second. This cannot be undone. Nobody can revoke themselves, or the last admin. An operator who is already revoked stays so.",
@@ -118,6 +123,7 @@ export const ADMIN_OPERATIONS = {
     rotateServerSecret: {
       method: "POST",
       path: "/server-secret/rotate",
+      audited: "server-secret.rotated",
       summary: "Replace the secret by which the servers recognize one another",
       description:
         "The servers and commands of a database sign with it what they tell and ask one another. Servers take the new one within a second, and accept the one before for 10 seconds more. Nothing shows it.",
@@ -172,6 +178,7 @@ export const ADMIN_OPERATIONS = {
     createKey: {
       method: "POST",
       path: "/keys",
+      audited: "key.created",
       summary: "Create an API key",
       description: "Creates a key and responds with its secret, which is shown only this once.",
       body: keys.NewKeySchema,
@@ -180,6 +187,7 @@ export const ADMIN_OPERATIONS = {
     findKey: {
       method: "POST",
       path: "/keys/find",
+      audited: "nothing",
       summary: "Find the API key that has a given secret",
       description: "Finds the key, also if it is revoked or expired, or if the secret was replaced.",
       body: keys.KeySearch,
@@ -197,6 +205,7 @@ export const ADMIN_OPERATIONS = {
     updateKey: {
       method: "PATCH",
       path: "/keys/{keyId}",
+      audited: "key.updated",
       summary: "Change an API key",
       description:
         "Changes the given fields. Servers apply the change within a second. Usage stays: a new plan does not reset it. The plan, limits, access and expiry of a revoked key cannot be changed.",
@@ -207,6 +216,7 @@ export const ADMIN_OPERATIONS = {
     rotateKey: {
       method: "POST",
       path: "/keys/{keyId}/rotate",
+      audited: "key.rolled",
       summary: "Give an API key a new secret",
       description: "Responds with a new secret. The earlier ones work until the overlap ends.",
       body: keys.KeyRotation,
@@ -217,6 +227,7 @@ export const ADMIN_OPERATIONS = {
     disableKey: {
       method: "POST",
       path: "/keys/{keyId}/disable",
+      audited: "key.disabled",
       summary: "Switch an API key off until it is enabled again",
       description: "Servers respond 401 to the key within a second. Its secrets, plan and usage stay.",
       success: ok("The disabled key", keys.Key),
@@ -226,6 +237,7 @@ export const ADMIN_OPERATIONS = {
     enableKey: {
       method: "POST",
       path: "/keys/{keyId}/enable",
+      audited: "key.enabled",
       summary: "Switch a disabled API key on again",
       description: "Servers accept the key within a second. A key that is enabled stays as it is.",
       success: ok("The enabled key", keys.Key),
@@ -235,6 +247,7 @@ export const ADMIN_OPERATIONS = {
     revokeKey: {
       method: "POST",
       path: "/keys/{keyId}/revoke",
+      audited: "key.revoked",
       summary: "Revoke an API key for good",
       description:
         "Servers respond 401 to the key within a second. This cannot be undone. A key that is already revoked stays as it is.",
@@ -243,6 +256,7 @@ export const ADMIN_OPERATIONS = {
     unbanKey: {
       method: "POST",
       path: "/keys/{keyId}/unban",
+      audited: "key.unbanned",
       summary: "End the ban of an API key",
       description:
         "Ends the ban and clears the strikes: the next ban is a first one again. Servers apply it within a second. Usage stays, so the key may still be at its limit.",
@@ -326,6 +340,7 @@ export const ADMIN_OPERATIONS = {
     createPet: {
       method: "POST",
       path: "/pets",
+      audited: "pet.created",
       summary: "Add a pet",
       description: "Adds a pet. Clients see it within a second.",
       body: NewPet,
@@ -341,6 +356,7 @@ export const ADMIN_OPERATIONS = {
     updatePet: {
       method: "PATCH",
       path: "/pets/{petId}",
+      audited: "pet.updated",
       summary: "Correct the name, category or status of a pet",
       description:
         "Changes the given fields. A pet with a placed order keeps its status: complete or cancel the order first. Clients see the change within a second.",
@@ -352,6 +368,7 @@ export const ADMIN_OPERATIONS = {
     deletePet: {
       method: "DELETE",
       path: "/pets/{petId}",
+      audited: "pet.deleted",
       summary: "Delete a pet that has no orders",
       description:
         "Deletes the pet for good. Clients get 404 for it within a second, and its identifier is never used again. A pet with orders is kept, because they name it.",
@@ -384,6 +401,7 @@ export const ADMIN_OPERATIONS = {
     updateOrder: {
       method: "PATCH",
       path: "/orders/{orderId}",
+      audited: "order.updated",
       summary: "Complete or cancel an order of any API key",
       description:
         "An order that is `completed` makes its pet `sold`; one that is `cancelled` makes it `available` again. Both are final.",
