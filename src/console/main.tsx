@@ -6,7 +6,7 @@ import { call, findSession, may, signIn } from "./admin-api.ts";
 import { startSearchKey } from "./components/filters.tsx";
 import { Layout } from "./components/layout.tsx";
 import { Empty, PageHead, type PageProps } from "./components/page.tsx";
-import { current, startClock, update, useCurrent } from "./state.ts";
+import { current, server, startClock, update, useCurrent } from "./state.ts";
 import { AuditTrailPage } from "./pages/audit.tsx";
 import { KeyCreationPage, KeyEditPage } from "./pages/key-edit.tsx";
 import { KeyDetailsPage } from "./pages/key.tsx";
@@ -64,22 +64,28 @@ function App() {
 }
 
 function Console() {
-  usePolled("server", async () => update({ server: await call("getServer") }));
-  const { path, server, dialog } = current;
-  const match = matchPage(path);
-  const environment = server?.environment;
+  usePolled("server", async () => server.set(await call("getServer")));
+  const { path, dialog } = current;
+  useFocusOnNewPage(path);
+  return (
+    <Layout>
+      <DocumentTitle />
+      <PageOfPath key={path} />
+      {dialog?.()}
+    </Layout>
+  );
+}
+
+/** It has a component of its own, so that a change of the server renders no page. */
+function DocumentTitle() {
+  const environment = server.use()?.environment;
+  const match = matchPage(current.path);
   const title = match === undefined ? "Not found" : `${match.name} ${match.id}`.trim();
   useEffect(() => {
     const name = environment === undefined ? "" : ` ${environment}`;
     document.title = `${environment === "staging" ? "STAGING: " : ""}${title} · Petstore${name}`;
   }, [title, environment]);
-  useFocusOnNewPage(path);
-  return (
-    <Layout>
-      <PageOfPath key={path} />
-      {dialog?.()}
-    </Layout>
-  );
+  return null;
 }
 
 function PageOfPath() {

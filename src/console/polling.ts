@@ -8,6 +8,7 @@ import {
   ServerUnreachable,
 } from "./admin-api.ts";
 import { update } from "./state.ts";
+import { keepUnchanged } from "./unchanged.ts";
 
 /** All that is on the screen is loaded again so often. */
 const INTERVAL_MS = 2_000;
@@ -64,12 +65,11 @@ export function usePolled<T>(key: string, load: () => Promise<T>): Polled<T> {
     const poll = async () => {
       try {
         const data = await load();
-        if (isCurrent) setLoaded({ key, data });
+        if (isCurrent) setLoaded((last) => withData(last, key, data));
       } catch (error) {
         if (error instanceof ServerUnreachable) throw error;
         const problem = error instanceof Error ? error : new Error(String(error));
-        // The data of the same parameters stay on the screen.
-        if (isCurrent) setLoaded((last) => ({ ...(last.key === key && last), key, error: problem }));
+        if (isCurrent) setLoaded((last) => withError(last, key, problem));
       }
     };
     polls.add(poll);
@@ -80,6 +80,18 @@ export function usePolled<T>(key: string, load: () => Promise<T>): Polled<T> {
     };
   }, [key]);
   return { ...loaded, isStale: loaded.key !== key };
+}
+
+/** Returns `last` if nothing has changed: then nothing is rendered. */
+function withData<T>(last: Loaded<T>, key: string, loaded: T): Loaded<T> {
+  const data = keepUnchanged(last.data, loaded);
+  return last.key === key && last.error === undefined && last.data === data ? last : { key, data };
+}
+
+/** The data of the same parameters stay on the screen. */
+function withError<T>(last: Loaded<T>, key: string, error: Error): Loaded<T> {
+  if (last.key !== key) return { key, error };
+  return last.error?.message === error.message ? last : { ...last, error };
 }
 
 /** The response of an operation, which is called again every two seconds. */

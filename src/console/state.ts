@@ -1,21 +1,18 @@
 import type { VNode } from "preact";
-import { useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import type { AdminOperationId, Server, Session } from "../operator/operations.ts";
+import { keepUnchanged } from "./unchanged.ts";
 
 interface State {
   /** Where the browser is: the URL holds the page, its filters, its order and its range. */
   path: string;
   query: URLSearchParams;
-  /** In milliseconds, once a second: "2 s ago" counts on. */
-  now: number;
   /** Undefined until the server has said so. */
   isSignedIn?: boolean;
   /** The last one who has signed in: the pages stay while nobody has. */
   operator?: NonNullable<Session["operator"]>;
   /** Why the code of the URL did not work. */
   urlProblem?: string;
-  /** Undefined until it is loaded. */
-  server?: Server;
   /** When a server that does not respond is asked again; undefined while it responds. */
   retryAt?: number | undefined;
   /** How many rows of the last response of each operation this page cannot read. */
@@ -26,11 +23,10 @@ interface State {
   dialog?: (() => VNode) | undefined;
 }
 
-/** What the whole console shows. Every change renders all of it again. */
+/** What the whole console depends on. It seldom changes, and every change renders all pages again. */
 export const current: State = {
   path: location.pathname,
   query: new URLSearchParams(location.search),
-  now: Date.now(),
   unreadable: {},
   notice: "",
 };
@@ -45,12 +41,46 @@ export function useCurrent(): State {
 }
 
 export function update(changes: Partial<State>): void {
+  if (Object.entries(changes).every(([name, value]) => Reflect.get(current, name) === value)) return;
   Object.assign(current, changes);
   render();
 }
 
+/** A value that changes often. A change renders the components that use it, and no others. */
+class Signal<T> {
+  #value: T;
+  readonly #followers = new Set<() => void>();
+
+  constructor(value: T) {
+    this.#value = value;
+  }
+
+  /** A hook: the value, also after a change. */
+  use(): T {
+    const [value, setValue] = useState(this.#value);
+    useEffect(() => {
+      const follow = () => setValue(this.#value);
+      this.#followers.add(follow);
+      // The value may have changed since the component was rendered.
+      follow();
+      return () => void this.#followers.delete(follow);
+    }, []);
+    return value;
+  }
+
+  set(value: T): void {
+    this.#value = keepUnchanged(this.#value, value);
+    for (const follow of this.#followers) follow();
+  }
+}
+
+/** In milliseconds, once a second: "2 s ago" counts on. */
+export const now = new Signal(Date.now());
+/** The server that responds; undefined until it is loaded. */
+export const server = new Signal<Server | undefined>(undefined);
+
 export function startClock(): void {
-  setInterval(() => update({ now: Date.now() }), 1_000);
+  setInterval(() => now.set(Date.now()), 1_000);
 }
 
 const NOTICE_MS = 5_000;

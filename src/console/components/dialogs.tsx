@@ -5,7 +5,7 @@ import { printable } from "../../api/formatting.ts";
 import { capitalized } from "../format.ts";
 import { refresh } from "../polling.ts";
 import { navigate, useLeaveGuard } from "../router.ts";
-import { announce, current, update } from "../state.ts";
+import { announce, current, server, update } from "../state.ts";
 import { Form, TextField } from "./forms.tsx";
 import { LocalTime } from "./values.tsx";
 
@@ -159,12 +159,11 @@ interface IssuedSecret {
 /** A secret, the only time that it is shown. Leaving without copying asks once. */
 export function SecretDialog(props: IssuedSecret) {
   const { name, secret, noun, overlapEndsAt, nextUrl } = props;
-  const { server } = current;
+  const publicUrl = server.use()?.publicUrl;
   const [isCopied, setCopied] = useState(false);
   const [isAsking, setAsking] = useState(false);
   useLeaveGuard(isCopied ? undefined : `You have not copied the ${noun}, and nobody can see it again.`);
-  const curl =
-    server && noun === "secret" && curlCommand({ url: `${server.publicUrl}/pets`, key: secret }, " ");
+  const curl = publicUrl && noun === "secret" && curlCommand({ url: `${publicUrl}/pets`, key: secret }, " ");
   function leave() {
     if (!isCopied && !isAsking) return setAsking(true);
     closeDialog();

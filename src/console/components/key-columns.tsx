@@ -3,7 +3,7 @@ import { grouped, shortDuration } from "../../api/formatting.ts";
 import { DAY_MS } from "../../domain/rate-limit.ts";
 import { capitalized } from "../format.ts";
 import { useCall } from "../polling.ts";
-import { current } from "../state.ts";
+import { now } from "../state.ts";
 import type { Column } from "./tables.tsx";
 import { Badge, type Meaning, NameLink, TimeAgo } from "./values.tsx";
 
@@ -20,7 +20,7 @@ const SOON_MS = 7 * DAY_MS;
 
 /** Its state, or that it expires soon. */
 export function StateBadge({ state, expiresAt }: StateProps) {
-  const leftMs = Date.parse(expiresAt ?? "") - current.now;
+  const leftMs = Date.parse(expiresAt ?? "") - now.use();
   if (state === "active" && leftMs < SOON_MS)
     return <Badge meaning="limited" text={`expires in ${shortDuration(leftMs)}`} />;
   return <Badge meaning={STATE_MEANINGS[state]} text={state} />;
@@ -34,16 +34,16 @@ interface UsageBarProps {
 
 /** How much of a window is used: a bar and the two numbers. */
 export function UsageBar({ window, isWide = false }: UsageBarProps) {
-  const { now } = current;
+  const nowMs = now.use();
   if (window === undefined) return <span class="muted">unknown</span>;
   const { limit, resetsAt } = window;
   // A window that has closed since the last response is empty.
-  const isClosed = resetsAt === null || Date.parse(resetsAt) <= now;
+  const isClosed = resetsAt === null || Date.parse(resetsAt) <= nowMs;
   const used = isClosed ? 0 : window.used;
   const isFull = used >= limit;
   const hint = isClosed
     ? "The window opens with the next request."
-    : `Resets in ${shortDuration(Date.parse(resetsAt) - now)}.`;
+    : `Resets in ${shortDuration(Date.parse(resetsAt) - nowMs)}.`;
   return (
     <>
       <span class={isWide ? "usage wide" : "usage"} data-full={isFull ? "" : undefined} title={hint}>
@@ -79,7 +79,11 @@ export const SHARED_COLUMNS = {
     position: "wide-only",
     cell: ({ usage }) => <UsageBar window={usage?.day} />,
   },
-  state: { heading: "State", position: "at-end", cell: StateBadge },
+  state: {
+    heading: "State",
+    position: "at-end",
+    cell: ({ state, expiresAt = null }) => <StateBadge state={state} expiresAt={expiresAt} />,
+  },
   lastUsed: {
     heading: "Last used",
     sort: "lastUsedAt",

@@ -3,7 +3,7 @@ import { MARK_PATH } from "../../browser-bundle/mark.ts";
 import { unreadableText } from "../../operator/calls.ts";
 import { PAGES } from "../../operator/console/pages.ts";
 import { refresh } from "../polling.ts";
-import { current } from "../state.ts";
+import { current, now, server } from "../state.ts";
 import { UrlSelect } from "./filters.tsx";
 
 /** Those that are no part of another page. */
@@ -17,21 +17,22 @@ const RANGE_OPTIONS = Object.entries(RANGES).map(([value, text]) => [value, `las
 let loadedVersion: string | undefined;
 
 export function Layout({ children }: { readonly children: ComponentChildren }) {
-  const { server, path, notice } = current;
+  const { path, notice } = current;
+  const { environment, version } = server.use() ?? {};
   const unreadable = Object.values(current.unreadable).reduce((sum, rows) => sum + rows, 0);
-  loadedVersion ??= server?.version;
+  loadedVersion ??= version;
   const isLost = current.retryAt !== undefined;
   return (
     <div class={isLost ? "lost" : undefined}>
       <a class="skip" href="#main">
         Skip to the content
       </a>
-      <header class="header" data-environment={server?.environment}>
+      <header class="header" data-environment={environment}>
         <a class="brand" href="/">
           <svg viewBox="0 0 16 16" width="18" height="18" fill="currentColor" aria-hidden="true">
             <path d={MARK_PATH} />
           </svg>
-          Petstore <span class="environment">{server?.environment ?? "…"}</span>
+          Petstore <span class="environment">{environment ?? "…"}</span>
         </a>
         <nav class="navigation" aria-label="Main">
           {MAIN_PAGES.map(([name, url]) => (
@@ -47,7 +48,7 @@ export function Layout({ children }: { readonly children: ComponentChildren }) {
         )}
       </header>
       <LostBanner />
-      {server?.version !== loadedVersion && !isLost && (
+      {version !== loadedVersion && !isLost && (
         <div class="banner" role="status">
           The server has another version now.
           <button type="button" onClick={() => location.reload()}>
@@ -72,8 +73,8 @@ export function Layout({ children }: { readonly children: ComponentChildren }) {
 
 /** One quiet line. The last data stay, dimmed. */
 function LostBanner() {
-  const { retryAt, now } = current;
-  const seconds = Math.max(0, Math.ceil(((retryAt ?? 0) - now) / 1_000));
+  const { retryAt } = current;
+  const seconds = Math.max(0, Math.ceil(((retryAt ?? 0) - now.use()) / 1_000));
   return (
     <div role="status">
       {retryAt !== undefined && (

@@ -18,7 +18,7 @@ export interface Series {
 
 export interface PlotProps {
   readonly title: string;
-  /** Unix seconds. */
+  /** In Unix seconds. The plot is drawn again when the times or the series are other objects. */
   readonly times: readonly number[];
   readonly series: readonly Series[];
   /** `stacked` adds the series up, the first at the bottom. */
@@ -51,7 +51,7 @@ export function Plot(props: PlotProps) {
       <div class="plot-head">
         <h2>{title}</h2>
         <span class="muted small" title={time === undefined ? undefined : utcTime(time * 1_000)}>
-          {time === undefined ? (hasData ? "" : empty) : (isByDay ? utcDay : localTime)(time * 1_000)}
+          {time === undefined ? (hasData ? null : empty) : (isByDay ? utcDay : localTime)(time * 1_000)}
         </span>
       </div>
       <ul class="legend">
@@ -60,7 +60,7 @@ export function Plot(props: PlotProps) {
             <span class={`symbol tone-${tone}`} aria-hidden="true">
               {symbol}
             </span>
-            {label} <span class="number">{shown === undefined ? "" : text(values[shown], value)}</span>
+            {label} <span class="number">{shown === undefined ? null : text(values[shown], value)}</span>
           </li>
         ))}
       </ul>
@@ -79,7 +79,7 @@ interface CanvasProps extends PlotProps {
 }
 
 function Canvas(props: CanvasProps) {
-  const { times, pointUrl } = props;
+  const { times, series, pointUrl } = props;
   const area = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot>(undefined);
   const latest = useRef(props);
@@ -105,9 +105,7 @@ function Canvas(props: CanvasProps) {
     };
   }, []);
 
-  // The page renders every second, and the data change every few seconds.
-  const data = JSON.stringify(dataOf(props));
-  useEffect(() => plot.current?.setData(dataOf(props)), [data]);
+  useEffect(() => plot.current?.setData(dataOf(props)), [times, series]);
 
   const show = () => navigate(pointUrl(times[plot.current?.cursor.idx ?? times.length - 1] ?? 0));
   const title = "Click: the requests of that moment";

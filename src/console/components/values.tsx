@@ -1,6 +1,6 @@
 import { type ComponentChildren, Fragment } from "preact";
 import { localTime, relative, utcTime } from "../format.ts";
-import { current } from "../state.ts";
+import { now } from "../state.ts";
 
 /** Single values: times, states, names and numbers. */
 
@@ -14,11 +14,12 @@ interface TimeProps {
 
 /** "2 s ago", and counting. The local time and the instant in UTC are on hover. */
 export function TimeAgo({ at, none = "–" }: TimeProps) {
+  const nowMs = now.use();
   if (at === null) return <span class="muted">{none}</span>;
   const ms = Date.parse(at);
   return (
     <time dateTime={at} title={`${localTime(ms)} local\n${utcTime(ms)}`}>
-      {relative(ms, current.now)}
+      {relative(ms, nowMs)}
     </time>
   );
 }

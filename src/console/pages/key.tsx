@@ -1,3 +1,4 @@
+import { useMemo } from "preact/hooks";
 import { formatTime, grouped } from "../../api/formatting.ts";
 import { DAY_MS } from "../../domain/rate-limit.ts";
 import {
@@ -205,6 +206,7 @@ function Usage({ history, createdAt, earlier, keyId }: UsageProps) {
     grouped(counts[name]),
     before(grouped(last[name])),
   ];
+  const plotted = useMemo(() => usageSeries(history, createdAt), [history, createdAt]);
   if (requestsOf(counts) === 0) {
     return <p class="muted">No requests in this period. A request is counted here within 5 seconds.</p>;
   }
@@ -225,7 +227,7 @@ function Usage({ history, createdAt, earlier, keyId }: UsageProps) {
         title={history.by === "day" ? "Requests per day (UTC)" : "Requests per hour"}
         kind="bars"
         isCount
-        {...usageSeries(history, createdAt)}
+        {...plotted}
         axisValue={compact}
         value={grouped}
         isByDay={history.by === "day"}

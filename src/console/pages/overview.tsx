@@ -1,16 +1,17 @@
+import { useMemo } from "preact/hooks";
 import { countOf, grouped } from "../../api/formatting.ts";
 import { DEPRECATED_OPERATIONS, DEPRECATED_USE_DAYS } from "../../domain/usage-history.ts";
 import { type Fleet, may, type Overview, type Server } from "../admin-api.ts";
 import { SHARED_COLUMNS, KeyLink } from "../components/key-columns.tsx";
 import { DEFAULT_RANGE, RANGES } from "../components/layout.tsx";
 import { Empty, Loaded, PageSection } from "../components/page.tsx";
-import { Plot } from "../components/plots.tsx";
+import { Plot, type Series } from "../components/plots.tsx";
 import { type Column, DataTable } from "../components/tables.tsx";
 import { Badge, type Figure, NO_VALUE, Stats, TimeAgo } from "../components/values.tsx";
 import { compact, figure, latency, percent } from "../format.ts";
 import { useCall } from "../polling.ts";
 import { requestsUrl } from "./requests.tsx";
-import { current } from "../state.ts";
+import { current, now, server } from "../state.ts";
 
 export function OverviewPage() {
   const { query } = current;
@@ -30,10 +31,10 @@ export function OverviewPage() {
 
 /** The fleet is undefined until it is loaded. */
 function Content({ data, fleet }: { readonly data: Overview; readonly fleet: Fleet | undefined }) {
-  const { server } = current;
+  const ownServer = server.use();
   const isShared = fleet !== undefined && fleet.items.length > 1;
-  const database: Figure = server
-    ? [<AdapterState {...server.database} />, <>limits: {<AdapterState {...server.rateLimiter} />}</>]
+  const database: Figure = ownServer
+    ? [<AdapterState {...ownServer.database} />, <>limits: {<AdapterState {...ownServer.rateLimiter} />}</>]
     : ["–"];
   return (
     <div class="sections">
@@ -42,15 +43,15 @@ function Content({ data, fleet }: { readonly data: Overview; readonly fleet: Fle
         {data.deprecatedKeys > 0 && <DeprecatedUse keys={data.deprecatedKeys} />}
       </div>
       <div class="leading">
-        <Stats figures={{ ...(isShared ? fleetFigures(fleet) : serverFigures(data, server)), database }} />
+        <Stats figures={{ ...(isShared ? fleetFigures(fleet) : serverFigures(data, ownServer)), database }} />
       </div>
       {isShared && (
         <PageSection title="Servers">
           <DataTable caption="Servers" columns={SERVER_COLUMNS} rows={fleet.items} />
         </PageSection>
       )}
-      {isShared && server ? (
-        <PageSection title={`Requests on ${server.instance.address}`}>
+      {isShared && ownServer ? (
+        <PageSection title={`Requests on ${ownServer.instance.address}`}>
           <Plots {...data} />
         </PageSection>
       ) : (
@@ -83,7 +84,8 @@ function Content({ data, fleet }: { readonly data: Overview; readonly fleet: Fle
 
 /** What a person should look at, in words. */
 function Attention({ bannedKeys, topKeys }: Overview) {
-  const close = topKeys.filter(({ state, usage }) => state === "active" && isNearLimit(usage));
+  const nowMs = now.use();
+  const close = topKeys.filter(({ state, usage }) => state === "active" && isNearLimit(usage, nowMs));
   const sentences = [
     [bannedKeys ?? 0, "banned", "/keys?state=banned", "■", "tone-error"],
     [close.length, "close to the limit", "/keys?sort=usedToday&order=desc", "▲", "tone-limited"],
@@ -102,9 +104,9 @@ function Attention({ bannedKeys, topKeys }: Overview) {
 }
 
 /** 90 % of a window that is open. */
-function isNearLimit(usage: Overview["topKeys"][number]["usage"]): boolean {
+function isNearLimit(usage: Overview["topKeys"][number]["usage"], nowMs: number): boolean {
   return [usage?.minute, usage?.day].some(
-    (window) => window && window.used >= window.limit * 0.9 && Date.parse(window.resetsAt ?? "") > Date.now(),
+    (window) => window && window.used >= window.limit * 0.9 && Date.parse(window.resetsAt ?? "") > nowMs,
   );
 }
 
@@ -191,6 +193,20 @@ const OUTCOMES = [
   { name: "serverError", label: "5xx", tone: "error", symbol: "✕" },
 ] as const;
 
+function outcomeSeries(requests: Overview["requests"], step: number): Series[] {
+  return OUTCOMES.map(({ name, label, tone, symbol }) => {
+    const values = requests[name].map((value) => (value === null ? null : value / step));
+    return { label, tone, symbol, values };
+  });
+}
+
+function latencySeries(p50: Overview["p50"], p99: Overview["p99"]): Series[] {
+  return [
+    { label: "p50", tone: "muted", symbol: "╌", isDashed: true, values: p50 },
+    { label: "p99", tone: "text", symbol: "—", values: p99 },
+  ];
+}
+
 function Plots({ range, times, step, requests, p50, p99 }: Overview) {
   const shared = {
     times,
@@ -199,32 +215,19 @@ function Plots({ range, times, step, requests, p50, p99 }: Overview) {
     pointUrl: (time: number) => requestsUrl((time - step) * 1_000, time * 1_000),
     empty: `none in the last ${RANGES[range]}`,
   };
+  const outcomes = useMemo(() => outcomeSeries(requests, step), [requests, step]);
+  const latencies = useMemo(() => latencySeries(p50, p99), [p50, p99]);
   return (
     <div class="plots">
       <Plot
         {...shared}
         title="Requests by outcome"
         kind="stacked"
-        series={OUTCOMES.map(({ name, label, tone, symbol }) => ({
-          label,
-          tone,
-          symbol,
-          values: requests[name].map((value) => (value === null ? null : value / step)),
-        }))}
+        series={outcomes}
         axisValue={(value) => `${compact(value)}/s`}
         value={(value) => `${figure(value)}/s`}
       />
-      <Plot
-        {...shared}
-        title="Latency"
-        kind="lines"
-        series={[
-          { label: "p50", tone: "muted", symbol: "╌", isDashed: true, values: p50 },
-          { label: "p99", tone: "text", symbol: "—", values: p99 },
-        ]}
-        axisValue={latency}
-        value={latency}
-      />
+      <Plot {...shared} title="Latency" kind="lines" series={latencies} axisValue={latency} value={latency} />
     </div>
   );
 }
@@ -259,14 +262,14 @@ function ServerName({ name, adminUrl }: FleetServer) {
   );
 }
 
-function State({ seenAt }: FleetServer) {
-  const isLate = Date.now() - Date.parse(seenAt) > LATE_MS;
+function State({ seenAt }: Pick<FleetServer, "seenAt">) {
+  const isLate = now.use() - Date.parse(seenAt) > LATE_MS;
   return isLate ? <Badge meaning="limited" text="not heard of" /> : <Badge meaning="ok" text="up" />;
 }
 
 const SERVER_COLUMNS: readonly Column<FleetServer>[] = [
   { heading: "Server", position: "lead", cell: ServerName },
-  { heading: "State", position: "at-end", cell: State },
+  { heading: "State", position: "at-end", cell: ({ seenAt }) => <State seenAt={seenAt} /> },
   { heading: "Version", position: "wide-only", cell: ({ version }) => version },
   { heading: "Started", cell: ({ startedAt }) => <TimeAgo at={startedAt} /> },
   { heading: "Requests/s", isNumber: true, cell: ({ requestsPerSecond }) => figure(requestsPerSecond) },

@@ -10,12 +10,13 @@ import { capitalized, latency } from "../format.ts";
 import { useCall } from "../polling.ts";
 import { roleText } from "./operators.tsx";
 import { chooseTheme, chosenTheme, THEMES } from "../theme.ts";
-import { current } from "../state.ts";
+import { current, server } from "../state.ts";
 
 const FILTERS = { search: { type: "search" }, source: { options: SETTING_SOURCES } } as const;
 
 export function SettingsPage() {
-  const { server, query } = current;
+  const { query } = current;
+  const loaded = server.use();
   const settings = useCall("getSettings");
   const search = (query.get("search") ?? "").toLowerCase();
   const source = query.get("source");
@@ -26,7 +27,7 @@ export function SettingsPage() {
     <>
       <PageHead title="Settings" />
       <div class="columns">
-        {server && <ServerSection server={server} />}
+        {loaded && <ServerSection server={loaded} />}
         <BrowserSection />
       </div>
       <PageSection title="Effective settings">
