@@ -1,6 +1,6 @@
 import { formatTime, grouped } from "../api/formatting.ts";
 import { quoted, UsageError } from "../config/usage-error.ts";
-import { switchOption, choice, duration, durationOr, list } from "../config/value-types.ts";
+import { switchOption, duration, list } from "../config/value-types.ts";
 import { environmentOf } from "../domain/api-keys.ts";
 import { MAX_OVERLAP_MS } from "../domain/key-fields.ts";
 import { DAY_MS } from "../domain/rate-limit.ts";
@@ -18,10 +18,10 @@ const FIELDS = {
 const expiresAt = {
   flag: "expires",
   option: {
-    type: durationOr("never", { min: 1_000, max: 3_650 * DAY_MS }),
+    type: duration({ min: 1_000, max: 3_650 * DAY_MS }),
     help: "Time from now until the key expires",
   },
-  toField: (ms: number | null, now: number) => (ms === null ? null : formatTime(now + ms)),
+  toField: (ms: number, now: number) => formatTime(now + ms),
 };
 
 const quota =
@@ -68,8 +68,6 @@ const LIST_OPTIONS = {
 } as const;
 
 const BEARER = /^(?:authorization:\s*)?bearer\s+/i;
-
-const CLEARED = { owner: null, notes: null, labels: [] } as const;
 
 /** A command that says what the key is after it. */
 const keyChange = (verb: "disable" | "enable" | "unban", outcome: (key: Key) => string) =>
@@ -163,28 +161,12 @@ export const KEY_COMMANDS = [
     description:
       "Changes the given fields of a key. --label replaces all labels. --expires counts from now; an expired key works again. Running servers apply the change within a second. Usage in the current windows still counts. A revoked key stays revoked; its name, owner, notes and labels can still be changed.",
     fields: { ...FIELDS, expiresAt },
-    options: {
-      clear: {
-        type: list(choice("FIELD", ["owner", "notes", "labels"])),
-        repeatable: true,
-        help: "Fields to remove from the key",
-      },
-    },
     examples: [
       "petstore keys update 3 --name 'mobile app' --owner ann@example.com",
       "petstore keys update 3 --access read --expires 90d",
       "petstore keys update 3 --plan enterprise --per-minute 5000 --per-day 2000000",
-      "petstore keys update 3 --expires never --clear notes,labels",
+      "petstore keys update 3 --clear expires,notes,label",
     ],
-    prepare({ body = {}, ...input }, { values: { clear = [] } }) {
-      const both = clear.find((field) => field in body);
-      if (both !== undefined) {
-        const flag = both === "labels" ? "label" : both;
-        throw new UsageError(`--${flag} and --clear ${both} exclude each other; use one of them`);
-      }
-      const removed = Object.fromEntries(clear.map((field) => [field, CLEARED[field]]));
-      return { ...input, body: { ...body, ...removed } };
-    },
     text: ({ id, name, plan, limits }) =>
       `Key ${id} ${quoted(name)} is updated: ${plan} plan, ${formatLimits(limits)}.\n`,
   }),

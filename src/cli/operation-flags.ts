@@ -2,6 +2,7 @@ import { formatTime } from "../api/formatting.ts";
 import { INT64_RANGE, parseIdentifier } from "../api/json.ts";
 import { Invalid, type JsonSchema, type Schema } from "../api/schema.ts";
 import type { Option, Options } from "../config/parse-options.ts";
+import { UsageError } from "../config/usage-error.ts";
 import {
   trueOrFalse,
   choice,
@@ -23,6 +24,8 @@ interface Field {
   readonly option: Option;
   /** The value of the field; undefined if it is not set. */
   readonly toField?: (value: never, now: number) => unknown;
+  /** The value that removes the field, if it can be removed. */
+  readonly cleared?: null | readonly [];
 }
 
 /** What differs from the flag that the table gives a field. */
@@ -51,7 +54,11 @@ export class OperationFlags {
     const optionOf = ({ path: [name = ""], option }: Field): Option =>
       name in (body?.required ?? {}) ? { ...option, isRequired: true } : option;
     const fields = [...this.#query, ...this.#body];
-    this.options = Object.fromEntries(fields.map((field) => [field.flag, optionOf(field)]));
+    const clearable = this.#operation.method === "PATCH" ? this.#body.filter(isClearable) : [];
+    this.options = {
+      ...Object.fromEntries(fields.map((field) => [field.flag, optionOf(field)])),
+      ...(clearable.length > 0 && { clear: clearOption(clearable.map(({ flag }) => flag)) }),
+    };
   }
 
   /** A message about fields, as one about flags: `limits.perDay is required` is about --per-day. */
@@ -70,9 +77,27 @@ export class OperationFlags {
     const { query, body } = this.#operation;
     return {
       query: query && collect(this.#query, values, now),
-      body: body && collect(this.#body, values, now),
+      body: body && { ...collect(this.#body, values, now), ...this.#cleared(values) },
     };
   }
+
+  /** The fields that --clear removes. */
+  #cleared(values: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+    const { clear = [] } = values as { readonly clear?: readonly string[] };
+    const both = clear.find((flag) => values[flag] !== undefined);
+    if (both !== undefined)
+      throw new UsageError(`--${both} and --clear ${both} exclude each other; use one of them`);
+    const fields = this.#body.filter(({ flag }) => clear.includes(flag));
+    return Object.fromEntries(fields.map(({ path: [name = ""], cleared }) => [name, cleared]));
+  }
+}
+
+function isClearable({ cleared }: Field): boolean {
+  return cleared !== undefined;
+}
+
+function clearOption(flags: readonly string[]): Option {
+  return { type: list(choice("FIELD", flags)), repeatable: true, help: "Values to remove" };
 }
 
 function collect(fields: readonly Field[], values: Readonly<Record<string, unknown>>, now: number) {
@@ -116,7 +141,9 @@ function fieldsOf(path: readonly string[], field: SchemaPart, changes: FieldFlag
     ...change?.option,
   };
   const isTime = schema["format"] === "date-time";
-  return [{ path, flag, ...(isTime && { toField: toTime }), ...change, option }];
+  const cleared =
+    schema !== json ? { cleared: null } : schema["type"] === "array" && { cleared: [] as const };
+  return [{ path, flag, ...cleared, ...(isTime && { toField: toTime }), ...change, option }];
 }
 
 function withoutNull(json: JsonSchema): JsonSchema {

@@ -1,8 +1,7 @@
 import { printable } from "../api/formatting.ts";
 import { encodeCursor } from "../api/cursor.ts";
 import { quoted } from "../config/usage-error.ts";
-import { choice } from "../config/value-types.ts";
-import { type Pet, PET_STATUSES, STATUS_AFTER } from "../domain/resources.ts";
+import { type Pet, STATUS_AFTER } from "../domain/resources.ts";
 import type { AdminOrder, BodyOf } from "../operator/operations.ts";
 import { confirmed, limitOption, listCommand, operationCommand, YES_OPTION } from "./operation-command.ts";
 import { ID_TYPES } from "./operation-flags.ts";
@@ -84,15 +83,12 @@ export const PET_COMMANDS = [
     operation: "updatePet",
     fields: {
       categoryId: { flag: "category", option: { help: "New category" } },
-      status: {
-        option: { type: choice("STATUS", [...PET_STATUSES, "none"]), help: "New status; none removes it" },
-        toField: (status: string) => (status === "none" ? null : status),
-      },
+      status: { option: { help: "New status" } },
     },
     examples: [
       "petstore pets update 7 --name Rex",
       "petstore pets update 7 --category 12 --status available",
-      "petstore pets update 7 --status none",
+      "petstore pets update 7 --clear status",
     ],
     json: petJson,
     text: (pet, { context }) => table(PET_COLUMNS, [pet], context.screen),

@@ -29,7 +29,7 @@ import {
   choice,
   directory,
   duration,
-  durationOr,
+  durationOrForever,
   file,
   formatValue,
   integerWithin,
@@ -78,7 +78,7 @@ export const ADMIN_OPTIONS = {
   },
   "metrics-public": switchOption("Respond to /metrics on that listener without the token"),
   "audit-retention": {
-    type: durationOr("forever", { min: LONGEST_BAN_MS, max: 3_650 * DAY_MS }),
+    type: durationOrForever({ min: LONGEST_BAN_MS, max: 3_650 * DAY_MS }),
     default: 400 * DAY_MS,
     help: "Age at which entries of the audit trail are deleted",
   },

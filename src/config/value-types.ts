@@ -235,15 +235,15 @@ export function timeOf(value: PointInTime, now: number): number {
   return "at" in value ? value.at : now - value.agoMs;
 }
 
-/** Null for no end, for which `endless` is the word. */
-export function durationOr(endless: "never" | "forever", bounds: Bounds): ValueType<number | null> {
+/** Null is forever. */
+export function durationOrForever(bounds: Bounds): ValueType<number | null> {
   const length = duration(bounds);
   return {
     ...length,
-    range: `${length.range}, or ${endless}`,
-    expected: `${endless}, or ${length.expected}`,
+    range: `${length.range}, or forever`,
+    expected: `forever, or ${length.expected}`,
     // Undefined is an invalid text.
-    parse: (text) => (text === endless ? null : length.parse(text)),
-    format: (value) => (value === null ? endless : formatDuration(value)),
+    parse: (text) => (text === "forever" ? null : length.parse(text)),
+    format: (value) => (value === null ? "forever" : formatDuration(value)),
   };
 }

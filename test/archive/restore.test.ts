@@ -270,7 +270,7 @@ describe("petstore restore", () => {
       "disable 3",
       "update 4 --expires 30d",
       // What allows more, or the same, is not named.
-      "update 5 --name other --expires never --plan pro",
+      "update 5 --name other --clear expires --plan pro",
       // A key that is revoked needs nothing else.
       "disable 6",
       "update 6 --access read --expires 1h",

@@ -74,13 +74,13 @@ test("keys update changes what is given and nothing else, and --clear removes fi
   const changed = { name: "shop", labels: ["x"], access: "read", expiresAt: "2026-11-15T13:00:00.000Z" };
   expect(await showKey(cli, 1)).toMatchObject({ ...details, ...changed });
   const cleared = { ...changed, owner: null, notes: null, labels: [], expiresAt: null };
-  const removals = "--expires never --clear owner,notes --clear labels";
+  const removals = "--clear expires,owner,notes --clear label";
   expect(await cli.json(`keys update 1 ${removals}`)).toMatchObject(cleared);
   expect(await showKey(cli, 1)).toMatchObject(cleared);
   // What is not given stays as it is, so nothing has a default.
   const out = await cli.out("keys update --help");
   expect(out).not.toMatch(/default:\s+(?:write|never)/);
-  expect(out).toContain("--clear FIELD…   Fields to remove from the key (owner, notes or labels)\n");
+  expect(out).toContain("--clear FIELD…   Values to remove (owner, notes, label or expires)\n");
 });
 
 test("each change of a key prints what it has done", async () => {

@@ -92,7 +92,7 @@ test("pets update changes the given fields and prints the pet", async () => {
   const { code, out } = await cli.run(["pets", "update", "1", "--name", "Rex II", "--status", "available"]);
   expect(code).toBe(0);
   expect(out).toBe("ID  NAME    CATEGORY          STATUS\n1   Rex II  9007199254740993  available\n");
-  expect(await cli.json("pets update 1 --category 5 --status none")).toEqual({
+  expect(await cli.json("pets update 1 --category 5 --clear status")).toEqual({
     id: 1,
     name: "Rex II",
     categoryId: 5,

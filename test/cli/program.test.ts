@@ -205,15 +205,17 @@ const WRONG = {
     'ID is "pet_live_…"; it must be the ID of a key, as petstore keys list shows it',
   "keys unban 1 2": 'unexpected argument "2"; see petstore keys unban --help',
   "keys create --name x --plan free --expires 3651d":
-    '--expires is "3651d"; it must be never, or a duration from 1s to 3650d, such as 90s, 15m, 24h, 30d or 365d',
+    '--expires is "3651d"; it must be a duration from 1s to 3650d, such as 90s, 15m, 24h, 30d or 365d',
   "keys rotate 1 --overlap 31d":
     '--overlap is "31d"; it must be a duration from 0 to 30d, such as 25ms, 500ms, 90s, 15m, 24h or 30d',
   "keys update 1":
     "keys update needs --name, --owner, --notes, --label, --plan, --per-minute, --per-day, --access, --expires or --clear",
   "keys update 1 --owner x --clear owner": "--owner and --clear owner exclude each other; use one of them",
-  "keys update 1 --label x --clear labels": "--label and --clear labels exclude each other; use one of them",
+  "pets update 1 --status sold --clear status":
+    "--status and --clear status exclude each other; use one of them",
+  "keys update 1 --label x --clear label": "--label and --clear label exclude each other; use one of them",
   "keys update 1 --clear plan":
-    '--clear is "plan"; it must be owner, notes or labels, or several separated by commas',
+    '--clear is "plan"; it must be owner, notes, label or expires, or several separated by commas',
   [`keys update 1 --label ${Array.from({ length: 21 }, (_, n) => n).join(",")}`]:
     "--label must be an array of at most 20 different items",
   [`keys update 1 --owner ${"x".repeat(201)}`]: `--owner is "${"x".repeat(60)}…"; it must be a string of 1 to 200 characters on one line that is not blank`,
@@ -230,11 +232,11 @@ const WRONG = {
   "usage --since 1d --until 2d": "--since is after --until; the period must have a length",
   "usage --json --csv": "--json and --csv exclude each other; use one of them",
   "usage --by week": '--by is "week"; it must be hour, day or key',
-  "pets update 1": "pets update needs --name, --category or --status",
+  "pets update 1": "pets update needs --name, --category, --status or --clear",
   "pets update 1 --name=":
     '--name is ""; it must be a string of 1 to 1,024 characters that is not blank and has no NUL or lone surrogate',
   "pets update 1 --category 1.5": '--category is "1.5"; it must be an integer from -2^63 to 2^63 - 1',
-  "pets update 1 --status gone": '--status is "gone"; it must be available, pending, sold or none',
+  "pets update 1 --status gone": '--status is "gone"; it must be available, pending or sold',
   "pets list --status placed": '--status is "placed"; it must be available, pending or sold',
   "pets show rex": 'ID is "rex"; it must be the ID of a pet, as petstore pets list shows it',
   "pets list --limit 1001": '--limit is "1001"; it must be an integer from 1 to 1000',
