@@ -29,6 +29,8 @@ async function bannedKey(): Promise<number> {
   await request();
   service.clock.advance(2_000);
   for (let strikes = 0; strikes < 10; strikes++) await request();
+  // A ban is recorded a moment later.
+  while ((await latestEntry())["action"] !== "key.banned") await Bun.sleep(1);
   return key.id;
 }
 
