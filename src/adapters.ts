@@ -1,18 +1,10 @@
 import packageJson from "../package.json" with { type: "json" };
 import { mkdtempSync, rmSync } from "node:fs";
 import { hostname, tmpdir } from "node:os";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import { messageOf } from "./api/errors.ts";
-import { type Config, pathsOf, type StorageConfig, valkeyOf } from "./config/config.ts";
-import {
-  findLostDatabase,
-  freeBytes,
-  lockDataDirectory,
-  modeIfOpenToOthers,
-  postgresOf,
-  prepareDataDirectory,
-  rejectLostDatabase,
-} from "./data-directory.ts";
+import { type Config, type StorageConfig, valkeyOf } from "./config/config.ts";
+import { DataDirectory } from "./data-directory.ts";
 import type { Clock, KeyStore, RateLimiter, SettingsStore, StateChange, Stores } from "./domain/ports.ts";
 import type { OnBan } from "./domain/rate-limit.ts";
 import { SERVERS_SETTING } from "./domain/servers.ts";
@@ -20,6 +12,7 @@ import { BanRecorder } from "./observe/audit-trail.ts";
 import type { Log } from "./observe/log.ts";
 import { AdapterMonitor, CommitMonitor } from "./observe/request-metrics.ts";
 import { RetentionClock } from "./clock.ts";
+import { postgresOf } from "./postgres-options.ts";
 import { HeartbeatRegister } from "./rate-limit/server-register.ts";
 import type { MemoryRateLimiter } from "./rate-limit/memory/memory-rate-limiter.ts";
 import type { SharedRateLimiter } from "./rate-limit/valkey/shared-rate-limiter.ts";
@@ -54,10 +47,11 @@ export async function openAdapters(config: Config, clock: Clock, log: Log): Prom
   const opened = new AsyncDisposableStack();
   try {
     const usesSqlite = config.databaseUrl === undefined;
-    const lock = usesSqlite || config.limitsUrls === undefined ? await lockDirectory(config, log) : undefined;
+    const lock =
+      usesSqlite || config.limitsUrls === undefined ? await lockDirectory(config.directory, log) : undefined;
     if (lock) opened.defer(lock.release);
     if (usesSqlite && !lock) {
-      throw new Error(`another server is already running on ${config.dataDir} (${config.environment})`);
+      throw new Error(`another server is already running on ${config.directory.name}`);
     }
     const onDoubt = () => log.event("clock.doubted");
     const retention = new RetentionClock(clock, onDoubt, () => log.event("clock.trusted"));
@@ -109,9 +103,10 @@ export async function openStores(
 ): Promise<MonitoredStores> {
   const { log, retentionNow } = options;
   if (storage.databaseUrl === undefined) {
-    prepareDirectory(storage, log);
-    rejectLostDatabase(storage);
-    return openSqliteStores(pathsOf(storage).store, { ...options, rescue: rescueOf(storage, options) });
+    const { directory } = storage;
+    prepareDirectory(directory, log);
+    directory.rejectLostDatabase();
+    return openSqliteStores(directory, { ...options, rescue: rescueOf(directory, options) });
   }
   const { openPostgres } = await import("./store/postgres/store.ts");
   const database = new AdapterMonitor("PostgreSQL");
@@ -131,24 +126,24 @@ export async function openStores(
 
 /** Stores in which nothing is, of this process alone. */
 export async function openEmptyStores(): Promise<MonitoredStores> {
-  const directory = mkdtempSync(join(tmpdir(), "petstore-empty-"));
-  const stores = await openSqliteStores(join(directory, "empty.db"));
+  const path = mkdtempSync(join(tmpdir(), "petstore-empty-"));
+  const stores = await openSqliteStores(new DataDirectory({ path, environment: "production" }));
   const close = async () => {
     await stores.close();
-    rmSync(directory, { recursive: true });
+    rmSync(path, { recursive: true });
   };
   return { ...stores, close };
 }
 
 /** Only of a server, which has the database open for long. */
-function rescueOf(storage: StorageConfig, { log, onLost }: StoreOptions): RescueOptions | undefined {
-  const { store: file, rescued: savedTo } = pathsOf(storage);
+function rescueOf(directory: DataDirectory, { log, onLost }: StoreOptions): RescueOptions | undefined {
+  const { store: file, rescued: savedTo } = directory.files;
   if (onLost === undefined) return undefined;
   return {
     to: savedTo,
     onRescue() {
       log?.event("database.lost", { file, savedTo });
-      const lost = findLostDatabase(storage);
+      const lost = directory.findLostDatabase();
       onLost(new Error(`${lost?.message}; ${lost?.remedy}`));
     },
     onFailure: (error) => log?.event("database.rescue-failed", { file, pid: process.pid, error }),
@@ -156,20 +151,20 @@ function rescueOf(storage: StorageConfig, { log, onLost }: StoreOptions): Rescue
 }
 
 async function openSqliteStores(
-  path: string,
+  directory: DataDirectory,
   { log, retentionNow, rescue }: StoreOptions & { readonly rescue?: RescueOptions | undefined } = {},
 ): Promise<MonitoredStores> {
   const { openSqlite } = await import("./store/sqlite/store.ts");
   const database = new AdapterMonitor("SQLite");
   const commits = new CommitMonitor(database);
-  const opened = openSqlite(path, {
+  const opened = openSqlite(directory.files.store, {
     ...(retentionNow && { retentionNow }),
     ...(rescue && { rescue }),
     onCommit: commits.committed,
     onStateChange: (change) => reportDatabase(database, change, log),
   });
   commits.queueLength = opened.commitQueueLength;
-  database.freeBytes = () => freeBytes(dirname(path));
+  database.freeBytes = () => directory.freeBytes();
   return { ...opened, database, commits };
 }
 
@@ -180,17 +175,17 @@ function reportDatabase(monitor: AdapterMonitor, change: StateChange, log: Log |
   else log?.event("database.unavailable", { database, cause: messageOf(change.cause) });
 }
 
-function prepareDirectory(storage: StorageConfig, log: Log | undefined): void {
-  const files = prepareDataDirectory(storage);
+function prepareDirectory(directory: DataDirectory, log: Log | undefined): void {
+  const files = directory.prepare();
   if (files.length > 0) log?.event("data-directory.made-private", { files });
 }
 
 /** One server per directory: two would each apply the rate limits in full, and neither would see the other's writes. */
-async function lockDirectory(config: Config, log: Log) {
-  prepareDirectory(config, log);
-  const mode = modeIfOpenToOthers(config);
-  if (mode !== undefined) log.event("data-directory.open-to-others", { directory: config.dataDir, mode });
-  return lockDataDirectory(config);
+async function lockDirectory(directory: DataDirectory, log: Log) {
+  prepareDirectory(directory, log);
+  const mode = directory.modeIfOpenToOthers();
+  if (mode !== undefined) log.event("data-directory.open-to-others", { directory: directory.path, mode });
+  return directory.lock();
 }
 
 interface RateLimiterOptions {
@@ -207,11 +202,11 @@ async function memoryRateLimiter(
   const { createMemoryRateLimiter } = await import("./rate-limit/memory/memory-rate-limiter.ts");
   const options = { clock, ban: config.ban, onBan };
   if (!hasUsageStore) {
-    log.event("usage.in-memory", { directory: config.dataDir });
+    log.event("usage.in-memory", { directory: config.directory.path });
     return createMemoryRateLimiter(options);
   }
   const { openUsageStore } = await import("./store/sqlite/usage-store.ts");
-  const { usageStore: file } = pathsOf(config);
+  const { usageStore: file } = config.directory.files;
   const onUsageStoreError = (error: unknown) => log.event("usage.save-failed", { error });
   const onRescue = () => log.event("usage.rewritten", { file });
   return createMemoryRateLimiter({

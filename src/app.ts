@@ -258,7 +258,7 @@ async function openCredentials(
   if (admin === undefined) return undefined;
   const { importMetricsToken, openTokens } = await import("./operator/token.ts");
   const { ServerSecret } = await import("./operator/server-secret.ts");
-  const tokens = await openTokens({ storage: config, admin, operators, clock, log });
+  const tokens = await openTokens({ directory: config.directory, admin, operators, clock, log });
   if (admin.metricsTokenFile !== undefined)
     await importMetricsToken(admin.metricsTokenFile, { operators, clock, log });
   return { tokens, serverSecret: await ServerSecret.open(settings) };

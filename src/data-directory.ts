@@ -14,9 +14,152 @@ import {
   writeFileSync,
 } from "node:fs";
 import { dirname, join, resolve } from "node:path";
-import { pathsOf, readDatabaseUrl, type StorageConfig, valkeyOf } from "./config/config.ts";
+import type { Environment } from "./domain/api-keys.ts";
 import type { HighestTimeline } from "./store/postgres/primary.ts";
 import { giveToDirectoryOwner } from "./store/sqlite/durable-files.ts";
+
+interface DataDirectoryOptions {
+  readonly path: string;
+  readonly environment: Environment;
+  /** Whether a database may be created where other files say that there was one. */
+  readonly allowsNewDatabase?: boolean | undefined;
+}
+
+/** The directory in which an environment has its files, also one that does not exist yet. */
+export class DataDirectory {
+  readonly path: string;
+  readonly environment: Environment;
+  readonly files: ReturnType<typeof filesOf>;
+  readonly #allowsNewDatabase: boolean;
+
+  constructor({ path, environment, allowsNewDatabase = false }: DataDirectoryOptions) {
+    this.path = path;
+    this.environment = environment;
+    this.files = filesOf(join(path, environment));
+    this.#allowsNewDatabase = allowsNewDatabase;
+  }
+
+  /** For people, such as `./data (production)`. */
+  get name(): string {
+    return `${this.path} (${this.environment})`;
+  }
+
+  /** The databases with the files that SQLite keeps beside them. */
+  get databaseFiles(): string[] {
+    const { store, usageStore } = this.files;
+    return [store, usageStore].flatMap((path) => [path, `${path}-wal`, `${path}-shm`]);
+  }
+
+  /**
+   * Creates the directory if it is missing, and makes the files of earlier versions private: they hold the names and
+   * hashes of keys, and whoever can read a file can lock it. Returns the files that were not private.
+   */
+  prepare(): readonly string[] {
+    rejectUnwritable(existingParent(this.path));
+    this.create();
+    this.rejectInterruptedRestore();
+    const { lock, adminToken, adminUrl } = this.files;
+    const open = [...this.databaseFiles, lock, adminToken, adminUrl].filter((path) =>
+      isOpenToOthers(statOf(path)),
+    );
+    for (const path of open) chmodSync(path, 0o600);
+    return open;
+  }
+
+  create(): void {
+    mkdirSync(this.path, { recursive: true, mode: 0o700 });
+  }
+
+  /** For one server or one command that replaces databases. Undefined while another process has it. */
+  async lock() {
+    const { acquireLock } = await import("./store/sqlite/process-lock.ts");
+    const { lock, store, usageStore } = this.files;
+    return acquireLock(lock, [store, usageStore]);
+  }
+
+  /** Without this, a server would create an empty database where the restored one is about to be. */
+  rejectInterruptedRestore(): void {
+    if (!existsSync(this.files.restore)) return;
+    throw new Error(`a restore to ${this.name} was interrupted; run the same petstore restore command again`);
+  }
+
+  /** That there was a database of SQLite which is not here any more, and what to do about it. */
+  findLostDatabase() {
+    const { store, rescued, usageStore, adminToken } = this.files;
+    if (existsSync(rescued)) {
+      return {
+        message: `${store} was deleted or replaced while a server used it; the server saved everything to ${rescued}`,
+        remedy: `run rm -f ${store}* && mv ${rescued} ${store} to go on with it, or move it away`,
+        isRescued: true,
+      };
+    }
+    // Without its file, SQLite deletes the log.
+    const names = existsSync(this.path) && !statOf(store)?.size ? readdirSync(this.path) : [];
+    const replaced = join(this.path, `${this.environment}-replaced-`);
+    const left = names
+      .map((name) => join(this.path, name))
+      .filter((path) => path === usageStore || path === adminToken || path.startsWith(replaced));
+    if (left.length === 0) return undefined;
+    return {
+      message: `${store} is missing or empty, but there was a database: see ${left.join(", ")}`,
+      remedy: "restore a backup with petstore restore, or run petstore serve --new-database to begin anew",
+      isRescued: false,
+    };
+  }
+
+  /** Without this, a server would create an empty database where the lost one was. */
+  rejectLostDatabase(): void {
+    const lost = this.findLostDatabase();
+    if (lost === undefined || (this.#allowsNewDatabase && !lost.isRescued)) return;
+    throw new Error(`${lost.message}; ${lost.remedy}`);
+  }
+
+  /** For processes of this user, on the disk of the directory, or of the one in which it will be created. */
+  freeBytes(): number {
+    const { bavail, bsize } = statfsSync(existingParent(this.path));
+    return bavail * bsize;
+  }
+
+  /** The mode of a directory that is open to others: they can see its files, or even replace them. */
+  modeIfOpenToOthers(): string | undefined {
+    const mode = (statOf(this.path)?.mode ?? 0) & 0o777;
+    return (mode & OTHER_USERS) === 0 ? undefined : mode.toString(8).padStart(4, "0");
+  }
+
+  /** A command creates no directory for it. */
+  get highestTimeline(): HighestTimeline {
+    const { timeline: file } = this.files;
+    const replace = async (timeline: number) => {
+      if (existsSync(this.path)) replacePrivateFile(file, `${timeline}\n`);
+    };
+    return {
+      async raise(timeline) {
+        const stored = existsSync(file) ? Number.parseInt(readFileSync(file, "utf8"), 10) || 0 : 0;
+        if (timeline > stored) await replace(timeline);
+        return Math.max(timeline, stored);
+      },
+      replace,
+    };
+  }
+}
+
+/** They begin with the path of the directory and the environment. One server holds the lock. */
+function filesOf(path: string) {
+  return {
+    store: `${path}.db`,
+    /** What a server saved whose database was deleted or replaced. */
+    rescued: `${path}-rescued.db`,
+    usageStore: `${path}-limits.db`,
+    lock: `${path}.lock`,
+    firstKey: `${path}-first-key`,
+    adminToken: `${path}-admin-token`,
+    adminUrl: `${path}-admin-url`,
+    /** The highest timeline of PostgreSQL that a process with this directory has seen. */
+    timeline: `${path}-timeline`,
+    /** A directory that exists while a restore replaces the databases. */
+    restore: `${path}-restore`,
+  } as const;
+}
 
 export const OTHER_USERS = 0o077;
 
@@ -44,78 +187,6 @@ export function rejectUnwritable(path: string, access = accessSync): void {
   if (code === "EACCES") throw new Error(notWritable(path).join("; "));
 }
 
-/**
- * Creates the directory if it is missing, and makes the files of earlier versions private: they hold the names and
- * hashes of keys, and whoever can read a file can lock it. Returns the files that were not private.
- */
-export function prepareDataDirectory(storage: StorageConfig): readonly string[] {
-  rejectUnwritable(existingParent(storage.dataDir));
-  mkdirSync(storage.dataDir, { recursive: true, mode: 0o700 });
-  rejectInterruptedRestore(storage);
-  const { lock, adminToken, adminUrl } = pathsOf(storage);
-  const files = [...databaseFiles(storage), lock, adminToken, adminUrl];
-  const open = files.filter((path) => isOpenToOthers(statOf(path)));
-  for (const path of open) chmodSync(path, 0o600);
-  return open;
-}
-
-/** Without this, a server would create an empty database where the restored one is about to be. */
-export function rejectInterruptedRestore(storage: StorageConfig): void {
-  if (!existsSync(pathsOf(storage).restore)) return;
-  throw new Error(
-    `a restore to ${storage.dataDir} (${storage.environment}) was interrupted; run the same petstore restore command again`,
-  );
-}
-
-/** For one server or one command that replaces databases. Undefined while another process has it. */
-export async function lockDataDirectory(storage: StorageConfig) {
-  const { acquireLock } = await import("./store/sqlite/process-lock.ts");
-  const { lock, store, usageStore } = pathsOf(storage);
-  return acquireLock(lock, [store, usageStore]);
-}
-
-/** For processes of this user, on the disk of the directory. */
-export function freeBytes(dataDir: string): number {
-  const { bavail, bsize } = statfsSync(dataDir);
-  return bavail * bsize;
-}
-
-/** That there was a database of SQLite which is not here any more, and what to do about it. */
-export function findLostDatabase(storage: StorageConfig) {
-  const { dataDir, environment } = storage;
-  const { store, rescued, usageStore, adminToken } = pathsOf(storage);
-  if (existsSync(rescued)) {
-    return {
-      message: `${store} was deleted or replaced while a server used it; the server saved everything to ${rescued}`,
-      remedy: `run rm -f ${store}* && mv ${rescued} ${store} to go on with it, or move it away`,
-      isRescued: true,
-    };
-  }
-  // Without its file, SQLite deletes the log.
-  const names = existsSync(dataDir) && !statOf(store)?.size ? readdirSync(dataDir) : [];
-  const left = names
-    .map((name) => join(dataDir, name))
-    .filter(
-      (path) =>
-        path === usageStore ||
-        path === adminToken ||
-        path.startsWith(join(dataDir, `${environment}-replaced-`)),
-    );
-  if (left.length === 0) return undefined;
-  return {
-    message: `${store} is missing or empty, but there was a database: see ${left.join(", ")}`,
-    remedy: "restore a backup with petstore restore, or run petstore serve --new-database to begin anew",
-    isRescued: false,
-  };
-}
-
-/** Without this, a server would create an empty database where the lost one was. */
-export function rejectLostDatabase(storage: StorageConfig): void {
-  const lost = findLostDatabase(storage);
-  if (lost === undefined || (storage.allowsNewDatabase && !lost.isRescued)) return;
-  throw new Error(`${lost.message}; ${lost.remedy}`);
-}
-
 /** Replaces the file, so that it has neither the mode nor the target of what was there. The server can read root's. */
 export function writePrivateFile(path: string, text: string): void {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
@@ -135,18 +206,6 @@ export function replacePrivateFile(path: string, text: string): void {
   }
 }
 
-/** The mode of a data directory that is open to others: they can see its files, or even replace them. */
-export function modeIfOpenToOthers({ dataDir }: StorageConfig): string | undefined {
-  const mode = (statOf(dataDir)?.mode ?? 0) & 0o777;
-  return (mode & OTHER_USERS) === 0 ? undefined : mode.toString(8).padStart(4, "0");
-}
-
-/** The databases with the files that SQLite keeps beside them. */
-export function databaseFiles(storage: StorageConfig): string[] {
-  const { store, usageStore } = pathsOf(storage);
-  return [store, usageStore].flatMap((path) => [path, `${path}-wal`, `${path}-shm`]);
-}
-
 /** A file of another user is left as it is. */
 function isOpenToOthers(stats: Stats | undefined): boolean {
   return stats !== undefined && (stats.mode & OTHER_USERS) !== 0 && stats.uid === process.getuid?.();
@@ -154,59 +213,4 @@ function isOpenToOthers(stats: Stats | undefined): boolean {
 
 export function statOf(path: string): Stats | undefined {
   return statSync(path, { throwIfNoEntry: false });
-}
-
-/** The database in PostgreSQL of an environment, and how its primary is found. */
-export function postgresOf(storage: StorageConfig) {
-  const { databaseUrl: url = "", environment: schema, acceptsPrimary: acceptsAny } = storage;
-  const readUrl = () => readDatabaseUrl(storage) ?? url;
-  return { url, readUrl, schema, acceptsAny, highestTimeline: highestTimelineOf(storage) };
-}
-
-/**
- * It is stored in the data directory and, if there is one, in Valkey, where the processes of all machines find it. One
- * that cannot be used is left out: an outage of Valkey prevents no start.
- */
-function highestTimelineOf(storage: StorageConfig): HighestTimeline {
-  const places = [fileTimeline(storage), ...(storage.limitsUrls ? [valkeyTimeline(storage)] : [])];
-  return {
-    async raise(timeline) {
-      const stored = await Promise.allSettled(places.map((place) => place.raise(timeline)));
-      return Math.max(...stored.map((each) => (each.status === "fulfilled" ? each.value : 0)));
-    },
-    async replace(timeline) {
-      await Promise.allSettled(places.map((place) => place.replace(timeline)));
-    },
-  };
-}
-
-/** A command creates no directory for it. */
-function fileTimeline(storage: StorageConfig): HighestTimeline {
-  const { timeline: path } = pathsOf(storage);
-  const replace = async (timeline: number) => {
-    if (existsSync(storage.dataDir)) replacePrivateFile(path, `${timeline}\n`);
-  };
-  return {
-    async raise(timeline) {
-      const stored = existsSync(path) ? Number.parseInt(readFileSync(path, "utf8"), 10) || 0 : 0;
-      if (timeline > stored) await replace(timeline);
-      return Math.max(timeline, stored);
-    },
-    replace,
-  };
-}
-
-function valkeyTimeline(storage: StorageConfig): HighestTimeline {
-  const store = async (timeline: number, condition: "if higher" | "always") =>
-    (await import("./rate-limit/valkey/maintenance.ts")).storeTimeline(
-      valkeyOf(storage),
-      timeline,
-      condition,
-    );
-  return {
-    raise: (timeline) => store(timeline, "if higher"),
-    async replace(timeline) {
-      await store(timeline, "always");
-    },
-  };
 }

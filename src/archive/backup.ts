@@ -15,7 +15,7 @@ import { basename, join } from "node:path";
 import { formatTime } from "../api/formatting.ts";
 import { parseJson } from "../api/json.ts";
 import { dateTime, type Infer, Invalid, object, oneOf, text } from "../api/schema.ts";
-import { pathsOf, type StorageConfig } from "../config/config.ts";
+import type { DataDirectory } from "../data-directory.ts";
 import { type Environment, ENVIRONMENTS } from "../domain/api-keys.ts";
 import { renameDurably, syncToDisk } from "../store/sqlite/durable-files.ts";
 import { acquireLock } from "../store/sqlite/process-lock.ts";
@@ -24,7 +24,8 @@ import type { OnProgress } from "./contents.ts";
 import { callInThread } from "./database-thread.ts";
 
 interface BackupOptions {
-  readonly storage: StorageConfig;
+  /** The data to back up. */
+  readonly source: DataDirectory;
   /** Holds any number of backups. */
   readonly directory: string;
   /** How many backups of the environment stay, this one included; undefined means all. */
@@ -41,8 +42,8 @@ export type Backup = Awaited<ReturnType<typeof makeBackup>>;
  * Copies the databases of an environment. A backup appears in the directory when it is complete, verified and on the
  * disk; until then it has another name. Throws if another process makes a backup there.
  */
-export async function makeBackup({ storage, directory, keep, at, version, onProgress }: BackupOptions) {
-  const { environment } = storage;
+export async function makeBackup({ source, directory, keep, at, version, onProgress }: BackupOptions) {
+  const { environment } = source;
   mkdirSync(directory, { recursive: true, mode: 0o700 });
   using lock = acquireLock(join(directory, `.${environment}.lock`));
   if (lock === undefined) throw new Error(`another backup of ${environment} to ${directory} is running`);
@@ -51,7 +52,7 @@ export async function makeBackup({ storage, directory, keep, at, version, onProg
   if (existsSync(path)) throw new Error(`${path} exists already`);
   const files: BackedUpFile[] = [];
   await createDirectory(path, partialPath(path), async (partial) => {
-    for (const from of databasesOf(storage)) files.push(await copyDatabase(from, partial, onProgress));
+    for (const from of databasesOf(source)) files.push(await copyDatabase(from, partial, onProgress));
     const description = { environment, createdAt: formatTime(at), version, files };
     writeDurably(join(partial, DESCRIPTION_FILE), `${JSON.stringify(description, null, 2)}\n`);
     await writeChecksums(partial, [...files.map(({ name }) => name), DESCRIPTION_FILE], onProgress);
@@ -85,8 +86,7 @@ export async function createDirectory(
  * The usage of keys is copied before the keys: it refers to no key that the copy of the keys lacks. Bans that an
  * operator ends in between are ended when a server starts on the backup, as after a crash.
  */
-function databasesOf(storage: StorageConfig): string[] {
-  const { store, usageStore } = pathsOf(storage);
+function databasesOf({ files: { store, usageStore } }: DataDirectory): string[] {
   return existsSync(usageStore) ? [usageStore, store] : [store];
 }
 

@@ -1,15 +1,16 @@
 /** The databases of an environment, and what they contain. */
-import { pathsOf, type StorageConfig } from "../config/config.ts";
-import { postgresOf, prepareDataDirectory, rejectLostDatabase } from "../data-directory.ts";
+import type { StorageConfig } from "../config/config.ts";
+import { postgresOf } from "../postgres-options.ts";
 import { type Counters, type Table, type TableReader, TABLES, type TableStore } from "../store/tables.ts";
 
 /** The database with the pets, orders and keys. Servers may be running on it. */
 export async function tableStoreOf(storage: StorageConfig): Promise<TableStore> {
   if (storage.databaseUrl === undefined) {
-    prepareDataDirectory(storage);
-    rejectLostDatabase(storage);
+    const { directory } = storage;
+    directory.prepare();
+    directory.rejectLostDatabase();
     const { sqliteTables } = await import("../store/sqlite/tables.ts");
-    return sqliteTables(pathsOf(storage).store);
+    return sqliteTables(directory.files.store);
   }
   const { postgresTables } = await import("../store/postgres/tables.ts");
   return postgresTables(postgresOf(storage));

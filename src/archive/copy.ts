@@ -1,8 +1,8 @@
 /** Copies an environment between SQLite and PostgreSQL, and the usage of its keys between SQLite and Valkey. */
 import { existsSync } from "node:fs";
-import { pathsOf, type StorageConfig, valkeyOf } from "../config/config.ts";
-import { postgresOf } from "../data-directory.ts";
+import { type StorageConfig, valkeyOf } from "../config/config.ts";
 import type { NewAuditEntry } from "../domain/audit.ts";
+import { postgresOf } from "../postgres-options.ts";
 import { readUsages, writeUsages } from "../rate-limit/valkey/maintenance.ts";
 import { postgresSessions, postgresTables } from "../store/postgres/tables.ts";
 import { publishDatabase, removeDatabase, renameDurably } from "../store/sqlite/durable-files.ts";
@@ -55,7 +55,8 @@ export async function copyEnvironment(
   const { storage, direction, entry, onProgress } = options;
   const valkey = storage.limitsUrls && valkeyOf(storage);
   const target = postgresOf(storage);
-  const [sqlite, postgres] = [sqliteTables(pathsOf(storage).store), postgresTables(target)];
+  const { store, usageStore } = storage.directory.files;
+  const [sqlite, postgres] = [sqliteTables(store), postgresTables(target)];
   const isToPostgres = direction === "to PostgreSQL";
   const [from, to] = isToPostgres ? [sqlite, postgres] : [postgres, sqlite];
   const sessions = await postgresSessions(target);
@@ -65,7 +66,7 @@ export async function copyEnvironment(
   const beforePublish = async (source: TableReader) => {
     if (valkey === undefined) return;
     const copyUsage = isToPostgres ? copyUsageToValkey : copyUsageFromValkey;
-    keysWithUsage = await copyUsage(pathsOf(storage).usageStore, valkey, source);
+    keysWithUsage = await copyUsage(usageStore, valkey, source);
   };
   return { ...(await copyTables({ from, to, entry, onProgress, beforePublish })), keysWithUsage };
 }

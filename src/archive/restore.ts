@@ -2,8 +2,7 @@ import { constants, existsSync, mkdirSync, readFileSync, rmSync } from "node:fs"
 import { chmod, copyFile } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
 import { messageOf } from "../api/errors.ts";
-import { pathsOf, type StorageConfig } from "../config/config.ts";
-import { databaseFiles, lockDataDirectory } from "../data-directory.ts";
+import type { DataDirectory } from "../data-directory.ts";
 import type { Environment } from "../domain/api-keys.ts";
 import type { Attribution } from "../domain/audit.ts";
 import { latestVersion } from "../store/migrations.ts";
@@ -36,7 +35,7 @@ export class RestoreRejection extends Error {}
 export type RestorePlan = Awaited<ReturnType<typeof planRestore>>;
 
 interface RestoreRequest {
-  readonly storage: StorageConfig;
+  readonly directory: DataDirectory;
   /** A backup, or a directory of backups, of which the newest is meant. */
   readonly from: string;
   /** Whether the present databases may be moved away. */
@@ -50,27 +49,27 @@ interface RestoreRequest {
 
 /** Reads and verifies the backup, and decides what a restore would do. Changes nothing. */
 export async function planRestore(request: RestoreRequest) {
-  const { storage, by } = request;
-  const { environment, dataDir } = storage;
-  const { store, usageStore, restore } = pathsOf(storage);
+  const { directory, by } = request;
+  const { environment } = directory;
+  const { store, usageStore, restore } = directory.files;
   const backup = await findBackup(request);
   const { path, description, facts } = backup;
-  const staged = readStagedRestore(storage);
+  const staged = readStagedRestore(directory);
   if (staged && staged.description.createdAt !== description.createdAt) {
     throw new RestoreRejection(
       `a restore of the backup of ${staged.description.createdAt} was interrupted; finish it first, with petstore restore and that backup`,
     );
   }
-  const [present] = staged ? [] : databaseFiles(storage).filter(existsSync);
-  const moved = join(dataDir, backupName(`${environment}-replaced`, by.at));
+  const [present] = staged ? [] : directory.databaseFiles.filter(existsSync);
+  const moved = join(directory.path, backupName(`${environment}-replaced`, by.at));
   const replaced = staged ? staged.replaced : present && moved;
   const isRestored = staged && !existsSync(join(restore, basename(store)));
   // The database from before the restore, which may have been moved away.
-  const candidates = [replaced, isRestored ? undefined : dataDir, laterBackup(path, environment)];
-  const stores = candidates.flatMap((directory) => (directory ? join(directory, basename(store)) : []));
+  const candidates = [replaced, isRestored ? undefined : directory.path, laterBackup(path, environment)];
+  const stores = candidates.flatMap((place) => (place ? join(place, basename(store)) : []));
   const later = stores.find(existsSync);
   return {
-    storage,
+    directory,
     ...backup,
     /** The names of the copies. */
     files: [usageStore, store].map((file) => basename(file)).filter((name) => existsSync(join(path, name))),
@@ -97,7 +96,7 @@ export async function planRestore(request: RestoreRequest) {
 /** The given backup, or the newest in a directory of them. */
 async function findBackup(request: RestoreRequest) {
   const { from, allowOlder } = request;
-  const { environment } = request.storage;
+  const { environment } = request.directory;
   /** Why newer backups are not restored. */
   const skipped: string[] = [];
   if (isBackup(from)) return { ...(await readAndVerify(from, request)), skipped };
@@ -118,9 +117,9 @@ async function findBackup(request: RestoreRequest) {
 }
 
 /** Verifies all of it. Errors that are no rejections say that it is incomplete or damaged. */
-async function readAndVerify(path: string, { storage, onProgress }: RestoreRequest) {
-  const { environment } = storage;
-  const bytes = databaseFiles(storage).reduce((sum, file) => sum + bytesOf(join(path, basename(file))), 0);
+async function readAndVerify(path: string, { directory, onProgress }: RestoreRequest) {
+  const { environment, files } = directory;
+  const bytes = directory.databaseFiles.reduce((sum, file) => sum + bytesOf(join(path, basename(file))), 0);
   const description = await readBackup(path, (done) =>
     onProgress({ step: "comparing checksums", done, share: done / Math.max(1, bytes) }),
   );
@@ -132,7 +131,7 @@ async function readAndVerify(path: string, { storage, onProgress }: RestoreReque
   }
   const onPoll = () => onProgress({ step: "checking the backup" });
   /** Of the database with the keys. */
-  const facts = await callInThread("inspectDatabase", [join(path, basename(pathsOf(storage).store))], onPoll);
+  const facts = await callInThread("inspectDatabase", [join(path, basename(files.store))], onPoll);
   const [problem] = facts.problems;
   if (problem !== undefined) throw new Error(`the backup ${path} is damaged: ${problem}`);
   const supported = latestVersion(SQLITE_MIGRATIONS);
@@ -168,19 +167,19 @@ export async function restoreBackup(
   request: RestoreRequest,
   show: (plan: RestorePlan) => Promise<void>,
 ): Promise<void> {
-  const { storage } = request;
-  const { store, usageStore } = pathsOf(storage);
-  const where = `${storage.dataDir} (${storage.environment})`;
-  mkdirSync(storage.dataDir, { recursive: true, mode: 0o700 });
-  using lock = await lockDataDirectory(storage);
-  if (lock === undefined) throw new RestoreRejection(`a server is running on ${where}; stop it first`);
+  const { directory } = request;
+  const { store, usageStore } = directory.files;
+  directory.create();
+  using lock = await directory.lock();
+  if (lock === undefined)
+    throw new RestoreRejection(`a server is running on ${directory.name}; stop it first`);
   const plan = await planRestore(request);
   if (plan.obstacle !== undefined) throw new RestoreRejection(plan.obstacle);
   // Such as an import, which would go on in the file that moves away, and report success.
   const rejectOthers = () => {
     if (![store, usageStore].some(isOpenElsewhere)) return;
     throw new RestoreRejection(
-      `another command uses the databases in ${where}; run this one again when it is done`,
+      `another command uses the databases in ${directory.name}; run this one again when it is done`,
     );
   };
   rejectOthers();
@@ -199,19 +198,18 @@ const REPLACED_FILE = "replaced-directory";
  * directory exists, no server starts: the databases may be partly replaced. An interrupted restore continues from it.
  * Undefined if no restore was interrupted after it had begun to replace databases.
  */
-function readStagedRestore(storage: StorageConfig) {
-  const { restore } = pathsOf(storage);
+function readStagedRestore({ path, files: { restore } }: DataDirectory) {
   if (!existsSync(restore)) return undefined;
   const name = readFileSync(join(restore, REPLACED_FILE), "utf8").trim();
   /** Where the databases before the restore are or go; undefined if there were none. */
-  const replaced = name === "" ? undefined : join(storage.dataDir, name);
+  const replaced = name === "" ? undefined : join(path, name);
   return { description: readDescription(restore), replaced };
 }
 
 /** Makes the staged restore, all at once. The copies are checked: they may be on another disk than the backup. */
 async function stage(plan: RestorePlan, { by, onProgress }: RestoreRequest): Promise<void> {
-  const { storage, path, description, files, replaced, later, keys } = plan;
-  const { restore, store } = pathsOf(storage);
+  const { directory, path, description, files, replaced, later, keys } = plan;
+  const { restore, store } = directory.files;
   const replacedName = replaced === undefined ? null : basename(replaced);
   await createDirectory(restore, `${restore}.partial`, async (partial) => {
     for (const name of files) {
@@ -244,24 +242,24 @@ async function checkCopy(path: string, onProgress: OnProgress): Promise<void> {
 }
 
 /** Databases that are in place although their copies are still staged are those from before the restore. */
-function moveAway({ storage, replaced, files }: RestorePlan): void {
+function moveAway({ directory, replaced, files }: RestorePlan): void {
   if (replaced === undefined) return;
-  const { restore } = pathsOf(storage);
+  const { restore } = directory.files;
   mkdirSync(replaced, { recursive: true, mode: 0o700 });
   giveToDirectoryOwner(replaced);
-  for (const file of databaseFiles(storage)) {
+  for (const file of directory.databaseFiles) {
     const copy = basename(file).replace(/-(?:wal|shm)$/, "");
     const isRestored = files.includes(copy) && !existsSync(join(restore, copy));
     if (existsSync(file) && !isRestored) renameDurably(file, join(replaced, basename(file)));
   }
 }
 
-function moveIntoPlace({ storage, files }: RestorePlan): void {
-  const { restore, store } = pathsOf(storage);
+function moveIntoPlace({ directory, files }: RestorePlan): void {
+  const { restore } = directory.files;
   for (const name of files) {
     const copy = join(restore, name);
     if (!existsSync(copy)) continue;
-    const location = join(dirname(store), name);
+    const location = join(directory.path, name);
     renameDurably(copy, location);
     giveToDirectoryOwner(location);
   }
@@ -270,5 +268,5 @@ function moveIntoPlace({ storage, files }: RestorePlan): void {
   rmSync(done, { recursive: true, force: true });
   renameDurably(restore, done);
   rmSync(done, { recursive: true, force: true });
-  syncToDisk(storage.dataDir);
+  syncToDisk(directory.path);
 }

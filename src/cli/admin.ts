@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import { Rejection } from "../api/errors.ts";
-import { describeEnvironment, pathsOf, storageOf } from "../config/config.ts";
+import { describeEnvironment, storageOf } from "../config/config.ts";
 import { ADMIN_TOKEN_OPTIONS, DATABASE_OPTIONS } from "../config/options.ts";
 import type { Stores } from "../domain/ports.ts";
 import { mayCall, OPERATOR_NAME, TOKEN_OPERATOR } from "../domain/operators.ts";
@@ -79,7 +79,7 @@ export const adminTokenRotate = defineCommand({
       );
     }
     const storage = storageOf(values);
-    const file = resolve(pathsOf(storage).adminToken);
+    const file = resolve(storage.directory.files.adminToken);
     if (!existsSync(file) || !databaseExists(storage))
       throw new Failure(`there is no token in ${file}; see petstore operators list`);
     const question = `Replace the token of ${describeEnvironment(storage)} in ${file} and end its sessions?`;

@@ -6,14 +6,7 @@ import { countOf } from "../api/formatting.ts";
 import { parseIdentifier } from "../api/json.ts";
 import { Invalid } from "../api/schema.ts";
 import { serverOrigin } from "../config/address-types.ts";
-import {
-  banRulesOf,
-  describeEnvironment,
-  pathsOf,
-  plansOf,
-  type StorageConfig,
-  storageOf,
-} from "../config/config.ts";
+import { banRulesOf, describeEnvironment, plansOf, type StorageConfig, storageOf } from "../config/config.ts";
 import { isLoopback } from "../config/network.ts";
 import {
   ADMIN_TOKEN_OPTIONS,
@@ -31,7 +24,6 @@ import {
 } from "../config/parse-options.ts";
 import { UsageError } from "../config/usage-error.ts";
 import { switchOption } from "../config/value-types.ts";
-import { rejectInterruptedRestore, rejectLostDatabase } from "../data-directory.ts";
 import { type AnyCallInput, type CallInput, queryText, unreadableText } from "../operator/calls.ts";
 import type { DataOperationId } from "../operator/handlers/data-handlers.ts";
 import type { AnyHandler } from "../operator/handlers/services.ts";
@@ -170,7 +162,7 @@ async function withLocal(
   const { clock, warn } = context;
   // Most commands create no database: without one, everything is empty.
   const hasData = createsData || databaseExists(storage);
-  if (!hasData) rejectLostDatabase(storage);
+  if (!hasData) storage.directory.rejectLostDatabase();
   const { openEmptyStores, openStores } = await import("../adapters.ts");
   const { dataHandlers } = await import("../operator/handlers/data-handlers.ts");
   const stores = await (hasData ? openStores(storage) : openEmptyStores());
@@ -275,10 +267,10 @@ function validated(operationId: DataOperationId, input: AnyCallInput): AnyInput 
  * Throws while a restore is replacing the database, and if this user may not see it: without that, the answer would be
  * that there are no keys.
  */
-export function databaseExists(storage: StorageConfig): boolean {
-  if (storage.databaseUrl !== undefined) return true;
-  rejectInterruptedRestore(storage);
-  return statSync(pathsOf(storage).store, { throwIfNoEntry: false }) !== undefined;
+export function databaseExists({ databaseUrl, directory }: StorageConfig): boolean {
+  if (databaseUrl !== undefined) return true;
+  directory.rejectInterruptedRestore();
+  return statSync(directory.files.store, { throwIfNoEntry: false }) !== undefined;
 }
 
 async function withRemote(

@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { Unavailable } from "../api/errors.ts";
-import { describeStorage, pathsOf, type StorageConfig } from "../config/config.ts";
+import { describeStorage, type StorageConfig } from "../config/config.ts";
 import { SETTINGS } from "../config/options.ts";
 import type { Clock, KeyStore, RateLimiter, ServerRegister } from "../domain/ports.ts";
 import { DEFAULT_BAN, LONGEST_BAN_MS, unban } from "../domain/rate-limit.ts";
@@ -21,16 +21,11 @@ export function openQuotas(
 ): Promise<Quotas> {
   return storage.limitsUrls
     ? openSharedQuotas(storage, context)
-    : openStoredQuotas(storage, keys, context.clock);
+    : openStoredQuotas(storage.directory.files.usageStore, keys, context.clock);
 }
 
 /** A running server writes its quotas every second, so they are at most a second old. */
-async function openStoredQuotas(
-  storage: StorageConfig,
-  keys: Pick<KeyStore, "getKey">,
-  clock: Clock,
-): Promise<Quotas> {
-  const { usageStore: path } = pathsOf(storage);
+async function openStoredQuotas(path: string, keys: Pick<KeyStore, "getKey">, clock: Clock): Promise<Quotas> {
   let problem: string | undefined;
   const attempt = async <T>(work: () => Promise<T>): Promise<T | undefined> => {
     try {

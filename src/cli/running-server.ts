@@ -1,6 +1,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { hostname } from "node:os";
-import { describeEnvironment, pathsOf, type StorageConfig } from "../config/config.ts";
+import { describeEnvironment, type StorageConfig } from "../config/config.ts";
+import type { DataDirectory } from "../data-directory.ts";
 import type { ServerRegister, SettingsStore } from "../domain/ports.ts";
 import { Failure } from "./command.ts";
 
@@ -26,7 +27,7 @@ export async function findRunningServer(
   const { ServerSecret } = await import("../operator/server-secret.ts");
   const where = describeEnvironment(storage);
   const secret = await ServerSecret.open(settings);
-  const own = serverOf(storage);
+  const own = serverOf(storage.directory);
   const proven = own && (await isProven(own, secret).catch(() => undefined));
   if (own && proven) return { ...own, secret };
   const registered = storage.limitsUrls ? await servers.list() : [];
@@ -49,7 +50,6 @@ export async function findRunningServer(
 }
 
 /** That of the data directory. */
-function serverOf(storage: StorageConfig): RunningServer | undefined {
-  const { adminUrl: file } = pathsOf(storage);
+function serverOf({ files: { adminUrl: file } }: DataDirectory): RunningServer | undefined {
   return existsSync(file) ? { adminUrl: readFileSync(file, "utf8").trim(), name: hostname() } : undefined;
 }

@@ -2,17 +2,17 @@ import { rmSync } from "node:fs";
 import { hostname } from "node:os";
 import { resolve } from "node:path";
 import type { App } from "../app.ts";
-import { type Config, configOf, describeStorage, pathsOf, plainTextConnections } from "../config/config.ts";
+import { type Config, configOf, describeStorage, plainTextConnections } from "../config/config.ts";
 import { LISTEN_PROBLEMS } from "../config/network.ts";
 import {
   ACCEPT_PRIMARY_OPTION,
   type ADDRESS_OPTIONS,
+  NEW_DATABASE_OPTION,
   SAVED_OPTIONS,
   SETTINGS,
   shownSettings,
 } from "../config/options.ts";
 import { formatOptions, type ValuesOf, type Variables } from "../config/parse-options.ts";
-import { switchOption } from "../config/value-types.ts";
 import { UsageError } from "../config/usage-error.ts";
 import { writePrivateFile } from "../data-directory.ts";
 import { type ApiKey, generateSecret, limitsOf, toNewSecret } from "../domain/api-keys.ts";
@@ -35,9 +35,7 @@ export const serve = defineCommand({
   options: {
     ...SETTINGS,
     ...ACCEPT_PRIMARY_OPTION,
-    "new-database": switchOption(
-      "Begin with an empty database in --data although other files there say that there was one",
-    ),
+    ...NEW_DATABASE_OPTION,
   },
   examples: [
     "petstore serve",
@@ -49,7 +47,7 @@ export const serve = defineCommand({
   ],
   async run({ values, source }, context) {
     rejectHalfTls(values);
-    const config = { ...configOf(values), allowsNewDatabase: values["new-database"] };
+    const config = configOf(values);
     // Before any data is touched.
     if (config.tls) (await import("../config/tls.ts")).readTlsFiles(config.tls);
     const stopSignal = context.stopSignal(config.drainDelayMs);
@@ -125,7 +123,7 @@ async function printWithFirstKey(
     return undefined;
   }
   const summary = `Created the first API key (${key.plan} plan, ${formatLimits(limitsOf(key, config.plans))})`;
-  const file = screen.isTerminal ? undefined : resolve(pathsOf(config).firstKey);
+  const file = screen.isTerminal ? undefined : resolve(config.directory.files.firstKey);
   let isWritten = false;
   try {
     if (file !== undefined) writePrivateFile(file, `${secret}\n`);
@@ -174,13 +172,13 @@ function logPlainText(config: Config, variables: Variables, log: Log): void {
 }
 
 function startDetails(config: Config, url: string): LogDetails<"server.started"> {
-  const { environment, dataDir, databaseUrl } = config;
+  const { environment, directory, databaseUrl } = config;
   const { data, rateLimits } = describeStorage(config);
   return {
     version: packageJson.version,
     environment,
     url,
-    data: databaseUrl === undefined ? `SQLite in ${resolve(dataDir)}` : data,
+    data: databaseUrl === undefined ? `SQLite in ${resolve(directory.path)}` : data,
     rateLimits,
     pid: process.pid,
   };

@@ -1,5 +1,5 @@
-import { join } from "node:path";
 import { hostUrls } from "../api/host-urls.ts";
+import { DataDirectory } from "../data-directory.ts";
 import { DEFAULT_PLANS, type Environment, type Plans } from "../domain/api-keys.ts";
 import type { BanRules } from "../domain/rate-limit.ts";
 import { BASE_PATH } from "../domain/constants.ts";
@@ -11,6 +11,7 @@ import {
   type BAN_OPTIONS,
   DEFAULT_ADMIN_PORT,
   DEFAULT_PORT,
+  type NEW_DATABASE_OPTION,
   type PLAN_OPTIONS,
   type SETTINGS,
   STORAGE_OPTIONS,
@@ -27,8 +28,8 @@ export type AdminConfig = NonNullable<Config["admin"]>;
 /** Where an environment stores its data and counts its rate limits. */
 export interface StorageConfig {
   readonly environment: Environment;
-  readonly dataDir: string;
-  /** PostgreSQL; undefined means SQLite in `dataDir`. */
+  readonly directory: DataDirectory;
+  /** PostgreSQL; undefined means SQLite in the directory. */
   readonly databaseUrl?: string | undefined;
   /** Path of the file that contains `databaseUrl`, if it is in one. */
   readonly databaseUrlFile?: string | undefined;
@@ -39,8 +40,6 @@ export interface StorageConfig {
   readonly limitsCaFile?: string | undefined;
   /** Whether the server of PostgreSQL that accepts writes now is used, whatever was seen of its timeline. */
   readonly acceptsPrimary?: boolean | undefined;
-  /** Whether a database of SQLite may be created where other files say that there was one. */
-  readonly allowsNewDatabase?: boolean;
 }
 
 /** The one place that reads the process's environment variables. */
@@ -48,10 +47,11 @@ export function processVariables(): Variables {
   return process.env;
 }
 
+/** What holds for one start, or for one command. */
+type OnceValues = Partial<ValuesOf<typeof ACCEPT_PRIMARY_OPTION & typeof NEW_DATABASE_OPTION>>;
+
 /** Undefined is what the option of that name says of its default. */
-export function configOf(
-  values: ValuesOf<typeof SETTINGS> & Partial<ValuesOf<typeof ACCEPT_PRIMARY_OPTION>>,
-) {
+export function configOf(values: ValuesOf<typeof SETTINGS> & OnceValues) {
   const { "tls-cert": certFile, "tls-key": keyFile } = values;
   return {
     ...storageOf(values),
@@ -94,12 +94,11 @@ function adminOf(values: ValuesOf<typeof ADMIN_OPTIONS> & { readonly env: Enviro
   };
 }
 
-export function storageOf(
-  values: ValuesOf<typeof STORAGE_OPTIONS> & Partial<ValuesOf<typeof ACCEPT_PRIMARY_OPTION>>,
-): StorageConfig {
+export function storageOf(values: ValuesOf<typeof STORAGE_OPTIONS> & OnceValues): StorageConfig {
+  const { env: environment, data: path, "new-database": allowsNewDatabase } = values;
   return {
-    environment: values.env,
-    dataDir: values.data,
+    environment,
+    directory: new DataDirectory({ path, environment, allowsNewDatabase }),
     databaseUrl: values["database-url"],
     databaseUrlFile: values["database-url-file"],
     limitsUrls: values["limits-url"],
@@ -128,25 +127,6 @@ export function banRulesOf(values: ValuesOf<typeof BAN_OPTIONS>): BanRules {
   };
 }
 
-/** The files of an environment; one server holds the lock. */
-export function pathsOf({ dataDir, environment }: StorageConfig) {
-  const path = join(dataDir, environment);
-  return {
-    store: `${path}.db`,
-    /** What a server saved whose database was deleted or replaced. */
-    rescued: `${path}-rescued.db`,
-    usageStore: `${path}-limits.db`,
-    lock: `${path}.lock`,
-    firstKey: `${path}-first-key`,
-    adminToken: `${path}-admin-token`,
-    adminUrl: `${path}-admin-url`,
-    /** The highest timeline of PostgreSQL that a process with this directory has seen. */
-    timeline: `${path}-timeline`,
-    /** A directory that exists while a restore replaces the databases. */
-    restore: `${path}-restore`,
-  } as const;
-}
-
 /** The URL of PostgreSQL now: its file may have changed since the process started. */
 export function readDatabaseUrl({ databaseUrl, databaseUrlFile: file }: StorageConfig): string | undefined {
   return (file === undefined ? undefined : readAgain(STORAGE_OPTIONS["database-url"], file)) ?? databaseUrl;
@@ -163,9 +143,9 @@ export function valkeyOf({ limitsUrls, limitsUrlFile, limitsCaFile, environment 
 
 /** For people: without user names and passwords. */
 export function describeStorage(storage: StorageConfig): { data: string; rateLimits: string } {
-  const { dataDir, databaseUrl, limitsUrls } = storage;
+  const { directory, databaseUrl, limitsUrls } = storage;
   return {
-    data: databaseUrl === undefined ? dataDir : `PostgreSQL at ${withoutCredentials(databaseUrl)}`,
+    data: databaseUrl === undefined ? directory.path : `PostgreSQL at ${withoutCredentials(databaseUrl)}`,
     rateLimits:
       limitsUrls === undefined
         ? "in the server process"

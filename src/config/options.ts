@@ -142,6 +142,13 @@ export const ACCEPT_PRIMARY_OPTION = {
   ),
 } as const satisfies Options;
 
+/** No setting of a server either. */
+export const NEW_DATABASE_OPTION = {
+  "new-database": switchOption(
+    "Begin with an empty database in --data although other files there say that there was one",
+  ),
+} as const satisfies Options;
+
 /** For every command that opens the database. */
 export const DATABASE_OPTIONS = { ...STORAGE_OPTIONS, ...ACCEPT_PRIMARY_OPTION } as const satisfies Options;
 

@@ -1,9 +1,10 @@
 import { accessSync, constants, existsSync } from "node:fs";
 import { countOf, grouped } from "../api/formatting.ts";
-import { type Config, describeStorage, pathsOf, type StorageConfig, valkeyOf } from "../config/config.ts";
+import { type Config, describeStorage, type StorageConfig, valkeyOf } from "../config/config.ts";
 import { UsageError, withoutSecrets } from "../config/usage-error.ts";
-import { findLostDatabase, postgresOf } from "../data-directory.ts";
+import type { DataDirectory } from "../data-directory.ts";
 import { maxConnectionsWithin } from "../http1/connection-limits.ts";
+import { postgresOf } from "../postgres-options.ts";
 import { inspectValkey, type ValkeyInformation } from "../rate-limit/valkey/maintenance.ts";
 import { inspectPostgres, type PostgresState } from "../store/postgres/inspect.ts";
 import { sqliteVersion } from "../store/sqlite/database.ts";
@@ -138,8 +139,8 @@ export interface StoreFindings {
   readonly clocks?: readonly ClockComparison[];
 }
 
-export function checkSqlite(storage: StorageConfig): StoreFindings {
-  const { store } = pathsOf(storage);
+export function checkSqlite(directory: DataDirectory): StoreFindings {
+  const { store } = directory.files;
   const { version, isSupported, oldest } = sqliteVersion();
   const library = isSupported
     ? sqlite.ok(`version ${version}`)
@@ -147,7 +148,7 @@ export function checkSqlite(storage: StorageConfig): StoreFindings {
         `version ${version} is too old`,
         `use ${oldest} or newer: run npm ci in the directory of Petstore`,
       );
-  const lost = findLostDatabase(storage);
+  const lost = directory.findLostDatabase();
   if (lost !== undefined) return { findings: [library, database.error(lost.message, lost.remedy)] };
   try {
     const facts = inspectStore(store);
@@ -179,9 +180,9 @@ export function isAccessible(path: string, mode = constants.R_OK | constants.W_O
 }
 
 /** Usage of keys and addresses that a server in its own process counts. */
-export function checkUsageStore(storage: StorageConfig): Finding[] {
-  const { usageStore } = pathsOf(storage);
-  if (storage.limitsUrls !== undefined || !existsSync(usageStore)) return [];
+export function checkUsageStore({ directory, limitsUrls }: StorageConfig): Finding[] {
+  const { usageStore } = directory.files;
+  if (limitsUrls !== undefined || !existsSync(usageStore)) return [];
   const remedy = `stop the server and move ${usageStore} away: counts start anew`;
   try {
     const [problem] = inspectDatabase(usageStore).problems;

@@ -2,17 +2,11 @@ import { X509Certificate } from "node:crypto";
 import { constants, existsSync, readdirSync, statSync } from "node:fs";
 import { createServer, isIP } from "node:net";
 import { dirname, join, resolve } from "node:path";
-import {
-  type Config,
-  originOf,
-  pathsOf,
-  plainTextConnections,
-  type StorageConfig,
-} from "../config/config.ts";
+import { type Config, originOf, plainTextConnections } from "../config/config.ts";
 import { LISTEN_PROBLEMS } from "../config/network.ts";
 import type { Variables } from "../config/parse-options.ts";
 import { readTlsFiles } from "../config/tls.ts";
-import { existingParent, freeBytes, notWritable, OTHER_USERS, statOf } from "../data-directory.ts";
+import { type DataDirectory, existingParent, notWritable, OTHER_USERS, statOf } from "../data-directory.ts";
 import { HEALTH_PATH } from "../domain/constants.ts";
 import type { Clock } from "../domain/ports.ts";
 import { LOG_EVENTS } from "../observe/log-events.ts";
@@ -42,12 +36,13 @@ interface DoctorOptions {
 /** Checks everything that a server with this configuration needs. Changes nothing. Servers may be running. */
 export async function diagnose({ config, variables, clock, statusOf }: DoctorOptions): Promise<Finding[]> {
   const now = () => clock.now();
-  const store = config.databaseUrl === undefined ? checkSqlite(config) : await checkPostgres(config, now);
+  const store =
+    config.databaseUrl === undefined ? checkSqlite(config.directory) : await checkPostgres(config, now);
   const valkey = config.limitsUrls === undefined ? { findings: [] } : await checkValkey(config, now);
   const comparisons = [store, valkey].flatMap(({ clocks = [] }: StoreFindings) => clocks);
   return [
     ...checkConfiguration(config, variables),
-    ...checkDataDirectory(config),
+    ...checkDataDirectory(config.directory),
     ...(await checkPorts(config, statusOf)),
     ...store.findings,
     ...checkUsageStore(config),
@@ -84,63 +79,61 @@ function checkConfiguration(config: Config, variables: Variables): Finding[] {
   ]);
 }
 
-const directory = check("data directory");
+const data = check("data directory");
 const space = check("disk space");
 
 const LOW_BYTES = 1e9;
 const TOO_LOW_BYTES = 1e8;
 
-function checkDataDirectory(storage: StorageConfig): Finding[] {
-  const { dataDir } = storage;
-  const stats = statOf(dataDir);
+function checkDataDirectory(directory: DataDirectory): Finding[] {
+  const { path } = directory;
+  const stats = statOf(path);
   const accessMode = constants.R_OK | constants.W_OK | constants.X_OK;
   if (stats === undefined) {
-    const parent = existingParent(dataDir);
+    const parent = existingParent(path);
     return [
       isAccessible(parent, accessMode)
-        ? directory.ok(`${dataDir} does not exist yet; the server creates it`)
-        : directory.error(...notWritable(parent)),
-      freeSpace(parent),
+        ? data.ok(`${path} does not exist yet; the server creates it`)
+        : data.error(...notWritable(parent)),
+      freeSpace(directory),
     ];
   }
   if (!stats.isDirectory())
-    return [
-      directory.error(`${dataDir} is not a directory`, "choose another --data, or move that file away"),
-    ];
-  if (!isAccessible(dataDir, accessMode)) return [directory.error(...notWritable(dataDir))];
-  const files = readdirSync(dataDir).flatMap((name) => {
-    const path = join(dataDir, name);
-    const file = statOf(path);
-    return file ? { path, mode: file.mode, uid: file.uid } : [];
+    return [data.error(`${path} is not a directory`, "choose another --data, or move that file away")];
+  if (!isAccessible(path, accessMode)) return [data.error(...notWritable(path))];
+  const files = readdirSync(path).flatMap((name) => {
+    const file = join(path, name);
+    const stat = statOf(file);
+    return stat ? { file, mode: stat.mode, uid: stat.uid } : [];
   });
-  const open = files.filter(({ mode }) => (mode & OTHER_USERS) !== 0).map(({ path }) => path);
+  const open = files.filter(({ mode }) => (mode & OTHER_USERS) !== 0).map(({ file }) => file);
   // Such as those that root has copied into the directory.
-  const foreign = files.filter(({ uid }) => uid !== stats.uid).map(({ path }) => path);
+  const foreign = files.filter(({ uid }) => uid !== stats.uid).map(({ file }) => file);
   return [
-    ...problemsOr(directory.ok(`${dataDir} is writable, and only its owner has access`), [
+    ...problemsOr(data.ok(`${path} is writable, and only its owner has access`), [
       (stats.mode & OTHER_USERS) !== 0
-        ? directory.warning(`other users have access to ${dataDir}`, `chmod 700 ${dataDir}`)
+        ? data.warning(`other users have access to ${path}`, `chmod 700 ${path}`)
         : open.length > 0 &&
-          directory.warning(`other users have access to ${open.join(", ")}`, `chmod go= ${open.join(" ")}`),
+          data.warning(`other users have access to ${open.join(", ")}`, `chmod go= ${open.join(" ")}`),
     ]),
     ...(foreign.length === 0
       ? []
       : [
-          directory.warning(
+          data.warning(
             `${foreign.join(", ")} ${foreign.length === 1 ? "belongs" : "belong"} to another user than the directory`,
-            `give them to the user of the server: chown --reference=${dataDir} ${foreign.join(" ")}`,
+            `give them to the user of the server: chown --reference=${path} ${foreign.join(" ")}`,
           ),
         ]),
-    ...(existsSync(pathsOf(storage).restore)
-      ? [directory.error("a restore was interrupted", "run the same petstore restore command again")]
+    ...(existsSync(directory.files.restore)
+      ? [data.error("a restore was interrupted", "run the same petstore restore command again")]
       : []),
-    freeSpace(dataDir),
+    freeSpace(directory),
   ];
 }
 
-function freeSpace(dataDir: string): Finding {
-  const bytes = freeBytes(dataDir);
-  const free = `${(bytes / 1e9).toFixed(1)} GB are free on the disk of ${dataDir}`;
+function freeSpace(directory: DataDirectory): Finding {
+  const bytes = directory.freeBytes();
+  const free = `${(bytes / 1e9).toFixed(1)} GB are free on the disk of ${existingParent(directory.path)}`;
   const remedy = "free space or enlarge the disk: without space, every write gets 503";
   if (bytes < TOO_LOW_BYTES) return space.error(free, remedy);
   return bytes < LOW_BYTES ? space.warning(free, remedy) : space.ok(free);

@@ -102,7 +102,7 @@ export function startAdmin(options: StartAdminOptions): AdminListener {
     applyOperatorChanges: () => authentication.changed(),
   });
   const stopFollowingSecret = serverSecret.follow(settings, options.announce);
-  const removeUrl = saveAdminUrl(config, url);
+  const removeUrl = saveAdminUrl(config.directory, url);
   return {
     url,
     signedUrl: () => serverSecret.urlOf(options.servers.self, machineUrl, clock.now()),

@@ -4,10 +4,10 @@ import { hostname } from "node:os";
 import { resolve } from "node:path";
 import { Rejection } from "../api/errors.ts";
 import { sha256 } from "../api/hash.ts";
-import { type AdminConfig, pathsOf, type StorageConfig } from "../config/config.ts";
+import type { AdminConfig } from "../config/config.ts";
 import { followFiles } from "../config/follow-files.ts";
 import { adminToken } from "../config/value-types.ts";
-import { replacePrivateFile } from "../data-directory.ts";
+import { type DataDirectory, replacePrivateFile } from "../data-directory.ts";
 import type { NewSecret } from "../domain/api-keys.ts";
 import type { Clock, OperatorStore } from "../domain/ports.ts";
 import type { Log } from "../observe/log.ts";
@@ -60,7 +60,7 @@ export interface OpenedTokens {
 }
 
 interface OpenTokensOptions {
-  readonly storage: StorageConfig;
+  readonly directory: DataDirectory;
   readonly admin: AdminConfig;
   readonly operators: OperatorStore;
   readonly clock: Pick<Clock, "now">;
@@ -69,9 +69,9 @@ interface OpenTokensOptions {
 
 /** The token of a setting; without one, the first start creates an operator, whose token is in the data directory. */
 export async function openTokens(options: OpenTokensOptions): Promise<OpenedTokens> {
-  const { storage, admin, operators, clock, log } = options;
+  const { directory, admin, operators, clock, log } = options;
   if (admin.token !== undefined) return givenToken(admin.token, admin);
-  const file = resolve(pathsOf(storage).adminToken);
+  const file = resolve(directory.files.adminToken);
   const isSaved = statSync(file, { throwIfNoEntry: false }) !== undefined;
   const token = isSaved ? readTokenFile(file) : generateToken();
   const by = { actor: { kind: "server", name: hostname() }, at: clock.now() } as const;
@@ -154,8 +154,7 @@ async function firstAdmin(operators: OperatorStore): Promise<number | null> {
 }
 
 /** For `petstore admin-url`. Returns a function that removes it, unless another server has replaced it since. */
-export function saveAdminUrl(storage: StorageConfig, url: string): () => void {
-  const { adminUrl } = pathsOf(storage);
+export function saveAdminUrl({ files: { adminUrl } }: DataDirectory, url: string): () => void {
   const text = `${url}\n`;
   try {
     replacePrivateFile(adminUrl, text);

@@ -10,6 +10,7 @@ import { silentLog } from "../../src/observe/log.ts";
 import { AdminAuthentication } from "../../src/operator/sign-in.ts";
 import { generateToken, saveAdminUrl, toNewToken } from "../../src/operator/token.ts";
 import { temporaryDirectory } from "../../trials/harness/cleanup.ts";
+import { directoryAt } from "../data-directory.ts";
 import { TestClock } from "../test-clock.ts";
 
 const HOUR = 3_600_000;
@@ -177,10 +178,10 @@ describe("what the database says", () => {
 
 test("a server that stops removes its URL, and not the one of a server that started after it", () => {
   const dataDir = temporaryDirectory("admin-url");
-  const storage = { environment: "production", dataDir } as const;
+  const directory = directoryAt(dataDir);
   const file = join(dataDir, "production-admin-url");
-  const removeFirst = saveAdminUrl(storage, "http://127.0.0.1:8090");
-  const removeSecond = saveAdminUrl(storage, "http://127.0.0.1:8091");
+  const removeFirst = saveAdminUrl(directory, "http://127.0.0.1:8090");
+  const removeSecond = saveAdminUrl(directory, "http://127.0.0.1:8091");
   removeFirst();
   expect(readFileSync(file, "utf8")).toBe("http://127.0.0.1:8091\n");
   removeSecond();

@@ -18,7 +18,7 @@ beforeEach(() => {
 });
 
 const backUp = (...flags: string[]) => cli.run(["backup", backups, ...flags]);
-const fill = () => fillData({ environment: "production", dataDir: cli.dataDir });
+const fill = () => fillData(cli.dataDir);
 const allNames = () => readdirSync(backups).toSorted();
 const names = () => allNames().filter((name) => !name.startsWith("."));
 

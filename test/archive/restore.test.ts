@@ -45,7 +45,7 @@ const original = cliDirectory();
 
 beforeAll(async () => {
   cli = new InProcessCli();
-  await fillData({ environment: "production", dataDir: cli.dataDir });
+  await fillData(cli.dataDir);
   await run("backup", join(original, "backups"));
   renameSync(cli.dataDir, join(original, "data"));
 });

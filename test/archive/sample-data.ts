@@ -1,9 +1,8 @@
-import { mkdirSync } from "node:fs";
 import { INT64_MAX, INT64_MIN } from "../../src/api/json.ts";
-import { pathsOf, type StorageConfig } from "../../src/config/config.ts";
 import { newUsage, type Usage } from "../../src/domain/rate-limit.ts";
 import { openSqlite } from "../../src/store/sqlite/store.ts";
 import { openUsageStore } from "../../src/store/sqlite/usage-store.ts";
+import { directoryAt } from "../data-directory.ts";
 import { hash, storedSecret } from "../key-store-arguments.ts";
 import { address, key } from "../subjects.ts";
 
@@ -13,9 +12,10 @@ const BY = { actor: { kind: "command line", name: "ann" }, at: NOW } as const;
 const NAMES = ['Rex "the" dog', "back\\slash", "{a,b}", "日本\n犬", "NULL", "O'Hara", "😀", "\u2028"];
 
 /** Two keys, pets with every status, an order, idempotency records, usage history, settings and rate limit usage. */
-export async function fillData(storage: StorageConfig, pets = 50): Promise<void> {
-  const { store: path, usageStore } = pathsOf(storage);
-  mkdirSync(storage.dataDir, { recursive: true, mode: 0o700 });
+export async function fillData(dataDir: string, pets = 50): Promise<void> {
+  const directory = directoryAt(dataDir);
+  directory.create();
+  const { store: path, usageStore } = directory.files;
   const { store, corrections, operators, keys, settings, usageHistory, close } = openSqlite(path);
   const limits = { perMinute: 7, perDay: 70 };
   const first = { name: "first", plan: "enterprise", limits, createdAt: NOW, labels: ["a", "b"] } as const;

@@ -1,9 +1,9 @@
 import type { Key } from "../../src/operator/operations.ts";
-import { pathsOf } from "../../src/config/config.ts";
 import { hashSecret } from "../../src/domain/api-keys.ts";
 import { decide, newUsage, type Usage } from "../../src/domain/rate-limit.ts";
 import { openSqlite, type SqliteStores } from "../../src/store/sqlite/store.ts";
 import { openUsageStore } from "../../src/store/sqlite/usage-store.ts";
+import { directoryAt } from "../data-directory.ts";
 import type { InProcessCli } from "./cli.ts";
 
 export const FREE_KEY = ["--name", "app", "--plan", "free"];
@@ -13,7 +13,7 @@ export const createKey = (cli: InProcessCli, ...argv: string[]) =>
 
 export const showKey = (cli: InProcessCli, id: number) => cli.json<Key>("keys", "show", String(id));
 
-export const paths = ({ dataDir }: InProcessCli) => pathsOf({ environment: "production", dataDir });
+export const paths = ({ dataDir }: InProcessCli) => directoryAt(dataDir).files;
 
 /** The stores that the commands work on, opened for the duration of `work`. */
 export async function withStores<T>(

@@ -1,13 +1,9 @@
 import { expect, test } from "bun:test";
-import {
-  describeStorage,
-  expectedUrl,
-  listenUrl,
-  pathsOf,
-  plainTextConnections,
-} from "../../src/config/config.ts";
+import { describeStorage, expectedUrl, listenUrl, plainTextConnections } from "../../src/config/config.ts";
 import { formatIpNetwork } from "../../src/config/network.ts";
 import type { Flags } from "../../src/config/parse-options.ts";
+import { DataDirectory } from "../../src/data-directory.ts";
+import { directoryAt, storageIn } from "../data-directory.ts";
 import { parseConfig, usageError } from "./parsing.ts";
 
 test("--audit-retention: from 30 days on, or forever", () => {
@@ -20,7 +16,7 @@ test("by default a server serves production on loopback with the published plans
     environment: "production",
     host: "127.0.0.1",
     port: 8080,
-    dataDir: "./data",
+    directory: directoryAt("./data"),
     limitsTimeoutMs: 500,
     trustedProxies: [],
     corsOrigins: [],
@@ -155,14 +151,14 @@ test.each([
 
 test("environments share a directory and no file", () => {
   for (const environment of ["production", "staging"] as const) {
-    const files = Object.values(pathsOf({ environment, dataDir: "/srv/pets" }));
+    const files = Object.values(new DataDirectory({ path: "/srv/pets", environment }).files);
     expect(new Set(files).size).toBe(files.length);
     for (const file of files) expect(file).toStartWith(`/srv/pets/${environment}`);
   }
 });
 
 test("the description of storage has no users and passwords", () => {
-  const storage = { environment: "production", dataDir: "./data" } as const;
+  const storage = storageIn("./data");
   expect(describeStorage(storage)).toEqual({ data: "./data", rateLimits: "in the server process" });
   expect(
     describeStorage({

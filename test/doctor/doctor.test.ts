@@ -17,7 +17,7 @@ let path: string;
 beforeEach(async () => {
   cli = new InProcessCli();
   path = join(cli.dataDir, "production.db");
-  await fillData({ environment: "production", dataDir: cli.dataDir });
+  await fillData(cli.dataDir);
 });
 
 test("on a sound store every check is ok, and nothing changes", async () => {

@@ -1,6 +1,5 @@
 import { expect, test } from "bun:test";
 import { hostname } from "node:os";
-import { join } from "node:path";
 import { startApp } from "../../src/app.ts";
 import { createLog } from "../../src/observe/log.ts";
 import { openSqlite } from "../../src/store/sqlite/store.ts";
@@ -51,7 +50,7 @@ test("a ban is one event, one in the metrics and one audit entry, before a stop 
   expect(events("key.banned")).toMatchObject([{ level: "warn", keyId: id, bannedUntil }]);
   expect(app.metrics.requests.bans).toBe(1);
   await app.close();
-  const { audit, close } = openSqlite(join(config.dataDir, "production.db"));
+  const { audit, close } = openSqlite(config.directory.files.store);
   const { items } = await audit.listAudit({ action: "key.banned", limit: 10 });
   await close();
   const actor = { kind: "server", name: hostname() } as const;

@@ -2,8 +2,8 @@ import { expect, test } from "bun:test";
 import { copyFileSync, existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { tableStoreOf } from "../../src/archive/contents.ts";
-import { findLostDatabase, rejectLostDatabase } from "../../src/data-directory.ts";
-import { pathsOf } from "../../src/config/config.ts";
+import { DataDirectory } from "../../src/data-directory.ts";
+import { directoryAt, storageIn } from "../data-directory.ts";
 import { newUsage } from "../../src/domain/rate-limit.ts";
 import { openSqlite } from "../../src/store/sqlite/store.ts";
 import { openUsageStore } from "../../src/store/sqlite/usage-store.ts";
@@ -94,35 +94,37 @@ test("a rescue that fails is reported once and tried again; closing saves what t
 
 test("an import creates no database where there was one", async () => {
   using directory = temporaryDirectory();
-  const storage = { environment: "production", dataDir: directory.path("data") } as const;
-  mkdirSync(storage.dataDir);
-  writeFileSync(pathsOf(storage).adminToken, "x");
+  const storage = storageIn(directory.path("data"));
+  storage.directory.create();
+  writeFileSync(storage.directory.files.adminToken, "x");
   await expect(tableStoreOf(storage)).rejects.toThrow("is missing or empty, but there was a database");
 });
 
 test("a missing or empty database beside what a server left is not begun anew, unless that is asked for", () => {
-  using directory = temporaryDirectory();
-  const storage = { environment: "production", dataDir: directory.path("data") } as const;
-  const { store, usageStore, adminToken, rescued } = pathsOf(storage);
-  expect(findLostDatabase(storage)).toBeUndefined();
-  mkdirSync(storage.dataDir);
-  expect(findLostDatabase(storage)).toBeUndefined();
-  for (const left of [usageStore, adminToken, `${storage.dataDir}/production-replaced-2026`]) {
+  using temporary = temporaryDirectory();
+  const path = temporary.path("data");
+  const directory = directoryAt(path);
+  const withNew = new DataDirectory({ path, environment: "production", allowsNewDatabase: true });
+  const { store, usageStore, adminToken, rescued } = directory.files;
+  expect(directory.findLostDatabase()).toBeUndefined();
+  directory.create();
+  expect(directory.findLostDatabase()).toBeUndefined();
+  for (const left of [usageStore, adminToken, `${path}/production-replaced-2026`]) {
     writeFileSync(left, "x");
-    expect(() => rejectLostDatabase(storage)).toThrow(
+    expect(() => directory.rejectLostDatabase()).toThrow(
       `${store} is missing or empty, but there was a database: see ${left}; restore a backup with petstore restore, or run petstore serve --new-database to begin anew`,
     );
     writeFileSync(store, "");
-    expect(() => rejectLostDatabase(storage)).toThrow("missing or empty");
-    rejectLostDatabase({ ...storage, allowsNewDatabase: true });
+    expect(() => directory.rejectLostDatabase()).toThrow("missing or empty");
+    withNew.rejectLostDatabase();
     writeFileSync(store, "x");
-    rejectLostDatabase(storage);
+    directory.rejectLostDatabase();
     rmSync(store);
     rmSync(left);
   }
   writeFileSync(rescued, "x");
   writeFileSync(store, "x");
-  expect(() => rejectLostDatabase({ ...storage, allowsNewDatabase: true })).toThrow(
+  expect(() => withNew.rejectLostDatabase()).toThrow(
     `the server saved everything to ${rescued}; run rm -f ${store}* && mv ${rescued} ${store} to go on with it`,
   );
 });

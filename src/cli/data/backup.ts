@@ -1,5 +1,5 @@
 import type { Backup } from "../../archive/backup.ts";
-import { describeStorage, pathsOf, type StorageConfig, storageOf } from "../../config/config.ts";
+import { describeStorage, type StorageConfig, storageOf } from "../../config/config.ts";
 import { JSON_OPTION, STORAGE_OPTIONS } from "../../config/options.ts";
 import { directory, integerWithin } from "../../config/value-types.ts";
 import { countOf } from "../../api/formatting.ts";
@@ -31,12 +31,13 @@ export const backup = defineCommand({
   async run({ positionals, values }, { clock, errorStream }) {
     const storage = storageOf(values);
     if (storage.databaseUrl !== undefined) throw notSqlite(storage);
-    const { store } = pathsOf(storage);
-    if (!databaseExists(storage)) throw new Failure(`${store} does not exist; see --data and --env`);
+    const { directory: source } = storage;
+    if (!databaseExists(storage))
+      throw new Failure(`${source.files.store} does not exist; see --data and --env`);
     const { makeBackup } = await import("../../archive/backup.ts");
     const progress = new Progress({ stream: errorStream, isJson: values.json, unit: "bytes" });
     const made = await makeBackup({
-      storage,
+      source,
       directory: positionals.DIR,
       keep: values.keep,
       at: clock.now(),

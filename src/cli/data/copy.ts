@@ -3,11 +3,10 @@ import { resolve } from "node:path";
 import { countOf, grouped } from "../../api/formatting.ts";
 import type { Direction } from "../../archive/copy.ts";
 import { postgresUrl } from "../../config/address-types.ts";
-import { describeStorage, pathsOf, type StorageConfig, storageOf } from "../../config/config.ts";
+import { describeStorage, type StorageConfig, storageOf } from "../../config/config.ts";
 import { JSON_OPTION, DATABASE_OPTIONS } from "../../config/options.ts";
 import { UsageError } from "../../config/usage-error.ts";
 import { file } from "../../config/value-types.ts";
-import { lockDataDirectory, prepareDataDirectory } from "../../data-directory.ts";
 import { attributionOf, type Context, defineCommand, Failure, type Outcome } from "../command.ts";
 import { errorMessage, isBug } from "../arguments.ts";
 import { columns, json } from "../output.ts";
@@ -53,17 +52,16 @@ export const copy = defineCommand({
     }
     const storage = storageOf({ ...values, "database-url": to ?? from, "database-url-file": undefined });
     const direction = to === undefined ? "from PostgreSQL" : "to PostgreSQL";
-    const { store } = pathsOf(storage);
+    const { directory } = storage;
+    const { store } = directory.files;
     if (direction === "to PostgreSQL" && !existsSync(store)) {
       throw new Failure(`${store} does not exist; see --data and --env`);
     }
-    prepareDataDirectory(storage);
+    directory.prepare();
     // No server runs on the data directory meanwhile.
-    using lock = await lockDataDirectory(storage);
+    using lock = await directory.lock();
     if (lock === undefined) {
-      throw new Failure(
-        `a server or another copy is running on ${storage.dataDir} (${storage.environment}); stop it first`,
-      );
+      throw new Failure(`a server or another copy is running on ${directory.name}; stop it first`);
     }
     return await copyLocked(storage, direction, { ...context, isJson: values.json });
   },
@@ -123,7 +121,7 @@ async function copyLocked(
 }
 
 function namesOf(storage: StorageConfig, direction: Direction) {
-  const sqlite = `SQLite in ${resolve(storage.dataDir)}`;
+  const sqlite = `SQLite in ${resolve(storage.directory.path)}`;
   const postgres = describeStorage(storage).data;
   return direction === "to PostgreSQL" ? { from: sqlite, to: postgres } : { from: postgres, to: sqlite };
 }

@@ -43,7 +43,7 @@ export const restore = defineCommand({
     const { replace, "allow-older": allowOlder, "dry-run": isDryRun } = values;
     const progress = new Progress({ stream: errorStream, isJson: values.json, unit: "bytes" });
     const request = {
-      storage,
+      directory: storage.directory,
       from: positionals.BACKUP,
       replace,
       allowOlder,
@@ -101,13 +101,13 @@ function planView(
 }
 
 function planTable(plan: RestorePlan): string {
-  const { storage, path, description, facts, replaced, obstacle, needsMigration, isContinued } = plan;
-  const { createdAt, version, environment } = description;
+  const { directory: to, path, description, facts, replaced, obstacle, needsMigration, isContinued } = plan;
+  const { createdAt, version } = description;
   const rows = [
     ["  Backup", path],
     ["  Made", `${createdAt} by petstore ${version}; its checksums are right`],
     ["  Contents", describeRows(facts.rows)],
-    ["  To", `${storage.dataDir} (${environment})`],
+    ["  To", to.name],
     [
       "  Present databases",
       replaced === undefined ? "none" : `move to ${replaced}${obstacle ? ", which needs --replace" : ""}`,

@@ -11,6 +11,7 @@ import { sendToValkey, valkeyUrl } from "../../../trials/harness/valkey.ts";
 import { startAdminService } from "../../admin/admin-service.ts";
 import { cleanUp, InProcessCli } from "../../cli/cli.ts";
 import { until } from "../../timing.ts";
+import { storageIn } from "../../data-directory.ts";
 
 /** Servers that share PostgreSQL and Valkey, and ask one another for their requests. */
 
@@ -118,7 +119,7 @@ test("requests and admin-url find a server through Valkey, without its data dire
 });
 
 test("server-secret rotate: running servers ask one another with the new secret, and the audit trail has it", async () => {
-  const { settings, close } = await openStores({ environment: "production", dataDir: "", databaseUrl });
+  const { settings, close } = await openStores({ ...storageIn(""), databaseUrl });
   const before = await settings.readSecret();
   expect((await run("server-secret", "rotate")).out).toContain("have a new secret");
   const secret = await ServerSecret.open(settings);

@@ -21,13 +21,12 @@ import { cleanUp, InProcessCli, petstore, type Result, cliDirectory, wrongUsage 
 
 const PETS = 2_100;
 const filled = new InProcessCli();
-const storage = { environment: "production", dataDir: filled.dataDir } as const;
-await fillData(storage, PETS);
-const { settings, close } = openSqlite(join(storage.dataDir, "production.db"));
+await fillData(filled.dataDir, PETS);
+const { settings, close } = openSqlite(join(filled.dataDir, "production.db"));
 await settings.openSecret("of the servers of this database");
 await close();
 const sqliteIn = (dataDir: string) => sqliteTables(join(dataDir, "production.db"));
-const original = await contentsIn(sqliteIn(storage.dataDir));
+const original = await contentsIn(sqliteIn(filled.dataDir));
 afterAll(cleanUp);
 
 /** Commands wait for Valkey for 500 ms. On a busy machine this one is repeated, as its message says. */
@@ -149,7 +148,7 @@ const rest = { entry, beforePublish: async () => {} };
 
 async function newSource(pets: number) {
   const fromData = cliDirectory();
-  await fillData({ environment: "production", dataDir: fromData }, pets);
+  await fillData(fromData, pets);
   return { from: sqliteIn(fromData), fromData };
 }
 
@@ -237,7 +236,7 @@ test("a copy without what another command has written meanwhile is not published
 
 test("a copy that differs from its source is not published", async () => {
   const url = await postgresUrl();
-  const [from, to] = [sqliteIn(storage.dataDir), postgresAt(url)];
+  const [from, to] = [sqliteIn(filled.dataDir), postgresAt(url)];
   await interrupt(from, to, 4);
   await using sql = new SQL(url, { max: 1 });
   await sql`UPDATE production_copy.pets SET name = 'another name' WHERE id = 1`;

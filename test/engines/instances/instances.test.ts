@@ -9,6 +9,7 @@ import type { LogLine } from "../../../trials/harness/petstore.ts";
 import { postgresUrl } from "../../../trials/harness/postgres.ts";
 import { valkeyUrl } from "../../../trials/harness/valkey.ts";
 import { openStores } from "../../../src/adapters.ts";
+import { storageIn } from "../../data-directory.ts";
 import { generateSecret, type NewKey, toNewSecret } from "../../../src/domain/api-keys.ts";
 import { POSTGRES_MIGRATIONS } from "../../../src/store/postgres/migrations.ts";
 import { BY } from "../../key-store-arguments.ts";
@@ -23,7 +24,7 @@ const databaseUrl = await postgresUrl();
 const storage = ["--database-url", databaseUrl, "--limits-url", await valkeyUrl()];
 const fleet = await Fleet.start({ size: 4, storage, flags: [...PATIENT, ...ADMIN] });
 await untilShared(fleet);
-const stores = await openStores({ environment: "production", dataDir: "", databaseUrl });
+const stores = await openStores({ ...storageIn(""), databaseUrl });
 afterAll(async () => {
   await stores.close();
   await fleet.stop();
