@@ -6,7 +6,7 @@ import type { AuditItem } from "../operator/operations.ts";
 import { limitOption, listCommand } from "./operation-command.ts";
 import { ID_TYPES } from "./operation-flags.ts";
 
-/** As JSON has it. In one word, too: `command-line`, which a shell can complete. */
+/** An actor as in JSON, or in one word that a shell can complete: `command-line`. */
 const actorKind = {
   ...choice("ACTOR", ACTOR_KINDS),
   choices: ACTOR_KINDS.map((kind) => kind.replaceAll(" ", "-")),

@@ -17,7 +17,7 @@ import type { Log, LogOptions } from "../observe/log.ts";
 import type { Screen } from "./output.ts";
 import type { StopSignal } from "./terminal.ts";
 
-/** What `main` gives the program: all but what the command line says. */
+/** What `main` passes to the program: everything that the command line does not say. */
 export interface ProcessContext extends Omit<Context, "screen" | "envFileVariables"> {
   /** The width of the terminal that is standard output; undefined if it is none. */
   columns(): number | undefined;
@@ -81,7 +81,7 @@ export class Failure extends Error {}
 /** What a command prints at its end; undefined if it has printed everything. */
 export type Outcome = string | undefined;
 
-/** By the label in usage lines. Those that are optional come last. */
+/** The arguments without a flag, by their labels in usage lines. Optional ones come last. */
 type Positionals = Readonly<Record<string, ValueType<unknown>>>;
 
 /** The parsed command line and variables. */

@@ -21,7 +21,7 @@ import { serve } from "./serve.ts";
 import { serverSecretRotate, serversList } from "./servers.ts";
 import { usage } from "./usage.ts";
 
-/** As the overview shows them. */
+/** The commands in the groups and the order of the overview. */
 export const COMMAND_GROUPS: Readonly<Record<string, readonly Command[]>> = {
   Server: [serve, demo, doctor, health, serversList, serverSecretRotate, requests],
   "API keys": [...KEY_COMMANDS, usage],

@@ -43,7 +43,7 @@ export const demo = defineCommand({
   },
 });
 
-/** Otherwise the defaults, whatever the variables of the process are: the demo touches no other data. */
+/** The other settings have their defaults, whatever the variables are: the demo touches no other data. */
 function settingsIn(directory: string, given: Pick<ValuesOf<typeof SETTINGS>, "port" | "admin-address">) {
   const address = given["admin-address"];
   const flags = {

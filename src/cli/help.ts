@@ -32,7 +32,7 @@ Exit status: 0 success, 1 failure, 2 wrong usage.
 `;
 }
 
-/** Of commands with a first word in common, such as `keys`. What all of them take is shown once. */
+/** The help of commands with a first word in common, such as `keys`. What all of them take is shown once. */
 export function groupHelp(name: string, commands: readonly Command[], screen: Screen): string {
   const [first, ...others] = commands;
   const shared = Object.entries(first?.options ?? {}).filter(

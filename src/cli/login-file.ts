@@ -8,7 +8,7 @@ import { readIfPresent } from "./terminal.ts";
 
 /** The servers that the user has logged in to. */
 interface Logins {
-  /** The one where commands work. */
+  /** The server where commands work. */
   readonly current: string | undefined;
   readonly tokens: Readonly<Record<string, string>>;
 }
@@ -19,7 +19,7 @@ export function loginFile({ XDG_CONFIG_HOME: config, HOME: home }: Variables): s
   return directory && join(directory, "petstore", "login.json");
 }
 
-/** None from a file that is missing, is another user's or has something else in it. */
+/** A file that is missing, is another user's or has something else in it has no logins. */
 export function readLogins(variables: Variables): Logins {
   const file = loginFile(variables);
   const { current, tokens }: { current?: unknown; tokens?: unknown } = Object(

@@ -13,7 +13,7 @@ import { callServer, type ServerElsewhere } from "./server-call.ts";
 async function identify(elsewhere: ServerElsewhere) {
   const { signedIn, ...session } = await callServer(elsewhere, "getSession");
   if (!signedIn) throw new Failure(`${elsewhere.server} does not accept the token`);
-  // A server of an earlier release does not tell the operator.
+  // A server of an earlier release does not name the operator.
   const { operator = null } = session;
   return { server: elsewhere.server, ...session, operator };
 }

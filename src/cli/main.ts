@@ -27,7 +27,7 @@ function write(stream: NodeJS.WriteStream, text: string | Uint8Array): Promise<v
 
 const writeError = (line: string) => write(process.stderr, `petstore: ${line}\n`).catch(() => {});
 
-/** Of the log that the command has opened. */
+/** The options of the log that the command has opened. */
 let logOptions: LogOptions = {};
 
 function createContext(): ProcessContext {
@@ -68,7 +68,7 @@ async function exitCode(): Promise<number> {
   }
 }
 
-/** With its stack and causes. */
+/** Logs an error with its stack and causes. */
 async function logUncaught(error: unknown): Promise<void> {
   let written: Promise<void> | undefined;
   const log = createLog({ ...logOptions, write: (line) => (written = write(process.stderr, line)) });

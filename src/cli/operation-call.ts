@@ -47,7 +47,7 @@ export const PLAIN_HTTP_OPTION = {
   "plain-http": switchOption("Send the token to an http:// URL, which everybody on the way can read"),
 } as const satisfies Options;
 
-/** Of every command that calls an operation of operators: on this data, or on a server elsewhere. */
+/** The options of every command that calls an operation of operators, on this data or on a server elsewhere. */
 export const OPERATOR_OPTIONS = {
   ...DATABASE_OPTIONS,
   server: {
@@ -65,7 +65,7 @@ export const SERVER_SETTINGS = { ...PLAN_OPTIONS, ...BAN_OPTIONS } as const sati
 
 type OperatorValues = ValuesOf<typeof OPERATOR_OPTIONS>;
 
-/** What a command parsed; `O` are options beside those of every such command. */
+/** What a command parsed; `O` are options besides those of every such command. */
 export type OperatorInput<O extends Options = Record<never, never>> = Omit<
   Input<Record<never, never>, O & typeof OPERATOR_OPTIONS & typeof SERVER_SETTINGS>,
   "positionals"
@@ -89,7 +89,7 @@ interface WorkOptions {
   readonly showsUrl?: true | undefined;
   /** Whether the command may change something. */
   readonly isChange?: boolean;
-  /** Those that set the fields of the call. */
+  /** The flags that set the fields of the call. */
   readonly flags?: OperationFlags;
 }
 
@@ -99,7 +99,7 @@ interface OperatorWork extends WorkOptions {
   readonly onUnreadable: (rows: number) => void;
 }
 
-/** Gives `work` the operations, of a server elsewhere or on the data here, beside which servers may be running. */
+/** Passes to `work` the operations of a server elsewhere, or those on the data here, which servers may use too. */
 export async function withOperator(
   input: OperatorInput,
   context: Context,
@@ -142,7 +142,7 @@ export function whereOf(values: OperatorValues): string {
   return values.server ?? describeEnvironment(storageOf(values));
 }
 
-/** Those given here, and otherwise those that the server saved. */
+/** The settings of the command line and the variables, and otherwise those that the server saved. */
 function settingsWith(saved: SavedSettings, { values, flags }: OperatorInput, variables: Variables) {
   const savedVariables = Object.entries(saved).map(([flag, text]) => [variableOf(flag), text]);
   try {
@@ -216,7 +216,7 @@ interface AskServerOptions extends Pick<OperatorWork, "onUnreadable"> {
   readonly clock: Clock;
 }
 
-/** Those in the register. Servers save how many there are, and a Valkey that has lost its data knows of fewer. */
+/** Lists the servers in the register. Servers save how many there are; a Valkey that has lost its data has fewer. */
 async function listServers(
   register: ServerRegister,
   { [SERVERS_SETTING]: count = "1" }: SavedSettings,
@@ -293,7 +293,7 @@ async function withRemote(
   return work((id, input = {}) => callServer(elsewhere, id, input), saved);
 }
 
-/** As kubectl, which sends no token over plain HTTP, and gh, which has HTTPS only. */
+/** kubectl sends no token over plain HTTP either, and gh has HTTPS only. */
 export function rejectPlainHttp(server: string, values: ValuesOf<typeof PLAIN_HTTP_OPTION>): void {
   const url = new URL(server);
   if (values["plain-http"] || url.protocol !== "http:" || isLoopback(url.hostname)) return;

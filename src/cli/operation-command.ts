@@ -23,7 +23,7 @@ import {
 } from "./operation-call.ts";
 import { json, table, type TableColumn } from "./output.ts";
 
-/** Of a command that asks before it does what cannot be undone. */
+/** The option of a command that asks before it does what cannot be undone. */
 export const YES_OPTION = {
   yes: switchOption("Do not ask at a terminal, for scripts"),
 } as const;
@@ -41,10 +41,10 @@ interface Execution<O extends Options> {
 interface OperationView<Id extends DataOperationId, O extends Options, R> {
   readonly name: string;
   readonly operation: Id;
-  /** Those of the operation if missing. */
+  /** By default the summary and the description are those of the operation. */
   readonly summary?: string;
   readonly description?: string;
-  /** If missing, the command with an ID, and with --json. */
+  /** The default examples are the command with an ID, and with --json. */
   readonly examples?: readonly string[];
   /** Fields whose flag is not simply the field. */
   readonly fields?: FieldFlags;
@@ -58,7 +58,7 @@ interface OperationView<Id extends DataOperationId, O extends Options, R> {
   readonly showsUrl?: true;
   /** Changes the input of the operation. */
   readonly prepare?: (input: AnyCallInput, execution: Execution<O>) => Awaitable<AnyCallInput>;
-  /** For a command that needs more than one call. */
+  /** The calls of a command that needs more than one. */
   readonly request?: (call: CallOperator, input: AnyCallInput, execution: Execution<O>) => Promise<R>;
   /** What --json prints; the result itself if missing. */
   readonly json?: (result: R) => unknown;
@@ -98,7 +98,7 @@ export function operationCommand<
       const execution = { values, context, startedAt: context.clock.now(), url: undefined };
       const typed = Object.fromEntries(moved.map((flag) => [flag, input.positionals[flag.toUpperCase()]]));
       const given = {
-        // Of an operator it may be the name, which the command looks up.
+        // The ID of an operator may be a name, which the command looks up.
         id: input.positionals["ID"] as bigint | undefined,
         ...flags.inputOf({ ...values, ...typed }, execution.startedAt),
       };
@@ -149,7 +149,7 @@ function clientUrl({ values, source, flags }: AddressInput, saved: SavedSettings
   return (isGiven ? undefined : saved["public-url"]) ?? expectedUrl(values);
 }
 
-/** Of a command that lists the newest or the first of many. */
+/** The option of a command that lists the newest or the first of many. */
 export function limitOption(max: number, noun: string) {
   const type = integerWithin({ min: 1, max });
   return { limit: { type, default: 50, help: `Maximum number of ${noun}` } } as const;

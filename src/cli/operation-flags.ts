@@ -28,10 +28,10 @@ interface Field {
   readonly cleared?: null | readonly [];
 }
 
-/** What differs from the flag that the table gives a field. */
+/** How the flag of a field differs from the one that follows from the table. */
 type FieldFlag = Partial<Pick<Field, "flag" | "toField">> & { readonly option?: Partial<Option> };
 
-/** By field. Null for a field that has no flag. */
+/** The flags by field; null for a field that has none. */
 export type FieldFlags = Readonly<Record<string, FieldFlag | null>>;
 
 /** A schema, or a part of one of which only its JSON Schema is known. */

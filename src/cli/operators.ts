@@ -20,7 +20,7 @@ const COLUMNS: readonly TableColumn<OperatorView>[] = [
 
 const ROLE_TEXT = ROLES.map((role) => `${role}: ${ROLE_MEANINGS[role]}`).join("; ");
 
-/** By identifier, or by name: the one who is not revoked, or else the last of that name. */
+/** The operator with this identifier, or with this name: one who is not revoked, or else the last of that name. */
 async function operatorOf(call: CallOperator, idOrName: unknown): Promise<OperatorView> {
   const { items } = await call("listOperators");
   const found = items.filter(({ id, name }) => name === idOrName || String(id) === String(idOrName));

@@ -31,7 +31,7 @@ export class Screen {
     return this.options.columns;
   }
 
-  /** Only the user reads it then. */
+  /** Whether only the user reads the output. */
   get isTerminal(): boolean {
     return this.columns !== undefined;
   }
@@ -53,7 +53,7 @@ export class Screen {
     return this.isTerminal ? this.printable(text) : text;
   }
 
-  /** Of what a terminal would obey, only line breaks and what this screen has painted are left. */
+  /** The text with line breaks and what this screen has painted, and nothing else that a terminal would obey. */
   printable(text: string): string {
     const isOwn = (part: string) => part === "\n" || this.#painted.has(part);
     return text
@@ -69,7 +69,7 @@ export class Screen {
     return ms > 0 ? `in ${shortDuration(ms)}` : `${shortDuration(-ms)} ago`;
   }
 
-  /** To the second, for a cell of a wide table. */
+  /** The time to the second, for a cell of a wide table. */
   shortTime(time: string | null): string {
     return time === null ? "-" : this.time(time).replace(/\.\d+Z$/, "Z");
   }
@@ -107,7 +107,7 @@ interface ColumnOptions {
   readonly screen?: Screen;
 }
 
-/** Rows with aligned columns, by the width that a terminal shows. Every cell is printable, whoever wrote it. */
+/** Rows with aligned columns, by the width that a terminal shows. Every cell is printable, no matter who wrote it. */
 export function columns(
   rows: readonly (readonly Cell[])[],
   { numbers = [], screen }: ColumnOptions = {},
@@ -131,7 +131,7 @@ export function columns(
   return lines.map((line) => `${line}\n`).join("");
 }
 
-/** To a width: a name can be longer than a terminal is wide. */
+/** Shortens a text to a width: a name can be longer than a terminal is wide. */
 export function shortened(text: string, width: number): string {
   const shown = printable(text);
   return Bun.stringWidth(shown) > width ? `${startOf(shown, width - 1)}…` : shown;
@@ -172,7 +172,7 @@ function fittedWidths(rows: Rows, available = Infinity) {
   return { widths: widths.map((width) => width && Math.min(width, max)), hidden };
 }
 
-/** Terms with their texts beside them, which are wrapped. */
+/** Terms with their texts next to them, which are wrapped. */
 export function definitions(rows: readonly (readonly [term: string, text: string])[], width: number): string {
   const indent = Math.max(...rows.map(([term]) => Bun.stringWidth(term))) + GAP.length;
   const wrapped = (text: string) =>
@@ -223,7 +223,7 @@ This is the only time it is shown: Petstore stores only its hash. ${trial}
 `;
 }
 
-/** As formatSecret, for a secret in a file. */
+/** Like formatSecret, for a secret in a file. */
 export function formatSecretFile(path: string, url: string): string {
   const command = curlLine(`$(cat ${shellWord(path)})`, url);
   return `

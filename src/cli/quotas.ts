@@ -7,13 +7,13 @@ import { DEFAULT_BAN, LONGEST_BAN_MS, unban } from "../domain/rate-limit.ts";
 import { errorMessage } from "./arguments.ts";
 import { type Context, Failure } from "./command.ts";
 
-/** What keys have used of their limits, and the servers that share them, as a command can read it beside those. */
+/** What keys have used of their limits, and the servers that share them, as a command reads it while servers run. */
 interface Quotas extends Pick<RateLimiter, "usage" | "bannedKeys" | "unban" | "close">, ServerRegister {
   /** Why the quotas cannot be read; undefined if they can. */
   readonly problem: string | undefined;
 }
 
-/** Those in Valkey, or those that the server of this data directory stores. */
+/** Opens the quotas in Valkey, or those that the server of this data directory stores. */
 export function openQuotas(
   storage: StorageConfig,
   keys: Pick<KeyStore, "getKey">,

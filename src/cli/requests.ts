@@ -75,7 +75,7 @@ async function readRequests(call: CallOperator, query: Query, limit: number): Pr
   return { ...listed, servers };
 }
 
-/** Until the process is stopped. */
+/** Prints new requests until the process is stopped. */
 async function follow(
   call: CallOperator,
   query: Query,
@@ -84,7 +84,7 @@ async function follow(
 ): Promise<never> {
   const lineOf = isJson ? (item: RequestEntry) => json(item, 0) : textLine;
   let { items, servers } = listed;
-  // Those before the first page are not new.
+  // Requests before the first page are not new.
   const first = (listed.hasMore && items.at(-1)?.id) || 0n;
   /** Their times. A server that does not respond once still has those that it had before. */
   const printed = new Map<bigint, number>();
@@ -97,7 +97,7 @@ async function follow(
     for (const { id, at } of fresh) printed.set(id, Date.parse(at));
     for (const line of missingOf(servers)) if (!missing.includes(line)) context.warn(line);
     missing = missingOf(servers);
-    // By the clock of the servers.
+    // The times are those of the clock of the servers.
     newestAt = Math.max(newestAt, ...fresh.slice(-1).map(({ at }) => Date.parse(at)));
     for (const [id, at] of printed) if (at < newestAt - FOLLOW_BACK_MS) printed.delete(id);
     const since = newestAt === 0 ? {} : { since: formatTime(newestAt - FOLLOW_BACK_MS) };

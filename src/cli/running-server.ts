@@ -5,12 +5,12 @@ import type { DataDirectory } from "../data-directory.ts";
 import type { ServerRegister, SettingsStore } from "../domain/ports.ts";
 import { Failure } from "./command.ts";
 
-/** Of the servers in the register. */
+/** The most servers of the register that are asked. */
 const MAX_ASKED = 10;
 
 interface RunningServer {
   readonly adminUrl: string;
-  /** Of its machine. */
+  /** The name of its machine. */
   readonly name: string;
 }
 
@@ -49,7 +49,7 @@ export async function findRunningServer(
   );
 }
 
-/** That of the data directory. */
+/** The running server of the data directory. */
 function serverOf({ files: { adminUrl: file } }: DataDirectory): RunningServer | undefined {
   return existsSync(file) ? { adminUrl: readFileSync(file, "utf8").trim(), name: hostname() } : undefined;
 }

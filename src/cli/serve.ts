@@ -48,7 +48,7 @@ export const serve = defineCommand({
   async run({ values, source }, context) {
     rejectHalfTls(values);
     const config = configOf(values);
-    // Before any data is touched.
+    // Wrong files of TLS are reported before any data is touched.
     if (config.tls) (await import("../config/tls.ts")).readTlsFiles(config.tls);
     const stopSignal = context.stopSignal(config.drainDelayMs);
     const log = context.openLog({ format: values["log-format"], level: values["log-level"] });
@@ -62,7 +62,7 @@ export const serve = defineCommand({
     try {
       await saveSettings(app, formatOptions(SAVED_OPTIONS, values), log);
       const admin = app.admin && (await describeAdmin(app.admin, context.screen.isTerminal));
-      // One write: whoever reads "Rate limits" has read all of it, and the server accepts requests.
+      // It is one write: a program that reads "Rate limits" has read all of it, and the server accepts requests.
       const message = startMessage(config, app.url, admin);
       const file = await printWithFirstKey(message, app, { config, context, log });
       if (file !== undefined) log.event("key.first-created", { file });
@@ -86,7 +86,7 @@ export function rejectHalfTls(values: ValuesOf<typeof ADDRESS_OPTIONS>): void {
     throw new UsageError("--tls-cert and --tls-key belong together; one of them is missing");
 }
 
-/** For the commands that show limits and URLs, which do without them. */
+/** Saves the settings for the commands that show limits and URLs; these work without them. */
 async function saveSettings({ settings, url }: App, saved: Record<string, string>, log: Log): Promise<void> {
   try {
     await settings.saveSettings({ ...saved, "public-url": url });

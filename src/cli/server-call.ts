@@ -55,7 +55,7 @@ export async function callServer<Id extends AdminOperationId>(
   return response.body;
 }
 
-/** Undefined if the server does not tell it. */
+/** The version of the server; undefined if the server does not say it. */
 async function versionOf({ server, token }: ServerElsewhere): Promise<string | undefined> {
   const { target } = adminRequestOf("getSession", {});
   const headers = { Authorization: `Bearer ${token}` };
@@ -86,10 +86,10 @@ async function send(url: string, init: RequestInit): Promise<{ status: number; t
     const response = await fetch(url, {
       ...init,
       redirect: "manual",
-      // It could read the token.
+      // A proxy could read the token.
       proxy: protocol === "http:" ? false : undefined,
       signal: AbortSignal.timeout(TIMEOUT_MS),
-      // Also if NODE_TLS_REJECT_UNAUTHORIZED turns it off.
+      // The certificate is verified also if NODE_TLS_REJECT_UNAUTHORIZED turns that off.
       tls: { rejectUnauthorized: true },
     });
     return { status: response.status, text: await response.text() };

@@ -11,7 +11,7 @@ const BACKSPACE = "\u0008\u007f";
 export async function readSecret(prompt: string): Promise<string> {
   const { stdin } = process;
   if (!stdin.isTTY) return readLine(stdin);
-  // Before the prompt: nothing that is typed after it is shown.
+  // The mode is set before the prompt, so that nothing that is typed after it is shown.
   stdin.setRawMode(true);
   try {
     process.stderr.write(prompt);
@@ -87,7 +87,7 @@ export function stopOnSignals(
   });
 }
 
-/** As `nohup` starts a process. SigIgn is a hexadecimal bit set, and SIGHUP is its first bit. */
+/** Whether `nohup` has started the process. SigIgn is a hexadecimal bit set, and SIGHUP is its first bit. */
 function isHangupIgnored(status: string): boolean {
   const [, lastDigit = "0"] = /^SigIgn:\s*[\da-f]*([\da-f])$/m.exec(status) ?? [];
   return Number.parseInt(lastDigit, 16) % 2 === 1;

@@ -38,7 +38,7 @@ export class PetstoreError extends Error {
   static className = "PetstoreError";
   /** What the call sent: pass it again to repeat the call without a second pet or order. */
   readonly idempotencyKey: string | undefined;
-  /** Of the last response, if there was one, as all that follows. */
+  /** The status of the last response, if there was one. The fields that follow are of that response too. */
   readonly status: number | undefined;
   readonly headers: Headers | undefined;
   readonly response: ResponseMetadata | undefined;
@@ -65,7 +65,7 @@ export class ApiError extends PetstoreError {
   /** undefined if something in front of the server responded. */
   readonly code: ErrorCode | (string & {}) | undefined;
   readonly requestId: string | undefined;
-  /** In seconds. */
+  /** The seconds to wait. */
   readonly retryAfter: number | undefined;
 
   constructor(
@@ -116,7 +116,7 @@ export class ConnectionError extends PetstoreError {
 export class TimeoutError extends PetstoreError {
   static override className = "TimeoutError";
 }
-/** A response that the API does not give: no JSON, no list, a redirect. Something else responded. */
+/** A response that the API never sends: no JSON, no list, a redirect. Something else responded. */
 export class InvalidResponseError extends PetstoreError {
   static override className = "InvalidResponseError";
 }

@@ -3,9 +3,9 @@ const TOKEN = /"[^"\\]*(?:\\.[^"\\]*)*"(\s*:)?|-?\d[\d.eE+-]*/g;
 const INTEGER = /^-?\d+$/;
 
 /**
- * As `JSON.parse`, but every integer is what `integer` makes of its digits, so that 9007199254740993 stays itself. Many
- * platforms do not pass the source text of a number to a reviver, so integers become strings before, and a letter
- * tells them from the others.
+ * Like `JSON.parse`, but every integer is what `integer` makes of its digits, so that 9007199254740993 stays itself.
+ * Many platforms do not pass the source text of a number to a reviver, so integers become strings before, and a letter
+ * marks them.
  */
 export function parseJson(text: string, integer: (digits: string) => unknown = BigInt): unknown {
   // Throws if the text is not JSON. What follows relies on that.
@@ -21,7 +21,7 @@ export function parseJson(text: string, integer: (digits: string) => unknown = B
   });
 }
 
-/** As `JSON.stringify`, which cannot write bigints. */
+/** Like `JSON.stringify`, which cannot write bigints. */
 export function toJson(value: unknown): string {
   if (typeof value === "bigint") return String(value);
   if (Array.isArray(value)) return `[${value.map((item) => toJson(item ?? null)).join()}]`;
@@ -42,7 +42,7 @@ export function int64(name: string, value: number | bigint | string): bigint {
   );
 }
 
-/** Of an error of the API; empty if something else responded. */
+/** The code and the message of an error of the API; empty if something else responded. */
 export function errorBody(text: string): { code?: string; message?: string } {
   try {
     const body = JSON.parse(text);

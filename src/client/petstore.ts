@@ -35,7 +35,7 @@ export class Petstore<I extends Ids = "bigint"> {
     this.orders = ordersOf(this.#transport);
   }
 
-  /** For what has no method. `path` is below the base URL: `/pets`. */
+  /** Sends a request that no other method sends. `path` is below the base URL: `/pets`. */
   request(method: string, path: string, options: RequestOptions = {}): Call<unknown> {
     return call(async () => {
       if (!path.startsWith("/")) throw new TypeError(`path must begin with a slash, not ${path}.`);
@@ -143,7 +143,7 @@ function call<T>(send: () => Promise<ApiResult>): Call<T> {
   const data = result.then(({ data }) => data);
   return Object.assign(data, {
     withResponse() {
-      // Whoever takes the result handles its rejection there.
+      // The caller who takes the result handles its rejection.
       data.catch(() => {});
       return result;
     },

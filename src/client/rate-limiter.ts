@@ -14,7 +14,7 @@ const MAX_IN_PROGRESS_STALE = 3;
  * subtracted. While no window is known, one request at a time asks for it.
  */
 export class RateLimiter {
-  /** By the time at which a window closes, in the server's seconds. */
+  /** The windows by the time at which they close, in the server's seconds. */
   readonly #windows = new Map<number, { readonly remaining: number; readonly closesAt: number }>();
   #inProgress = 0;
   #pausedUntil = 0;
@@ -22,8 +22,8 @@ export class RateLimiter {
   /** The headers are hidden, for example by CORS: there is nothing to wait for. */
   #isBlind = false;
   readonly #waiting = new Set<() => void>();
-  /** Those that wait and have not been told how long. */
-  readonly #untold = new Set<(waitMs: number) => void>();
+  /** Announces to each request that waits how long it waits, once. */
+  readonly #announcements = new Set<(waitMs: number) => void>();
   #timer: ReturnType<typeof setTimeout> | undefined;
 
   /** Resolves when a request may be sent. Each one that is sent must end with `release`. */
@@ -33,7 +33,7 @@ export class RateLimiter {
       const end = () => {
         signal.removeEventListener("abort", stop);
         this.#waiting.delete(start);
-        this.#untold.delete(tell);
+        this.#announcements.delete(announce);
       };
       const fail = (reason: unknown) => {
         end();
@@ -46,7 +46,7 @@ export class RateLimiter {
         this.#inProgress++;
         resolve();
       };
-      const tell = (waitMs: number) => {
+      const announce = (waitMs: number) => {
         try {
           onWait(waitMs);
         } catch (error) {
@@ -55,7 +55,7 @@ export class RateLimiter {
       };
       signal.addEventListener("abort", stop, { once: true });
       this.#waiting.add(start);
-      this.#untold.add(tell);
+      this.#announcements.add(announce);
       this.#startWaiting();
     });
   }
@@ -100,9 +100,9 @@ export class RateLimiter {
       if (wait > 0) {
         if (wait === Infinity) return;
         this.#timer = setTimeout(() => this.#startWaiting(), Math.min(wait, MAX_TIMER_MS));
-        for (const tell of this.#untold) {
-          this.#untold.delete(tell);
-          tell(wait);
+        for (const announce of this.#announcements) {
+          this.#announcements.delete(announce);
+          announce(wait);
         }
         return;
       }

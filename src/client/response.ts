@@ -12,7 +12,7 @@ export interface ResponseMetadata {
   headers: Headers;
   requestId: string | undefined;
   rateLimit: RateLimit | undefined;
-  /** In seconds. */
+  /** The seconds to wait. */
   retryAfter: number | undefined;
   /** The server had executed the request before, and repeated its response. */
   replayed: boolean;

@@ -7,7 +7,7 @@ import type { CallOptions, Hooks, Ids, PetstoreOptions, RequestEvent } from "./t
 
 export interface ApiRequest {
   readonly method: string;
-  /** Below the base URL, with its query. */
+  /** The path below the base URL, with its query. */
   readonly path: string;
   /** JSON. */
   readonly body?: string | undefined;
@@ -47,7 +47,7 @@ export class Transport {
   readonly #cacheSize: number;
   readonly #fetch: NonNullable<PetstoreOptions["fetch"]>;
   #hasResponded = false;
-  /** By URL, the one that was used last at the end. */
+  /** The last responses by URL; the one that was used last is at the end. */
   readonly #cache = new Map<string, { etag: string; headers: Headers; text: string }>();
   /** The paths whose deprecation was reported, without identifiers. */
   readonly #reported = new Set<string>();
@@ -55,7 +55,7 @@ export class Transport {
   constructor(options: PetstoreOptions<Ids>) {
     const { key, baseUrl, waitForRateLimit = true } = options;
     if (!key || !baseUrl) throw new TypeError("new Petstore() needs key and baseUrl.");
-    // Without the key: messages end up in logs.
+    // The message has no key, because messages end up in logs.
     if (!KEY.test(key)) throw new TypeError("key must be pet_live_ or pet_test_ and letters and digits.");
     this.#key = key;
     this.#baseUrl = new URL(baseUrl).href.replace(/\/+$/, "");
@@ -69,7 +69,7 @@ export class Transport {
     this.#fetch = options.fetch ?? ((url, init) => fetch(url, init));
   }
 
-  /** For a call that sends several requests. */
+  /** Starts the time of a call that sends several requests. */
   startTime<T extends CallOptions>(options: T): T & { readonly endsAt: number } {
     return { ...options, endsAt: Date.now() + (options.deadlineMs ?? this.#deadlineMs) };
   }
@@ -174,7 +174,7 @@ export class Transport {
     return { method, headers, signal, redirect: "manual" as const, ...(body !== undefined && { body }) };
   }
 
-  /** Of a response that is no error. */
+  /** The data of a response that is no error. */
   #dataOf({ method, path, expected }: ApiRequest, details: Received): unknown {
     const { response, body } = details;
     const { status, headers } = response;

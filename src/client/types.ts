@@ -56,7 +56,7 @@ export interface RetryEvent extends RequestEvent {
 
 /** The rate limit is used up. */
 export interface WaitEvent extends RequestEvent {
-  /** Until the window closes; other calls may be before this one. */
+  /** The time until the window closes; other calls may be before this one. */
   waitMs: number;
 }
 
@@ -82,7 +82,7 @@ export interface Hooks {
 
 export interface PetstoreOptions<I extends Ids = "bigint"> extends Hooks {
   key: string;
-  /** With the version: `http://127.0.0.1:8080/v1`. */
+  /** The URL of the API with its version: `http://127.0.0.1:8080/v1`. */
   baseUrl: string;
   /** Default: "bigint". */
   ids?: I | undefined;

@@ -21,7 +21,7 @@ export class ServerUnreachable extends Error {
   override readonly name = "ServerUnreachable";
 }
 
-/** The server said no, in words for people. `field` has the value that it does not accept. */
+/** The server rejected the request; the message is for people. `field` has the value that is not accepted. */
 export class RejectedRequest extends Error {
   constructor(
     message: string,
@@ -47,7 +47,7 @@ export function may(operationId: AdminOperationId): boolean {
  * tabs have it.
  */
 const SECRET = "petstore-session";
-/** Where the browser forbids storage. */
+/** The secret where the browser forbids storage. */
 let secretOfTab: string | null = null;
 
 const storedSecret = (): string | null => readStored("localStorage", SECRET) ?? secretOfTab;
@@ -96,7 +96,7 @@ function unreachable(cause: unknown): never {
   throw new ServerUnreachable("The server does not respond.", { cause });
 }
 
-/** Instead of messages that are for programs. */
+/** What people read instead of messages that are for programs. */
 const WORDS: ReadonlyMap<string, string> = new Map([
   ["invalid_parameter", "A filter in the address has a value that does not exist. Clear the filters."],
   ["internal_error", "The server failed, and has logged why. Try again."],
@@ -114,7 +114,7 @@ function errorOf(status: number, text: string): Error {
     if (field === undefined || problem === undefined) return new RejectedRequest(message, status === 404);
     return new RejectedRequest(`It ${problem.replace(" a string of", "")}`, false, field);
   }
-  // A proxy in front of a server that is gone.
+  // A proxy responds so if the server behind it is gone.
   return new (status >= 502 ? ServerUnreachable : Error)(`The server responds ${status}.`);
 }
 
@@ -124,13 +124,13 @@ export async function signIn(body: BodyOf<"createSession">): Promise<void> {
   setSession(session);
 }
 
-/** Also if the server is gone: without its secret the session is worth nothing. */
+/** Forgets the secret also if the server is gone: without it the session is worth nothing. */
 export async function signOut(): Promise<void> {
   await call("deleteSession").finally(() => storeSecret(null));
   location.reload();
 }
 
-/** Asks who has signed in with this browser. Whoever signs in meanwhile stays signed in. */
+/** Finds the operator who has signed in with this browser. One who signs in meanwhile stays signed in. */
 export async function findSession(): Promise<void> {
   const before = current.isSignedIn;
   const session = await call("getSession");

@@ -21,7 +21,7 @@ export function formValuesOf(key?: Key) {
 
 export type KeyFormValues = Readonly<ReturnType<typeof formValuesOf>>;
 
-/** For `<input type="datetime-local">`: `2026-11-15T16:41`, in the time zone of the browser. */
+/** The value of `<input type="datetime-local">`: `2026-11-15T16:41`, in the time zone of the browser. */
 export function localInput(at: number): string {
   return new Date(at - new Date(at).getTimezoneOffset() * 60_000).toISOString().slice(0, 16);
 }

@@ -76,7 +76,7 @@ function Console() {
   );
 }
 
-/** It has a component of its own, so that a change of the server renders no page. */
+/** The title has a component of its own, so that a change of the server renders no page. */
 function DocumentTitle() {
   const environment = server.use()?.environment;
   const match = matchPage(current.path);

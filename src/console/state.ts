@@ -19,7 +19,7 @@ interface State {
   unreadable: { readonly [Id in AdminOperationId]?: number };
   /** One short sentence about what was just done. Screen readers read it. */
   notice: string;
-  /** Over the page. */
+  /** The dialog that covers the page. */
   dialog?: (() => VNode) | undefined;
 }
 
@@ -74,7 +74,7 @@ class Signal<T> {
   }
 }
 
-/** In milliseconds, once a second: "2 s ago" counts on. */
+/** The time in milliseconds, set once a second: "2 s ago" counts on. */
 export const now = new Signal(Date.now());
 /** The server that responds; undefined until it is loaded. */
 export const server = new Signal<Server | undefined>(undefined);

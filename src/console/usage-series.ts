@@ -5,7 +5,7 @@ import type { PlotProps } from "./components/plots.tsx";
 export type UsageResponse = ResponseOf<"getKeyUsage">;
 type Row = UsageResponse["items"][number];
 
-/** Most used first. */
+/** The counts of each operation, the most used first. */
 export function byOperation({ items }: UsageResponse): readonly (RequestCounts & Pick<Row, "operation">)[] {
   const groups = Map.groupBy(items, ({ operation }) => operation);
   return Array.from(groups, ([operation, rows]) => ({ operation, ...sumOfRequests(rows) })).toSorted(
@@ -13,7 +13,7 @@ export function byOperation({ items }: UsageResponse): readonly (RequestCounts &
   );
 }
 
-/** By interval. Those without requests are zero, and those before the key existed have no data. */
+/** An interval without requests is zero, and one before the key existed has no data. */
 export function usageSeries(
   { by, since, until, items }: UsageResponse,
   createdAt: string,

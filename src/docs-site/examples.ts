@@ -7,7 +7,7 @@ import { tryItOperation } from "./fields.ts";
 
 /** What the examples take from the configuration of a server. */
 export interface ExampleContext {
-  /** With the base path and without a slash at its end: `http://127.0.0.1:8080/v1`. */
+  /** The URL with the base path and without a slash at its end: `http://127.0.0.1:8080/v1`. */
   readonly baseUrl: string;
   readonly key: string;
 }

@@ -34,7 +34,7 @@ export function schemaFields({ properties = {}, required }: JsonSchema): readonl
   });
 }
 
-/** Of more values a list says nothing. */
+/** A list of more values would say nothing. */
 const MAX_VALUES = 5;
 
 /** Markdown: `integer (int64)`. */
@@ -56,7 +56,7 @@ function sentence(text: string): string {
 interface FieldListOptions {
   /** The beginning of the id of each row, which its name follows. */
   readonly anchors: string;
-  /** Of the page. */
+  /** The path of the page. */
   readonly path: string;
   /** What is said of a field: that a request must have it, or that a response may lack it. */
   readonly mark: "required" | "optional";
@@ -148,7 +148,7 @@ export function tryItData(id: OperationId, settings: DocumentedSettings): TryItD
   return { environment, baseUrl, operation: tryItOperation(id), headers: headerDescriptions(settings) };
 }
 
-/** Headers that HTTP defines, beside those of the OpenAPI document. */
+/** Headers that HTTP defines, besides those of the OpenAPI document. */
 const STANDARD_HEADERS: Readonly<Record<string, string>> = {
   "Content-Type": "The format of the body.",
   "Content-Length": "The length of the body in bytes.",

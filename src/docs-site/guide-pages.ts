@@ -22,7 +22,7 @@ export function guidePage(name: GuideName, settingBlocks: Blocks, settings: Docs
     content.markdown(markdown);
     return content.finish();
   }
-  // Before the first section, so that it is the first thing that a newcomer finds.
+  // It comes before the first section, so that a newcomer finds it first.
   const firstSection = markdown.indexOf("\n## ");
   content.markdown(markdown.slice(0, firstSection));
   content.markdown("## Your first request\n\nAdd a pet:");

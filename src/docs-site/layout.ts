@@ -120,7 +120,7 @@ ${environmentMenu(settings)}
   };
 }
 
-/** Before the first paint, so that a page does not flash in the other theme. */
+/** The script runs before the first paint, so that a page does not flash in the other theme. */
 const THEME_SCRIPT =
   'try{const t=localStorage.getItem("petstore-theme");if(t==="light"||t==="dark")document.documentElement.dataset.theme=t}catch{}';
 

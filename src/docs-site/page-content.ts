@@ -6,14 +6,14 @@ import { FIGURES } from "./sources.ts";
 
 /** A page of the site without what all pages share. */
 export interface DocsPage {
-  /** From the root of the site: `/docs/rate-limits`. */
+  /** The path from the root of the site: `/docs/rate-limits`. */
   readonly path: string;
   readonly title: string;
   /** One sentence for search engines. */
   readonly description: string;
   /** What is in `<main>`. */
   readonly html: string;
-  /** In the order of the page; the first is the page itself, without an id. */
+  /** The sections in the order of the page; the first is the page itself, without an id. */
   readonly sections: readonly Section[];
   readonly tryIt?: TryItData;
   /** The method, path and id of the operation that the page is about. */
@@ -26,7 +26,7 @@ export interface Section {
   readonly title: string;
   /** The level of its heading. */
   readonly level: number;
-  /** For the search. */
+  /** The text that the search finds. */
   text: string;
 }
 
@@ -63,7 +63,7 @@ export class PageContent {
   /** `path` is that of the page. */
   constructor(readonly path: string) {}
 
-  /** As in the pages of docs/: code blocks stand beside the prose before them, and wide ones under it. */
+  /** Adds Markdown of docs/: code blocks are next to the prose before them, and wide ones under it. */
   markdown(text: string): void {
     for (const part of text.replace(MARK, "").split(BLOCK)) if (part.trim() !== "") this.#add(part.trim());
   }
@@ -75,7 +75,7 @@ export class PageContent {
     this.#addText(text);
   }
 
-  /** Stands beside the prose before it. */
+  /** Adds code next to the prose before it. */
   code(html: string): void {
     this.#code += html;
   }
@@ -154,7 +154,7 @@ export function examplesIn(markdown: string): Example[] {
   });
 }
 
-/** As GitHub names a heading, so that links between the files of docs/ work on both. */
+/** The anchor is the one that GitHub makes, so that links between the files of docs/ work on both. */
 function anchorOf(title: string): string {
   return title
     .toLowerCase()
@@ -164,7 +164,7 @@ function anchorOf(title: string): string {
 
 /** Longer lines do not fit into the column of code. */
 const MAX_COLUMNS = 72;
-/** Data wraps. */
+/** The syntaxes of data, whose lines wrap. */
 const WRAPPED = new Set(["json", "http"]);
 
 function isWide(code: string, syntax: string): boolean {

@@ -1,7 +1,7 @@
 import { DOCS_PATH } from "../domain/constants.ts";
 
 /**
- * What the pages of the documentation tell their script: `TryItData` for requests, `SearchEntry` for the search.
+ * What the script of the pages of the documentation reads: `TryItData` for requests, `SearchEntry` for the search.
  *
  * A page that can send requests of an operation has a `<section data-try-it>` with the lists of its parameters, and
  * beside it an `.aside` with examples. The script adds inputs to the lists and a key above them (`.try-key`). It shows
@@ -26,7 +26,7 @@ export interface TryItOperation {
   readonly path: string;
   /** The method of the client library: `pets.create`. */
   readonly call: string;
-  /** In the order of the lists: path, query, the fields of the JSON body, then header fields. */
+  /** The fields in the order of the lists: path, query, JSON body, headers. */
   readonly fields: readonly TryItField[];
 }
 
@@ -43,7 +43,7 @@ export interface TryItField {
   /** Decimal digits. */
   readonly minimum?: string;
   readonly maximum?: string;
-  /** In code points. */
+  /** The largest number of code points. */
   readonly maxLength?: number;
   /** What the server assumes without a value, as text. */
   readonly default?: string;

@@ -54,7 +54,7 @@ export function operationPage(id: OperationId, settings: DocsSettings): DocsPage
   return content.finish({ operation: `${method} ${template} ${id}`, tryIt: tryItData(id, settings) });
 }
 
-/** What a request can have, and beside it the examples and the response; a script makes a form of it. */
+/** Adds what a request can have, with the examples and the response; a script makes a form of it. */
 export function addTryIt(content: PageContent, id: OperationId, settings: DocsSettings): void {
   const { status } = OPERATIONS[id].success;
   const [example] = Object.values(EXAMPLES[id].success);
@@ -71,7 +71,7 @@ export function addTryIt(content: PageContent, id: OperationId, settings: DocsSe
   content.code(codeBlock(toJson(example?.value, 2), "json", `Response ${status}`));
 }
 
-/** Of a deprecated operation, it says what the description says, and more. */
+/** The introduction of a deprecated operation says what the description says, and more. */
 function introduction({ description, deprecated, acceptsIdempotencyKey }: PetstoreOperation): string {
   if (deprecated !== undefined) {
     const { since, sunset, replacement } = deprecated;
@@ -92,7 +92,7 @@ function responseTable(operation: PetstoreOperation, path: string): string {
   return htmlOf(markdownTable(["Status", "Meaning"], rows), path);
 }
 
-/** Those of the operation before those of every response. */
+/** Lists the headers of the operation before those of every response. */
 function headerList(operation: PetstoreOperation, path: string, settings: DocsSettings): string {
   const headers = headersOf(componentHeaders(settings), operation.success.headers, operation);
   const fields = Object.entries(headers).map(([name, header]): Field =>

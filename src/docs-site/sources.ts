@@ -13,7 +13,7 @@ import quickstart from "../../docs/quickstart.md" with { type: "text" };
 import rateLimits from "../../docs/rate-limits.md" with { type: "text" };
 import rateLimitsFigure from "../../docs/rate-limits.svg" with { type: "text" };
 
-/** By their names, in the order of the sidebar. */
+/** The guides by their names, in the order of the sidebar. */
 export const GUIDE_SOURCES = {
   quickstart,
   api,

@@ -53,7 +53,7 @@ export const importCommand = defineCommand({
   name: "import",
   summary: "Import pets or orders from a file",
   description:
-    "Adds the pets of a file: NDJSON, a JSON array or CSV, gzip or not, which the content tells. - is standard input. Every row is checked as the API checks it; rows that are not valid go to a file of rejected rows. The import works while servers run, and they show the pets within a second. An import that is interrupted continues where it was when the same command runs again, and a file that was imported completely is not imported twice. The exit status is 0 if every row was imported or skipped.",
+    "Adds the pets of a file: NDJSON, a JSON array or CSV, gzip or not; the content shows which. - is standard input. Every row is checked as the API checks it; rows that are not valid go to a file of rejected rows. The import works while servers run, and they show the pets within a second. An import that is interrupted continues where it was when the same command runs again, and a file that was imported completely is not imported twice. The exit status is 0 if every row was imported or skipped.",
   positionals: { FILE: { ...file, expected: "the path of a file, or - for standard input" } },
   options: OPTIONS,
   examples: [
@@ -90,7 +90,7 @@ export const importCommand = defineCommand({
 
 /** One import of a file. */
 interface Import {
-  /** For messages. */
+  /** The name of the file in messages. */
   readonly name: string;
   readonly input: InputFile;
   readonly values: ImportValues;

@@ -2,10 +2,10 @@ import { grouped } from "../../api/formatting.ts";
 import type { WorkProgress } from "../../archive/contents.ts";
 import type { ErrorStream } from "../command.ts";
 
-/** Of a bar that has room beside the text. */
+/** The bar has room next to the text. */
 const BAR_WIDTH = 24;
 const REDRAW_MS = 100;
-/** Where nobody watches a bar. */
+/** The time between two lines where nobody watches a bar. */
 const LINE_EVERY_MS = 5_000;
 
 export interface ProgressOptions {

@@ -65,13 +65,13 @@ function Modal({ title, name, onCancel, children }: ModalProps) {
 const MAX_TYPED_NAME = 40;
 
 interface Action extends Pick<ModalProps, "title" | "name"> {
-  /** Instead of a name that is hard to type: "key 7". */
+  /** Replaces a name that is hard to type: "key 7". */
   readonly shortName?: string;
   /** Whether it cannot be undone, so that the name has to be typed. */
   readonly isFinal?: boolean;
   /** What will happen to clients, and when. */
   readonly text?: ComponentChildren;
-  /** On the button: by default the title and the name. */
+  /** The text of the button; by default the title and the name. */
   readonly submit?: string;
   /** A secret that comes of it is shown, once. */
   readonly run: () => Promise<IssuedSecret | object | undefined>;
@@ -133,7 +133,7 @@ export function ActionDialog(action: Action) {
 }
 
 interface ActionButtonProps extends Action, Pick<DialogButtonProps, "class" | "disabled"> {
-  /** By default the title. */
+  /** The label; by default the title. */
   readonly label?: string;
 }
 
@@ -150,7 +150,7 @@ interface IssuedSecret {
   readonly name: string;
   readonly secret: string;
   readonly noun: "secret" | "token";
-  /** After a rotation: until when the earlier secrets work. */
+  /** The time until which the earlier secrets work after a rotation. */
   readonly overlapEndsAt?: string | undefined;
   /** The page to go to afterwards. */
   readonly nextUrl?: string;

@@ -39,13 +39,13 @@ export function UrlSelect({ name, options, initial, ...attributes }: UrlSelectPr
 }
 
 interface Filter {
-  /** By default its name. */
+  /** The label; by default the name of the parameter. */
   readonly label?: string;
-  /** Of a select. */
+  /** The choices of a select. */
   readonly options?: readonly Option[];
   /** The first option: no filter. */
   readonly all?: string;
-  /** Of an input. */
+  /** The type of an input. */
   readonly type?: keyof typeof TYPES;
   readonly placeholder?: string;
   /** The longest value that the server accepts. */
@@ -54,7 +54,7 @@ interface Filter {
   readonly onSecret?: (secret: string) => void;
 }
 
-/** By the names of the parameters. */
+/** The filters of a list, by the names of their parameters in the URL. */
 export type FilterRows = Readonly<Record<string, Filter>>;
 
 interface FiltersProps {
@@ -85,11 +85,11 @@ export function Filters({ filters, children }: FiltersProps) {
   );
 }
 
-/** Each is its own type of input in the type declarations. */
+/** The type declarations have a type of its own for each type of input. */
 const TYPES = { search: { type: "search" }, text: { type: "text" }, date: { type: "date" } } as const;
 const TYPING_MS = 200;
 
-/** More of a secret than its hint. It belongs into no history. */
+/** More of a secret than its hint. The history of a browser must not contain it. */
 const SECRET = /pet_(?:live|test|admin)_[\w-]{5,}/;
 
 /** The URL follows the typing after a pause, and replaces itself, so that Back leaves the list. */

@@ -4,7 +4,7 @@ import { RejectedRequest } from "../admin-api.ts";
 import { capitalized } from "../format.ts";
 import { useLeaveGuard } from "../router.ts";
 
-/** Each is its own type of input in the type declarations. */
+/** The type declarations have a type of its own for each type of input. */
 const INPUT_TYPES = {
   text: { type: "text", dir: "auto" },
   password: { type: "password" },
@@ -31,7 +31,7 @@ interface TextFieldProps {
   readonly autocomplete?: string;
   readonly maxLength?: number;
   readonly class?: string;
-  /** Below the input. */
+  /** What is shown below the input. */
   readonly children?: ComponentChildren;
 }
 
@@ -181,7 +181,7 @@ export function Problem({ text }: { readonly text: string | undefined }) {
 }
 
 interface FormProps {
-  /** On the button. */
+  /** The text of the button. */
   readonly submit: ComponentChildren;
   readonly onSubmit: () => Promise<void>;
   /** Whether it can be submitted as it is. */
@@ -191,9 +191,9 @@ interface FormProps {
   readonly isDirty?: boolean;
   /** What is wrong before anything was submitted. */
   readonly problem?: string | undefined;
-  /** In a dialog: the button before the other one. */
+  /** A dialog has a button for it, before the other one. */
   readonly onCancel?: () => void;
-  /** On a page: the link after the button. */
+  /** A page has a link to it, after the button. */
   readonly cancelUrl?: string;
   readonly children?: ComponentChildren;
 }

@@ -21,7 +21,7 @@ const ACTIONS = Object.keys(STATES) as KeyAction[];
 
 interface KeyActionButtonsProps {
   readonly apiKey: Key;
-  /** Only what can be undone, or only what cannot. */
+  /** Whether only actions that cannot be undone are shown; otherwise only the others are. */
   readonly isFinal?: boolean;
 }
 

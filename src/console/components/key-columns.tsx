@@ -28,7 +28,7 @@ export function StateBadge({ state, expiresAt }: StateProps) {
 
 interface UsageBarProps {
   readonly window: NonNullable<Key["usage"]>["minute"] | undefined;
-  /** With a line below that says when the window ends. */
+  /** Whether a line below says when the window ends. */
   readonly isWide?: boolean;
 }
 

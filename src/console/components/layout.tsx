@@ -6,14 +6,14 @@ import { refresh } from "../polling.ts";
 import { current, now, server } from "../state.ts";
 import { UrlSelect } from "./filters.tsx";
 
-/** Those that are no part of another page. */
+/** The pages that are no part of another one. */
 const MAIN_PAGES = Object.entries(PAGES).filter(([, path]) => /^\/\w*$/.test(path));
 
 export const RANGES = { "15m": "15 min", "1h": "1 h", "6h": "6 h", "24h": "24 h" } as const;
 export const DEFAULT_RANGE = "1h";
 const RANGE_OPTIONS = Object.entries(RANGES).map(([value, text]) => [value, `last ${text}`] as const);
 
-/** That of the server when this page was loaded. */
+/** The version of the server when this page was loaded. */
 let loadedVersion: string | undefined;
 
 export function Layout({ children }: { readonly children: ComponentChildren }) {

@@ -14,7 +14,7 @@ export interface PageProps {
 
 interface PageHeadProps {
   readonly title: ComponentChildren;
-  /** Beside the title. */
+  /** What is shown next to the title. */
   readonly badge?: ComponentChildren;
   /** What can be done. */
   readonly children?: ComponentChildren;
@@ -55,7 +55,7 @@ export function NameTitle({ name }: { readonly name: string }) {
 
 interface SectionProps {
   readonly title: ComponentChildren;
-  /** Beside the title. */
+  /** What is shown next to the title. */
   readonly control?: ComponentChildren;
   readonly children: ComponentChildren;
 }

@@ -9,7 +9,7 @@ import { LocalTime } from "./values.tsx";
 export interface Series {
   readonly label: string;
   readonly tone: "ok" | "limited" | "error" | "text" | "muted";
-  /** Beside the label: a series is never told by its colour alone. */
+  /** The symbol next to the label: a series is never identified by its colour alone. */
   readonly symbol: string;
   readonly isDashed?: boolean;
   /** Null where there is no data: a gap, never zero. */
@@ -18,7 +18,7 @@ export interface Series {
 
 export interface PlotProps {
   readonly title: string;
-  /** In Unix seconds. The plot is drawn again when the times or the series are other objects. */
+  /** Unix seconds. The plot is drawn again when the times or the series are other objects. */
   readonly times: readonly number[];
   readonly series: readonly Series[];
   /** `stacked` adds the series up, the first at the bottom. */
@@ -33,7 +33,7 @@ export interface PlotProps {
   readonly group: string;
   /** The page of a point, by its time in Unix seconds. */
   readonly pointUrl: (time: number) => string;
-  /** Beside the title while there is nothing to show. */
+  /** The text next to the title while there is nothing to show. */
   readonly empty: string;
 }
 
@@ -127,7 +127,7 @@ function dataOf({ times, series, kind }: PlotProps): uPlot.AlignedData {
 
 function optionsOf(element: HTMLElement, current: () => CanvasProps): uPlot.Options {
   const { series, kind, group, isByDay = false, isCount = false } = current();
-  // Each time that it is drawn, so that plots follow the theme.
+  // A colour is read each time that the plot is drawn, so that it follows the theme.
   const colour = (value: string) => () => resolved(element, value);
   const hairline = colour("var(--hairline)");
   const axis = {
@@ -201,7 +201,7 @@ const COUNT_STEPS = Array.from({ length: 10 }, (_, power) =>
 const NAME_HEIGHT_PX = 14;
 const NAME_WIDTH_PX = 56;
 
-/** The name of each series beside its last point. Where they would overlap, they move up. */
+/** Shows the name of each series next to its last point. Names that would overlap move up. */
 function showNames(plot: uPlot, { times, series, kind }: PlotProps): void {
   for (const name of plot.over.querySelectorAll(".series-name")) name.remove();
   if (series.length < 2) return;
@@ -239,7 +239,7 @@ function withHalfBars(min: number, max: number, times: readonly number[]): [numb
   return [min - half, max + half];
 }
 
-/** From the length of a step on: the text, and what is added below when the year, month, day … begins. */
+/** Each row has the least length of a step, the text, and what is added below when a year, month, day … begins. */
 const TIME_FORMATS: uPlot.Axis.Values = [
   [365 * 86_400, "{YYYY}", null, null, null, null, null, null, 1],
   [86_400, "{D} {MMM}", "\n{YYYY}", null, null, null, null, null, 1],
@@ -257,7 +257,7 @@ function resolved(element: HTMLElement, value: string): string {
   return color;
 }
 
-/** The same data for those who do not see the plot, and for exact values. The rows exist while it is open. */
+/** Shows the same data to people who do not see the plot, and exactly. The rows exist while it is open. */
 function PlotData({ title, times, series, value, isByDay = false }: PlotProps) {
   const [isOpen, setOpen] = useState(false);
   const columns: Column<number>[] = [

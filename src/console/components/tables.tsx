@@ -13,7 +13,7 @@ export interface Column<Row> {
   readonly sort?: string;
   readonly isNumber?: boolean;
   /**
-   * On a narrow screen the `lead`, which names the row, comes first without its heading, beside what is `at-end`.
+   * On a narrow screen the `lead`, which names the row, comes first without its heading, next to what is `at-end`.
    * The others are below, numbers with their headings. The page of the row has what is `wide-only`.
    */
   readonly position?: "lead" | "at-end" | "wide-only" | "menu-cell";
@@ -24,7 +24,7 @@ interface DataTableProps<Row> {
   readonly caption: string;
   readonly columns: readonly Column<Row>[];
   readonly rows: readonly Row[];
-  /** By default rows have no identity. */
+  /** The identity of a row; by default a row has none. */
   readonly keyOf?: (row: Row) => string;
   /** Whether it keeps its columns on a narrow screen. */
   readonly isCompact?: boolean;
@@ -119,7 +119,7 @@ function Pager({ nextCursor, children }: PagerProps) {
 interface Items<Row> {
   readonly items: readonly Row[];
   readonly nextCursor: string | null;
-  /** On all pages. */
+  /** The number of rows on all pages. */
   readonly total?: number;
 }
 
@@ -143,13 +143,13 @@ interface ListPageProps<Row> extends Pick<DataTableProps<Row>, "columns" | "defa
   /** Filters that a link has set. */
   readonly set?: ComponentChildren;
   readonly actions?: ComponentChildren;
-  /** Above the rows. */
+  /** What is shown above the rows. */
   readonly note?: ComponentChildren;
   /** What to say if there are no rows at all. */
   readonly empty: ComponentChildren;
   /** What to say if the filters match none. */
   readonly noMatch?: ComponentChildren;
-  /** Instead of the rows. */
+  /** What is shown instead of the rows. */
   readonly children?: ComponentChildren;
 }
 
@@ -221,7 +221,7 @@ export function NoMatch({ noun }: { readonly noun: string }) {
 }
 
 interface MenuProps {
-  /** For screen readers: "Actions for mobile app". */
+  /** What screen readers read: "Actions for mobile app". */
   readonly label: string;
   readonly children: ComponentChildren;
 }

@@ -120,7 +120,7 @@ function KeyForm({ latest, onSubmit, ...form }: KeyFormProps) {
   );
 }
 
-/** With the limits that hold on this server. */
+/** The plans with the limits that hold on this server. */
 function PlanChoices(input: Omit<ChoicesProps<Key["plan"]>, "options">) {
   const settings = useCall("getSettings");
   const hintOf = (name: string) => {

@@ -74,7 +74,7 @@ export function KeyDetailsPage({ id }: PageProps) {
   );
 }
 
-/** What one comes for: whether it works, and until when it does not. */
+/** Says first what people look for: whether the key works, and until when it does not. */
 function StateSentence({ id, state, bannedUntil, revokedAt, expiresAt, lastUsedAt, usage }: Key) {
   const full = [usage?.minute, usage?.day].find((window) => window && window.used >= window.limit);
   if (state === "banned") {
@@ -106,7 +106,7 @@ function StateSentence({ id, state, bannedUntil, revokedAt, expiresAt, lastUsedA
   );
 }
 
-/** That it is not the first ban, which makes it longer. */
+/** Says how many times the key was banned: each ban is longer than the one before. */
 function TimesBanned({ id }: Pick<Key, "id">) {
   const { data } = usePolled(`bans of key ${id}`, () => {
     const since = formatTime(Date.now() - DAY_MS);
@@ -194,7 +194,7 @@ function UsageSection({ id, createdAt }: Key) {
 interface UsageProps {
   readonly history: UsageResponse;
   readonly createdAt: string;
-  /** Of the period before; empty also if that is too long ago. */
+  /** The counts of the period before; empty also if that is too long ago. */
   readonly earlier: readonly RequestCounts[];
   readonly keyId: number;
 }

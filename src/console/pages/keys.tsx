@@ -24,7 +24,7 @@ function daysAgo(days: string | undefined): string | undefined {
 
 function loadKeys({ unused, deprecated, ...query }: Readonly<Record<string, string>>) {
   const unusedSince = daysAgo(unused);
-  // To the start of a day, as the overview counts them.
+  // The period begins at the start of a day, as that of the overview does.
   const deprecatedSince = daysAgo(deprecated)?.replace(/T.*/, "T00:00:00Z");
   return call("listKeys", { query: { ...query, unusedSince, deprecatedSince } });
 }

@@ -49,7 +49,7 @@ export function OperatorListPage() {
   );
 }
 
-/** Those who are revoked come last. */
+/** Operators who are revoked come last. */
 function byState(a: OperatorView, b: OperatorView): number {
   return Number(a.state !== "active") - Number(b.state !== "active");
 }

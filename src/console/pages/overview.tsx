@@ -103,7 +103,7 @@ function Attention({ bannedKeys, topKeys }: Overview) {
   );
 }
 
-/** 90 % of a window that is open. */
+/** Whether 90 % of a window that is open are used. */
 function isNearLimit(usage: Overview["topKeys"][number]["usage"], nowMs: number): boolean {
   return [usage?.minute, usage?.day].some(
     (window) => window && window.used >= window.limit * 0.9 && Date.parse(window.resetsAt ?? "") > nowMs,
@@ -120,7 +120,7 @@ function DeprecatedUse({ keys }: { readonly keys: number }) {
   );
 }
 
-/** Of all servers together. */
+/** The figures of all servers together. */
 function fleetFigures({ items, total }: Fleet): Readonly<Record<string, Figure>> {
   const rejections = `${grouped(total.rejections)} of ${grouped(total.requests)}`;
   return {
@@ -149,7 +149,7 @@ function errorCount(count: number) {
   return count > 0 ? <span class="tone-error">■ {grouped(count)}</span> : "0";
 }
 
-/** Of the only server. */
+/** The figures of the only server. */
 function serverFigures(data: Overview, server: Server | undefined): Readonly<Record<string, Figure>> {
   const { totals, step, requests, connections } = data;
   const range = RANGES[data.range];

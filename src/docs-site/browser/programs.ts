@@ -6,7 +6,7 @@ import { JSON_NUMBER, type Members, type RequestInput, requestOf } from "./reque
 /** A program that runs as it is, once `key` is an API key. */
 export interface Example {
   readonly language: ExampleLanguage;
-  /** Without a newline at its end. */
+  /** The text of the program, without a newline at its end. */
   readonly code: string;
 }
 
@@ -82,7 +82,7 @@ const JS: Syntax = {
 /** Programs are shown in a narrow column. */
 const MAX_COLUMNS = 72;
 
-/** On one line if it fits after `start`, which is the line so far. */
+/** An object literal, on one line if it fits after `start`, which is the line so far. */
 function literalOf(members: Members, { nameOf, padding, lastComma, step }: Syntax, start: string): string {
   const entries = members.map(([name, value]) => `${nameOf(name)}: ${value}`);
   const line = `{${padding}${entries.join(", ")}${padding}}`;

@@ -9,7 +9,7 @@ export interface ApiRequest {
   readonly headers: Members;
   /** The JSON of the members. */
   readonly body?: string;
-  /** Of the body, each with its value as JSON. */
+  /** The members of the body, each with its value as JSON. */
   readonly members: Members;
 }
 
@@ -30,7 +30,7 @@ function workingValue({ isRequired, in: location, example, values }: TryItField)
 export interface RequestInput {
   readonly operation: Pick<TryItOperation, "method" | "path" | "call" | "fields">;
   readonly values: Values;
-  /** Of the API, without a trailing slash. */
+  /** The base URL of the API, without a trailing slash. */
   readonly baseUrl: string;
   /** Empty for none. */
   readonly key: string;

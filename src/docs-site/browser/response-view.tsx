@@ -105,7 +105,7 @@ function RateLimitGauge({ response }: ReceivedProps) {
 
 function HeaderList({ received, headers }: { readonly received: Headers } & Pick<TryItData, "headers">) {
   const lines = [...received];
-  // Browsers give names in lower case.
+  // Browsers have names in lower case.
   const explanations = new Map(Object.entries(headers).map((each) => [each[0].toLowerCase(), each]));
   return (
     <details class="try-headers">
@@ -132,7 +132,7 @@ function HeaderList({ received, headers }: { readonly received: Headers } & Pick
   );
 }
 
-/** As the code blocks of the page. Text only: whatever the server sends, none of it becomes markup. */
+/** The body, shown like the code blocks of the page. Nothing that the server sends becomes markup. */
 function Body({ response: { body } }: ReceivedProps) {
   useEffect(addCopyButtons, []);
   if (body === "") return <p class="note">The response has no body.</p>;

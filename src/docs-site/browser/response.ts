@@ -10,9 +10,9 @@ export interface ApiResponse extends ResponseMetadata {
   /** Empty if the server or a proxy sends none. */
   readonly statusText: string;
   readonly body: string;
-  /** From the call until all of the body had arrived. */
+  /** The time from the call until all of the body had arrived. */
   readonly durationMs: number;
-  /** On the clock of `performance`. */
+  /** The time of arrival on the clock of `performance`. */
   readonly receivedAt: number;
 }
 

@@ -151,7 +151,7 @@ function scoreIn(text: string, word: string, points: number): number {
   return all.some((each) => each.startsWith(stemOf(word))) ? points * 0.75 : 0;
 }
 
-/** Without its ending, so that "delete" finds "deleting" and "retries" finds "retry". */
+/** The word without its ending, so that "delete" finds "deleting" and "retries" finds "retry". */
 function stemOf(word: string): string {
   return word.replace(/(?<=\p{L}{4})(?:ies|ing|ed|es|[esy])$/u, "");
 }

@@ -31,7 +31,7 @@ function Search({ indexUrl }: { readonly indexUrl: string }) {
   const [chosen, setChosen] = useState(0);
   const close = () => setMatches(undefined);
 
-  // Not after the first paint: people press the key before.
+  // An effect after the first paint would be too late: people press the key before.
   useLayoutEffect(() => {
     const onKey = (event: KeyboardEvent) => {
       if (event.key !== "/" || event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target))

@@ -4,7 +4,7 @@ import { randomKey } from "../../client/retry.ts";
 import type { TryItData, TryItField } from "../page-data.ts";
 import { cleanKey, keyProblem, fieldProblem } from "./request.ts";
 
-/** The inputs are in the lists of the page, and belong to the form beside them. */
+/** The inputs are in the lists of the page, and belong to the form next to them. */
 export const FORM_ID = "try-it";
 
 /** The API key that requests carry: in the memory of the page, and of the tab if it is remembered. */

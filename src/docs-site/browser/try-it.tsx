@@ -16,7 +16,7 @@ import { FieldInput, FORM_ID, KeyField, type KeyMemory } from "./try-it-fields.t
 /** Where this tab keeps the API key, if the person asks to remember it. */
 const KEY = "petstore-docs-key";
 
-/** Turns the lists of parameters into a form, and the example beside them into what it sends; see `TryItData`. */
+/** Turns the lists of parameters into a form, and the example next to them into what it sends; see `TryItData`. */
 export function startTryIt(): void {
   const text = document.querySelector("#try-it-data")?.textContent;
   const host = document.querySelector(".try-it");
