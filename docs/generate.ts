@@ -71,6 +71,9 @@ const EARLIER_RELEASES = [
   { release: "0.9.0", sqlite: 5, postgres: 6 },
 ] as const;
 
+/** A longer list of values is left out; --help has it. */
+const MAX_RANGE_LENGTH = 120;
+
 const BLOCKS: Readonly<Record<string, string>> = {
   generators: generatorSections(),
   "exact-json": exactJson(),
@@ -94,10 +97,7 @@ const BLOCKS: Readonly<Record<string, string>> = {
   "key-filters": optionTable(optionsOf("keys list")),
   "usage-options": optionTable(optionsOf("usage")),
   "audit-options": optionTable(optionsOf("audit")),
-  migrations: markdownTable(
-    ["Release", "Schema on SQLite", "Schema on PostgreSQL", "What its first start migrates"],
-    migrationRows(),
-  ),
+  migrations: migrationList(),
 };
 
 function operationRow([id, operation]: [string, PetstoreOperation]): string[] {
@@ -180,11 +180,12 @@ function optionTable(options: Options): string {
 }
 
 function optionRow([flag, option]: [string, Option]): string[] {
-  const { range } = option.type;
+  const { range = "" } = option.type;
+  const isShown = range !== "" && range.length <= MAX_RANGE_LENGTH;
   return [
     code(flagUsage(flag, option)),
     describeDefault(option) ?? "",
-    range === undefined ? option.help : `${option.help} (${range})`,
+    isShown ? `${option.help} (${range})` : option.help,
   ];
 }
 
@@ -216,10 +217,11 @@ function metricLabelRows(): string[][] {
   return [...new Map(labels)].map(([label, values]) => [code(label), values]);
 }
 
-function migrationRows(): string[][] {
+/** What the first start of each release migrates. */
+function migrationList(): string {
   const latest = { release: packageJson.version, sqlite: Infinity, postgres: Infinity };
   const releases = [latest, ...EARLIER_RELEASES];
-  return releases.map(({ release, sqlite, postgres }, index) => {
+  const items = releases.map(({ release, sqlite, postgres }, index) => {
     const before = releases[index + 1] ?? { sqlite: 0, postgres: 0 };
     const ofSqlite = SQLITE_MIGRATIONS.filter(({ version }) => version > before.sqlite && version <= sqlite);
     const ofPostgres = POSTGRES_MIGRATIONS.filter(
@@ -227,8 +229,9 @@ function migrationRows(): string[][] {
     );
     const subjects = new Set([...ofSqlite, ...ofPostgres].flatMap(({ name }) => name.split(", ")));
     const [onSqlite, onPostgres] = [latestVersion(ofSqlite), latestVersion(ofPostgres)];
-    return [release, String(onSqlite), String(onPostgres), [...subjects].join(", ")];
+    return `- ${release} (schema ${onSqlite} on SQLite, ${onPostgres} on PostgreSQL): ${[...subjects].join(", ")}`;
   });
+  return items.join("\n");
 }
 
 function code(text: string): string {

@@ -109,13 +109,13 @@ export const STORAGE_OPTIONS = {
   },
   "database-url-file": {
     type: file,
-    help: "File that contains --database-url, whose password other users could read in a list of processes; the server reads it again when PostgreSQL cannot be used",
+    help: "File that contains --database-url, whose password a list of processes would show; read again when PostgreSQL cannot be used",
   },
   "database-url": {
     type: postgresUrl,
     defaultText: "SQLite in --data",
     fileOption: "database-url-file",
-    help: "PostgreSQL database for pets, orders and keys, shared by any number of servers; with several hosts, postgres://a,b/database, the one that accepts writes is used",
+    help: "PostgreSQL database that any number of servers share; of several hosts, postgres://a,b/database, the one that accepts writes is used",
   },
   "limits-url-file": {
     type: file,
@@ -220,7 +220,7 @@ export const SAVED_OPTIONS = {
   "anonymous-limits": {
     type: limitPair,
     default: DEFAULT_PLANS.anonymous,
-    help: "Rate limits of a client address without a valid key, and again of the pages that it reads, on each server",
+    help: "Rate limits of a client address without a valid key, and again of its pages, on each server",
   },
   ...BAN_OPTIONS,
 } as const satisfies Options;
@@ -231,7 +231,7 @@ export const SETTINGS = {
   "limits-timeout": {
     type: duration({ min: 5, max: SECOND }),
     default: DEFAULT_DECISION_TIMEOUT_MS,
-    help: "How long requests wait for a Valkey that pauses; after it, each server gives its share of the limits until Valkey responds",
+    help: "How long requests wait for a Valkey that pauses; then each server allows its share of the limits",
   },
   ...ADDRESS_OPTIONS,
   ...ADMIN_OPTIONS,
@@ -253,7 +253,7 @@ export const SETTINGS = {
   "max-connections-per-address": {
     type: integerWithin({ min: 0, max: 1_000_000 }),
     default: 256,
-    help: "Maximum number of connections from one address (IPv6: one /64 network) that is not in --trust-proxy; 0 for no maximum",
+    help: "Most connections from one address (IPv6: one /64 network) that is not in --trust-proxy; 0 for any number",
   },
   "drain-delay": {
     type: duration({ min: 0, max: 5 * MINUTE }),
