@@ -1,6 +1,6 @@
 /**
  * Writes the generated blocks of README.md and docs/*.md, each between `<!-- name -->` and `<!-- /name -->`:
- * `bun docs/generate.ts && bun fmt`. The tests fail while a block differs from the code.
+ * `bun docs/generate.ts`. The tests fail while a block differs from the code.
  */
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";

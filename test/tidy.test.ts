@@ -261,6 +261,16 @@ describe("documents", () => {
     expect(broken).toEqual([]);
   });
 
+  test("cells of tables are not padded, and short enough for two lines in docs/", () => {
+    const isPadded = (line: string) => /^\|.*(?:\S {2,}\||\| {2,}[^ |]|-{4}).*\|$/.test(line);
+    expect(linesWhere(pages, isPadded)).toEqual([]);
+    const textOf = (cell: string) => cell.trim().replace(/\]\([^)]*\)|[`[\]*]/g, "");
+    const isLong = (line: string) =>
+      line.startsWith("|") && line.split(/(?<!\\)\|/).some((cell) => textOf(cell).length > 150);
+    const docs = pages.filter(({ path }) => path.startsWith("docs/"));
+    expect(linesWhere(docs, isLong)).toEqual([]);
+  });
+
   test("docs/dependencies.md has a row for each dependency, and for no other", () => {
     const { dependencies, devDependencies } = JSON.parse(read("package.json").text);
     const rows = [...read("docs/dependencies.md").text.matchAll(/^\| `([^`]+)` +\|/gm)].map(

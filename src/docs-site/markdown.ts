@@ -20,7 +20,9 @@ export function inlineHtml(markdown: string, path: string): string {
 /** A table in Markdown. */
 export function markdownTable(header: readonly string[], rows: readonly (readonly string[])[]): string {
   const lines = [header, header.map(() => "---"), ...rows];
-  return lines.map((cells) => `| ${cells.join(" | ")} |`).join("\n");
+  return lines
+    .map((cells) => `|${cells.map((cell) => (cell === "" ? " " : ` ${cell} `)).join("|")}|`)
+    .join("\n");
 }
 
 /** The text of HTML, for titles and the search index. */

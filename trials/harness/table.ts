@@ -102,7 +102,11 @@ export function replaceSection({ file, name }: Section, markdown: string): void 
   if (!section.test(text)) throw new Error(`${file} has no section "${name}"`);
   writeFileSync(
     path,
-    text.replace(section, (_match, begin: string, end: string) => `${begin}\n${markdown}\n${end}`),
+    text.replace(section, (_match, begin: string, end: string) => `${begin}\n${unpadded(markdown)}\n${end}`),
   );
-  Bun.spawnSync([process.execPath, "fmt", path]);
+}
+
+/** Tables in files are not padded, so that a new row changes no other. */
+function unpadded(markdown: string): string {
+  return markdown.replace(/^\|.*\|$/gm, (row) => row.replace(/ +/g, " ").replace(/-{3,}/g, "---"));
 }
