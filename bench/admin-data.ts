@@ -6,7 +6,6 @@ import { HOUR_MS, startOf } from "../src/domain/usage-history.ts";
 import type { Connection } from "../src/store/sqlite/connection.ts";
 import { openDatabase } from "../src/store/sqlite/database.ts";
 import { SQLITE_MIGRATIONS } from "../src/store/sqlite/migrations.ts";
-import { packUsage } from "../src/store/sqlite/usage-totals.ts";
 import { openUsageStore } from "../src/store/sqlite/usage-store.ts";
 
 export const KEYS = 10_000;
@@ -54,7 +53,6 @@ function fillHistory(connection: Connection, now: number): void {
   connection.transaction(() => {
     fill("usage_days", startOf("day", now) - (DAYS - 1) * DAY_MS, DAY_MS, DAYS);
     fill("usage_hours", startOf("hour", now) - (HOURS - 1) * HOUR_MS, HOUR_MS, HOURS);
-    packUsage(connection);
     connection.run(`INSERT INTO key_last_used ${numbers(KEYS)} SELECT i, ${now} FROM n`);
     connection.run("INSERT INTO deprecated_use SELECT 'getPet', key_id, last_used_at FROM key_last_used");
   });

@@ -122,37 +122,6 @@ export function* startsOf(
   for (let start = Math.max(startOf(by, since), first); start <= end; start += LENGTH_MS[by]) yield start;
 }
 
-/** Sums of several intervals are stored as well: the sum of 24 hours has 9 parts at most, that of 30 days 10. */
-const SUM_LENGTH_MS: Readonly<Record<UsageInterval, number>> = { hour: 4 * HOUR_MS, day: 5 * DAY_MS };
-
-/** The length of a sum, and the start of the one that contains a time. */
-export function sumOf(by: UsageInterval, time: number): { readonly length: number; readonly start: number } {
-  const length = SUM_LENGTH_MS[by];
-  return { length, start: Math.floor(time / length) * length };
-}
-
-/**
- * The intervals and the sums that a period consists of, by their starts, ascending. The last sum may end after the
- * period if nothing is stored from then on.
- */
-export function partsOf(
-  period: UsagePeriod,
-  bounds: { readonly first: number; readonly last: number },
-): { readonly intervals: readonly number[]; readonly sums: readonly number[] } {
-  const intervals: number[] = [];
-  const sums: number[] = [];
-  const end = startOf(period.by, period.until) + LENGTH_MS[period.by];
-  let covered = -Infinity;
-  for (const start of startsOf(period, bounds)) {
-    if (start < covered) continue;
-    const sum = sumOf(period.by, start);
-    const isWhole = sum.start === start && (start + sum.length <= end || bounds.last < end);
-    (isWhole ? sums : intervals).push(start);
-    if (isWhole) covered = start + sum.length;
-  }
-  return { intervals, sums };
-}
-
 /** Intervals that start before this time are deleted. */
 export function retainedSince(by: UsageInterval, now: number): number {
   return startOf(by, now) - (by === "hour" ? HOURLY_USAGE_DAYS : DAILY_USAGE_DAYS) * DAY_MS;

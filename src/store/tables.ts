@@ -55,17 +55,16 @@ export const KEY_SECRETS = table("key_secrets", ["key_id", "hash"], {
 export const PETS = withIds("pets", PET_ROWS.columns);
 export const ORDERS = withIds("orders", OPERATOR_ORDER_ROWS.columns);
 
-/** Of the counts of one key in one interval. */
-export const COUNT_COLUMNS = {
+/** The counts of one key in one interval. */
+const USAGE_COLUMNS = {
   start: "integer",
   key_id: "integer",
   admitted: "integer",
   limited: "integer",
   banned: "integer",
   errors: "integer",
+  operations: "json",
 } as const;
-
-const USAGE_COLUMNS = { ...COUNT_COLUMNS, operations: "json" } as const;
 
 /** The usage history by its interval. */
 export const USAGE = {
@@ -311,7 +310,7 @@ export function* lockIds({ dialect }: Pick<SharedTables, "dialect">, { name }: T
 export interface NewTables extends AsyncDisposable {
   /** Adds rows with all columns, all of them or none. */
   insert(table: Table, rows: readonly NewRow[]): Promise<void>;
-  /** When all rows are inserted: sets the counters, and adds up what the database stores as sums of other rows. */
+  /** Sets the counters, when all rows are inserted. */
   complete(counters: Counters): Promise<void>;
   /** Reads what was inserted. */
   read(): Promise<TableReader>;

@@ -1,11 +1,13 @@
 import type { UsageHistoryStore } from "../domain/ports.ts";
 import { DAY_MS } from "../domain/rate-limit.ts";
 import {
+  byRequests,
   COUNTS,
   DEPRECATED_OPERATIONS,
   type KeyCounts,
   type KeyTotals,
   type KeyTotalsQuery,
+  NO_REQUESTS,
   OPERATION_IDS,
   type OperationCounts,
   type RequestCounts,
@@ -18,7 +20,7 @@ import {
   type UsageQuery,
   type UsageRow,
 } from "../domain/usage-history.ts";
-import { type Awaitable, TimeSlice } from "../event-loop.ts";
+import { type Awaitable, yieldToEventLoop } from "../event-loop.ts";
 import {
   type Dialect,
   jsonArray,
@@ -27,7 +29,6 @@ import {
   rowsOf,
   type SqlDatabase,
   type SqlValue,
-  type Steps,
 } from "./statements.ts";
 import { DEPRECATED_USE, insertInto, KEY_LAST_USED, USAGE } from "./tables.ts";
 
@@ -76,23 +77,13 @@ function usageRowsOf(keyId: number, stored: StoredCounts): UsageRow[] {
 }
 
 /** The starts of the first interval and of the last. Without rows, no interval is between them. */
-export interface Bounds {
+interface Bounds {
   readonly first: number;
   readonly last: number;
 }
 
-/** What a database stores besides the counts of single keys, so that a sum over all keys reads few rows. */
-export interface UsageSums {
-  /** Called in the transaction that adds the counts of single keys. */
-  add(by: UsageInterval, start: number, keys: readonly KeyTotals[]): Steps<void>;
-  /** The sums of each key that has counts in the period, those with the most requests first. */
-  read(query: KeyTotalsQuery, bounds: Bounds): Promise<readonly KeyTotals[]>;
-  /** Deletes some of what starts before a time. Returns whether there may be more. */
-  deleteBefore(by: UsageInterval, start: number): Steps<boolean>;
-}
-
 /** Adds the counts of an inserted row to those of the stored one. */
-export const ADD_COUNTS = COUNTS.map((count) => `${count} = stored.${count} + excluded.${count}`).join(", ");
+const ADD_COUNTS = COUNTS.map((count) => `${count} = stored.${count} + excluded.${count}`).join(", ");
 
 /** In the order of the keys, as all that several instances add, so that they do not deadlock. */
 const BY_KEY = "ORDER BY key_id";
@@ -106,7 +97,7 @@ const COUNT_DEPRECATED_USE = `SELECT count(DISTINCT key_id) AS count FROM deprec
 const SET_LATER = `DO UPDATE SET last_used_at = excluded.last_used_at
   WHERE stored.last_used_at < excluded.last_used_at`;
 
-/** Of the counts of single keys in all hours or in all days. */
+/** The statements on the table of the hours, or on that of the days. */
 export function usageQueries(by: UsageInterval, dialect: Dialect) {
   const { name } = USAGE[by];
   return {
@@ -114,6 +105,7 @@ export function usageQueries(by: UsageInterval, dialect: Dialect) {
       ON CONFLICT (start, key_id) DO UPDATE SET ${ADD_COUNTS}, operations = ${dialect.addedOperations}`,
     read: `SELECT start, admitted, limited, banned, errors, CAST(operations AS TEXT) AS operations FROM ${name}
       WHERE key_id = ? AND ${dialect.isOneOf("start", "?")} ORDER BY start`,
+    readAllKeys: `SELECT key_id AS "keyId", admitted, limited, banned, errors FROM ${name} WHERE start = ?`,
     bounds: `SELECT (SELECT min(start) FROM ${name}) AS first, (SELECT max(start) FROM ${name}) AS last`,
     deleteBefore: dialect.deleteFirst({ table: name, where: "start < ?", order: "start, key_id" }),
   };
@@ -131,21 +123,21 @@ function queriesOf(dialect: Dialect) {
   };
 }
 
+function noRequestsOf(keyId: number) {
+  return { keyId, ...NO_REQUESTS };
+}
+
 /** On SQLite one to two milliseconds, in which requests wait. */
 const DELETED_AT_ONCE = 500;
 
 export class SqlUsageHistoryStore implements UsageHistoryStore {
   readonly #queries: ReturnType<typeof queriesOf>;
 
-  constructor(
-    private readonly database: SqlDatabase,
-    private readonly sums: UsageSums,
-  ) {
+  constructor(private readonly database: SqlDatabase) {
     this.#queries = queriesOf(database.dialect);
   }
 
   addUsage({ writer, sequence, hour, keys }: UsageBatch): Promise<void> {
-    const { sums } = this;
     const queries = this.#queries;
     return this.database.write(function* () {
       const isNew = (yield* rowsOf(INSERT_BATCH, writer, sequence, hour)).length > 0;
@@ -153,7 +145,6 @@ export class SqlUsageHistoryStore implements UsageHistoryStore {
       for (const by of USAGE_INTERVALS) {
         const start = startOf(by, hour);
         yield* rowsOf(queries[by].add, jsonRows(keys.map((counts) => usageValues(start, counts))));
-        yield* sums.add(by, start, keys);
       }
       const used = keys.map(({ keyId, lastUsedAt }) => [keyId, lastUsedAt]);
       yield* rowsOf(queries.setLastUsed, jsonRows(used));
@@ -164,25 +155,31 @@ export class SqlUsageHistoryStore implements UsageHistoryStore {
     });
   }
 
-  /** Other work of the event loop goes on between the statements. */
   async readUsage(query: UsageQuery): Promise<readonly UsageRow[]> {
     const { keyId, by } = query;
-    const starts = [...startsOf(query, await this.#boundsOf(by))];
-    const { intervals } = this.database.dialect.maxPerRead;
-    const rows: UsageRow[] = [];
-    const slice = new TimeSlice();
-    for (let from = 0; from < starts.length; from += intervals) {
-      const some = jsonArray(starts.slice(from, from + intervals));
-      const read = () => numberRowsOf<StoredCounts>(this.#queries[by].read, keyId, some);
-      rows.push(...(await this.database.read(read)).flatMap((stored) => usageRowsOf(keyId, stored)));
-      if (slice.isOver) await slice.next();
-    }
-    await slice.next();
-    return rows;
+    const starts = jsonArray([...startsOf(query, await this.#boundsOf(by))]);
+    const read = () => numberRowsOf<StoredCounts>(this.#queries[by].read, keyId, starts);
+    return (await this.database.read(read)).flatMap((stored) => usageRowsOf(keyId, stored));
   }
 
-  async usageByKey(query: KeyTotalsQuery): Promise<readonly KeyTotals[]> {
-    return this.sums.read(query, await this.#boundsOf(query.by));
+  /**
+   * A statement for each interval, between which requests come: with 10,000 keys it takes 5 ms on SQLite. One statement
+   * that adds up 24 hours would take 150 ms, in which requests wait.
+   */
+  async usageByKey({ limit, ...period }: KeyTotalsQuery): Promise<readonly KeyTotals[]> {
+    const { readAllKeys } = this.#queries[period.by];
+    const totals = new Map<number, ReturnType<typeof noRequestsOf>>();
+    for (const start of startsOf(period, await this.#boundsOf(period.by))) {
+      type StoredTotals = { readonly [Field in keyof KeyTotals]: number | bigint };
+      for (const row of await this.database.read(() => rowsOf<StoredTotals>(readAllKeys, start))) {
+        const keyId = Number(row.keyId);
+        const total = totals.get(keyId) ?? noRequestsOf(keyId);
+        totals.set(keyId, total);
+        for (const count of COUNTS) total[count] += Number(row[count]);
+      }
+      await yieldToEventLoop();
+    }
+    return [...totals.values()].toSorted(byRequests).slice(0, limit);
   }
 
   async #boundsOf(by: UsageInterval): Promise<Bounds> {
@@ -209,7 +206,6 @@ export class SqlUsageHistoryStore implements UsageHistoryStore {
   }
 
   deleteOldUsage(now: number): Promise<boolean> {
-    const { sums } = this;
     const queries = this.#queries;
     return this.database.write(function* () {
       yield* rowsOf("DELETE FROM usage_batches WHERE hour < ?", now - DAY_MS);
@@ -217,8 +213,7 @@ export class SqlUsageHistoryStore implements UsageHistoryStore {
       for (const by of USAGE_INTERVALS) {
         const start = retainedSince(by, now);
         const deleted = yield* rowsOf(queries[by].deleteBefore, start, DELETED_AT_ONCE);
-        const hasMoreSums = yield* sums.deleteBefore(by, start);
-        hasMore ||= deleted.length === DELETED_AT_ONCE || hasMoreSums;
+        hasMore ||= deleted.length === DELETED_AT_ONCE;
       }
       return hasMore;
     });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { partsOf, retainedSince, startOf, startsOf, sumOf } from "../../src/domain/usage-history.ts";
+import { retainedSince, startOf, startsOf } from "../../src/domain/usage-history.ts";
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 86_400_000;
@@ -23,29 +23,5 @@ describe("intervals", () => {
   test("hours are kept for 35 days and days for 400", () => {
     expect(retainedSince("hour", NOON + 5)).toBe(NOON - 35 * DAY_MS);
     expect(retainedSince("day", NOON)).toBe(Date.parse("2026-11-15T00:00:00Z") - 400 * DAY_MS);
-  });
-});
-
-describe("sums", () => {
-  test("a sum has 4 hours or 5 days", () => {
-    expect(sumOf("hour", NOON + HOUR_MS)).toEqual({ length: 4 * HOUR_MS, start: NOON });
-    expect(sumOf("day", NOON).length).toBe(5 * DAY_MS);
-  });
-
-  test.each([
-    ["hour", HOUR_MS, 24, 9],
-    ["day", DAY_MS, 30, 10],
-  ] as const)("by %s: the parts cover the period exactly, and are few", (by, length, count, maxParts) => {
-    for (let offset = 0; offset < 20; offset++) {
-      const since = startOf(by, NOON) + offset * length;
-      const until = since + (count - 1) * length;
-      const { intervals, sums } = partsOf({ by, since, until }, ALL);
-      const inSums = sums.flatMap((start) =>
-        Array.from({ length: sumOf(by, start).length / length }, (_, i) => start + i * length),
-      );
-      const covered = [...intervals, ...inSums].toSorted((a, b) => a - b);
-      expect(covered).toEqual(Array.from({ length: count }, (_, i) => since + i * length));
-      expect(intervals.length + sums.length).toBeLessThanOrEqual(maxParts);
-    }
   });
 });

@@ -1,12 +1,8 @@
-import { describe } from "bun:test";
-import { SqlKeyStore } from "../../src/store/api-keys.ts";
-import { SQLITE_DIALECT, sqliteDatabase } from "../../src/store/sqlite/connection.ts";
+import { expect, test } from "bun:test";
+import { HOUR_MS } from "../../src/domain/usage-history.ts";
 import { openSqlite, type SqliteStores } from "../../src/store/sqlite/store.ts";
 import { sqliteTables } from "../../src/store/sqlite/tables.ts";
-import { keyListConformance } from "../conformance/key-list.ts";
 import { storeConformance } from "../conformance/store.ts";
-import { testsOn } from "../conformance/store-fixture.ts";
-import { openStoreDatabase } from "./sqlite-database.ts";
 import { temporaryDirectory } from "./temporary-directory.ts";
 
 async function openStores() {
@@ -39,17 +35,21 @@ async function openStores() {
 
 storeConformance("SQLite", openStores);
 
-async function openWithSmallReads() {
-  const opened = await openStores();
-  const connection = openStoreDatabase(opened.path);
-  const dialect = { ...SQLITE_DIALECT, maxPerRead: { keys: 2, intervals: 1 } };
-  const keys = new SqlKeyStore({ ...sqliteDatabase(connection), dialect });
-  const close = async () => {
-    connection.close();
-    await opened.close();
+test("usageByKey: other work of the event loop goes on after each interval", async () => {
+  const { usageHistory, close } = await openStores();
+  const counts = { keyId: 1, admitted: 1, limited: 0, banned: 0, errors: 0, lastUsedAt: 0, byOperation: [] };
+  const hours = Array.from({ length: 24 }, (_, i) => i * HOUR_MS);
+  for (const [sequence, hour] of hours.entries())
+    await usageHistory.addUsage({ writer: "server", sequence, hour, keys: [counts] });
+  let iterations = 0;
+  const countIterations = () => {
+    iterations++;
+    immediate = setImmediate(countIterations);
   };
-  return { ...opened, keys, close };
-}
-
-describe("SQLite with more keys than a statement may read", () =>
-  keyListConformance(testsOn(openWithSmallReads)));
+  let immediate = setImmediate(countIterations);
+  const totals = await usageHistory.usageByKey({ by: "hour", since: 0, until: 23 * HOUR_MS });
+  clearImmediate(immediate);
+  expect(totals).toMatchObject([{ keyId: 1, admitted: 24 }]);
+  expect(iterations).toBeGreaterThanOrEqual(24);
+  await close();
+});

@@ -13,7 +13,8 @@ type OnlineMigration = Omit<Migration, "sql"> & { readonly statements: readonly 
  * The same tables as in SQLite. The constraints repeat what the contract validates, so that a bug in the program fails
  * instead of storing bad data. Times are milliseconds since the epoch.
  *
- * Instances of the release before serve during a migration and after it, so a new column can be null.
+ * Instances of the release before serve during a migration and after it, so a new column can be null. Release 1.1.0
+ * adds to usage_sums, which is not used any more, and so stays.
  */
 export const POSTGRES_MIGRATIONS: readonly (Migration | OnlineMigration)[] = [
   {

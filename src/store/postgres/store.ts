@@ -29,7 +29,6 @@ import { Primary, type PrimaryOptions } from "./primary.ts";
 import { PET_ROWS } from "../rows.ts";
 import { requireRow } from "../statements.ts";
 import { givenColumns, POSTGRES_DIALECT, postgresDatabase, runAll } from "./statements.ts";
-import { PostgresUsageSums } from "./usage-sums.ts";
 
 export interface PostgresStores extends Stores {
   readonly petJson: PostgresPetJson;
@@ -99,7 +98,7 @@ export async function openPostgres(url: string, options: PostgresOptions = {}): 
     keys: new SqlKeyStore(database, (hash) => lookups.submit(hash)),
     audit: new SqlAuditStore(database),
     settings: new SqlSettingsStore(database),
-    usageHistory: new SqlUsageHistoryStore(database, new PostgresUsageSums(pools)),
+    usageHistory: new SqlUsageHistoryStore(database),
     petJson,
     commitQueueLength: () => store.commitQueueLength,
     queueLength: () => pools.queueLength,

@@ -31,7 +31,6 @@ import {
 import { Primary, type PrimaryOptions } from "./primary.ts";
 import { POSTGRES_DIALECT, runAll } from "./statements.ts";
 import { migratePostgres } from "./store.ts";
-import { FILL_SUMS } from "./usage-sums.ts";
 
 interface PostgresTablesOptions extends PrimaryOptions {
   readonly url: string;
@@ -215,10 +214,6 @@ async function createTables({ url, schema }: PostgresTablesOptions, source: stri
         await sql`SELECT setval(${`${table}_id_seq`}::regclass, ${lastId > 0n ? lastId : 1n}::int8, ${lastId > 0n})`;
       }
       await sql`UPDATE key_revision SET revision = ${counters[KEY_REVISION] ?? 0n}`;
-      await sql.begin(async (tx) => {
-        await tx.unsafe("DELETE FROM usage_sums");
-        for (const statement of FILL_SUMS) await tx.unsafe(statement);
-      });
     },
     read: () => openReader({ url, schema: unpublished }),
     /** A schema that an administrator has created for the environment is empty, or the rename fails. */

@@ -270,6 +270,11 @@ export const SQLITE_MIGRATIONS: readonly Migration[] = [
     name: "pets without their JSON, which statements write",
     sql: "ALTER TABLE pets DROP COLUMN entry",
   },
+  {
+    version: 16,
+    name: "usage history without sums of all keys",
+    sql: "DROP TABLE usage_totals",
+  },
 ];
 
 const CREATE_VERSION_TABLE = `CREATE TABLE IF NOT EXISTS schema_migrations (

@@ -39,7 +39,6 @@ import {
 import { openDatabaseFor } from "./database.ts";
 import { SQLITE_MIGRATIONS } from "./migrations.ts";
 import { SqlitePetJson } from "./pet-json.ts";
-import { SqliteUsageTotals } from "./usage-totals.ts";
 import { IDEMPOTENCY_LIFETIME_MS } from "../../domain/constants.ts";
 import { scheduler } from "../../event-loop.ts";
 
@@ -95,7 +94,7 @@ export function openSqlite(path: string, options: SqliteStoreOptions = {}): Sqli
   }));
   opened.defer(closeKeys);
   const { closeUsage, usageHistory } = openDatabaseFor(path, usageOptions, (connection) => ({
-    usageHistory: new SqlUsageHistoryStore(sqliteDatabase(connection), new SqliteUsageTotals(connection)),
+    usageHistory: new SqlUsageHistoryStore(sqliteDatabase(connection)),
     closeUsage: () => connection.close(),
   }));
   opened.move();

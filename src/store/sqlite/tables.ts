@@ -23,7 +23,6 @@ import { openDatabase } from "./database.ts";
 import { publishDatabase, removeDatabase } from "./durable-files.ts";
 import { SQLITE_MIGRATIONS } from "./migrations.ts";
 import { INCREMENT_PET_REVISION } from "./pet-json.ts";
-import { packUsage } from "./usage-totals.ts";
 import { scheduler } from "../../event-loop.ts";
 
 const OPTIONS = {
@@ -195,12 +194,6 @@ function createTables(path: string, source: string): NewTables {
         }
         connection.value("UPDATE key_revision SET revision = ?", counters[KEY_REVISION] ?? 0n);
       });
-      const withNumbers = openDatabase(unpublished, { ...OPTIONS, integers: "number" });
-      withNumbers.transaction(() => {
-        withNumbers.exec("DELETE FROM usage_totals");
-        packUsage(withNumbers);
-      });
-      withNumbers.close();
     },
     read: async () => openReader(unpublished),
     /** Interrupted before the file has its name, the next copy starts over: this one has no source any more. */

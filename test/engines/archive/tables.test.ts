@@ -7,8 +7,7 @@ import { temporaryDatabase } from "../../store/sqlite-database.ts";
 const NOT_COPIED = new Set([
   "schema_migrations",
   "key_revision", // a counter
-  "usage_sums", // added up from the hours and days
-  "usage_totals", // the same in SQLite
+  "usage_sums", // not used any more; release 1.1.0 adds to it
   "operator_sessions", // operators sign in again
   "sign_in_codes",
   "server_secret", // servers of the copy make one of their own

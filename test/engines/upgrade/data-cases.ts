@@ -29,6 +29,18 @@ export function upgradedDataCases(engine: "sqlite" | "postgres", flags: () => Pr
     return fetch(app.url + path, { ...init, headers: { ...headers, ...init.headers } });
   };
 
+  // The first test: a request of another one would count.
+  test.each(["hour", "day"] as const)("the usage history by %s adds up to what it was", async (by) => {
+    const totals = await app.usageHistory.usageByKey({ by, since: 0, until: recorded.at });
+    expect(totals.map(({ keyId, admitted, limited }) => [keyId, admitted, limited])).toEqual([
+      [3, 136, 0],
+      [6, 60, 10],
+      [1, 11, 0],
+      [2, 4, 0],
+      [4, 3, 0],
+    ]);
+  });
+
   test("usage and bans go on where they were", async () => {
     const response = await send(recorded.secrets.mobile, "/pets?limit=1");
     // Valkey has the usage of keys, and is no part of the fixture.
