@@ -18,7 +18,14 @@ const RESTARTS = 3;
 const WARM_CALLS = 30;
 const MEMORY_ROUNDS = 3;
 const IDLE_MS = 2_000;
-const BARS = { pageMs: 100, waitMs: 10, metricsMs: 20, metricsKb: 200, memoryMb: 20 } as const;
+const BARS = {
+  pageMs: 300,
+  waitMs: 50,
+  firstWaitMs: 300,
+  metricsMs: 20,
+  metricsKb: 200,
+  memoryMb: 20,
+} as const;
 const METRICS = "/metrics";
 
 /** A page of the console: the paths that it asks for at once, and then those that it asks for with the responses. */
@@ -78,6 +85,7 @@ const PAGES: readonly AdminPage[] = [
   page("Settings", "/api/settings"),
   // No page yet: what a program that bills asks for.
   page("Usage of 100 keys, 30 days (API)", "/api/usage"),
+  page("Usage of all keys, 30 days (API)", `/api/usage?limit=${KEYS}`),
   { name: METRICS, steps: [["/metrics"]] },
 ];
 
@@ -222,7 +230,7 @@ function barsOf(pages: readonly Summary[], { withListener, without }: Memory): r
     return [
       { name: `${name}, first call, ms`, value: firstMs, most },
       { name: `${name}, p99, ms`, value: p99Ms, most },
-      { name: `${name}, first call, wait of others, ms`, value: firstWaitMs, most: BARS.waitMs },
+      { name: `${name}, first call, wait of others, ms`, value: firstWaitMs, most: BARS.firstWaitMs },
       { name: `${name}, wait of others, ms`, value: waitMs, most: BARS.waitMs },
       ...(name === METRICS ? [{ name: `${name}, kB`, value: kb, most: BARS.metricsKb }] : []),
     ];

@@ -81,9 +81,6 @@ export function within<T>(
   });
 }
 
-/** The length of a time slice: requests of clients wait for its end. */
-const TIME_SLICE_MS = 2;
-
 const endOfIteration: (() => void)[] = [];
 
 export function atEndOfIteration(work: () => void): void {
@@ -94,6 +91,7 @@ function finishIteration(): void {
   for (const work of endOfIteration.splice(0)) work();
 }
 
+/** Other work of the event loop goes on before the caller does. */
 export function yieldToEventLoop(): Promise<void> {
   return new Promise((resolve) => {
     setImmediate(() => {
@@ -101,20 +99,6 @@ export function yieldToEventLoop(): Promise<void> {
       resolve();
     });
   });
-}
-
-/** Work that takes longer than a request may wait is done in time slices: `if (slice.isOver) await slice.next()`. */
-export class TimeSlice {
-  #endsAt = scheduler.now() + TIME_SLICE_MS;
-
-  get isOver(): boolean {
-    return scheduler.now() >= this.#endsAt;
-  }
-
-  async next(): Promise<void> {
-    await yieldToEventLoop();
-    this.#endsAt = scheduler.now() + TIME_SLICE_MS;
-  }
 }
 
 /** A value now or later: embedded databases return at once, and nothing on their path waits for a promise. */

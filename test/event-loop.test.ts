@@ -1,25 +1,5 @@
 import { expect, spyOn, test } from "bun:test";
-import {
-  atEndOfIteration,
-  loadOnce,
-  reuse,
-  scheduler,
-  TimeSlice,
-  yieldToEventLoop,
-} from "../src/event-loop.ts";
-
-test("other work goes on between time slices", async () => {
-  let turns = 0;
-  const timer = setInterval(() => turns++, 0);
-  const timeSlice = new TimeSlice();
-  for (let slices = 0; slices < 3;) {
-    if (!timeSlice.isOver) continue;
-    await timeSlice.next();
-    slices++;
-  }
-  clearInterval(timer);
-  expect(turns).toBeGreaterThanOrEqual(2);
-});
+import { atEndOfIteration, loadOnce, reuse, scheduler, yieldToEventLoop } from "../src/event-loop.ts";
 
 test("work for the end of an iteration comes before work that yielded earlier, and is done once", async () => {
   const order: string[] = [];

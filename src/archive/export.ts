@@ -2,7 +2,7 @@
 import { gzipSync } from "node:zlib";
 import { columnOf } from "../domain/fields.ts";
 import { OPERATOR_ORDER_FIELDS, PET_FIELDS } from "../domain/resources.ts";
-import { TimeSlice } from "../event-loop.ts";
+import { yieldToEventLoop } from "../event-loop.ts";
 import { API_KEYS, ORDERS, PETS, type Row, type Table, type TableReader } from "../store/tables.ts";
 import type { Output } from "./files.ts";
 import {
@@ -90,9 +90,8 @@ export async function exportRows(options: ExportOptions): Promise<number | undef
   let text = header(Object.keys(exported.fields));
   let count = 0;
   // SQLite works without iterations of the event loop, and without them no signal arrives.
-  const slice = new TimeSlice();
   for await (const rows of exported.rows(options.reader)) {
-    await slice.next();
+    await yieldToEventLoop();
     if (isStopped()) return undefined;
     for (const row of rows) text += encode(row);
     count += rows.length;

@@ -3,7 +3,7 @@ import { headerLinesOf } from "../api/dispatch.ts";
 import { type Asset, assetOf, loadBundle } from "../browser-bundle/bundle.ts";
 import { DOCS_PATH } from "../domain/constants.ts";
 import type { OperationId } from "../domain/usage-history.ts";
-import { TimeSlice } from "../event-loop.ts";
+import { yieldToEventLoop } from "../event-loop.ts";
 import { OPERATIONS } from "../petstore/operations.ts";
 import { acceptsHtml, type DocsPages } from "../petstore/static-routes.ts";
 import { exampleContext, examplesOf } from "./examples.ts";
@@ -30,10 +30,10 @@ export async function renderSite(options: SiteOptions): Promise<RenderedSite> {
   const { settings } = options;
   const blocks = settingBlocks(settings);
   const names = Object.keys(GUIDE_SOURCES) as GuideName[];
-  const guides = await inTimeSlices(names.map((name) => () => guidePage(name, blocks, settings)));
+  const guides = await renderAll(names.map((name) => () => guidePage(name, blocks, settings)));
   const ids = Object.keys(OPERATIONS) as OperationId[];
   const operations = ids.map((id) => () => operationPage(id, settings));
-  const reference = await inTimeSlices([...operations, schemasPage, () => errorCodesPage(settings)]);
+  const reference = await renderAll([...operations, schemasPage, () => errorCodesPage(settings)]);
 
   const searchEntries = [...guides, ...reference].flatMap(searchEntriesOf);
   const searchIndex = assetOf(`${ASSETS_PATH}search-`, "json", JSON.stringify(searchEntries));
@@ -48,12 +48,11 @@ export async function renderSite(options: SiteOptions): Promise<RenderedSite> {
 }
 
 /** Requests of clients are answered meanwhile. */
-async function inTimeSlices(renderers: readonly (() => DocsPage)[]): Promise<DocsPage[]> {
+async function renderAll(renderers: readonly (() => DocsPage)[]): Promise<DocsPage[]> {
   const pages: DocsPage[] = [];
-  const slice = new TimeSlice();
   for (const render of renderers) {
     pages.push(render());
-    if (slice.isOver) await slice.next();
+    await yieldToEventLoop();
   }
   return pages;
 }

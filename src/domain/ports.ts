@@ -199,10 +199,10 @@ export interface KeyStore {
   createKey(key: NewKey, secret: NewSecret, by: Attribution): Promise<ApiKey>;
   /** Creates a key if there has never been one. Of concurrent calls, one creates it. */
   createFirstKey(key: NewKey, secret: NewSecret, by: Attribution): Promise<ApiKey | undefined>;
-  listKeys(query: KeyListQuery): Promise<KeyList>;
+  listKeys(query: KeyListQuery): Awaitable<KeyList>;
   getKey(id: number): Awaitable<ApiKey | undefined>;
   /** Those that exist, in any order. */
-  getKeys(ids: readonly number[]): Promise<readonly ApiKey[]>;
+  getKeys(ids: readonly number[]): Awaitable<readonly ApiKey[]>;
   /** The secrets of each of the keys, newest first, those that no longer work too. */
   listSecrets(keyIds: readonly number[]): Awaitable<ReadonlyMap<number, readonly KeySecret[]>>;
   /** Adds a secret. The earlier secrets stop working at `overlapEndsAt`. */

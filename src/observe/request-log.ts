@@ -2,7 +2,7 @@ import { Database } from "bun:sqlite";
 import { errorCodeOf } from "../api/dispatch.ts";
 import { maskSecrets } from "../domain/constants.ts";
 import { OPERATION_IDS, type OperationId } from "../domain/usage-history.ts";
-import { TimeSlice } from "../event-loop.ts";
+import { yieldToEventLoop } from "../event-loop.ts";
 import type { Response } from "../http1/index.ts";
 import type { RequestObserver } from "./request-metrics.ts";
 
@@ -143,7 +143,6 @@ export class RequestLog {
     this.#write();
     const items: LoggedRequest[] = [];
     const matches = this.#matcherOf(conditions);
-    const slice = new TimeSlice();
     const before = this.#database.query<Block, [number]>(
       "SELECT * FROM blocks WHERE id < ? ORDER BY id DESC LIMIT 1",
     );
@@ -158,7 +157,7 @@ export class RequestLog {
         if (item && items.length === limit) return { items, hasMore: true };
         if (item) items.push(item);
       }
-      if (slice.isOver) await slice.next();
+      await yieldToEventLoop();
     }
     return { items, hasMore: false };
   }

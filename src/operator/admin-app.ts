@@ -1,5 +1,5 @@
 import { isIP } from "node:net";
-import { andThen, type Awaitable, within, yieldToEventLoop } from "../event-loop.ts";
+import { andThen, type Awaitable, within } from "../event-loop.ts";
 import {
   type Call,
   dispatch,
@@ -209,8 +209,6 @@ export function createAdminApp(services: ServerServices): RequestHandler {
       return identity instanceof Rejection ? identity : { ...call, context: contextOf(request, identity) };
     },
     async execute(input, { id, context }) {
-      // Requests of clients come first.
-      await yieldToEventLoop();
       // The input was validated for this operation, which is what the type of its handler says.
       return (handlers[id] as unknown as AnyHandler)(input, context);
     },
@@ -322,8 +320,6 @@ const REQUEST_TIMEOUT = new Rejection(
 );
 
 async function succeed(result: unknown, { operation: { success }, context }: AdminCall): Promise<Response> {
-  // A long response takes milliseconds to write.
-  await yieldToEventLoop();
   const { responseHeaders, signResponse } = context;
   const lines = API_LINES + headerLinesOf(responseHeaders);
   if (success.body === undefined) return emptyResponse(204, lines);

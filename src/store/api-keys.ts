@@ -11,19 +11,19 @@ import type {
 import { type Attribution, keyCreated, keyRolled, keyUpdated } from "../domain/audit.ts";
 import type { KeyChanges, KeyStore } from "../domain/ports.ts";
 import type { Limits } from "../domain/rate-limit.ts";
-import { type Awaitable, TimeSlice, yieldToEventLoop } from "../event-loop.ts";
+import type { Awaitable } from "../event-loop.ts";
 import { addAudit } from "./audit.ts";
-import { KEY_COLUMNS, keyCount, keyIds, type KeyRange, keysInOrder, sortValue } from "./key-list.ts";
+import { KEY_COLUMNS, keyCount, keyPage, sortValue } from "./key-list.ts";
 import {
   jsonArray,
   objectOf,
   objectsOf,
+  readPage,
   requireRow,
   rowsOf,
   rowsOfQuery,
   type SqlDatabase,
   type SqlValue,
-  type Statement,
   type Steps,
   withoutNulls,
 } from "./statements.ts";
@@ -107,11 +107,7 @@ function newestFirst(a: KeySecret, b: KeySecret): number {
   return (b.createdAt ?? 0) - createdAt || (b.validUntil ?? Number.MAX_SAFE_INTEGER) - validUntil;
 }
 
-/** Keys that are read before the time is looked at. */
-const IDS_PER_READ = 100;
-
 const SELECT = `SELECT ${KEY_COLUMNS} FROM api_keys`;
-const SELECT_LAST = "SELECT max(id) AS last FROM api_keys";
 const SELECT_ANY = "SELECT id FROM api_keys ORDER BY id LIMIT 1";
 const SELECT_CHANGED = `SELECT ${KEY_COLUMNS}, unban_revision AS "unbanRevision" FROM api_keys
   WHERE revision > ? ORDER BY revision`;
@@ -123,19 +119,6 @@ const INSERT_SECRET = "INSERT INTO key_secrets (hash, key_id, hint, issued_at) V
 /** A secret that already has an earlier end keeps it. */
 const LIMIT_SECRETS = `UPDATE key_secrets SET valid_until = ?
   WHERE key_id = ? AND coalesce(valid_until > ?, TRUE)`;
-
-/** A row of a list, with an `id` that is a bigint in one database and a number in the other. */
-interface ListedRow {
-  readonly id: bigint | number;
-}
-
-function rangesUpTo(last: number, size: number): readonly KeyRange[] {
-  const ranges: KeyRange[] = [];
-  for (let first = 1; first <= last; first += size) {
-    ranges.push({ first, last: Math.min(first + size - 1, last) });
-  }
-  return ranges;
-}
 
 /** The same statements for both databases, except that lookups may share one. */
 export class SqlKeyStore implements KeyStore {
@@ -166,74 +149,29 @@ export class SqlKeyStore implements KeyStore {
     });
   }
 
-  /**
-   * Other work of the event loop goes on between the statements, and before and after them. So a key that is changed
-   * meanwhile may be in a list that it does not belong to any more.
-   */
-  async listKeys(query: KeyListQuery): Promise<KeyList> {
+  listKeys(query: KeyListQuery): Awaitable<KeyList> {
     const { limit, after } = query;
-    const [stored] = await this.#readAfterOthers<{ last: bigint }>({ sql: SELECT_LAST, values: [] });
-    const ranges = rangesUpTo(Number(stored?.last ?? 0), this.database.dialect.maxPerRead.keys);
-    const rows = await this.#listRows(query, ranges);
-    const page = {
-      items: rows.slice(0, limit).map((row) => keyOf(objectOf(row))),
-      hasMore: rows.length > limit,
-    };
-    const isWhole = after === undefined && !page.hasMore;
-    const total = isWhole ? page.items.length : await this.#countKeys(query, ranges);
-    await yieldToEventLoop();
-    return { ...page, total };
-  }
-
-  /** The rows of a page, and one more where there is one. */
-  async #listRows(query: KeyListQuery, ranges: readonly KeyRange[]): Promise<readonly ListedRow[]> {
     const { dialect } = this.database;
-    const { sort = "id", isDescending = false, limit } = query;
-    const last = sortValue(query, dialect);
-    const [lastRow] = last ? await this.#readAfterOthers<{ value: SqlValue }>(last) : [];
-    let rows: ListedRow[] = [];
-    for (const range of isDescending ? ranges.toReversed() : ranges) {
-      const options = { ...range, lastValue: lastRow?.value };
-      const found = await this.#readAfterOthers<ListedRow>(keyIds(query, dialect, options));
-      if (found.length === 0) continue;
-      const ids = [...rows, ...found].map(({ id }) => Number(id));
-      rows = await this.#readAfterOthers(keysInOrder(query, dialect, ids));
-      if (sort === "id" && rows.length > limit) break;
-    }
-    return rows;
-  }
-
-  async #countKeys(query: KeyListQuery, ranges: readonly KeyRange[]): Promise<number> {
-    let total = 0;
-    for (const range of ranges) {
-      const count = keyCount(query, this.database.dialect, range);
-      const [row] = await this.#readAfterOthers<{ total: bigint }>(count);
-      total += Number(row?.total ?? 0);
-    }
-    return total;
-  }
-
-  /** Requests that have arrived come first. */
-  async #readAfterOthers<Row>(statement: Statement): Promise<Row[]> {
-    await yieldToEventLoop();
-    return this.database.read(() => rowsOfQuery<Row>(statement));
+    return this.database.read(function* () {
+      const last = sortValue(query, dialect);
+      const [lastRow] = last ? yield* rowsOfQuery<{ value: SqlValue }>(last) : [];
+      const statement = keyPage(query, dialect, lastRow?.value);
+      const page = yield* readPage(statement, limit, (row: object) => keyOf(objectOf(row)));
+      if (after === undefined && !page.hasMore) return { ...page, total: page.items.length };
+      const [count] = yield* rowsOfQuery<{ total: bigint }>(keyCount(query, dialect));
+      return { ...page, total: Number(count?.total ?? 0) };
+    });
   }
 
   getKey(id: number): Awaitable<ApiKey | undefined> {
     return this.database.read(() => findKey(id));
   }
 
-  async getKeys(ids: readonly number[]): Promise<readonly ApiKey[]> {
-    const { dialect } = this.database;
-    const select = `${SELECT} WHERE ${dialect.isOneOf("id", "?")}`;
-    const keys: ApiKey[] = [];
-    const slice = new TimeSlice();
-    for (let start = 0; start < ids.length; start += IDS_PER_READ) {
-      const some = jsonArray(ids.slice(start, start + IDS_PER_READ));
-      keys.push(...(await this.database.read(() => objectsOf<KeyRow>(select, some))).map(keyOf));
-      if (slice.isOver) await slice.next();
-    }
-    return keys;
+  getKeys(ids: readonly number[]): Awaitable<readonly ApiKey[]> {
+    const select = `${SELECT} WHERE ${this.database.dialect.isOneOf("id", "?")}`;
+    return this.database.read(function* () {
+      return (yield* objectsOf<KeyRow>(select, jsonArray(ids))).map(keyOf);
+    });
   }
 
   listSecrets(keyIds: readonly number[]): Awaitable<ReadonlyMap<number, readonly KeySecret[]>> {

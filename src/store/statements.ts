@@ -120,8 +120,6 @@ export type ColumnType = "integer" | "text" | "json";
 
 /** What differs between the databases in SQL that both stores build from parts. */
 export interface Dialect {
-  /** A statement of an embedded database stops the event loop, so it may not read more keys, or intervals of usage. */
-  readonly maxPerRead: { readonly keys: number; readonly intervals: number };
   /** Whether a page is found by a comparison of rows; see pages.ts. */
   readonly comparesRows: boolean;
   /** Condition that a column, of integers by default, has one of the values of a JSON array. */

@@ -33,7 +33,6 @@ import { keyNotFound } from "../errors.ts";
 import { DEFAULT_OVERLAP_SECONDS } from "../key-resources.ts";
 import { ADMIN_PAGE_LIMIT, type Key } from "../operations.ts";
 import type { AdminHandlers, OperatorServices } from "./services.ts";
-import { TimeSlice, yieldToEventLoop } from "../../event-loop.ts";
 
 /** A change of these needs a key that works; the other fields only describe the key. */
 const ACTIVE_FIELDS = ["plan", "limits", "access", "expiresAt"] as const;
@@ -225,23 +224,13 @@ export class KeyDirectory {
   /** In the order of the keys. */
   async views(keys: readonly ApiKey[]): Promise<readonly Key[]> {
     const ids = keys.map(({ id }) => id);
-    await yieldToEventLoop();
-    // One after the other: together they would be one long time slice.
-    const timeSlice = new TimeSlice();
     const usage = await this.#usageOf(ids);
-    if (timeSlice.isOver) await timeSlice.next();
     const secrets = await this.services.keys.listSecrets(ids);
-    if (timeSlice.isOver) await timeSlice.next();
     const lastUsed = await this.services.usageHistory.lastUsed(ids);
-    const views: Key[] = [];
-    for (const key of keys) {
-      if (timeSlice.isOver) await timeSlice.next();
-      views.push({
-        ...this.#viewOf(key, usage && (usage.get(key.id) ?? newUsage()), secrets.get(key.id)),
-        lastUsedAt: formatOptionalTime(lastUsed.get(key.id)),
-      });
-    }
-    return views;
+    return keys.map((key) => ({
+      ...this.#viewOf(key, usage && (usage.get(key.id) ?? newUsage()), secrets.get(key.id)),
+      lastUsedAt: formatOptionalTime(lastUsed.get(key.id)),
+    }));
   }
 
   /** `current` is undefined while it cannot be read. */
@@ -305,9 +294,7 @@ export class KeyDirectory {
   async #usageOf(ids: readonly number[]): Promise<ReadonlyMap<number, Usage> | undefined> {
     const usages = new Map<number, Usage>();
     const { rateLimiter, limits } = this.services;
-    const timeSlice = new TimeSlice();
     for (let start = 0; start < ids.length; start += READS_AT_A_TIME) {
-      if (timeSlice.isOver) await timeSlice.next();
       if (!limits.isAvailable) return undefined;
       const some = ids.slice(start, start + READS_AT_A_TIME);
       const read = await Promise.all(some.map((id) => rateLimiter.usage({ kind: "key", id })));
@@ -322,10 +309,7 @@ export class KeyDirectory {
   /** When the bans end that have not ended, by key. */
   async #bannedUntil(): Promise<ReadonlyMap<number, number>> {
     const { rateLimiter, clock } = this.services;
-    await yieldToEventLoop();
-    const ids = rateLimiter.bannedKeys() ?? (await this.#bannedLately());
-    await yieldToEventLoop();
-    const usage = await this.#usageOf(ids);
+    const usage = await this.#usageOf(rateLimiter.bannedKeys() ?? (await this.#bannedLately()));
     const ends = new Map<number, number>();
     const now = clock.now();
     for (const [id, { bannedUntil }] of usage ?? []) if (now < bannedUntil) ends.set(id, bannedUntil);

@@ -46,7 +46,6 @@ export function givenColumns(columns: Readonly<Record<string, ColumnType>>): str
 }
 
 export const POSTGRES_DIALECT: Dialect = {
-  maxPerRead: { keys: Infinity, intervals: Infinity },
   comparesRows: true,
   timeline: TIMELINE,
   isOneOf: (column, parameter, type = "integer") =>

@@ -340,7 +340,6 @@ export function insertInto(table: string, columns: readonly string[]): string {
 }
 
 export const SQLITE_DIALECT: Dialect = {
-  maxPerRead: { keys: 4_000, intervals: 20 },
   comparesRows: false,
   timeline: "0",
   isOneOf: (column, parameter) => `${column} IN (SELECT value FROM json_each(${parameter}))`,
