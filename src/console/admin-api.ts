@@ -96,8 +96,7 @@ function unreachable(cause: unknown): never {
   throw new ServerUnreachable("The server does not respond.", { cause });
 }
 
-/** What people read instead of messages that are for programs. */
-const WORDS: ReadonlyMap<string, string> = new Map([
+const MESSAGES_FOR_PEOPLE: ReadonlyMap<string, string> = new Map([
   ["invalid_parameter", "A filter in the address has a value that does not exist. Clear the filters."],
   ["internal_error", "The server failed, and has logged why. Try again."],
   ["unavailable", "The database does not respond. Try again in a moment."],
@@ -107,7 +106,7 @@ const WORDS: ReadonlyMap<string, string> = new Map([
 function errorOf(status: number, text: string): Error {
   const body = parseJson(text);
   if (typeof body === "object" && body !== null && "code" in body && "message" in body) {
-    const message = WORDS.get(String(body.code)) ?? String(body.message);
+    const message = MESSAGES_FOR_PEOPLE.get(String(body.code)) ?? String(body.message);
     // A message about no field begins with a capital letter.
     const [, field, problem] =
       (body.code === "invalid_body" && /^(?:\w+\.)?([a-z]\w*)\S* (.*)$/s.exec(message)) || [];

@@ -71,8 +71,8 @@ interface Action extends Pick<ModalProps, "title" | "name"> {
   readonly isFinal?: boolean;
   /** What will happen to clients, and when. */
   readonly text?: ComponentChildren;
-  /** The text of the button; by default the title and the name. */
-  readonly submit?: string;
+  /** By default the title and the name. */
+  readonly submitText?: string;
   /** A secret that comes of it is shown, once. */
   readonly run: () => Promise<IssuedSecret | object | undefined>;
   /** What was done, said before the name when the dialog has closed: "Revoked". */
@@ -92,7 +92,7 @@ export function ActionDialog(action: Action) {
   const isSeen = name === printable(name.trim()) && !/\s\s/.test(name);
   const isTypeable = isSeen && [...name].length <= MAX_TYPED_NAME;
   const words = isTypeable ? name : shortName;
-  const submit = action.submit ?? (
+  const submitText = action.submitText ?? (
     <span>
       {title} <bdi>{words}</bdi>
     </span>
@@ -111,7 +111,7 @@ export function ActionDialog(action: Action) {
   const isReady = !isFinal || typed.trim() === words;
   return (
     <Modal title={title} name={name} onCancel={closeDialog}>
-      <Form {...{ submit, onSubmit, isReady }} onCancel={closeDialog} isDangerous={isFinal}>
+      <Form {...{ submitText, onSubmit, isReady }} onCancel={closeDialog} isDangerous={isFinal}>
         {action.text && <p>{action.text}</p>}
         {action.children}
         {isFinal && (

@@ -181,8 +181,7 @@ export function Problem({ text }: { readonly text: string | undefined }) {
 }
 
 interface FormProps {
-  /** The text of the button. */
-  readonly submit: ComponentChildren;
+  readonly submitText: ComponentChildren;
   readonly onSubmit: () => Promise<void>;
   /** Whether it can be submitted as it is. */
   readonly isReady?: boolean;
@@ -199,7 +198,7 @@ interface FormProps {
 }
 
 /** Fields, what went wrong, and the buttons. */
-export function Form({ submit, onSubmit, isReady = true, isDangerous = false, ...props }: FormProps) {
+export function Form({ submitText, onSubmit, isReady = true, isDangerous = false, ...props }: FormProps) {
   const { isRunning, problem, run } = useAction();
   const rejected = problem instanceof RejectedRequest && problem.field ? problem : undefined;
   useLeaveGuard(props.isDirty ? "What you typed is not saved." : undefined);
@@ -224,7 +223,7 @@ export function Form({ submit, onSubmit, isReady = true, isDangerous = false, ..
           class={isDangerous ? "primary danger" : "primary"}
           disabled={!isReady || isRunning}
         >
-          {submit}
+          {submitText}
         </button>
         {props.cancelUrl !== undefined && (
           <a class="button" href={props.cancelUrl}>

@@ -140,7 +140,7 @@ function RotateDialog({ id, name }: Pick<Key, "id" | "name">) {
       shortName={`key ${id}`}
       isFinal={!hasOverlap}
       run={rotate}
-      submit="Rotate secret"
+      submitText="Rotate secret"
       text="You get a new secret for this key. Plan, usage and orders stay. Clients have to switch during the overlap."
     >
       <Choices

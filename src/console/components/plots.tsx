@@ -33,15 +33,15 @@ export interface PlotProps {
   readonly group: string;
   /** The page of a point, by its time in Unix seconds. */
   readonly pointUrl: (time: number) => string;
-  /** The text next to the title while there is nothing to show. */
-  readonly empty: string;
+  /** What is next to the title while there is nothing to show. */
+  readonly emptyText: string;
 }
 
 const HEIGHT_PX = 220;
 
 /** A plot of series over time, with the same data as a table below. */
 export function Plot(props: PlotProps) {
-  const { title, times, series, value, isByDay = false, empty } = props;
+  const { title, times, series, value, isByDay = false, emptyText } = props;
   const [hovered, setHovered] = useState<number>();
   const hasData = series.some(({ values }) => values.some((each) => each !== null));
   const shown = hovered !== undefined && hovered < times.length ? hovered : undefined;
@@ -51,7 +51,7 @@ export function Plot(props: PlotProps) {
       <div class="plot-head">
         <h2>{title}</h2>
         <span class="muted small" title={time === undefined ? undefined : utcTime(time * 1_000)}>
-          {time === undefined ? (hasData ? null : empty) : (isByDay ? utcDay : localTime)(time * 1_000)}
+          {time === undefined ? (hasData ? null : emptyText) : (isByDay ? utcDay : localTime)(time * 1_000)}
         </span>
       </div>
       <ul class="legend">

@@ -140,8 +140,7 @@ interface ListPageProps<Row> extends Pick<DataTableProps<Row>, "columns" | "defa
   readonly noun: string;
   readonly of: Polled<Items<Row>>;
   readonly filters: FilterRows;
-  /** Filters that a link has set. */
-  readonly set?: ComponentChildren;
+  readonly linkedFilters?: ComponentChildren;
   readonly actions?: ComponentChildren;
   /** What is shown above the rows. */
   readonly note?: ComponentChildren;
@@ -155,7 +154,8 @@ interface ListPageProps<Row> extends Pick<DataTableProps<Row>, "columns" | "defa
 
 /** A title, filters, and the rows that have what they ask for. Without any rows there is nothing to filter. */
 export function ListPage<Row extends Identified>(props: ListPageProps<Row>) {
-  const { title, noun, of, filters, set, actions, note, empty, noMatch, children, ...table } = props;
+  const { title, noun, of, filters, linkedFilters, actions, note, empty, noMatch, children, ...table } =
+    props;
   const { query } = current;
   const isWhole = !hasFilters(query) && !query.has("cursor");
   const isEmpty = of.data?.items.length === 0 && of.data.nextCursor === null && !of.isStale && isWhole;
@@ -163,7 +163,7 @@ export function ListPage<Row extends Identified>(props: ListPageProps<Row>) {
   return (
     <section>
       <PageHead title={title}>{actions}</PageHead>
-      {!isEmpty && <Filters filters={filters}>{set}</Filters>}
+      {!isEmpty && <Filters filters={filters}>{linkedFilters}</Filters>}
       {note}
       {children || (
         <Loaded of={of}>

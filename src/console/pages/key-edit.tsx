@@ -18,7 +18,7 @@ export function KeyCreationPage() {
   return (
     <section>
       <PageHead title="Create a key" />
-      <KeyForm latest={NEW_KEY} submit="Create key" onSubmit={create} cancelUrl="/keys" />
+      <KeyForm latest={NEW_KEY} submitText="Create key" onSubmit={create} cancelUrl="/keys" />
     </section>
   );
 }
@@ -46,7 +46,7 @@ export function KeyEditPage({ id }: PageProps) {
       <PageHead title={`Edit key ${id}`} />
       <Loaded of={key}>
         {(data) => (
-          <KeyForm latest={formValuesOf(data)} submit="Save changes" onSubmit={save} cancelUrl={url} />
+          <KeyForm latest={formValuesOf(data)} submitText="Save changes" onSubmit={save} cancelUrl={url} />
         )}
       </Loaded>
     </section>
@@ -55,7 +55,7 @@ export function KeyEditPage({ id }: PageProps) {
 
 interface KeyFormProps {
   readonly latest: KeyFormValues;
-  readonly submit: string;
+  readonly submitText: string;
   readonly onSubmit: (values: KeyFormValues, base: KeyFormValues) => Promise<void>;
   readonly cancelUrl: string;
 }

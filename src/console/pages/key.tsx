@@ -233,7 +233,7 @@ function Usage({ history, createdAt, earlier, keyId }: UsageProps) {
         isByDay={history.by === "day"}
         group="usage"
         pointUrl={(time) => requestsUrl(time * 1_000, time * 1_000 + LENGTH_MS[history.by], keyId)}
-        empty="No requests in this period."
+        emptyText="No requests in this period."
       />
       <DataTable
         caption="Requests by operation"

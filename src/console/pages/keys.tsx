@@ -56,7 +56,7 @@ export function KeyListPage() {
       noun="key"
       of={useList(loadKeys)}
       filters={FILTERS}
-      set={
+      linkedFilters={
         label !== null && (
           <a href={urlWith({ label: "" })} title="Remove this filter">
             Label: <bdi>{label}</bdi> ✕

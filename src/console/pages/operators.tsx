@@ -95,7 +95,7 @@ function OperatorMenu({ id, name, state }: OperatorView) {
         title="Rotate the token of"
         name={name}
         run={async () => tokenOf(await call("rotateOperator", { id }))}
-        submit="Rotate token"
+        submitText="Rotate token"
         text={`The present token stops working within one second, on every server, and ${isSelf ? "your other" : "all"} sessions end.`}
       />
       {!isSelf && (
@@ -124,7 +124,7 @@ function CreateDialog() {
     <ActionDialog
       title="Create an operator"
       run={async () => tokenOf(await call("createOperator", { body: values }))}
-      submit="Create operator"
+      submitText="Create operator"
     >
       <TextField
         hint="In lower case, such as ann, ann@example.com or prometheus"

@@ -213,7 +213,7 @@ function Plots({ range, times, step, requests, p50, p99 }: Overview) {
     group: "overview",
     // A time is the end of its step.
     pointUrl: (time: number) => requestsUrl((time - step) * 1_000, time * 1_000),
-    empty: `none in the last ${RANGES[range]}`,
+    emptyText: `none in the last ${RANGES[range]}`,
   };
   const outcomes = useMemo(() => outcomeSeries(requests, step), [requests, step]);
   const latencies = useMemo(() => latencySeries(p50, p99), [p50, p99]);

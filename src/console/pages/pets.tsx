@@ -159,7 +159,7 @@ function PetForm({ pet }: { readonly pet?: Pet }) {
   }
   return (
     <Form
-      submit={pet ? "Save changes" : "Add pet"}
+      submitText={pet ? "Save changes" : "Add pet"}
       onSubmit={save}
       isDirty={isDirty}
       isReady={isDirty}

@@ -40,7 +40,7 @@ export function RequestListPage() {
         address: { placeholder: "192.0.2.7", maxLength: 100 },
         slowerThanMs: { label: "Slower than", all: "–", options: SLOWER_THAN },
       }}
-      set={<Period />}
+      linkedFilters={<Period />}
       columns={servers.length > 1 ? [...COLUMNS, serverColumn(servers)] : COLUMNS}
       actions={
         isLive &&

@@ -12,7 +12,7 @@ export function SignInPage() {
     <main class="sign-in">
       <h1>Sign in to Petstore</h1>
       <Form
-        submit="Sign in"
+        submitText="Sign in"
         onSubmit={() => signIn({ token: token.trim() })}
         problem={token === "" ? current.urlProblem : undefined}
       >
