@@ -32,7 +32,7 @@ async function measure(plan: Plan): Promise<Results> {
     plan.loads.length > 0 ? await compare(run, plan, PETS) : { cells: [], servers: [], paced: [] };
   const growth = await measureGrowth(run, plan);
   const shared = await measureShared(run, plan, PETS);
-  if (plan.measuresLimiter) announce("authentication and rate limit alone, with 1, 1,000 and 1,000,000 keys");
+  if (plan.measuresLimiter) announce("authentication and rate limit alone, with 1, 1,000 and 100,000 keys");
   const limiter = plan.measuresLimiter ? await measureLimiter() : undefined;
   return {
     format: 3,

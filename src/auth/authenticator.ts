@@ -9,16 +9,13 @@ import {
   isWellFormedSecret,
   limitsOf,
   type Plans,
-  PLANS,
   validUntil,
   WHILE_DISABLED,
 } from "../domain/api-keys.ts";
 import { andThen, type Awaitable, recover, type Scheduler } from "../event-loop.ts";
-import { KEY_PREFIX } from "../domain/constants.ts";
 import type { Clock, KeyChanges, KeyStore, RateLimiter } from "../domain/ports.ts";
 import { LookupQueue } from "./lookup-queue.ts";
 import type { Request } from "../http1/index.ts";
-import { HashIndex, hashInt32, NONE } from "../hash-index.ts";
 
 export interface AuthenticatorOptions {
   readonly keys: Pick<KeyStore, "findCredential" | "changesSince">;
@@ -67,9 +64,6 @@ const MAX_REJECTED_LENGTH = 60;
 export class Authenticator {
   readonly #options: AuthenticatorOptions;
   #verified: KeyCache;
-  /** The start of nearly every header. Every other spelling works too, and takes longer. */
-  readonly #usualStart: string;
-  readonly #usualLength: number;
   readonly #maxVerified: number;
   /** Headers with a secret that no key has, oldest first. */
   readonly #rejected = new Set<string>();
@@ -91,8 +85,6 @@ export class Authenticator {
     this.#options = options;
     this.#maxVerified = options.maxVerified ?? MAX_VERIFIED;
     this.#verified = new KeyCache(this.#maxVerified);
-    this.#usualStart = `Bearer ${KEY_PREFIX[options.environment]}`;
-    this.#usualLength = this.#usualStart.length + SECRET_LENGTH;
     this.#seen = seen;
     this.#polledAt = polledAt;
     this.#queue = new LookupQueue(options.clock, options.scheduler);
@@ -106,10 +98,9 @@ export class Authenticator {
 
   authenticate(authorization: string | null, client: Client): Awaitable<ApiKeyPrincipal | AuthFailure> {
     if (authorization === null) return "missing_api_key";
-    if (authorization.length === this.#usualLength && authorization.startsWith(this.#usualStart)) {
-      const key = this.#verified.get(authorization);
-      if (key) return this.#found(key);
-    }
+    // Nearly every header is spelled so. Every other spelling works too, and takes longer.
+    const usual = this.#verified.get(authorization);
+    if (usual) return this.#found(usual);
     if (this.#rejected.has(authorization)) return "invalid_api_key";
     const secret = BEARER.exec(authorization)?.[1];
     if (secret === undefined || secret === "") return "missing_api_key";
@@ -118,7 +109,7 @@ export class Authenticator {
       const other = environment === "production" ? "staging" : "production";
       return isWellFormedSecret(secret, other) ? `${other}_api_key` : "invalid_api_key";
     }
-    const key = this.#verified.get(secret);
+    const key = this.#verified.get(headerOf(secret));
     if (key) return this.#found(key);
     this.cacheStatistics.misses++;
     return this.#lookup({ secret, authorization, client });
@@ -152,7 +143,8 @@ export class Authenticator {
     if (pending?.generation === generation) return pending.result;
     const work = () => this.#verify(secret, authorization);
     const isLimited = () => this.#isLimited(client);
-    const begin = () => (this.#verified.has(secret) ? work() : this.#queue.run({ secret, work, isLimited }));
+    const begin = () =>
+      this.#verified.has(headerOf(secret)) ? work() : this.#queue.run({ secret, work, isLimited });
     const result = pending ? pending.result.then(begin, begin) : begin();
     if (!(result instanceof Promise)) return result;
     this.#lookups.set(secret, { generation, result });
@@ -193,8 +185,9 @@ export class Authenticator {
         limits: limitsOf(key, plans),
         access,
         validUntil: validUntil(credential),
+        generation,
       };
-      if (isCurrent) this.#verified.set(secret, verified, generation);
+      if (isCurrent) this.#verified.set(headerOf(secret), verified);
       return this.#checkValidity(verified);
     });
   }
@@ -242,53 +235,26 @@ function unavailableOnly(error: unknown): Unavailable {
 interface VerifiedKey extends ApiKeyPrincipal {
   /** The secret is invalid from this time of the wall clock on, which may be in the past. */
   readonly validUntil: number;
+  /** That in which the lookup began. */
+  readonly generation: number;
 }
 
-/** What follows the prefix of a secret: 30 random characters and six of checksum. */
-const SECRET_LENGTH = 36;
-
-/**
- * A record is 64 bytes, one cache line: with many keys, fetching a line from memory takes longer than all the rest.
- *
- *      0  the secret without its prefix   (a byte a character)
- *     36  keyId, validUntil   (f64)
- *     52  perMinute   (30 bits of u32), plan   (2 bits)
- *     56  perDay   (30 bits of u32), access   (1 bit: may write)
- *     60  generation   (u32)
- */
-const KEY_ID = 36;
-const VALID_UNTIL = 44;
-const PER_MINUTE = 52;
-const PER_DAY = 56;
-const GENERATION = 60;
-/** Limits are at most 1,000,000,000, which takes 30 bits. */
-const LIMIT_BITS = 30;
-const LIMIT_MASK = 2 ** LIMIT_BITS - 1;
-const MAY_WRITE = 2 ** LIMIT_BITS;
-const RECORD_BYTES = 64;
-
-const PAGE_SHIFT = 12;
-const PAGE_MASK = (1 << PAGE_SHIFT) - 1;
+/** The usual spelling of the header, by which verified keys are cached. It keeps no request in memory. */
+function headerOf(secret: string): string {
+  return copyOf(`Bearer ${secret}`);
+}
 
 /** When more keys have changed, an empty cache takes the place of one that would remember them all. */
 const MAX_CHANGED_KEYS = 100_000;
 
 /**
- * Verified keys by their secrets, in memory that the garbage collector does not trace: `bun bench/limiter.ts` shows
- * what a million take, and how long requests wait while they are added. A Map takes about twice as much.
+ * Verified keys by the header that has their secret. When the cache is full, the oldest entry makes room. The
+ * header comment of `UsageTable` has the memory that it takes.
  *
- * When the cache is full, the oldest entry makes room. Methods take any text that ends with the secret, such as the
- * Authorization header.
- *
- * The time of a lookup tells nothing about a secret: the hash is seeded, and two secrets with the same hash are
- * compared to the end.
+ * The time of a lookup does not help to guess a secret: a Map compares at least eight characters at once.
  */
 class KeyCache {
-  readonly #pages: DataView[] = [];
-  readonly #index = new HashIndex<string>((record, text) => this.#hasSecret(record, text));
-  #count = 0;
-  /** The record that is written next; when the cache is full, it is the oldest one. */
-  #next = 0;
+  readonly #keys = new Map<string, VerifiedKey>();
   /** The generation in which a key last changed; what the cache learned before it is out of date. */
   readonly #changedAt = new Map<number, number>();
   #allChangedAt = 0;
@@ -299,46 +265,21 @@ class KeyCache {
     return this.#changedAt.size > MAX_CHANGED_KEYS;
   }
 
-  get(text: string): VerifiedKey | undefined {
-    const record = this.#index.find(hashOf(text), text);
-    if (record === NONE) return undefined;
-    const page = this.#page(record);
-    const at = offset(record);
-    const keyId = page.getFloat64(at + KEY_ID, true);
-    const changedAt = this.#changedAt.get(keyId) ?? this.#allChangedAt;
-    if (page.getUint32(at + GENERATION, true) < changedAt) return undefined;
-    const perMinuteAndPlan = page.getUint32(at + PER_MINUTE, true);
-    const perDayAndAccess = page.getUint32(at + PER_DAY, true);
-    return {
-      keyId,
-      subject: { kind: "key", id: keyId },
-      plan: PLANS[perMinuteAndPlan >>> LIMIT_BITS] ?? "free",
-      limits: {
-        perMinute: perMinuteAndPlan & LIMIT_MASK,
-        perDay: perDayAndAccess & LIMIT_MASK,
-      },
-      access: (perDayAndAccess & MAY_WRITE) === 0 ? "read" : "write",
-      validUntil: page.getFloat64(at + VALID_UNTIL, true),
-    };
+  get(header: string): VerifiedKey | undefined {
+    const key = this.#keys.get(header);
+    if (key === undefined) return undefined;
+    return key.generation < (this.#changedAt.get(key.keyId) ?? this.#allChangedAt) ? undefined : key;
   }
 
-  /** Whether the secret was verified, also when its key has changed since. */
-  has(text: string): boolean {
-    return this.#index.find(hashOf(text), text) !== NONE;
+  /** Whether the key was verified, also when it has changed since. */
+  has(header: string): boolean {
+    return this.#keys.has(header);
   }
 
-  /** `generation` is that in which the lookup began. */
-  set(text: string, key: VerifiedKey, generation: number): void {
-    const { keyId, plan, limits, access, validUntil } = key;
-    const found = this.#index.find(hashOf(text), text);
-    const record = found === NONE ? this.#addRecord(text) : found;
-    const page = this.#page(record);
-    const at = offset(record);
-    page.setFloat64(at + KEY_ID, keyId, true);
-    page.setFloat64(at + VALID_UNTIL, validUntil, true);
-    page.setUint32(at + PER_MINUTE, limits.perMinute + PLANS.indexOf(plan) * 2 ** LIMIT_BITS, true);
-    page.setUint32(at + PER_DAY, limits.perDay + (access === "write" ? MAY_WRITE : 0), true);
-    page.setUint32(at + GENERATION, generation, true);
+  set(header: string, key: VerifiedKey): void {
+    const [oldest] = this.#keys.size >= this.maxKeys && !this.has(header) ? this.#keys.keys() : [];
+    if (oldest !== undefined) this.#keys.delete(oldest);
+    this.#keys.set(header, key);
   }
 
   /** Drops all secrets of a key. */
@@ -351,53 +292,4 @@ class KeyCache {
     this.#changedAt.clear();
     this.#allChangedAt = generation;
   }
-
-  #addRecord(text: string): number {
-    const record = this.#next;
-    this.#next = (record + 1) % this.maxKeys;
-    if (record < this.#count) this.#index.remove(hashOf(this.#secretAt(record)), record);
-    else this.#count++;
-    const page = (this.#pages[record >>> PAGE_SHIFT] ??= new DataView(
-      new ArrayBuffer(RECORD_BYTES << PAGE_SHIFT),
-    ));
-    const start = text.length - SECRET_LENGTH;
-    for (let i = 0; i < SECRET_LENGTH; i++) page.setUint8(offset(record) + i, text.charCodeAt(start + i));
-    this.#index.add(hashOf(text), record);
-    return record;
-  }
-
-  /** Compares every character: the time does not tell how many were right. */
-  #hasSecret(record: number, text: string): boolean {
-    const page = this.#page(record);
-    const at = offset(record);
-    const start = text.length - SECRET_LENGTH;
-    let difference = 0;
-    for (let i = 0; i < SECRET_LENGTH; i++) difference |= page.getUint8(at + i) ^ text.charCodeAt(start + i);
-    return difference === 0;
-  }
-
-  #secretAt(record: number): string {
-    return Buffer.from(this.#page(record).buffer, offset(record), SECRET_LENGTH).toString("latin1");
-  }
-
-  #page(record: number): DataView {
-    const page = this.#pages[record >>> PAGE_SHIFT];
-    if (page === undefined) throw new RangeError(`record ${record} does not exist`);
-    return page;
-  }
-}
-
-function offset(record: number): number {
-  return (record & PAGE_MASK) * RECORD_BYTES;
-}
-
-/** Of the first four characters, which are random. */
-function hashOf(text: string): number {
-  const start = text.length - SECRET_LENGTH;
-  return hashInt32(
-    text.charCodeAt(start) |
-      (text.charCodeAt(start + 1) << 8) |
-      (text.charCodeAt(start + 2) << 16) |
-      (text.charCodeAt(start + 3) << 24),
-  );
 }

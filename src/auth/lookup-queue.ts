@@ -3,7 +3,6 @@ import { Budget } from "../api/budget.ts";
 import { Overloaded } from "../api/errors.ts";
 import { type Awaitable, scheduler } from "../event-loop.ts";
 import type { Clock } from "../domain/ports.ts";
-import { hashText } from "../hash-index.ts";
 import type { ApiKeyPrincipal, AuthFailure } from "../domain/api-keys.ts";
 
 type LookupResult = ApiKeyPrincipal | AuthFailure;
@@ -26,6 +25,8 @@ const LIMITED_PER_SECOND = 100;
 /** Secrets that are sent for the first time leave these to others. */
 const RESERVED = 50;
 const REMEMBERED_SECRETS = 65_536;
+/** Differs in every process: nobody outside can choose texts that collide. */
+const [SEED = 0] = crypto.getRandomValues(new Uint32Array(1));
 
 /**
  * Lookups of secrets that were never verified. Anybody can send such secrets, so of lookups that take time (those of
@@ -60,7 +61,7 @@ export class LookupQueue {
 
   run({ secret, work, isLimited }: Lookup): Awaitable<LookupResult> {
     let isKnown: boolean | undefined;
-    const isRepeated = () => (isKnown ??= this.#sentBefore.admits(hashText(secret) >>> 0));
+    const isRepeated = () => (isKnown ??= this.#sentBefore.admits(Bun.hash.xxHash32(secret, SEED)));
     let isInBudget = false;
     const mayRun = () =>
       isInBudget || !isLimited() || (isInBudget = this.#budget.take(isRepeated() ? 0 : RESERVED));

@@ -32,7 +32,7 @@ export class MapUsageStore implements UsageStore {
     if (this.error) throw this.error;
     for (const [subject, usage] of list) {
       if (usage === undefined) this.#rows.delete(textOf(subject));
-      else this.#rows.set(textOf(subject), [subject, usage]);
+      else this.#rows.set(textOf(subject), [subject, structuredClone(usage)]);
     }
   }
 

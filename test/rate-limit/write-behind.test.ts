@@ -11,7 +11,7 @@ import { MapUsageStore } from "./map-usage-store.ts";
 const LIMITS: Limits = { perMinute: 5, perDay: 1_000 };
 const NEVER_MS = 3_600_000;
 
-function setUp({ flushEveryMs = 1 } = {}) {
+function setUp({ flushEveryMs = 1, maxAddresses = 100_000 } = {}) {
   const clock = new TestClock(1_800_000_000_000);
   const usageStore = new MapUsageStore();
   const errors: unknown[] = [];
@@ -22,6 +22,7 @@ function setUp({ flushEveryMs = 1 } = {}) {
     ban: DEFAULT_BAN,
     usageStore,
     flushEveryMs,
+    maxAddresses,
     onUsageStoreError,
     onUsageStoreRecovery: () => recoveries.push(errors.length),
   });
@@ -128,6 +129,24 @@ describe("a store that fails", () => {
     expect(recoveries).toEqual([1, 2]);
     await rateLimiter.close();
   });
+});
+
+test("addresses that were evicted while the store failed are not kept to be written", async () => {
+  const { rateLimiter, usageStore } = setUp({ maxAddresses: 300 });
+  usageStore.error = new Error("disk full");
+  decideAll(
+    rateLimiter,
+    Array.from({ length: 1_000 }, (_, i) => address(`${i}`)),
+  );
+  const { length } = usageStore.saves;
+  await usageStore.until(() => usageStore.saves.length > length);
+  usageStore.error = undefined;
+  const { length: failed } = usageStore.saves;
+  await usageStore.until(() => usageStore.saves.length === failed + 3);
+  // Batches of 256: the 700 that were evicted may have rows, and 300 are there.
+  expect(usageStore.saves.slice(failed)).toEqual([512, 300, 188]);
+  expect(usageStore.size).toBe(300);
+  await rateLimiter.close();
 });
 
 describe("expired subjects", () => {

@@ -1,5 +1,6 @@
 import {
   type BanRules,
+  copyUsage,
   decide,
   type Decision,
   expire,
@@ -73,13 +74,13 @@ export function simulateWriteBehind(world: World): void {
       maxAddresses,
       scheduler: server,
       usageStore: {
-        load: () => [...rows.values()].map(([subject, usage]) => [subject, copyOf(usage)] as const),
+        load: () => [...rows.values()].map(([subject, usage]) => [subject, copyUsage(usage)] as const),
         save(changes) {
           server.block(random.between(0, 2));
           if (world.now < storeFailsUntil) throw new Error("the disk is full");
           for (const [subject, usage] of changes)
             if (usage === undefined) rows.delete(nameOf(subject));
-            else rows.set(nameOf(subject), [subject, copyOf(usage)]);
+            else rows.set(nameOf(subject), [subject, copyUsage(usage)]);
         },
         find: (subject) => rows.get(nameOf(subject))?.[1],
         close() {},
@@ -103,7 +104,7 @@ export function simulateWriteBehind(world: World): void {
   function keep(track: Track, isUrgent: boolean): void {
     track.snapshots.push({
       at: world.now,
-      usage: copyOf(track.usage),
+      usage: copyUsage(track.usage),
       isUrgent: isUrgent && !troubles.has(world.now),
     });
   }
@@ -167,7 +168,7 @@ export function simulateWriteBehind(world: World): void {
         row === undefined ? isExpired(usage, now) : isSame(usage, row),
       );
       world.check(isPossible, () => `${nameOf(subject)} has ${text(row)} and not ${text(possible)}`);
-      track.usage = row ? copyOf(row) : newUsage();
+      track.usage = row ? copyUsage(row) : newUsage();
       track.snapshots = [];
       keep(track, false);
     }
@@ -199,10 +200,6 @@ export function simulateWriteBehind(world: World): void {
 function newTrack(subject: Subject): Track {
   const usage = newUsage();
   return { subject, usage, snapshots: [{ at: 0, usage: newUsage(), isUrgent: false }] };
-}
-
-function copyOf(usage: Usage): Usage {
-  return { ...usage, minute: { ...usage.minute }, day: { ...usage.day } };
 }
 
 const nameOf = ({ kind, id }: Subject) => `${kind} ${id}`;

@@ -1,6 +1,7 @@
 import type { Clock, RateLimiter, UsageStore } from "../../domain/ports.ts";
 import {
   type BanRules,
+  copyUsage,
   decide,
   type Decision,
   expire,
@@ -16,7 +17,7 @@ import {
   type Usage,
 } from "../../domain/rate-limit.ts";
 import { type ScheduledTimer, type Scheduler, scheduler } from "../../event-loop.ts";
-import { NONE, QUEUED, UsageTable } from "./usage-table.ts";
+import { type Entry, UsageTable } from "./usage-table.ts";
 import { Latch } from "../../api/latch.ts";
 
 interface MemoryRateLimiterOptions {
@@ -24,7 +25,10 @@ interface MemoryRateLimiterOptions {
   readonly ban: BanRules;
   /** Where counts and bans survive a restart; the rate limiter closes it. */
   readonly usageStore?: UsageStore;
-  /** Beyond that, those with the fewest requests are evicted. Keys stay: they would get their quota twice. */
+  /**
+   * Beyond that, those with few requests are evicted: anybody may have many. Keys stay until their usage has expired.
+   * An evicted one would get its quota twice, and there are no more than the database has.
+   */
   readonly maxAddresses?: number;
   readonly flushEveryMs?: number;
   /** Called once each time that the usage store begins to fail. */
@@ -34,9 +38,6 @@ interface MemoryRateLimiterOptions {
   readonly onUsageStoreRecovery?: () => void;
   readonly scheduler?: Scheduler;
 }
-
-/** One for the new address and one more, so that a table over its bound shrinks back to it. */
-const MAX_EVICTED = 2;
 
 export function createMemoryRateLimiter(options: MemoryRateLimiterOptions): MemoryRateLimiter {
   return new MemoryRateLimiter(options);
@@ -56,20 +57,18 @@ class MemoryRateLimiter implements RateLimiter {
   /** Keys that were banned and may still be. */
   readonly #bannedKeys = new Set<number>();
   readonly #timer: ScheduledTimer;
-  /** One for all requests: each is finished with it before the next begins. */
-  readonly #scratch = newUsage();
   #isClosed = false;
   #stepMs: number;
 
   constructor(options: MemoryRateLimiterOptions) {
-    const { clock, ban, usageStore, maxAddresses = 1_000_000, flushEveryMs = 500 } = options;
+    const { clock, ban, usageStore, maxAddresses = 100_000, flushEveryMs = 500 } = options;
     this.#clock = clock;
     this.#stepMs = clock.stepMs;
     this.#ban = ban;
     this.#onBan = options.onBan;
     this.#maxAddresses = maxAddresses;
     this.#scheduler = options.scheduler ?? scheduler;
-    this.#writeBehind = usageStore && new WriteBehind(this.#table, usageStore, options);
+    this.#writeBehind = usageStore && new WriteBehind(usageStore, options);
     for (const [subject, usage] of usageStore?.load() ?? []) this.#restore(subject, usage);
     this.#timer = this.#scheduler.setInterval(() => this.#tick(), flushEveryMs);
     this.#timer.unref();
@@ -77,40 +76,37 @@ class MemoryRateLimiter implements RateLimiter {
 
   decide(subject: Subject, limits: Limits): Decision {
     const now = this.#now();
-    const table = this.#table;
-    const found = table.find(subject);
-    const slot = found === NONE ? this.#add(subject, now) : found;
-
-    const usage = table.load(slot, this.#scratch);
+    const entry = this.#table.find(subject) ?? this.#add(subject, now);
+    const { usage } = entry;
     const rules = this.#rulesFor(subject);
     expire(usage, now, rules);
     const wasBanned = now < usage.bannedUntil;
     const decision = decide(usage, limits, now, rules);
-    table.store(slot, usage);
-    if (decision.outcome === "banned" && !wasBanned) this.#banned(slot, subject, usage);
-    else this.#writeBehind?.changed(slot);
+    if (decision.outcome === "banned" && !wasBanned) this.#banned(entry);
+    else this.#writeBehind?.changed(entry);
     return decision;
   }
 
-  #banned(slot: number, subject: Subject, { bannedAt, bannedUntil }: Usage): void {
-    this.#writeBehind?.changedUrgently(slot);
+  #banned(entry: Entry): void {
+    this.#writeBehind?.changedUrgently(entry);
+    const { subject, usage } = entry;
     if (subject.kind !== "key") return;
+    const { bannedAt, bannedUntil } = usage;
     this.#bannedKeys.add(subject.id);
     this.#onBan?.(subject.id, { bannedAt, bannedUntil });
   }
 
   peek(subject: Subject, limits: Limits): Decision {
     const now = this.#now();
-    const slot = this.#table.find(subject);
-    const usage = slot === NONE ? newUsage() : this.#table.load(slot);
-    return peek(usage, limits, now, this.#rulesFor(subject));
+    const { usage } = this.#table.find(subject) ?? { usage: newUsage() };
+    return peek(copyUsage(usage), limits, now, this.#rulesFor(subject));
   }
 
   usage(subject: Subject): Usage | undefined {
-    const slot = this.#table.find(subject);
-    if (slot === NONE) return undefined;
+    const entry = this.#table.find(subject);
+    if (entry === undefined) return undefined;
     const now = this.#now();
-    const usage = this.#table.load(slot);
+    const usage = copyUsage(entry.usage);
     expire(usage, now, this.#rulesFor(subject));
     return isExpired(usage, now) ? undefined : usage;
   }
@@ -124,14 +120,12 @@ class MemoryRateLimiter implements RateLimiter {
   }
 
   unban(subject: Subject, agoMs: number): void {
-    const slot = this.#table.find(subject);
-    if (slot === NONE) return;
+    const entry = this.#table.find(subject);
+    if (entry === undefined) return;
     const now = this.#now();
-    const usage = this.#table.load(slot);
-    expire(usage, now, this.#rulesFor(subject));
-    unban(usage, now - agoMs);
-    this.#table.store(slot, usage);
-    this.#writeBehind?.changedUrgently(slot);
+    expire(entry.usage, now, this.#rulesFor(subject));
+    unban(entry.usage, now - agoMs);
+    this.#writeBehind?.changedUrgently(entry);
   }
 
   /** Resolves when the usage store has every count and ban, and rejects when it did not take them. */
@@ -152,11 +146,9 @@ class MemoryRateLimiter implements RateLimiter {
   #followStep(): void {
     const byMs = this.#clock.stepMs - this.#stepMs;
     this.#stepMs += byMs;
-    for (const slot of this.#table.liveSlots()) {
-      const usage = this.#table.load(slot);
-      shift(usage, byMs);
-      this.#table.store(slot, usage);
-      this.#writeBehind?.changed(slot);
+    for (const entry of this.#table.entries()) {
+      shift(entry.usage, byMs);
+      this.#writeBehind?.changed(entry);
     }
   }
 
@@ -165,39 +157,31 @@ class MemoryRateLimiter implements RateLimiter {
     return kind === "key" ? this.#ban : undefined;
   }
 
-  #add(subject: Subject, now: number): number {
-    if (subject.kind === "address") this.#makeRoom(now);
-    const slot = this.#table.add(subject);
+  #add(subject: Subject, now: number, usage?: Usage): Entry {
+    const isFull = subject.kind === "address" && this.#table.addresses >= this.#maxAddresses;
+    const evicted = isFull ? this.#table.leastUsedAddress(now) : undefined;
+    if (evicted) this.#remove(evicted);
+    const entry = this.#table.add(subject, usage);
     this.#writeBehind?.keepRow(subject);
-    return slot;
+    return entry;
   }
 
-  /** A random sample can miss all addresses when most subjects are keys with ids beyond a million. */
-  #makeRoom(now: number): void {
-    for (let i = 0; i < MAX_EVICTED && this.#table.addresses >= this.#maxAddresses; i++) {
-      const slot = this.#table.leastUsedAddress(now, () => this.#scheduler.random());
-      if (slot !== NONE) this.#remove(slot);
-    }
-  }
-
-  #remove(slot: number): void {
-    this.#writeBehind?.deleteRow(this.#table.subjectAt(slot));
-    this.#table.remove(slot);
+  #remove(entry: Entry): void {
+    this.#writeBehind?.deleteRow(entry.subject);
+    this.#table.remove(entry);
   }
 
   #restore(subject: Subject, usage: Usage): void {
     const now = this.#now();
     if (isExpired(usage, now)) return this.#writeBehind?.deleteRow(subject);
-    const slot = this.#add(subject, now);
-    if (subject.kind === "key" && usage.bannedAt !== NEVER) {
-      this.restoredBans.push(subject.id);
-      this.#bannedKeys.add(subject.id);
-    }
-    this.#table.store(slot, usage);
+    this.#add(subject, now, usage);
+    if (subject.kind !== "key" || usage.bannedAt === NEVER) return;
+    this.restoredBans.push(subject.id);
+    this.#bannedKeys.add(subject.id);
   }
 
   #tick(): void {
-    for (const slot of this.#table.nextExpired(this.#now())) this.#remove(slot);
+    for (const entry of this.#table.nextExpired(this.#now())) this.#remove(entry);
     this.#writeBehind?.startPass();
   }
 }
@@ -215,17 +199,17 @@ const SLICES_PER_PASS = 64;
 /** While the store fails, rows of more subjects stay in it. A start drops them when they have expired. */
 const MAX_DELETED = 100_000;
 
-/** Writes changes of the table to the store, after the requests that made them. No request sees the store's errors. */
+/** Writes changes of usage to the store, after the requests that made them. No request sees the store's errors. */
 class WriteBehind {
   readonly #scheduler: Scheduler;
   readonly #latch: Latch;
-  /** Slots that changed since the current pass began, each once; those of the pass, the oldest last. */
-  #changed: number[] = [];
-  #pass: number[] = [];
+  /** Entries that changed since the current pass began, each once; those of the pass, the oldest last. */
+  #changed: Entry[] = [];
+  #pass: Entry[] = [];
   #batchRows = BATCH_ROWS;
-  /** Slots of bans and unbans, which are also among the changed ones. */
-  #urgent: number[] = [];
-  /** Subjects without a slot whose rows may still be in the store: the number of a key, or an address. */
+  /** Entries of bans and unbans, which are also among the changed ones. */
+  #urgent: Entry[] = [];
+  /** Subjects without an entry whose rows may still be in the store: the number of a key, or an address. */
   readonly #deleted = new Set<Subject["id"]>();
   /** Those that belong to the current pass. */
   #deletionsLeft = 0;
@@ -234,7 +218,6 @@ class WriteBehind {
   #lastError: unknown;
 
   constructor(
-    private readonly table: UsageTable,
     private readonly store: UsageStore,
     options: MemoryRateLimiterOptions,
   ) {
@@ -242,17 +225,16 @@ class WriteBehind {
     this.#latch = new Latch((error) => options.onUsageStoreError?.(error), options.onUsageStoreRecovery);
   }
 
-  changed(slot: number): void {
-    const flags = this.table.flags(slot);
-    if (flags & QUEUED) return;
-    this.table.setFlags(slot, flags | QUEUED);
-    this.#changed.push(slot);
+  changed(entry: Entry): void {
+    if (entry.isQueued) return;
+    entry.isQueued = true;
+    this.#changed.push(entry);
   }
 
-  /** Writes the slot in the next time slice, before everything that waits for a pass. */
-  changedUrgently(slot: number): void {
-    this.changed(slot);
-    this.#urgent.push(slot);
+  /** Writes the entry in the next time slice, before everything that waits for a pass. */
+  changedUrgently(entry: Entry): void {
+    this.changed(entry);
+    this.#urgent.push(entry);
     this.#schedule();
   }
 
@@ -261,15 +243,15 @@ class WriteBehind {
     this.#deleted.delete(id);
   }
 
-  /** Must be called for each subject that loses its slot: the store may have its row. */
+  /** Must be called for each subject that loses its entry: the store may have its row. */
   deleteRow({ id }: Subject): void {
     if (this.#deleted.size < MAX_DELETED) this.#deleted.add(id);
   }
 
-  /** The rest of the last pass is a part of it. */
+  /** The rest of the last pass is a part of it. Without those that were removed it has no more than the table has. */
   startPass(): void {
     const before = this.#pass.length > 0 ? this.#batchRows : BATCH_ROWS;
-    this.#pass = this.#changed.concat(this.#pass);
+    this.#pass = this.#changed.concat(this.#pass).filter(({ isRemoved }) => !isRemoved);
     this.#changed = [];
     this.#deletionsLeft = this.#deleted.size;
     const rows = Math.max(this.#pass.length, this.#deletionsLeft);
@@ -305,21 +287,20 @@ class WriteBehind {
     const urgent = this.#urgent.splice(0, BATCH_ROWS);
     if (urgent.length > 0) return this.#save(urgent, []);
     const deleted = [...this.#deleted.values().take(Math.min(this.#deletionsLeft, this.#batchRows))];
-    const slots = this.#pass.slice(-this.#batchRows);
-    if (!this.#save(slots, deleted)) return false;
-    this.#pass.length -= slots.length;
-    for (const slot of slots) this.table.setFlags(slot, this.table.flags(slot) & ~QUEUED);
+    const entries = this.#pass.slice(-this.#batchRows);
+    if (!this.#save(entries, deleted)) return false;
+    this.#pass.length -= entries.length;
+    for (const entry of entries) entry.isQueued = false;
     for (const id of deleted) this.#deleted.delete(id);
     this.#deletionsLeft -= deleted.length;
     return true;
   }
 
   /** After an error everything waits for the next pass. */
-  #save(slots: readonly number[], deleted: readonly Subject["id"][]): boolean {
-    const live = slots.filter((slot) => this.table.isLive(slot));
+  #save(entries: readonly Entry[], deleted: readonly Subject["id"][]): boolean {
     const rows = [
       ...deleted.map((id) => [subjectOf(id), undefined] as const),
-      ...live.map((slot) => [this.table.subjectAt(slot), this.table.load(slot)] as const),
+      ...entries.flatMap(({ subject, usage, isRemoved }) => (isRemoved ? [] : [[subject, usage] as const])),
     ];
     if (rows.length === 0) return true;
     try {
