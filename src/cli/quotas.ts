@@ -3,7 +3,7 @@ import { Unavailable } from "../api/errors.ts";
 import { describeStorage, type StorageConfig } from "../config/config.ts";
 import { SETTINGS } from "../config/options.ts";
 import type { Clock, KeyStore, RateLimiter, ServerRegister } from "../domain/ports.ts";
-import { DEFAULT_BAN, LONGEST_BAN_MS, unban } from "../domain/rate-limit.ts";
+import { DEFAULT_BAN, isBanned, LONGEST_BAN_MS, unban } from "../domain/rate-limit.ts";
 import { errorMessage } from "./arguments.ts";
 import { type Context, Failure } from "./command.ts";
 
@@ -53,8 +53,8 @@ async function openStoredQuotas(path: string, keys: Pick<KeyStore, "getKey">, cl
       }),
     bannedKeys() {
       const entries = problem === undefined ? [...(store?.load() ?? [])] : [];
-      return entries.flatMap(([{ kind, id }, { bannedUntil }]) =>
-        kind === "key" && bannedUntil > clock.now() ? Number(id) : [],
+      return entries.flatMap(([{ kind, id }, usage]) =>
+        kind === "key" && isBanned(usage, clock.now()) ? id : [],
       );
     },
     /** Running servers also unban the key when they see the change of it; this is for the server that starts next. */

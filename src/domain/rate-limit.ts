@@ -68,17 +68,12 @@ export interface Window {
 export interface Usage {
   readonly minute: Window;
   readonly day: Window;
-  /**
-   * The ban as two numbers, in every store too. The last ban is kept for 24 hours, or until the next one begins.
-   *
-   *     a current ban   when it began   when it ends
-   *     the last ban    when it ended   -1 - its length
-   *     neither         NEVER           NEVER
-   *
-   * The first release stored the current ban alone. To it, a last ban is a ban that is over.
-   */
+  /** When the current ban began, or NEVER. */
   bannedAt: number;
+  /** When the current ban ends, or when the last one ended, or NEVER. */
   bannedUntil: number;
+  /** The length of the last ban, which is kept for 24 hours or until the next one begins; 0 if there is none. */
+  lastBanMs: number;
 }
 
 export const NEVER = -1;
@@ -97,7 +92,7 @@ export interface Decision {
 }
 
 export function newUsage(): Usage {
-  return { minute: newWindow(), day: newWindow(), bannedAt: NEVER, bannedUntil: NEVER };
+  return { minute: newWindow(), day: newWindow(), bannedAt: NEVER, bannedUntil: NEVER, lastBanMs: 0 };
 }
 
 function newWindow(): Window {
@@ -111,7 +106,7 @@ export function copyUsage(usage: Usage): Usage {
 /** Allows or rejects one request, and updates the usage. Without ban rules the subject is never banned. */
 export function decide(usage: Usage, limits: Limits, now: number, rules?: BanRules): Decision {
   expire(usage, now, rules);
-  if (now < usage.bannedUntil) return bannedDecision(usage, limits, now);
+  if (isBanned(usage, now)) return bannedDecision(usage, limits, now);
 
   const { minute, day } = usage;
   const minuteEnds = exhaustedUntil(minute, MINUTE_MS, limits.perMinute);
@@ -126,6 +121,7 @@ export function decide(usage: Usage, limits: Limits, now: number, rules?: BanRul
   if (rules && reject(dayEnds >= minuteEnds ? day : minute, now, rules) === "ban") {
     usage.bannedUntil = now + nextBanMs(usage, rules);
     usage.bannedAt = now;
+    usage.lastBanMs = 0;
     return bannedDecision(usage, limits, now);
   }
   return describe("limited", usage, limits, now);
@@ -134,7 +130,7 @@ export function decide(usage: Usage, limits: Limits, now: number, rules?: BanRul
 /** What `decide` would return for a request, without counting it: `remaining` includes that request. */
 export function peek(usage: Usage, limits: Limits, now: number, rules?: BanRules): Decision {
   expire(usage, now, rules);
-  if (now < usage.bannedUntil) return bannedDecision(usage, limits, now);
+  if (isBanned(usage, now)) return bannedDecision(usage, limits, now);
   const { minute, day } = usage;
   if (minute.used === 0) minute.openedAt = now;
   if (day.used === 0) day.openedAt = now;
@@ -182,7 +178,7 @@ function isExhausted(window: Window, limit: number): boolean {
 export function expire(usage: Usage, now: number, rules?: BanRules): void {
   expireWindow(usage.minute, MINUTE_MS, now);
   expireWindow(usage.day, DAY_MS, now);
-  if (usage.bannedAt !== NEVER) expireBan(usage, now, rules?.maxLengthMs);
+  if (usage.bannedUntil !== NEVER) expireBan(usage, now, rules?.maxLengthMs);
 }
 
 function expireWindow(window: Window, lengthMs: number, now: number): void {
@@ -194,33 +190,30 @@ function expireWindow(window: Window, lengthMs: number, now: number): void {
 }
 
 function expireBan(usage: Usage, now: number, maxLengthMs = Infinity): void {
-  const earlyMs = Math.max(0, usage.bannedAt - now);
-  usage.bannedAt -= earlyMs;
-  if (usage.bannedUntil > NEVER) {
+  if (usage.bannedAt !== NEVER) {
+    const earlyMs = Math.max(0, usage.bannedAt - now);
+    usage.bannedAt -= earlyMs;
     usage.bannedUntil = Math.min(usage.bannedUntil - earlyMs, usage.bannedAt + maxLengthMs);
-    if (now >= usage.bannedUntil) endBan(usage);
+    if (isBanned(usage, now)) return;
+    usage.lastBanMs = usage.bannedUntil - usage.bannedAt;
+    usage.bannedAt = NEVER;
   }
-  if (usage.bannedUntil < NEVER && now >= usage.bannedAt + DAY_MS) clearBan(usage);
+  usage.bannedUntil = Math.min(usage.bannedUntil, now);
+  if (now >= usage.bannedUntil + DAY_MS) clearBan(usage);
 }
 
-function endBan(usage: Usage): void {
-  const { bannedAt, bannedUntil } = usage;
-  usage.bannedAt = bannedUntil;
-  usage.bannedUntil = NEVER - (bannedUntil - bannedAt);
+export function isBanned({ bannedAt, bannedUntil }: Usage, now: number): boolean {
+  return bannedAt !== NEVER && now < bannedUntil;
 }
 
-/** The length of the last ban, or 0. */
-function lastBanMs({ bannedUntil }: Usage): number {
-  return Math.max(0, NEVER - bannedUntil);
-}
-
-function nextBanMs(usage: Usage, { lengthMs, maxLengthMs }: BanRules): number {
-  return Math.max(lengthMs, Math.min(2 * lastBanMs(usage), maxLengthMs));
+function nextBanMs({ lastBanMs }: Usage, { lengthMs, maxLengthMs }: BanRules): number {
+  return Math.max(lengthMs, Math.min(2 * lastBanMs, maxLengthMs));
 }
 
 function clearBan(usage: Usage): void {
   usage.bannedAt = NEVER;
   usage.bannedUntil = NEVER;
+  usage.lastBanMs = 0;
 }
 
 function clearStrikes(window: Window): void {
@@ -268,14 +261,16 @@ function secondsUntil(end: number, now: number): number {
 
 /** Ends or forgets a ban that began by `at`, and clears the strikes of windows that first rejected by then. */
 export function unban(usage: Usage, at: number): void {
-  if (usage.bannedAt - lastBanMs(usage) <= at) clearBan(usage);
+  const { bannedAt, bannedUntil, lastBanMs } = usage;
+  const beganAt = bannedAt === NEVER ? bannedUntil - lastBanMs : bannedAt;
+  if (beganAt <= at) clearBan(usage);
   if (usage.minute.firstRejectedAt <= at) clearStrikes(usage.minute);
   if (usage.day.firstRejectedAt <= at) clearStrikes(usage.day);
 }
 
 /** Whether an unban would change something: a ban, the last one, or strikes. */
-export function canUnban({ bannedAt, minute, day }: Usage): boolean {
-  return bannedAt !== NEVER || minute.strikes + day.strikes > 0;
+export function canUnban({ bannedUntil, minute, day }: Usage): boolean {
+  return bannedUntil !== NEVER || minute.strikes + day.strikes > 0;
 }
 
 /** Requests that a server allowed in a window of its own. */
@@ -306,11 +301,6 @@ function addWindow(window: Window, { openedAgoMs, used }: ReportedWindow, now: n
   window.used += used;
 }
 
-/** When the current ban ends, or when the last one ended, or NEVER. */
-function banEndsAt({ bannedAt, bannedUntil }: Usage): number {
-  return Math.max(bannedAt, bannedUntil);
-}
-
 /** Moves every time by as much as the clock was set, so that windows and the ban end as late as before. */
 export function shift(usage: Usage, byMs: number): void {
   for (const window of [usage.minute, usage.day]) {
@@ -318,7 +308,7 @@ export function shift(usage: Usage, byMs: number): void {
     if (window.firstRejectedAt !== NEVER) window.firstRejectedAt += byMs;
   }
   if (usage.bannedAt !== NEVER) usage.bannedAt += byMs;
-  if (usage.bannedUntil > NEVER) usage.bannedUntil += byMs;
+  if (usage.bannedUntil !== NEVER) usage.bannedUntil += byMs;
 }
 
 /** Whether no decision changes when this usage is deleted. */
@@ -327,27 +317,38 @@ export function isExpired(usage: Usage, now: number): boolean {
 }
 
 /** When both windows are closed, and the ban has been over for so long that it makes the next one no longer. */
-export function expiresAt(usage: Usage): number {
-  const { minute, day, bannedAt } = usage;
+export function expiresAt({ minute, day, bannedUntil }: Usage): number {
   return Math.max(
     minute.used === 0 ? NEVER : minute.openedAt + MINUTE_MS,
     day.used === 0 ? NEVER : day.openedAt + DAY_MS,
-    bannedAt === NEVER ? NEVER : banEndsAt(usage) + DAY_MS,
+    bannedUntil === NEVER ? NEVER : bannedUntil + DAY_MS,
   );
 }
 
-/** The ten numbers of a usage, in the order in which every store has them. */
-export function usageNumbers({ minute, day, bannedAt, bannedUntil }: Usage): number[] {
-  return [...windowNumbers(minute), ...windowNumbers(day), bannedAt, bannedUntil];
+/**
+ * The ten numbers of a usage, in the order in which every store has them. Two stand for the ban: the first release
+ * stored the current ban alone, and takes a last ban in this form for one that is over.
+ *
+ *     a current ban   when it began   when it ends
+ *     the last ban    when it ended   -1 - its length
+ *     neither         -1              -1
+ */
+export function toStored({ minute, day, bannedAt, bannedUntil, lastBanMs }: Usage): number[] {
+  const ban = bannedAt === NEVER ? [bannedUntil, -1 - lastBanMs] : [bannedAt, bannedUntil];
+  return [...windowNumbers(minute), ...windowNumbers(day), ...ban];
 }
 
 function windowNumbers({ openedAt, used, firstRejectedAt, strikes }: Window): number[] {
   return [openedAt, used, firstRejectedAt, strikes];
 }
 
-export function usageFromNumbers(numbers: readonly (number | undefined)[]): Usage {
-  const [bannedAt = NEVER, bannedUntil = NEVER] = numbers.slice(8);
-  return { minute: windowOf(numbers), day: windowOf(numbers.slice(4)), bannedAt, bannedUntil };
+export function fromStored(numbers: readonly (number | undefined)[]): Usage {
+  const [first = -1, second = -1] = numbers.slice(8);
+  const ban =
+    second < 0
+      ? { bannedAt: NEVER, bannedUntil: first, lastBanMs: -1 - second }
+      : { bannedAt: first, bannedUntil: second, lastBanMs: 0 };
+  return { minute: windowOf(numbers), day: windowOf(numbers.slice(4)), ...ban };
 }
 
 function windowOf(numbers: readonly (number | undefined)[]): Window {

@@ -158,7 +158,7 @@ export function testClockAndRestart(test: TestCase): void {
     expect(await limiter.usage()).toMatchObject({
       minute: { used: 0 },
       day: { used: 0 },
-      bannedUntil: -300_001,
+      lastBanMs: 300_000,
     });
     expect(await limiter.decideTimes(60)).toEqual(all(60, "allowed"));
   });

@@ -7,8 +7,8 @@ import {
   NEVER,
   newUsage,
   unban,
-  usageNumbers,
-  usageFromNumbers,
+  toStored,
+  fromStored,
 } from "../../src/domain/rate-limit.ts";
 
 const NOW = 1_800_000_000_000;
@@ -41,7 +41,7 @@ test("what is in the future begins now and keeps its counts and its length", () 
   expire(usage, now, DEFAULT_BAN);
   expect(usage.minute).toEqual({ openedAt: now, used: 1, firstRejectedAt: now, strikes: 0 });
   expect(usage.day).toMatchObject({ openedAt: now, used: 1 });
-  expect(usage).toMatchObject({ bannedAt: now, bannedUntil: -2_001 });
+  expect(usage).toMatchObject({ bannedAt: NEVER, bannedUntil: now, lastBanMs: 2_000 });
   const banned = { ...newUsage(), bannedAt: NOW, bannedUntil: NOW + 2_000 };
   expire(banned, now, DEFAULT_BAN);
   expect([banned.bannedAt, banned.bannedUntil]).toEqual([now, now + 2_000]);
@@ -52,7 +52,7 @@ test("a ban is no longer than the current rules allow", () => {
   expire(usage, NOW + 1, { ...DEFAULT_BAN, lengthMs: 1_000, maxLengthMs: 2_000 });
   expect(usage.bannedUntil).toBe(NOW + 2_000);
   expire(usage, NOW + 2_000, DEFAULT_BAN);
-  expect([usage.bannedAt, usage.bannedUntil]).toEqual([NOW + 2_000, -2_001]);
+  expect(usage).toMatchObject({ bannedAt: NEVER, bannedUntil: NOW + 2_000, lastBanMs: 2_000 });
 });
 
 test.each([
@@ -78,7 +78,7 @@ test("a banned key with nothing remaining in both windows is shown the longer on
 
 describe("the length of the next ban", () => {
   const lengthAfter = (lastBanMs: number, lengthMs: number, maxLengthMs: number) => {
-    const usage = { ...newUsage(), bannedAt: NOW, bannedUntil: -1 - lastBanMs };
+    const usage = { ...newUsage(), bannedUntil: NOW, lastBanMs };
     const rules = { strikes: 1, graceMs: 0, lengthMs, maxLengthMs };
     for (let ms = 1; ms <= 3; ms++) decide(usage, ONE, NOW + ms, rules);
     expect(usage.bannedAt).toBe(NOW + 3);
@@ -108,8 +108,8 @@ describe("isExpired", () => {
     Object.assign(usage, { bannedAt: NOW, bannedUntil: NOW + 1 });
     expect(isExpired(usage, NOW + DAY_MS)).toBe(false);
     expect(isExpired(usage, NOW + DAY_MS + 1)).toBe(true);
-    expect(isExpired({ ...newUsage(), bannedAt: NOW, bannedUntil: -2 }, NOW + DAY_MS - 1)).toBe(false);
-    expect(isExpired({ ...newUsage(), bannedAt: NOW, bannedUntil: -2 }, NOW + DAY_MS)).toBe(true);
+    expect(isExpired({ ...newUsage(), bannedUntil: NOW, lastBanMs: 1 }, NOW + DAY_MS - 1)).toBe(false);
+    expect(isExpired({ ...newUsage(), bannedUntil: NOW, lastBanMs: 1 }, NOW + DAY_MS)).toBe(true);
     expect(isExpired(newUsage(), 0)).toBe(true);
   });
 
@@ -121,10 +121,15 @@ describe("isExpired", () => {
 });
 
 test("stored data has the ten numbers of a usage in this order, in later releases too", () => {
-  const usage = { ...newUsage(), bannedAt: NOW, bannedUntil: -2 };
+  const usage = { ...newUsage(), bannedUntil: NOW, lastBanMs: 1 };
   decide(usage, ONE, NOW, DEFAULT_BAN);
   decide(usage, ONE, NOW + 1, DEFAULT_BAN);
   decide(usage, ONE, NOW + 1_002, DEFAULT_BAN);
-  expect(usageNumbers(usage)).toEqual([NOW, 1, NOW + 1, 1, NOW, 1, -1, 0, NOW, -2]);
-  expect(usageFromNumbers(usageNumbers(usage))).toEqual(usage);
+  expect(toStored(usage)).toEqual([NOW, 1, NOW + 1, 1, NOW, 1, -1, 0, NOW, -2]);
+  expect(fromStored(toStored(usage))).toEqual(usage);
+  const banned = { ...newUsage(), bannedAt: NOW, bannedUntil: NOW + 5 };
+  expect(toStored(banned).slice(-2)).toEqual([NOW, NOW + 5]);
+  expect(fromStored(toStored(banned))).toEqual(banned);
+  expect(toStored(newUsage()).slice(-2)).toEqual([-1, -1]);
+  expect(fromStored([])).toEqual(newUsage());
 });

@@ -88,8 +88,9 @@ test.each(Object.entries(SUBJECTS))("the greatest numbers of %s are kept", (_, s
     day: { openedAt: now - 7, used: 1e9 - 1, firstRejectedAt: now - 6, strikes: 1e6 - 1 },
     bannedAt: now - 5,
     bannedUntil: now + 4,
+    lastBanMs: 0,
   };
-  const after = { ...banned, bannedAt: now - 3, bannedUntil: -3 };
+  const after = { ...banned, bannedAt: -1, bannedUntil: now - 3, lastBanMs: 2 };
   const usageStore = new MapUsageStore();
   usageStore.save([banned, after].map((usage, i) => [subjectOf(i), usage]));
   const rateLimiter = createMemoryRateLimiter({ clock: new TestClock(now), ban: DEFAULT_BAN, usageStore });
@@ -97,13 +98,19 @@ test.each(Object.entries(SUBJECTS))("the greatest numbers of %s are kept", (_, s
 });
 
 test.each([
-  ["a shorter maximum has ended the one before", { bannedAt: -5_000, bannedUntil: STARTS_AT + 5_000 }],
-  ["the one before has ended by a clock that was set back", { bannedAt: 5_000, bannedUntil: -1_001 }],
-])("a ban that begins where %s is a new ban", (_, { bannedAt, bannedUntil }) => {
+  [
+    "a shorter maximum has ended the one before",
+    { bannedAt: STARTS_AT - 5_000, bannedUntil: STARTS_AT + 5_000, lastBanMs: 0 },
+  ],
+  [
+    "the one before has ended by a clock that was set back",
+    { bannedAt: -1, bannedUntil: STARTS_AT + 5_000, lastBanMs: 1_000 },
+  ],
+])("a ban that begins where %s is a new ban", (_, ban) => {
   const now = STARTS_AT;
   const usageStore = new MapUsageStore();
   const used = { openedAt: now - 9, used: 1, firstRejectedAt: now - 8, strikes: 1 };
-  usageStore.save([[key(1), { minute: used, day: used, bannedAt: now + bannedAt, bannedUntil }]]);
+  usageStore.save([[key(1), { minute: used, day: used, ...ban }]]);
   const bans: number[] = [];
   const rateLimiter = createMemoryRateLimiter({
     clock: new TestClock(now),

@@ -284,6 +284,22 @@ describe("bans", () => {
     expect(model.usageOf(4).bannedUntil).toBeGreaterThan(0);
   });
 
+  test("an unban that is lost with its connection is sent again", async () => {
+    const { time, valkey, model, first } = await setUp({ rules, servers: 1 });
+    while ((await first.decide(key(3), ONE)).outcome !== "banned") time.run(1);
+    valkey.standStill();
+    const unbanned = first.unban(key(3), 0);
+    time.run(10);
+    valkey.stop();
+    await unbanned;
+    valkey.isDown = false;
+    valkey.goOn();
+    expect(model.usageOf(3).bannedAt).toBeGreaterThan(0);
+    time.run(250 + RETURN_MS);
+    expect(model.usageOf(3)).toMatchObject({ bannedAt: -1, bannedUntil: -1, lastBanMs: 0 });
+    expect(await first.decide(key(3), ONE)).toMatchObject({ outcome: "limited" });
+  });
+
   test("2,000 unbans of an outage all arrive", async () => {
     const { time, model, first, beginOutage, endOutage } = await setUp({ servers: 1 });
     await beginOutage();

@@ -13,6 +13,7 @@ const busy: Usage = {
   day: { openedAt: AT - 5_000, used: 1_000, firstRejectedAt: NEVER, strikes: 0 },
   bannedAt: AT + 1,
   bannedUntil: AT + 300_001,
+  lastBanMs: 0,
 };
 
 const all = (usageStore: UsageStore) =>
@@ -23,7 +24,7 @@ test("saved usage is the same after a restart", () => {
   const entries: [Subject, Usage][] = [
     [address("2001:db8:0:1::/64"), { ...busy, bannedAt: NEVER, bannedUntil: NEVER }],
     [key(1), busy],
-    [key(2), { ...newUsage(), bannedAt: AT + 5, bannedUntil: -2_400_001 }],
+    [key(2), { ...newUsage(), bannedUntil: AT + 5, lastBanMs: 2_400_000 }],
     [key(9_007_199_254_740_991), newUsage()],
   ];
   const before = openUsageStore(directory.path("limits.db"));

@@ -3,6 +3,7 @@ import {
   type BanRules,
   decide,
   expire,
+  isBanned,
   isExpired,
   newUsage,
   NEVER,
@@ -43,7 +44,7 @@ export class ValkeyModel {
   /** One request after the other. */
   #decideGroup({ subject, limits, requests }: RequestGroup): GroupReply {
     const usage = this.usageOf(subject.id);
-    const wasBanned = this.now() < usage.bannedUntil;
+    const wasBanned = isBanned(usage, this.now());
     const counts = { allowed: 0, limited: 0, banned: 0 };
     for (let i = 0; i < requests.length; i++) counts[decide(usage, limits, this.now(), this.rules).outcome]++;
     const { allowed, limited, banned } = counts;

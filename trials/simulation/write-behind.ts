@@ -4,6 +4,7 @@ import {
   decide,
   type Decision,
   expire,
+  isBanned,
   isExpired,
   type Limits,
   newUsage,
@@ -125,7 +126,7 @@ export function simulateWriteBehind(world: World): void {
     const { subject } = track;
     const now = time();
     followEviction(track, now);
-    const wasBanned = now < track.usage.bannedUntil;
+    const wasBanned = isBanned(track.usage, now);
     const expected = decide(track.usage, LIMITS, now, subject.kind === "key" ? BAN : undefined);
     const actual = rateLimiter.decide(subject, LIMITS);
     keep(track, expected.outcome === "banned" && !wasBanned);

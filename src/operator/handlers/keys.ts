@@ -23,6 +23,7 @@ import {
   canUnban,
   DAY_MS,
   expire,
+  isBanned,
   MINUTE_MS,
   NEVER,
   newUsage,
@@ -240,7 +241,7 @@ export class KeyDirectory {
     const { id, name, owner = null, notes = null, labels, plan, access } = key;
     const limits = limitsOf(key, plans);
     if (current) expire(current, now, ban);
-    const bannedUntil = current && now < current.bannedUntil ? current.bannedUntil : undefined;
+    const bannedUntil = current && isBanned(current, now) ? current.bannedUntil : undefined;
     return {
       id,
       name,
@@ -312,7 +313,7 @@ export class KeyDirectory {
     const usage = await this.#usageOf(rateLimiter.bannedKeys() ?? (await this.#bannedLately()));
     const ends = new Map<number, number>();
     const now = clock.now();
-    for (const [id, { bannedUntil }] of usage ?? []) if (now < bannedUntil) ends.set(id, bannedUntil);
+    for (const [id, each] of usage ?? []) if (isBanned(each, now)) ends.set(id, each.bannedUntil);
     return ends;
   }
 

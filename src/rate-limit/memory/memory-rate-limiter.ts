@@ -5,6 +5,7 @@ import {
   decide,
   type Decision,
   expire,
+  isBanned,
   isExpired,
   type Limits,
   NEVER,
@@ -80,7 +81,7 @@ class MemoryRateLimiter implements RateLimiter {
     const { usage } = entry;
     const rules = this.#rulesFor(subject);
     expire(usage, now, rules);
-    const wasBanned = now < usage.bannedUntil;
+    const wasBanned = isBanned(usage, now);
     const decision = decide(usage, limits, now, rules);
     if (decision.outcome === "banned" && !wasBanned) this.#banned(entry);
     else this.#writeBehind?.changed(entry);
@@ -113,8 +114,8 @@ class MemoryRateLimiter implements RateLimiter {
 
   bannedKeys(): readonly number[] {
     for (const id of this.#bannedKeys) {
-      const { bannedUntil } = this.usage({ kind: "key", id }) ?? newUsage();
-      if (bannedUntil <= NEVER) this.#bannedKeys.delete(id);
+      const { bannedAt } = this.usage({ kind: "key", id }) ?? newUsage();
+      if (bannedAt === NEVER) this.#bannedKeys.delete(id);
     }
     return [...this.#bannedKeys];
   }
@@ -175,7 +176,7 @@ class MemoryRateLimiter implements RateLimiter {
     const now = this.#now();
     if (isExpired(usage, now)) return this.#writeBehind?.deleteRow(subject);
     this.#add(subject, now, usage);
-    if (subject.kind !== "key" || usage.bannedAt === NEVER) return;
+    if (subject.kind !== "key" || usage.bannedUntil === NEVER) return;
     this.restoredBans.push(subject.id);
     this.#bannedKeys.add(subject.id);
   }

@@ -9,8 +9,8 @@ import {
   NEVER,
   type Subject,
   type Usage,
-  usageNumbers,
-  usageFromNumbers,
+  toStored,
+  fromStored,
 } from "../../domain/rate-limit.ts";
 import { within } from "../../event-loop.ts";
 import {
@@ -180,7 +180,7 @@ export class ValkeyConnection {
   async usage(subject: Subject): Promise<{ readonly usage: Usage | undefined; readonly now: number }> {
     const key = this.#keyOf(subject);
     const values = await this.#inTime(this.#client.hmget(key, ...FIELDS));
-    const usage = usageFromNumbers(values.map((value) => (value === null ? undefined : Number(value))));
+    const usage = fromStored(values.map((value) => (value === null ? undefined : Number(value))));
     const now = await this.time(key);
     expire(usage, now, this.#options.ban);
     return { usage: isExpired(usage, now) ? undefined : usage, now };
@@ -193,7 +193,7 @@ export class ValkeyConnection {
     expire(usage, now, this.#options.ban);
     await this.#inTime(this.#client.unlink(key));
     if (isExpired(usage, now)) return false;
-    const numbers = usageNumbers(usage);
+    const numbers = toStored(usage);
     const client = this.#client;
     const written = client.hset(key, ...FIELDS.flatMap((field, i) => [field, numbers[i] ?? NEVER]));
     // Sent together, so that a process that is killed here leaves no usage that never expires.

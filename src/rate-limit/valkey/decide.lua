@@ -3,11 +3,11 @@
 --
 -- ARGV[3..] has three values for each of KEYS, in order; a key may occur more than once. For requests: its limits per
 -- minute and per day, and how many. For a report: the Report of the domain as JSON, an empty text, and 0.
--- Replies a text of numbers: the time, and nine for each of KEYS: how many requests are allowed, how many are limited,
+-- Replies a text of numbers: the time, and ten for each of KEYS: how many requests are allowed, how many are limited,
 -- whether one led to a ban, and the usage. An array takes the client 1.7 µs more for each.
 --
 -- Fields of a hash: m* is the window of the minute, d* that of the day: opened at, used, first rejected at, strikes;
--- ba and bu are the two numbers of a ban. An absent field has its initial value.
+-- ba and bu are the ban, in the form of `toStored`. An absent field has its initial value.
 local NEVER = -1
 local MINUTE_MS, DAY_MS = 60000, 86400000
 -- Expiry only frees memory. It follows a clock of its own, so it comes a little late on purpose.
@@ -43,16 +43,11 @@ end
 local function clear_ban(usage)
   usage.banned_at = NEVER
   usage.banned_until = NEVER
+  usage.last_ban_ms = 0
 end
 
--- The length of the last ban, or 0.
-local function last_ban_ms(usage)
-  return math.max(0, NEVER - usage.banned_until)
-end
-
--- When the current ban ends, or when the last one ended, or NEVER.
-local function ban_ends_at(usage)
-  return math.max(usage.banned_at, usage.banned_until)
+local function is_banned(usage)
+  return usage.banned_at ~= NEVER and now < usage.banned_until
 end
 
 local function closes_at(window)
@@ -61,7 +56,7 @@ end
 
 -- When both windows are closed, and the ban has been over for so long that it makes the next one no longer.
 local function expires_at(usage)
-  local last = ban_ends_at(usage)
+  local last = usage.banned_until
   if last ~= NEVER then last = last + DAY_MS end
   if usage.minute.used > 0 then last = math.max(last, closes_at(usage.minute)) end
   if usage.day.used > 0 then last = math.max(last, closes_at(usage.day)) end
@@ -70,7 +65,9 @@ end
 
 -- Ends or forgets a ban that began by a time, and clears the strikes of windows that first rejected by then.
 local function unban(usage, at)
-  if usage.banned_at - last_ban_ms(usage) <= at then clear_ban(usage) end
+  local began_at = usage.banned_at
+  if began_at == NEVER then began_at = usage.banned_until - usage.last_ban_ms end
+  if began_at <= at then clear_ban(usage) end
   if usage.minute.first_rejected_at <= at then clear_strikes(usage.minute) end
   if usage.day.first_rejected_at <= at then clear_strikes(usage.day) end
 end
@@ -80,9 +77,13 @@ local function load(key)
   local usage = {
     minute = window(MINUTE_MS, v[1], v[2], v[3], v[4]),
     day = window(DAY_MS, v[5], v[6], v[7], v[8]),
-    banned_at = tonumber(v[9] or NEVER),
-    banned_until = tonumber(v[10] or NEVER),
   }
+  local first, second = tonumber(v[9] or -1), tonumber(v[10] or -1)
+  if second < 0 then
+    usage.banned_at, usage.banned_until, usage.last_ban_ms = NEVER, first, -1 - second
+  else
+    usage.banned_at, usage.banned_until, usage.last_ban_ms = first, second, 0
+  end
   -- Nil for a new subject, so that its first save sets an expiry.
   usage.stored_expiry = v[1] and expires_at(usage)
   changed = false
@@ -95,10 +96,12 @@ local function save(key, usage)
     redis.call('HSET', key, 'mu', m.used, 'du', d.used)
     return
   end
+  local first, second = usage.banned_at, usage.banned_until
+  if first == NEVER then first, second = usage.banned_until, -1 - usage.last_ban_ms end
   redis.call('HSET', key,
     'mo', m.opened_at, 'mu', m.used, 'mr', m.first_rejected_at, 'ms', m.strikes,
     'do', d.opened_at, 'du', d.used, 'dr', d.first_rejected_at, 'ds', d.strikes,
-    'ba', usage.banned_at, 'bu', usage.banned_until)
+    'ba', first, 'bu', second)
   local expiry = expires_at(usage)
   if expiry ~= usage.stored_expiry then
     redis.call('PEXPIRE', key, math.max(0, expiry - now) + EXPIRY_SLACK_MS)
@@ -122,20 +125,22 @@ local function expire_window(window)
 end
 
 local function expire_ban(usage)
-  if usage.banned_at == NEVER then return end
-  local early_ms = math.max(0, usage.banned_at - now)
-  local banned_at, banned_until = usage.banned_at - early_ms, usage.banned_until
-  if banned_until > NEVER then
-    banned_until = math.min(banned_until - early_ms, banned_at + rules.maxLengthMs)
-    if now >= banned_until then
-      banned_at, banned_until = banned_until, NEVER - (banned_until - banned_at)
+  local banned_at, banned_until = usage.banned_at, usage.banned_until
+  if banned_until == NEVER then return end
+  if banned_at ~= NEVER then
+    local early_ms = math.max(0, banned_at - now)
+    usage.banned_at = banned_at - early_ms
+    usage.banned_until = math.min(banned_until - early_ms, usage.banned_at + rules.maxLengthMs)
+    if not is_banned(usage) then
+      usage.last_ban_ms = usage.banned_until - usage.banned_at
+      usage.banned_at = NEVER
     end
   end
-  if banned_until < NEVER and now >= banned_at + DAY_MS then
-    banned_at, banned_until = NEVER, NEVER
+  if usage.banned_at == NEVER then
+    usage.banned_until = math.min(usage.banned_until, now)
+    if now >= usage.banned_until + DAY_MS then clear_ban(usage) end
   end
   if banned_at ~= usage.banned_at or banned_until ~= usage.banned_until then changed = true end
-  usage.banned_at, usage.banned_until = banned_at, banned_until
 end
 
 local function expire(usage)
@@ -167,14 +172,14 @@ local function reject(window)
 end
 
 local function next_ban_ms(usage)
-  return math.max(rules.lengthMs, math.min(2 * last_ban_ms(usage), rules.maxLengthMs))
+  return math.max(rules.lengthMs, math.min(2 * usage.last_ban_ms, rules.maxLengthMs))
 end
 
 -- Decides requests of a key one after the other. Returns how many are allowed, how many of the others are limited, and
 -- 1 if the next one led to a ban, otherwise 0. The rest are banned.
 local function decide(usage, per_minute, per_day, requests)
   expire(usage)
-  if now < usage.banned_until then return 0, 0, 0 end
+  if is_banned(usage) then return 0, 0, 0 end
 
   local minute, day = usage.minute, usage.day
   local allowed = math.max(0, math.min(requests, per_minute - minute.used, per_day - day.used))
@@ -189,6 +194,7 @@ local function decide(usage, per_minute, per_day, requests)
     if reject(day_ends >= minute_ends and day or minute) then
       usage.banned_until = now + next_ban_ms(usage)
       usage.banned_at = now
+      usage.last_ban_ms = 0
       changed = true
       return allowed, limited, 1
     end
@@ -224,6 +230,7 @@ local function add_reply(usage, allowed, limited, bans)
   replies[length + 7] = usage.day.used
   replies[length + 8] = usage.banned_at
   replies[length + 9] = usage.banned_until
+  replies[length + 10] = usage.last_ban_ms
 end
 
 for i, key in ipairs(KEYS) do

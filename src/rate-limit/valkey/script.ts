@@ -66,7 +66,7 @@ export async function runScript(
   }
 }
 
-const NUMBERS_PER_REPLY = 9;
+const NUMBERS_PER_REPLY = 10;
 
 export function parseReplies(
   reply: unknown,
@@ -95,6 +95,7 @@ function usageAt(numbers: readonly number[], at: number): Usage {
   day.used = numbers[at + 3] ?? 0;
   usage.bannedAt = numbers[at + 4] ?? NEVER;
   usage.bannedUntil = numbers[at + 5] ?? NEVER;
+  usage.lastBanMs = numbers[at + 6] ?? 0;
   return usage;
 }
 

@@ -1,11 +1,5 @@
 import { messageOf, Unavailable } from "../../api/errors.ts";
-import {
-  formatSubject,
-  type Subject,
-  type Usage,
-  usageNumbers,
-  usageFromNumbers,
-} from "../../domain/rate-limit.ts";
+import { formatSubject, type Subject, type Usage, toStored, fromStored } from "../../domain/rate-limit.ts";
 import type { UsageStore } from "../../domain/ports.ts";
 import { type Connection, OpenFiles, type RescueOptions, toUnavailable } from "./connection.ts";
 import { openDatabaseFor } from "./database.ts";
@@ -121,7 +115,7 @@ class SqliteUsageStore implements UsageStore {
       for (const [subject, usage] of changes) {
         const name = formatSubject(subject);
         if (usage === undefined) this.#connection.run("DELETE FROM standings WHERE subject = ?", name);
-        else this.#connection.run(SAVE, name, ...usageNumbers(usage));
+        else this.#connection.run(SAVE, name, ...toStored(usage));
       }
     });
   }
@@ -160,5 +154,5 @@ function parseSubject(text: string): Subject {
 
 function entryOf(row: Row): readonly [Subject, Usage] {
   const [subject, ...numbers] = Object.values(row);
-  return [parseSubject(String(subject)), usageFromNumbers(numbers.map(Number))];
+  return [parseSubject(String(subject)), fromStored(numbers.map(Number))];
 }
