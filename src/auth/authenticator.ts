@@ -29,7 +29,7 @@ export interface AuthenticatorOptions {
   readonly scheduler?: Scheduler | undefined;
 }
 
-interface FollowedChanges extends Pick<KeyChanges, "changed" | "unbanned"> {
+interface FollowedChanges extends Pick<KeyChanges, "changed"> {
   /** The changes were made after this time of the steady clock. */
   readonly after: number;
   /** Set if another copy of the database has taken over, or an earlier state of it. */
@@ -208,11 +208,11 @@ export class Authenticator {
     const after = this.#polledAt;
     const polledAt = clock.steadyNow();
     const before = this.#seen;
-    const { changed, unbanned, ...seen } = await keys.changesSince(before.revision);
+    const { changed, ...seen } = await keys.changesSince(before.revision);
     const isOtherCopy = seen.timeline !== before.timeline || seen.revision < before.revision;
     if (isOtherCopy || changed.length > 0 || seen.revision !== before.revision) {
       const generation = ++this.#generation;
-      for (const { id } of changed) this.#verified.keyChanged(id, generation);
+      for (const { key } of changed) this.#verified.keyChanged(key.id, generation);
       if (isOtherCopy) this.#verified.allChanged(generation);
       if (this.#verified.isOutdated) this.#verified = new KeyCache(this.#maxVerified);
       // A rejected secret may be that of a new key.
@@ -221,7 +221,7 @@ export class Authenticator {
     this.#seen = seen;
     this.#polledAt = polledAt;
     const otherCopy = { revision: seen.revision, revisionBefore: before.revision };
-    return { after, changed, unbanned, ...(isOtherCopy && { otherCopy }) };
+    return { after, changed, ...(isOtherCopy && { otherCopy }) };
   }
 }
 

@@ -1,6 +1,6 @@
 import { Latch } from "../api/latch.ts";
 import type { ApiKey } from "../domain/api-keys.ts";
-import type { Clock, RateLimiter } from "../domain/ports.ts";
+import type { ChangedKey, Clock, RateLimiter } from "../domain/ports.ts";
 import { repeat, type Scheduler } from "../event-loop.ts";
 import type { Authenticator, OtherCopy } from "./authenticator.ts";
 
@@ -75,10 +75,12 @@ export function followKeyChanges(options: FollowOptions): KeyChangeFollower {
   }
 
   async function readChanges(): Promise<void> {
-    const { after, changed, unbanned, otherCopy } = await authenticator.followChanges();
+    const { after, changed, otherCopy } = await authenticator.followChanges();
     if (otherCopy) options.onOtherCopy?.(otherCopy);
-    options.onChanges(changed.filter(({ id }) => !unbanned.some((key) => key.id === id)));
-    for (const { id, unbannedAt = 0 } of unbanned) {
+    const ofKind = (kind: ChangedKey["kind"]) =>
+      changed.flatMap((each) => (each.kind === kind ? each.key : []));
+    options.onChanges(ofKind("key"));
+    for (const { id, unbannedAt = 0 } of ofKind("unban")) {
       const unbannedAgoMs = Math.max(0, clock.now() - unbannedAt);
       const before = Math.max(after, clock.steadyNow() - unbannedAgoMs);
       unbans.set(id, { id, before, attempts: new Latch((error) => options.onUnbanError(id, error)) });

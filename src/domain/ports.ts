@@ -220,9 +220,14 @@ export interface KeyChanges {
   readonly revision: number;
   /** Another number says that another copy of the database has taken over, which may lack the last changes. */
   readonly timeline: number;
-  readonly changed: readonly ApiKey[];
-  /** Those of the changed keys for which `unbannedAt` was given. */
-  readonly unbanned: readonly ApiKey[];
+  /** Each key once, in the order of the changes. */
+  readonly changed: readonly ChangedKey[];
+}
+
+export interface ChangedKey {
+  readonly key: ApiKey;
+  /** `unban` if the key was unbanned after the revision, whatever else was changed. */
+  readonly kind: "key" | "unban";
 }
 
 /** The settings of the server that started last, as text by name, for the commands that show them. */

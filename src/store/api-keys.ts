@@ -9,7 +9,7 @@ import type {
   NewSecret,
 } from "../domain/api-keys.ts";
 import { type Attribution, keyCreated, keyRolled, keyUpdated } from "../domain/audit.ts";
-import type { KeyChanges, KeyStore } from "../domain/ports.ts";
+import type { ChangedKey, KeyChanges, KeyStore } from "../domain/ports.ts";
 import type { Limits } from "../domain/rate-limit.ts";
 import type { Awaitable } from "../event-loop.ts";
 import { addAudit } from "./audit.ts";
@@ -138,14 +138,11 @@ export class SqlKeyStore implements KeyStore {
       const { revision, timeline } = requireRow(stored);
       type ChangedRow = KeyRow & { unbanRevision?: number };
       const rows = revision > since ? yield* objectsOf<ChangedRow>(SELECT_CHANGED, since) : [];
-      const changes = rows.map(({ unbanRevision = since, ...row }) => ({ key: keyOf(row), unbanRevision }));
-      const unbanned = changes.filter(({ unbanRevision }) => unbanRevision > since);
-      return {
-        revision,
-        timeline,
-        changed: changes.map(({ key }) => key),
-        unbanned: unbanned.map(({ key }) => key),
-      };
+      const changed = rows.map(({ unbanRevision = since, ...row }): ChangedKey => ({
+        key: keyOf(row),
+        kind: unbanRevision > since ? "unban" : "key",
+      }));
+      return { revision, timeline, changed };
     });
   }
 

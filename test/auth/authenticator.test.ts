@@ -222,8 +222,10 @@ describe("a valid key", () => {
     const changesSince = () => ({
       revision: 1,
       timeline: 1,
-      changed: Array.from({ length: others }, (_, i) => ({ ...key, id: id + 1 + i }) as ApiKey),
-      unbanned: [],
+      changed: Array.from(
+        { length: others },
+        (_, i) => ({ kind: "key", key: { ...key, id: id + 1 + i } as ApiKey }) as const,
+      ),
     });
     const findCredential = (hash: string) => keys.findCredential(hash);
     const authenticator = await openAuthenticator({ keys: { findCredential, changesSince }, clock });

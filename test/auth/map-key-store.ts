@@ -25,9 +25,10 @@ export class MapKeyStore {
   }
 
   changesSince(since: number): KeyChanges {
-    const changed = [...this.#keys.values()].filter(({ revision }) => revision > since);
-    const unbanned = changed.filter(({ unbanRevision = 0 }) => unbanRevision > since);
-    return { revision: this.#revision, timeline: this.timeline, changed, unbanned };
+    const keys = [...this.#keys.values()].filter(({ revision }) => revision > since);
+    const kindOf = ({ unbanRevision = 0 }) => (unbanRevision > since ? "unban" : "key");
+    const changed = keys.map((key) => ({ key, kind: kindOf(key) }) as const);
+    return { revision: this.#revision, timeline: this.timeline, changed };
   }
 
   /** As findCredential, and counts no lookup. */

@@ -29,7 +29,8 @@ export function keyStoreConformance(test: TestCase): void {
       expect<unknown>(await keys.getKey(i + 1)).toStrictEqual(expected[i]);
     }
     expect<unknown>(await allKeys(keys)).toStrictEqual(expected);
-    expect<unknown>((await keys.changesSince(0)).changed).toStrictEqual(expected);
+    const created = expected.map((key) => ({ key, kind: "key" }));
+    expect<unknown>((await keys.changesSince(0)).changed).toStrictEqual(created);
     expect(await keys.getKey(4)).toBeUndefined();
   });
 
@@ -160,7 +161,7 @@ export function keyStoreConformance(test: TestCase): void {
     expect(await keys.changesSince(0)).toEqual(before);
     expect((await audit.listAudit({ limit: 9 })).items).toHaveLength(1);
     // As a revision that is too high does.
-    const none = { ...before, changed: [], unbanned: [] };
+    const none = { ...before, changed: [] };
     expect(await keys.changesSince(Number.MAX_SAFE_INTEGER)).toEqual(none);
   });
 
@@ -173,9 +174,9 @@ export function keyStoreConformance(test: TestCase): void {
     await keys.updateKey(3, { plan: "business" }, BY);
     await keys.addSecret(4, { ...storedSecret(5), overlapEndsAt: AT }, BY);
     const { changed, ...rest } = await keys.changesSince(revision);
-    const plans = changed.map(({ id, plan }) => `${id} ${plan}`);
-    expect(plans).toEqual(["1 pro", "3 business", "4 free"]);
-    expect(rest).toEqual({ revision: revision + 4, timeline, unbanned: [] });
+    const plans = changed.map(({ kind, key }) => `${kind} ${key.id} ${key.plan}`);
+    expect(plans).toEqual(["key 1 pro", "key 3 business", "key 4 free"]);
+    expect(rest).toEqual({ revision: revision + 4, timeline });
     expect(await keys.changesSince(revision + 4)).toEqual({ ...rest, changed: [] });
   });
 
@@ -183,7 +184,9 @@ export function keyStoreConformance(test: TestCase): void {
     const { keys } = opened;
     for (let n = 1; n <= 2; n++) await keys.createKey(free, storedSecret(n), BY);
     const unbannedSince = async (revision: number) =>
-      (await keys.changesSince(revision)).unbanned.map((key) => [key.id, key.unbannedAt]);
+      (await keys.changesSince(revision)).changed.flatMap(({ kind, key }) =>
+        kind === "unban" ? [[key.id, key.unbannedAt]] : [],
+      );
     expect(await unbannedSince(0)).toEqual([]);
     const created = (await keys.changesSince(0)).revision;
     await keys.updateKey(1, { unbannedAt: AT }, BY);
@@ -209,7 +212,7 @@ export function keyStoreConformance(test: TestCase): void {
         const { revision, changed } = await reader.changesSince(since);
         expect(revision).toBeGreaterThanOrEqual(since);
         since = revision;
-        for (const key of changed) seen.set(key.id, key.plan);
+        for (const { key } of changed) seen.set(key.id, key.plan);
       }));
     const write = async (keyStore: KeyStore, base: number) => {
       for (let n = base; n < base + 20; n++) {

@@ -49,9 +49,9 @@ class KeyDatabase {
   }
 
   changesSince(since: number): KeyChanges {
-    const changed = [...this.#keys.values()].filter(({ revision }) => revision > since);
-    const unbanned = changed.filter(({ unbanRevision }) => unbanRevision > since);
-    return { revision: this.#revision, timeline: 1, changed, unbanned };
+    const keys = [...this.#keys.values()].filter(({ revision }) => revision > since);
+    const changed = keys.map((key) => ({ key, kind: key.unbanRevision > since ? "unban" : "key" }) as const);
+    return { revision: this.#revision, timeline: 1, changed };
   }
 
   has(id: number): boolean {
