@@ -7,7 +7,7 @@ import { type Config, type StorageConfig, valkeyOf } from "./config/config.ts";
 import { DataDirectory } from "./data-directory.ts";
 import type { Clock, KeyStore, RateLimiter, SettingsStore, StateChange, Stores } from "./domain/ports.ts";
 import type { OnBan } from "./domain/rate-limit.ts";
-import { SERVERS_SETTING } from "./domain/servers.ts";
+import { SERVERS_SETTING, type ServerActivity } from "./domain/servers.ts";
 import { BanRecorder } from "./observe/audit-trail.ts";
 import type { Log } from "./observe/log.ts";
 import { AdapterMonitor, CommitMonitor } from "./observe/request-metrics.ts";
@@ -20,12 +20,13 @@ import type { ValkeyRateLimiterOptions } from "./rate-limit/valkey/valkey-rate-l
 import type { RescueOptions } from "./store/sqlite/connection.ts";
 
 export interface Adapters extends MonitoredStores {
-  readonly rateLimiter: RateLimiter;
+  /** One with a queue has the number of decisions that wait. */
+  readonly rateLimiter: RateLimiter & { readonly queueLength?: number };
   /** Of the rate limiter. */
   readonly bans: BanRecorder;
   readonly servers: HeartbeatRegister;
-  /** Tells the other servers at once what has changed of this one. */
-  readonly announce: () => void;
+  /** Tells the other servers what this one does, now and from now on. */
+  readonly announce: (activity: () => ServerActivity) => void;
   /** Of the adapter that counts for the rate limits. */
   readonly limits: AdapterMonitor;
   /** The time by which old data is deleted. */
@@ -38,6 +39,12 @@ interface MonitoredStores extends Stores {
   /** Of the adapter that stores the data. */
   readonly database: AdapterMonitor;
   readonly commits: CommitMonitor;
+  /** Writes that wait for the next transaction. */
+  readonly commitQueueLength: () => number;
+  /** Queries that run or wait for a connection of PostgreSQL. */
+  readonly queueLength?: () => number;
+  /** On the disk of SQLite. */
+  readonly freeBytes?: () => number;
   close(): Promise<void>;
 }
 
@@ -79,7 +86,10 @@ export async function openAdapters(config: Config, clock: Clock, log: Log): Prom
     opened.defer(() => rateLimiter.close());
     if ("restoredBans" in rateLimiter) await applyMissedUnbans(rateLimiter, stores.keys, clock);
     const close = () => opened.disposeAsync();
-    const announce = () => void ("beat" in rateLimiter && rateLimiter.beat());
+    const announce = (activity: () => ServerActivity) => {
+      servers.tell(activity);
+      if ("beat" in rateLimiter) void rateLimiter.beat();
+    };
     return { ...stores, rateLimiter, bans, servers, announce, limits, retentionNow, failed, close };
   } catch (error) {
     await opened
@@ -119,8 +129,6 @@ export async function openStores(
     onResponse: (ms) => database.responded(ms),
     onStateChange: (change) => reportDatabase(database, change, log),
   });
-  commits.queueLength = opened.commitQueueLength;
-  database.queueLength = opened.queueLength;
   return { ...opened, database, commits };
 }
 
@@ -163,9 +171,7 @@ async function openSqliteStores(
     onCommit: commits.committed,
     onStateChange: (change) => reportDatabase(database, change, log),
   });
-  commits.queueLength = opened.commitQueueLength;
-  database.freeBytes = () => directory.freeBytes();
-  return { ...opened, database, commits };
+  return { ...opened, database, commits, freeBytes: () => directory.freeBytes() };
 }
 
 function reportDatabase(monitor: AdapterMonitor, change: StateChange, log: Log | undefined): void {
@@ -237,7 +243,7 @@ async function valkeyRateLimiter(
 ) {
   const { log, monitor, ...rest } = options;
   const { limitsTimeoutMs: timeoutMs, ban } = config;
-  const rateLimiter = await openValkey(config, {
+  return openValkey(config, {
     ...rest,
     ban,
     timeoutMs,
@@ -249,8 +255,6 @@ async function valkeyRateLimiter(
       else log.event(MISCONFIGURED.test(cause) ? "valkey.rejects-commands" : "valkey.unavailable", { cause });
     },
   });
-  monitor.queueLength = () => rateLimiter.queueLength;
-  return rateLimiter;
 }
 
 async function openRegister(

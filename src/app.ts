@@ -1,10 +1,11 @@
 import { PETSTORE_API, RESPONSE_STATUSES } from "./petstore/operations.ts";
 import packageJson from "../package.json" with { type: "json" };
 import { type Adapters, openAdapters } from "./adapters.ts";
-import { SECURITY_HEADER_LINES, startupHandler } from "./api/dispatch.ts";
+import { SECURITY_HEADER_LINES } from "./api/dispatch.ts";
 import { Authenticator } from "./auth/authenticator.ts";
 import { Addresses } from "./auth/client-address.ts";
 import { followKeyChanges } from "./auth/key-changes.ts";
+import { CacheStatistics } from "./bounded-cache.ts";
 import { createClock } from "./clock.ts";
 import { type Config, listenUrl } from "./config/config.ts";
 import { followFiles } from "./config/follow-files.ts";
@@ -13,12 +14,14 @@ import { createDocsSite } from "./docs-site/docs-site.ts";
 import type { Clock } from "./domain/ports.ts";
 import type { ServerActivity } from "./domain/servers.ts";
 import { yieldToEventLoop } from "./event-loop.ts";
-import { HttpServer, slowRejectedClients } from "./http1/index.ts";
+import { HttpServer, type RequestHandler, slowRejectedClients } from "./http1/index.ts";
+import type { TlsCertificate } from "./http1/server.ts";
 import { deleteRegularly } from "./observe/audit-trail.ts";
 import { logConnectionLimit, logKeyChanges, watchFloods } from "./observe/event-reports.ts";
 import { createLog, type Log } from "./observe/log.ts";
 import { AppMetrics } from "./observe/metrics.ts";
 import { RequestLog } from "./observe/request-log.ts";
+import { RequestMetrics } from "./observe/request-metrics.ts";
 import { UsageRecorder } from "./observe/usage-history.ts";
 import type { Setting } from "./operator/operations.ts";
 import type { AdminCredentials, AdminListener } from "./operator/start-admin.ts";
@@ -66,33 +69,132 @@ export async function startApp(config: Config, options: AppOptions = {}): Promis
   }
 }
 
-/** Closing the app closes the adapters. */
+/** What every part of an app can be made of. */
+interface Context extends AppOptions {
+  readonly adapters: Adapters;
+  readonly config: Config;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/** Closing the app closes the adapters. If it cannot start, they stay open. */
 export async function serveOn(
   adapters: Adapters,
   config: Config,
-  { clock, log, requestTimeoutMs, secondMs, shownSettings = [] }: AppOptions & { clock: Clock; log: Log },
+  options: AppOptions & { clock: Clock; log: Log },
 ): Promise<App> {
-  const { store, keys, petJson, rateLimiter, usageHistory, audit, retentionNow } = adapters;
-  const { environment, plans } = config;
+  const context = { ...options, adapters, config };
+  // Closes in reverse order, also what has started if a later part cannot start.
+  await using started = new AsyncDisposableStack();
+  // All that must be read or written to start comes before: a server that serves does not end when a database fails.
+  const authenticator = await openAuthenticator(context);
+  const observers = await openObservers(context);
+  started.defer(() => observers.close());
+  const tls = config.tls && (await import("./config/tls.ts")).readTlsFiles(config.tls);
+  const credentials = await openCredentials(context);
+
   const { peerOf } = new Addresses(config.trustedProxies);
-  const authenticator = await Authenticator.open({ keys, environment, plans, clock, rateLimiter });
-  const { accessLog: file, accessLogOmit: omit } = config;
+  const responseCache = new CacheStatistics();
+  const server = listen({ ...context, authenticator, observers, responseCache, tls, peerOf });
+  started.defer(() => server.close(0));
+  const metrics = new AppMetrics({
+    version: packageJson.version,
+    environment: config.environment,
+    server,
+    authenticator,
+    adapters,
+    requests: observers.requests,
+    responseCache,
+    statuses: RESPONSE_STATUSES,
+    clock: options.clock,
+  });
+  started.defer(() => metrics.stop());
+  const retention = startRetention(context);
+  started.defer(() => retention.close());
+  let admin: AdminListener | undefined;
+  const onOtherCopy = () => admin?.forgetAccess();
+  const keyChanges = startKeyChanges({ ...context, authenticator, onOtherCopy });
+  started.defer(() => keyChanges.stop());
+  adapters.servers.tell(() => ({
+    ...activityOf(server, metrics),
+    adminUrl: config.admin ? undefined : null,
+  }));
+
+  // The code of the admin listener and of the output takes 40 ms to load.
+  await Bun.sleep(FIRST_RESPONSES_MS);
+  await yieldToEventLoop();
+  admin = await openAdmin({ ...context, credentials, observers, server, metrics, keyChanges, tls, peerOf });
+  started.defer(() => admin?.close());
+  if (config.tls)
+    started.defer(await followCertificate(config.tls, admin ? [server, admin] : [server], options.log));
+
+  const parts = started.move();
+  return {
+    ...adapters,
+    url: urlOf(config, server),
+    metrics,
+    admin,
+    async close() {
+      // Requests in progress need all of the parts.
+      await server.close(config.drainDelayMs);
+      await parts.disposeAsync().finally(() => adapters.close());
+    },
+  };
+}
+
+function urlOf({ publicUrl, host, tls }: Config, { port }: HttpServer): string {
+  return publicUrl ?? listenUrl(host, port, { isTls: tls !== undefined });
+}
+
+function openAuthenticator({ adapters, config, clock }: Context): Promise<Authenticator> {
+  const { keys, rateLimiter } = adapters;
+  const { environment, plans } = config;
+  return Authenticator.open({ keys, environment, plans, clock, rateLimiter });
+}
+
+/** What is called for each request. */
+type Observers = Awaited<ReturnType<typeof openObservers>>;
+
+async function openObservers({ adapters, config, clock, log }: Context) {
+  const { accessLog: file, accessLogOmit: omit, requestLogBytes: maxBytes } = config;
+  const requests = new RequestMetrics((path) => PETSTORE_API.has(path));
+  const usage = new UsageRecorder({ store: adapters.usageHistory, clock, log });
   const accessLog =
     file === undefined
       ? undefined
       : await (await import("./observe/access-log.ts")).openAccessLog({ file, omit, log });
-  const { host, port, drainDelayMs, requestLogBytes: maxBytes } = config;
-  const requestLog = maxBytes === 0 ? undefined : new RequestLog({ maxBytes, now: clock.now.bind(clock) });
-  const tls = config.tls && (await import("./config/tls.ts")).readTlsFiles(config.tls);
-  // All that must be read or written to start comes before: a server that serves does not end when a database fails.
-  const credentials = await openCredentials(adapters, config, { clock, log });
+  /** Undefined if it is off. */
+  const requestLog = maxBytes === 0 ? undefined : new RequestLog({ maxBytes, now: () => clock.now() });
+  return {
+    requests,
+    requestLog,
+    all: [requests, usage, accessLog, requestLog].flatMap((each) => each?.observe ?? []),
+    async close() {
+      await usage.close().catch((error: unknown) => log.event("usage-history.incomplete", { error }));
+      await accessLog?.close();
+    },
+  };
+}
+
+/** What both listeners need, and what the public one is made of. */
+interface ListenOptions extends Context {
+  readonly authenticator: Authenticator;
+  readonly observers: Observers;
+  readonly responseCache: CacheStatistics;
+  readonly tls: TlsCertificate | undefined;
+  readonly peerOf: Addresses["peerOf"];
+}
+
+function listen(options: ListenOptions): HttpServer {
+  const { config, log, tls, peerOf, secondMs } = options;
+  const { host, port, maxConnections } = config;
   const server = new HttpServer({
     host,
     port,
-    handler: startupHandler,
+    createHandler: (listening) => publicHandler(listening, options),
     headerLines: SECURITY_HEADER_LINES,
     tls,
-    maxConnections: config.maxConnections,
+    maxConnections,
     maxConnectionsPerPeer: config.maxConnectionsPerAddress,
     peerOf,
     onLimit: (event) => logConnectionLimit(log, event),
@@ -100,44 +202,20 @@ export async function serveOn(
     ...(secondMs !== undefined && { secondMs }),
     onError: (error) => log.event("connection.failed", { error }),
   });
-  if (config.maxConnections !== undefined && server.maxConnections < config.maxConnections) {
+  if (maxConnections !== undefined && server.maxConnections < maxConnections) {
     log.event("connections.limit-lowered", { maxConnections: server.maxConnections });
   }
-  const metrics = new AppMetrics({
-    version: packageJson.version,
-    environment,
-    server,
-    authenticator,
-    adapters,
-    isApiPath: (path) => PETSTORE_API.has(path),
-    statuses: RESPONSE_STATUSES,
-    clock,
-  });
-  adapters.bans.onRecord = metrics.requests.countBan;
-  adapters.servers.activity = () => {
-    return { ...activityOf(server, metrics), ...(config.admin ? admin?.signedUrl() : { adminUrl: null }) };
-  };
-  let admin: AdminListener | undefined;
-  const baseUrl = config.publicUrl ?? listenUrl(host, server.port, { isTls: config.tls !== undefined });
-  const docsSettings = {
-    environment,
-    baseUrl,
-    plans,
-    ban: config.ban,
-    maxConnectionsPerAddress: config.maxConnectionsPerAddress,
-    otherUrl: config.otherEnvironmentUrl,
-  };
-  const usageRecorder = new UsageRecorder({ store: usageHistory, clock, log });
-  const { auditRetentionMs } = config;
-  const usageRetention = deleteRegularly(
-    () => usageHistory.deleteOldUsage(retentionNow()),
-    (error) => log.event("usage-history.delete-failed", { error }),
-  );
-  const auditRetention = deleteRegularly(
-    async () => auditRetentionMs !== undefined && audit.deleteAudit(retentionNow() - auditRetentionMs),
-    (error) => log.event("audit.delete-failed", { error }),
-  );
-  server.handler = createHttpApp({
+  return server;
+}
+
+function publicHandler(server: HttpServer, options: ListenOptions): RequestHandler {
+  const { adapters, config, authenticator, observers, responseCache, clock, log } = options;
+  const { environment, plans, ban, corsOrigins, maxConnectionsPerAddress, otherEnvironmentUrl } = config;
+  const { store, petJson, rateLimiter } = adapters;
+  const baseUrl = urlOf(config, server);
+  const shown = { environment, baseUrl, plans, ban, maxConnectionsPerAddress };
+  const docsSettings = { ...shown, otherUrl: otherEnvironmentUrl };
+  return createHttpApp({
     authenticator,
     rateLimiter,
     plans,
@@ -146,90 +224,92 @@ export async function serveOn(
     clock,
     log,
     baseUrl,
-    requestTimeoutMs,
-    corsOrigins: config.corsOrigins,
+    requestTimeoutMs: options.requestTimeoutMs,
+    corsOrigins,
     onUnauthenticated: watchFloods(log),
-    observers: [
-      metrics.requests.observe,
-      usageRecorder.observe,
-      ...(accessLog ? [accessLog.observe] : []),
-      ...(requestLog ? [requestLog.observe] : []),
-    ],
-    onProtocolError: metrics.requests.countProtocolError,
-    responseCacheStatistics: metrics.responseCache,
+    observers: observers.all,
+    onProtocolError: observers.requests.countProtocolError,
+    responseCacheStatistics: responseCache,
     staticRouteAt: staticRoutes({
       docsSettings,
       docsPages: createDocsSite(docsSettings),
       isShuttingDown: () => server.isShuttingDown,
     }),
   });
-  const keyChanges = followKeyChanges({
+}
+
+/** Both delete some at a time. */
+function startRetention({ adapters, config, log }: Context) {
+  const { usageHistory, audit, retentionNow } = adapters;
+  const { auditRetentionMs } = config;
+  const usage = deleteRegularly(
+    () => usageHistory.deleteOldUsage(retentionNow()),
+    (error) => log.event("usage-history.delete-failed", { error }),
+  );
+  const entries = deleteRegularly(
+    async () => auditRetentionMs !== undefined && audit.deleteAudit(retentionNow() - auditRetentionMs),
+    (error) => log.event("audit.delete-failed", { error }),
+  );
+  return {
+    async close() {
+      await Promise.all([usage.close(), entries.close()]);
+    },
+  };
+}
+
+interface KeyChangesOptions extends Context {
+  readonly authenticator: Authenticator;
+  readonly onOtherCopy: () => void;
+}
+
+function startKeyChanges({ adapters, authenticator, clock, log, onOtherCopy }: KeyChangesOptions) {
+  return followKeyChanges({
     authenticator,
-    rateLimiter,
+    rateLimiter: adapters.rateLimiter,
     clock,
     onChanges: (changed) => logKeyChanges(log, changed, clock.now()),
     onOtherCopy(copy) {
       if (copy.revision < copy.revisionBefore) log.event("database.changes-lost", { ...copy });
-      admin?.forgetAccess();
+      onOtherCopy();
     },
     onUnreadable: (error) => log.event("key-changes.unreadable", { error }),
     onReadable: () => log.event("key-changes.readable"),
     onUnban: (keyId) => log.event("key.unbanned", { keyId }),
     onUnbanError: (keyId, error) => log.event("key.unban-failed", { keyId, error }),
   });
-  const stopPublic = async (delayMs: number) => {
-    await server.close(delayMs);
-    await Promise.all([usageRetention.close(), auditRetention.close()]);
-    metrics.stop();
-    keyChanges.stop();
-  };
-  // The code of the admin listener and of the output takes 40 ms to load.
-  await Bun.sleep(FIRST_RESPONSES_MS);
-  await yieldToEventLoop();
-  try {
-    if (config.admin && credentials) {
-      const { startAdmin } = await import("./operator/start-admin.ts");
-      admin = startAdmin({
-        ...adapters,
-        config,
-        admin: config.admin,
-        credentials,
-        metrics,
-        requestLog,
-        publicUrl: baseUrl,
-        address: new URL(listenUrl(host, server.port)).host,
-        startedAt: clock.now(),
-        shownSettings,
-        clock,
-        log,
-        isDraining: () => server.isShuttingDown,
-        applyKeyChanges: () => keyChanges.applyNow(),
-        tls,
-        peerOf,
-      });
-      adapters.announce();
-    }
-  } catch (error) {
-    await stopPublic(0);
-    throw error;
-  }
-  const servers = admin ? [server, admin] : [server];
-  const stopFollowingTls = config.tls && (await followCertificate(config.tls, servers, log));
+}
 
-  return {
+interface AdminOptions extends Context, Pick<ListenOptions, "observers" | "tls" | "peerOf"> {
+  readonly credentials: AdminCredentials | undefined;
+  readonly server: HttpServer;
+  readonly metrics: AppMetrics;
+  readonly keyChanges: ReturnType<typeof startKeyChanges>;
+}
+
+/** Undefined if it is off. */
+async function openAdmin(options: AdminOptions): Promise<AdminListener | undefined> {
+  const { adapters, config, clock, log, credentials, observers, server, metrics, keyChanges } = options;
+  if (config.admin === undefined || credentials === undefined) return undefined;
+  const { startAdmin } = await import("./operator/start-admin.ts");
+  return startAdmin({
     ...adapters,
-    url: baseUrl,
+    announce: (signedUrl) => adapters.announce(() => ({ ...activityOf(server, metrics), ...signedUrl() })),
+    config,
+    admin: config.admin,
+    credentials,
     metrics,
-    admin,
-    async close() {
-      await stopPublic(drainDelayMs);
-      await admin?.close();
-      stopFollowingTls?.();
-      await usageRecorder.close().catch((error: unknown) => log.event("usage-history.incomplete", { error }));
-      await accessLog?.close();
-      await adapters.close();
-    },
-  };
+    requestLog: observers.requestLog,
+    publicUrl: urlOf(config, server),
+    address: new URL(listenUrl(config.host, server.port)).host,
+    startedAt: clock.now(),
+    shownSettings: options.shownSettings ?? [],
+    clock,
+    log,
+    isDraining: () => server.isShuttingDown,
+    applyKeyChanges: () => keyChanges.applyNow(),
+    tls: options.tls,
+    peerOf: options.peerOf,
+  });
 }
 
 function activityOf(server: HttpServer, { requests, live }: AppMetrics): ServerActivity {
@@ -249,11 +329,9 @@ function activityOf(server: HttpServer, { requests, live }: AppMetrics): ServerA
 
 // Code that few servers need is imported when it is used, so that the others start sooner.
 
-async function openCredentials(
-  { operators, settings }: Adapters,
-  config: Config,
-  { clock, log }: { readonly clock: Clock; readonly log: Log },
-): Promise<AdminCredentials | undefined> {
+async function openCredentials(context: Context): Promise<AdminCredentials | undefined> {
+  const { adapters, config, clock, log } = context;
+  const { operators, settings } = adapters;
   const { admin } = config;
   if (admin === undefined) return undefined;
   const { importMetricsToken, openTokens } = await import("./operator/token.ts");

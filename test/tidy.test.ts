@@ -90,7 +90,7 @@ const ARROWS: Readonly<Record<string, string>> = {
   console: "operator browser-bundle domain api",
   doctor: "store rate-limit observe http1 domain api config data-directory postgres-options",
   adapters: "store rate-limit observe domain api config data-directory postgres-options clock",
-  app: "adapters petstore operator docs-site auth observe domain api config http1 clock event-loop",
+  app: "adapters petstore operator docs-site auth observe domain api config http1 bounded-cache clock event-loop",
   demo: "app adapters client operator observe domain config",
   cli: "app adapters demo doctor operator petstore archive store observe config domain api clock data-directory event-loop executable",
 };

@@ -6,7 +6,6 @@ import {
   type ProtocolErrorStatus,
   type Request,
   REQUEST_TIMEOUT_SECONDS,
-  type RequestHandler,
   type Response,
   type Status,
 } from "../http1/index.ts";
@@ -16,15 +15,12 @@ import {
   BODY_REQUIRED,
   bodyTooLarge,
   type ErrorTable,
-  INTERNAL_ERROR,
   INVALID_ENCODING,
   INVALID_JSON,
   invalidBody,
   invalidParameter,
   malformedIdentifier,
   Rejection,
-  serviceUnavailable,
-  STANDARD_ERRORS,
   Unavailable,
   unsupported,
   UNSUPPORTED_MEDIA_TYPE,
@@ -247,14 +243,6 @@ function decode(bytes: Uint8Array): string | undefined {
     return undefined;
   }
 }
-
-/** The handler of a listener until its app is ready. */
-export const startupHandler: RequestHandler = {
-  handle: (request) =>
-    withRequestId(errorResponse(STANDARD_ERRORS, serviceUnavailable(1)), requestIdOf(request)),
-  handleError: () => withRequestId(errorResponse(STANDARD_ERRORS, INTERNAL_ERROR), newRequestId()),
-  protocolError: (status) => withRequestId(protocolErrorResponse(status), newRequestId()),
-};
 
 export type Headers = Readonly<Record<string, string>>;
 

@@ -11,11 +11,12 @@ import { ConnectionScheduler } from "./scheduler.ts";
 import { CommonLines, type Peer, type RequestHandler } from "./message.ts";
 import { dlopen, ptr } from "bun:ffi";
 
-export interface HttpServerOptions {
+export interface HttpServerOptions<Handler extends RequestHandler = RequestHandler> {
   readonly host: string;
   /** 0 takes any free port. */
   readonly port: number;
-  readonly handler: RequestHandler;
+  /** Called when the port is known, before the first request. */
+  readonly createHandler: (server: HttpServer) => Handler;
   /** Header lines of every response. */
   readonly headerLines?: string;
   /** Undefined means plain HTTP. */
@@ -63,9 +64,8 @@ const LAST_HANDSHAKES_MS = 50;
 const SECOND_MS = 1_000;
 
 /** An HTTP/1.1 server on one port. */
-export class HttpServer implements ConnectionContext {
-  /** May be replaced at any time; the next request goes to the new one. */
-  handler: RequestHandler;
+export class HttpServer<Handler extends RequestHandler = RequestHandler> implements ConnectionContext {
+  readonly handler: Handler;
   uptimeSeconds = 0;
   isShuttingDown = false;
   readonly commonLines: CommonLines;
@@ -83,11 +83,11 @@ export class HttpServer implements ConnectionContext {
   #closesBetweenRequests = false;
   #accepted = 0;
   #onLastClosed: (() => void) | undefined;
+  #closing: Promise<void> | undefined;
 
-  constructor(private readonly options: HttpServerOptions) {
-    const { host, port, handler, headerLines = "", onError, secondMs = SECOND_MS } = options;
+  constructor(private readonly options: HttpServerOptions<Handler>) {
+    const { host, port, createHandler, headerLines = "", onError, secondMs = SECOND_MS } = options;
     const { maxConnectionsPerPeer = 0, onLimit = () => {} } = options;
-    this.handler = handler;
     this.commonLines = new CommonLines(options.tls ? headerLines + HSTS_LINE : headerLines);
     this.maxConnections = maxConnectionsWithin(options.maxConnections);
     this.unauthenticatedBodySeconds = options.unauthenticatedBodySeconds;
@@ -114,6 +114,8 @@ export class HttpServer implements ConnectionContext {
       socket: { ...this.#handlers, open: (socket) => this.#onOpen(socket) },
     });
     tuneListenSocket(this.#listener);
+    // Before the next iteration of the event loop, which accepts the first connection.
+    this.handler = createHandler(this);
     this.#timer = setInterval(() => this.#onSecond(), secondMs);
     this.#timer.unref();
   }
@@ -138,9 +140,13 @@ export class HttpServer implements ConnectionContext {
    * accepted, and idle and slowed ones close: until then load balancers notice, and requests already on their way are
    * served. With a delay, no connection that a client has opened is reset: the last ones are accepted before the server
    * stops listening, and wait for their request. A head has a second to arrive. Resolves when the last connection is
-   * closed: at the latest `closeTimeoutMs` after the delay.
+   * closed: at the latest `closeTimeoutMs` after the delay. A second call waits for the first.
    */
-  async close(delayMs: number): Promise<void> {
+  close(delayMs: number): Promise<void> {
+    return (this.#closing ??= this.#shutDown(delayMs));
+  }
+
+  async #shutDown(delayMs: number): Promise<void> {
     this.isShuttingDown = true;
     const { closeTimeoutMs = CLOSE_TIMEOUT_MS } = this.options;
     const timers = [

@@ -27,7 +27,8 @@ interface WaitingBan {
 
 /** Logs each new ban and writes it to the audit trail, behind the request that led to it. */
 export class BanRecorder {
-  onRecord: (() => void) | undefined;
+  /** Bans that this server has recorded since its start. */
+  count = 0;
   readonly #options: BanRecorderOptions;
   /** Oldest first. */
   readonly #waiting = new Set<WaitingBan>();
@@ -59,7 +60,7 @@ export class BanRecorder {
   };
 
   #report(keyId: number, { bannedAt, bannedUntil }: Ban): void {
-    this.onRecord?.();
+    this.count++;
     this.#options.log.event("key.banned", {
       keyId,
       bannedAt: formatTime(bannedAt),

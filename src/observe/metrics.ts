@@ -1,5 +1,5 @@
 import { readdirSync, statSync } from "node:fs";
-import { CacheStatistics } from "../bounded-cache.ts";
+import type { CacheStatistics } from "../bounded-cache.ts";
 import type { Clock } from "../domain/ports.ts";
 import type { OperationId } from "../domain/usage-history.ts";
 import { type HttpServer, maxDescriptors, type ServerStatistics } from "../http1/index.ts";
@@ -11,27 +11,38 @@ import {
   EventLoopDelay,
   OPERATION_LABELS,
   type OperationLabel,
-  RequestMetrics,
+  type RequestMetrics,
 } from "./request-metrics.ts";
 
 interface MetricsOptions {
   readonly clock: Pick<Clock, "now">;
-  readonly isApiPath: (path: string) => boolean;
   readonly version: string;
   readonly environment: string;
   readonly server: Pick<HttpServer, "statistics" | "maxConnections" | "isShuttingDown">;
   /** Of the operations' responses. */
   readonly statuses: ReadonlyMap<OperationId, readonly number[]>;
+  readonly requests: RequestMetrics;
+  /** Of the cache of responses. */
+  readonly responseCache: CacheStatistics;
   readonly authenticator: { readonly cacheStatistics: CacheStatistics; readonly lookupQueueLength: number };
   readonly adapters: {
     readonly database: AdapterMonitor;
     readonly limits: AdapterMonitor;
     readonly commits: CommitMonitor;
+    readonly bans: { readonly count: number };
+    /** Writes that wait for the next transaction. */
+    readonly commitQueueLength: () => number;
+    /** Queries that run or wait, where there is a queue. */
+    readonly queueLength?: () => number;
+    /** With a queue, the decisions that wait. */
+    readonly rateLimiter: { readonly queueLength?: number };
+    /** On the disk of SQLite. */
+    readonly freeBytes?: () => number;
     readonly petJson: { readonly cacheStatistics?: CacheStatistics };
   };
 }
 
-type MetricSources = MetricsOptions & Pick<AppMetrics, "requests" | "responseCache" | "eventLoopDelay">;
+type MetricSources = MetricsOptions & Pick<AppMetrics, "eventLoopDelay">;
 
 interface MetricDefinition {
   readonly type: "counter" | "gauge" | "histogram";
@@ -127,7 +138,7 @@ export const METRICS: Readonly<Record<string, MetricDefinition>> = {
       outcome: "`allowed`, `limited` or `banned`",
     },
   ),
-  petstore_bans_total: counter("Bans that this server decided.", ({ requests }) => requests.bans),
+  petstore_bans_total: counter("Bans that this server decided.", ({ adapters }) => adapters.bans.count),
   petstore_authentication_failures_total: counter(
     "Requests of the API without a valid key.",
     ({ requests }) =>
@@ -158,8 +169,11 @@ export const METRICS: Readonly<Record<string, MetricDefinition>> = {
   ),
   petstore_engine_queue_length: gauge(
     "Queries that run or wait (PostgreSQL), decisions that wait (Valkey).",
-    ({ adapters }) =>
-      adapterSamples(adapters, ({ name, queueLength }) => (name === "memory" ? [] : queueLength())),
+    ({ adapters }) => {
+      const { queueLength: ofDatabase = () => 0, rateLimiter } = adapters;
+      const lengths = { database: ofDatabase(), rate_limiter: rateLimiter.queueLength ?? 0 };
+      return adapterSamples(adapters, ({ name }, role) => (name === "memory" ? [] : lengths[role]));
+    },
     ADAPTER,
   ),
   petstore_group_commit_writes: histogram(
@@ -171,11 +185,11 @@ export const METRICS: Readonly<Record<string, MetricDefinition>> = {
     ({ adapters }) => adapters.commits.durations,
   ),
   petstore_group_commit_queue_length: gauge("Writes that wait for the next transaction.", ({ adapters }) =>
-    adapters.commits.queueLength(),
+    adapters.commitQueueLength(),
   ),
 
   petstore_disk_free_bytes: gauge("Free space on the disk of SQLite.", ({ adapters }) =>
-    adapters.database.freeBytes(),
+    adapters.freeBytes?.(),
   ),
 
   petstore_event_loop_delay_seconds: histogram(
@@ -235,11 +249,14 @@ function cacheSamples({ authenticator, adapters, responseCache }: MetricSources)
 
 function adapterSamples(
   { database, limits }: MetricSources["adapters"],
-  read: (monitor: AdapterMonitor) => Sample["value"] | [],
+  read: (monitor: AdapterMonitor, role: "database" | "rate_limiter") => Sample["value"] | [],
 ): Sample[] {
-  const roles = { database, rate_limiter: limits };
-  return Object.entries(roles).flatMap(([role, monitor]) => {
-    const value = read(monitor);
+  const roles = [
+    ["database", database],
+    ["rate_limiter", limits],
+  ] as const;
+  return roles.flatMap(([role, monitor]) => {
+    const value = read(monitor, role);
     return Array.isArray(value) ? [] : [{ labels: { engine: monitor.name, role }, value }];
   });
 }
@@ -258,15 +275,14 @@ function openDescriptors(): number | undefined {
 /** The metrics of a server. It counts from now on. */
 export class AppMetrics {
   readonly requests: RequestMetrics;
-  readonly responseCache = new CacheStatistics();
   readonly eventLoopDelay = new EventLoopDelay();
   readonly live: LiveSeries;
 
   constructor(private readonly options: MetricsOptions) {
-    const { clock, server, isApiPath } = options;
-    this.requests = new RequestMetrics(isApiPath);
+    const { clock, server, requests } = options;
+    this.requests = requests;
     this.live = new LiveSeries({
-      requests: this.requests,
+      requests,
       connections: () => server.statistics.connections,
       now: () => clock.now(),
     });
@@ -276,8 +292,7 @@ export class AppMetrics {
 
   /** The response to a scrape with this `Accept` header. */
   expose(accept: string | null): { readonly contentType: string; readonly body: string } {
-    const { requests, responseCache, eventLoopDelay } = this;
-    const sources = { ...this.options, requests, responseCache, eventLoopDelay };
+    const sources = { ...this.options, eventLoopDelay: this.eventLoopDelay };
     const families = Object.entries(METRICS).map(([name, { type, help, read }]) => {
       const value = read(sources) ?? [];
       return { name, type, help, samples: Array.isArray(value) ? value : [{ value }] };

@@ -70,7 +70,6 @@ export class RequestMetrics {
   readonly decisions = byLabel(PLAN_LABELS, () => ({ allowed: 0, limited: 0, banned: 0 }));
   /** Of authentication, by their reason. */
   readonly failures = byLabel(FAILURE_REASONS, () => 0);
-  bans = 0;
 
   /** `isApiPath` tells a request of the API from one for a page. */
   constructor(private readonly isApiPath: (path: string) => boolean) {}
@@ -88,10 +87,6 @@ export class RequestMetrics {
 
   readonly countProtocolError = (status: ProtocolErrorStatus): void => {
     this.#countResponse("none", status);
-  };
-
-  readonly countBan = (): void => {
-    this.bans++;
   };
 
   totals(): OutcomeTotals {
@@ -212,9 +207,6 @@ export class AdapterMonitor {
   /** Of the last request that it responded to; undefined before the first. */
   latencyMs: number | undefined;
   readonly durations = new Histogram(DURATION_BOUNDS);
-  queueLength: () => number = () => 0;
-  /** On the disk of SQLite. */
-  freeBytes: () => number | undefined = () => undefined;
 
   constructor(readonly name: AdapterName) {}
 
@@ -230,8 +222,6 @@ const BATCH_SIZE_BOUNDS = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024];
 export class CommitMonitor {
   readonly sizes = new Histogram(BATCH_SIZE_BOUNDS);
   readonly durations = new Histogram(DURATION_BOUNDS);
-  /** Writes that wait for the next transaction. */
-  queueLength: () => number = () => 0;
 
   /** `adapter` has no other requests. */
   constructor(private readonly adapter?: AdapterMonitor) {}

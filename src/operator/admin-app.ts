@@ -179,7 +179,7 @@ const OPENAPI_PATH = `${ADMIN_API.basePath}/openapi.json`;
 
 /** The handler of the operator's listener: health, metrics, the admin API and the console. */
 export function createAdminApp(services: ServerServices): RequestHandler {
-  const { admin, store, database, limits, metrics, authentication, clock } = services;
+  const { admin, store, limits, metrics, authentication, clock } = services;
   const handlers: AdminHandlers = {
     ...sessionHandlers(services),
     ...serverHandlers(services),
@@ -193,7 +193,7 @@ export function createAdminApp(services: ServerServices): RequestHandler {
       await store.getPet(1n);
       return true;
     },
-    disk: () => (database.freeBytes() ?? Infinity) >= NEEDED_BYTES,
+    disk: () => (services.freeBytes?.() ?? Infinity) >= NEEDED_BYTES,
     // The listeners open after the migrations.
     migrations: () => true,
     "rate-limiter": () => limits.isAvailable,

@@ -1,5 +1,10 @@
 import type { AdminConfig } from "../config/config.ts";
-import { HttpServer, type HttpServerOptions, slowRejectedClients } from "../http1/index.ts";
+import {
+  HttpServer,
+  type HttpServerOptions,
+  type RequestHandler,
+  slowRejectedClients,
+} from "../http1/index.ts";
 
 /** The address that was asked for cannot be listened on. The cause is the error of the runtime. */
 export class AdminListenError extends Error {
@@ -23,10 +28,10 @@ const CLOSE_TIMEOUT_MS = 1_000;
 const PORTS_TO_TRY = 20;
 
 /** Opens the listener for operators: on the address that was asked for, or on a free port after the default one. */
-export function listenForOperators(
+export function listenForOperators<Handler extends RequestHandler>(
   { host, port, isDefault }: Pick<AdminConfig, "host" | "port" | "isDefault">,
-  options: Pick<HttpServerOptions, "handler" | "tls" | "headerLines" | "onError" | "peerOf">,
-): HttpServer {
+  options: Pick<HttpServerOptions<Handler>, "createHandler" | "tls" | "headerLines" | "onError" | "peerOf">,
+): HttpServer<Handler> {
   const ports = isDefault ? [...Array.from({ length: PORTS_TO_TRY }, (_, i) => port + i), 0] : [port];
   let lastError: unknown;
   for (const candidate of ports) {

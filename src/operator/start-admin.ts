@@ -1,6 +1,6 @@
 import { type Config, originOf } from "../config/config.ts";
 import { isLoopback } from "../config/network.ts";
-import { SECURITY_HEADER_LINES, startupHandler } from "../api/dispatch.ts";
+import { SECURITY_HEADER_LINES } from "../api/dispatch.ts";
 import type { SignedUrl } from "../domain/servers.ts";
 import type { HttpServer, HttpServerOptions } from "../http1/index.ts";
 import type { TlsCertificate } from "../http1/server.ts";
@@ -15,8 +15,6 @@ import { createSignInUrl, followTokenFile, type OpenedTokens, saveAdminUrl } fro
 export interface AdminListener {
   /** Such as http://127.0.0.1:8090. */
   readonly url: string;
-  /** The URL for other machines, which do not know it by a loopback address. */
-  signedUrl(): SignedUrl;
   /** A URL with a new code: whoever opens it first is signed in. */
   createSignInUrl(): Promise<string>;
   /** Where a token is; undefined if a variable has it, or only operators have theirs. */
@@ -40,8 +38,8 @@ export interface AdminCredentials {
 }
 
 interface StartAdminOptions extends Omit<ServerServices, OfConfig | OfListener> {
-  /** Tells the other servers at once what has changed of this one. */
-  readonly announce: () => void;
+  /** Tells the other servers the URL for other machines, which do not know it by a loopback address. */
+  readonly announce: (signedUrl: () => SignedUrl) => void;
   readonly config: Config;
   readonly credentials: AdminCredentials;
   readonly tls: TlsCertificate | undefined;
@@ -51,30 +49,61 @@ interface StartAdminOptions extends Omit<ServerServices, OfConfig | OfListener> 
 
 /** Serves operators on a listener of their own. Throws AdminListenError if the address cannot be listened on. */
 export function startAdmin(options: StartAdminOptions): AdminListener {
-  const { config, admin, operators, audit, publicUrl, clock, log, settings } = options;
+  const { config, admin, operators, clock, log, settings } = options;
   // The certificate is for the name that clients use, which is not the loopback address.
   const tls = isLoopback(admin.host) ? undefined : options.tls;
   const { tokens, serverSecret } = options.credentials;
   const { setting: token, file } = tokens;
   const server = listenForOperators(admin, {
-    handler: startupHandler,
+    createHandler: ({ port }) => siteOf({ ...options, port, isTls: tls !== undefined }),
     headerLines: SECURITY_HEADER_LINES,
     tls,
     peerOf: options.peerOf,
     onError: (error) => log.event("connection.failed", { error }),
   });
-  const listener = { host: admin.host, port: server.port, isTls: tls !== undefined };
-  const url = originOf(listener);
-  const machineUrl = originOf({ ...listener, host: machineAddress(admin.host) });
+  const { handler: site } = server;
+  const { url, authentication } = site;
+  const announce = () => options.announce(() => site.signedUrl());
+  const opened = new AsyncDisposableStack();
+  opened.defer(() => server.close(0));
+  if (token && file)
+    opened.defer(followTokenFile(file, (replaced) => authentication.replaceToken(replaced), log));
+  opened.defer(serverSecret.follow(settings, announce));
+  opened.defer(saveAdminUrl(config.directory, url));
+  announce();
+  return {
+    url,
+    createSignInUrl: () => createSignInUrl({ url, operators, clock }),
+    tokenFile: file,
+    server,
+    forgetAccess: () => authentication.forget(),
+    setTlsCertificate(certificate) {
+      server.setTlsCertificate(certificate);
+      site.setTlsCertificate(certificate);
+    },
+    close: () => opened.disposeAsync(),
+  };
+}
+
+interface SiteOptions extends StartAdminOptions {
+  readonly port: number;
+  readonly isTls: boolean;
+}
+
+/** What the listener serves, at the URLs by which operators and other servers reach it. */
+function siteOf(options: SiteOptions) {
+  const { config, admin, operators, audit, publicUrl, clock, log, port, isTls } = options;
+  const { tokens, serverSecret } = options.credentials;
+  const url = originOf({ host: admin.host, port, isTls });
+  const machineUrl = originOf({ host: machineAddress(admin.host), port, isTls });
   const ownUrls = [url, machineUrl].map((each) => new URL(each));
   // Cookies do not tell ports apart: each listener of a machine has a cookie of its own.
-  const cookieName = `petstore-admin-${server.port}`;
+  const cookieName = `petstore-admin-${port}`;
+  const { setting: token } = tokens;
   const authentication = new AdminAuthentication({ token, operators, audit, cookieName, clock, log });
-  const stopFollowing =
-    token && file && followTokenFile(file, (replaced) => authentication.replaceToken(replaced), log);
   const { plans, ban, environment } = config;
   let peerTls = peerTlsOf(publicUrl, options.tls?.cert);
-  server.handler = createAdminApp({
+  const handler = createAdminApp({
     ...options,
     environment,
     plans,
@@ -101,24 +130,13 @@ export function startAdmin(options: StartAdminOptions): AdminListener {
     },
     applyOperatorChanges: () => authentication.changed(),
   });
-  const stopFollowingSecret = serverSecret.follow(settings, options.announce);
-  const removeUrl = saveAdminUrl(config.directory, url);
   return {
+    ...handler,
     url,
+    authentication,
     signedUrl: () => serverSecret.urlOf(options.servers.self, machineUrl, clock.now()),
-    createSignInUrl: () => createSignInUrl({ url, operators, clock }),
-    tokenFile: file,
-    server,
-    forgetAccess: () => authentication.forget(),
-    setTlsCertificate(certificate) {
-      server.setTlsCertificate(certificate);
+    setTlsCertificate(certificate: TlsCertificate) {
       peerTls = peerTlsOf(publicUrl, certificate.cert);
-    },
-    async close() {
-      if (stopFollowing) stopFollowing();
-      stopFollowingSecret();
-      removeUrl();
-      await server.close(0);
     },
   };
 }

@@ -32,7 +32,7 @@ interface RegisterOptions {
  */
 export class HeartbeatRegister implements ServerRegister {
   /** What this server does now. */
-  activity: () => ServerActivity = () => NO_ACTIVITY;
+  #activity: () => ServerActivity = () => NO_ACTIVITY;
   readonly #options: RegisterOptions;
   readonly #clock: Clock;
   readonly #beats: Latch;
@@ -58,15 +58,20 @@ export class HeartbeatRegister implements ServerRegister {
     return Math.max(...this.#counts);
   }
 
+  /** What this server does, from now on: it serves nobody before it has joined the others. */
+  tell(activity: () => ServerActivity): void {
+    this.#activity = activity;
+  }
+
   list(): readonly ServerState[] {
-    const self = { ...this.self, ...this.activity(), seenAt: this.#clock.now() };
+    const self = { ...this.self, ...this.#activity(), seenAt: this.#clock.now() };
     return [self, ...this.#others].toSorted((one, other) => one.startedAt - other.startedAt);
   }
 
   /** Tells of this server, and learns of the others. Returns whether Valkey replied; nothing changes if not. */
   async beat(link: Pick<ValkeyLink, "servers">): Promise<boolean> {
     try {
-      const text = JSON.stringify({ ...this.self, ...this.activity() });
+      const text = JSON.stringify({ ...this.self, ...this.#activity() });
       this.#learn(await link.servers({ id: this.self.id, text }));
       this.#beats.worked();
       return true;

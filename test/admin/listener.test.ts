@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { connect } from "node:net";
-import type { HttpServer } from "../../src/http1/index.ts";
+import type { HttpServer, RequestHandler } from "../../src/http1/index.ts";
 import { AdminListenError, listenForOperators } from "../../src/operator/admin-listener.ts";
-import { startupHandler } from "../../src/api/dispatch.ts";
+import { jsonResponse } from "../../src/api/dispatch.ts";
 import { freePort } from "../../trials/harness/server.ts";
 
 const opened: HttpServer[] = [];
@@ -10,10 +10,20 @@ afterEach(async () => {
   for (const server of opened.splice(0)) await server.close(0);
 });
 
+/** Waits for the body of each request. */
+const HANDLER: RequestHandler = {
+  async handle(request) {
+    await request.body(100_000);
+    return jsonResponse(200, "", "{}");
+  },
+  handleError: () => jsonResponse(500, "", "{}"),
+  protocolError: (status) => jsonResponse(status, "", "{}"),
+};
+
 function listen(port: number, isDefault: boolean): HttpServer {
   const server = listenForOperators(
     { host: "127.0.0.1", port, isDefault },
-    { handler: startupHandler, onError: () => {} },
+    { createHandler: () => HANDLER, onError: () => {} },
   );
   opened.push(server);
   return server;
@@ -21,13 +31,6 @@ function listen(port: number, isDefault: boolean): HttpServer {
 
 test("one address that takes all connections and sends half a request on each keeps nobody else out", async () => {
   const server = listen(0, false);
-  server.handler = {
-    ...startupHandler,
-    async handle(request) {
-      await request.body(100_000);
-      return startupHandler.handle(request);
-    },
-  };
   const half = "POST /api/session HTTP/1.1\r\nHost: x\r\nContent-Length: 60000\r\n\r\n{";
   const sockets = Array.from({ length: 200 }, () => {
     const socket = connect({ host: "127.0.0.1", port: server.port, localAddress: "127.0.0.2" });

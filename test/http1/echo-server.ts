@@ -41,5 +41,5 @@ export function outcomesOf(text: string) {
 
 export function startEchoServer(handler: RequestHandler = echoHandler): HttpServer {
   const onError = (error: unknown) => console.error(error);
-  return new HttpServer({ host: "127.0.0.1", port: 0, handler, onError });
+  return new HttpServer({ host: "127.0.0.1", port: 0, createHandler: () => handler, onError });
 }

@@ -30,8 +30,8 @@ const handlerOf = (handle: RequestHandler["handle"]): RequestHandler => ({
 });
 
 function listen(handle: RequestHandler["handle"], options: Partial<HttpServerOptions> = {}): HttpServer {
-  const handler = handlerOf(handle);
-  const server = new HttpServer({ host: "127.0.0.1", port: 0, handler, onError() {}, ...options });
+  const createHandler = () => handlerOf(handle);
+  const server = new HttpServer({ host: "127.0.0.1", port: 0, createHandler, onError() {}, ...options });
   servers.push(server);
   return server;
 }
@@ -90,14 +90,18 @@ describe("a server", () => {
     expect(await rest()).toEndWith("no");
   });
 
-  test("uses a new handler from the next request on", async () => {
-    const server = listen(() => respond("before"));
+  test("makes its handler when its port is known, before the first request", async () => {
+    const server = new HttpServer({
+      host: "127.0.0.1",
+      port: 0,
+      createHandler: ({ port }) => handlerOf(() => respond(`on ${port}`)),
+      onError: () => {},
+    });
     const { socket, until } = connectTo(server);
     socket.write(GET);
-    await until((text) => text.endsWith("before"));
-    server.handler = handlerOf(() => respond("after"));
-    socket.write(GET);
-    expect(await until((text) => text.endsWith("after"))).toContain("before");
+    await until((text) => text.endsWith(`on ${server.port}`));
+    socket.destroy();
+    await Promise.all([server.close(0), server.close(10_000)]);
   });
 
   test("closes a connection in which an error occurs, and reports the error", async () => {

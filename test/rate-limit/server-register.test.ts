@@ -17,7 +17,7 @@ function setUp() {
       { id: name, name, version: "1.0.0", startedAt: clock.now() },
       { clock, lastCount, onCount: (servers) => void counts.push(servers) },
     );
-    register.activity = () => ({ ...NO_ACTIVITY, adminUrl: `http://${name}:8090`, requests: 7 });
+    register.tell(() => ({ ...NO_ACTIVITY, adminUrl: `http://${name}:8090`, requests: 7 }));
     return register;
   };
   return { time, clock, model, open, registerOf, counts };

@@ -79,6 +79,8 @@ export interface ServerServices extends OperatorServices {
   readonly shownSettings: readonly Setting[];
   /** Of the adapter that stores the data. */
   readonly database: AdapterMonitor;
+  /** On the disk of SQLite. */
+  readonly freeBytes?: () => number;
   /** Of the adapter that counts for the rate limits. */
   readonly limits: AdapterMonitor;
   readonly servers: ServerRegister & { readonly self: ServerIdentity };

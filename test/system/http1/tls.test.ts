@@ -26,11 +26,11 @@ function listen(handle: () => ReturnType<typeof respond>, options: Partial<HttpS
   const server = new HttpServer({
     host: "127.0.0.1",
     port: 0,
-    handler: {
+    createHandler: () => ({
       handle,
       handleError: () => respond("failed", 500),
       protocolError: (status) => respond("", status),
-    },
+    }),
     tls: first,
     onError: (error) => errors.push(error),
     closeTimeoutMs: 100,
