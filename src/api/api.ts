@@ -87,6 +87,8 @@ export class Api<const T extends Operations> implements ApiDefinition<T> {
   readonly basePath: string;
   readonly errors: ErrorTable;
   readonly operations: T;
+  /** The operations with their names. */
+  readonly rows: readonly (readonly [keyof T & string, T[keyof T & string]])[];
   /** The value of `Allow` for the API as a whole. */
   readonly allowed: string;
   readonly #fixed = new Map<string, RouteMatch<keyof T & string>>();
@@ -97,9 +99,9 @@ export class Api<const T extends Operations> implements ApiDefinition<T> {
     this.basePath = basePath;
     this.errors = errors;
     this.operations = operations;
-    const rows = Object.entries<Operation>(operations) as [keyof T & string, Operation][];
-    this.allowed = routeOf(rows).allowed;
-    for (const [path, group] of Map.groupBy(rows, ([, operation]) => operation.path)) {
+    this.rows = Object.entries(operations) as [keyof T & string, T[keyof T & string]][];
+    this.allowed = routeOf(this.rows).allowed;
+    for (const [path, group] of Map.groupBy(this.rows, ([, operation]) => operation.path)) {
       const route = routeOf(group);
       const empty = basePath + path.replace(IDENTIFIER, "");
       if (IDENTIFIER.test(path)) this.#withIdentifier.set(empty, route);

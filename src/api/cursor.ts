@@ -1,6 +1,6 @@
 import { crc32 } from "./hash.ts";
 import { isInt64 } from "./json.ts";
-import { Invalid, type Schema } from "./schema.ts";
+import { type Schema, simple } from "./schema.ts";
 
 /**
  * A cursor is the identifier of the last item of a page in base 36, followed by seven characters of CRC-32 over the
@@ -48,12 +48,11 @@ export function cursorOf(
   list: ListName,
   expected = 'a cursor from the rel="next" link of this list',
 ): Schema<bigint> {
-  return {
-    expected,
-    json: { type: "string", description: "The position after the last item of the previous page; opaque" },
-    read(value) {
-      const after = typeof value === "string" ? decodeCursor(list, value) : undefined;
-      return after ?? new Invalid([`must be ${this.expected}`]);
-    },
+  const json = {
+    type: "string",
+    description: "The position after the last item of the previous page; opaque",
   };
+  return simple({ kind: "text", expected, json }, (value) =>
+    typeof value === "string" ? decodeCursor(list, value) : undefined,
+  );
 }

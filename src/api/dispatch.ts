@@ -17,8 +17,6 @@ import {
   type ErrorTable,
   INVALID_ENCODING,
   INVALID_JSON,
-  invalidBody,
-  invalidParameter,
   malformedIdentifier,
   Rejection,
   Unavailable,
@@ -26,7 +24,7 @@ import {
   UNSUPPORTED_MEDIA_TYPE,
 } from "./errors.ts";
 import { type Identifier, parseIdentifier } from "./json.ts";
-import { Invalid, type ObjectSchema, problemsOf, type Schema } from "./schema.ts";
+import { Invalid, type ObjectSchema, type InputProblem, type Schema } from "./schema.ts";
 import { kibibytes, plural } from "./formatting.ts";
 
 /** A request for an operation. */
@@ -47,8 +45,17 @@ export interface AnyInput {
   readonly bytes: Uint8Array | undefined;
 }
 
+/** The handler of an operation, for an input that was validated for that operation. */
+export function handlerOf<Id extends string, Context extends readonly unknown[], Result>(
+  handlers: { readonly [I in Id]: (input: never, ...context: Context) => Result },
+  id: Id,
+): (input: AnyInput, ...context: Context) => Result {
+  // The table gives the input of a handler its type, and `validate` checks it by the same row.
+  return handlers[id] as (input: unknown, ...context: Context) => Result;
+}
+
 /** How an API reads bodies and writes responses. */
-export interface Front<C extends Call> {
+export interface Front<C extends Call, Result> {
   maxBodyBytes(call: C): number;
   readonly parse: JsonParser;
   /**
@@ -57,15 +64,15 @@ export interface Front<C extends Call> {
    */
   reauthenticate(call: C): Awaitable<C | Rejection>;
   /** Calls the handler of the operation. */
-  execute(input: AnyInput, call: C): Awaitable<unknown>;
-  succeed(result: unknown, call: C): Awaitable<Response>;
+  execute(input: AnyInput, call: C): Awaitable<Result | Rejection>;
+  succeed(result: Result, call: C): Awaitable<Response>;
   reject(rejection: Rejection, call: C): Response;
   fail(error: unknown, call: C): Response;
   readonly timeoutMs?: number | undefined;
 }
 
 /** validate → authenticate again, after a body → handler → respond */
-export function dispatch<C extends Call>(call: C, front: Front<C>): Awaitable<Response> {
+export function dispatch<C extends Call, R>(call: C, front: Front<C, R>): Awaitable<Response> {
   return recover(
     () =>
       andThen(validate(call, front), (input) =>
@@ -79,12 +86,16 @@ export function dispatch<C extends Call>(call: C, front: Front<C>): Awaitable<Re
   );
 }
 
-function respond<C extends Call>(input: AnyInput | Rejection, call: C, front: Front<C>): Awaitable<Response> {
+function respond<C extends Call, R>(
+  input: AnyInput | Rejection,
+  call: C,
+  front: Front<C, R>,
+): Awaitable<Response> {
   return input instanceof Rejection ? front.reject(input, call) : execute(input, call, front);
 }
 
 /** The timeout begins after the input has arrived: a slow client is not an error of the service. */
-function execute<C extends Call>(input: AnyInput, call: C, front: Front<C>): Awaitable<Response> {
+function execute<C extends Call, R>(input: AnyInput, call: C, front: Front<C, R>): Awaitable<Response> {
   const response = andThen(front.execute(input, call), (result) =>
     result instanceof Rejection ? front.reject(result, call) : front.succeed(result, call),
   );
@@ -94,25 +105,25 @@ function execute<C extends Call>(input: AnyInput, call: C, front: Front<C>): Awa
 }
 
 /** Validates the path, then the query, then the body. Values are never coerced. */
-function validate<C extends Call>(call: C, front: Front<C>): Awaitable<AnyInput | Rejection> {
+function validate<C extends Call, R>(call: C, front: Front<C, R>): Awaitable<AnyInput | Rejection> {
   const { operation, request, identifier: text } = call;
   const { identifier, query: parameters, body: schema } = operation;
   const id =
     identifier && (parseIdentifier(text) ?? malformedIdentifier(identifier.name, identifier.notFound));
   if (typeof id === "object") return id;
   const query = parameters && readQuery(request.query, parameters);
-  if (query instanceof Invalid) return invalidParameter(query);
+  if (query instanceof Rejection) return query;
   if (schema === undefined) return { id, query, body: undefined, bytes: undefined };
   const maxBytes = front.maxBodyBytes(call);
   return andThen(request.body(maxBytes), (bytes) => {
     if (bytes === undefined) return bodyTooLarge(maxBytes);
-    const readBody = (): AnyInput | Rejection => {
+    const readInput = (): AnyInput | Rejection => {
       const value = parseBody(request, bytes, { schema, parse: front.parse });
       if (value instanceof Rejection) return value;
-      const body = schema.readBody(value);
-      return body instanceof Invalid ? invalidBody(body) : { id, query, body, bytes };
+      const body = readBody(value, schema);
+      return body instanceof Rejection ? body : { id, query, body, bytes };
     };
-    return bytes.length <= LARGE_BODY_BYTES ? readBody() : inOwnIteration(readBody);
+    return bytes.length <= LARGE_BODY_BYTES ? readInput() : inOwnIteration(readInput);
   });
 }
 
@@ -146,27 +157,30 @@ export const REQUEST_TIMEOUT_MS = 7_000;
 type Parameters = Readonly<Record<string, Schema<unknown>>>;
 
 /** Validates the declared parameters and ignores others. Every invalid parameter is reported. */
-export function readQuery(query: string, parameters: Parameters): Record<string, unknown> | Invalid {
+export function readQuery(
+  query: string,
+  parameters: Parameters,
+): Record<string, unknown> | Rejection<"invalid_parameter"> {
   const values: Record<string, unknown> = {};
   if (query === "") return values;
-  const problems: string[] = [];
+  const problems: InputProblem[] = [];
   for (const [name, text] of textsOf(query, parameters)) {
     const result = text === undefined ? GIVEN_AGAIN : parameters[name]?.read(text);
-    if (result instanceof Invalid) problems.push(...problemsOf(name, result));
+    if (result instanceof Invalid) problems.push(...result.in(name));
     values[name] = result;
   }
-  return problems.length > 0 ? new Invalid(problems) : values;
+  return problems.length > 0 ? new Rejection("invalid_parameter", problems) : values;
 }
 
-const GIVEN_AGAIN = new Invalid(["must be given only once"]);
+const GIVEN_AGAIN = new Invalid("must be given only once");
 
-/** Undefined for a parameter that may not be repeated and is. */
+/** Undefined for a parameter that is repeated and is no list. Repeated, a list is the same as separated by commas. */
 function textsOf(query: string, parameters: Parameters): ReadonlyMap<string, string | undefined> {
   const texts = new Map<string, string | undefined>();
   for (const [name, text] of pairsOf(query)) {
     if (!Object.hasOwn(parameters, name)) continue;
     if (!texts.has(name)) texts.set(name, text);
-    else texts.set(name, parameters[name]?.isRepeatable ? `${texts.get(name)},${text}` : undefined);
+    else texts.set(name, parameters[name]?.kind === "array" ? `${texts.get(name)},${text}` : undefined);
   }
   return texts;
 }
@@ -215,6 +229,14 @@ function inOwnIteration<T>(work: () => T): Promise<T> {
   const iteration = lastIteration.then(yieldToEventLoop).then(work);
   lastIteration = iteration.catch(() => {});
   return iteration;
+}
+
+/** Validates a body that has been parsed. */
+export function readBody<T>(value: unknown, schema: ObjectSchema<T>): T | Rejection<"invalid_body"> {
+  const body = schema.read(value);
+  if (body instanceof Invalid) return new Rejection("invalid_body", body.problems);
+  if (schema.json["minProperties"] !== 1 || Object.keys(Object(body)).length > 0) return body;
+  return new Rejection("invalid_body", `At least one of ${schema.names.join(", ")} is required.`);
 }
 
 /** The JSON value, or a rejection. No body at all is an empty object if no field is required. */
@@ -266,17 +288,18 @@ export function emptyResponse(status: 204 | 304, headerLines: string): Response 
   return { status, headerLines, body: null };
 }
 
-export function errorResponse(errors: ErrorTable, rejection: Rejection, headerLines = ""): Response {
-  const { code, message, retryAfterSeconds } = rejection;
+/** `members` are those of the body besides the ones that every error has. */
+export function errorResponse(
+  errors: ErrorTable,
+  rejection: Rejection,
+  { headerLines = "", members = "" } = {},
+): Response {
+  const { code: errorCode, message, retryAfterSeconds } = rejection;
   // A table of errors has statuses that http1 knows.
-  const status = (errors[code]?.status ?? 500) as Status;
-  const body = `{"code":"${code}","message":${JSON.stringify(message)},"status":${status}}`;
+  const status = (errors[errorCode]?.status ?? 500) as Status;
+  const body = `{"code":"${errorCode}","message":${JSON.stringify(message)},"status":${status}${members}}`;
   const retryAfter = retryAfterSeconds === undefined ? "" : `Retry-After: ${retryAfterSeconds}\r\n`;
-  return jsonResponse(status, headerLines + retryAfter, body);
-}
-
-export function errorCodeOf({ status, body }: Response): string | undefined {
-  return status < 400 || typeof body !== "string" ? undefined : /^\{"code":"(\w+)"/.exec(body)?.[1];
+  return { ...jsonResponse(status, headerLines + retryAfter, body), errorCode };
 }
 
 /** Is never sent: the client disconnected, or already has the response to a malformed body. nginx logs this status. */

@@ -1,6 +1,6 @@
 import { INT64_RANGE } from "./json.ts";
 import { kibibytes, plural } from "./formatting.ts";
-import type { Invalid } from "./schema.ts";
+import type { InputProblem } from "./schema.ts";
 
 /** The closed set of error codes of an API, each with its status and what it means. */
 export type ErrorTable = Readonly<Record<string, { readonly status: number; readonly meaning: string }>>;
@@ -38,13 +38,35 @@ export function errorTable<Code extends string>(
 export class Rejection<C extends string = string> {
   /** No other object is one for the type checker. */
   declare protected readonly brand: never;
+  /** What is wrong with the input; empty if something else is the reason. */
+  readonly problems: readonly InputProblem[];
+  /** For the client, in sentences. */
+  readonly message: string;
 
   constructor(
     readonly code: C,
-    /** For the client. It names the field at fault. */
-    readonly message: string,
+    reason: string | readonly InputProblem[],
     readonly retryAfterSeconds?: number,
-  ) {}
+  ) {
+    [this.problems, this.message] =
+      typeof reason === "string"
+        ? [[], reason]
+        : [reason, `${describeProblems(reason, (path) => pathText(path) || "The request body")}.`];
+  }
+}
+
+/** The problems as one sentence, without a full stop; `nameOf` says what its reader calls a value. */
+export function describeProblems(
+  problems: readonly InputProblem[],
+  nameOf: (path: InputProblem["path"]) => string,
+): string {
+  return problems.map(({ path, message }) => `${nameOf(path)} ${message}`).join("; ");
+}
+
+/** Such as `limits.perDay` and `labels[2]`. */
+export function pathText(path: InputProblem["path"]): string {
+  const [first = "", ...rest] = path;
+  return first + rest.map((key) => (typeof key === "number" ? `[${key}]` : `.${key}`)).join("");
 }
 
 /** The rejections that every API has. */
@@ -73,14 +95,6 @@ export const INTERNAL_ERROR = new Rejection(
   "internal_error",
   "An internal error occurred. It has been logged.",
 );
-
-export function invalidBody({ problems }: Invalid): Rejection<"invalid_body"> {
-  return new Rejection("invalid_body", `${problems.join("; ")}.`);
-}
-
-export function invalidParameter({ problems }: Invalid): Rejection<"invalid_parameter"> {
-  return new Rejection("invalid_parameter", `${problems.join("; ")}.`);
-}
 
 export function bodyTooLarge(maxBytes: number): Rejection<"body_too_large"> {
   return new Rejection("body_too_large", `The request body must not exceed ${kibibytes(maxBytes)}.`);

@@ -1,5 +1,5 @@
 /** What can be imported: how rows are validated, what they have to fit, and where they are stored. */
-import { dateTime, nullable, object, type ObjectSchema, type Schema } from "../api/schema.ts";
+import { dateTime, Invalid, nullable, object, type ObjectSchema, type Schema } from "../api/schema.ts";
 import type { Fields } from "../domain/fields.ts";
 import { type NewPet, OPERATOR_ORDER_FIELDS, type OperatorOrder, PET_FIELDS } from "../domain/resources.ts";
 import { OPERATOR_ORDER_ROWS, PET_ROWS } from "../store/rows.ts";
@@ -28,15 +28,12 @@ type ImportedOrder = Omit<OperatorOrder, "id" | "keyId" | "closedAt"> &
   Partial<Pick<OperatorOrder, "keyId" | "closedAt">> &
   ImportedRow;
 
-/** Why a row is rejected: a sentence without a full stop that begins with the name of a field. */
-export type RowProblem = string;
-
 /** What the rows of a file become. */
 export interface RowType<T extends ImportedRow> {
   readonly schema: ObjectSchema<T>;
   readonly fields: FileFields;
   /** What the schema does not say. */
-  problemOf?(row: T): RowProblem | undefined;
+  problemOf?(row: T): Invalid | undefined;
 }
 
 export interface ImportKind<T extends ImportedRow> extends RowType<T> {
@@ -52,15 +49,14 @@ export interface ImportKind<T extends ImportedRow> extends RowType<T> {
 /** How rows fit what is stored. */
 interface RowRules<T> {
   isStored(id: bigint): boolean;
-  problemOf(row: T): RowProblem | undefined;
+  problemOf(row: T): Invalid | undefined;
 }
 
 /** What an import does with a row whose identifier exists already. */
 export type ConflictRule = "reject" | "skip" | "replace";
 
 export interface RowBatch<T> {
-  /** Those that are not valid are problems. */
-  readonly rows: readonly (T | RowProblem)[];
+  readonly rows: readonly (T | Invalid)[];
   readonly onConflict: ConflictRule;
 }
 
@@ -70,7 +66,7 @@ export interface BatchResult {
   readonly replaced: number;
   readonly skipped: number;
   /** By the index of the row in the batch, ascending. */
-  readonly rejected: ReadonlyMap<number, RowProblem>;
+  readonly rejected: ReadonlyMap<number, Invalid>;
 }
 
 interface Resolution<T> {
@@ -88,10 +84,10 @@ export function resolve<T extends ImportedRow>(
 ): Resolution<T> {
   const numbered = new Map<bigint, T>();
   const unnumbered: T[] = [];
-  const rejected = new Map<number, RowProblem>();
+  const rejected = new Map<number, Invalid>();
   const counts = { added: 0, replaced: 0, skipped: 0 };
   for (const [index, row] of rows.entries()) {
-    if (typeof row === "string") {
+    if (row instanceof Invalid) {
       rejected.set(index, row);
       continue;
     }
@@ -101,7 +97,10 @@ export function resolve<T extends ImportedRow>(
       counts.skipped++;
       continue;
     }
-    const problem = exists && onConflict === "reject" ? `id is ${id}, which exists already` : problemOf(row);
+    const problem =
+      exists && onConflict === "reject"
+        ? new Invalid(`is ${id}, which exists already`, "id")
+        : problemOf(row);
     if (problem !== undefined) {
       rejected.set(index, problem);
       continue;
@@ -164,7 +163,7 @@ function petKind(hasId: boolean): ImportKind<ImportedPet> {
         problemOf({ id, status }) {
           const { placedOrder, status: before = null } = (id !== undefined && stored.get(id)) || {};
           if (placedOrder === undefined || before === (status ?? null)) return undefined;
-          return `status cannot change: pet ${id} has the placed order ${placedOrder}`;
+          return new Invalid(`cannot change: pet ${id} has the placed order ${placedOrder}`, "status");
         },
       };
     },
@@ -177,7 +176,7 @@ function orderKind(hasId: boolean): ImportKind<ImportedOrder> {
     fields: fileFieldsOf(OPERATOR_ORDER_FIELDS),
     problemOf: ({ status, closedAt = null }) =>
       status === "placed" && closedAt !== null
-        ? "closedAt must be missing while status is placed"
+        ? new Invalid("must be missing while status is placed", "closedAt")
         : undefined,
     table: ORDERS,
     valuesOf: ({ keyId = null, closedAt = null, ...order }) =>
@@ -199,17 +198,21 @@ function orderKind(hasId: boolean): ImportKind<ImportedOrder> {
         isStored: (orderId) => stored.has(orderId),
         problemOf({ id: orderId, petId, keyId = null, status }) {
           const pet = pets.get(petId);
-          if (pet === undefined) return `petId is ${petId}, and there is no such pet`;
-          if (keyId !== null && !storedKeys.has(keyId)) return `keyId is ${keyId}, and there is no such key`;
+          if (pet === undefined) return new Invalid(`is ${petId}, and there is no such pet`, "petId");
+          if (keyId !== null && !storedKeys.has(keyId))
+            return new Invalid(`is ${keyId}, and there is no such key`, "keyId");
           const other = placed.get(petId);
           if (status !== "placed") {
             if (other === orderId) placed.delete(petId);
             return undefined;
           }
           if (other !== undefined && other !== orderId)
-            return `status is placed, and pet ${petId} has a placed order`;
+            return new Invalid(`is placed, and pet ${petId} has a placed order`, "status");
           if (pet.status !== "pending")
-            return `status is placed, and pet ${petId} is ${pet.status ?? "without a status"} instead of pending`;
+            return new Invalid(
+              `is placed, and pet ${petId} is ${pet.status ?? "without a status"} instead of pending`,
+              "status",
+            );
           placed.set(petId, orderId ?? 0n);
           return undefined;
         },

@@ -2,6 +2,7 @@
  * Adds many pets or orders. Each batch is one short transaction together with its progress, so that servers can write
  * in between, and so that no row is stored twice. Running servers show imported pets within a second.
  */
+import { Invalid } from "../api/schema.ts";
 import type { NewAuditEntry } from "../domain/audit.ts";
 import { addAudit } from "../store/audit.ts";
 import type { Steps } from "../store/statements.ts";
@@ -101,7 +102,7 @@ export class ImportStore {
       const record = commit && (yield* findRecord(tables, commit.fingerprint));
       if (record?.progress.rows !== commit?.rowsBefore || record?.finishedAt !== undefined)
         throw new ConcurrentImport();
-      const rows = batch.rows.filter((row) => typeof row !== "string");
+      const rows = batch.rows.flatMap((row) => (row instanceof Invalid ? [] : [row]));
       const { numbered, unnumbered, result } = resolve(batch, yield* kind.findRules(tables, rows));
       if (commit === undefined || record === undefined) return result;
       const keepingIds = [...numbered.values()];

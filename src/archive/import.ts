@@ -1,15 +1,10 @@
 import { yieldToEventLoop } from "../event-loop.ts";
 import type { InputFile } from "./files.ts";
-import {
-  type BatchResult,
-  type ConflictRule,
-  type ImportedRow,
-  type ImportKind,
-  type RowProblem,
-} from "./import-kinds.ts";
+import { Invalid, type InputProblem } from "../api/schema.ts";
+import type { BatchResult, ConflictRule, ImportedRow, ImportKind } from "./import-kinds.ts";
 import type { ImportProgress, ImportStore } from "./import-store.ts";
 import { type RejectedRow, RejectsFile, type RejectsFormat } from "./rejects-file.ts";
-import { csvRowParser, jsonRowParser, type ParseRow } from "./row-parser.ts";
+import { csvRowParser, jsonRowParser, type RowParser } from "./row-parser.ts";
 import { createRowReader, delimiterOf, formatOf, type SourceRow } from "./row-formats.ts";
 
 interface ImporterOptions<T extends ImportedRow> {
@@ -46,11 +41,11 @@ export async function importRows<T extends ImportedRow>(options: ImporterOptions
 class Importer<T extends ImportedRow> {
   progress: ImportProgress;
   readonly #options: ImporterOptions<T>;
-  #parse: ParseRow<T> | undefined;
+  #parser: RowParser<T> | undefined;
   #rejects: RejectsFile | undefined;
   #bytesRead = 0;
   /** The batch: its rows, where each of them is from, and how many are not valid. */
-  #rows: (T | RowProblem)[] = [];
+  #rows: (T | Invalid)[] = [];
   #sources: SourceRow[] = [];
   #invalid = 0;
 
@@ -101,7 +96,7 @@ class Importer<T extends ImportedRow> {
     if (format !== "csv") this.#prepare(jsonRowParser(kind), { format, delimiter });
     const withoutHeader = (rows: SourceRow[]) => {
       const [firstRow] = rows;
-      if (this.#parse !== undefined || firstRow === undefined) return rows;
+      if (this.#parser !== undefined || firstRow === undefined) return rows;
       const { cells: header = [] } = firstRow;
       this.#prepare(csvRowParser(kind, header), { format, delimiter, header });
       return rows.slice(1);
@@ -111,17 +106,25 @@ class Importer<T extends ImportedRow> {
     yield withoutHeader(reader.end());
   }
 
-  #prepare(parse: ParseRow<T>, format: RejectsFormat): void {
-    this.#parse = parse;
+  #prepare(parser: RowParser<T>, format: RejectsFormat): void {
+    this.#parser = parser;
     const path = this.#options.commit?.rejectsPath;
     if (path !== undefined) this.#rejects = new RejectsFile(path, format);
   }
 
   #add(source: SourceRow): void {
-    const row = this.#parse?.(source) ?? "";
-    if (typeof row === "string") this.#invalid++;
+    const row = this.#parser?.parse(source) ?? new Invalid([]);
+    if (row instanceof Invalid) this.#invalid++;
     this.#rows.push(row);
     this.#sources.push(source);
+  }
+
+  /** The problems with the file's own names of the fields. */
+  #named({ problems }: Invalid): readonly InputProblem[] {
+    return problems.map(({ path, message }) => ({
+      path: path.map((key) => this.#parser?.nameOf(String(key)) ?? key),
+      message,
+    }));
   }
 
   async #store(): Promise<void> {
@@ -133,8 +136,8 @@ class Importer<T extends ImportedRow> {
     let rejected: readonly RejectedRow[] = [];
     const progressAfter = (result: BatchResult) => {
       rejected = sources.flatMap((row, index) => {
-        const problem = result.rejected.get(index);
-        return problem === undefined ? [] : [{ row, problem }];
+        const invalid = result.rejected.get(index);
+        return invalid === undefined ? [] : [{ row, problems: this.#named(invalid) }];
       });
       after = {
         rows: before.rows + rows.length,
@@ -163,8 +166,8 @@ class Importer<T extends ImportedRow> {
 }
 
 /** What is known without a database: repeated identifiers are not, because not all rows are in memory at once. */
-function validityOf(rows: readonly (ImportedRow | RowProblem)[]): BatchResult {
-  const rejected = new Map<number, RowProblem>();
-  for (const [index, row] of rows.entries()) if (typeof row === "string") rejected.set(index, row);
+function validityOf(rows: readonly (ImportedRow | Invalid)[]): BatchResult {
+  const rejected = new Map<number, Invalid>();
+  for (const [index, row] of rows.entries()) if (row instanceof Invalid) rejected.set(index, row);
   return { added: rows.length - rejected.size, replaced: 0, skipped: 0, rejected };
 }

@@ -1,16 +1,18 @@
 import { closeSync, constants, fstatSync, ftruncateSync, openSync, writeSync } from "node:fs";
+import { describeProblems, pathText } from "../api/errors.ts";
 import { parseJson } from "../api/json.ts";
-import type { RowProblem } from "./import-kinds.ts";
+import type { InputProblem } from "../api/schema.ts";
 import { csvRow, type InputFormat, type SourceRow } from "./row-formats.ts";
 
 export interface RejectedRow {
   readonly row: SourceRow;
-  readonly problem: RowProblem;
+  /** With the file's own names of the fields. */
+  readonly problems: readonly InputProblem[];
 }
 
 /** `line 12: categoryId must be …`. */
-export function describeRejected({ row, problem }: RejectedRow): string {
-  return `line ${row.line}: ${problem}`;
+export function describeRejected({ row, problems }: RejectedRow): string {
+  return `line ${row.line}: ${describeProblems(problems, (path) => pathText(path) || "the row")}`;
 }
 
 /** How rejected rows are written: as they came, with the error, so that they can be corrected and imported. */

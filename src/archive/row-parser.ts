@@ -1,24 +1,26 @@
 import { parseFields, parseIdentifier } from "../api/json.ts";
 import { Invalid } from "../api/schema.ts";
-import type { ImportedRow, RowProblem, RowType } from "./import-kinds.ts";
+import type { ImportedRow, RowType } from "./import-kinds.ts";
 import { InputError, type SourceRow } from "./row-formats.ts";
 
 /** Leaves more identifiers for new pets and orders than will ever be assigned. */
 const MAX_KEPT_ID = 2n ** 62n;
 
-export type ParseRow<T> = (row: SourceRow) => T | RowProblem;
+export interface RowParser<T> {
+  parse(row: SourceRow): T | Invalid;
+  /** The file's own name of a field. */
+  nameOf(field: string): string;
+}
 
 /** Validates the rows of a JSON file. */
-export function jsonRowParser<T extends ImportedRow>(type: RowType<T>): ParseRow<T> {
+export function jsonRowParser<T extends ImportedRow>(type: RowType<T>): RowParser<T> {
   const names = Object.keys(type.fields);
-  const read = validator(type, (field) => field);
-  return ({ text }) => {
-    const fields = parseFields(text, names);
-    if (fields === undefined) return "the row is not valid JSON";
-    if (typeof fields !== "object" || fields === null || Array.isArray(fields)) {
-      return "the row is not a JSON object";
-    }
-    return read(fields);
+  return {
+    parse({ text }) {
+      const fields = parseFields(text, names);
+      return fields === undefined ? new Invalid("is not valid JSON") : validated(fields, type);
+    },
+    nameOf: (field) => field,
   };
 }
 
@@ -26,7 +28,7 @@ export function jsonRowParser<T extends ImportedRow>(type: RowType<T>): ParseRow
 export function csvRowParser<T extends ImportedRow>(
   type: RowType<T>,
   header: readonly string[],
-): ParseRow<T> {
+): RowParser<T> {
   const { schema, fields } = type;
   const indexes = columnIndexes(header, { names: schema.names, required: Object.keys(schema.required) });
   const columns = Object.entries(fields).flatMap(([field, fieldType]) => {
@@ -34,39 +36,29 @@ export function csvRowParser<T extends ImportedRow>(
     if (index === undefined) return [];
     return [{ field, index, isInteger: fieldType === "integer", isOptional: field in schema.optional }];
   });
-  const read = validator(type, (field) => header[indexes.get(field) ?? -1] ?? field);
-  return ({ cells = [], problem }) => {
-    if (problem !== undefined) return `the row ${problem}`;
-    if (cells.length !== header.length) {
-      return `the row has ${cells.length} columns instead of ${header.length}`;
-    }
-    const values: Record<string, unknown> = {};
-    for (const { field, index, isInteger, isOptional } of columns) {
-      const cell = cells[index] ?? "";
-      if (cell === "" && isOptional) continue;
-      values[field] = isInteger ? (parseIdentifier(cell) ?? cell) : cell;
-    }
-    return read(values);
+  return {
+    parse({ cells = [], problem }) {
+      if (problem !== undefined) return new Invalid(problem);
+      if (cells.length !== header.length)
+        return new Invalid(`has ${cells.length} columns instead of ${header.length}`);
+      const values: Record<string, unknown> = {};
+      for (const { field, index, isInteger, isOptional } of columns) {
+        const cell = cells[index] ?? "";
+        if (cell === "" && isOptional) continue;
+        values[field] = isInteger ? (parseIdentifier(cell) ?? cell) : cell;
+      }
+      return validated(values, type);
+    },
+    nameOf: (field) => header[indexes.get(field) ?? -1] ?? field,
   };
 }
 
-/** Reads with the schema. Every problem begins with the name of a field, which becomes that of its column. */
-function validator<T extends ImportedRow>(
-  type: RowType<T>,
-  nameOf: (field: string) => string,
-): (fields: object) => T | RowProblem {
-  const named = (problem: RowProblem) => {
-    const [field = ""] = problem.split(" ", 1);
-    return nameOf(field) + problem.slice(field.length);
-  };
-  return (fields) => {
-    const value = type.schema.readBody(fields);
-    if (value instanceof Invalid) return value.problems.map(named).join("; ");
-    const problem = type.problemOf?.(value);
-    if (problem !== undefined) return named(problem);
-    const { id = 1n } = value;
-    return id >= 1n && id <= MAX_KEPT_ID ? value : `${nameOf("id")} must be from 1 to 2^62`;
-  };
+function validated<T extends ImportedRow>(fields: unknown, type: RowType<T>): T | Invalid {
+  const value = type.schema.read(fields);
+  if (value instanceof Invalid) return value;
+  const { id = 1n } = value;
+  if (id < 1n || id > MAX_KEPT_ID) return new Invalid("must be from 1 to 2^62", "id");
+  return type.problemOf?.(value) ?? value;
 }
 
 /** The index of the column of each field that the header names. */

@@ -31,9 +31,9 @@ export const audit = listCommand({
     target: { option: { help: "Only what concerns this key, pet, order or operator" } },
   },
   options: {
-    key: { type: ID_TYPES.key, help: "Only what concerns this key" },
-    pet: { type: ID_TYPES.pet, help: "Only what concerns this pet" },
-    order: { type: ID_TYPES.order, help: "Only what concerns this order" },
+    key: { type: ID_TYPES.keyId, help: "Only what concerns this key" },
+    pet: { type: ID_TYPES.petId, help: "Only what concerns this pet" },
+    order: { type: ID_TYPES.orderId, help: "Only what concerns this order" },
     ...limitOption(MAX_LIMIT, "entries"),
   },
   examples: [

@@ -1,10 +1,10 @@
 import { statSync } from "node:fs";
 import { hostname } from "node:os";
-import { type AnyInput, readQuery } from "../api/dispatch.ts";
-import { invalidBody, invalidParameter, Rejection } from "../api/errors.ts";
-import { countOf } from "../api/formatting.ts";
+import { type AnyInput, handlerOf, readBody, readQuery } from "../api/dispatch.ts";
+import { describeProblems, pathText, Rejection } from "../api/errors.ts";
+import { countOf, printable } from "../api/formatting.ts";
 import { parseIdentifier } from "../api/json.ts";
-import { Invalid } from "../api/schema.ts";
+import type { InputProblem } from "../api/schema.ts";
 import { serverOrigin } from "../config/address-types.ts";
 import { banRulesOf, describeEnvironment, plansOf, type StorageConfig, storageOf } from "../config/config.ts";
 import { isLoopback } from "../config/network.ts";
@@ -26,7 +26,7 @@ import { UsageError } from "../config/usage-error.ts";
 import { switchOption } from "../config/value-types.ts";
 import { type AnyCallInput, type CallInput, queryText, unreadableText } from "../operator/calls.ts";
 import type { DataOperationId } from "../operator/handlers/data-handlers.ts";
-import type { AnyHandler } from "../operator/handlers/services.ts";
+import type { AdminContext } from "../operator/handlers/services.ts";
 import {
   ADMIN_API,
   ADMIN_PAGE_LIMIT,
@@ -80,7 +80,13 @@ export type CallOperator = <Id extends DataOperationId>(
 /** Values of options as text, by flag: what a server saves when it starts. Of a server elsewhere, its URL if needed. */
 export type SavedSettings = Readonly<Record<string, string>>;
 
-type Work = (call: CallOperator, saved: SavedSettings) => Promise<Outcome>;
+/** As CallOperator, with an input that nothing but the call itself checks. */
+export type CallWithAny = <Id extends DataOperationId>(
+  id: Id,
+  input?: AnyCallInput,
+) => Promise<ResponseOf<Id>>;
+
+type Work = (call: CallWithAny, saved: SavedSettings) => Promise<Outcome>;
 
 interface WorkOptions {
   /** Whether the database is created if it is missing. */
@@ -121,21 +127,25 @@ export async function withOperator(
       : await withRemote(values.server, input, { work, onUnreadable, ...options });
   } catch (error) {
     if (!(error instanceof RejectedCall)) throw error;
-    const { code } = error.rejection;
-    if (code === "invalid_body" || code === "invalid_parameter")
-      throw new UsageError(options.flags?.inFlags(error.message) ?? error.message);
+    const { message } = error;
+    const { code, problems } = error.rejection;
+    const nameOf = (path: InputProblem["path"]) => options.flags?.nameOf(path) ?? pathText(path);
+    if (problems.length > 0) throw new UsageError(printable(describeProblems(problems, nameOf)));
+    if (code === "invalid_body" || code === "invalid_parameter") throw new UsageError(message);
     if (code === "invalid_token" && context.loginServer !== undefined)
-      throw new Failure(`${error.message}; run petstore login ${context.loginServer} again`);
-    throw new Failure(error.message + hintFor(error, values));
+      throw new Failure(`${message} Run petstore login ${context.loginServer} again.`);
+    const list = LISTS[code];
+    throw list ? new Failure(`${message} See petstore ${list}; this is ${whereOf(values)}.`) : error;
   }
 }
 
-/** Where to look for what does not exist. */
-function hintFor({ rejection, message }: RejectedCall, values: OperatorValues): string {
-  const [, kind] = /^(key|pet|order|operator)_not_found$/.exec(rejection.code) ?? [];
-  if (kind === undefined || !message.endsWith(" does not exist")) return "";
-  return ` in ${whereOf(values)}; see petstore ${kind}s list`;
-}
+/** What lists the things of which one does not exist, by the code that says so. */
+const LISTS: Readonly<Record<string, string>> = {
+  key_not_found: "keys list",
+  pet_not_found: "pets list",
+  order_not_found: "orders list",
+  operator_not_found: "operators list",
+};
 
 /** The environment, or the server elsewhere. */
 export function whereOf(values: OperatorValues): string {
@@ -198,10 +208,10 @@ async function withLocal(
         askServer(storage, query, { settings: stores.settings, servers: quotas, clock, onUnreadable }),
     };
     return await work(async (id, input = {}) => {
-      // The input is validated for this operation, which is what the type of its handler says.
-      const handler = handlers[id] as unknown as AnyHandler;
+      const handler = handlerOf<DataOperationId, [AdminContext], unknown>(handlers, id);
       const result = await handler(validated(id, input), { by: attributionOf(context) });
       if (result instanceof Rejection) throw new RejectedCall(result);
+      // The type of the handlers says so.
       return result as ResponseOf<typeof id>;
     }, settings);
   } finally {
@@ -255,9 +265,9 @@ async function askServer(
 function validated(operationId: DataOperationId, input: AnyCallInput): AnyInput {
   const operation: AdminOperation = ADMIN_API.operations[operationId];
   const query = readQuery(queryText(input.query), operation.query ?? {});
-  if (query instanceof Invalid) throw new RejectedCall(invalidParameter(query));
-  const body = operation.body?.readBody(input.body ?? {});
-  if (body instanceof Invalid) throw new RejectedCall(invalidBody(body));
+  if (query instanceof Rejection) throw new RejectedCall(query);
+  const body = operation.body && readBody(input.body ?? {}, operation.body);
+  if (body instanceof Rejection) throw new RejectedCall(body);
   const id = input.id === undefined ? undefined : parseIdentifier(String(input.id));
   if (id === undefined && input.id !== undefined) throw new TypeError("the id of a call is an integer");
   return { id, query, body, bytes: undefined };
@@ -302,18 +312,18 @@ export function rejectPlainHttp(server: string, values: ValuesOf<typeof PLAIN_HT
   );
 }
 
-export type ReadPage<T> = (page: {
-  readonly limit: number;
-  readonly cursor: string | undefined;
-}) => Promise<{ readonly items: readonly T[]; readonly nextCursor?: string | null }>;
+interface ListPage {
+  readonly items: readonly unknown[];
+  readonly nextCursor?: string | null;
+}
 
 /** The first items of all pages. */
-export async function firstItems<T>(
+export async function firstItems<P extends ListPage>(
   limit: number,
-  read: ReadPage<T>,
+  read: (page: { readonly limit: number; readonly cursor: string | undefined }) => Promise<P>,
   start?: string,
-): Promise<{ readonly items: readonly T[]; readonly hasMore: boolean }> {
-  const items: T[] = [];
+): Promise<{ readonly items: readonly P["items"][number][]; readonly hasMore: boolean }> {
+  const items: P["items"][number][] = [];
   for (let cursor = start; ;) {
     const page = await read({ limit: Math.min(limit - items.length, ADMIN_PAGE_LIMIT.max), cursor });
     items.push(...page.items);

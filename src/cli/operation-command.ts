@@ -12,10 +12,10 @@ import { type Command, type Context, defineCommand, Failure } from "./command.ts
 import { type FieldFlags, ID_TYPES, OperationFlags } from "./operation-flags.ts";
 import {
   type CallOperator,
+  type CallWithAny,
   firstItems,
   OPERATOR_OPTIONS,
   type OperatorInput,
-  type ReadPage,
   type SavedSettings,
   SERVER_SETTINGS,
   whereOf,
@@ -71,6 +71,18 @@ export function operationCommand<
   O extends Options = Record<never, never>,
   R = ResponseOf<Id>,
 >(view: OperationView<Id, O, R>): Command {
+  return commandOf(view);
+}
+
+/** As OperationView, for an operation that is known when the program runs. */
+type GenericView<Id extends DataOperationId, O extends Options, R> = Omit<
+  OperationView<Id, O, R>,
+  "request"
+> & {
+  readonly request?: (call: CallWithAny, input: AnyCallInput, execution: Execution<O>) => Promise<R>;
+};
+
+function commandOf<Id extends DataOperationId, O extends Options, R>(view: GenericView<Id, O, R>): Command {
   const { name, operation, positionals: moved = [], showsUrl, createsData } = view;
   const row: AdminOperation = ADMIN_API.operations[operation];
   const { method, identifier, summary, description } = row;
@@ -81,7 +93,13 @@ export function operationCommand<
     (each) => `${isMoved(each)}`,
   );
   const ownOptions = { ...Object.fromEntries(fieldOptions), ...view.options };
-  const positionals: Record<string, ValueType<unknown>> = identifier ? { ID: idType(identifier.name) } : {};
+  const options: Options = {
+    ...ownOptions,
+    ...OPERATOR_OPTIONS,
+    ...(showsUrl && ADDRESS_OPTIONS),
+    ...SERVER_SETTINGS,
+  };
+  const positionals: Record<string, ValueType<unknown>> = identifier ? { ID: ID_TYPES[identifier.name] } : {};
   for (const [flag, { type }] of movedOptions) positionals[flag.toUpperCase()] = type;
   const example = `petstore ${name}${identifier ? " 3" : ""}`;
   return defineCommand({
@@ -90,11 +108,11 @@ export function operationCommand<
     description: description.replaceAll("`", ""),
     ...view,
     positionals,
-    options: { ...ownOptions, ...OPERATOR_OPTIONS, ...(showsUrl && ADDRESS_OPTIONS), ...SERVER_SETTINGS },
+    options,
     async run(input, context) {
       // The options include those of the view, of every operator command and, for its URL, of the address.
-      const operatorInput = input as unknown as AddressInput;
-      const values = operatorInput.values as AddressInput["values"] & ValuesOf<O>;
+      const values = input.values as AddressInput["values"] & ValuesOf<O>;
+      const operatorInput = { ...input, values };
       const execution = { values, context, startedAt: context.clock.now(), url: undefined };
       const typed = Object.fromEntries(moved.map((flag) => [flag, input.positionals[flag.toUpperCase()]]));
       const given = {
@@ -105,11 +123,12 @@ export function operationCommand<
       const prepared = (await view.prepare?.(given, execution)) ?? given;
       if (method === "PATCH" && Object.keys(prepared.body ?? {}).length === 0)
         throw new UsageError(`${name} needs ${joined(Object.keys(ownOptions).map((flag) => `--${flag}`))}`);
-      const work = async (call: CallOperator, saved: SavedSettings) => {
+      const work = async (call: CallWithAny, saved: SavedSettings) => {
         const running = { ...execution, url: showsUrl && clientUrl(operatorInput, saved) };
         const result = view.request
           ? await view.request(call, prepared, running)
-          : ((await call(operation, prepared as never)) as R);
+          : // R is the response unless the view has a request of its own.
+            ((await call(operation, prepared)) as R);
         const text = values.json
           ? json(view.json ? view.json(result) : result)
           : context.screen.printable(view.text(result, running));
@@ -131,11 +150,6 @@ export async function confirmed(
 ): Promise<void> {
   if (!values.yes && !(await context.confirm(question)))
     throw new Failure("not confirmed; nothing was changed");
-}
-
-function idType(name: string): ValueType<bigint | string> {
-  const kind = name.replace(/Id$/, "");
-  return ID_TYPES[kind as keyof typeof ID_TYPES];
 }
 
 type AddressInput = OperatorInput<typeof ADDRESS_OPTIONS>;
@@ -183,17 +197,16 @@ export function listCommand<Id extends ListOperationId, O extends Options = Reco
     readonly hasMore: boolean;
     readonly isFiltered: boolean;
   }
-  return operationCommand<Id, O, Result>({
+  return commandOf<Id, O, Result>({
     ...rest,
     operation,
     fields: { limit: null, cursor: null, ...view.fields },
     async request(call, { query = {} }, execution) {
       const { limit = Infinity } = execution.values as { readonly limit?: number };
       const { cursor, ...conditions } = query;
-      const read = (page: object) => call(operation, { query: { ...conditions, ...page } as never });
-      // The operation is one of those whose response is a page.
-      const readPage = read as unknown as ReadPage<ItemOf<Id>>;
-      const { items, hasMore } = await firstItems(limit, readPage, cursor as string | undefined);
+      const read = (page: object) => call(operation, { query: { ...conditions, ...page } });
+      const start = typeof cursor === "string" ? cursor : undefined;
+      const { items, hasMore } = await firstItems(limit, read, start);
       const included = includes ? items.filter((item) => includes(item, execution)) : items;
       return { items: included, hasMore, isFiltered: Object.keys(query).length > 0 };
     },

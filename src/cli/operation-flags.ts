@@ -1,6 +1,7 @@
+import { pathText } from "../api/errors.ts";
 import { formatTime } from "../api/formatting.ts";
 import { INT64_RANGE, parseIdentifier } from "../api/json.ts";
-import { Invalid, type JsonSchema, type Schema } from "../api/schema.ts";
+import { Invalid, type InputProblem, type Schema } from "../api/schema.ts";
 import type { Option, Options } from "../config/parse-options.ts";
 import { UsageError } from "../config/usage-error.ts";
 import {
@@ -8,7 +9,6 @@ import {
   choice,
   integerWithin,
   list,
-  type PointInTime,
   pointInTime,
   timeOf,
   type ValueType,
@@ -19,23 +19,40 @@ import { ADMIN_API, type AdminOperation } from "../operator/operations.ts";
 
 interface Field {
   /** Where the value goes: `plan`, or `limits` and `perMinute`. */
-  readonly path: readonly string[];
+  readonly path: readonly [outer: string, inner?: string];
   readonly flag: string;
   readonly option: Option;
-  /** The value of the field; undefined if it is not set. */
-  readonly toField?: (value: never, now: number) => unknown;
   /** The value that removes the field, if it can be removed. */
   readonly cleared?: null | readonly [];
 }
 
 /** How the flag of a field differs from the one that follows from the table. */
-type FieldFlag = Partial<Pick<Field, "flag" | "toField">> & { readonly option?: Partial<Option> };
+type FieldFlag = Partial<Pick<Field, "flag">> & { readonly option?: Partial<Option> };
 
 /** The flags by field; null for a field that has none. */
 export type FieldFlags = Readonly<Record<string, FieldFlag | null>>;
 
-/** A schema, or a part of one of which only its JSON Schema is known. */
-type SchemaPart = Pick<Schema<unknown>, "json"> & Partial<Schema<unknown>>;
+/** The value of a flag that becomes another one in its field. */
+class Converted {
+  constructor(readonly toField: (now: number) => unknown) {}
+}
+
+/** A flag whose value becomes another one in its field; `now` is when the command began. */
+export function converted<T>(
+  type: ValueType<T>,
+  toField: (value: T, now: number) => unknown,
+): ValueType<Converted> {
+  const { format: _format, ...rest } = type;
+  return {
+    ...rest,
+    parse(text) {
+      const value = type.parse(text);
+      return value === undefined ? undefined : new Converted((now) => toField(value, now));
+    },
+  };
+}
+
+const time = converted(pointInTime, (value, now) => formatTime(timeOf(value, now)));
 
 /** The flags of a command: one for each field of its operation's query and body. */
 export class OperationFlags {
@@ -51,7 +68,7 @@ export class OperationFlags {
       Object.entries(schemas).flatMap(([name, schema]) => fieldsOf([name], schema, changes));
     this.#query = fieldsIn(query);
     this.#body = fieldsIn({ ...body?.required, ...body?.optional });
-    const optionOf = ({ path: [name = ""], option }: Field): Option =>
+    const optionOf = ({ path: [name], option }: Field): Option =>
       name in (body?.required ?? {}) ? { ...option, isRequired: true } : option;
     const fields = [...this.#query, ...this.#body];
     const clearable = this.#operation.method === "PATCH" ? this.#body.filter(isClearable) : [];
@@ -61,15 +78,12 @@ export class OperationFlags {
     };
   }
 
-  /** A message about fields, as one about flags: `limits.perDay is required` is about --per-day. */
-  inFlags(message: string): string {
-    const fields = [...this.#query, ...this.#body];
-    const names = new Map(fields.map(({ path, flag }) => [path.join("."), `--${flag}`]));
-    for (const [name, group] of Map.groupBy(fields, ({ path: [outer = ""] }) => outer))
-      if (!names.has(name)) names.set(name, group.map(({ flag }) => `--${flag}`).join(" and "));
-    return message.replace(/(^|; )([\w.]+)(?:\[\d+\])?/g, (all, start: string, name: string) =>
-      names.has(name) ? start + names.get(name) : all,
-    );
+  /** The flags of the value at a path: `limits` has --per-minute and --per-day. */
+  nameOf(path: InputProblem["path"]): string {
+    const isWithin = (field: Field) =>
+      field.path.every((name, index) => index >= path.length || name === path[index]);
+    const flags = [...this.#query, ...this.#body].filter(isWithin).map(({ flag }) => `--${flag}`);
+    return flags.join(" and ") || pathText(path);
   }
 
   /** The query and the body that the values of the flags say. */
@@ -88,7 +102,7 @@ export class OperationFlags {
     if (both !== undefined)
       throw new UsageError(`--${both} and --clear ${both} exclude each other; use one of them`);
     const fields = this.#body.filter(({ flag }) => clear.includes(flag));
-    return Object.fromEntries(fields.map(({ path: [name = ""], cleared }) => [name, cleared]));
+    return Object.fromEntries(fields.map(({ path: [name], cleared }) => [name, cleared]));
   }
 }
 
@@ -102,78 +116,64 @@ function clearOption(flags: readonly string[]): Option {
 
 function collect(fields: readonly Field[], values: Readonly<Record<string, unknown>>, now: number) {
   const result: Record<string, unknown> = {};
-  for (const { path, flag, toField } of fields) {
+  for (const { path, flag } of fields) {
     const value = values[flag];
-    const field = value === undefined ? undefined : toField ? toField(value as never, now) : value;
-    if (field === undefined) continue;
-    const [name = "", inner] = path;
-    if (inner === undefined) result[name] = field;
-    else result[name] = { ...(result[name] as object | undefined), [inner]: field };
+    if (value === undefined) continue;
+    const field = value instanceof Converted ? value.toField(now) : value;
+    const [name, inner] = path;
+    result[name] = inner === undefined ? field : { ...Object(result[name]), [inner]: field };
   }
   return result;
 }
 
-const toTime = (value: PointInTime, now: number) => formatTime(timeOf(value, now));
-
 /** An object has a flag for each of its fields. */
-function fieldsOf(path: readonly string[], field: SchemaPart, changes: FieldFlags): Field[] {
-  const name = path.at(-1) ?? "";
+function fieldsOf(path: Field["path"], schema: Schema<unknown>, changes: FieldFlags): Field[] {
+  const [outer, name = outer] = path;
   const change = changes[name];
   if (change === null) return [];
-  const { json } = field;
-  const schema = withoutNull(json);
-  const { properties } = schema as { properties?: Readonly<Record<string, JsonSchema>> };
-  if (properties && path.length === 1)
-    return Object.entries(properties).flatMap(([inner, each]) =>
-      fieldsOf([...path, inner], { json: each }, changes),
+  const inner = schema.kind === "nullable" ? schema.inner : schema;
+  if (inner.kind === "object" && path.length === 1)
+    return Object.entries({ ...inner.required, ...inner.optional }).flatMap(([field, each]) =>
+      fieldsOf([outer, field], each, changes),
     );
   const flag = change?.flag ?? name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
-  const type = typeOf({ ...field, json: schema }, flag);
-  const { description = `Only those with this ${name}`, default: byDefault } = { ...schema, ...json } as {
-    description?: string;
-    default?: unknown;
+  const { description = `Only those with this ${name}`, default: byDefault } = {
+    ...inner.json,
+    ...schema.json,
   };
   const option: Option = {
-    type,
-    help: description.replaceAll("`", ""),
+    type: typeOf(inner, flag),
+    help: String(description).replaceAll("`", ""),
     ...(byDefault !== undefined && { defaultText: String(byDefault) }),
-    ...(schema["type"] === "array" && { repeatable: true }),
+    ...(inner.kind === "array" && { repeatable: true }),
     ...change?.option,
   };
-  const isTime = schema["format"] === "date-time";
-  const cleared =
-    schema !== json ? { cleared: null } : schema["type"] === "array" && { cleared: [] as const };
-  return [{ path, flag, ...cleared, ...(isTime && { toField: toTime }), ...change, option }];
-}
-
-function withoutNull(json: JsonSchema): JsonSchema {
-  const { anyOf } = json as { anyOf?: readonly JsonSchema[] };
-  return anyOf?.find(({ type }) => type !== "null") ?? json;
+  const cleared = schema === inner ? inner.kind === "array" && { cleared: [] as const } : { cleared: null };
+  return [{ path, flag, option, ...cleared }];
 }
 
 /** How the value of a schema is typed. The operation itself validates it again. */
-function typeOf({ json, expected = "text", read }: SchemaPart, flag: string): ValueType<unknown> {
-  const { type, format, minimum, maximum, items } = json as {
-    type?: string;
-    format?: string;
-    minimum?: number;
-    maximum?: number;
-    items?: JsonSchema;
-  };
+function typeOf(schema: Schema<unknown>, flag: string): ValueType<unknown> {
   const placeholder = flag.split("-").at(-1)?.toUpperCase() ?? "VALUE";
-  const values = json["enum"] as readonly string[] | undefined;
-  if (values) return choice(placeholder, values);
-  if (format === "date-time") return pointInTime;
-  if (format === "int64") return int64("N", `an integer ${INT64_RANGE}`);
-  if (type === "integer")
-    return integerWithin({ min: minimum ?? 0, max: maximum ?? Number.MAX_SAFE_INTEGER });
-  if (type === "boolean") return trueOrFalse;
-  if (type === "array") return list(typeOf({ json: items ?? {} }, flag));
-  return {
-    placeholder,
-    expected: expected.replace(/, or null$/, ""),
-    parse: (text) => (text === "" || read?.(text) instanceof Invalid ? undefined : text),
-  };
+  switch (schema.kind) {
+    case "choice":
+      return choice(placeholder, schema.choices);
+    case "time":
+      return time;
+    case "int64":
+      return int64("N", `an integer ${INT64_RANGE}`);
+    case "integer":
+      return integerWithin(schema);
+    case "boolean":
+      return trueOrFalse;
+    case "array":
+      return list(typeOf(schema.item, flag));
+    default: {
+      const parse = (text: string) =>
+        text === "" || schema.read(text) instanceof Invalid ? undefined : text;
+      return { placeholder, expected: schema.expected, parse };
+    }
+  }
 }
 
 /** An int64 in plain decimal, as in the paths of the API. */
@@ -190,10 +190,10 @@ function int64(placeholder: string, expected: string): ValueType<bigint> {
 
 /** An ID, and never a secret: other users of the machine can read the arguments of a process. */
 export const ID_TYPES = {
-  key: int64("ID", "the ID of a key, as petstore keys list shows it"),
-  pet: int64("ID", "the ID of a pet, as petstore pets list shows it"),
-  order: int64("ID", "the ID of an order, as petstore orders list shows it"),
-  operator: {
+  keyId: int64("ID", "the ID of a key, as petstore keys list shows it"),
+  petId: int64("ID", "the ID of a pet, as petstore pets list shows it"),
+  orderId: int64("ID", "the ID of an order, as petstore orders list shows it"),
+  operatorId: {
     placeholder: "ID",
     expected: "the ID or the name of an operator, as petstore operators list shows it",
     parse: (text: string) =>

@@ -4,7 +4,7 @@ import { quoted } from "../config/usage-error.ts";
 import { type Pet, STATUS_AFTER } from "../domain/resources.ts";
 import type { AdminOrder, BodyOf } from "../operator/operations.ts";
 import { confirmed, limitOption, listCommand, operationCommand, YES_OPTION } from "./operation-command.ts";
-import { ID_TYPES } from "./operation-flags.ts";
+import { converted, ID_TYPES } from "./operation-flags.ts";
 import { columns, shortened, table, type TableColumn } from "./output.ts";
 
 /** A pet without a status has null in JSON. */
@@ -38,8 +38,10 @@ export const PET_COMMANDS = [
       // A page begins after an item. The cursor of a page says the same, and is opaque.
       cursor: {
         flag: "after",
-        option: { type: ID_TYPES.pet, help: "Only pets with a greater ID" },
-        toField: (id: bigint) => encodeCursor("pets", id),
+        option: {
+          type: converted(ID_TYPES.petId, (id) => encodeCursor("pets", id)),
+          help: "Only pets with a greater ID",
+        },
       },
     },
     options: limitOption(1_000, "pets"),
@@ -113,12 +115,14 @@ export const PET_COMMANDS = [
     description:
       "Lists the orders of all keys, newest first. KEY is the key that placed the order; orders of earlier releases may have none. When more follow, a warning says how to continue.",
     fields: {
-      keyId: { flag: "key", option: { type: ID_TYPES.key, help: "Only orders of this key" } },
-      petId: { flag: "pet", option: { type: ID_TYPES.pet, help: "Only orders for this pet" } },
+      keyId: { flag: "key", option: { type: ID_TYPES.keyId, help: "Only orders of this key" } },
+      petId: { flag: "pet", option: { type: ID_TYPES.petId, help: "Only orders for this pet" } },
       cursor: {
         flag: "before",
-        option: { type: ID_TYPES.order, help: "Only orders with a smaller ID" },
-        toField: (id: bigint) => encodeCursor("orders", id),
+        option: {
+          type: converted(ID_TYPES.orderId, (id) => encodeCursor("orders", id)),
+          help: "Only orders with a smaller ID",
+        },
       },
     },
     options: limitOption(1_000, "orders"),

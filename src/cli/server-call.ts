@@ -1,8 +1,13 @@
 import { printable } from "../api/formatting.ts";
 import { Rejection } from "../api/errors.ts";
 import { parseJson } from "../api/json.ts";
-import { Invalid, object, text } from "../api/schema.ts";
-import { adminRequestOf, type AnyCallInput, readResponse, unexpectedResponse } from "../operator/calls.ts";
+import {
+  adminRequestOf,
+  type AnyCallInput,
+  readRejection,
+  readResponse,
+  unexpectedResponse,
+} from "../operator/calls.ts";
 import {
   ADMIN_API,
   type AdminOperation,
@@ -12,17 +17,11 @@ import {
 import { systemErrorField } from "./arguments.ts";
 import { Failure } from "./command.ts";
 
-/** The call was understood and rejected. The message has no capital and no full stop. */
+/** The call was understood and rejected. The message is that of the operation. */
 export class RejectedCall extends Failure {
   constructor(readonly rejection: Rejection) {
-    super(clausesOf(rejection.message));
+    super(printable(rejection.message));
   }
-}
-
-/** "Order 7 is completed. Only placed …" as one line of a command: "order 7 is completed; only placed …". */
-function clausesOf(message: string): string {
-  const clauses = message.split(". ").map((clause) => clause.charAt(0).toLowerCase() + clause.slice(1));
-  return clauses.join("; ").replace(/\.$/, "");
 }
 
 /** A server elsewhere, and the token with which it is called. */
@@ -102,12 +101,9 @@ async function send(url: string, init: RequestInit): Promise<{ status: number; t
   }
 }
 
-const ApiError = object({ code: text(100), message: text(10_000) });
-
 function rejectionIn(json: unknown, status: number, server: string): Rejection {
-  const error = ApiError.read(json);
-  if (!(error instanceof Invalid) && error.code !== "not_found")
-    return new Rejection(error.code, printable(error.message));
+  const rejection = readRejection(json);
+  if (rejection !== undefined && rejection.code !== "not_found") return rejection;
   return new Rejection(
     "unknown",
     `${server} responds ${status}: it is no listener for operators, or one of an earlier release`,

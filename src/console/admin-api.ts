@@ -1,6 +1,6 @@
 import { parseJson } from "../api/json.ts";
 import { leastRoleOf, mayCall } from "../domain/operators.ts";
-import { adminRequestOf, type CallInput, readResponse } from "../operator/calls.ts";
+import { adminRequestOf, type CallInput, readRejection, readResponse } from "../operator/calls.ts";
 import {
   ADMIN_OPERATIONS,
   type AdminOperation,
@@ -104,17 +104,17 @@ const MESSAGES_FOR_PEOPLE: ReadonlyMap<string, string> = new Map([
 ]);
 
 function errorOf(status: number, text: string): Error {
-  const body = parseJson(text);
-  if (typeof body === "object" && body !== null && "code" in body && "message" in body) {
-    const message = MESSAGES_FOR_PEOPLE.get(String(body.code)) ?? String(body.message);
-    // A message about no field begins with a capital letter.
-    const [, field, problem] =
-      (body.code === "invalid_body" && /^(?:\w+\.)?([a-z]\w*)\S* (.*)$/s.exec(message)) || [];
-    if (field === undefined || problem === undefined) return new RejectedRequest(message, status === 404);
-    return new RejectedRequest(`It ${problem.replace(" a string of", "")}`, false, field);
-  }
+  const rejection = readRejection(parseJson(text));
   // A proxy responds so if the server behind it is gone.
-  return new (status >= 502 ? ServerUnreachable : Error)(`The server responds ${status}.`);
+  if (rejection === undefined)
+    return new (status >= 502 ? ServerUnreachable : Error)(`The server responds ${status}.`);
+  const { code, message, problems } = rejection;
+  const messageForPeople = MESSAGES_FOR_PEOPLE.get(code);
+  const [problem] = problems;
+  const field = problem?.path.findLast((key) => typeof key === "string");
+  return messageForPeople === undefined && field !== undefined
+    ? new RejectedRequest(`It ${problem?.message}.`, false, field)
+    : new RejectedRequest(messageForPeople ?? message, status === 404);
 }
 
 export async function signIn(body: BodyOf<"createSession">): Promise<void> {

@@ -23,7 +23,7 @@ export const LIMITS_REQUIRED = invalid(
   "given for the enterprise plan: each key has its own limits",
 );
 
-/** Checks what the schemas of a new key and of a change do not say. The message begins with the name of the field. */
+/** Checks what the schemas of a new key and of a change do not say. */
 export function invalidKeyField(
   fields: KeyChange,
   { now, key }: { now: number; key?: ApiKey },
@@ -51,5 +51,5 @@ function areValidLabels(labels: readonly string[]): boolean {
 }
 
 function invalid(field: string, expected: string): Rejection<"invalid_body"> {
-  return new Rejection("invalid_body", `${field} must be ${expected}.`);
+  return new Rejection("invalid_body", [{ path: [field], message: `must be ${expected}` }]);
 }

@@ -46,7 +46,7 @@ export interface PageQuery {
 
 export interface PetQuery extends PageQuery, PetFilters {
   /** Only pets with these identifiers, which ascend. */
-  readonly ids?: readonly bigint[];
+  readonly ids?: readonly bigint[] | undefined;
 }
 
 /** Of the orders of one key. */

@@ -281,6 +281,8 @@ export interface Response {
   readonly headerLines: string;
   /** Null for 204 and 304, which have no body and no `Content-Length`. */
   readonly body: string | Uint8Array | null;
+  /** What the response means to its application if it is an error; is not sent. */
+  readonly errorCode?: string;
 }
 
 const REASON_PHRASES = {

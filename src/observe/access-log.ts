@@ -1,4 +1,4 @@
-import { errorCodeOf, traceIdOf } from "../api/dispatch.ts";
+import { traceIdOf } from "../api/dispatch.ts";
 import { type AccessLogField, HEALTH_PATH, SECRET } from "../domain/constants.ts";
 import { Budget } from "../api/budget.ts";
 import { Latch } from "../api/latch.ts";
@@ -63,7 +63,7 @@ export function accessLine(
 ): string {
   const { request, requestId, operation, keyId } = record;
   const { method, path, headers } = request;
-  const { status, body } = response;
+  const { status, body, errorCode } = response;
   const durationMs = Math.round(record.durationMs * 1_000) / 1_000;
   const bytes = body === null || method === "HEAD" ? 0 : Buffer.byteLength(body);
   const optional = (field: AccessLogField, text: string | undefined) =>
@@ -75,7 +75,7 @@ export function accessLine(
     `"keyId":${keyId},"method":${quoted(method.slice(0, MAX_METHOD_LENGTH))},` +
     optional("path", path.slice(0, MAX_LENGTH)) +
     `"operation":${operation ? `"${operation}"` : null},"status":${status},` +
-    optional("errorCode", errorCodeOf(response)) +
+    optional("errorCode", errorCode) +
     optional("userAgent", headers.get("user-agent")?.slice(0, MAX_LENGTH)) +
     `"durationMs":${durationMs},"bytes":${bytes}}\n`
   );

@@ -20,6 +20,25 @@ const error = eventOf("error");
 
 const UNAVAILABLE_FIELDS = ["requestId", "traceId", "where", "reason", "suppressed"] as const;
 
+/** What is wrong with a connection in plain text, and what to do. */
+export const PLAIN_TEXT: Readonly<
+  Record<"connections" | "database" | "valkey" | "admin", readonly [problem: string, remedy: string]>
+> = {
+  connections: [
+    "clients send their API keys in plain text",
+    "serve HTTPS with --tls-cert and --tls-key, or put a proxy that does in front and name it with --trust-proxy",
+  ],
+  database: [
+    "the connection to PostgreSQL is in plain text, or may fall back to it",
+    "add ?sslmode=verify-full to --database-url",
+  ],
+  valkey: ["the connection to Valkey is in plain text", "use rediss:// in --limits-url"],
+  admin: [
+    "operators send the admin token in plain text",
+    "serve HTTPS with --tls-cert and --tls-key, or choose a loopback address with --admin-address",
+  ],
+};
+
 /**
  * Every event of the log: its message, then the names of its fields. Programs of operators look for the names of events
  * and fields, so both stay as they are.
@@ -81,10 +100,7 @@ export const LOG_EVENTS = {
     "no address opens more than 100 TLS connections a second any more",
     ["rejected"],
   ),
-  "connections.plain-text": warn(
-    "clients send their API keys in plain text; serve HTTPS with --tls-cert and --tls-key, or put a proxy that does in front and name it with --trust-proxy",
-    ["host"],
-  ),
+  "connections.plain-text": warn(PLAIN_TEXT.connections.join("; "), ["host"]),
   "tls.certificate-changed": info("new connections get the new TLS certificate", ["file"]),
   "tls.certificate-invalid": error("the new TLS certificate cannot be used; the one before stays", ["error"]),
 
@@ -105,9 +121,7 @@ export const LOG_EVENTS = {
     "the deleted database cannot be saved elsewhere, and only this process has it; trying again",
     ["file", "pid", "error"],
   ),
-  "database.plain-text": warn(
-    "the connection to PostgreSQL is in plain text, or may fall back to it; add ?sslmode=verify-full to --database-url",
-  ),
+  "database.plain-text": warn(PLAIN_TEXT.database.join("; ")),
   "valkey.unavailable": warn("Valkey is unavailable; each server gives its share of the rate limits", [
     "cause",
   ]),
@@ -116,7 +130,7 @@ export const LOG_EVENTS = {
     ["cause"],
   ),
   "valkey.available": info("Valkey is available again; rate limits are shared"),
-  "valkey.plain-text": warn("the connection to Valkey is in plain text; use rediss:// in --limits-url"),
+  "valkey.plain-text": warn(PLAIN_TEXT.valkey.join("; ")),
   "rate-limits.not-shared": warn(
     "each server applies the rate limits on its own; set --limits-url to share them",
   ),
@@ -160,10 +174,7 @@ export const LOG_EVENTS = {
   "key-changes.readable": info("changes of API keys can be read again"),
 
   "admin.started": info("the listener for operators accepts requests", ["url", "tokenFile"]),
-  "admin.plain-text": warn(
-    "operators send the admin token in plain text; serve HTTPS with --tls-cert and --tls-key, or choose a loopback address with --admin-address",
-    ["host"],
-  ),
+  "admin.plain-text": warn(PLAIN_TEXT.admin.join("; "), ["host"]),
   "admin.sign-in-failed": warn("somebody sent a wrong token or sign-in code", ["address", "unrecorded"]),
   "admin.token-replaced": info("the admin token was replaced, and its sessions have ended"),
   "admin.token-unreadable": warn("the file of the admin token cannot be used; the token before stays", [

@@ -1,5 +1,4 @@
 import { Database } from "bun:sqlite";
-import { errorCodeOf } from "../api/dispatch.ts";
 import { maskSecrets } from "../domain/constants.ts";
 import { OPERATION_IDS, type OperationId } from "../domain/usage-history.ts";
 import { yieldToEventLoop } from "../event-loop.ts";
@@ -232,8 +231,8 @@ export class RequestLog {
     this.#texts.length = 0;
   }
 
-  #codeNumber(response: Response): number {
-    const code = errorCodeOf(response) ?? null;
+  #codeNumber({ errorCode }: Response): number {
+    const code = errorCode ?? null;
     const known = this.#codes.indexOf(code);
     return known === -1 ? this.#codes.push(code) - 1 : known;
   }

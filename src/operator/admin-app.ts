@@ -6,6 +6,7 @@ import {
   emptyResponse,
   errorResponse,
   type Front,
+  handlerOf,
   headerLinesOf,
   jsonResponse,
   newRequestId,
@@ -14,7 +15,14 @@ import {
   requestIdOf,
   withRequestId,
 } from "../api/dispatch.ts";
-import { INTERNAL_ERROR, methodNotAllowed, Rejection, rejectionOf, Unavailable } from "../api/errors.ts";
+import {
+  type ErrorTable,
+  INTERNAL_ERROR,
+  methodNotAllowed,
+  Rejection,
+  rejectionOf,
+  Unavailable,
+} from "../api/errors.ts";
 import { parseJson, toJson } from "../api/json.ts";
 import { leastRoleOf, mayCall, type Role } from "../domain/operators.ts";
 import {
@@ -29,7 +37,6 @@ import { ErrorLog } from "../observe/event-reports.ts";
 import {
   ADMIN_ERRORS,
   ADMIN_PATH_NOT_FOUND,
-  type AdminErrorCode,
   FORBIDDEN_HOST,
   FORBIDDEN_ORIGIN,
   forbiddenRole,
@@ -42,7 +49,7 @@ import { adminOpenApiJson } from "./openapi.ts";
 import { dataHandlers } from "./handlers/data-handlers.ts";
 import { requestHandlers } from "./handlers/requests.ts";
 import { serverHandlers } from "./handlers/server.ts";
-import type { AdminHandlers, AnyHandler, ServerServices, SessionContext } from "./handlers/services.ts";
+import type { AdminHandlers, ServerServices, SessionContext } from "./handlers/services.ts";
 import { sessionHandlers } from "./handlers/session.ts";
 import { ADMIN_API, type AdminOperation, type AdminOperationId } from "./operations.ts";
 import { SIGNATURE_HEADER } from "./server-secret.ts";
@@ -77,8 +84,13 @@ function textResponse(status: Status, body: string, contentType = PLAIN_TEXT): R
 const CHALLENGE_LINE = headerLine("WWW-Authenticate", 'Bearer realm="petstore admin"');
 
 function reject(rejection: Rejection, headerLines = ""): Response {
-  const challenge = ADMIN_ERRORS[rejection.code as AdminErrorCode].status === 401 ? CHALLENGE_LINE : "";
-  return errorResponse(ADMIN_ERRORS, rejection, API_LINES + challenge + headerLines);
+  const { code, problems } = rejection;
+  const errors: ErrorTable = ADMIN_ERRORS;
+  const challenge = errors[code]?.status === 401 ? CHALLENGE_LINE : "";
+  return errorResponse(errors, rejection, {
+    headerLines: API_LINES + challenge + headerLines,
+    members: problems.length === 0 ? "" : `,"problems":${JSON.stringify(problems)}`,
+  });
 }
 
 function rejectMethod(method: string, allowed: string): Response {
@@ -200,7 +212,7 @@ export function createAdminApp(services: ServerServices): RequestHandler {
     draining: () => !services.isDraining(),
   });
   let openApi: string | undefined;
-  const front: Front<AdminCall> = {
+  const front: Front<AdminCall, unknown> = {
     maxBodyBytes: ({ operation }) => (operation.needsNoToken ? MAX_OPEN_BODY_BYTES : MAX_ADMIN_BODY_BYTES),
     parse: parseJson,
     async reauthenticate(call) {
@@ -209,8 +221,7 @@ export function createAdminApp(services: ServerServices): RequestHandler {
       return identity instanceof Rejection ? identity : { ...call, context: contextOf(request, identity) };
     },
     async execute(input, { id, context }) {
-      // The input was validated for this operation, which is what the type of its handler says.
-      return (handlers[id] as unknown as AnyHandler)(input, context);
+      return handlerOf<AdminOperationId, [SessionContext], unknown>(handlers, id)(input, context);
     },
     succeed,
     reject: (rejection) => reject(rejection),

@@ -1,7 +1,9 @@
 /** How an operation is called: by the console, by a command, and by another server. */
 import { countOf } from "../api/formatting.ts";
 import { type Identifier, toJson } from "../api/json.ts";
+import { Rejection } from "../api/errors.ts";
 import { Invalid, readRows } from "../api/schema.ts";
+import { ApiErrorSchema } from "./errors.ts";
 import {
   ADMIN_API,
   type AdminOperation,
@@ -65,6 +67,13 @@ export function readResponse<Id extends AdminOperationId>(
   return read instanceof Invalid
     ? undefined
     : { body: read.value as ResponseOf<Id>, unreadable: read.unreadable };
+}
+
+/** Undefined if no server of this kind responds so. */
+export function readRejection(json: unknown): Rejection | undefined {
+  const error = ApiErrorSchema.read(json);
+  // A server of an earlier release says what is wrong in its message alone.
+  return error instanceof Invalid ? undefined : new Rejection(error.code, error.problems ?? error.message);
 }
 
 export function unexpectedResponse(url: string, version: string | undefined): string {

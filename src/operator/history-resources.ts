@@ -3,7 +3,6 @@ import {
   type Infer,
   int64,
   integer,
-  Invalid,
   line,
   matching,
   nullable,
@@ -13,6 +12,7 @@ import {
   queryIdentifier,
   queryInteger,
   type Schema,
+  simple,
 } from "../api/schema.ts";
 import {
   ACTOR_KINDS,
@@ -36,26 +36,30 @@ export const ActorKind = oneOf(ACTOR_KINDS, "Where the change was made");
 export const Action = oneOf(AUDIT_ACTIONS, "What was done");
 
 const TARGET = new RegExp(`^(${AUDIT_TARGET_KINDS.join("|")}):([1-9]\\d{0,17})$`);
-const TARGET_EXPECTED = "a kind and an identifier such as key:7, pet:12, order:3 or operator:2";
 
 /** In a query: `key:7`. */
-export const target: Schema<AuditTarget> = {
-  expected: TARGET_EXPECTED,
-  json: { type: "string", pattern: TARGET.source, examples: ["key:7"] },
-  read(value) {
+export const target: Schema<AuditTarget> = simple(
+  {
+    kind: "text",
+    expected: "a kind and an identifier such as key:7, pet:12, order:3 or operator:2",
+    json: { type: "string", pattern: TARGET.source, examples: ["key:7"] },
+  },
+  (value) => {
     const match = typeof value === "string" ? TARGET.exec(value) : null;
     const kind = AUDIT_TARGET_KINDS.find((candidate) => candidate === match?.[1]);
-    return kind ? { kind, id: BigInt(match?.[2] ?? 0) } : new Invalid([`must be ${TARGET_EXPECTED}`]);
+    return kind && { kind, id: BigInt(match?.[2] ?? 0) };
   },
-};
+);
 
-const auditedValues = (description: string): Schema<AuditedValues> => ({
-  expected: "an object of strings, numbers, booleans, nulls and arrays of strings",
-  json: { type: "object", description },
-  read(value) {
-    return isAuditedValues(value) ? value : new Invalid([`must be ${this.expected}`]);
-  },
-});
+const auditedValues = (description: string): Schema<AuditedValues> =>
+  simple(
+    {
+      kind: "other",
+      expected: "an object of strings, numbers, booleans, nulls and arrays of strings",
+      json: { type: "object", description },
+    },
+    (value) => (isAuditedValues(value) ? value : undefined),
+  );
 
 function isAuditedValues(value: unknown): value is AuditedValues {
   return typeof value === "object" && value !== null && Object.values(value).every(isAuditedValue);

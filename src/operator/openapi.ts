@@ -11,7 +11,7 @@ import {
 import type { JsonSchema, Schema } from "../api/schema.ts";
 import { leastRoleOf } from "../domain/operators.ts";
 import { OrderStatus, OrderUpdate, Pet, PetStatus, PetUpdate } from "../domain/resources.ts";
-import { ADMIN_ERRORS, type AdminErrorCode } from "./errors.ts";
+import { ADMIN_ERRORS, type AdminErrorCode, ApiErrorSchema, InputProblemSchema } from "./errors.ts";
 import * as history from "./history-resources.ts";
 import * as keys from "./key-resources.ts";
 import {
@@ -87,24 +87,11 @@ function isSchema(value: unknown): value is Schema<unknown> {
   return typeof value === "object" && value !== null && "json" in value && "read" in value;
 }
 
-const ApiError: JsonSchema = {
-  type: "object",
-  description: "An error. `code` is for programs, `message` for people: it names the field at fault.",
-  required: ["code", "message", "status"],
-  properties: {
-    code: { type: "string", enum: Object.keys(ADMIN_ERRORS) },
-    message: { type: "string", minLength: 1 },
-    status: { type: "integer", description: "The HTTP status code" },
-  },
-  additionalProperties: false,
-};
-
 const SCHEMAS: JsonSchema = {
   ...schemasIn(keys),
   ...schemasIn(resources),
   ...schemasIn(history),
-  ...schemasIn({ Pet, PetStatus, PetUpdate, OrderStatus, OrderUpdate }),
-  ApiError,
+  ...schemasIn({ Pet, PetStatus, PetUpdate, OrderStatus, OrderUpdate, InputProblemSchema, ApiErrorSchema }),
 };
 
 function paths(): JsonSchema {
@@ -148,6 +135,6 @@ function errorResponse(status: number, codes: readonly AdminErrorCode[]): JsonSc
   return {
     description: meaningsOf(ADMIN_ERRORS, codes),
     ...((status === 429 || status === 503) && { headers: RETRY_AFTER }),
-    content: { "application/json": { schema: errorSchema(ApiError, status, codes) } },
+    content: { "application/json": { schema: errorSchema(ApiErrorSchema.json, status, codes) } },
   };
 }

@@ -9,6 +9,9 @@ import type { AdminErrorCode } from "./errors.ts";
 export interface AdminOperation extends Operation<AdminErrorCode> {
   readonly tag:
     "Session" | "Operators" | "Server" | "Keys" | "Usage" | "Requests" | "Audit" | "Pets" | "Orders";
+  readonly identifier?: NonNullable<Operation<AdminErrorCode>["identifier"]> & {
+    readonly name: "keyId" | "petId" | "orderId" | "operatorId";
+  };
   /** Whether it responds without a session or token. */
   readonly needsNoToken?: true;
   /** What an operation that is no GET writes to the audit trail; `nothing` if it changes nothing. */

@@ -96,7 +96,7 @@ export function createHttpApp(options: HttpAppOptions): RequestHandler {
   const cors = corsOrigins.length === 0 ? undefined : new Cors(corsOrigins);
   const errorLog = new ErrorLog(options.log);
   const endpoints = createEndpoints(options);
-  const front: Front<PetstoreCall> = {
+  const front: Front<PetstoreCall, AnySuccess> = {
     maxBodyBytes: () => MAX_BODY_BYTES,
     parse: parseFields,
     reauthenticate: (call) => (call.record.hasWaited ? reauthenticate(call) : call),
@@ -113,7 +113,7 @@ export function createHttpApp(options: HttpAppOptions): RequestHandler {
       }
       return result;
     },
-    succeed: (result, call) => succeeded(result as AnySuccess, call),
+    succeed: succeeded,
     reject: rejected,
     fail(error, call) {
       const { endpoint, decision, request, requestId } = call;
@@ -354,7 +354,8 @@ export function rateLimitLines({ limit, remaining, resetAt, retryAfter }: Decisi
 }
 
 export function rejectionResponse(rejection: Rejection, headerLines: string): Response {
-  return errorResponse(ERRORS, rejection, (CHALLENGE_LINES[rejection.code] ?? "") + headerLines);
+  const challenge = CHALLENGE_LINES[rejection.code] ?? "";
+  return errorResponse(ERRORS, rejection, { headerLines: challenge + headerLines });
 }
 
 export function rateLimitedResponse(decision: Decision): Response {

@@ -1,4 +1,4 @@
-import { type AnyInput, headerLinesOf, type Headers } from "../api/dispatch.ts";
+import { type AnyInput, handlerOf, headerLinesOf, type Headers } from "../api/dispatch.ts";
 import { parseIdentifier } from "../api/json.ts";
 import { operationRemoved } from "./errors.ts";
 import { ResponseCache, SharedResponses } from "./response-cache.ts";
@@ -7,6 +7,7 @@ import {
   deprecationHeaders,
   type OperationRejection,
   OPERATIONS,
+  PETSTORE_API,
   type PetstoreInput,
   type PetstoreOperation,
   type Success,
@@ -22,11 +23,9 @@ import { andThen, type Awaitable } from "../event-loop.ts";
 import type {
   Clock,
   IdempotentRequest,
-  OrderPageQuery,
   Page,
   PageJson,
   PetJsonSource,
-  PetQuery,
   PetRevisions,
   Store,
   WriteResult,
@@ -46,10 +45,14 @@ type HandlerResult<Id extends OperationId> =
   | (Success<Id> & { readonly etag?: string; readonly dependsOn?: keyof PetRevisions })
   | OperationRejection<Id>;
 
-type Handler<Id extends OperationId> = (
-  input: PetstoreInput<Id>,
+type HandlerContext = [
   principal: Pick<ApiKeyPrincipal, "keyId">,
   idempotentRequest: IdempotentRequest | undefined,
+];
+
+type Handler<Id extends OperationId> = (
+  input: PetstoreInput<Id>,
+  ...context: HandlerContext
 ) => Awaitable<HandlerResult<Id>>;
 
 type Handlers = { readonly [Id in OperationId]: Handler<Id> };
@@ -70,13 +73,15 @@ function createHandlers({ store, petJson, clock, baseUrl }: HandlerOptions): Han
   }
 
   return {
-    listPets: ({ query }) =>
-      andThen(petJson.list(storeQuery(PET_QUERY, query)), (page) => ({
+    listPets({ query }) {
+      const { limit = PAGE_LIMIT.default, id: ids, cursor: after, ...filters } = query;
+      return andThen(petJson.list({ limit, ids, after, ...filters }), (page) => ({
         body: page.json,
         headers: nextLink("pets", query, page),
         // Few clients ask for the same identifiers.
-        ...(query.id === undefined && { dependsOn: page.hasMore ? "changes" : "changesAndAdditions" }),
-      })),
+        ...(ids === undefined && { dependsOn: page.hasMore ? "changes" : "changesAndAdditions" }),
+      }));
+    },
 
     createPet: ({ body }, _principal, idempotentRequest) =>
       store.createPet(body, clock.now(), idempotentRequest).then((result) => created(petUrl(), result)),
@@ -84,11 +89,13 @@ function createHandlers({ store, petJson, clock, baseUrl }: HandlerOptions): Han
     getPet: ({ id }) =>
       andThen(petJson.get(id), (pet) => (pet ? { body: pet.json, etag: pet.etag } : petNotFound(id))),
 
-    listOrders: ({ query }, { keyId }) =>
-      andThen(store.listOrders(keyId, storeQuery(ORDER_QUERY, query)), (orders) => {
+    listOrders({ query }, { keyId }) {
+      const { limit = PAGE_LIMIT.default, cursor: after, ...filters } = query;
+      return andThen(store.listOrders(keyId, { limit, after, ...filters }), (orders) => {
         const page = encodePage(orders, encodeOrder);
         return { body: page.json, headers: nextLink("orders", query, page) };
-      }),
+      });
+    },
 
     placeOrder: ({ body }, { keyId }, idempotentRequest) =>
       store
@@ -105,33 +112,6 @@ function createHandlers({ store, petJson, clock, baseUrl }: HandlerOptions): Han
       return order instanceof Rejection ? order : { body: encodeOrder(order) };
     },
   };
-}
-
-/** What each parameter of a list is in the query of the store. */
-type QueryNames<Id extends OperationId, StoreQuery> = {
-  readonly [K in keyof PetstoreInput<Id>["query"]]-?: keyof StoreQuery & string;
-};
-
-const PET_QUERY: QueryNames<"listPets", PetQuery> = {
-  limit: "limit",
-  status: "status",
-  id: "ids",
-  cursor: "after",
-};
-const ORDER_QUERY: QueryNames<"listOrders", OrderPageQuery> = {
-  limit: "limit",
-  status: "status",
-  cursor: "after",
-};
-
-function storeQuery<StoreQuery>(
-  names: { readonly [parameter: string]: keyof StoreQuery },
-  given: object,
-): StoreQuery {
-  const query: Record<PropertyKey, unknown> = { limit: PAGE_LIMIT.default };
-  for (const [name, value] of Object.entries(given)) query[names[name] ?? name] = value;
-  // The names are those of its fields.
-  return query as StoreQuery;
 }
 
 export function encodePage<T extends { id: bigint }>(
@@ -151,7 +131,7 @@ function created<R extends Rejection>(url: string, result: WriteResult | R) {
 export interface Endpoint {
   readonly id: OperationId;
   readonly operation: PetstoreOperation;
-  readonly handler: AnyHandler;
+  readonly handler: (input: AnyInput, ...context: HandlerContext) => Awaitable<AnySuccess | Rejection>;
   readonly cache: ResponseCache | undefined;
   readonly shared: SharedResponses | undefined;
   /** On every response of a deprecated operation; the argument is the identifier in the path. */
@@ -166,24 +146,16 @@ export interface AnySuccess {
   readonly dependsOn?: keyof PetRevisions;
 }
 
-/** The handler of any operation, for an input that was validated for that operation. */
-type AnyHandler = (
-  input: AnyInput,
-  principal: ApiKeyPrincipal,
-  idempotentRequest: IdempotentRequest | undefined,
-) => Awaitable<AnySuccess | Rejection>;
-
 export function createEndpoints(options: HandlerOptions): ReadonlyMap<OperationId, Endpoint> {
   const { petJson, baseUrl, responseCacheStatistics } = options;
   const handlers = createHandlers(options);
-  const rows = Object.entries(OPERATIONS) as [OperationId, PetstoreOperation][];
   return new Map(
-    rows.map(([id, operation]) => {
+    PETSTORE_API.rows.map(([id, operation]: readonly [OperationId, PetstoreOperation]) => {
       const { deprecated } = operation;
       const endpoint = {
         id,
         operation,
-        handler: handlers[id] as unknown as AnyHandler,
+        handler: handlerOf<OperationId, HandlerContext, Awaitable<AnySuccess | Rejection>>(handlers, id),
         cache:
           id === "listPets" && petJson.revisions
             ? new ResponseCache(petJson.revisions, responseCacheStatistics)

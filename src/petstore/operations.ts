@@ -169,7 +169,7 @@ export function operationErrors(operation: PetstoreOperation): ErrorCode[] {
 
 /** The statuses of each operation's responses. */
 export const RESPONSE_STATUSES: ReadonlyMap<OperationId, readonly number[]> = new Map(
-  (Object.entries(OPERATIONS) as [OperationId, PetstoreOperation][]).map(([id, operation]) => {
+  PETSTORE_API.rows.map(([id, operation]: readonly [OperationId, PetstoreOperation]) => {
     const { success } = operation;
     const notModified = success.headers.includes("ETag") ? [304] : [];
     return [

@@ -130,7 +130,9 @@ test.each([
   ["/api/orders?petId=01", "petId must be a decimal integer from -2^63 to 2^63 - 1."],
 ])("400 for a query: %s", async (path, message) => {
   const { status, json } = await service.admin(path);
-  expect(json).toEqual({ code: "invalid_parameter", message, status: 400 });
+  const [parameter = "", ...words] = message.slice(0, -1).split(" ");
+  const problems = [{ path: [parameter], message: words.join(" ") }];
+  expect(json).toEqual({ code: "invalid_parameter", message, status: 400, problems });
   expect(status).toBe(400);
 });
 

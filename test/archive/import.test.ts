@@ -169,9 +169,9 @@ describe("--dry-run", () => {
   test("finds conflicts with stored pets", async () => {
     const path = file("pets.csv", "id,name,categoryId\n1,Rex,7\n");
     expect((await importFile(path, "--keep-ids")).code).toBe(0);
-    const again = file("more.csv", "id,name,categoryId\n1,Rex,7\n2,Mia,7\n");
+    const again = file("more.csv", "ID,name,categoryId\n1,Rex,7\n2,Mia,7\n");
     const { out } = await importFile(again, "--keep-ids", "--dry-run");
-    expect(out).toContain("warning: line 2: id is 1, which exists already\n");
+    expect(out).toContain("warning: line 2: ID is 1, which exists already\n");
     expect(await stored()).toEqual(["1,Rex,7,"]);
   });
 });

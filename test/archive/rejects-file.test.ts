@@ -9,30 +9,32 @@ afterAll(() => directory.remove());
 const CSV = { format: "csv", delimiter: ",", header: ["name", "categoryId"] } as const;
 const NDJSON = { format: "ndjson", delimiter: "," } as const;
 
+const WRONG = { path: ["it,"], message: "is wrong" };
+
 const csv = (...cells: string[]) => {
-  return { row: { line: 2, text: cells.join(","), cells }, problem: "it, is wrong" };
+  return { row: { line: 2, text: cells.join(","), cells }, problems: [WRONG] };
 };
-const json = (text: string) => ({ row: { line: 7, text }, problem: 'is "wrong"' });
+const json = (text: string) => ({ row: { line: 7, text }, problems: [{ path: [], message: 'is "wrong"' }] });
 
 test("an error of an earlier import is replaced", () => {
   const header = ["name", "categoryId", "error"];
   expect(encodeRejected(csv("Rex", "x", "old"), { ...CSV, header })).toBe('Rex,x,"line 2: it, is wrong"');
   expect(encodeRejected(json('{"error":"o\\"ld","name":5}'), NDJSON)).toBe(
-    '{"error":"line 7: is \\"wrong\\"","name":5}',
+    '{"error":"line 7: the row is \\"wrong\\"","name":5}',
   );
 });
 
 test("text that is not a row of CSV is one cell", () => {
   const row = { line: 3, text: '"a"b,c', cells: ['"a"b,c'], problem: "has text after a closing quote" };
-  expect(encodeRejected({ row, problem: "x" }, CSV)).toBe('"""a""b,c",line 3: x');
+  expect(encodeRejected({ row, problems: [] }, CSV)).toBe('"""a""b,c",line 3: ');
 });
 
 test.each([
-  ['{"name":5}', '{"error":"line 7: is \\"wrong\\"","name":5}'],
-  ["{ }", '{"error":"line 7: is \\"wrong\\""}'],
-  ['{\n  "name": 5\n}', '{"error":"line 7: is \\"wrong\\"","name": 5 }'],
-  ["oops", '{"error":"line 7: is \\"wrong\\"","text":"oops"}'],
-  ["[1]", '{"error":"line 7: is \\"wrong\\"","text":"[1]"}'],
+  ['{"name":5}', '{"error":"line 7: the row is \\"wrong\\"","name":5}'],
+  ["{ }", '{"error":"line 7: the row is \\"wrong\\""}'],
+  ['{\n  "name": 5\n}', '{"error":"line 7: the row is \\"wrong\\"","name": 5 }'],
+  ["oops", '{"error":"line 7: the row is \\"wrong\\"","text":"oops"}'],
+  ["[1]", '{"error":"line 7: the row is \\"wrong\\"","text":"[1]"}'],
 ])("the object %j has its error in front", (text, line) => {
   expect(encodeRejected(json(text), NDJSON)).toBe(line);
 });

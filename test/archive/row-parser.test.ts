@@ -1,15 +1,25 @@
 import { describe, expect, test } from "bun:test";
+import { describeProblems } from "../../src/api/errors.ts";
+import { Invalid } from "../../src/api/schema.ts";
 import { IMPORT_KINDS, type ImportedRow, type RowType } from "../../src/archive/import-kinds.ts";
-import { csvRowParser, jsonRowParser } from "../../src/archive/row-parser.ts";
+import type { SourceRow } from "../../src/archive/row-formats.ts";
+import { csvRowParser, jsonRowParser, type RowParser } from "../../src/archive/row-parser.ts";
 
 const { withIds: PET_ROWS_WITH_IDS, withoutIds: PET_ROWS } = IMPORT_KINDS.pets;
 const { withIds: ORDER_ROWS_WITH_IDS, withoutIds: ORDER_ROWS } = IMPORT_KINDS.orders;
 
 const json = (text: string, type: RowType<ImportedRow> = PET_ROWS): unknown =>
-  jsonRowParser(type)({ line: 1, text });
+  resultOf(jsonRowParser(type), { line: 1, text });
 
 const csv = (header: string, row: string, type: RowType<ImportedRow> = PET_ROWS): unknown =>
-  csvRowParser(type, header.split(","))({ line: 2, text: row, cells: row.split(",") });
+  resultOf(csvRowParser(type, header.split(",")), { line: 2, text: row, cells: row.split(",") });
+
+/** The row, or its problems as an import reports them. */
+function resultOf({ parse, nameOf }: RowParser<ImportedRow>, row: SourceRow): unknown {
+  const result = parse(row);
+  if (!(result instanceof Invalid)) return result;
+  return describeProblems(result.problems, ([field]) => (field ? nameOf(String(field)) : "the row"));
+}
 
 const INTEGER = "must be an integer from -2^63 to 2^63 - 1";
 
@@ -27,8 +37,8 @@ describe("pets", () => {
 
   test.each([
     ["oops", "the row is not valid JSON"],
-    ["[1]", "the row is not a JSON object"],
-    ["7", "the row is not a JSON object"],
+    ["[1]", "the row must be a JSON object"],
+    ["7", "the row must be a JSON object"],
     ['{"name":"Rex","categoryId":"1"}', `categoryId ${INTEGER}`],
     ['{"name":"Rex","categoryId":9223372036854775808}', `categoryId ${INTEGER}`],
     ['{"name":5,"categoryId":1.5}', /^name must be a string of 1 to 1,024 .*; categoryId must be an integer/],

@@ -292,7 +292,7 @@ test("the form of a new key: focus on the name, presets of the expiry, and what 
   await page
     .locator(".field", { hasText: "Labels" })
     .last()
-    .getByText("It must be 1 to 50 characters")
+    .getByText("It must be a string of 1 to 50 characters")
     .waitFor();
   expect(await look("key-form-problem")).toEqual([]);
   expect(await page.getByLabel("Name").inputValue()).toBe("forgetful");

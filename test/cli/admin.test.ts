@@ -265,16 +265,18 @@ test("operators create, list, rotate and revoke, by name and by identifier, here
   expect(listed).toMatch(/^ID +NAME +ROLE +STATE +TOKEN +TOKEN CREATED +LAST USED +CREATED$/m);
   expect(listed).toMatch(/^2 +ann +support +active +pet_admin_.{4}….{4} /m);
   expect(listed).not.toContain(ann);
-  expect(await cli.err("operators create --name ann --role viewer")).toBe("there is an operator ann already");
+  expect(await cli.err("operators create --name ann --role viewer")).toBe(
+    "There is an operator ann already.",
+  );
 
   const remote = (line: string, token = ann) =>
     cli.run(`${line} --server ${server.adminUrl} --admin-token ${token}`);
   expect((await remote("operators create --name bob --role admin")).err).toBe(
-    "this needs the role admin; ann has support",
+    "This needs the role admin; ann has support.",
   );
   const rotated = await remote("operators rotate ann");
   expect(rotated.code).toBe(0);
-  expect((await remote("keys list")).err).toStartWith("the token is wrong or was replaced");
+  expect((await remote("keys list")).err).toStartWith("The token is wrong or was replaced");
   expect(tokenIn(rotated.out)).not.toBe(ann);
 
   const again = await cli.json<{ token: string; operator: object }>("operators rotate 2");
@@ -293,12 +295,14 @@ test("operators create, list, rotate and revoke, by name and by identifier, here
   cli.clock.advance(1_000);
   expect(await cli.out("operators revoke 2")).toStartWith("Operator 2 ann was already revoked");
   expect(await cli.err("operators create --name ann --role viewer")).toStartWith(
-    "operator 2, who is revoked, had the name ann",
+    "Operator 2, who is revoked, had the name ann",
   );
   expect(await cli.err("operators revoke admin")).toBe(
-    "operator admin is the last admin; create another one first",
+    "Operator admin is the last admin. Create another one first.",
   );
-  expect(await cli.err("operators rotate bob")).toStartWith("operator bob does not exist in production");
+  expect(await cli.err("operators rotate bob")).toStartWith(
+    "Operator bob does not exist. See petstore operators list; this is production",
+  );
   expect(await cli.out("audit --action operator.revoked")).toContain("operator 2");
 });
 

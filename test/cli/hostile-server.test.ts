@@ -57,7 +57,7 @@ function startServer(responses: number) {
       const value = { ...(hostile(success.body) as object), signedIn: true };
       const body = "nextCursor" in value ? { ...value, nextCursor: null } : value;
       const read = success.body.read(body);
-      if (read instanceof Invalid) throw new Error(`${id}: ${read.problems.join("; ")}`);
+      if (read instanceof Invalid) throw new Error(`${id}: ${JSON.stringify(read.problems)}`);
       return new Response(toJson(body), { status: success.status });
     },
   });

@@ -101,7 +101,7 @@ test("each change of a key prints what it has done", async () => {
   expect(await cli.out("keys revoke 1")).toBe("Key 1 was already revoked at 2026-11-15T12:00:00.000Z.\n");
   expect(await cli.out("keys show 1")).toContain("Revoked      2026-11-15T12:00:00.000Z\n");
   expect(await cli.run("keys rotate 1")).toEqual(
-    failure("key 1 was revoked at 2026-11-15T12:00:00.000Z and cannot be rotated; create a new key"),
+    failure("Key 1 was revoked at 2026-11-15T12:00:00.000Z and cannot be rotated; create a new key."),
   );
   const actions = (await cli.json<{ action: string }[]>("audit --key 1")).map(({ action }) => action);
   const changes = ["disabled", "enabled", "updated", "updated", "revoked"].map((each) => `key.${each}`);
@@ -119,7 +119,7 @@ test("whoever changes an expired key reads the command that makes it valid again
   ]) {
     expect(await cli.run(`keys ${line} ${id}`)).toEqual(
       failure(
-        `key ${id} expired at 2026-11-15T13:00:00.000Z and cannot be ${done}; a new expiry makes it valid again: petstore keys update ${id} --expires 30d`,
+        `Key ${id} expired at 2026-11-15T13:00:00.000Z and cannot be ${done}; a new expiry makes it valid again: petstore keys update ${id} --expires 30d.`,
       ),
     );
   }
@@ -185,7 +185,7 @@ test("a key that does not exist is a failure, with and without a database", asyn
     if (hasData) await createKey(cli);
     for (const line of ["show 7", "revoke 7", "rotate 7", "unban 7", "update 7 --name x"]) {
       expect(await cli.run(`keys ${line}`)).toEqual(
-        failure(`key 7 does not exist in production (data: ${cli.dataDir}); see petstore keys list`),
+        failure(`Key 7 does not exist. See petstore keys list; this is production (data: ${cli.dataDir}).`),
       );
     }
     expect(existsSync(cli.dataDir)).toBe(hasData);
@@ -228,11 +228,11 @@ test("a secret of no key is a failure, and creates no database", async () => {
   await createKey(cli);
   for (const [secret, err] of [
     ["", "no API key was given"],
-    ["hunter2", "this is not an API key; it is mistyped or incomplete"],
-    [generateSecret("staging"), "this is an API key of staging"],
-    [unknown, "no key in production has this secret"],
+    ["hunter2", "This is not an API key; it is mistyped or incomplete."],
+    [generateSecret("staging"), "This is an API key of staging."],
+    [unknown, "No key in production has this secret."],
   ] as const) {
-    expect(await find(secret)).toEqual(failure(err));
+    expect(await find(secret)).toEqual(failure(expect.stringContaining(err)));
   }
 });
 

@@ -105,7 +105,7 @@ test("the token: flags, then PETSTORE_TOKEN, then that of the login, then PETSTO
     expect(await code(`${line} --admin-token-file ${rightFile}`, { PETSTORE_TOKEN: wrong })).toBe(0);
   }
   expect((await run("pets list", { PETSTORE_TOKEN: wrong })).err).toEndWith(
-    `; run petstore login ${origin} again`,
+    ` Run petstore login ${origin} again.`,
   );
   expect(await run("pets list", { PETSTORE_TOKEN: "secret" })).toEqual(
     wrongUsage("PETSTORE_TOKEN is not valid; it must be 16 to 200 visible ASCII characters"),
@@ -211,9 +211,12 @@ test("what is not Petstore is told so: a page, a redirect, the API; what it says
   using other = Bun.serve({
     port: 0,
     fetch: () =>
-      Response.json({ code: "x", message: "No\u001b]0;title\u0007\u009b2J\u202e." }, { status: 403 }),
+      Response.json(
+        { code: "x", message: "No\u001b]0;title\u0007\u009b2J\u202e.", status: 403 },
+        { status: 403 },
+      ),
   });
-  expect((await run(`login ${other.url.origin}`)).err).toBe("no\\u{1b}]0;title\\u{7}\\u{9b}2J\\u{202e}");
+  expect((await run(`login ${other.url.origin}`)).err).toBe("No\\u{1b}]0;title\\u{7}\\u{9b}2J\\u{202e}.");
 });
 
 const COMMANDS = [
@@ -281,4 +284,25 @@ test("every command prints the same on the machine and elsewhere, and has the sa
   expect(results[1]).toEqual(results[0]);
   const codes = results.flat().map((each) => (each as { code: number }).code);
   expect(new Set(codes)).toEqual(new Set([0, 1, 2]));
+});
+
+test("what a server elsewhere rejects is named by its flags, and an earlier release by its own words", async () => {
+  const { origin, run } = await elsewhere();
+  const create = "keys create --name x --plan pro --per-minute 5 --per-day 5 --server";
+  const rejected = "must be given for the enterprise plan only; the plan is pro";
+  const token = { PETSTORE_TOKEN: TOKEN };
+  expect(await run(`${create} ${origin}`, token)).toEqual(
+    wrongUsage(`--per-minute and --per-day ${rejected}`),
+  );
+  const message = `limits ${rejected}.`;
+  const error = { code: "invalid_body", message, status: 400 };
+  const responses = [
+    error,
+    { ...error, problems: [{ path: ["a\u001b", 2, "b"], message: "is\u009b2J wrong" }] },
+  ];
+  using other = Bun.serve({ port: 0, fetch: () => Response.json(responses.shift(), { status: 400 }) });
+  const { err: earlier } = await run(`${create} ${other.url.origin}`, token);
+  expect(earlier).toStartWith(message);
+  const { err: hostile } = await run(`${create} ${other.url.origin}`, token);
+  expect(hostile).toStartWith("a\\u{1b}[2].b is\\u{9b}2J wrong");
 });

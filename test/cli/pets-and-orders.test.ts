@@ -103,14 +103,14 @@ test("pets update changes the given fields and prints the pet", async () => {
 test("pets delete names the pet that is gone, and asks nothing about one that does not exist; with a placed order it stays, and keeps its status", async () => {
   expect(await cli.run("pets delete 1")).toEqual({ code: 0, out: "Pet 1 (Rex) is deleted.\n", err: "" });
   expect(await cli.err("pets delete 1")).toBe(
-    `pet 1 does not exist in production (data: ${cli.dataDir}); see petstore pets list`,
+    `Pet 1 does not exist. See petstore pets list; this is production (data: ${cli.dataDir}).`,
   );
   expect(cli.questions).toHaveLength(1);
   expect(await cli.err("pets update 2 --status sold")).toBe(
-    "pet 2 has the placed order 1 and keeps its status; complete or cancel the order first",
+    "Pet 2 has the placed order 1 and keeps its status. Complete or cancel the order first.",
   );
   expect(await cli.err("pets delete 2")).toBe(
-    "pet 2 has orders and cannot be deleted; the latest is order 1",
+    "Pet 2 has orders and cannot be deleted. The latest is order 1.",
   );
 });
 
@@ -118,6 +118,6 @@ test("orders update says what became of the pet", async () => {
   expect(await cli.out("orders update 1 cancelled")).toBe("Order 1 is cancelled. Pet 2 is available.\n");
   expect(await cli.json("pets show 2")).toMatchObject({ status: "available" });
   expect(await cli.err("orders update 1 completed")).toBe(
-    "order 1 is already cancelled; only placed orders can be updated",
+    "Order 1 is already cancelled. Only placed orders can be updated.",
   );
 });

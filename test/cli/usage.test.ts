@@ -149,7 +149,9 @@ test("--csv: one row per key, day and operation; --json: one object per interval
 });
 
 test.each(["usage 77", "usage 77 --by key --csv"])("%s: there is no such key", async (line) => {
-  const err = expect.stringMatching(/^key 77 does not exist in production \(data: /);
+  const err = expect.stringMatching(
+    /^Key 77 does not exist\. See petstore keys list; this is production \(data: /,
+  );
   expect(await cli.run(line)).toEqual(failure(err));
 });
 

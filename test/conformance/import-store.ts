@@ -1,5 +1,6 @@
 import { expect } from "bun:test";
 import { INT64_MAX, INT64_MIN } from "../../src/api/json.ts";
+import { Invalid } from "../../src/api/schema.ts";
 import type { Order, Pet } from "../../src/domain/resources.ts";
 import type { NewAuditEntry } from "../../src/domain/audit.ts";
 import {
@@ -151,7 +152,9 @@ function petCases(test: TestCase): void {
       ...batchOf(rows, { onConflict: "replace" }),
     );
     expect(replaced).toBe(1);
-    expect([...rejected]).toEqual([[0, `status cannot change: pet ${id} has the placed order ${order}`]]);
+    expect([...rejected]).toEqual([
+      [0, new Invalid(`cannot change: pet ${id} has the placed order ${order}`, "status")],
+    ]);
     expect(await store.getPet(id)).toEqual({ id, name: "Rex", categoryId: 1n, status: "pending" });
   });
 }
@@ -192,10 +195,10 @@ function orderCases(test: TestCase): void {
     const { added, rejected } = await imports.importRows(orders, ...batchOf(rows));
     expect(added).toBe(1);
     expect([...rejected]).toEqual([
-      [0, "petId is 99, and there is no such pet"],
-      [1, "keyId is 42, and there is no such key"],
-      [2, `status is placed, and pet ${available} is available instead of pending`],
-      [4, `status is placed, and pet ${pending} has a placed order`],
+      [0, new Invalid("is 99, and there is no such pet", "petId")],
+      [1, new Invalid("is 42, and there is no such key", "keyId")],
+      [2, new Invalid(`is placed, and pet ${available} is available instead of pending`, "status")],
+      [4, new Invalid(`is placed, and pet ${pending} has a placed order`, "status")],
     ]);
   });
 

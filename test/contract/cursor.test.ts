@@ -48,7 +48,7 @@ test("a cursor with one character changed is rejected", () => {
 
 test("leading zeros, capitals and white space are rejected", () => {
   const cursor = encodeCursor("pets", 12345n);
-  const invalid = new Invalid(['must be a cursor from the rel="next" link of this list']);
+  const invalid = new Invalid('must be a cursor from the rel="next" link of this list');
   for (const text of [`0${cursor}`, cursor.toUpperCase(), ` ${cursor}`, `${cursor}\n`])
     expect(cursorOf("pets").read(text)).toEqual(invalid);
 });

@@ -2,6 +2,7 @@ import Ajv2020 from "ajv/dist/2020";
 import addFormats from "ajv-formats";
 import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
+import { Rejection } from "../../src/api/errors.ts";
 import { INT64_MAX, INT64_MIN } from "../../src/api/json.ts";
 import {
   array,
@@ -13,8 +14,8 @@ import {
   line,
   nullable,
   object,
-  type ObjectSchema,
   oneOf,
+  type InputProblem,
   quantity,
   queryIdentifier,
   queryInteger,
@@ -26,10 +27,11 @@ import { encodeOrder, NewOrder, NewPet, Order, OrderUpdate, Pet } from "../../sr
 import { encodePet } from "../../src/domain/resources.ts";
 import { parseJson } from "../exact-json.ts";
 
-const problemsOf = (schema: Schema<unknown> | ObjectSchema<unknown>, value: unknown) => {
-  const result = "readBody" in schema ? schema.readBody(value) : schema.read(value);
+const problemsOf = (schema: Schema<unknown>, value: unknown) => {
+  const result = schema.read(value);
   return result instanceof Invalid ? result.problems : [];
 };
+const itself = (message: string) => [{ path: [], message }];
 
 const ajv = addFormats(new Ajv2020({ strict: false }));
 
@@ -69,20 +71,20 @@ test.each<[Schema<unknown>, expected: string, valid: readonly unknown[], invalid
   for (const value of valid) expect(String(schema.read(value))).toBe(String(value));
   const others = KINDS.filter((kind) => !valid.includes(kind));
   for (const value of [...others, ...invalid])
-    expect([value, problemsOf(schema, value)]).toEqual([value, [`must be ${expected}`]]);
+    expect([value, problemsOf(schema, value)]).toEqual([value, itself(`must be ${expected}`)]);
 });
 
 describe("object", () => {
   test("a field that is null or undefined is invalid, not missing", () => {
     expect(problemsOf(NewPet, { name: "Rex", categoryId: 1, status: undefined })).toHaveLength(1);
     expect(problemsOf(NewOrder, { petId: null })).toEqual([
-      "petId must be an integer from -2^63 to 2^63 - 1",
+      { path: ["petId"], message: "must be an integer from -2^63 to 2^63 - 1" },
     ]);
   });
 
   test("anything but an object is rejected", () => {
     for (const value of KINDS.slice(0, -1))
-      expect(problemsOf(NewPet, value)).toEqual(["The request body must be a JSON object"]);
+      expect(problemsOf(NewPet, value)).toEqual(itself("must be a JSON object"));
   });
 
   test("unknown fields and inherited ones are ignored", () => {
@@ -96,8 +98,8 @@ describe("object", () => {
     const bad = fc.constantFrom<unknown>(null, true, [], {}, 1.5, "");
     fc.assert(
       fc.property(fc.dictionary(fc.constantFrom("name", "categoryId", "status"), bad), (broken) => {
-        const named = problemsOf(NewPet, { ...good, ...broken }).map((problem) => problem.split(" ")[0]);
-        expect(named).toEqual(Object.keys(good).filter((field) => field in broken));
+        const named = problemsOf(NewPet, { ...good, ...broken }).map(({ path }) => path);
+        expect(named).toEqual(Object.keys(good).flatMap((field) => (field in broken ? [[field]] : [])));
       }),
     );
   });
@@ -205,14 +207,16 @@ test.each<[string, Schema<unknown>, valid: readonly unknown[], invalid: readonly
     expect([value, schema.read(value), validate(value)]).toEqual([value, expect.any(Invalid), false]);
 });
 
-test.each<[Schema<unknown>, unknown, string]>([
+test.each<[Schema<unknown>, unknown, message: string, ...path: InputProblem["path"]]>([
   [integer({ min: 0, max: 1_000 }), 1_001, "must be an integer from 0 to 1,000"],
   [line(3), "\ud800", "must be a string of 1 to 3 characters on one line that is not blank"],
   [nullable(boolean()), 5, "must be true or false, or null"],
-  [array(digit, { max: 3 }), [1, 2, 99], "[2] must be an integer from 0 to 9"],
+  [array(digit, { max: 3 }), [1, 2, 99], "must be an integer from 0 to 9", 2],
+  [nullable(array(digit, { max: 3 })), [99], "must be an integer from 0 to 9", 0],
+  [nullable(array(digit, { max: 3 })), 5, "must be an array of at most 3 items, or null"],
   [array(digit, { max: 3 }), [1, 2, 3, 4], "must be an array of at most 3 items"],
-])("%#: a problem says what is expected", (schema, value, problem) =>
-  expect(problemsOf(schema, value)).toEqual([problem]),
+])("%#: a problem says what is expected, and where", (schema, value, message, ...path) =>
+  expect(problemsOf(schema, value)).toEqual([{ path, message }]),
 );
 
 test("readRows leaves out the rows of each list that are invalid, and nothing else", () => {
@@ -232,20 +236,30 @@ describe("an object in an object", () => {
   const inner = object({}, { a: boolean() }, { b: integer({ min: 1, max: 2 }) });
   const outer = object({}, { inner }, { list: array(inner) });
 
-  test("the problem of an inner field begins with its path", () => {
+  test("the problem of an inner field has its path", () => {
     expect(outer.read({ inner: { a: true, b: 2 } })).toEqual({ inner: { a: true, b: 2 } });
     expect(problemsOf(outer, { inner: { b: 3 } })).toEqual([
-      "inner.a is required and must be true or false",
-      "inner.b must be an integer from 1 to 2",
+      { path: ["inner", "a"], message: "is required and must be true or false" },
+      { path: ["inner", "b"], message: "must be an integer from 1 to 2" },
     ]);
     expect(problemsOf(outer, { inner: { a: true }, list: [{ a: true }, { a: 0 }] })).toEqual([
-      "list[1].a must be true or false",
+      { path: ["list", 1, "a"], message: "must be true or false" },
     ]);
   });
 
   test("another value than an object is named", () => {
     for (const value of [null, [], "x", 5]) {
-      expect(problemsOf(outer, { inner: value })).toEqual(["inner must be a JSON object"]);
+      expect(problemsOf(outer, { inner: value })).toEqual([
+        { path: ["inner"], message: "must be a JSON object" },
+      ]);
     }
+  });
+
+  test("a rejection says it in one sentence", () => {
+    const messageOf = (value: unknown) => new Rejection("invalid_body", problemsOf(outer, value)).message;
+    expect(messageOf({ inner: {}, list: [{ a: 0 }, { a: true }] })).toBe(
+      "inner.a is required and must be true or false; list[0].a must be true or false.",
+    );
+    expect(messageOf(5)).toBe("The request body must be a JSON object.");
   });
 });

@@ -25,8 +25,8 @@ function send(sent: Partial<LoggedRequest> = {}): void {
   record.durationMs = sent.durationMs ?? 1;
   record.operation = sent.operation ?? undefined;
   if (sent.keyId) record.principal = { keyId: sent.keyId } as RequestRecord["principal"];
-  const body = sent.code ? `{"code":"${sent.code}","message":"no"}` : "";
-  log.observe(record, { status: status as Response["status"], headerLines: "", body });
+  const errorCode = sent.code ? { errorCode: sent.code } : {};
+  log.observe(record, { status: status as Response["status"], headerLines: "", body: "", ...errorCode });
 }
 
 async function found(conditions: RequestConditions = {}, limit = 1_000_000): Promise<LoggedRequest[]> {

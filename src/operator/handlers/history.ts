@@ -57,7 +57,7 @@ function periodOf(query: QueryOf<"getKeyUsage">, now: number): UsagePeriod | Rej
   const until = parseOptionalTime(query.until) ?? now;
   const since = parseOptionalTime(query.since) ?? until - (DEFAULT_INTERVALS[by] - 1) * LENGTH_MS[by];
   if (since <= until) return { by, since, until };
-  return new Rejection("invalid_parameter", "since must not be after until.");
+  return new Rejection("invalid_parameter", [{ path: ["since"], message: "must not be after until" }]);
 }
 
 function formatPeriod({ by, since, until }: UsagePeriod): { since: string; until: string } {

@@ -1,4 +1,3 @@
-import type { AnyInput } from "../../api/dispatch.ts";
 import type { AdminConfig } from "../../config/config.ts";
 import type { Environment, Plans } from "../../domain/api-keys.ts";
 import type { Clock, RateLimiter, ServerRegister, Stores } from "../../domain/ports.ts";
@@ -47,9 +46,6 @@ export type AdminHandlers = {
     context: ContextOf<Id>,
   ) => Awaitable<ResponseOf<Id> | AdminRejectionOf<Id>>;
 };
-
-/** The handler of any operation, for an input that was validated for that operation. */
-export type AnyHandler = (input: AnyInput, context: AdminContext) => Awaitable<unknown>;
 
 /** What the operations on data need: a server and the command line have it alike. */
 export interface OperatorServices extends Stores {

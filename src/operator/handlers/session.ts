@@ -45,7 +45,7 @@ export function sessionHandlers(services: ServerServices) {
 
     proveServer: ({ query: { nonce } }, { request }) =>
       nonce === undefined
-        ? new Rejection("invalid_parameter", "nonce is required.")
+        ? new Rejection("invalid_parameter", [{ path: ["nonce"], message: "is required" }])
         : { proof: proofOf(nonce, request) },
   } satisfies Partial<AdminHandlers>;
 

@@ -24,17 +24,16 @@ import {
 import {
   INTERNAL_ERROR,
   INVALID_JSON,
-  invalidBody,
-  invalidParameter,
   methodNotAllowed,
-  type Rejection,
+  Rejection,
   serviceUnavailable,
   UNSUPPORTED_MEDIA_TYPE,
 } from "../../api/errors.ts";
 import { OPERATIONS, PETSTORE_API, type PetstoreInput } from "../operations.ts";
 import type { OperationId } from "../../domain/usage-history.ts";
 import type { SuccessBodyOf } from "../../api/api.ts";
-import { Invalid, type JsonSchema, problemsOf } from "../../api/schema.ts";
+import { readBody, readQuery } from "../../api/dispatch.ts";
+import type { JsonSchema } from "../../api/schema.ts";
 
 interface Example<T> {
   readonly summary: string;
@@ -110,10 +109,8 @@ export const ALLOWED_EXAMPLE = PETSTORE_API.find(`${PETSTORE_API.basePath}/pets`
 /** Built by the functions that the server calls. */
 const REJECTIONS: { readonly [C in Exclude<ErrorCode, "key_banned">]: Rejection<C> } = {
   invalid_json: INVALID_JSON,
-  invalid_body: invalidBody(invalid(NewPet.readBody({ name: "Rex", categoryId: "7" }))),
-  invalid_parameter: invalidParameter(
-    new Invalid(problemsOf("limit", invalid(OPERATIONS.listPets.query.limit.read("0")))),
-  ),
+  invalid_body: rejectionOf(readBody({ name: "Rex", categoryId: "7" }, NewPet)),
+  invalid_parameter: rejectionOf(readQuery("limit=0", OPERATIONS.listPets.query)),
   missing_api_key: UNAUTHENTICATED.missing_api_key,
   invalid_api_key: UNAUTHENTICATED.invalid_api_key,
   read_only_key: READ_ONLY_KEY,
@@ -139,7 +136,7 @@ export function errorExample(code: ErrorCode, { ban }: DocumentedSettings): Json
   return { summary: meaning, value: { code, message, status } };
 }
 
-function invalid(result: unknown): Invalid {
-  if (result instanceof Invalid) return result;
+function rejectionOf<C extends string>(result: object | Rejection<C>): Rejection<C> {
+  if (result instanceof Rejection) return result;
   throw new Error("the example of an invalid value is valid");
 }
