@@ -25,7 +25,7 @@ import { RequestMetrics } from "./observe/request-metrics.ts";
 import { UsageRecorder } from "./observe/usage-history.ts";
 import type { Setting } from "./operator/operations.ts";
 import type { AdminCredentials, AdminListener } from "./operator/start-admin.ts";
-import { createHttpApp } from "./petstore/app.ts";
+import { HttpApp } from "./petstore/app.ts";
 import { staticRoutes } from "./petstore/static-routes.ts";
 
 export interface App extends Pick<
@@ -215,7 +215,7 @@ function publicHandler(server: HttpServer, options: ListenOptions): RequestHandl
   const baseUrl = urlOf(config, server);
   const shown = { environment, baseUrl, plans, ban, maxConnectionsPerAddress };
   const docsSettings = { ...shown, otherUrl: otherEnvironmentUrl };
-  return createHttpApp({
+  return new HttpApp({
     authenticator,
     rateLimiter,
     plans,

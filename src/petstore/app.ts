@@ -90,66 +90,63 @@ interface PetstoreCall extends Call {
   readonly decision: Decision;
 }
 
-export function createHttpApp(options: HttpAppOptions): RequestHandler {
-  const { authenticator, rateLimiter, plans, clock, staticRouteAt } = options;
-  const { observers = [], onUnauthenticated, onProtocolError, corsOrigins = [] } = options;
-  const cors = corsOrigins.length === 0 ? undefined : new Cors(corsOrigins);
-  const errorLog = new ErrorLog(options.log);
-  const endpoints = createEndpoints(options);
-  const front: Front<PetstoreCall, AnySuccess> = {
-    maxBodyBytes: () => MAX_BODY_BYTES,
-    parse: parseFields,
-    reauthenticate: (call) => (call.record.hasWaited ? reauthenticate(call) : call),
-    execute: (input, call) => {
-      const { endpoint, principal, request } = call;
-      const idempotentRequest = idempotentRequestOf(input, call);
-      if (idempotentRequest instanceof Rejection) return idempotentRequest;
-      const result = endpoint.handler(input, principal, idempotentRequest);
-      if (endpoint.shared && result instanceof Promise) {
-        const shared = result.then((made) =>
-          made instanceof Rejection ? undefined : representationOf(made, call),
-        );
-        endpoint.shared.add(request.query, shared);
-      }
-      return result;
-    },
-    succeed: succeeded,
-    reject: rejected,
-    fail(error, call) {
-      const { endpoint, decision, request, requestId } = call;
-      if (error instanceof RequestAborted) return ABORTED_RESPONSE;
-      const headerLines = operationLines(call) + apiLines(decision);
-      return failed(error, headerLines, { where: endpoint.id, request, requestId });
-    },
-    timeoutMs: options.requestTimeoutMs,
-  };
+/** The path of a request: authenticate → decide → route → dispatch: validate → handler → store → respond → observe. */
+export class HttpApp implements RequestHandler {
+  readonly #options: HttpAppOptions;
+  readonly #observers: readonly RequestObserver[];
+  readonly #cors: Cors | undefined;
+  readonly #errorLog: ErrorLog;
+  readonly #endpoints: ReturnType<typeof createEndpoints>;
+  readonly #front: Front<PetstoreCall, AnySuccess>;
 
-  /** removed? → cached or shared? → validate → handler → respond */
-  function dispatchCall(call: PetstoreCall): Awaitable<Response> {
-    const { endpoint, request, decision } = call;
-    const { removal, cache, shared } = endpoint;
-    if (removal && clock.now() >= removal.at) return rejected(removal.rejection, call);
-    const cached = cache?.find(request.query);
-    if (cached) return conditionalResponse(request, cached, decision);
-    const response = shared?.find(request.query);
-    if (response === undefined) return dispatch(call, front);
-    return response.then((made) =>
-      made ? conditionalResponse(request, made, decision) : dispatch(call, front),
-    );
+  constructor(options: HttpAppOptions) {
+    const { observers = [], corsOrigins = [] } = options;
+    this.#options = options;
+    this.#observers = observers;
+    this.#cors = corsOrigins.length === 0 ? undefined : new Cors(corsOrigins);
+    this.#errorLog = new ErrorLog(options.log);
+    this.#endpoints = createEndpoints(options);
+    this.#front = {
+      maxBodyBytes: () => MAX_BODY_BYTES,
+      parse: parseFields,
+      reauthenticate: (call) => (call.record.hasWaited ? this.#reauthenticate(call) : call),
+      execute,
+      succeed: succeeded,
+      reject: rejected,
+      fail: (error, call) => this.#failedCall(error, call),
+      timeoutMs: options.requestTimeoutMs,
+    };
   }
 
-  /** 500, or 503 if the service is unavailable. */
-  function failed(
-    error: unknown,
-    headerLines: string,
-    { where, ...failedRequest }: { where: string; request: Request; requestId: string },
-  ): Response {
-    errorLog.report(where, error, failedRequest);
-    return rejectionResponse(rejectionOf(error), headerLines);
+  handle(request: Request): Awaitable<Response> {
+    const startedAt = performance.now();
+    const record = new RequestRecord(request, requestIdOf(request));
+    const response =
+      this.#cors?.preflight(request) ??
+      (PETSTORE_API.has(request.path) ? this.#handleApiRequest(record) : this.#handleStaticRequest(record));
+    record.hasWaited = true;
+    return andThen(response, (handled) => {
+      record.durationMs = performance.now() - startedAt;
+      for (const observe of this.#observers) observe(record, handled);
+      return withRequestId(this.#cors?.allow(request, handled) ?? handled, record.requestId);
+    });
   }
 
-  /** authenticate → decide → route → dispatch: validate → handler → store → respond */
-  function handleApiRequest(record: RequestRecord): Awaitable<Response> {
+  handleError(error: unknown): Response {
+    const requestId = newRequestId();
+    this.#errorLog.report("request handler", error, { requestId });
+    return withRequestId(rejectionResponse(INTERNAL_ERROR, ""), requestId);
+  }
+
+  protocolError(status: ProtocolErrorStatus): Response {
+    this.#options.onProtocolError?.(status);
+    const requestId = newRequestId();
+    this.#errorLog.reportUnsupported(status, requestId);
+    return withRequestId(protocolErrorResponse(status), requestId);
+  }
+
+  #handleApiRequest(record: RequestRecord): Awaitable<Response> {
+    const { authenticator, rateLimiter, onUnauthenticated } = this.#options;
     const { request, requestId } = record;
     let counted: Counted | undefined;
     return recover(
@@ -158,18 +155,18 @@ export function createHttpApp(options: HttpAppOptions): RequestHandler {
           record.principal = principal;
           if (isAuthenticated(principal)) counted = principal;
           else {
-            counted = addressOf(request);
+            counted = this.#addressOf(request);
             onUnauthenticated?.(principal, request.clientAddress);
           }
           return andThen(rateLimiter.decide(counted.subject, counted.limits), (decision) => {
             record.decision = decision;
             if (decision.outcome !== "allowed") return rateLimitedResponse(decision);
             if (!isAuthenticated(principal))
-              return rejectionResponse(unauthenticated(principal, record), apiLines(decision));
+              return rejectionResponse(this.#unauthenticated(principal, record), apiLines(decision));
 
             const match = PETSTORE_API.find(request.path);
             const id = match?.route.operations.get(request.method);
-            const endpoint = id && endpoints.get(id);
+            const endpoint = id && this.#endpoints.get(id);
             record.operation = id;
             if (!mayUse(principal, request)) return rejectionResponse(READ_ONLY_KEY, apiLines(decision));
             if (match === undefined) return rejectionResponse(NOT_FOUND, apiLines(decision));
@@ -178,36 +175,52 @@ export function createHttpApp(options: HttpAppOptions): RequestHandler {
             const { identifier } = match;
             const { operation } = endpoint;
             const call = { endpoint, operation, request, requestId, identifier, record, principal, decision };
-            return dispatchCall(call);
+            return this.#dispatchCall(call);
           });
         }),
-      (error) => undecided(error, counted ?? addressOf(request), record),
+      (error) => this.#undecided(error, counted ?? this.#addressOf(request), record),
+    );
+  }
+
+  /** removed? → cached or shared? → validate → handler → respond */
+  #dispatchCall(call: PetstoreCall): Awaitable<Response> {
+    const { endpoint, request, decision } = call;
+    const { removal, cache, shared } = endpoint;
+    if (removal && this.#options.clock.now() >= removal.at) return rejected(removal.rejection, call);
+    const cached = cache?.find(request.query);
+    if (cached) return conditionalResponse(request, cached, decision);
+    const response = shared?.find(request.query);
+    if (response === undefined) return dispatch(call, this.#front);
+    return response.then((made) =>
+      made ? conditionalResponse(request, made, decision) : dispatch(call, this.#front),
     );
   }
 
   /** The request was counted when its head arrived, and stays that of its key. */
-  function reauthenticate(call: PetstoreCall): Awaitable<PetstoreCall | Rejection> {
+  #reauthenticate(call: PetstoreCall): Awaitable<PetstoreCall | Rejection> {
+    const { authenticator, onUnauthenticated } = this.#options;
     const { request, record } = call;
     return andThen(authenticator.authenticate(request.headers.get("authorization"), request), (principal) => {
       if (isAuthenticated(principal))
         return mayUse(principal, request) ? { ...call, principal } : READ_ONLY_KEY;
       onUnauthenticated?.(principal, request.clientAddress);
-      return unauthenticated(principal, record);
+      return this.#unauthenticated(principal, record);
     });
   }
 
-  function unauthenticated(failure: AuthFailure, record: RequestRecord): Rejection {
+  #unauthenticated(failure: AuthFailure, record: RequestRecord): Rejection {
     if (!(failure instanceof Unavailable)) return UNAUTHENTICATED[failure];
-    errorLog.report("authentication", failure, record);
+    this.#errorLog.report("authentication", failure, record);
     return authenticationUnavailable(failure.retryAfterSeconds);
   }
 
   /** A page or an unknown path. */
-  function handleStaticRequest(record: RequestRecord): Awaitable<Response> {
+  #handleStaticRequest(record: RequestRecord): Awaitable<Response> {
+    const { rateLimiter, staticRouteAt } = this.#options;
     const { request, requestId } = record;
     const route = staticRouteAt(request.path);
     if (route?.isRateLimited === false) return orNotFound(route.respond(request, ""), "");
-    const address = route === undefined ? addressOf(request) : readerOf(request);
+    const address = route === undefined ? this.#addressOf(request) : this.#readerOf(request);
     return recover(
       () =>
         andThen(rateLimiter.decide(address.subject, address.limits), (decision) => {
@@ -217,59 +230,62 @@ export function createHttpApp(options: HttpAppOptions): RequestHandler {
           const headerLines = rateLimitLines(decision);
           return recover(
             () => orNotFound(route?.respond(request, headerLines), headerLines),
-            (error) => failed(error, headerLines, { where: "page", request, requestId }),
+            (error) => this.#failed(error, headerLines, { where: "page", request, requestId }),
           );
         }),
-      (error) => undecided(error, address, record),
+      (error) => this.#undecided(error, address, record),
     );
   }
 
   /** A request without a valid key counts against the limits of its IP address. */
-  function addressOf({ clientAddress: id }: Request): Counted {
-    return { subject: { kind: "address", id }, limits: plans.anonymous };
+  #addressOf({ clientAddress: id }: Request): Counted {
+    return { subject: { kind: "address", id }, limits: this.#options.plans.anonymous };
   }
 
   /** Pages have a quota of their own: a program that has used up its address's takes no documentation from people. */
-  function readerOf({ clientAddress }: Request): Counted {
-    return { subject: { kind: "address", id: `pages ${clientAddress}` }, limits: plans.anonymous };
+  #readerOf({ clientAddress }: Request): Counted {
+    return {
+      subject: { kind: "address", id: `pages ${clientAddress}` },
+      limits: this.#options.plans.anonymous,
+    };
   }
 
   /** The response after an error of authentication or of the rate limiter: its headers show the usage known before. */
-  function undecided(
-    error: unknown,
-    { subject, limits }: Counted,
-    { request, requestId }: RequestRecord,
-  ): Response {
-    const headerLines = apiLines({ ...rateLimiter.peek(subject, limits), retryAfter: 0 });
-    return failed(error, headerLines, { where: "authentication or rate limit", request, requestId });
+  #undecided(error: unknown, { subject, limits }: Counted, { request, requestId }: RequestRecord): Response {
+    const headerLines = apiLines({ ...this.#options.rateLimiter.peek(subject, limits), retryAfter: 0 });
+    return this.#failed(error, headerLines, { where: "authentication or rate limit", request, requestId });
   }
 
-  return {
-    handle(request) {
-      const startedAt = performance.now();
-      const record = new RequestRecord(request, requestIdOf(request));
-      const response =
-        cors?.preflight(request) ??
-        (PETSTORE_API.has(request.path) ? handleApiRequest(record) : handleStaticRequest(record));
-      record.hasWaited = true;
-      return andThen(response, (handled) => {
-        record.durationMs = performance.now() - startedAt;
-        for (const observe of observers) observe(record, handled);
-        return withRequestId(cors?.allow(request, handled) ?? handled, record.requestId);
-      });
-    },
-    handleError(error) {
-      const requestId = newRequestId();
-      errorLog.report("request handler", error, { requestId });
-      return withRequestId(rejectionResponse(INTERNAL_ERROR, ""), requestId);
-    },
-    protocolError(status) {
-      onProtocolError?.(status);
-      const requestId = newRequestId();
-      errorLog.reportUnsupported(status, requestId);
-      return withRequestId(protocolErrorResponse(status), requestId);
-    },
-  };
+  #failedCall(error: unknown, call: PetstoreCall): Response {
+    const { endpoint, decision, request, requestId } = call;
+    if (error instanceof RequestAborted) return ABORTED_RESPONSE;
+    const headerLines = operationLines(call) + apiLines(decision);
+    return this.#failed(error, headerLines, { where: endpoint.id, request, requestId });
+  }
+
+  /** 500, or 503 if the service is unavailable. */
+  #failed(
+    error: unknown,
+    headerLines: string,
+    { where, ...failedRequest }: { where: string; request: Request; requestId: string },
+  ): Response {
+    this.#errorLog.report(where, error, failedRequest);
+    return rejectionResponse(rejectionOf(error), headerLines);
+  }
+}
+
+function execute(input: AnyInput, call: PetstoreCall): Awaitable<AnySuccess | Rejection> {
+  const { endpoint, principal, request } = call;
+  const idempotentRequest = idempotentRequestOf(input, call);
+  if (idempotentRequest instanceof Rejection) return idempotentRequest;
+  const result = endpoint.handler(input, principal, idempotentRequest);
+  if (endpoint.shared && result instanceof Promise) {
+    const shared = result.then((made) =>
+      made instanceof Rejection ? undefined : representationOf(made, call),
+    );
+    endpoint.shared.add(request.query, shared);
+  }
+  return result;
 }
 
 function orNotFound(response: Awaitable<Response | undefined>, headerLines: string): Awaitable<Response> {
