@@ -7,7 +7,6 @@ import {
   type KeyCounts,
   type KeyTotals,
   type KeyTotalsQuery,
-  NO_REQUESTS,
   OPERATION_IDS,
   type OperationCounts,
   type RequestCounts,
@@ -97,6 +96,11 @@ const COUNT_DEPRECATED_USE = `SELECT count(DISTINCT key_id) AS count FROM deprec
 const SET_LATER = `DO UPDATE SET last_used_at = excluded.last_used_at
   WHERE stored.last_used_at < excluded.last_used_at`;
 
+/** A sum of integers is numeric in PostgreSQL. */
+const SUMS = COUNTS.map((count) => `CAST(sum(${count}) AS bigint) AS ${count}`).join(", ");
+
+const SELECT_USED_KEYS = `SELECT key_id AS "keyId" FROM key_last_used ORDER BY key_id`;
+
 /** The statements on the table of the hours, or on that of the days. */
 export function usageQueries(by: UsageInterval, dialect: Dialect) {
   const { name } = USAGE[by];
@@ -105,7 +109,9 @@ export function usageQueries(by: UsageInterval, dialect: Dialect) {
       ON CONFLICT (start, key_id) DO UPDATE SET ${ADD_COUNTS}, operations = ${dialect.addedOperations}`,
     read: `SELECT start, admitted, limited, banned, errors, CAST(operations AS TEXT) AS operations FROM ${name}
       WHERE key_id = ? AND ${dialect.isOneOf("start", "?")} ORDER BY start`,
-    readAllKeys: `SELECT key_id AS "keyId", admitted, limited, banned, errors FROM ${name} WHERE start = ?`,
+    sums: `SELECT key_id AS "keyId", ${SUMS} FROM ${name}
+      WHERE ${dialect.isOneOf("start", "?")} AND key_id BETWEEN ? AND ?
+      GROUP BY key_id ORDER BY sum(admitted + limited + banned) DESC, key_id LIMIT +?`,
     bounds: `SELECT (SELECT min(start) FROM ${name}) AS first, (SELECT max(start) FROM ${name}) AS last`,
     deleteBefore: dialect.deleteFirst({ table: name, where: "start < ?", order: "start, key_id" }),
   };
@@ -123,9 +129,8 @@ function queriesOf(dialect: Dialect) {
   };
 }
 
-function noRequestsOf(keyId: number) {
-  return { keyId, ...NO_REQUESTS };
-}
+/** Rows that a statement adds up: 17 ms on SQLite, in which requests wait. */
+const ROWS_AT_ONCE = 25_000;
 
 /** On SQLite one to two milliseconds, in which requests wait. */
 const DELETED_AT_ONCE = 500;
@@ -162,24 +167,22 @@ export class SqlUsageHistoryStore implements UsageHistoryStore {
     return (await this.database.read(read)).flatMap((stored) => usageRowsOf(keyId, stored));
   }
 
-  /**
-   * A statement for each interval, between which requests come: with 10,000 keys it takes 5 ms on SQLite. One statement
-   * that adds up 24 hours would take 150 ms, in which requests wait.
-   */
-  async usageByKey({ limit, ...period }: KeyTotalsQuery): Promise<readonly KeyTotals[]> {
-    const { readAllKeys } = this.#queries[period.by];
-    const totals = new Map<number, ReturnType<typeof noRequestsOf>>();
-    for (const start of startsOf(period, await this.#boundsOf(period.by))) {
-      type StoredTotals = { readonly [Field in keyof KeyTotals]: number | bigint };
-      for (const row of await this.database.read(() => rowsOf<StoredTotals>(readAllKeys, start))) {
-        const keyId = Number(row.keyId);
-        const total = totals.get(keyId) ?? noRequestsOf(keyId);
-        totals.set(keyId, total);
-        for (const count of COUNTS) total[count] += Number(row[count]);
-      }
+  /** Adds up some keys at a time: requests come between the statements. */
+  async usageByKey(query: KeyTotalsQuery): Promise<readonly KeyTotals[]> {
+    const { limit = Number.MAX_SAFE_INTEGER, ...period } = query;
+    const { sums } = this.#queries[period.by];
+    const starts = [...startsOf(period, await this.#boundsOf(period.by))];
+    const used = await this.database.read(() => numberRowsOf<{ keyId: number }>(SELECT_USED_KEYS));
+    const keysAtOnce = Math.ceil(ROWS_AT_ONCE / starts.length);
+    let totals: readonly KeyTotals[] = [];
+    for (let from = 0; from < used.length; from += keysAtOnce) {
+      const keys = used.slice(from, from + keysAtOnce);
+      const values = [jsonArray(starts), keys[0]?.keyId ?? 0, keys.at(-1)?.keyId ?? 0, limit];
+      const found = await this.database.read(() => numberRowsOf<KeyTotals>(sums, ...values));
+      totals = [...totals, ...found].toSorted(byRequests).slice(0, limit);
       await yieldToEventLoop();
     }
-    return [...totals.values()].toSorted(byRequests).slice(0, limit);
+    return totals;
   }
 
   async #boundsOf(by: UsageInterval): Promise<Bounds> {

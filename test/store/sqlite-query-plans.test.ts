@@ -92,12 +92,13 @@ function planOf(database: Database, sql: string): string {
 const plans = await readPlans();
 
 /**
- * These scan on purpose: a list of identifiers, the single revisions, the last pet, the first idempotency records, and
- * the last batch of each server process.
+ * These scan on purpose: a list of identifiers, the keys that were used, the single revisions, the last pet, the first
+ * idempotency records, and the last batch of each server process.
  */
 const SCANS = [
   /^SELECT .* IN \(SELECT value FROM json_each\(\?\d?\)\)/,
   /^SELECT \(SELECT min\(start\) FROM (usage_hours|usage_days)\)/,
+  /^SELECT key_id AS "keyId" FROM key_last_used ORDER BY key_id$/,
   /^DELETE FROM usage_batches WHERE hour < \?$/,
   /key_revision/,
   /pet_revision/,
@@ -106,12 +107,15 @@ const SCANS = [
   /^DELETE FROM attempts WHERE id IN \(SELECT id FROM attempts ORDER BY id LIMIT \+\?\)/,
 ];
 
+/** The keys with the most requests come first. */
+const SORTS = /^SELECT .* FROM (usage_hours|usage_days) WHERE .* GROUP BY key_id/;
+
 test("no statement scans a table or sorts", () => {
   expect(plans.size).toBeGreaterThan(40);
   for (const [sql, plan] of plans) {
     const isExempt = SCANS.some((pattern) => pattern.test(sql));
     if (!isExempt) expect(`${sql}: ${plan}`).not.toContain("SCAN");
-    expect(`${sql}: ${plan}`).not.toContain("TEMP B-TREE");
+    if (!SORTS.test(sql)) expect(`${sql}: ${plan}`).not.toContain("TEMP B-TREE");
   }
 });
 

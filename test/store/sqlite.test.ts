@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { HOUR_MS } from "../../src/domain/usage-history.ts";
+import { DAY_MS } from "../../src/domain/rate-limit.ts";
 import { openSqlite, type SqliteStores } from "../../src/store/sqlite/store.ts";
 import { sqliteTables } from "../../src/store/sqlite/tables.ts";
 import { storeConformance } from "../conformance/store.ts";
@@ -35,21 +35,23 @@ async function openStores() {
 
 storeConformance("SQLite", openStores);
 
-test("usageByKey: other work of the event loop goes on after each interval", async () => {
+test("usageByKey: other work of the event loop goes on after each sum of 25,000 rows", async () => {
   const { usageHistory, close } = await openStores();
-  const counts = { keyId: 1, admitted: 1, limited: 0, banned: 0, errors: 0, lastUsedAt: 0, byOperation: [] };
-  const hours = Array.from({ length: 24 }, (_, i) => i * HOUR_MS);
-  for (const [sequence, hour] of hours.entries())
-    await usageHistory.addUsage({ writer: "server", sequence, hour, keys: [counts] });
+  const counts = { admitted: 1, limited: 0, banned: 0, errors: 0, lastUsedAt: 0, byOperation: [] };
+  const keys = Array.from({ length: 250 }, (_, i) => ({ ...counts, keyId: i + 1 }));
+  // Of 400 days, a statement has 63 keys at most.
+  const until = 399 * DAY_MS;
+  for (const [sequence, hour] of [0, until].entries())
+    await usageHistory.addUsage({ writer: "server", sequence, hour, keys });
   let iterations = 0;
   const countIterations = () => {
     iterations++;
     immediate = setImmediate(countIterations);
   };
   let immediate = setImmediate(countIterations);
-  const totals = await usageHistory.usageByKey({ by: "hour", since: 0, until: 23 * HOUR_MS });
+  const totals = await usageHistory.usageByKey({ by: "day", since: 0, until });
   clearImmediate(immediate);
-  expect(totals).toMatchObject([{ keyId: 1, admitted: 24 }]);
-  expect(iterations).toBeGreaterThanOrEqual(24);
+  expect(totals).toEqual(keys.map(({ keyId }) => ({ keyId, admitted: 2, limited: 0, banned: 0, errors: 0 })));
+  expect(iterations).toBeGreaterThanOrEqual(4);
   await close();
 });
