@@ -1,3 +1,4 @@
+import { resolve } from "node:path";
 import { PETSTORE_API, RESPONSE_STATUSES } from "./petstore/operations.ts";
 import packageJson from "../package.json" with { type: "json" };
 import { type Adapters, openAdapters } from "./adapters.ts";
@@ -334,12 +335,15 @@ async function openCredentials(context: Context): Promise<AdminCredentials | und
   const { operators, settings } = adapters;
   const { admin } = config;
   if (admin === undefined) return undefined;
-  const { importMetricsToken, openTokens } = await import("./operator/token.ts");
+  const { importTokens } = await import("./operator/setting-tokens.ts");
+  const { openFirstToken } = await import("./operator/token.ts");
   const { ServerSecret } = await import("./operator/server-secret.ts");
-  const tokens = await openTokens({ directory: config.directory, admin, operators, clock, log });
-  if (admin.metricsTokenFile !== undefined)
-    await importMetricsToken(admin.metricsTokenFile, { operators, clock, log });
-  return { tokens, serverSecret: await ServerSecret.open(settings) };
+  const followTokens = await importTokens(admin, { operators, clock, log });
+  const tokenFile =
+    admin.token === undefined
+      ? await openFirstToken({ directory: config.directory, operators, clock, log })
+      : admin.tokenFile && resolve(admin.tokenFile);
+  return { followTokens, tokenFile, serverSecret: await ServerSecret.open(settings) };
 }
 
 async function followCertificate(

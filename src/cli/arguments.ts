@@ -41,7 +41,10 @@ export function parseArguments(argv: readonly string[], options: Options): Argum
           new UsageError(`${typed} needs a value: ${(known[flag] ?? option).type.expected}`);
       else if (isSwitch && inline !== undefined)
         error ??= () => new UsageError(`${typed} is a switch and takes no value, but got ${quoted(inline)}`);
-      else (flags[flag] ??= []).push(inline ?? (isSwitch ? "true" : (words.shift() ?? "")));
+      else {
+        (flags[flag] ??= []).push(inline ?? (isSwitch ? "true" : (words.shift() ?? "")));
+        if (option.isVariableOnly) error ??= () => notAFlag(flag, option);
+      }
     }
   }
   const { help, version, color: [when = "auto"] = [], ...others } = flags;
@@ -58,8 +61,15 @@ export function parseArguments(argv: readonly string[], options: Options): Argum
   };
 }
 
+function notAFlag(flag: string, { fileOption }: Option): UsageError {
+  const file = fileOption === undefined ? "" : ` or --${fileOption}`;
+  return new UsageError(
+    `--${flag} is no flag, which others could read in a list of processes; use ${variableOf(flag)}${file}`,
+  );
+}
+
 function unknownFlag(typed: string, candidates: Options): UsageError {
-  const flags = Object.keys(candidates);
+  const flags = Object.keys(candidates).filter((flag) => !candidates[flag]?.isVariableOnly);
   const name = typed.replace(/^-+/, "");
   // --PORT and --per_minute differ from a flag in their spelling only.
   const meant = flags.find((flag) => variableOf(flag) === variableOf(name)) ?? nearest(name, flags);

@@ -1,5 +1,5 @@
 import type { Options } from "../config/parse-options.ts";
-import { adminTokenRotate, adminUrl } from "./admin.ts";
+import { adminUrl } from "./admin-url.ts";
 import { audit } from "./audit.ts";
 import type { Command } from "./command.ts";
 import { completion } from "./completion.ts";
@@ -26,7 +26,7 @@ export const COMMAND_GROUPS: Readonly<Record<string, readonly Command[]>> = {
   Server: [serve, demo, doctor, health, serversList, serverSecretRotate, requests],
   "API keys": [...KEY_COMMANDS, usage],
   "Pets and orders": PET_COMMANDS,
-  Operators: [login, logout, whoami, ...OPERATOR_COMMANDS, adminUrl, adminTokenRotate, audit],
+  Operators: [login, logout, whoami, ...OPERATOR_COMMANDS, adminUrl, audit],
   Data: [importCommand, exportCommand, backup, restore, copy],
   More: [openapi, completion],
 };

@@ -113,8 +113,8 @@ function candidatesFor(
     return valuesOf(command?.options[flag]?.type);
   if (command === undefined) return nextWords(positionals, commands);
   if (last.startsWith("-")) {
-    const flags = Object.entries(command.options).map(([name, { help }]) => [`--${name}`, help] as const);
-    return [...flags, HELP];
+    const flags = Object.entries(command.options).filter(([, { isVariableOnly }]) => !isVariableOnly);
+    return [...flags.map(([name, { help }]) => [`--${name}`, help] as const), HELP];
   }
   const index = positionals.length - command.name.split(" ").length;
   return valuesOf(Object.values(command.positionals)[index]);

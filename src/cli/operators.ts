@@ -66,7 +66,7 @@ export const OPERATOR_COMMANDS = [
     ],
     noun: "operators",
     columns: COLUMNS,
-    ifNone: " The first start of a server creates one, unless it has --admin-token.",
+    ifNone: " The first start of a server creates one.",
   }),
   operationCommand({
     name: "operators rotate",

@@ -46,17 +46,17 @@ const anyNumberOf = <T>(type: ValueType<T>, help: string) =>
 
 export const JSON_OPTION = { json: switchOption("Print JSON") } as const;
 
-/** What operators sign in with. */
+/** A token with which a server creates an operator, and a command calls a server elsewhere. */
 export const ADMIN_TOKEN_OPTIONS = {
   "admin-token-file": {
     type: file,
-    help: "File that contains --admin-token; the server reads it again when it changes",
+    help: "File with the token of the operator bootstrap, an admin whom the server creates; it reads the file again when it changes",
   },
   "admin-token": {
     type: adminToken,
-    defaultText: "made at the first start, in --data",
+    isVariableOnly: true,
     fileOption: "admin-token-file",
-    help: "Token that operators sign in with; other users could read it in a list of processes",
+    help: "That token itself",
   },
 } as const satisfies Options;
 
@@ -74,7 +74,7 @@ export const ADMIN_OPTIONS = {
   ...ADMIN_TOKEN_OPTIONS,
   "metrics-token-file": {
     type: file,
-    help: "File with the token of the operator metrics, who may only read /metrics: the server creates the operator when it starts",
+    help: "As --admin-token-file, of the operator metrics, who may only read /metrics",
   },
   "metrics-public": switchOption("Respond to /metrics on that listener without the token"),
   "audit-retention": {

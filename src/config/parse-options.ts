@@ -10,6 +10,8 @@ export interface Option<T = unknown> {
   /** Describes a default that is not one fixed value. */
   readonly defaultText?: string;
   readonly isRequired?: true;
+  /** It has no flag, which other users could read in a list of processes. */
+  readonly isVariableOnly?: true;
   /** Several flags are joined by commas. */
   readonly repeatable?: true;
   /** Another option, which names a file that contains the value: one per line if the option is repeatable. */
@@ -128,7 +130,8 @@ export function describeDefault({ type, default: value, defaultText }: Option): 
   return value === undefined || typeof value === "boolean" ? undefined : formatValue(type, value);
 }
 
-/** `--port N`. */
-export function flagUsage(flag: string, { type }: Option): string {
+/** `--port N`, or `PETSTORE_ADMIN_TOKEN`. */
+export function flagUsage(flag: string, { type, isVariableOnly }: Option): string {
+  if (isVariableOnly) return variableOf(flag);
   return `--${flag} ${type.placeholder ?? ""}`.trimEnd();
 }

@@ -46,9 +46,10 @@ export interface Operator {
 
 export type NewOperator = Pick<Operator, "name" | "role">;
 
-/** The operator whose token is a setting, and who is in no database. */
-export const TOKEN_OPERATOR = "token";
-/** Names of people, email addresses and names of programs. A name begins with a letter: it is never an identifier. */
+/**
+ * Names of people, email addresses and names of programs. A name begins with a letter: it is never an identifier. In
+ * audit entries of release 1.1.0, `token` is whoever had the token of a setting.
+ */
 export const OPERATOR_NAME = /^(?!(?:token|server)$)[a-z][a-z0-9._@+-]{0,63}$/;
 export const OPERATOR_NAME_EXPECTED =
   "a letter and up to 63 more letters, digits and . _ @ + -, in lower case, other than token and server";
@@ -64,9 +65,7 @@ export const MAX_SIGN_IN_CODES = 100;
 export interface OperatorSession {
   readonly cookieHash: string;
   readonly secretHash: string;
-  /** Null for the operator whose token is a setting; `tokenCheck` then tells whether it is still that token. */
-  readonly operatorId: number | null;
-  readonly tokenCheck: string | null;
+  readonly operatorId: number;
   readonly createdAt: number;
   readonly endsAt: number;
 }
@@ -74,8 +73,7 @@ export interface OperatorSession {
 /** It signs an operator in once. */
 export interface SignInCode {
   readonly codeHash: string;
-  /** Null for the operator whose token is a setting. */
-  readonly operatorId: number | null;
+  readonly operatorId: number;
   readonly endsAt: number;
 }
 
@@ -88,6 +86,10 @@ export interface OperatorAccess {
 
 export function operatorNotFound(id: number | bigint): Rejection<"operator_not_found"> {
   return new Rejection("operator_not_found", `Operator ${id} does not exist.`);
+}
+
+export function operatorNotActive(name: string): Rejection<"operator_not_active"> {
+  return new Rejection("operator_not_active", `Operator ${name} is revoked. Create another one.`);
 }
 
 /** The audit trail has the names of operators: a name that two of them had in turn would be that of nobody. */

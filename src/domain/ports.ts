@@ -253,21 +253,26 @@ export interface OperatorStore {
     token: NewSecret,
     by: Attribution,
   ): Promise<Operator | Rejection<"operator_exists" | "too_many_operators">>;
-  /** Creates an admin if there has never been one, and nobody has the name. Of concurrent calls, one creates it. */
+  /** Creates an admin if there has never been one, and nobody has the name or token. Of concurrent calls, one does. */
   createFirstOperator(
     operator: NewOperator,
     token: NewSecret,
     by: Attribution,
   ): Promise<Operator | undefined>;
   /**
-   * Gives the operator of this name and role the token, and creates them if there is none. A token that somebody has or
-   * had changes nothing, nor does any if the operator is revoked: neither must come back to life.
+   * Gives the operator of this name and role the token, and creates them if there is none; undefined if they have it
+   * already. A token that somebody has or had is rejected, and so is any of an operator who is revoked: neither comes
+   * back to life.
    */
   importOperator(
     operator: NewOperator,
     token: NewSecret,
     by: Attribution,
-  ): Promise<Operator | undefined | Rejection<"operator_exists" | "too_many_operators">>;
+  ): Promise<
+    | Operator
+    | undefined
+    | Rejection<"invalid_token" | "operator_not_active" | "operator_exists" | "too_many_operators">
+  >;
   /** Replaces the token: that with the hash `replaces`, if it is given. The session with the hash `keeps` goes on. */
   rotateOperator(
     id: number,
@@ -283,17 +288,15 @@ export interface OperatorStore {
   recordUse(id: number, at: number): Promise<void>;
 
   readAccess(): Awaitable<OperatorAccess>;
-  /** The operator who has or had the token, revoked or not. */
-  findByToken(tokenHash: string): Awaitable<Operator | undefined>;
   /** Expired codes are deleted, and the oldest of too many. */
   createCode(code: SignInCode, now: number): Promise<void>;
   /** Deletes the code. Of concurrent calls, one gets it. */
   takeCode(codeHash: string): Promise<SignInCode | undefined>;
   /**
-   * Expired sessions are deleted, and the oldest of too many. Returns whether it is created: with `tokenHash`, only
-   * while that is the operator's token.
+   * Creates the session while `tokenHash` is that of the operator's token, and returns whether it has. Expired sessions
+   * are deleted, and the oldest of too many.
    */
-  createSession(session: OperatorSession, entry: NewAuditEntry, tokenHash?: string): Promise<boolean>;
+  createSession(session: OperatorSession, entry: NewAuditEntry, tokenHash: string): Promise<boolean>;
   /** Records the entry if there is such a session. */
   deleteSession(cookieHash: string, entry: NewAuditEntry): Promise<void>;
 }

@@ -176,8 +176,16 @@ export const LOG_EVENTS = {
   "admin.started": info("the listener for operators accepts requests", ["url", "tokenFile"]),
   "admin.plain-text": warn(PLAIN_TEXT.admin.join("; "), ["host"]),
   "admin.sign-in-failed": warn("somebody sent a wrong token or sign-in code", ["address", "unrecorded"]),
-  "admin.token-replaced": info("the admin token was replaced, and its sessions have ended"),
-  "admin.token-unreadable": warn("the file of the admin token cannot be used; the token before stays", [
+  "admin.token-imported": info("the token of a setting is now that of its operator", ["operator"]),
+  "admin.token-rejected": error(
+    "the token of a setting does not work; remove the setting or put a new token there, and see petstore operators list",
+    ["operator", "reason"],
+  ),
+  "admin.token-not-imported": error("the token of a setting cannot be stored; trying again", [
+    "operator",
+    "error",
+  ]),
+  "admin.token-unreadable": warn("the file of a token cannot be used; the token before stays", [
     "file",
     "error",
   ]),
@@ -185,10 +193,9 @@ export const LOG_EVENTS = {
     "the token of the operator admin cannot be saved in the data directory; make another with petstore operators rotate",
     ["error"],
   ),
-  "admin.token-outdated": warn(
-    "the token in the file was replaced, or its operator is revoked; delete the file",
-    ["file", "operator"],
-  ),
+  "admin.token-outdated": warn("the token in the file is that of no operator any more; delete the file", [
+    "file",
+  ]),
   "audit.write-failed": error("an entry of the audit trail cannot be written", ["action", "error"]),
   "audit.delete-failed": error(
     "old entries of the audit trail cannot be deleted; the server tries again in 10 minutes",

@@ -49,6 +49,11 @@ export class AccessReader {
     return pick(await this.#read());
   }
 
+  /** What `pick` finds in what was read at most 500 ms ago. */
+  async findRead<T>(pick: (access: OperatorAccess) => T | undefined): Promise<T | undefined> {
+    return pick(await this.#current());
+  }
+
   async #current(): Promise<OperatorAccess> {
     const last = this.#last;
     const isFresh = last && last.number > this.#readsAtChange && this.#now() - last.at < FRESH_MS;

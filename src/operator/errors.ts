@@ -87,7 +87,6 @@ export function forbiddenRole({ name, role }: NewOperator, needed: Role): Reject
   return new Rejection("forbidden_role", `This needs the role ${needed}; ${name} has ${role}.`);
 }
 
-/** The token of a setting needs no database, and goes on. */
 export function operatorsUnknown(retryAfterSeconds: number) {
   return unavailable("The database is unavailable, so operators cannot be recognized", retryAfterSeconds);
 }

@@ -156,7 +156,7 @@ export const NewSession = object(
 
 const session = {
   operator: object("Who has signed in", {
-    id: nullable(operatorId, "Null for the operator `token`, whose token is a setting"),
+    id: operatorId,
     name: operatorName,
     role: RoleSchema,
   }),

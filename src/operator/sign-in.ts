@@ -1,32 +1,25 @@
-import { createHmac, randomBytes } from "node:crypto";
+import { randomBytes } from "node:crypto";
 import { Budget } from "../api/budget.ts";
 import { Rejection } from "../api/errors.ts";
 import { sha256 } from "../api/hash.ts";
 import type { Actor } from "../domain/audit.ts";
-import {
-  type Operator,
-  type OperatorAccess,
-  type OperatorSession,
-  type Role,
-  TOKEN_OPERATOR,
-} from "../domain/operators.ts";
+import type { Operator, OperatorAccess, Role } from "../domain/operators.ts";
 import type { AuditStore, Clock, OperatorStore } from "../domain/ports.ts";
 import { HOUR_MS } from "../domain/usage-history.ts";
 import type { Request } from "../http1/index.ts";
 import type { Log } from "../observe/log.ts";
 import { AccessReader } from "./access.ts";
 import { INVALID_CODE, INVALID_TOKEN, NOT_SIGNED_IN, tooManyAttempts } from "./errors.ts";
+import { GuessLimiter, type TokenRejection } from "./guess-limiter.ts";
 import { isSameSecret } from "./server-secret.ts";
-import { CODE_MS } from "./token.ts";
 
 /** Who has signed in or sent a token. */
 export interface Principal {
-  /** Null for the operator whose token is a setting. */
-  readonly id: number | null;
+  readonly id: number;
   readonly name: string;
   readonly role: Role;
-  /** Of an operator in the database, the hash of their token when they were let in. */
-  readonly tokenHash?: string;
+  /** The hash of their token when they were let in. */
+  readonly tokenHash: string;
   /** The hash of the cookie, of a browser. */
   readonly session?: string;
 }
@@ -38,7 +31,6 @@ export interface Identity {
 }
 
 interface AuthenticationOptions {
-  readonly token: string | undefined;
   readonly operators: OperatorStore;
   readonly cookieName: string;
   readonly clock: Clock;
@@ -46,16 +38,8 @@ interface AuthenticationOptions {
   readonly audit: Pick<AuditStore, "recordAudit">;
 }
 
-type TokenRejection = Rejection<"invalid_token" | "too_many_attempts">;
-
 const BEARER = /^bearer +(\S+)$/i;
 
-/** `openssl rand -hex 20` and longer: too many possibilities to guess, however fast. */
-const UNGUESSABLE_LENGTH = 40;
-/** Different wrong tokens, of all clients together. */
-const MAX_WRONG_TOKENS = 20;
-const WINDOW_MS = 60_000;
-const MAX_REMEMBERED = 100;
 /** Whoever can reach the listener can send wrong tokens: 20 an hour are 175,000 entries a year, about 20 MB. */
 const REPORTS = { max: 20, perSecond: 20 / 3_600 };
 
@@ -65,8 +49,6 @@ const SESSION_HEADER = "petstore-session";
 /** A page on another port can add cookies that come first: browsers keep at most 180 for a host. */
 const MAX_COOKIES = 200;
 const USE_EVERY_MS = HOUR_MS;
-
-const TOKEN_PRINCIPAL = { id: null, name: TOKEN_OPERATOR, role: "admin" } as const satisfies Principal;
 
 /** 256 random bits in base64url. */
 const newSecret = (): string => randomBytes(32).toString("base64url");
@@ -78,13 +60,7 @@ export class AdminAuthentication {
   /** The fields of several `Cookie` headers are joined with a comma (RFC 9110, 5.3). */
   readonly #cookies: RegExp;
   readonly #access: AccessReader;
-  #token: string | undefined;
-  /** From this time on `#token` is the token; codes of the one before end with it. */
-  #tokenSince: number;
-  /** Hashes of wrong tokens, oldest first. */
-  readonly #wrong = new Set<string>();
-  #windowEndsAt = 0;
-  #wrongInWindow = 0;
+  readonly #guesses: GuessLimiter;
   readonly #reports: Budget;
   /** When the last use of an operator was recorded, by their identifier. */
   readonly #used = new Map<number, number>();
@@ -94,27 +70,13 @@ export class AdminAuthentication {
     this.cookieName = options.cookieName;
     this.#cookies = new RegExp(`(?:^|[;,])\\s*${options.cookieName}=([^;,\\s]*)`, "g");
     this.#access = new AccessReader(options.operators, options.clock);
-    this.#token = options.token;
-    this.#tokenSince = options.clock.now();
+    this.#guesses = new GuessLimiter(options.clock);
     this.#reports = new Budget({ ...REPORTS, now: () => options.clock.steadyNow() });
-  }
-
-  /** Of the setting. Ends its sessions and its codes. */
-  replaceToken(token: string): void {
-    this.#token = token;
-    this.#tokenSince = this.#options.clock.now();
-    this.#wrong.clear();
   }
 
   /** Applies a change of operators on this server, which would see it within a second anyway. */
   changed(): void {
     this.#access.changed();
-  }
-
-  /** Nothing of what the database said before is used: a token that was replaced may be valid again. */
-  forget(): void {
-    this.changed();
-    this.#wrong.clear();
   }
 
   async authenticate(request: Request): Promise<Identity | TokenRejection | Rejection<"not_signed_in">> {
@@ -132,55 +94,16 @@ export class AdminAuthentication {
     return { principal, actor: { ...actor, operator: principal.name } };
   }
 
-  /**
-   * After 20 wrong tokens within a minute, no token is compared until the minute is over, so that a short token cannot
-   * be guessed. A token that is too long to be guessed is compared in any case: nobody who can reach the listener can
-   * keep operators out. Sessions are not affected.
-   *
-   * A wrong token that is sent again is no new guess: a program that still has the old token after a rotation gets 401
-   * and does not lock the operators out.
-   */
+  /** A token that was wrong can be right since: it may have been that of a setting which a server has read by now. */
   async checkToken(candidate: string, actor: Actor): Promise<Principal | TokenRejection> {
-    const hashed = sha256(candidate);
-    if (this.#wrong.has(hashed)) return INVALID_TOKEN;
-    const isGuessable = candidate.length < UNGUESSABLE_LENGTH;
-    const wait = this.#blockedSeconds();
-    // Counted before it is compared: guesses that are sent together are no more than 20 either.
-    if (isGuessable && wait === undefined) this.#countWrong();
-    const isCompared = !isGuessable || wait === undefined;
-    const principal = isCompared ? await this.#holderOfToken(hashed) : undefined;
-    if (principal === "unknown") return tooManyAttempts(1);
-    if (principal !== undefined) {
-      if (isGuessable) this.#wrongInWindow--;
-      return principal;
-    }
-    this.#reportFailure(actor);
-    if (wait !== undefined) return tooManyAttempts(wait);
-    if (!isGuessable) this.#countWrong();
-    const [oldest] = this.#wrong;
-    if (this.#wrong.size >= MAX_REMEMBERED && oldest !== undefined) this.#wrong.delete(oldest);
-    this.#wrong.add(hashed);
-    return INVALID_TOKEN;
-  }
-
-  /** The token of a setting needs no database. */
-  #holderOfToken(hashed: string): Principal | Promise<Principal | undefined | "unknown"> {
-    if (this.#token !== undefined && isSameSecret(hashed, sha256(this.#token))) return TOKEN_PRINCIPAL;
-    return this.#access.find(({ tokens }) => {
-      const operator = tokens.get(hashed);
-      return operator && this.#principalOf(operator, hashed);
-    });
-  }
-
-  /** Until tokens are compared again; undefined if they are. */
-  #blockedSeconds(): number | undefined {
-    const leftMs = this.#windowEndsAt - this.#options.clock.steadyNow();
-    if (leftMs <= 0) this.#wrongInWindow = 0;
-    return this.#wrongInWindow >= MAX_WRONG_TOKENS ? Math.ceil(leftMs / 1_000) : undefined;
-  }
-
-  #countWrong(): void {
-    if (this.#wrongInWindow++ === 0) this.#windowEndsAt = this.#options.clock.steadyNow() + WINDOW_MS;
+    const hash = sha256(candidate);
+    const pick = ({ tokens }: OperatorAccess) => {
+      const operator = tokens.get(hash);
+      return operator && this.#principalOf(operator, hash);
+    };
+    if (this.#guesses.wasWrong(hash)) return (await this.#access.findRead(pick)) ?? INVALID_TOKEN;
+    const compare = () => this.#access.find(pick);
+    return this.#guesses.limit(candidate, compare, () => this.#reportFailure(actor));
   }
 
   /** A code works once. */
@@ -195,8 +118,7 @@ export class AdminAuthentication {
     });
     if (holder === "unknown") return tooManyAttempts(1);
     const taken = holder && (await this.#options.operators.takeCode(codeHash));
-    const isOutdated = taken?.operatorId === null && taken.endsAt - CODE_MS < this.#tokenSince;
-    if (taken && !isOutdated && this.#options.clock.now() < taken.endsAt) return holder;
+    if (taken && this.#options.clock.now() < taken.endsAt) return holder;
     this.#reportFailure(actor);
     return INVALID_CODE;
   }
@@ -228,7 +150,6 @@ export class AdminAuthentication {
       cookieHash: sha256(cookie),
       secretHash: sha256(secret),
       operatorId: id,
-      tokenCheck: id === null ? this.#tokenCheck(sha256(cookie)) : null,
       createdAt,
       endsAt: createdAt + SESSION_MS,
     };
@@ -264,31 +185,17 @@ export class AdminAuthentication {
     const principal = await this.#access.find((access) => {
       const sessions = cookies.flatMap((hash) => access.sessions.get(hash) ?? []);
       const session = sessions.find((each) => isSameSecret(each.secretHash, secretHash) && now < each.endsAt);
-      return session && this.#holderOf(session, access);
+      const operator = session && this.#operatorIn(access, session.operatorId);
+      return operator && { ...operator, session: session.cookieHash };
     });
     if (principal === "unknown") return tooManyAttempts(1);
     return principal ?? NOT_SIGNED_IN;
   }
 
-  #holderOf(session: OperatorSession, access: OperatorAccess): Principal | undefined {
-    const { operatorId, cookieHash, tokenCheck } = session;
-    if (operatorId === null && tokenCheck !== this.#tokenCheck(cookieHash)) return undefined;
-    const operator = this.#operatorIn(access, operatorId);
-    return operator && { ...operator, session: cookieHash };
-  }
-
-  /** Undefined if they are revoked, or if there is no such setting any more. */
-  #operatorIn({ tokens }: OperatorAccess, id: number | null): Principal | undefined {
-    if (id === null) return this.#token === undefined ? undefined : TOKEN_PRINCIPAL;
+  /** Undefined if they are revoked. */
+  #operatorIn({ tokens }: OperatorAccess, id: number): Principal | undefined {
     const [hash, operator] = tokens.entries().find(([, each]) => each.id === id) ?? [];
     return hash !== undefined && operator ? this.#principalOf(operator, hash) : undefined;
-  }
-
-  /** Sessions of the token of a setting end when it is replaced. */
-  #tokenCheck(cookieHash: string): string {
-    return createHmac("sha256", this.#token ?? "")
-      .update(cookieHash)
-      .digest("base64url");
   }
 
   #principalOf({ id, name, role, lastUsedAt = 0 }: Operator, tokenHash: string): Principal {

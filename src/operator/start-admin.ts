@@ -1,3 +1,4 @@
+import { Rejection } from "../api/errors.ts";
 import { type Config, originOf } from "../config/config.ts";
 import { isLoopback } from "../config/network.ts";
 import { SECURITY_HEADER_LINES } from "../api/dispatch.ts";
@@ -9,16 +10,16 @@ import { listenForOperators } from "./admin-listener.ts";
 import type { ServerServices } from "./handlers/services.ts";
 import { askForRequests, machineAddress, peerTlsOf, whyNotAsked } from "./server-requests.ts";
 import type { ServerSecret } from "./server-secret.ts";
+import type { FollowTokens } from "./setting-tokens.ts";
 import { AdminAuthentication } from "./sign-in.ts";
-import { createSignInUrl, followTokenFile, type OpenedTokens, saveAdminUrl } from "./token.ts";
+import { createSignInUrl, saveAdminUrl } from "./token.ts";
 
 export interface AdminListener {
   /** Such as http://127.0.0.1:8090. */
   readonly url: string;
-  /** A URL with a new code: whoever opens it first is signed in. */
+  /** A URL with a new code: whoever opens it first is signed in. Without a code if there is no admin. */
   createSignInUrl(): Promise<string>;
-  /** Where a token is; undefined if a variable has it, or only operators have theirs. */
-  readonly tokenFile: string | undefined;
+  readonly tokenFile: AdminCredentials["tokenFile"];
   readonly server: HttpServer;
   /** After another copy of the database has taken over. */
   forgetAccess(): void;
@@ -33,7 +34,9 @@ type OfListener =
 
 /** What the database and the data directory know of tokens and secrets. */
 export interface AdminCredentials {
-  readonly tokens: OpenedTokens;
+  readonly followTokens: FollowTokens;
+  /** Where a token is; undefined if a variable has it, or only operators have theirs. */
+  readonly tokenFile: string | undefined;
   readonly serverSecret: ServerSecret;
 }
 
@@ -52,8 +55,7 @@ export function startAdmin(options: StartAdminOptions): AdminListener {
   const { config, admin, operators, clock, log, settings } = options;
   // The certificate is for the name that clients use, which is not the loopback address.
   const tls = isLoopback(admin.host) ? undefined : options.tls;
-  const { tokens, serverSecret } = options.credentials;
-  const { setting: token, file } = tokens;
+  const { followTokens, tokenFile, serverSecret } = options.credentials;
   const server = listenForOperators(admin, {
     createHandler: ({ port }) => siteOf({ ...options, port, isTls: tls !== undefined }),
     headerLines: SECURITY_HEADER_LINES,
@@ -66,17 +68,19 @@ export function startAdmin(options: StartAdminOptions): AdminListener {
   const announce = () => options.announce(() => site.signedUrl());
   const opened = new AsyncDisposableStack();
   opened.defer(() => server.close(0));
-  if (token && file)
-    opened.defer(followTokenFile(file, (replaced) => authentication.replaceToken(replaced), log));
+  opened.defer(followTokens());
   opened.defer(serverSecret.follow(settings, announce));
   opened.defer(saveAdminUrl(config.directory, url));
   announce();
   return {
     url,
-    createSignInUrl: () => createSignInUrl({ url, operators, clock }),
-    tokenFile: file,
+    async createSignInUrl() {
+      const signInUrl = await createSignInUrl({ url, operators, clock });
+      return signInUrl instanceof Rejection ? url : signInUrl;
+    },
+    tokenFile,
     server,
-    forgetAccess: () => authentication.forget(),
+    forgetAccess: () => authentication.changed(),
     setTlsCertificate(certificate) {
       server.setTlsCertificate(certificate);
       site.setTlsCertificate(certificate);
@@ -93,14 +97,13 @@ interface SiteOptions extends StartAdminOptions {
 /** What the listener serves, at the URLs by which operators and other servers reach it. */
 function siteOf(options: SiteOptions) {
   const { config, admin, operators, audit, publicUrl, clock, log, port, isTls } = options;
-  const { tokens, serverSecret } = options.credentials;
+  const { serverSecret } = options.credentials;
   const url = originOf({ host: admin.host, port, isTls });
   const machineUrl = originOf({ host: machineAddress(admin.host), port, isTls });
   const ownUrls = [url, machineUrl].map((each) => new URL(each));
   // Cookies do not tell ports apart: each listener of a machine has a cookie of its own.
   const cookieName = `petstore-admin-${port}`;
-  const { setting: token } = tokens;
-  const authentication = new AdminAuthentication({ token, operators, audit, cookieName, clock, log });
+  const authentication = new AdminAuthentication({ operators, audit, cookieName, clock, log });
   const { plans, ban, environment } = config;
   let peerTls = peerTlsOf(publicUrl, options.tls?.cert);
   const handler = createAdminApp({

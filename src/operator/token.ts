@@ -4,13 +4,13 @@ import { hostname } from "node:os";
 import { resolve } from "node:path";
 import { Rejection } from "../api/errors.ts";
 import { sha256 } from "../api/hash.ts";
-import type { AdminConfig } from "../config/config.ts";
-import { followFiles } from "../config/follow-files.ts";
 import { adminToken } from "../config/value-types.ts";
 import { type DataDirectory, replacePrivateFile } from "../data-directory.ts";
 import type { NewSecret } from "../domain/api-keys.ts";
+import { mayCall } from "../domain/operators.ts";
 import type { Clock, OperatorStore } from "../domain/ports.ts";
 import type { Log } from "../observe/log.ts";
+import { forbiddenRole } from "./errors.ts";
 
 const GENERATED = /^pet_admin_[\w-]{43}$/;
 
@@ -32,125 +32,70 @@ export function readTokenFile(path: string): string {
   return token;
 }
 
-export function saveToken(path: string, token: string): void {
-  replacePrivateFile(path, `${token}\n`);
-}
-
-/** A rotation takes effect within a second. */
-const FOLLOW_EVERY_MS = 250;
-
-/** Reads the file again when it has changed. Returns a function that stops it. */
-export function followTokenFile(file: string, onChange: (token: string) => void, log: Log): () => void {
-  return followFiles([file], {
-    everyMs: FOLLOW_EVERY_MS,
-    read: () => readTokenFile(file),
-    onChange(token) {
-      onChange(token);
-      log.event("admin.token-replaced");
-    },
-    onError: (error) => log.event("admin.token-unreadable", { file, error }),
-  });
-}
-
-export interface OpenedTokens {
-  /** That of the operator `token`, who is in no database; undefined if there is none. */
-  readonly setting?: string;
-  /** Where a token is that works; undefined if it is in a variable, or if only its owner has it. */
-  readonly file?: string;
-}
-
-interface OpenTokensOptions {
+interface OpenFirstTokenOptions {
   readonly directory: DataDirectory;
-  readonly admin: AdminConfig;
   readonly operators: OperatorStore;
   readonly clock: Pick<Clock, "now">;
   readonly log: Log;
 }
 
-/** The token of a setting; without one, the first start creates an operator, whose token is in the data directory. */
-export async function openTokens(options: OpenTokensOptions): Promise<OpenedTokens> {
-  const { directory, admin, operators, clock, log } = options;
-  if (admin.token !== undefined) return givenToken(admin.token, admin);
+/**
+ * The first start creates the operator `admin`, whose token is in the data directory. Returns the file if its token
+ * works. A token that was replaced, or whose operator is revoked, does not come back to life.
+ */
+export async function openFirstToken(options: OpenFirstTokenOptions): Promise<string | undefined> {
+  const { directory, operators, clock, log } = options;
   const file = resolve(directory.files.adminToken);
   const isSaved = statSync(file, { throwIfNoEntry: false }) !== undefined;
   const token = isSaved ? readTokenFile(file) : generateToken();
+  const secret = toNewToken(token);
   const by = { actor: { kind: "server", name: hostname() }, at: clock.now() } as const;
-  const first = await operators.createFirstOperator(FIRST_OPERATOR, toNewToken(token), by);
-  if (isSaved) return first ? { file } : savedToken(token, file, options);
-  if (first === undefined) return {};
+  const first = await operators.createFirstOperator({ name: "admin", role: "admin" }, secret, by);
+  if (isSaved) {
+    if (first || (await operators.readAccess()).tokens.has(secret.hash)) return file;
+    log.event("admin.token-outdated", { file });
+    return undefined;
+  }
+  if (first === undefined) return undefined;
   try {
-    saveToken(file, token);
-    return { file };
+    replacePrivateFile(file, `${token}\n`);
+    return file;
   } catch (error) {
     // Whoever can use the command line can sign in and create operators.
     log.event("admin.token-not-saved", { error });
-    return {};
+    return undefined;
   }
 }
 
-const FIRST_OPERATOR = { name: "admin", role: "admin" } as const;
-const METRICS_OPERATOR = { name: "metrics", role: "metrics" } as const;
-
-/** So that a deployment has a token for Prometheus before its first start. */
-export async function importMetricsToken(
-  file: string,
-  { operators, clock, log }: Pick<OpenTokensOptions, "operators" | "clock" | "log">,
-): Promise<void> {
-  const token = toNewToken(readTokenFile(file));
-  const by = { actor: { kind: "server", name: hostname() }, at: clock.now() } as const;
-  const imported = await operators.importOperator(METRICS_OPERATOR, token, by);
-  if (imported instanceof Rejection) throw new Error(`--metrics-token-file: ${imported.message}`);
-  if ((await operators.readAccess()).tokens.has(token.hash)) return;
-  log.event("admin.token-outdated", { file, operator: METRICS_OPERATOR.name });
-}
-
-/**
- * A token that the database has never seen is that of a server which an earlier release ran beside others. One that was
- * replaced, or whose operator is revoked, must not come back to life.
- */
-async function savedToken(
-  token: string,
-  file: string,
-  { operators, log }: OpenTokensOptions,
-): Promise<OpenedTokens> {
-  const { hash } = toNewToken(token);
-  const operator = await operators.findByToken(hash);
-  if (operator === undefined) return { setting: token, file };
-  if ((await operators.readAccess()).tokens.has(hash)) return { file };
-  log.event("admin.token-outdated", { file, operator: operator.name });
-  return {};
-}
-
-/** A flag or variable can override the file, which then does not matter. */
-function givenToken(setting: string, { tokenFile }: AdminConfig): OpenedTokens {
-  const isFromFile = tokenFile !== undefined && readTokenFile(tokenFile) === setting;
-  return { setting, ...(isFromFile && { file: resolve(tokenFile) }) };
-}
-
-export const CODE_MS = 5 * 60_000;
+const CODE_MS = 5 * 60_000;
 
 interface SignInUrlOptions {
   readonly url: string;
   readonly operators: OperatorStore;
   readonly clock: Pick<Clock, "now">;
-  /** By default the first admin, or the operator `token` if there is none. */
-  readonly operatorId?: number | null;
+  /** The operator who is signed in; by default the first admin. */
+  readonly operator?: string | undefined;
 }
 
 /** Whoever opens the URL first, within five minutes, is signed in. */
-export async function createSignInUrl(options: SignInUrlOptions): Promise<string> {
-  const { url, operators, clock } = options;
-  const { operatorId = await firstAdmin(operators) } = options;
+export async function createSignInUrl(
+  options: SignInUrlOptions,
+): Promise<string | Rejection<"operator_not_found" | "forbidden_role">> {
+  const { url, operators, clock, operator: name } = options;
+  const active = (await operators.listOperators()).filter(({ revokedAt }) => revokedAt === undefined);
+  const operator = active.find((each) => (name === undefined ? each.role === "admin" : each.name === name));
+  if (operator === undefined)
+    return new Rejection(
+      "operator_not_found",
+      `${name === undefined ? "An operator with the role admin" : `Operator ${name}`} does not exist or is revoked.`,
+    );
+  if (!mayCall(operator.role, "viewer")) return forbiddenRole(operator, "viewer");
   // No punctuation, which terminals would leave out of a link.
   const code = randomBytes(20).toString("hex");
   const now = clock.now();
-  await operators.createCode({ codeHash: sha256(code), operatorId, endsAt: now + CODE_MS }, now);
+  const stored = { codeHash: sha256(code), operatorId: operator.id, endsAt: now + CODE_MS };
+  await operators.createCode(stored, now);
   return `${url}/?code=${code}`;
-}
-
-async function firstAdmin(operators: OperatorStore): Promise<number | null> {
-  const all = await operators.listOperators();
-  return all.find(({ role, revokedAt }) => role === "admin" && revokedAt === undefined)?.id ?? null;
 }
 
 /** For `petstore admin-url`. Returns a function that removes it, unless another server has replaced it since. */

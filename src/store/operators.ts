@@ -11,6 +11,7 @@ import {
   type OperatorAccess,
   operatorEntry,
   operatorExists,
+  operatorNotActive,
   operatorNotFound,
   type OperatorSession,
   type SignInCode,
@@ -33,10 +34,12 @@ const COLUMNS = `operators.id, name, role, hint, created_at AS "createdAt", issu
 const WITH_TOKENS = "operators JOIN operator_tokens ON operator_id = operators.id AND replaced_at IS NULL";
 const SELECT = `SELECT ${COLUMNS} FROM ${WITH_TOKENS}`;
 const SELECT_ACTIVE = `SELECT hash, ${COLUMNS} FROM ${WITH_TOKENS} WHERE revoked_at IS NULL`;
+/** Sessions and codes of release 1.1.0 whose `operator_id` is null were those of the token of a setting. */
 const SELECT_SESSIONS = `SELECT cookie_hash AS "cookieHash", secret_hash AS "secretHash",
-  operator_id AS "operatorId", token_check AS "tokenCheck", created_at AS "createdAt", ends_at AS "endsAt"
-  FROM operator_sessions`;
+  operator_id AS "operatorId", created_at AS "createdAt", ends_at AS "endsAt"
+  FROM operator_sessions WHERE operator_id IS NOT NULL`;
 const CODE_COLUMNS = `code_hash AS "codeHash", operator_id AS "operatorId", ends_at AS "endsAt"`;
+const SELECT_CODES = `SELECT ${CODE_COLUMNS} FROM sign_in_codes WHERE operator_id IS NOT NULL`;
 /** Of any table, SQLite requires a limit and PostgreSQL none that is negative. */
 const ALL = 1_000_000;
 const MAX_LISTED = MAX_OPERATORS + 300;
@@ -63,6 +66,15 @@ function* addOperator({ name, role }: NewOperator, token: NewSecret, by: Attribu
 function* addToken(id: number, { hash, hint }: NewSecret, { at }: Attribution) {
   const insert = "INSERT INTO operator_tokens (hash, operator_id, hint, issued_at) VALUES (?, ?, ?, ?)";
   yield* rowsOf(insert, hash, id, hint, at);
+}
+
+/** Whose token it is or was. */
+function* ownerOf({ hash }: NewSecret) {
+  const [owner] = yield* rowsOf<{ name: string }>(
+    "SELECT name FROM operator_tokens JOIN operators ON id = operator_id WHERE hash = ?",
+    hash,
+  );
+  return owner;
 }
 
 /** The operator who has the name, or the last who had it. */
@@ -126,12 +138,23 @@ export class SqlOperatorStore implements OperatorStore {
     return this.#change(() => createOperator(operator, token, by));
   }
 
-  importOperator(operator: NewOperator, token: NewSecret, by: Attribution) {
+  async importOperator(operator: NewOperator, token: NewSecret, by: Attribution) {
     const { name, role } = operator;
+    const isImported = function* () {
+      const select = `${SELECT_ACTIVE} AND name = ? AND hash = ?`;
+      return (yield* rowsOf(select, name, token.hash)).length > 0;
+    };
+    if (await this.database.read(isImported)) return undefined;
     return this.#change(function* () {
-      const known = yield* rowsOf("SELECT hash FROM operator_tokens WHERE hash = ?", token.hash);
+      if (yield* isImported()) return undefined;
       const holder = yield* holderOf(name);
-      if (known.length > 0 || (holder && holder.revokedAt !== null)) return undefined;
+      if (holder && holder.revokedAt !== null) return operatorNotActive(name);
+      const owner = yield* ownerOf(token);
+      if (owner !== undefined)
+        return new Rejection(
+          "invalid_token",
+          `Operator ${owner.name} has or had the token. Make another one.`,
+        );
       const found = holder && (yield* findOperator(holder.id));
       if (found?.role !== role) return yield* createOperator(operator, token, by);
       return yield* replaceToken(found, token, by);
@@ -141,7 +164,8 @@ export class SqlOperatorStore implements OperatorStore {
   async createFirstOperator(operator: NewOperator, token: NewSecret, by: Attribution) {
     const select = "SELECT id FROM operators WHERE role = 'admin' OR name = ? LIMIT 1";
     const isFirst = function* () {
-      return (yield* rowsOf(select, operator.name)).length === 0;
+      if ((yield* rowsOf(select, operator.name)).length > 0) return false;
+      return (yield* ownerOf(token)) === undefined;
     };
     if (!(await this.database.read(isFirst))) return undefined;
     return this.#change(function* () {
@@ -159,9 +183,7 @@ export class SqlOperatorStore implements OperatorStore {
       if (operator === undefined) return operatorNotFound(id);
       if (replaces !== undefined && !(yield* hasToken(id, replaces)))
         return new Rejection("invalid_token", `The token of ${operator.name} was replaced just now.`);
-      const { name, revokedAt } = operator;
-      if (revokedAt !== undefined)
-        return new Rejection("operator_not_active", `Operator ${name} is revoked. Create another one.`);
+      if (operator.revokedAt !== undefined) return operatorNotActive(operator.name);
       return yield* replaceToken(operator, token, by);
     });
   }
@@ -193,22 +215,12 @@ export class SqlOperatorStore implements OperatorStore {
     return this.database.read(function* () {
       const tokens = yield* objectsOf<Operator & { hash: string }>(SELECT_ACTIVE);
       const sessions = yield* rowsOf<OperatorSession>(SELECT_SESSIONS);
-      const codes = yield* rowsOf<SignInCode>(`SELECT ${CODE_COLUMNS} FROM sign_in_codes`);
+      const codes = yield* rowsOf<SignInCode>(SELECT_CODES);
       return {
         tokens: new Map(tokens.map(({ hash, ...row }) => [hash, row])),
         sessions: new Map(sessions.map((row) => [row.cookieHash, row])),
         codes: new Map(codes.map((row) => [row.codeHash, row])),
       };
-    });
-  }
-
-  findByToken(tokenHash: string): Awaitable<Operator | undefined> {
-    return this.database.read(function* () {
-      const [row] = yield* objectsOf<Operator>(
-        `SELECT ${COLUMNS} FROM operator_tokens JOIN operators ON operators.id = operator_id WHERE hash = ?`,
-        tokenHash,
-      );
-      return row;
     });
   }
 
@@ -232,26 +244,25 @@ export class SqlOperatorStore implements OperatorStore {
     });
   }
 
-  createSession(session: OperatorSession, entry: NewAuditEntry, tokenHash?: string): Promise<boolean> {
-    const { cookieHash, secretHash, operatorId, tokenCheck, createdAt, endsAt } = session;
+  createSession(session: OperatorSession, entry: NewAuditEntry, tokenHash: string): Promise<boolean> {
+    const { cookieHash, secretHash, operatorId, createdAt, endsAt } = session;
     return this.#change(function* () {
-      if (tokenHash !== undefined && !(yield* hasToken(operatorId ?? 0, tokenHash))) return false;
+      if (!(yield* hasToken(operatorId, tokenHash))) return false;
       const before = (condition: string, max: number) =>
         `cookie_hash IN (SELECT cookie_hash FROM operator_sessions WHERE ${condition}
            ORDER BY created_at DESC, cookie_hash LIMIT ${ALL} OFFSET ${max - 1})`;
       yield* rowsOf(
         `DELETE FROM operator_sessions WHERE ends_at <= ? OR ${before("ends_at > 0", MAX_SESSIONS)}
-           OR ${before("coalesce(operator_id, 0) = ?", MAX_SESSIONS_OF_OPERATOR)}`,
+           OR ${before("operator_id = ?", MAX_SESSIONS_OF_OPERATOR)}`,
         createdAt,
-        operatorId ?? 0,
+        operatorId,
       );
       yield* rowsOf(
-        `INSERT INTO operator_sessions (cookie_hash, secret_hash, operator_id, token_check, created_at, ends_at)
-           VALUES (?, ?, ?, ?, ?, ?)`,
+        `INSERT INTO operator_sessions (cookie_hash, secret_hash, operator_id, created_at, ends_at)
+           VALUES (?, ?, ?, ?, ?)`,
         cookieHash,
         secretHash,
         operatorId,
-        tokenCheck,
         createdAt,
         endsAt,
       );

@@ -62,7 +62,7 @@ describe("a session", () => {
     expect(status).toBe(200);
     expect(json).toEqual({
       signedIn: true,
-      operator: { id: null, name: "token", role: "admin" },
+      operator: { id: 1, name: "bootstrap", role: "admin" },
       environment: "production",
       version: "1.1.0",
       secret: expect.stringMatching(/^[\w-]{43}$/),
@@ -80,7 +80,7 @@ describe("a session", () => {
     const body = { name: "by the console", plan: "free" };
     await service.ok("POST /api/keys", { token: null, headers, body });
     const { items } = await service.ok("/api/audit?actor=console&limit=2");
-    const actor = { operator: "token", kind: "console", name: "127.0.0.1" };
+    const actor = { operator: "bootstrap", kind: "console", name: "127.0.0.1" };
     expect(items).toMatchObject([
       { action: "key.created", actor },
       { action: "admin.signed-in", actor },
@@ -206,9 +206,11 @@ test("the token in --metrics-token-file is that of an operator who may only read
     expect([await status("/metrics"), await status("/api/keys"), await status("/api/operators")]).toEqual([
       200, 403, 403,
     ]);
-    expect(await own.ok("/api/operators")).toMatchObject({ items: [{ name: "metrics", role: "metrics" }] });
+    expect(await own.ok("/api/operators")).toMatchObject({
+      items: [{ name: "bootstrap" }, { name: "metrics", role: "metrics" }],
+    });
   }
-  await own.admin("POST /api/operators/1/revoke");
+  await own.admin("POST /api/operators/2/revoke");
   await own.restart();
   expect(await status("/metrics")).toBe(401);
   await own.stop();

@@ -200,9 +200,13 @@ describe("petstore restore", () => {
       stores.operators.createOperator({ name, role: "admin" }, secret(name), by);
     const before = open();
     for (const name of ["a", "bb", "ccc"]) await create(before, name);
-    const session = { cookieHash: hash(101), secretHash: hash(102), operatorId: 1, tokenCheck: null };
+    const session = { cookieHash: hash(101), secretHash: hash(102), operatorId: 1 };
     const signedIn = { ...by, action: "admin.signed-in" } as const;
-    await before.operators.createSession({ ...session, createdAt: NOW, endsAt: NOW + 1 }, signedIn);
+    await before.operators.createSession(
+      { ...session, createdAt: NOW, endsAt: NOW + 1 },
+      signedIn,
+      secret("a").hash,
+    );
     await before.operators.createCode({ codeHash: hash(103), operatorId: 1, endsAt: NOW + 1 }, NOW);
     const serverSecret = await before.settings.openSecret("5f0e-secret-of-servers-9d3c");
     await before.close();

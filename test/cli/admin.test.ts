@@ -1,6 +1,6 @@
 import { beforeEach, expect, test } from "bun:test";
 import { Database } from "bun:sqlite";
-import { chownSync, existsSync, readFileSync, renameSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import {
   cleanUpAfterAll,
@@ -10,6 +10,7 @@ import {
   resultOf,
   spawnPetstore,
   cliDirectory,
+  wrongUsage,
 } from "./cli.ts";
 import { until } from "../timing.ts";
 import { createKey } from "./keys.ts";
@@ -100,28 +101,38 @@ test("an admin token that was replaced, or whose operator was revoked, does not 
   expect(await status(server, token)).toBe(401);
   expect(server.lines.join("\n")).toContain("admin.token-outdated");
   await server.stop();
-  const rotate = async () => [await cli.err("admin-token rotate"), tokenOf(cli)];
-  const rejected = [expect.stringContaining("does not work any more"), token];
-  expect(await rotate()).toEqual(rejected);
   await cli.run("operators create --name ann --role admin");
   await cli.run("operators revoke admin");
-  expect(await rotate()).toEqual(rejected);
+  await using again = await cli.serve();
+  expect(await status(again, token)).toBe(401);
 });
 
-test("an admin token that the database has never seen is that of the operator token", async () => {
+test("a token in the data directory that the database has never seen is that of nobody", async () => {
   await (await cli.serve()).stop();
   writeFileSync(tokenFileOf(cli), `${TOKEN}\n`, { mode: 0o600 });
   await using server = await cli.serve();
-  expect(await whoIs(server, TOKEN)).toEqual({ id: null, name: "token", role: "admin" });
-  expect((await cli.run("admin-token rotate")).code).toBe(0);
-  await untilAccepted(server, tokenOf(cli));
   expect(await status(server, TOKEN)).toBe(401);
+  expect(server.startMessage).not.toContain("token in");
+  expect(server.lines.join("\n")).toContain("admin.token-outdated");
 });
 
-test("the admin token of a variable is used, and no file is made", async () => {
+test("the token is no flag, which others could read in a list of processes", async () => {
+  const removed = wrongUsage(
+    "--admin-token is no flag, which others could read in a list of processes; use PETSTORE_ADMIN_TOKEN or --admin-token-file",
+  );
+  for (const line of ["serve --admin-token", "keys list --server http://127.0.0.1:1 --admin-token"])
+    expect(await cli.run(`${line} ${TOKEN}`)).toEqual(removed);
+  expect((await cli.run(`serv --admin-token ${TOKEN}`)).err).not.toContain(TOKEN);
+  expect(await cli.out("serve --help")).toContain("\n  PETSTORE_ADMIN_TOKEN ");
+  expect(await cli.run("admin-token rotate")).toEqual(
+    wrongUsage('unknown command "admin-token"; see petstore --help'),
+  );
+});
+
+test("the token of a variable is that of the operator bootstrap, and no file is made", async () => {
   const server = await cli.serve(["--host", "localhost"], { PETSTORE_ADMIN_TOKEN: TOKEN });
   expect(server.startMessage).toContain(`  Admin        ${server.adminUrl}\n`);
-  expect(await status(server, TOKEN)).toBe(200);
+  expect(await whoIs(server, TOKEN)).toEqual({ ...ADMIN, name: "bootstrap" });
   expect(existsSync(tokenFileOf(cli))).toBeFalse();
   const banLength = { value: "5m", source: "default", variable: "PETSTORE_BAN_LENGTH" };
   const host = { value: "localhost", source: "flag", default: "127.0.0.1" };
@@ -146,48 +157,6 @@ test("the admin token of a file is read again when the file is replaced, and the
   expect(await status(server, TOKEN)).toBe(401);
 });
 
-test("admin-token rotate: running servers take the new token, and the sessions of the operator end", async () => {
-  await using server = await cli.serve();
-  const old = tokenOf(cli);
-  const session = await signIn(server, { token: old });
-  const Cookie = (session.headers.get("set-cookie") ?? "").split(";")[0] ?? "";
-  const headers = { Cookie, "Petstore-Session": Object(await session.json()).secret };
-  const withSession = async () => (await fetch(`${server.adminUrl}/api/keys`, { headers })).status;
-  expect(await withSession()).toBe(200);
-
-  expect(await cli.run("admin-token rotate")).toEqual({
-    code: 0,
-    out: `Replaced the token of the operator admin in ${tokenFileOf(cli)}. Servers accept it within a second, and the sessions of admin have ended.\nSign in again with the URL that petstore admin-url prints.\n`,
-    err: "",
-  });
-  const next = tokenOf(cli);
-  expect(next).not.toBe(old);
-  expect(statSync(tokenFileOf(cli)).mode & 0o777).toBe(0o600);
-  expect(await status(server, next)).toBe(200);
-  cli.clock.advance(500);
-  expect([await status(server, old), await withSession()]).toEqual([401, 401]);
-  expect<object[]>(await itemsOf(server, "/api/audit?action=operator.rotated", next)).toMatchObject([
-    { actor: { kind: "command line" }, target: { kind: "operator" } },
-  ]);
-});
-
-test("admin-token rotate: root leaves the file to the owner of the directory; without a token there is nothing to rotate, and one of a variable is replaced there", async () => {
-  await createKey(cli);
-  expect(await cli.run("admin-token rotate")).toEqual(
-    failure(`there is no token in ${tokenFileOf(cli)}; see petstore operators list`),
-  );
-  expect(await cli.run(`admin-token rotate --admin-token ${TOKEN}`)).toEqual(
-    failure(
-      "the admin token is set by --admin-token; replace it there, and a server that reads it from a file takes it within a second",
-    ),
-  );
-  await (await cli.serve()).stop();
-  const owner = process.getuid?.() === 0 ? 65_534 : (process.getuid?.() ?? 0);
-  chownSync(cli.dataDir, owner, process.getgid?.() ?? 0);
-  expect((await cli.run("admin-token rotate")).code).toBe(0);
-  expect(statSync(tokenFileOf(cli))).toMatchObject({ uid: owner });
-});
-
 test("admin-url prints a URL that signs in once, also where the environment names a proxy, and fails when no server runs", async () => {
   const server = await cli.serve();
   // That of the server.
@@ -203,8 +172,10 @@ test("admin-url prints a URL that signs in once, also where the environment name
   const ofAnn = await signIn(server, { code: codeIn(await cli.run("admin-url --operator ann")) });
   expect(Object(await ofAnn.json()).operator).toMatchObject({ name: "ann", role: "viewer" });
   await cli.run("operators create --name prometheus --role metrics");
-  expect(await cli.err("admin-url --operator prometheus")).toContain("cannot use the console");
-  expect(await cli.err("admin-url --operator bob")).toContain("operator bob does not exist");
+  expect(await cli.err("admin-url --operator prometheus")).toBe(
+    "This needs the role viewer; prometheus has metrics.",
+  );
+  expect(await cli.err("admin-url --operator bob")).toBe("Operator bob does not exist or is revoked.");
   // It asks the server itself.
   const proxy = "http://127.0.0.1:1";
   const variables = { PETSTORE_DATA: cli.dataDir, HTTP_PROXY: proxy, http_proxy: proxy };
@@ -270,7 +241,7 @@ test("operators create, list, rotate and revoke, by name and by identifier, here
   );
 
   const remote = (line: string, token = ann) =>
-    cli.run(`${line} --server ${server.adminUrl} --admin-token ${token}`);
+    cli.run(`${line} --server ${server.adminUrl}`, { PETSTORE_TOKEN: token });
   expect((await remote("operators create --name bob --role admin")).err).toBe(
     "This needs the role admin; ann has support.",
   );

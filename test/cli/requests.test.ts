@@ -100,8 +100,10 @@ test("--follow names a server when it stops responding, and prints nothing again
       });
     },
   });
-  const there = ["--server", fake.url.origin, "--admin-token", TOKEN];
-  const { out } = await new InProcessCli().run(["requests", "--follow", "--json", ...there]);
+  const there = ["--server", fake.url.origin];
+  const { out } = await new InProcessCli().run(["requests", "--follow", "--json", ...there], {
+    PETSTORE_TOKEN: TOKEN,
+  });
   expect(out.match(/of-\d|warning: .*/g)).toEqual([
     "of-1",
     "of-2",
@@ -136,9 +138,9 @@ test("--follow warns of requests that it does not print, and of none that it has
   const printed: number[] = [];
   const print = async (text: string | Uint8Array) =>
     void printed.push(String(text).trimEnd().split("\n").length);
-  const there = ["--server", fake.url.origin, "--admin-token", TOKEN];
+  const there = ["--server", fake.url.origin];
   const line = ["requests", "--follow", "--json", "--limit", "10000", ...there];
-  const { out } = await new InProcessCli().run(line, {}, { print });
+  const { out } = await new InProcessCli().run(line, { PETSTORE_TOKEN: TOKEN }, { print });
   expect(printed).toEqual([9_000, 3_000, 10_000]);
   expect(out.match(/warning: .*/g)).toEqual([
     "warning: there are more than 10000 new requests; some are not shown",
@@ -156,8 +158,10 @@ test("a row that this release cannot read hides no other, and is counted once", 
         ? new Response(null, { status: 500 })
         : Response.json({ items, nextCursor: null, servers: [] }),
   });
-  const there = ["--server", fake.url.origin, "--admin-token", TOKEN];
-  const { out } = await new InProcessCli().run(["requests", "--follow", "--json", ...there]);
+  const there = ["--server", fake.url.origin];
+  const { out } = await new InProcessCli().run(["requests", "--follow", "--json", ...there], {
+    PETSTORE_TOKEN: TOKEN,
+  });
   const warning = "warning: 1 row is left out: this release cannot read it";
   expect(out.match(/"requestId":"\w+"|warning: .*/g)).toEqual([warning, '"requestId":"first"']);
 });

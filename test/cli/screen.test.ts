@@ -1,8 +1,7 @@
 import { describe, expect, test } from "bun:test";
-import { writeFileSync } from "node:fs";
 import { columns, json, Screen } from "../../src/cli/output.ts";
 import { cleanUpAfterAll, failure, InProcessCli, wrongUsage } from "./cli.ts";
-import { createKey, paths, withStores } from "./keys.ts";
+import { createKey, withStores } from "./keys.ts";
 import { spawnOnTerminal } from "./terminal.ts";
 
 cleanUpAfterAll();
@@ -80,7 +79,6 @@ describe("questions", () => {
       for (const name of ["Rex", "Tom"]) await store.createPet({ name, categoryId: 1n }, cli.clock.now());
       await store.placeOrder({ keyId: 1, petId: 2n }, cli.clock.now());
     });
-    writeFileSync(paths(cli).adminToken, "the-token-of-the-operators\n", { mode: 0o600 });
     return cli;
   }
 
@@ -88,7 +86,6 @@ describe("questions", () => {
     ["keys revoke 1", /^Revoke key 1 "x+" permanently\?$/],
     ["pets delete 1", /^Delete pet 1 "Rex" permanently\?$/],
     ["orders update 1 cancelled", /^Change order 1 for pet 2 from placed to cancelled\?$/],
-    ["admin-token rotate", /^Replace the token of production \(data: .*\) in .* and end its sessions\?$/],
   ])("%s", async (line, question) => {
     const cli = await cliWithPet();
     cli.answer = false;

@@ -46,12 +46,14 @@ test("staging has its own ports, and the listener for operators its own address,
   const staging = { port: 8081, admin: { port: 8091, isDefault: true } };
   expect(parseConfig({ env: ["staging"] })).toMatchObject(staging);
   expect<object | undefined>(
-    parseConfig({
-      "admin-address": ["[::1]:9000"],
-      "admin-hostname": ["Admin.example.com,other.example.com"],
-      "admin-token": ["a-token-of-the-operators"],
-      "metrics-public": ["true"],
-    }).admin,
+    parseConfig(
+      {
+        "admin-address": ["[::1]:9000"],
+        "admin-hostname": ["Admin.example.com,other.example.com"],
+        "metrics-public": ["true"],
+      },
+      { PETSTORE_ADMIN_TOKEN: "a-token-of-the-operators" },
+    ).admin,
   ).toEqual({
     host: "::1",
     port: 9000,
@@ -67,10 +69,10 @@ test("staging has its own ports, and the listener for operators its own address,
 });
 
 test.each(["short", "with blanks in it all", "ünïcode-ünïcode-ünïcode", "x".repeat(201)])(
-  "--admin-token %p is rejected and not repeated",
+  "PETSTORE_ADMIN_TOKEN %p is rejected and not repeated",
   (text) => {
-    expect(usageError({ "admin-token": [text] })).toBe(
-      "--admin-token is not valid; it must be 16 to 200 visible ASCII characters",
+    expect(usageError({}, { PETSTORE_ADMIN_TOKEN: text })).toBe(
+      "PETSTORE_ADMIN_TOKEN is not valid; it must be 16 to 200 visible ASCII characters",
     );
   },
 );

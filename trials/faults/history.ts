@@ -9,6 +9,7 @@ import {
   type HttpRequest,
   type HttpResponse,
 } from "../harness/http-connection.ts";
+import { adminFlags } from "../harness/petstore.ts";
 import { postgresUrl } from "../harness/postgres.ts";
 import { Random } from "../harness/random.ts";
 import { countsOf } from "../harness/statistics.ts";
@@ -313,8 +314,7 @@ async function killConnections(sql: SQL, random: Random, isOver: () => boolean):
 export async function checkHistory(options: HistoryOptions) {
   const databaseUrl = await postgresUrl();
   const storage = ["--database-url", databaseUrl, "--limits-url", await valkeyUrl()];
-  const flags = ["--admin-address", "127.0.0.1:0", "--admin-token", TOKEN];
-  const fleet = await Fleet.start({ size: SERVERS, storage, flags });
+  const fleet = await Fleet.start({ size: SERVERS, storage, flags: adminFlags(TOKEN) });
   await using sql = new SQL(databaseUrl, { max: 1 });
   const history = new History(fleet, (await fleet.createKey()).key, options);
   const startedAt = performance.now();

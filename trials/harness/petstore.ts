@@ -1,4 +1,4 @@
-import { readFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Child, runProgram } from "./child.ts";
 import { temporaryDirectory } from "./cleanup.ts";
@@ -16,6 +16,13 @@ export interface LogLine {
 }
 
 export type PetstoreServer = Awaited<ReturnType<typeof startPetstore>>;
+
+/** A listener for operators on a free port, and the token of an admin. */
+export function adminFlags(token: string): readonly string[] {
+  const file = join(temporaryDirectory("token"), "token");
+  writeFileSync(file, token, { mode: 0o600 });
+  return ["--admin-address", "127.0.0.1:0", "--admin-token-file", file];
+}
 
 /** `under` is a command that runs the command after it, such as `nice`; `program` can be another release. */
 export async function startPetstore(

@@ -1,5 +1,5 @@
 import { afterAll, expect, test } from "bun:test";
-import { startPostgres } from "../../../trials/harness/postgres.ts";
+import { postgresUrl, startPostgres } from "../../../trials/harness/postgres.ts";
 import { startValkey } from "../../../trials/harness/valkey.ts";
 import { startAdminService, TOKEN } from "../../admin/admin-service.ts";
 import { cleanUp, InProcessCli } from "../../cli/cli.ts";
@@ -43,8 +43,12 @@ test("engines have a state, durations and queues, and there is no cache of pets"
 });
 
 test("a server that cannot write its token keeps one in memory, and says so", async () => {
-  const storage = ["--database-url", postgres.url, "--limits-url", valkey.url, "--data", "/proc/petstore"];
-  const { lines, adminUrl, stop } = await new InProcessCli().serve(storage);
+  const databaseUrl = await postgresUrl();
+  const storage = ["--database-url", databaseUrl, "--limits-url", valkey.url, "--data", "/proc/petstore"];
+  const cli = new InProcessCli();
+  // Otherwise there would be a first key to write, too.
+  await cli.run(["keys", "create", "--name", "a", "--plan", "free", "--database-url", databaseUrl]);
+  const { lines, adminUrl, stop } = await cli.serve(storage);
   expect(lines.join("\n")).toMatch(/"level":"warn","event":"admin\.token-not-saved"/);
   expect((await fetch(`${adminUrl}/readyz`)).status).toBe(200);
   await stop();

@@ -5,7 +5,7 @@ import { scheduler } from "../../../src/event-loop.ts";
 import { ServerSecret } from "../../../src/operator/server-secret.ts";
 import { HEARTBEAT_MS } from "../../../src/rate-limit/server-register.ts";
 import { openStores } from "../../../src/adapters.ts";
-import { type PetstoreServer, startPetstore } from "../../../trials/harness/petstore.ts";
+import { adminFlags, type PetstoreServer, startPetstore } from "../../../trials/harness/petstore.ts";
 import { postgresUrl } from "../../../trials/harness/postgres.ts";
 import { sendToValkey, valkeyUrl } from "../../../trials/harness/valkey.ts";
 import { startAdminService } from "../../admin/admin-service.ts";
@@ -19,7 +19,7 @@ const [databaseUrl, limitsUrl] = await Promise.all([postgresUrl(), valkeyUrl()])
 const storage = ["--database-url", databaseUrl, "--limits-url", limitsUrl];
 const REGISTER = "petstore:production:servers";
 const TOKEN = "the-token-of-all-servers";
-const flags = ["--port", "0", "--admin-address", "127.0.0.1:0", "--admin-token", TOKEN, ...storage];
+const flags = ["--port", "0", ...adminFlags(TOKEN), ...storage];
 /** A slow machine takes longer than the default. */
 const start = () => startPetstore([...flags, "--limits-timeout", "1s"]);
 
@@ -61,7 +61,7 @@ test("a server tells where it listens as soon as it does, without a heartbeat", 
     ms === HEARTBEAT_MS ? noTimer : setInterval.call(scheduler, work, ms),
   );
   const limitsUrls = [await valkeyUrl()];
-  const { adminUrl, stop } = await startAdminService({}, { databaseUrl, limitsUrls });
+  const { adminUrl, stop } = await startAdminService({ token: TOKEN }, { databaseUrl, limitsUrls });
   const entries = () => sendToValkey(limitsUrls[0] ?? "", "HVALS", REGISTER);
   await until(async () => (await entries()).includes(`"adminUrl":"${adminUrl}"`));
   await stop();
@@ -110,7 +110,7 @@ test("requests and admin-url find a server through Valkey, without its data dire
   await fetch(`${first.url}/pets`, { headers: { "X-Request-Id": "over-the-register" } });
   const { out, err } = await run("requests", "--request-id", "over-the-register", "--json");
   expect([err, JSON.parse(out)]).toMatchObject(["", [{ requestId: "over-the-register" }]]);
-  const { out: url } = await run("admin-url", "--operator", "token");
+  const { out: url } = await run("admin-url", "--operator", "bootstrap");
   const [, origin, code] = /^(\S+)\/\?code=(\w+)\n$/.exec(url) ?? [];
   expect([first.adminUrl, second.adminUrl]).toContain(origin ?? "");
   const signIn = { method: "POST", body: JSON.stringify({ code }) };

@@ -21,11 +21,17 @@ await fillData(cli.dataDir);
 await cli.run(["copy", "--to", database]);
 const stores = await openStores({ ...storageIn(""), databaseUrl: database });
 await stores.settings.openSecret("of the servers of this database");
-const ends = { operatorId: null, endsAt: Date.now() + 3_600_000 };
 const hash = (digit: string) => digit.repeat(64);
+const token = { hash: hash("4"), hint: "" };
+const operator = await stores.operators.createOperator({ name: "zoe", role: "admin" }, token, BY);
+const ends = { operatorId: "id" in operator ? operator.id : 0, endsAt: Date.now() + 3_600_000 };
 await stores.operators.createCode({ codeHash: hash("1"), ...ends }, Date.now());
-const session = { cookieHash: hash("2"), secretHash: hash("3"), tokenCheck: "x", createdAt: Date.now() };
-await stores.operators.createSession({ ...session, ...ends }, { ...BY, action: "admin.signed-in" });
+const session = { cookieHash: hash("2"), secretHash: hash("3"), createdAt: Date.now() };
+await stores.operators.createSession(
+  { ...session, ...ends },
+  { ...BY, action: "admin.signed-in" },
+  token.hash,
+);
 await stores.close();
 afterAll(cleanUp);
 

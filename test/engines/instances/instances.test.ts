@@ -5,7 +5,7 @@ import { checkHistory } from "../../../trials/faults/history.ts";
 import { rateLimitStatus, type RateLimitStatus, sendBurst } from "../../../trials/harness/api-client.ts";
 import { temporaryDirectory } from "../../../trials/harness/cleanup.ts";
 import { Fleet } from "../../../trials/harness/fleet.ts";
-import type { LogLine } from "../../../trials/harness/petstore.ts";
+import { adminFlags, type LogLine } from "../../../trials/harness/petstore.ts";
 import { postgresUrl } from "../../../trials/harness/postgres.ts";
 import { valkeyUrl } from "../../../trials/harness/valkey.ts";
 import { openStores } from "../../../src/adapters.ts";
@@ -18,11 +18,10 @@ import { until } from "../../timing.ts";
 /** On a busy machine Valkey may take longer than the default. */
 const PATIENT = ["--limits-timeout", "1s"];
 const TOKEN = "the-token-of-all-servers";
-const ADMIN = ["--admin-address", "127.0.0.1:0", "--admin-token", TOKEN];
 
 const databaseUrl = await postgresUrl();
 const storage = ["--database-url", databaseUrl, "--limits-url", await valkeyUrl()];
-const fleet = await Fleet.start({ size: 4, storage, flags: [...PATIENT, ...ADMIN] });
+const fleet = await Fleet.start({ size: 4, storage, flags: [...PATIENT, ...adminFlags(TOKEN)] });
 await untilShared(fleet);
 const stores = await openStores({ ...storageIn(""), databaseUrl });
 afterAll(async () => {

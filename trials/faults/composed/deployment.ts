@@ -1,4 +1,5 @@
 import { Fleet } from "../../harness/fleet.ts";
+import { adminFlags } from "../../harness/petstore.ts";
 import { promote, startPostgres, startStandby, stopWaitingForStandby } from "../../harness/postgres.ts";
 import { freezeTree, isRunning, thawTree } from "../../harness/processes.ts";
 import type { Server } from "../../harness/server.ts";
@@ -8,8 +9,7 @@ import { type Fault, type FaultName, type Schedule, SERVERS, stepsOf } from "./s
 
 export const TOKEN = "the-token-of-all-servers-of-this-deployment";
 /** Clients of revoked keys count as clients without a key, all from one address. */
-const ADMIN = ["--admin-address", "127.0.0.1:0", "--admin-token", TOKEN];
-const FLAGS = [...ADMIN, "--anonymous-limits", "1000000/100000000"];
+const FLAGS = ["--anonymous-limits", "1000000/100000000"];
 /** As a service manager does. */
 const START_AGAIN_AFTER_MS = 300;
 const START_TIMEOUT_MS = 30_000;
@@ -39,7 +39,7 @@ export class Deployment {
     if (namesStandbyFirst) hosts.reverse();
     const url = primary.url.replace(new URL(primary.url).host, hosts.join(","));
     const storage = ["--database-url", url, "--limits-url", valkey.url];
-    const fleet = await Fleet.start({ size: SERVERS, storage, flags: FLAGS });
+    const fleet = await Fleet.start({ size: SERVERS, storage, flags: [...adminFlags(TOKEN), ...FLAGS] });
     return new Deployment(fleet, storage, valkey, [primary, standby]);
   }
 

@@ -1,0 +1,107 @@
+import { hostname } from "node:os";
+import { Rejection } from "../api/errors.ts";
+import type { AdminConfig } from "../config/config.ts";
+import { followFiles } from "../config/follow-files.ts";
+import type { NewOperator } from "../domain/operators.ts";
+import type { Clock, OperatorStore } from "../domain/ports.ts";
+import { repeat } from "../event-loop.ts";
+import type { Log } from "../observe/log.ts";
+import { readTokenFile, toNewToken } from "./token.ts";
+
+/** A new token in a file works within a second. */
+const EVERY_MS = 250;
+const RETRY_MS = 1_000;
+
+/** An operator whose token a deployment has made before its first start. */
+interface SettingToken extends NewOperator {
+  /** Read again when it changes. */
+  readonly file: string | undefined;
+  /** The token if there is no file. */
+  readonly token?: string | undefined;
+}
+
+function settingTokensOf({ token, tokenFile, metricsTokenFile }: AdminConfig): readonly SettingToken[] {
+  return [
+    { name: "bootstrap", role: "admin", file: tokenFile, token },
+    { name: "metrics", role: "metrics", file: metricsTokenFile },
+  ];
+}
+
+interface ImportOptions {
+  readonly operators: OperatorStore;
+  readonly clock: Pick<Clock, "now">;
+  readonly log: Log;
+}
+
+/** Reads the files again when they change. Returns a function that stops it. */
+export type FollowTokens = () => () => Promise<void>;
+
+/**
+ * Gives the tokens of settings to their operators. Servers with the same token change nothing. Of servers with
+ * different ones, the last that read its own replaces those of the others for good: a token that was replaced does not
+ * come back, so they do not replace one another's in turn. Throws if a file cannot be used.
+ */
+export async function importTokens(admin: AdminConfig, options: ImportOptions): Promise<FollowTokens> {
+  const importers = settingTokensOf(admin).map((setting) => new TokenImporter(setting, options));
+  for (const importer of importers) await importer.start();
+  return () => {
+    const stops = importers.map((importer) => importer.follow());
+    return async () => void (await Promise.all(stops.map((stop) => stop())));
+  };
+}
+
+class TokenImporter {
+  /** The token that is to be stored. */
+  #next: string | undefined;
+  #isFailing = false;
+
+  constructor(
+    private readonly setting: SettingToken,
+    private readonly options: ImportOptions,
+  ) {}
+
+  async start(): Promise<void> {
+    const { file, token } = this.setting;
+    this.#next = file === undefined ? token : readTokenFile(file);
+    await this.#store();
+  }
+
+  follow(): () => Promise<void> {
+    const { file } = this.setting;
+    if (file === undefined && this.#next === undefined) return async () => {};
+    const storing = repeat(this.#isFailing ? RETRY_MS : EVERY_MS, () => this.#store());
+    if (file === undefined) return () => storing.close();
+    const stop = followFiles([file], {
+      everyMs: EVERY_MS,
+      read: () => readTokenFile(file),
+      onChange: (token) => (this.#next = token),
+      onError: (error) => this.options.log.event("admin.token-unreadable", { file, error }),
+    });
+    return () => {
+      stop();
+      return storing.close();
+    };
+  }
+
+  /** A database that does not take the token now is tried again. Resolves to the wait until the next run. */
+  async #store(): Promise<number> {
+    const token = this.#next;
+    if (token === undefined) return EVERY_MS;
+    const { name, role } = this.setting;
+    const { operators, clock, log } = this.options;
+    const by = { actor: { kind: "server", name: hostname() }, at: clock.now() } as const;
+    try {
+      const imported = await operators.importOperator({ name, role }, toNewToken(token), by);
+      if (imported instanceof Rejection)
+        log.event("admin.token-rejected", { operator: name, reason: imported.message });
+      else if (imported) log.event("admin.token-imported", { operator: name });
+      this.#isFailing = false;
+      if (this.#next === token) this.#next = undefined;
+      return EVERY_MS;
+    } catch (error) {
+      if (!this.#isFailing) log.event("admin.token-not-imported", { operator: name, error });
+      this.#isFailing = true;
+      return RETRY_MS;
+    }
+  }
+}
