@@ -191,126 +191,12 @@ const OPENAPI_PATH = `${ADMIN_API.basePath}/openapi.json`;
 
 /** The handler of the operator's listener: health, metrics, the admin API and the console. */
 export function createAdminApp(services: ServerServices): RequestHandler {
-  const { admin, store, limits, metrics, authentication, clock } = services;
-  const handlers: AdminHandlers = {
-    ...sessionHandlers(services),
-    ...serverHandlers(services),
-    ...requestHandlers(services),
-    ...dataHandlers(services),
-  };
   const errorLog = new ErrorLog(services.log);
-  const pages = createConsole();
-  const ready = readinessOf({
-    database: async () => {
-      await store.getPet(1n);
-      return true;
-    },
-    disk: () => (services.freeBytes?.() ?? Infinity) >= NEEDED_BYTES,
-    // The listeners open after the migrations.
-    migrations: () => true,
-    "rate-limiter": () => limits.isAvailable,
-    draining: () => !services.isDraining(),
-  });
-  let openApi: string | undefined;
-  const front: Front<AdminCall, unknown> = {
-    maxBodyBytes: ({ operation }) => (operation.needsNoToken ? MAX_OPEN_BODY_BYTES : MAX_ADMIN_BODY_BYTES),
-    parse: parseJson,
-    async reauthenticate(call) {
-      const { id, operation, request } = call;
-      const identity = await identify(request, id, operation);
-      return identity instanceof Rejection ? identity : { ...call, context: contextOf(request, identity) };
-    },
-    async execute(input, { id, context }) {
-      return handlerOf<AdminOperationId, [SessionContext], unknown>(handlers, id)(input, context);
-    },
-    succeed,
-    reject: (rejection) => reject(rejection),
-    fail(error, call) {
-      errorLog.report(`admin ${call.id}`, error, call);
-      return reject(rejectionOf(error));
-    },
-  };
-
-  function respond(request: Request, requestId: string): Awaitable<Response> {
-    const { path, method } = request;
-    const isApi = ADMIN_API.has(path);
-    if (!isApi && !SAFE_METHODS.has(method)) return rejectMethod(method, READ_ONLY);
-    // Probes reach the listener by whatever name their orchestrator gives it, and learn nothing.
-    if (path === "/livez") return textResponse(200, "ok\n");
-    if (path === "/readyz") return ready(request);
-    if (!isOwnHost(request, admin.hostnames)) return reject(FORBIDDEN_HOST);
-    if (isApi) return respondWithApi(request, requestId);
-    if (path === "/metrics") return respondWithMetrics(request);
-    return pages(request).then((page) =>
-      page ? { ...page, headerLines: page.headerLines + PAGE_LINES } : reject(ADMIN_PATH_NOT_FOUND),
-    );
-  }
-
-  /** check the origin → authenticate → check the role → route → dispatch: validate → both again → handler → respond */
-  async function respondWithApi(request: Request, requestId: string): Promise<Response> {
-    if (isFromOtherOrigin(request)) return reject(FORBIDDEN_ORIGIN);
-    const match = ADMIN_API.find(request.path);
-    const id = match?.route.operations.get(request.method);
-    const operation: AdminOperation | undefined = id && ADMIN_API.operations[id];
-    const identity = await identify(request, id, operation);
-    if (identity instanceof Rejection) return reject(identity);
-
-    if (request.path === OPENAPI_PATH) return respondWithOpenApi(request);
-    if (match === undefined) return reject(ADMIN_PATH_NOT_FOUND);
-    if (id === undefined || operation === undefined) return otherMethod(request, match.route.allowed);
-    const { identifier } = match;
-    const context = contextOf(request, identity);
-    return dispatch({ id, operation, request, requestId, identifier, context }, front);
-  }
-
-  /** Who sends the request. Of an operation that needs no token, and of another server, only the actor. */
-  function identify(request: Request, id?: AdminOperationId, operation?: AdminOperation) {
-    const { remoteAddress: name } = request;
-    if (operation?.needsNoToken) return { actor: { kind: "console", name } } as const;
-    const signResponse = id === "listRequests" ? services.signResponseTo(request) : undefined;
-    if (signResponse) {
-      request.markAuthenticated();
-      return { actor: { kind: "server", name }, signResponse } as const;
-    }
-    return authenticate(request, operation ? leastRoleOf(operation) : "viewer");
-  }
-
-  function contextOf(
-    request: Request,
-    { actor, ...rest }: Pick<Identity, "actor"> & Partial<Identity> & Pick<SessionContext, "signResponse">,
-  ): SessionContext {
-    return { by: { actor, at: clock.now() }, ...rest, request, responseHeaders: {} };
-  }
-
-  async function authenticate(request: Request, leastRole: Role) {
-    const identity = await authentication.authenticate(request).catch((error: unknown) => {
-      if (error instanceof Unavailable) return operatorsUnknown(error.retryAfterSeconds);
-      throw error;
-    });
-    if (identity instanceof Rejection) return identity;
-    request.markAuthenticated();
-    const { principal } = identity;
-    return mayCall(principal.role, leastRole) ? identity : forbiddenRole(principal, leastRole);
-  }
-
-  function respondWithOpenApi(request: Request): Response {
-    if (!SAFE_METHODS.has(request.method)) return otherMethod(request, READ_ONLY);
-    openApi ??= adminOpenApiJson();
-    return jsonResponse(200, API_LINES, openApi);
-  }
-
-  async function respondWithMetrics(request: Request): Promise<Response> {
-    if (isFromOtherOrigin(request)) return reject(FORBIDDEN_ORIGIN);
-    const identity = admin.areMetricsPublic ? undefined : await authenticate(request, "metrics");
-    if (identity instanceof Rejection) return reject(identity);
-    const { contentType, body } = metrics.expose(request.headers.get("accept"));
-    return textResponse(200, body, contentType);
-  }
-
+  const app = new AdminApp(services, errorLog);
   return {
     handle(request) {
       const requestId = requestIdOf(request);
-      return andThen(respond(request, requestId), (response) => withRequestId(response, requestId));
+      return andThen(app.respond(request, requestId), (response) => withRequestId(response, requestId));
     },
     handleError(error) {
       const requestId = newRequestId();
@@ -323,6 +209,136 @@ export function createAdminApp(services: ServerServices): RequestHandler {
       return withRequestId(response, newRequestId());
     },
   };
+}
+
+function readinessChecks(services: ServerServices): ReadinessChecks {
+  return {
+    database: async () => {
+      await services.store.getPet(1n);
+      return true;
+    },
+    disk: () => (services.freeBytes?.() ?? Infinity) >= NEEDED_BYTES,
+    // The listeners open after the migrations.
+    migrations: () => true,
+    "rate-limiter": () => services.limits.isAvailable,
+    draining: () => !services.isDraining(),
+  };
+}
+
+class AdminApp {
+  readonly #services: ServerServices;
+  readonly #ready: ReturnType<typeof readinessOf>;
+  readonly #pages = createConsole();
+  readonly #front: Front<AdminCall, unknown>;
+  #openApi: string | undefined;
+
+  constructor(services: ServerServices, errorLog: ErrorLog) {
+    this.#services = services;
+    this.#ready = readinessOf(readinessChecks(services));
+    const handlers: AdminHandlers = {
+      ...sessionHandlers(services),
+      ...serverHandlers(services),
+      ...requestHandlers(services),
+      ...dataHandlers(services),
+    };
+    this.#front = {
+      maxBodyBytes: ({ operation }) => (operation.needsNoToken ? MAX_OPEN_BODY_BYTES : MAX_ADMIN_BODY_BYTES),
+      parse: parseJson,
+      reauthenticate: async (call) => {
+        const { id, operation, request } = call;
+        const identity = await this.#identify(request, id, operation);
+        return identity instanceof Rejection
+          ? identity
+          : { ...call, context: this.#contextOf(request, identity) };
+      },
+      async execute(input, { id, context }) {
+        return handlerOf<AdminOperationId, [SessionContext], unknown>(handlers, id)(input, context);
+      },
+      succeed,
+      reject: (rejection) => reject(rejection),
+      fail(error, call) {
+        errorLog.report(`admin ${call.id}`, error, call);
+        return reject(rejectionOf(error));
+      },
+    };
+  }
+
+  respond(request: Request, requestId: string): Awaitable<Response> {
+    const { path, method } = request;
+    const isApi = ADMIN_API.has(path);
+    if (!isApi && !SAFE_METHODS.has(method)) return rejectMethod(method, READ_ONLY);
+    // Probes reach the listener by whatever name their orchestrator gives it, and learn nothing.
+    if (path === "/livez") return textResponse(200, "ok\n");
+    if (path === "/readyz") return this.#ready(request);
+    if (!isOwnHost(request, this.#services.admin.hostnames)) return reject(FORBIDDEN_HOST);
+    if (isApi) return this.#respondWithApi(request, requestId);
+    if (path === "/metrics") return this.#respondWithMetrics(request);
+    return this.#pages(request).then((page) =>
+      page ? { ...page, headerLines: page.headerLines + PAGE_LINES } : reject(ADMIN_PATH_NOT_FOUND),
+    );
+  }
+
+  /** check the origin → authenticate → check the role → route → dispatch: validate → both again → handler → respond */
+  async #respondWithApi(request: Request, requestId: string): Promise<Response> {
+    if (isFromOtherOrigin(request)) return reject(FORBIDDEN_ORIGIN);
+    const match = ADMIN_API.find(request.path);
+    const id = match?.route.operations.get(request.method);
+    const operation: AdminOperation | undefined = id && ADMIN_API.operations[id];
+    const identity = await this.#identify(request, id, operation);
+    if (identity instanceof Rejection) return reject(identity);
+
+    if (request.path === OPENAPI_PATH) return this.#respondWithOpenApi(request);
+    if (match === undefined) return reject(ADMIN_PATH_NOT_FOUND);
+    if (id === undefined || operation === undefined) return otherMethod(request, match.route.allowed);
+    const { identifier } = match;
+    const context = this.#contextOf(request, identity);
+    return dispatch({ id, operation, request, requestId, identifier, context }, this.#front);
+  }
+
+  /** Who sends the request. Of an operation that needs no token, and of another server, only the actor. */
+  #identify(request: Request, id?: AdminOperationId, operation?: AdminOperation) {
+    const { remoteAddress: name } = request;
+    if (operation?.needsNoToken) return { actor: { kind: "console", name } } as const;
+    const signResponse = id === "listRequests" ? this.#services.signResponseTo(request) : undefined;
+    if (signResponse) {
+      request.markAuthenticated();
+      return { actor: { kind: "server", name }, signResponse } as const;
+    }
+    return this.#authenticate(request, operation ? leastRoleOf(operation) : "viewer");
+  }
+
+  #contextOf(
+    request: Request,
+    { actor, ...rest }: Pick<Identity, "actor"> & Partial<Identity> & Pick<SessionContext, "signResponse">,
+  ): SessionContext {
+    return { by: { actor, at: this.#services.clock.now() }, ...rest, request, responseHeaders: {} };
+  }
+
+  async #authenticate(request: Request, leastRole: Role) {
+    const identity = await this.#services.authentication.authenticate(request).catch((error: unknown) => {
+      if (error instanceof Unavailable) return operatorsUnknown(error.retryAfterSeconds);
+      throw error;
+    });
+    if (identity instanceof Rejection) return identity;
+    request.markAuthenticated();
+    const { principal } = identity;
+    return mayCall(principal.role, leastRole) ? identity : forbiddenRole(principal, leastRole);
+  }
+
+  #respondWithOpenApi(request: Request): Response {
+    if (!SAFE_METHODS.has(request.method)) return otherMethod(request, READ_ONLY);
+    this.#openApi ??= adminOpenApiJson();
+    return jsonResponse(200, API_LINES, this.#openApi);
+  }
+
+  async #respondWithMetrics(request: Request): Promise<Response> {
+    const { admin, metrics } = this.#services;
+    if (isFromOtherOrigin(request)) return reject(FORBIDDEN_ORIGIN);
+    const identity = admin.areMetricsPublic ? undefined : await this.#authenticate(request, "metrics");
+    if (identity instanceof Rejection) return reject(identity);
+    const { contentType, body } = metrics.expose(request.headers.get("accept"));
+    return textResponse(200, body, contentType);
+  }
 }
 
 const REQUEST_TIMEOUT = new Rejection(

@@ -32,7 +32,7 @@ import {
 } from "../../domain/rate-limit.ts";
 import { keyNotFound } from "../errors.ts";
 import { DEFAULT_OVERLAP_SECONDS } from "../key-resources.ts";
-import { ADMIN_PAGE_LIMIT, type Key } from "../operations.ts";
+import { ADMIN_PAGE_LIMIT, type AdminInput, type Key } from "../operations.ts";
 import type { AdminHandlers, OperatorServices } from "./services.ts";
 
 /** A change of these needs a key that works; the other fields only describe the key. */
@@ -41,135 +41,156 @@ const ACTIVE_FIELDS = ["plan", "limits", "access", "expiresAt"] as const;
 type Inactive = Rejection<"key_not_found" | "key_not_active">;
 
 export function keyHandlers(services: OperatorServices) {
-  const { keys, environment, rateLimiter, applyKeyChanges } = services;
-  const directory = new KeyDirectory(services);
-
+  const keys = new KeyOperations(services);
   return {
-    async listKeys({ query }) {
-      const { sort, order, limit = ADMIN_PAGE_LIMIT.default, cursor, ...filter } = query;
-      const list = await directory.list({
-        filter: {
-          ...filter,
-          unusedSince: parseOptionalTime(filter.unusedSince),
-          deprecatedSince: parseOptionalTime(filter.deprecatedSince),
-        },
-        sort: sort ?? "id",
-        isDescending: order === "desc",
-        after: cursor === undefined ? undefined : Number(cursor),
-        limit,
-      });
-      return pageOf(list);
-    },
-
-    async listBans({ query: { limit = ADMIN_PAGE_LIMIT.default } }) {
-      return pageOf({ ...(await directory.banned(limit)), hasMore: false });
-    },
-
-    async createKey({ body: { limits, owner, notes, expiresAt, ...required } }, { by }) {
-      const key = {
-        ...required,
-        createdAt: by.at,
-        ...(limits && { limits }),
-        ...(owner && { owner }),
-        ...(notes && { notes }),
-        ...(expiresAt && { expiresAt: Date.parse(expiresAt) }),
-      };
-      const invalid = invalidKeyField(key, { now: by.at });
-      if (invalid) return invalid;
-      const secret = generateSecret(environment);
-      const created = await keys.createKey(key, toNewSecret(secret), by);
-      return { key: await directory.view(created), secret };
-    },
-
-    /** Also if the secret or the key no longer works. */
-    async findKey({ body: { secret } }) {
-      const home = ENVIRONMENTS.find((each) => isWellFormedSecret(secret, each));
-      const found = home === environment ? await keys.findCredential(hashSecret(secret)) : undefined;
-      if (found === undefined) return unknownSecret(home, environment);
-      const view = await directory.view(found.key);
-      return { ...view, secretValidUntil: formatOptionalTime(found.validUntil) };
-    },
-
-    async getKey({ id }) {
-      const key = await find(id);
-      return key instanceof Rejection ? key : directory.view(key);
-    },
-
-    /** A revoked key keeps its plan, access and expiry; an expired key too, unless the change moves the expiry. */
-    async updateKey({ id, body }, { by }) {
-      const key = await find(id);
-      if (key instanceof Rejection) return key;
-      const { limits, expiresAt, ...rest } = body;
-      // Limits of null are those of the plan.
-      if (limits === null && (rest.plan ?? key.plan) === "enterprise") return LIMITS_REQUIRED;
-      const change: KeyChange = {
-        ...rest,
-        ...(limits && { limits }),
-        ...(expiresAt !== undefined && { expiresAt: expiresAt === null ? null : Date.parse(expiresAt) }),
-      };
-      const invalid = invalidKeyField(change, { now: by.at, key });
-      if (invalid) return invalid;
-      if (ACTIVE_FIELDS.some((field) => change[field] !== undefined)) {
-        const inactive = notActive({ ...key, ...expiryOf(change) }, by.at, "changed");
-        if (inactive) return inactive;
-      }
-      return applied(await keys.updateKey(key.id, change, by));
-    },
-
-    async rotateKey({ id, body: { overlapSeconds = DEFAULT_OVERLAP_SECONDS } }, { by }) {
-      const key = await findActive(id, by.at, "rotated");
-      if (key instanceof Rejection) return key;
-      const secret = generateSecret(environment);
-      const endsAt = by.at + overlapSeconds * 1_000;
-      // 0 is in the past on every machine, also where the clock is behind.
-      const overlapEndsAt = overlapSeconds === 0 ? 0 : endsAt;
-      await keys.addSecret(key.id, { ...toNewSecret(secret), overlapEndsAt }, by);
-      return { key: await applied(key), secret, overlapEndsAt: formatTime(endsAt) };
-    },
-
-    /** A key that is already revoked stays as it is, and is written again: what was read may be on one disk only. */
-    async revokeKey({ id }, { by }) {
-      const key = await find(id);
-      if (key instanceof Rejection) return key;
-      return applied(await keys.updateKey(key.id, { revokedAt: by.at }, by));
-    },
-
-    disableKey: ({ id }, { by }) => setDisabled(id, by, true),
-    enableKey: ({ id }, { by }) => setDisabled(id, by, false),
-
-    async unbanKey({ id }, { by }) {
-      const key = await findActive(id, by.at, "unbanned");
-      if (key instanceof Rejection) return key;
-      const usage = await rateLimiter.usage({ kind: "key", id: key.id });
-      // Without a ban nothing changes, and the audit trail gets no entry.
-      if (services.hasAllUsage && services.limits.isAvailable && !(usage && canUnban(usage)))
-        return directory.view(key);
-      const unbanned = await keys.updateKey(key.id, { unbannedAt: by.at }, by);
-      await rateLimiter.unban({ kind: "key", id: key.id }, 0);
-      return directory.view(unbanned);
-    },
+    listKeys: ({ query }) => keys.list(query),
+    listBans: ({ query }) => keys.listBans(query),
+    createKey: ({ body }, { by }) => keys.create(body, by),
+    findKey: ({ body }) => keys.findBySecret(body),
+    getKey: ({ id }) => keys.get(id),
+    updateKey: ({ id, body }, { by }) => keys.update(id, body, by),
+    rotateKey: ({ id, body }, { by }) => keys.rotate(id, body, by),
+    revokeKey: ({ id }, { by }) => keys.revoke(id, by),
+    disableKey: ({ id }, { by }) => keys.setDisabled(id, by, true),
+    enableKey: ({ id }, { by }) => keys.setDisabled(id, by, false),
+    unbanKey: ({ id }, { by }) => keys.unban(id, by),
   } satisfies Partial<AdminHandlers>;
+}
 
-  /** A key that is disabled, or enabled, already stays as it is, and is written again, as in revokeKey. */
-  async function setDisabled(id: Identifier, by: Attribution, isDisabled: boolean): Promise<Key | Inactive> {
-    const key = await findActive(id, by.at, isDisabled ? "disabled" : "enabled");
+class KeyOperations {
+  readonly #services: OperatorServices;
+  readonly #directory: KeyDirectory;
+
+  constructor(services: OperatorServices) {
+    this.#services = services;
+    this.#directory = new KeyDirectory(services);
+  }
+
+  async list(query: AdminInput<"listKeys">["query"]) {
+    const { sort, order, limit = ADMIN_PAGE_LIMIT.default, cursor, ...filter } = query;
+    const list = await this.#directory.list({
+      filter: {
+        ...filter,
+        unusedSince: parseOptionalTime(filter.unusedSince),
+        deprecatedSince: parseOptionalTime(filter.deprecatedSince),
+      },
+      sort: sort ?? "id",
+      isDescending: order === "desc",
+      after: cursor === undefined ? undefined : Number(cursor),
+      limit,
+    });
+    return pageOf(list);
+  }
+
+  async listBans({ limit = ADMIN_PAGE_LIMIT.default }: AdminInput<"listBans">["query"]) {
+    return pageOf({ ...(await this.#directory.banned(limit)), hasMore: false });
+  }
+
+  async create(body: AdminInput<"createKey">["body"], by: Attribution) {
+    const { limits, owner, notes, expiresAt, ...required } = body;
+    const key = {
+      ...required,
+      createdAt: by.at,
+      ...(limits && { limits }),
+      ...(owner && { owner }),
+      ...(notes && { notes }),
+      ...(expiresAt && { expiresAt: Date.parse(expiresAt) }),
+    };
+    const invalid = invalidKeyField(key, { now: by.at });
+    if (invalid) return invalid;
+    const secret = generateSecret(this.#services.environment);
+    const created = await this.#services.keys.createKey(key, toNewSecret(secret), by);
+    return { key: await this.#directory.view(created), secret };
+  }
+
+  /** Also if the secret or the key no longer works. */
+  async findBySecret({ secret }: AdminInput<"findKey">["body"]) {
+    const { environment } = this.#services;
+    const home = ENVIRONMENTS.find((each) => isWellFormedSecret(secret, each));
+    const found =
+      home === environment ? await this.#services.keys.findCredential(hashSecret(secret)) : undefined;
+    if (found === undefined) return unknownSecret(home, environment);
+    const view = await this.#directory.view(found.key);
+    return { ...view, secretValidUntil: formatOptionalTime(found.validUntil) };
+  }
+
+  async get(id: Identifier) {
+    const key = await this.#find(id);
+    return key instanceof Rejection ? key : this.#directory.view(key);
+  }
+
+  /** A revoked key keeps its plan, access and expiry; an expired key too, unless the change moves the expiry. */
+  async update(id: Identifier, body: AdminInput<"updateKey">["body"], by: Attribution) {
+    const key = await this.#find(id);
+    if (key instanceof Rejection) return key;
+    const { limits, expiresAt, ...rest } = body;
+    // Limits of null are those of the plan.
+    if (limits === null && (rest.plan ?? key.plan) === "enterprise") return LIMITS_REQUIRED;
+    const change: KeyChange = {
+      ...rest,
+      ...(limits && { limits }),
+      ...(expiresAt !== undefined && { expiresAt: expiresAt === null ? null : Date.parse(expiresAt) }),
+    };
+    const invalid = invalidKeyField(change, { now: by.at, key });
+    if (invalid) return invalid;
+    if (ACTIVE_FIELDS.some((field) => change[field] !== undefined)) {
+      const inactive = notActive({ ...key, ...expiryOf(change) }, by.at, "changed");
+      if (inactive) return inactive;
+    }
+    return this.#applied(await this.#services.keys.updateKey(key.id, change, by));
+  }
+
+  async rotate(id: Identifier, body: AdminInput<"rotateKey">["body"], by: Attribution) {
+    const { overlapSeconds = DEFAULT_OVERLAP_SECONDS } = body;
+    const key = await this.#findActive(id, by.at, "rotated");
+    if (key instanceof Rejection) return key;
+    const secret = generateSecret(this.#services.environment);
+    const endsAt = by.at + overlapSeconds * 1_000;
+    // 0 is in the past on every machine, also where the clock is behind.
+    const overlapEndsAt = overlapSeconds === 0 ? 0 : endsAt;
+    await this.#services.keys.addSecret(key.id, { ...toNewSecret(secret), overlapEndsAt }, by);
+    return { key: await this.#applied(key), secret, overlapEndsAt: formatTime(endsAt) };
+  }
+
+  /** A key that is already revoked stays as it is, and is written again: what was read may be on one disk only. */
+  async revoke(id: Identifier, by: Attribution) {
+    const key = await this.#find(id);
+    if (key instanceof Rejection) return key;
+    return this.#applied(await this.#services.keys.updateKey(key.id, { revokedAt: by.at }, by));
+  }
+
+  async unban(id: Identifier, by: Attribution) {
+    const { rateLimiter, limits, hasAllUsage } = this.#services;
+    const key = await this.#findActive(id, by.at, "unbanned");
+    if (key instanceof Rejection) return key;
+    const usage = await rateLimiter.usage({ kind: "key", id: key.id });
+    // Without a ban nothing changes, and the audit trail gets no entry.
+    if (hasAllUsage && limits.isAvailable && !(usage && canUnban(usage))) return this.#directory.view(key);
+    const unbanned = await this.#services.keys.updateKey(key.id, { unbannedAt: by.at }, by);
+    await rateLimiter.unban({ kind: "key", id: key.id }, 0);
+    return this.#directory.view(unbanned);
+  }
+
+  /** A key that is disabled, or enabled, already stays as it is, and is written again, as in revoke. */
+  async setDisabled(id: Identifier, by: Attribution, isDisabled: boolean): Promise<Key | Inactive> {
+    const key = await this.#findActive(id, by.at, isDisabled ? "disabled" : "enabled");
     if (key instanceof Rejection) return key;
     const disabledAt = isDisabled ? (key.disabledAt ?? by.at) : null;
-    return applied(await keys.updateKey(key.id, { disabledAt }, by));
+    return this.#applied(await this.#services.keys.updateKey(key.id, { disabledAt }, by));
   }
 
-  async function find(id: Identifier): Promise<ApiKey | Rejection<"key_not_found">> {
-    return (await keys.getKey(toSafeNumber(id))) ?? keyNotFound(id);
+  async #find(id: Identifier): Promise<ApiKey | Rejection<"key_not_found">> {
+    return (await this.#services.keys.getKey(toSafeNumber(id))) ?? keyNotFound(id);
   }
 
-  async function findActive(id: Identifier, now: number, change: string): Promise<ApiKey | Inactive> {
-    const key = await find(id);
+  async #findActive(id: Identifier, now: number, change: string): Promise<ApiKey | Inactive> {
+    const key = await this.#find(id);
     return key instanceof Rejection ? key : (notActive(key, now, change) ?? key);
   }
 
-  async function applied(key: ApiKey): Promise<Key> {
-    await applyKeyChanges();
-    return directory.view(key);
+  async #applied(key: ApiKey): Promise<Key> {
+    await this.#services.applyKeyChanges();
+    return this.#directory.view(key);
   }
 }
 
