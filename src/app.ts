@@ -112,9 +112,7 @@ export async function serveOn(
   started.defer(() => metrics.stop());
   const retention = startRetention(context);
   started.defer(() => retention.close());
-  let admin: AdminListener | undefined;
-  const onOtherCopy = () => admin?.forgetAccess();
-  const keyChanges = startKeyChanges({ ...context, authenticator, onOtherCopy });
+  const keyChanges = startKeyChanges(context, authenticator);
   started.defer(() => keyChanges.stop());
   adapters.servers.tell(() => ({
     ...activityOf(server, metrics),
@@ -124,7 +122,16 @@ export async function serveOn(
   // The code of the admin listener and of the output takes 40 ms to load.
   await Bun.sleep(FIRST_RESPONSES_MS);
   await yieldToEventLoop();
-  admin = await openAdmin({ ...context, credentials, observers, server, metrics, keyChanges, tls, peerOf });
+  const admin = await openAdmin({
+    ...context,
+    credentials,
+    observers,
+    server,
+    metrics,
+    keyChanges,
+    tls,
+    peerOf,
+  });
   started.defer(() => admin?.close());
   if (config.tls)
     started.defer(await followCertificate(config.tls, admin ? [server, admin] : [server], options.log));
@@ -258,12 +265,7 @@ function startRetention({ adapters, config, log }: Context) {
   };
 }
 
-interface KeyChangesOptions extends Context {
-  readonly authenticator: Authenticator;
-  readonly onOtherCopy: () => void;
-}
-
-function startKeyChanges({ adapters, authenticator, clock, log, onOtherCopy }: KeyChangesOptions) {
+function startKeyChanges({ adapters, clock, log }: Context, authenticator: Authenticator) {
   return followKeyChanges({
     authenticator,
     rateLimiter: adapters.rateLimiter,
@@ -271,7 +273,6 @@ function startKeyChanges({ adapters, authenticator, clock, log, onOtherCopy }: K
     onChanges: (changed) => logKeyChanges(log, changed, clock.now()),
     onOtherCopy(copy) {
       if (copy.revision < copy.revisionBefore) log.event("database.changes-lost", { ...copy });
-      onOtherCopy();
     },
     onUnreadable: (error) => log.event("key-changes.unreadable", { error }),
     onReadable: () => log.event("key-changes.readable"),

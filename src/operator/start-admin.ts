@@ -21,8 +21,6 @@ export interface AdminListener {
   createSignInUrl(): Promise<string>;
   readonly tokenFile: AdminCredentials["tokenFile"];
   readonly server: HttpServer;
-  /** After another copy of the database has taken over. */
-  forgetAccess(): void;
   /** Of this server, which others may have too. */
   setTlsCertificate(certificate: TlsCertificate): void;
   close(): Promise<void>;
@@ -64,7 +62,7 @@ export function startAdmin(options: StartAdminOptions): AdminListener {
     onError: (error) => log.event("connection.failed", { error }),
   });
   const { handler: site } = server;
-  const { url, authentication } = site;
+  const { url } = site;
   const announce = () => options.announce(() => site.signedUrl());
   const opened = new AsyncDisposableStack();
   opened.defer(() => server.close(0));
@@ -80,7 +78,6 @@ export function startAdmin(options: StartAdminOptions): AdminListener {
     },
     tokenFile,
     server,
-    forgetAccess: () => authentication.changed(),
     setTlsCertificate(certificate) {
       server.setTlsCertificate(certificate);
       site.setTlsCertificate(certificate);
@@ -136,7 +133,6 @@ function siteOf(options: SiteOptions) {
   return {
     ...handler,
     url,
-    authentication,
     signedUrl: () => serverSecret.urlOf(options.servers.self, machineUrl, clock.now()),
     setTlsCertificate(certificate: TlsCertificate) {
       peerTls = peerTlsOf(publicUrl, certificate.cert);
