@@ -26,6 +26,21 @@ describe("the schedule of a seed", () => {
     expect([...drawn].toSorted()).toEqual(Object.keys(CATALOGUE).toSorted() as (keyof typeof CATALOGUE)[]);
   });
 
+  test("sets clocks forward and back, of one server or of all", () => {
+    const steps = schedules.flatMap(stepsOf).filter(({ fault }) => fault.name.startsWith("clock"));
+    const texts = new Set(
+      steps.map(({ text }) => text.replace(/server \d/, "a server").replace(/\d+ s /, "")),
+    );
+    expect([...texts].toSorted()).toEqual([
+      "the clock of a server is set back",
+      "the clock of a server is set forward",
+      "the clock of a server is set right",
+      "the clock of all servers is set back",
+      "the clock of all servers is set forward",
+      "the clock of all servers is set right",
+    ]);
+  });
+
   test("promotes once at most, and does nothing to the standby afterwards", () => {
     for (const { faults } of schedules) {
       const promotions = faults.filter(({ name }) => name.startsWith("promotion"));
@@ -45,7 +60,15 @@ function operation(at: number, status: number, action: Action, other: Partial<Op
 
 const REX = { id: 1, name: "Rex", isOrdered: false };
 const ENDING: Ending = { server: 1, pets: [REX], orders: [], keys: [] };
-const GOOD: History = { operations: [], limits: {}, disturbances: [], endings: [ENDING], failures: [] };
+const GOOD: History = {
+  operations: [],
+  limits: {},
+  expiries: {},
+  disturbances: [],
+  clocks: [],
+  endings: [ENDING],
+  failures: [],
+};
 const during = (part: Disturbance["part"], from: number, until: number, number?: number): Disturbance => {
   return { part, what: "is frozen", from, until, ...(number !== undefined && { number }) };
 };
@@ -75,6 +98,17 @@ const history = (operations: readonly Operation[], other: Partial<History> = {})
 const ORDERED: Ending = { ...ENDING, pets: [{ ...REX, isOrdered: true }], orders: [{ id: 5, petId: 1 }] };
 const WITHOUT_PETS: Ending = { ...ENDING, pets: [] };
 const TWO: Ending = { ...ENDING, pets: [REX, { ...REX, id: 2 }] };
+
+const EXPIRING = { expiries: { A: 5_000 } };
+/** The clock of server 1 is set 10 s forward, and set right. */
+const AHEAD = {
+  ...EXPIRING,
+  clocks: [
+    { server: 1, from: 1_000, until: 1_100, aheadMs: undefined },
+    { server: 1, from: 1_100, until: 3_000, aheadMs: 10_000 },
+    { server: 1, from: 3_000, until: 3_100, aheadMs: undefined },
+  ],
+};
 
 type Cases = Readonly<Record<string, History>>;
 
@@ -156,6 +190,13 @@ const BAD: Readonly<Record<keyof typeof RULES, Cases>> = {
     }),
     "a rejection before the limit": history([...uses(28), use(500, 429)], { limits: { A: 30 } }),
   },
+  expiry: {
+    "a key is used after its expiry": history([use(5_100)], EXPIRING),
+    "a key is rejected before its expiry": history([change(0, "create"), use(4_000, 401)], EXPIRING),
+    "a key has expired by the clock of the server": history([use(2_000)], AHEAD),
+    "and is valid when the clock is right again": history([use(3_200, 401)], AHEAD),
+    "and on another server": history([use(2_000, 401, { server: 2 })], AHEAD),
+  },
   withoutStandby: {
     "a write is acknowledged while the standby is away": history([create(500)], {
       disturbances: [during("standby", 0, 1_000)],
@@ -168,6 +209,13 @@ const BAD: Readonly<Record<keyof typeof RULES, Cases>> = {
     "503 in an outage of Valkey": history([use(50, 503)], { disturbances: [during("valkey", 0, 3_000)] }),
     "no response of a server without a fault": history([use(50, 0)], {
       disturbances: [during("server", 0, 3_000, 2)],
+    }),
+    "503 while a clock is wrong": history([use(2_000, 503)], AHEAD),
+    "503 long after a certificate is valid again": history([use(5_000, 503)], {
+      disturbances: [during("certificate", 0, 3_000)],
+    }),
+    "500 because of a certificate": history([use(1_000, 500)], {
+      disturbances: [during("certificate", 0, 3_000)],
     }),
     "401 for a key that nobody changed": history([use(0, 401)]),
     "429 for a key without a limit": history([use(0, 429)]),
@@ -218,6 +266,26 @@ const FINE: Cases = {
   "a write is acknowledged when the standby is back": history([create(500, 201, { endedAt: 1_100 })], {
     disturbances: [during("standby", 0, 1_000)],
   }),
+  "a key expires by the clock of the server": history(
+    [
+      change(0, "create"),
+      use(1_050),
+      use(1_060, 401),
+      use(2_000, 401),
+      use(2_000, 200, { server: 2 }),
+      use(3_200),
+    ],
+    AHEAD,
+  ),
+  "the database has an expired certificate": history([use(1_000, 503), use(4_000, 503)], {
+    disturbances: [during("certificate", 0, 3_000)],
+  }),
+  "a revoked key is used within a second after it": history(
+    [change(0, "revoke", { server: 2 }), use(4_400)],
+    {
+      disturbances: [during("certificate", 500, 2_000)],
+    },
+  ),
   "a server that was frozen is late": history([use(0, 200, { endedAt: 9_000 })], {
     disturbances: [during("server", 0, 4_000, 1)],
   }),

@@ -1,7 +1,7 @@
 /** `npm run faults`: see --help. */
 import { integer, isGiven, limitRunTime, names, runCommand, UsageError } from "../harness/command-line.ts";
 import { machineNow } from "../harness/machine.ts";
-import { databaseVersions } from "../harness/programs.ts";
+import { databaseVersions, FAKETIME, OPENSSL, provide } from "../harness/programs.ts";
 import { countTexts } from "../harness/statistics.ts";
 import { type Table, tableOf } from "../harness/table.ts";
 import { type Result, resultText, runTrials, trialLines } from "../harness/trials.ts";
@@ -24,9 +24,10 @@ the recovery time, creates lost or done twice. Exits with 1 if a promise is brok
 ${trialLines(SCENARIOS)}
   --seed N      For what is left to chance (default: by chance, printed)
   --compose     Instead of the scenarios, two or three faults together, drawn from the seed: three servers, PostgreSQL with
-                a synchronous standby and Valkey are killed, frozen, restarted or replaced while clients and operators work.
+                a synchronous standby and Valkey are killed, frozen, restarted or replaced, PostgreSQL's certificate
+                expires or is untrusted, and servers' clocks are set, while clients and operators work.
                 Everything that they did is judged; a broken promise is printed with the faults and the operations. A
-                minute at most for each seed
+                minute at most for each seed. Needs the package faketime for the clocks
   --seeds N     With --compose, the number of seeds from --seed on (default: 1)
   --docs        Also write the figures to trials/faults/results.md
   --help        Show this
@@ -93,6 +94,8 @@ function notesOf({ title, figures }: Result<Figures>): string[][] {
 
 /** The faults of each seed, one seed after the other. */
 function runSeeds(first: number, seeds: number): Promise<number> {
+  const missing = provide([FAKETIME, OPENSSL]);
+  if (missing.length > 0) throw new Error(missing.join("\n"));
   const trials = Array.from({ length: seeds }, (_, i) => composedTrial(first + i));
   return runTrials({ trials, run: (trial) => withTimeout(runComposed(trial)) });
 }

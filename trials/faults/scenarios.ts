@@ -258,7 +258,14 @@ async function startSmallDiskDeployment() {
     storage: ["--data", path],
     // Commands on keys do not see the disk, so the load uses the first key.
     flags: ["--free-limits", "1000000/100000000"],
-    under: ["unshare", "--mount", "sh", "-c", 'mount -t tmpfs -o size=24m tmpfs "$0" && exec "$@"', path],
+    under: () => [
+      "unshare",
+      "--mount",
+      "sh",
+      "-c",
+      'mount -t tmpfs -o size=24m tmpfs "$0" && exec "$@"',
+      path,
+    ],
   });
   const [server] = fleet.servers;
   const filler = `/proc/${server?.pid}/root${path}/filler`;

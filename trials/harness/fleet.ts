@@ -14,7 +14,8 @@ interface FleetOptions {
   /** Flags that say where the data is, for the servers and for the commands on keys. */
   readonly storage: readonly string[];
   readonly flags?: readonly string[];
-  readonly under?: readonly string[];
+  /** A command that runs the command after it, for each server. */
+  readonly under?: (index: number) => readonly string[];
 }
 
 /** All clients of a fleet have the same address. */
@@ -36,7 +37,7 @@ export class Fleet {
 
   static async start(options: FleetOptions): Promise<Fleet> {
     const fleet = new Fleet(options);
-    fleet.servers.push(...(await Promise.all(fleet.ports.map((port) => fleet.#start(port)))));
+    fleet.servers.push(...(await Promise.all(fleet.ports.map((_, index) => fleet.#start(index)))));
     return fleet;
   }
 
@@ -59,7 +60,7 @@ export class Fleet {
 
   async startServer(index: number): Promise<void> {
     this.#earlierLogs[index]?.push(...(this.servers[index]?.log ?? []));
-    this.servers[index] = await this.#start(this.ports[index] ?? 0);
+    this.servers[index] = await this.#start(index);
   }
 
   keys(...args: string[]): Promise<Record<string, unknown>> {
@@ -75,9 +76,9 @@ export class Fleet {
   }
 
   /** A server does not start while its database takes longer than 2 s to respond, as it may on a busy machine. */
-  #start(port: number): Promise<PetstoreServer> {
+  #start(index: number): Promise<PetstoreServer> {
     const { storage, flags = [], under } = this.#options;
-    const all = [...storage, ...flags, ...ONE_CLIENT_ADDRESS, "--port", `${port}`];
-    return startAgainAfter(/no response within/, () => startPetstore(all, under));
+    const all = [...storage, ...flags, ...ONE_CLIENT_ADDRESS, "--port", `${this.ports[index] ?? 0}`];
+    return startAgainAfter(/no response within/, () => startPetstore(all, under?.(index)));
   }
 }

@@ -3,6 +3,7 @@ import { chmodSync, chownSync, copyFileSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { temporaryDirectory } from "./cleanup.ts";
 import { type Certificate, onFreePort, type Server, startServer } from "./server.ts";
+import { signal } from "./processes.ts";
 import { executable, INITDB, PG_BASEBACKUP, POSTGRES } from "./programs.ts";
 
 interface PostgresOptions {
@@ -24,12 +25,15 @@ export async function startPostgres(options: PostgresOptions = {}): Promise<Serv
 }
 
 /** A standby that follows the primary. By default the primary waits for it at each commit. */
-export async function startStandby(primary: Server, { isSynchronous = true } = {}): Promise<Server> {
+export async function startStandby(
+  primary: Server,
+  { isSynchronous = true, ...options }: PostgresOptions & { readonly isSynchronous?: boolean } = {},
+): Promise<Server> {
   const user = unprivilegedUser();
   const directory = temporaryDirectory("standby", user);
   const data = { pgdata: join(directory, "data"), dbname: primary.url, checkpoint: "fast" };
   run([executable(PG_BASEBACKUP), "--write-recovery-conf", "--no-sync", ...flags(data)], user);
-  const standby = await serve(directory, user, {});
+  const standby = await serve(directory, user, options);
   if (!isSynchronous) return standby;
   await using sql = new SQL(primary.url, { max: 1 });
   await sql.unsafe("ALTER SYSTEM SET synchronous_standby_names = '*'");
@@ -87,6 +91,21 @@ function tlsSettings({ certFile, keyFile }: Certificate, directory: string, user
   chmodSync(settings.ssl_key_file, 0o600);
   if (user) chownSync(settings.ssl_key_file, user.uid, user.gid);
   return settings;
+}
+
+/** Ends the connections of clients over TLS. Gives their number. */
+export async function endEncryptedSessions({ url }: Server): Promise<number> {
+  await using sql = new SQL(url, { max: 1 });
+  const ended = await sql`
+    SELECT pg_terminate_backend(pid) FROM pg_stat_ssl JOIN pg_stat_activity USING (pid)
+    WHERE ssl AND backend_type = 'client backend'`;
+  return ended.length;
+}
+
+/** For new connections. A server that is stopped or frozen uses it when it runs again. */
+export function replaceCertificate(server: Server, certificate: Certificate): void {
+  tlsSettings(certificate, server.directory, unprivilegedUser());
+  if (server.isRunning) signal(server.pid, "SIGHUP");
 }
 
 function flags(settings: Record<string, string>): string[] {

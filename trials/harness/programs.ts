@@ -30,6 +30,8 @@ export const PROMETHEUS = program("prometheus");
 export const PROMTOOL = program("promtool", "prometheus");
 export const SS = program("ss", "iproute2");
 export const OPENSSL = program("openssl");
+/** For its library, which gives a process another clock. */
+export const FAKETIME = program("faketime");
 export const SQLITE_SHELL = program("sqlite3");
 export const CHROMIUM: Program = {
   name: "Chromium",

@@ -30,6 +30,7 @@ export async function startServer(options: ServerOptions) {
   };
   return {
     url: options.url,
+    directory: options.cwd,
     get pid() {
       return child.pid;
     },

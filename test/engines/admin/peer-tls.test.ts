@@ -4,7 +4,7 @@ import { temporaryDirectory } from "../../../trials/harness/cleanup.ts";
 import { postgresUrl } from "../../../trials/harness/postgres.ts";
 import { valkeyUrl } from "../../../trials/harness/valkey.ts";
 import { type AdminService, startAdminService, TOKEN } from "../../admin/admin-service.ts";
-import { selfSigned } from "../../certificates.ts";
+import { selfSigned } from "../../../trials/harness/certificates.ts";
 import { until } from "../../timing.ts";
 
 const directory = temporaryDirectory("peer-tls");

@@ -1,7 +1,7 @@
 import { afterAll, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { CertificateAuthority } from "../../certificates.ts";
+import { CertificateAuthority } from "../../../trials/harness/certificates.ts";
 import { postgresUrl, startPostgres } from "../../../trials/harness/postgres.ts";
 import { startValkey } from "../../../trials/harness/valkey.ts";
 import { cleanUp, EXECUTABLE, InProcessCli, spawnTracked, cliDirectory } from "../../cli/cli.ts";

@@ -1,6 +1,6 @@
 import { afterAll, beforeEach, describe, expect, test } from "bun:test";
 import { chmodSync } from "node:fs";
-import { selfSigned } from "../../certificates.ts";
+import { selfSigned } from "../../../trials/harness/certificates.ts";
 import { postgresUrl } from "../../../trials/harness/postgres.ts";
 import { sendToValkey, startValkey, valkeyUrl } from "../../../trials/harness/valkey.ts";
 import { cleanUp, InProcessCli, cliDirectory } from "../../cli/cli.ts";

@@ -1,7 +1,7 @@
 import { afterAll, expect, test } from "bun:test";
 import { Redis } from "ioredis";
 import { readFileSync } from "node:fs";
-import { CertificateAuthority } from "../../certificates.ts";
+import { CertificateAuthority } from "../../../trials/harness/certificates.ts";
 import { freePort } from "../../../trials/harness/server.ts";
 import { SLOTS, startValkey } from "../../../trials/harness/valkey.ts";
 import { openWithFallback, PATIENT } from "../../rate-limit/open-valkey.ts";

@@ -5,7 +5,7 @@ import { Unavailable } from "../../../src/api/errors.ts";
 import { openPostgres, type PostgresStores } from "../../../src/store/postgres/store.ts";
 import { startPostgres } from "../../../trials/harness/postgres.ts";
 import { AT, KEY_ID, rex } from "../../conformance/store-fixture.ts";
-import { CertificateAuthority } from "../../certificates.ts";
+import { CertificateAuthority } from "../../../trials/harness/certificates.ts";
 
 const authority = new CertificateAuthority();
 const valid = authority.issue("IP:127.0.0.1");

@@ -1,6 +1,6 @@
 import { allKeys } from "../../key-store-arguments.ts";
 import { afterAll, describe, expect, test } from "bun:test";
-import { CertificateAuthority } from "../../certificates.ts";
+import { CertificateAuthority } from "../../../trials/harness/certificates.ts";
 import { startPostgres } from "../../../trials/harness/postgres.ts";
 import { openPostgres } from "../../../src/store/postgres/store.ts";
 

@@ -1,6 +1,6 @@
 import { afterAll, expect, test } from "bun:test";
 import { temporaryDirectory } from "../../../trials/harness/cleanup.ts";
-import { selfSigned } from "../../certificates.ts";
+import { selfSigned } from "../../../trials/harness/certificates.ts";
 import { startAdminService, TOKEN } from "../../admin/admin-service.ts";
 
 const tls = selfSigned(temporaryDirectory("admin-tls"), "admin");

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { connect } from "node:tls";
-import { CertificateAuthority } from "../../certificates.ts";
+import { CertificateAuthority } from "../../../trials/harness/certificates.ts";
 import { type HttpRequest, RawConnection, sendOnce } from "../../../trials/harness/http-connection.ts";
 import {
   haproxy,

@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Variables } from "../../../src/config/parse-options.ts";
 import type { Certificate } from "../../../trials/harness/server.ts";
-import { CertificateAuthority } from "../../certificates.ts";
+import { CertificateAuthority } from "../../../trials/harness/certificates.ts";
 import { cleanUp, resultOf, spawnPetstore, cliDirectory } from "../../cli/cli.ts";
 import { spawnOnTerminal } from "../../cli/terminal.ts";
 

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { connect } from "node:tls";
 import { startApp } from "../../../src/app.ts";
 import { createLog } from "../../../src/observe/log.ts";
-import { CertificateAuthority, selfSigned } from "../../certificates.ts";
+import { CertificateAuthority, selfSigned } from "../../../trials/harness/certificates.ts";
 import { temporaryDirectory } from "../../../trials/harness/cleanup.ts";
 import { followFiles } from "../../../src/config/follow-files.ts";
 import { readTlsFiles, type TlsFiles } from "../../../src/config/tls.ts";

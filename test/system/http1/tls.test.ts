@@ -4,7 +4,7 @@ import { connect } from "node:net";
 import { connect as connectTls, type TLSSocket } from "node:tls";
 import { HttpServer, type HttpServerOptions } from "../../../src/http1/index.ts";
 import { readTlsFiles } from "../../../src/config/tls.ts";
-import { selfSigned } from "../../certificates.ts";
+import { selfSigned } from "../../../trials/harness/certificates.ts";
 import { RawConnection } from "../../../trials/harness/http-connection.ts";
 import { temporaryDirectory } from "../../../trials/harness/cleanup.ts";
 import { executable, OPENSSL } from "../../../trials/harness/programs.ts";

@@ -12,7 +12,15 @@ const OPERATORS = 3;
 const LIMITED_KEYS = 3;
 /** How long a credential is used after it was disabled or revoked. */
 const USED_AFTER_MS = 2_500;
+/** Longer than a run, and shorter than the longer steps of a clock. */
+const EXPIRES_AFTER_MS = 3_600_000;
 const NO_PATH = "/v1/nothing";
+
+interface CredentialOptions {
+  readonly isOperator: boolean;
+  readonly perMinute?: number;
+  readonly expiresAt?: Date;
+}
 
 const field = (value: unknown, name: string): unknown =>
   typeof value === "object" && value !== null ? Reflect.get(value, name) : undefined;
@@ -34,11 +42,14 @@ function petIn(value: unknown): Pet {
 export class Clients {
   /** Requests per minute, by the name of the key. */
   readonly limits: Record<string, number> = {};
+  /** By the name of the key, in milliseconds since the start of the run. */
+  readonly expiries: Record<string, number> = {};
   /** Pets that nobody has ordered. */
   readonly #available: number[] = [];
   #newest = 0;
   #numbers = 0;
   #main: Credential;
+  #expiring: Credential;
 
   constructor(
     private readonly recorder: Recorder,
@@ -46,20 +57,29 @@ export class Clients {
     private readonly root: Credential,
   ) {
     this.#main = root;
+    this.#expiring = root;
+  }
+
+  /** To be done before the clocks are set: a server creates no key that has expired. */
+  async prepare(): Promise<void> {
+    const random = new Random(this.seed);
+    this.#main = await this.#createCredential(random, { isOperator: false });
+    // The last admin cannot be revoked.
+    await this.#createCredential(random, { isOperator: true });
+    const expiresAt = new Date(Date.now() + EXPIRES_AFTER_MS);
+    this.#expiring = await this.#createCredential(random, { isOperator: false, expiresAt });
+    this.expiries[this.#expiring.name] = this.recorder.now() + EXPIRES_AFTER_MS;
   }
 
   /** All work until `isOver`. What is not acknowledged then is repeated until `isLate`. */
   async work(isOver: () => boolean, isLate: () => boolean): Promise<void> {
-    const random = new Random(this.seed);
-    this.#main = await this.#createCredential(random, false);
-    // The last admin cannot be revoked.
-    await this.#createCredential(random, true);
     const workers: ((random: Random) => Promise<void>)[] = [
       ...Array.from({ length: WRITERS }, () => (random: Random) => this.#write(random, isLate)),
       ...Array.from({ length: READERS }, () => (random: Random) => this.#read(random)),
       (random: Random) => this.#order(random, isLate),
       ...Array.from({ length: OPERATORS }, () => (random: Random) => this.#endCredential(random, isLate)),
       (random: Random) => this.#inspectByCommand(random),
+      (random: Random) => this.#use(random, this.#server(random), this.#expiring),
     ];
     const working = workers.map(async (work, i) => {
       const random = new Random(this.seed * 1_000 + i);
@@ -170,7 +190,8 @@ export class Clients {
   }
 
   /** A key, or an operator who may do everything. The name of one that may have been created is not used again. */
-  async #createCredential(random: Random, isOperator: boolean, perMinute = UNLIMITED_PER_MINUTE) {
+  async #createCredential(random: Random, { isOperator, ...key }: CredentialOptions) {
+    const { perMinute = UNLIMITED_PER_MINUTE, expiresAt } = key;
     for (;;) {
       const name = `${isOperator ? "operator" : "key"} ${this.#number()}`;
       const { status, body } = await this.recorder.request(
@@ -181,7 +202,7 @@ export class Clients {
           path: isOperator ? "/api/operators" : "/api/keys",
           body: isOperator
             ? { name: name.replace(" ", "-"), role: "admin" }
-            : { name, plan: "enterprise", limits: { perMinute, perDay: UNLIMITED_PER_MINUTE } },
+            : { name, plan: "enterprise", limits: { perMinute, perDay: UNLIMITED_PER_MINUTE }, expiresAt },
         },
         () => ({ kind: "change", change: "create", of: name }),
       );
@@ -196,7 +217,7 @@ export class Clients {
 
   /** A credential that works everywhere is disabled or revoked, while bodies of its requests are on their way. */
   async #endCredential(random: Random, isLate: () => boolean): Promise<void> {
-    const credential = await this.#createCredential(random, random.chance(3));
+    const credential = await this.#createCredential(random, { isOperator: random.chance(3) });
     const servers = Array.from({ length: SERVERS }, (_, i) => i + 1);
     await Promise.all(servers.map((server) => this.#use(random, server, credential)));
     const { promise: ended, resolve: end } = Promise.withResolvers<void>();
@@ -260,7 +281,7 @@ export class Clients {
 
   /** A command begins at a random moment, and reads. */
   async #inspectByCommand(random: Random): Promise<void> {
-    const { name, id } = await this.#createCredential(random, false);
+    const { name, id } = await this.#createCredential(random, { isOperator: false });
     await Bun.sleep(random.between(0, 2_000));
     await this.recorder.command(["keys", "show", id], (output) => {
       return { kind: "inspect", of: name, state: String(field(output, "state")) };
@@ -274,7 +295,7 @@ export class Clients {
   async #useLimitedKey(random: Random, isOver: () => boolean): Promise<void> {
     const limit = random.pick([20, 30, 60]);
     await Bun.sleep(random.between(0, 3_000));
-    const credential = await this.#createCredential(random, false, limit);
+    const credential = await this.#createCredential(random, { isOperator: false, perMinute: limit });
     this.limits[credential.name] = limit;
     const pending = new Set<Promise<unknown>>();
     const everyMs = random.between(2_000, 8_000) / limit;

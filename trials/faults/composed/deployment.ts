@@ -4,8 +4,10 @@ import { promote, startPostgres, startStandby, stopWaitingForStandby } from "../
 import { freezeTree, isRunning, thawTree } from "../../harness/processes.ts";
 import type { Server } from "../../harness/server.ts";
 import { startValkey } from "../../harness/valkey.ts";
-import type { Disturbance } from "./history.ts";
-import { type Fault, type FaultName, type Schedule, SERVERS, stepsOf } from "./schedule.ts";
+import { DatabaseCertificates } from "./certificates.ts";
+import { ServerClocks } from "./clocks.ts";
+import type { ClockPeriod, Disturbance } from "./history.ts";
+import { type Fault, type Schedule, SERVERS, stepsOf } from "./schedule.ts";
 
 export const TOKEN = "the-token-of-all-servers-of-this-deployment";
 /** Clients of revoked keys count as clients without a key, all from one address. */
@@ -13,6 +15,14 @@ const FLAGS = ["--anonymous-limits", "1000000/100000000"];
 /** As a service manager does. */
 const START_AGAIN_AFTER_MS = 300;
 const START_TIMEOUT_MS = 30_000;
+
+interface Parts {
+  readonly valkey: Server;
+  readonly databases: readonly [primary: Server, standby: Server];
+  /** Connections from the servers to PostgreSQL use TLS only if the schedule has a fault of it; the same for clocks. */
+  readonly certificates: DatabaseCertificates | undefined;
+  readonly clocks: ServerClocks | undefined;
+}
 
 /** Three Petstore servers, PostgreSQL with a synchronous standby, and Valkey. */
 export class Deployment {
@@ -26,21 +36,33 @@ export class Deployment {
   private constructor(
     readonly fleet: Fleet,
     readonly storage: readonly string[],
-    readonly valkey: Server,
-    private readonly databases: readonly [primary: Server, standby: Server],
+    private readonly parts: Parts,
   ) {
-    [this.#primary] = databases;
+    [this.#primary] = parts.databases;
   }
 
-  static async start({ namesStandbyFirst }: Schedule): Promise<Deployment> {
-    const [primary, valkey] = await Promise.all([startPostgres(), startValkey()]);
-    const standby = await startStandby(primary);
+  static async start({ namesStandbyFirst, faults }: Schedule): Promise<Deployment> {
+    const certificates = faults.some(isOfCertificate) ? new DatabaseCertificates() : undefined;
+    const clocks = faults.some(isOfClock) ? new ServerClocks() : undefined;
+    const tls = certificates && { tls: certificates.valid };
+    const [primary, valkey] = await Promise.all([startPostgres(tls), startValkey()]);
+    const standby = await startStandby(primary, tls);
     const hosts = [primary, standby].map(({ url }) => new URL(url).host);
     if (namesStandbyFirst) hosts.reverse();
     const url = primary.url.replace(new URL(primary.url).host, hosts.join(","));
-    const storage = ["--database-url", url, "--limits-url", valkey.url];
-    const fleet = await Fleet.start({ size: SERVERS, storage, flags: [...adminFlags(TOKEN), ...FLAGS] });
-    return new Deployment(fleet, storage, valkey, [primary, standby]);
+    const storage = ["--database-url", url + (certificates?.parameters ?? ""), "--limits-url", valkey.url];
+    const flags = [...adminFlags(TOKEN), ...FLAGS];
+    const under = clocks && { under: clocks.under };
+    const fleet = await Fleet.start({ size: SERVERS, storage, flags, ...under });
+    return new Deployment(fleet, storage, { valkey, databases: [primary, standby], certificates, clocks });
+  }
+
+  get clocks(): readonly ClockPeriod[] {
+    return this.parts.clocks?.periods ?? [];
+  }
+
+  get valkey(): Server {
+    return this.parts.valkey;
   }
 
   /** The URL of the server that is the primary now. */
@@ -60,8 +82,8 @@ export class Deployment {
       const part = partOf(fault);
       const carryOut = async () => {
         await lastOf.get(part);
-        await this.#carryOut(fault, index);
-        if (index === disturbedUntil(fault))
+        await this.#carryOut(fault, index, now);
+        if (index === disturbedUntil(fault) && !isOfClock(fault))
           this.disturbances.push({ ...disturbanceOf(fault), from: began.get(fault) ?? 0, until: now() });
       };
       const step = carryOut().catch((error: unknown) => void this.failures.push(`${text}: ${String(error)}`));
@@ -71,21 +93,32 @@ export class Deployment {
     await Promise.all(carriedOut);
   }
 
-  async #carryOut({ name, server }: Fault, index: number): Promise<void> {
-    const [first, second, third] = this.#stepsOf(name, server - 1);
+  async #carryOut(fault: Fault, index: number, now: () => number): Promise<void> {
+    const [first, second, third] = this.#stepsOf(fault, now);
     const step = third === undefined ? [first, second][index % 2] : [first, second, third][index];
     await step?.();
   }
 
-  #stepsOf(name: FaultName, index: number): readonly (() => unknown)[] {
+  #stepsOf({ name, server, aheadS }: Fault, now: () => number): readonly (() => unknown)[] {
+    const index = server - 1;
     const primary = () => this.#primary;
-    const [, standby] = this.databases;
+    const { databases, certificates, clocks } = this.parts;
+    const [, standby] = databases;
     const replace = async () => {
       await promote(standby);
       this.#replaced = this.#primary;
       this.#primary = standby;
     };
     const pid = () => this.fleet.servers[index]?.pid ?? 0;
+    const breakCertificate = (what: "expired" | "untrusted") => [
+      () => certificates?.break(databases, primary(), what),
+      () => certificates?.repair(databases, primary()),
+    ];
+    const setClocks = (indexes: readonly number[]) => {
+      const set = (to: number) => () =>
+        Promise.all(indexes.map((each) => clocks?.set(this.fleet, each, to, now)));
+      return [set(aheadS), set(0)];
+    };
     switch (name) {
       case "server-killed":
         return [() => this.#stopServer(index, "SIGKILL"), () => this.#startServer(index)];
@@ -109,6 +142,14 @@ export class Deployment {
         return [() => primary().kill(), replace, () => this.#startReplaced()];
       case "promotion-frozen":
         return [() => primary().freeze(), replace, () => this.#replaced?.thaw()];
+      case "certificate-expired":
+        return breakCertificate("expired");
+      case "certificate-untrusted":
+        return breakCertificate("untrusted");
+      case "clock-set":
+        return setClocks([index]);
+      case "clocks-set":
+        return setClocks([...this.fleet.ports.keys()]);
     }
   }
 
@@ -152,7 +193,7 @@ export class Deployment {
   async stop(): Promise<void> {
     this.checkRunning();
     await Promise.all(this.fleet.servers.map((_, index) => this.#stopServer(index, "SIGTERM")));
-    await Promise.all([...this.databases, this.valkey].map((database) => database.discard()));
+    await Promise.all([...this.parts.databases, this.valkey].map((database) => database.discard()));
   }
 }
 
@@ -160,9 +201,13 @@ const freezeAndThaw = (server: () => Server) => [() => server().freeze(), () => 
 
 const killAndStart = (server: () => Server) => [() => server().kill(), () => server().restart()];
 
+const isOfCertificate = ({ name }: Fault) => name.startsWith("certificate");
+const isOfClock = ({ name }: Fault) => name.startsWith("clock");
+
 /** Both databases are one part: a promotion takes a while. */
 function partOf({ name, server }: Fault): string {
   if (name.startsWith("server")) return `server ${server}`;
+  if (name.startsWith("clock")) return "clocks";
   return name.startsWith("valkey") ? "Valkey" : "databases";
 }
 
@@ -178,6 +223,7 @@ function disturbanceOf({ name, server }: Fault): Pick<Disturbance, "part" | "num
       return { part, number: server, what };
     case "primary":
     case "standby":
+    case "certificate":
     case "valkey":
       return { part, what };
     default:

@@ -3,7 +3,11 @@ export interface History {
   readonly operations: readonly Operation[];
   /** Rate limits per minute of the keys that have one, by name. */
   readonly limits: Readonly<Record<string, number>>;
+  /** When the keys that expire do so, by name. */
+  readonly expiries: Readonly<Record<string, number>>;
   readonly disturbances: readonly Disturbance[];
+  /** What the servers' clocks showed; in all other times, the same as that of the clients. */
+  readonly clocks: readonly ClockPeriod[];
   /** What each server showed at the end. */
   readonly endings: readonly Ending[];
   /** Servers that ended by themselves or with an error, or did not start. */
@@ -47,7 +51,7 @@ export interface Pet {
 
 /** A time in which a part does not work as usual, by a fault or because the machine is busy. */
 export interface Disturbance extends Period {
-  readonly part: "primary" | "commit" | "promotion" | "standby" | "valkey" | "server";
+  readonly part: "primary" | "commit" | "promotion" | "standby" | "certificate" | "valkey" | "server";
   /** Of the server. */
   readonly number?: number;
   /** Such as "is frozen". */
@@ -57,6 +61,12 @@ export interface Disturbance extends Period {
 export interface Period {
   readonly from: number;
   readonly until: number;
+}
+
+export interface ClockPeriod extends Period {
+  readonly server: number;
+  /** How far the clock is ahead; undefined while it is being set. */
+  readonly aheadMs: number | undefined;
 }
 
 export interface Ending {

@@ -146,6 +146,7 @@ function staleCredentials(history: History): string[] {
     const isTouched = all.some(
       ({ action, startedAt }) => action.change !== "create" && startedAt < operation.endedAt,
     );
+    if (operation.credential in history.expiries) continue;
     if (created && created.endedAt < operation.startedAt && !isTouched)
       problems.push(`${operationText(operation)} although the credential is valid`);
   }
@@ -188,7 +189,7 @@ const byTime = (a: Period, b: Period) => a.from - b.from;
 function troublesOf({ disturbances }: History, server: number): Troubles {
   const troubles = new Troubles();
   const concerning = disturbances.filter(({ part, number }) =>
-    part === "server" ? number === server : part === "primary" || part === "promotion",
+    part === "server" ? number === server : ["primary", "promotion", "certificate"].includes(part),
   );
   for (const each of concerning.toSorted(byTime))
     troubles.add(each.from, each.until + recoveryOf(each) - each.from);
@@ -215,6 +216,23 @@ const limits: Rule = (history) => {
     return isExact && early ? [`${operationText(early)} before ${limit} requests`] : [];
   });
 };
+
+/** A key expires by the clock of the server, also after that was set. */
+const expiry: Rule = (history) =>
+  history.operations.flatMap((operation) => {
+    const { server, credential, startedAt, endedAt, status } = operation;
+    const expiresAt = history.expiries[credential];
+    if (expiresAt === undefined || status === 0 || status === 503) return [];
+    const clock = history.clocks.filter(
+      (each) => each.server === server && each.from < endedAt && each.until > startedAt,
+    );
+    const [{ aheadMs } = { aheadMs: 0 }] = clock;
+    // The clock was set during the request.
+    if (aheadMs === undefined || clock.length > 1) return [];
+    const isExpired = startedAt + aheadMs > expiresAt;
+    if (isExpired === (status === 401)) return [];
+    return [`${operationText(operation)} although the key ${isExpired ? "has expired" : "is valid"}`];
+  });
 
 /** A commit waits for the standby until a promotion has replaced the primary. */
 const withoutStandby: Rule = (history) => {
@@ -277,7 +295,17 @@ function unexpected(operation: Operation, history: History, credentials: Readonl
 const failed: Rule = ({ failures }) => [...failures];
 
 /** By name, so that a problem says which promise is broken. */
-export const RULES = { lost, doubled, stale, revoked, limits, withoutStandby, statuses, failed } as const;
+export const RULES = {
+  lost,
+  doubled,
+  stale,
+  revoked,
+  limits,
+  expiry,
+  withoutStandby,
+  statuses,
+  failed,
+} as const;
 
 /** The broken promises; of each, the first few problems. */
 export function judge(history: History): string[] {

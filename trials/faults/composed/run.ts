@@ -33,6 +33,7 @@ async function play(deployment: Deployment, schedule: Schedule): Promise<History
   const { now } = recorder;
   const monitor = startMonitor(deployment, now);
   const clients = new Clients(recorder, schedule.seed, ROOT);
+  await clients.prepare();
   const lastAt = stepsOf(schedule).at(-1)?.at ?? 0;
   let isInjected = false;
   const injecting = deployment.inject(schedule, now).then(() => (isInjected = true));
@@ -42,8 +43,10 @@ async function play(deployment: Deployment, schedule: Schedule): Promise<History
   await monitor.stop();
   const endings: Ending[] = [];
   for (let server = 1; server <= SERVERS; server++) endings.push(await clients.ending(server));
-  const { disturbances, failures } = deployment;
-  return { operations: recorder.operations, limits: clients.limits, disturbances, endings, failures };
+  const { operations } = recorder;
+  const { limits, expiries } = clients;
+  const { disturbances, clocks, failures } = deployment;
+  return { operations, limits, expiries, disturbances, clocks, endings, failures };
 }
 
 function noteOf({ operations, disturbances }: History): string {

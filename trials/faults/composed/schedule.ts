@@ -6,6 +6,11 @@ const EARLIEST = 800;
 const FIRST_FAULT = [1_000, 3_000] as const;
 const LAST_FAULT = 8_000;
 const MAX_DRAWS = 50;
+/**
+ * Seconds, hours and weeks. None is back by more than a day: what is recorded then is older than the 24 hours of an
+ * Idempotency-Key when the clock is right again.
+ */
+const CLOCK_STEPS_S = [10, -60, 10_000, -10_000, 3_000_000] as const;
 
 export type FaultName = keyof typeof CATALOGUE;
 
@@ -14,6 +19,8 @@ export interface Fault {
   readonly name: FaultName;
   /** The number of the server, for faults of servers. */
   readonly server: number;
+  /** How far a clock is set forward, for faults of clocks; negative for back. */
+  readonly aheadS: number;
   /** In milliseconds from the first request on, ascending. */
   readonly moments: readonly number[];
 }
@@ -37,7 +44,7 @@ interface CatalogueEntry {
   /** How often it is drawn, compared with the others. */
   readonly weight: number;
   /** What happens at each moment, for the list of faults. */
-  readonly steps: (server: number) => readonly string[];
+  readonly steps: (fault: Pick<Fault, "server" | "aheadS">) => readonly string[];
   readonly draw: (random: Random, at: number) => readonly number[];
   readonly parts: (server: number, moments: readonly number[]) => readonly Occupancy[];
 }
@@ -61,6 +68,20 @@ const flapping = (min: number, max: number) => (random: Random, at: number) => {
 const occupies = (part: string) => (server: number, moments: readonly number[]) => [
   { part: part === "server" ? `server ${server}` : part, from: moments[0] ?? 0, until: moments.at(-1) ?? 0 },
 ];
+
+/** Of all servers or of one, which are not disturbed by it. Valkey and PostgreSQL have clocks of their own. */
+const clock = (whose: (server: number) => string) => ({
+  weight: 3,
+  steps: ({ server, aheadS }: Pick<Fault, "server" | "aheadS">) => {
+    const direction = aheadS > 0 ? "forward" : "back";
+    return [
+      `the clock of ${whose(server)} is set ${Math.abs(aheadS)} s ${direction}`,
+      `the clock of ${whose(server)} is set right`,
+    ];
+  },
+  draw: lasting(1_500, 6_000),
+  parts: occupies("clocks"),
+});
 
 const inTurn = (first: string, second: string) => () => [first, second];
 
@@ -86,20 +107,20 @@ const promotion = (loss: string, back: string, minLostMs: number) => ({
 export const CATALOGUE = {
   "server-killed": {
     weight: 3,
-    steps: (server) => [`server ${server} is killed`, `server ${server} is started`],
+    steps: ({ server }) => [`server ${server} is killed`, `server ${server} is started`],
     // The moment that matters is that of the start.
     draw: (random, at) => [Math.max(EARLIEST, at - random.between(100, 2_000)), at],
     parts: occupies("server"),
   },
   "server-frozen": {
     weight: 2,
-    steps: (server) => [`server ${server} is frozen`, `server ${server} continues`],
+    steps: ({ server }) => [`server ${server} is frozen`, `server ${server} continues`],
     draw: lasting(300, 4_000),
     parts: occupies("server"),
   },
   "server-restarted": {
     weight: 4,
-    steps: (server) => [`server ${server} is stopped and started`],
+    steps: ({ server }) => [`server ${server} is stopped and started`],
     draw: (_random, at) => [at],
     parts: (server, [at = 0]) => [{ part: `server ${server}`, from: at, until: at + 2_000 }],
   },
@@ -147,6 +168,21 @@ export const CATALOGUE = {
     draw: flapping(50, 350),
     parts: occupies("Valkey"),
   },
+  // Connections that exist are ended, so that the servers need new ones.
+  "certificate-expired": {
+    weight: 2,
+    steps: inTurn("the certificate of PostgreSQL has expired", "the certificate is valid again"),
+    draw: lasting(500, 5_000),
+    parts: occupies("primary"),
+  },
+  "certificate-untrusted": {
+    weight: 2,
+    steps: inTurn("PostgreSQL has a certificate of another authority", "the certificate is valid again"),
+    draw: lasting(500, 5_000),
+    parts: occupies("primary"),
+  },
+  "clock-set": clock((server) => `server ${server}`),
+  "clocks-set": clock(() => "all servers"),
 } as const satisfies Record<string, CatalogueEntry>;
 
 const ENTRIES: ReadonlyMap<string, CatalogueEntry> = new Map(Object.entries(CATALOGUE));
@@ -163,6 +199,11 @@ const FOLLOWERS: readonly (readonly [RegExp, readonly FaultName[]])[] = [
   [/^promotion/, ["primary-frozen", "primary-killed", "server-killed", "server-restarted", "server-frozen"]],
   [/^primary/, ["server-killed", "server-restarted", "standby-frozen", "promotion-killed"]],
   [/^standby/, ["primary-killed", "primary-frozen", "server-killed"]],
+  [/^certificate/, ["server-killed", "server-restarted", "primary-killed", "promotion-killed", "clock-set"]],
+  [
+    /^clock/,
+    ["valkey-frozen", "server-killed", "server-restarted", "promotion-killed", "certificate-expired"],
+  ],
 ];
 
 /**
@@ -187,7 +228,7 @@ export function drawSchedule(seed: number): Schedule {
 /** Undefined if it does not go with the others. */
 function drawFault(random: Random, name: FaultName, earlier: readonly Fault[]): Fault | undefined {
   const moments = entryOf({ name }).draw(random, drawMoment(random, earlier.at(-1)));
-  const fault = { name, server: 1 + random.below(SERVERS), moments };
+  const fault = { name, server: 1 + random.below(SERVERS), aheadS: random.pick(CLOCK_STEPS_S), moments };
   return earlier.every((other) => canGoTogether(fault, other)) ? fault : undefined;
 }
 
@@ -209,7 +250,7 @@ function canGoTogether(fault: Fault, other: Fault): boolean {
 /** What happens when, in order. */
 export function stepsOf({ faults }: Pick<Schedule, "faults">) {
   const steps = faults.flatMap((fault) => {
-    const texts = entryOf(fault).steps(fault.server);
+    const texts = entryOf(fault).steps(fault);
     return fault.moments.map((at, index) => ({ fault, index, at, text: texts[index % texts.length] ?? "" }));
   });
   return steps.toSorted((a, b) => a.at - b.at);

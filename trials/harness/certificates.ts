@@ -1,8 +1,11 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { temporaryDirectory } from "../trials/harness/cleanup.ts";
-import { executable, OPENSSL } from "../trials/harness/programs.ts";
-import type { Certificate } from "../trials/harness/server.ts";
+import { temporaryDirectory } from "./cleanup.ts";
+import type { MachineClock } from "./machine-clock.ts";
+import { executable, OPENSSL } from "./programs.ts";
+import type { Certificate } from "./server.ts";
+
+const YEARS = "3650";
 
 /** A certificate authority of our own, as operators of private networks have one. */
 export class CertificateAuthority {
@@ -10,9 +13,11 @@ export class CertificateAuthority {
   readonly caFile = join(this.#directory, "ca.crt");
   #issued = 0;
 
-  constructor() {
-    const subject = ["-subj", "/CN=Petstore test authority"];
-    openssl("req", "-x509", ...newKey(join(this.#directory, "ca.key")), "-out", this.caFile, ...subject);
+  /** Certificates are valid from the time of their issue on, which is that of the clock. */
+  constructor(private readonly clock?: MachineClock) {
+    const subject = ["-subj", "/CN=Petstore test authority", "-days", YEARS];
+    const key = newKey(join(this.#directory, "ca.key"));
+    this.#openssl("req", "-x509", ...key, "-out", this.caFile, ...subject);
   }
 
   /** `names` as in the extension: `DNS:localhost,IP:127.0.0.1`. */
@@ -22,10 +27,26 @@ export class CertificateAuthority {
     const [certFile, keyFile] = [join(directory, "server.crt"), join(directory, "server.key")];
     const [request, extensions] = [join(directory, "request"), join(directory, "extensions")];
     writeFileSync(extensions, `subjectAltName=${names}\n`);
-    openssl("req", ...newKey(keyFile), "-out", request, "-subj", "/CN=petstore");
+    this.#openssl("req", ...newKey(keyFile), "-out", request, "-subj", "/CN=petstore");
     const signer = ["-CA", this.caFile, "-CAkey", join(this.#directory, "ca.key"), "-CAcreateserial"];
-    openssl("x509", "-req", "-in", request, "-out", certFile, ...signer, "-extfile", extensions, ...options);
+    const validity = ["-days", YEARS, ...options];
+    this.#openssl(
+      "x509",
+      "-req",
+      "-in",
+      request,
+      "-out",
+      certFile,
+      ...signer,
+      "-extfile",
+      extensions,
+      ...validity,
+    );
     return { certFile, keyFile };
+  }
+
+  #openssl(...argv: string[]): void {
+    openssl(argv, this.clock?.under);
   }
 }
 
@@ -34,12 +55,12 @@ export function selfSigned(directory: string, name: string): Certificate {
   mkdirSync(directory, { recursive: true });
   const [certFile, keyFile] = [join(directory, `${name}.crt`), join(directory, `${name}.key`)];
   const subject = ["-subj", `/CN=${name}`, "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1"];
-  openssl("req", "-x509", "-days", "1", ...newKey(keyFile), "-out", certFile, ...subject);
+  openssl(["req", "-x509", "-days", "1", ...newKey(keyFile), "-out", certFile, ...subject]);
   return { certFile, keyFile };
 }
 
-function openssl(...argv: string[]): void {
-  const { exitCode, stderr } = Bun.spawnSync([executable(OPENSSL), ...argv], { stderr: "pipe" });
+function openssl(argv: readonly string[], under: readonly string[] = []): void {
+  const { exitCode, stderr } = Bun.spawnSync([...under, executable(OPENSSL), ...argv], { stderr: "pipe" });
   if (exitCode !== 0) throw new Error(`openssl ${argv[0]} failed: ${stderr.toString()}`);
 }
 
