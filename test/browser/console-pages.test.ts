@@ -67,7 +67,7 @@ test("white space around the category of a pet is no change, and an error about 
   await untilTrue(page, `document.querySelector("input.mono").value === "9007199254740993"`);
   const message = "At least one of name, categoryId, status is required.";
   await page.route("**/api/pets/*", (route) =>
-    route.fulfill({ status: 400, json: { code: "invalid_body", message } }),
+    route.fulfill({ status: 400, json: { code: "invalid_body", message, status: 400 } }),
   );
   await category.fill("7");
   await save.click();

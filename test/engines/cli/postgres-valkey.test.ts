@@ -24,7 +24,7 @@ test("messages name the hosts of PostgreSQL and Valkey, without users and passwo
   const empty = await cli.run(["keys", "list", ...storage]);
   expect(empty.out).toStartWith(`There are no keys in production (data: ${postgres}). Create one: `);
   expect((await cli.run(["keys", "show", "7", ...storage])).err).toContain(
-    `in production (data: ${postgres}); see`,
+    `this is production (data: ${postgres})`,
   );
 
   const { startMessage, stop, lines } = await cli.serve(storage);
