@@ -225,8 +225,8 @@ test("with forced colors the sidebar shows which page it is, and the search whic
   };
   expect(await widthsOf(".sidebar a[aria-current]")).toEqual(new Set(["2px"]));
   expect(await widthsOf(".sidebar a:not([aria-current])")).toEqual(new Set(["0px"]));
-  await page.keyboard.press("/");
-  await page.keyboard.type("limit");
+  await page.getByRole("combobox").fill("limit");
+  await page.getByRole("option").nth(1).waitFor();
   await page.keyboard.press("ArrowDown");
   await page.locator('.search li[aria-selected="true"]').waitFor();
   expect(await widthsOf('.search li[aria-selected="true"]')).toEqual(new Set(["2px"]));
