@@ -216,7 +216,7 @@ test("on paper there is the content alone, in one column", async () => {
 
 test("with forced colors the sidebar shows which page it is, and the search which result", async () => {
   await open("/docs/errors");
-  await page.emulateMedia({ forcedColors: "active" });
+  await page.emulateMedia({ media: "screen", forcedColors: "active" });
   const widthsOf = async (links: string) => {
     const widths: string[] = await page.evaluate(
       `[...document.querySelectorAll(${JSON.stringify(links)})].map((each) => getComputedStyle(each).borderInlineStartWidth)`,
