@@ -37,6 +37,9 @@ export interface PoolsOptions {
 const ROW_RETRY_MS = 10;
 /** How often other processes are asked whether they know of a later primary. */
 const COMPARE_EVERY_MS = 1_000;
+const MAX_COMPARISON_MS = 400;
+/** A process whose last comparison is older may have stood still, and compares before it uses a result. */
+const MAX_COMPARISON_AGE_MS = 1_500;
 
 /**
  * A pool each for reads, for creating pets, for orders, for all other writes and for looking up keys. Reads do not wait
@@ -62,9 +65,14 @@ export class Pools {
   readonly #rowEnds = new Map<string, Promise<void>>();
   #rowsQueued = 0;
   readonly #comparing: RepeatedWork;
+  readonly #primary: Primary;
+  /** When the last comparison began, and the one that runs. */
+  #comparedAt = scheduler.now();
+  #comparison: Promise<void> | undefined;
 
   constructor(primary: Primary, options: PoolsOptions = {}) {
     const { timeoutMs = 2_000, maxQueued = 4_096, probeEveryMs = 200, onStateChange } = options;
+    this.#primary = primary;
     this.timeoutMs = timeoutMs;
     this.maxQueued = maxQueued;
     const common = { ...timeoutsWithin(timeoutMs), schema: options.schema };
@@ -72,6 +80,8 @@ export class Pools {
       new ConnectionPool({
         connect: () => connect(primary.url, { ...common, ...own }),
         probe: () => this.#followPrimary(primary, { ...common, maxConnections: 1 }),
+        confirm: () =>
+          scheduler.now() - this.#comparedAt > MAX_COMPARISON_AGE_MS ? this.#compare() : undefined,
         probeEveryMs,
         maxQueued,
         timeoutMs,
@@ -93,9 +103,10 @@ export class Pools {
     this.writes = pool({ maxConnections: 1 });
     this.lookups = pool({ maxConnections: 1 });
     this.#all = [this.reads, this.creates, this.orders, this.writes, this.lookups];
-    this.#comparing = repeat(COMPARE_EVERY_MS, () =>
-      this.#leaveReplaced(primary).then(() => COMPARE_EVERY_MS),
-    );
+    this.#comparing = repeat(COMPARE_EVERY_MS, async () => {
+      if (this.#poolsDown === 0) await this.#compare();
+      return COMPARE_EVERY_MS;
+    });
   }
 
   /** Queries that run or wait for a connection. */
@@ -109,8 +120,18 @@ export class Pools {
   }
 
   /** Another process may have seen a promotion of which this one, whose connections work, knows nothing. */
-  async #leaveReplaced(primary: Primary): Promise<void> {
-    const cause = this.#poolsDown === 0 ? await primary.findReplacement() : undefined;
+  async #compare(): Promise<void> {
+    const startedAt = scheduler.now();
+    this.#comparison ??= this.#leaveReplaced().finally(() => {
+      this.#comparison = undefined;
+    });
+    // An outage of Valkey delays no query.
+    await Promise.race([this.#comparison, scheduler.sleep(MAX_COMPARISON_MS)]);
+    this.#comparedAt = startedAt;
+  }
+
+  async #leaveReplaced(): Promise<void> {
+    const cause = await this.#primary.findReplacement();
     if (cause) for (const pool of this.#all) pool.leave(cause);
   }
 
@@ -167,6 +188,8 @@ interface ConnectionPoolOptions extends Required<
   /** Resolves when the server can be used, rejects when it cannot. It must end in bounded time. */
   readonly probe: () => Promise<void>;
   readonly onProbeFailure: (cause: unknown) => void;
+  /** If it is not certain that the server has not been replaced, looks; the pools leave one that has been. */
+  readonly confirm: () => Promise<void> | undefined;
 }
 
 /**
@@ -226,8 +249,12 @@ export class ConnectionPool {
     this.#enqueue();
     const startedAt = scheduler.now();
     try {
-      const result = await work(this.#sql);
+      const sql = this.#sql;
+      const result = await work(sql);
       this.#responded(startedAt);
+      await this.options.confirm();
+      // The server may have been replaced while this process stood still: what it has done since is lost.
+      if (sql !== this.#sql) throw new Unavailable("the connections to PostgreSQL were replaced");
       return result;
     } catch (error) {
       if (isFromServer(error)) this.#responded(startedAt);

@@ -1,6 +1,7 @@
 import { SQL } from "bun";
 import { afterAll, expect, test } from "bun:test";
-import { messageOf } from "../../../src/api/errors.ts";
+import { messageOf, Unavailable } from "../../../src/api/errors.ts";
+import { openPostgres } from "../../../src/store/postgres/store.ts";
 import { promote, startPostgres, startStandby } from "../../../trials/harness/postgres.ts";
 import type { Server } from "../../../trials/harness/server.ts";
 import { valkeyUrl } from "../../../trials/harness/valkey.ts";
@@ -184,3 +185,26 @@ test("after a failover that lost changes of keys, lost keys get 401, and a key t
   }
   await server.stop();
 }, 60_000);
+
+test("a server that stood still acknowledges no write of a primary that was replaced meanwhile", async () => {
+  const { url } = await startPair();
+  let highest = 0;
+  let lookMs = 0;
+  const highestTimeline = {
+    async raise(timeline: number) {
+      highest = Math.max(highest, timeline);
+      await Bun.sleep(lookMs);
+      return highest;
+    },
+    replace: async () => {},
+  };
+  const stores = await openPostgres(url, { schema: "production", highestTimeline });
+  const write = () => stores.store.createPet({ name: "Rex", categoryId: 1n }, Date.now());
+  expect(await write()).toMatchObject({ id: 1n });
+  // Another process has seen a promotion, and the write ends before this one has looked.
+  highest++;
+  lookMs = 100;
+  Bun.sleepSync(1_600);
+  await expect(write()).rejects.toThrow(Unavailable);
+  await stores.close();
+});

@@ -1,4 +1,3 @@
-import { existsSync } from "node:fs";
 import { connect } from "node:net";
 import { join } from "node:path";
 import type { Header, HttpRequest } from "../../../trials/harness/http-connection.ts";
@@ -32,8 +31,8 @@ export async function startWithoutHealthChecks(
 ): Promise<LoadBalancer> {
   const balancer = await startLoadBalancer(kind, servers, options);
   if (kind === haproxy) {
-    // The socket appears after the port.
-    while (!existsSync(join(balancer.directory, "admin.sock"))) await Bun.sleep(5);
+    // The socket appears after the port, and accepts connections later still.
+    while (!(await haproxyCommand(balancer, "show info").catch(() => ""))) await Bun.sleep(5);
     for (const name of ["a", "b", "c"]) await haproxyCommand(balancer, `disable health petstore/${name}`);
   }
   return balancer;
