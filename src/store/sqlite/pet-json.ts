@@ -65,11 +65,11 @@ const BLOCK_OVERHEAD_BYTES = 800 + BLOCK_SIZE * ETAG_LENGTH;
 
 /**
  * Pets as JSON: from memory, otherwise as SQLite writes it. SQLite joins the pets of a page into one text
- * (`bun bench/store.ts`: 14 µs a page; encoding 20 rows takes 24).
+ * (`bun bench/store.ts`: 21 µs a page; encoding 20 rows takes 35).
  *
  * Pets are kept in memory in blocks of 64 consecutive identifiers. Every page without a filter and every single pet is
  * a slice of them, even when it is requested for the first time. `bun bench/store.ts`: a random pet out of 100,000
- * takes 0.3 µs instead of 5.6, and a random page of 20 takes 0.4 µs instead of 10.7. A table of a million pets is
+ * takes 0.4 µs instead of 6.6, and a random page of 20 takes 0.5 µs instead of 22. A table of a million pets is
  * larger than the cache; there, both cost the same with it and without.
  *
  * Only complete blocks are cached. The last block is incomplete, and changes with every pet that is added. A block with
@@ -99,8 +99,8 @@ export class SqlitePetJson implements PetJsonSource {
   }
 
   /**
-   * `bun bench/store.ts`: while one request in 100 changes a pet, a random pet takes 1.2 µs; if every change removed
-   * all blocks, it would take 8.1 µs.
+   * `bun bench/store.ts`: while one request in 100 changes a pet, a random pet takes 1.7 µs; if every change removed
+   * all blocks, it would take 11 µs.
    */
   petChanged(id: bigint): void {
     this.revisions.changes++;
