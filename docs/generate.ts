@@ -43,8 +43,6 @@ import { POSTGRES_MIGRATIONS } from "../src/store/postgres/migrations.ts";
 import { SQLITE_MIGRATIONS } from "../src/store/sqlite/migrations.ts";
 import { exactJson, generatorSections } from "./generated-clients.ts";
 
-import packageJson from "../package.json" with { type: "json" };
-
 const ROOT = resolve(import.meta.dir, "..");
 
 /** Values that texts beside the generated blocks state, as they write them. */
@@ -65,8 +63,9 @@ export const DEFAULT_SETTINGS: DocsSettings = {
   maxConnectionsPerAddress: SETTINGS["max-connections-per-address"].default,
 };
 
-/** The latest migrations of each release before this one, newest first. */
-const EARLIER_RELEASES = [
+/** The latest migrations of each release, newest first. */
+const RELEASES = [
+  { release: "1.1.0", sqlite: 13, postgres: 15 },
   { release: "1.0.0", sqlite: 10, postgres: 11 },
   { release: "0.9.0", sqlite: 5, postgres: 6 },
 ] as const;
@@ -219,8 +218,8 @@ function metricLabelRows(): string[][] {
 
 /** What the first start of each release migrates. */
 function migrationList(): string {
-  const latest = { release: packageJson.version, sqlite: Infinity, postgres: Infinity };
-  const releases = [latest, ...EARLIER_RELEASES];
+  const next = { release: "the next release", sqlite: Infinity, postgres: Infinity };
+  const releases = [next, ...RELEASES];
   const items = releases.map(({ release, sqlite, postgres }, index) => {
     const before = releases[index + 1] ?? { sqlite: 0, postgres: 0 };
     const ofSqlite = SQLITE_MIGRATIONS.filter(({ version }) => version > before.sqlite && version <= sqlite);
