@@ -1,4 +1,4 @@
-import { encodeCursor } from "../src/api/cursor.ts";
+import { encodeCursor } from "../src/domain/cursor.ts";
 import { Random } from "../trials/harness/random.ts";
 import type { RequestPart } from "../trials/harness/wrk.ts";
 

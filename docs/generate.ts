@@ -4,7 +4,7 @@
  */
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { longDuration, grouped, kibibytes, longDate, plural } from "../src/api/formatting.ts";
+import { longDuration, grouped, kibibytes, longDate, plural } from "../src/text/formatting.ts";
 import { REQUEST_TIMEOUT_MS } from "../src/api/dispatch.ts";
 import type { Schema } from "../src/api/schema.ts";
 import { COMMANDS } from "../src/cli/commands.ts";

@@ -6,7 +6,7 @@ import { SECURITY_HEADER_LINES } from "./api/dispatch.ts";
 import { Authenticator } from "./auth/authenticator.ts";
 import { Addresses } from "./auth/client-address.ts";
 import { followKeyChanges } from "./auth/key-changes.ts";
-import { CacheStatistics } from "./bounded-cache.ts";
+import { CacheStatistics } from "./runtime/bounded-cache.ts";
 import { createClock } from "./clock.ts";
 import { type Config, listenUrl } from "./config/config.ts";
 import { followFiles } from "./config/follow-files.ts";
@@ -14,7 +14,7 @@ import type { TlsFiles } from "./config/tls.ts";
 import { createDocsSite } from "./docs-site/docs-site.ts";
 import type { Clock } from "./domain/ports.ts";
 import type { ServerActivity } from "./domain/servers.ts";
-import { yieldToEventLoop } from "./event-loop.ts";
+import { yieldToEventLoop } from "./runtime/event-loop.ts";
 import { HttpServer, type RequestHandler, slowRejectedClients } from "./http1/index.ts";
 import type { TlsCertificate } from "./http1/server.ts";
 import { deleteRegularly } from "./observe/audit-trail.ts";
@@ -31,7 +31,7 @@ import { staticRoutes } from "./petstore/static-routes.ts";
 
 export interface App extends Pick<
   Adapters,
-  "keys" | "corrections" | "operators" | "settings" | "usageHistory" | "failed"
+  "keys" | "inventory" | "operators" | "settings" | "usageHistory" | "failed"
 > {
   /** The base URL that clients use, such as http://127.0.0.1:8080/v1. */
   readonly url: string;

@@ -1,7 +1,7 @@
 import type { Clock, SettingsStore } from "./domain/ports.ts";
-import { Latch } from "./api/latch.ts";
+import { FailureReporter } from "./runtime/failure-reporter.ts";
 import { DAY_MS } from "./domain/rate-limit.ts";
-import { type ScheduledTimer, scheduler } from "./event-loop.ts";
+import { type ScheduledTimer, scheduler } from "./runtime/event-loop.ts";
 
 /** A greater difference between the clocks is a step of the machine's clock, a smaller one is drift. */
 const STEP_MS = 2_000;
@@ -76,7 +76,7 @@ interface Moment {
  * deletes nothing. A clock that has kept its difference for a day is trusted: the server was off, or was wrong before.
  */
 export class RetentionClock {
-  readonly #latch: Latch;
+  readonly #failures: FailureReporter;
   #trusted: Moment;
   #doubted: (Moment & { readonly forMs: number }) | undefined;
   #settings: Pick<SettingsStore, "readSettings" | "saveSettings"> | undefined;
@@ -88,7 +88,7 @@ export class RetentionClock {
     onDoubt: () => void,
     onTrust: () => void,
   ) {
-    this.#latch = new Latch(onDoubt, onTrust);
+    this.#failures = new FailureReporter(onDoubt, onTrust);
     this.#trusted = this.#moment();
   }
 
@@ -119,10 +119,10 @@ export class RetentionClock {
     if (isNear(moment, this.#trusted) || forMs >= DAY_MS) {
       this.#trusted = moment;
       this.#doubted = undefined;
-      this.#latch.worked();
+      this.#failures.succeeded();
     } else {
       this.#doubted = { ...moment, forMs };
-      this.#latch.failed(undefined);
+      this.#failures.failed(undefined);
     }
     const { wall, forMs: doubtedFor } = this.#doubted ?? { wall: 0, forMs: 0 };
     const times = {

@@ -67,32 +67,35 @@ const moduleOf = (path: string) => path.split("/")[1]?.replace(/\.ts$/, "") ?? "
 
 /** What each module may import besides itself: one direction, no way back. */
 const ARROWS: Readonly<Record<string, string>> = {
-  "event-loop": "",
+  runtime: "",
+  text: "",
   executable: "",
-  "bounded-cache": "",
   client: "",
-  http1: "event-loop",
-  api: "http1 event-loop",
-  domain: "api event-loop",
-  clock: "domain api event-loop",
-  config: "domain api data-directory",
+  http1: "runtime",
+  api: "http1 runtime text",
+  "content-encoding": "api http1 runtime",
+  domain: "api runtime text",
+  clock: "domain api runtime",
+  config: "domain api text data-directory",
   "data-directory": "domain store",
   "postgres-options": "config store rate-limit",
-  auth: "domain api http1 config bounded-cache event-loop",
-  "rate-limit": "domain api event-loop",
-  store: "domain api bounded-cache event-loop",
-  archive: "store rate-limit domain api config data-directory postgres-options event-loop executable",
-  observe: "domain api http1 bounded-cache event-loop",
-  petstore: "auth observe domain api http1 bounded-cache event-loop",
-  "browser-bundle": "api http1 executable",
-  operator: "petstore observe config domain api http1 browser-bundle data-directory event-loop",
-  "docs-site": "petstore client domain api http1 browser-bundle console event-loop executable",
-  console: "operator browser-bundle domain api",
-  doctor: "store rate-limit observe http1 domain api config data-directory postgres-options",
+  auth: "domain api http1 config runtime",
+  "rate-limit": "domain api runtime",
+  store: "domain api runtime text",
+  archive: "store rate-limit domain api config data-directory postgres-options runtime text executable",
+  observe: "domain api http1 runtime text",
+  petstore: "auth observe domain api http1 content-encoding runtime text",
+  "browser-bundle": "api http1 content-encoding executable",
+  operator:
+    "petstore observe config domain api http1 browser-bundle content-encoding data-directory runtime text",
+  "docs-site":
+    "petstore client domain api http1 browser-bundle console content-encoding runtime text executable",
+  console: "operator browser-bundle domain api text",
+  doctor: "store rate-limit observe http1 domain api config data-directory postgres-options text",
   adapters: "store rate-limit observe domain api config data-directory postgres-options clock",
-  app: "adapters petstore operator docs-site auth observe domain api config http1 bounded-cache clock event-loop",
+  app: "adapters petstore operator docs-site auth observe domain api config http1 clock runtime",
   demo: "app adapters client operator observe domain config",
-  cli: "app adapters demo doctor operator petstore archive store observe config domain api clock data-directory event-loop executable",
+  cli: "app adapters demo doctor operator petstore archive store observe config domain api clock data-directory runtime text executable",
 };
 
 /** They run in browsers too. */
@@ -192,6 +195,10 @@ describe("modules", () => {
     }
     expect([...modules].filter(([, { size }]) => size > 1)).toEqual([]);
     expect(modules.size).toBeGreaterThan(500);
+  });
+
+  test("at most 8 files are at the root of src", () => {
+    expect(paths.filter((path) => /^src\/[^/]+$/.test(path)).length).toBeLessThanOrEqual(8);
   });
 
   test("no directory is called utils, helpers, common or types", () => {

@@ -10,7 +10,7 @@ import {
   type Status,
 } from "../http1/index.ts";
 import type { Operation } from "./api.ts";
-import { andThen, type Awaitable, recover, within, yieldToEventLoop } from "../event-loop.ts";
+import { andThen, type Awaitable, recover, within, yieldToEventLoop } from "../runtime/event-loop.ts";
 import {
   BODY_REQUIRED,
   bodyTooLarge,
@@ -25,7 +25,7 @@ import {
 } from "./errors.ts";
 import { type Identifier, parseIdentifier } from "./json.ts";
 import { Invalid, type ObjectSchema, type InputProblem, type Schema } from "./schema.ts";
-import { kibibytes, plural } from "./formatting.ts";
+import { kibibytes, plural } from "../text/formatting.ts";
 
 /** A request for an operation. */
 export interface Call {

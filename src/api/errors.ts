@@ -1,5 +1,5 @@
 import { INT64_RANGE } from "./json.ts";
-import { kibibytes, plural } from "./formatting.ts";
+import { kibibytes, plural } from "../text/formatting.ts";
 import type { InputProblem } from "./schema.ts";
 
 /** The closed set of error codes of an API, each with its status and what it means. */

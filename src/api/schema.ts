@@ -1,4 +1,4 @@
-import { grouped } from "./formatting.ts";
+import { grouped } from "../text/formatting.ts";
 import { INT64_MAX, INT64_MIN, INT64_RANGE, isInt64, parseIdentifier } from "./json.ts";
 
 /** JSON Schema (2020-12) as OpenAPI 3.1 embeds it. */

@@ -12,7 +12,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { basename, join } from "node:path";
-import { formatTime } from "../api/formatting.ts";
+import { formatTime } from "../text/formatting.ts";
 import { parseJson } from "../api/json.ts";
 import { dateTime, type Infer, Invalid, object, oneOf, text } from "../api/schema.ts";
 import type { DataDirectory } from "../data-directory.ts";

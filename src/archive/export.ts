@@ -2,7 +2,7 @@
 import { gzipSync } from "node:zlib";
 import { columnOf } from "../domain/fields.ts";
 import { OPERATOR_ORDER_FIELDS, PET_FIELDS } from "../domain/resources.ts";
-import { yieldToEventLoop } from "../event-loop.ts";
+import { yieldToEventLoop } from "../runtime/event-loop.ts";
 import { API_KEYS, ORDERS, PETS, type Row, type Table, type TableReader } from "../store/tables.ts";
 import type { Output } from "./files.ts";
 import {

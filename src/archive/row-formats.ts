@@ -1,6 +1,6 @@
 /** The formats of files: how rows are read from CSV, JSON lines or a JSON array, and how they are written. */
 
-import { formatTime } from "../api/formatting.ts";
+import { formatTime } from "../text/formatting.ts";
 import { type Fields, mapValues, type StoredAs } from "../domain/fields.ts";
 
 /** How a value is written. A missing text has no field in JSON; a nullable one is null. */

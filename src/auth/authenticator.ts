@@ -1,4 +1,4 @@
-import { CacheStatistics, copyOf } from "../bounded-cache.ts";
+import { CacheStatistics, copyOf } from "../runtime/bounded-cache.ts";
 import { Unavailable } from "../api/errors.ts";
 import {
   type ApiKeyPrincipal,
@@ -12,7 +12,7 @@ import {
   validUntil,
   WHILE_DISABLED,
 } from "../domain/api-keys.ts";
-import { andThen, type Awaitable, recover, type Scheduler } from "../event-loop.ts";
+import { andThen, type Awaitable, recover, type Scheduler } from "../runtime/event-loop.ts";
 import type { Clock, KeyChanges, KeyStore, RateLimiter } from "../domain/ports.ts";
 import { LookupQueue } from "./lookup-queue.ts";
 import type { Request } from "../http1/index.ts";

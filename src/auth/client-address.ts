@@ -1,5 +1,5 @@
 import type { IPv6 } from "ipaddr.js";
-import { copyOf } from "../bounded-cache.ts";
+import { copyOf } from "../runtime/bounded-cache.ts";
 import { contains, formatIpAddress, type IpNetwork, isIpv4, parseIpAddress } from "../config/network.ts";
 import type { HeaderFields, Peer } from "../http1/index.ts";
 

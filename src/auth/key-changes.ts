@@ -1,7 +1,7 @@
-import { Latch } from "../api/latch.ts";
+import { FailureReporter } from "../runtime/failure-reporter.ts";
 import type { ApiKey } from "../domain/api-keys.ts";
 import type { ChangedKey, Clock, RateLimiter } from "../domain/ports.ts";
-import { repeat, type Scheduler } from "../event-loop.ts";
+import { repeat, type Scheduler } from "../runtime/event-loop.ts";
 import type { Authenticator, OtherCopy } from "./authenticator.ts";
 
 interface FollowOptions {
@@ -27,7 +27,7 @@ interface Unban {
   /** Bans that began before this time of the steady clock are to end. */
   readonly before: number;
   /** Of the attempts to apply it. */
-  readonly attempts: Latch;
+  readonly attempts: FailureReporter;
 }
 
 interface KeyChangeFollower {
@@ -55,7 +55,7 @@ const POLL_EVERY_MS = 250;
 export function followKeyChanges(options: FollowOptions): KeyChangeFollower {
   const { authenticator, rateLimiter, clock } = options;
   const unbans = new Map<number, Unban>();
-  const reading = new Latch(options.onUnreadable, options.onReadable);
+  const reading = new FailureReporter(options.onUnreadable, options.onReadable);
   let lastPoll = Promise.resolve();
   const polling = repeat(POLL_EVERY_MS, () => applyNow().then(() => POLL_EVERY_MS), options.scheduler);
 
@@ -67,7 +67,7 @@ export function followKeyChanges(options: FollowOptions): KeyChangeFollower {
   async function poll(): Promise<void> {
     try {
       await readChanges();
-      reading.worked();
+      reading.succeeded();
     } catch (error) {
       reading.failed(error);
     }
@@ -83,7 +83,11 @@ export function followKeyChanges(options: FollowOptions): KeyChangeFollower {
     for (const { id, unbannedAt = 0 } of ofKind("unban")) {
       const unbannedAgoMs = Math.max(0, clock.now() - unbannedAt);
       const before = Math.max(after, clock.steadyNow() - unbannedAgoMs);
-      unbans.set(id, { id, before, attempts: new Latch((error) => options.onUnbanError(id, error)) });
+      unbans.set(id, {
+        id,
+        before,
+        attempts: new FailureReporter((error) => options.onUnbanError(id, error)),
+      });
     }
   }
 

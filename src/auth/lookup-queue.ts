@@ -1,7 +1,7 @@
-import { AdmissionFilter } from "../bounded-cache.ts";
-import { Budget } from "../api/budget.ts";
+import { AdmissionFilter } from "../runtime/bounded-cache.ts";
+import { TokenBucket } from "../runtime/token-bucket.ts";
 import { Overloaded } from "../api/errors.ts";
-import { type Awaitable, scheduler } from "../event-loop.ts";
+import { type Awaitable, scheduler } from "../runtime/event-loop.ts";
 import type { Clock } from "../domain/ports.ts";
 import type { ApiKeyPrincipal, AuthFailure } from "../domain/api-keys.ts";
 
@@ -36,7 +36,7 @@ const [SEED = 0] = crypto.getRandomValues(new Uint32Array(1));
  *
  * On PostgreSQL, secrets that no key has are looked up at a bounded rate, many together. Otherwise clients that guess,
  * each from another address, take so much time that other requests wait for 100 ms (`npm run attacks -- --engines
- * shared --only many-addresses`). Clients whose address is at its limit share a small budget: without it, a new key
+ * shared --only many-addresses`). Clients whose address is at its limit share a small rate: without it, a new key
  * would not work behind an address from which others send invalid keys.
  */
 export class LookupQueue {
@@ -44,14 +44,14 @@ export class LookupQueue {
   #isPaused = false;
   readonly #waiting: (() => void)[] = [];
   readonly #sentBefore = new AdmissionFilter(REMEMBERED_SECRETS);
-  readonly #budget: Budget;
+  readonly #bucket: TokenBucket;
 
   constructor(
     clock: Pick<Clock, "steadyNow">,
     private readonly time = scheduler,
   ) {
     const now = () => clock.steadyNow();
-    this.#budget = new Budget({ max: LIMITED_PER_SECOND, perSecond: LIMITED_PER_SECOND, now });
+    this.#bucket = new TokenBucket({ max: LIMITED_PER_SECOND, perSecond: LIMITED_PER_SECOND, now });
   }
 
   /** Lookups that wait. */
@@ -62,9 +62,9 @@ export class LookupQueue {
   run({ secret, work, isLimited }: Lookup): Awaitable<LookupResult> {
     let isKnown: boolean | undefined;
     const isRepeated = () => (isKnown ??= this.#sentBefore.admits(Bun.hash.xxHash32(secret, SEED)));
-    let isInBudget = false;
+    let hasToken = false;
     const mayRun = () =>
-      isInBudget || !isLimited() || (isInBudget = this.#budget.take(isRepeated() ? 0 : RESERVED));
+      hasToken || !isLimited() || (hasToken = this.#bucket.take(isRepeated() ? 0 : RESERVED));
     if (!mayRun()) return tooMany();
     if (this.#hasPlace) return this.#start(work);
     const isFull = this.length >= MAX_WAITING;

@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { EncodedContent } from "../api/content-encoding.ts";
+import { EncodedContent } from "../content-encoding.ts";
 import { headerLinesOf } from "../api/dispatch.ts";
 import { EXECUTABLE, type ExecutableContents } from "../executable.ts";
 

@@ -1,4 +1,4 @@
-import { printable } from "../api/formatting.ts";
+import { printable } from "../text/formatting.ts";
 import { type Flags, type Option, type Options, variableOf } from "../config/parse-options.ts";
 import { nearest, quoted, UsageError, withoutSecrets } from "../config/usage-error.ts";
 import { choice, trueOrFalse } from "../config/value-types.ts";

@@ -1,4 +1,4 @@
-import { formatTime } from "../api/formatting.ts";
+import { formatTime } from "../text/formatting.ts";
 import { UsageError } from "../config/usage-error.ts";
 import { choice } from "../config/value-types.ts";
 import { ACTOR_KINDS, type AuditedValues, changedFields } from "../domain/audit.ts";

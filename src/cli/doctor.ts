@@ -1,4 +1,4 @@
-import { plural } from "../api/formatting.ts";
+import { plural } from "../text/formatting.ts";
 import { configOf } from "../config/config.ts";
 import { JSON_OPTION, SETTINGS } from "../config/options.ts";
 import type { Finding, Level } from "../doctor/databases.ts";

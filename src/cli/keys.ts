@@ -1,4 +1,4 @@
-import { formatTime, grouped } from "../api/formatting.ts";
+import { formatTime, grouped } from "../text/formatting.ts";
 import { quoted, UsageError } from "../config/usage-error.ts";
 import { switchOption, duration, list } from "../config/value-types.ts";
 import { environmentOf } from "../domain/api-keys.ts";

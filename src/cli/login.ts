@@ -1,4 +1,4 @@
-import { printable } from "../api/formatting.ts";
+import { printable } from "../text/formatting.ts";
 import { storageOf, describeEnvironment } from "../config/config.ts";
 import { serverOrigin } from "../config/address-types.ts";
 import { readTextFile, UsageError } from "../config/usage-error.ts";

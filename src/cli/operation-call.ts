@@ -2,7 +2,7 @@ import { statSync } from "node:fs";
 import { hostname } from "node:os";
 import { type AnyInput, handlerOf, readBody, readQuery } from "../api/dispatch.ts";
 import { describeProblems, pathText, Rejection } from "../api/errors.ts";
-import { countOf, printable } from "../api/formatting.ts";
+import { countOf, printable } from "../text/formatting.ts";
 import { parseIdentifier } from "../api/json.ts";
 import type { InputProblem } from "../api/schema.ts";
 import { serverOrigin } from "../config/address-types.ts";

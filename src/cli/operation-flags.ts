@@ -1,5 +1,5 @@
 import { pathText } from "../api/errors.ts";
-import { formatTime } from "../api/formatting.ts";
+import { formatTime } from "../text/formatting.ts";
 import { INT64_RANGE, parseIdentifier } from "../api/json.ts";
 import { Invalid, type InputProblem, type Schema } from "../api/schema.ts";
 import type { Option, Options } from "../config/parse-options.ts";

@@ -1,6 +1,6 @@
 import { styleText } from "node:util";
-import { curlCommand, shellWord } from "../api/curl.ts";
-import { grouped, printable, printableJson, printableLines, shortDuration } from "../api/formatting.ts";
+import { curlCommand, shellWord } from "../text/curl.ts";
+import { grouped, printable, printableJson, printableLines, shortDuration } from "../text/formatting.ts";
 import { toJson } from "../api/json.ts";
 import type { Limits } from "../domain/rate-limit.ts";
 import { docsUrl } from "../petstore/documented-settings.ts";

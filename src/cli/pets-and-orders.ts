@@ -1,5 +1,5 @@
-import { printable } from "../api/formatting.ts";
-import { encodeCursor } from "../api/cursor.ts";
+import { printable } from "../text/formatting.ts";
+import { encodeCursor } from "../domain/cursor.ts";
 import { quoted } from "../config/usage-error.ts";
 import { type Pet, STATUS_AFTER } from "../domain/resources.ts";
 import type { AdminOrder, BodyOf } from "../operator/operations.ts";

@@ -1,5 +1,5 @@
 import packageJson from "../../package.json" with { type: "json" };
-import { printable, printableLines } from "../api/formatting.ts";
+import { printable, printableLines } from "../text/formatting.ts";
 import { checkVariables } from "../config/options.ts";
 import { joined, nearest, quoted, UsageError } from "../config/usage-error.ts";
 import { EXECUTABLE } from "../executable.ts";

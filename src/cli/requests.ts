@@ -1,4 +1,4 @@
-import { formatTime, printable } from "../api/formatting.ts";
+import { formatTime, printable } from "../text/formatting.ts";
 import { duration, switchOption } from "../config/value-types.ts";
 import type { RequestEntry, RequestPage } from "../operator/operations.ts";
 import type { Context } from "./command.ts";

@@ -1,4 +1,4 @@
-import { printable } from "../api/formatting.ts";
+import { printable } from "../text/formatting.ts";
 import { Rejection } from "../api/errors.ts";
 import { parseJson } from "../api/json.ts";
 import {

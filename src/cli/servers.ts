@@ -1,4 +1,4 @@
-import { grouped } from "../api/formatting.ts";
+import { grouped } from "../text/formatting.ts";
 import type { Fleet } from "../operator/operations.ts";
 import { operationCommand } from "./operation-command.ts";
 import { whereOf } from "./operation-call.ts";

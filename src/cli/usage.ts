@@ -1,4 +1,4 @@
-import { formatTime, grouped } from "../api/formatting.ts";
+import { formatTime, grouped } from "../text/formatting.ts";
 import { csvRow, spreadsheetCell } from "../archive/row-formats.ts";
 import type { Options } from "../config/parse-options.ts";
 import { UsageError } from "../config/usage-error.ts";

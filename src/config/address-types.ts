@@ -1,4 +1,4 @@
-import { hostUrls } from "../api/host-urls.ts";
+import { hostUrls } from "../text/host-urls.ts";
 import { BASE_PATH } from "../domain/constants.ts";
 import { formatIpNetwork, type IpNetwork, ipVersionOf, parseIpNetwork, withoutHostBits } from "./network.ts";
 import { joined } from "./usage-error.ts";

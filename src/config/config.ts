@@ -1,4 +1,4 @@
-import { hostUrls } from "../api/host-urls.ts";
+import { hostUrls } from "../text/host-urls.ts";
 import { DataDirectory } from "../data-directory.ts";
 import { DEFAULT_PLANS, type Environment, type Plans } from "../domain/api-keys.ts";
 import type { BanRules } from "../domain/rate-limit.ts";

@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { printable } from "../api/formatting.ts";
+import { printable } from "../text/formatting.ts";
 
 /** A wrong command line or variable: one line that names it, what it is and what it must be. Exit status 2. */
 export class UsageError extends Error {}

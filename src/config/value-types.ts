@@ -1,4 +1,4 @@
-import { grouped } from "../api/formatting.ts";
+import { grouped } from "../text/formatting.ts";
 import { isOnCalendar } from "../api/schema.ts";
 import type { Limits } from "../domain/rate-limit.ts";
 import { joined } from "./usage-error.ts";

@@ -1,4 +1,4 @@
-import { formatTime, grouped, shortDuration } from "../api/formatting.ts";
+import { formatTime, grouped, shortDuration } from "../text/formatting.ts";
 
 /** Numbers, times and durations as only the pages write them; the others are in src/api/formatting.ts. */
 

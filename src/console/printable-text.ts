@@ -1,5 +1,5 @@
 import { options } from "preact";
-import { printableLines } from "../api/formatting.ts";
+import { printableLines } from "../text/formatting.ts";
 
 const ATTRIBUTES = ["title", "aria-label"] as const;
 

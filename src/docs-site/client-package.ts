@@ -1,4 +1,4 @@
-import { conditional } from "../api/content-encoding.ts";
+import { conditional } from "../content-encoding.ts";
 import { headerLinesOf } from "../api/dispatch.ts";
 import { loadClientFiles } from "../browser-bundle/bundle.ts";
 import { docsUrl, type DocumentedSettings, siteUrl } from "../petstore/documented-settings.ts";

@@ -1,5 +1,5 @@
 import { CLIENT_PACKAGE_PATH } from "../domain/constants.ts";
-import { andThen, loadOnce } from "../event-loop.ts";
+import { andThen, loadOnce } from "../runtime/event-loop.ts";
 import type { DocsPages } from "../petstore/static-routes.ts";
 import type { DocsSettings } from "./layout.ts";
 

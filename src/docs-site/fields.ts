@@ -1,4 +1,4 @@
-import { grouped } from "../api/formatting.ts";
+import { grouped } from "../text/formatting.ts";
 import type { Parameter } from "../api/openapi.ts";
 import type { JsonSchema } from "../api/schema.ts";
 import { KEY_PREFIX } from "../domain/constants.ts";

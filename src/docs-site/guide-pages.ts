@@ -1,5 +1,5 @@
-import { encodeCursor } from "../api/cursor.ts";
-import { grouped, longDuration, plural } from "../api/formatting.ts";
+import { encodeCursor } from "../domain/cursor.ts";
+import { grouped, longDuration, plural } from "../text/formatting.ts";
 import { KEY_PREFIX } from "../domain/constants.ts";
 import { PAGE_LIMIT } from "../domain/size-limits.ts";
 import type { Limits } from "../domain/rate-limit.ts";

@@ -1,4 +1,4 @@
-import { longDate } from "../api/formatting.ts";
+import { longDate } from "../text/formatting.ts";
 import { toJson } from "../api/json.ts";
 import { PROTOCOL_ERRORS } from "../api/dispatch.ts";
 import type { JsonSchema } from "../api/schema.ts";

@@ -1,9 +1,9 @@
-import { EncodedContent } from "../api/content-encoding.ts";
+import { EncodedContent } from "../content-encoding.ts";
 import { headerLinesOf } from "../api/dispatch.ts";
 import { type Asset, assetOf, loadBundle } from "../browser-bundle/bundle.ts";
 import { DOCS_PATH } from "../domain/constants.ts";
 import type { OperationId } from "../domain/usage-history.ts";
-import { yieldToEventLoop } from "../event-loop.ts";
+import { yieldToEventLoop } from "../runtime/event-loop.ts";
 import { OPERATIONS } from "../petstore/operations.ts";
 import { acceptsHtml, type DocsPages } from "../petstore/static-routes.ts";
 import { exampleContext, examplesOf } from "./examples.ts";

@@ -1,5 +1,5 @@
 import { accessSync, constants, existsSync } from "node:fs";
-import { countOf, grouped } from "../api/formatting.ts";
+import { countOf, grouped } from "../text/formatting.ts";
 import { type Config, describeStorage, type StorageConfig, valkeyOf } from "../config/config.ts";
 import { UsageError, withoutSecrets } from "../config/usage-error.ts";
 import type { DataDirectory } from "../data-directory.ts";

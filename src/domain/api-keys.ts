@@ -1,6 +1,6 @@
 import type { Unavailable } from "../api/errors.ts";
 import { KEY_PREFIX } from "./constants.ts";
-import { crc32, sha256 } from "../api/hash.ts";
+import { crc32, sha256 } from "../runtime/hash.ts";
 import type { Limits, Subject } from "./rate-limit.ts";
 
 export const ENVIRONMENTS = ["production", "staging"] as const;

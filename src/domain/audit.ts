@@ -1,4 +1,4 @@
-import { formatOptionalTime, formatTime } from "../api/formatting.ts";
+import { formatOptionalTime, formatTime } from "../text/formatting.ts";
 import type { ApiKey, KeyChange, NewSecret } from "./api-keys.ts";
 
 export const ACTOR_KINDS = ["console", "command line", "admin API", "server"] as const;

@@ -1,4 +1,4 @@
-import { grouped } from "../api/formatting.ts";
+import { grouped } from "../text/formatting.ts";
 import { Rejection } from "../api/errors.ts";
 import type { ApiKey, KeyChange, PlanName } from "./api-keys.ts";
 

@@ -1,6 +1,6 @@
-import type { Awaitable } from "../event-loop.ts";
+import type { Awaitable } from "../runtime/event-loop.ts";
 import type { Rejection } from "../api/errors.ts";
-import type { TaggedJson } from "../api/hash.ts";
+import type { TaggedJson } from "../runtime/hash.ts";
 import type { Identifier } from "../api/json.ts";
 import type {
   ApiKey,
@@ -159,11 +159,11 @@ export interface Store {
 }
 
 /**
- * What operators do with pets and orders beyond the API: see the orders of all keys, and correct mistakes. Every write
- * is one transaction with its audit entry, and its promise resolves after that transaction is durable. A change that
- * leaves everything as it is has no audit entry. Every method throws Unavailable while the database cannot be used.
+ * All pets and orders, as operators manage them: they see the orders of every key, and change what clients cannot.
+ * Every write is one transaction with its audit entry, and its promise resolves after that transaction is durable. A
+ * write that changes nothing has no audit entry. Every method throws Unavailable while the database cannot be used.
  */
-export interface CorrectionStore {
+export interface InventoryStore {
   /** Newest first. The first page and the last cost the same. */
   listOrders(query: OrderQuery): Awaitable<Page<OperatorOrder>>;
   getOrder(id: bigint): Awaitable<OperatorOrder | undefined>;
@@ -331,7 +331,7 @@ export interface UsageHistoryStore {
 export interface Stores {
   readonly store: Store;
   readonly petJson: PetJsonSource;
-  readonly corrections: CorrectionStore;
+  readonly inventory: InventoryStore;
   readonly operators: OperatorStore;
   readonly keys: KeyStore;
   readonly audit: AuditStore;

@@ -134,7 +134,7 @@ export type OrderFilters = FiltersOf<typeof ORDER_FILTERS>;
 const OperatorOrder = object(schemasOf(OPERATOR_ORDER_FIELDS).required);
 export type OperatorOrder = Infer<typeof OperatorOrder>;
 
-/** A pet changes its status when it is ordered, when its order is completed or cancelled, and by corrections. */
+/** A pet changes its status when it is ordered, when its order is closed, and when an operator sets it. */
 export const STATUS_WHEN_ORDERED: PetStatus = "pending";
 export const STATUS_AFTER: Record<OrderUpdate["status"], PetStatus> = {
   completed: "sold",

@@ -2,50 +2,50 @@ import { array, type Infer, integer, line, nullable, object, quantity } from "..
 
 const count = integer({ min: 0, max: Number.MAX_SAFE_INTEGER });
 
-/** What a server tells others. One of another release may tell more. */
-export const ToldState = object(
-  "What a server tells of itself",
+/** What a server reports to others. A server of another release may report more. */
+export const ServerReport = object(
+  "What a server reports about itself",
   {
     id: line(100),
-    /** Of its machine. */
+    /** The name of its machine. */
     name: line(300),
     version: line(40),
-    /** Milliseconds since the epoch, up to the last `Date`. */
+    /** In milliseconds since the epoch, up to the last `Date`. */
     startedAt: integer({ min: 0, max: 8.64e15 }),
     connections: count,
-    /** In the last seconds. */
+    /** The rate of the last seconds. */
     requestsPerSecond: quantity(),
-    /** Since the start, as are the next two. */
+    /** The requests since the start; the next two counts are part of it. */
     requests: count,
     /** Requests that were limited or banned. */
     rejections: count,
-    /** Responses 5xx. */
+    /** The 5xx responses. */
     serverErrors: count,
-    /** Of the last 15 minutes: pairs of a bucket and its count. */
+    /** The latencies of the last 15 minutes as pairs of a bucket and its count. */
     latencies: array(array(count)),
   },
   {
     /** Null without a listener for operators; missing until it listens. */
     adminUrl: nullable(line(300)),
-    /** Milliseconds since the epoch. */
+    /** In milliseconds since the epoch. */
     signedAt: count,
     signature: line(100),
   },
 );
-type ToldState = Infer<typeof ToldState>;
+type ServerReport = Infer<typeof ServerReport>;
 
-export type ServerIdentity = Pick<ToldState, "id" | "name" | "version" | "startedAt">;
+export type ServerIdentity = Pick<ServerReport, "id" | "name" | "version" | "startedAt">;
 
-/** Where a server listens for operators, signed: whoever can write to Valkey can tell anything. */
-export type SignedUrl = Pick<ToldState, "signedAt" | "signature"> & { readonly adminUrl: string };
+/** Where a server listens for operators. It is signed, because whoever can write to Valkey can write any URL. */
+export type SignedUrl = Pick<ServerReport, "signedAt" | "signature"> & { readonly adminUrl: string };
 
-export interface ServerActivity extends Omit<ToldState, keyof ServerIdentity | "adminUrl"> {
-  /** URL of its listener for operators; null if it has none, undefined until it is known. */
+export interface ServerActivity extends Omit<ServerReport, keyof ServerIdentity | "adminUrl"> {
+  /** The URL of its listener for operators; null if it has none, undefined until it is known. */
   readonly adminUrl: string | null | undefined;
 }
 
 export interface ServerState extends ServerIdentity, ServerActivity {
-  /** When this server last heard of it, in milliseconds since the epoch. */
+  /** When this server last read its report, in milliseconds since the epoch. */
   readonly seenAt: number;
 }
 

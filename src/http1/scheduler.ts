@@ -1,4 +1,4 @@
-import { atEndOfIteration } from "../event-loop.ts";
+import { atEndOfIteration } from "../runtime/event-loop.ts";
 
 /** A connection with requests to handle. */
 export interface ScheduledConnection {

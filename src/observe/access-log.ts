@@ -1,13 +1,13 @@
 import { traceIdOf } from "../api/dispatch.ts";
 import { type AccessLogField, HEALTH_PATH, SECRET } from "../domain/constants.ts";
-import { Budget } from "../api/budget.ts";
-import { Latch } from "../api/latch.ts";
+import { TokenBucket } from "../runtime/token-bucket.ts";
+import { FailureReporter } from "../runtime/failure-reporter.ts";
 import type { RequestObserver, RequestRecord } from "./request-metrics.ts";
 import type { Response } from "../http1/index.ts";
 import type { Log } from "./log.ts";
 import { constants } from "node:fs";
 import { type FileHandle, open, stat } from "node:fs/promises";
-import { type ScheduledTimer, scheduler, within } from "../event-loop.ts";
+import { type ScheduledTimer, scheduler, within } from "../runtime/event-loop.ts";
 
 interface AccessLog {
   readonly observe: RequestObserver;
@@ -27,8 +27,8 @@ export async function openAccessLog(options: AccessLogOptions): Promise<AccessLo
   const { file, log } = options;
   const output = file === "-" ? outputLines : await openLogFile(file);
   const writer = new LineWriter({ file, output, log });
-  const healthChecks = new Budget(ONE_A_MINUTE);
-  const preflights = new Budget(ONE_A_MINUTE);
+  const healthChecks = new TokenBucket(ONE_A_MINUTE);
+  const preflights = new TokenBucket(ONE_A_MINUTE);
   return {
     observe(record, response) {
       const others = record.request.path === HEALTH_PATH ? healthChecks : preflights;
@@ -136,7 +136,7 @@ export class LineWriter {
   #chunk = new Uint8Array();
   #written = 0;
   #writing: Promise<void> | undefined;
-  readonly #latch: Latch;
+  readonly #failures: FailureReporter;
   #dropped = 0;
   #silentUntil = 0;
 
@@ -144,7 +144,7 @@ export class LineWriter {
     const { file, log, maxWaiting = MAX_WAITING, writeEveryMs = WRITE_EVERY_MS } = options;
     this.#options = options;
     this.#maxWaiting = maxWaiting;
-    this.#latch = new Latch(
+    this.#failures = new FailureReporter(
       (error) => log.event("access-log.failed", { file, error }),
       () => log.event("access-log.recovered", { file }),
     );
@@ -162,7 +162,7 @@ export class LineWriter {
       return;
     }
     this.#waiting += line;
-    if (this.#waiting.length >= WRITE_LENGTH && !this.#latch.isFailing) this.#start({ isTimer: false });
+    if (this.#waiting.length >= WRITE_LENGTH && !this.#failures.isFailing) this.#start({ isTimer: false });
   }
 
   /** Writes what waits, for a bounded time. */
@@ -171,7 +171,7 @@ export class LineWriter {
     await within(CLOSE_TIMEOUT_MS, this.#finish()).catch(() => {});
     this.#silentUntil = 0;
     this.#reportDropped();
-    await this.#options.output.close().catch((error: unknown) => this.#latch.failed(error));
+    await this.#options.output.close().catch((error: unknown) => this.#failures.failed(error));
   }
 
   async #finish(): Promise<void> {
@@ -187,9 +187,9 @@ export class LineWriter {
     try {
       if (isTimer) await this.#options.output.followRotation();
       await this.#writeWaiting();
-      this.#latch.worked();
+      this.#failures.succeeded();
     } catch (error) {
-      this.#latch.failed(error);
+      this.#failures.failed(error);
     }
   }
 

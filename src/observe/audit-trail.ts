@@ -1,9 +1,9 @@
 import type { AuditStore } from "../domain/ports.ts";
 import type { Ban, OnBan } from "../domain/rate-limit.ts";
-import { Latch } from "../api/latch.ts";
-import { formatTime } from "../api/formatting.ts";
+import { FailureReporter } from "../runtime/failure-reporter.ts";
+import { formatTime } from "../text/formatting.ts";
 import type { Log } from "./log.ts";
-import { repeat, type RepeatedWork, scheduler } from "../event-loop.ts";
+import { repeat, type RepeatedWork, scheduler } from "../runtime/event-loop.ts";
 
 interface BanRecorderOptions {
   readonly audit: Pick<AuditStore, "recordAudit" | "listAudit">;
@@ -37,11 +37,11 @@ export class BanRecorder {
     await this.#write();
     return WRITE_EVERY_MS;
   });
-  readonly #latch: Latch;
+  readonly #failures: FailureReporter;
 
   constructor(options: BanRecorderOptions) {
     this.#options = options;
-    this.#latch = new Latch((error) =>
+    this.#failures = new FailureReporter((error) =>
       options.log.event("audit.write-failed", { action: "key.banned", error }),
     );
   }
@@ -87,9 +87,9 @@ export class BanRecorder {
         }
         this.#waiting.delete(waiting);
       }
-      this.#latch.worked();
+      this.#failures.succeeded();
     } catch (error) {
-      this.#latch.failed(error);
+      this.#failures.failed(error);
     }
   }
 

@@ -2,10 +2,10 @@ import { traceIdOf } from "../api/dispatch.ts";
 import { Overloaded, Unavailable } from "../api/errors.ts";
 import { type LimitEvent, type ProtocolErrorStatus, type Request, RequestAborted } from "../http1/index.ts";
 import type { Log } from "./log.ts";
-import { formatOptionalTime } from "../api/formatting.ts";
-import { Budget } from "../api/budget.ts";
+import { formatOptionalTime } from "../text/formatting.ts";
+import { TokenBucket } from "../runtime/token-bucket.ts";
 import { type ApiKey, type AuthFailure, stateOf } from "../domain/api-keys.ts";
-import { scheduler } from "../event-loop.ts";
+import { scheduler } from "../runtime/event-loop.ts";
 
 /** Of each kind. */
 const EVENTS = { max: 100, perSecond: 10 };
@@ -15,10 +15,10 @@ const EVENTS = { max: 100, perSecond: 10 };
  * request, so there is a bound: the event after it has the number of those that are missing.
  */
 export class ErrorLog {
-  readonly #failed = new Budget(EVENTS);
-  readonly #unavailable = new Budget(EVENTS);
-  readonly #overloaded = new Budget(EVENTS);
-  readonly #unsupported = new Budget(EVENTS);
+  readonly #failed = new TokenBucket(EVENTS);
+  readonly #unavailable = new TokenBucket(EVENTS);
+  readonly #overloaded = new TokenBucket(EVENTS);
+  readonly #unsupported = new TokenBucket(EVENTS);
 
   constructor(private readonly log: Log) {}
 
@@ -32,12 +32,12 @@ export class ErrorLog {
     const traceId = request && traceIdOf(request);
     if (error instanceof Unavailable) {
       const isOverloaded = error instanceof Overloaded;
-      (isOverloaded ? this.#overloaded : this.#unavailable).spend((suppressed) => {
+      (isOverloaded ? this.#overloaded : this.#unavailable).reportOrCount((suppressed) => {
         const details = { requestId, traceId, where, reason: reasonOf(error), suppressed };
         log.event(isOverloaded ? "server.overloaded" : "request.unavailable", details);
       });
     } else {
-      this.#failed.spend((suppressed) =>
+      this.#failed.reportOrCount((suppressed) =>
         log.event("request.failed", { requestId, traceId, where, error, suppressed }),
       );
     }
@@ -46,7 +46,7 @@ export class ErrorLog {
   /** 501 and 505: what the client sent is at fault. */
   reportUnsupported(status: ProtocolErrorStatus, requestId: string): void {
     if (status < 500) return;
-    this.#unsupported.spend((suppressed) =>
+    this.#unsupported.reportOrCount((suppressed) =>
       this.log.event("request.unsupported", { requestId, status, suppressed }),
     );
   }

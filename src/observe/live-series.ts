@@ -6,7 +6,7 @@ import {
   type RequestMetrics,
   sumOfCounts,
 } from "./request-metrics.ts";
-import { repeat, type RepeatedWork } from "../event-loop.ts";
+import { repeat, type RepeatedWork } from "../runtime/event-loop.ts";
 
 interface LiveSources {
   readonly requests: Pick<RequestMetrics, "totals" | "latencies">;

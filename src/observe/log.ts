@@ -1,4 +1,4 @@
-import { printable } from "../api/formatting.ts";
+import { printable } from "../text/formatting.ts";
 import { LOG_LEVELS, type LogFormat, type LogLevel } from "../domain/constants.ts";
 import {
   LOG_EVENTS,

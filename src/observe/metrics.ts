@@ -1,5 +1,5 @@
 import { readdirSync, statSync } from "node:fs";
-import type { CacheStatistics } from "../bounded-cache.ts";
+import type { CacheStatistics } from "../runtime/bounded-cache.ts";
 import type { Clock } from "../domain/ports.ts";
 import type { OperationId } from "../domain/usage-history.ts";
 import { type HttpServer, maxDescriptors, type ServerStatistics } from "../http1/index.ts";

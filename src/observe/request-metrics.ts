@@ -3,7 +3,7 @@ import { type ApiKeyPrincipal, type AuthFailure, PLANS } from "../domain/api-key
 import { HEALTH_PATH } from "../domain/constants.ts";
 import type { Decision } from "../domain/rate-limit.ts";
 import { OPERATION_IDS, type OperationId } from "../domain/usage-history.ts";
-import { type ScheduledTimer, scheduler } from "../event-loop.ts";
+import { type ScheduledTimer, scheduler } from "../runtime/event-loop.ts";
 import type { ProtocolErrorStatus, Request, Response } from "../http1/index.ts";
 
 /** What is known of one request, for metrics, usage history and the access log. */

@@ -1,4 +1,4 @@
-import { Latch } from "../api/latch.ts";
+import { FailureReporter } from "../runtime/failure-reporter.ts";
 import type { Clock, UsageHistoryStore } from "../domain/ports.ts";
 import {
   HOUR_MS,
@@ -8,7 +8,7 @@ import {
   startOf,
   type UsageBatch,
 } from "../domain/usage-history.ts";
-import { repeat, type RepeatedWork, scheduler, yieldToEventLoop } from "../event-loop.ts";
+import { repeat, type RepeatedWork, scheduler, yieldToEventLoop } from "../runtime/event-loop.ts";
 import type { Log } from "./log.ts";
 import type { RequestObserver } from "./request-metrics.ts";
 
@@ -51,14 +51,16 @@ export class UsageRecorder {
   /** Counters in the current hour and the queue. */
   #size = 0;
   #lostRequests = 0;
-  readonly #latch: Latch;
+  readonly #failures: FailureReporter;
   #lastError: unknown;
   #running: Promise<boolean> | undefined;
   readonly #saving: RepeatedWork;
 
   constructor(options: UsageRecorderOptions) {
     this.#options = options;
-    this.#latch = new Latch((error) => options.log.event("usage-history.save-failed", { error }));
+    this.#failures = new FailureReporter((error) =>
+      options.log.event("usage-history.save-failed", { error }),
+    );
     this.#hour = startOf("hour", options.clock.now());
     this.#saving = repeat(SAVE_EVERY_MS, async () => ((await this.save()) ? SAVE_EVERY_MS : RETRY_MS));
   }
@@ -127,14 +129,15 @@ export class UsageRecorder {
         await store.addUsage(first);
       } catch (error) {
         this.#lastError = error;
-        this.#latch.failed(error);
+        this.#failures.failed(error);
         return false;
       }
       this.#queue.shift();
       this.#size -= first.keys.length;
       const lostRequests = this.#lostRequests;
-      if (this.#latch.isFailing || lostRequests > 0) log.event("usage-history.saved-again", { lostRequests });
-      this.#latch.worked();
+      if (this.#failures.isFailing || lostRequests > 0)
+        log.event("usage-history.saved-again", { lostRequests });
+      this.#failures.succeeded();
       this.#lostRequests = 0;
       // Requests come between two batches.
       await yieldToEventLoop();

@@ -1,4 +1,4 @@
-import { Budget } from "../api/budget.ts";
+import { TokenBucket } from "../runtime/token-bucket.ts";
 import type { OperatorAccess } from "../domain/operators.ts";
 import type { Clock, OperatorStore } from "../domain/ports.ts";
 
@@ -16,7 +16,7 @@ const EXTRA_READS = { max: 20, perSecond: 20 };
 export class AccessReader {
   readonly #store: Pick<OperatorStore, "readAccess">;
   readonly #now: () => number;
-  readonly #extraReads: Budget;
+  readonly #extraReads: TokenBucket;
   #last: { readonly access: OperatorAccess; readonly number: number; readonly at: number } | undefined;
   #reading: Promise<OperatorAccess> | undefined;
   /** Reads that have begun so far. */
@@ -27,7 +27,7 @@ export class AccessReader {
   constructor(store: Pick<OperatorStore, "readAccess">, clock: Pick<Clock, "steadyNow">) {
     this.#store = store;
     this.#now = () => clock.steadyNow();
-    this.#extraReads = new Budget({ ...EXTRA_READS, now: this.#now });
+    this.#extraReads = new TokenBucket({ ...EXTRA_READS, now: this.#now });
   }
 
   /** After a change on this server. */

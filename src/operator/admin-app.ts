@@ -1,5 +1,5 @@
 import { isIP } from "node:net";
-import { andThen, type Awaitable, within } from "../event-loop.ts";
+import { andThen, type Awaitable, within } from "../runtime/event-loop.ts";
 import {
   type Call,
   dispatch,

@@ -1,5 +1,5 @@
 import { errorTable, Rejection, retryAfter, unavailable } from "../api/errors.ts";
-import { kibibytes } from "../api/formatting.ts";
+import { kibibytes } from "../text/formatting.ts";
 import { array, integer, object, simple, text } from "../api/schema.ts";
 import { MAX_OPERATORS, type NewOperator, type Role } from "../domain/operators.ts";
 import { MAX_ADMIN_BODY_BYTES, MAX_OPEN_BODY_BYTES } from "../domain/size-limits.ts";

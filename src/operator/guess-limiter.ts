@@ -1,5 +1,5 @@
 import type { Rejection } from "../api/errors.ts";
-import { sha256 } from "../api/hash.ts";
+import { sha256 } from "../runtime/hash.ts";
 import type { Clock } from "../domain/ports.ts";
 import { INVALID_TOKEN, tooManyAttempts } from "./errors.ts";
 

@@ -1,6 +1,6 @@
 /** What the rows of the table of operations have in common. */
 import type { Operation } from "../api/api.ts";
-import { cursorOf, type ListName } from "../api/cursor.ts";
+import { cursorOf, type ListName } from "../domain/cursor.ts";
 import { dateTime, queryInteger, type Schema } from "../api/schema.ts";
 import type { AuditAction } from "../domain/audit.ts";
 import type { Role } from "../domain/operators.ts";

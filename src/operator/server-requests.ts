@@ -1,6 +1,6 @@
 import { hostname, networkInterfaces } from "node:os";
 import { checkServerIdentity, rootCertificates } from "node:tls";
-import { encodeCursor } from "../api/cursor.ts";
+import { encodeCursor } from "../domain/cursor.ts";
 import { parseJson } from "../api/json.ts";
 import { Invalid } from "../api/schema.ts";
 import { isLoopback } from "../config/network.ts";

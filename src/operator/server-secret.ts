@@ -2,7 +2,7 @@ import { createHmac, randomBytes, timingSafeEqual } from "node:crypto";
 import { hostname } from "node:os";
 import type { SettingsStore } from "../domain/ports.ts";
 import type { ServerIdentity, ServerState, SignedUrl } from "../domain/servers.ts";
-import { scheduler } from "../event-loop.ts";
+import { scheduler } from "../runtime/event-loop.ts";
 
 const SECRET_BYTES = 32;
 /** How long a signature is valid, before and after its time: clocks of servers differ. */

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
-import { Budget } from "../api/budget.ts";
+import { TokenBucket } from "../runtime/token-bucket.ts";
 import { Rejection } from "../api/errors.ts";
-import { sha256 } from "../api/hash.ts";
+import { sha256 } from "../runtime/hash.ts";
 import type { Actor } from "../domain/audit.ts";
 import type { Operator, OperatorAccess, Role } from "../domain/operators.ts";
 import type { AuditStore, Clock, OperatorStore } from "../domain/ports.ts";
@@ -61,7 +61,7 @@ export class AdminAuthentication {
   readonly #cookies: RegExp;
   readonly #access: AccessReader;
   readonly #guesses: GuessLimiter;
-  readonly #reports: Budget;
+  readonly #reports: TokenBucket;
   /** When the last use of an operator was recorded, by their identifier. */
   readonly #used = new Map<number, number>();
 
@@ -71,7 +71,7 @@ export class AdminAuthentication {
     this.#cookies = new RegExp(`(?:^|[;,])\\s*${options.cookieName}=([^;,\\s]*)`, "g");
     this.#access = new AccessReader(options.operators, options.clock);
     this.#guesses = new GuessLimiter(options.clock);
-    this.#reports = new Budget({ ...REPORTS, now: () => options.clock.steadyNow() });
+    this.#reports = new TokenBucket({ ...REPORTS, now: () => options.clock.steadyNow() });
   }
 
   /** Applies a change of operators on this server, which would see it within a second anyway. */
@@ -127,7 +127,7 @@ export class AdminAuthentication {
   #reportFailure(actor: Actor): void {
     const { clock, log, audit } = this.#options;
     const action = "admin.sign-in-failed";
-    this.#reports.spend((unrecorded) => {
+    this.#reports.reportOrCount((unrecorded) => {
       log.event(action, { address: actor.name, unrecorded });
       const after = unrecorded > 0 ? { after: { unrecordedBefore: unrecorded } } : {};
       const entry = { at: clock.now(), actor, action, ...after } as const;

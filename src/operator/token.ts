@@ -3,7 +3,7 @@ import { existsSync, readFileSync, rmSync, statSync } from "node:fs";
 import { hostname } from "node:os";
 import { resolve } from "node:path";
 import { Rejection } from "../api/errors.ts";
-import { sha256 } from "../api/hash.ts";
+import { sha256 } from "../runtime/hash.ts";
 import { adminToken } from "../config/value-types.ts";
 import { type DataDirectory, replacePrivateFile } from "../data-directory.ts";
 import type { NewSecret } from "../domain/api-keys.ts";

@@ -1,5 +1,5 @@
 import type { Route } from "../api/api.ts";
-import { andThen, type Awaitable, recover } from "../event-loop.ts";
+import { andThen, type Awaitable, recover } from "../runtime/event-loop.ts";
 import {
   ABORTED_RESPONSE,
   type AnyInput,
@@ -16,7 +16,7 @@ import {
   withRequestId,
 } from "../api/dispatch.ts";
 import { INTERNAL_ERROR, methodNotAllowed, Rejection, rejectionOf, Unavailable } from "../api/errors.ts";
-import { etagOf, matchesEtag, sha256 } from "../api/hash.ts";
+import { etagOf, matchesEtag, sha256 } from "../runtime/hash.ts";
 import { parseFields } from "../api/json.ts";
 import type { Authenticator } from "../auth/authenticator.ts";
 import type { ApiKeyPrincipal, AuthFailure, Plans } from "../domain/api-keys.ts";

@@ -1,5 +1,5 @@
 import { bodyTooLarge, errorTable, Rejection, retryAfter, unavailable } from "../api/errors.ts";
-import { kibibytes, longDate } from "../api/formatting.ts";
+import { kibibytes, longDate } from "../text/formatting.ts";
 import type { Environment } from "../domain/api-keys.ts";
 import { DOCS_PATH, KEY_PREFIX } from "../domain/constants.ts";
 import { IDEMPOTENCY_KEY_MAX_LENGTH, MAX_BODY_BYTES } from "../domain/size-limits.ts";

@@ -13,13 +13,13 @@ import {
   type Success,
 } from "./operations.ts";
 import type { ApiKeyPrincipal } from "../domain/api-keys.ts";
-import type { CacheStatistics } from "../bounded-cache.ts";
+import type { CacheStatistics } from "../runtime/bounded-cache.ts";
 import { PAGE_LIMIT } from "../domain/size-limits.ts";
-import { encodeCursor, type ListName } from "../api/cursor.ts";
+import { encodeCursor, type ListName } from "../domain/cursor.ts";
 import { Rejection } from "../api/errors.ts";
 import { encodeOrder, orderNotFound, petNotFound } from "../domain/resources.ts";
 import type { OperationId } from "../domain/usage-history.ts";
-import { andThen, type Awaitable } from "../event-loop.ts";
+import { andThen, type Awaitable } from "../runtime/event-loop.ts";
 import type {
   Clock,
   IdempotentRequest,

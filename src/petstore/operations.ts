@@ -1,6 +1,6 @@
 import { Api, errorsOf, type InputOf, type Operation, type RejectionOf } from "../api/api.ts";
-import { cursorOf } from "../api/cursor.ts";
-import { longDate } from "../api/formatting.ts";
+import { cursorOf } from "../domain/cursor.ts";
+import { longDate } from "../text/formatting.ts";
 import { array, queryIdentifiers, queryInteger, type Schema } from "../api/schema.ts";
 import { BASE_PATH } from "../domain/constants.ts";
 import { MAX_IDS, PAGE_LIMIT } from "../domain/size-limits.ts";

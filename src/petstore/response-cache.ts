@@ -5,7 +5,7 @@ import {
   copyOf,
   type Sized,
   stringBytes,
-} from "../bounded-cache.ts";
+} from "../runtime/bounded-cache.ts";
 import type { PetJsonSource, PetRevisions } from "../domain/ports.ts";
 
 /** The response to a GET, without the headers that depend on the request. */

@@ -1,12 +1,12 @@
 import { CLIENT_PACKAGE_PATH, DOCS_PATH, HEALTH_PATH } from "../domain/constants.ts";
 import { docsUrl, type DocumentedSettings, siteUrl } from "./documented-settings.ts";
 import { methodNotAllowed, serviceUnavailable } from "../api/errors.ts";
-import { shortDuration } from "../api/formatting.ts";
+import { shortDuration } from "../text/formatting.ts";
 import { PETSTORE_API } from "./operations.ts";
-import { andThen, type Awaitable, loadOnce } from "../event-loop.ts";
+import { andThen, type Awaitable, loadOnce } from "../runtime/event-loop.ts";
 import type { Decision } from "../domain/rate-limit.ts";
 import type { Request, Response } from "../http1/index.ts";
-import { type ContentRequest, EncodedContent } from "../api/content-encoding.ts";
+import { type ContentRequest, EncodedContent } from "../content-encoding.ts";
 import { emptyResponse, headerLinesOf, jsonResponse } from "../api/dispatch.ts";
 import { rateLimitedResponse, rateLimitLines, rejectionResponse, type StaticRoute } from "./app.ts";
 

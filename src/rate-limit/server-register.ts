@@ -1,13 +1,13 @@
 import { Invalid } from "../api/schema.ts";
 import { parseJson } from "../api/json.ts";
-import { Latch } from "../api/latch.ts";
+import { FailureReporter } from "../runtime/failure-reporter.ts";
 import type { Clock, ServerRegister } from "../domain/ports.ts";
 import {
   NO_ACTIVITY,
   type ServerActivity,
   type ServerIdentity,
   type ServerState,
-  ToldState,
+  ServerReport,
 } from "../domain/servers.ts";
 import type { RegisterContents, ValkeyLink } from "./valkey/connection.ts";
 
@@ -35,7 +35,7 @@ export class HeartbeatRegister implements ServerRegister {
   #activity: () => ServerActivity = () => NO_ACTIVITY;
   readonly #options: RegisterOptions;
   readonly #clock: Clock;
-  readonly #beats: Latch;
+  readonly #beats: FailureReporter;
   #others: readonly ServerState[] = [];
   /** How many servers there were at the last heartbeats. */
   #counts: readonly number[];
@@ -46,7 +46,7 @@ export class HeartbeatRegister implements ServerRegister {
   ) {
     this.#options = options;
     this.#clock = options.clock;
-    this.#beats = new Latch((error) => options.onError?.(error));
+    this.#beats = new FailureReporter((error) => options.onError?.(error));
     this.#counts = [options.lastCount ?? 1];
   }
 
@@ -73,7 +73,7 @@ export class HeartbeatRegister implements ServerRegister {
     try {
       const text = JSON.stringify({ ...this.self, ...this.#activity() });
       this.#learn(await link.servers({ id: this.self.id, text }));
-      this.#beats.worked();
+      this.#beats.succeeded();
       return true;
     } catch (error) {
       this.#beats.failed(error);
@@ -100,7 +100,7 @@ export class HeartbeatRegister implements ServerRegister {
 /** Those that this release understands, each once. */
 export function parseServerStates(texts: readonly string[], seenAt: number): ServerState[] {
   const states = texts.flatMap((text) => {
-    const told = ToldState.read(parseJson(text));
+    const told = ServerReport.read(parseJson(text));
     return told instanceof Invalid ? [] : [{ ...told, adminUrl: originOf(told.adminUrl), seenAt }];
   });
   return [...new Map(states.map((state) => [state.id, state])).values()];

@@ -11,7 +11,7 @@ import type {
 import { type Attribution, keyCreated, keyRolled, keyUpdated } from "../domain/audit.ts";
 import type { ChangedKey, KeyChanges, KeyStore } from "../domain/ports.ts";
 import type { Limits } from "../domain/rate-limit.ts";
-import type { Awaitable } from "../event-loop.ts";
+import type { Awaitable } from "../runtime/event-loop.ts";
 import { addAudit } from "./audit.ts";
 import { KEY_COLUMNS, keyCount, keyPage, sortValue } from "./key-list.ts";
 import {

@@ -8,7 +8,7 @@ import type {
   NewAuditEntry,
 } from "../domain/audit.ts";
 import type { AuditStore, Page } from "../domain/ports.ts";
-import type { Awaitable } from "../event-loop.ts";
+import type { Awaitable } from "../runtime/event-loop.ts";
 import {
   type Dialect,
   readPage,

@@ -1,5 +1,5 @@
 import { Overloaded, Unavailable } from "../api/errors.ts";
-import { type Awaitable, type Scheduler, scheduler } from "../event-loop.ts";
+import { type Awaitable, type Scheduler, scheduler } from "../runtime/event-loop.ts";
 
 interface GroupCommitOptions<Write, Result> {
   /** Commits the writes in one transaction, all or none. The results are in the order of the writes. */

@@ -18,7 +18,7 @@ import {
 } from "../domain/operators.ts";
 import type { OperatorStore } from "../domain/ports.ts";
 import { HOUR_MS } from "../domain/usage-history.ts";
-import type { Awaitable } from "../event-loop.ts";
+import type { Awaitable } from "../runtime/event-loop.ts";
 import { addAudit } from "./audit.ts";
 import {
   numberRowsOf as rowsOf,

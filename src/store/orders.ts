@@ -1,5 +1,5 @@
 import type { Rejection } from "../api/errors.ts";
-import { formatTime } from "../api/formatting.ts";
+import { formatTime } from "../text/formatting.ts";
 import type { Attribution, NewAuditEntry } from "../domain/audit.ts";
 import { changed } from "../domain/fields.ts";
 import {
@@ -9,9 +9,9 @@ import {
   petHasOrders,
   petOrdered,
   petUpdated,
-} from "../domain/corrections.ts";
+} from "../domain/inventory.ts";
 import type {
-  CorrectionStore,
+  InventoryStore,
   OrderClosing,
   OrderPageQuery,
   OrderPlacement,
@@ -38,7 +38,7 @@ import {
   STATUS_AFTER,
   STATUS_WHEN_ORDERED,
 } from "../domain/resources.ts";
-import type { Awaitable } from "../event-loop.ts";
+import type { Awaitable } from "../runtime/event-loop.ts";
 import { addAudit } from "./audit.ts";
 import { orderPage, orderPageOfKey, petPage } from "./pages.ts";
 import { OPERATOR_ORDER_ROWS, ORDER_ROWS, PET_ROWS } from "./rows.ts";
@@ -145,7 +145,7 @@ interface CorrectionDatabase extends Omit<SqlDatabase, "write"> {
   petsChanged?(): Steps<void>;
 }
 
-export class SqlCorrectionStore implements CorrectionStore {
+export class SqlInventoryStore implements InventoryStore {
   constructor(private readonly database: CorrectionDatabase) {}
 
   listOrders(query: OrderQuery): Awaitable<Page<OperatorOrder>> {

@@ -1,6 +1,6 @@
 import type { NewAuditEntry } from "../domain/audit.ts";
 import type { SettingsStore } from "../domain/ports.ts";
-import type { Awaitable } from "../event-loop.ts";
+import type { Awaitable } from "../runtime/event-loop.ts";
 import { addAudit } from "./audit.ts";
 import { rowsOf, type SqlDatabase } from "./statements.ts";
 

@@ -1,5 +1,5 @@
 import type { Page } from "../domain/ports.ts";
-import type { Awaitable } from "../event-loop.ts";
+import type { Awaitable } from "../runtime/event-loop.ts";
 
 /*
  * One set of statements for both databases. A transaction is a generator that yields its statements and gets their

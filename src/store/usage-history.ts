@@ -19,7 +19,7 @@ import {
   type UsageQuery,
   type UsageRow,
 } from "../domain/usage-history.ts";
-import { type Awaitable, yieldToEventLoop } from "../event-loop.ts";
+import { type Awaitable, yieldToEventLoop } from "../runtime/event-loop.ts";
 import {
   type Dialect,
   jsonArray,

@@ -74,7 +74,7 @@ describe("pets", () => {
     expect(items).toMatchObject([{ action: "pet.created", after: { name: "Mia" } }]);
   });
 
-  test("a correction shows at once on the public API, and is in the audit trail", async () => {
+  test("a change by an operator shows at once on the public API, and is in the audit trail", async () => {
     await publicPage();
     await publicPage();
     const body = `{"name":"Max","categoryId":${LARGE + 2n},"status":null}`;

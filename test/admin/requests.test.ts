@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { hostname } from "node:os";
-import { formatTime } from "../../src/api/formatting.ts";
+import { formatTime } from "../../src/text/formatting.ts";
 import { SETTINGS } from "../../src/config/options.ts";
 import { NO_ACTIVITY, type ServerState } from "../../src/domain/servers.ts";
 import { requestHandlers } from "../../src/operator/handlers/requests.ts";

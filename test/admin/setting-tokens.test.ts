@@ -2,7 +2,7 @@ import { Database } from "bun:sqlite";
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { sha256 } from "../../src/api/hash.ts";
+import { sha256 } from "../../src/runtime/hash.ts";
 import type { AdminConfig } from "../../src/config/config.ts";
 import type { OperatorStore } from "../../src/domain/ports.ts";
 import { createLog } from "../../src/observe/log.ts";

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { Unavailable } from "../../src/api/errors.ts";
-import { sha256 } from "../../src/api/hash.ts";
+import { sha256 } from "../../src/runtime/hash.ts";
 import type { NewAuditEntry } from "../../src/domain/audit.ts";
 import type { Operator, OperatorAccess } from "../../src/domain/operators.ts";
 import type { OperatorStore } from "../../src/domain/ports.ts";

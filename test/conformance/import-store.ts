@@ -164,7 +164,7 @@ function orderCases(test: TestCase): void {
   const order = { status: "completed", createdAt, keyId: null, closedAt } as const;
 
   test("orders keep their key, time and status, and placed ones count as placed", async (opened) => {
-    const { imports, store, corrections, keys } = opened;
+    const { imports, store, inventory, keys } = opened;
     const key = await keys.createKey({ name: "app", plan: "free", createdAt: AT }, storedSecret(0), BY);
     const petId = await addPet(store, { status: "pending" });
     await imports.beginImport(FILE);
@@ -174,7 +174,7 @@ function orderCases(test: TestCase): void {
     ];
     expect(await imports.importRows(orders, ...batchOf(rows))).toMatchObject({ added: 2 });
     expect(await store.getOrder(key.id, 7n)).toEqual({ id: 7n, petId, status: "placed", createdAt } as Order);
-    expect(await corrections.getOrder(8n)).toMatchObject({ status: "completed", keyId: null, closedAt });
+    expect(await inventory.getOrder(8n)).toMatchObject({ status: "completed", keyId: null, closedAt });
     const completed = await store.updateOrder({ keyId: key.id, id: 7n, status: "completed" }, AT);
     expect(completed).toMatchObject({ status: "completed" });
     expect(await store.getPet(petId)).toMatchObject({ status: "sold" });
@@ -203,7 +203,7 @@ function orderCases(test: TestCase): void {
   });
 
   test("an order that is replaced makes room for another one that is placed", async (opened) => {
-    const { imports, store, corrections } = opened;
+    const { imports, store, inventory } = opened;
     const petId = await addPet(store);
     const { id } = resultOf(await store.placeOrder({ keyId: 1, petId }, AT));
     await imports.beginImport(FILE);
@@ -215,7 +215,7 @@ function orderCases(test: TestCase): void {
     ];
     const result = await imports.importRows(orders, ...batchOf(rows, { onConflict: "replace" }));
     expect(result).toMatchObject({ added: 1, replaced: 3 });
-    const { items } = await corrections.listOrders({ petId, limit: 10 });
+    const { items } = await inventory.listOrders({ petId, limit: 10 });
     expect(items.map(({ status }) => status)).toEqual(["placed", "cancelled"]);
   });
 }

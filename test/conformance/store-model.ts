@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import * as fc from "fast-check";
 import type { Rejection } from "../../src/api/errors.ts";
-import { withEtag } from "../../src/api/hash.ts";
+import { withEtag } from "../../src/runtime/hash.ts";
 import { INT64_MAX, INT64_MIN, parseIdentifier } from "../../src/api/json.ts";
 import type { NewAuditEntry } from "../../src/domain/audit.ts";
 import {
@@ -11,9 +11,9 @@ import {
   petHasOrders,
   petOrdered,
   petUpdated,
-} from "../../src/domain/corrections.ts";
+} from "../../src/domain/inventory.ts";
 import type {
-  CorrectionStore,
+  InventoryStore,
   IdempotencyRejection,
   IdempotentRequest,
   OrderPageQuery,
@@ -47,7 +47,7 @@ import { addPet, AT, DAY_MS, type OpenStores, rex } from "./store-fixture.ts";
 /** What the stores and the model have in common. */
 interface Ports {
   readonly store: Omit<Store, "close">;
-  readonly corrections: CorrectionStore;
+  readonly inventory: InventoryStore;
   readonly petJson: Pick<PetJsonSource, "get" | "list">;
 }
 
@@ -92,7 +92,7 @@ class Model implements Ports {
     },
   };
 
-  readonly corrections: Ports["corrections"] = {
+  readonly inventory: Ports["inventory"] = {
     listOrders: ({ keyId, petId, status, before, limit }) => {
       const matching = this.#orders.filter(
         (order) =>
@@ -294,16 +294,14 @@ function callsWith(largestId: bigint, largestLimit: number): fc.Arbitrary<Call> 
     callOf({ keyId, id }, ({ store }, given) => store.getOrder(given.keyId, given.id)),
     callOf({ query: petQuery }, ({ store }, { query }) => store.listPets(query)),
     callOf({ keyId, query: ordersOfKey }, ({ store }, given) => store.listOrders(given.keyId, given.query)),
-    callOf({ pet }, ({ corrections }, given, at) => corrections.createPet(given.pet, by(at))),
-    callOf({ id, change }, ({ corrections }, given, at) =>
-      corrections.updatePet(given.id, given.change, by(at)),
+    callOf({ pet }, ({ inventory }, given, at) => inventory.createPet(given.pet, by(at))),
+    callOf({ id, change }, ({ inventory }, given, at) => inventory.updatePet(given.id, given.change, by(at))),
+    callOf({ id }, ({ inventory }, given, at) => inventory.deletePet(given.id, by(at))),
+    callOf({ id, status: finalStatus }, ({ inventory }, given, at) =>
+      inventory.updateOrder(given.id, given.status, by(at)),
     ),
-    callOf({ id }, ({ corrections }, given, at) => corrections.deletePet(given.id, by(at))),
-    callOf({ id, status: finalStatus }, ({ corrections }, given, at) =>
-      corrections.updateOrder(given.id, given.status, by(at)),
-    ),
-    callOf({ id }, ({ corrections }, given) => corrections.getOrder(given.id)),
-    callOf({ query: orderQuery }, ({ corrections }, { query }) => corrections.listOrders(query)),
+    callOf({ id }, ({ inventory }, given) => inventory.getOrder(given.id)),
+    callOf({ query: orderQuery }, ({ inventory }, { query }) => inventory.listOrders(query)),
     { weight: 4, arbitrary: listJson },
     { weight: 4, arbitrary: getJson },
   );

@@ -1,13 +1,13 @@
 import { expect } from "bun:test";
 import type { Attribution } from "../../src/domain/audit.ts";
-import type { CorrectionStore } from "../../src/domain/ports.ts";
+import type { InventoryStore } from "../../src/domain/ports.ts";
 import { AT, addPet, rejectionCode, resultOf, type TestCase } from "./store-fixture.ts";
 
 const OWNER = 1;
 const OTHER = 2;
 const by: Attribution = { actor: { kind: "console" }, at: AT };
 
-type Correction = (corrections: CorrectionStore, id: bigint) => Promise<object>;
+type Change = (inventory: InventoryStore, id: bigint) => Promise<object>;
 
 /** What happens at once, in two processes. The model has the rest. */
 export function orderCases(test: TestCase): void {
@@ -43,26 +43,26 @@ export function orderCases(test: TestCase): void {
     }
   });
 
-  const CORRECTIONS: readonly [name: string, correct: Correction, statuses: object][] = [
+  const CHANGES: readonly [name: string, change: Change, statuses: object][] = [
     [
       "deleted",
-      (corrections, id) => corrections.deletePet(id, by),
+      (inventory, id) => inventory.deletePet(id, by),
       { "undefined pet_has_orders": "pending", "pet_not_found undefined": undefined },
     ],
     [
       "sold",
-      (corrections, id) => corrections.updatePet(id, { status: "sold" }, by),
+      (inventory, id) => inventory.updatePet(id, { status: "sold" }, by),
       { "undefined pet_ordered": "pending", "pet_not_available undefined": "sold" },
     ],
   ];
-  for (const [name, correct, statuses] of CORRECTIONS) {
+  for (const [name, change, statuses] of CHANGES) {
     test(`a pet that is ordered and ${name} by an operator at once is one or the other`, async (opened) => {
-      const { corrections } = await opened.another();
+      const { inventory } = await opened.another();
       for (let i = 0; i < 10; i++) {
         const petId = await addPet(opened.store);
         const outcomes = await Promise.all([
           opened.store.placeOrder({ keyId: OWNER, petId }, AT),
-          correct(corrections, petId),
+          change(inventory, petId),
         ]);
         const codes = outcomes.map((outcome) => String(rejectionCode(outcome))).join(" ");
         const pet = await opened.store.getPet(petId);

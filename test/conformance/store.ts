@@ -16,7 +16,7 @@ import { usageHistoryConformance } from "./usage-history.ts";
 /** What all stores of a database do, on whatever database. */
 export function storeConformance(name: string, open: OpenStores): void {
   const test = testsOn(open);
-  describe(`${name} as a Store and a CorrectionStore`, () => {
+  describe(`${name} as a Store and a InventoryStore`, () => {
     petCases(test);
     orderCases(test);
     idempotencyCases(test);

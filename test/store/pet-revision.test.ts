@@ -4,7 +4,7 @@ import { openStoreDatabase, temporaryDatabase } from "./sqlite-database.ts";
 
 const by = { actor: { kind: "command line" }, at: 0 } as const;
 
-test("after a check, the caches show the corrections, deletions and orders of another process", async () => {
+test("after a check, the caches show the changes, deletions and orders of another process", async () => {
   using db = temporaryDatabase();
   const server = new SqliteStore(db.connection);
   const command = new SqliteStore(openStoreDatabase(db.path));
@@ -19,7 +19,7 @@ test("after a check, the caches show the corrections, deletions and orders of an
   };
 
   warmUp();
-  await command.corrections.updatePet(1n, { name: "Rex" }, by);
+  await command.inventory.updatePet(1n, { name: "Rex" }, by);
   const before = { ...petJson.revisions };
   petJson.checkRevision();
   expect(petJson.revisions.changes).toBeGreaterThan(before.changes);
@@ -27,12 +27,12 @@ test("after a check, the caches show the corrections, deletions and orders of an
   expect(page().json).toStartWith('[{"id":1,"name":"Rex",');
 
   warmUp();
-  await command.corrections.updateOrder(1n, "completed", by);
+  await command.inventory.updateOrder(1n, "completed", by);
   petJson.checkRevision();
   expect(page().json).toContain('{"id":2,"name":"pet 2","categoryId":1,"status":"sold"}');
 
   warmUp();
-  await command.corrections.deletePet(3n, by);
+  await command.inventory.deletePet(3n, by);
   petJson.checkRevision();
   expect(page()).toMatchObject({ last: 65n, hasMore: true });
   expect(petJson.get(3)).toBeUndefined();
@@ -44,13 +44,13 @@ test("after a check, the caches show the corrections, deletions and orders of an
   await Promise.all([server.close(), command.close()]);
 });
 
-test("a rejected correction invalidates nothing", async () => {
+test("a rejected change invalidates nothing", async () => {
   using db = temporaryDatabase();
   const store = new SqliteStore(db.connection);
   await store.createPet({ name: "Rex", categoryId: 1n }, 0);
   const before = { ...store.petJson.revisions };
-  await store.corrections.deletePet(9n, by);
-  await store.corrections.updatePet(1n, { name: "Rex" }, by);
+  await store.inventory.deletePet(9n, by);
+  await store.inventory.updatePet(1n, { name: "Rex" }, by);
   store.petJson.checkRevision();
   expect(store.petJson.revisions).toEqual(before);
   await store.close();

@@ -15,7 +15,7 @@ const SECRET = { hash: "a".repeat(64), hint: "pet_test_abcd" };
 const REQUEST = { keyId: 1, idempotencyKey: "k", fingerprint: "f" };
 
 /** Calls every method of the stores, with every combination of filters that has a statement of its own. */
-async function useAll({ store, corrections, petJson, keys, audit, usageHistory }: SqliteStores) {
+async function useAll({ store, inventory, petJson, keys, audit, usageHistory }: SqliteStores) {
   const key = await keys.createKey({ name: "shop", plan: "free", createdAt: 1 }, SECRET, BY);
   await keys.addSecret(key.id, { ...SECRET, hash: "b".repeat(64), overlapEndsAt: 2 }, BY);
   await keys.updateKey(key.id, { name: "store" }, BY);
@@ -27,9 +27,9 @@ async function useAll({ store, corrections, petJson, keys, audit, usageHistory }
   await store.createPet({ name: "Rex", categoryId: 1n }, 2 * DAY_MS);
   await store.placeOrder({ keyId: 1, petId: 1n }, 1);
   await store.updateOrder({ keyId: 1, id: 1n, status: "cancelled" }, 0);
-  await corrections.updateOrder(1n, "completed", BY);
-  await corrections.updatePet(1n, { name: "Tom", status: "sold" }, BY);
-  await corrections.deletePet(2n, BY);
+  await inventory.updateOrder(1n, "completed", BY);
+  await inventory.updatePet(1n, { name: "Tom", status: "sold" }, BY);
+  await inventory.deletePet(2n, BY);
   for (const filter of [{}, { status: "sold" }, { ids: [1n, 3n] }] as const) {
     await store.listPets({ limit: 1, ...filter });
     petJson.list({ limit: 1, ...filter });
@@ -37,7 +37,7 @@ async function useAll({ store, corrections, petJson, keys, audit, usageHistory }
   petJson.get(1);
   for (const filter of [{}, { status: "placed" }] as const)
     await store.listOrders(1, { limit: 1, ...filter });
-  for (const filter of ORDER_FILTERS) await corrections.listOrders({ limit: 1, ...filter });
+  for (const filter of ORDER_FILTERS) await inventory.listOrders({ limit: 1, ...filter });
   await audit.deleteAudit(1);
   const counts = { admitted: 1, limited: 0, banned: 0, errors: 0, byOperation: [] };
   const usage = { keyId: key.id, lastUsedAt: 1, ...counts };

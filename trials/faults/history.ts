@@ -1,6 +1,6 @@
 /** `npx bun trials/faults/history.ts`: see --help. */
 import { SQL } from "bun";
-import { encodeCursor } from "../../src/api/cursor.ts";
+import { encodeCursor } from "../../src/domain/cursor.ts";
 import { integer, runCommand } from "../harness/command-line.ts";
 import { Fleet } from "../harness/fleet.ts";
 import {

@@ -2,7 +2,7 @@ import type { Backup } from "../../archive/backup.ts";
 import { describeStorage, type StorageConfig, storageOf } from "../../config/config.ts";
 import { JSON_OPTION, STORAGE_OPTIONS } from "../../config/options.ts";
 import { directory, integerWithin } from "../../config/value-types.ts";
-import { countOf } from "../../api/formatting.ts";
+import { countOf } from "../../text/formatting.ts";
 import packageJson from "../../../package.json" with { type: "json" };
 import { defineCommand, Failure } from "../command.ts";
 import { databaseExists } from "../operation-call.ts";

@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
-import { countOf, grouped } from "../../api/formatting.ts";
+import { countOf, grouped } from "../../text/formatting.ts";
 import type { Direction } from "../../archive/copy.ts";
 import { postgresUrl } from "../../config/address-types.ts";
 import { describeStorage, type StorageConfig, storageOf } from "../../config/config.ts";

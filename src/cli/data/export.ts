@@ -3,7 +3,7 @@ import { describeEnvironment, storageOf } from "../../config/config.ts";
 import { JSON_OPTION, DATABASE_OPTIONS } from "../../config/options.ts";
 import { quotedPath, UsageError } from "../../config/usage-error.ts";
 import { choice, file, optional, switchOption } from "../../config/value-types.ts";
-import { grouped } from "../../api/formatting.ts";
+import { grouped } from "../../text/formatting.ts";
 import { EXPORT_KINDS, exportRows } from "../../archive/export.ts";
 import { fileOutput, type Output } from "../../archive/files.ts";
 import { EXPORT_FORMATS } from "../../archive/row-formats.ts";

@@ -1,6 +1,6 @@
 import { statSync } from "node:fs";
 import { resolve } from "node:path";
-import { countOf, formatTime, grouped, printable } from "../../api/formatting.ts";
+import { countOf, formatTime, grouped, printable } from "../../text/formatting.ts";
 import { tableStoreOf } from "../../archive/contents.ts";
 import { type InputFile, openInput } from "../../archive/files.ts";
 import { type ImportedRow, type ImportKind, IMPORT_KINDS } from "../../archive/import-kinds.ts";

@@ -1,4 +1,4 @@
-import { grouped } from "../../api/formatting.ts";
+import { grouped } from "../../text/formatting.ts";
 import type { WorkProgress } from "../../archive/contents.ts";
 import type { ErrorStream } from "../command.ts";
 

@@ -1,6 +1,6 @@
 import type { WorkProgress } from "../../archive/contents.ts";
 import type { RestorePlan } from "../../archive/restore.ts";
-import { formatOptionalTime } from "../../api/formatting.ts";
+import { formatOptionalTime } from "../../text/formatting.ts";
 import { storageOf } from "../../config/config.ts";
 import { JSON_OPTION, STORAGE_OPTIONS } from "../../config/options.ts";
 import { switchOption, directory } from "../../config/value-types.ts";

@@ -1,7 +1,7 @@
 import type { ComponentChildren, VNode } from "preact";
 import { useId, useLayoutEffect, useRef, useState } from "preact/hooks";
-import { curlCommand } from "../../api/curl.ts";
-import { printable } from "../../api/formatting.ts";
+import { curlCommand } from "../../text/curl.ts";
+import { printable } from "../../text/formatting.ts";
 import { capitalized } from "../format.ts";
 import { refresh } from "../polling.ts";
 import { navigate, useLeaveGuard } from "../router.ts";

@@ -1,5 +1,5 @@
 import type { Key } from "../admin-api.ts";
-import { grouped, shortDuration } from "../../api/formatting.ts";
+import { grouped, shortDuration } from "../../text/formatting.ts";
 import { DAY_MS } from "../../domain/rate-limit.ts";
 import { capitalized } from "../format.ts";
 import { useCall } from "../polling.ts";

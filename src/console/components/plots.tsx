@@ -1,6 +1,6 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import uPlot from "uplot";
-import { formatTime } from "../../api/formatting.ts";
+import { formatTime } from "../../text/formatting.ts";
 import { localTime, utcDay, utcTime } from "../format.ts";
 import { navigate } from "../router.ts";
 import { type Column, DataTable } from "./tables.tsx";

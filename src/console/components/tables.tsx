@@ -1,6 +1,6 @@
 import type { ComponentChildren } from "preact";
 import { useId } from "preact/hooks";
-import { countOf } from "../../api/formatting.ts";
+import { countOf } from "../../text/formatting.ts";
 import { current } from "../state.ts";
 import { type Polled, usePolled } from "../polling.ts";
 import { urlWith } from "../router.ts";

@@ -1,4 +1,4 @@
-import { grouped } from "../../api/formatting.ts";
+import { grouped } from "../../text/formatting.ts";
 import { ACTOR_KINDS, AUDIT_ACTIONS, changedFields } from "../../domain/audit.ts";
 import { type AuditItem, call } from "../admin-api.ts";
 import { Empty } from "../components/page.tsx";

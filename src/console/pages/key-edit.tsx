@@ -1,4 +1,4 @@
-import { grouped } from "../../api/formatting.ts";
+import { grouped } from "../../text/formatting.ts";
 import { KEY_NAME, KEY_NOTES, MAX_LABELS } from "../../domain/key-fields.ts";
 import { PLANS } from "../../domain/api-keys.ts";
 import { DAY_MS } from "../../domain/rate-limit.ts";

@@ -1,5 +1,5 @@
 import { useMemo } from "preact/hooks";
-import { formatTime, grouped } from "../../api/formatting.ts";
+import { formatTime, grouped } from "../../text/formatting.ts";
 import { DAY_MS } from "../../domain/rate-limit.ts";
 import {
   COUNTS,

@@ -1,4 +1,4 @@
-import { formatTime } from "../../api/formatting.ts";
+import { formatTime } from "../../text/formatting.ts";
 import { DAY_MS } from "../../domain/rate-limit.ts";
 import { KEY_STATES, PLANS } from "../../domain/api-keys.ts";
 import { call, type Key, may } from "../admin-api.ts";

@@ -1,5 +1,5 @@
 import { useMemo } from "preact/hooks";
-import { countOf, grouped } from "../../api/formatting.ts";
+import { countOf, grouped } from "../../text/formatting.ts";
 import { DEPRECATED_OPERATIONS, DEPRECATED_USE_DAYS } from "../../domain/usage-history.ts";
 import { type Fleet, may, type Overview, type Server } from "../admin-api.ts";
 import { SHARED_COLUMNS, KeyLink } from "../components/key-columns.tsx";

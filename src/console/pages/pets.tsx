@@ -1,4 +1,4 @@
-import { grouped } from "../../api/formatting.ts";
+import { grouped } from "../../text/formatting.ts";
 import { INT64_RANGE, parseIdentifier } from "../../api/json.ts";
 import { NAME_MAX_LENGTH } from "../../domain/size-limits.ts";
 import { PET_STATUSES, type PetUpdate } from "../../domain/resources.ts";
@@ -140,7 +140,7 @@ function bodyOf({ name, categoryId, status }: ReturnType<typeof valuesOf>): Requ
   return { name, categoryId: BigInt(identifier), status: status === "none" ? null : status };
 }
 
-/** The form of a new pet, or of corrections. */
+/** The form of a new pet, or of changes to a pet. */
 function PetForm({ pet }: { readonly pet?: Pet }) {
   const { base, values, isDirty, restart, notice, inputOf } = useDraft(valuesOf(pet));
   async function save() {

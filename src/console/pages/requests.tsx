@@ -1,4 +1,4 @@
-import { formatTime } from "../../api/formatting.ts";
+import { formatTime } from "../../text/formatting.ts";
 import { OPERATION_IDS } from "../../domain/usage-history.ts";
 import { call, type RequestEntry, type RequestPage } from "../admin-api.ts";
 import { hasFilters } from "../components/filters.tsx";

@@ -1,4 +1,4 @@
-import { curlCommand } from "../../api/curl.ts";
+import { curlCommand } from "../../text/curl.ts";
 import { BASE_PATH, CLIENT_PACKAGE_PATH } from "../../domain/constants.ts";
 import type { ExampleLanguage, TryItField } from "../page-data.ts";
 import { JSON_NUMBER, type Members, type RequestInput, requestOf } from "./request.ts";

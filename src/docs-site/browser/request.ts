@@ -1,4 +1,4 @@
-import { grouped } from "../../api/formatting.ts";
+import { grouped } from "../../text/formatting.ts";
 import { KEY_PREFIX } from "../../domain/constants.ts";
 import type { TryItData, TryItField, TryItOperation } from "../page-data.ts";
 

@@ -1,4 +1,4 @@
-import { grouped, shortDuration } from "../../api/formatting.ts";
+import { grouped, shortDuration } from "../../text/formatting.ts";
 import { useEffect, useState } from "preact/hooks";
 import { highlight } from "../highlight.ts";
 import { ERROR_CODES_PATH, type TryItData } from "../page-data.ts";

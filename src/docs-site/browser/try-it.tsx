@@ -1,6 +1,6 @@
 import { type ComponentChildren, createPortal, render } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
-import { shortDuration } from "../../api/formatting.ts";
+import { shortDuration } from "../../text/formatting.ts";
 import { readStored, writeStored } from "../../console/theme.ts";
 import { nextCursor } from "../../client/response.ts";
 import { BASE_PATH, KEY_PREFIX } from "../../domain/constants.ts";

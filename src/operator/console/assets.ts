@@ -1,8 +1,8 @@
 import { type Asset, assetOf, loadBundle } from "../../browser-bundle/bundle.ts";
 import { ICON } from "../../browser-bundle/mark.ts";
-import { loadOnce } from "../../event-loop.ts";
-import { etagOf } from "../../api/hash.ts";
-import { conditional, type ContentRequest } from "../../api/content-encoding.ts";
+import { loadOnce } from "../../runtime/event-loop.ts";
+import { etagOf } from "../../runtime/hash.ts";
+import { conditional, type ContentRequest } from "../../content-encoding.ts";
 import { headerLinesOf } from "../../api/dispatch.ts";
 import type { Request, Response } from "../../http1/index.ts";
 import { matchPage } from "./pages.ts";

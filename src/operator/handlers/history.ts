@@ -1,10 +1,10 @@
-import { cursorAfter } from "../../api/cursor.ts";
+import { cursorAfter } from "../../domain/cursor.ts";
 import { Rejection } from "../../api/errors.ts";
 import { toSafeNumber } from "../../api/json.ts";
-import { formatOptionalTime, formatTime, parseOptionalTime } from "../../api/formatting.ts";
+import { formatOptionalTime, formatTime, parseOptionalTime } from "../../text/formatting.ts";
 import { auditView } from "../../domain/audit.ts";
 import { LENGTH_MS, startOf, type UsageInterval, type UsagePeriod } from "../../domain/usage-history.ts";
-import { yieldToEventLoop } from "../../event-loop.ts";
+import { yieldToEventLoop } from "../../runtime/event-loop.ts";
 import { keyNotFound } from "../errors.ts";
 import { ADMIN_PAGE_LIMIT, type QueryOf } from "../operations.ts";
 import type { AdminHandlers, OperatorServices } from "./services.ts";

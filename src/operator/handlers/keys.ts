@@ -1,6 +1,6 @@
-import { cursorAfter } from "../../api/cursor.ts";
+import { cursorAfter } from "../../domain/cursor.ts";
 import { Rejection } from "../../api/errors.ts";
-import { formatOptionalTime, formatTime, parseOptionalTime } from "../../api/formatting.ts";
+import { formatOptionalTime, formatTime, parseOptionalTime } from "../../text/formatting.ts";
 import { type Identifier, toSafeNumber } from "../../api/json.ts";
 import {
   type ApiKey,

@@ -1,6 +1,6 @@
-import { Budget } from "../../api/budget.ts";
+import { TokenBucket } from "../../runtime/token-bucket.ts";
 import { Rejection } from "../../api/errors.ts";
-import { formatOptionalTime, formatTime } from "../../api/formatting.ts";
+import { formatOptionalTime, formatTime } from "../../text/formatting.ts";
 import { toSafeNumber } from "../../api/json.ts";
 import { mayCall, type Operator } from "../../domain/operators.ts";
 import { forbiddenRole, OWN_OPERATOR, tooManyAttempts } from "../errors.ts";
@@ -12,7 +12,7 @@ const METRICS_ROTATIONS = { max: 20, perSecond: 20 / 3_600 };
 
 export function operatorHandlers(services: OperatorServices) {
   const { operators, clock, applyOperatorChanges } = services;
-  const rotations = new Budget({ ...METRICS_ROTATIONS, now: () => clock.steadyNow() });
+  const rotations = new TokenBucket({ ...METRICS_ROTATIONS, now: () => clock.steadyNow() });
 
   return {
     listOperators: async () => ({ items: (await operators.listOperators()).map(viewOf) }),

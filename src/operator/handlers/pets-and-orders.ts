@@ -1,9 +1,9 @@
-import { cursorAfter, encodeCursor } from "../../api/cursor.ts";
+import { cursorAfter, encodeCursor } from "../../domain/cursor.ts";
 import { Rejection } from "../../api/errors.ts";
 import { parseIdentifier } from "../../api/json.ts";
 import type { Page, PetQuery } from "../../domain/ports.ts";
 import { type OperatorOrder, orderNotFound, type Pet, petNotFound } from "../../domain/resources.ts";
-import { yieldToEventLoop } from "../../event-loop.ts";
+import { yieldToEventLoop } from "../../runtime/event-loop.ts";
 import { ADMIN_PAGE_LIMIT } from "../operations.ts";
 import type { AdminHandlers, OperatorServices } from "./services.ts";
 
@@ -11,7 +11,7 @@ import type { AdminHandlers, OperatorServices } from "./services.ts";
 const MAX_SEARCHED = 20_000;
 const SEARCH_STEP = 1_000;
 
-export function petAndOrderHandlers({ store, corrections, keys }: OperatorServices) {
+export function petAndOrderHandlers({ store, inventory, keys }: OperatorServices) {
   return {
     async listPets({ query: { search, status, cursor: after, limit = ADMIN_PAGE_LIMIT.default } }) {
       if (search !== undefined) return findPets(search, { status, after, limit });
@@ -19,32 +19,32 @@ export function petAndOrderHandlers({ store, corrections, keys }: OperatorServic
       return { items: page.items, nextCursor: cursorAfter("pets", page) };
     },
 
-    createPet: ({ body }, { by }) => corrections.createPet(body, by),
+    createPet: ({ body }, { by }) => inventory.createPet(body, by),
 
     async getPet({ id }) {
       return (await store.getPet(BigInt(id))) ?? petNotFound(id);
     },
 
-    updatePet: ({ id, body }, { by }) => corrections.updatePet(BigInt(id), body, by),
+    updatePet: ({ id, body }, { by }) => inventory.updatePet(BigInt(id), body, by),
 
     async deletePet({ id }, { by }) {
-      const deleted = await corrections.deletePet(BigInt(id), by);
+      const deleted = await inventory.deletePet(BigInt(id), by);
       return deleted instanceof Rejection ? deleted : undefined;
     },
 
     async listOrders({ query: { status, keyId, petId, cursor: before, limit = ADMIN_PAGE_LIMIT.default } }) {
       const key = keyId === undefined ? undefined : Number(keyId);
-      const page = await corrections.listOrders({ status, keyId: key, petId, before, limit });
+      const page = await inventory.listOrders({ status, keyId: key, petId, before, limit });
       return { items: await withNames(page.items), nextCursor: cursorAfter("orders", page) };
     },
 
     async getOrder({ id }) {
-      const order = await corrections.getOrder(BigInt(id));
+      const order = await inventory.getOrder(BigInt(id));
       return order === undefined ? orderNotFound(id) : withName(order);
     },
 
     async updateOrder({ id, body }, { by }) {
-      const order = await corrections.updateOrder(BigInt(id), body.status, by);
+      const order = await inventory.updateOrder(BigInt(id), body.status, by);
       return order instanceof Rejection ? order : withName(order);
     },
   } satisfies Partial<AdminHandlers>;

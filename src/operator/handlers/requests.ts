@@ -1,6 +1,6 @@
-import { encodeCursor } from "../../api/cursor.ts";
-import { formatOptionalTime, formatTime } from "../../api/formatting.ts";
-import { crc32 } from "../../api/hash.ts";
+import { encodeCursor } from "../../domain/cursor.ts";
+import { formatOptionalTime, formatTime } from "../../text/formatting.ts";
+import { crc32 } from "../../runtime/hash.ts";
 import type { ServerIdentity, ServerState } from "../../domain/servers.ts";
 import { type LoggedRequest, STAMPS_PER_MS } from "../../observe/request-log.ts";
 import { unreadableText } from "../calls.ts";

@@ -1,8 +1,8 @@
-import { formatTime } from "../../api/formatting.ts";
+import { formatTime } from "../../text/formatting.ts";
 import { DAY_MS } from "../../domain/rate-limit.ts";
 import type { ServerState } from "../../domain/servers.ts";
 import { DEPRECATED_USE_DAYS, type KeyTotals, startOf } from "../../domain/usage-history.ts";
-import { reuse } from "../../event-loop.ts";
+import { reuse } from "../../runtime/event-loop.ts";
 import { type AdapterMonitor, LATENCY_BUCKETS, quantilesOf } from "../../observe/request-metrics.ts";
 import type { Fleet } from "../operations.ts";
 import { KeyDirectory } from "./keys.ts";

@@ -4,7 +4,7 @@ import type { Clock, RateLimiter, ServerRegister, Stores } from "../../domain/po
 import type { Attribution } from "../../domain/audit.ts";
 import type { BanRules } from "../../domain/rate-limit.ts";
 import type { ServerIdentity, ServerState } from "../../domain/servers.ts";
-import type { Awaitable } from "../../event-loop.ts";
+import type { Awaitable } from "../../runtime/event-loop.ts";
 import type { Request } from "../../http1/index.ts";
 import type { Log } from "../../observe/log.ts";
 import type { AppMetrics } from "../../observe/metrics.ts";

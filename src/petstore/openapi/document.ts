@@ -1,4 +1,4 @@
-import { longDuration } from "../../api/formatting.ts";
+import { longDuration } from "../../text/formatting.ts";
 import { toJson } from "../../api/json.ts";
 import {
   errorSchema,
@@ -10,7 +10,7 @@ import {
 } from "../../api/openapi.ts";
 import { PROTOCOL_ERRORS } from "../../api/dispatch.ts";
 import type { JsonSchema, Schema } from "../../api/schema.ts";
-import { toYaml } from "../../api/yaml.ts";
+import { toYaml } from "./yaml.ts";
 import { IDEMPOTENCY_LIFETIME_MS, KEY_PREFIX } from "../../domain/constants.ts";
 import { IDEMPOTENCY_KEY_MAX_LENGTH, PAGE_LIMIT } from "../../domain/size-limits.ts";
 import { NewOrder, NewPet, Order, OrderStatus, OrderUpdate, Pet, PetStatus } from "../../domain/resources.ts";

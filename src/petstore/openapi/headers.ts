@@ -1,6 +1,6 @@
 import { CHALLENGE, INVALID_KEY_CHALLENGE } from "../../domain/constants.ts";
 import { PAGE_LIMIT } from "../../domain/size-limits.ts";
-import { encodeCursor } from "../../api/cursor.ts";
+import { encodeCursor } from "../../domain/cursor.ts";
 import type { DocumentedSettings } from "../documented-settings.ts";
 import { deprecationHeaders, OPERATIONS, type PetstoreOperation } from "../operations.ts";
 import { ALLOWED_EXAMPLE } from "./examples.ts";

@@ -17,9 +17,9 @@ import {
   unban,
   type Usage,
 } from "../../domain/rate-limit.ts";
-import { type ScheduledTimer, type Scheduler, scheduler } from "../../event-loop.ts";
+import { type ScheduledTimer, type Scheduler, scheduler } from "../../runtime/event-loop.ts";
 import { type Entry, UsageTable } from "./usage-table.ts";
-import { Latch } from "../../api/latch.ts";
+import { FailureReporter } from "../../runtime/failure-reporter.ts";
 
 interface MemoryRateLimiterOptions {
   readonly clock: Clock;
@@ -203,7 +203,7 @@ const MAX_DELETED = 100_000;
 /** Writes changes of usage to the store, after the requests that made them. No request sees the store's errors. */
 class WriteBehind {
   readonly #scheduler: Scheduler;
-  readonly #latch: Latch;
+  readonly #failures: FailureReporter;
   /** Entries that changed since the current pass began, each once; those of the pass, the oldest last. */
   #changed: Entry[] = [];
   #pass: Entry[] = [];
@@ -223,7 +223,10 @@ class WriteBehind {
     options: MemoryRateLimiterOptions,
   ) {
     this.#scheduler = options.scheduler ?? scheduler;
-    this.#latch = new Latch((error) => options.onUsageStoreError?.(error), options.onUsageStoreRecovery);
+    this.#failures = new FailureReporter(
+      (error) => options.onUsageStoreError?.(error),
+      options.onUsageStoreRecovery,
+    );
   }
 
   changed(entry: Entry): void {
@@ -306,12 +309,12 @@ class WriteBehind {
     if (rows.length === 0) return true;
     try {
       this.store.save(rows);
-      this.#latch.worked();
+      this.#failures.succeeded();
       return true;
     } catch (error) {
       this.#urgent = [];
       this.#lastError = error;
-      this.#latch.failed(error);
+      this.#failures.failed(error);
       return false;
     }
   }

@@ -12,7 +12,7 @@ import {
   toStored,
   fromStored,
 } from "../../domain/rate-limit.ts";
-import { within } from "../../event-loop.ts";
+import { within } from "../../runtime/event-loop.ts";
 import {
   type KeyReport,
   type KeySubject,

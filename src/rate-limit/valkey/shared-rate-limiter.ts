@@ -1,4 +1,4 @@
-import { type Awaitable, type ScheduledTimer, type Scheduler, scheduler } from "../../event-loop.ts";
+import { type Awaitable, type ScheduledTimer, type Scheduler, scheduler } from "../../runtime/event-loop.ts";
 import { Overloaded } from "../../api/errors.ts";
 import type { Clock, RateLimiter } from "../../domain/ports.ts";
 import {

@@ -16,8 +16,8 @@ import {
 } from "../../domain/rate-limit.ts";
 import type { DecisionRequest, KeyReport, KeySubject } from "./script.ts";
 
-/** How many servers share what is left, and the time. */
-interface Sharing {
+/** What a decision depends on besides the usage: how many servers share what is left, and the time. */
+interface DecisionContext {
   readonly servers: number;
   readonly now: number;
 }
@@ -77,9 +77,9 @@ export class Shares {
   }
 
   /** Allows or rejects a request by this server's share. */
-  decide({ subject: { id }, limits }: DecisionRequest, sharing: Sharing): Decision {
+  decide({ subject: { id }, limits }: DecisionRequest, context: DecisionContext): Decision {
     const known = this.#keys.get(id) ?? this.#add(id, newUsage());
-    const decision = withShares(known, limits, sharing, () => decide(known.usage, limits, sharing.now));
+    const decision = withShares(known, limits, context, () => decide(known.usage, limits, context.now));
     if (decision.outcome !== "allowed") return decision;
     for (const granted of [known.minute, known.day]) {
       granted.count++;
@@ -95,9 +95,9 @@ export class Shares {
     for (const granted of [minute, day]) granted.unreported = Math.max(0, granted.unreported - count);
   }
 
-  peek({ subject: { id }, limits }: DecisionRequest, sharing: Sharing): Decision {
+  peek({ subject: { id }, limits }: DecisionRequest, context: DecisionContext): Decision {
     const known = this.#keys.get(id) ?? newKey();
-    return withShares(known, limits, sharing, () => peek(known.usage, limits, sharing.now));
+    return withShares(known, limits, context, () => peek(known.usage, limits, context.now));
   }
 
   /** Undefined when nothing of it is current. */
@@ -190,20 +190,20 @@ function reportOf({ usage, minute, day, unbannedAt }: KnownKey, now: number): Re
 function withShares(
   known: KnownKey,
   { perMinute, perDay }: Limits,
-  sharing: Sharing,
+  context: DecisionContext,
   rule: () => Decision,
 ): Decision {
   const { minute, day } = known.usage;
-  expireKnown(known, sharing.now);
-  const minuteOthers = addOthers(minute, { limit: perMinute, granted: known.minute, ...sharing });
-  const dayOthers = addOthers(day, { limit: perDay, granted: known.day, ...sharing });
+  expireKnown(known, context.now);
+  const minuteOthers = addOthers(minute, { limit: perMinute, granted: known.minute, ...context });
+  const dayOthers = addOthers(day, { limit: perDay, granted: known.day, ...context });
   const decision = rule();
   minute.used -= minuteOthers;
   day.used -= dayOthers;
   return decision;
 }
 
-interface ShareOptions extends Sharing {
+interface ShareOptions extends DecisionContext {
   readonly limit: number;
   readonly granted: Granted;
 }

@@ -1,7 +1,7 @@
 import { SQL } from "bun";
 import { messageOf, Unavailable } from "../../api/errors.ts";
-import { hostUrls } from "../../api/host-urls.ts";
-import { scheduler, DeadlineExceeded } from "../../event-loop.ts";
+import { hostUrls } from "../../text/host-urls.ts";
+import { scheduler, DeadlineExceeded } from "../../runtime/event-loop.ts";
 
 /** By default five seconds each, as commands need them. 0 is no limit. */
 export interface Timeouts {

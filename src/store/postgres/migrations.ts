@@ -1,7 +1,7 @@
 import type { SQL } from "bun";
 import { latestVersion, type Migration, rejectNewerSchema } from "../migrations.ts";
 import { isLocked, MIGRATIONS_LOCK, tableExists, takeLock } from "./connection.ts";
-import { scheduler, within } from "../../event-loop.ts";
+import { scheduler, within } from "../../runtime/event-loop.ts";
 
 /**
  * A step that takes long on a large table, and during which all other instances serve. Each statement is a transaction

@@ -19,7 +19,7 @@ import {
   type ScheduledTimer,
   scheduler,
   within,
-} from "../../event-loop.ts";
+} from "../../runtime/event-loop.ts";
 
 export interface PoolsOptions {
   /** The schema of the tables; by default the server's. */

@@ -1,6 +1,6 @@
 import { messageOf } from "../../api/errors.ts";
-import { hostUrls } from "../../api/host-urls.ts";
-import { within } from "../../event-loop.ts";
+import { hostUrls } from "../../text/host-urls.ts";
+import { within } from "../../runtime/event-loop.ts";
 import {
   addressOf,
   COMMAND_TIMEOUT_MS,

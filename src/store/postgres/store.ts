@@ -11,13 +11,13 @@ import type {
   WriteResult,
 } from "../../domain/ports.ts";
 import type { NewPet } from "../../domain/resources.ts";
-import { within } from "../../event-loop.ts";
+import { within } from "../../runtime/event-loop.ts";
 import { findCredentials, SELECT_CREDENTIALS, SqlKeyStore } from "../api-keys.ts";
 import { SqlAuditStore } from "../audit.ts";
 import { GroupCommit } from "../group-commit.ts";
 import { InProgressRequests } from "../idempotency.ts";
 import { SqlOperatorStore } from "../operators.ts";
-import { closeOrder, placeOrder, SqlCorrectionStore, SqlReadStore } from "../orders.ts";
+import { closeOrder, placeOrder, SqlInventoryStore, SqlReadStore } from "../orders.ts";
 import { SqlSettingsStore } from "../settings.ts";
 import { SqlUsageHistoryStore } from "../usage-history.ts";
 import { addressOf, connect, explained, nextIdLock } from "./connection.ts";
@@ -90,7 +90,7 @@ export async function openPostgres(url: string, options: PostgresOptions = {}): 
   const database = postgresDatabase(pools);
   return {
     store,
-    corrections: new SqlCorrectionStore({
+    inventory: new SqlInventoryStore({
       ...database,
       write: (row, statements) => pools.rowTransaction(row, (tx) => runAll(tx, statements)),
     }),

@@ -17,8 +17,8 @@ import type {
 } from "../statements.ts";
 import { dirname } from "node:path";
 import { messageOf, Unavailable } from "../../api/errors.ts";
-import { type ScheduledTimer, scheduler } from "../../event-loop.ts";
-import { Latch } from "../../api/latch.ts";
+import { type ScheduledTimer, scheduler } from "../../runtime/event-loop.ts";
+import { FailureReporter } from "../../runtime/failure-reporter.ts";
 
 type Values = SQLQueryBindings[];
 
@@ -257,7 +257,7 @@ export class OpenFiles {
   watch(connection: Connection, rescue: RescueOptions | undefined): void {
     this.#identities = this.#current();
     if (rescue === undefined) return;
-    const latch = new Latch(rescue.onFailure);
+    const failures = new FailureReporter(rescue.onFailure);
     this.#rescue = () => {
       if (!this.#areLost()) return;
       try {
@@ -268,7 +268,7 @@ export class OpenFiles {
         rescue.onRescue();
         if (this.#rescue === once) this.#rescue = () => {};
       } catch (error) {
-        latch.failed(error);
+        failures.failed(error);
       }
     };
     this.#timer ??= scheduler.setInterval(this.rescueIfLost, CHECK_EVERY_MS);

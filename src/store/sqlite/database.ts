@@ -3,7 +3,7 @@ import { existsSync } from "node:fs";
 import { Connection, createDatabaseFile, failureOf, isBusy, keepFiles } from "./connection.ts";
 import type { Migration } from "../migrations.ts";
 import { migrate, rejectForeignDatabase } from "./migrations.ts";
-import { scheduler } from "../../event-loop.ts";
+import { scheduler } from "../../runtime/event-loop.ts";
 
 /** Earlier versions can corrupt the file when one process checkpoints the log while another writes. */
 const OLDEST_SQLITE = "3.51.3";

@@ -1,4 +1,4 @@
-import { ETAG_LENGTH, etagOf, type TaggedJson, withEtag } from "../../api/hash.ts";
+import { ETAG_LENGTH, etagOf, type TaggedJson, withEtag } from "../../runtime/hash.ts";
 import type { Identifier } from "../../api/json.ts";
 import {
   AdmissionFilter,
@@ -6,7 +6,7 @@ import {
   CacheStatistics,
   type Sized,
   stringBytes,
-} from "../../bounded-cache.ts";
+} from "../../runtime/bounded-cache.ts";
 import type { PageJson, PetJsonSource, PetQuery } from "../../domain/ports.ts";
 import { type Filter, idsAfter, petFiltersIn, selectPage } from "../pages.ts";
 import { PET_ROWS } from "../rows.ts";

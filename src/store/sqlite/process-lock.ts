@@ -1,7 +1,7 @@
 import { Database } from "bun:sqlite";
 import { existsSync, statSync } from "node:fs";
 import { createDatabaseFile, failureOf, isBusy } from "./connection.ts";
-import { scheduler } from "../../event-loop.ts";
+import { scheduler } from "../../runtime/event-loop.ts";
 
 interface ProcessLock extends Disposable {
   release(): void;

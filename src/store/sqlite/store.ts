@@ -1,8 +1,8 @@
 import { type Rejection, Unavailable } from "../../api/errors.ts";
-import { Latch } from "../../api/latch.ts";
+import { FailureReporter } from "../../runtime/failure-reporter.ts";
 import { encodePet, type NewPet } from "../../domain/resources.ts";
 import type {
-  CorrectionStore,
+  InventoryStore,
   IdempotencyRejection,
   IdempotentRequest,
   OrderClosing,
@@ -22,7 +22,7 @@ import {
   replay,
 } from "../idempotency.ts";
 import { SqlOperatorStore } from "../operators.ts";
-import { closeOrder, placeOrder, SqlCorrectionStore, SqlReadStore } from "../orders.ts";
+import { closeOrder, placeOrder, SqlInventoryStore, SqlReadStore } from "../orders.ts";
 import { PET_ROWS } from "../rows.ts";
 import { SqlSettingsStore } from "../settings.ts";
 import { TABLES } from "../tables.ts";
@@ -40,7 +40,7 @@ import { openDatabaseFor } from "./database.ts";
 import { SQLITE_MIGRATIONS } from "./migrations.ts";
 import { SqlitePetJson } from "./pet-json.ts";
 import { IDEMPOTENCY_LIFETIME_MS } from "../../domain/constants.ts";
-import { scheduler } from "../../event-loop.ts";
+import { scheduler } from "../../runtime/event-loop.ts";
 
 export interface SqliteStores extends Stores {
   readonly petJson: SqlitePetJson;
@@ -102,7 +102,7 @@ export function openSqlite(path: string, options: SqliteStoreOptions = {}): Sqli
   following.unref();
   return {
     store,
-    corrections: store.corrections,
+    inventory: store.inventory,
     ...stores,
     usageHistory,
     petJson: store.petJson,
@@ -162,11 +162,11 @@ interface Write<Code extends string> {
 /** Reads return at once; writes share transactions. Work that returns a rejection has written nothing. */
 export class SqliteStore extends SqlReadStore implements Store {
   readonly petJson: SqlitePetJson;
-  readonly corrections: CorrectionStore;
+  readonly inventory: InventoryStore;
   readonly #records: IdempotencyRecords;
   readonly #inProgress = new InProgressRequests();
   readonly #writes: GroupCommit<() => unknown, unknown>;
-  readonly #outage: Latch;
+  readonly #outage: FailureReporter;
   #lastWriteAt = 0;
 
   constructor(
@@ -180,13 +180,13 @@ export class SqliteStore extends SqlReadStore implements Store {
     }: SqliteStoreOptions = {},
   ) {
     super(sqliteDatabase(connection));
-    this.#outage = new Latch(
+    this.#outage = new FailureReporter(
       (cause) => onStateChange({ state: "down", cause }),
       (afterMs) => onStateChange({ state: "up", afterMs }),
     );
     this.petJson = new SqlitePetJson(connection);
     this.#records = new IdempotencyRecords(connection, retentionNow);
-    this.corrections = new SqlCorrectionStore({
+    this.inventory = new SqlInventoryStore({
       ...this.database,
       write: (_row, statements) => this.#submit(() => connection.runAll(statements)),
       petsChanged: () => this.petJson.recordChange(),
@@ -264,7 +264,7 @@ export class SqliteStore extends SqlReadStore implements Store {
         this.#records.purge(this.#lastWriteAt, writes.length);
         return results;
       });
-      this.#outage.worked();
+      this.#outage.succeeded();
       return results;
     } catch (error) {
       // Another process that holds the lock is no outage: the commit is repeated.

@@ -23,7 +23,7 @@ import { openDatabase } from "./database.ts";
 import { publishDatabase, removeDatabase } from "./durable-files.ts";
 import { SQLITE_MIGRATIONS } from "./migrations.ts";
 import { INCREMENT_PET_REVISION } from "./pet-json.ts";
-import { scheduler } from "../../event-loop.ts";
+import { scheduler } from "../../runtime/event-loop.ts";
 
 const OPTIONS = {
   migrations: SQLITE_MIGRATIONS,

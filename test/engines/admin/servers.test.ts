@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, spyOn, test } from "bun:test";
 import { createClock } from "../../../src/clock.ts";
 import { NO_ACTIVITY } from "../../../src/domain/servers.ts";
-import { scheduler } from "../../../src/event-loop.ts";
+import { scheduler } from "../../../src/runtime/event-loop.ts";
 import { ServerSecret } from "../../../src/operator/server-secret.ts";
 import { HEARTBEAT_MS } from "../../../src/rate-limit/server-register.ts";
 import { openStores } from "../../../src/adapters.ts";

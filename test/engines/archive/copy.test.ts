@@ -219,8 +219,8 @@ describe.each(["PostgreSQL", "SQLite"])("a copy to %s that was interrupted", (en
   test("starts over if the source has changed since", async () => {
     const { from, to, fromData } = await newEnds();
     await interrupt(from, to, 3);
-    const { store, corrections, close } = openSqlite(join(fromData, "production.db"));
-    await corrections.updatePet(2n, { name: "renamed" }, { actor: { kind: "command line" }, at: NOW });
+    const { store, inventory, close } = openSqlite(join(fromData, "production.db"));
+    await inventory.updatePet(2n, { name: "renamed" }, { actor: { kind: "command line" }, at: NOW });
     await store.createPet({ name: "later", categoryId: 1n }, NOW);
     await close();
     await expectCopied(from, to);

@@ -233,7 +233,7 @@ test("an instance that is paused in the middle of a transaction blocks the other
 test("a pet that another session has locked delays its own orders only", async () => {
   await using database = databaseAt(server.url);
   await using stores = await openInstance(PATIENT);
-  const { store, corrections } = stores;
+  const { store, inventory } = stores;
   const addPets = () => Promise.all(Array.from({ length: 20 }, () => addPet(store)));
   const place = (petId: bigint) => store.placeOrder({ keyId: KEY_ID, petId }, AT);
   const [locked, ordered, others] = [await addPet(store), await addPet(store), await addPets()];
@@ -244,7 +244,7 @@ test("a pet that another session has locked delays its own orders only", async (
     const writes = [
       ...Array.from({ length: 20 }, () => place(locked)),
       store.updateOrder({ keyId: KEY_ID, id: orderId, status: "completed" }, AT),
-      corrections.updatePet(locked, { name: "Mia" }, BY),
+      inventory.updatePet(locked, { name: "Mia" }, BY),
     ];
     const results = Promise.allSettled(writes);
     const isOver = results.then(() => "over");

@@ -1,6 +1,6 @@
 import { SQL } from "bun";
 import { expect, spyOn, test } from "bun:test";
-import { scheduler } from "../../../src/event-loop.ts";
+import { scheduler } from "../../../src/runtime/event-loop.ts";
 import { POSTGRES_MIGRATIONS } from "../../../src/store/postgres/migrations.ts";
 import { until } from "../../timing.ts";
 import { createDatabase, type TestDatabase } from "./postgres-database.ts";

@@ -63,7 +63,7 @@ async function expectOnAll(servers: readonly PostgresStores[], id: bigint, json:
 test("what one server or psql has committed, every server shows at once, and never what was rolled back", async () => {
   await using database = await emptyDatabase();
   const servers = [await database.open(), await database.open()] as const;
-  const [{ store }, { corrections }] = servers;
+  const [{ store }, { inventory }] = servers;
   const { sql } = database;
   for (let round = 0; round < 10; round++) {
     const id = await addPet(store);
@@ -71,7 +71,7 @@ test("what one server or psql has committed, every server shows at once, and nev
     await expectOnAll(servers, id, encodePet(pet));
     resultOf(await store.placeOrder({ keyId: KEY_ID, petId: id }, AT));
     await expectOnAll(servers, id, encodePet({ ...pet, status: "pending" }));
-    await corrections.updatePet(id, { name: "Max" }, BY);
+    await inventory.updatePet(id, { name: "Max" }, BY);
     await expectOnAll(servers, id, encodePet({ ...pet, name: "Max", status: "pending" }));
     await sql`UPDATE pets SET name = 'Ada', status = NULL WHERE id = ${id}`;
     const ada = encodePet({ id, name: "Ada", categoryId: rex.categoryId });
@@ -85,7 +85,7 @@ test("what one server or psql has committed, every server shows at once, and nev
       .catch(() => {});
     await expectOnAll(servers, id, ada);
     const other = await addPet(servers[1].store);
-    await corrections.deletePet(other, BY);
+    await inventory.deletePet(other, BY);
     await expectOnAll(servers, other, undefined);
   }
   await sql`TRUNCATE pets, orders RESTART IDENTITY`;

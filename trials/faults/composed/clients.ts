@@ -1,4 +1,4 @@
-import { encodeCursor } from "../../../src/api/cursor.ts";
+import { encodeCursor } from "../../../src/domain/cursor.ts";
 import { Random } from "../../harness/random.ts";
 import { UNLIMITED_PER_MINUTE } from "../../harness/petstore.ts";
 import type { CredentialChange, Ending, Pet } from "./history.ts";

@@ -1,26 +1,26 @@
-interface BudgetOptions {
+interface TokenBucketOptions {
   readonly max: number;
   readonly perSecond: number;
-  /** In milliseconds. */
+  /** Returns milliseconds. */
   readonly now?: () => number;
 }
 
-/** How often something may happen: `max` times at once, then as often as it refills (a token bucket). */
-export class Budget {
-  readonly #options: BudgetOptions;
+/** Limits how often something happens: `max` times at once, then `perSecond` times a second. */
+export class TokenBucket {
+  readonly #options: TokenBucketOptions;
   readonly #now: () => number;
   #left: number;
   #refilledAt: number;
   #suppressed = 0;
 
-  constructor(options: BudgetOptions) {
+  constructor(options: TokenBucketOptions) {
     this.#options = options;
     this.#now = options.now ?? (() => performance.now());
     this.#left = options.max;
     this.#refilledAt = this.#now();
   }
 
-  /** Whether it may happen now. Leaves `reserve` to others. */
+  /** Takes a token and returns true, if one is left besides the `reserve` tokens for other callers. */
   take(reserve = 0): boolean {
     const { max, perSecond } = this.#options;
     const now = this.#now();
@@ -31,8 +31,8 @@ export class Budget {
     return true;
   }
 
-  /** Reports an event, or counts it. `report` gets the number of events since the last one that were only counted. */
-  spend(report: (suppressed: number) => void): void {
+  /** Reports an event if a token is left and counts it otherwise. `report` gets how many were counted before. */
+  reportOrCount(report: (suppressed: number) => void): void {
     if (!this.take()) {
       this.#suppressed++;
       return;

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { loadOnce } from "../../src/event-loop.ts";
+import { loadOnce } from "../../src/runtime/event-loop.ts";
 
 describe("a value that is loaded once", () => {
   test("is there at once after it was loaded", async () => {

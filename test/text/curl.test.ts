@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { curlCommand, shellWord } from "../../src/api/curl.ts";
+import { curlCommand, shellWord } from "../../src/text/curl.ts";
 
 const url = "http://127.0.0.1:8080/v1/pets";
 

@@ -1,7 +1,7 @@
-import { scheduler } from "../event-loop.ts";
+import { scheduler } from "./event-loop.ts";
 
-/** Reports that something began to fail, and that it works again: each once, however often it is tried. */
-export class Latch {
+/** Reports the first of consecutive failures, and the first success after them. */
+export class FailureReporter {
   #failingSince: number | undefined;
 
   constructor(
@@ -19,7 +19,7 @@ export class Latch {
     this.onFailure(error);
   }
 
-  worked(): void {
+  succeeded(): void {
     if (this.#failingSince === undefined) return;
     const afterMs = Math.round(scheduler.now() - this.#failingSince);
     this.#failingSince = undefined;

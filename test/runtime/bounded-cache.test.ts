@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { AdmissionFilter, BoundedCache, stringBytes } from "../src/bounded-cache.ts";
+import { AdmissionFilter, BoundedCache, stringBytes } from "../../src/runtime/bounded-cache.ts";
 import * as fc from "fast-check";
 
 describe("BoundedCache", () => {

@@ -1,8 +1,8 @@
 import { promisify } from "node:util";
-import { andThen, type Awaitable, loadOnce } from "../event-loop.ts";
-import type { HeaderFields, Response } from "../http1/index.ts";
-import { etagOf, matchesEtag } from "./hash.ts";
-import { emptyResponse, headerLinesOf } from "./dispatch.ts";
+import { andThen, type Awaitable, loadOnce } from "./runtime/event-loop.ts";
+import type { HeaderFields, Response } from "./http1/index.ts";
+import { etagOf, matchesEtag } from "./runtime/hash.ts";
+import { emptyResponse, headerLinesOf } from "./api/dispatch.ts";
 
 export type Encoding = "br" | "gzip" | "identity";
 

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import * as fc from "fast-check";
-import { cursorOf, encodeCursor, type ListName } from "../../src/api/cursor.ts";
+import { cursorOf, encodeCursor, type ListName } from "../../src/domain/cursor.ts";
 import { INT64_MAX } from "../../src/api/json.ts";
 import { Invalid } from "../../src/api/schema.ts";
 

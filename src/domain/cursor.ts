@@ -1,6 +1,6 @@
-import { crc32 } from "./hash.ts";
-import { isInt64 } from "./json.ts";
-import { type Schema, simple } from "./schema.ts";
+import { crc32 } from "../runtime/hash.ts";
+import { isInt64 } from "../api/json.ts";
+import { type Schema, simple } from "../api/schema.ts";
 
 /**
  * A cursor is the identifier of the last item of a page in base 36, followed by seven characters of CRC-32 over the

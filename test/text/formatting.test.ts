@@ -9,7 +9,7 @@ import {
   shortDuration,
   printable,
   printableJson,
-} from "../../src/api/formatting.ts";
+} from "../../src/text/formatting.ts";
 
 test("numbers are grouped as Intl groups them", () => {
   fc.assert(fc.property(fc.maxSafeNat(), (n) => expect(grouped(n)).toBe(n.toLocaleString("en"))));

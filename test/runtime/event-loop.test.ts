@@ -1,5 +1,11 @@
 import { expect, spyOn, test } from "bun:test";
-import { atEndOfIteration, loadOnce, reuse, scheduler, yieldToEventLoop } from "../src/event-loop.ts";
+import {
+  atEndOfIteration,
+  loadOnce,
+  reuse,
+  scheduler,
+  yieldToEventLoop,
+} from "../../src/runtime/event-loop.ts";
 
 test("work for the end of an iteration comes before work that yielded earlier, and is done once", async () => {
   const order: string[] = [];

@@ -1,12 +1,12 @@
 import { expect, test } from "bun:test";
-import { Budget } from "../../src/api/budget.ts";
+import { TokenBucket } from "../../src/runtime/token-bucket.ts";
 
-test("a budget of 100 and ten a second: the first 100, then ten a second, with the number of those left out", () => {
+test("a bucket of 100 tokens and ten a second: the first 100, then ten a second, with the number of those left out", () => {
   let now = 0;
-  const budget = new Budget({ max: 100, perSecond: 10, now: () => now });
+  const bucket = new TokenBucket({ max: 100, perSecond: 10, now: () => now });
   const logged: number[] = [];
   const happen = (times: number) => {
-    for (let i = 0; i < times; i++) budget.spend((suppressed) => logged.push(suppressed));
+    for (let i = 0; i < times; i++) bucket.reportOrCount((suppressed) => logged.push(suppressed));
   };
   happen(150);
   expect(logged).toEqual(Array.from({ length: 100 }, () => 0));
