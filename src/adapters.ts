@@ -7,7 +7,7 @@ import { type Config, type StorageConfig, valkeyOf } from "./config/config.ts";
 import { DataDirectory } from "./data-directory.ts";
 import type { Clock, KeyStore, RateLimiter, SettingsStore, StateChange, Stores } from "./domain/ports.ts";
 import type { OnBan } from "./domain/rate-limit.ts";
-import { SERVERS_SETTING, type ServerActivity } from "./domain/servers.ts";
+import { ActivityCollector, SERVERS_SETTING } from "./domain/servers.ts";
 import { BanRecorder } from "./observe/audit-trail.ts";
 import type { Log } from "./observe/log.ts";
 import { AdapterMonitor, CommitMonitor } from "./observe/request-metrics.ts";
@@ -25,8 +25,10 @@ export interface Adapters extends MonitoredStores {
   /** Of the rate limiter. */
   readonly bans: BanRecorder;
   readonly servers: HeartbeatRegister;
-  /** Tells the other servers what this one does, now and from now on. */
-  readonly announce: (activity: () => ServerActivity) => void;
+  /** What this server reports to the others. */
+  readonly activity: ActivityCollector;
+  /** Reports the activity to the other servers now, instead of at the next heartbeat. */
+  readonly announce: () => void;
   /** Of the adapter that counts for the rate limits. */
   readonly limits: AdapterMonitor;
   /** The time by which old data is deleted. */
@@ -71,7 +73,8 @@ export async function openAdapters(config: Config, clock: Clock, log: Log): Prom
     const bans = new BanRecorder({ audit: stores.audit, log, server: hostname() });
     opened.defer(() => bans.close());
     const onBan = bans.record;
-    const servers = await openRegister(stores.settings, { clock, log });
+    const activity = new ActivityCollector();
+    const servers = await openRegister(stores.settings, { clock, log, activity });
     const limits = new AdapterMonitor(config.limitsUrls ? "Valkey" : "memory");
     const rateLimiter = config.limitsUrls
       ? await valkeyRateLimiter(config, {
@@ -86,11 +89,8 @@ export async function openAdapters(config: Config, clock: Clock, log: Log): Prom
     opened.defer(() => rateLimiter.close());
     if ("restoredBans" in rateLimiter) await applyMissedUnbans(rateLimiter, stores.keys, clock);
     const close = () => opened.disposeAsync();
-    const announce = (activity: () => ServerActivity) => {
-      servers.tell(activity);
-      if ("beat" in rateLimiter) void rateLimiter.beat();
-    };
-    return { ...stores, rateLimiter, bans, servers, announce, limits, retentionNow, failed, close };
+    const announce = () => void ("beat" in rateLimiter && rateLimiter.beat());
+    return { ...stores, rateLimiter, bans, servers, activity, announce, limits, retentionNow, failed, close };
   } catch (error) {
     await opened
       .disposeAsync()
@@ -259,13 +259,14 @@ async function valkeyRateLimiter(
 
 async function openRegister(
   settings: SettingsStore,
-  { clock, log }: Pick<RateLimiterOptions, "clock" | "log">,
+  { clock, log, activity }: Pick<RateLimiterOptions, "clock" | "log"> & Pick<Adapters, "activity">,
 ): Promise<HeartbeatRegister> {
   const { [SERVERS_SETTING]: lastCount = "1" } = await settings.readSettings();
   const { version } = packageJson;
   const self = { id: crypto.randomUUID(), name: hostname(), version, startedAt: clock.now() };
   return new HeartbeatRegister(self, {
     clock,
+    activity: () => activity.collect(),
     lastCount: Number.parseInt(lastCount, 10) || 1,
     // It is saved again at the next change.
     onCount: (servers) => void settings.saveSettings({ [SERVERS_SETTING]: `${servers}` }).catch(() => {}),

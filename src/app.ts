@@ -10,7 +10,6 @@ import { CacheStatistics } from "./runtime/bounded-cache.ts";
 import { createClock } from "./clock.ts";
 import { type Config, listenUrl } from "./config/config.ts";
 import { followFiles } from "./config/follow-files.ts";
-import type { TlsFiles } from "./config/tls.ts";
 import { createDocsSite } from "./docs-site/docs-site.ts";
 import type { Clock } from "./domain/ports.ts";
 import type { ServerActivity } from "./domain/servers.ts";
@@ -36,7 +35,7 @@ export interface App extends Pick<
   /** The base URL that clients use, such as http://127.0.0.1:8080/v1. */
   readonly url: string;
   readonly metrics: AppMetrics;
-  /** Undefined if it is off. */
+  /** Undefined if the listener for operators is off. */
   readonly admin: AdminListener | undefined;
   /** Finishes the requests in progress, saves usage and its history, and closes the databases. */
   close(): Promise<void>;
@@ -48,12 +47,9 @@ interface AppOptions {
   readonly requestTimeoutMs?: number;
   /** Shorter in tests: timeouts of connections are counted in seconds of this length. */
   readonly secondMs?: number;
-  /** What the console shows of the settings. */
+  /** The settings that the console shows. */
   readonly shownSettings?: readonly Setting[];
 }
-
-/** Clients that wait for the server get their responses before it does anything else. */
-const FIRST_RESPONSES_MS = 5;
 
 /** The composition root: Config → adapters → services → server. */
 export async function startApp(config: Config, options: AppOptions = {}): Promise<App> {
@@ -70,6 +66,10 @@ export async function startApp(config: Config, options: AppOptions = {}): Promis
   }
 }
 
+interface Closable {
+  close(): void | Promise<void>;
+}
+
 /** What every part of an app can be made of. */
 interface Context extends AppOptions {
   readonly adapters: Adapters;
@@ -84,59 +84,32 @@ export async function serveOn(
   config: Config,
   options: AppOptions & { clock: Clock; log: Log },
 ): Promise<App> {
+  // Parts close in reverse order, also those that have started when a later one cannot start.
+  await using parts = new AsyncDisposableStack();
+  const add = <Part extends Closable | undefined>(part: Part) =>
+    parts.adopt(part, async (each) => each?.close());
   const context = { ...options, adapters, config };
-  // Closes in reverse order, also what has started if a later part cannot start.
-  await using started = new AsyncDisposableStack();
-  // All that must be read or written to start comes before: a server that serves does not end when a database fails.
-  const authenticator = await openAuthenticator(context);
-  const observers = await openObservers(context);
-  started.defer(() => observers.close());
-  const tls = config.tls && (await import("./config/tls.ts")).readTlsFiles(config.tls);
-  const credentials = await openCredentials(context);
-
   const { peerOf } = new Addresses(config.trustedProxies);
   const responseCache = new CacheStatistics();
-  const server = listen({ ...context, authenticator, observers, responseCache, tls, peerOf });
-  started.defer(() => server.close(0));
-  const metrics = new AppMetrics({
-    version: packageJson.version,
-    environment: config.environment,
-    server,
-    authenticator,
-    adapters,
-    requests: observers.requests,
-    responseCache,
-    statuses: RESPONSE_STATUSES,
-    clock: options.clock,
-  });
-  started.defer(() => metrics.stop());
-  const retention = startRetention(context);
-  started.defer(() => retention.close());
-  const keyChanges = startKeyChanges(context, authenticator);
-  started.defer(() => keyChanges.stop());
-  adapters.servers.tell(() => ({
-    ...activityOf(server, metrics),
-    adminUrl: config.admin ? undefined : null,
-  }));
 
-  // The code of the admin listener and of the output takes 40 ms to load.
-  await Bun.sleep(FIRST_RESPONSES_MS);
-  await yieldToEventLoop();
-  const admin = await openAdmin({
-    ...context,
-    credentials,
-    observers,
-    server,
-    metrics,
-    keyChanges,
-    tls,
-    peerOf,
-  });
-  started.defer(() => admin?.close());
-  if (config.tls)
-    started.defer(await followCertificate(config.tls, admin ? [server, admin] : [server], options.log));
+  // What has to be read or written to start comes first: once a server listens, a database that fails does not end it.
+  const authenticator = await openAuthenticator(context);
+  const observers = add(await openObservers(context));
+  const tls = await readCertificate(config);
+  const credentials = await openCredentials(context);
 
-  const parts = started.move();
+  const services = { ...context, authenticator, observers, responseCache, tls, peerOf };
+  const server = add(listen(services));
+  const metrics = add(startMetrics(services, server));
+  add(startRetention(context));
+  const keyChanges = add(startKeyChanges(services));
+  add(reportActivity(context, server, metrics));
+
+  await respondToWaitingClients();
+  const admin = add(await openAdmin({ ...services, credentials, server, metrics, keyChanges }));
+  add(await followCertificate(context, admin ? [server, admin] : [server]));
+
+  const started = parts.move();
   return {
     ...adapters,
     url: urlOf(config, server),
@@ -145,7 +118,7 @@ export async function serveOn(
     async close() {
       // Requests in progress need all of the parts.
       await server.close(config.drainDelayMs);
-      await parts.disposeAsync().finally(() => adapters.close());
+      await started.disposeAsync().finally(() => adapters.close());
     },
   };
 }
@@ -160,7 +133,11 @@ function openAuthenticator({ adapters, config, clock }: Context): Promise<Authen
   return Authenticator.open({ keys, environment, plans, clock, rateLimiter });
 }
 
-/** What is called for each request. */
+async function readCertificate({ tls }: Config): Promise<TlsCertificate | undefined> {
+  return tls && (await import("./config/tls.ts")).readTlsFiles(tls);
+}
+
+/** The observers of each request. */
 type Observers = Awaited<ReturnType<typeof openObservers>>;
 
 async function openObservers({ adapters, config, clock, log }: Context) {
@@ -171,7 +148,7 @@ async function openObservers({ adapters, config, clock, log }: Context) {
     file === undefined
       ? undefined
       : await (await import("./observe/access-log.ts")).openAccessLog({ file, omit, log });
-  /** Undefined if it is off. */
+  /** Undefined if the request log is off. */
   const requestLog = maxBytes === 0 ? undefined : new RequestLog({ maxBytes, now: () => clock.now() });
   return {
     requests,
@@ -184,8 +161,8 @@ async function openObservers({ adapters, config, clock, log }: Context) {
   };
 }
 
-/** What both listeners need, and what the public one is made of. */
-interface ListenOptions extends Context {
+/** What the public listener is made of. The listener for operators needs some of it. */
+interface Services extends Context {
   readonly authenticator: Authenticator;
   readonly observers: Observers;
   readonly responseCache: CacheStatistics;
@@ -193,7 +170,7 @@ interface ListenOptions extends Context {
   readonly peerOf: Addresses["peerOf"];
 }
 
-function listen(options: ListenOptions): HttpServer {
+function listen(options: Services): HttpServer {
   const { config, log, tls, peerOf, secondMs } = options;
   const { host, port, maxConnections } = config;
   const server = new HttpServer({
@@ -216,7 +193,7 @@ function listen(options: ListenOptions): HttpServer {
   return server;
 }
 
-function publicHandler(server: HttpServer, options: ListenOptions): RequestHandler {
+function publicHandler(server: HttpServer, options: Services): RequestHandler {
   const { adapters, config, authenticator, observers, responseCache, clock, log } = options;
   const { environment, plans, ban, corsOrigins, maxConnectionsPerAddress, otherEnvironmentUrl } = config;
   const { store, petJson, rateLimiter } = adapters;
@@ -246,7 +223,22 @@ function publicHandler(server: HttpServer, options: ListenOptions): RequestHandl
   });
 }
 
-/** Both delete some at a time. */
+function startMetrics({ adapters, config, clock, ...services }: Services, server: HttpServer): AppMetrics {
+  const { authenticator, observers, responseCache } = services;
+  return new AppMetrics({
+    version: packageJson.version,
+    environment: config.environment,
+    server,
+    authenticator,
+    adapters,
+    requests: observers.requests,
+    responseCache,
+    statuses: RESPONSE_STATUSES,
+    clock,
+  });
+}
+
+/** Deletes old usage and old audit entries, some at a time. */
 function startRetention({ adapters, config, log }: Context) {
   const { usageHistory, audit, retentionNow } = adapters;
   const { auditRetentionMs } = config;
@@ -265,7 +257,7 @@ function startRetention({ adapters, config, log }: Context) {
   };
 }
 
-function startKeyChanges({ adapters, clock, log }: Context, authenticator: Authenticator) {
+function startKeyChanges({ adapters, authenticator, clock, log }: Services) {
   return followKeyChanges({
     authenticator,
     rateLimiter: adapters.rateLimiter,
@@ -281,21 +273,49 @@ function startKeyChanges({ adapters, clock, log }: Context, authenticator: Authe
   });
 }
 
-interface AdminOptions extends Context, Pick<ListenOptions, "observers" | "tls" | "peerOf"> {
+/** Reports what this server does to the other servers and to operators. */
+function reportActivity({ adapters, config }: Context, server: HttpServer, metrics: AppMetrics): Closable {
+  const remove = adapters.activity.add(() => ({
+    ...activityOf(server, metrics),
+    ...(config.admin === undefined && { adminUrl: null }),
+  }));
+  return { close: remove };
+}
+
+function activityOf(server: HttpServer, { requests, live }: AppMetrics): Omit<ServerActivity, "adminUrl"> {
+  const { limited, banned, serverError, ...others } = requests.totals();
+  const rejections = limited + banned;
+  const { latencies, requestsPerSecond } = live.recent();
+  return {
+    connections: server.statistics.connections,
+    requestsPerSecond,
+    requests: others.success + others.clientError + rejections + serverError,
+    rejections,
+    serverErrors: serverError,
+    latencies: [...latencies.entries()].filter(([, count]) => count > 0),
+  };
+}
+
+/** Clients that wait for the server get their responses before it loads more code, which takes 40 ms. */
+async function respondToWaitingClients(): Promise<void> {
+  await Bun.sleep(5);
+  await yieldToEventLoop();
+}
+
+interface AdminOptions extends Services {
   readonly credentials: AdminCredentials | undefined;
   readonly server: HttpServer;
   readonly metrics: AppMetrics;
   readonly keyChanges: ReturnType<typeof startKeyChanges>;
 }
 
-/** Undefined if it is off. */
+/** Returns undefined if the listener for operators is off. */
 async function openAdmin(options: AdminOptions): Promise<AdminListener | undefined> {
   const { adapters, config, clock, log, credentials, observers, server, metrics, keyChanges } = options;
   if (config.admin === undefined || credentials === undefined) return undefined;
   const { startAdmin } = await import("./operator/start-admin.ts");
   return startAdmin({
     ...adapters,
-    announce: (signedUrl) => adapters.announce(() => ({ ...activityOf(server, metrics), ...signedUrl() })),
     config,
     admin: config.admin,
     credentials,
@@ -312,21 +332,6 @@ async function openAdmin(options: AdminOptions): Promise<AdminListener | undefin
     tls: options.tls,
     peerOf: options.peerOf,
   });
-}
-
-function activityOf(server: HttpServer, { requests, live }: AppMetrics): ServerActivity {
-  const { limited, banned, serverError, ...others } = requests.totals();
-  const rejections = limited + banned;
-  const { latencies, requestsPerSecond } = live.recent();
-  return {
-    adminUrl: undefined,
-    connections: server.statistics.connections,
-    requestsPerSecond,
-    requests: others.success + others.clientError + rejections + serverError,
-    rejections,
-    serverErrors: serverError,
-    latencies: [...latencies.entries()].filter(([, count]) => count > 0),
-  };
 }
 
 // Code that few servers need is imported when it is used, so that the others start sooner.
@@ -347,13 +352,14 @@ async function openCredentials(context: Context): Promise<AdminCredentials | und
   return { followTokens, tokenFile, serverSecret: await ServerSecret.open(settings) };
 }
 
+/** Returns undefined without TLS. */
 async function followCertificate(
-  files: TlsFiles,
+  { config: { tls: files }, log }: Context,
   servers: readonly Pick<HttpServer, "setTlsCertificate">[],
-  log: Log,
-): Promise<() => void> {
+): Promise<Closable | undefined> {
+  if (files === undefined) return undefined;
   const { readTlsFiles } = await import("./config/tls.ts");
-  return followFiles(Object.values(files), {
+  const close = followFiles(Object.values(files), {
     everyMs: 1_000,
     read: () => readTlsFiles(files),
     onChange(contents) {
@@ -362,4 +368,5 @@ async function followCertificate(
     },
     onError: (error) => log.event("tls.certificate-invalid", { error }),
   });
+  return { close };
 }

@@ -33,7 +33,7 @@ interface Unban {
 interface KeyChangeFollower {
   /** Applies all changes up to now. After one that this process made, it takes effect here at once. */
   applyNow(): Promise<void>;
-  stop(): void;
+  close(): void;
 }
 
 /** A server knows of a change within a second, also when one poll is slow. */
@@ -102,5 +102,5 @@ export function followKeyChanges(options: FollowOptions): KeyChangeFollower {
     }
   }
 
-  return { applyNow, stop: () => void polling.close() };
+  return { applyNow, close: () => void polling.close() };
 }

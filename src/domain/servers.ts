@@ -52,7 +52,7 @@ export interface ServerState extends ServerIdentity, ServerActivity {
 /** The name under which the number of servers is saved, for servers that start in an outage of Valkey. */
 export const SERVERS_SETTING = "servers";
 
-/** A server that has just started. */
+/** The activity of a server that has just started. */
 export const NO_ACTIVITY: ServerActivity = {
   adminUrl: undefined,
   connections: 0,
@@ -62,3 +62,18 @@ export const NO_ACTIVITY: ServerActivity = {
   serverErrors: 0,
   latencies: [],
 };
+
+/** Collects the activity of a server from its parts, each of which adds what it knows when it starts. */
+export class ActivityCollector {
+  readonly #parts = new Set<() => Partial<ServerActivity>>();
+
+  /** Returns a function that removes the part. */
+  add(read: () => Partial<ServerActivity>): () => void {
+    this.#parts.add(read);
+    return () => void this.#parts.delete(read);
+  }
+
+  collect(): ServerActivity {
+    return Object.assign({ ...NO_ACTIVITY }, ...[...this.#parts].map((read) => read()));
+  }
+}

@@ -142,7 +142,7 @@ export class HttpServer<Handler extends RequestHandler = RequestHandler> impleme
    * stops listening, and wait for their request. A head has a second to arrive. Resolves when the last connection is
    * closed: at the latest `closeTimeoutMs` after the delay. A second call waits for the first.
    */
-  close(delayMs: number): Promise<void> {
+  close(delayMs = 0): Promise<void> {
     return (this.#closing ??= this.#shutDown(delayMs));
   }
 

@@ -301,7 +301,7 @@ export class AppMetrics {
     return { contentType: CONTENT_TYPES[format], body: formatMetrics(families, format) };
   }
 
-  stop(): void {
+  close(): void {
     this.eventLoopDelay.stop();
     this.live.stop();
   }

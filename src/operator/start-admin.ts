@@ -2,7 +2,7 @@ import { Rejection } from "../api/errors.ts";
 import { type Config, originOf } from "../config/config.ts";
 import { isLoopback } from "../config/network.ts";
 import { SECURITY_HEADER_LINES } from "../api/dispatch.ts";
-import type { SignedUrl } from "../domain/servers.ts";
+import type { ActivityCollector } from "../domain/servers.ts";
 import type { HttpServer, HttpServerOptions } from "../http1/index.ts";
 import type { TlsCertificate } from "../http1/server.ts";
 import { createAdminApp } from "./admin-app.ts";
@@ -39,8 +39,10 @@ export interface AdminCredentials {
 }
 
 interface StartAdminOptions extends Omit<ServerServices, OfConfig | OfListener> {
-  /** Tells the other servers the URL for other machines, which do not know it by a loopback address. */
-  readonly announce: (signedUrl: () => SignedUrl) => void;
+  /** Reports to the other servers the URL by which their machines reach this listener. */
+  readonly activity: Pick<ActivityCollector, "add">;
+  /** Reports the activity now. */
+  readonly announce: () => void;
   readonly config: Config;
   readonly credentials: AdminCredentials;
   readonly tls: TlsCertificate | undefined;
@@ -50,7 +52,7 @@ interface StartAdminOptions extends Omit<ServerServices, OfConfig | OfListener> 
 
 /** Serves operators on a listener of their own. Throws AdminListenError if the address cannot be listened on. */
 export function startAdmin(options: StartAdminOptions): AdminListener {
-  const { config, admin, operators, clock, log, settings } = options;
+  const { config, admin, operators, clock, log, settings, announce } = options;
   // The certificate is for the name that clients use, which is not the loopback address.
   const tls = isLoopback(admin.host) ? undefined : options.tls;
   const { followTokens, tokenFile, serverSecret } = options.credentials;
@@ -63,10 +65,10 @@ export function startAdmin(options: StartAdminOptions): AdminListener {
   });
   const { handler: site } = server;
   const { url } = site;
-  const announce = () => options.announce(() => site.signedUrl());
   const opened = new AsyncDisposableStack();
   opened.defer(() => server.close(0));
   opened.defer(followTokens());
+  opened.defer(options.activity.add(() => site.signedUrl()));
   opened.defer(serverSecret.follow(settings, announce));
   opened.defer(saveAdminUrl(config.directory, url));
   announce();

@@ -3,41 +3,40 @@ import { parseJson } from "../api/json.ts";
 import { FailureReporter } from "../runtime/failure-reporter.ts";
 import type { Clock, ServerRegister } from "../domain/ports.ts";
 import {
-  NO_ACTIVITY,
   type ServerActivity,
   type ServerIdentity,
-  type ServerState,
   ServerReport,
+  type ServerState,
 } from "../domain/servers.ts";
 import type { RegisterContents, ValkeyLink } from "./valkey/connection.ts";
 
-/** How often a server tells of itself. */
+/** How often a server reports what it does. */
 export const HEARTBEAT_MS = 5_000;
-/** Heartbeats after which all servers have told of themselves to a Valkey that knows of none. */
+/** After so many heartbeats, all servers have reported to a Valkey that has lost its data. */
 const REMEMBERED_BEATS = 4;
 
 interface RegisterOptions {
   readonly clock: Clock;
-  /** How many servers there were when a server last knew, for one that starts in an outage. */
+  /** Returns what this server does now. */
+  readonly activity: () => ServerActivity;
+  /** The last known number of servers, for a server that starts in an outage. */
   readonly lastCount?: number | undefined;
-  /** Called when there are more or fewer servers than before. */
+  /** Called when the number of servers changes. */
   readonly onCount?: ((servers: number) => void) | undefined;
   /** Called once when heartbeats begin to fail. */
   readonly onError?: ((error: unknown) => void) | undefined;
 }
 
 /**
- * The servers that share the limits, beside the limits in Valkey: each tells of itself every five seconds. Without
- * Valkey there is one server.
+ * The servers that share the limits. Each reports to Valkey every five seconds what it does. Without Valkey there is
+ * one server.
  */
 export class HeartbeatRegister implements ServerRegister {
-  /** What this server does now. */
-  #activity: () => ServerActivity = () => NO_ACTIVITY;
   readonly #options: RegisterOptions;
   readonly #clock: Clock;
   readonly #beats: FailureReporter;
   #others: readonly ServerState[] = [];
-  /** How many servers there were at the last heartbeats. */
+  /** The number of servers at each of the last heartbeats. */
   #counts: readonly number[];
 
   constructor(
@@ -51,27 +50,22 @@ export class HeartbeatRegister implements ServerRegister {
   }
 
   /**
-   * How many servers share the limits, this one included; in an outage, as many as before. The greatest number of the
-   * last heartbeats: a Valkey that has lost its data, or stood still, does not know of all servers at once.
+   * How many servers share the limits, this one included; in an outage, as many as before. It is the greatest number of
+   * the last heartbeats, because a Valkey that has lost its data, or stood still, learns of the servers one by one.
    */
   get count(): number {
     return Math.max(...this.#counts);
   }
 
-  /** What this server does, from now on: it serves nobody before it has joined the others. */
-  tell(activity: () => ServerActivity): void {
-    this.#activity = activity;
-  }
-
   list(): readonly ServerState[] {
-    const self = { ...this.self, ...this.#activity(), seenAt: this.#clock.now() };
+    const self = { ...this.self, ...this.#options.activity(), seenAt: this.#clock.now() };
     return [self, ...this.#others].toSorted((one, other) => one.startedAt - other.startedAt);
   }
 
-  /** Tells of this server, and learns of the others. Returns whether Valkey replied; nothing changes if not. */
+  /** Reports this server's activity and reads that of the others. Returns whether Valkey replied. */
   async beat(link: Pick<ValkeyLink, "servers">): Promise<boolean> {
     try {
-      const text = JSON.stringify({ ...this.self, ...this.#activity() });
+      const text = JSON.stringify({ ...this.self, ...this.#options.activity() });
       this.#learn(await link.servers({ id: this.self.id, text }));
       this.#beats.succeeded();
       return true;
@@ -81,7 +75,7 @@ export class HeartbeatRegister implements ServerRegister {
     }
   }
 
-  /** Another server knows at once that this one has stopped. */
+  /** Removes this server, so that the others know at once that it has stopped. */
   async leave(link: Pick<ValkeyLink, "removeServer">): Promise<void> {
     await link.removeServer(this.self.id).catch(() => {});
   }
@@ -90,23 +84,23 @@ export class HeartbeatRegister implements ServerRegister {
     const before = this.count;
     this.#counts = [...this.#counts.slice(1 - REMEMBERED_BEATS), Math.max(1, texts.length)];
     if (this.count !== before) this.#options.onCount?.(this.count);
-    const told = parseServerStates(texts, this.#clock.now()).filter(({ id }) => id !== this.self.id);
-    // Valkey has lost its data: the others tell of themselves again before the next heartbeat.
-    const lost = wasMissing ? this.#others.filter(({ id }) => !told.some((each) => each.id === id)) : [];
-    this.#others = [...told, ...lost];
+    const reported = parseServerStates(texts, this.#clock.now()).filter(({ id }) => id !== this.self.id);
+    // If this server was missing, Valkey has lost its data: the others report again before the next heartbeat.
+    const lost = wasMissing ? this.#others.filter(({ id }) => !reported.some((each) => each.id === id)) : [];
+    this.#others = [...reported, ...lost];
   }
 }
 
-/** Those that this release understands, each once. */
+/** Returns the servers whose report this release understands, each once. */
 export function parseServerStates(texts: readonly string[], seenAt: number): ServerState[] {
   const states = texts.flatMap((text) => {
-    const told = ServerReport.read(parseJson(text));
-    return told instanceof Invalid ? [] : [{ ...told, adminUrl: originOf(told.adminUrl), seenAt }];
+    const report = ServerReport.read(parseJson(text));
+    return report instanceof Invalid ? [] : [{ ...report, adminUrl: originOf(report.adminUrl), seenAt }];
   });
   return [...new Map(states.map((state) => [state.id, state])).values()];
 }
 
-/** Whoever can write to Valkey can tell anything: a server is asked at a host and port, and at no path that is told. */
+/** Whoever can write to Valkey can write any URL, so servers use its host and port and ignore its path. */
 function originOf(url: string | null | undefined): string | null | undefined {
   if (url === null) return null;
   const { protocol = "", origin } = URL.parse(url ?? "") ?? {};

@@ -84,7 +84,7 @@ test("an unban that fails is tried again, is reported once, and does not stop th
     },
   };
   for (const _ of "123") keys.update(keys.create().id, { unbannedAt: clock.now() });
-  const { applyNow, stop } = followKeyChanges({
+  const { applyNow, close } = followKeyChanges({
     authenticator,
     rateLimiter,
     clock,
@@ -94,7 +94,7 @@ test("an unban that fails is tried again, is reported once, and does not stop th
     onUnbanError: (id, error) => errors.push(`${id}: ${error}`),
   });
   for (let poll = 0; poll < 4; poll++) await applyNow();
-  stop();
+  close();
   expect(attempts).toEqual([
     [1, 0],
     [2, 10],
@@ -124,7 +124,7 @@ describe("changes", () => {
       clock,
     });
     const seen: string[] = [];
-    const { stop } = followKeyChanges({
+    const { close } = followKeyChanges({
       authenticator,
       rateLimiter: { unban: ({ id }, agoMs) => void seen.push(`unban ${id}, ${agoMs} ms ago`) },
       clock,
@@ -149,7 +149,7 @@ describe("changes", () => {
     for (let poll = 0; poll < 2; poll++) await advance(250);
     expect(seen.splice(0)).toEqual(["Error: cut off", "readable"]);
 
-    stop();
+    close();
     keys.update(changed.id, { plan: "free" });
     await advance(1_000);
     expect(seen).toEqual([]);

@@ -44,7 +44,7 @@ export async function followOn(servers: readonly Server[], clock: TestClock) {
       for (const follower of followers) await follower.applyNow();
     },
     async stop() {
-      for (const follower of followers) follower.stop();
+      for (const follower of followers) follower.close();
       for (const { rateLimiter } of servers) await rateLimiter.close();
     },
   };

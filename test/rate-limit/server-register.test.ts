@@ -13,12 +13,11 @@ function setUp() {
   const open = () => new SimulatedValkey(time, model).open(server);
   const counts: number[] = [];
   const registerOf = (name: string, lastCount?: number) => {
-    const register = new HeartbeatRegister(
+    const activity = () => ({ ...NO_ACTIVITY, adminUrl: `http://${name}:8090`, requests: 7 });
+    return new HeartbeatRegister(
       { id: name, name, version: "1.0.0", startedAt: clock.now() },
-      { clock, lastCount, onCount: (servers) => void counts.push(servers) },
+      { clock, activity, lastCount, onCount: (servers) => void counts.push(servers) },
     );
-    register.tell(() => ({ ...NO_ACTIVITY, adminUrl: `http://${name}:8090`, requests: 7 }));
-    return register;
   };
   return { time, clock, model, open, registerOf, counts };
 }
@@ -58,7 +57,7 @@ test("the number of servers is the greatest of four heartbeats: an empty Valkey 
   }
 });
 
-test("a Valkey that has lost its data: the others stay listed until they have told of themselves again", async () => {
+test("a Valkey that has lost its data: the others stay listed until they have reported again", async () => {
   const { model, open, registerOf } = setUp();
   const link = await open();
   const [one, other] = [registerOf("one"), registerOf("other")];
@@ -116,7 +115,7 @@ test.each<[string | null, string | null | undefined]>([
   [null, null],
   ["file:///etc/passwd", undefined],
   ["no URL", undefined],
-])("of what a server tells, %s is asked at %s", (adminUrl, expected) => {
+])("a server that reports %s is asked at %s", (adminUrl, expected) => {
   const told = { id: "one", name: "one", version: "1.0.0", startedAt: 0, ...NO_ACTIVITY, adminUrl };
   expect(parseServerStates([JSON.stringify(told)], 0).map((each) => each.adminUrl)).toEqual([expected]);
   const wrong = [{ startedAt: 8.64e15 + 1 }, { adminUrl: `http://${"x".repeat(300)}` }];

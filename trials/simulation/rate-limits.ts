@@ -6,6 +6,7 @@ import {
   type Limits,
   MINUTE_MS,
 } from "../../src/domain/rate-limit.ts";
+import { NO_ACTIVITY } from "../../src/domain/servers.ts";
 import { createMemoryRateLimiter } from "../../src/rate-limit/memory/memory-rate-limiter.ts";
 import { HeartbeatRegister } from "../../src/rate-limit/server-register.ts";
 import { SharedRateLimiter } from "../../src/rate-limit/valkey/shared-rate-limiter.ts";
@@ -375,6 +376,7 @@ class Server {
       { id: `${name} since ${game.world.now}`, name, version: "1.0.0", startedAt: clock.now() },
       {
         clock,
+        activity: () => NO_ACTIVITY,
         lastCount: game.serverCount,
         onCount: (servers) => void (game.serverCount = servers),
       },

@@ -27,7 +27,7 @@ test("an unban that a server sees two minutes late leaves a later ban", async ()
   const [one, other] = followers;
   await getBanned();
   await poll();
-  other?.stop();
+  other?.close();
   keys.update(id, { unbannedAt: clock.now() - 120_000 });
   await one?.applyNow();
   expect(await outcome()).toBe("limited");
