@@ -2,7 +2,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { temporaryDirectory } from "../trials/harness/cleanup.ts";
 import { DAY_MS, newUsage, type Subject, type Usage } from "../src/domain/rate-limit.ts";
-import { HOUR_MS, startOf } from "../src/domain/usage-history.ts";
+import { HOUR_MS, intervalStart } from "../src/domain/usage-history.ts";
 import type { Connection } from "../src/store/sqlite/connection.ts";
 import { openDatabase } from "../src/store/sqlite/database.ts";
 import { SQLITE_MIGRATIONS } from "../src/store/sqlite/migrations.ts";
@@ -51,8 +51,8 @@ function fillHistory(connection: Connection, now: number): void {
       ${numbers(count)}, k(key) AS (SELECT 1 UNION ALL SELECT key + 1 FROM k WHERE key < ${KEYS})
       SELECT ${from} + (i - 1) * ${step}, key, 990, key % 10, 0, 13, '{"listPets":[700,3],"createPet":[200,1],"getPet":[90,9]}' FROM n CROSS JOIN k`);
   connection.transaction(() => {
-    fill("usage_days", startOf("day", now) - (DAYS - 1) * DAY_MS, DAY_MS, DAYS);
-    fill("usage_hours", startOf("hour", now) - (HOURS - 1) * HOUR_MS, HOUR_MS, HOURS);
+    fill("usage_days", intervalStart("day", now) - (DAYS - 1) * DAY_MS, DAY_MS, DAYS);
+    fill("usage_hours", intervalStart("hour", now) - (HOURS - 1) * HOUR_MS, HOUR_MS, HOURS);
     connection.run(`INSERT INTO key_last_used ${numbers(KEYS)} SELECT i, ${now} FROM n`);
     connection.run("INSERT INTO deprecated_use SELECT 'getPet', key_id, last_used_at FROM key_last_used");
   });
@@ -95,7 +95,7 @@ function fillLimits(path: string, now: number): void {
     Object.assign(usage.minute, { openedAt: now, used: 7 });
     Object.assign(usage.day, { openedAt: now - HOUR_MS, used: 700 });
     if (i % 100 === 0)
-      Object.assign(usage, { bannedAt: now, bannedUntil: startOf("hour", now) + 2 * HOUR_MS });
+      Object.assign(usage, { bannedAt: now, bannedUntil: intervalStart("hour", now) + 2 * HOUR_MS });
     return [{ kind: "key", id: i + 1 }, usage];
   });
   store.save(usages);

@@ -263,8 +263,9 @@ function startKeyChanges({ adapters, authenticator, clock, log }: Services) {
     rateLimiter: adapters.rateLimiter,
     clock,
     onChanges: (changed) => logKeyChanges(log, changed, clock.now()),
-    onOtherCopy(copy) {
-      if (copy.revision < copy.revisionBefore) log.event("database.changes-lost", { ...copy });
+    onReplacement(replacement) {
+      if (replacement.revision < replacement.revisionBefore)
+        log.event("database.changes-lost", { ...replacement });
     },
     onUnreadable: (error) => log.event("key-changes.unreadable", { error }),
     onReadable: () => log.event("key-changes.readable"),

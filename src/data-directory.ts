@@ -16,7 +16,7 @@ import {
 import { dirname, join, resolve } from "node:path";
 import type { Environment } from "./domain/api-keys.ts";
 import type { HighestTimeline } from "./store/postgres/primary.ts";
-import { giveToDirectoryOwner } from "./store/sqlite/durable-files.ts";
+import { inheritDirectoryOwner } from "./store/sqlite/durable-files.ts";
 
 interface DataDirectoryOptions {
   readonly path: string;
@@ -192,7 +192,7 @@ export function writePrivateFile(path: string, text: string): void {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
   rmSync(path, { force: true });
   writeFileSync(path, text, { mode: 0o600, flag: "wx" });
-  giveToDirectoryOwner(path);
+  inheritDirectoryOwner(path);
 }
 
 /** Replaces the file in one step: whoever reads it gets all of the old text or all of the new. */

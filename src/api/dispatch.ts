@@ -10,7 +10,7 @@ import {
   type Status,
 } from "../http1/index.ts";
 import type { Operation } from "./api.ts";
-import { andThen, type Awaitable, recover, within, yieldToEventLoop } from "../runtime/event-loop.ts";
+import { andThen, type Awaitable, recover, withTimeout, yieldToEventLoop } from "../runtime/event-loop.ts";
 import {
   BODY_REQUIRED,
   bodyTooLarge,
@@ -20,7 +20,7 @@ import {
   malformedIdentifier,
   Rejection,
   Unavailable,
-  unsupported,
+  unsupportedEncoding,
   UNSUPPORTED_MEDIA_TYPE,
 } from "./errors.ts";
 import { type Identifier, parseIdentifier } from "./json.ts";
@@ -100,7 +100,7 @@ function execute<C extends Call, R>(input: AnyInput, call: C, front: Front<C, R>
     result instanceof Rejection ? front.reject(result, call) : front.succeed(result, call),
   );
   return response instanceof Promise
-    ? within(front.timeoutMs ?? REQUEST_TIMEOUT_MS, response, Unavailable)
+    ? withTimeout(front.timeoutMs ?? REQUEST_TIMEOUT_MS, response, Unavailable)
     : response;
 }
 
@@ -165,14 +165,14 @@ export function readQuery(
   if (query === "") return values;
   const problems: InputProblem[] = [];
   for (const [name, text] of textsOf(query, parameters)) {
-    const result = text === undefined ? GIVEN_AGAIN : parameters[name]?.read(text);
+    const result = text === undefined ? REPEATED_PARAMETER : parameters[name]?.read(text);
     if (result instanceof Invalid) problems.push(...result.in(name));
     values[name] = result;
   }
   return problems.length > 0 ? new Rejection("invalid_parameter", problems) : values;
 }
 
-const GIVEN_AGAIN = new Invalid("must be given only once");
+const REPEATED_PARAMETER = new Invalid("must be given only once");
 
 /** Undefined for a parameter that is repeated and is no list. Repeated, a list is the same as separated by commas. */
 function textsOf(query: string, parameters: Parameters): ReadonlyMap<string, string | undefined> {
@@ -207,13 +207,13 @@ const CHARSET = /;[ \t]*charset="?([^";, \t]*)/i;
 function mediaTypeProblem({ headers }: Request): Rejection | undefined {
   const encoding = headers.get("content-encoding");
   if (encoding !== null && encoding.toLowerCase() !== "identity")
-    return unsupported("Content-Encoding", encoding);
+    return unsupportedEncoding("Content-Encoding", encoding);
   const contentType = headers.get("content-type") ?? "";
   if (contentType === "application/json") return undefined;
   if (!JSON_TYPE.test(contentType)) return UNSUPPORTED_MEDIA_TYPE;
   const charset = CHARSET.exec(contentType)?.[1];
   if (charset === undefined || charset.toLowerCase() === "utf-8") return undefined;
-  return unsupported("charset", charset);
+  return unsupportedEncoding("charset", charset);
 }
 
 /** Undefined if the text is not JSON. Only the fields of the given names have to be in the value. */

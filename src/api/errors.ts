@@ -83,7 +83,7 @@ export const UNSUPPORTED_MEDIA_TYPE = new Rejection(
 const NAME = /^[\w.:+-]{1,40}$/;
 
 /** What the body has beside its media type. A name is repeated only if it looks like one. */
-export function unsupported(
+export function unsupportedEncoding(
   field: "Content-Encoding" | "charset",
   value: string,
 ): Rejection<"unsupported_media_type"> {
@@ -113,12 +113,12 @@ export function methodNotAllowed(method: string, allowed: string): Rejection<"me
   );
 }
 
-export function unavailable(what: string, retryAfterSeconds: number): Rejection<"unavailable"> {
+export function temporarilyUnavailable(what: string, retryAfterSeconds: number): Rejection<"unavailable"> {
   return new Rejection("unavailable", `${what}. ${retryAfter(retryAfterSeconds)}`, retryAfterSeconds);
 }
 
 export function serviceUnavailable(retryAfterSeconds: number): Rejection<"unavailable"> {
-  return unavailable("The service is temporarily unavailable", retryAfterSeconds);
+  return temporarilyUnavailable("The service is temporarily unavailable", retryAfterSeconds);
 }
 
 export function retryAfter(seconds: number): string {

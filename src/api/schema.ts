@@ -70,7 +70,7 @@ export type Infer<S> = S extends SchemaOf<infer T> ? T : never;
 const mustBe = (expected: string) => new Invalid(`must be ${expected}`);
 
 /** A schema with one problem: the value is not as expected. */
-export function simple<T>(
+export function valueSchema<T>(
   definition: Kind & Omit<SchemaOf<T>, "read">,
   convert: (value: unknown) => T | undefined,
 ): Schema<T> {
@@ -81,7 +81,7 @@ export function simple<T>(
 export function int64(annotations: Annotations = {}): Schema<bigint> {
   const bounds = { type: "integer", format: "int64", minimum: INT64_MIN, maximum: INT64_MAX };
   const json = { ...bounds, ...keywords(annotations) };
-  return simple({ kind: "int64", expected: `an integer ${INT64_RANGE}`, json }, (value) => {
+  return valueSchema({ kind: "int64", expected: `an integer ${INT64_RANGE}`, json }, (value) => {
     if (typeof value === "number") return Number.isSafeInteger(value) ? BigInt(value) : undefined;
     return typeof value === "bigint" && isInt64(value) ? value : undefined;
   });
@@ -94,7 +94,7 @@ export function oneOf<const V extends string>(
   const quoted = choices.map((value) => `"${value}"`);
   const expected = `one of ${quoted.slice(0, -1).join(", ")} or ${quoted.at(-1)}`;
   const json = { type: "string", enum: choices, ...keywords(annotations) };
-  return simple({ kind: "choice", choices, expected, json }, (value) =>
+  return valueSchema({ kind: "choice", choices, expected, json }, (value) =>
     choices.find((choice) => choice === value),
   );
 }
@@ -112,7 +112,7 @@ export function text(max: number, annotations: Annotations = {}): Schema<string>
     pattern: NOT_BLANK,
     ...keywords(annotations),
   };
-  return simple({ kind: "text", expected, json }, (value) =>
+  return valueSchema({ kind: "text", expected, json }, (value) =>
     typeof value === "string" && isValidText(value) && hasAtMostCodePoints(value, max) ? value : undefined,
   );
 }
@@ -133,7 +133,7 @@ const NOT_ON_ONE_LINE = /[\p{Cc}\p{Zl}\p{Zp}]/u;
 export function line(max: number, annotations: Annotations = {}): Schema<string> {
   const expected = `a string of 1 to ${grouped(max)} characters on one line that is not blank`;
   const json = { type: "string", minLength: 1, maxLength: max, pattern: ONE_LINE, ...keywords(annotations) };
-  return simple({ kind: "text", expected, json }, (value) => {
+  return valueSchema({ kind: "text", expected, json }, (value) => {
     if (typeof value !== "string" || NOT_ON_ONE_LINE.test(value)) return undefined;
     return isValidText(value) && hasAtMostCodePoints(value, max) ? value : undefined;
   });
@@ -142,7 +142,7 @@ export function line(max: number, annotations: Annotations = {}): Schema<string>
 /** Text of a form that `expected` describes. */
 export function matching(pattern: RegExp, expected: string, annotations: Annotations = {}): Schema<string> {
   const json = { type: "string", pattern: pattern.source, ...keywords(annotations) };
-  return simple({ kind: "text", expected, json }, (value) =>
+  return valueSchema({ kind: "text", expected, json }, (value) =>
     typeof value === "string" && pattern.test(value) ? value : undefined,
   );
 }
@@ -154,7 +154,7 @@ const DATE_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d
 export function dateTime(annotations: Annotations = {}): Schema<string> {
   const expected = "a time such as 2026-11-15T09:30:00Z (RFC 3339)";
   const json = { type: "string", format: "date-time", ...keywords(annotations) };
-  return simple({ kind: "time", expected, json }, (value) =>
+  return valueSchema({ kind: "time", expected, json }, (value) =>
     typeof value === "string" && DATE_TIME.test(value) && isOnCalendar(value) ? value : undefined,
   );
 }
@@ -172,7 +172,7 @@ export function isOnCalendar(time: string): boolean {
 
 export function boolean(annotations: Annotations = {}): Schema<boolean> {
   const json = { type: "boolean", ...keywords(annotations) };
-  return simple({ kind: "boolean", expected: "true or false", json }, (value) =>
+  return valueSchema({ kind: "boolean", expected: "true or false", json }, (value) =>
     typeof value === "boolean" ? value : undefined,
   );
 }
@@ -182,7 +182,7 @@ export function integer(options: { min: number; max: number } & JsonSchema): Sch
   const { min, max, ...others } = options;
   const expected = `an integer from ${grouped(min)} to ${grouped(max)}`;
   const json = { type: "integer", minimum: min, maximum: max, ...others };
-  return simple({ kind: "integer", min, max, expected, json }, (value) => {
+  return valueSchema({ kind: "integer", min, max, expected, json }, (value) => {
     if (typeof value !== "number" || !Number.isSafeInteger(value)) return undefined;
     return value >= min && value <= max ? value : undefined;
   });
@@ -191,7 +191,7 @@ export function integer(options: { min: number; max: number } & JsonSchema): Sch
 /** Zero or more, also a fraction. */
 export function quantity(annotations: Annotations = {}): Schema<number> {
   const json = { type: "number", minimum: 0, ...keywords(annotations) };
-  return simple({ kind: "number", expected: "a number from 0 on", json }, (value) =>
+  return valueSchema({ kind: "number", expected: "a number from 0 on", json }, (value) =>
     typeof value === "number" && value >= 0 && value < Infinity ? value : undefined,
   );
 }
@@ -259,7 +259,7 @@ export function queryInteger(options: {
   const { min, max, ...others } = options;
   const json = { type: "integer", minimum: min, maximum: max, ...others };
   const expected = `an integer from ${min} to ${max}`;
-  return simple({ kind: "integer", min, max, expected, json }, (value) => {
+  return valueSchema({ kind: "integer", min, max, expected, json }, (value) => {
     if (typeof value !== "string" || !/^[1-9]\d{0,8}$/.test(value)) return undefined;
     const number = Number(value);
     return number >= min && number <= max ? number : undefined;
@@ -269,7 +269,7 @@ export function queryInteger(options: {
 /** An identifier in a query string: decimal, within int64. */
 export function queryIdentifier(annotations: Annotations = {}): Schema<bigint> {
   const { json } = int64(annotations);
-  return simple({ kind: "int64", expected: `a decimal integer ${INT64_RANGE}`, json }, (value) => {
+  return valueSchema({ kind: "int64", expected: `a decimal integer ${INT64_RANGE}`, json }, (value) => {
     const identifier = typeof value === "string" ? parseIdentifier(value) : undefined;
     return identifier === undefined ? undefined : BigInt(identifier);
   });
@@ -280,7 +280,7 @@ export function queryIdentifiers(max: number, annotations: Annotations = {}): Sc
   const expected = `1 to ${max} decimal integers ${INT64_RANGE}, separated by commas`;
   const item = int64();
   const json = { type: "array", items: item.json, minItems: 1, maxItems: max, ...keywords(annotations) };
-  return simple({ kind: "array", item, expected, json }, (value) => {
+  return valueSchema({ kind: "array", item, expected, json }, (value) => {
     const texts = typeof value === "string" ? value.split(",", max + 1) : [];
     const ids = new Set<bigint>();
     for (const text of texts) {

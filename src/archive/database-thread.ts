@@ -13,7 +13,7 @@ const WORKER = EXECUTABLE === undefined ? "./database-thread.ts" : "./archive/da
 const POLL_MS = 100;
 
 /** Calls `onPoll` several times a second until the work is done. */
-export async function polled<T>(work: Promise<T>, onPoll: () => void): Promise<T> {
+export async function pollWhile<T>(work: Promise<T>, onPoll: () => void): Promise<T> {
   onPoll();
   const timer = setInterval(onPoll, POLL_MS);
   return work.finally(() => clearInterval(timer));
@@ -26,7 +26,7 @@ export async function callInThread<Name extends keyof Calls>(
   onPoll: () => void,
 ): Promise<ReturnType<Calls[Name]>> {
   const worker = new Worker(new URL(WORKER, import.meta.url), { workerData: { name, args } });
-  const [result] = await polled(once(worker, "message"), onPoll).finally(() => worker.terminate());
+  const [result] = await pollWhile(once(worker, "message"), onPoll).finally(() => worker.terminate());
   return result;
 }
 

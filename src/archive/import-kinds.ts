@@ -78,7 +78,7 @@ interface Resolution<T> {
 }
 
 /** Row after row, so that a row meets those before it in the same batch as it meets those of earlier batches. */
-export function resolve<T extends ImportedRow>(
+export function resolveConflicts<T extends ImportedRow>(
   { rows, onConflict }: RowBatch<T>,
   { isStored, problemOf }: RowRules<T>,
 ): Resolution<T> {

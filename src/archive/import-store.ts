@@ -6,12 +6,19 @@ import { Invalid } from "../api/schema.ts";
 import type { NewAuditEntry } from "../domain/audit.ts";
 import { addAudit } from "../store/audit.ts";
 import type { Steps } from "../store/statements.ts";
-import { appendRows, type FieldsOf, findRows, IMPORTS, putRows, type SharedTables } from "../store/tables.ts";
+import {
+  appendRows,
+  type FieldsOf,
+  findRows,
+  IMPORTS,
+  upsertRows,
+  type SharedTables,
+} from "../store/tables.ts";
 import {
   type BatchResult,
   type ImportedRow,
   type ImportKind,
-  resolve,
+  resolveConflicts,
   type RowBatch,
 } from "./import-kinds.ts";
 
@@ -103,12 +110,12 @@ export class ImportStore {
       if (record?.progress.rows !== commit?.rowsBefore || record?.finishedAt !== undefined)
         throw new ConcurrentImport();
       const rows = batch.rows.flatMap((row) => (row instanceof Invalid ? [] : [row]));
-      const { numbered, unnumbered, result } = resolve(batch, yield* kind.findRules(tables, rows));
+      const { numbered, unnumbered, result } = resolveConflicts(batch, yield* kind.findRules(tables, rows));
       if (commit === undefined || record === undefined) return result;
       const keepingIds = [...numbered.values()];
       const inOrder = kind.sorted?.(keepingIds) ?? keepingIds;
       const rowOf = (row: T) => [row.id ?? null, ...kind.valuesOf(row)];
-      yield* putRows(tables, kind.table, inOrder.map(rowOf));
+      yield* upsertRows(tables, kind.table, inOrder.map(rowOf));
       yield* appendRows(
         tables,
         kind.table,
@@ -159,5 +166,5 @@ function saveRecord(tables: SharedTables, record: ImportRecord): Steps<void> {
   const { fingerprint, source, options, startedAt, finishedAt = null, progress } = record;
   const { rows, added, replaced, skipped, rejected, rejectsBytes } = progress;
   const counts = [rows, added, replaced, skipped, rejected, rejectsBytes];
-  return putRows(tables, IMPORTS, [[fingerprint, source, options, startedAt, finishedAt, ...counts]]);
+  return upsertRows(tables, IMPORTS, [[fingerprint, source, options, startedAt, finishedAt, ...counts]]);
 }

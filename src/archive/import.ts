@@ -27,13 +27,13 @@ interface ImporterOptions<T extends ImportedRow> {
 /** Without a database. */
 const ROWS_PER_TRIAL = 1_000;
 
-export interface Imported {
+export interface ImportResult {
   readonly end: "complete" | "too many errors" | "stopped";
   readonly progress: ImportProgress;
 }
 
 /** Reads, validates and stores the rows of a file, from the row on that `from` names. */
-export async function importRows<T extends ImportedRow>(options: ImporterOptions<T>): Promise<Imported> {
+export async function importRows<T extends ImportedRow>(options: ImporterOptions<T>): Promise<ImportResult> {
   using importer = new Importer(options);
   return { end: await importer.run(), progress: importer.progress };
 }
@@ -54,7 +54,7 @@ class Importer<T extends ImportedRow> {
     this.progress = options.from;
   }
 
-  async run(): Promise<Imported["end"]> {
+  async run(): Promise<ImportResult["end"]> {
     let rowsToSkip = this.progress.rows;
     const rowsPerBatch = this.#options.store?.rowsPerBatch ?? ROWS_PER_TRIAL;
     if (this.#hasTooManyErrors) return "too many errors";

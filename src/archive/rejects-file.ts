@@ -11,7 +11,7 @@ export interface RejectedRow {
 }
 
 /** `line 12: categoryId must be …`. */
-export function describeRejected({ row, problems }: RejectedRow): string {
+export function describeRejectedRow({ row, problems }: RejectedRow): string {
   return `line ${row.line}: ${describeProblems(problems, (path) => pathText(path) || "the row")}`;
 }
 
@@ -44,7 +44,7 @@ export class RejectsFile {
   write(position: number, rejected: readonly RejectedRow[]): number {
     if (rejected.length === 0) return position;
     const descriptor = (this.#descriptor ??= this.#open(position));
-    const lines = rejected.map((each) => `${encodeRejected(each, this.format)}\n`);
+    const lines = rejected.map((each) => `${encodeRejectedRow(each, this.format)}\n`);
     const at = position - this.#missingBytes;
     if (at === 0) lines.unshift(headerOf(this.format));
     const bytes = Buffer.from(lines.join(""));
@@ -80,9 +80,12 @@ function ownWidth(header: readonly string[]): number {
 const EARLIER_ERROR = /^\{\s*"error":"(?:[^"\\]|\\.)*",?/;
 
 /** One line. */
-export function encodeRejected(rejected: RejectedRow, { format, delimiter, header }: RejectsFormat): string {
+export function encodeRejectedRow(
+  rejected: RejectedRow,
+  { format, delimiter, header }: RejectsFormat,
+): string {
   const { row } = rejected;
-  const error = describeRejected(rejected);
+  const error = describeRejectedRow(rejected);
   if (format === "csv") {
     const { cells = [], problem } = row;
     const own = problem === undefined ? cells.slice(0, header && ownWidth(header)) : [row.text];

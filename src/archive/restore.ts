@@ -6,7 +6,7 @@ import type { DataDirectory } from "../data-directory.ts";
 import type { Environment } from "../domain/api-keys.ts";
 import type { Attribution } from "../domain/audit.ts";
 import { latestVersion } from "../store/migrations.ts";
-import { giveToDirectoryOwner, renameDurably, syncToDisk } from "../store/sqlite/durable-files.ts";
+import { inheritDirectoryOwner, renameDurably, syncToDisk } from "../store/sqlite/durable-files.ts";
 import { SQLITE_MIGRATIONS } from "../store/sqlite/migrations.ts";
 import { isOpenElsewhere } from "../store/sqlite/process-lock.ts";
 import {
@@ -27,7 +27,7 @@ import {
   writeDurably,
 } from "./backup.ts";
 import type { OnProgress } from "./contents.ts";
-import { callInThread, polled } from "./database-thread.ts";
+import { callInThread, pollWhile } from "./database-thread.ts";
 
 /** Why a backup cannot be restored, for the operator. */
 export class RestoreRejection extends Error {}
@@ -216,7 +216,7 @@ async function stage(plan: RestorePlan, { by, onProgress }: RestoreRequest): Pro
       const [from, to] = [join(path, name), join(partial, name)];
       const size = Math.max(1, bytesOf(from));
       const copied = copyFile(from, to, constants.COPYFILE_EXCL | constants.COPYFILE_FICLONE);
-      await polled(copied, () =>
+      await pollWhile(copied, () =>
         onProgress({ step: "copying", done: bytesOf(to), share: bytesOf(to) / size }),
       );
       await chmod(to, 0o600);
@@ -246,7 +246,7 @@ function moveAway({ directory, replaced, files }: RestorePlan): void {
   if (replaced === undefined) return;
   const { restore } = directory.files;
   mkdirSync(replaced, { recursive: true, mode: 0o700 });
-  giveToDirectoryOwner(replaced);
+  inheritDirectoryOwner(replaced);
   for (const file of directory.databaseFiles) {
     const copy = basename(file).replace(/-(?:wal|shm)$/, "");
     const isRestored = files.includes(copy) && !existsSync(join(restore, copy));
@@ -261,7 +261,7 @@ function moveIntoPlace({ directory, files }: RestorePlan): void {
     if (!existsSync(copy)) continue;
     const location = join(directory.path, name);
     renameDurably(copy, location);
-    giveToDirectoryOwner(location);
+    inheritDirectoryOwner(location);
   }
   // The description goes with the directory: a directory without one could not be continued.
   const done = `${restore}.partial`;

@@ -1,4 +1,4 @@
-import { CacheStatistics, copyOf } from "../runtime/bounded-cache.ts";
+import { CacheStatistics, detachedCopy } from "../runtime/bounded-cache.ts";
 import { Unavailable } from "../api/errors.ts";
 import {
   type ApiKeyPrincipal,
@@ -10,7 +10,7 @@ import {
   limitsOf,
   type Plans,
   validUntil,
-  WHILE_DISABLED,
+  VALID_UNTIL_WHILE_DISABLED,
 } from "../domain/api-keys.ts";
 import { andThen, type Awaitable, recover, type Scheduler } from "../runtime/event-loop.ts";
 import type { Clock, KeyChanges, KeyStore, RateLimiter } from "../domain/ports.ts";
@@ -33,11 +33,11 @@ interface FollowedChanges extends Pick<KeyChanges, "changed"> {
   /** The changes were made after this time of the steady clock. */
   readonly after: number;
   /** Set if another copy of the database has taken over, or an earlier state of it. */
-  readonly otherCopy?: OtherCopy;
+  readonly replacement?: DatabaseReplacement;
 }
 
 /** The copy lacks changes if its revision is lower. If it is not, it may still lack some, and have others instead. */
-export interface OtherCopy {
+export interface DatabaseReplacement {
   readonly revision: number;
   readonly revisionBefore: number;
 }
@@ -129,7 +129,7 @@ export class Authenticator {
     const { validUntil } = key;
     // Most keys are valid for ever, and reading the clock takes as long as the lookup.
     if (validUntil !== Infinity && this.#options.clock.now() >= validUntil)
-      return validUntil === WHILE_DISABLED ? "disabled_api_key" : "invalid_api_key";
+      return validUntil === VALID_UNTIL_WHILE_DISABLED ? "disabled_api_key" : "invalid_api_key";
     return key;
   }
 
@@ -196,7 +196,7 @@ export class Authenticator {
     if (authorization.length > MAX_REJECTED_LENGTH) return;
     const [oldest] = this.#rejected;
     if (this.#rejected.size >= MAX_REJECTED && oldest !== undefined) this.#rejected.delete(oldest);
-    this.#rejected.add(copyOf(authorization));
+    this.#rejected.add(detachedCopy(authorization));
   }
 
   /**
@@ -209,19 +209,19 @@ export class Authenticator {
     const polledAt = clock.steadyNow();
     const before = this.#seen;
     const { changed, ...seen } = await keys.changesSince(before.revision);
-    const isOtherCopy = seen.timeline !== before.timeline || seen.revision < before.revision;
-    if (isOtherCopy || changed.length > 0 || seen.revision !== before.revision) {
+    const isReplaced = seen.timeline !== before.timeline || seen.revision < before.revision;
+    if (isReplaced || changed.length > 0 || seen.revision !== before.revision) {
       const generation = ++this.#generation;
       for (const { key } of changed) this.#verified.keyChanged(key.id, generation);
-      if (isOtherCopy) this.#verified.allChanged(generation);
+      if (isReplaced) this.#verified.allChanged(generation);
       if (this.#verified.isOutdated) this.#verified = new KeyCache(this.#maxVerified);
       // A rejected secret may be that of a new key.
       this.#rejected.clear();
     }
     this.#seen = seen;
     this.#polledAt = polledAt;
-    const otherCopy = { revision: seen.revision, revisionBefore: before.revision };
-    return { after, changed, ...(isOtherCopy && { otherCopy }) };
+    const replacement = { revision: seen.revision, revisionBefore: before.revision };
+    return { after, changed, ...(isReplaced && { replacement }) };
   }
 }
 
@@ -241,7 +241,7 @@ interface VerifiedKey extends ApiKeyPrincipal {
 
 /** The usual spelling of the header, by which verified keys are cached. It keeps no request in memory. */
 function headerOf(secret: string): string {
-  return copyOf(`Bearer ${secret}`);
+  return detachedCopy(`Bearer ${secret}`);
 }
 
 /** When more keys have changed, an empty cache takes the place of one that would remember them all. */

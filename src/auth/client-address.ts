@@ -1,5 +1,5 @@
 import type { IPv6 } from "ipaddr.js";
-import { copyOf } from "../runtime/bounded-cache.ts";
+import { detachedCopy } from "../runtime/bounded-cache.ts";
 import { contains, formatIpAddress, type IpNetwork, isIpv4, parseIpAddress } from "../config/network.ts";
 import type { HeaderFields, Peer } from "../http1/index.ts";
 
@@ -61,7 +61,7 @@ export class Addresses {
       isProxy: this.trustedProxies.some((proxy) => contains(proxy, address)),
     };
     if (this.#cache.size >= MAX_CACHED) this.#cache.clear();
-    if (text.length <= MAX_CACHED_LENGTH) this.#cache.set(copyOf(text), client);
+    if (text.length <= MAX_CACHED_LENGTH) this.#cache.set(detachedCopy(text), client);
     return client;
   }
 }

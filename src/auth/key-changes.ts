@@ -2,7 +2,7 @@ import { FailureReporter } from "../runtime/failure-reporter.ts";
 import type { ApiKey } from "../domain/api-keys.ts";
 import type { ChangedKey, Clock, RateLimiter } from "../domain/ports.ts";
 import { repeat, type Scheduler } from "../runtime/event-loop.ts";
-import type { Authenticator, OtherCopy } from "./authenticator.ts";
+import type { Authenticator, DatabaseReplacement } from "./authenticator.ts";
 
 interface FollowOptions {
   readonly authenticator: Pick<Authenticator, "followChanges">;
@@ -11,7 +11,7 @@ interface FollowOptions {
   /** Called with the keys that others have created or changed, apart from unbans. */
   onChanges(changed: readonly ApiKey[]): void;
   /** Called when all keys are looked up again. */
-  onOtherCopy?(copy: OtherCopy): void;
+  onReplacement?(replacement: DatabaseReplacement): void;
   /** Called when changes cannot be read, and when they can be read again. */
   readonly onUnreadable: (error: unknown) => void;
   readonly onReadable: () => void;
@@ -75,8 +75,8 @@ export function followKeyChanges(options: FollowOptions): KeyChangeFollower {
   }
 
   async function readChanges(): Promise<void> {
-    const { after, changed, otherCopy } = await authenticator.followChanges();
-    if (otherCopy) options.onOtherCopy?.(otherCopy);
+    const { after, changed, replacement } = await authenticator.followChanges();
+    if (replacement) options.onReplacement?.(replacement);
     const ofKind = (kind: ChangedKey["kind"]) =>
       changed.flatMap((each) => (each.kind === kind ? each.key : []));
     options.onChanges(ofKind("key"));

@@ -40,6 +40,6 @@ async function problemOf(url: string): Promise<string | undefined> {
 const TIMEOUT_MS = 2_000;
 
 export async function statusOf(url: string): Promise<number | undefined> {
-  const { getText, UNVERIFIED } = await import("../operator/get-text.ts");
-  return (await getText(url, { tls: UNVERIFIED, timeoutMs: TIMEOUT_MS })).status;
+  const { getText, UNVERIFIED_TLS } = await import("../operator/get-text.ts");
+  return (await getText(url, { tls: UNVERIFIED_TLS, timeoutMs: TIMEOUT_MS })).status;
 }

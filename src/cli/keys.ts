@@ -7,7 +7,7 @@ import { DAY_MS } from "../domain/rate-limit.ts";
 import type { Key } from "../operator/operations.ts";
 import { Failure } from "./command.ts";
 import { confirmed, listCommand, operationCommand, YES_OPTION } from "./operation-command.ts";
-import { converted } from "./operation-flags.ts";
+import { convertedFlag } from "./operation-flags.ts";
 import { columns, formatLimits, formatSecret, type Screen, shortened, type TableColumn } from "./output.ts";
 
 const only = "required for the Enterprise plan, and only for it";
@@ -19,7 +19,7 @@ const FIELDS = {
 const expiresAt = {
   flag: "expires",
   option: {
-    type: converted(duration({ min: 1_000, max: 3_650 * DAY_MS }), (ms, now) => formatTime(now + ms)),
+    type: convertedFlag(duration({ min: 1_000, max: 3_650 * DAY_MS }), (ms, now) => formatTime(now + ms)),
     help: "Time from now until the key expires",
   },
 };

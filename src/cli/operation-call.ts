@@ -81,12 +81,12 @@ export type CallOperator = <Id extends DataOperationId>(
 export type SavedSettings = Readonly<Record<string, string>>;
 
 /** As CallOperator, with an input that nothing but the call itself checks. */
-export type CallWithAny = <Id extends DataOperationId>(
+export type CallUnchecked = <Id extends DataOperationId>(
   id: Id,
   input?: AnyCallInput,
 ) => Promise<ResponseOf<Id>>;
 
-type Work = (call: CallWithAny, saved: SavedSettings) => Promise<Outcome>;
+type Work = (call: CallUnchecked, saved: SavedSettings) => Promise<Outcome>;
 
 interface WorkOptions {
   /** Whether the database is created if it is missing. */
@@ -135,7 +135,7 @@ export async function withOperator(
     if (code === "invalid_token" && context.loginServer !== undefined)
       throw new Failure(`${message} Run petstore login ${context.loginServer} again.`);
     const list = LISTS[code];
-    throw list ? new Failure(`${message} See petstore ${list}; this is ${whereOf(values)}.`) : error;
+    throw list ? new Failure(`${message} See petstore ${list}; this is ${locationOf(values)}.`) : error;
   }
 }
 
@@ -148,7 +148,7 @@ const LISTS: Readonly<Record<string, string>> = {
 };
 
 /** The environment, or the server elsewhere. */
-export function whereOf(values: OperatorValues): string {
+export function locationOf(values: OperatorValues): string {
   return values.server ?? describeEnvironment(storageOf(values));
 }
 
@@ -246,7 +246,7 @@ async function askServer(
   query: QueryOf<"listRequests">,
   { settings, servers, clock, onUnreadable }: AskServerOptions,
 ): Promise<ResponseOf<"listRequests">> {
-  const { UNVERIFIED } = await import("../operator/get-text.ts");
+  const { UNVERIFIED_TLS } = await import("../operator/get-text.ts");
   const { askForRequests, ASK_TIMEOUT_MS, peerTlsOf } = await import("../operator/server-requests.ts");
   const server = await findRunningServer(storage, { settings, servers }).catch((error: unknown) => {
     if (!(error instanceof Failure)) throw error;
@@ -254,7 +254,7 @@ async function askServer(
   });
   const { secret, adminUrl, name } = server;
   const { "public-url": publicUrl = adminUrl } = await settings.readSettings();
-  const tls = name === hostname() ? UNVERIFIED : peerTlsOf(publicUrl, undefined);
+  const tls = name === hostname() ? UNVERIFIED_TLS : peerTlsOf(publicUrl, undefined);
   const response = await askForRequests(server, query, { secret, clock, tls, timeoutMs: ASK_TIMEOUT_MS });
   if (typeof response === "string") throw new Failure(response);
   if (response.unreadable > 0) onUnreadable(response.unreadable);

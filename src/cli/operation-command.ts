@@ -2,7 +2,7 @@ import type { Awaitable } from "../runtime/event-loop.ts";
 import { expectedUrl } from "../config/config.ts";
 import { ADDRESS_OPTIONS } from "../config/options.ts";
 import type { Options, ValuesOf } from "../config/parse-options.ts";
-import { joined, UsageError } from "../config/usage-error.ts";
+import { alternatives, UsageError } from "../config/usage-error.ts";
 import { integerWithin, switchOption, type ValueType } from "../config/value-types.ts";
 import { leastRoleOf } from "../domain/operators.ts";
 import type { AnyCallInput } from "../operator/calls.ts";
@@ -12,13 +12,13 @@ import { type Command, type Context, defineCommand, Failure } from "./command.ts
 import { type FieldFlags, ID_TYPES, OperationFlags } from "./operation-flags.ts";
 import {
   type CallOperator,
-  type CallWithAny,
+  type CallUnchecked,
   firstItems,
   OPERATOR_OPTIONS,
   type OperatorInput,
   type SavedSettings,
   SERVER_SETTINGS,
-  whereOf,
+  locationOf,
   withOperator,
 } from "./operation-call.ts";
 import { json, table, type TableColumn } from "./output.ts";
@@ -79,7 +79,7 @@ type GenericView<Id extends DataOperationId, O extends Options, R> = Omit<
   OperationView<Id, O, R>,
   "request"
 > & {
-  readonly request?: (call: CallWithAny, input: AnyCallInput, execution: Execution<O>) => Promise<R>;
+  readonly request?: (call: CallUnchecked, input: AnyCallInput, execution: Execution<O>) => Promise<R>;
 };
 
 function commandOf<Id extends DataOperationId, O extends Options, R>(view: GenericView<Id, O, R>): Command {
@@ -122,8 +122,10 @@ function commandOf<Id extends DataOperationId, O extends Options, R>(view: Gener
       };
       const prepared = (await view.prepare?.(given, execution)) ?? given;
       if (method === "PATCH" && Object.keys(prepared.body ?? {}).length === 0)
-        throw new UsageError(`${name} needs ${joined(Object.keys(ownOptions).map((flag) => `--${flag}`))}`);
-      const work = async (call: CallWithAny, saved: SavedSettings) => {
+        throw new UsageError(
+          `${name} needs ${alternatives(Object.keys(ownOptions).map((flag) => `--${flag}`))}`,
+        );
+      const work = async (call: CallUnchecked, saved: SavedSettings) => {
         const running = { ...execution, url: showsUrl && clientUrl(operatorInput, saved) };
         const result = view.request
           ? await view.request(call, prepared, running)
@@ -214,7 +216,7 @@ export function listCommand<Id extends ListOperationId, O extends Options = Reco
     text: ({ items, isFiltered }, { values, context }) =>
       items.length > 0
         ? table(columns, items, context.screen)
-        : `There are no ${isFiltered ? "such " : ""}${noun} in ${whereOf(values)}.${isFiltered ? "" : ifNone}\n`,
+        : `There are no ${isFiltered ? "such " : ""}${noun} in ${locationOf(values)}.${isFiltered ? "" : ifNone}\n`,
     warning: ({ items, hasMore }) => {
       const last = items.at(-1);
       return hasMore && last !== undefined ? `more ${noun} follow; ${next?.(last)}` : undefined;

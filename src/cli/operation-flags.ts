@@ -38,7 +38,7 @@ class Converted {
 }
 
 /** A flag whose value becomes another one in its field; `now` is when the command began. */
-export function converted<T>(
+export function convertedFlag<T>(
   type: ValueType<T>,
   toField: (value: T, now: number) => unknown,
 ): ValueType<Converted> {
@@ -52,7 +52,7 @@ export function converted<T>(
   };
 }
 
-const time = converted(pointInTime, (value, now) => formatTime(timeOf(value, now)));
+const time = convertedFlag(pointInTime, (value, now) => formatTime(timeOf(value, now)));
 
 /** The flags of a command: one for each field of its operation's query and body. */
 export class OperationFlags {

@@ -3,7 +3,7 @@ import { parseIdentifier } from "../api/json.ts";
 import { ROLE_MEANINGS, ROLES } from "../domain/operators.ts";
 import type { OperatorView, OperatorWithToken } from "../operator/operations.ts";
 import { confirmed, listCommand, operationCommand, YES_OPTION } from "./operation-command.ts";
-import { type CallOperator, whereOf } from "./operation-call.ts";
+import { type CallOperator, locationOf } from "./operation-call.ts";
 import type { TableColumn } from "./output.ts";
 import { RejectedCall } from "./server-call.ts";
 
@@ -55,7 +55,7 @@ export const OPERATOR_COMMANDS = [
     ],
     createsData: true,
     text: (created, { values }) =>
-      `Created operator ${created.operator.id} ${created.operator.name} with the role ${created.operator.role} in ${whereOf(values)}:\n${tokenText(created)}`,
+      `Created operator ${created.operator.id} ${created.operator.name} with the role ${created.operator.role} in ${locationOf(values)}:\n${tokenText(created)}`,
   }),
   listCommand({
     name: "operators list",

@@ -4,7 +4,7 @@ import { quoted } from "../config/usage-error.ts";
 import { type Pet, STATUS_AFTER } from "../domain/resources.ts";
 import type { AdminOrder, BodyOf } from "../operator/operations.ts";
 import { confirmed, limitOption, listCommand, operationCommand, YES_OPTION } from "./operation-command.ts";
-import { converted, ID_TYPES } from "./operation-flags.ts";
+import { convertedFlag, ID_TYPES } from "./operation-flags.ts";
 import { columns, shortened, table, type TableColumn } from "./output.ts";
 
 /** A pet without a status has null in JSON. */
@@ -39,7 +39,7 @@ export const PET_COMMANDS = [
       cursor: {
         flag: "after",
         option: {
-          type: converted(ID_TYPES.petId, (id) => encodeCursor("pets", id)),
+          type: convertedFlag(ID_TYPES.petId, (id) => encodeCursor("pets", id)),
           help: "Only pets with a greater ID",
         },
       },
@@ -120,7 +120,7 @@ export const PET_COMMANDS = [
       cursor: {
         flag: "before",
         option: {
-          type: converted(ID_TYPES.orderId, (id) => encodeCursor("orders", id)),
+          type: convertedFlag(ID_TYPES.orderId, (id) => encodeCursor("orders", id)),
           help: "Only orders with a smaller ID",
         },
       },

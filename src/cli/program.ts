@@ -1,7 +1,7 @@
 import packageJson from "../../package.json" with { type: "json" };
 import { printable, printableLines } from "../text/formatting.ts";
 import { checkVariables } from "../config/options.ts";
-import { joined, nearest, quoted, UsageError } from "../config/usage-error.ts";
+import { alternatives, nearest, quoted, UsageError } from "../config/usage-error.ts";
 import { EXECUTABLE } from "../executable.ts";
 import { type Arguments, errorMessage, parseArguments } from "./arguments.ts";
 import { type Command, Failure, type Outcome, type ProcessContext } from "./command.ts";
@@ -120,14 +120,14 @@ function unknownCommand([first = "", second]: readonly string[], commands: reado
   const group = nearest(first, [...byFirst.keys()]);
   const subcommands = (byFirst.get(group ?? "") ?? []).flatMap(([, word]) => word ?? []);
   if (group === first && second === undefined)
-    return new UsageError(`${first} needs a subcommand: ${joined(subcommands)}`);
+    return new UsageError(`${first} needs a subcommand: ${alternatives(subcommands)}`);
   const near = second === undefined ? undefined : nearest(second, subcommands);
   const typed = subcommands.length > 0 && second !== undefined ? `${first} ${second}` : first;
   const suggestion =
     group === undefined
       ? "see petstore --help"
       : group === first && near === undefined
-        ? `${group} has ${joined(subcommands).replace(/ or (?=\S+$)/, " and ")}`
+        ? `${group} has ${alternatives(subcommands).replace(/ or (?=\S+$)/, " and ")}`
         : `did you mean ${near === undefined ? group : `${group} ${near}`}?`;
   return new UsageError(`unknown command ${quoted(typed)}; ${suggestion}`);
 }

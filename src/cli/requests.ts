@@ -4,7 +4,7 @@ import type { RequestEntry, RequestPage } from "../operator/operations.ts";
 import type { Context } from "./command.ts";
 import { limitOption, operationCommand } from "./operation-command.ts";
 import { ID_TYPES } from "./operation-flags.ts";
-import { type CallOperator, firstItems, whereOf } from "./operation-call.ts";
+import { type CallOperator, firstItems, locationOf } from "./operation-call.ts";
 import { json, table, type TableColumn } from "./output.ts";
 
 const MAX_LIMIT = 10_000;
@@ -56,7 +56,7 @@ export const requests = operationCommand<"listRequests", typeof OPTIONS, Listed>
   json: ({ items }) => items,
   text: ({ items }, { values, context }) =>
     items.length === 0
-      ? `There are no such requests in the memory of the servers of ${whereOf(values)}.\n`
+      ? `There are no such requests in the memory of the servers of ${locationOf(values)}.\n`
       : table(COLUMNS, items, context.screen),
   warning: ({ servers, hasMore }) => {
     const lines = missingOf(servers);

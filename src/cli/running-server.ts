@@ -23,19 +23,20 @@ export async function findRunningServer(
   storage: StorageConfig,
   { settings, servers }: { readonly settings: SettingsStore; readonly servers: ServerRegister },
 ) {
-  const { isProven, whyNotAsked } = await import("../operator/server-requests.ts");
+  const { isServerOfDatabase, reasonNotToAsk } = await import("../operator/server-requests.ts");
   const { ServerSecret } = await import("../operator/server-secret.ts");
   const where = describeEnvironment(storage);
   const secret = await ServerSecret.open(settings);
   const own = serverOf(storage.directory);
-  const proven = own && (await isProven(own, secret).catch(() => undefined));
+  const proven = own && (await isServerOfDatabase(own, secret).catch(() => undefined));
   if (own && proven) return { ...own, secret };
   const registered = storage.limitsUrls ? await servers.list() : [];
-  const asked = registered.filter((each) => whyNotAsked(each, { secret, hasTls: false }) === undefined);
+  const asked = registered.filter((each) => reasonNotToAsk(each, { secret, hasTls: false }) === undefined);
   // One that stands still delays nothing: the first to respond is taken.
   const found = await Promise.any(
     asked.slice(0, MAX_ASKED).map(async ({ adminUrl, name }) => {
-      if (adminUrl && (await isProven({ adminUrl, name }, secret))) return { adminUrl, name, secret };
+      if (adminUrl && (await isServerOfDatabase({ adminUrl, name }, secret)))
+        return { adminUrl, name, secret };
       throw new Error("not proven");
     }),
   ).catch(() => undefined);

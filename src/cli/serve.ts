@@ -46,7 +46,7 @@ export const serve = defineCommand({
     "petstore serve --free-limits 120/5000 --ban-length 15m",
   ],
   async run({ values, source }, context) {
-    rejectHalfTls(values);
+    rejectIncompleteTls(values);
     const config = configOf(values);
     // Wrong files of TLS are reported before any data is touched.
     if (config.tls) (await import("../config/tls.ts")).readTlsFiles(config.tls);
@@ -81,7 +81,7 @@ export const serve = defineCommand({
   },
 });
 
-export function rejectHalfTls(values: ValuesOf<typeof ADDRESS_OPTIONS>): void {
+export function rejectIncompleteTls(values: ValuesOf<typeof ADDRESS_OPTIONS>): void {
   if ((values["tls-cert"] === undefined) !== (values["tls-key"] === undefined))
     throw new UsageError("--tls-cert and --tls-key belong together; one of them is missing");
 }

@@ -1,7 +1,7 @@
 import { grouped } from "../text/formatting.ts";
 import type { Fleet } from "../operator/operations.ts";
 import { operationCommand } from "./operation-command.ts";
-import { whereOf } from "./operation-call.ts";
+import { locationOf } from "./operation-call.ts";
 import { table, type TableColumn } from "./output.ts";
 
 type Row = Fleet["total"] & Partial<Fleet["items"][number]>;
@@ -26,7 +26,7 @@ export const serversList = operationCommand({
   examples: ["petstore servers list", "petstore servers list --server https://admin.example.com --json"],
   text: ({ items, total }, { values, context: { screen } }) =>
     items.length === 0
-      ? `No server is running on ${whereOf(values)}.\n`
+      ? `No server is running on ${locationOf(values)}.\n`
       : table(COLUMNS, items.length === 1 ? items : [...items, total], screen),
 });
 
@@ -39,7 +39,7 @@ export const serverSecretRotate = operationCommand({
   ],
   json: () => ({ rotated: true }),
   text: (_result, { values }) =>
-    `The servers of ${whereOf(values)} have a new secret. Those that are running take it within a second.\n`,
+    `The servers of ${locationOf(values)} have a new secret. Those that are running take it within a second.\n`,
 });
 
 function milliseconds(value: number | null): string {

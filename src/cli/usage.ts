@@ -12,14 +12,14 @@ import {
 } from "../config/value-types.ts";
 import { DAY_MS } from "../domain/rate-limit.ts";
 import {
-  byRequests,
+  compareByRequests,
   COUNTS,
   HOUR_MS,
   NO_REQUESTS,
   OPERATION_IDS,
   type OperationId,
   type RequestCounts,
-  startOf,
+  intervalStart,
   sumOfRequests,
   type UsageInterval,
   type UsagePeriod,
@@ -98,7 +98,8 @@ function usagePeriod(
   now: number,
 ): UsagePeriod {
   const until = given.until ? timeOf(given.until, now) : now;
-  const start = by === "hour" ? startOf("hour", until) - 23 * HOUR_MS : startOf("day", until) - 29 * DAY_MS;
+  const start =
+    by === "hour" ? intervalStart("hour", until) - 23 * HOUR_MS : intervalStart("day", until) - 29 * DAY_MS;
   const since = given.since ? timeOf(given.since, now) : start;
   if (since > until) throw new UsageError("--since is after --until; the period must have a length");
   const interval = until - since <= SUM_OF_HOURS_MS ? "hour" : "day";
@@ -143,7 +144,7 @@ async function totalsOf(query: Query): Promise<readonly KeyTotals[]> {
   for await (const [{ id: keyId, name, plan, lastUsedAt }, rows] of usageOf(query)) {
     if (rows.length > 0) totals.push({ keyId, name, plan, ...sumOfRequests(rows), lastUsedAt });
   }
-  return totals.toSorted(byRequests);
+  return totals.toSorted(compareByRequests);
 }
 
 function parametersOf({ by, since, until }: UsagePeriod) {
@@ -218,7 +219,7 @@ function shortStart(start: string, by: UsageInterval): string {
 
 /** The first and the last interval, which count in full. */
 function noRequests({ by, since, until }: UsagePeriod): string {
-  const [first, last] = [since, until].map((time) => shortStart(formatTime(startOf(by, time)), by));
+  const [first, last] = [since, until].map((time) => shortStart(formatTime(intervalStart(by, time)), by));
   return `There were no requests from ${first} to ${last}, both included.\n`;
 }
 

@@ -1,8 +1,8 @@
 import { hostUrls } from "../text/host-urls.ts";
 import { BASE_PATH } from "../domain/constants.ts";
 import { formatIpNetwork, type IpNetwork, ipVersionOf, parseIpNetwork, withoutHostBits } from "./network.ts";
-import { joined } from "./usage-error.ts";
-import { integerWithin, list, meant, type ValueType } from "./value-types.ts";
+import { alternatives } from "./usage-error.ts";
+import { integerWithin, list, didYouMean, type ValueType } from "./value-types.ts";
 
 const HOST_NAME = /^(?=.{1,253}$)[a-z\d](?:[a-z\d-]{0,61}[a-z\d])?(?:\.[a-z\d](?:[a-z\d-]{0,61}[a-z\d])?)*$/i;
 /** Such as 1.2.3.999 or 10.1: a mistyped address, not a name. */
@@ -41,7 +41,7 @@ export const listenAddress: ValueType<ListenAddress | "off"> = {
     value === "off"
       ? value
       : `${ipVersionOf(value.host) === 6 ? `[${value.host}]` : value.host}:${value.port}`,
-  hint: (text) => (port.parse(text) === undefined ? undefined : meant(`127.0.0.1:${text}`)),
+  hint: (text) => (port.parse(text) === undefined ? undefined : didYouMean(`127.0.0.1:${text}`)),
 };
 
 /** A name without a port, in lower case. */
@@ -72,7 +72,7 @@ export const origin: ValueType<string> = {
     if (!/^https?:\/\/[^\s\\/?#@*]+\/?$/i.test(text) || !URL.canParse(text)) return undefined;
     return new URL(text).origin;
   },
-  hint: (text) => (/^https?:\/\/[^\s*@]+$/i.test(text) ? meant(URL.parse(text)?.origin) : undefined),
+  hint: (text) => (/^https?:\/\/[^\s*@]+$/i.test(text) ? didYouMean(URL.parse(text)?.origin) : undefined),
 };
 
 /** The listener for operators of a server elsewhere. */
@@ -81,7 +81,7 @@ export const serverOrigin: ValueType<string> = {
   placeholder: "URL",
   expected: "the URL of a listener for operators such as https://admin.example.com, without a path",
   hint: (text) =>
-    origin.hint?.(text) ?? (text.includes(".") ? meant(origin.parse(`https://${text}`)) : undefined),
+    origin.hint?.(text) ?? (text.includes(".") ? didYouMean(origin.parse(`https://${text}`)) : undefined),
 };
 
 /** As in libpq. `allow` and `prefer` fall back to plain text. */
@@ -91,7 +91,7 @@ export const postgresUrl = serverUrl({
   schemes: ["postgres", "postgresql"],
   path: /^\/?[^/]*$/,
   isValidQuery: (query) => SSL_MODES.includes(query.get("sslmode") ?? "disable"),
-  queryRemark: `sslmode must be ${joined(SSL_MODES)}`,
+  queryRemark: `sslmode must be ${alternatives(SSL_MODES)}`,
   example: "postgres://user:password@host:5432/database?sslmode=verify-full",
 });
 
@@ -179,6 +179,6 @@ export const network: ValueType<IpNetwork> = {
     const network = parseIpNetwork(text);
     if (network === undefined) return undefined;
     const single = { ...network, prefixLength: 128 };
-    return meant(`${formatIpNetwork(withoutHostBits(network))} or ${formatIpNetwork(single)}`);
+    return didYouMean(`${formatIpNetwork(withoutHostBits(network))} or ${formatIpNetwork(single)}`);
   },
 };

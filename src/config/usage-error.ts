@@ -28,7 +28,7 @@ export function quotedPath(path: string): string {
 }
 
 /** `a, b or c`. */
-export function joined(items: readonly string[]): string {
+export function alternatives(items: readonly string[]): string {
   if (items.length < 2) return items.join("");
   return `${items.slice(0, -1).join(", ")} or ${items.at(-1)}`;
 }

@@ -1,7 +1,7 @@
 import { grouped } from "../text/formatting.ts";
 import { isOnCalendar } from "../api/schema.ts";
 import type { Limits } from "../domain/rate-limit.ts";
-import { joined } from "./usage-error.ts";
+import { alternatives } from "./usage-error.ts";
 
 /** What the value of an option can be. */
 export interface ValueType<T> {
@@ -30,7 +30,7 @@ export function formatValue<T>(type: ValueType<T>, value: T): string {
 }
 
 /** For a hint. */
-export function meant(value: string | undefined): string | undefined {
+export function didYouMean(value: string | undefined): string | undefined {
   return value && `did you mean ${value}?`;
 }
 
@@ -47,8 +47,8 @@ interface Bounds {
 export function choice<const T extends string>(placeholder: string, values: readonly T[]): ValueType<T> {
   return {
     placeholder,
-    expected: joined(values),
-    range: joined(values),
+    expected: alternatives(values),
+    range: alternatives(values),
     choices: values,
     parse: (text) => values.find((value) => value === text),
   };
@@ -131,11 +131,11 @@ export function duration(bounds: Bounds): ValueType<number> {
   return {
     placeholder: "TIME",
     range,
-    expected: `a duration from ${range}, such as ${joined(EXAMPLES.filter(isWithin))}`,
+    expected: `a duration from ${range}, such as ${alternatives(EXAMPLES.filter(isWithin))}`,
     parse: (text) => within(parseDuration(text), bounds),
     format: formatDuration,
     hint: (text) =>
-      DIGITS.test(text) ? meant(LIKELY_UNITS.map((unit) => text + unit).find(isWithin)) : undefined,
+      DIGITS.test(text) ? didYouMean(LIKELY_UNITS.map((unit) => text + unit).find(isWithin)) : undefined,
   };
 }
 
@@ -169,7 +169,7 @@ export function size({ min, max }: Bounds): ValueType<number> {
     expected: `a size from ${range}`,
     parse: (text) => (text === "0" ? 0 : bytesOf(/^(.*)MB$/.exec(text)?.[1])),
     format: (bytes) => (bytes === 0 ? "0" : `${bytes / MEGABYTE}MB`),
-    hint: (text) => (bytesOf(text) === undefined ? undefined : meant(`${text}MB`)),
+    hint: (text) => (bytesOf(text) === undefined ? undefined : didYouMean(`${text}MB`)),
   };
 }
 

@@ -1,4 +1,9 @@
-import { LENGTH_MS, type RequestCounts, requestsOf, sumOfRequests } from "../domain/usage-history.ts";
+import {
+  INTERVAL_LENGTH_MS,
+  type RequestCounts,
+  requestsOf,
+  sumOfRequests,
+} from "../domain/usage-history.ts";
 import type { ResponseOf } from "../operator/operations.ts";
 import type { PlotProps } from "./components/plots.tsx";
 
@@ -18,7 +23,7 @@ export function usageSeries(
   { by, since, until, items }: UsageResponse,
   createdAt: string,
 ): Pick<PlotProps, "times" | "series"> {
-  const length = LENGTH_MS[by];
+  const length = INTERVAL_LENGTH_MS[by];
   const first = Math.floor(Date.parse(since) / length) * length;
   const end = Date.parse(until);
   const rows = Map.groupBy(items, ({ start }) => Date.parse(start));

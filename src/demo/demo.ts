@@ -6,7 +6,7 @@ import { type Environment, generateSecret, toNewSecret } from "../domain/api-key
 import type { Attribution } from "../domain/audit.ts";
 import type { Clock, KeyStore, UsageHistoryStore } from "../domain/ports.ts";
 import { DAY_MS } from "../domain/rate-limit.ts";
-import { HOUR_MS, type KeyCounts, type OperationId, startOf } from "../domain/usage-history.ts";
+import { HOUR_MS, type KeyCounts, type OperationId, intervalStart } from "../domain/usage-history.ts";
 import type { Log } from "../observe/log.ts";
 import type { Setting } from "../operator/operations.ts";
 import { DEMO_CLIENTS, type DemoClient, type DemoKey, HABITS, samplePet, startTraffic } from "./traffic.ts";
@@ -106,7 +106,7 @@ async function addEarlierUsage(
   now: number,
 ): Promise<void> {
   const used = keys.filter(({ client }) => client.earlierPerHour > 0);
-  const current = startOf("hour", now);
+  const current = intervalStart("hour", now);
   for (let sequence = 1; sequence <= DAYS * 24; sequence++) {
     const hour = current - (DAYS * 24 + 1 - sequence) * HOUR_MS;
     const created = used.filter(({ client }) => hour > now - client.createdDaysAgo * DAY_MS);

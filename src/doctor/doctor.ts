@@ -9,7 +9,7 @@ import { readTlsFiles } from "../config/tls.ts";
 import { type DataDirectory, existingParent, notWritable, OTHER_USERS, statOf } from "../data-directory.ts";
 import { HEALTH_PATH } from "../domain/constants.ts";
 import type { Clock } from "../domain/ports.ts";
-import { PLAIN_TEXT } from "../observe/log-events.ts";
+import { PLAIN_TEXT_WARNINGS } from "../observe/log-events.ts";
 import {
   check,
   checkClock,
@@ -60,7 +60,9 @@ const configuration = check("configuration");
 function checkConfiguration(config: Config, variables: Variables): Finding[] {
   const { databaseUrl, limitsUrls, publicUrl, host } = config;
   return problemsOr(configuration.ok(`${config.environment}: the settings go together`), [
-    ...plainTextConnections(config, variables).map((each) => configuration.warning(...PLAIN_TEXT[each])),
+    ...plainTextConnections(config, variables).map((each) =>
+      configuration.warning(...PLAIN_TEXT_WARNINGS[each]),
+    ),
     databaseUrl !== undefined &&
       limitsUrls === undefined &&
       configuration.warning(

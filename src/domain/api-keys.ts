@@ -143,7 +143,7 @@ export function hashSecret(secret: string): string {
 }
 
 /** The end of validity of a secret whose key is disabled: in the past, and no time that a key can have. */
-export const WHILE_DISABLED = -1;
+export const VALID_UNTIL_WHILE_DISABLED = -1;
 
 /**
  * The instant from which a credential no longer opens anything. A key that is revoked is so now, whatever the clock of
@@ -151,7 +151,9 @@ export const WHILE_DISABLED = -1;
  */
 export function validUntil({ key, validUntil: replaced = Infinity }: Credential): number {
   if (key.revokedAt !== undefined) return -Infinity;
-  return key.disabledAt === undefined ? Math.min(replaced, key.expiresAt ?? Infinity) : WHILE_DISABLED;
+  return key.disabledAt === undefined
+    ? Math.min(replaced, key.expiresAt ?? Infinity)
+    : VALID_UNTIL_WHILE_DISABLED;
 }
 
 export const PLANS = ["free", "pro", "business", "enterprise"] as const;

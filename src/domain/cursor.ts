@@ -1,6 +1,6 @@
 import { crc32 } from "../runtime/hash.ts";
 import { isInt64 } from "../api/json.ts";
-import { type Schema, simple } from "../api/schema.ts";
+import { type Schema, valueSchema } from "../api/schema.ts";
 
 /**
  * A cursor is the identifier of the last item of a page in base 36, followed by seven characters of CRC-32 over the
@@ -52,7 +52,7 @@ export function cursorOf(
     type: "string",
     description: "The position after the last item of the previous page; opaque",
   };
-  return simple({ kind: "text", expected, json }, (value) =>
+  return valueSchema({ kind: "text", expected, json }, (value) =>
     typeof value === "string" ? decodeCursor(list, value) : undefined,
   );
 }

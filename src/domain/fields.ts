@@ -55,7 +55,7 @@ export function changeSchemasOf<F extends Fields>(fields: F): ChangeSchemas<F> {
 }
 
 /** The object with the change. */
-export function changed<T extends object>(object: T, change: object): T {
+export function withChange<T extends object>(object: T, change: object): T {
   const values = Object.entries({ ...object, ...change }).filter(([, value]) => value !== null);
   // A change has fields of the object, and removes only what may be absent.
   return Object.fromEntries(values) as T;

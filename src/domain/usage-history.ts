@@ -106,25 +106,26 @@ export interface KeyTotals extends RequestCounts {
   readonly keyId: number;
 }
 
-export const LENGTH_MS: Readonly<Record<UsageInterval, number>> = { hour: HOUR_MS, day: DAY_MS };
+export const INTERVAL_LENGTH_MS: Readonly<Record<UsageInterval, number>> = { hour: HOUR_MS, day: DAY_MS };
 
 /** The start of the hour or day (UTC) that contains a time. */
-export function startOf(by: UsageInterval, time: number): number {
-  return Math.floor(time / LENGTH_MS[by]) * LENGTH_MS[by];
+export function intervalStart(by: UsageInterval, time: number): number {
+  return Math.floor(time / INTERVAL_LENGTH_MS[by]) * INTERVAL_LENGTH_MS[by];
 }
 
 /** The starts of the intervals of a period, ascending. `first` and `last` are the starts of those that are stored. */
-export function* startsOf(
+export function* intervalStarts(
   { by, since, until }: UsagePeriod,
   { first, last }: { readonly first: number; readonly last: number },
 ): Generator<number> {
-  const end = Math.min(startOf(by, until), last);
-  for (let start = Math.max(startOf(by, since), first); start <= end; start += LENGTH_MS[by]) yield start;
+  const end = Math.min(intervalStart(by, until), last);
+  for (let start = Math.max(intervalStart(by, since), first); start <= end; start += INTERVAL_LENGTH_MS[by])
+    yield start;
 }
 
 /** Intervals that start before this time are deleted. */
 export function retainedSince(by: UsageInterval, now: number): number {
-  return startOf(by, now) - (by === "hour" ? HOURLY_USAGE_DAYS : DAILY_USAGE_DAYS) * DAY_MS;
+  return intervalStart(by, now) - (by === "hour" ? HOURLY_USAGE_DAYS : DAILY_USAGE_DAYS) * DAY_MS;
 }
 
 /** All requests, rejected ones too. */
@@ -133,6 +134,6 @@ export function requestsOf({ admitted, limited, banned }: RequestCounts): number
 }
 
 /** The keys with the most requests come first. */
-export function byRequests(a: KeyTotals, b: KeyTotals): number {
+export function compareByRequests(a: KeyTotals, b: KeyTotals): number {
   return requestsOf(b) - requestsOf(a) || a.keyId - b.keyId;
 }

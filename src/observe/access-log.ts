@@ -7,7 +7,7 @@ import type { Response } from "../http1/index.ts";
 import type { Log } from "./log.ts";
 import { constants } from "node:fs";
 import { type FileHandle, open, stat } from "node:fs/promises";
-import { type ScheduledTimer, scheduler, within } from "../runtime/event-loop.ts";
+import { type ScheduledTimer, scheduler, withTimeout } from "../runtime/event-loop.ts";
 
 interface AccessLog {
   readonly observe: RequestObserver;
@@ -168,7 +168,7 @@ export class LineWriter {
   /** Writes what waits, for a bounded time. */
   async close(): Promise<void> {
     this.#timer.close();
-    await within(CLOSE_TIMEOUT_MS, this.#finish()).catch(() => {});
+    await withTimeout(CLOSE_TIMEOUT_MS, this.#finish()).catch(() => {});
     this.#silentUntil = 0;
     this.#reportDropped();
     await this.#options.output.close().catch((error: unknown) => this.#failures.failed(error));

@@ -21,7 +21,7 @@ const error = eventOf("error");
 const UNAVAILABLE_FIELDS = ["requestId", "traceId", "where", "reason", "suppressed"] as const;
 
 /** What is wrong with a connection in plain text, and what to do. */
-export const PLAIN_TEXT: Readonly<
+export const PLAIN_TEXT_WARNINGS: Readonly<
   Record<"connections" | "database" | "valkey" | "admin", readonly [problem: string, remedy: string]>
 > = {
   connections: [
@@ -100,7 +100,7 @@ export const LOG_EVENTS = {
     "no address opens more than 100 TLS connections a second any more",
     ["rejected"],
   ),
-  "connections.plain-text": warn(PLAIN_TEXT.connections.join("; "), ["host"]),
+  "connections.plain-text": warn(PLAIN_TEXT_WARNINGS.connections.join("; "), ["host"]),
   "tls.certificate-changed": info("new connections get the new TLS certificate", ["file"]),
   "tls.certificate-invalid": error("the new TLS certificate cannot be used; the one before stays", ["error"]),
 
@@ -121,7 +121,7 @@ export const LOG_EVENTS = {
     "the deleted database cannot be saved elsewhere, and only this process has it; trying again",
     ["file", "pid", "error"],
   ),
-  "database.plain-text": warn(PLAIN_TEXT.database.join("; ")),
+  "database.plain-text": warn(PLAIN_TEXT_WARNINGS.database.join("; ")),
   "valkey.unavailable": warn("Valkey is unavailable; each server gives its share of the rate limits", [
     "cause",
   ]),
@@ -130,7 +130,7 @@ export const LOG_EVENTS = {
     ["cause"],
   ),
   "valkey.available": info("Valkey is available again; rate limits are shared"),
-  "valkey.plain-text": warn(PLAIN_TEXT.valkey.join("; ")),
+  "valkey.plain-text": warn(PLAIN_TEXT_WARNINGS.valkey.join("; ")),
   "rate-limits.not-shared": warn(
     "each server applies the rate limits on its own; set --limits-url to share them",
   ),
@@ -174,7 +174,7 @@ export const LOG_EVENTS = {
   "key-changes.readable": info("changes of API keys can be read again"),
 
   "admin.started": info("the listener for operators accepts requests", ["url", "tokenFile"]),
-  "admin.plain-text": warn(PLAIN_TEXT.admin.join("; "), ["host"]),
+  "admin.plain-text": warn(PLAIN_TEXT_WARNINGS.admin.join("; "), ["host"]),
   "admin.sign-in-failed": warn("somebody sent a wrong token or sign-in code", ["address", "unrecorded"]),
   "admin.token-imported": info("the token of a setting is now that of its operator", ["operator"]),
   "admin.token-rejected": error(

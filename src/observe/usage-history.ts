@@ -5,7 +5,7 @@ import {
   type KeyCounts,
   type OperationCounts,
   requestsOf,
-  startOf,
+  intervalStart,
   type UsageBatch,
 } from "../domain/usage-history.ts";
 import { repeat, type RepeatedWork, scheduler, yieldToEventLoop } from "../runtime/event-loop.ts";
@@ -61,7 +61,7 @@ export class UsageRecorder {
     this.#failures = new FailureReporter((error) =>
       options.log.event("usage-history.save-failed", { error }),
     );
-    this.#hour = startOf("hour", options.clock.now());
+    this.#hour = intervalStart("hour", options.clock.now());
     this.#saving = repeat(SAVE_EVERY_MS, async () => ((await this.save()) ? SAVE_EVERY_MS : RETRY_MS));
   }
 
@@ -71,7 +71,7 @@ export class UsageRecorder {
     const now = this.#options.clock.now();
     if (now < this.#hour || now >= this.#hour + HOUR_MS) {
       this.#queueCounters();
-      this.#hour = startOf("hour", now);
+      this.#hour = intervalStart("hour", now);
     }
     const counters = this.#counters.get(principal.keyId) ?? this.#addCounters(principal.keyId);
     if (counters === undefined) return;

@@ -1,5 +1,5 @@
 import { isIP } from "node:net";
-import { andThen, type Awaitable, within } from "../runtime/event-loop.ts";
+import { andThen, type Awaitable, withTimeout } from "../runtime/event-loop.ts";
 import {
   type Call,
   dispatch,
@@ -159,7 +159,7 @@ export function readinessOf(checks: ReadinessChecks): (request: Pick<Request, "q
   const run = (name: string, check: () => Promise<boolean> | boolean) => {
     const result =
       running.get(name) ??
-      within(CHECK_TIMEOUT_MS, Promise.try(check))
+      withTimeout(CHECK_TIMEOUT_MS, Promise.try(check))
         .catch(() => false)
         .finally(() => running.delete(name));
     running.set(name, result);

@@ -1,6 +1,6 @@
-import { errorTable, Rejection, retryAfter, unavailable } from "../api/errors.ts";
+import { errorTable, Rejection, retryAfter, temporarilyUnavailable } from "../api/errors.ts";
 import { kibibytes } from "../text/formatting.ts";
-import { array, integer, object, simple, text } from "../api/schema.ts";
+import { array, integer, object, valueSchema, text } from "../api/schema.ts";
 import { MAX_OPERATORS, type NewOperator, type Role } from "../domain/operators.ts";
 import { MAX_ADMIN_BODY_BYTES, MAX_OPEN_BODY_BYTES } from "../domain/size-limits.ts";
 
@@ -39,7 +39,7 @@ export const ADMIN_ERRORS = errorTable({
 
 export type AdminErrorCode = keyof typeof ADMIN_ERRORS;
 
-const key = simple(
+const key = valueSchema(
   { kind: "other", expected: "a name or an index", json: { type: ["string", "integer"] } },
   (value) => (typeof value === "string" || typeof value === "number" ? value : undefined),
 );
@@ -88,7 +88,10 @@ export function forbiddenRole({ name, role }: NewOperator, needed: Role): Reject
 }
 
 export function operatorsUnknown(retryAfterSeconds: number) {
-  return unavailable("The database is unavailable, so operators cannot be recognized", retryAfterSeconds);
+  return temporarilyUnavailable(
+    "The database is unavailable, so operators cannot be recognized",
+    retryAfterSeconds,
+  );
 }
 
 export function tooManyAttempts(retryAfterSeconds: number, what = "wrong tokens were sent") {

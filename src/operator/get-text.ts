@@ -1,7 +1,7 @@
 export type TlsOptions = Pick<BunFetchRequestInitTLS, "ca" | "checkServerIdentity" | "rejectUnauthorized">;
 
 /** For this machine: the certificate is for the name that clients use, which is not this address. */
-export const UNVERIFIED: TlsOptions = { rejectUnauthorized: false };
+export const UNVERIFIED_TLS: TlsOptions = { rejectUnauthorized: false };
 
 interface GetOptions {
   readonly headers?: Readonly<Record<string, string>>;

@@ -12,7 +12,7 @@ import {
   queryIdentifier,
   queryInteger,
   type Schema,
-  simple,
+  valueSchema,
 } from "../api/schema.ts";
 import {
   ACTOR_KINDS,
@@ -38,7 +38,7 @@ export const Action = oneOf(AUDIT_ACTIONS, "What was done");
 const TARGET = new RegExp(`^(${AUDIT_TARGET_KINDS.join("|")}):([1-9]\\d{0,17})$`);
 
 /** In a query: `key:7`. */
-export const target: Schema<AuditTarget> = simple(
+export const target: Schema<AuditTarget> = valueSchema(
   {
     kind: "text",
     expected: "a kind and an identifier such as key:7, pet:12, order:3 or operator:2",
@@ -52,7 +52,7 @@ export const target: Schema<AuditTarget> = simple(
 );
 
 const auditedValues = (description: string): Schema<AuditedValues> =>
-  simple(
+  valueSchema(
     {
       kind: "other",
       expected: "an object of strings, numbers, booleans, nulls and arrays of strings",

@@ -19,7 +19,7 @@ import {
   type AdminOperation,
   type AdminOperationId,
   COMMON_ADMIN_ERRORS,
-  OPEN_ERRORS,
+  UNAUTHENTICATED_ERRORS,
 } from "./operations.ts";
 import * as resources from "./resources.ts";
 
@@ -99,7 +99,10 @@ function paths(): JsonSchema {
     parametersOf,
     errorResponse,
     errorsOf: (operation) => [
-      ...new Set([...errorsOf(operation), ...(operation.needsNoToken ? OPEN_ERRORS : COMMON_ADMIN_ERRORS)]),
+      ...new Set([
+        ...errorsOf(operation),
+        ...(operation.needsNoToken ? UNAUTHENTICATED_ERRORS : COMMON_ADMIN_ERRORS),
+      ]),
     ],
     flags: (operation) =>
       operation.needsNoToken

@@ -21,7 +21,7 @@ export interface AdminOperation extends Operation<AdminErrorCode> {
 }
 
 /** The errors of every operation. */
-export const OPEN_ERRORS = [
+export const UNAUTHENTICATED_ERRORS = [
   "forbidden_host",
   "forbidden_origin",
   "internal_error",
@@ -34,7 +34,7 @@ export const COMMON_ADMIN_ERRORS = [
   "invalid_token",
   "too_many_attempts",
   "forbidden_role",
-  ...OPEN_ERRORS,
+  ...UNAUTHENTICATED_ERRORS,
 ] as const satisfies readonly AdminErrorCode[];
 
 export const ADMIN_PAGE_LIMIT = { min: 1, max: 500, default: 50 } as const;

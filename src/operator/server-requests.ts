@@ -7,7 +7,7 @@ import { isLoopback } from "../config/network.ts";
 import type { Clock } from "../domain/ports.ts";
 import type { ServerState } from "../domain/servers.ts";
 import { adminRequestOf, type ReadResponse, readResponse, unexpectedResponse } from "./calls.ts";
-import { getText, type TlsOptions, UNVERIFIED } from "./get-text.ts";
+import { getText, type TlsOptions, UNVERIFIED_TLS } from "./get-text.ts";
 import { ADMIN_OPERATIONS, type QueryOf } from "./operations.ts";
 import { newNonce, type ServerSecret, SIGNATURE_HEADER } from "./server-secret.ts";
 
@@ -30,7 +30,7 @@ export function peerTlsOf(publicUrl: string, ownCertificate: string | undefined)
 }
 
 /** Why a server in the register is not asked; undefined if it is. */
-export function whyNotAsked(
+export function reasonNotToAsk(
   server: ServerState,
   { secret, hasTls }: { readonly secret: ServerSecret; readonly hasTls: boolean },
 ): string | undefined {
@@ -90,13 +90,16 @@ export async function askForRequests(
 }
 
 /** Whether a server of this database listens there. Another program may have taken the port of one that was killed. */
-export async function isProven(
+export async function isServerOfDatabase(
   server: { readonly adminUrl: string; readonly name: string },
   secret: ServerSecret,
 ): Promise<boolean> {
   const nonce = newNonce();
   const { target } = adminRequestOf("proveServer", { query: { nonce } });
-  const { text } = await getText(server.adminUrl + target, { tls: UNVERIFIED, timeoutMs: SERVER_TIMEOUT_MS });
+  const { text } = await getText(server.adminUrl + target, {
+    tls: UNVERIFIED_TLS,
+    timeoutMs: SERVER_TIMEOUT_MS,
+  });
   const read = ADMIN_OPERATIONS.proveServer.success.body.read(parseJson(text));
   return !(read instanceof Invalid) && secret.isProof(read.proof, nonce, server);
 }

@@ -8,7 +8,7 @@ import type { TlsCertificate } from "../http1/server.ts";
 import { createAdminApp } from "./admin-app.ts";
 import { listenForOperators } from "./admin-listener.ts";
 import type { ServerServices } from "./handlers/services.ts";
-import { askForRequests, machineAddress, peerTlsOf, whyNotAsked } from "./server-requests.ts";
+import { askForRequests, machineAddress, peerTlsOf, reasonNotToAsk } from "./server-requests.ts";
 import type { ServerSecret } from "./server-secret.ts";
 import type { FollowTokens } from "./setting-tokens.ts";
 import { AdminAuthentication } from "./sign-in.ts";
@@ -127,7 +127,7 @@ function siteOf(options: SiteOptions) {
       return isSigned ? (body) => serverSecret.responseSignature(authorization, body) : undefined;
     },
     async askForRequests(other, query) {
-      const problem = whyNotAsked(other, { secret: serverSecret, hasTls: options.tls !== undefined });
+      const problem = reasonNotToAsk(other, { secret: serverSecret, hasTls: options.tls !== undefined });
       return problem ?? askForRequests(other, query, { secret: serverSecret, clock, tls: peerTls });
     },
     applyOperatorChanges: () => authentication.changed(),

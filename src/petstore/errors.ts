@@ -1,4 +1,4 @@
-import { bodyTooLarge, errorTable, Rejection, retryAfter, unavailable } from "../api/errors.ts";
+import { bodyTooLarge, errorTable, Rejection, retryAfter, temporarilyUnavailable } from "../api/errors.ts";
 import { kibibytes, longDate } from "../text/formatting.ts";
 import type { Environment } from "../domain/api-keys.ts";
 import { DOCS_PATH, KEY_PREFIX } from "../domain/constants.ts";
@@ -111,5 +111,5 @@ export function keyBanned(retryAfterSeconds: number): Rejection<"key_banned"> {
 }
 
 export function authenticationUnavailable(retryAfterSeconds: number): Rejection<"unavailable"> {
-  return unavailable("The API key cannot be verified right now", retryAfterSeconds);
+  return temporarilyUnavailable("The API key cannot be verified right now", retryAfterSeconds);
 }

@@ -2,7 +2,7 @@ import {
   AdmissionFilter,
   BoundedCache,
   CacheStatistics,
-  copyOf,
+  detachedCopy,
   type Sized,
   stringBytes,
 } from "../runtime/bounded-cache.ts";
@@ -61,7 +61,7 @@ export class ResponseCache {
     if (key.length > MAX_KEY_LENGTH || !this.#admissionFilter.admits(Bun.hash.xxHash32(key))) return;
     const bytes = ENTRY_BYTES + stringBytes(representation.body);
     const revision = this.revisions[dependsOn];
-    this.#entries.set(copyOf(key), { representation, dependsOn, revision, bytes });
+    this.#entries.set(detachedCopy(key), { representation, dependsOn, revision, bytes });
   }
 }
 

@@ -70,7 +70,7 @@ export class DeadlineExceeded extends Error {
 }
 
 /** Settles as `work` does, or rejects when the time is over. */
-export function within<T>(
+export function withTimeout<T>(
   ms: number,
   work: Promise<T>,
   Late: new (message: string) => Error = DeadlineExceeded,
@@ -143,7 +143,7 @@ const MAX_REUSED_MS = 30_000;
  * Loads a value when it is asked for, and reuses it for a hundred times as long as that took, so that loading takes at
  * most a hundredth of the time, however often it is asked for; at most for 30 seconds. An error is not reused.
  */
-export function reuse<T>(load: () => Promise<T>): () => Promise<T> {
+export function reuseBriefly<T>(load: () => Promise<T>): () => Promise<T> {
   let loaded: Promise<T> | undefined;
   let validUntil = 0;
   return () => {

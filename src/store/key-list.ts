@@ -1,5 +1,5 @@
 import { canBePartOfHint, type KeyListQuery, type KeySort, type KeyState } from "../domain/api-keys.ts";
-import { DEPRECATED_OPERATIONS, startOf } from "../domain/usage-history.ts";
+import { DEPRECATED_OPERATIONS, intervalStart } from "../domain/usage-history.ts";
 import { type Dialect, type SqlValue, SqlValues, type Statement } from "./statements.ts";
 
 export const KEY_COLUMNS = `api_keys.id, name, owner, notes, labels, plan, access,
@@ -58,7 +58,7 @@ function tablesFor({ filter, sort, now }: KeyListQuery, values: SqlValues): stri
     tables += ` LEFT JOIN key_last_used ON key_last_used.key_id = ${ID}`;
   }
   if (sort === "usedToday") {
-    const start = values.add(startOf("day", now));
+    const start = values.add(intervalStart("day", now));
     tables += ` LEFT JOIN usage_days ON usage_days.start = ${start} AND usage_days.key_id = ${ID}`;
   }
   return tables;

@@ -1,7 +1,7 @@
 import type { Rejection } from "../api/errors.ts";
 import { formatTime } from "../text/formatting.ts";
 import type { Attribution, NewAuditEntry } from "../domain/audit.ts";
-import { changed } from "../domain/fields.ts";
+import { withChange } from "../domain/fields.ts";
 import {
   orderUpdated,
   petCreated,
@@ -188,7 +188,7 @@ export class SqlInventoryStore implements InventoryStore {
     > {
       const before = yield* lockPet(id, "UPDATE NOWAIT", dialect);
       if (before === undefined) return petNotFound(id);
-      const after = changed(before, change);
+      const after = withChange(before, change);
       const entry = petUpdated(before, after, by);
       if (entry === undefined) return before;
       const placed = "SELECT id FROM orders WHERE pet_id = ? AND status = 'placed'";

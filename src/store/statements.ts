@@ -152,8 +152,8 @@ export interface Dialect {
   lockRows(lock: RowLock): string;
   /** After the table of a SELECT: the index that it is read by. PostgreSQL finds the best one by itself. */
   indexedBy(index: string): string;
-  /** Of an INSERT that gives the identifiers, which the database assigns otherwise. */
-  readonly givesIds: string;
+  /** The clause of an INSERT that sets the identifiers, which the database assigns otherwise. */
+  readonly explicitIds: string;
   /**
    * Deletes the first rows in an order that no two rows share, and returns a row for each. The last parameter is how
    * many. Two instances that delete at the same time delete different rows.

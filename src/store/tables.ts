@@ -23,7 +23,7 @@ export interface Table<Column extends string = string> {
   /** The columns of an order of the rows that stays the same. */
   readonly order: readonly Column[];
   /** Whether the database assigns `id`, the first column, and remembers the last one, also after its row is deleted. */
-  readonly assignsIds: boolean;
+  readonly explicitIds: boolean;
 }
 
 export const API_KEYS = withIds("api_keys", {
@@ -155,7 +155,7 @@ function withIds<Column extends string>(
   name: string,
   columns: Readonly<Record<Column, ColumnType>>,
 ): Table<Column | "id"> {
-  return { ...table<Column | "id">(name, ["id"], { id: "integer", ...columns }), assignsIds: true };
+  return { ...table<Column | "id">(name, ["id"], { id: "integer", ...columns }), explicitIds: true };
 }
 
 function table<Column extends string>(
@@ -163,11 +163,11 @@ function table<Column extends string>(
   order: readonly NoInfer<Column>[],
   columns: Readonly<Record<Column, ColumnType>>,
 ): Table<Column> {
-  return { name, columns, order, where: "TRUE", assignsIds: false };
+  return { name, columns, order, where: "TRUE", explicitIds: false };
 }
 
 /** Tables whose identifiers the database assigns. */
-export const TABLES_WITH_IDS = TABLES.filter(({ assignsIds }) => assignsIds).map(({ name }) => name);
+export const TABLES_WITH_IDS = TABLES.filter(({ explicitIds }) => explicitIds).map(({ name }) => name);
 
 /** All rows that are read in bulk, with every column as text. */
 export function selectRows(table: Table, dialect: Dialect): string {
@@ -199,7 +199,7 @@ function orderOf({ name, columns, order }: Table, { bytewise }: Dialect): string
 /** Inserts the given rows, which have these columns. An order of them can follow. */
 export function insertInto({ name, columns }: Pick<Table, "name" | "columns">, dialect: Dialect): string {
   const names = Object.keys(columns).join(", ");
-  return `INSERT INTO ${name} AS stored (${names}) ${dialect.givesIds}
+  return `INSERT INTO ${name} AS stored (${names}) ${dialect.explicitIds}
     SELECT ${names} FROM ${dialect.given(columns)} WHERE TRUE`;
 }
 
@@ -282,9 +282,9 @@ export function* insertRows(
 }
 
 /** Adds rows with all columns, or replaces those that have the same value in the first column. */
-export function* putRows(tables: SharedTables, table: Table, rows: readonly NewRow[]): Steps<void> {
+export function* upsertRows(tables: SharedTables, table: Table, rows: readonly NewRow[]): Steps<void> {
   if (rows.length === 0) return;
-  if (table.assignsIds) yield* lockIds(tables, table);
+  if (table.explicitIds) yield* lockIds(tables, table);
   const [key, ...others] = Object.keys(table.columns);
   const set = others.map((column) => `${column} = excluded.${column}`).join(", ");
   const onConflict = `ON CONFLICT (${key}) DO UPDATE SET ${set}`;
@@ -298,7 +298,7 @@ export function* appendRows(tables: SharedTables, table: Table, rows: readonly N
   yield* lockIds(tables, table);
   const { id: _, ...columns } = table.columns;
   yield* insertRows({ ...table, columns }, rows, tables);
-  yield* tables.onWrite({ ...table, assignsIds: false }, rows);
+  yield* tables.onWrite({ ...table, explicitIds: false }, rows);
 }
 
 /** Nobody else adds a row until the end of the transaction: identifiers become visible in ascending order. */

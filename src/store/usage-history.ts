@@ -1,7 +1,7 @@
 import type { UsageHistoryStore } from "../domain/ports.ts";
 import { DAY_MS } from "../domain/rate-limit.ts";
 import {
-  byRequests,
+  compareByRequests,
   COUNTS,
   DEPRECATED_OPERATIONS,
   type KeyCounts,
@@ -11,8 +11,8 @@ import {
   type OperationCounts,
   type RequestCounts,
   retainedSince,
-  startOf,
-  startsOf,
+  intervalStart,
+  intervalStarts,
   USAGE_INTERVALS,
   type UsageBatch,
   type UsageInterval,
@@ -148,7 +148,7 @@ export class SqlUsageHistoryStore implements UsageHistoryStore {
       const isNew = (yield* rowsOf(INSERT_BATCH, writer, sequence, hour)).length > 0;
       if (!isNew) return;
       for (const by of USAGE_INTERVALS) {
-        const start = startOf(by, hour);
+        const start = intervalStart(by, hour);
         yield* rowsOf(queries[by].add, jsonRows(keys.map((counts) => usageValues(start, counts))));
       }
       const used = keys.map(({ keyId, lastUsedAt }) => [keyId, lastUsedAt]);
@@ -162,7 +162,7 @@ export class SqlUsageHistoryStore implements UsageHistoryStore {
 
   async readUsage(query: UsageQuery): Promise<readonly UsageRow[]> {
     const { keyId, by } = query;
-    const starts = jsonArray([...startsOf(query, await this.#boundsOf(by))]);
+    const starts = jsonArray([...intervalStarts(query, await this.#boundsOf(by))]);
     const read = () => numberRowsOf<StoredCounts>(this.#queries[by].read, keyId, starts);
     return (await this.database.read(read)).flatMap((stored) => usageRowsOf(keyId, stored));
   }
@@ -171,7 +171,7 @@ export class SqlUsageHistoryStore implements UsageHistoryStore {
   async usageByKey(query: KeyTotalsQuery): Promise<readonly KeyTotals[]> {
     const { limit = Number.MAX_SAFE_INTEGER, ...period } = query;
     const { sums } = this.#queries[period.by];
-    const starts = [...startsOf(period, await this.#boundsOf(period.by))];
+    const starts = [...intervalStarts(period, await this.#boundsOf(period.by))];
     const used = await this.database.read(() => numberRowsOf<{ keyId: number }>(SELECT_USED_KEYS));
     const keysAtOnce = Math.ceil(ROWS_AT_ONCE / starts.length);
     let totals: readonly KeyTotals[] = [];
@@ -179,7 +179,7 @@ export class SqlUsageHistoryStore implements UsageHistoryStore {
       const keys = used.slice(from, from + keysAtOnce);
       const values = [jsonArray(starts), keys[0]?.keyId ?? 0, keys.at(-1)?.keyId ?? 0, limit];
       const found = await this.database.read(() => numberRowsOf<KeyTotals>(sums, ...values));
-      totals = [...totals, ...found].toSorted(byRequests).slice(0, limit);
+      totals = [...totals, ...found].toSorted(compareByRequests).slice(0, limit);
       await yieldToEventLoop();
     }
     return totals;

@@ -7,7 +7,7 @@ import {
   ADMIN_OPERATIONS,
   type AdminOperation,
   COMMON_ADMIN_ERRORS,
-  OPEN_ERRORS,
+  UNAUTHENTICATED_ERRORS,
 } from "../../src/operator/operations.ts";
 import { parseJson } from "../exact-json.ts";
 
@@ -40,7 +40,7 @@ describe("the OpenAPI document of the admin API", () => {
 
   test.each(operations)("%s has its statuses and error codes", (_id, operation) => {
     const node = document["paths"]?.[operation.path]?.[operation.method.toLowerCase()];
-    const common = operation.needsNoToken ? OPEN_ERRORS : COMMON_ADMIN_ERRORS;
+    const common = operation.needsNoToken ? UNAUTHENTICATED_ERRORS : COMMON_ADMIN_ERRORS;
     const codes = [...errorsOf(operation), ...common];
     const statuses = [operation.success.status, ...codes.map((code) => ADMIN_ERRORS[code].status)];
     const responses = node?.["responses"] ?? {};

@@ -5,7 +5,7 @@ import { SETTINGS } from "../../src/config/options.ts";
 import { NO_ACTIVITY, type ServerState } from "../../src/domain/servers.ts";
 import { requestHandlers } from "../../src/operator/handlers/requests.ts";
 import type { RequestPage } from "../../src/operator/operations.ts";
-import { askForRequests, whyNotAsked } from "../../src/operator/server-requests.ts";
+import { askForRequests, reasonNotToAsk } from "../../src/operator/server-requests.ts";
 import { ServerSecret } from "../../src/operator/server-secret.ts";
 import { startAdminService, useAdminService } from "./admin-service.ts";
 
@@ -179,7 +179,7 @@ describe("several servers", () => {
       /^its entry in Valkey has no valid signature: it is of release 1.1.0 or earlier/,
     ],
   ])("of a server that %s it is known whether it is asked", (_, server, reason) => {
-    const problem = whyNotAsked(server, { secret: SECRET, hasTls: true });
+    const problem = reasonNotToAsk(server, { secret: SECRET, hasTls: true });
     if (reason === undefined) expect(problem).toBeUndefined();
     else expect(problem).toMatch(reason);
   });

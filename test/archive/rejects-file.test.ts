@@ -1,6 +1,6 @@
 import { afterAll, expect, test } from "bun:test";
 import { existsSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
-import { encodeRejected, RejectsFile } from "../../src/archive/rejects-file.ts";
+import { encodeRejectedRow, RejectsFile } from "../../src/archive/rejects-file.ts";
 import { temporaryDirectory } from "../store/temporary-directory.ts";
 
 const directory = temporaryDirectory();
@@ -18,15 +18,15 @@ const json = (text: string) => ({ row: { line: 7, text }, problems: [{ path: [],
 
 test("an error of an earlier import is replaced", () => {
   const header = ["name", "categoryId", "error"];
-  expect(encodeRejected(csv("Rex", "x", "old"), { ...CSV, header })).toBe('Rex,x,"line 2: it, is wrong"');
-  expect(encodeRejected(json('{"error":"o\\"ld","name":5}'), NDJSON)).toBe(
+  expect(encodeRejectedRow(csv("Rex", "x", "old"), { ...CSV, header })).toBe('Rex,x,"line 2: it, is wrong"');
+  expect(encodeRejectedRow(json('{"error":"o\\"ld","name":5}'), NDJSON)).toBe(
     '{"error":"line 7: the row is \\"wrong\\"","name":5}',
   );
 });
 
 test("text that is not a row of CSV is one cell", () => {
   const row = { line: 3, text: '"a"b,c', cells: ['"a"b,c'], problem: "has text after a closing quote" };
-  expect(encodeRejected({ row, problems: [] }, CSV)).toBe('"""a""b,c",line 3: ');
+  expect(encodeRejectedRow({ row, problems: [] }, CSV)).toBe('"""a""b,c",line 3: ');
 });
 
 test.each([
@@ -36,7 +36,7 @@ test.each([
   ["oops", '{"error":"line 7: the row is \\"wrong\\"","text":"oops"}'],
   ["[1]", '{"error":"line 7: the row is \\"wrong\\"","text":"[1]"}'],
 ])("the object %j has its error in front", (text, line) => {
-  expect(encodeRejected(json(text), NDJSON)).toBe(line);
+  expect(encodeRejectedRow(json(text), NDJSON)).toBe(line);
 });
 
 test("a link is not followed, whatever it is to", () => {

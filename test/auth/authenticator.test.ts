@@ -190,13 +190,13 @@ describe("a valid key", () => {
 
     takeOver();
     expect(await authenticator.followChanges()).toMatchObject({
-      otherCopy: { revision: 2, revisionBefore: 4 },
+      replacement: { revision: 2, revisionBefore: 4 },
     });
     expect(authenticate(lost.secret)).toBe("invalid_api_key");
     for (const { id, secret } of [kept, revoked]) {
       expect(authenticate(secret)).toMatchObject({ plan: "free" });
       keys.update(id, { revokedAt: clock.now() });
-      expect(await authenticator.followChanges()).not.toHaveProperty("otherCopy");
+      expect(await authenticator.followChanges()).not.toHaveProperty("replacement");
       expect(authenticate(secret)).toBe("invalid_api_key");
     }
   });

@@ -14,7 +14,7 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { existingParent, rejectUnwritable } from "../../src/data-directory.ts";
-import { giveToDirectoryOwner } from "../../src/store/sqlite/durable-files.ts";
+import { inheritDirectoryOwner } from "../../src/store/sqlite/durable-files.ts";
 import { runProgram } from "../../trials/harness/child.ts";
 import { PETSTORE } from "../../trials/harness/petstore.ts";
 import { cleanUpAfterAll, InProcessCli, type InProcessServer, cliDirectory } from "./cli.ts";
@@ -112,7 +112,7 @@ describe("owners", () => {
     chownSync(data, owner, process.getgid?.() ?? 0);
     writeFileSync(target, "");
     symlinkSync(target, join(data, "production.lock"));
-    giveToDirectoryOwner(join(data, "production.lock"));
+    inheritDirectoryOwner(join(data, "production.lock"));
     expect(statSync(target).uid).toBe(self);
     expect(lstatSync(join(data, "production.lock")).uid).toBe(owner);
   });

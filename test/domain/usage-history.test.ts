@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { retainedSince, startOf, startsOf } from "../../src/domain/usage-history.ts";
+import { retainedSince, intervalStart, intervalStarts } from "../../src/domain/usage-history.ts";
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 86_400_000;
@@ -8,16 +8,18 @@ const ALL = { first: 0, last: Infinity };
 
 describe("intervals", () => {
   test("hours and days start in UTC, also before 1970", () => {
-    expect(startOf("hour", NOON + HOUR_MS - 1)).toBe(NOON);
-    expect(startOf("day", NOON)).toBe(Date.parse("2026-11-15T00:00:00Z"));
-    expect(startOf("day", -1)).toBe(-DAY_MS);
+    expect(intervalStart("hour", NOON + HOUR_MS - 1)).toBe(NOON);
+    expect(intervalStart("day", NOON)).toBe(Date.parse("2026-11-15T00:00:00Z"));
+    expect(intervalStart("day", -1)).toBe(-DAY_MS);
   });
 
   test("a period has the intervals that contain its ends, as far as they are stored", () => {
     const period = { by: "hour", since: NOON + 1, until: NOON + 2 * HOUR_MS } as const;
-    expect([...startsOf(period, ALL)]).toEqual([NOON, NOON + HOUR_MS, NOON + 2 * HOUR_MS]);
-    expect([...startsOf(period, { first: NOON + HOUR_MS, last: NOON + HOUR_MS })]).toEqual([NOON + HOUR_MS]);
-    expect([...startsOf(period, { first: Infinity, last: -Infinity })]).toEqual([]);
+    expect([...intervalStarts(period, ALL)]).toEqual([NOON, NOON + HOUR_MS, NOON + 2 * HOUR_MS]);
+    expect([...intervalStarts(period, { first: NOON + HOUR_MS, last: NOON + HOUR_MS })]).toEqual([
+      NOON + HOUR_MS,
+    ]);
+    expect([...intervalStarts(period, { first: Infinity, last: -Infinity })]).toEqual([]);
   });
 
   test("hours are kept for 35 days and days for 400", () => {

@@ -1,14 +1,14 @@
 import { expect, jest, test } from "bun:test";
 import { Unavailable } from "../../src/api/errors.ts";
 import { REQUEST_TIMEOUT_MS } from "../../src/api/dispatch.ts";
-import { within } from "../../src/runtime/event-loop.ts";
+import { withTimeout } from "../../src/runtime/event-loop.ts";
 import { useFakeTimers } from "../fake-timers.ts";
 
 useFakeTimers();
 
 const never = () => new Promise<string>(() => {});
 const errorOf = (work: Promise<string>) => inTime(work).catch((error: unknown) => error);
-const inTime = (work: Promise<string>) => within(REQUEST_TIMEOUT_MS, work, Unavailable);
+const inTime = (work: Promise<string>) => withTimeout(REQUEST_TIMEOUT_MS, work, Unavailable);
 
 test("work in time settles as it does without a timeout", async () => {
   expect(await inTime(Promise.resolve("done"))).toBe("done");

@@ -2,7 +2,7 @@ import { expect, spyOn, test } from "bun:test";
 import {
   atEndOfIteration,
   loadOnce,
-  reuse,
+  reuseBriefly,
   scheduler,
   yieldToEventLoop,
 } from "../../src/runtime/event-loop.ts";
@@ -47,7 +47,7 @@ test("a value that took 70 ms is reused for 7 seconds, one that took 5 seconds f
   let loads = 0;
   let cost = 70;
   const clock = spyOn(scheduler, "now").mockImplementation(() => now);
-  const read = reuse(async () => {
+  const read = reuseBriefly(async () => {
     now += cost;
     loads++;
     if (cost === 0) throw new Error("down");

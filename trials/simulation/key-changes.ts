@@ -8,7 +8,7 @@ import {
   generateSecret,
   hashSecret,
   validUntil,
-  WHILE_DISABLED,
+  VALID_UNTIL_WHILE_DISABLED,
 } from "../../src/domain/api-keys.ts";
 import type { KeyChanges } from "../../src/domain/ports.ts";
 import { newUsage, peek } from "../../src/domain/rate-limit.ts";
@@ -282,7 +282,7 @@ function expected(credential: Credential | undefined, now: number): string {
   if (credential === undefined) return "invalid_api_key";
   const until = validUntil(credential);
   if (until > now) return nameOf({ keyId: credential.key.id, plan: credential.key.plan });
-  return until === WHILE_DISABLED ? "disabled_api_key" : "invalid_api_key";
+  return until === VALID_UNTIL_WHILE_DISABLED ? "disabled_api_key" : "invalid_api_key";
 }
 
 function nameOf(principal: unknown): string {

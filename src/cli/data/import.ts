@@ -10,8 +10,8 @@ import {
   ImportStore,
   NO_PROGRESS,
 } from "../../archive/import-store.ts";
-import { type Imported, importRows } from "../../archive/import.ts";
-import { describeRejected } from "../../archive/rejects-file.ts";
+import { type ImportResult, importRows } from "../../archive/import.ts";
+import { describeRejectedRow } from "../../archive/rejects-file.ts";
 import { InputError } from "../../archive/row-formats.ts";
 import { describeEnvironment, storageOf } from "../../config/config.ts";
 import { JSON_OPTION, DATABASE_OPTIONS } from "../../config/options.ts";
@@ -185,7 +185,7 @@ async function importFrom(job: Import, store: ImportStore | undefined, from: Imp
       if (shownErrors++ >= SHOWN_ERRORS) return;
       progress.end();
       // It can contain the name of a column.
-      context.warn(describeRejected(rejected));
+      context.warn(describeRejectedRow(rejected));
     },
     onProgress({ rows }, bytes) {
       stored = rows;
@@ -229,7 +229,7 @@ function rejectsPosition(path: string, progress?: ImportProgress): number {
   );
 }
 
-interface ImportEnded extends Imported {
+interface ImportEnded extends ImportResult {
   /** Rows that were done before. */
   readonly rowsBefore: number;
   readonly seconds: number;

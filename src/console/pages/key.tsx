@@ -4,7 +4,7 @@ import { DAY_MS } from "../../domain/rate-limit.ts";
 import {
   COUNTS,
   DEPRECATED_OPERATIONS,
-  LENGTH_MS,
+  INTERVAL_LENGTH_MS,
   type RequestCounts,
   requestsOf,
   sumOfRequests,
@@ -232,7 +232,7 @@ function Usage({ history, createdAt, earlier, keyId }: UsageProps) {
         value={grouped}
         isByDay={history.by === "day"}
         group="usage"
-        pointUrl={(time) => requestsUrl(time * 1_000, time * 1_000 + LENGTH_MS[history.by], keyId)}
+        pointUrl={(time) => requestsUrl(time * 1_000, time * 1_000 + INTERVAL_LENGTH_MS[history.by], keyId)}
         emptyText="No requests in this period."
       />
       <DataTable

@@ -3,7 +3,12 @@ import { Rejection } from "../../api/errors.ts";
 import { toSafeNumber } from "../../api/json.ts";
 import { formatOptionalTime, formatTime, parseOptionalTime } from "../../text/formatting.ts";
 import { auditView } from "../../domain/audit.ts";
-import { LENGTH_MS, startOf, type UsageInterval, type UsagePeriod } from "../../domain/usage-history.ts";
+import {
+  INTERVAL_LENGTH_MS,
+  intervalStart,
+  type UsageInterval,
+  type UsagePeriod,
+} from "../../domain/usage-history.ts";
 import { yieldToEventLoop } from "../../runtime/event-loop.ts";
 import { keyNotFound } from "../errors.ts";
 import { ADMIN_PAGE_LIMIT, type QueryOf } from "../operations.ts";
@@ -55,11 +60,15 @@ export function historyHandlers({ keys, usageHistory, audit, clock }: OperatorSe
 function periodOf(query: QueryOf<"getKeyUsage">, now: number): UsagePeriod | Rejection<"invalid_parameter"> {
   const { by = "day" } = query;
   const until = parseOptionalTime(query.until) ?? now;
-  const since = parseOptionalTime(query.since) ?? until - (DEFAULT_INTERVALS[by] - 1) * LENGTH_MS[by];
+  const since =
+    parseOptionalTime(query.since) ?? until - (DEFAULT_INTERVALS[by] - 1) * INTERVAL_LENGTH_MS[by];
   if (since <= until) return { by, since, until };
   return new Rejection("invalid_parameter", [{ path: ["since"], message: "must not be after until" }]);
 }
 
 function formatPeriod({ by, since, until }: UsagePeriod): { since: string; until: string } {
-  return { since: formatTime(startOf(by, since)), until: formatTime(startOf(by, until) + LENGTH_MS[by]) };
+  return {
+    since: formatTime(intervalStart(by, since)),
+    until: formatTime(intervalStart(by, until) + INTERVAL_LENGTH_MS[by]),
+  };
 }

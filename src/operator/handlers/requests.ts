@@ -79,12 +79,12 @@ export function requestHandlers({
     const response = await askForRequests(server, { ...query, scope: "server" });
     if (typeof response === "string") return missing(server, response);
     const { body: page, unreadable } = response;
-    const [told] = page.servers;
-    if (told?.id !== server.id) return missing(server, `another server responds at ${server.adminUrl}`);
-    const problem = unreadable > 0 ? unreadableText(unreadable) : told.problem;
-    // It speaks of no other server.
+    const [responder] = page.servers;
+    if (responder?.id !== server.id) return missing(server, `another server responds at ${server.adminUrl}`);
+    const problem = unreadable > 0 ? unreadableText(unreadable) : responder.problem;
+    // Its own requests count, and no others that it may list.
     const items = page.items.filter((item) => item.server === server.id);
-    return { ...page, items, servers: [{ ...told, problem }] };
+    return { ...page, items, servers: [{ ...responder, problem }] };
   }
 }
 

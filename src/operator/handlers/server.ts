@@ -1,8 +1,8 @@
 import { formatTime } from "../../text/formatting.ts";
 import { DAY_MS } from "../../domain/rate-limit.ts";
 import type { ServerState } from "../../domain/servers.ts";
-import { DEPRECATED_USE_DAYS, type KeyTotals, startOf } from "../../domain/usage-history.ts";
-import { reuse } from "../../runtime/event-loop.ts";
+import { DEPRECATED_USE_DAYS, type KeyTotals, intervalStart } from "../../domain/usage-history.ts";
+import { reuseBriefly } from "../../runtime/event-loop.ts";
 import { type AdapterMonitor, LATENCY_BUCKETS, quantilesOf } from "../../observe/request-metrics.ts";
 import type { Fleet } from "../operations.ts";
 import { KeyDirectory } from "./keys.ts";
@@ -15,11 +15,11 @@ export function serverHandlers(services: ServerServices) {
   const directory = new KeyDirectory(services);
 
   /** With 10,000 keys that are used in every hour they take 170 ms, and a console asks every two seconds. */
-  const readSums = reuse(async () => {
+  const readSums = reuseBriefly(async () => {
     const now = clock.now();
     const day = { by: "hour", since: now - DAY_MS, until: now } as const;
     const totals = await usageHistory.usageByKey({ ...day, limit: TOP_KEYS });
-    const deprecatedSince = startOf("day", now - DEPRECATED_USE_DAYS * DAY_MS);
+    const deprecatedSince = intervalStart("day", now - DEPRECATED_USE_DAYS * DAY_MS);
     return { totals, deprecatedKeys: await usageHistory.countDeprecatedUse(deprecatedSince) };
   });
 

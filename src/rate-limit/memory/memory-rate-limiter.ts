@@ -18,7 +18,7 @@ import {
   type Usage,
 } from "../../domain/rate-limit.ts";
 import { type ScheduledTimer, type Scheduler, scheduler } from "../../runtime/event-loop.ts";
-import { type Entry, UsageTable } from "./usage-table.ts";
+import { type UsageEntry, UsageTable } from "./usage-table.ts";
 import { FailureReporter } from "../../runtime/failure-reporter.ts";
 
 interface MemoryRateLimiterOptions {
@@ -88,7 +88,7 @@ class MemoryRateLimiter implements RateLimiter {
     return decision;
   }
 
-  #banned(entry: Entry): void {
+  #banned(entry: UsageEntry): void {
     this.#writeBehind?.changedUrgently(entry);
     const { subject, usage } = entry;
     if (subject.kind !== "key") return;
@@ -158,7 +158,7 @@ class MemoryRateLimiter implements RateLimiter {
     return kind === "key" ? this.#ban : undefined;
   }
 
-  #add(subject: Subject, now: number, usage?: Usage): Entry {
+  #add(subject: Subject, now: number, usage?: Usage): UsageEntry {
     const isFull = subject.kind === "address" && this.#table.addresses >= this.#maxAddresses;
     const evicted = isFull ? this.#table.leastUsedAddress(now) : undefined;
     if (evicted) this.#remove(evicted);
@@ -167,7 +167,7 @@ class MemoryRateLimiter implements RateLimiter {
     return entry;
   }
 
-  #remove(entry: Entry): void {
+  #remove(entry: UsageEntry): void {
     this.#writeBehind?.deleteRow(entry.subject);
     this.#table.remove(entry);
   }
@@ -205,11 +205,11 @@ class WriteBehind {
   readonly #scheduler: Scheduler;
   readonly #failures: FailureReporter;
   /** Entries that changed since the current pass began, each once; those of the pass, the oldest last. */
-  #changed: Entry[] = [];
-  #pass: Entry[] = [];
+  #changed: UsageEntry[] = [];
+  #pass: UsageEntry[] = [];
   #batchRows = BATCH_ROWS;
   /** Entries of bans and unbans, which are also among the changed ones. */
-  #urgent: Entry[] = [];
+  #urgent: UsageEntry[] = [];
   /** Subjects without an entry whose rows may still be in the store: the number of a key, or an address. */
   readonly #deleted = new Set<Subject["id"]>();
   /** Those that belong to the current pass. */
@@ -229,14 +229,14 @@ class WriteBehind {
     );
   }
 
-  changed(entry: Entry): void {
+  changed(entry: UsageEntry): void {
     if (entry.isQueued) return;
     entry.isQueued = true;
     this.#changed.push(entry);
   }
 
   /** Writes the entry in the next time slice, before everything that waits for a pass. */
-  changedUrgently(entry: Entry): void {
+  changedUrgently(entry: UsageEntry): void {
     this.changed(entry);
     this.#urgent.push(entry);
     this.#schedule();
@@ -301,7 +301,7 @@ class WriteBehind {
   }
 
   /** After an error everything waits for the next pass. */
-  #save(entries: readonly Entry[], deleted: readonly Subject["id"][]): boolean {
+  #save(entries: readonly UsageEntry[], deleted: readonly Subject["id"][]): boolean {
     const rows = [
       ...deleted.map((id) => [subjectOf(id), undefined] as const),
       ...entries.flatMap(({ subject, usage, isRemoved }) => (isRemoved ? [] : [[subject, usage] as const])),

@@ -1,7 +1,7 @@
 import { isExpired, newUsage, type Subject, type Usage } from "../../domain/rate-limit.ts";
 
 /** A subject and its usage. */
-export interface Entry {
+export interface UsageEntry {
   readonly subject: Subject;
   readonly usage: Usage;
   /** Whether the entry waits to be written to the store. */
@@ -25,8 +25,8 @@ const SWEEP_ENTRIES = 4_096;
  * and decision with one key, and 2.1 µs with 100,000 that are equally busy.
  */
 export class UsageTable {
-  readonly #keys = new Map<number, Entry>();
-  readonly #addresses = new Map<string, Entry>();
+  readonly #keys = new Map<number, UsageEntry>();
+  readonly #addresses = new Map<string, UsageEntry>();
   readonly #keyRounds = new Rounds(this.#keys);
   readonly #addressRounds = new Rounds(this.#addresses);
 
@@ -35,12 +35,12 @@ export class UsageTable {
     return this.#addresses.size;
   }
 
-  find({ kind, id }: Subject): Entry | undefined {
+  find({ kind, id }: Subject): UsageEntry | undefined {
     return kind === "key" ? this.#keys.get(id) : this.#addresses.get(id);
   }
 
   /** Adds a subject that has no entry. */
-  add(subject: Subject, usage = newUsage()): Entry {
+  add(subject: Subject, usage = newUsage()): UsageEntry {
     const entry = { subject, usage, isQueued: false, isRemoved: false };
     if (subject.kind === "key") this.#keys.set(subject.id, entry);
     else {
@@ -51,21 +51,21 @@ export class UsageTable {
     return entry;
   }
 
-  remove(entry: Entry): void {
+  remove(entry: UsageEntry): void {
     const { kind, id } = entry.subject;
     entry.isRemoved = true;
     if (kind === "key") this.#keys.delete(id);
     else this.#addresses.delete(id);
   }
 
-  *entries(): Generator<Entry> {
+  *entries(): Generator<UsageEntry> {
     yield* this.#keys.values();
     yield* this.#addresses.values();
   }
 
   /** The address with the fewest requests among the next few, an expired one first. */
-  leastUsedAddress(now: number): Entry | undefined {
-    let least: Entry | undefined;
+  leastUsedAddress(now: number): UsageEntry | undefined {
+    let least: UsageEntry | undefined;
     let leastRequests = Infinity;
     for (const entry of this.#addressRounds.next(SAMPLES)) {
       const requests = isExpired(entry.usage, now) ? 0 : entry.usage.day.used;
@@ -77,7 +77,7 @@ export class UsageTable {
   }
 
   /** The expired entries among the next few. */
-  nextExpired(now: number): Entry[] {
+  nextExpired(now: number): UsageEntry[] {
     const next = [...this.#keyRounds.next(SWEEP_ENTRIES), ...this.#addressRounds.next(SWEEP_ENTRIES)];
     return next.filter(({ usage }) => isExpired(usage, now));
   }

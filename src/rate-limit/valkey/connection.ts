@@ -12,7 +12,7 @@ import {
   toStored,
   fromStored,
 } from "../../domain/rate-limit.ts";
-import { within } from "../../runtime/event-loop.ts";
+import { withTimeout } from "../../runtime/event-loop.ts";
 import {
   type KeyReport,
   type KeySubject,
@@ -32,7 +32,7 @@ interface ServerAddress {
 }
 
 /** One server, or some of the hosts of a cluster. */
-export interface Servers {
+export interface ValkeyServers {
   readonly addresses: readonly [ServerAddress, ...ServerAddress[]];
   readonly isCluster: boolean;
 }
@@ -47,7 +47,7 @@ export interface ValkeyOptions {
 }
 
 interface ConnectionOptions {
-  readonly servers: Servers;
+  readonly servers: ValkeyServers;
   readonly prefix: string;
   readonly ban: BanRules;
   /** Is used instead of the server's clock. */
@@ -106,7 +106,7 @@ export class ValkeyConnection {
   static async open(options: ConnectionOptions, subject: KeySubject): Promise<ValkeyConnection> {
     const connection = new ValkeyConnection(options);
     try {
-      await within(connection.#timeoutMs, connection.#check(subject));
+      await withTimeout(connection.#timeoutMs, connection.#check(subject));
       return connection;
     } catch (error) {
       connection.close();
@@ -247,7 +247,7 @@ export class ValkeyConnection {
   }
 
   #inTime<T>(work: Promise<T>): Promise<T> {
-    return within(this.#timeoutMs, work);
+    return withTimeout(this.#timeoutMs, work);
   }
 
   get #registerKey(): string {
@@ -294,7 +294,7 @@ const NO_CLUSTER_RETRIES = {
 /** Of the time for connecting: one frozen host must leave time to ask another where the slots are. */
 const SLOTS_TIMEOUT_SHARE = 0.3;
 
-function createClient({ addresses, isCluster }: Servers, timeoutMs: number): Redis | Cluster {
+function createClient({ addresses, isCluster }: ValkeyServers, timeoutMs: number): Redis | Cluster {
   const [{ host, port, db: _db, ...access }] = addresses;
   if (!isCluster) return new Redis({ host, port, ...access, ...NO_RETRIES, enableOfflineQueue: false });
   return new Cluster(
@@ -318,7 +318,7 @@ const CLOSED = /^(?:Connection is closed|None of startup nodes is available|Fail
 const DEFAULT_PORT = 6379;
 
 /** More than one are hosts of a cluster. Throws on an invalid address, without repeating it: it may hold a password. */
-export function parseServers(urls: readonly string[], ca?: string): Servers {
+export function parseServers(urls: readonly string[], ca?: string): ValkeyServers {
   const tls = ca === undefined ? {} : { ca };
   const [first, ...others] = urls.map((text) => parseAddress(text, tls));
   if (first === undefined) throw new TypeError("Valkey needs an address");

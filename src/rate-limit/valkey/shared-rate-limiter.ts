@@ -167,7 +167,7 @@ export class SharedRateLimiter implements RateLimiter {
 
   peek(subject: Subject, limits: Limits): Decision {
     if (subject.kind === "address") return this.#options.local.peek(subject, limits);
-    return this.#onWallClock(this.#shares.peek({ subject, limits }, this.#sharing()));
+    return this.#onWallClock(this.#shares.peek({ subject, limits }, this.#decisionContext()));
   }
 
   /** What this server knows, while Valkey does not reply. */
@@ -222,14 +222,14 @@ export class SharedRateLimiter implements RateLimiter {
     await this.#options.local.close();
   }
 
-  #sharing() {
+  #decisionContext() {
     const { clock, register } = this.#options;
     return { servers: (this.#isOutage && register?.count) || 1, now: clock.steadyNow() };
   }
 
   /** By this server's share. */
   #decideHere(request: DecisionRequest): Decision {
-    return this.#onWallClock(this.#shares.decide(request, this.#sharing()));
+    return this.#onWallClock(this.#shares.decide(request, this.#decisionContext()));
   }
 
   /** The shares are on the steady clock. */

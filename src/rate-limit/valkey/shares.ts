@@ -23,7 +23,7 @@ interface DecisionContext {
 }
 
 /** Requests that this server allowed without Valkey in the current window. */
-interface Granted {
+interface Allowance {
   count: number;
   /** Those that Valkey has not been told of. */
   unreported: number;
@@ -32,8 +32,8 @@ interface Granted {
 interface KnownKey {
   /** As Valkey last replied, and what this server has allowed since. */
   usage: Usage;
-  readonly minute: Granted;
-  readonly day: Granted;
+  readonly minute: Allowance;
+  readonly day: Allowance;
   /** When the key was unbanned, if Valkey has not been told, or NEVER. */
   unbannedAt: number;
 }
@@ -205,7 +205,7 @@ function withShares(
 
 interface ShareOptions extends DecisionContext {
   readonly limit: number;
-  readonly granted: Granted;
+  readonly granted: Allowance;
 }
 
 /** Adds the shares of the other servers in what was left before this server allowed any of it, and returns them. */

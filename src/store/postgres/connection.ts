@@ -134,7 +134,7 @@ export function isStandby(error: unknown): boolean {
 }
 
 /** With a message that says what is wrong. */
-export function explained(error: unknown): unknown {
+export function withExplanation(error: unknown): unknown {
   return isStandby(error) ? new Error("the server is a standby", { cause: error }) : error;
 }
 
@@ -166,7 +166,7 @@ const NO_AUTHORITY = /^(?:Unable to access caFile path|Failed to load CA file)/;
 /** Turns a transient error of PostgreSQL into Unavailable; returns every other error as it is. */
 export function toUnavailable(error: unknown): unknown {
   if (!(error instanceof Error) || !isTransient(error)) return error;
-  return new Unavailable(`PostgreSQL: ${messageOf(explained(error))}`, { cause: error });
+  return new Unavailable(`PostgreSQL: ${messageOf(withExplanation(error))}`, { cause: error });
 }
 
 function isTransient(error: Error): boolean {

@@ -4,7 +4,7 @@ import { type IdempotencyRecord, type IdempotentOperation, replay, requestName }
 import type { IdempotencyRejection, IdempotentRequest, WriteResult } from "../../domain/ports.ts";
 import { IDEMPOTENCY_CONFLICT } from "../../domain/resources.ts";
 import type { ConnectionPool } from "./pool.ts";
-import { numbered, POSTGRES_DIALECT } from "./statements.ts";
+import { withNumberedParameters, POSTGRES_DIALECT } from "./statements.ts";
 
 /** A write; only one with an Idempotency-Key has a request. */
 interface Write {
@@ -17,7 +17,7 @@ type IdempotentWrite = Write & { readonly request: IdempotentRequest };
 /** Expired records are deleted once in this many writes, up to so many at a time. */
 const WRITES_PER_PURGE = 100;
 const MAX_PURGED = 1_000;
-const DELETE_EXPIRED = numbered(
+const DELETE_EXPIRED = withNumberedParameters(
   POSTGRES_DIALECT.deleteFirst({ table: "attempts", where: "created_at <= ?", order: "created_at" }),
 );
 

@@ -1,7 +1,7 @@
 import type { SQL } from "bun";
 import { latestVersion, type Migration, rejectNewerSchema } from "../migrations.ts";
 import { isLocked, MIGRATIONS_LOCK, tableExists, takeLock } from "./connection.ts";
-import { scheduler, within } from "../../runtime/event-loop.ts";
+import { scheduler, withTimeout } from "../../runtime/event-loop.ts";
 
 /**
  * A step that takes long on a large table, and during which all other instances serve. Each statement is a transaction
@@ -310,8 +310,10 @@ const ONLINE_STATEMENT_TIMEOUT_MS = 60 * 60 * 1000;
 
 /** Brings a database up to date. Any number of instances can do so at once: each step is applied by one of them. */
 export async function migrate(sql: SQL, schema: string | undefined): Promise<void> {
-  for (const step of await within(OPEN_TIMEOUT_MS, lockMissingSteps(sql, schema))) {
-    await ("sql" in step ? within(OPEN_TIMEOUT_MS, applyInTransaction(sql, step)) : applyOnline(sql, step));
+  for (const step of await withTimeout(OPEN_TIMEOUT_MS, lockMissingSteps(sql, schema))) {
+    await ("sql" in step
+      ? withTimeout(OPEN_TIMEOUT_MS, applyInTransaction(sql, step))
+      : applyOnline(sql, step));
   }
 }
 
@@ -358,9 +360,10 @@ async function applyOnline(sql: SQL, step: OnlineMigration): Promise<void> {
   const timeouts = ["statement_timeout", "lock_timeout"].map(
     (name) => `SET ${name} = ${ONLINE_STATEMENT_TIMEOUT_MS}`,
   );
-  await within(OPEN_TIMEOUT_MS, sql.unsafe(timeouts.join("; ")));
-  for (const statement of step.statements) await within(ONLINE_STATEMENT_TIMEOUT_MS, sql.unsafe(statement));
-  await within(OPEN_TIMEOUT_MS, record(sql, step));
+  await withTimeout(OPEN_TIMEOUT_MS, sql.unsafe(timeouts.join("; ")));
+  for (const statement of step.statements)
+    await withTimeout(ONLINE_STATEMENT_TIMEOUT_MS, sql.unsafe(statement));
+  await withTimeout(OPEN_TIMEOUT_MS, record(sql, step));
 }
 
 async function record(sql: SQL, { version, name }: Pick<Migration, "version" | "name">): Promise<void> {

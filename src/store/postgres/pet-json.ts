@@ -8,7 +8,7 @@ import { type Filter, idsAfter, petFiltersIn, selectPage } from "../pages.ts";
 import { PET_ROWS } from "../rows.ts";
 import { requireRow } from "../statements.ts";
 import type { Pools } from "./pool.ts";
-import { givenColumns, POSTGRES_DIALECT } from "./statements.ts";
+import { parameterColumns, POSTGRES_DIALECT } from "./statements.ts";
 
 export const PET_JSON = PET_ROWS.json(POSTGRES_DIALECT);
 
@@ -35,7 +35,7 @@ export function selectPetPages(filters: readonly string[]): string {
   );
   const isOnPage = "FILTER (WHERE number <= query.pets)";
   return `SELECT page.*
-    FROM ${givenColumns({ ...Object.fromEntries(types), after: "integer", pets: "integer" })} AS query,
+    FROM ${parameterColumns({ ...Object.fromEntries(types), after: "integer", pets: "integer" })} AS query,
       LATERAL (SELECT coalesce(string_agg(json, ',') ${isOnPage}, '') AS json, max(id) ${isOnPage} AS last,
         count(*) > query.pets AS "hasMore" FROM (${page}) AS pet) AS page
     ORDER BY place`;

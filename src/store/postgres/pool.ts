@@ -4,7 +4,7 @@ import type { StateChange } from "../../domain/ports.ts";
 import {
   connect,
   type ConnectOptions,
-  explained,
+  withExplanation,
   isFromServer,
   isLocked,
   isServerDown,
@@ -18,7 +18,7 @@ import {
   type RepeatedWork,
   type ScheduledTimer,
   scheduler,
-  within,
+  withTimeout,
 } from "../../runtime/event-loop.ts";
 
 export interface PoolsOptions {
@@ -217,7 +217,7 @@ export class ConnectionPool {
   }
 
   query<T>(work: (sql: SQL) => Promise<T>): Promise<T> {
-    return this.#run((sql) => within(this.options.timeoutMs, work(sql)));
+    return this.#run((sql) => withTimeout(this.options.timeoutMs, work(sql)));
   }
 
   /** Half of the timeout is for getting a connection, half for the transaction. */
@@ -233,7 +233,7 @@ export class ConnectionPool {
         return work(tx);
       }) as Promise<T>;
       try {
-        await within(halfMs, Promise.race([begun, done]));
+        await withTimeout(halfMs, Promise.race([begun, done]));
       } catch (error) {
         isLate = true;
         // While others get responses, it is due to the number of queries and says nothing about the server.
@@ -241,7 +241,7 @@ export class ConnectionPool {
           ? toUnavailable(error)
           : error;
       }
-      return within(halfMs, done);
+      return withTimeout(halfMs, done);
     });
   }
 
@@ -258,7 +258,7 @@ export class ConnectionPool {
       return result;
     } catch (error) {
       if (isFromServer(error)) this.#responded(startedAt);
-      if (isServerDown(error)) this.#open(explained(error));
+      if (isServerDown(error)) this.#open(withExplanation(error));
       throw toUnavailable(error);
     } finally {
       if (--this.#queued === 0) this.#onIdle();

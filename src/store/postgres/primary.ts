@@ -1,12 +1,12 @@
 import { messageOf } from "../../api/errors.ts";
 import { hostUrls } from "../../text/host-urls.ts";
-import { within } from "../../runtime/event-loop.ts";
+import { withTimeout } from "../../runtime/event-loop.ts";
 import {
   addressOf,
   COMMAND_TIMEOUT_MS,
   connect,
   type ConnectOptions,
-  explained,
+  withExplanation,
   isStandby,
   TIMELINE,
 } from "./connection.ts";
@@ -123,11 +123,12 @@ interface Silent {
   readonly reason: unknown;
 }
 
-const describe = ({ url, reason }: Silent): string => `${addressOf(url)}: ${messageOf(explained(reason))}`;
+const describe = ({ url, reason }: Silent): string =>
+  `${addressOf(url)}: ${messageOf(withExplanation(reason))}`;
 
 function noPrimary(rejected: readonly Silent[]): unknown {
   const [first] = rejected;
-  const cause = explained(first?.reason);
+  const cause = withExplanation(first?.reason);
   if (rejected.length === 1) return cause;
   return new Error(`no server accepts writes (${rejected.map(describe).join("; ")})`, { cause });
 }
@@ -153,7 +154,7 @@ async function ask(url: string, select: string, options: ConnectOptions): Promis
   const sql = connect(url, options);
   const { connectMs = COMMAND_TIMEOUT_MS } = options;
   try {
-    const [server] = await within(connectMs, sql.unsafe<[{ timeline: number }]>(select));
+    const [server] = await withTimeout(connectMs, sql.unsafe<[{ timeline: number }]>(select));
     return { url, timeline: server.timeline };
   } finally {
     void sql.close({ timeout: 0 });

@@ -26,13 +26,13 @@ export async function runAll<T>(sql: SQL, statements: Statements<T>): Promise<T>
   let step = steps.next();
   while (step.done !== true) {
     const { sql: text, values } = step.value;
-    step = steps.next(text === "" ? [] : await sql.unsafe(numbered(text), [...values]));
+    step = steps.next(text === "" ? [] : await sql.unsafe(withNumberedParameters(text), [...values]));
   }
   return step.value;
 }
 
 /** With the parameters of PostgreSQL. */
-export function numbered(sql: string): string {
+export function withNumberedParameters(sql: string): string {
   let n = 0;
   return sql.replaceAll(/\?(\d*)/g, (_, given: string) => `$${given || ++n}`);
 }
@@ -40,7 +40,7 @@ export function numbered(sql: string): string {
 const TYPES = { integer: "int8", text: "text", json: "jsonb" } as const;
 
 /** Parameters, each with the values of a column, as a table with these columns and their `place`. */
-export function givenColumns(columns: Readonly<Record<string, ColumnType>>): string {
+export function parameterColumns(columns: Readonly<Record<string, ColumnType>>): string {
   const values = Object.values(columns).map((type, i) => `$${i + 1}::${TYPES[type]}[]`);
   return `(SELECT * FROM unnest(${values.join(", ")}) WITH ORDINALITY AS given (${Object.keys(columns).join(", ")}, place))`;
 }
@@ -85,7 +85,7 @@ export const POSTGRES_DIALECT: Dialect = {
   lockTable: (table) => `LOCK TABLE ${table} IN SHARE ROW EXCLUSIVE MODE`,
   lockRows: (lock) => ` FOR ${lock}`,
   indexedBy: () => "",
-  givesIds: "OVERRIDING SYSTEM VALUE",
+  explicitIds: "OVERRIDING SYSTEM VALUE",
   // With IN, a plan may run the SELECT again for each row, and find other rows.
   deleteFirst: ({ table, where, order }) => `DELETE FROM ${table} WHERE ctid = ANY (ARRAY(
     SELECT ctid FROM ${table} WHERE ${where} ORDER BY ${order} LIMIT ? FOR UPDATE SKIP LOCKED)) RETURNING 1`,

@@ -11,7 +11,7 @@ import type {
   WriteResult,
 } from "../../domain/ports.ts";
 import type { NewPet } from "../../domain/resources.ts";
-import { within } from "../../runtime/event-loop.ts";
+import { withTimeout } from "../../runtime/event-loop.ts";
 import { findCredentials, SELECT_CREDENTIALS, SqlKeyStore } from "../api-keys.ts";
 import { SqlAuditStore } from "../audit.ts";
 import { GroupCommit } from "../group-commit.ts";
@@ -20,7 +20,7 @@ import { SqlOperatorStore } from "../operators.ts";
 import { closeOrder, placeOrder, SqlInventoryStore, SqlReadStore } from "../orders.ts";
 import { SqlSettingsStore } from "../settings.ts";
 import { SqlUsageHistoryStore } from "../usage-history.ts";
-import { addressOf, connect, explained, nextIdLock } from "./connection.ts";
+import { addressOf, connect, withExplanation, nextIdLock } from "./connection.ts";
 import { IdempotencyRecords } from "./idempotency.ts";
 import { migrate, OPEN_TIMEOUT_MS } from "./migrations.ts";
 import { PET_JSON, PostgresPetJson } from "./pet-json.ts";
@@ -28,7 +28,7 @@ import { Pools, type PoolsOptions } from "./pool.ts";
 import { Primary, type PrimaryOptions } from "./primary.ts";
 import { PET_ROWS } from "../rows.ts";
 import { requireRow } from "../statements.ts";
-import { givenColumns, POSTGRES_DIALECT, postgresDatabase, runAll } from "./statements.ts";
+import { parameterColumns, POSTGRES_DIALECT, postgresDatabase, runAll } from "./statements.ts";
 
 export interface PostgresStores extends Stores {
   readonly petJson: PostgresPetJson;
@@ -59,7 +59,7 @@ export async function migratePostgres(url: string, schema: string | undefined): 
   try {
     // Throws if the file of sslrootcert cannot be read.
     sql = connect(url, { ...OPEN_OPTIONS, schema });
-    await within(OPEN_TIMEOUT_MS, checkServer(sql));
+    await withTimeout(OPEN_TIMEOUT_MS, checkServer(sql));
     await migrate(sql, schema);
   } catch (error) {
     throw cannotOpen(url, error);
@@ -69,7 +69,7 @@ export async function migratePostgres(url: string, schema: string | undefined): 
 }
 
 function cannotOpen(url: string, error: unknown): Error {
-  const reason = messageOf(explained(error));
+  const reason = messageOf(withExplanation(error));
   return new Error(`cannot open the database ${addressOf(url)}: ${reason}`, { cause: error });
 }
 
@@ -151,7 +151,7 @@ const COLUMNS = Object.keys(PET_ROWS.given).join(", ");
 const INSERT_PETS = `
   WITH ${nextIdLock("pets")}
   INSERT INTO pets (${COLUMNS}) SELECT ${COLUMNS}
-  FROM next_id_lock, ${givenColumns(PET_ROWS.given)} AS given
+  FROM next_id_lock, ${parameterColumns(PET_ROWS.given)} AS given
   ORDER BY place
   RETURNING id, ${PET_JSON} AS body`;
 

@@ -161,8 +161,8 @@ class PostgresSharedTables implements SharedTables {
   }
 
   /** The next identifier follows the highest that was given. */
-  *onWrite({ name, assignsIds }: Table, rows: readonly NewRow[]): Steps<void> {
-    if (!assignsIds) return;
+  *onWrite({ name, explicitIds }: Table, rows: readonly NewRow[]): Steps<void> {
+    if (!explicitIds) return;
     const highest = rows.reduce((most, [id]) => (BigInt(id ?? 0) > most ? BigInt(id ?? 0) : most), 0n);
     const sequence = `${name}_id_seq`;
     yield* rowsOf(

@@ -7,7 +7,7 @@ import {
   type Statement,
 } from "bun:sqlite";
 import { accessSync, closeSync, constants, mkdirSync, openSync, statfsSync, statSync } from "node:fs";
-import { giveToDirectoryOwner, publishDatabase, removeDatabase, removeLog } from "./durable-files.ts";
+import { inheritDirectoryOwner, publishDatabase, removeDatabase, removeLog } from "./durable-files.ts";
 import type {
   Dialect,
   JsonMember,
@@ -133,7 +133,7 @@ export class Connection {
 }
 
 /** Closing the database leaves its log and shared memory: they could not be created on a disk that is full by then. */
-export function keepFiles(database: Database): void {
+export function keepLogFiles(database: Database): void {
   database.fileControl(sqlite.SQLITE_FCNTL_PERSIST_WAL, 1);
 }
 
@@ -145,7 +145,7 @@ export function keepFiles(database: Database): void {
 export function createDatabaseFile(path: string): void {
   try {
     closeSync(openSync(path, "wx", 0o600));
-    giveToDirectoryOwner(path);
+    inheritDirectoryOwner(path);
   } catch {
     // It exists, or SQLite reports why it cannot be opened.
   }
@@ -363,7 +363,7 @@ export const SQLITE_DIALECT: Dialect = {
   lockTable: () => "",
   lockRows: () => "",
   indexedBy: (index) => ` INDEXED BY ${index}`,
-  givesIds: "",
+  explicitIds: "",
   deleteFirst: ({ table, where, order }) => `DELETE FROM ${table} WHERE (${order}) IN
     (SELECT ${order} FROM ${table} WHERE ${where} ORDER BY ${order} LIMIT +?) RETURNING 1`,
   addedOperations: `json_patch(stored.operations, (SELECT json_group_object(key, json_array(

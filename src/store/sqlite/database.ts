@@ -1,6 +1,6 @@
 import { Database } from "bun:sqlite";
 import { existsSync } from "node:fs";
-import { Connection, createDatabaseFile, failureOf, isBusy, keepFiles } from "./connection.ts";
+import { Connection, createDatabaseFile, failureOf, isBusy, keepLogFiles } from "./connection.ts";
 import type { Migration } from "../migrations.ts";
 import { migrate, rejectForeignDatabase } from "./migrations.ts";
 import { scheduler } from "../../runtime/event-loop.ts";
@@ -53,7 +53,7 @@ export function openDatabaseFor<T>(
     createDatabaseFile(path);
     const safeIntegers = options.integers !== "number";
     const database = new Database(path, { readwrite: true, safeIntegers, strict: true });
-    if (options.keepsFiles || existsSync(`${path}-shm`)) keepFiles(database);
+    if (options.keepsFiles || existsSync(`${path}-shm`)) keepLogFiles(database);
     const connection = new Connection(database, options);
     try {
       configure(connection, options);

@@ -22,7 +22,7 @@ export function renameDurably(from: string, to: string): void {
  * A command that root runs leaves its files to the user of the server, who owns their directory. A link of that user
  * does not get them the file of somebody else.
  */
-export function giveToDirectoryOwner(path: string): void {
+export function inheritDirectoryOwner(path: string): void {
   if (process.getuid?.() !== 0) return;
   const { uid, gid } = statSync(dirname(path));
   lchownSync(path, uid, gid);
@@ -33,7 +33,7 @@ export function publishDatabase(from: string, to: string): void {
   syncToDisk(from);
   removeLog(from);
   renameDurably(from, to);
-  giveToDirectoryOwner(to);
+  inheritDirectoryOwner(to);
 }
 
 /** Removes a database with the files that SQLite keeps beside it. */

@@ -5,7 +5,7 @@ import type { NewAuditEntry } from "../../domain/audit.ts";
 import { addAudit } from "../audit.ts";
 import { latestVersion } from "../migrations.ts";
 import type { API_KEYS } from "../tables.ts";
-import { Connection, createDatabaseFile, failureOf, keepFiles } from "./connection.ts";
+import { Connection, createDatabaseFile, failureOf, keepLogFiles } from "./connection.ts";
 import { SQLITE_MIGRATIONS, rejectForeignDatabase, versionOf } from "./migrations.ts";
 
 const BUSY_TIMEOUT_MS = 5_000;
@@ -82,7 +82,7 @@ function withDatabase<T>(
 ): T {
   try {
     const database = new Database(path, { readwrite: true, safeIntegers: true, strict: true });
-    if (existsSync(`${path}-shm`)) keepFiles(database);
+    if (existsSync(`${path}-shm`)) keepLogFiles(database);
     const connection = new Connection(database);
     try {
       connection.exec(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`);

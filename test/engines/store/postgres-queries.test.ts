@@ -4,7 +4,7 @@ import { auditPage } from "../../../src/store/audit.ts";
 import { keyPage } from "../../../src/store/key-list.ts";
 import { connect } from "../../../src/store/postgres/connection.ts";
 import { PETS_AS_JSON, selectPetPages } from "../../../src/store/postgres/pet-json.ts";
-import { numbered, POSTGRES_DIALECT } from "../../../src/store/postgres/statements.ts";
+import { withNumberedParameters, POSTGRES_DIALECT } from "../../../src/store/postgres/statements.ts";
 import { FIND_CREDENTIALS } from "../../../src/store/postgres/store.ts";
 import { orderPage, orderPageOfKey, petPage } from "../../../src/store/pages.ts";
 import type { Statement } from "../../../src/store/statements.ts";
@@ -46,7 +46,11 @@ async function plan(sql: SQL, query: string, values: string): Promise<string> {
 }
 
 const planOf = (sql: SQL, { sql: text, values }: Statement) =>
-  plan(sql, numbered(text), values.map((value) => (typeof value === "string" ? `'${value}'` : value)).join());
+  plan(
+    sql,
+    withNumberedParameters(text),
+    values.map((value) => (typeof value === "string" ? `'${value}'` : value)).join(),
+  );
 
 const PAGE = { after: 10_000n, limit: 20 };
 const BACKWARDS = { before: 10_000n, limit: 20 };
@@ -117,7 +121,11 @@ async function expectIndexes(sql: SQL): Promise<void> {
 test("lookups of keys use the indexes of hashes and of keys", async () => {
   await using database = await emptyDatabase();
   const sql = connect(database.url, OPTIONS);
-  const steps = await plan(sql, numbered(FIND_CREDENTIALS), `'${"0".repeat(64)},${"1".repeat(64)}'`);
+  const steps = await plan(
+    sql,
+    withNumberedParameters(FIND_CREDENTIALS),
+    `'${"0".repeat(64)},${"1".repeat(64)}'`,
+  );
   expect(steps).toContain("Index Cond: (hash = ANY (string_to_array($1, ',')))");
   expect(steps).toContain("Index Cond: (id = key_secrets.key_id)");
   expect(steps).not.toContain("Seq Scan");
@@ -190,11 +198,19 @@ test("usage is read, summed and deleted with the blocks that it takes, in a larg
     });
   const { read, sums, deleteBefore } = usageQueries("day", POSTGRES_DIALECT);
   const month = JSON.stringify(Array.from({ length: 30 }, (_, i) => (371 + i) * DAY_MS));
-  expect(await blocks(numbered(read), "bigint, text", `77, '${month}'`)).toBeLessThan(30 * 5 + 10);
-  const summed = await blocks(numbered(sums), "text, bigint, bigint, bigint", `'${month}', 101, 200, 20`);
+  expect(await blocks(withNumberedParameters(read), "bigint, text", `77, '${month}'`)).toBeLessThan(
+    30 * 5 + 10,
+  );
+  const summed = await blocks(
+    withNumberedParameters(sums),
+    "text, bigint, bigint, bigint",
+    `'${month}', 101, 200, 20`,
+  );
   expect(summed).toBeLessThan(30 * 10);
   // A row is found, locked, found again by its place, and marked.
-  expect(await blocks(numbered(deleteBefore), "bigint, bigint", `${200 * DAY_MS}, 100`)).toBeLessThan(500);
+  expect(
+    await blocks(withNumberedParameters(deleteBefore), "bigint, bigint", `${200 * DAY_MS}, 100`),
+  ).toBeLessThan(500);
   await sql.close();
 });
 
@@ -222,7 +238,9 @@ test("a page of keys reads each key once, and their use from the index of today"
 });
 
 async function blocksOf(sql: SQL, { sql: text, values }: Statement): Promise<number> {
-  const [row] = await sql.unsafe(`EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) ${numbered(text)}`, [...values]);
+  const [row] = await sql.unsafe(`EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) ${withNumberedParameters(text)}`, [
+    ...values,
+  ]);
   const { "Shared Hit Blocks": hit = NaN, "Shared Read Blocks": read = NaN } = row["QUERY PLAN"][0].Plan;
   return hit + read;
 }
