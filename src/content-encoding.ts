@@ -9,7 +9,7 @@ export type Encoding = "br" | "gzip" | "identity";
 /** Browsers send 30 characters. Reading 14 kB would take a millisecond. */
 const MAX_ACCEPT_ENCODING = 500;
 
-/** The encoding that the client prefers (RFC 9110, 12.5.3), and among equal ones the smallest. */
+/** Returns the encoding that the client prefers (RFC 9110, 12.5.3), and among equal ones the smallest. */
 export function encodingOf(acceptEncoding: string | null): Encoding {
   if (acceptEncoding === null || acceptEncoding.length > MAX_ACCEPT_ENCODING) return "identity";
   const qualities = new Map<string, number>();
@@ -24,18 +24,18 @@ export function encodingOf(acceptEncoding: string | null): Encoding {
   return isAccepted ? preferred : "identity";
 }
 
-/** What the response depends on. */
+/** The part of a request that the response depends on. */
 export interface ContentRequest {
   readonly headers: Pick<HeaderFields, "get">;
 }
 
 interface ContentOptions {
   readonly text: string;
-  /** `Content-Type` and what else depends on the content. */
+  /** `Content-Type` and the other headers that depend on the content. */
   readonly headerLines: string;
-  /** Whether its path changes with its content, so that nobody asks for it twice. */
+  /** Whether the path changes with the content, so that browsers may keep it forever. */
   readonly isImmutable?: boolean;
-  /** Request headers beside `Accept-Encoding` that the choice of this content depends on. */
+  /** Request headers besides `Accept-Encoding` that the choice of this content depends on. */
   readonly vary?: string;
 }
 
@@ -48,7 +48,7 @@ interface Encoded {
 const CACHE_CONTROL = "public, max-age=300";
 const IMMUTABLE_CACHE_CONTROL = "public, max-age=31536000, immutable";
 
-/** 304 if the client has this version already, and the response otherwise. */
+/** Returns a 304 response if the client already has this version, and the given response otherwise. */
 export function conditional({ headers }: ContentRequest, etag: string, response: Response): Response {
   const { headerLines } = response;
   return matchesEtag(headers.get("if-none-match"), etag) ? emptyResponse(304, headerLines) : response;
@@ -77,7 +77,7 @@ export class EncodedContent {
 
   #encode(encoding: Encoding): Awaitable<Encoded> {
     const { text, headerLines, isImmutable = false, vary } = this.#options;
-    // A strong validator names the bytes, so each encoding has its own.
+    // A strong validator identifies the bytes, so each encoding has its own.
     const etag = encoding === "identity" ? etagOf(text) : etagOf(text).replace(/"$/, `-${encoding}"`);
     const headers = {
       ETag: etag,
@@ -90,7 +90,7 @@ export class EncodedContent {
   }
 }
 
-/** In another thread. `node:zlib` is loaded when it is used, because that takes 10 ms. */
+/** Compresses in another thread. `node:zlib` is loaded when it is used, because that takes 10 ms. */
 function compress(text: string, encoding: Encoding): Awaitable<string | Uint8Array> {
   if (encoding === "identity") return text;
   const { brotliCompress, constants, gzip } = process.getBuiltinModule("node:zlib");

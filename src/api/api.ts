@@ -2,15 +2,15 @@ import type { ErrorTable, Rejection, StandardErrorCode } from "./errors.ts";
 import type { Identifier } from "./json.ts";
 import type { Infer, ObjectSchema, Schema } from "./schema.ts";
 
-/** A row of the table of operations that an API is. */
+/** A row of the table of operations. */
 export interface Operation<Code extends string = string> {
   readonly method: "GET" | "POST" | "PATCH" | "DELETE";
-  /** Relative to the base path; at most one `{parameter}`, the identifier. */
+  /** The path below the base path, with at most one `{parameter}`: the identifier. */
   readonly path: string;
   readonly tag: string;
   readonly summary: string;
   readonly description: string;
-  /** The identifier in the path, and the code of the 404 when it does not exist. */
+  /** The identifier in the path, and the error code of a 404 response. */
   readonly identifier?: { readonly name: string; readonly notFound: Code; readonly description: string };
   readonly query?: Readonly<Record<string, Schema<unknown>>>;
   readonly body?: ObjectSchema<unknown>;
@@ -20,20 +20,20 @@ export interface Operation<Code extends string = string> {
     readonly description: string;
     readonly body?: Schema<unknown>;
   };
-  /** In addition to those of its input, and to those that every operation has. */
+  /** The errors besides those of its input and those that every operation has. */
   readonly errors?: readonly Code[];
 }
 
 export type Operations = Readonly<Record<string, Operation>>;
 
 interface ApiDefinition<T extends Operations> {
-  /** In front of every path. */
+  /** The beginning of every path. */
   readonly basePath: string;
   readonly errors: ErrorTable;
   readonly operations: T;
 }
 
-/** What the clients of an operation send, validated, and what its handler returns. */
+/** The types of the validated input of an operation, and of what its handler returns. */
 type QueryOf<O> = O extends { query: infer Q } ? { readonly [K in keyof Q]?: Infer<Q[K]> } : undefined;
 type BodyOf<O> = O extends { body: infer B } ? Infer<B> : undefined;
 type IdentifierOf<O> = O extends { identifier: object } ? Identifier : undefined;
@@ -55,7 +55,7 @@ export type RejectionOf<O> = Rejection<
 
 const BODY_ERRORS = ["invalid_json", "invalid_body", "body_too_large", "unsupported_media_type"] as const;
 
-/** The codes of an operation: those of its input, then those that its row declares. */
+/** The error codes of an operation: those of its input, then those that its row declares. */
 export function errorsOf<Code extends string>(operation: Operation<Code>): (Code | StandardErrorCode)[] {
   const { query, body, identifier, errors = [] } = operation;
   return [
@@ -68,7 +68,7 @@ export function errorsOf<Code extends string>(operation: Operation<Code>): (Code
 
 /** The operations of one path. */
 export interface Route<Id extends string = string> {
-  /** By method; HEAD has the operation of GET. */
+  /** The operation of each method. HEAD has that of GET. */
   readonly operations: ReadonlyMap<string, Id>;
   /** The value of `Allow`. */
   readonly allowed: string;
@@ -76,13 +76,13 @@ export interface Route<Id extends string = string> {
 
 interface RouteMatch<Id extends string = string> {
   readonly route: Route<Id>;
-  /** As the client means it, percent-decoded; empty if the path has none. */
+  /** The identifier in the path, percent-decoded; empty if the path has none. */
   readonly identifier: string;
 }
 
 const IDENTIFIER = /\{\w+\}/;
 
-/** An API: its table, and what follows from it. */
+/** The table of an API, and the router that follows from it. */
 export class Api<const T extends Operations> implements ApiDefinition<T> {
   readonly basePath: string;
   readonly errors: ErrorTable;
@@ -92,7 +92,7 @@ export class Api<const T extends Operations> implements ApiDefinition<T> {
   /** The value of `Allow` for the API as a whole. */
   readonly allowed: string;
   readonly #fixed = new Map<string, RouteMatch<keyof T & string>>();
-  /** By the path with an empty identifier. */
+  /** The routes with an identifier, by the path with an empty one. */
   readonly #withIdentifier = new Map<string, Route<keyof T & string>>();
 
   constructor({ basePath, errors, operations }: ApiDefinition<T>) {
@@ -109,13 +109,13 @@ export class Api<const T extends Operations> implements ApiDefinition<T> {
     }
   }
 
-  /** Whether a path is below the base path, whether or not a route exists. */
+  /** Whether a path is below the base path, with or without a route. */
   has(path: string): boolean {
     const { basePath } = this;
     return path.startsWith(basePath) && (path.length === basePath.length || path[basePath.length] === "/");
   }
 
-  /** Paths are matched as the client sent them; only an identifier, which is one segment, may be percent-encoded. */
+  /** Finds the route of a path as the client sent it. Only an identifier, one segment, may be percent-encoded. */
   find(path: string): RouteMatch<keyof T & string> | undefined {
     const fixed = this.#fixed.get(path);
     if (fixed) return fixed;
@@ -132,7 +132,7 @@ function matchOf<Id extends string>(route: Route<Id>, text: string): RouteMatch<
   return text === "" ? undefined : { route, identifier: decoded(text) };
 }
 
-/** Empty if it cannot be decoded. */
+/** Returns an empty text if the text cannot be decoded. */
 function decoded(text: string): string {
   if (!text.includes("%")) return text;
   try {

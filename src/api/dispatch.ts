@@ -32,7 +32,7 @@ export interface Call {
   readonly operation: Operation;
   readonly request: Request;
   readonly requestId: string;
-  /** In the path; empty if it has none. */
+  /** The identifier in the path; empty if the path has none. */
   readonly identifier: string;
 }
 
@@ -45,12 +45,12 @@ export interface AnyInput {
   readonly bytes: Uint8Array | undefined;
 }
 
-/** The handler of an operation, for an input that was validated for that operation. */
+/** Returns the handler of an operation as a function of any input, which must be validated for that operation. */
 export function handlerOf<Id extends string, Context extends readonly unknown[], Result>(
   handlers: { readonly [I in Id]: (input: never, ...context: Context) => Result },
   id: Id,
 ): (input: AnyInput, ...context: Context) => Result {
-  // The table gives the input of a handler its type, and `validate` checks it by the same row.
+  // The type of a handler's input comes from the row of the table by which `validate` checks the input.
   return handlers[id] as (input: unknown, ...context: Context) => Result;
 }
 
@@ -59,8 +59,8 @@ export interface Front<C extends Call, Result> {
   maxBodyBytes(call: C): number;
   readonly parse: JsonParser;
   /**
-   * Is called when the body has arrived and nothing has been done yet. A body may come 30 seconds after its head, with
-   * which the caller was authenticated. The call with what is known of the caller now, or why it is no longer allowed.
+   * Called after the body has arrived, before anything is executed: a body may arrive 30 seconds after the head that
+   * authenticated the caller. Returns the call with what is known of the caller now, or why it is no longer allowed.
    */
   reauthenticate(call: C): Awaitable<C | Rejection>;
   /** Calls the handler of the operation. */
@@ -71,7 +71,7 @@ export interface Front<C extends Call, Result> {
   readonly timeoutMs?: number | undefined;
 }
 
-/** validate → authenticate again, after a body → handler → respond */
+/** Validates, authenticates again if there is a body, calls the handler, and responds. */
 export function dispatch<C extends Call, R>(call: C, front: Front<C, R>): Awaitable<Response> {
   return recover(
     () =>
@@ -94,7 +94,7 @@ function respond<C extends Call, R>(
   return input instanceof Rejection ? front.reject(input, call) : execute(input, call, front);
 }
 
-/** The timeout begins after the input has arrived: a slow client is not an error of the service. */
+/** The timeout begins after the input has arrived: slow clients have a timeout of their own. */
 function execute<C extends Call, R>(input: AnyInput, call: C, front: Front<C, R>): Awaitable<Response> {
   const response = andThen(front.execute(input, call), (result) =>
     result instanceof Rejection ? front.reject(result, call) : front.succeed(result, call),
@@ -132,7 +132,7 @@ const VISIBLE_ASCII = /^[!-~]{1,128}$/;
 const PROCESS_ID = crypto.randomUUID().slice(0, 8);
 let count = 0;
 
-/** The client's own `X-Request-Id` if it is 1 to 128 visible ASCII characters, a new one otherwise. */
+/** Returns the client's `X-Request-Id` if it is 1 to 128 visible ASCII characters, and a new one otherwise. */
 export function requestIdOf({ headers }: Pick<Request, "headers">): string {
   const own = headers.get("x-request-id");
   return own !== null && VISIBLE_ASCII.test(own) ? own : newRequestId();
@@ -142,16 +142,16 @@ export function newRequestId(): string {
   return `${PROCESS_ID}-${(count++).toString(36)}`;
 }
 
-/** Version 00 ends after the flags; later versions may add to it. */
+/** Version 00 of `traceparent` ends after the flags; later versions may be longer. */
 const TRACEPARENT =
   /^(?:00(?=.{53}$)|(?!00|ff)[\da-f]{2})-(?!0{32})([\da-f]{32})-(?!0{16})[\da-f]{16}-[\da-f]{2}(?:-|$)/;
 
-/** Of a valid `traceparent` (W3C Trace Context). */
+/** Returns the trace ID of a valid `traceparent` (W3C Trace Context). */
 export function traceIdOf({ headers }: Pick<Request, "headers">): string | undefined {
   return TRACEPARENT.exec(headers.get("traceparent") ?? "")?.[1];
 }
 
-/** Shorter than the time that a shutdown waits for requests in progress. */
+/** The timeout is shorter than the time that a shutdown waits for requests in progress. */
 export const REQUEST_TIMEOUT_MS = 7_000;
 
 type Parameters = Readonly<Record<string, Schema<unknown>>>;
@@ -174,7 +174,7 @@ export function readQuery(
 
 const REPEATED_PARAMETER = new Invalid("must be given only once");
 
-/** Undefined for a parameter that is repeated and is no list. Repeated, a list is the same as separated by commas. */
+/** The values of a repeated list are joined by commas. Any other parameter that is repeated is undefined. */
 function textsOf(query: string, parameters: Parameters): ReadonlyMap<string, string | undefined> {
   const texts = new Map<string, string | undefined>();
   for (const [name, text] of pairsOf(query)) {
@@ -203,7 +203,7 @@ function pairOf(text: string): readonly [string, string] {
 const JSON_TYPE = /^application\/json[ \t]*(?:;|$)/i;
 const CHARSET = /;[ \t]*charset="?([^";, \t]*)/i;
 
-/** Undefined for JSON in UTF-8 without an encoding. */
+/** Returns undefined for JSON in UTF-8 without a content encoding. */
 function mediaTypeProblem({ headers }: Request): Rejection | undefined {
   const encoding = headers.get("content-encoding");
   if (encoding !== null && encoding.toLowerCase() !== "identity")
@@ -216,15 +216,15 @@ function mediaTypeProblem({ headers }: Request): Rejection | undefined {
   return unsupportedEncoding("charset", charset);
 }
 
-/** Undefined if the text is not JSON. Only the fields of the given names have to be in the value. */
+/** Returns undefined if the text is not JSON. Fields of other names may be missing in the value. */
 type JsonParser = (text: string, names: readonly string[]) => unknown;
 
-/** Few pets have a longer name. A body of 16 KiB can take 0.8 ms. */
+/** Few bodies are larger. A body of 16 KiB can take 0.8 ms to parse. */
 const LARGE_BODY_BYTES = 2 * 1024;
 
 let lastIteration: Promise<unknown> = Promise.resolve();
 
-/** One large body in each iteration of the event loop: the requests of other clients are handled in between. */
+/** Handles one large body in each iteration of the event loop, with requests of other clients in between. */
 function inOwnIteration<T>(work: () => T): Promise<T> {
   const iteration = lastIteration.then(yieldToEventLoop).then(work);
   lastIteration = iteration.catch(() => {});
@@ -239,7 +239,7 @@ export function readBody<T>(value: unknown, schema: ObjectSchema<T>): T | Reject
   return new Rejection("invalid_body", `At least one of ${schema.names.join(", ")} is required.`);
 }
 
-/** The JSON value, or a rejection. No body at all is an empty object if no field is required. */
+/** Returns the JSON value or a rejection. A missing body is an empty object if no field is required. */
 function parseBody(
   request: Request,
   bytes: Uint8Array,
@@ -256,7 +256,7 @@ function parseBody(
 
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
-/** Undefined for invalid UTF-8 and for a byte order mark, which JSON does not allow (RFC 8259, 8.1). */
+/** Returns undefined for invalid UTF-8 and for a byte order mark, which JSON excludes (RFC 8259, 8.1). */
 function decode(bytes: Uint8Array): string | undefined {
   try {
     const text = utf8.decode(bytes);
@@ -276,7 +276,7 @@ export function headerLinesOf(headers: Headers): string {
   return lines;
 }
 
-/** On every response. */
+/** Every response has these header lines. */
 export const SECURITY_HEADER_LINES = headerLine("X-Content-Type-Options", "nosniff");
 
 export function jsonResponse(status: Status, headerLines: string, body: string): Response {
@@ -288,24 +288,24 @@ export function emptyResponse(status: 204 | 304, headerLines: string): Response 
   return { status, headerLines, body: null };
 }
 
-/** `members` are those of the body besides the ones that every error has. */
+/** `members` are added to the members of the body that every error has. */
 export function errorResponse(
   errors: ErrorTable,
   rejection: Rejection,
   { headerLines = "", members = "" } = {},
 ): Response {
   const { code: errorCode, message, retryAfterSeconds } = rejection;
-  // A table of errors has statuses that http1 knows.
+  // http1 knows every status in a table of errors.
   const status = (errors[errorCode]?.status ?? 500) as Status;
   const body = `{"code":"${errorCode}","message":${JSON.stringify(message)},"status":${status}${members}}`;
   const retryAfter = retryAfterSeconds === undefined ? "" : `Retry-After: ${retryAfterSeconds}\r\n`;
   return { ...jsonResponse(status, headerLines + retryAfter, body), errorCode };
 }
 
-/** Is never sent: the client disconnected, or already has the response to a malformed body. nginx logs this status. */
+/** The result if the client disconnected, or already has the response to a malformed body. nginx logs this status. */
 export const ABORTED_RESPONSE: Response = { status: 499, headerLines: "", body: null };
 
-/** On every response. `X-Request-Id` of the client is visible ASCII, so it cannot inject a header line. */
+/** Every response has `X-Request-Id`. The client's own is visible ASCII, so it cannot inject a header line. */
 export function withRequestId({ status, headerLines, body }: Response, requestId: string): Response {
   return { status, headerLines: `${headerLines}X-Request-Id: ${requestId}\r\n`, body };
 }

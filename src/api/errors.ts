@@ -2,7 +2,7 @@ import { INT64_RANGE } from "./json.ts";
 import { kibibytes, plural } from "../text/formatting.ts";
 import type { InputProblem } from "./schema.ts";
 
-/** The closed set of error codes of an API, each with its status and what it means. */
+/** All error codes of an API, each with its status and its meaning. */
 export type ErrorTable = Readonly<Record<string, { readonly status: number; readonly meaning: string }>>;
 
 /** The errors that every API has. */
@@ -25,7 +25,7 @@ export const STANDARD_ERRORS = {
 } as const satisfies ErrorTable;
 export type StandardErrorCode = keyof typeof STANDARD_ERRORS;
 
-/** The errors of an API in the order of their statuses: the standard ones, and its own, which may replace them. */
+/** Combines the standard errors with those of an API, which may replace them, in the order of their statuses. */
 export function errorTable<Code extends string>(
   own: Readonly<Record<Code, ErrorTable[string]>>,
 ): Readonly<Record<Code | StandardErrorCode, ErrorTable[string]>> {
@@ -36,11 +36,11 @@ export function errorTable<Code extends string>(
 
 /** An expected error: a value that handlers return and never throw. */
 export class Rejection<C extends string = string> {
-  /** No other object is one for the type checker. */
+  /** The type checker accepts no other object as a rejection. */
   declare protected readonly brand: never;
-  /** What is wrong with the input; empty if something else is the reason. */
+  /** The problems of the input; empty if the request is rejected for another reason. */
   readonly problems: readonly InputProblem[];
-  /** For the client, in sentences. */
+  /** The message for the client, in sentences. */
   readonly message: string;
 
   constructor(
@@ -55,7 +55,7 @@ export class Rejection<C extends string = string> {
   }
 }
 
-/** The problems as one sentence, without a full stop; `nameOf` says what its reader calls a value. */
+/** Writes the problems as one sentence without a full stop; `nameOf` returns the reader's name of a value. */
 export function describeProblems(
   problems: readonly InputProblem[],
   nameOf: (path: InputProblem["path"]) => string,
@@ -63,7 +63,7 @@ export function describeProblems(
   return problems.map(({ path, message }) => `${nameOf(path)} ${message}`).join("; ");
 }
 
-/** Such as `limits.perDay` and `labels[2]`. */
+/** Writes a path such as `limits.perDay` or `labels[2]`. */
 export function pathText(path: InputProblem["path"]): string {
   const [first = "", ...rest] = path;
   return first + rest.map((key) => (typeof key === "number" ? `[${key}]` : `.${key}`)).join("");
@@ -82,7 +82,7 @@ export const UNSUPPORTED_MEDIA_TYPE = new Rejection(
 );
 const NAME = /^[\w.:+-]{1,40}$/;
 
-/** What the body has beside its media type. A name is repeated only if it looks like one. */
+/** The message repeats the name of an encoding only if it looks like one. */
 export function unsupportedEncoding(
   field: "Content-Encoding" | "charset",
   value: string,
@@ -100,7 +100,7 @@ export function bodyTooLarge(maxBytes: number): Rejection<"body_too_large"> {
   return new Rejection("body_too_large", `The request body must not exceed ${kibibytes(maxBytes)}.`);
 }
 
-/** A path parameter that is not an identifier at all. */
+/** Rejects a path parameter that cannot be an identifier. */
 export function malformedIdentifier<C extends string>(name: string, notFound: C): Rejection<C> {
   return new Rejection(notFound, `${name} must be a decimal integer ${INT64_RANGE}.`);
 }
@@ -125,7 +125,7 @@ export function retryAfter(seconds: number): string {
   return `Retry after ${plural(seconds, "second")}.`;
 }
 
-/** The request cannot be executed now, for example because a database is unavailable. The message is for the log. */
+/** Thrown when a request cannot be executed now, such as in an outage of a database. The message is for the log. */
 export class Unavailable extends Error {
   override readonly name = "Unavailable";
   readonly retryAfterSeconds: number;
@@ -136,15 +136,14 @@ export class Unavailable extends Error {
   }
 }
 
-/** What the client is told of an error that was thrown. */
+/** Returns what the client learns about an error that was thrown. */
 export function rejectionOf(error: unknown): Rejection<"unavailable" | "internal_error"> {
   return error instanceof Unavailable ? serviceUnavailable(error.retryAfterSeconds) : INTERNAL_ERROR;
 }
 
-/** What was thrown, in words. */
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** A queue is full: more arrives than this server can do. */
+/** Thrown when a queue is full, because more requests arrive than this server can handle. */
 export class Overloaded extends Unavailable {}

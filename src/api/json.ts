@@ -1,14 +1,14 @@
 export const INT64_MIN = -(2n ** 63n);
 export const INT64_MAX = 2n ** 63n - 1n;
-/** As messages write it: "an integer from -2^63 to 2^63 - 1". */
+/** Messages contain the range: "an integer from -2^63 to 2^63 - 1". */
 export const INT64_RANGE = "from -2^63 to 2^63 - 1";
 
-/** So many digits fit into a double, whatever they are. */
+/** A double represents every integer of so many digits. */
 const MAX_NUMBER_DIGITS = 15;
 const SMALL_INTEGER = new RegExp(`^-?\\d{1,${MAX_NUMBER_DIGITS}}$`);
 
 /**
- * The exact value of a number in JSON: `JSON.parse` turns 9007199254740993 into 9007199254740992. Integers that a
+ * Returns the exact value of a number in JSON: `JSON.parse` turns 9007199254740993 into 9007199254740992. Integers that a
  * double may not represent are bigints, and `1.0` and `1e3` are integers. A literal that only rounds to an integer is
  * NaN, which no schema accepts.
  */
@@ -21,10 +21,10 @@ export function parseNumber(literal: string): number | bigint {
 }
 
 const LITERAL = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/;
-/** More digits than any int64 has, so that `1e999999999` is not expanded. */
+/** No int64 has so many digits. The bound keeps `1e999999999` from being expanded. */
 const MAX_DIGITS = 40;
 
-/** Linear in the length of the literal: a body may be one single number, and no regex may backtrack over it. */
+/** The time is linear in the length of the literal, because a body may be one single number. */
 function integerOf(literal: string): bigint | undefined {
   const [, sign = "", whole = "", fraction = "", exponent = "0"] = LITERAL.exec(literal) ?? [];
   const digits = whole + fraction;
@@ -42,10 +42,10 @@ function integerOf(literal: string): bigint | undefined {
 const modernJson = JSON as JSON & { rawJSON(text: string): unknown };
 
 type Reviver = (key: string, value: unknown, context?: { source?: string }) => unknown;
-/** `context` is ES2026 too. */
+/** The `context` of a reviver is ES2026 too. */
 const parseWithSource: (text: string, reviver: Reviver) => unknown = JSON.parse;
 
-/** Any JSON value with exact integers; undefined if the text is not JSON. For bodies of clients that are trusted. */
+/** Parses JSON with exact integers; undefined if the text is not JSON. Bodies of clients need `parseFields`. */
 export function parseJson(text: string): unknown {
   try {
     return parseWithSource(text, (_key, value, context) =>
@@ -56,12 +56,12 @@ export function parseJson(text: string): unknown {
   }
 }
 
-/** JSON in which bigints are integers. For documents; resources that are sent often have their own encoders. */
+/** Writes JSON in which bigints are integers. Resources that are sent often have faster encoders of their own. */
 export function toJson(value: unknown, indent = 0): string {
   try {
     return JSON.stringify(value, undefined, indent);
   } catch {
-    // It has a bigint. Calling a function for each value takes six times as long.
+    // The value contains a bigint. Calling a function for each value takes six times as long.
     return JSON.stringify(value, rawBigint, indent);
   }
 }
@@ -79,12 +79,12 @@ const PLAIN_DECIMAL = /^(?:0|-?[1-9]\d{0,18})$/;
 /** An int64. A bigint instead of a number makes `GET /pets/{petId}` 0.4 µs slower, so small ones are numbers. */
 export type Identifier = number | bigint;
 
-/** Keys and operators have identifiers that a double represents, from 1 on: 0 stands for what none of them has. */
+/** Keys and operators have identifiers from 1 on that a double represents. 0 stands for any other identifier. */
 export function toSafeNumber(id: Identifier): number {
   return Number.isSafeInteger(Number(id)) ? Number(id) : 0;
 }
 
-/** An identifier in a path: decimal, within int64, without a plus sign or leading zeros. */
+/** Parses an identifier in a path: a decimal int64 without a plus sign or leading zeros. */
 export function parseIdentifier(text: string): Identifier | undefined {
   if (!PLAIN_DECIMAL.test(text)) return undefined;
   if (text.length <= MAX_NUMBER_DIGITS) return Number(text);
@@ -92,20 +92,20 @@ export function parseIdentifier(text: string): Identifier | undefined {
   return isInt64(value) ? value : undefined;
 }
 
-/** The value of a field that is an object or an array. No schema accepts it. */
+/** Stands for the value of a field that is an object or an array, which no schema accepts. */
 export const NESTED = Symbol("an object or array");
 
 /**
- * An object or array within another value, or a number that a double may not represent: 16 or more digits (a decimal
- * point does not interrupt them), or an exponent. For a short text without them `JSON.parse` is exact and cheap: a new
- * pet takes 0.19 µs instead of 0.75.
+ * Matches an object or array within another value, and a number that a double may not represent: 16 or more digits,
+ * with or without a decimal point, or an exponent. `JSON.parse` is exact for a short text without them, and faster: a
+ * new pet takes 0.19 µs instead of 0.75.
  */
 const NEEDS_SCAN = /[^][[{]|\d[\d.]{15}|\d[eE]/;
 const SHORT = 1_024;
 
 /**
- * Parses an object with the fields of the given `names`; other fields may be missing. Null or a scalar if the text is
- * another JSON value, undefined if it is not JSON: it accepts exactly what `JSON.parse` accepts.
+ * Parses an object with the fields of the given `names`; other fields may be missing. Returns null or a scalar for
+ * another JSON value, and undefined for text that is not JSON. Accepts exactly what `JSON.parse` accepts.
  *
  * `JSON.parse` builds the values of unknown fields, too, and the runtime reserves an array of 1,000 for an object such
  * as `{"999":0}`: nested in a body of 16 KiB they take 11 ms and 14 MiB. `scanFields` only validates what it does not
@@ -182,10 +182,10 @@ const COMMA = 0x2c;
 const COLON = 0x3a;
 const BRACKET = 0x5b;
 const BRACE = 0x7b;
-/** From `[` to `]` and from `{` to `}`. */
+/** The distance from `[` to `]` and from `{` to `}`. */
 const TO_CLOSING = 2;
 
-/** A position beyond every text: no character is there. */
+/** A position beyond the end of every text. */
 const INVALID = 2 ** 30;
 
 function skipSpace(text: string, start: number): number {

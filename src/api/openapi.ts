@@ -16,7 +16,7 @@ interface Document extends JsonSchema {
   readonly components: Readonly<Record<string, JsonSchema>>;
 }
 
-/** The document with a reference in each place that has one of its components. */
+/** Replaces each component within the document by a reference to it. */
 export function withReferences(document: Document): JsonSchema {
   const kinds = new Set<unknown>(Object.values(document.components));
   const references = new Map<unknown, JsonSchema>();
@@ -36,7 +36,7 @@ export function withReferences(document: Document): JsonSchema {
 
 type CodesOf<O extends Operation> = NonNullable<O["errors"]>;
 
-/** What an API adds to what its table says. */
+/** What an API adds to the facts in its table. */
 interface OpenApiOptions<Id extends string, O extends Operation> {
   readonly parametersOf: (operation: O) => readonly Parameter[];
   /** Examples, headers of the success, and responses that are neither the success nor an error, such as 304. */
@@ -45,9 +45,9 @@ interface OpenApiOptions<Id extends string, O extends Operation> {
     operation: O,
   ) => { request?: JsonSchema; success: JsonSchema; headers: JsonSchema; responses: JsonSchema };
   readonly errorResponse: (status: number, codes: CodesOf<O>, operation: O) => JsonSchema;
-  /** All codes of an operation. */
+  /** Returns all error codes of an operation. */
   readonly errorsOf: (operation: O) => CodesOf<O>;
-  /** `deprecated`, and `security` where it is not that of the document. */
+  /** Returns `deprecated`, and `security` where it differs from that of the document. */
   readonly flags: (operation: O) => JsonSchema;
 }
 
@@ -56,7 +56,7 @@ interface Table<Id extends string, O extends Operation> {
   readonly operations: Readonly<Record<Id, O>>;
 }
 
-/** `paths` of an OpenAPI 3.1 document. */
+/** Returns the `paths` of an OpenAPI 3.1 document. */
 export function openApiPaths<Id extends string, O extends Operation>(
   { errors, operations }: Table<Id, O>,
   { parametersOf, additionsOf, errorResponse, errorsOf, flags }: OpenApiOptions<Id, O>,

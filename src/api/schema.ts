@@ -43,9 +43,9 @@ type Annotations = string | JsonSchema;
 const keywords = (annotations: Annotations): JsonSchema =>
   typeof annotations === "string" ? { description: annotations } : annotations;
 
-/** What is wrong with a value. */
+/** A problem of a value. */
 export interface InputProblem {
-  /** Where the value is, such as `labels` and 2; empty if it is in no other value. */
+  /** The path of the value, such as `labels` and 2; empty for the outermost value. */
   readonly path: readonly (string | number)[];
   /** The end of a sentence that begins with the value: `must be true or false`. */
   readonly message: string;
@@ -54,12 +54,12 @@ export interface InputProblem {
 export class Invalid {
   readonly problems: readonly InputProblem[];
 
-  /** One problem, of the value itself or of the one at a path in it, or several. */
+  /** Takes one problem, of the value itself or of the value at a path in it, or several. */
   constructor(problems: string | readonly InputProblem[], ...path: InputProblem["path"]) {
     this.problems = typeof problems === "string" ? [{ path, message: problems }] : problems;
   }
 
-  /** The problems of a value that has this name or index in another one. */
+  /** Returns the problems of a value that has this name or index in another value. */
   in(key: string | number): readonly InputProblem[] {
     return this.problems.map(({ path, message }) => ({ path: [key, ...path], message }));
   }
@@ -69,7 +69,7 @@ export type Infer<S> = S extends SchemaOf<infer T> ? T : never;
 
 const mustBe = (expected: string) => new Invalid(`must be ${expected}`);
 
-/** A schema with one problem: the value is not as expected. */
+/** A schema with one possible problem. `convert` returns undefined for a value that is not as expected. */
 export function valueSchema<T>(
   definition: Kind & Omit<SchemaOf<T>, "read">,
   convert: (value: unknown) => T | undefined,
@@ -129,7 +129,7 @@ function hasAtMostCodePoints(value: string, max: number): boolean {
 const ONE_LINE = "^(?=.*\\S)[^\\p{Cc}\\p{Zl}\\p{Zp}]*$";
 const NOT_ON_ONE_LINE = /[\p{Cc}\p{Zl}\p{Zp}]/u;
 
-/** As `text`, on one line. */
+/** Text as in `text`, on one line. */
 export function line(max: number, annotations: Annotations = {}): Schema<string> {
   const expected = `a string of 1 to ${grouped(max)} characters on one line that is not blank`;
   const json = { type: "string", minLength: 1, maxLength: max, pattern: ONE_LINE, ...keywords(annotations) };
@@ -160,8 +160,8 @@ export function dateTime(annotations: Annotations = {}): Schema<string> {
 }
 
 /**
- * Of a date, or of a date and a time: `Date` takes 30 February for 2 March. It is within the years 0000 to 9999 in UTC
- * too: RFC 3339 could not write it otherwise.
+ * Whether a date, or a date with a time, exists: `Date` takes 30 February for 2 March. In UTC too it must be within the
+ * years 0000 to 9999, which RFC 3339 can write.
  */
 export function isOnCalendar(time: string): boolean {
   if (Number.isNaN(Date.parse(time))) return false;
@@ -188,7 +188,7 @@ export function integer(options: { min: number; max: number } & JsonSchema): Sch
   });
 }
 
-/** Zero or more, also a fraction. */
+/** A number from 0 on, which may have a fraction. */
 export function quantity(annotations: Annotations = {}): Schema<number> {
   const json = { type: "number", minimum: 0, ...keywords(annotations) };
   return valueSchema({ kind: "number", expected: "a number from 0 on", json }, (value) =>
@@ -206,7 +206,7 @@ export function nullable<T>(inner: Schema<T>, annotations: Annotations = {}): Sc
     read(value) {
       if (value === null) return null;
       const result = inner.read(value);
-      // A problem of a value in it stays as it is.
+      // A problem of a value within it stays as it is.
       const isItself = result instanceof Invalid && result.problems.some(({ path }) => path.length === 0);
       return isItself ? mustBe(expected) : result;
     },
@@ -346,7 +346,7 @@ interface ReadRows<T> {
   readonly unreadable: number;
 }
 
-/** As `read`, without those rows of the lists in an object that are invalid: one of them hides no other. */
+/** Reads an object and leaves out the invalid rows of its lists, so that one invalid row hides no other. */
 export function readRows<T>(schema: Schema<T>, value: unknown): ReadRows<T> | Invalid {
   const whole = schema.read(value);
   if (!(whole instanceof Invalid)) return { value: whole, unreadable: 0 };

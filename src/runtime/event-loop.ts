@@ -1,15 +1,14 @@
-/** A timer that has been set. */
 export interface ScheduledTimer {
   close(): unknown;
-  /** The process may end before it fires. */
+  /** Lets the process end before the timer fires. */
   unref(): unknown;
 }
 
-/** Time, timers, chance and iterations of the event loop. A simulation replaces it by one that a seed determines. */
+/** Time, timers, random numbers and iterations of the event loop. A simulation determines all of them by a seed. */
 export interface Scheduler {
-  /** Milliseconds since any time, by a monotonic clock. */
+  /** Returns milliseconds of a monotonic clock. */
   now(): number;
-  /** From 0 up to, and without, 1. */
+  /** Returns a number from 0 to below 1. */
   random(): number;
   setTimeout(work: () => void, ms: number): ScheduledTimer;
   setInterval(work: () => void, ms: number): ScheduledTimer;
@@ -17,11 +16,11 @@ export interface Scheduler {
   /** Runs the work when all sockets that were ready have been read, and before work that has yielded. */
   atEndOfIteration(work: () => void): void;
   sleep(ms: number): Promise<void>;
-  /** Other work of the event loop goes on meanwhile. */
+  /** Resolves after other work of the event loop. */
   yield(): Promise<void>;
 }
 
-/** That of this process. The globals are looked up at each call: tests replace them. */
+/** The scheduler of this process. It looks up the globals at each call, because tests replace them. */
 export const scheduler: Scheduler = {
   now: () => performance.now(),
   random: () => Math.random(),
@@ -33,13 +32,12 @@ export const scheduler: Scheduler = {
   yield: yieldToEventLoop,
 };
 
-/** Work that is repeated, one run at a time. */
 export interface RepeatedWork {
-  /** Resolves after the run in progress, which is the last. */
+  /** Resolves after the run in progress, if there is one. */
   close(): Promise<void>;
 }
 
-/** Runs the work for the first time after so many milliseconds, and again after as many as it resolves to. */
+/** Runs the work after `firstMs`, and each time again after as many milliseconds as the work resolves to. */
 export function repeat(firstMs: number, work: () => Promise<number>, time = scheduler): RepeatedWork {
   let isClosed = false;
   let running = Promise.resolve();
@@ -69,7 +67,7 @@ export class DeadlineExceeded extends Error {
   override readonly name = "DeadlineExceeded";
 }
 
-/** Settles as `work` does, or rejects when the time is over. */
+/** Settles as `work` does, or rejects with `Late` after `ms`. */
 export function withTimeout<T>(
   ms: number,
   work: Promise<T>,
@@ -91,7 +89,7 @@ function finishIteration(): void {
   for (const work of endOfIteration.splice(0)) work();
 }
 
-/** Other work of the event loop goes on before the caller does. */
+/** Lets other work of the event loop run before the caller continues. */
 export function yieldToEventLoop(): Promise<void> {
   return new Promise((resolve) => {
     setImmediate(() => {
@@ -101,15 +99,15 @@ export function yieldToEventLoop(): Promise<void> {
   });
 }
 
-/** A value now or later: embedded databases return at once, and nothing on their path waits for a promise. */
+/** A value or a promise of it. An embedded database returns values, so its requests wait for no promise. */
 export type Awaitable<T> = T | Promise<T>;
 
-/** Continues with a value that may not be there yet; one that is there costs no promise and no iteration. */
+/** Continues with a value, at once, or with the value of a promise. */
 export function andThen<T, R>(value: Awaitable<T>, next: (value: T) => Awaitable<R>): Awaitable<R> {
   return value instanceof Promise ? value.then(next) : next(value);
 }
 
-/** Runs `work`; an error that it throws or rejects with becomes a value. */
+/** Runs `work`, and turns an error that it throws or rejects with into a value. */
 export function recover<T>(work: () => Awaitable<T>, onError: (error: unknown) => T): Awaitable<T> {
   try {
     const value = work();
@@ -119,7 +117,7 @@ export function recover<T>(work: () => Awaitable<T>, onError: (error: unknown) =
   }
 }
 
-/** Loads a value when it is first asked for, and keeps it. After an error the next call tries again. */
+/** Loads a value at the first call and keeps it. After an error, the next call loads again. */
 export function loadOnce<T>(load: () => Awaitable<T>): () => Awaitable<T> {
   let loaded: Awaitable<T> | undefined;
   return () => {
@@ -140,8 +138,8 @@ const REUSED_FOR_COST = 100;
 const MAX_REUSED_MS = 30_000;
 
 /**
- * Loads a value when it is asked for, and reuses it for a hundred times as long as that took, so that loading takes at
- * most a hundredth of the time, however often it is asked for; at most for 30 seconds. An error is not reused.
+ * Loads a value and reuses it for a hundred times as long as loading took, at most 30 seconds. So loading takes at most a
+ * hundredth of the time, however often the value is used. After an error, the next call loads again.
  */
 export function reuseBriefly<T>(load: () => Promise<T>): () => Promise<T> {
   let loaded: Promise<T> | undefined;

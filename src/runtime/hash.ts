@@ -2,12 +2,12 @@ export function sha256(data: string | Uint8Array, encoding: "hex" | "base64url" 
   return Bun.SHA256.hash(data, encoding);
 }
 
-/** CRC-32 of ASCII text. */
+/** Returns the CRC-32 of ASCII text. */
 export function crc32(text: string): number {
   return Bun.hash.crc32(text);
 }
 
-/** With its quotes. */
+/** The length of an ETag with its quotes. */
 export const ETAG_LENGTH = 24;
 
 /** A strong ETag: 132 bits of the SHA-256 of a text, in base64 and quotes. */
@@ -24,9 +24,9 @@ export function withEtag(json: string): TaggedJson {
   return { json, etag: etagOf(json) };
 }
 
-/** `If-None-Match` uses the weak comparison (RFC 9110, 13.1.2): `W/` makes no difference. */
+/** `If-None-Match` uses the weak comparison (RFC 9110, 13.1.2), which ignores `W/`. */
 export function matchesEtag(ifNoneMatch: string | null, etag: string): boolean {
   if (ifNoneMatch === null) return false;
-  // An ETag has no quotes inside, so no part of a list looks like one. A list of 14 kB takes a millisecond to split.
+  // The ETag with its quotes cannot be part of another element. Splitting a list of 14 kB takes a millisecond.
   return ifNoneMatch.includes(etag) || ifNoneMatch.trim() === "*";
 }

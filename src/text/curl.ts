@@ -1,6 +1,6 @@
 /** A request as a curl command: in the documentation and its forms, in the console and on the command line. */
 interface CurlRequest {
-  /** GET without a body and POST with one, unless it says otherwise. */
+  /** By default GET without a body, and POST with one. */
   readonly method?: string;
   readonly url: string;
   /** An API key, or what a shell expands to one: `$KEY`. */
@@ -31,10 +31,10 @@ export function curlCommand(request: CurlRequest, separator = LINE_BREAK): strin
 }
 
 const PLAIN = /^[\w./:-]+$/;
-/** A shell expands nothing in it between double quotes. */
+/** A shell expands nothing in such text between double quotes. */
 const LITERAL = /^[^"$`\\!]*$/;
 
-/** One word to a shell, whatever the text contains. */
+/** Quotes any text so that a shell reads it as one word. */
 export function shellWord(text: string): string {
   if (PLAIN.test(text)) return text;
   return LITERAL.test(text) ? `"${text}"` : `'${text.replaceAll("'", "'\\''")}'`;

@@ -1,24 +1,23 @@
 /**
- * Numbers, dates and durations as messages and documentation write them. `Intl` would take 15 ms of every start for the
- * first of them.
+ * Numbers, dates and durations as messages and documentation write them. The first use of `Intl` would take 15 ms of
+ * every start.
  */
 
-/** `1 second`, `12 seconds`. */
+/** Writes `1 second`, `12 seconds`. */
 export function plural(count: number, noun: string): string {
   return count === 1 ? `1 ${noun}` : `${count} ${noun}s`;
 }
 
-/** `1,000`, of an integer. */
+/** Writes an integer as `1,000`. */
 export function grouped(number: number): string {
   return String(number).replace(/\B(?=(?:\d{3})+$)/g, ",");
 }
 
-/** `1 key`, `10,000 keys`. */
+/** Writes `1 key`, `10,000 keys`. */
 export function countOf(number: number, noun: string): string {
   return `${grouped(number)} ${noun}${number === 1 ? "" : "s"}`;
 }
 
-/** `16 KiB`. */
 export function kibibytes(bytes: number): string {
   return `${bytes / 1024} KiB`;
 }
@@ -28,7 +27,7 @@ const UNITS = [
   ["minute", 60_000],
 ] as const;
 
-/** `24 hours`, `5 minutes`, `90 seconds`: in the largest unit that needs no fraction. */
+/** Writes `24 hours`, `5 minutes`, `90 seconds`: the largest unit without a fraction. */
 export function longDuration(ms: number): string {
   const unit = UNITS.find(([, length]) => ms >= length && ms % length === 0);
   return unit ? plural(ms / unit[1], unit[0]) : plural(ms / 1000, "second");
@@ -40,7 +39,7 @@ const SHORT_UNITS = [
   ["min", 60_000],
 ] as const;
 
-/** `60 s`, `12 min`, `23 h`, `3 d`, for pages: in the largest unit of which there are two, rounded down. */
+/** Writes `60 s`, `12 min`, `23 h`, `3 d` for pages: the largest unit of which there are at least two, rounded down. */
 export function shortDuration(ms: number): string {
   const [unit, length] = SHORT_UNITS.find(([, length]) => ms >= 2 * length) ?? (["s", 1_000] as const);
   return `${Math.floor(Math.max(0, ms) / length)} ${unit}`;
@@ -50,7 +49,7 @@ const MONTHS = "January February March April May June July August September Octo
   " ",
 );
 
-/** `5 December 2030`, in UTC. */
+/** Writes `5 December 2030`, in UTC. */
 export function longDate(date: Date): string {
   return `${date.getUTCDate()} ${MONTHS[date.getUTCMonth()]} ${date.getUTCFullYear()}`;
 }
@@ -58,39 +57,39 @@ export function longDate(date: Date): string {
 const FIRST_TIME = Date.parse("0000-01-01T00:00:00Z");
 const LAST_TIME = Date.parse("9999-12-31T23:59:59.999Z");
 
-/** RFC 3339, of milliseconds since the epoch. Its years have four digits: a time before or after is the nearest one. */
+/** Writes milliseconds since the epoch as RFC 3339, whose years are 0000 to 9999; other times become the nearest. */
 export function formatTime(ms: number): string {
   return new Date(Math.min(Math.max(ms, FIRST_TIME), LAST_TIME)).toISOString();
 }
 
-/** Null without a time, for JSON. */
+/** Returns null without a time, for JSON. */
 export function formatOptionalTime(ms: number | undefined): string | null {
   return ms === undefined ? null : formatTime(ms);
 }
 
-/** Milliseconds since the epoch, of a time in RFC 3339. */
+/** Returns the milliseconds since the epoch of a time in RFC 3339. */
 export function parseOptionalTime(text: string | undefined): number | undefined {
   return text === undefined ? undefined : Date.parse(text);
 }
 
 /**
- * What a terminal would obey, and what nobody would see: control characters, text direction marks, zero-width
- * characters, lone surrogates, line separators. A joiner between emoji stays, since they are shown as one.
+ * Characters that a terminal would obey, or that are invisible: control characters, text direction marks, zero-width
+ * characters, lone surrogates, line separators. A joiner between emoji, which are shown as one, is printable.
  */
 const UNPRINTABLE =
   /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}](?<!\p{ExtPict}[\p{EMod}\u{fe0f}]{0,2}\u{200d}(?=\p{ExtPict}))/gu;
 
-/** What others wrote, as terminals and pages show it. */
+/** Escapes the unprintable characters of a text for terminals and pages. */
 export function printable(text: string): string {
   return text.replace(UNPRINTABLE, (character) => `\\u{${character.codePointAt(0)?.toString(16)}}`);
 }
 
-/** Text of several lines, each of which is printable. */
+/** Escapes the unprintable characters of each line. */
 export function printableLines(text: string): string {
   return text.split("\n").map(printable).join("\n");
 }
 
-/** JSON whose strings are printable, and equal to what they were. Line breaks are those between its values. */
+/** Escapes the unprintable characters in the strings of JSON, whose values stay the same. Line breaks stay. */
 export function printableJson(json: string): string {
   return json.replace(UNPRINTABLE, (character) =>
     character === "\n" ? character : character.split("").map(escapedUnit).join(""),

@@ -1,6 +1,6 @@
 const PARTS = /^(\w+:\/\/(?:[^/?#]*@)?)([^/?#]*)(.*)$/s;
 
-/** One URL for each host of `scheme://user@a,b:5433/path`, as libpq writes several servers. */
+/** Returns a URL for each host of `scheme://user@a,b:5433/path`, which is how libpq writes several servers. */
 export function hostUrls(url: string): readonly string[] {
   const [, start = "", hosts = "", end = ""] = PARTS.exec(url) ?? [];
   return hosts.includes(",") ? hosts.split(",").map((host) => start + host + end) : [url];

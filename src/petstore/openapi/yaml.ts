@@ -1,11 +1,11 @@
-/** A word that YAML does not read as anything but text, whatever its version. */
+/** Words that every version of YAML reads as text. */
 const PLAIN = /^(?!(?:true|false|null|yes|no|on|off|y|n)$)[a-z_$][\w$./-]*(?: [\w$./-]+)*$/i;
 
 /**
- * YAML of a value of JSON, with bigints as integers. Objects, arrays and long texts are blocks. Any other text is as
- * JSON writes it unless it is a few plain words: YAML reads every JSON text as JSON does. `Bun.YAML.stringify` cannot
- * write bigints, and it writes texts such as `2026-11-15` and `12:30:45` plainly, which parsers of YAML 1.1 read as a
- * date and a number.
+ * Writes a JSON value as YAML, with bigints as integers. Objects, arrays and long texts are blocks. A few plain words
+ * are written as they are, and any other text as in JSON, which YAML reads alike. `Bun.YAML.stringify` cannot write
+ * bigints, and it leaves texts such as `2026-11-15` and `12:30:45` unquoted, which parsers of YAML 1.1 read as a date
+ * and a number.
  */
 export function toYaml(value: unknown): string {
   return `${linesOf(value).join("\n")}\n`;
@@ -18,18 +18,18 @@ function linesOf(value: unknown): string[] {
   return typeof value === "string" && BLOCK.test(value) ? blockLines(value) : [scalar(value)];
 }
 
-/** Lines of visible characters with single spaces between them, more than one of them or a long one. */
+/** Several lines, or a long one, of visible characters with single spaces between them. */
 const BLOCK = /^(?=.*\n|.{81})[!-~¡-῿‐-‧]+(?:(?: |\n+)[!-~¡-῿‐-‧]+)*$/u;
 const FOLD = /(.{1,100})(?: |$)/g;
 
-/** A literal block for lines, and a folded one for a long line: a parser makes spaces of its line breaks. */
+/** Lines become a literal block. A long line becomes a folded one, whose line breaks a parser reads as spaces. */
 function blockLines(text: string): string[] {
   return text.includes("\n")
     ? ["|-", ...text.split("\n")]
     : [">-", ...text.replace(FOLD, "$1\n").trimEnd().split("\n")];
 }
 
-/** As in JSON, a field that is undefined is absent. */
+/** A field that is undefined is absent, as in JSON. */
 function fieldsOf(value: object): [string, unknown][] {
   return Object.entries(value).filter(([, field]) => field !== undefined);
 }
