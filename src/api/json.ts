@@ -8,9 +8,9 @@ const MAX_NUMBER_DIGITS = 15;
 const SMALL_INTEGER = new RegExp(`^-?\\d{1,${MAX_NUMBER_DIGITS}}$`);
 
 /**
- * Returns the exact value of a number in JSON: `JSON.parse` turns 9007199254740993 into 9007199254740992. Integers that a
- * double may not represent are bigints, and `1.0` and `1e3` are integers. A literal that only rounds to an integer is
- * NaN, which no schema accepts.
+ * Returns the exact value of a number in JSON: `JSON.parse` turns 9007199254740993 into 9007199254740992. Integers
+ * that a double may not represent are bigints, and `1.0` and `1e3` are integers. A literal that only rounds to an
+ * integer is NaN, which no schema accepts.
  */
 export function parseNumber(literal: string): number | bigint {
   const value = Number(literal);

@@ -6,7 +6,7 @@ import type { Limits, Subject } from "./rate-limit.ts";
 export const ENVIRONMENTS = ["production", "staging"] as const;
 export type Environment = (typeof ENVIRONMENTS)[number];
 
-/** A key with the access `read` may GET and HEAD, and nothing else. */
+/** A key with the access `read` may send GET and HEAD requests only. */
 export const ACCESS_LEVELS = ["read", "write"] as const;
 export type Access = (typeof ACCESS_LEVELS)[number];
 
@@ -28,7 +28,7 @@ export type AuthFailure =
   | "production_api_key"
   | Unavailable;
 
-/** What an operator sees of a key: everything but its secrets. Times are milliseconds since the epoch. */
+/** A key as operators see it, without its secrets. Times are milliseconds since the epoch. */
 export interface ApiKey {
   readonly id: number;
   readonly name: string;
@@ -37,19 +37,19 @@ export interface ApiKey {
   readonly notes?: string;
   readonly labels: readonly string[];
   readonly plan: PlanName;
-  /** Enterprise only: the key's own numbers. */
+  /** The key's own limits, for Enterprise only. */
   readonly limits?: Limits;
   readonly access: Access;
   readonly createdAt: number;
   readonly expiresAt?: number;
   readonly revokedAt?: number;
-  /** Set while the key is switched off. */
+  /** Set while the key is disabled. */
   readonly disabledAt?: number;
-  /** When an operator last ended the ban of the key, if there was one. */
+  /** When an operator last unbanned the key. */
   readonly unbannedAt?: number;
 }
 
-/** Without `labels` there are none; without `access` it is `write`. */
+/** By default a key has no labels, and the access `write`. */
 export type NewKey = Pick<ApiKey, "name" | "plan" | "limits" | "createdAt" | "expiresAt"> &
   Partial<Pick<ApiKey, "owner" | "notes" | "labels" | "access" | "disabledAt">>;
 
@@ -63,30 +63,30 @@ export type KeyChange = Partial<
   readonly disabledAt?: number | null;
 };
 
-/** What an operator sees of a secret. Secrets of earlier releases have neither hint nor time of creation. */
+/** A secret as operators see it. Secrets of earlier releases have neither hint nor time of creation. */
 export interface KeySecret {
   /** The prefix, the first four and the last four characters: `pet_live_aB3d…x9Kq`. */
   readonly hint?: string;
   readonly createdAt?: number;
-  /** Set on a secret that was replaced: from then on only its successor works. */
+  /** Set on a secret that was replaced: from this time on, only its successor works. */
   readonly validUntil?: number;
 }
 
 /** What is stored of a new secret. */
 export interface NewSecret {
-  /** SHA-256, in hexadecimal. */
+  /** The SHA-256 of the secret, in hexadecimal. */
   readonly hash: string;
   readonly hint: string;
 }
 
-/** A secret that was found, and the key it opens. */
+/** A secret that was found, and its key. */
 export interface Credential {
   readonly key: ApiKey;
-  /** Set on a secret that was replaced: from then on only its successor works. */
+  /** Set on a secret that was replaced: from this time on, only its successor works. */
   readonly validUntil?: number;
 }
 
-/** That a secret is for, by its prefix. */
+/** Returns the environment of a secret by its prefix. */
 export function environmentOf(secret: string): Environment | undefined {
   return ENVIRONMENTS.find((environment) => secret.startsWith(KEY_PREFIX[environment]));
 }
@@ -95,10 +95,10 @@ const ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz
 const RANDOM_LENGTH = 30;
 const CHECK_LENGTH = 6;
 const SECRET = new RegExp(`^(?:${Object.values(KEY_PREFIX).join("|")})[0-9A-Za-z]{36}$`);
-/** The greatest multiple of 62 in a byte; bytes above it are thrown away so that every character is equally likely. */
+/** The greatest multiple of 62 in a byte. Bytes from it on are discarded, so that every character is equally likely. */
 const FAIR_BYTES = 248;
 
-/** A new secret: prefix, 30 random base62 characters (178 bits), six characters of checksum. */
+/** Generates a secret: prefix, 30 random base62 characters (178 bits), six characters of checksum. */
 export function generateSecret(environment: Environment): string {
   let secret: string = KEY_PREFIX[environment];
   const length = secret.length + RANDOM_LENGTH;
@@ -120,7 +120,7 @@ function checksum(text: string): string {
   return digits;
 }
 
-/** Turns typing errors away before any lookup. */
+/** Detects typing errors without a lookup. */
 export function isWellFormedSecret(text: string, environment: Environment): boolean {
   if (!SECRET.test(text) || !text.startsWith(KEY_PREFIX[environment])) return false;
   return checksum(text.slice(0, -CHECK_LENGTH)) === text.slice(-CHECK_LENGTH);
@@ -128,7 +128,7 @@ export function isWellFormedSecret(text: string, environment: Environment): bool
 
 const HINT_LENGTH = 4;
 
-/** Tells the secrets of an operator apart, and leaves 130 of the 178 bits unknown. */
+/** Returns the part of a secret by which operators recognize it. 130 of its 178 bits stay unknown. */
 export function hintOf(secret: string): string {
   const start = secret.lastIndexOf("_") + 1 + HINT_LENGTH;
   return `${secret.slice(0, start)}…${secret.slice(-HINT_LENGTH)}`;
@@ -142,12 +142,12 @@ export function hashSecret(secret: string): string {
   return sha256(secret);
 }
 
-/** The end of validity of a secret whose key is disabled: in the past, and no time that a key can have. */
+/** The end of validity of a secret whose key is disabled. No other secret has this time, which is in the past. */
 export const VALID_UNTIL_WHILE_DISABLED = -1;
 
 /**
- * The instant from which a credential no longer opens anything. A key that is revoked is so now, whatever the clock of
- * the machine said on which that was done.
+ * Returns the time from which a credential is invalid. A key that is revoked is invalid now, even if the clock of the
+ * machine that revoked it was ahead.
  */
 export function validUntil({ key, validUntil: replaced = Infinity }: Credential): number {
   if (key.revokedAt !== undefined) return -Infinity;
@@ -169,7 +169,7 @@ export const DEFAULT_PLANS: Plans = {
   anonymous: { perMinute: 300, perDay: 10_000 },
 };
 
-/** Only an Enterprise key has its own limits. */
+/** Returns the limits of the key's plan. Only an Enterprise key has its own. */
 export function limitsOf(key: { readonly plan: PlanName; readonly limits?: Limits }, plans: Plans): Limits {
   return key.plan === "enterprise" ? (key.limits ?? plans.business) : plans[key.plan];
 }
@@ -185,43 +185,43 @@ export interface KeyFilter {
   readonly plan?: PlanName | undefined;
   readonly state?: KeyState | undefined;
   readonly access?: Access | undefined;
-  /** The whole owner, in upper or lower case. */
+  /** The owner, in upper or lower case. */
   readonly owner?: string | undefined;
-  /** A whole label, in upper or lower case. */
+  /** One of the labels, in upper or lower case. */
   readonly label?: string | undefined;
-  /** Last used before this time. A key without any use counts from its creation. */
+  /** The key was last used, or was created without any use, before this time. */
   readonly unusedSince?: number | undefined;
-  /** Has called a deprecated operation since. */
+  /** The key has called a deprecated operation since this time. */
   readonly deprecatedSince?: number | undefined;
   /** A part of the name, the owner, a label or the hint of a secret, in upper or lower case; or the identifier. */
   readonly search?: string | undefined;
 }
 
-/** Keys that compare as equal are in the order of their identifiers. */
+/** Keys that compare as equal are ordered by their identifiers. */
 export interface KeyListQuery {
   readonly filter?: KeyFilter;
   readonly sort?: KeySort;
   readonly isDescending?: boolean;
-  /** The last key of the page before. It need not match the filter any more. */
+  /** The last key of the page before, which may no longer match the filter. */
   readonly after?: number | undefined;
   readonly limit: number;
-  /** In milliseconds since the epoch. States, hints and the use of today depend on it. */
+  /** The time in milliseconds since the epoch, on which states, hints and today's use depend. */
   readonly now: number;
-  /** Which keys are banned: for a filter by state, because the rate limiter knows it and not the store. */
+  /** The banned keys, for a filter by state. The rate limiter knows them; the store does not. */
   readonly bannedKeys?: readonly number[];
 }
 
 export interface KeyList<Key = ApiKey> {
   readonly items: readonly Key[];
-  /** Of all pages. */
+  /** The number of keys on all pages. */
   readonly total: number;
   readonly hasMore: boolean;
 }
 
-/** Less than four characters are in many hints by chance. */
+/** Fewer than four characters are in many hints by chance. */
 const HINT_PART = /^[\w…]{4,}$/;
 
-/** Most words cannot: without the ellipsis, more than four characters begin in the prefix. */
+/** Without the ellipsis, more than four characters of a hint begin in the prefix, which excludes most words. */
 export function canBePartOfHint(text: string): boolean {
   if (!HINT_PART.test(text)) return false;
   if (text.length === 4 || text.includes("…")) return true;
@@ -233,7 +233,7 @@ export function canBePartOfHint(text: string): boolean {
 }
 
 export function stateOf(key: ApiKey, isBanned: boolean, now: number): KeyState {
-  // Also if the clock is behind the clock of the machine that revoked it.
+  // The clock may be behind that of the machine that revoked the key.
   if (key.revokedAt !== undefined) return "revoked";
   if (key.expiresAt !== undefined && key.expiresAt <= now) return "expired";
   if (key.disabledAt !== undefined) return "disabled";

@@ -3,7 +3,7 @@ import type { ApiKey, KeyChange, NewSecret } from "./api-keys.ts";
 
 export const ACTOR_KINDS = ["console", "command line", "admin API", "server"] as const;
 
-/** Who made a change. `name` tells more: the user of the machine, the address of the client, the host of the server. */
+/** Who made a change. `name` is the user of the machine, the address of the client, or the host of the server. */
 export interface Actor {
   readonly kind: (typeof ACTOR_KINDS)[number];
   readonly name?: string;
@@ -50,7 +50,7 @@ export interface AuditTarget {
   readonly id: bigint;
 }
 
-/** Values of the fields that changed; null where there is none. Times are RFC 3339. Never a secret or its hash. */
+/** Values of the fields that changed; null for a missing value. Times are RFC 3339. Secrets and hashes are left out. */
 export type AuditedValues = Readonly<Record<string, string | number | boolean | null | readonly string[]>>;
 
 /** Times are milliseconds since the epoch. */
@@ -67,7 +67,7 @@ export interface AuditEntry extends NewAuditEntry {
   readonly id: bigint;
 }
 
-/** An entry as operators see it: null where there is no value. */
+/** Returns an entry as operators see it, with null for a missing value. */
 export function auditView({ id, at, actor, action, target, before, after }: AuditEntry) {
   return {
     id,
@@ -87,18 +87,18 @@ export interface AuditQuery {
   /** The name of the operator. */
   readonly operator?: string;
   readonly target?: AuditTarget;
-  /** From this time on. */
+  /** The start of the period, inclusive. */
   readonly since?: number | undefined;
-  /** Before this time. */
+  /** The end of the period, exclusive. */
   readonly until?: number | undefined;
-  /** Only entries that follow the one with this identifier: for the next page. */
+  /** The identifier of the last entry of the page before. */
   readonly before?: bigint | undefined;
   readonly limit: number;
 }
 
 type TargetAction = AuditAction & `${AuditTarget["kind"]}.${string}`;
 
-/** The entry of a change, which a store writes in the transaction of the change. An action begins with its target. */
+/** Makes the entry of a change, for the transaction of the change. An action begins with its target. */
 export function auditEntry(
   action: TargetAction,
   id: number | bigint,
@@ -122,19 +122,19 @@ export function keyRolled(
   return auditEntry("key.rolled", id, { ...by, after: { hint, previousSecretsValidUntil } });
 }
 
-/** Undefined if nothing changes. */
+/** Returns undefined if nothing changes. */
 export function keyUpdated(
   { before, after, change }: { before: ApiKey; after: ApiKey; change: KeyChange },
   by: Attribution,
 ): NewAuditEntry | undefined {
   const { id } = before;
-  // An unban changes the usage of the key, also if the key was unbanned before.
+  // An unban changes the usage of the key, even if the key was unbanned before.
   if (change.unbannedAt !== undefined) return auditEntry("key.unbanned", id, by);
   const changed = changeOf(auditedValues(before), auditedValues(after));
   return changed && auditEntry(actionOf(change), id, { ...by, ...changed });
 }
 
-/** The values that differ; undefined if none does. */
+/** Returns the values that differ, or undefined if none does. */
 export function changeOf(
   before: AuditedValues,
   after: AuditedValues,
@@ -148,9 +148,9 @@ export function changeOf(
   return { before: only(before), after: only(after) };
 }
 
-/** Each field of an entry with its values, as a view shows it; undefined where there is none. */
+/** Returns each field of an entry with its values before and after; undefined for a missing value. */
 export function changedFields(before: AuditedValues | null, after: AuditedValues | null) {
-  // Another server or release names the fields: one may have the name of what every object inherits.
+  // Another server or release chose the names of the fields, which may be those that every object inherits.
   const earlier = new Map(Object.entries(before ?? {}));
   const later = new Map(Object.entries(after ?? {}));
   const names = new Set([...earlier.keys(), ...later.keys()]);

@@ -5,20 +5,20 @@ export const IDEMPOTENCY_LIFETIME_MS = 24 * 60 * 60 * 1000;
 /** The beginning of every API key, by environment. */
 export const KEY_PREFIX = { production: "pet_live_", staging: "pet_test_" } as const;
 
-/** API keys and tokens of operators. Clients send them in wrong places too: the log keeps the prefix. */
+/** API keys and tokens of operators, which clients also send in wrong places. The log keeps the prefix. */
 export const SECRET = /(pet_(?:live|test|admin)_)[\w-]+/g;
 
 export function maskSecrets(text: string): string {
   return text.replace(SECRET, "$1…");
 }
 
-/** `WWW-Authenticate` of a 401, without and with an API key in the request. */
+/** `WWW-Authenticate` of a 401 response, without and with an API key in the request. */
 export const CHALLENGE = 'Bearer realm="petstore"';
 export const INVALID_KEY_CHALLENGE = `${CHALLENGE}, error="invalid_token"`;
 
-/** In front of every path of the API. */
+/** The beginning of every path of the API. */
 export const BASE_PATH = "/v1";
-/** The documentation is not versioned: its path is not below the base path. */
+/** The documentation has no version, so its path is outside the base path. */
 export const DOCS_PATH = "/docs";
 /** The client library, as npm installs it. */
 export const CLIENT_PACKAGE_PATH = "/client.tgz";
@@ -26,10 +26,10 @@ export const HEALTH_PATH = "/healthz";
 
 export const LOG_FORMATS = ["json", "text"] as const;
 export type LogFormat = (typeof LOG_FORMATS)[number];
-/** In ascending order of importance. */
+/** The levels in ascending order of importance. */
 export const LOG_LEVELS = ["info", "warn", "error"] as const;
 export type LogLevel = (typeof LOG_LEVELS)[number];
 
-/** What an operator may leave out of the access log. */
+/** The fields that an operator may leave out of the access log. */
 export const ACCESS_LOG_FIELDS = ["address", "path", "userAgent", "errorCode", "traceId"] as const;
 export type AccessLogField = (typeof ACCESS_LOG_FIELDS)[number];

@@ -21,7 +21,7 @@ interface CursorPage {
   readonly hasMore: boolean;
 }
 
-/** The cursor of the page that follows; null if there is none. */
+/** Returns the cursor of the next page, or null on the last one. */
 export function cursorAfter(list: ListName, { items, hasMore }: CursorPage): string | null {
   const last = items.at(-1);
   return hasMore && last ? encodeCursor(list, BigInt(last.id)) : null;
@@ -37,7 +37,7 @@ function checksum(list: ListName, after: bigint): string {
   return crc32(`${list}:${after}`).toString(36).padStart(CHECKSUM_LENGTH, "0");
 }
 
-/** Up to 13 digits, in two parts that a double represents exactly. */
+/** Parses up to 13 digits, in two parts that a double represents exactly. */
 function parseBase36(digits: string): bigint {
   const high = digits.slice(0, -7);
   const low = BigInt(Number.parseInt(digits.slice(-7), 36));

@@ -9,7 +9,7 @@ export type Fields = Readonly<Record<string, ResourceField>>;
 export interface ResourceField {
   readonly schema: Schema<unknown>;
   readonly storedAs: StoredAs;
-  /** What an object has where the database has NULL: null, or no such field. By default no column is NULL. */
+  /** Whether NULL in the database is null or no field in an object. By default the column is NOT NULL. */
   readonly ifMissing?: "null" | "absent";
 }
 
@@ -22,7 +22,7 @@ export type StoredAs = "int64" | "integer" | "text" | "choice" | "time";
 type Absent<F extends Fields> = { [K in keyof F]: F[K] extends { ifMissing: "absent" } ? K : never }[keyof F];
 type Schemas<F extends Fields, K extends keyof F> = { -readonly [Name in K]: F[Name]["schema"] };
 
-/** The schemas of an object that has the fields. */
+/** Returns the schemas of the fields of an object. */
 export function schemasOf<F extends Fields>(fields: F) {
   const entries = Object.entries(fields);
   const schemas = (isOptional: boolean) =>
@@ -31,7 +31,7 @@ export function schemasOf<F extends Fields>(fields: F) {
         isOptional === (ifMissing === "absent") ? [[name, schema]] : [],
       ),
     );
-  // TypeScript does not follow the selection.
+  // TypeScript cannot infer which fields the filter selects.
   return { required: schemas(false), optional: schemas(true) } as {
     readonly required: Schemas<F, Exclude<keyof F, Absent<F>>>;
     readonly optional: Schemas<F, Absent<F>>;
@@ -44,24 +44,23 @@ type ChangeSchemas<F extends Fields> = {
     : F[K]["schema"];
 };
 
-/** The schemas of a change of some fields. Null removes a value that may be absent. */
+/** Returns the schemas of a change of some fields. Null removes a value that may be absent. */
 export function changeSchemasOf<F extends Fields>(fields: F): ChangeSchemas<F> {
   const schemas = Object.entries(fields).map(([name, { schema, ifMissing }]) => [
     name,
     ifMissing === "absent" ? nullable(schema, `Null removes the ${name}`) : schema,
   ]);
-  // The type says the same.
+  // `Object.fromEntries` loses the names of the fields.
   return Object.fromEntries(schemas) as ChangeSchemas<F>;
 }
 
-/** The object with the change. */
 export function withChange<T extends object>(object: T, change: object): T {
   const values = Object.entries({ ...object, ...change }).filter(([, value]) => value !== null);
   // A change has fields of the object, and removes only what may be absent.
   return Object.fromEntries(values) as T;
 }
 
-/** Something of each field, by their names. */
+/** Maps each field to a value, by its name. */
 export function mapValues<T>(
   fields: Fields,
   of: (field: ResourceField, name: string) => T,

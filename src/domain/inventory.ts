@@ -15,7 +15,7 @@ export function petHasOrders(id: bigint, orderId: bigint): Rejection<"pet_has_or
   return new Rejection("pet_has_orders", message);
 }
 
-/** Undefined if nothing changes. */
+/** Returns undefined if nothing changes. */
 export function petUpdated(before: Pet, after: Pet, by: Attribution): NewAuditEntry | undefined {
   const changed = changeOf(auditedValues(before), auditedValues(after));
   return changed && auditEntry("pet.updated", before.id, { ...by, ...changed });
@@ -33,7 +33,7 @@ export function orderUpdated(id: bigint, status: OrderStatus, by: Attribution): 
   return auditEntry("order.updated", id, { ...by, before: { status: "placed" }, after: { status } });
 }
 
-/** Bigints as text, because not every int64 is a number. */
+/** Integers are text, because a number cannot represent every int64. */
 function auditedValues(pet: Pet): AuditedValues {
   return mapValues(NEW_PET_FIELDS, (_, name) => {
     const value: unknown = Reflect.get(pet, name);

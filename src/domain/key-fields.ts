@@ -23,7 +23,7 @@ export const LIMITS_REQUIRED = invalid(
   "given for the enterprise plan: each key has its own limits",
 );
 
-/** Checks what the schemas of a new key and of a change do not say. */
+/** Checks the rules of a new key, or of a change, that schemas cannot express. */
 export function invalidKeyField(
   fields: KeyChange,
   { now, key }: { now: number; key?: ApiKey },

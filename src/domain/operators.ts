@@ -7,11 +7,11 @@ import {
   type NewAuditEntry,
 } from "./audit.ts";
 
-/** What an operator may do. Each role may do what those before it may. */
+/** The roles of operators. Each may do what the roles before it may do, and more. */
 export const ROLES = ["metrics", "viewer", "support", "admin"] as const;
 export type Role = (typeof ROLES)[number];
 
-/** What an operator with the role does. */
+/** What operators with each role do. */
 export const ROLE_MEANINGS: Readonly<Record<Role, string>> = {
   metrics: "reads /metrics, and cannot sign in: for Prometheus",
   viewer: "sees everything, and changes nothing",
@@ -19,12 +19,12 @@ export const ROLE_MEANINGS: Readonly<Record<Role, string>> = {
   admin: "may do everything",
 };
 
-/** Whether a role may do what at least another one may do. */
+/** Whether a role may call an operation with this least role. */
 export function mayCall(role: Role, leastRole: Role): boolean {
   return ROLES.indexOf(role) >= ROLES.indexOf(leastRole);
 }
 
-/** The least role of an operator who may call an operation. */
+/** Returns the least role that may call an operation. */
 export function leastRoleOf(operation: { readonly method: string; readonly role?: Role }): Role {
   return operation.role ?? (operation.method === "GET" ? "viewer" : "admin");
 }
@@ -37,9 +37,9 @@ export interface Operator {
   /** The first and the last characters of the token. */
   readonly hint: string;
   readonly createdAt: number;
-  /** Of the token. */
+  /** When the token was issued. */
   readonly issuedAt: number;
-  /** To the hour. */
+  /** The time rounded down to the hour. */
   readonly lastUsedAt?: number;
   readonly revokedAt?: number;
 }
@@ -54,14 +54,14 @@ export const OPERATOR_NAME = /^(?!(?:token|server)$)[a-z][a-z0-9._@+-]{0,63}$/;
 export const OPERATOR_NAME_EXPECTED =
   "a letter and up to 63 more letters, digits and . _ @ + -, in lower case, other than token and server";
 
-/** Those that are not revoked. */
+/** The number of operators that are not revoked. */
 export const MAX_OPERATORS = 200;
-/** Of all operators: of more, the oldest end. One operator cannot end those of all others. */
+/** The number of sessions of all operators. A new one ends the oldest. */
 export const MAX_SESSIONS = 500;
 export const MAX_SESSIONS_OF_OPERATOR = 100;
 export const MAX_SIGN_IN_CODES = 100;
 
-/** A browser that has signed in. Of all secrets the SHA-256 is stored, in hexadecimal. */
+/** A browser that has signed in. Secrets are stored as their SHA-256 in hexadecimal. */
 export interface OperatorSession {
   readonly cookieHash: string;
   readonly secretHash: string;
@@ -70,14 +70,14 @@ export interface OperatorSession {
   readonly endsAt: number;
 }
 
-/** It signs an operator in once. */
+/** A code that signs an operator in once. */
 export interface SignInCode {
   readonly codeHash: string;
   readonly operatorId: number;
   readonly endsAt: number;
 }
 
-/** All that lets somebody in now, by the hash of what they send. */
+/** All valid tokens, sessions and codes, by the hash of what a client sends. */
 export interface OperatorAccess {
   readonly tokens: ReadonlyMap<string, Operator>;
   readonly sessions: ReadonlyMap<string, OperatorSession>;
@@ -92,7 +92,7 @@ export function operatorNotActive(name: string): Rejection<"operator_not_active"
   return new Rejection("operator_not_active", `Operator ${name} is revoked. Create another one.`);
 }
 
-/** The audit trail has the names of operators: a name that two of them had in turn would be that of nobody. */
+/** The audit trail identifies operators by name, so a name is never used by two of them. */
 export function operatorExists(
   name: string,
   { id, revokedAt }: { readonly id: number; readonly revokedAt: number | null },
@@ -104,7 +104,7 @@ export function operatorExists(
   return new Rejection("operator_exists", message);
 }
 
-/** The audit entry of a change. A store writes it in the transaction of the change. */
+/** Makes the audit entry of a change, for the transaction of the change. */
 export function operatorEntry(
   action: AuditAction & `operator.${string}`,
   { id, name, ...operator }: Pick<Operator, "id" | "name"> & AuditedValues,

@@ -30,33 +30,33 @@ import type { KeyTotals, KeyTotalsQuery, UsageBatch, UsageQuery, UsageRow } from
 
 /** Two clocks, in milliseconds since the epoch. They are injected everywhere, so that no test sleeps. */
 export interface Clock {
-  /** The machine's clock, for what is valid in the world: when a key expires, when a pet was created. */
+  /** Returns the time of the machine's clock, for times that people see: when a key expires, when a pet was created. */
   now(): number;
-  /** For lengths of time, such as windows and bans: setting the machine's clock does not move it. */
+  /** Returns the time of a monotonic clock, which setting the machine's clock does not move: for windows and bans. */
   steadyNow(): number;
   /** How far the machine's clock has been set since the start: `now` is `steadyNow` plus this, apart from drift. */
   readonly stepMs: number;
 }
 
 export interface PageQuery {
-  /** Only items with a greater identifier. */
+  /** The identifier of the last item of the page before. */
   readonly after?: bigint | undefined;
   readonly limit: number;
 }
 
 export interface PetQuery extends PageQuery, PetFilters {
-  /** Only pets with these identifiers, which ascend. */
+  /** The identifiers of the pets, ascending. */
   readonly ids?: readonly bigint[] | undefined;
 }
 
-/** Of the orders of one key. */
+/** Selects orders of one key. */
 export interface OrderPageQuery extends PageQuery, OrderFilters {}
 
-/** Of the orders of all keys. Every condition that is given has to hold. */
+/** Selects orders of all keys. Every condition that is given has to hold. */
 export interface OrderQuery extends OrderFilters {
   readonly keyId?: number | undefined;
   readonly petId?: bigint | undefined;
-  /** Only orders with a smaller identifier: for the next page. */
+  /** The identifier of the last order of the page before. */
   readonly before?: bigint | undefined;
   readonly limit: number;
 }
@@ -89,7 +89,7 @@ export interface OrderPlacement {
   readonly petId: bigint;
 }
 
-/** How the order of a key ends. */
+/** The completion or cancellation of an order of a key. */
 export interface OrderClosing extends OrderUpdate {
   readonly keyId: number;
   readonly id: bigint;
@@ -97,40 +97,40 @@ export interface OrderClosing extends OrderUpdate {
 
 export type IdempotencyRejection = Rejection<"idempotency_conflict" | "idempotency_key_reused">;
 
-/** Pets as JSON text, which the stores make: that is faster than encoding their rows here. */
+/** Pets as JSON text. Stores write it faster than rows could be encoded here. */
 export interface PetJsonSource {
   list(query: PetQuery): Awaitable<PageJson>;
   get(id: Identifier): Awaitable<TaggedJson | undefined>;
-  /** Absent where other servers write too: then every response is read anew. */
+  /** Absent if other servers write too. Then responses cannot be cached. */
   readonly revisions?: PetRevisions;
-  /** Is replaced whenever reads are sent: while it is the same, a read that has begun may serve one that begins now. */
+  /** Replaced whenever reads are sent. While it is the same, a read that has begun may serve one that begins now. */
   readonly batch?: object;
-  /** Of the cache, if there is one. */
+  /** The statistics of the cache, if there is one. */
   readonly cacheStatistics?: { readonly hits: number; readonly misses: number };
 }
 
 export interface PageJson {
-  /** A JSON array. */
+  /** A JSON array of the items. */
   readonly json: string;
   /** The identifier of the last item; undefined on an empty page. */
   readonly last: bigint | undefined;
   readonly hasMore: boolean;
 }
 
-/** Numbers that grow when any pet changes; the second one also when a pet is added. */
+/** Numbers that grow when any pet changes. The second one grows also when a pet is added. */
 export interface PetRevisions {
   readonly changes: number;
   readonly changesAndAdditions: number;
 }
 
 /**
- * Pets and orders. An order belongs to the API key that placed it; for every other key it does not exist. Every write
+ * Pets and orders. An order belongs to the API key that placed it, and other keys cannot see it. Every write
  * is one transaction, and its promise resolves after that transaction is durable. Identifiers start at 1, grow, and are
  * never used twice. Every method throws Unavailable while the database cannot be used. Times are milliseconds since the
  * epoch.
  */
 export interface Store {
-  /** In ascending order of identifiers. The first page and the last cost the same. */
+  /** Lists pets in ascending order of identifiers. The first page and the last cost the same. */
   listPets(query: PetQuery): Awaitable<Page<Pet>>;
   getPet(id: bigint): Awaitable<Pet | undefined>;
   createPet(
@@ -139,7 +139,7 @@ export interface Store {
     idempotentRequest?: IdempotentRequest,
   ): Promise<WriteResult | IdempotencyRejection>;
 
-  /** The orders of a key, in ascending order of identifiers. The first page and the last cost the same. */
+  /** Lists the orders of a key in ascending order of identifiers. The first page and the last cost the same. */
   listOrders(keyId: number, query: OrderPageQuery): Awaitable<Page<Order>>;
   getOrder(keyId: number, id: bigint): Awaitable<Order | undefined>;
   /** Creates an order and makes its pet pending. */
@@ -164,7 +164,7 @@ export interface Store {
  * write that changes nothing has no audit entry. Every method throws Unavailable while the database cannot be used.
  */
 export interface InventoryStore {
-  /** Newest first. The first page and the last cost the same. */
+  /** Lists orders, newest first. The first page and the last cost the same. */
   listOrders(query: OrderQuery): Awaitable<Page<OperatorOrder>>;
   getOrder(id: bigint): Awaitable<OperatorOrder | undefined>;
   /** Completes or cancels an order of any key and makes its pet sold or available. */
@@ -193,7 +193,7 @@ export interface InventoryStore {
 export interface KeyStore {
   /** Looks up the SHA-256 (hex) of a secret; secrets are not stored. Expired and revoked keys are returned as well. */
   findCredential(secretHash: string): Awaitable<Credential | undefined>;
-  /** What changed after the given revision. Servers poll it several times a second. */
+  /** Returns what changed after the given revision. Servers poll it several times a second. */
   changesSince(revision: number): Awaitable<KeyChanges>;
 
   createKey(key: NewKey, secret: NewSecret, by: Attribution): Promise<ApiKey>;
@@ -201,9 +201,9 @@ export interface KeyStore {
   createFirstKey(key: NewKey, secret: NewSecret, by: Attribution): Promise<ApiKey | undefined>;
   listKeys(query: KeyListQuery): Awaitable<KeyList>;
   getKey(id: number): Awaitable<ApiKey | undefined>;
-  /** Those that exist, in any order. */
+  /** Returns the keys that exist, in any order. */
   getKeys(ids: readonly number[]): Awaitable<readonly ApiKey[]>;
-  /** The secrets of each of the keys, newest first, those that no longer work too. */
+  /** Returns all secrets of each key, newest first, including those that no longer work. */
   listSecrets(keyIds: readonly number[]): Awaitable<ReadonlyMap<number, readonly KeySecret[]>>;
   /** Adds a secret. The earlier secrets stop working at `overlapEndsAt`. */
   addSecret(id: number, secret: NewSecret & { overlapEndsAt: number }, by: Attribution): Promise<void>;
@@ -216,9 +216,9 @@ export interface KeyStore {
 }
 
 export interface KeyChanges {
-  /** The current one. */
+  /** The current revision. */
   readonly revision: number;
-  /** Another number says that another copy of the database has taken over, which may lack the last changes. */
+  /** A number that changes when another copy of the database has taken over, which may lack the last changes. */
   readonly timeline: number;
   /** Each key once, in the order of the changes. */
   readonly changed: readonly ChangedKey[];
@@ -226,7 +226,7 @@ export interface KeyChanges {
 
 export interface ChangedKey {
   readonly key: ApiKey;
-  /** `unban` if the key was unbanned after the revision, whatever else was changed. */
+  /** `unban` if the key was unbanned after the revision, with or without other changes. */
   readonly kind: "key" | "unban";
 }
 
@@ -235,34 +235,34 @@ export interface SettingsStore {
   /** Replaces the values of the given names. */
   saveSettings(settings: Readonly<Record<string, string>>): Promise<void>;
   readSettings(): Awaitable<Readonly<Record<string, string>>>;
-  /** The secret of the servers; if there is none, the given one is saved. Of concurrent calls, one saves its own. */
+  /** Returns the secret of the servers, and saves the given one if there is none. Of concurrent calls, one saves. */
   openSecret(candidate: string): Promise<string>;
   readSecret(): Awaitable<string | undefined>;
   replaceSecret(secret: string, entry: NewAuditEntry): Promise<void>;
 }
 
 /**
- * Operators, their tokens, sessions and sign-in codes. Every change is one transaction with its audit entry. To rotate
- * or to revoke an operator ends their sessions.
+ * Operators, their tokens, sessions and sign-in codes. Every change is one transaction with its audit entry. Rotating
+ * or revoking an operator ends their sessions.
  */
 export interface OperatorStore {
-  /** The oldest first: those that are not revoked, and the last 300 that are. */
+  /** Lists the oldest first: all operators that are not revoked, and the last 300 that are. */
   listOperators(): Awaitable<readonly Operator[]>;
   createOperator(
     operator: NewOperator,
     token: NewSecret,
     by: Attribution,
   ): Promise<Operator | Rejection<"operator_exists" | "too_many_operators">>;
-  /** Creates an admin if there has never been one, and nobody has the name or token. Of concurrent calls, one does. */
+  /** Creates an admin if there has never been one and the name and token are new. Of concurrent calls, one does. */
   createFirstOperator(
     operator: NewOperator,
     token: NewSecret,
     by: Attribution,
   ): Promise<Operator | undefined>;
   /**
-   * Gives the operator of this name and role the token, and creates them if there is none; undefined if they have it
-   * already. A token that somebody has or had is rejected, and so is any of an operator who is revoked: neither comes
-   * back to life.
+   * Sets the token of the operator with this name and role, who is created if there is none. Returns undefined if the
+   * operator already has the token. Rejects a token that was used before, and any token of a revoked operator: neither
+   * becomes valid again.
    */
   importOperator(
     operator: NewOperator,
@@ -273,39 +273,39 @@ export interface OperatorStore {
     | undefined
     | Rejection<"invalid_token" | "operator_not_active" | "operator_exists" | "too_many_operators">
   >;
-  /** Replaces the token: that with the hash `replaces`, if it is given. The session with the hash `keeps` goes on. */
+  /** Replaces the token, or only one with the hash `replaces`. The session with the hash `keeps` stays valid. */
   rotateOperator(
     id: number,
     token: NewSecret & { readonly keeps?: string | undefined; readonly replaces?: string | undefined },
     by: Attribution,
   ): Promise<Operator | Rejection<"operator_not_found" | "operator_not_active" | "invalid_token">>;
-  /** One that is revoked stays as it is. */
+  /** Leaves an operator who is already revoked as it is. */
   revokeOperator(
     id: number,
     by: Attribution,
   ): Promise<Operator | Rejection<"operator_not_found" | "last_admin">>;
-  /** Remembers when an operator was last there, to the hour. */
+  /** Records when an operator last sent a request, to the hour. */
   recordUse(id: number, at: number): Promise<void>;
 
   readAccess(): Awaitable<OperatorAccess>;
-  /** Expired codes are deleted, and the oldest of too many. */
+  /** Deletes expired codes, and the oldest of too many. */
   createCode(code: SignInCode, now: number): Promise<void>;
-  /** Deletes the code. Of concurrent calls, one gets it. */
+  /** Deletes and returns the code. Of concurrent calls, one gets it. */
   takeCode(codeHash: string): Promise<SignInCode | undefined>;
   /**
-   * Creates the session while `tokenHash` is that of the operator's token, and returns whether it has. Expired sessions
-   * are deleted, and the oldest of too many.
+   * Creates the session if `tokenHash` is still that of the operator's token, and returns whether it is. Deletes
+   * expired sessions, and the oldest of too many.
    */
   createSession(session: OperatorSession, entry: NewAuditEntry, tokenHash: string): Promise<boolean>;
-  /** Records the entry if there is such a session. */
+  /** Records the entry if the session exists. */
   deleteSession(cookieHash: string, entry: NewAuditEntry): Promise<void>;
 }
 
 /** Who changed what. A change of a key, a pet or an order writes its entry in its own transaction. */
 export interface AuditStore {
-  /** For what changes nothing else in the database, such as a sign-in. */
+  /** Records what changes nothing else in the database, such as a sign-in. */
   recordAudit(entry: NewAuditEntry): Promise<void>;
-  /** Newest first. */
+  /** Lists entries, newest first. */
   listAudit(query: AuditQuery): Awaitable<Page<AuditEntry>>;
   /** Deletes some of the entries before a time, the oldest first; returns whether there may be more. */
   deleteAudit(before: number): Promise<boolean>;
@@ -315,15 +315,15 @@ export interface AuditStore {
 export interface UsageHistoryStore {
   /** Adds all of the counts or none, to the hour and to its day. Adds nothing if the batch was added before. */
   addUsage(batch: UsageBatch): Promise<void>;
-  /** In order of the interval and the operation. Intervals without requests have no row. */
+  /** Returns rows in the order of interval and operation. Intervals without requests have no row. */
   readUsage(query: UsageQuery): Awaitable<readonly UsageRow[]>;
-  /** The sums of each key that was used in the period, those with the most requests first. */
+  /** Returns the totals of each key that was used in the period, those with the most requests first. */
   usageByKey(query: KeyTotalsQuery): Awaitable<readonly KeyTotals[]>;
-  /** When each of the keys was last used, in milliseconds since the epoch. */
+  /** Returns when each key was last used, in milliseconds since the epoch. */
   lastUsed(keyIds: readonly number[]): Awaitable<ReadonlyMap<number, number>>;
-  /** How many keys have called a deprecated operation since; to two seconds. */
+  /** Counts the keys that have called a deprecated operation since this time, to two seconds. */
   countDeprecatedUse(since: number): Awaitable<number>;
-  /** Deletes some of the hours before 35 days ago and days before 400 days ago; returns whether there are more. */
+  /** Deletes some hours older than 35 days and days older than 400 days; returns whether there are more. */
   deleteOldUsage(now: number): Promise<boolean>;
 }
 
@@ -347,13 +347,13 @@ export interface RateLimiter {
    */
   decide(subject: Subject, limits: Limits): Awaitable<Decision>;
   /**
-   * What a request would get now, as far as this process knows, without counting it: `remaining` includes that request.
-   * The usage of an address is always known.
+   * Returns the decision about a request now, as far as this process knows, without counting the request: `remaining`
+   * includes it. The usage of an address is always known.
    */
   peek(subject: Subject, limits: Limits): Decision;
-  /** Reads the usage and counts nothing; undefined when nothing of it is current. */
+  /** Returns the usage without counting a request; undefined if none of it is current. */
   usage(subject: Subject): Awaitable<Usage | undefined>;
-  /** The keys that are banned now; undefined if they are counted elsewhere. */
+  /** Returns the keys that are banned now; undefined if another process counts them. */
   bannedKeys(): readonly number[] | undefined;
   /** Ends a ban that began at least `agoMs` ago, and clears strikes from before. */
   unban(subject: Subject, agoMs: number): Awaitable<void>;
@@ -362,7 +362,7 @@ export interface RateLimiter {
 
 /** The servers that share the rate limits. */
 export interface ServerRegister {
-  /** This one and those that it has heard of lately, the oldest first. */
+  /** Lists this server and those that have reported lately, the oldest first. */
   list(): Awaitable<readonly ServerState[]>;
 }
 

@@ -13,12 +13,12 @@ export const DAY_MS = 86_400_000;
 export type Subject =
   { readonly kind: "key"; readonly id: number } | { readonly kind: "address"; readonly id: string };
 
-/** In the names of keys and rows of stores, such as `key:7`. */
+/** Writes a subject as it is stored, such as `key:7`. */
 export function formatSubject({ kind, id }: Subject): string {
   return `${kind}:${id}`;
 }
 
-/** Integers from 1 to 1,000,000,000. */
+/** Requests allowed in each window, from 1 to 1,000,000,000. */
 export interface Limits {
   readonly perMinute: number;
   readonly perDay: number;
@@ -27,11 +27,11 @@ export interface Limits {
 export interface BanRules {
   /** The number of strikes that leads to a ban. */
   readonly strikes: number;
-  /** Requests rejected this soon after the first rejection are no strikes: they may have been in flight already. */
+  /** Rejections this soon after the first one are not strikes, because the requests may have been in flight. */
   readonly graceMs: number;
   /** The length of a first ban. A ban within 24 hours of the end of the last one is twice as long as that one. */
   readonly lengthMs: number;
-  /** No ban is longer; at least `lengthMs`. */
+  /** The length of the longest ban; at least `lengthMs`. */
   readonly maxLengthMs: number;
 }
 
@@ -42,7 +42,7 @@ export const DEFAULT_BAN: BanRules = {
   maxLengthMs: 2_400_000,
 };
 
-/** The longest that a server can be set to. */
+/** The longest ban that a server can be configured to. */
 export const LONGEST_BAN_MS = 30 * DAY_MS;
 
 export interface Ban {
@@ -57,7 +57,7 @@ export type OnBan = (keyId: number, ban: Ban) => void;
 export const DEFAULT_DECISION_TIMEOUT_MS = 500;
 
 export interface Window {
-  /** Meaningless while `used` is 0: the window is closed then. */
+  /** Has no meaning while `used` is 0, because then the window is closed. */
   openedAt: number;
   used: number;
   /** When a request was first rejected because this window was exhausted, or NEVER. */
@@ -85,9 +85,9 @@ export interface Decision {
   readonly outcome: Outcome;
   readonly limit: number;
   readonly remaining: number;
-  /** Unix second, rounded up. */
+  /** The Unix second at which the window closes, rounded up. */
   readonly resetAt: number;
-  /** Whole seconds, at least 1, until a request can be allowed again; 0 when this one was allowed. */
+  /** Whole seconds, at least 1, until a request can be allowed again; 0 for an allowed request. */
   readonly retryAfter: number;
 }
 
@@ -117,7 +117,7 @@ export function decide(usage: Usage, limits: Limits, now: number, rules?: BanRul
     return describe("allowed", usage, limits, now);
   }
 
-  // The strike goes to the exhausted window that closes last.
+  // The strike counts in the exhausted window that closes last.
   if (rules && reject(dayEnds >= minuteEnds ? day : minute, now, rules) === "ban") {
     usage.bannedUntil = now + nextBanMs(usage, rules);
     usage.bannedAt = now;
@@ -127,7 +127,7 @@ export function decide(usage: Usage, limits: Limits, now: number, rules?: BanRul
   return describe("limited", usage, limits, now);
 }
 
-/** What `decide` would return for a request, without counting it: `remaining` includes that request. */
+/** Returns what `decide` would, without counting the request: `remaining` includes it. */
 export function peek(usage: Usage, limits: Limits, now: number, rules?: BanRules): Decision {
   expire(usage, now, rules);
   if (isBanned(usage, now)) return bannedDecision(usage, limits, now);
@@ -139,8 +139,8 @@ export function peek(usage: Usage, limits: Limits, now: number, rules?: BanRules
 }
 
 /**
- * The decision with this outcome, which `usage` includes. It describes the window with the fewest requests remaining;
- * on a tie, the longer one.
+ * Returns the decision with this outcome, after `usage` has counted it. The decision describes the window with the
+ * fewest requests remaining; on a tie, the longer one.
  */
 export function describe(outcome: Outcome, usage: Usage, limits: Limits, now: number): Decision {
   if (outcome === "banned") return bannedDecision(usage, limits, now);
@@ -173,7 +173,7 @@ function isExhausted(window: Window, limit: number): boolean {
 
 /**
  * Closes windows and ends the ban when their time is over, for good: setting the clock back does not open them again.
- * When the clock was set back, windows and bans that began in the future begin now, so that they last no longer.
+ * After the clock was set back, windows and bans that began in the future begin now, so that they do not last longer.
  */
 export function expire(usage: Usage, now: number, rules?: BanRules): void {
   expireWindow(usage.minute, MINUTE_MS, now);
@@ -268,7 +268,7 @@ export function unban(usage: Usage, at: number): void {
   if (usage.day.firstRejectedAt <= at) clearStrikes(usage.day);
 }
 
-/** Whether an unban would change something: a ban, the last one, or strikes. */
+/** Whether an unban would change something: the current ban, the last one, or strikes. */
 export function canUnban({ bannedUntil, minute, day }: Usage): boolean {
   return bannedUntil !== NEVER || minute.strikes + day.strikes > 0;
 }
@@ -286,7 +286,7 @@ export interface Report {
   readonly unbannedAgoMs?: number | undefined;
 }
 
-/** Counts what a server reports. Windows that are open at the same time become one, which opened when the first did. */
+/** Counts what a server reports. Windows that are open at the same time become one, from the opening of the first. */
 export function addReport(usage: Usage, report: Report, now: number, rules?: BanRules): void {
   expire(usage, now, rules);
   if (report.unbannedAgoMs !== undefined) unban(usage, now - report.unbannedAgoMs);
@@ -301,7 +301,7 @@ function addWindow(window: Window, { openedAgoMs, used }: ReportedWindow, now: n
   window.used += used;
 }
 
-/** Moves every time by as much as the clock was set, so that windows and the ban end as late as before. */
+/** Moves every time by as much as the clock was set, so that windows and the ban keep their length. */
 export function shift(usage: Usage, byMs: number): void {
   for (const window of [usage.minute, usage.day]) {
     window.openedAt += byMs;
@@ -311,12 +311,12 @@ export function shift(usage: Usage, byMs: number): void {
   if (usage.bannedUntil !== NEVER) usage.bannedUntil += byMs;
 }
 
-/** Whether no decision changes when this usage is deleted. */
+/** Whether this usage can be deleted without changing any decision. */
 export function isExpired(usage: Usage, now: number): boolean {
   return now >= expiresAt(usage);
 }
 
-/** When both windows are closed, and the ban has been over for so long that it makes the next one no longer. */
+/** Returns when both windows are closed and the ban has been over for so long that it does not double the next one. */
 export function expiresAt({ minute, day, bannedUntil }: Usage): number {
   return Math.max(
     minute.used === 0 ? NEVER : minute.openedAt + MINUTE_MS,

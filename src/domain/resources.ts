@@ -8,7 +8,7 @@ export const PET_STATUSES = ["available", "pending", "sold"] as const;
 export const PetStatus = oneOf(PET_STATUSES, "Availability of the pet");
 export type PetStatus = Infer<typeof PetStatus>;
 
-/** What a pet consists of. */
+/** The fields of a pet. */
 export const PET_FIELDS = {
   id: {
     schema: int64({ description: "Unique identifier assigned by the service on creation", examples: [1] }),
@@ -29,7 +29,7 @@ export const PET_FIELDS = {
 } as const satisfies Fields;
 
 const { id: _petId, ...newPetFields } = PET_FIELDS;
-/** What a client gives, and an operator changes. */
+/** The fields that a client sends and an operator can change. */
 export const NEW_PET_FIELDS = newPetFields;
 
 const newPet = schemasOf(NEW_PET_FIELDS);
@@ -54,8 +54,8 @@ export const PetUpdate = object(
 export type PetUpdate = Infer<typeof PetUpdate>;
 
 /**
- * What a list of pets can be filtered by: each is a query parameter, and the first column of an index that ends with
- * the identifier.
+ * The filters of a list of pets. Each is a query parameter, and the first column of an index that ends with the
+ * identifier.
  */
 export const PET_FILTERS = { status: PetStatus };
 export type PetFilters = FiltersOf<typeof PET_FILTERS>;
@@ -83,7 +83,7 @@ export const OrderUpdate = object("The final status of an order.", {
 });
 export type OrderUpdate = Infer<typeof OrderUpdate>;
 
-/** What an order consists of, for the key that placed it. */
+/** The fields of an order, for the key that placed it. */
 export const ORDER_FIELDS = {
   id: {
     schema: int64({ description: "Unique identifier assigned by the service", examples: [1] }),
@@ -109,7 +109,7 @@ export type Order = Infer<typeof Order>;
 
 export const encodeOrder: (order: Order) => string = encoderOf(ORDER_FIELDS);
 
-/** What an order consists of, for operators. Earlier releases recorded no key, and not when an order was closed. */
+/** The fields of an order for operators. Earlier releases recorded neither its key nor when it was closed. */
 export const OPERATOR_ORDER_FIELDS = {
   ...ORDER_FIELDS,
   keyId: {
@@ -127,7 +127,7 @@ export const OPERATOR_ORDER_FIELDS = {
   },
 } as const satisfies Fields;
 
-/** What a list of orders can be filtered by; see PET_FILTERS. */
+/** The filters of a list of orders; see PET_FILTERS. */
 export const ORDER_FILTERS = { status: OrderStatus };
 export type OrderFilters = FiltersOf<typeof ORDER_FILTERS>;
 
@@ -146,7 +146,7 @@ export function canBeOrdered(status: PetStatus | undefined): boolean {
   return status === undefined || status === "available";
 }
 
-/** What the rules of pets, orders and repeated requests forbid. */
+/** The rejections by the rules of pets, orders and repeated requests. */
 
 export function petNotFound(id: Identifier): Rejection<"pet_not_found"> {
   return new Rejection("pet_not_found", `Pet ${id} does not exist.`);

@@ -49,7 +49,7 @@ export interface ServerState extends ServerIdentity, ServerActivity {
   readonly seenAt: number;
 }
 
-/** The name under which the number of servers is saved, for servers that start in an outage of Valkey. */
+/** The name of the setting that saves the number of servers, for servers that start in an outage of Valkey. */
 export const SERVERS_SETTING = "servers";
 
 /** The activity of a server that has just started. */

@@ -4,15 +4,15 @@ export const HOUR_MS = 3_600_000;
 const HOURLY_USAGE_DAYS = 35;
 const DAILY_USAGE_DAYS = 400;
 
-/** Requests of one API key. */
+/** The requests of one API key. */
 export interface RequestCounts {
-  /** Allowed by the rate limiter, whatever their status. */
+  /** The requests that the rate limiter allowed, with any status. */
   readonly admitted: number;
-  /** 429 `rate_limited`. */
+  /** The 429 responses with `rate_limited`. */
   readonly limited: number;
-  /** 429 `key_banned`. */
+  /** The 429 responses with `key_banned`. */
   readonly banned: number;
-  /** Those of the admitted requests whose response was 4xx or 5xx. */
+  /** The admitted requests with a 4xx or 5xx response. */
   readonly errors: number;
 }
 
@@ -28,7 +28,7 @@ export function sumOfRequests(rows: Iterable<RequestCounts>): RequestCounts {
 /** A request that is rejected before it is routed, or whose path is unknown, has no operation. */
 export type CountedOperation = OperationId | "none";
 
-/** In the order in which they are listed. */
+/** The operations in the order of lists. */
 export const OPERATION_IDS = [
   "listPets",
   "createPet",
@@ -41,10 +41,10 @@ export const OPERATION_IDS = [
 /** The operations of the public API. */
 export type OperationId = (typeof OPERATION_IDS)[number];
 
-/** Operators see which keys still call them. */
+/** Operators see which keys still call deprecated operations. */
 export const DEPRECATED_OPERATIONS: readonly OperationId[] = ["getPet"];
 
-/** How far back the overview looks for calls of them, in days. */
+/** The overview counts keys that called one of them within so many days. */
 export const DEPRECATED_USE_DAYS = 30;
 
 /** The rate limiter decides before a request is routed, so an operation has no limited and no banned requests. */
@@ -55,21 +55,21 @@ export interface OperationCounts extends Pick<RequestCounts, "admitted" | "error
 /** Requests of one key in one hour, to be added to those that are stored. */
 export interface KeyCounts extends RequestCounts {
   readonly keyId: number;
-  /** In milliseconds since the epoch. */
+  /** The time of the last request, in milliseconds since the epoch. */
   readonly lastUsedAt: number;
-  /** Requests without an operation are in none of them. */
+  /** The counts of each operation. Requests without an operation are left out. */
   readonly byOperation: readonly OperationCounts[];
 }
 
-/** Counts that are added together. After an error it is not known whether they were: they are added again. */
+/** Counts that are added in one transaction. After an error they may have been added, so they are sent again. */
 export interface UsageBatch {
   /** The process that counted them. */
   readonly writer: string;
-  /** 1, 2, 3, … of that process: a batch that was added before is not added again. */
+  /** The number of the batch in that process: 1, 2, 3, … A batch is added once. */
   readonly sequence: number;
   /** The start of the hour (UTC), in milliseconds since the epoch. */
   readonly hour: number;
-  /** Each key once. */
+  /** The counts of each key. */
   readonly keys: readonly KeyCounts[];
 }
 
@@ -79,9 +79,9 @@ export type UsageInterval = (typeof USAGE_INTERVALS)[number];
 /** Times are milliseconds since the epoch. */
 export interface UsagePeriod {
   readonly by: UsageInterval;
-  /** From the interval that contains this time on. */
+  /** A time within the first interval. */
   readonly since: number;
-  /** Up to the interval that contains this time. */
+  /** A time within the last interval. */
   readonly until: number;
 }
 
@@ -113,7 +113,7 @@ export function intervalStart(by: UsageInterval, time: number): number {
   return Math.floor(time / INTERVAL_LENGTH_MS[by]) * INTERVAL_LENGTH_MS[by];
 }
 
-/** The starts of the intervals of a period, ascending. `first` and `last` are the starts of those that are stored. */
+/** Yields the starts of the intervals of a period, ascending, from `first` to `last`, which are stored. */
 export function* intervalStarts(
   { by, since, until }: UsagePeriod,
   { first, last }: { readonly first: number; readonly last: number },
@@ -123,17 +123,17 @@ export function* intervalStarts(
     yield start;
 }
 
-/** Intervals that start before this time are deleted. */
+/** Returns the time before which intervals are deleted by their start. */
 export function retainedSince(by: UsageInterval, now: number): number {
   return intervalStart(by, now) - (by === "hour" ? HOURLY_USAGE_DAYS : DAILY_USAGE_DAYS) * DAY_MS;
 }
 
-/** All requests, rejected ones too. */
+/** Returns the number of all requests, including rejected ones. */
 export function requestsOf({ admitted, limited, banned }: RequestCounts): number {
   return admitted + limited + banned;
 }
 
-/** The keys with the most requests come first. */
+/** Compares keys so that those with the most requests come first. */
 export function compareByRequests(a: KeyTotals, b: KeyTotals): number {
   return requestsOf(b) - requestsOf(a) || a.keyId - b.keyId;
 }

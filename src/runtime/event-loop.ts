@@ -138,8 +138,8 @@ const REUSED_FOR_COST = 100;
 const MAX_REUSED_MS = 30_000;
 
 /**
- * Loads a value and reuses it for a hundred times as long as loading took, at most 30 seconds. So loading takes at most a
- * hundredth of the time, however often the value is used. After an error, the next call loads again.
+ * Loads a value and reuses it for a hundred times as long as loading took, at most 30 seconds. So loading takes at most
+ * a hundredth of the time, however often the value is used. After an error, the next call loads again.
  */
 export function reuseBriefly<T>(load: () => Promise<T>): () => Promise<T> {
   let loaded: Promise<T> | undefined;
