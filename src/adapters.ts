@@ -20,39 +20,39 @@ import type { ValkeyRateLimiterOptions } from "./rate-limit/valkey/valkey-rate-l
 import type { RescueOptions } from "./store/sqlite/connection.ts";
 
 export interface Adapters extends MonitoredStores {
-  /** One with a queue has the number of decisions that wait. */
+  /** `queueLength` is the number of decisions that wait, of a rate limiter with a queue. */
   readonly rateLimiter: RateLimiter & { readonly queueLength?: number };
-  /** Of the rate limiter. */
+  /** Records the bans of the rate limiter. */
   readonly bans: BanRecorder;
   readonly servers: HeartbeatRegister;
   /** What this server reports to the others. */
   readonly activity: ActivityCollector;
   /** Reports the activity to the other servers now, instead of at the next heartbeat. */
   readonly announce: () => void;
-  /** Of the adapter that counts for the rate limits. */
+  /** Monitors the adapter that counts for the rate limits. */
   readonly limits: AdapterMonitor;
-  /** The time by which old data is deleted. */
+  /** Returns the time by which old data is deleted. */
   readonly retentionNow: () => number;
   /** Resolves when the server has to stop, with the reason. */
   readonly failed: Promise<Error>;
 }
 
 interface MonitoredStores extends Stores {
-  /** Of the adapter that stores the data. */
+  /** Monitors the adapter that stores the data. */
   readonly database: AdapterMonitor;
   readonly commits: CommitMonitor;
-  /** Writes that wait for the next transaction. */
+  /** Returns the number of writes that wait for the next transaction. */
   readonly commitQueueLength: () => number;
-  /** Queries that run or wait for a connection of PostgreSQL. */
+  /** Returns the number of queries that run or wait for a connection of PostgreSQL. */
   readonly queueLength?: () => number;
-  /** On the disk of SQLite. */
+  /** Returns the free space on the disk of SQLite. */
   readonly freeBytes?: () => number;
   close(): Promise<void>;
 }
 
-/** Adapters are imported when they are used: a start on SQLite does not load the code of PostgreSQL. */
+/** Imports adapters when they are used, so that a start on SQLite does not load the code of PostgreSQL. */
 export async function openAdapters(config: Config, clock: Clock, log: Log): Promise<Adapters> {
-  // Closes in reverse order. One that fails does not keep the others open.
+  // Adapters close in reverse order, also after one of them could not close.
   const opened = new AsyncDisposableStack();
   try {
     const usesSqlite = config.databaseUrl === undefined;
@@ -101,7 +101,7 @@ export async function openAdapters(config: Config, clock: Clock, log: Log): Prom
 
 interface StoreOptions {
   readonly log?: Log;
-  /** The time by which old data is deleted; by default, that of the writes. */
+  /** Returns the time by which old data is deleted; by default, that of the writes. */
   readonly retentionNow?: () => number;
   /** Called when the database was deleted or replaced, after its data was saved elsewhere. */
   readonly onLost?: (error: Error) => void;
@@ -132,7 +132,7 @@ export async function openStores(
   return { ...opened, database, commits };
 }
 
-/** Stores in which nothing is, of this process alone. */
+/** Opens empty stores that only this process uses. */
 export async function openEmptyStores(): Promise<MonitoredStores> {
   const path = mkdtempSync(join(tmpdir(), "petstore-empty-"));
   const stores = await openSqliteStores(new DataDirectory({ path, environment: "production" }));
@@ -143,7 +143,7 @@ export async function openEmptyStores(): Promise<MonitoredStores> {
   return { ...stores, close };
 }
 
-/** Only of a server, which has the database open for long. */
+/** Only servers rescue a database, because they have it open for long. */
 function rescueOf(directory: DataDirectory, { log, onLost }: StoreOptions): RescueOptions | undefined {
   const { store: file, rescued: savedTo } = directory.files;
   if (onLost === undefined) return undefined;
@@ -186,7 +186,7 @@ function prepareDirectory(directory: DataDirectory, log: Log | undefined): void 
   if (files.length > 0) log?.event("data-directory.made-private", { files });
 }
 
-/** One server per directory: two would each apply the rate limits in full, and neither would see the other's writes. */
+/** A directory has one server. Two would each apply the limits in full and miss the other's writes. */
 async function lockDirectory(directory: DataDirectory, log: Log) {
   prepareDirectory(directory, log);
   const mode = directory.modeIfOpenToOthers();
@@ -223,7 +223,7 @@ async function memoryRateLimiter(
   });
 }
 
-/** Unbans that the last server did not see before it stopped. A ban that began after the unban of its key stays. */
+/** Applies unbans that the last server missed before it stopped. A ban that began after the unban stays. */
 async function applyMissedUnbans(
   rateLimiter: MemoryRateLimiter,
   keys: KeyStore,
@@ -268,7 +268,7 @@ async function openRegister(
     clock,
     activity: () => activity.collect(),
     lastCount: Number.parseInt(lastCount, 10) || 1,
-    // It is saved again at the next change.
+    // A number that cannot be saved now is saved at the next change.
     onCount: (servers) => void settings.saveSettings({ [SERVERS_SETTING]: `${servers}` }).catch(() => {}),
     onError(error) {
       const cause = messageOf(error);

@@ -45,7 +45,7 @@ interface AppOptions {
   readonly clock?: Clock;
   readonly log?: Log;
   readonly requestTimeoutMs?: number;
-  /** Shorter in tests: timeouts of connections are counted in seconds of this length. */
+  /** The length of the seconds in which timeouts of connections are counted; shorter in tests. */
   readonly secondMs?: number;
   /** The settings that the console shows. */
   readonly shownSettings?: readonly Setting[];
@@ -70,7 +70,7 @@ interface Closable {
   close(): void | Promise<void>;
 }
 
-/** What every part of an app can be made of. */
+/** What every part of an app is made of. */
 interface Context extends AppOptions {
   readonly adapters: Adapters;
   readonly config: Config;
@@ -116,7 +116,7 @@ export async function serveOn(
     metrics,
     admin,
     async close() {
-      // Requests in progress need all of the parts.
+      // Requests in progress need all parts, so the server is drained first.
       await server.close(config.drainDelayMs);
       await started.disposeAsync().finally(() => adapters.close());
     },
@@ -335,7 +335,7 @@ async function openAdmin(options: AdminOptions): Promise<AdminListener | undefin
   });
 }
 
-// Code that few servers need is imported when it is used, so that the others start sooner.
+// Code that few servers need is imported when it is used, so that other servers start sooner.
 
 async function openCredentials(context: Context): Promise<AdminCredentials | undefined> {
   const { adapters, config, clock, log } = context;

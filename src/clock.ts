@@ -3,26 +3,26 @@ import { FailureReporter } from "./runtime/failure-reporter.ts";
 import { DAY_MS } from "./domain/rate-limit.ts";
 import { type ScheduledTimer, scheduler } from "./runtime/event-loop.ts";
 
-/** A greater difference between the clocks is a step of the machine's clock, a smaller one is drift. */
+/** A greater difference between the clocks is a step of the machine's clock. A smaller one is drift. */
 const STEP_MS = 2_000;
 /**
- * The steady clock takes over at most this much of a drift at each check: twice what a quartz is off by, and six
+ * The most by which a check corrects a drift of the steady clock. That is twice the drift of a quartz, and only six
  * milliseconds in a minute, so that a request after the wait in Retry-After is allowed.
  */
 const SLEW_MS = 0.1;
 const CHECK_EVERY_MS = 1_000;
 
 interface Sources {
-  /** Milliseconds since the epoch, by the machine's clock. */
+  /** Returns milliseconds since the epoch, by the machine's clock. */
   wall(): number;
-  /** Milliseconds since any time, by a monotonic clock. */
+  /** Returns milliseconds of a monotonic clock. */
   elapsed(): number;
   onStep(byMs: number): void;
 }
 
 /**
- * The wall clock is the machine's. The steady clock starts with it, runs on by the monotonic clock, and is slewed as
- * the two drift apart. When the machine's clock is set, the steady clock runs on as before and reports the step.
+ * The wall clock is the machine's. The steady clock starts with it, continues by the monotonic clock, and is slewed as
+ * the two drift apart. When the machine's clock is set, the steady clock continues and the step is reported.
  */
 export function createClock({
   wall = Date.now,
@@ -59,21 +59,21 @@ export function createClock({
 }
 
 const TRUST_CHECK_EVERY_MS = 600_000;
-/** Names of settings. */
+/** The names of settings. */
 const TRUSTED_AT = "clock-trusted-at";
 const DOUBTED_AT = "clock-doubted-at";
 const DOUBTED_FOR = "clock-doubted-for";
 
-/** The same moment by both clocks. */
+/** One moment by both clocks. */
 interface Moment {
   readonly wall: number;
   readonly steady: number;
 }
 
 /**
- * The time by which old data is deleted: that of the machine's clock, as long as it is within a day of what the steady
- * clock and the time stored with the data say. Otherwise the earlier of the two, so that a clock that was set forward
- * deletes nothing. A clock that has kept its difference for a day is trusted: the server was off, or was wrong before.
+ * The time by which old data is deleted. This is the time of the machine's clock, while it is within a day of the
+ * steady clock and of the time stored with the data. Otherwise it is the earlier of the two, so that a clock that was
+ * set forward deletes nothing. A clock that has kept its difference for a day is trusted: the server was off or wrong.
  */
 export class RetentionClock {
   readonly #failures: FailureReporter;
@@ -82,7 +82,7 @@ export class RetentionClock {
   #settings: Pick<SettingsStore, "readSettings" | "saveSettings"> | undefined;
   #timer: ScheduledTimer | undefined;
 
-  /** `onDoubt` is called once each time that the machine's clock is found to differ. */
+  /** `onDoubt` is called when the machine's clock begins to differ. */
   constructor(
     private readonly clock: Clock,
     onDoubt: () => void,
@@ -111,7 +111,7 @@ export class RetentionClock {
     return aheadMs <= DAY_MS ? moment.wall : moment.wall - aheadMs;
   };
 
-  /** The timer calls it. */
+  /** The timer calls this method. */
   async check(): Promise<void> {
     const moment = this.#moment();
     const earlier = this.#doubted;
@@ -133,7 +133,7 @@ export class RetentionClock {
     try {
       await this.#settings?.saveSettings(times);
     } catch {
-      // Without it, a later server trusts its clock a day later.
+      // If the times cannot be stored, a later server trusts its clock a day later.
     }
   }
 
@@ -147,7 +147,7 @@ export class RetentionClock {
   }
 }
 
-/** How much further the machine's clock has moved than the steady clock since. */
+/** Returns how much further the machine's clock has moved since than the steady clock. */
 function aheadOf(moment: Moment, earlier: Moment): number {
   return moment.wall - earlier.wall - (moment.steady - earlier.steady);
 }

@@ -21,11 +21,11 @@ import { inheritDirectoryOwner } from "./store/sqlite/durable-files.ts";
 interface DataDirectoryOptions {
   readonly path: string;
   readonly environment: Environment;
-  /** Whether a database may be created where other files say that there was one. */
+  /** Whether a database may be created although other files show that there was one. */
   readonly allowsNewDatabase?: boolean | undefined;
 }
 
-/** The directory in which an environment has its files, also one that does not exist yet. */
+/** The directory with the files of an environment, which need not exist yet. */
 export class DataDirectory {
   readonly path: string;
   readonly environment: Environment;
@@ -39,12 +39,12 @@ export class DataDirectory {
     this.#allowsNewDatabase = allowsNewDatabase;
   }
 
-  /** For people, such as `./data (production)`. */
+  /** The name in messages, such as `./data (production)`. */
   get name(): string {
     return `${this.path} (${this.environment})`;
   }
 
-  /** The databases with the files that SQLite keeps beside them. */
+  /** The databases, and the files of SQLite next to them. */
   get databaseFiles(): string[] {
     const { store, usageStore } = this.files;
     return [store, usageStore].flatMap((path) => [path, `${path}-wal`, `${path}-shm`]);
@@ -70,20 +70,20 @@ export class DataDirectory {
     mkdirSync(this.path, { recursive: true, mode: 0o700 });
   }
 
-  /** For one server or one command that replaces databases. Undefined while another process has it. */
+  /** Takes the lock of a server, or of a command that replaces databases. Undefined while another process has it. */
   async lock() {
     const { acquireLock } = await import("./store/sqlite/process-lock.ts");
     const { lock, store, usageStore } = this.files;
     return acquireLock(lock, [store, usageStore]);
   }
 
-  /** Without this, a server would create an empty database where the restored one is about to be. */
+  /** Keeps a server from creating an empty database in the place of the one that is being restored. */
   rejectInterruptedRestore(): void {
     if (!existsSync(this.files.restore)) return;
     throw new Error(`a restore to ${this.name} was interrupted; run the same petstore restore command again`);
   }
 
-  /** That there was a database of SQLite which is not here any more, and what to do about it. */
+  /** Returns the problem of a SQLite database that has disappeared, and what to do about it. */
   findLostDatabase() {
     const { store, rescued, usageStore, adminToken } = this.files;
     if (existsSync(rescued)) {
@@ -93,7 +93,7 @@ export class DataDirectory {
         isRescued: true,
       };
     }
-    // Without its file, SQLite deletes the log.
+    // SQLite deletes the log of a database that does not exist.
     const names = existsSync(this.path) && !statOf(store)?.size ? readdirSync(this.path) : [];
     const replaced = join(this.path, `${this.environment}-replaced-`);
     const left = names
@@ -107,26 +107,26 @@ export class DataDirectory {
     };
   }
 
-  /** Without this, a server would create an empty database where the lost one was. */
+  /** Keeps a server from creating an empty database in the place of the lost one. */
   rejectLostDatabase(): void {
     const lost = this.findLostDatabase();
     if (lost === undefined || (this.#allowsNewDatabase && !lost.isRescued)) return;
     throw new Error(`${lost.message}; ${lost.remedy}`);
   }
 
-  /** For processes of this user, on the disk of the directory, or of the one in which it will be created. */
+  /** Returns the free space for this user on the disk of the directory, or of the one in which it will be created. */
   freeBytes(): number {
     const { bavail, bsize } = statfsSync(existingParent(this.path));
     return bavail * bsize;
   }
 
-  /** The mode of a directory that is open to others: they can see its files, or even replace them. */
+  /** Returns the mode of a directory that is open to others, who can see its files or even replace them. */
   modeIfOpenToOthers(): string | undefined {
     const mode = (statOf(this.path)?.mode ?? 0) & 0o777;
     return (mode & OTHER_USERS) === 0 ? undefined : mode.toString(8).padStart(4, "0");
   }
 
-  /** A command creates no directory for it. */
+  /** Saving it creates no directory. */
   get highestTimeline(): HighestTimeline {
     const { timeline: file } = this.files;
     const replace = async (timeline: number) => {
@@ -143,11 +143,11 @@ export class DataDirectory {
   }
 }
 
-/** They begin with the path of the directory and the environment. One server holds the lock. */
+/** Returns the paths of the files, which begin with the directory and the environment. */
 function filesOf(path: string) {
   return {
     store: `${path}.db`,
-    /** What a server saved whose database was deleted or replaced. */
+    /** The data that a server saved when its database was deleted or replaced. */
     rescued: `${path}-rescued.db`,
     usageStore: `${path}-limits.db`,
     lock: `${path}.lock`,
@@ -163,7 +163,7 @@ function filesOf(path: string) {
 
 export const OTHER_USERS = 0o077;
 
-/** What is wrong with a directory, and what to do, as a server and petstore doctor say it. */
+/** Returns the problem of a directory and what to do, for a server and petstore doctor. */
 export function notWritable(path: string): readonly [problem: string, remedy: string] {
   return [
     `${path} is not writable for the user who runs this command`,
@@ -171,12 +171,12 @@ export function notWritable(path: string): readonly [problem: string, remedy: st
   ];
 }
 
-/** The directory, or the one in which it will be created. */
+/** Returns the directory, or the one in which it will be created. */
 export function existingParent(path: string): string {
   return existsSync(path) ? path : existingParent(dirname(resolve(path)));
 }
 
-/** Other errors, such as a read-only file system, are those of the first file that is written. */
+/** Other errors, such as a read-only file system, are reported by the first write. */
 export function rejectUnwritable(path: string, access = accessSync): void {
   let code: unknown;
   try {
@@ -187,7 +187,7 @@ export function rejectUnwritable(path: string, access = accessSync): void {
   if (code === "EACCES") throw new Error(notWritable(path).join("; "));
 }
 
-/** Replaces the file, so that it has neither the mode nor the target of what was there. The server can read root's. */
+/** Replaces the file and its mode, or the link in its place. The server can read a file that root writes. */
 export function writePrivateFile(path: string, text: string): void {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
   rmSync(path, { force: true });
@@ -195,7 +195,7 @@ export function writePrivateFile(path: string, text: string): void {
   inheritDirectoryOwner(path);
 }
 
-/** Replaces the file in one step: whoever reads it gets all of the old text or all of the new. */
+/** Replaces the file in one step, so that readers get all of the old text or all of the new. */
 export function replacePrivateFile(path: string, text: string): void {
   const temporary = `${path}.${process.pid}`;
   try {
@@ -206,7 +206,7 @@ export function replacePrivateFile(path: string, text: string): void {
   }
 }
 
-/** A file of another user is left as it is. */
+/** Whether other users have access to a file of this user. */
 function isOpenToOthers(stats: Stats | undefined): boolean {
   return stats !== undefined && (stats.mode & OTHER_USERS) !== 0 && stats.uid === process.getuid?.();
 }

@@ -1,4 +1,4 @@
-/** What an executable of `npm run build` contains beside the code. */
+/** What an executable of `npm run build` contains besides the code. */
 export interface ExecutableContents {
   /** The commit that it was built from. */
   readonly commit: string;

@@ -1,7 +1,7 @@
 import { readDatabaseUrl, type StorageConfig, valkeyOf } from "./config/config.ts";
 import type { HighestTimeline } from "./store/postgres/primary.ts";
 
-/** The database in PostgreSQL of an environment, and how its primary is found. */
+/** Returns the PostgreSQL database of an environment, and how its primary is found. */
 export function postgresOf(storage: StorageConfig) {
   const { databaseUrl: url = "", environment: schema, acceptsPrimary: acceptsAny } = storage;
   const readUrl = () => readDatabaseUrl(storage) ?? url;
@@ -9,8 +9,8 @@ export function postgresOf(storage: StorageConfig) {
 }
 
 /**
- * It is stored in the data directory and, if there is one, in Valkey, where the processes of all machines find it. One
- * that cannot be used is left out: an outage of Valkey prevents no start.
+ * The highest timeline is stored in the data directory and, if there is one, in Valkey, where processes on all machines
+ * find it. A place that cannot be used is left out, so that a server starts in an outage of Valkey.
  */
 function highestTimelineOf(storage: StorageConfig): HighestTimeline {
   const places = [

@@ -22,7 +22,7 @@ export interface AuthenticatorOptions {
   readonly environment: Environment;
   readonly plans: Plans;
   readonly clock: Clock;
-  /** Tells whether the address of a client is at its limit. */
+  /** Shows whether the address of a client is at its limit. */
   readonly rateLimiter: Pick<RateLimiter, "peek">;
   /** How many verified keys are cached. */
   readonly maxVerified?: number;
@@ -32,17 +32,17 @@ export interface AuthenticatorOptions {
 interface FollowedChanges extends Pick<KeyChanges, "changed"> {
   /** The changes were made after this time of the steady clock. */
   readonly after: number;
-  /** Set if another copy of the database has taken over, or an earlier state of it. */
+  /** Set if another copy or an earlier state of the database has taken over. */
   readonly replacement?: DatabaseReplacement;
 }
 
-/** The copy lacks changes if its revision is lower. If it is not, it may still lack some, and have others instead. */
+/** The new copy lacks changes if its revision is lower. With a higher one it may lack some and have others. */
 export interface DatabaseReplacement {
   readonly revision: number;
   readonly revisionBefore: number;
 }
 
-/** Who sends a key. */
+/** The sender of a key. */
 export type Client = Pick<Request, "clientAddress">;
 
 interface Unverified {
@@ -54,12 +54,12 @@ interface Unverified {
 const BEARER = /^bearer(?: +(.*))?$/i;
 const MAX_VERIFIED = 1_000_000;
 const MAX_REJECTED = 10_000;
-/** The scheme, a space and a secret take 52 characters. More spaces are allowed, and would take memory. */
+/** The scheme, a space and a secret take 52 characters. Headers with many more spaces would take memory. */
 const MAX_REJECTED_LENGTH = 60;
 
 /**
- * From the Authorization header to the principal. Verified keys and rejected headers are cached; `followChanges` brings
- * the changes that others made to keys.
+ * Turns the Authorization header into a principal. Verified keys and rejected headers are cached; `followChanges`
+ * applies the changes that others made to keys.
  */
 export class Authenticator {
   readonly #options: AuthenticatorOptions;
@@ -67,18 +67,18 @@ export class Authenticator {
   readonly #maxVerified: number;
   /** Headers with a secret that no key has, oldest first. */
   readonly #rejected = new Set<string>();
-  /** By secret. Requests with the same secret wait for one lookup, unless a change came in after it began. */
+  /** Lookups by secret. Requests with the same secret wait for one lookup, unless a change arrived after it began. */
   readonly #lookups = new Map<
     string,
     { readonly generation: number; readonly result: Promise<ApiKeyPrincipal | AuthFailure> }
   >();
   readonly #queue: LookupQueue;
   readonly cacheStatistics = new CacheStatistics();
-  /** Grows with each change that comes in, whatever the revisions of the key store do. */
+  /** Grows with each change that arrives, also when the revision of the key store does not. */
   #generation = 0;
-  /** What the key store last said. */
+  /** The last state of the key store that was read. */
   #seen: Pick<KeyChanges, "revision" | "timeline">;
-  /** When the key store was last asked, by the steady clock. */
+  /** When the key store was last read, by the steady clock. */
   #polledAt: number;
 
   private constructor(options: AuthenticatorOptions, seen: KeyChanges, polledAt: number) {
@@ -98,7 +98,7 @@ export class Authenticator {
 
   authenticate(authorization: string | null, client: Client): Awaitable<ApiKeyPrincipal | AuthFailure> {
     if (authorization === null) return "missing_api_key";
-    // Nearly every header is spelled so. Every other spelling works too, and takes longer.
+    // Nearly every header has this spelling. Others work too, and take longer.
     const usual = this.#verified.get(authorization);
     if (usual) return this.#found(usual);
     if (this.#rejected.has(authorization)) return "invalid_api_key";
@@ -127,15 +127,15 @@ export class Authenticator {
 
   #checkValidity(key: VerifiedKey): ApiKeyPrincipal | AuthFailure {
     const { validUntil } = key;
-    // Most keys are valid for ever, and reading the clock takes as long as the lookup.
+    // Most keys never expire, and reading the clock takes as long as the lookup.
     if (validUntil !== Infinity && this.#options.clock.now() >= validUntil)
       return validUntil === VALID_UNTIL_WHILE_DISABLED ? "disabled_api_key" : "invalid_api_key";
     return key;
   }
 
   /**
-   * Lookups of one secret run one after the other, so that none shows a state from before the one that it follows. A
-   * secret that was verified before, and is looked up because its key changed, does not wait behind unknown ones.
+   * Lookups of one secret run one after the other, so that each shows a later state than the one before. A secret that
+   * was verified before, and is looked up because its key changed, skips the queue of unknown secrets.
    */
   #lookup({ secret, authorization, client }: Unverified): Awaitable<ApiKeyPrincipal | AuthFailure> {
     const pending = this.#lookups.get(secret);
@@ -155,13 +155,13 @@ export class Authenticator {
     return result;
   }
 
-  /** Whether the address of the client is at its limit. Counts nothing: a request counts after its lookup. */
+  /** Whether the address of the client is at its limit. The request is counted later, after its lookup. */
   #isLimited({ clientAddress: id }: Client): boolean {
     const { rateLimiter, plans } = this.#options;
     return rateLimiter.peek({ kind: "address", id }, plans.anonymous).outcome !== "allowed";
   }
 
-  /** Caches nothing when a change came in meanwhile: it may be a change of this key. */
+  /** Caches nothing if a change has arrived meanwhile, because it may be a change of this key. */
   #verify(secret: string, authorization: string): Awaitable<ApiKeyPrincipal | AuthFailure> {
     const { keys, plans } = this.#options;
     const generation = this.#generation;
@@ -200,8 +200,8 @@ export class Authenticator {
   }
 
   /**
-   * Takes over the changes since the last call. A copy of the database that has taken over may lack some of them, and
-   * give their revisions to others: then all keys are looked up again.
+   * Applies the changes since the last call. Another copy of the database may lack some of them and use their revisions
+   * for other changes, so all keys are looked up again after it has taken over.
    */
   async followChanges(): Promise<FollowedChanges> {
     const { keys, clock } = this.#options;
@@ -225,37 +225,37 @@ export class Authenticator {
   }
 }
 
-/** A key that cannot be looked up is a result and no error: the request still counts against a rate limit. */
+/** A key that cannot be looked up is a result, because the request still counts against a rate limit. */
 function unavailableOnly(error: unknown): Unavailable {
   if (error instanceof Unavailable) return error;
   throw error;
 }
 
-/** What the key store has on a secret. */
+/** A principal with what the cache needs to know about it. */
 interface VerifiedKey extends ApiKeyPrincipal {
   /** The secret is invalid from this time of the wall clock on, which may be in the past. */
   readonly validUntil: number;
-  /** That in which the lookup began. */
+  /** The generation in which the lookup began. */
   readonly generation: number;
 }
 
-/** The usual spelling of the header, by which verified keys are cached. It keeps no request in memory. */
+/** Returns the usual spelling of the header, by which verified keys are cached, as a text that holds no request. */
 function headerOf(secret: string): string {
   return detachedCopy(`Bearer ${secret}`);
 }
 
-/** When more keys have changed, an empty cache takes the place of one that would remember them all. */
+/** When more keys have changed, an empty cache replaces the one that remembers all of the changes. */
 const MAX_CHANGED_KEYS = 100_000;
 
 /**
- * Verified keys by the header that has their secret. When the cache is full, the oldest entry makes room. The
+ * Verified keys by the header with their secret. When the cache is full, the oldest entry is evicted. The
  * header comment of `UsageTable` has the memory that it takes.
  *
  * The time of a lookup does not help to guess a secret: a Map compares at least eight characters at once.
  */
 class KeyCache {
   readonly #keys = new Map<string, VerifiedKey>();
-  /** The generation in which a key last changed; what the cache learned before it is out of date. */
+  /** The generation in which each key last changed. Entries of earlier generations are out of date. */
   readonly #changedAt = new Map<number, number>();
   #allChangedAt = 0;
 
@@ -271,7 +271,7 @@ class KeyCache {
     return key.generation < (this.#changedAt.get(key.keyId) ?? this.#allChangedAt) ? undefined : key;
   }
 
-  /** Whether the key was verified, also when it has changed since. */
+  /** Whether the key was verified, even if it has changed since. */
   has(header: string): boolean {
     return this.#keys.has(header);
   }
@@ -287,7 +287,7 @@ class KeyCache {
     this.#changedAt.set(keyId, generation);
   }
 
-  /** Drops all secrets. They are still those of keys that were verified before. */
+  /** Drops all secrets. `has` still knows that they were verified. */
   allChanged(generation: number): void {
     this.#changedAt.clear();
     this.#allChangedAt = generation;

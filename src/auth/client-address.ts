@@ -9,9 +9,9 @@ interface ClientAddress {
 }
 
 const MAX_CACHED = 10_000;
-/** An address with brackets and a port is shorter. */
+/** Every address with brackets and a port is shorter. */
 const MAX_CACHED_LENGTH = 64;
-/** The proxies are the last ones; a client can send 14 kB before them. */
+/** Proxies append their addresses, so the end of the header counts. A client can send 14 kB before them. */
 const MAX_FORWARDED = 1_000;
 
 /**
@@ -21,7 +21,7 @@ const MAX_FORWARDED = 1_000;
  * client cannot choose its address by sending the header itself.
  */
 export class Addresses {
-  /** Without it a 401 for IPv6 behind a proxy takes two thirds more CPU time (wrk, 16 connections). */
+  /** Without the cache, a 401 response to IPv6 behind a proxy takes two thirds more CPU time (wrk, 16 connections). */
   readonly #cache = new Map<string, ClientAddress>();
 
   constructor(private readonly trustedProxies: readonly IpNetwork[]) {}
@@ -66,7 +66,7 @@ export class Addresses {
   }
 }
 
-/** One customer usually has a whole /64; this machine has one address. */
+/** One customer usually has a whole /64; a loopback address stays an address. */
 function slash64(address: IPv6): string {
   const { parts } = address;
   if (formatIpAddress(address) === "::1") return "::1";

@@ -8,7 +8,7 @@ interface FollowOptions {
   readonly authenticator: Pick<Authenticator, "followChanges">;
   readonly rateLimiter: Pick<RateLimiter, "unban">;
   readonly clock: Clock;
-  /** Called with the keys that others have created or changed, apart from unbans. */
+  /** Called with the keys that others have created or changed, without those that were unbanned. */
   onChanges(changed: readonly ApiKey[]): void;
   /** Called when all keys are looked up again. */
   onReplacement?(replacement: DatabaseReplacement): void;
@@ -17,40 +17,40 @@ interface FollowOptions {
   readonly onReadable: () => void;
   /** Called when the rate limiter has applied the unban. */
   onUnban?(keyId: number): void;
-  /** Called at the first of the attempts that fail. */
+  /** Called at the first attempt that fails. */
   onUnbanError(keyId: number, error: unknown): void;
   readonly scheduler?: Scheduler;
 }
 
 interface Unban {
   readonly id: number;
-  /** Bans that began before this time of the steady clock are to end. */
+  /** The unban ends bans that began before this time of the steady clock. */
   readonly before: number;
-  /** Of the attempts to apply it. */
+  /** Reports attempts to apply the unban that fail. */
   readonly attempts: FailureReporter;
 }
 
 interface KeyChangeFollower {
-  /** Applies all changes up to now. After one that this process made, it takes effect here at once. */
+  /** Applies all changes up to now. A change by this process takes effect here at once if it calls this. */
   applyNow(): Promise<void>;
   close(): void;
 }
 
-/** A server knows of a change within a second, also when one poll is slow. */
+/** A server applies a change within a second, even if one poll is slow. */
 const POLL_EVERY_MS = 250;
 
 /**
- * Applies what other processes change in the key store: plans, secrets, revocations, unbans. Polls never overlap:
- * a slow result would undo a later one.
+ * Applies changes that other processes make in the key store: plans, secrets, revocations, unbans. Polls never overlap,
+ * because a slow result would undo a later one.
  *
- * An unban ends the bans that began before it, and no later one. It is applied once in each process: the revision in
- * the key store shows that it is new, so no other change of the key repeats it. Two times are known to lie before it,
- * and it ends the bans that began before the later of the two:
+ * An unban ends the bans that began before it. Each process applies it once: the revision in the key store shows that
+ * it is new, so another change of the key does not repeat it. Two times are known to be before the unban, and it ends
+ * the bans that began before the later of the two:
  *
- * - the beginning of the last poll that did not show it, by the clock of this process. So it makes no difference by how
- *   much the clock of the operator's machine is behind.
- * - `unbannedAt`, by the operator's clock. If that clock is ahead, a ban may end that began in the time between the
- *   unban and the poll that shows it, a quarter of a second.
+ * - the start of the last poll that did not show it, by the clock of this process. So the unban works even if the clock
+ *   of the operator's machine is behind.
+ * - `unbannedAt`, by the operator's clock. If that clock is ahead, the unban may also end a ban that began between the
+ *   unban and the poll that shows it, within a quarter of a second.
  */
 export function followKeyChanges(options: FollowOptions): KeyChangeFollower {
   const { authenticator, rateLimiter, clock } = options;
@@ -91,7 +91,7 @@ export function followKeyChanges(options: FollowOptions): KeyChangeFollower {
     }
   }
 
-  /** An unban that fails is tried again after the next poll, and does not stop the others. */
+  /** An unban that fails is tried again after the next poll, and the others are applied. */
   async function apply({ id, before, attempts }: Unban): Promise<void> {
     try {
       await rateLimiter.unban({ kind: "key", id }, clock.steadyNow() - before);

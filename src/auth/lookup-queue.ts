@@ -10,34 +10,34 @@ type LookupResult = ApiKeyPrincipal | AuthFailure;
 interface Lookup {
   readonly secret: string;
   readonly work: () => Awaitable<LookupResult>;
-  /** Whether the address of the client is at its limit: it is asked at once, and again after a wait. */
+  /** Returns whether the address of the client is at its limit. It is called at once, and again after a wait. */
   readonly isLimited: () => boolean;
 }
 
 const MAX_RUNNING = 16;
 const MAX_WAITING = 1_000;
-/** That may wait in addition: secrets that are sent again. */
+/** The number of lookups that may wait in addition, of secrets that are sent again. */
 const MAX_REPEATED = 100;
-/** After a lookup that found no key: 16 in 10 ms are at most 1,600 a second. */
+/** The pause after a lookup that found no key. 16 lookups in 10 ms are at most 1,600 a second. */
 const PAUSE_MS = 10;
-/** Lookups for clients whose address is at its limit. */
+/** The rate of lookups for all clients whose address is at its limit. */
 const LIMITED_PER_SECOND = 100;
-/** Secrets that are sent for the first time leave these to others. */
+/** The part of that rate for secrets that are sent again. */
 const RESERVED = 50;
 const REMEMBERED_SECRETS = 65_536;
-/** Differs in every process: nobody outside can choose texts that collide. */
+/** The seed differs in every process, so that clients cannot choose texts that collide. */
 const [SEED = 0] = crypto.getRandomValues(new Uint32Array(1));
 
 /**
- * Lookups of secrets that were never verified. Anybody can send such secrets, so of lookups that take time (those of
- * PostgreSQL) few run at once, and only as many wait as are done in a fraction of a second. A secret that was turned
- * away and is sent again comes first: clients with a new key do that, and guesses differ. SQLite responds within the
- * call, in microseconds: less than reading the request takes. Such lookups never wait, and have no bound of their own.
+ * Lookups of secrets that were never verified. Anybody can send such secrets. So few lookups on PostgreSQL, which take
+ * time, run at once, and only as many wait as finish within a fraction of a second. A secret that was rejected and is
+ * sent again comes first: clients with a new key send it again, and guesses differ. A lookup on SQLite returns within
+ * the call, in microseconds, faster than the request is read. It never waits and needs no bound.
  *
- * On PostgreSQL, secrets that no key has are looked up at a bounded rate, many together. Otherwise clients that guess,
- * each from another address, take so much time that other requests wait for 100 ms (`npm run attacks -- --engines
- * shared --only many-addresses`). Clients whose address is at its limit share a small rate: without it, a new key
- * would not work behind an address from which others send invalid keys.
+ * On PostgreSQL, unknown secrets are looked up at a bounded rate, many together. Otherwise clients that guess, each
+ * from another address, take so much time that other requests wait for 100 ms (`npm run attacks -- --engines shared
+ * --only many-addresses`). Clients whose address is at its limit share a small rate, so that a new key works even
+ * behind an address from which others send invalid keys.
  */
 export class LookupQueue {
   #running = 0;
@@ -54,7 +54,7 @@ export class LookupQueue {
     this.#bucket = new TokenBucket({ max: LIMITED_PER_SECOND, perSecond: LIMITED_PER_SECOND, now });
   }
 
-  /** Lookups that wait. */
+  /** The number of lookups that wait. */
   get length(): number {
     return this.#waiting.length;
   }

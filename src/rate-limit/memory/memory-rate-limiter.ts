@@ -24,18 +24,18 @@ import { FailureReporter } from "../../runtime/failure-reporter.ts";
 interface MemoryRateLimiterOptions {
   readonly clock: Clock;
   readonly ban: BanRules;
-  /** Where counts and bans survive a restart; the rate limiter closes it. */
+  /** Keeps counts and bans across a restart. The rate limiter closes it. */
   readonly usageStore?: UsageStore;
   /**
-   * Beyond that, those with few requests are evicted: anybody may have many. Keys stay until their usage has expired.
-   * An evicted one would get its quota twice, and there are no more than the database has.
+   * The maximum of addresses, of which anybody may have many. Beyond it, addresses with few requests are evicted. Keys
+   * stay until their usage has expired: an evicted key would get its quota twice, and the database bounds their number.
    */
   readonly maxAddresses?: number;
   readonly flushEveryMs?: number;
-  /** Called once each time that the usage store begins to fail. */
+  /** Called when the usage store begins to fail. */
   readonly onUsageStoreError?: (error: unknown) => void;
   readonly onBan?: OnBan | undefined;
-  /** Called once each time that it works again. */
+  /** Called when the usage store works again. */
   readonly onUsageStoreRecovery?: () => void;
   readonly scheduler?: Scheduler;
 }
@@ -53,7 +53,7 @@ class MemoryRateLimiter implements RateLimiter {
   readonly #table = new UsageTable();
   readonly #writeBehind: WriteBehind | undefined;
   readonly #scheduler: Scheduler;
-  /** Keys with a ban when the store was loaded, a current one or one that makes the next one longer. */
+  /** Keys that had a ban when the store was loaded: a current ban, or one that makes the next one longer. */
   readonly restoredBans: number[] = [];
   /** Keys that were banned and may still be. */
   readonly #bannedKeys = new Set<number>();
@@ -129,7 +129,7 @@ class MemoryRateLimiter implements RateLimiter {
     this.#writeBehind?.changedUrgently(entry);
   }
 
-  /** Resolves when the usage store has every count and ban, and rejects when it did not take them. */
+  /** Resolves when the usage store has every count and ban, and rejects if it cannot save them. */
   async close(): Promise<void> {
     if (this.#isClosed) return;
     this.#isClosed = true;
@@ -137,7 +137,7 @@ class MemoryRateLimiter implements RateLimiter {
     this.#writeBehind?.close();
   }
 
-  /** Wall-clock time, which response headers, the store and commands show. A step of the clock ends no window early. */
+  /** Returns wall-clock time, which headers, the store and commands show. A step of the clock moves the windows too. */
   #now(): number {
     const steadyNow = this.#clock.steadyNow();
     if (this.#stepMs !== this.#clock.stepMs) this.#followStep();
@@ -189,30 +189,30 @@ class MemoryRateLimiter implements RateLimiter {
 
 export type { MemoryRateLimiter };
 
-/** Rows written in one time slice, so that requests wait for a short time only. */
+/** The rows that one time slice writes, so that requests wait for a short time only. */
 const BATCH_ROWS = 256;
 /**
- * A pass takes at most this many time slices; with more rows to write, the batches grow. So a count is in the store
- * within a second, half of which it waits for the pass, as long as a time slice takes 7 ms on average.
+ * The time slices of a pass at most. With more rows, each time slice writes more of them. So a count is in the store
+ * within a second, half of which it waits for the pass, if a time slice takes 7 ms on average.
  */
 const SLICES_PER_PASS = 64;
 
-/** While the store fails, rows of more subjects stay in it. A start drops them when they have expired. */
+/** While the store fails, rows of more deleted subjects stay in it. The next start drops them if they have expired. */
 const MAX_DELETED = 100_000;
 
-/** Writes changes of usage to the store, after the requests that made them. No request sees the store's errors. */
+/** Writes changes of usage to the store, after the responses to the requests that made them. */
 class WriteBehind {
   readonly #scheduler: Scheduler;
   readonly #failures: FailureReporter;
-  /** Entries that changed since the current pass began, each once; those of the pass, the oldest last. */
+  /** Entries that changed since the current pass began, each once. `#pass` has those of the pass, the oldest last. */
   #changed: UsageEntry[] = [];
   #pass: UsageEntry[] = [];
   #batchRows = BATCH_ROWS;
   /** Entries of bans and unbans, which are also among the changed ones. */
   #urgent: UsageEntry[] = [];
-  /** Subjects without an entry whose rows may still be in the store: the number of a key, or an address. */
+  /** The identifiers of subjects without an entry whose rows may still be in the store. */
   readonly #deleted = new Set<Subject["id"]>();
-  /** Those that belong to the current pass. */
+  /** The number of deletions left in the current pass. */
   #deletionsLeft = 0;
   #isScheduled = false;
   #isClosed = false;
@@ -242,17 +242,17 @@ class WriteBehind {
     this.#schedule();
   }
 
-  /** Must be called for each new subject: the store may still have its row. */
+  /** Must be called for each new subject, because the store may still have its row. */
   keepRow({ id }: Subject): void {
     this.#deleted.delete(id);
   }
 
-  /** Must be called for each subject that loses its entry: the store may have its row. */
+  /** Must be called for each subject that loses its entry, because the store may have its row. */
   deleteRow({ id }: Subject): void {
     if (this.#deleted.size < MAX_DELETED) this.#deleted.add(id);
   }
 
-  /** The rest of the last pass is a part of it. Without those that were removed it has no more than the table has. */
+  /** A pass contains the rest of the last one, without removed entries, so it has at most as many as the table. */
   startPass(): void {
     const before = this.#pass.length > 0 ? this.#batchRows : BATCH_ROWS;
     this.#pass = this.#changed.concat(this.#pass).filter(({ isRemoved }) => !isRemoved);
@@ -263,7 +263,7 @@ class WriteBehind {
     if (this.#hasMore()) this.#schedule();
   }
 
-  /** Writes everything, closes the store, and throws when the store did not take all of it. */
+  /** Writes everything, closes the store, and throws if the store cannot save all of it. */
   close(): void {
     this.startPass();
     let isSaved = true;

@@ -6,23 +6,23 @@ export interface UsageEntry {
   readonly usage: Usage;
   /** Whether the entry waits to be written to the store. */
   isQueued: boolean;
-  /** Whether the table does not have the entry any more. */
+  /** Whether the entry was removed from the table. */
   isRemoved: boolean;
 }
 
-/** An address is printed by the server and has fewer than 50 characters. */
+/** The server itself formats addresses, in fewer than 50 characters. */
 const MAX_ADDRESS_LENGTH = 63;
-/** Entries that are compared to find one that is used little. */
+/** The number of entries that are compared to find one with few requests. */
 const SAMPLES = 16;
-/** Entries of each kind that one sweep checks. There are two sweeps a second, so 100,000 take 12 s. */
+/** The number of entries of each kind that one sweep checks. With two sweeps a second, 100,000 entries take 12 s. */
 const SWEEP_ENTRIES = 4_096;
 
 /**
  * The usage of each subject.
  *
  * `bun bench/limiter.ts`: 100,000 addresses take 60 MB; 100,000 keys take 108 MB together with their entries in the
- * cache of verified keys. A full garbage collection takes 30 to 60 ms then. A request takes 0.2 µs for authentication
- * and decision with one key, and 2.1 µs with 100,000 that are equally busy.
+ * cache of verified keys, and a full garbage collection takes 30 to 60 ms. Authentication and decision of a request
+ * take 0.2 µs with one key, and 2.1 µs with 100,000 equally busy ones.
  */
 export class UsageTable {
   readonly #keys = new Map<number, UsageEntry>();
@@ -30,7 +30,7 @@ export class UsageTable {
   readonly #keyRounds = new Rounds(this.#keys);
   readonly #addressRounds = new Rounds(this.#addresses);
 
-  /** How many there are. */
+  /** The number of addresses. */
   get addresses(): number {
     return this.#addresses.size;
   }
@@ -63,7 +63,7 @@ export class UsageTable {
     yield* this.#addresses.values();
   }
 
-  /** The address with the fewest requests among the next few, an expired one first. */
+  /** Returns an expired address among the next few, or else the one with the fewest requests. */
   leastUsedAddress(now: number): UsageEntry | undefined {
     let least: UsageEntry | undefined;
     let leastRequests = Infinity;
@@ -76,14 +76,14 @@ export class UsageTable {
     return least;
   }
 
-  /** The expired entries among the next few. */
+  /** Returns the expired entries among the next few. */
   nextExpired(now: number): UsageEntry[] {
     const next = [...this.#keyRounds.next(SWEEP_ENTRIES), ...this.#addressRounds.next(SWEEP_ENTRIES)];
     return next.filter(({ usage }) => isExpired(usage, now));
   }
 }
 
-/** Goes through the values of a Map again and again, a few at a time. The Map may change meanwhile. */
+/** Iterates over the values of a Map again and again, a few at a time. The Map may change meanwhile. */
 class Rounds<Value> {
   #values: Iterator<Value>;
 

@@ -38,11 +38,11 @@ export interface ValkeyServers {
 }
 
 export interface ValkeyOptions {
-  /** `redis://` or `rediss://`; more than one are some of the hosts of a cluster. */
+  /** A `redis://` or `rediss://` URL, or several for hosts of a cluster. */
   readonly urls: readonly string[];
   /** Certificates (PEM) of the authorities that sign the server's, for `rediss://`; by default the well-known ones. */
   readonly ca?: string;
-  /** Starts the name of every key: environments that share a Valkey need one each. */
+  /** The beginning of every key's name. Each environment that shares a Valkey needs its own. */
   readonly prefix: string;
 }
 
@@ -50,27 +50,27 @@ interface ConnectionOptions {
   readonly servers: ValkeyServers;
   readonly prefix: string;
   readonly ban: BanRules;
-  /** Is used instead of the server's clock. */
+  /** Replaces the clock of Valkey. */
   readonly testClock?: Clock | undefined;
-  /** For everything that no request waits for: connecting, checking, and what operators do. */
+  /** The timeout of everything that no request waits for: connecting, checking, and what operators do. */
   readonly backgroundTimeoutMs?: number | undefined;
 }
 
 const BACKGROUND_TIMEOUT_MS = 500;
 /** The fields of a usage, in the order of its numbers. */
 const FIELDS = ["mo", "mu", "mr", "ms", "do", "du", "dr", "ds", "ba", "bu"] as const;
-/** A usage expires in Valkey a little late, as the script has it. */
+/** The time after which a usage that has expired is deleted, as in the script. */
 const EXPIRY_SLACK_MS = 1_000;
-/** A server that was silent for so long is gone. */
+/** A server without a heartbeat for this long has stopped. */
 const GONE_AFTER_MS = 15_000;
 
 export interface RegisterContents {
   readonly texts: readonly string[];
-  /** Whether the server was not in the register before it was entered. */
+  /** Whether the server was missing in the register before its heartbeat. */
   readonly wasMissing: boolean;
 }
 
-/** With commands that servers need a permission for anyway. */
+/** The script uses only commands for which servers have permission anyway. */
 const STORE_TIMELINE = `
   local stored = tonumber(redis.call('HMGET', KEYS[1], 'timeline')[1] or 0)
   local given = tonumber(ARGV[1])
@@ -78,17 +78,17 @@ const STORE_TIMELINE = `
   redis.call('HSET', KEYS[1], 'timeline', given)
   return given`;
 
-/** What servers use of a connection. A simulation replaces it. */
+/** The part of a connection that servers use. A simulation replaces it. */
 export type ValkeyLink = Pick<
   ValkeyConnection,
   "decide" | "usage" | "servers" | "removeServer" | "onEnd" | "close"
 >;
 
-/** A connection on which the script has been seen to work. */
+/** A connection on which the script has run. */
 export class ValkeyConnection {
   readonly #client: Redis | Cluster;
   readonly #options: ConnectionOptions;
-  /** As JSON. */
+  /** The ban rules as JSON. */
   readonly #rules: string;
   readonly #timeoutMs: number;
 
@@ -100,8 +100,8 @@ export class ValkeyConnection {
   }
 
   /**
-   * Connects, and runs the script on a temporary key. In a cluster, that key lies in the same slot as the
-   * subject's: the node that failed must work again, and not any other.
+   * Connects, and runs the script on a temporary key. In a cluster, that key is in the same slot as the subject's, so
+   * that the node that failed is the one that is tested.
    */
   static async open(options: ConnectionOptions, subject: KeySubject): Promise<ValkeyConnection> {
     const connection = new ValkeyConnection(options);
@@ -119,7 +119,7 @@ export class ValkeyConnection {
     const [{ db }] = this.#options.servers.addresses;
     await this.#withReason(async () => {
       await client.connect();
-      // The client would go on in database 0 when the server does not have this one.
+      // The client would continue in database 0 if the server does not have this one.
       if (client instanceof Redis && db !== 0) await client.select(db);
       const key = `${this.#keyOf(subject)}:trial`;
       await runScript(client, [key], [...this.#commonArgs(), "1", "1", "1"]);
@@ -127,7 +127,7 @@ export class ValkeyConnection {
     });
   }
 
-  /** Throws the reason of a failure. */
+  /** Throws the cause of a failure instead of the client's message. */
   async #withReason(work: () => Promise<void>): Promise<void> {
     let reason: unknown;
     const keep = (error: unknown) => void (CLOSED.test(messageOf(error)) || (reason = error));
@@ -141,7 +141,7 @@ export class ValkeyConnection {
     }
   }
 
-  /** The client of a cluster does not say why it reaches none of the hosts. */
+  /** Finds out why no host of a cluster is available, because the client's message lacks it. */
   async #hostError(): Promise<unknown> {
     const [first] = this.#options.servers.addresses;
     const client = createClient({ addresses: [first], isCluster: false }, this.#timeoutMs);
@@ -158,8 +158,8 @@ export class ValkeyConnection {
   }
 
   /**
-   * Adds the reports and then decides the requests, in their order, in one step. Waits for the reply as long as it
-   * takes. In a cluster they are about one key: a script may touch one slot only.
+   * Adds the reports and then decides the requests, in their order, in one step. Waits for the reply without a timeout.
+   * In a cluster all of them are about one key, because a script may use one slot only.
    */
   async decide(groups: readonly RequestGroup[], reports: readonly KeyReport[] = []): Promise<Replies> {
     const keys: string[] = [];
@@ -176,7 +176,7 @@ export class ValkeyConnection {
     return parseReplies(await runScript(this.#client, keys, args), counts);
   }
 
-  /** With the time by Valkey's clock; undefined when nothing of it is current. */
+  /** Returns the usage, undefined if none of it is current, and the time by Valkey's clock. */
   async usage(subject: Subject): Promise<{ readonly usage: Usage | undefined; readonly now: number }> {
     const key = this.#keyOf(subject);
     const values = await this.#inTime(this.#client.hmget(key, ...FIELDS));
@@ -186,7 +186,7 @@ export class ValkeyConnection {
     return { usage: isExpired(usage, now) ? undefined : usage, now };
   }
 
-  /** Returns whether anything of the usage is current: otherwise there is none afterwards. */
+  /** Returns whether any of the usage is current. Otherwise the usage is deleted. */
   async replaceUsage(subject: Subject, usage: Usage): Promise<boolean> {
     const key = this.#keyOf(subject);
     const now = await this.time(key);
@@ -196,12 +196,12 @@ export class ValkeyConnection {
     const numbers = toStored(usage);
     const client = this.#client;
     const written = client.hset(key, ...FIELDS.flatMap((field, i) => [field, numbers[i] ?? NEVER]));
-    // Sent together, so that a process that is killed here leaves no usage that never expires.
+    // Both are sent together, so that every usage expires even if the process is killed here.
     await this.#inTime(Promise.all([written, client.pexpire(key, expiresAt(usage) - now + EXPIRY_SLACK_MS)]));
     return true;
   }
 
-  /** What each server in the register tells of itself, after this one is entered. */
+  /** Returns the reports of all servers in the register, after it has entered this one's. */
   async servers(own?: { readonly id: string; readonly text: string }): Promise<RegisterContents> {
     const key = this.#registerKey;
     const now = await this.time(key);
@@ -222,14 +222,14 @@ export class ValkeyConnection {
     await this.#inTime(this.#client.hdel(this.#registerKey, id));
   }
 
-  /** Resolves to the timeline that is stored then. */
+  /** Resolves to the timeline that is stored afterwards. */
   async storeTimeline(timeline: number, condition: "if higher" | "always"): Promise<number> {
     const key = `${this.#options.prefix}timeline`;
     const work = this.#client.eval(STORE_TIMELINE, 1, key, timeline, condition);
     return Number(await this.#inTime(work));
   }
 
-  /** The clock of the node that has the key, in milliseconds since the epoch. */
+  /** Returns the time of the node that has the key, in milliseconds since the epoch. */
   async time(key = this.#registerKey): Promise<number> {
     if (this.#options.testClock) return this.#options.testClock.now();
     const reply: unknown = await this.#inTime(this.#client.eval("return redis.call('TIME')", 1, key));
@@ -237,7 +237,7 @@ export class ValkeyConnection {
     return Number(seconds) * 1000 + Math.floor(Number(microseconds) / 1000);
   }
 
-  /** What the server tells of itself, in lines such as `redis_version:7.0.15`. Servers need no permission for it. */
+  /** Returns lines such as `redis_version:7.0.15`. Petstore servers do not need the permission for it. */
   info(): Promise<string> {
     return this.#inTime(this.#client.info());
   }
@@ -266,7 +266,7 @@ export class ValkeyConnection {
 }
 
 /**
- * The client neither reconnects nor queues nor repeats anything by itself. A repeated command would count twice, and a
+ * The client neither reconnects nor queues nor repeats commands by itself. A repeated command would count twice, and a
  * frozen server keeps its sockets open, so only a new connection shows whether it works again.
  */
 const NO_RETRIES = {
@@ -291,7 +291,7 @@ const NO_CLUSTER_RETRIES = {
   enableOfflineQueue: false,
 } as const;
 
-/** Of the time for connecting: one frozen host must leave time to ask another where the slots are. */
+/** The part of the connection timeout for one host, so that time is left to ask another for the slots. */
 const SLOTS_TIMEOUT_SHARE = 0.3;
 
 function createClient({ addresses, isCluster }: ValkeyServers, timeoutMs: number): Redis | Cluster {
@@ -302,22 +302,22 @@ function createClient({ addresses, isCluster }: ValkeyServers, timeoutMs: number
     {
       ...NO_CLUSTER_RETRIES,
       enableAutoPipelining: true,
-      // The client follows a slot to its new node for single commands only; of scripts, `eval` is sent again then.
+      // The client follows a slot to its new node for single commands only. Of scripts it sends `eval` again.
       autoPipeliningIgnoredCommands: ["eval", "hmget", "hset", "hgetall", "hdel", "pexpire", "unlink"],
       slotsRefreshTimeout: SLOTS_TIMEOUT_SHARE * timeoutMs,
-      // Certificates name hosts, so names are not resolved to addresses first.
+      // Certificates contain the names of hosts, so names are not resolved to addresses first.
       dnsLookup: (host, callback) => callback(null, host),
       redisOptions: { ...access, ...NO_RETRIES },
     },
   );
 }
 
-/** What the client says of a connection that failed. The reason is an event, or nothing at all in a cluster. */
+/** The client's messages for a connection that failed. The cause is in an event, or missing in a cluster. */
 const CLOSED = /^(?:Connection is closed|None of startup nodes is available|Failed to refresh slots cache)/;
 
 const DEFAULT_PORT = 6379;
 
-/** More than one are hosts of a cluster. Throws on an invalid address, without repeating it: it may hold a password. */
+/** Parses a URL, or several for hosts of a cluster. The error of an invalid URL omits it: it may contain a password. */
 export function parseServers(urls: readonly string[], ca?: string): ValkeyServers {
   const tls = ca === undefined ? {} : { ca };
   const [first, ...others] = urls.map((text) => parseAddress(text, tls));
@@ -341,8 +341,8 @@ function parseAddress(text: string, tls: { ca?: string }): ServerAddress {
 }
 
 /**
- * An error that may be logged. The client's own errors carry the failed command, and so the password of an AUTH; the
- * message of a server that does not know AUTH quotes it.
+ * Returns an error that may be logged. The client's own errors contain the failed command, and so the password of an
+ * AUTH. The message of a server that does not know AUTH quotes it too.
  */
 export function loggableError(cause: unknown): Error {
   const message = messageOf(cause).replace(/, with args beginning with:.*$/s, "");
@@ -351,7 +351,7 @@ export function loggableError(cause: unknown): Error {
 
 const OF_A_CLUSTER = "this is a node of a cluster, so repeat --limits-url for at least one more of its nodes";
 
-/** When no host of a cluster works, the error of the last one says why. */
+/** When no host of a cluster works, the error of the last one has the cause. */
 function messageOf(cause: unknown): string {
   const nodeError: unknown = cause instanceof Error ? Reflect.get(cause, "lastNodeError") : undefined;
   const error = nodeError instanceof Error ? nodeError : cause;

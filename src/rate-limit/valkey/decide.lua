@@ -1,20 +1,20 @@
--- Adds reports of a server to the usage of keys, and allows or rejects requests: the arithmetic of
--- src/domain/rate-limit.ts, name for name, on one hash per API key. Tests take both through the same histories.
+-- Adds reports of a server to the usage of keys, and allows or rejects requests. This is the arithmetic of
+-- src/domain/rate-limit.ts, with the same names, on one hash per API key. Tests run the same histories on both.
 --
--- ARGV[3..] has three values for each of KEYS, in order; a key may occur more than once. For requests: its limits per
--- minute and per day, and how many. For a report: the Report of the domain as JSON, an empty text, and 0.
--- Replies a text of numbers: the time, and ten for each of KEYS: how many requests are allowed, how many are limited,
--- whether one led to a ban, and the usage. An array takes the client 1.7 µs more for each.
+-- ARGV[3..] has three values for each of KEYS, in order; a key may occur more than once. Requests have the limits per
+-- minute and per day, and their number. A report has the Report of the domain as JSON, an empty text, and 0.
+-- The reply is a text of numbers: the time, and ten for each of KEYS: how many requests are allowed, how many are
+-- limited, whether one led to a ban, and the usage. An array would take the client 1.7 µs more for each.
 --
--- Fields of a hash: m* is the window of the minute, d* that of the day: opened at, used, first rejected at, strikes;
--- ba and bu are the ban, in the form of `toStored`. An absent field has its initial value.
+-- The fields m* of a hash are the window of the minute, d* that of the day: opened at, used, first rejected at,
+-- strikes. The fields ba and bu are the ban, in the form of `toStored`. An absent field has its initial value.
 local NEVER = -1
 local MINUTE_MS, DAY_MS = 60000, 86400000
--- Expiry only frees memory. It follows a clock of its own, so it comes a little late on purpose.
+-- Expiry only frees memory. Valkey expires keys by another clock, so the expiry is a little later than needed.
 local EXPIRY_SLACK_MS = 1000
 
--- ARGV[1] is the clock of a test, or empty; ARGV[2] has the ban rules as JSON. More than ten arguments in all would get
--- a client without its password an error of the protocol, instead of NOAUTH.
+-- ARGV[1] is the time of a test's clock, or empty; ARGV[2] has the ban rules as JSON. With more than ten arguments, a
+-- client without its password would get a protocol error instead of NOAUTH.
 local now = tonumber(ARGV[1])
 if not now then
   local time = redis.call('TIME')
@@ -22,7 +22,7 @@ if not now then
 end
 local rules = cjson.decode(ARGV[2])
 
--- Whether anything but the two counts has changed since the usage was loaded: counts alone are cheaper to write.
+-- Whether more than the two counts has changed since the usage was loaded. Counts alone are cheaper to write.
 local changed
 
 local function window(length_ms, opened_at, used, first_rejected_at, strikes)
@@ -54,7 +54,7 @@ local function closes_at(window)
   return window.opened_at + window.length_ms
 end
 
--- When both windows are closed, and the ban has been over for so long that it makes the next one no longer.
+-- Returns when both windows are closed and the ban has been over for so long that it does not double the next one.
 local function expires_at(usage)
   local last = usage.banned_until
   if last ~= NEVER then last = last + DAY_MS end
@@ -63,7 +63,7 @@ local function expires_at(usage)
   return last
 end
 
--- Ends or forgets a ban that began by a time, and clears the strikes of windows that first rejected by then.
+-- Ends or forgets a ban that began by `at`, and clears the strikes of windows that first rejected by then.
 local function unban(usage, at)
   local began_at = usage.banned_at
   if began_at == NEVER then began_at = usage.banned_until - usage.last_ban_ms end
@@ -84,7 +84,7 @@ local function load(key)
   else
     usage.banned_at, usage.banned_until, usage.last_ban_ms = first, second, 0
   end
-  -- Nil for a new subject, so that its first save sets an expiry.
+  -- This is nil for a new subject, so that its first save sets an expiry.
   usage.stored_expiry = v[1] and expires_at(usage)
   changed = false
   return usage
@@ -157,7 +157,7 @@ local function count(window, requests)
   window.used = window.used + requests
 end
 
--- Whether the rejection leads to a ban.
+-- Returns whether the rejection leads to a ban.
 local function reject(window)
   if window.first_rejected_at == NEVER then
     window.first_rejected_at = now

@@ -1,4 +1,4 @@
-/** What commands do with Valkey, beside servers. */
+/** What commands do with Valkey while servers use it. */
 import { DEFAULT_BAN, LONGEST_BAN_MS, type Subject, type Usage } from "../../domain/rate-limit.ts";
 import { loggableError, parseServers, ValkeyConnection, type ValkeyOptions } from "./connection.ts";
 
@@ -23,7 +23,7 @@ async function withConnection<T>(
   }
 }
 
-/** Nothing but the copy waits for Valkey. */
+/** Only the copy waits for Valkey. */
 const COPY_TIMEOUT_MS = 10_000;
 /** Commands that are sent before the first one is answered. */
 const AT_ONCE = 100;
@@ -45,7 +45,7 @@ function forEachKey<Item, Result>(
   return withConnection(options, work, COPY_TIMEOUT_MS);
 }
 
-/** Of those keys that have any. */
+/** Returns the usage of the keys that have any. */
 export async function readUsages(
   options: ValkeyOptions,
   ids: readonly number[],
@@ -57,7 +57,7 @@ export async function readUsages(
   });
 }
 
-/** Replaces the usage of each key. Returns how many have any: usage that has expired is not written. */
+/** Replaces the usage of each key. Returns for how many, because expired usage is not written. */
 export async function writeUsages(
   options: ValkeyOptions,
   entries: readonly (readonly [Subject, Usage])[],
@@ -68,7 +68,7 @@ export async function writeUsages(
   return written.filter(Boolean).length;
 }
 
-/** Stores the timeline of PostgreSQL's primary, and resolves to the one that is stored then; 0 is none. */
+/** Stores the timeline of PostgreSQL's primary, and resolves to the stored one; 0 if there is none. */
 export function storeTimeline(
   options: ValkeyOptions,
   timeline: number,
@@ -78,21 +78,20 @@ export function storeTimeline(
 }
 
 interface ValkeyState {
-  /** Its clock minus ours, in milliseconds, give or take the time of a command. */
+  /** The time of Valkey's clock minus ours, in milliseconds, to the duration of a command. */
   readonly clockDifferenceMs: number;
-  /** Undefined if the user may not ask for it. */
+  /** Undefined without the permission for INFO. */
   readonly information: ValkeyInformation | undefined;
 }
 
 export interface ValkeyInformation {
   readonly version: string;
-  /** `noeviction` and the like. */
+  /** A policy such as `noeviction`. */
   readonly maxmemoryPolicy: string;
   /** 0 means no maximum. */
   readonly maxmemoryBytes: number;
 }
 
-/** `now` is our clock. */
 export function inspectValkey(options: ValkeyOptions, now: () => number): Promise<ValkeyState> {
   return withConnection(options, async (connection) => {
     // The register needs more permissions than the limits.

@@ -27,17 +27,17 @@ export interface KeyReport extends Report {
   readonly subject: KeySubject;
 }
 
-/** The decisions for the requests of a group, in their order: so many are allowed, so many limited, the rest banned. */
+/** The decisions about a group: the first requests are allowed, the next ones limited, and the rest banned. */
 export interface GroupReply {
   readonly allowed: number;
   readonly limited: number;
   /** Whether one of the requests led to the ban. */
   readonly isNewBan: boolean;
-  /** The usage after all of them, without its strikes. */
+  /** The usage after all requests, without its strikes. */
   readonly usage: Usage;
 }
 
-/** In the order of the reports and of the groups. Times are by Valkey's clock. */
+/** The replies in the order of the reports and of the groups. Times are by Valkey's clock. */
 export interface Replies {
   /** When Valkey replied. */
   readonly now: number;
@@ -48,8 +48,8 @@ export interface Replies {
 const SHA = createHash("sha1").update(text).digest("hex");
 
 /**
- * The server does not have the script (it was restarted, promoted or flushed), or a cluster moved the slot to another
- * node. The script did not run, so running it again, with its text, counts nothing twice.
+ * The server does not have the script because it was restarted, promoted or flushed, or a cluster moved the slot to
+ * another node. The script did not run, so sending its text counts every request once.
  */
 const DID_NOT_RUN = /^(?:NOSCRIPT|MOVED|ASK) /;
 

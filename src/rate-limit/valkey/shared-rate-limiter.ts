@@ -28,15 +28,15 @@ export interface SharedRateLimiterOptions {
   readonly local: RateLimiter;
   /** Called at each change, and at the start when Valkey is unavailable. */
   readonly onStateChange?: OnStateChange;
-  /** Is called after each batch of decisions. */
+  /** Called after each batch of decisions. */
   readonly onResponse?: ((ms: number) => void) | undefined;
-  /** For each new ban, by Valkey for a request of this server. */
+  /** Called for each new ban that a request of this server has caused. */
   readonly onBan?: OnBan | undefined;
-  /** For bans by Valkey that another server decided, or this one without getting the response; once for each. */
+  /** Called once for each ban that a request of another server has caused, or one whose reply was lost. */
   readonly onEarlierBan?: OnBan | undefined;
   /** How long Valkey may be silent while requests wait for it, before it counts as unavailable. */
   readonly timeoutMs?: number;
-  /** Of the servers that share the limits; by default this one is alone. */
+  /** The register of the servers that share the limits; by default there is no other. */
   readonly register?: Pick<HeartbeatRegister, "count" | "beat" | "leave"> | undefined;
   readonly scheduler?: Scheduler;
 }
@@ -44,16 +44,16 @@ export interface SharedRateLimiterOptions {
 interface LinkOptions {
   /** Opens a connection on which requests of this key work. */
   readonly open: (subject: KeySubject) => Promise<ValkeyLink>;
-  /** A batch is about one key. */
+  /** Whether a batch may contain one key only. */
   readonly isCluster: boolean;
-  /** How many requests a batch has at most. */
+  /** The maximum of requests in a batch. */
   readonly maxBatchSize: number;
   readonly maxConcurrentBatches: number;
 }
 
-/** How many keys a batch reports. */
+/** The maximum of keys that a batch reports. */
 const MAX_REPORTS = 32;
-/** Valkey decides as many in about a tenth of a second. */
+/** Valkey decides so many in about a tenth of a second. */
 const MAX_QUEUED = 10_000;
 /**
  * The timeout is counted in ticks of our own event loop. When this process itself is blocked, its timer fires once,
@@ -76,15 +76,15 @@ interface WaitingRequest extends DecisionRequest {
 
 interface Group extends RequestGroup {
   readonly requests: WaitingRequest[];
-  /** How many of them this server has allowed, because Valkey did not reply in time. */
+  /** The number of requests that this server has allowed because Valkey did not reply in time. */
   allowedHere: number;
 }
 
-/** Reports, if there are any, and then decisions, if any are requested. */
+/** Reports and requests that are sent together. Either may be missing. */
 interface Batch {
   readonly reports: readonly KeyReport[];
   readonly groups: readonly Group[];
-  /** By the steady clock. */
+  /** The time by the steady clock. */
   readonly sentAt: number;
   ticks: number;
   /** Whether this server has decided the requests, because Valkey did not reply in time. */
@@ -93,18 +93,17 @@ interface Batch {
 }
 
 /**
- * Rate limits of keys, shared by all servers: Valkey counts, by its own clock, exactly. Requests that arrive
- * in one iteration of the event loop, or while a batch is sent, form a batch: a busy server sends few large ones.
- * Addresses are counted in process, each server on its own: anybody can send from many, and so could fill Valkey or
- * delay the keys.
+ * Rate limits of keys that all servers share. Valkey counts exactly, by its own clock. Requests that arrive in one
+ * iteration of the event loop, or while a batch is sent, form a batch, so a busy server sends few large ones. Each
+ * server counts addresses in its own process, because anybody can send from many and could fill Valkey.
  *
- * A Valkey that pauses is waited for. An outage begins when it has not replied for `timeoutMs` or when its connection
- * fails; from then on this server decides by its shares, and nobody waits. When Valkey replies again, this server
- * reports what it has allowed. It decides by its shares for half a second more, so that the others can report too: the
- * outage ends then. What was allowed meanwhile is reported before the next decision about the key.
+ * An outage begins when Valkey has not replied for `timeoutMs` or its connection fails. From then on this server
+ * decides by its shares, without waiting. When Valkey replies again, this server reports what it has allowed. It
+ * decides by its shares for another half second, so that the other servers can report too; then the outage ends. What
+ * was allowed meanwhile is reported before the next decision about the key.
  *
- * A connection that is silent stays open: what Valkey counts late is not reported. A report or a batch whose connection
- * breaks may have been counted, and is reported again: rather too much than too little.
+ * A silent connection stays open, because what Valkey counts late need not be reported. A report or batch whose
+ * connection breaks may have been counted and is reported again: counting twice is safer than not at all.
  *
  * A cluster is available as a whole or not at all: it is unavailable until every node serves its keys.
  */
@@ -116,16 +115,16 @@ export class SharedRateLimiter implements RateLimiter {
   /** The ends of bans that were reported, by key; the oldest is dropped when there are too many. */
   readonly #reportedBans = new Map<number, number>();
   #queue: WaitingRequest[] = [];
-  /** Those that Valkey has not replied to. */
+  /** The batches without a reply. */
   readonly #sent = new Set<Batch>();
   #timeout: ScheduledTimer | undefined;
   #link: ValkeyLink | undefined;
   #linkedAt = 0;
   #isOutage = true;
-  /** Is set while Valkey is tried again. */
+  /** Set while Valkey is tried again. */
   #retryTimer: ScheduledTimer | undefined;
   #heartbeat: ScheduledTimer | undefined;
-  /** Is set when Valkey replies again, until the outage ends. */
+  /** Set from the first reply of Valkey until the outage ends. */
   #returnTimer: ScheduledTimer | undefined;
   #isClosed = false;
 
@@ -147,7 +146,7 @@ export class SharedRateLimiter implements RateLimiter {
     }
   }
 
-  /** Requests that wait for the next batch. */
+  /** The number of requests that wait for the next batch. */
   get queueLength(): number {
     return this.#queue.length;
   }
@@ -155,7 +154,7 @@ export class SharedRateLimiter implements RateLimiter {
   decide(subject: Subject, limits: Limits): Awaitable<Decision> {
     if (subject.kind === "address") return this.#options.local.decide(subject, limits);
     if (this.#isOutage) return this.#decideHere({ subject, limits });
-    // An overload is no outage.
+    // An overload is different from an outage: Valkey still counts.
     if (this.#queue.length >= MAX_QUEUED) {
       return Promise.reject(new Overloaded(`the queue for Valkey is full (${MAX_QUEUED} requests)`));
     }
@@ -170,7 +169,7 @@ export class SharedRateLimiter implements RateLimiter {
     return this.#onWallClock(this.#shares.peek({ subject, limits }, this.#decisionContext()));
   }
 
-  /** What this server knows, while Valkey does not reply. */
+  /** Returns what this server knows while Valkey does not reply. */
   async usage(subject: Subject): Promise<Usage | undefined> {
     if (subject.kind === "address") return this.#options.local.usage(subject);
     if (this.#link && !this.#isOutage) {
@@ -179,7 +178,7 @@ export class SharedRateLimiter implements RateLimiter {
         if (usage) shift(usage, this.#options.clock.now() - now);
         return usage;
       } catch {
-        // A read that fails says nothing about the decisions.
+        // A failed read does not begin an outage.
       }
     }
     const { clock } = this.#options;
@@ -188,7 +187,7 @@ export class SharedRateLimiter implements RateLimiter {
     return usage;
   }
 
-  /** The servers in the register; none in an outage. */
+  /** Returns the servers in the register; none in an outage. */
   async readRegister(): Promise<readonly ServerState[]> {
     const { texts } = (this.#isOutage ? undefined : await this.#link?.servers()) ?? { texts: [] };
     return parseServerStates(texts, this.#options.clock.now());
@@ -198,7 +197,7 @@ export class SharedRateLimiter implements RateLimiter {
     return undefined;
   }
 
-  /** Resolves when Valkey knows of it, or in an outage. */
+  /** Resolves when Valkey has applied the unban, and at once in an outage. */
   async unban(subject: Subject, agoMs: number): Promise<void> {
     if (subject.kind === "address") return this.#options.local.unban(subject, agoMs);
     this.#shares.unban(subject, this.#options.clock.steadyNow() - agoMs);
@@ -227,12 +226,12 @@ export class SharedRateLimiter implements RateLimiter {
     return { servers: (this.#isOutage && register?.count) || 1, now: clock.steadyNow() };
   }
 
-  /** By this server's share. */
+  /** Decides by this server's share. */
   #decideHere(request: DecisionRequest): Decision {
     return this.#onWallClock(this.#shares.decide(request, this.#decisionContext()));
   }
 
-  /** The shares are on the steady clock. */
+  /** Moves a decision of the shares, which use the steady clock, to the wall clock. */
   #onWallClock(decision: Decision): Decision {
     const { stepMs } = this.#options.clock;
     return stepMs === 0 ? decision : { ...decision, resetAt: decision.resetAt + Math.ceil(stepMs / 1000) };
@@ -250,7 +249,7 @@ export class SharedRateLimiter implements RateLimiter {
     }
   }
 
-  /** Reports what this server has allowed of these keys, and of some more, before the decisions. */
+  /** Sends what this server has allowed of these keys, and of some more, and then the requests. */
   async #send(
     groups: readonly Group[],
     subjects = groups.map(({ subject }) => subject),
@@ -270,7 +269,7 @@ export class SharedRateLimiter implements RateLimiter {
       if (link !== this.#link) return;
       this.#sent.delete(batch);
       if (groups.length > 0) this.#options.onResponse?.(this.#scheduler.now() - startedAt);
-      // The next batch comes before the responses to this one.
+      // The next batch is sent before the responses to this one.
       if (!this.#isOutage || this.#returnTimer) this.#sendQueue();
       this.#takeReplies(batch, replies);
     } catch (cause) {
@@ -286,7 +285,7 @@ export class SharedRateLimiter implements RateLimiter {
     return this.#shares.takeReports(subjects, this.#links.isCluster ? ofOneKey : MAX_REPORTS, now);
   }
 
-  /** Valkey's clock may be another: what it replies is moved to ours. */
+  /** Applies the replies. Their times, by Valkey's clock, are moved to this server's clock. */
   #takeReplies({ reports, groups, isDecided }: Batch, { now: valkeyNow, reported, decided }: Replies): void {
     const now = this.#options.clock.steadyNow();
     reports.forEach(({ subject }, i) => {
@@ -308,7 +307,7 @@ export class SharedRateLimiter implements RateLimiter {
     });
   }
 
-  /** The usage is that after all requests of the group: it had less used when the earlier ones were allowed. */
+  /** Resolves each request with its own count: `usage` is that after all requests of the group. */
   #respond({ limits, requests }: Group, { allowed, limited, usage }: GroupReply, now: number): void {
     const { minute, day } = usage;
     minute.used -= allowed;
@@ -381,7 +380,7 @@ export class SharedRateLimiter implements RateLimiter {
     for (const request of this.#queue.splice(0)) request.resolve(this.#decideHere(request));
   }
 
-  /** Valkey replies again. */
+  /** Called when Valkey replies again. */
   #return(): void {
     if (this.#isClosed) return;
     this.#retryTimer?.close();
@@ -432,7 +431,7 @@ export class SharedRateLimiter implements RateLimiter {
     return timer;
   }
 
-  /** A silent connection that no request waits for may be dead: the others would not count this server. */
+  /** Sends a heartbeat, and sends it again on a new connection if the current one is silent: it may be dead. */
   async beat(): Promise<void> {
     const link = this.#link;
     const { register } = this.#options;
@@ -451,11 +450,11 @@ export class SharedRateLimiter implements RateLimiter {
     this.#retryTimer.unref();
   }
 
-  /** Opens another connection: the silent one may be dead, and Valkey alive. */
+  /** Opens another connection, because the silent one may be dead while Valkey works. */
   async #retry(subject: KeySubject): Promise<void> {
     const timer = this.#retryTimer;
     const link = await this.#links.open(subject).catch(() => undefined);
-    // Valkey has replied on the new connection. What it counted late arrives about now, if it arrives at all.
+    // Valkey has replied on the new connection. Late replies on the old one arrive about now, if at all.
     if (link && this.#sent.size > 0) await this.#scheduler.sleep(this.#timeoutMs);
     if (this.#isClosed || timer !== this.#retryTimer) return link?.close();
     if (link === undefined) return this.#retryIn(RETRY_EVERY_MS, subject);

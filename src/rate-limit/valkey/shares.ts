@@ -25,34 +25,34 @@ interface DecisionContext {
 /** Requests that this server allowed without Valkey in the current window. */
 interface Allowance {
   count: number;
-  /** Those that Valkey has not been told of. */
+  /** The requests that were not reported to Valkey. */
   unreported: number;
 }
 
 interface KnownKey {
-  /** As Valkey last replied, and what this server has allowed since. */
+  /** The last reply of Valkey, and what this server has allowed since. */
   usage: Usage;
   readonly minute: Allowance;
   readonly day: Allowance;
-  /** When the key was unbanned, if Valkey has not been told, or NEVER. */
+  /** The time of an unban that was not reported to Valkey, or NEVER. */
   unbannedAt: number;
 }
 
 /** 50,000 keys take 15 MB. */
 const MAX_KEYS = 50_000;
-/** One for the new key and one more, so that the table shrinks again after an outage. */
+/** Each new key evicts up to two keys, so that the table shrinks after an outage. */
 const MAX_FORGOTTEN = 2;
 
 /**
- * What this server knows of the keys, by which it decides while Valkey does not reply. Of what Valkey had left in a
- * window, each server allows its share, once: the shares of the others count as used. So the rules are those of every
- * other decision, and the headers show what this server will still allow. No key is banned anew.
+ * The usage of keys that this server knows, by which it decides while Valkey does not reply. Each server allows its
+ * share of what was left in a window, once: the shares of the others count as used. So the rules are those of every
+ * other decision, and the headers show what this server will still allow. No ban begins in an outage.
  *
- * When there are too many keys, the oldest are forgotten, apart from those with something to report. A key of which
- * nothing is known has its whole limit left. Times are of the steady clock.
+ * When there are too many keys, the oldest are forgotten, except those with something to report. An unknown key has its
+ * whole limit left. Times are of the steady clock.
  */
 export class Shares {
-  /** By the key's identifier, the oldest first. */
+  /** Keys by their identifier, the oldest first. */
   readonly #keys = new Map<number, KnownKey>();
   /** The keys with something to report. */
   readonly #unreported = new Set<number>();
@@ -65,7 +65,7 @@ export class Shares {
     return this.#unreported.size > 0;
   }
 
-  /** Takes over what Valkey has replied. */
+  /** Stores a reply of Valkey. */
   learn({ id }: KeySubject, usage: Usage, now: number): void {
     const known = this.#keys.get(id);
     if (known === undefined) return void this.#add(id, usage);
@@ -89,7 +89,7 @@ export class Shares {
     return decision;
   }
 
-  /** Valkey has counted so many of the requests that this server allowed. */
+  /** Called when Valkey has counted so many of the requests that this server allowed. */
   countedLate({ id }: KeySubject, count: number): void {
     const { minute, day } = this.#keys.get(id) ?? newKey();
     for (const granted of [minute, day]) granted.unreported = Math.max(0, granted.unreported - count);
@@ -100,7 +100,7 @@ export class Shares {
     return withShares(known, limits, context, () => peek(known.usage, limits, context.now));
   }
 
-  /** Undefined when nothing of it is current. */
+  /** Returns undefined if none of the usage is current. */
   usage({ id }: KeySubject, now: number): Usage | undefined {
     const { usage } = structuredClone(this.#keys.get(id) ?? newKey());
     expire(usage, now);
@@ -115,7 +115,7 @@ export class Shares {
     this.#unreported.add(id);
   }
 
-  /** What to report of these keys, and of others up to `count` in all. It is not reported again. */
+  /** Returns the reports of these keys, and of others up to `count` in all, and removes them. */
   takeReports(first: readonly KeySubject[], count: number, now: number): readonly KeyReport[] {
     const reports: KeyReport[] = [];
     const take = (id: number) => {
@@ -137,7 +137,7 @@ export class Shares {
     return reports;
   }
 
-  /** Nobody knows whether Valkey has counted the report, which was made at this time: it is made again. */
+  /** Adds a report again, made at `madeAt`, because Valkey may not have counted it. */
   putBack({ subject: { id }, minute, day, unbannedAgoMs }: KeyReport, madeAt: number): void {
     const known = this.#keys.get(id) ?? this.#add(id, newUsage());
     const isOpen = (window: Window, { openedAgoMs }: ReportedWindow) =>
@@ -171,7 +171,7 @@ function newKey(usage = newUsage()): KnownKey {
   };
 }
 
-/** A window takes what was allowed in it along when it closes. */
+/** When a window closes, what was allowed in it is forgotten. */
 function expireKnown({ usage, minute, day }: KnownKey, now: number): void {
   expire(usage, now);
   if (usage.minute.used === 0) minute.count = minute.unreported = 0;
@@ -186,7 +186,7 @@ function reportOf({ usage, minute, day, unbannedAt }: KnownKey, now: number): Re
   };
 }
 
-/** Calls `rule` while what the other servers may allow counts as used. */
+/** Calls `rule` with the shares of the other servers counted as used. */
 function withShares(
   known: KnownKey,
   { perMinute, perDay }: Limits,
@@ -208,7 +208,7 @@ interface ShareOptions extends DecisionContext {
   readonly granted: Allowance;
 }
 
-/** Adds the shares of the other servers in what was left before this server allowed any of it, and returns them. */
+/** Adds the shares of the other servers, which this server's own requests do not change, and returns their sum. */
 function addOthers(window: Window, { limit, granted, servers, now }: ShareOptions): number {
   if (window.used === 0) window.openedAt = now;
   const left = limit - Math.min(limit, Math.max(0, window.used - granted.count));
