@@ -25,6 +25,7 @@ import {
   PAGE_LIMIT,
 } from "../src/domain/size-limits.ts";
 import { DEFAULT_PLANS } from "../src/domain/api-keys.ts";
+import { AUDIT_ACTIONS } from "../src/domain/audit.ts";
 import { DEFAULT_BAN } from "../src/domain/rate-limit.ts";
 import { Order, Pet } from "../src/domain/resources.ts";
 import { IDLE_TIMEOUT_SECONDS, SILENT_TIMEOUT_SECONDS } from "../src/http1/connection.ts";
@@ -190,12 +191,13 @@ function optionRow([flag, option]: [string, Option]): string[] {
 
 /** Those that may need an operator as a table, and the names of the others. */
 function logEvents(): string {
-  const events = Object.entries<LogEvent>(LOG_EVENTS);
+  const actions = new Set<string>(AUDIT_ACTIONS.map((action) => `audit.${action}`));
+  const events = Object.entries<LogEvent>(LOG_EVENTS).filter(([name]) => !actions.has(name));
   const rows = events
     .filter(([, { level }]) => level !== "info")
     .map(([name, { level, message }]) => [code(name), level, message]);
   const names = events.filter(([, { level }]) => level === "info").map(([name]) => code(name));
-  return `${markdownTable(["Event", "Level", "Meaning"], rows)}\n\nEvents of the level \`info\`: ${names.join(", ")}.`;
+  return `${markdownTable(["Event", "Level", "Meaning"], rows)}\n\nEvents of the level \`info\`: ${names.join(", ")}, and \`audit.\` with its action for each audit entry that the server writes.`;
 }
 
 /** Those of Petstore; every exporter has those of the process. */

@@ -9,6 +9,7 @@ import type { Clock, KeyStore, RateLimiter, SettingsStore, StateChange, Stores }
 import type { OnBan } from "./domain/rate-limit.ts";
 import { ActivityCollector, SERVERS_SETTING } from "./domain/servers.ts";
 import { BanRecorder } from "./observe/audit-trail.ts";
+import { logAudit } from "./observe/event-reports.ts";
 import type { Log } from "./observe/log.ts";
 import { AdapterMonitor, CommitMonitor } from "./observe/request-metrics.ts";
 import { RetentionClock } from "./clock.ts";
@@ -125,6 +126,7 @@ export async function openStores(
   const opened = await openPostgres(url, {
     ...postgres,
     ...(retentionNow && { retentionNow }),
+    onAudit: log && logAudit(log),
     onCommit: commits.committed,
     onResponse: (ms) => database.responded(ms),
     onStateChange: (change) => reportDatabase(database, change, log),
@@ -168,6 +170,7 @@ async function openSqliteStores(
   const opened = openSqlite(directory.files.store, {
     ...(retentionNow && { retentionNow }),
     ...(rescue && { rescue }),
+    onAudit: log && logAudit(log),
     onCommit: commits.committed,
     onStateChange: (change) => reportDatabase(database, change, log),
   });

@@ -3,7 +3,7 @@ import { gzipSync } from "node:zlib";
 import { columnOf } from "../domain/fields.ts";
 import { OPERATOR_ORDER_FIELDS, PET_FIELDS } from "../domain/resources.ts";
 import { yieldToEventLoop } from "../runtime/event-loop.ts";
-import { API_KEYS, ORDERS, PETS, type Row, type Table, type TableReader } from "../store/tables.ts";
+import { API_KEYS, AUDIT, ORDERS, PETS, type Row, type Table, type TableReader } from "../store/tables.ts";
 import type { Output } from "./files.ts";
 import {
   ENCODERS,
@@ -53,14 +53,28 @@ const KEY_ROWS = rowsOf<KeyColumn, "pardoned_at" | "revision" | "unban_revision"
   disabledAt: "time",
 });
 
+const AUDIT_ROWS = rowsOf(AUDIT, {
+  id: "integer",
+  at: "time",
+  actor: "text",
+  actorName: "nullable text",
+  operator: "nullable text",
+  action: "text",
+  targetKind: "nullable text",
+  targetId: "integer",
+  valuesBefore: "json",
+  valuesAfter: "json",
+});
+
 const EXPORTED = {
   pets: rowsOf(PETS, fileFieldsOf(PET_FIELDS)),
   orders: rowsOf(ORDERS, fileFieldsOf(OPERATOR_ORDER_FIELDS)),
   keys: KEY_ROWS,
+  audit: AUDIT_ROWS,
 } as const satisfies Record<string, Exported>;
 
 export type ExportKind = keyof typeof EXPORTED;
-export const EXPORT_KINDS: readonly ExportKind[] = ["pets", "orders", "keys"];
+export const EXPORT_KINDS: readonly ExportKind[] = ["pets", "orders", "keys", "audit"];
 
 interface ExportOptions {
   readonly reader: TableReader;

@@ -1,10 +1,13 @@
-import { formatTime } from "../text/formatting.ts";
+import { formatTime, printable } from "../text/formatting.ts";
 import { UsageError } from "../config/usage-error.ts";
 import { choice } from "../config/value-types.ts";
 import { ACTOR_KINDS, type AuditedValues, changedFields } from "../domain/audit.ts";
 import type { AuditItem } from "../operator/operations.ts";
-import { limitOption, listCommand } from "./operation-command.ts";
+import type { Context } from "./command.ts";
+import { type CallOperator, firstItems } from "./operation-call.ts";
+import { FOLLOW_EVERY_MS, followOption, limitOption, listCommand } from "./operation-command.ts";
 import { ID_TYPES } from "./operation-flags.ts";
+import { json } from "./output.ts";
 
 /** An actor as in JSON, or in one word that a shell can complete: `command-line`. */
 const actorKind = {
@@ -18,24 +21,28 @@ const MAX_LIMIT = 10_000;
 /** Flags that are short for --target. */
 const TARGETS = ["key", "pet", "order"] as const;
 
-export const audit = listCommand({
+const OPTIONS = {
+  key: { type: ID_TYPES.keyId, help: "Only what concerns this key" },
+  pet: { type: ID_TYPES.petId, help: "Only what concerns this pet" },
+  order: { type: ID_TYPES.orderId, help: "Only what concerns this order" },
+  ...followOption("entries"),
+  ...limitOption(MAX_LIMIT, "entries"),
+} as const;
+
+export const audit = listCommand<"listAudit", typeof OPTIONS>({
   name: "audit",
   operation: "listAudit",
   summary: "List who changed what: keys, bans, sign-ins, pets and orders",
   description:
-    "Lists the audit trail of an environment, newest first: all of it, or what meets every given condition. CHANGES shows each field that changed with its value before and after. The audit trail never contains a secret.",
+    "Lists the audit trail of an environment, newest first: all of it, or what meets every given condition. CHANGES shows each field that changed with its value before and after. The audit trail never contains a secret. --follow prints new entries as they are written, oldest first, each on a line.",
   fields: {
     action: { option: { help: "Only this action" } },
     actor: { option: { type: actorKind, help: "Only what was done there" } },
     operator: { option: { help: "Only what this operator has done" } },
     target: { option: { help: "Only what concerns this key, pet, order or operator" } },
+    after: { option: { help: "Only entries after the one with this identifier, oldest first" } },
   },
-  options: {
-    key: { type: ID_TYPES.keyId, help: "Only what concerns this key" },
-    pet: { type: ID_TYPES.petId, help: "Only what concerns this pet" },
-    order: { type: ID_TYPES.orderId, help: "Only what concerns this order" },
-    ...limitOption(MAX_LIMIT, "entries"),
-  },
+  options: OPTIONS,
   examples: [
     "petstore audit",
     "petstore audit --key 3 --since 30d",
@@ -43,11 +50,14 @@ export const audit = listCommand({
     "petstore audit --target operator:2 --operator ann",
     "petstore audit --action key.banned --since 2026-11-01 --until 2026-12-01 --limit 1000",
     "petstore audit --actor 'command line' --json",
+    "petstore audit --follow --action key.banned",
   ],
   prepare({ query = {} }, { values, startedAt }) {
     const { since = "", until = formatTime(startedAt) } = query;
     if (String(since) > String(until))
       throw new UsageError("--since is after --until; the period must have a length");
+    if (values.follow && query["until"] !== undefined)
+      throw new UsageError("--follow and --until exclude each other; use one of them");
     const { target } = query;
     const kinds = TARGETS.filter((each) => values[each] !== undefined);
     const [flag, second] = [...kinds, ...(target === undefined ? [] : ["target"])];
@@ -64,7 +74,47 @@ export const audit = listCommand({
     ["CHANGES", describeChanges],
   ],
   next: () => `raise --limit, up to ${MAX_LIMIT}, or set --since and --until`,
+  async follow(call, items, { query, execution: { values, context } }) {
+    if (values.follow) await follow(call, items, { query, context, isJson: values.json });
+  },
 });
+
+interface Following {
+  readonly query: Readonly<Record<string, unknown>>;
+  readonly context: Context;
+  readonly isJson: boolean;
+}
+
+/** Identifiers ascend in the order in which entries are committed; times are those of several servers. */
+const inOrder = (entries: readonly AuditItem[]) => entries.toSorted((a, b) => (a.id < b.id ? -1 : 1));
+
+/** Prints the entries and then new ones until the process is stopped. */
+async function follow(
+  call: CallOperator,
+  items: readonly AuditItem[],
+  { query, context, isJson }: Following,
+): Promise<never> {
+  const lineOf = isJson ? (item: AuditItem) => json(item, 0) : textLine;
+  const start = query["after"] === undefined ? await call("listAudit", { query: { limit: 1 } }) : { items };
+  let fresh = inOrder(items);
+  let last = inOrder([...start.items, ...items]).at(-1)?.id ?? BigInt(String(query["after"] ?? 0));
+  for (;;) {
+    if (fresh.length > 0) await context.print(fresh.map(lineOf).join(""));
+    last = fresh.at(-1)?.id ?? last;
+    await Bun.sleep(FOLLOW_EVERY_MS);
+    const read = await firstItems(MAX_LIMIT, (page) =>
+      call("listAudit", { query: { ...query, after: last, ...page } }),
+    );
+    fresh = [...read.items];
+  }
+}
+
+/** One of many, which come later: a table would have other widths each time. */
+function textLine(item: AuditItem): string {
+  const { at, action, target, actor } = item;
+  const concerned = target === null ? "-" : `${target.kind} ${target.id}`;
+  return `${printable(`${at}  ${action}  ${concerned}  ${describeActor(actor)}  ${describeChanges(item)}`)}\n`;
+}
 
 /** `ann, console (192.0.2.1)`: the person first. */
 function describeActor({ operator, kind, name }: AuditItem["actor"]): string {

@@ -187,13 +187,25 @@ interface ItemsView<Id extends ListOperationId, O extends Options> extends Omit<
   readonly itemJson?: (item: ItemOf<Id>) => unknown;
   /** How to see what follows the last item, if there is a limit. */
   readonly next?: (last: ItemOf<Id>) => string;
+  /** What happens with the items of a list that goes on with new ones; the default is to print a table. */
+  readonly follow?: (
+    call: CallOperator,
+    items: readonly ItemOf<Id>[],
+    following: { readonly query: NonNullable<AnyCallInput["query"]>; readonly execution: Execution<O> },
+  ) => Promise<void>;
+}
+
+export const FOLLOW_EVERY_MS = 1_000;
+
+export function followOption(noun: string) {
+  return { follow: switchOption(`Go on with new ${noun} until Ctrl-C`) } as const;
 }
 
 /** A command that prints the items of all pages of a list, up to --limit if it has one. */
 export function listCommand<Id extends ListOperationId, O extends Options = Record<never, never>>(
   view: ItemsView<Id, O>,
 ): Command {
-  const { operation, noun, columns, ifNone = "", includes, itemJson, next, ...rest } = view;
+  const { operation, noun, columns, ifNone = "", includes, itemJson, next, follow, ...rest } = view;
   interface Result {
     readonly items: readonly ItemOf<Id>[];
     readonly hasMore: boolean;
@@ -209,6 +221,7 @@ export function listCommand<Id extends ListOperationId, O extends Options = Reco
       const read = (page: object) => call(operation, { query: { ...conditions, ...page } });
       const start = typeof cursor === "string" ? cursor : undefined;
       const { items, hasMore } = await firstItems(limit, read, start);
+      await follow?.(call, items, { query, execution });
       const included = includes ? items.filter((item) => includes(item, execution)) : items;
       return { items: included, hasMore, isFiltered: Object.keys(query).length > 0 };
     },

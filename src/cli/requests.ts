@@ -1,14 +1,13 @@
 import { formatTime, printable } from "../text/formatting.ts";
-import { duration, switchOption } from "../config/value-types.ts";
+import { duration } from "../config/value-types.ts";
 import type { RequestEntry, RequestPage } from "../operator/operations.ts";
 import type { Context } from "./command.ts";
-import { limitOption, operationCommand } from "./operation-command.ts";
+import { FOLLOW_EVERY_MS, followOption, limitOption, operationCommand } from "./operation-command.ts";
 import { ID_TYPES } from "./operation-flags.ts";
 import { type CallOperator, firstItems, locationOf } from "./operation-call.ts";
 import { json, table, type TableColumn } from "./output.ts";
 
 const MAX_LIMIT = 10_000;
-const FOLLOW_EVERY_MS = 1_000;
 /** How far back a look for new requests goes: another server may respond later, or its clock may be behind. */
 const FOLLOW_BACK_MS = 5_000;
 
@@ -22,7 +21,7 @@ interface Listed {
 }
 
 const OPTIONS = {
-  follow: switchOption("Go on with new requests until Ctrl-C"),
+  ...followOption("requests"),
   ...limitOption(MAX_LIMIT, "requests"),
 } as const;
 

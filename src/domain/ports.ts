@@ -305,7 +305,10 @@ export interface OperatorStore {
 export interface AuditStore {
   /** Records what changes nothing else in the database, such as a sign-in. */
   recordAudit(entry: NewAuditEntry): Promise<void>;
-  /** Lists entries, newest first. */
+  /**
+   * Lists entries, newest first, or with `after` oldest first: a reader that goes on after the last identifier it saw
+   * misses none.
+   */
   listAudit(query: AuditQuery): Awaitable<Page<AuditEntry>>;
   /** Deletes some of the entries before a time, the oldest first; returns whether there may be more. */
   deleteAudit(before: number): Promise<boolean>;

@@ -5,6 +5,7 @@ import type { Log } from "./log.ts";
 import { formatOptionalTime } from "../text/formatting.ts";
 import { TokenBucket } from "../runtime/token-bucket.ts";
 import { type ApiKey, type AuthFailure, stateOf } from "../domain/api-keys.ts";
+import { type AuditEntry, auditView } from "../domain/audit.ts";
 import { scheduler } from "../runtime/event-loop.ts";
 
 /** Of each kind. */
@@ -132,6 +133,14 @@ export function logKeyChanges(log: Log, changed: readonly ApiKey[], now: number)
     });
   }
   if (changed.length > MAX_EVENTS) log.event("key.many-changed", { others: changed.length - MAX_EVENTS });
+}
+
+/** Every audit entry that this server has written is an event. */
+export function logAudit(log: Log): (entry: AuditEntry) => void {
+  return (entry) => {
+    const { action, ...details } = auditView(entry);
+    log.event(`audit.${action}`, details);
+  };
 }
 
 export function logConnectionLimit(

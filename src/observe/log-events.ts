@@ -1,3 +1,4 @@
+import { AUDIT_ACTIONS, type AuditAction } from "../domain/audit.ts";
 import type { LogLevel } from "../domain/constants.ts";
 
 export interface LogEvent<Field extends string = string> {
@@ -38,6 +39,17 @@ export const PLAIN_TEXT_WARNINGS: Readonly<
     "serve HTTPS with --tls-cert and --tls-key, or choose a loopback address with --admin-address",
   ],
 };
+
+const AUDIT_FIELDS = ["id", "at", "actor", "target", "before", "after"] as const;
+
+/** One for each action. */
+const AUDIT_EVENTS = Object.fromEntries(
+  AUDIT_ACTIONS.map((action) => [
+    `audit.${action}`,
+    info("this server has added an entry to the audit trail", AUDIT_FIELDS),
+  ]),
+  // Every action has one.
+) as Readonly<Record<`audit.${AuditAction}`, LogEvent<(typeof AUDIT_FIELDS)[number]>>>;
 
 /**
  * Every event of the log: its message, then the names of its fields. Programs of operators look for the names of events
@@ -202,6 +214,7 @@ export const LOG_EVENTS = {
     ["error"],
   ),
   "audit.bans-lost": error("bans are missing in the audit trail", ["bans"]),
+  ...AUDIT_EVENTS,
 
   "clock.changed": warn("the system clock was changed; windows and bans keep their length", ["byMs"]),
   "clock.doubted": warn(

@@ -308,7 +308,7 @@ export const ADMIN_OPERATIONS = {
       method: "GET",
       path: "/audit",
       summary: "List changes",
-      description: "Lists who changed what, newest first.",
+      description: "Lists who changed what, newest first, or with `after` oldest first.",
       query: {
         action: history.Action,
         operator: line(64, "Name of the operator"),
@@ -316,6 +316,7 @@ export const ADMIN_OPERATIONS = {
         target: history.target,
         since,
         until,
+        after: queryIdentifier("Only entries that were written after the one with this identifier"),
         limit,
         cursor: cursor("audit"),
       },

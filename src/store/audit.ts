@@ -12,11 +12,13 @@ import type { Awaitable } from "../runtime/event-loop.ts";
 import {
   type Dialect,
   readPage,
+  requireRow,
   rowsOf,
   type SqlDatabase,
   SqlValues,
   type SqlValue,
   type Statement,
+  type Statements,
   type Steps,
 } from "./statements.ts";
 
@@ -39,14 +41,50 @@ const SELECT = `SELECT id, at, actor, actor_name AS "actorName", operator, actio
 
 const INSERT = `INSERT INTO audit
   (at, actor, actor_name, operator, action, target_kind, target_id, values_before, values_after)
-  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`;
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id`;
 
 /** In the transaction of a change. */
 export function* addAudit(entry: NewAuditEntry): Steps<void> {
   const { at, actor, action, target, before, after } = entry;
   const { kind, name = null, operator = null } = actor;
   const changed = [target?.kind ?? null, target?.id ?? null, jsonOf(before), jsonOf(after)];
-  yield* rowsOf(INSERT, at, kind, name, operator, action, ...changed);
+  yield { sql: INSERT, values: [at, kind, name, operator, action, ...changed], audited: entry };
+}
+
+export type OnAudit = (entry: AuditEntry) => void;
+
+/** Runs a transaction, and reports its audit entries after its commit. */
+export async function reportAudit<T>(
+  statements: Statements<T>,
+  write: (statements: Statements<T>) => Promise<T>,
+  onAudit: OnAudit | undefined,
+): Promise<T> {
+  if (onAudit === undefined) return write(statements);
+  let entries: AuditEntry[] = [];
+  const result = await write(function* () {
+    entries = [];
+    return yield* collectAudit(statements(), entries);
+  });
+  for (const entry of entries) onAudit(entry);
+  return result;
+}
+
+function* collectAudit<T>(steps: Steps<T>, entries: AuditEntry[]): Steps<T> {
+  let step = steps.next();
+  while (step.done !== true) {
+    const { audited } = step.value;
+    const rows = yield step.value;
+    // It has what the statement returns.
+    const [row] = rows as Pick<AuditEntry, "id">[];
+    if (audited !== undefined) entries.push({ ...audited, id: requireRow(row).id });
+    step = steps.next(rows);
+  }
+  return step.value;
+}
+
+/** The same database, whose transactions report their audit entries. */
+export function auditedDatabase(database: SqlDatabase, onAudit: OnAudit | undefined): SqlDatabase {
+  return { ...database, write: (statements) => reportAudit(statements, database.write, onAudit) };
 }
 
 function jsonOf(values: AuditedValues | undefined): string | null {
@@ -72,12 +110,9 @@ function entryOf(row: AuditRow): AuditEntry {
   };
 }
 
-/**
- * The SQL of a page, newest first, and its values. Each combination of filters has its own text, so that it has its own
- * plan.
- */
+/** The SQL of a page and its values. Each combination of filters has its own text, so that it has its own plan. */
 export function auditPage(query: AuditQuery, dialect: Dialect): Statement {
-  const { action, actor, operator, target, since, until, before, limit } = query;
+  const { action, actor, operator, target, since, until, before, after, limit } = query;
   const values = new SqlValues(dialect);
   const add = (value: SqlValue) => values.add(value);
   const conditions: string[] = [];
@@ -91,10 +126,12 @@ export function auditPage(query: AuditQuery, dialect: Dialect): Statement {
     const id = add(before);
     conditions.push(`(at, id) < ((SELECT at FROM audit WHERE id = ${id}), ${id})`);
   }
+  if (after !== undefined) conditions.push(`id > ${add(after)}`);
   const where = conditions.length === 0 ? "" : ` WHERE ${conditions.join(" AND ")}`;
-  const from = `${SELECT}${dialect.indexedBy(indexOf(query))}`;
+  const from = after === undefined ? `${SELECT}${dialect.indexedBy(indexOf(query))}` : SELECT;
+  const order = after === undefined ? "at DESC, id DESC" : "id";
   // One row more than the page: it shows that the page has a successor. SQLite plans by the value of a bare LIMIT.
-  const sql = `${from}${where} ORDER BY at DESC, id DESC LIMIT +${add(limit + 1)}`;
+  const sql = `${from}${where} ORDER BY ${order} LIMIT +${add(limit + 1)}`;
   return { sql, values: values.all, isVaried: true };
 }
 

@@ -1,3 +1,4 @@
+import type { NewAuditEntry } from "../domain/audit.ts";
 import type { Page } from "../domain/ports.ts";
 import type { Awaitable } from "../runtime/event-loop.ts";
 
@@ -14,6 +15,8 @@ export interface Statement {
   readonly values: readonly (SqlValue | Uint8Array | null)[];
   /** Whether the text depends on what is asked for, so that it is not kept as a prepared statement. */
   readonly isVaried?: boolean;
+  /** Of a statement that adds an entry to the audit trail and returns its `id`. */
+  readonly audited?: NewAuditEntry;
 }
 
 /** Statements one after the other: each is answered with its rows. */

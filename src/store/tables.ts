@@ -83,6 +83,18 @@ export const DEPRECATED_USE = table("deprecated_use", ["operation", "key_id"], {
   last_used_at: "integer",
 });
 
+export const AUDIT = withIds("audit", {
+  at: "integer",
+  actor: "text",
+  actor_name: "text",
+  action: "text",
+  target_kind: "text",
+  target_id: "integer",
+  values_before: "text",
+  values_after: "text",
+  operator: "text",
+});
+
 /** How far each import has come. */
 export const IMPORTS = table("imports", ["fingerprint"], {
   fingerprint: "text",
@@ -115,17 +127,7 @@ export const TABLES: readonly Table[] = [
     created_at: "integer",
   }),
   table("server_settings", ["name"], { name: "text", value: "text" }),
-  withIds("audit", {
-    at: "integer",
-    actor: "text",
-    actor_name: "text",
-    action: "text",
-    target_kind: "text",
-    target_id: "integer",
-    values_before: "text",
-    values_after: "text",
-    operator: "text",
-  }),
+  AUDIT,
   withIds("operators", {
     name: "text",
     role: "text",

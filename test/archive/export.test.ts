@@ -105,9 +105,36 @@ test("keys come without their secrets and hashes", async () => {
   );
 });
 
+test("the audit trail comes with every entry, oldest first, and its values as JSON", async () => {
+  const own = new InProcessCli();
+  await createKey(own);
+  for (let i = 0; i < 60; i++) await own.run(`keys update 1 --owner owner${i}`);
+  const lines = (await own.out("export audit")).trimEnd().split("\n");
+  expect(lines).toHaveLength(61);
+  expect(JSON.parse(lines[60] ?? "")).toEqual({
+    id: 61,
+    at: "2026-11-15T12:00:00.000Z",
+    actor: "command line",
+    actorName: "ann",
+    operator: null,
+    action: "key.updated",
+    targetKind: "key",
+    targetId: 1,
+    valuesBefore: { owner: "owner58" },
+    valuesAfter: { owner: "owner59" },
+  });
+  const [header, , second] = (await own.out("export audit --format csv")).split("\n");
+  expect(header).toBe("id,at,actor,actorName,operator,action,targetKind,targetId,valuesBefore,valuesAfter");
+  expect(second).toBe(
+    '2,2026-11-15T12:00:00.000Z,command line,ann,,key.updated,key,1,"{""owner"":null}","{""owner"":""owner0""}"',
+  );
+  const path = join(cliDirectory(), "audit.csv");
+  expect(await own.out(["export", "audit", path])).toStartWith("Exported 61 audit entries to ");
+});
+
 test.each([
-  ["export", "export needs KIND: pets, orders or keys"],
-  ["export cats", 'KIND is "cats"; it must be pets, orders or keys'],
+  ["export", "export needs KIND: pets, orders, keys or audit"],
+  ["export cats", 'KIND is "cats"; it must be pets, orders, keys or audit'],
   ["export pets --for-spreadsheets", "--for-spreadsheets is only for CSV"],
   ["export pets --json", "--json needs FILE: standard output has the export itself"],
 ])("%s", async (line, err) => {

@@ -1,4 +1,5 @@
 import { beforeAll, expect, test } from "bun:test";
+import { join } from "node:path";
 import { AUDIT_TARGET_KINDS } from "../../src/domain/audit.ts";
 import { ADMIN_API } from "../../src/operator/operations.ts";
 import { cleanUpAfterAll, InProcessCli, wrongUsage } from "./cli.ts";
@@ -92,4 +93,77 @@ test("audit --limit: warns that there are more", async () => {
     "warning: more audit entries follow; raise --limit, up to 10000, or set --since and --until",
     "",
   ]);
+});
+
+test("audit --after: the entries after one, oldest first, with the other conditions", async () => {
+  const idsOf = async (flags: string) =>
+    (await cli.json<{ id: number }[]>(`audit ${flags}`)).map(({ id }) => id);
+  expect(await idsOf("--after 2")).toEqual([3, 4, 5]);
+  expect(await idsOf("--after 1 --key 2")).toEqual([2, 5]);
+  expect(await idsOf("--after 5")).toEqual([]);
+});
+
+/** Runs `audit --follow` until a line has the text. */
+function follow(followed: InProcessCli, line: string, end: string) {
+  const lines: string[] = [];
+  const waiting: { text: string; resolve: () => void }[] = [];
+  const print = async (text: string | Uint8Array) => {
+    lines.push(...String(text).trimEnd().split("\n"));
+    for (const each of waiting) if (lines.some((printed) => printed.includes(each.text))) each.resolve();
+    if (lines.at(-1)?.includes(end)) throw new Error("seen");
+  };
+  const ended = followed.run(line, {}, { print }).catch(() => {});
+  const seen = (text: string) => new Promise<void>((resolve) => waiting.push({ text, resolve }));
+  return { lines, ended, seen };
+}
+
+test("audit --follow: the last entries, then new ones of any process, oldest first and each once", async () => {
+  const followed = new InProcessCli();
+  for (const name of ["one", "two", "three"]) await createKey(followed, "--name", name, "--plan", "free");
+  const { lines, ended, seen } = follow(followed, "audit --follow --limit 2 --json", "five");
+  await seen("three");
+  await createKey(followed, "--name", "four", "--plan", "free");
+  await seen("four");
+  // A clock that is behind: entries follow in the order in which they are written.
+  followed.clock.advance(-60_000);
+  await createKey(followed, "--name", "five", "--plan", "free");
+  await ended;
+  const names = lines.map((line) => JSON.parse(line).after.name);
+  expect(names).toEqual(["two", "three", "four", "five"]);
+});
+
+test("audit --follow prints text without --json, and only what meets the conditions", async () => {
+  const followed = new InProcessCli();
+  await createKey(followed);
+  const { lines, ended, seen } = follow(followed, "audit --follow --action key.revoked --after 0", "key 2");
+  await createKey(followed);
+  await followed.run("keys revoke 1");
+  await seen("key 1");
+  await followed.run("keys revoke 2");
+  await ended;
+  expect(lines).toEqual(
+    [1, 2].map(
+      (id) =>
+        `2026-11-15T12:00:00.000Z  key.revoked  key ${id}  command line (ann)  revokedAt: none → 2026-11-15T12:00:00.000Z`,
+    ),
+  );
+});
+
+test("audit --follow ends with Ctrl-C at once and says nothing of it", async () => {
+  const { dataDir } = cli;
+  const main = join(import.meta.dir, "../../src/cli/main.ts");
+  const args = [process.execPath, main, "audit", "--follow", "--json", "--data", dataDir];
+  await using child = Bun.spawn(args, { stdout: "pipe", stderr: "pipe" });
+  const reader = child.stdout.getReader();
+  expect(new TextDecoder().decode((await reader.read()).value)).toContain('"key.created"');
+  child.kill("SIGINT");
+  await child.exited;
+  expect(child.signalCode ?? child.exitCode).toBe("SIGINT");
+  expect(await child.stderr.text()).toBe("");
+});
+
+test("audit --follow --until is rejected", async () => {
+  expect(await cli.run("audit --follow --until 1h")).toEqual(
+    wrongUsage("--follow and --until exclude each other; use one of them"),
+  );
 });

@@ -77,6 +77,18 @@ export function auditStoreConformance(test: TestCase): void {
     expect(found).toEqual(expected);
   });
 
+  test("listAudit after an entry: in the order of identifiers, whatever the clocks said, with filters", async ({
+    audit,
+  }) => {
+    for (const entry of ENTRIES) await audit.recordAudit(entry);
+    expect(await idsOf(audit, { after: 0n })).toEqual([1, 2, 3, 4, 5, 6]);
+    expect(await idsOf(audit, { after: 4n })).toEqual([5, 6]);
+    expect(await idsOf(audit, { after: 6n })).toEqual([]);
+    expect(await idsOf(audit, { after: 0n, action: "key.updated" })).toEqual([3, 4, 6]);
+    const page = await audit.listAudit({ after: 1n, limit: 2 });
+    expect([page.items.map(({ id }) => id), page.hasMore]).toEqual([[2n, 3n], true]);
+  });
+
   test("listAudit: pages follow each other without gaps, with filters and without", async ({ audit }) => {
     for (const entry of ENTRIES) await audit.recordAudit(entry);
     for (const filter of [{}, { action: "key.updated" }, { since: AT + 1 }] as const) {

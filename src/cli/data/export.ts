@@ -16,9 +16,9 @@ const destination = { ...file, expected: "the path of a file, or - for standard 
 
 export const exportCommand = defineCommand({
   name: "export",
-  summary: "Export pets, orders or keys",
+  summary: "Export pets, orders, keys or the audit trail",
   description:
-    "Writes all pets, orders or API keys of an environment as they are at one instant, while servers run. Without FILE, or with -, it writes to standard output. A file appears when it is complete, readable by its owner only, and replaces an earlier one. petstore import reads pets and orders back. Keys come without their secrets.",
+    "Writes all pets, orders, API keys or audit entries of an environment as they are at one instant, while servers run. Without FILE, or with -, it writes to standard output. A file appears when it is complete, readable by its owner only, and replaces an earlier one. petstore import reads pets and orders back. Keys come without their secrets.",
   positionals: { KIND: choice("KIND", EXPORT_KINDS), FILE: optional(destination) },
   options: {
     format: {
@@ -37,8 +37,10 @@ export const exportCommand = defineCommand({
     "petstore export pets pets.ndjson.gz",
     "petstore export orders orders.csv --env staging",
     "petstore export keys --format csv --for-spreadsheets > keys.csv",
+    "petstore export audit audit.ndjson.gz",
   ],
   async run({ positionals: { KIND: kind, FILE: path }, values }, context) {
+    const noun = kind === "audit" ? "audit entries" : kind;
     const isFile = path !== undefined && path !== "-";
     const format = values.format ?? (/\.csv\b/.test(basename(path ?? "")) ? "csv" : "ndjson");
     const forSpreadsheets = values["for-spreadsheets"];
@@ -70,13 +72,13 @@ export const exportCommand = defineCommand({
       });
       progress.end();
       if (rows === undefined) {
-        const left = isFile ? `${quotedPath(path)} was not written` : `standard output lacks ${kind}`;
+        const left = isFile ? `${quotedPath(path)} was not written` : `standard output lacks ${noun}`;
         throw new Failure(`interrupted; ${left}`);
       }
       const seconds = (performance.now() - startedAt) / 1_000;
       if (values.json) return json({ kind, file: path, rows, seconds });
       return isFile
-        ? `Exported ${grouped(rows)} ${kind} to ${quotedPath(path)} in ${seconds.toFixed(1)} s.\n`
+        ? `Exported ${grouped(rows)} ${noun} to ${quotedPath(path)} in ${seconds.toFixed(1)} s.\n`
         : undefined;
     } finally {
       output.close();

@@ -48,10 +48,11 @@ export function historyHandlers({ keys, usageHistory, audit, clock }: OperatorSe
       return { ...formatPeriod(period), items };
     },
 
-    async listAudit({ query: { cursor: before, limit = ADMIN_PAGE_LIMIT.default, ...conditions } }) {
+    async listAudit({ query: { cursor, after, limit = ADMIN_PAGE_LIMIT.default, ...conditions } }) {
       const since = parseOptionalTime(conditions.since);
       const until = parseOptionalTime(conditions.until);
-      const page = await audit.listAudit({ ...conditions, since, until, before, limit });
+      const start = after === undefined ? { before: cursor } : { after: cursor ?? BigInt(after) };
+      const page = await audit.listAudit({ ...conditions, since, until, ...start, limit });
       return { items: page.items.map(auditView), nextCursor: cursorAfter("audit", page) };
     },
   } satisfies Partial<AdminHandlers>;

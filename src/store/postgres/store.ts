@@ -13,7 +13,7 @@ import type {
 import type { NewPet } from "../../domain/resources.ts";
 import { withTimeout } from "../../runtime/event-loop.ts";
 import { findCredentials, SELECT_CREDENTIALS, SqlKeyStore } from "../api-keys.ts";
-import { SqlAuditStore } from "../audit.ts";
+import { auditedDatabase, type OnAudit, reportAudit, SqlAuditStore } from "../audit.ts";
 import { GroupCommit } from "../group-commit.ts";
 import { InProgressRequests } from "../idempotency.ts";
 import { SqlOperatorStore } from "../operators.ts";
@@ -43,6 +43,8 @@ interface PostgresOptions extends PoolsOptions, PrimaryOptions {
   readonly retentionNow?: () => number;
   /** Is called after each transaction that creates pets. */
   readonly onCommit?: (writes: number, ms: number) => void;
+  /** Is called with each audit entry after its transaction. */
+  readonly onAudit?: OnAudit | undefined;
 }
 
 /** The PostgreSQL project no longer maintains earlier versions. */
@@ -87,12 +89,14 @@ export async function openPostgres(url: string, options: PostgresOptions = {}): 
     maxBatch: MAX_LOOKUPS_PER_QUERY,
     maxQueued: pools.maxQueued,
   });
-  const database = postgresDatabase(pools);
+  const { onAudit } = options;
+  const database = auditedDatabase(postgresDatabase(pools), onAudit);
   return {
     store,
     inventory: new SqlInventoryStore({
       ...database,
-      write: (row, statements) => pools.rowTransaction(row, (tx) => runAll(tx, statements)),
+      write: (row, statements) =>
+        reportAudit(statements, (audited) => pools.rowTransaction(row, (tx) => runAll(tx, audited)), onAudit),
     }),
     operators: new SqlOperatorStore(database),
     keys: new SqlKeyStore(database, (hash) => lookups.submit(hash)),

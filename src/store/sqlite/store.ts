@@ -13,7 +13,7 @@ import type {
   WriteResult,
 } from "../../domain/ports.ts";
 import { SqlKeyStore } from "../api-keys.ts";
-import { SqlAuditStore } from "../audit.ts";
+import { auditedDatabase, type OnAudit, reportAudit, SqlAuditStore } from "../audit.ts";
 import { GroupCommit } from "../group-commit.ts";
 import {
   type IdempotencyRecord,
@@ -85,13 +85,16 @@ export function openSqlite(path: string, options: SqliteStoreOptions = {}): Sqli
     return new SqliteStore(connection, options);
   });
   // A connection of its own: a change of a key waits for the write lock, a client's request does not.
-  const { closeKeys, ...stores } = openDatabaseFor(path, keyOptions, (connection) => ({
-    keys: new SqlKeyStore(sqliteDatabase(connection)),
-    operators: new SqlOperatorStore(sqliteDatabase(connection)),
-    audit: new SqlAuditStore(sqliteDatabase(connection)),
-    settings: new SqlSettingsStore(sqliteDatabase(connection)),
-    closeKeys: () => connection.close(),
-  }));
+  const { closeKeys, ...stores } = openDatabaseFor(path, keyOptions, (connection) => {
+    const database = auditedDatabase(sqliteDatabase(connection), options.onAudit);
+    return {
+      keys: new SqlKeyStore(database),
+      operators: new SqlOperatorStore(database),
+      audit: new SqlAuditStore(database),
+      settings: new SqlSettingsStore(database),
+      closeKeys: () => connection.close(),
+    };
+  });
   opened.defer(closeKeys);
   const { closeUsage, usageHistory } = openDatabaseFor(path, usageOptions, (connection) => ({
     usageHistory: new SqlUsageHistoryStore(sqliteDatabase(connection)),
@@ -143,6 +146,8 @@ interface SqliteStoreOptions {
   readonly onStateChange?: (change: StateChange) => void;
   /** The time by which idempotency records expire, if it is earlier than that of a write. */
   readonly retentionNow?: () => number;
+  /** Is called with each audit entry after its transaction. */
+  readonly onAudit?: OnAudit | undefined;
   /** Of a server: what to do when the files of the database are deleted or replaced. */
   readonly rescue?: RescueOptions;
 }
@@ -176,6 +181,7 @@ export class SqliteStore extends SqlReadStore implements Store {
       maxBusyMs = 2_000,
       onCommit,
       onStateChange = () => {},
+      onAudit,
       retentionNow,
     }: SqliteStoreOptions = {},
   ) {
@@ -188,7 +194,8 @@ export class SqliteStore extends SqlReadStore implements Store {
     this.#records = new IdempotencyRecords(connection, retentionNow);
     this.inventory = new SqlInventoryStore({
       ...this.database,
-      write: (_row, statements) => this.#submit(() => connection.runAll(statements)),
+      write: (_row, statements) =>
+        reportAudit(statements, (audited) => this.#submit(() => connection.runAll(audited)), onAudit),
       petsChanged: () => this.petJson.recordChange(),
     });
     this.#writes = new GroupCommit({
