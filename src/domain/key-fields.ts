@@ -15,7 +15,7 @@ const NOTES_EXPECTED = `1 to ${grouped(KEY_NOTES.maxLength)} characters, not all
 /** The command line separates labels by commas. */
 const LABELS_EXPECTED = `at most ${MAX_LABELS} different labels, each 1 to ${KEY_LABEL.maxLength} characters on one line, not all of them blank, without commas`;
 
-/** For how long the previous secrets of a key may work when it is rotated. */
+/** The longest time for which the previous secrets of a rotated key may work. */
 export const MAX_OVERLAP_MS = 30 * 24 * 3_600_000;
 
 export const LIMITS_REQUIRED = invalid(

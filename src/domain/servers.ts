@@ -10,7 +10,7 @@ export const ServerReport = object(
     /** The name of its machine. */
     name: line(300),
     version: line(40),
-    /** In milliseconds since the epoch, up to the last `Date`. */
+    /** The time in milliseconds since the epoch, up to the last `Date`. */
     startedAt: integer({ min: 0, max: 8.64e15 }),
     connections: count,
     /** The rate of the last seconds. */
@@ -27,7 +27,7 @@ export const ServerReport = object(
   {
     /** Null without a listener for operators; missing until it listens. */
     adminUrl: nullable(line(300)),
-    /** In milliseconds since the epoch. */
+    /** The time in milliseconds since the epoch. */
     signedAt: count,
     signature: line(100),
   },

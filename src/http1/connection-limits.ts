@@ -6,16 +6,16 @@ interface ConnectionLimitOptions {
   readonly maxConnections: number;
   /** 0 means any number. */
   readonly maxConnectionsPerPeer: number;
-  /** New connections of a peer in a second, each of which begins with a handshake of TLS; 0 means any number. */
+  /** New TLS connections of a peer in a second, each with a handshake; 0 means any number. */
   readonly maxHandshakesPerSecond: number;
-  /** Whether any connection whose last request was not authenticated makes room before one whose was. */
+  /** Whether connections whose last request was not authenticated are evicted before all others. */
   readonly evictsUnauthenticatedFirst?: boolean;
   readonly onLimit: (event: LimitEvent) => void;
 }
 
 export interface LimitEvent {
   readonly limit: "all" | "peer" | "handshakes";
-  /** Of the first peer that was rejected. */
+  /** The first peer that was rejected. */
   readonly peer: string;
   /** False when the limit is first reached, true when it has not been reached for some time. */
   readonly isOver: boolean;
@@ -25,7 +25,7 @@ export interface LimitEvent {
   readonly rejected: number;
 }
 
-/** Connections above the maximum for trusted peers, so that health checks get through. */
+/** Connections above the maximum that trusted peers may open, for health checks. */
 const TRUSTED_RESERVE = 16;
 /** File descriptors for databases, logs and the trusted reserve. */
 const RESERVED_DESCRIPTORS = 64;
@@ -34,14 +34,14 @@ const MAX_CONNECTIONS = 20_000;
 const TYPICAL_DESCRIPTORS = 1_024;
 /** A limit that is not reached for this long is over. */
 const QUIET_SECONDS = 10;
-/** For a client to send the rest of a request, or to read a response. Then another may have its place. */
+/** The time for a client to send the rest of a request or to read a response, before it may be evicted. */
 const PATIENCE_SECONDS = 2;
-/** One search for idle connections closes this part of all connections, so that a search is rare. */
+/** The part of all connections that one search for idle ones closes, so that searches are rare. */
 const EVICTED_PART = 1 / 64;
-/** A browser opens six. Addresses with no more are alike, so that one with a browser is not the first to make room. */
+/** A browser opens six connections. Addresses with at most eight are alike, so that browsers are not evicted first. */
 const FEW_CONNECTIONS = 8;
 
-/** At most `wanted`, and always less than the limit of open files: a server without descriptors cannot accept. */
+/** Returns at most `wanted`, and always less than the limit of open files, which accepting a connection needs. */
 export function maxConnectionsWithin(
   wanted = MAX_CONNECTIONS,
   descriptors = maxDescriptors() ?? TYPICAL_DESCRIPTORS,
@@ -49,7 +49,7 @@ export function maxConnectionsWithin(
   return Math.max(1, Math.min(wanted, descriptors - RESERVED_DESCRIPTORS));
 }
 
-/** The limit of open files; undefined where the system does not tell. */
+/** Returns the limit of open files; undefined if it cannot be read. */
 export function maxDescriptors(): number | undefined {
   try {
     const limit = /^Max open files +(\d+|unlimited)/m.exec(readFileSync("/proc/self/limits", "latin1"))?.[1];
@@ -60,27 +60,27 @@ export function maxDescriptors(): number | undefined {
   }
 }
 
-/** Who makes room first: the lowest kind, then the greatest weight, then the one that has waited longest. */
+/** A connection that may be evicted: first the lowest kind, then the greatest weight, then the longest wait. */
 interface Candidate {
   readonly connection: HttpConnection;
-  /** 0 has sent no request, or none that was authenticated; 1 is idle or slowed; 2 waits for a slow client. */
+  /** 0 has sent no request or no authenticated one, 1 is idle or slowed, 2 waits for a slow client. */
   readonly kind: 0 | 1 | 2;
   readonly weight: number;
 }
 
-/** The open connections of a server. Decides which new ones to accept, and which old ones make room for them. */
+/** The open connections of a server. Decides which new ones are accepted, and which old ones are evicted for them. */
 export class ConnectionLimits {
-  /** In the order in which they were opened. */
+  /** The connections in the order in which they were opened. */
   readonly #connections = new Set<HttpConnection>();
-  /** By peer. */
+  /** The number of connections by peer. */
   readonly #counts = new Map<string, number>();
-  /** By peer, in this second. */
+  /** The number of new connections by peer in this second. */
   readonly #opened = new Map<string, number>();
   readonly #all: LimitEpisode;
   readonly #peer: LimitEpisode;
   readonly #handshakes: LimitEpisode;
   #second = 0;
-  /** When a search found no connection to close: the next one is in another second, or for a lighter peer. */
+  /** The last search that found no connection to close. The next search is in another second, or for a lighter peer. */
   #fruitlessSearch = { second: -1, weight: 0 };
 
   constructor(private readonly options: ConnectionLimitOptions) {
@@ -93,7 +93,7 @@ export class ConnectionLimits {
     return this.#connections.size;
   }
 
-  /** Since the start. */
+  /** The number since the start. */
   get evicted(): number {
     return this.#all.total.evicted;
   }
@@ -106,7 +106,7 @@ export class ConnectionLimits {
     return this.#connections.keys();
   }
 
-  /** Whether one more connection of the peer is accepted. May close others for it. */
+  /** Returns whether one more connection of the peer is accepted. May close others for it. */
   accepts(peer: Peer): boolean {
     const reached = peer.clientOf ? undefined : this.#reachedBy(peer);
     if (reached) {
@@ -120,7 +120,7 @@ export class ConnectionLimits {
     return false;
   }
 
-  /** The limit that the peer has reached. */
+  /** Returns the limit that the peer has reached. */
   #reachedBy({ id }: Peer): LimitEpisode | undefined {
     const { maxConnectionsPerPeer, maxHandshakesPerSecond } = this.options;
     if (maxConnectionsPerPeer > 0 && (this.#counts.get(id) ?? 0) >= maxConnectionsPerPeer) return this.#peer;
@@ -152,7 +152,7 @@ export class ConnectionLimits {
     this.#handshakes.onSecond();
   }
 
-  /** Whether connections were closed for one of the peer. */
+  /** Closes connections for a new one of the peer, and returns whether it found any. */
   #evict(peer: Peer): boolean {
     const weight = this.#weightOf(peer);
     const { second, weight: lightest } = this.#fruitlessSearch;
@@ -180,7 +180,7 @@ export class ConnectionLimits {
     return first;
   }
 
-  /** A peer with more connections than the new one has after it gets no patience: it could always be in time. */
+  /** The connections of a peer with more of them than the new peer are not waited for: all could be just in time. */
   #candidate(connection: HttpConnection, newWeight: number): Candidate | undefined {
     const weight = this.#weightOf(connection.peer);
     if (this.options.evictsUnauthenticatedFirst && !connection.isAuthenticated && !connection.peer.clientOf)
@@ -191,13 +191,13 @@ export class ConnectionLimits {
     return connection.isWaitingForClient && isSlow ? { connection, kind: 2, weight } : undefined;
   }
 
-  /** A load balancer's connections carry the requests of many clients. */
+  /** The connections of a load balancer have no weight, because they carry the requests of many clients. */
   #weightOf({ id, clientOf }: Peer): number {
     return clientOf ? 0 : (this.#counts.get(id) ?? 0);
   }
 }
 
-/** Negative if `a` makes room before `b`. */
+/** Returns a negative number if `a` is evicted before `b`. */
 function orderOf(a: Candidate, b: Candidate): number {
   const order = a.kind - b.kind || b.weight - a.weight;
   return order || a.connection.waitingSince - b.connection.waitingSince;
@@ -205,7 +205,7 @@ function orderOf(a: Candidate, b: Candidate): number {
 
 /** Reports once when a limit is reached, and once when it is over. */
 class LimitEpisode {
-  /** Since the start. */
+  /** The number since the start. */
   readonly total = { evicted: 0, rejected: 0 };
   #current: { readonly peer: string; evicted: number; rejected: number } | undefined;
   #quietSeconds = 0;

@@ -38,7 +38,7 @@ export interface Socket extends Writable {
   terminate(): void;
 }
 
-/** Bytes of all connections since the start, as HTTP: without those that TLS adds. */
+/** Bytes of all connections since the start, without those that TLS adds. */
 export interface TrafficCounts {
   bytesReceived: number;
   bytesSent: number;
@@ -53,19 +53,19 @@ export interface ConnectionContext {
   readonly isShuttingDown: boolean;
   readonly scheduler: ConnectionScheduler;
   readonly traffic: TrafficCounts;
-  /** For the body of a request that is not authenticated, in seconds; undefined if it has the time of any request. */
+  /** The timeout of the body of an unauthenticated request; undefined if it is that of any request. */
   readonly unauthenticatedBodySeconds?: number | undefined;
 }
 
-/** Is asked after each response of a connection. A connection that is slowed waits for its next request. */
+/** Called after each response of a connection. A slowed connection waits before its next request. */
 export type Pacer = (status: Status) => "go on" | "slow down" | "close";
 
-/** From the next one on, the connection is slowed. A client that waits as `Retry-After` says gets nowhere near. */
+/** The rejections before a connection is slowed. A client that waits as `Retry-After` asks has far fewer. */
 const MAX_UNSLOWED_REJECTIONS = 20;
-/** With this one, the connection closes. */
+/** The rejection with which a connection closes. */
 const MAX_REJECTIONS = 1_000;
 
-/** A client that goes on without a valid key or quota leaves time to others: counts the 401 and 429 in a row. */
+/** Slows clients that continue without a valid key or quota, by the number of consecutive 401 and 429 responses. */
 export function slowRejectedClients(): Pacer {
   let rejections = 0;
   return (status) => {
@@ -75,15 +75,15 @@ export function slowRejectedClients(): Pacer {
   };
 }
 
-/** Longer than load balancers keep idle connections, so that they close first and no request meets a closed one. */
+/** Load balancers close idle connections sooner, so that none sends a request on a connection that closes. */
 export const IDLE_TIMEOUT_SECONDS = 75;
-/** For the first byte of the first request: a client connects because it has something to send. */
+/** The time for the first byte of the first request. A client usually has a request when it connects. */
 export const SILENT_TIMEOUT_SECONDS = 10;
-/** After this long without a request, the memory that would make the next one faster is released. */
+/** The time without a request after which a connection releases the memory that makes the next request faster. */
 const FORGET_SECONDS = 2;
-/** From the first byte of a request to the last. */
+/** The time from the first byte of a request to the last. */
 export const REQUEST_TIMEOUT_SECONDS = 30;
-/** For a client that does not read its response; each byte that it reads starts the time again. */
+/** The time for a client to read its response. Each byte that it reads restarts the time. */
 const WRITE_TIMEOUT_SECONDS = 30;
 
 const CLOSE_LINE = "Connection: close\r\n";
@@ -99,18 +99,18 @@ export class HttpConnection implements RequestConnection, ResponseWriter, Schedu
   readonly peer: Peer;
   /** Whether the head of at least one request has arrived. */
   hasReceivedRequest = false;
-  /** Whether the handler knows who has sent the last request. */
+  /** Whether the last request was authenticated. */
   isAuthenticated = false;
-  /** When the current wait began: for the next request, for the rest of one, or for the client to read. In seconds. */
+  /** The second in which the current wait began: for a request, for the rest of it, or for the client to read. */
   waitingSince: number;
   readonly #pace: Pacer | undefined;
   readonly #writeBuffer: WriteBuffer;
   readonly #headParser = new RequestHeadParser();
   #state: "open" | "closing" | "closed" = "open";
   #request: IncomingRequest | undefined;
-  /** The client has closed its sending side. */
+  /** Whether the client has closed its sending side. */
   #hasClientEnded = false;
-  /** The client may still be sending bytes that the server will not parse. */
+  /** Whether the client may still be sending bytes that the server will not parse. */
   #hasUnreadInput = false;
   #isWaitingForSlice = false;
   #isSlowed = false;
@@ -129,17 +129,17 @@ export class HttpConnection implements RequestConnection, ResponseWriter, Schedu
     this.waitingSince = context.uptimeSeconds;
   }
 
-  /** No byte of a request has arrived, and no byte of a response is left to send. */
+  /** Whether no byte of a request has arrived, and no byte of a response is left to send. */
   get isIdle(): boolean {
     return this.#request === undefined && this.readBuffer.length === 0 && !this.#writeBuffer.isBlocked;
   }
 
-  /** Whether it may be closed for a new connection, or because the server stops. */
+  /** Whether the connection may be closed for a new one, or because the server stops. */
   get isEvictable(): boolean {
     return this.isIdle || this.#isSlowed;
   }
 
-  /** The client could send the rest of a request, or read a response. */
+  /** Whether the client has to send the rest of a request, or to read a response. */
   get isWaitingForClient(): boolean {
     return this.#state === "closing" || this.#writeBuffer.isBlocked || this.#isReading;
   }
@@ -162,7 +162,7 @@ export class HttpConnection implements RequestConnection, ResponseWriter, Schedu
     this.#process();
   }
 
-  /** The client has closed its sending side. It still gets the responses to its complete requests. */
+  /** Called when the client has closed its sending side. It still gets the responses to its complete requests. */
   onEnd(): void {
     this.#hasClientEnded = true;
     this.#process();
@@ -209,7 +209,7 @@ export class HttpConnection implements RequestConnection, ResponseWriter, Schedu
     if (!this.#writeBuffer.isBlocked) this.#closeSocket();
   }
 
-  /** Closes unless a request has arrived whose response is not sent yet. The first part of a head is dropped. */
+  /** Closes the connection unless a response is due. The first part of a head is dropped. */
   closeBetweenRequests(): void {
     if (!this.#isReading || this.#request !== undefined) return;
     this.readBuffer.skip(this.readBuffer.length);
@@ -220,7 +220,7 @@ export class HttpConnection implements RequestConnection, ResponseWriter, Schedu
     this.socket.terminate();
   }
 
-  /** Closes at once, so that a new connection has its place. */
+  /** Closes at once, for a new connection. */
   evict(): void {
     if (this.isIdle) this.close();
     else this.#writeBuffer.flush();
@@ -328,14 +328,14 @@ export class HttpConnection implements RequestConnection, ResponseWriter, Schedu
   #respondLater(request: IncomingRequest, response: Promise<Response>): void {
     const respond = (settled: Response) => {
       this.#respond(request, settled);
-      // Responses that need no database settle one after the other in the same iteration of the event loop.
+      // Responses without a database settle one after the other in the same iteration of the event loop.
       this.#process(this.context.scheduler.isTimeUp ? 0 : MAX_REQUESTS_PER_SLICE);
       this.context.scheduler.responses.writeAfterMicrotasks();
     };
     response.then(respond, (error: unknown) => respond(this.context.handler.handleError(error)));
   }
 
-  /** Returns whether the request is over: its body has been received, and it has its response. */
+  /** Returns whether the request is complete: its body has been received, and it has its response. */
   #receiveBody(request: IncomingRequest): boolean {
     const progress = request.receiveBody();
     if (progress === "malformed") this.#rejectRequest(400);
@@ -374,21 +374,21 @@ export class HttpConnection implements RequestConnection, ResponseWriter, Schedu
     writeResponse(this.#writeBuffer, response, { connectionLines, isHead });
   }
 
-  /** While the client may still send, only the sending side closes; `LingeringClose` closes the rest. */
+  /** While the client may still send, only the sending side closes. `LingeringClose` closes the other side. */
   #closeSocket(): void {
     if (this.#hasClientEnded || !this.#hasUnreadInput) this.socket.end();
     else this.socket.shutdown();
   }
 }
 
-/** What the runtime reports of a socket goes to its connection. */
+/** Forwards the events of a socket to its connection. */
 export const SOCKET_EVENTS: Pick<SocketHandler<HttpConnection | undefined>, "data" | "drain" | "end"> = {
   data: ({ data: connection }, bytes) => connection?.onData(bytes),
   drain: ({ data: connection }) => connection?.onDrain(),
   end: ({ data: connection }) => connection?.onEnd(),
 };
 
-/** The client has sent nothing for this long. During a shutdown this is also the longest time in all. */
+/** The time without a byte from the client after which the connection closes; in a shutdown, the time in all. */
 const SILENCE_SECONDS = 2;
 const MAX_SECONDS = 30;
 const MAX_BYTES = 16 * 1024 * 1024;
@@ -416,7 +416,7 @@ class LingeringClose {
     if (this.#bytes > MAX_BYTES) this.socket.end();
   }
 
-  /** A client that does not close its side in turn is disconnected a second later. */
+  /** Disconnects a client that does not close its side within a second. */
   checkTimeout(): void {
     if (!this.#isOver) return;
     if (this.#isSocketEnded) this.socket.terminate();

@@ -8,43 +8,43 @@ import {
   VALUE_CHARACTERS,
 } from "./request-head.ts";
 
-/** The request that a handler gets: its head has arrived. */
+/** A request whose head has arrived. */
 export interface Request {
   readonly method: string;
-  /** As the client sent it, without the query: not percent-decoded, dot segments not resolved. */
+  /** The path as the client sent it, percent-encoded and with dot segments. */
   readonly path: string;
-  /** As the client sent it, without the question mark. */
+  /** The query as the client sent it, without the question mark. */
   readonly query: string;
   readonly headers: HeaderFields;
-  /** Of the other end of the connection; empty if the client disconnected before it could be looked up. */
+  /** The address of the other end; empty if the client disconnected before it could be looked up. */
   readonly remoteAddress: string;
-  /** The id of the peer or, if that is a load balancer, of the client for which it sends the request. */
+  /** The id of the peer or, behind a load balancer, of its client. */
   readonly clientAddress: string;
-  /** The whole body; undefined when it is larger than `maxBytes`. Rejects with `RequestAborted`. */
+  /** Returns the whole body; undefined if it is larger than `maxBytes`. Rejects with `RequestAborted`. */
   body(maxBytes: number): Uint8Array | undefined | Promise<Uint8Array | undefined>;
-  /** The handler knows who sends the request. That counts for the connection until its next request. */
+  /** Marks the request, and its connection until the next request, as authenticated. */
   markAuthenticated(): void;
 }
 
 export interface RequestHandler {
-  /** Returning a response at once costs no promise. */
+  /** May return a response without a promise, which is faster. */
   handle(request: Request): Response | Promise<Response>;
-  /** The response when `handle` throws or rejects. */
+  /** Returns the response when `handle` throws or rejects. */
   handleError(error: unknown): Response;
-  /** The response to a request that `handle` does not get, or whose body is at fault. The connection closes. */
+  /** Returns the response to a malformed request or body. The connection closes. */
   protocolError(status: ProtocolErrorStatus): Response;
 }
 
-/** The rest of the body will not arrive: the client disconnected, was too slow, or already has its response. */
+/** Thrown when the rest of a body will not arrive: the client disconnected, was too slow, or has its response. */
 export class RequestAborted extends Error {
   override readonly name = "RequestAborted";
 }
 
 /** The other end of a connection. */
 export interface Peer {
-  /** Connections with the same id count together: those of one address or one network. */
+  /** Connections with the same id, of an address or a network, count together. */
   readonly id: string;
-  /** Of a load balancer alone. It may open any number of connections, and a few more than the maximum. */
+  /** Set for a load balancer, which may open any number of connections, and a few above the maximum. */
   readonly clientOf?: (headers: Pick<HeaderFields, "get">) => string;
 }
 
@@ -55,7 +55,7 @@ export interface RequestConnection {
   readonly readBuffer: ReadBuffer;
   isAuthenticated: boolean;
   sendContinue(): void;
-  /** Parses what has arrived already, after the current call stack. */
+  /** Parses what has arrived, after the current call stack. */
   processLater(): void;
 }
 
@@ -65,7 +65,7 @@ interface PendingBody {
   reject(error: RequestAborted): void;
 }
 
-/** A longer body that no handler reads closes the connection; a shorter one is discarded and the connection stays. */
+/** The longest unread body that is discarded. A longer one closes the connection. */
 const MAX_DISCARDED_BYTES = 128 * 1024;
 
 export class IncomingRequest implements Request {
@@ -101,7 +101,7 @@ export class IncomingRequest implements Request {
     return this.#hasResponse;
   }
 
-  /** Whether nothing more can happen until the client sends more of the body. */
+  /** Whether the request needs more of its body to continue. */
   get isWaitingForBody(): boolean {
     return this.#pendingBody !== undefined || this.#hasResponse;
   }
@@ -167,16 +167,16 @@ type BodyProgress = "incomplete" | "complete" | "too large" | "malformed";
 
 const TOKEN = `[${TOKEN_CHARACTERS}]+`;
 const QUOTED_STRING = `"(?:(?!["\\\\])[${VALUE_CHARACTERS}]|\\\\[${VALUE_CHARACTERS}])*"`;
-/** Chunk extensions are ignored, but have to be valid (RFC 9112, 7.1.1). */
+/** Chunk extensions have to be valid, and are ignored (RFC 9112, 7.1.1). */
 const EXTENSION = `[\\t ]*;[\\t ]*${TOKEN}(?:[\\t ]*=[\\t ]*(?:${TOKEN}|${QUOTED_STRING}))?`;
 /** The chunk size in hexadecimal (RFC 9112, 7.1). Eight digits are more than any body may have. */
 const SIZE_LINE = new RegExp(`^0*([0-9A-Fa-f]{1,8})(?:${EXTENSION})*\\r\\n$`);
 const TRAILER_LINE = new RegExp(`^${FIELD_LINE}\\r\\n$`);
 const EMPTY_LINE = "\r\n";
-/** Stands for a line that is too long, or one too many. */
+/** Stands for a line that is too long, or beyond the maximum of lines. */
 const MALFORMED_LINE = "";
 const MAX_LINE_BYTES = 1_024;
-/** Bounds the work that a small body in tiny chunks causes. */
+/** The maximum of lines, which bounds the work for a small body in tiny chunks. */
 const MAX_LINES = 20_000;
 
 /** Reads the body of one request from the buffer as it arrives. Trailer fields are checked and dropped. */
@@ -184,11 +184,11 @@ class BodyReader {
   readonly #isChunked: boolean;
   #expected: "data" | "end of data" | "size line" | "trailer line";
   #content = new ReadBuffer();
-  /** Of the body, or of the current chunk. */
+  /** The bytes left of the body, or of the current chunk. */
   #bytesLeft: number;
   #bytesRead = 0;
   #lines = 0;
-  /** Bytes of a line that has arrived in part; they have no LF. */
+  /** The bytes of an incomplete line that were searched for LF. */
   #searchedBytes = 0;
   #progress: BodyProgress = "incomplete";
 
@@ -207,7 +207,7 @@ class BodyReader {
     return this.#content.bytes;
   }
 
-  /** Like `read`, but drops the bytes. */
+  /** Reads and drops the bytes. */
   discard(readBuffer: ReadBuffer, maxBytes: number): BodyProgress {
     const progress = this.read(readBuffer, maxBytes);
     this.#content = new ReadBuffer();
@@ -253,7 +253,7 @@ class BodyReader {
     this.#expected = this.#bytesLeft === 0 ? "trailer line" : "data";
   }
 
-  /** A line with its LF. */
+  /** Takes a line with its LF. */
   #takeLine(readBuffer: ReadBuffer): string | undefined {
     const lineFeed = readBuffer.indexOfLineFeed(this.#searchedBytes);
     this.#searchedBytes = lineFeed === -1 ? readBuffer.length : 0;
@@ -266,7 +266,7 @@ class BodyReader {
   }
 }
 
-/** The CRLF after the data, or what is there instead. */
+/** Takes the CRLF after the data, or what is in its place. */
 function takeCrlf(readBuffer: ReadBuffer): string | undefined {
   const text = readBuffer.text(0, EMPTY_LINE.length);
   if (text.length < EMPTY_LINE.length && EMPTY_LINE.startsWith(text)) return undefined;
@@ -274,14 +274,14 @@ function takeCrlf(readBuffer: ReadBuffer): string | undefined {
   return text;
 }
 
-/** The response that it gives. The connection adds `Date`, `Content-Length` and `Connection`. */
+/** The response of a handler. The connection adds `Date`, `Content-Length` and `Connection`. */
 export interface Response {
   readonly status: Status;
   /** Header lines, each with its CRLF; see `headerLine`. */
   readonly headerLines: string;
   /** Null for 204 and 304, which have no body and no `Content-Length`. */
   readonly body: string | Uint8Array | null;
-  /** What the response means to its application if it is an error; is not sent. */
+  /** The error code of the application, for its own use. It is not sent. */
   readonly errorCode?: string;
 }
 
@@ -330,7 +330,7 @@ export function headerLine(name: string, value: string): string {
   return `${name}: ${value}\r\n`;
 }
 
-/** Header lines of every response of a server: `Date`, which follows the clock to the second, and its own. */
+/** The header lines of every response: `Date`, to the second, and those of the server's options. */
 export class CommonLines {
   #lines = "";
   #second = 0;
@@ -382,12 +382,12 @@ export interface Writable {
 /** The buffer writes to the socket at this size without waiting for `flush`, so that backpressure shows early. */
 const MAX_BUFFERED_BYTES = 64 * 1024;
 
-/** The bytes that a connection has to send. Pipelined responses go out in one write. */
+/** The bytes that a connection has to send. Pipelined responses are sent in one write. */
 export class WriteBuffer {
   #text = "";
   #textBytes = 0;
   #totalBytes = 0;
-  /** What the socket did not accept. */
+  /** The bytes that the socket did not accept. */
   #unsent: Uint8Array | undefined;
 
   constructor(
@@ -396,7 +396,7 @@ export class WriteBuffer {
     private readonly traffic = { bytesSent: 0 },
   ) {}
 
-  /** Whether there is something to write that the socket has not been offered. */
+  /** Whether there are bytes that were not yet written to the socket. */
   get isFilled(): boolean {
     return this.#textBytes > 0;
   }
@@ -405,7 +405,7 @@ export class WriteBuffer {
     return this.#unsent !== undefined;
   }
 
-  /** Appended since the connection was opened. */
+  /** The bytes appended since the connection was opened. */
   get totalBytes(): number {
     return this.#totalBytes;
   }

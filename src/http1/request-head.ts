@@ -1,19 +1,19 @@
-/** For a request that is not valid HTTP/1.1, or arrives too slowly. */
+/** The statuses of requests that are not valid HTTP/1.1, or arrive too slowly. */
 export type ProtocolErrorStatus = 400 | 408 | 414 | 431 | 501 | 505;
 
 const EMPTY = Buffer.alloc(0);
 const CR = 0x0d;
 const LF = 0x0a;
 
-/** With more unparsed bytes than this the connection stops reading. */
+/** The unparsed bytes with which a connection stops reading. */
 export const MAX_READ_AHEAD_BYTES = 64 * 1024;
 
 /**
- * Bytes that a connection has received. Appending costs time in proportion to what is appended, however many segments
- * there are: what is there already is copied only when the buffer grows, and then it doubles.
+ * The bytes that a connection has received. Appending takes time in proportion to what is appended, however many
+ * segments there are: the buffer is copied only when it grows, and then it doubles.
  */
 export class ReadBuffer {
-  /** Has free space after `#end`. */
+  /** The array has free space after `#end`. */
   #bytes: Buffer = EMPTY;
   #start = 0;
   #end = 0;
@@ -22,7 +22,7 @@ export class ReadBuffer {
     return this.#end - this.#start;
   }
 
-  /** All of them, as long as nothing is appended. */
+  /** All bytes, valid until more are appended. */
   get bytes(): Buffer {
     return this.#bytes.subarray(this.#start, this.#end);
   }
@@ -43,18 +43,18 @@ export class ReadBuffer {
     while (this.byteAt(0) === CR && this.byteAt(1) === LF) this.skip(2);
   }
 
-  /** Undefined if it has not arrived. */
+  /** Returns undefined if the byte has not arrived. */
   byteAt(index: number): number | undefined {
     return index < this.length ? this.#bytes[this.#start + index] : undefined;
   }
 
-  /** The index of the first LF at `from` or after it; -1 if there is none. */
+  /** Returns the index of the first LF from `from` on; -1 if there is none. */
   indexOfLineFeed(from: number): number {
     const found = this.#bytes.subarray(this.#start + from, this.#end).indexOf(LF);
     return found === -1 ? -1 : from + found;
   }
 
-  /** The bytes of a range, one character each. They stay in the buffer. */
+  /** Returns the bytes of a range as text, one character each. They stay in the buffer. */
   text(from: number, to: number): string {
     return this.#bytes.toString("latin1", this.#start + from, Math.min(this.#start + to, this.#end));
   }
@@ -73,7 +73,7 @@ export class ReadBuffer {
     this.#end = 0;
   }
 
-  /** Into a new array: what `take` has returned is a view of the old one. */
+  /** Copies to a new array, because what `take` has returned is a view of the old one. */
   #grow(addedBytes: number): void {
     const grown = Buffer.allocUnsafeSlow(2 * (this.length + addedBytes));
     this.#bytes.copy(grown, 0, this.#start, this.#end);
@@ -103,7 +103,7 @@ interface Field {
 export class HeaderFields {
   private constructor(private readonly fields: readonly Field[]) {}
 
-  /** `text` is the field lines, each with its CRLF. 400 when one is malformed, 431 when there are too many. */
+  /** Parses field lines, each with its CRLF. Returns 400 if one is malformed, and 431 if there are too many. */
   static parse(text: string): HeaderFields | 400 | 431 {
     if (!FIELD_LINES.test(text)) return 400;
     const fields: Field[] = [];
@@ -129,8 +129,8 @@ export class HeaderFields {
 }
 
 /**
- * Compares without regard to case: the bit 0x20 turns a letter into its lower case, and no other token character into
- * a letter or a hyphen. `toLowerCase` on each name would take as long as all the rest of the parsing.
+ * Compares without regard to case. The bit 0x20 turns a letter into its lower case, and no other token character into
+ * a letter or a hyphen. `toLowerCase` on each name would take as long as the rest of the parsing.
  */
 function isNamed({ name }: Field, lowerCaseName: string): boolean {
   if (name.length !== lowerCaseName.length) return false;
@@ -158,7 +158,7 @@ export interface RequestHead extends RequestLine {
   readonly framing: Framing;
 }
 
-/** The header fields, and what they mean for the connection. */
+/** The header fields, and their meaning for the connection. */
 interface Framing {
   readonly headers: HeaderFields;
   readonly bodyLength: number | "chunked";
@@ -170,16 +170,16 @@ interface Framing {
   readonly expectsContinue: boolean;
 }
 
-/** With its CRLF. RFC 9112, 3, recommends at least 8,000 bytes. */
+/** The length of a request line with its CRLF. RFC 9112, 3, recommends at least 8,000 bytes. */
 export const MAX_REQUEST_LINE_BYTES = 8 * 1024;
-/** With the empty line at its end. */
+/** The length of a head with the empty line at its end. */
 export const MAX_HEAD_BYTES = 16 * 1024;
-/** Most heads are shorter: the parser does not decode 16 KiB for each of many pipelined requests. */
+/** Most heads are shorter, so the parser need not decode 16 KiB for each of many pipelined requests. */
 const TYPICAL_HEAD_BYTES = 1_024;
-/** Nothing else starts a request line: a TLS handshake is rejected before the end of a line arrives. */
+/** A request line starts with such a character, so a TLS handshake is rejected before the end of a line. */
 const TOKEN_CHARACTER = new RegExp(`[${TOKEN_CHARACTERS}]`);
 
-/** Larger header sections are not remembered: 10,000 idle connections would hold 150 KiB each. */
+/** The largest header section that is remembered. Without it, 10,000 idle connections could hold 150 KiB each. */
 const MAX_REMEMBERED_LENGTH = 2 * 1024;
 
 interface ParsedHeaders {
@@ -192,12 +192,12 @@ interface ParsedHeaders {
  * Parses the request heads of one connection. The segments in which a head arrives do not change the result.
  *
  * Most clients repeat the header fields of their last request. The parser keeps the last ones with their text, and does
- * not parse the same text again. A GET with 2 header fields then takes 1.9 µs of CPU time in http1 and not 3.4,
- * one with 9 takes 2.1 and not 7.0; in the whole service a GET takes about 25 µs.
+ * not parse the same text again. So a GET with 2 header fields takes 1.9 µs of CPU time in http1 instead of 3.4, and
+ * one with 9 takes 2.1 instead of 7.0. In the whole service a GET takes about 25 µs.
  */
 export class RequestHeadParser {
   #lastHeaders: ParsedHeaders | undefined;
-  /** What is known of a head that has arrived in part. Its bytes are still in the buffer. */
+  /** The parsed part of an incomplete head, whose bytes are still in the buffer. */
   #requestLine: RequestLine | undefined;
   #headersStart = 0;
   #lineStart = 0;
@@ -227,7 +227,7 @@ export class RequestHeadParser {
     return this.#parseHeaders(requestLine, text.slice(lineEnd + 2, end + 2));
   }
 
-  /** Goes on where it stopped when the last segment had arrived, so each byte is searched once. */
+  /** Continues where it stopped after the last segment, so each byte is searched once. */
   #parseLines(readBuffer: ReadBuffer): RequestHead | ProtocolErrorStatus | undefined {
     for (;;) {
       const lineFeed = readBuffer.indexOfLineFeed(this.#searchedBytes);
@@ -301,11 +301,11 @@ function framingOf(headers: HeaderFields | 400 | 431, isHttp11: boolean): Framin
 
 const DIGITS = /^\d+$/;
 
-/** A list of codings in which `chunked`, if it is there at all, comes last and has no parameters (RFC 9112, 6.1). */
+/** A list of codings in which `chunked` may only be the last one, without parameters (RFC 9112, 6.1). */
 const CODING = `(?!chunked[\\t ]*(?:[;,]|$))[${TOKEN_CHARACTERS}]+[\\t ]*(?:;[^,]*)?`;
 const CODINGS = new RegExp(`^(?:${CODING},[\\t ]*)*(?:chunked|${CODING})$`, "i");
 
-/** Ambiguous where two parsers could disagree: that allows request smuggling (RFC 9112, 6.3 and 11.2). */
+/** A length is ambiguous if two parsers could disagree, which allows request smuggling (RFC 9112, 6.3 and 11.2). */
 function bodyLengthOf(
   headers: HeaderFields,
   isHttp11: boolean,
@@ -323,16 +323,16 @@ function bodyLengthOf(
 
 interface RequestLine {
   readonly method: string;
-  /** `*` for the server as a whole. */
+  /** The path; `*` for the server as a whole. */
   readonly path: string;
   readonly query: string;
-  /** Or a later minor version, which is served as HTTP/1.1 (RFC 9110, 2.5). Otherwise HTTP/1.0. */
+  /** Whether the version is 1.1, or a later minor one, which is served as 1.1 (RFC 9110, 2.5). Otherwise it is 1.0. */
   readonly isHttp11: boolean;
 }
 
 type Target = Pick<RequestLine, "path" | "query">;
 
-/** A target has no fragment, but may have visible characters that are not allowed in a URI: some clients send them. */
+/** A target has no fragment. It may have visible characters that a URI excludes, because some clients send them. */
 const REQUEST_LINE = new RegExp(`^([${TOKEN_CHARACTERS}]+) ([\\x21\\x22\\x24-\\x7e]+) HTTP/(\\d)\\.(\\d)$`);
 const SCHEME_AND_AUTHORITY = /^https?:\/\/([^/?]*)/i;
 const METHOD_AND_SPACE = new RegExp(`^[${TOKEN_CHARACTERS}]+ `);
@@ -354,7 +354,7 @@ function parseTarget(method: string, target: string): Target | 400 | 501 {
   return parseAbsoluteForm(target) ?? 400;
 }
 
-/** Proxies send it. Its authority takes the place of `Host` (RFC 9112, 3.2.2), which the server does not use either. */
+/** Parses the form that proxies send. Its authority replaces `Host` (RFC 9112, 3.2.2), which this server ignores. */
 function parseAbsoluteForm(target: string): Target | undefined {
   const [prefix = "", authority = ""] = SCHEME_AND_AUTHORITY.exec(target) ?? [];
   if (!isHostAndPort(authority)) return undefined;
@@ -370,18 +370,18 @@ function splitQuery(target: string): Target {
 }
 
 const PORT = "(?::[0-9]*)?";
-/** A registered name or an IPv4 address. The grammar allows a comma, which no name has but several fields do. */
+/** A registered name or an IPv4 address. The grammar allows a comma, which is excluded here: it joins two fields. */
 const NAME = new RegExp(`^(?:[\\w\\-.~!$&'()*+;=]|%[\\da-f]{2})+${PORT}$`, "i");
 const IP_LITERAL = new RegExp(`^\\[([\\da-f:.]+|v[\\da-f]+\\.[\\w\\-.~!$&'()*+;=:]+)\\]${PORT}$`, "i");
 
-/** Whether the text is a host, which may not be empty, and perhaps a port (RFC 9110, 4.2.1 and 7.2; RFC 3986, 3.2). */
+/** Whether the text is a host with an optional port (RFC 9110, 4.2.1 and 7.2; RFC 3986, 3.2). */
 function isHostAndPort(text: string): boolean {
   if (!text.startsWith("[")) return NAME.test(text);
   const address = IP_LITERAL.exec(text)?.[1];
   return address !== undefined && (/^v/i.test(address) || isIpv6(address));
 }
 
-/** node:net is loaded when it is used, because that takes 8 ms. */
+/** `node:net` is loaded when it is used, because that takes 8 ms. */
 function isIpv6(address: string): boolean {
   return process.getBuiltinModule("node:net").isIPv6(address);
 }

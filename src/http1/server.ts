@@ -21,24 +21,24 @@ export interface HttpServerOptions<Handler extends RequestHandler = RequestHandl
   readonly headerLines?: string;
   /** Undefined means plain HTTP. */
   readonly tls?: TlsCertificate | undefined;
-  /** Gets the error that ended a connection. */
+  /** Called with the error that ended a connection. */
   readonly onError: (error: unknown) => void;
   /** The default and the largest value follow from the limit of open files. */
   readonly maxConnections?: number | undefined;
-  /** Of one peer, unless it is trusted; 0 means any number. */
+  /** The maximum of a peer that is not trusted; 0 means any number. */
   readonly maxConnectionsPerPeer?: number;
   readonly peerOf?: (remoteAddress: string) => Peer;
   readonly onLimit?: (event: LimitEvent) => void;
-  /** For each connection, unless its peer is trusted; by default none is slowed. */
+  /** Called for each connection of a peer that is not trusted; by default none is slowed. */
   readonly createPacer?: () => Pacer;
   /**
-   * For the body of a request that the handler has not marked as authenticated. At the maximum of connections, those
-   * whose last request was not authenticated make room first, whatever they do. By default all requests are alike.
+   * The timeout of the body of a request that the handler has not marked as authenticated. At the maximum of
+   * connections, those whose last request was not authenticated are evicted first. By default all requests are alike.
    */
   readonly unauthenticatedBodySeconds?: number;
-  /** How long `close` may take in all: connections that are still open then are terminated. */
+  /** The time after which `close` terminates the connections that are still open. */
   readonly closeTimeoutMs?: number;
-  /** Shorter in tests: timeouts are counted in seconds of this length. */
+  /** The length of the seconds in which timeouts are counted; shorter in tests. */
   readonly secondMs?: number;
 }
 
@@ -46,20 +46,20 @@ export interface HttpServerOptions<Handler extends RequestHandler = RequestHandl
 export interface ServerStatistics extends Readonly<TrafficCounts> {
   readonly connections: number;
   readonly accepted: number;
-  /** Closed as soon as they were opened, because a maximum was reached. */
+  /** Connections that were closed at once, because a maximum was reached. */
   readonly rejected: number;
-  /** Closed so that newer ones had a place. */
+  /** Connections that were closed for newer ones. */
   readonly evicted: number;
   /** Connections with requests that wait for a time slice. */
   readonly queueLength: number;
 }
 
-/** Browsers use HTTPS only, for a year (RFC 6797). */
+/** Makes browsers use HTTPS only, for a year (RFC 6797). */
 const HSTS_LINE = "Strict-Transport-Security: max-age=31536000\r\n";
 const CLOSE_TIMEOUT_MS = 8_000;
-/** For the head of a request, after the server has stopped listening. */
+/** The time for the head of a request after the server has stopped listening. */
 const LAST_HEAD_MS = 1_000;
-/** For handshakes that have begun: a round trip, and some iterations of the event loop. */
+/** The time for handshakes that have begun: a round trip, and some iterations of the event loop. */
 const LAST_HANDSHAKES_MS = 50;
 const SECOND_MS = 1_000;
 
@@ -79,7 +79,7 @@ export class HttpServer<Handler extends RequestHandler = RequestHandler> impleme
   /** Undefined means plain HTTP. */
   #secureContext: object | undefined;
   readonly #timer: Timer;
-  /** Whether connections close as soon as they have no request. */
+  /** Whether connections close when they have no request. */
   #closesBetweenRequests = false;
   #accepted = 0;
   #onLastClosed: (() => void) | undefined;
@@ -114,7 +114,7 @@ export class HttpServer<Handler extends RequestHandler = RequestHandler> impleme
       socket: { ...this.#handlers, open: (socket) => this.#onOpen(socket) },
     });
     tuneListenSocket(this.#listener);
-    // Before the next iteration of the event loop, which accepts the first connection.
+    // The next iteration of the event loop accepts the first connection.
     this.handler = createHandler(this);
     this.#timer = setInterval(() => this.#onSecond(), secondMs);
     this.#timer.unref();
@@ -130,17 +130,17 @@ export class HttpServer<Handler extends RequestHandler = RequestHandler> impleme
     return { connections, accepted: this.#accepted, rejected, evicted, queueLength, ...this.traffic };
   }
 
-  /** New connections get the certificate. Throws if it is malformed, and keeps the one before. */
+  /** Uses the certificate for new connections. Throws if it is malformed, and keeps the one before. */
   setTlsCertificate(credentials: TlsCertificate): void {
     if (this.#secureContext) this.#secureContext = secureContextOf(credentials);
   }
 
   /**
-   * Shuts down gracefully. From now on each response says `Connection: close`. After `delayMs` no new connection is
-   * accepted, and idle and slowed ones close: until then load balancers notice, and requests already on their way are
-   * served. With a delay, no connection that a client has opened is reset: the last ones are accepted before the server
-   * stops listening, and wait for their request. A head has a second to arrive. Resolves when the last connection is
-   * closed: at the latest `closeTimeoutMs` after the delay. A second call waits for the first.
+   * Shuts down gracefully. From now on each response has `Connection: close`. After `delayMs` no new connection is
+   * accepted, and idle and slowed ones close. The delay lets load balancers notice, and requests in flight are served.
+   * With a delay, no connection that a client has opened is reset: the last ones are accepted before the server stops
+   * listening, and wait for their request. A head has a second to arrive. Resolves when the last connection is closed,
+   * at the latest `closeTimeoutMs` after the delay. A second call waits for the first.
    */
   close(delayMs = 0): Promise<void> {
     return (this.#closing ??= this.#shutDown(delayMs));
@@ -188,7 +188,7 @@ export class HttpServer<Handler extends RequestHandler = RequestHandler> impleme
       return;
     }
     const clientSocket = this.#secureContext ? startTls(socket, this.#secureContext, this.#handlers) : socket;
-    // A load balancer's connection carries requests of many clients: none is slowed for the others.
+    // A load balancer's connection carries requests of many clients, so it is never slowed.
     const pace = peer.clientOf ? undefined : createPacer?.();
     const connection = new HttpConnection(clientSocket, this, { peer, pace });
     clientSocket.data = connection;
@@ -212,15 +212,15 @@ export class HttpServer<Handler extends RequestHandler = RequestHandler> impleme
   }
 }
 
-/** PEM. The certificate comes first, then its chain. */
+/** PEM files. The certificate comes first, then its chain. */
 export interface TlsCertificate {
   readonly cert: string;
   readonly key: string;
 }
 
-/** Of one peer. With a certificate of RSA a handshake takes 0.7 ms: one address uses less than a tenth of a core. */
+/** The maximum of one peer. A handshake with RSA takes 0.7 ms, so one address uses less than a tenth of a core. */
 export const MAX_HANDSHAKES_PER_SECOND = 100;
-/** Of TLS 1.2, those with forward secrecy and authenticated encryption (RFC 9325, 4.2). TLS 1.3 has no others. */
+/** The ciphers of TLS 1.2 with forward secrecy and authenticated encryption (RFC 9325, 4.2). TLS 1.3 has no others. */
 const CIPHERS = ["ECDSA", "RSA"].flatMap((signature) =>
   ["AES128-GCM-SHA256", "AES256-GCM-SHA384", "CHACHA20-POLY1305"].map(
     (cipher) => `ECDHE-${signature}-${cipher}`,
@@ -231,8 +231,8 @@ const CIPHERS = ["ECDSA", "RSA"].flatMap((signature) =>
 const ALPN_PROTOCOLS = "\x08http/1.1";
 
 /**
- * Starts TLS on an accepted connection. `Bun.listen` cannot change its certificate; a connection that is upgraded after
- * it was accepted gets the current one, and costs the same.
+ * Starts TLS on an accepted connection. `Bun.listen` cannot change its certificate. A connection that is upgraded after
+ * it was accepted uses the current one, at the same cost.
  */
 function startTls<Data>(
   socket: Socket<Data>,
@@ -245,7 +245,7 @@ function startTls<Data>(
   return secureSocket;
 }
 
-/** `node:tls` is loaded when it is used: that takes 10 ms, which a server without TLS does not wait for. */
+/** `node:tls` is loaded when it is used, because that takes 10 ms. */
 function secureContextOf(credentials: TlsCertificate): object {
   const { createSecureContext } = process.getBuiltinModule("node:tls");
   return createSecureContext({ ...credentials, ciphers: CIPHERS.join(":"), minVersion: "TLSv1.2" }).context;
@@ -255,11 +255,11 @@ const SOL_SOCKET = 1;
 const SO_RCVBUF = 8;
 /** The kernel takes the lower of this and its own maximum, net.core.somaxconn. */
 const MAX_BACKLOG = 65_535;
-/** The kernel doubles it. A request is at most 32 KiB, so a larger buffer only holds more unread requests. */
+/** The kernel doubles the size. A request is at most 32 KiB, so a larger buffer only holds more unread requests. */
 const RECEIVE_BUFFER_BYTES = 32 * 1024;
 
 /**
- * Sets what `Bun.listen` has no option for; on other systems than Linux the runtime's defaults stay.
+ * Sets what `Bun.listen` has no option for. On systems other than Linux the runtime's defaults stay.
  * - The backlog: the runtime's is 512. `listen` on a listening socket changes it.
  * - The receive buffer of accepted connections: the runtime reads up to 512 KiB at once, so 200 clients that pipeline
  *   without reading could make it copy 100 MB in one iteration of the event loop.
@@ -272,7 +272,7 @@ function tuneListenSocket(listener: object): void {
 }
 
 const SO_ATTACH_FILTER = 26;
-/** Code, jumps if true and if false, and operand: drops a packet with the flag SYN in byte 13 of its TCP header. */
+/** Drops packets with the flag SYN in byte 13 of the TCP header: code, jumps if true and if false, and operand. */
 const WITHOUT_SYN = [
   [0x30, 0, 0, 13],
   [0x45, 0, 1, 2],
@@ -281,13 +281,13 @@ const WITHOUT_SYN = [
 ] as const;
 
 /**
- * From now on nobody can open a connection, and those whose handshake has begun are still accepted. The system resets
- * connections that a listening socket has not accepted when it closes, and a load balancer does not repeat a write that
- * it has sent. Whoever tries meanwhile tries again a second later. On Linux only.
+ * Stops new connections, while those whose handshake has begun are still accepted. When a listening socket closes, the
+ * system resets connections that it has not accepted, and a load balancer does not repeat a write that it has sent. A
+ * client that connects meanwhile tries again a second later. Works on Linux only.
  */
 function stopHandshakes(listener: object): void {
   withSocket(listener, (fd, { setsockopt }) => {
-    // The length of the program and its address, which is that of what follows.
+    // The length of the program and its address, followed by the program.
     const bytes = new Uint8Array(16 + 8 * WITHOUT_SYN.length);
     const program = new DataView(bytes.buffer);
     program.setUint16(0, WITHOUT_SYN.length, true);
@@ -303,7 +303,7 @@ function stopHandshakes(listener: object): void {
   });
 }
 
-/** Does nothing on other systems than Linux. */
+/** Does nothing on systems other than Linux. */
 function withSocket(listener: object, work: (fd: number, libc: Libc) => void): void {
   const fd = "fd" in listener ? listener.fd : undefined;
   if (process.platform !== "linux" || typeof fd !== "number") return;
@@ -321,7 +321,7 @@ function openLibc() {
         setsockopt: { args: ["i32", "i32", "i32", "ptr", "u32"], returns: "i32" },
       });
     } catch {
-      // The next name, or the runtime's defaults.
+      // The next name is tried, or the runtime's defaults stay.
     }
   }
   return undefined;

@@ -101,7 +101,7 @@ export class ValkeyConnection {
 
   /**
    * Connects, and runs the script on a temporary key. In a cluster, that key is in the same slot as the subject's, so
-   * that the node that failed is the one that is tested.
+   * that the check reaches the node that failed.
    */
   static async open(options: ConnectionOptions, subject: KeySubject): Promise<ValkeyConnection> {
     const connection = new ValkeyConnection(options);

@@ -65,7 +65,7 @@ const TICKS_PER_TIMEOUT = 10;
 const RETRY_EVERY_MS = 250;
 /** A connection that lasted this long may have failed for a moment only, so the first retry follows at once. */
 const STABLE_AFTER_MS = 1_000;
-/** By then, every server that Valkey replies to again has reported. */
+/** The time in which every server that Valkey replies to again has reported. */
 const RETURN_MS = 500;
 const MAX_REPORTED_BANS = 10_000;
 const ANY_KEY: KeySubject = { kind: "key", id: 0 };
