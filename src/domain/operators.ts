@@ -104,6 +104,23 @@ export function operatorExists(
   return new Rejection("operator_exists", message);
 }
 
+export function tooManyOperators(): Rejection<"too_many_operators"> {
+  return new Rejection("too_many_operators", `There are ${MAX_OPERATORS} operators; revoke one first.`);
+}
+
+/** A token identifies one operator, so no other operator gets it. */
+export function tokenOfOther({ name }: Pick<Operator, "name">): Rejection<"invalid_token"> {
+  return new Rejection("invalid_token", `Operator ${name} has or had the token. Make another one.`);
+}
+
+export function tokenReplaced({ name }: Pick<Operator, "name">): Rejection<"invalid_token"> {
+  return new Rejection("invalid_token", `The token of ${name} was replaced just now.`);
+}
+
+export function lastAdmin({ name }: Pick<Operator, "name">): Rejection<"last_admin"> {
+  return new Rejection("last_admin", `Operator ${name} is the last admin. Create another one first.`);
+}
+
 /** Makes the audit entry of a change, for the transaction of the change. */
 export function operatorEntry(
   action: AuditAction & `operator.${string}`,

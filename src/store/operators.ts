@@ -1,7 +1,8 @@
-import { Rejection } from "../api/errors.ts";
+import type { Rejection } from "../api/errors.ts";
 import type { NewSecret } from "../domain/api-keys.ts";
 import type { Attribution, NewAuditEntry } from "../domain/audit.ts";
 import {
+  lastAdmin,
   MAX_OPERATORS,
   MAX_SESSIONS,
   MAX_SESSIONS_OF_OPERATOR,
@@ -15,6 +16,9 @@ import {
   operatorNotFound,
   type OperatorSession,
   type SignInCode,
+  tokenOfOther,
+  tokenReplaced,
+  tooManyOperators,
 } from "../domain/operators.ts";
 import type { OperatorStore } from "../domain/ports.ts";
 import { HOUR_MS } from "../domain/usage-history.ts";
@@ -91,8 +95,7 @@ function* createOperator(operator: NewOperator, token: NewSecret, by: Attributio
   const holder = yield* holderOf(name);
   if (holder) return operatorExists(name, holder);
   const active = yield* rowsOf("SELECT id FROM operators WHERE revoked_at IS NULL");
-  if (active.length >= MAX_OPERATORS)
-    return new Rejection("too_many_operators", `There are ${MAX_OPERATORS} operators; revoke one first.`);
+  if (active.length >= MAX_OPERATORS) return tooManyOperators();
   return yield* addOperator(operator, token, by);
 }
 
@@ -150,11 +153,7 @@ export class SqlOperatorStore implements OperatorStore {
       const holder = yield* holderOf(name);
       if (holder && holder.revokedAt !== null) return operatorNotActive(name);
       const owner = yield* ownerOf(token);
-      if (owner !== undefined)
-        return new Rejection(
-          "invalid_token",
-          `Operator ${owner.name} has or had the token. Make another one.`,
-        );
+      if (owner !== undefined) return tokenOfOther(owner);
       const found = holder && (yield* findOperator(holder.id));
       if (found?.role !== role) return yield* createOperator(operator, token, by);
       return yield* replaceToken(found, token, by);
@@ -181,8 +180,7 @@ export class SqlOperatorStore implements OperatorStore {
     return this.#change(function* () {
       const operator = yield* findOperator(id);
       if (operator === undefined) return operatorNotFound(id);
-      if (replaces !== undefined && !(yield* hasToken(id, replaces)))
-        return new Rejection("invalid_token", `The token of ${operator.name} was replaced just now.`);
+      if (replaces !== undefined && !(yield* hasToken(id, replaces))) return tokenReplaced(operator);
       if (operator.revokedAt !== undefined) return operatorNotActive(operator.name);
       return yield* replaceToken(operator, token, by);
     });
@@ -195,8 +193,7 @@ export class SqlOperatorStore implements OperatorStore {
       const { name, role, revokedAt } = operator;
       if (revokedAt !== undefined) return operator;
       const admins = yield* rowsOf("SELECT id FROM operators WHERE role = 'admin' AND revoked_at IS NULL");
-      if (role === "admin" && admins.length === 1)
-        return new Rejection("last_admin", `Operator ${name} is the last admin. Create another one first.`);
+      if (role === "admin" && admins.length === 1) return lastAdmin(operator);
       yield* rowsOf("UPDATE operators SET revoked_at = ? WHERE id = ?", by.at, id);
       yield* endSessions(id);
       yield* addAudit(operatorEntry("operator.revoked", { id, name, role }, by));
