@@ -1,6 +1,6 @@
 /*
- * The figures in the comments of src/store and src/bounded-cache.ts: `npx bun bench/store.ts`, about a minute. Every
- * comparison alternates between its sides, and prints the median processor time of a call.
+ * The figures in the comments of src/store and src/runtime/bounded-cache.ts: `npx bun bench/store.ts`, about a minute.
+ * Every comparison alternates between its sides, and prints the median processor time of a call.
  */
 import { join } from "node:path";
 import { temporaryDirectory } from "../trials/harness/cleanup.ts";
