@@ -101,11 +101,11 @@ export class LookupQueue {
   #pause(): void {
     if (this.#isPaused) return;
     this.#isPaused = true;
-    const goOn = () => {
+    const resume = () => {
       this.#isPaused = false;
       this.#startWaiting();
     };
-    this.time.setTimeout(goOn, PAUSE_MS).unref();
+    this.time.setTimeout(resume, PAUSE_MS).unref();
   }
 
   #startWaiting(): void {

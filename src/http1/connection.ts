@@ -58,7 +58,7 @@ export interface ConnectionContext {
 }
 
 /** Called after each response of a connection. A slowed connection waits before its next request. */
-export type Pacer = (status: Status) => "go on" | "slow down" | "close";
+export type Pacer = (status: Status) => "continue" | "slow down" | "close";
 
 /** The rejections before a connection is slowed. A client that waits as `Retry-After` asks has far fewer. */
 const MAX_UNSLOWED_REJECTIONS = 20;
@@ -70,7 +70,7 @@ export function slowRejectedClients(): Pacer {
   let rejections = 0;
   return (status) => {
     rejections = status === 401 || status === 429 ? rejections + 1 : 0;
-    if (rejections <= MAX_UNSLOWED_REJECTIONS) return "go on";
+    if (rejections <= MAX_UNSLOWED_REJECTIONS) return "continue";
     return rejections < MAX_REJECTIONS ? "slow down" : "close";
   };
 }

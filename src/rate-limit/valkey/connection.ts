@@ -346,10 +346,11 @@ function parseAddress(text: string, tls: { ca?: string }): ServerAddress {
  */
 export function loggableError(cause: unknown): Error {
   const message = messageOf(cause).replace(/, with args beginning with:.*$/s, "");
-  return new Error(/^(?:MOVED|CROSSSLOT) /.test(message) ? `${message}: ${OF_A_CLUSTER}` : message);
+  return new Error(/^(?:MOVED|CROSSSLOT) /.test(message) ? `${message}: ${CLUSTER_NODE_HINT}` : message);
 }
 
-const OF_A_CLUSTER = "this is a node of a cluster, so repeat --limits-url for at least one more of its nodes";
+const CLUSTER_NODE_HINT =
+  "this is a node of a cluster, so repeat --limits-url for at least one more of its nodes";
 
 /** When no host of a cluster works, the error of the last one has the cause. */
 function messageOf(cause: unknown): string {
