@@ -93,7 +93,7 @@ export interface AuditQuery {
   readonly until?: number | undefined;
   /** The identifier of the last entry of the page before. */
   readonly before?: bigint | undefined;
-  /** Only entries with a greater identifier, in the order of their identifiers, which is that of their commits. */
+  /** The identifier after which entries are listed, in ascending order, which is that of their commits. */
   readonly after?: bigint | undefined;
   readonly limit: number;
 }

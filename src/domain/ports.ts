@@ -306,8 +306,8 @@ export interface AuditStore {
   /** Records what changes nothing else in the database, such as a sign-in. */
   recordAudit(entry: NewAuditEntry): Promise<void>;
   /**
-   * Lists entries, newest first, or with `after` oldest first: a reader that goes on after the last identifier it saw
-   * misses none.
+   * Lists entries, newest first, or with `after` oldest first: a reader that continues after the last identifier that
+   * it has read misses none.
    */
   listAudit(query: AuditQuery): Awaitable<Page<AuditEntry>>;
   /** Deletes some of the entries before a time, the oldest first; returns whether there may be more. */
