@@ -30,7 +30,7 @@ export const adminUrl = defineCommand({
     const { clock } = context;
     const storage = storageOf(values);
     const { openEmptyStores, openStores } = await import("../adapters.ts");
-    // Without a database, no server runs either.
+    // Without a database, no server is running.
     const stores = await (databaseExists(storage) ? openStores(storage) : openEmptyStores());
     const servers = await openQuotas(storage, stores.keys, context);
     try {

@@ -18,7 +18,7 @@ export const demo = defineCommand({
     port: { ...SETTINGS.port, default: 0, defaultText: "any free port" },
     "admin-address": SETTINGS["admin-address"],
     "log-format": SETTINGS["log-format"],
-    // Its own keys are no news.
+    // The log would otherwise report the keys of the demo.
     "log-level": { ...SETTINGS["log-level"], default: "warn" },
   },
   examples: ["petstore demo", "petstore demo --port 8080 --admin-address 127.0.0.1:9091"],

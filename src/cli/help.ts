@@ -9,7 +9,7 @@ import {
 import type { Command } from "./command.ts";
 import { definitions, type Screen } from "./output.ts";
 
-/** Longer lines are hard to read. */
+/** The width of help texts. Longer lines are hard to read. */
 const MAX_WIDTH = 100;
 const INDENT = "  ";
 
@@ -52,7 +52,7 @@ function commandSection(title: string, commands: readonly Command[], screen: Scr
   return `${screen.paint("bold", title)}\n${definitions(rows, widthOf(screen))}`;
 }
 
-/** What all commands have in common. */
+/** The notes that apply to all commands. */
 const NOTES =
   "The settings of petstore serve have environment variables: --port is PETSTORE_PORT. PETSTORE_SERVER and PETSTORE_TOKEN are those of scripts that work on a server elsewhere, in place of petstore login. Flags override variables, variables override those in --env-file, and these override defaults. --color always or never turns colors on or off, and the variable NO_COLOR turns them off.";
 

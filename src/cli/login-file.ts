@@ -38,7 +38,7 @@ export function saveLogins(file: string, logins: Logins): void {
   replacePrivateFile(file, `${toJson(logins, 2)}\n`);
 }
 
-/** Each of these says that a command works on the data here. */
+/** With any of these flags, a command works on the data here. */
 const DATA_FLAGS = ["data", "database-url", "database-url-file"];
 
 /**

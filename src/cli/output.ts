@@ -16,7 +16,7 @@ interface ScreenOptions {
 
 type Format = Parameters<typeof styleText>[0];
 
-/** The group makes `split` keep them. */
+/** The group makes `split` keep the separators. */
 // eslint-disable-next-line no-control-regex
 const LINE_BREAK_OR_PAINTED = /(\n|\x1b\[\d+m[^\n\x1b]*\x1b\[\d+m)/;
 
@@ -48,7 +48,7 @@ export class Screen {
     return { text, paint: (shown) => this.paint(format, shown) };
   }
 
-  /** What leaves the process: for a terminal made printable, and for a program as it is. */
+  /** Returns the text as it is printed: made printable for a terminal, and unchanged for a program. */
   output(text: string): string {
     return this.isTerminal ? this.printable(text) : text;
   }
@@ -143,7 +143,7 @@ function startOf(text: string, width: number): string {
   return Bun.stringWidth(start) > width ? Bun.sliceAnsi(text, 0, width - 1) : start;
 }
 
-/** No cell is shortened further. */
+/** The least width of a shortened cell. */
 const MIN_WIDTH = 12;
 
 /** The width of each column; undefined for one that is left out: first those without a value, then the last ones. */
@@ -200,7 +200,7 @@ export function table<T>(shown: readonly TableColumn<T>[], items: readonly T[], 
   return columns([header, ...rows], { numbers, screen });
 }
 
-/** Integers are exact. What a terminal would obey is escaped. */
+/** Writes JSON with exact integers. Characters that a terminal would obey are escaped. */
 export function json(value: unknown, indent = 2): string {
   return `${printableJson(toJson(value, indent))}\n`;
 }

@@ -14,13 +14,13 @@ import { serve } from "./serve.ts";
 
 type CommandTable = Pick<typeof AllCommands, "COMMANDS" | "COMMAND_GROUPS" | "OPTIONS">;
 
-/** Throws UsageError, Failure or what went wrong. */
+/** Throws UsageError, Failure, or the error of a fault. */
 export async function runProgram(argv: readonly string[], context: ProcessContext): Promise<void> {
   const outcome = await outcomeOf(argv, context);
   if (outcome !== undefined) await context.print(outcome);
 }
 
-/** What standard error and the exit status say. The texts of commands are for people already. */
+/** Returns the text for standard error and the exit status. */
 export function describeFailure(error: unknown): { readonly err: string; readonly code: number } {
   const isText = error instanceof UsageError || error instanceof Failure;
   const err = isText ? printableLines(error.message) : errorMessage(error);
@@ -36,8 +36,8 @@ async function outcomeOf(argv: readonly string[], given: ProcessContext): Promis
 }
 
 /**
- * To load the other commands takes a quarter of the time in which a server starts. They are needed for help, and to say
- * what is wrong.
+ * Loading the other commands takes a quarter of the start time of a server. They are needed only for help and for
+ * errors.
  */
 const SERVE_ALONE: CommandTable = {
   COMMANDS: [serve],
@@ -89,7 +89,7 @@ function withPrintableOutput(given: ProcessContext, screen: Screen): ProcessCont
   };
 }
 
-/** https://no-color.org: any value but an empty one means no color. */
+/** https://no-color.org: any value that is not empty means no color. */
 function screenOf(color: Arguments["color"], { variables, clock, ...context }: ProcessContext): Screen {
   const columns = context.columns();
   const isPlain = Boolean(variables["NO_COLOR"]) || variables["TERM"] === "dumb";

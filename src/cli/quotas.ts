@@ -77,7 +77,7 @@ async function openStoredQuotas(path: string, keys: Pick<KeyStore, "getKey">, cl
   };
 }
 
-/** The rules of the servers may be others; these make no ban shorter. */
+/** The rules of the servers may differ. These rules shorten no ban. */
 const BAN_RULES = { ...DEFAULT_BAN, maxLengthMs: LONGEST_BAN_MS };
 const PENDING =
   "running servers update it when it is available again; if no server is running, run this command again then";
@@ -89,13 +89,13 @@ async function openSharedQuotas(
 ): Promise<Quotas> {
   const { openValkey } = await import("../adapters.ts");
   const timeoutMs = SETTINGS["limits-timeout"].default;
-  // While Valkey is unavailable the rate limiter counts in this process, so what it returns is worthless.
+  // While Valkey is unavailable, the rate limiter counts in this process, so its results have no meaning here.
   let problem: string | undefined;
   const onStateChange = (state: "available" | "unavailable", cause?: unknown) => {
     if (state === "unavailable")
       problem = `${describeStorage(storage).rateLimits} is unavailable: ${errorMessage(cause)}`;
   };
-  // Most commands need no quotas, and those without keys do not either.
+  // Most commands need no quotas.
   let opened: ReturnType<typeof openValkey> | undefined;
   const open = () => (opened ??= openValkey(storage, { ban: BAN_RULES, clock, timeoutMs, onStateChange }));
   return {
@@ -112,7 +112,7 @@ async function openSharedQuotas(
     async unban(subject, agoMs) {
       const rateLimiter = await open();
       if (problem === undefined) await rateLimiter.unban(subject, agoMs);
-      // Running servers see it in the database.
+      // Running servers read the unban from the database.
       if (problem !== undefined) warn(`${problem}; ${PENDING}`);
     },
     close: async () => (await opened)?.close(),

@@ -5,7 +5,7 @@ import type { DataDirectory } from "../data-directory.ts";
 import type { ServerRegister, SettingsStore } from "../domain/ports.ts";
 import { Failure } from "./command.ts";
 
-/** The most servers of the register that are asked. */
+/** The maximum of servers in the register that are asked. */
 const MAX_ASKED = 10;
 
 interface RunningServer {
@@ -15,9 +15,8 @@ interface RunningServer {
 }
 
 /**
- * A server that has proven to know the secret: the one of this data directory that started last, or one in the
- * register. One that is killed leaves its URL behind, and a program that has taken its port must not get a code or a
- * signature.
+ * Finds a server that proves to know the secret: the last one of this data directory, or one in the register. A server
+ * that is killed leaves its URL behind, and another program on its port must not get a code or a signature.
  */
 export async function findRunningServer(
   storage: StorageConfig,
@@ -32,7 +31,7 @@ export async function findRunningServer(
   if (own && proven) return { ...own, secret };
   const registered = storage.limitsUrls ? await servers.list() : [];
   const asked = registered.filter((each) => reasonNotToAsk(each, { secret, hasTls: false }) === undefined);
-  // One that stands still delays nothing: the first to respond is taken.
+  // The first server to respond is used, so that one that stands still delays nothing.
   const found = await Promise.any(
     asked.slice(0, MAX_ASKED).map(async ({ adminUrl, name }) => {
       if (adminUrl && (await isServerOfDatabase({ adminUrl, name }, secret)))

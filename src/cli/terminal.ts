@@ -1,10 +1,10 @@
 import { readFileSync } from "node:fs";
 
-/** Longer than any secret with everything that is pasted along with it. */
+/** Every secret is shorter, even with what is pasted along with it. */
 const MAX_LENGTH = 4_096;
 const CTRL_C = "\u0003";
 const CTRL_D = "\u0004";
-/** Terminals send either. */
+/** Terminals send either of them. */
 const BACKSPACE = "\u0008\u007f";
 
 /** Reads one line of standard input. A terminal does not show it, and the prompt goes to standard error. */
@@ -82,7 +82,7 @@ export function stopOnSignals(
     };
     process.on("SIGINT", stop);
     process.on("SIGTERM", stop);
-    // A listener would end the ignoring.
+    // A listener would make the process react to SIGHUP, which `nohup` ignores.
     if (!isHangupIgnored(status)) process.on("SIGHUP", stop);
   });
 }
@@ -97,8 +97,8 @@ function isHangupIgnored(status: string): boolean {
 const USER = /^(?<name>[^:]+):[^:]*:(?<uid>\d+):/;
 
 /**
- * The user who runs this process, by the number that the kernel knows. Bun's `userInfo` returns the variable USER,
- * which anybody can set and cron does not. A user that the file does not have, as in a container, is `user 1000`.
+ * Returns the user who runs this process, by the number that the kernel knows. Bun's `userInfo` returns the variable
+ * USER, which anybody can set and cron does not. A user without an entry, as in a container, is `user 1000`.
  */
 export function userName(uid = process.getuid?.(), file = "/etc/passwd"): string | undefined {
   if (uid === undefined) return undefined;
@@ -109,7 +109,7 @@ export function userName(uid = process.getuid?.(), file = "/etc/passwd"): string
   return `user ${uid}`;
 }
 
-/** Empty if the file cannot be read, as /proc on some systems. */
+/** Returns an empty text if the file cannot be read, as /proc on some systems. */
 export function readIfPresent(file: string): string {
   try {
     return readFileSync(file, "utf8");
