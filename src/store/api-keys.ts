@@ -40,7 +40,7 @@ export const SELECT_CREDENTIALS = `SELECT ${KEY_COLUMNS}, hash, valid_until AS "
   FROM key_secrets JOIN api_keys ON api_keys.id = key_id WHERE`;
 const FIND_CREDENTIAL = `${SELECT_CREDENTIALS} hash = ?`;
 
-/** By the hashes of their secrets. */
+/** Returns the keys that have these secrets, by the hashes of the secrets. */
 export function* findCredentials(sql: string, hashes: string): Steps<Map<string, Credential>> {
   const rows = yield* objectsOf<KeyRow & { hash: string; validUntil?: number }>(sql, hashes);
   return new Map(
@@ -51,7 +51,7 @@ export function* findCredentials(sql: string, hashes: string): Steps<Map<string,
   );
 }
 
-/** The columns that a new key and a change of a key write alike. */
+/** The columns that both a new key and a change of a key write. */
 const WRITTEN_COLUMNS = [
   "name",
   "owner",
@@ -76,7 +76,7 @@ function keyValues(key: NewKey): (SqlValue | null)[] {
 /** Null removes a value. Only Enterprise keys have limits of their own; on another plan those of the plan apply. */
 function applyChange(key: ApiKey, change: KeyChange): ApiKey {
   const { limits, ...changed } = { ...key, ...change };
-  // Both hold also if somebody else has changed the key since it was checked.
+  // The limits are checked here too, because somebody else may have changed the key since the change was validated.
   const hasLimits = changed.plan === "enterprise" && limits !== undefined;
   const revokedAt = key.revokedAt ?? change.revokedAt;
   return withoutNulls({
@@ -86,7 +86,10 @@ function applyChange(key: ApiKey, change: KeyChange): ApiKey {
   });
 }
 
-/** `issued_at` and not `created_at`: earlier releases read `created_at` of a join with api_keys without its table. */
+/**
+ * The column is called `issued_at`, because earlier releases select `created_at` from a join with api_keys without
+ * naming the table.
+ */
 const SECRET_COLUMNS = `key_id AS "keyId", hint, issued_at AS "createdAt", valid_until AS "validUntil"`;
 
 type SecretRow = KeySecret & { readonly keyId: number };
@@ -101,7 +104,10 @@ function secretOf(row: SecretRow): KeySecret {
   return secret;
 }
 
-/** Secrets of earlier releases have no time of creation, and come last. Of two, the one that works longer is newer. */
+/**
+ * Sorts the newest secret first. Secrets of earlier releases have no time of creation and come last. Of two secrets
+ * from the same time, the one that is valid for longer is newer.
+ */
 function newestFirst(a: KeySecret, b: KeySecret): number {
   const { createdAt = 0, validUntil = Number.MAX_SAFE_INTEGER } = a;
   return (b.createdAt ?? 0) - createdAt || (b.validUntil ?? Number.MAX_SAFE_INTEGER) - validUntil;
@@ -116,11 +122,13 @@ const INSERT = `INSERT INTO api_keys (${WRITTEN_COLUMNS.join(", ")}, created_at,
 const UPDATE = `UPDATE api_keys SET ${WRITTEN_COLUMNS.map((column) => `${column} = ?`).join(", ")},
   revoked_at = ?, pardoned_at = ?, unban_revision = coalesce(?, unban_revision), revision = ? WHERE id = ?`;
 const INSERT_SECRET = "INSERT INTO key_secrets (hash, key_id, hint, issued_at) VALUES (?, ?, ?, ?)";
-/** A secret that already has an earlier end keeps it. */
+/** A secret that already ends earlier keeps that end. */
 const LIMIT_SECRETS = `UPDATE key_secrets SET valid_until = ?
   WHERE key_id = ? AND coalesce(valid_until > ?, TRUE)`;
 
-/** The same statements for both databases, except that lookups may share one. */
+/**
+ * The keys, with the same statements on both databases. On PostgreSQL, lookups that arrive together share a statement.
+ */
 export class SqlKeyStore implements KeyStore {
   constructor(
     private readonly database: SqlDatabase,
@@ -130,7 +138,9 @@ export class SqlKeyStore implements KeyStore {
       }),
   ) {}
 
-  /** Reads the revision before the keys: a change in between is then reported twice. The other order would miss it. */
+  /**
+   * Reads the revision before the keys, so that a change in between is reported twice. The other order would miss it.
+   */
   changesSince(since: number): Awaitable<KeyChanges> {
     const select = `SELECT revision, ${this.database.dialect.timeline} AS timeline FROM key_revision`;
     return this.database.read(function* () {
@@ -185,7 +195,7 @@ export class SqlKeyStore implements KeyStore {
 
   async createFirstKey(key: NewKey, secret: NewSecret, by: Attribution): Promise<ApiKey | undefined> {
     if ((await this.database.read(() => rowsOf(SELECT_ANY))).length > 0) return undefined;
-    // Changes run one after the other, so a concurrent call sees the key of the first.
+    // Changes run one after the other, so a concurrent call sees the key as the first call left it.
     return this.#change(function* (revision) {
       const isFirst = (yield* rowsOf(SELECT_ANY)).length === 0;
       return isFirst ? yield* addKey({ key, secret, revision, by }) : undefined;

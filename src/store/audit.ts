@@ -31,7 +31,7 @@ interface AuditRow {
   readonly action: AuditAction;
   readonly targetKind: AuditTarget["kind"] | null;
   readonly targetId: bigint | null;
-  /** JSON objects. */
+  /** Both columns are JSON objects. */
   readonly valuesBefore: string | null;
   readonly valuesAfter: string | null;
 }
@@ -43,7 +43,7 @@ const INSERT = `INSERT INTO audit
   (at, actor, actor_name, operator, action, target_kind, target_id, values_before, values_after)
   VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id`;
 
-/** In the transaction of a change. */
+/** Adds an entry in the transaction of the change that it describes. */
 export function* addAudit(entry: NewAuditEntry): Steps<void> {
   const { at, actor, action, target, before, after } = entry;
   const { kind, name = null, operator = null } = actor;
@@ -110,7 +110,10 @@ function entryOf(row: AuditRow): AuditEntry {
   };
 }
 
-/** The SQL of a page and its values. Each combination of filters has its own text, so that it has its own plan. */
+/**
+ * The statement for a page of entries, newest first. Each combination of filters has its own text, so that it gets its
+ * own plan.
+ */
 export function auditPage(query: AuditQuery, dialect: Dialect): Statement {
   const { action, actor, operator, target, since, until, before, after, limit } = query;
   const values = new SqlValues(dialect);
@@ -130,12 +133,16 @@ export function auditPage(query: AuditQuery, dialect: Dialect): Statement {
   const where = conditions.length === 0 ? "" : ` WHERE ${conditions.join(" AND ")}`;
   const from = after === undefined ? `${SELECT}${dialect.indexedBy(indexOf(query))}` : SELECT;
   const order = after === undefined ? "at DESC, id DESC" : "id";
-  // One row more than the page: it shows that the page has a successor. SQLite plans by the value of a bare LIMIT.
+  // The statement selects one row more than the page: it shows that another page follows. SQLite plans by the value of
+  // a bare LIMIT.
   const sql = `${from}${where} ORDER BY ${order} LIMIT +${add(limit + 1)}`;
   return { sql, values: values.all, isVaried: true };
 }
 
-/** A target and an operator have few entries; the other indexes have no entry that the filters would skip. */
+/**
+ * The index that a query reads. A target and an operator have few entries. Every other index contains exactly the
+ * entries that the filters select.
+ */
 function indexOf({ target, operator, action, actor }: AuditQuery): string {
   if (target) return "audit_by_target";
   if (operator) return "audit_by_operator";
@@ -143,7 +150,7 @@ function indexOf({ target, operator, action, actor }: AuditQuery): string {
   return actor ? "audit_by_actor" : "audit_by_time";
 }
 
-/** On SQLite one to two milliseconds, in which requests wait. */
+/** Deleting this many rows takes SQLite one to two milliseconds, in which requests wait. */
 const DELETED_AT_ONCE = 100;
 
 export class SqlAuditStore implements AuditStore {

@@ -6,11 +6,14 @@ interface GroupCommitOptions<Write, Result> {
   readonly commit: (writes: readonly Write[]) => Awaitable<readonly Result[]>;
   readonly maxBatch: number;
   readonly maxQueued: number;
-  /** A write that has been in the queue for longer is rejected; by default there is no limit. */
+  /** The longest time that a write may wait in the queue before it is rejected; by default there is no limit. */
   readonly maxQueueMs?: number;
-  /** Is called after each commit: how many writes it had, and how long they waited for it. */
+  /** Called after each commit with the number of its writes and the time that they waited for it. */
   readonly onCommit?: ((writes: number, ms: number) => void) | undefined;
-  /** Repeats a commit that failed because another process has locked the database, for `maxMs` of each write. */
+  /**
+   * Repeats a commit that failed because another process has locked the database. Each write is retried for up to
+   * `maxMs`.
+   */
   readonly retry?: { readonly isBusy: (error: unknown) => boolean; readonly maxMs: number };
   readonly scheduler?: Scheduler;
 }
@@ -25,7 +28,7 @@ interface QueuedWrite<Write, Result> {
 /** After this time a batch waits for no further iteration of the event loop. A commit on SQLite takes about as long. */
 const MAX_COLLECT_MS = 0.3;
 
-/** Short and random: an import leaves the lock free for a millisecond at a time. */
+/** The wait before a retry is short and random: an import leaves the lock free for a millisecond at a time. */
 const RETRY_WITHIN_MS = 4;
 
 /**
@@ -51,7 +54,7 @@ export class GroupCommit<Write, Result> {
     this.#scheduler = options.scheduler ?? scheduler;
   }
 
-  /** Writes that wait for the next commit. */
+  /** The number of writes that wait for the next commit. */
   get queueLength(): number {
     return this.#queue.length;
   }
@@ -87,7 +90,7 @@ export class GroupCommit<Write, Result> {
     let collected = 0;
     while (this.#queue.length > collected && this.#scheduler.now() - startedAt < MAX_COLLECT_MS) {
       collected = this.#queue.length;
-      // Microtasks and `nextTick` run after each single request.
+      // A microtask or `nextTick` would run after each single request.
       await this.#scheduler.yield();
     }
   }

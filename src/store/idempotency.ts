@@ -3,7 +3,10 @@ import { IDEMPOTENCY_CONFLICT, IDEMPOTENCY_KEY_REUSED } from "../domain/resource
 
 export type IdempotentOperation = "createPet" | "placeOrder";
 
-/** Unique for each idempotent request. PostgreSQL locks under this name, so releases must agree on it. */
+/**
+ * A name that is unique for each idempotent request. PostgreSQL locks this name, so all releases must derive it in the
+ * same way.
+ */
 export function requestName(
   operation: IdempotentOperation,
   { keyId, idempotencyKey }: IdempotentRequest,
@@ -11,7 +14,7 @@ export function requestName(
   return `${keyId} ${operation} ${idempotencyKey}`;
 }
 
-/** The idempotent requests that this process is executing. */
+/** The idempotent requests that this process is executing now. */
 export class InProgressRequests {
   readonly #names = new Set<string>();
 
@@ -39,7 +42,7 @@ export interface IdempotencyRecord {
   readonly body: string;
 }
 
-/** The result of a request whose record exists. */
+/** The response to a request whose record exists: the stored result, or a rejection if the request differs. */
 export function replay(
   request: IdempotentRequest,
   { fingerprint, id, body }: IdempotencyRecord,

@@ -8,14 +8,15 @@ export const KEY_COLUMNS = `api_keys.id, name, owner, notes, labels, plan, acces
   disabled_at AS "disabledAt"`;
 
 /*
- * The SQL of a list of keys for both databases. It reads all keys, because most filters and orders have no index:
- * 10,000 keys take 1 to 13 ms in SQLite (`npm run bench:admin`).
+ * The statements for a list of keys, on both databases. They read all keys, because most filters and orders have no
+ * index: 10,000 keys take 1 to 13 ms in SQLite (`npm run bench:admin`).
  */
 
 const ID = "api_keys.id";
 
 /**
- * The keys of a page, and one more where there is one. `lastValue` is the `sortValue` of the key that the page follows.
+ * Selects the keys of a page, and one more if another page follows. `lastValue` is the `sortValue` of the key that the
+ * page follows.
  */
 export function keyPage(query: KeyListQuery, dialect: Dialect, lastValue?: SqlValue): Statement {
   const { sort = "id", isDescending = false, after, limit } = query;
@@ -34,7 +35,7 @@ export function keyPage(query: KeyListQuery, dialect: Dialect, lastValue?: SqlVa
   return { sql, values: values.all, isVaried: true };
 }
 
-/** How many keys all pages have. */
+/** Counts the keys on all pages. */
 export function keyCount(query: KeyListQuery, dialect: Dialect): Statement {
   const values = new SqlValues(dialect);
   const tables = tablesFor({ ...query, sort: "id" }, values);
@@ -42,7 +43,7 @@ export function keyCount(query: KeyListQuery, dialect: Dialect): Statement {
   return { sql, values: values.all, isVaried: true };
 }
 
-/** The value that a key is sorted by. A page continues after that of the last key of the page before. */
+/** Selects the value that a key is sorted by. A page continues after the value of the last key on the page before. */
 export function sortValue(query: KeyListQuery, dialect: Dialect): Statement | undefined {
   const { sort = "id", now, limit, after } = query;
   if (after === undefined) return undefined;
@@ -85,7 +86,7 @@ function conditionsOf(query: KeyListQuery, values: SqlValues): string[] {
   const { filter = {}, now, bannedKeys = [] } = query;
   const { plan, state, access, owner, label, unusedSince, deprecatedSince } = filter;
   const search = filter.search?.trim();
-  // All keys: with this condition SQLite reads the table itself, and not an index that refers to it.
+  // This condition is true for all keys. With it SQLite reads the table itself, and not an index that refers to it.
   const conditions = [`${ID} > 0`];
   if (plan !== undefined) conditions.push(`plan = ${values.add(plan)}`);
   if (access !== undefined) conditions.push(`access = ${values.add(access)}`);
@@ -100,7 +101,7 @@ function conditionsOf(query: KeyListQuery, values: SqlValues): string[] {
   return conditions;
 }
 
-/** As `stateOf` in domain/api-keys.ts. */
+/** The conditions for a state. They agree with `stateOf` in domain/api-keys.ts. */
 function stateConditions(
   { state, now, bannedKeys }: { state: KeyState; now: number; bannedKeys: readonly number[] },
   values: SqlValues,
@@ -119,7 +120,7 @@ function usesDeprecated(since: number, values: SqlValues): string {
     AND deprecated_use.last_used_at >= ${values.add(since)})`;
 }
 
-/** Looks into the few arrays whose JSON has the text: parsing all of them would take three times as long. */
+/** Parses only the few arrays whose JSON contains the text: parsing all of them would take three times as long. */
 function hasLabel(text: string, values: SqlValues, condition: string): string {
   const json = values.hasText("labels", JSON.stringify(text).slice(1, -1));
   return `(${json} AND EXISTS (SELECT 1 FROM ${values.dialect.labels} WHERE ${condition}))`;

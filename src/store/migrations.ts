@@ -12,9 +12,9 @@
  * them. A change of the schema is a new step at the end.
  */
 export interface Migration {
-  /** Ascends. Numbers without a step belonged to steps that no release ended with. */
+  /** The versions ascend. A missing number belonged to a step that no release ended with. */
   readonly version: number;
-  /** As it is recorded in the database. */
+  /** The name that the database stores. */
   readonly name: string;
   readonly sql: string;
 }
@@ -25,7 +25,7 @@ export function latestVersion(migrations: Versions): number {
   return migrations.at(-1)?.version ?? 0;
 }
 
-/** Protects a database that a later release has changed. */
+/** Throws if a later release has changed the database. */
 export function rejectNewerSchema(version: number, migrations: Versions): void {
   const supported = latestVersion(migrations);
   if (version <= supported) return;

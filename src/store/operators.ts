@@ -38,13 +38,15 @@ const COLUMNS = `operators.id, name, role, hint, created_at AS "createdAt", issu
 const WITH_TOKENS = "operators JOIN operator_tokens ON operator_id = operators.id AND replaced_at IS NULL";
 const SELECT = `SELECT ${COLUMNS} FROM ${WITH_TOKENS}`;
 const SELECT_ACTIVE = `SELECT hash, ${COLUMNS} FROM ${WITH_TOKENS} WHERE revoked_at IS NULL`;
-/** Sessions and codes of release 1.1.0 whose `operator_id` is null were those of the token of a setting. */
+/**
+ * Excludes the sessions and codes of release 1.1.0 without an `operator_id`: they belonged to the token of a setting.
+ */
 const SELECT_SESSIONS = `SELECT cookie_hash AS "cookieHash", secret_hash AS "secretHash",
   operator_id AS "operatorId", created_at AS "createdAt", ends_at AS "endsAt"
   FROM operator_sessions WHERE operator_id IS NOT NULL`;
 const CODE_COLUMNS = `code_hash AS "codeHash", operator_id AS "operatorId", ends_at AS "endsAt"`;
 const SELECT_CODES = `SELECT ${CODE_COLUMNS} FROM sign_in_codes WHERE operator_id IS NOT NULL`;
-/** Of any table, SQLite requires a limit and PostgreSQL none that is negative. */
+/** Stands for all rows of a table. OFFSET requires a LIMIT in SQLite, and PostgreSQL allows no negative one. */
 const ALL = 1_000_000;
 const MAX_LISTED = MAX_OPERATORS + 300;
 
@@ -72,7 +74,7 @@ function* addToken(id: number, { hash, hint }: NewSecret, { at }: Attribution) {
   yield* rowsOf(insert, hash, id, hint, at);
 }
 
-/** Whose token it is or was. */
+/** The operator who has the token or had it before. */
 function* ownerOf({ hash }: NewSecret) {
   const [owner] = yield* rowsOf<{ name: string }>(
     "SELECT name FROM operator_tokens JOIN operators ON id = operator_id WHERE hash = ?",
@@ -81,7 +83,7 @@ function* ownerOf({ hash }: NewSecret) {
   return owner;
 }
 
-/** The operator who has the name, or the last who had it. */
+/** The operator who has the name, or the last one who had it. */
 function* holderOf(name: string) {
   const [holder] = yield* rowsOf<{ id: number; revokedAt: number | null }>(
     `SELECT id, revoked_at AS "revokedAt" FROM operators WHERE name = ? ORDER BY revoked_at IS NOT NULL, id DESC LIMIT 1`,
@@ -113,7 +115,7 @@ function* replaceToken(
   return { ...operator, hint: token.hint, issuedAt: by.at };
 }
 
-/** Whether it is the token that the operator has now. */
+/** Whether the token is the operator's current one. */
 function* hasToken(id: number, hash: string) {
   const found = yield* rowsOf(`${SELECT_ACTIVE} AND operators.id = ? AND hash = ?`, id, hash);
   return found.length > 0;
@@ -124,7 +126,10 @@ function* endSessions(id: number, keeps = "") {
   yield* rowsOf("DELETE FROM sign_in_codes WHERE operator_id = ?", id);
 }
 
-/** The same statements for both databases. There are few operators, so that tables are read as a whole. */
+/**
+ * The operators, with the same statements on both databases. There are few operators, so their tables are read as a
+ * whole.
+ */
 export class SqlOperatorStore implements OperatorStore {
   constructor(private readonly database: SqlDatabase) {}
 
@@ -275,7 +280,7 @@ export class SqlOperatorStore implements OperatorStore {
     });
   }
 
-  /** Changes run one after the other. */
+  /** Locks the table of operators, so that changes run one after the other. */
   #change<T>(statements: Statements<T>): Promise<T> {
     const { dialect } = this.database;
     return this.database.write(function* () {

@@ -90,7 +90,7 @@ export function* closeOrder(
   return (yield* finishOrder(order, { status, at }, dialect)) ?? { ...order, status };
 }
 
-/** Makes the pet of an order, whose row is locked, sold or available. */
+/** Closes an order whose row is locked, and makes its pet sold or available. */
 function* finishOrder(
   { id, petId, status }: Order,
   end: OrderUpdate & { readonly at: number },
@@ -115,7 +115,7 @@ function* setPetStatus(id: bigint, status: PetStatus, dialect: Dialect): Steps<v
   yield* rowsOf(`UPDATE pets SET status = ? WHERE id = (${locked})`, status, id);
 }
 
-/** How both databases read pets and orders. */
+/** The reads of pets and orders that both databases share. */
 export class SqlReadStore implements Pick<Store, "listPets" | "getPet" | "listOrders" | "getOrder"> {
   constructor(protected readonly database: SqlDatabase) {}
 
@@ -139,9 +139,12 @@ export class SqlReadStore implements Pick<Store, "listPets" | "getPet" | "listOr
 }
 
 interface CorrectionDatabase extends Omit<SqlDatabase, "write"> {
-  /** A transaction that waits for other writes to the row, and makes none of them wait for another row. */
+  /**
+   * Runs a transaction that waits for other writes to the row. No other write has to wait for a different row because
+   * of it.
+   */
   write<T>(row: string, statements: Statements<T>): Promise<T>;
-  /** Called in the transaction of a change. */
+  /** Called in the transaction of a change to pets. */
   petsChanged?(): Steps<void>;
 }
 

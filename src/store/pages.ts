@@ -6,26 +6,29 @@ import { OPERATOR_ORDER_ROWS, ORDER_ROWS, PET_ROWS } from "./rows.ts";
 import { type Dialect, jsonArray, type SqlValue, type Statement } from "./statements.ts";
 
 interface PageOptions {
-  /** The columns with which an index begins that ends with `id`: all rows of the page have the same values in them. */
+  /** Columns that an index begins with; the index ends with `id`. All rows of the page have the same values in them. */
   readonly filters: readonly string[];
-  /** Further ones, for which no index is used. */
+  /** Further columns to filter by, which no index covers. */
   readonly further?: readonly string[];
   readonly isDescending?: boolean;
-  /** The values of the filters, the identifier that the page follows, the limit, the values of the further filters. */
+  /**
+   * The SQL of the parameters: the values of the filters, the identifier that the page follows, the limit, and the
+   * values of the further filters.
+   */
   readonly parameters?: readonly string[];
 }
 
 /**
- * A page in the order of `id`.
+ * Selects a page in the order of `id`.
  *
- * An index finds the first row of every page, so the last page costs what the first one does. Written as
- * `status = ? AND id > ?`, a condition lets PostgreSQL walk all pets by `id` and filter by status. Where the old pets
- * are sold and the available ones come last, that reads the whole table. `(status, id) > (?, ?) AND status <= ?`
- * means the same, and the order by (status, id) leaves it the index on (status, id) only. SQLite does not look up the
+ * An index finds the first row of every page, so the last page costs as much as the first. With the condition `status =
+ * ? AND id > ?`, PostgreSQL may walk all pets by `id` and filter by status. Where the old pets are sold and the
+ * available ones come last, that reads the whole table. The condition `(status, id) > (?, ?) AND status <= ?` means the
+ * same, and with the order by (status, id) only the index on (status, id) fits. SQLite would not use the index for the
  * `id` of such a pair.
  *
- * `LIMIT +?` instead of `LIMIT ?`: SQLite plans by the value of a bare limit, and so compiles the statement again at
- * every call.
+ * The statement has `LIMIT +?` instead of `LIMIT ?`, because SQLite plans by the value of a bare limit, and so compiles
+ * the statement again at every call.
  */
 export function selectPage(select: string, options: PageOptions, { comparesRows }: Dialect): string {
   const { filters, further = [], isDescending = false, parameters = [] } = options;
@@ -45,7 +48,10 @@ export function selectPage(select: string, options: PageOptions, { comparesRows 
     ORDER BY ${order.map((column) => column + direction).join(", ")} LIMIT +${limit}`;
 }
 
-/** The database does not look for another index, and PostgreSQL expects enough rows to read them in their order. */
+/**
+ * A condition that no index is used for. Databases do not look for one, and PostgreSQL expects enough rows to read them
+ * in their order.
+ */
 function isWithoutIndex(column: string, parameter: string): string {
   return `CASE WHEN ${column} = ${parameter} THEN TRUE ELSE FALSE END`;
 }
@@ -56,13 +62,13 @@ export interface Filter {
   readonly value: SqlValue;
 }
 
-/** The filters that a query has, in the order of the table of filters. */
+/** Returns a function that lists the filters of a query, in the order of the table of filters. */
 function filterReader<Filters extends object>(table: Required<Record<keyof Filters & string, unknown>>) {
   const columns = Object.keys(table).map((name) => ({ name, column: columnOf(name) }));
   return (query: Filters): readonly Filter[] => {
     const filters: Filter[] = [];
     for (const { name, column } of columns) {
-      // Schemas of filters read nothing else.
+      // The schemas of filters produce only such values.
       const value = Reflect.get(query, name) as SqlValue | undefined;
       if (value !== undefined) filters.push({ name, column, value });
     }
@@ -73,7 +79,7 @@ function filterReader<Filters extends object>(table: Required<Record<keyof Filte
 export const petFiltersIn = filterReader<PetFilters>(PET_FILTERS);
 const orderFiltersIn = filterReader<OrderFilters>(ORDER_FILTERS);
 
-/** The identifiers that a query selects, from its cursor on. */
+/** The identifiers that a query names and that follow its cursor. */
 export function idsAfter({ ids = [], after }: PetQuery): readonly bigint[] {
   return after === undefined ? ids : ids.filter((id) => id > after);
 }
@@ -101,7 +107,10 @@ export function petPage(query: PetQuery, dialect: Dialect): Statement {
 const SELECT_ORDERS = `SELECT ${ORDER_ROWS.selected} FROM orders`;
 const SELECT_ORDERS_OF_ANY_KEY = `SELECT ${OPERATOR_ORDER_ROWS.selected} FROM orders`;
 
-/** The orders of a key. In PostgreSQL, the order of bytes is that of the index on keys and statuses alone. */
+/**
+ * Selects the orders of a key. In PostgreSQL, only the index on keys and statuses has the order of bytes, so it is
+ * used.
+ */
 export function orderPageOfKey(keyId: number, query: OrderPageQuery, dialect: Dialect): Statement {
   const { after = 0n, limit } = query;
   const filters = orderFiltersIn(query);
@@ -112,7 +121,7 @@ export function orderPageOfKey(keyId: number, query: OrderPageQuery, dialect: Di
   };
 }
 
-/** Of every key, newest first. A pet has few orders, so they are found by the pet. */
+/** Selects the orders of all keys, newest first. A pet has few orders, so the index on pets comes first. */
 export function orderPage(query: OrderQuery, dialect: Dialect): Statement {
   const { petId, keyId, status, before = INT64_MAX, limit } = query;
   const filters: readonly (readonly [column: string, value: SqlValue | undefined])[] = [

@@ -20,9 +20,9 @@ import {
 /** How the objects of a resource are stored in the rows of a table. */
 export class RowMapping<T extends object> {
   readonly columns: Readonly<Record<string, ColumnType>>;
-  /** What a SELECT names to get all fields. */
+  /** The columns of a SELECT that reads all fields. */
   readonly selected: string;
-  /** All columns but the identifier, which the database assigns. */
+  /** The columns of an INSERT: all except the identifier, which the database assigns. */
   readonly given: Readonly<Record<string, ColumnType>>;
   readonly #fields: readonly [name: string, field: ResourceField][];
 
@@ -39,14 +39,14 @@ export class RowMapping<T extends object> {
     this.selected = this.select(Object.keys(fields));
   }
 
-  /** What a SELECT names to get these fields. PostgreSQL folds names without quotes to lower case. */
+  /** The columns of a SELECT that reads these fields. PostgreSQL folds unquoted names to lower case. */
   select(names: readonly string[]): string {
     return names
       .map((name) => (columnOf(name) === name ? name : `${columnOf(name)} AS "${name}"`))
       .join(", ");
   }
 
-  /** A row of what `selected` names. */
+  /** Makes the object of a row that `selected` has read. */
   readonly objectOf = (row: Readonly<Record<string, unknown>>): T => {
     const object: Record<string, unknown> = {};
     for (const [name, field] of this.#fields) {
@@ -54,21 +54,21 @@ export class RowMapping<T extends object> {
       if (value !== null) object[name] = readValue(value, field);
       else if (field.ifMissing === "null") object[name] = null;
     }
-    // It has the fields that T is derived from.
+    // The object has the fields from which T is derived.
     return object as T;
   };
 
-  /** The values of all columns but the identifier. */
+  /** The values of all columns except the identifier. */
   valuesOf(object: Omit<T, "id">): (SqlValue | null)[] {
     return this.#fields.flatMap(([name, { storedAs }]) => {
       if (name === "id") return [];
-      // Schemas allow nothing else.
+      // The schemas of the fields allow only such values.
       const value = (Reflect.get(object, name) ?? null) as SqlValue | null;
       return [storedAs === "time" && value !== null ? Date.parse(`${value}`) : value];
     });
   }
 
-  /** Adds an object, and returns the identifier that the database assigns. */
+  /** Adds an object and returns the identifier that the database assigned. */
   *insert(object: Omit<T, "id">, dialect: Dialect): Steps<bigint> {
     const sql = dialect.insert(this.table, Object.keys(this.given));
     const [row] = yield* rowsOf<{ id: bigint }>(sql, ...this.valuesOf(object));
@@ -84,7 +84,7 @@ export class RowMapping<T extends object> {
     };
   }
 
-  /** An expression for the JSON of a row, as `encoderOf` writes it. */
+  /** An expression for the JSON of a row, in the form that `encoderOf` writes. */
   json({ jsonObject }: Pick<Dialect, "jsonObject">): string {
     return jsonObject(
       this.#fields.map(([name, { storedAs, ifMissing }]) => {

@@ -12,7 +12,7 @@ export class SqlSettingsStore implements SettingsStore {
   constructor(private readonly database: SqlDatabase) {}
 
   saveSettings(settings: Readonly<Record<string, string>>): Promise<void> {
-    // In one order, so that instances that start together do not deadlock.
+    // All instances write the settings in the same order, so that two that start together do not deadlock.
     const entries = Object.entries(settings).toSorted(([a], [b]) => (a < b ? -1 : 1));
     return this.database.write(function* () {
       for (const [name, value] of entries)

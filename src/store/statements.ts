@@ -3,23 +3,23 @@ import type { Page } from "../domain/ports.ts";
 import type { Awaitable } from "../runtime/event-loop.ts";
 
 /*
- * One set of statements for both databases. A transaction is a generator that yields its statements and gets their
- * rows, so that it runs at once on SQLite, and with promises on PostgreSQL.
+ * Both databases share one set of statements. A transaction is a generator that yields its statements and receives
+ * their rows, so that it runs at once on SQLite, and with promises on PostgreSQL.
  */
 
 export type SqlValue = string | number | bigint;
 
 export interface Statement {
-  /** Its parameters are `?`, or all of them `?1`, `?2`, …. An empty statement does nothing. */
+  /** The text. Its parameters are `?`, or all of them `?1`, `?2` and so on. An empty statement does nothing. */
   readonly sql: string;
   readonly values: readonly (SqlValue | Uint8Array | null)[];
-  /** Whether the text depends on what is asked for, so that it is not kept as a prepared statement. */
+  /** Whether the text depends on the query, so that it is not kept as a prepared statement. */
   readonly isVaried?: boolean;
   /** Of a statement that adds an entry to the audit trail and returns its `id`. */
   readonly audited?: NewAuditEntry;
 }
 
-/** Statements one after the other: each is answered with its rows. */
+/** Statements that run one after the other. Each `yield` returns the rows of its statement. */
 export type Steps<T> = Generator<Statement, T, unknown[]>;
 export type Statements<T> = () => Steps<T>;
 
@@ -28,17 +28,17 @@ export function* rowsOf<Row>(sql: string, ...values: Statement["values"]): Steps
 }
 
 export function* rowsOfQuery<Row>(statement: Statement): Steps<Row[]> {
-  // They have what the statement selects.
+  // The rows have the columns that the statement selects.
   return (yield statement) as Row[];
 }
 
-/** A row that a statement always returns. */
+/** Returns a row that a statement must have returned. */
 export function requireRow<Row>(row: Row | undefined): Row {
   if (row === undefined) throw new Error("the database returned fewer rows than it was asked for");
   return row;
 }
 
-/** Where no integer is beyond 2^53. */
+/** Runs a statement whose integers are all below 2^53, and returns them as numbers. */
 export function* numberRowsOf<Row>(sql: string, ...values: Statement["values"]): Steps<Row[]> {
   const rows = yield* rowsOf<Record<string, unknown>>(sql, ...values);
   for (const row of rows) {
@@ -46,11 +46,11 @@ export function* numberRowsOf<Row>(sql: string, ...values: Statement["values"]):
       if (typeof value === "bigint") row[name] = Number(value);
     }
   }
-  // They have what the statement selects.
+  // The rows have the columns that the statement selects.
   return rows as Row[];
 }
 
-/** The same; columns that are null in the row are absent from the object. */
+/** Runs such a statement and returns objects, which omit the columns that are null. */
 export function* objectsOf<T>(sql: string, ...values: Statement["values"]): Steps<T[]> {
   return (yield* rowsOf<object>(sql, ...values)).map(objectOf<T>);
 }
@@ -60,26 +60,28 @@ export function objectOf<T>(row: object): T {
   for (const [name, value] of Object.entries(row)) {
     if (value !== null) object[name] = typeof value === "bigint" ? Number(value) : value;
   }
-  // They have what the statement selects.
+  // The object has the columns that the statement selects.
   return object as T;
 }
 
 export function withoutNulls<T>(object: object): T {
-  // The type says what is left.
+  // The type describes the remaining properties.
   return Object.fromEntries(Object.entries(object).filter(([, value]) => value !== null)) as T;
 }
 
-/** A JSON array as the value of one parameter, exact for every integer. */
+/** Encodes values as a JSON array for one parameter, with every integer exact. */
 export function jsonArray(values: readonly (SqlValue | null)[]): string {
   return `[${values.map((value) => (typeof value === "bigint" ? value : JSON.stringify(value))).join(",")}]`;
 }
 
-/** The value of the parameter of `given`: the values of each row in the order of the columns. */
+/** Encodes rows for the parameter of `given`: the values of each row are in the order of the columns. */
 export function jsonRows(rows: readonly (readonly (SqlValue | null)[])[]): string {
   return `[${rows.map(jsonArray).join(",")}]`;
 }
 
-/** The statement selects one row more than the limit where there is one: it shows that the page has a successor. */
+/**
+ * Reads a page. The statement selects one row more than the limit if it can: that row shows that another page follows.
+ */
 export function* readPage<Row, T>(
   statement: Statement,
   limit: number,
@@ -91,7 +93,7 @@ export function* readPage<Row, T>(
   return { items: rows.map(itemOf), hasMore };
 }
 
-/** What the first row becomes, if there is one. */
+/** Converts the first row, if there is one. */
 export function* readFirst<Row, T>(
   itemOf: (row: Row) => T,
   sql: string,
@@ -104,14 +106,14 @@ export function* readFirst<Row, T>(
 export interface SqlDatabase {
   readonly dialect: Dialect;
   read<T>(statements: Statements<T>): Awaitable<T>;
-  /** One transaction. The statements may run again. */
+  /** Runs one transaction. Its statements may run again. */
   write<T>(statements: Statements<T>): Promise<T>;
 }
 
 export interface JsonMember {
   readonly name: string;
   readonly column: string;
-  /** A choice is text without characters that JSON escapes. */
+  /** The value of a choice has no characters that JSON escapes. */
   readonly kind: "integer" | "text" | "choice";
   readonly isOptional: boolean;
 }
@@ -121,50 +123,53 @@ type RowLock = "UPDATE NOWAIT" | "NO KEY UPDATE NOWAIT" | "NO KEY UPDATE";
 /** `json` is text in SQLite and jsonb in PostgreSQL. */
 export type ColumnType = "integer" | "text" | "json";
 
-/** What differs between the databases in SQL that both stores build from parts. */
+/** How the SQL of the two databases differs. */
 export interface Dialect {
-  /** Whether a page is found by a comparison of rows; see pages.ts. */
+  /** Whether a page is found by a comparison of rows, which pages.ts explains. */
   readonly comparesRows: boolean;
-  /** Condition that a column, of integers by default, has one of the values of a JSON array. */
+  /** A condition that a column, of integers by default, has one of the values in a JSON array. */
   isOneOf(column: string, parameter: string, type?: ColumnType): string;
-  /** The rows of a JSON array, which is a parameter, as a table with these columns and their `place`. */
+  /** The rows of a JSON array, which is one parameter, as a table with these columns and their `place`. */
   given(columns: Readonly<Record<string, ColumnType>>): string;
-  /** A column for an order that ignores the case of ASCII letters, and one for an order of bytes. */
+  /** An expression that sorts a column without regard to the case of ASCII letters. */
   withoutCase(column: string): string;
+  /** An expression that sorts a column by its bytes. */
   bytewise(column: string): string;
-  /** Condition with a pattern of LIKE that ignores the case of ASCII letters; `\` escapes. */
+  /** A condition with a LIKE pattern, which ignores the case of ASCII letters; `\` escapes. */
   like(column: string, parameter: string): string;
-  /** Condition with a pattern of classes, which is made by `pattern`. */
+  /** A condition with a pattern that `pattern` made. */
   matches(column: string, parameter: string): string;
-  /** For each character what it can be: one character or two. `isPart`: whether other text may surround them. */
+  /**
+   * Makes a pattern from the variants of each character, one or two. `isPart` is whether other text may surround them.
+   */
   pattern(characters: readonly (readonly string[])[], isPart: boolean): string;
-  /** The labels of a key as rows of a table, whose column is `value`. */
+  /** The labels of a key as the rows of a table with the column `value`. */
   readonly labels: string;
-  /** Inserts a row and returns its `id`, which the database assigns. */
+  /** Inserts a row and returns the `id` that the database assigned. */
   insert(table: string, columns: readonly string[]): string;
-  /** An expression for a JSON object without spaces. A member that is optional is left out where it is NULL. */
+  /** An expression for a JSON object without spaces. An optional member is omitted where it is NULL. */
   jsonObject(members: readonly JsonMember[]): string;
-  /** Nobody else adds a row until the end of the transaction. */
+  /** Keeps others from adding rows to the table until the transaction ends. */
   lockIds(table: string): string;
-  /** Nobody else changes the table until the end of the transaction. */
+  /** Keeps others from changing the table until the transaction ends. */
   lockTable(table: string): string;
   /**
-   * The end of a SELECT whose rows stay as they are until the end of the transaction. `NO KEY UPDATE` lets others refer
-   * to them. With `NOWAIT`, the statement fails at once if another transaction has locked one of them.
+   * The end of a SELECT that locks its rows until the transaction ends. With `NO KEY UPDATE`, others can still refer to
+   * them. With `NOWAIT`, the statement fails at once if another transaction has locked one of them.
    */
   lockRows(lock: RowLock): string;
-  /** After the table of a SELECT: the index that it is read by. PostgreSQL finds the best one by itself. */
+  /** Names the index of a SELECT, after its table. PostgreSQL chooses the index by itself. */
   indexedBy(index: string): string;
-  /** The clause of an INSERT that sets the identifiers, which the database assigns otherwise. */
+  /** The clause of an INSERT with identifiers, which the database would otherwise assign. */
   readonly explicitIds: string;
   /**
-   * Deletes the first rows in an order that no two rows share, and returns a row for each. The last parameter is how
-   * many. Two instances that delete at the same time delete different rows.
+   * Deletes the first rows in an order that no two rows share, and returns a row for each. The last parameter is their
+   * number. Two instances that delete at the same time delete different rows.
    */
   deleteFirst(rows: { readonly table: string; readonly where: string; readonly order: string }): string;
-  /** A number that changes when another copy of the database takes over. */
+  /** An expression for a number that changes when another copy of the database takes over. */
   readonly timeline: string;
-  /** The sum of the columns `operations` of the rows `stored` and `excluded`; see usage-history.ts. */
+  /** The sum of the columns `operations` of the rows `stored` and `excluded`, whose form usage-history.ts explains. */
   readonly addedOperations: string;
 }
 
@@ -183,17 +188,19 @@ export class SqlValues {
     return this.dialect.isOneOf(column, this.add(jsonArray(numbers)));
   }
 
-  /** Whether a column is the text, in upper or lower case. */
+  /** A condition that a column equals the text, in upper or lower case. */
   isText(column: string, text: string): string {
     return this.#compare(column, text, false);
   }
 
-  /** Whether a column contains the text, in upper or lower case. */
+  /** A condition that a column contains the text, in upper or lower case. */
   hasText(column: string, text: string): string {
     return this.#compare(column, text, true);
   }
 
-  /** Databases without a locale know the case of ASCII letters only, so other letters are looked for in both cases. */
+  /**
+   * Databases without a locale know the case of ASCII letters only, so other letters are searched for in both cases.
+   */
   #compare(column: string, text: string, isPart: boolean): string {
     const { dialect } = this;
     const characters = [...text].map(casesOf);
@@ -205,7 +212,7 @@ export class SqlValues {
   }
 }
 
-/** The character, and the same in the other case if that is one character. */
+/** The character, and its other case if that is a single character. */
 function casesOf(character: string): readonly string[] {
   const others = [character.toLowerCase(), character.toUpperCase()];
   const other = others.find((each) => each !== character && [...each].length === 1);

@@ -18,11 +18,11 @@ import {
 export interface Table<Column extends string = string> {
   readonly name: string;
   readonly columns: Readonly<Record<Column, ColumnType>>;
-  /** Which rows are read in bulk, in SQL of both databases. */
+  /** A condition for the rows that are read in bulk, in SQL of both databases. */
   readonly where: string;
-  /** The columns of an order of the rows that stays the same. */
+  /** The columns by which rows are sorted, in an order that no two rows share. */
   readonly order: readonly Column[];
-  /** Whether the database assigns `id`, the first column, and remembers the last one, also after its row is deleted. */
+  /** Whether the database assigns `id`, the first column, and remembers the last one even after its row is deleted. */
   readonly explicitIds: boolean;
 }
 
@@ -110,13 +110,16 @@ export const IMPORTS = table("imports", ["fingerprint"], {
   rejects_bytes: "integer",
 });
 
-/** A table comes after those that it refers to. Sums, sessions and the servers' secret are not among them. */
+/**
+ * The tables that are read and written in bulk, each after those that it refers to. Sessions and the servers' secret
+ * are not among them.
+ */
 export const TABLES: readonly Table[] = [
   API_KEYS,
   KEY_SECRETS,
   PETS,
   ORDERS,
-  // By age, because SQLite deletes expired ones in the order in which they were inserted.
+  // The records are sorted by age, because SQLite deletes expired ones in the order in which they were inserted.
   table("attempts", ["created_at", "key_id", "operation", "idempotency_key"], {
     key_id: "integer",
     operation: "text",
@@ -150,7 +153,7 @@ export const TABLES: readonly Table[] = [
   IMPORTS,
 ];
 
-/** In a copy that is not published: what it is made of. For both databases. */
+/** Creates the table that names the source of a copy until it is published, in SQL of both databases. */
 export const CREATE_COPY_SOURCE = "CREATE TABLE IF NOT EXISTS copy_source (source TEXT NOT NULL)";
 
 function withIds<Column extends string>(
@@ -168,10 +171,10 @@ function table<Column extends string>(
   return { name, columns, order, where: "TRUE", explicitIds: false };
 }
 
-/** Tables whose identifiers the database assigns. */
+/** The tables whose identifiers the database assigns. */
 export const TABLES_WITH_IDS = TABLES.filter(({ explicitIds }) => explicitIds).map(({ name }) => name);
 
-/** All rows that are read in bulk, with every column as text. */
+/** Selects all rows that are read in bulk, with every column as text. */
 export function selectRows(table: Table, dialect: Dialect): string {
   const { name, where } = table;
   return `SELECT ${textsOf(table)} FROM ${name} WHERE ${where} ORDER BY ${orderOf(table, dialect)}`;
@@ -188,7 +191,8 @@ function textsOf({ columns }: Table): string {
 }
 
 /**
- * With the table: PostgreSQL would take the name alone for the selected text. As SQLite compares text: byte by byte.
+ * Names the table of each column, because PostgreSQL would take the name alone for the selected text. Text is compared
+ * byte by byte, as in SQLite.
  */
 function orderOf({ name, columns, order }: Table, { bytewise }: Dialect): string {
   const inOrder = order.map((column) => {
@@ -198,16 +202,16 @@ function orderOf({ name, columns, order }: Table, { bytewise }: Dialect): string
   return inOrder.join(", ");
 }
 
-/** Inserts the given rows, which have these columns. An order of them can follow. */
+/** Inserts the given rows, which have these columns. An ORDER BY can follow. */
 export function insertInto({ name, columns }: Pick<Table, "name" | "columns">, dialect: Dialect): string {
   const names = Object.keys(columns).join(", ");
   return `INSERT INTO ${name} AS stored (${names}) ${dialect.explicitIds}
     SELECT ${names} FROM ${dialect.given(columns)} WHERE TRUE`;
 }
 
-/** Values as text, in the order of the columns. */
+/** The values of a row as text, in the order of the columns. */
 export type Row = readonly (string | null)[];
-/** Values to write; an integer may be text. */
+/** The values of a row to write. An integer may be text. */
 export type NewRow = readonly (SqlValue | null)[];
 
 /** The values of a row by their columns. */
@@ -219,49 +223,52 @@ export function fieldsOf<Column extends string>(
 ): Readonly<Record<Column, string | null>> {
   const fields: Record<string, string | null> = {};
   for (const [position, column] of Object.keys(columns).entries()) fields[column] = row[position] ?? null;
-  // It has every column.
+  // The object has every column.
   return fields as Record<Column, string | null>;
 }
 
-/** Numbers that are not rows: the last identifier of each table that assigns them, and the revision of the keys. */
+/**
+ * The numbers that are outside of rows: the last identifier of each table that assigns them, and the revision of the
+ * keys.
+ */
 export type Counters = Readonly<Record<string, bigint>>;
 export const KEY_REVISION = "key_revision";
 
 /** A database as it is at one moment. */
 export interface TableReader extends AsyncDisposable {
-  /** The number of rows. */
+  /** Counts the rows of a table. */
   count(table: Table): Promise<number>;
-  /** In batches. Several tables can be read at the same time, each once. */
+  /** Reads the rows in batches. Several tables can be read at the same time, each of them once. */
   rows(table: Table): AsyncIterable<readonly Row[]>;
   counters(): Promise<Counters>;
-  /** Whether anybody has written since the reader was opened, where the database can tell. The last call. */
+  /** Whether anybody has written since the reader was opened, if the database can tell. It must be the last call. */
   hasChanged?(): boolean;
 }
 
 interface RowQuery<Column> {
   readonly by: Column;
-  /** Those that `by` may have. */
+  /** The values of `by` that are searched for. */
   readonly values: readonly SqlValue[];
   /** A further condition, in SQL of both databases. */
   readonly where?: string;
-  /** Whether the rows stay as they are until the end of the transaction. */
+  /** Whether to lock the rows until the transaction ends. */
   readonly isLocked?: boolean;
 }
 
 /**
- * Short transactions beside servers that write to the same tables. They do not wait for the disk: after a power failure
- * the last ones may be missing, all from some moment on.
+ * Writes in short transactions while servers write to the same tables. They do not wait for the disk: after a power
+ * failure, all transactions since some moment may be missing.
  */
 export interface SharedTables extends AsyncDisposable, Pick<SqlDatabase, "dialect" | "write"> {
-  /** So many rows are stored in a few milliseconds, for which the writes of servers wait. */
+  /** Storing this many rows takes a few milliseconds, in which the writes of servers wait. */
   readonly rowsPerTransaction: number;
-  /** Follows each write in its transaction. */
+  /** Runs after each write, in its transaction. */
   onWrite(table: Table, rows: readonly NewRow[]): Steps<void>;
-  /** The transactions from now on, and all before them, are durable when they resolve. */
+  /** Makes later transactions, and with them all earlier ones, durable when they resolve. */
   makeDurable(): Promise<void>;
 }
 
-/** Locks in the order of the rows, so that no two transactions wait for each other. */
+/** Finds rows. It locks them in their order, so that no two transactions wait for each other. */
 export function* findRows<Column extends string>(
   { dialect }: Pick<SharedTables, "dialect">,
   table: Table<Column>,
@@ -274,7 +281,7 @@ export function* findRows<Column extends string>(
   return rows.map((row) => fieldsOf(table, Object.values(row)));
 }
 
-/** Adds rows with all columns, in their order. */
+/** Adds rows with all columns, in the order of the rows. */
 export function* insertRows(
   table: Table,
   rows: readonly NewRow[],
@@ -303,35 +310,37 @@ export function* appendRows(tables: SharedTables, table: Table, rows: readonly N
   yield* tables.onWrite({ ...table, explicitIds: false }, rows);
 }
 
-/** Nobody else adds a row until the end of the transaction: identifiers become visible in ascending order. */
+/** Keeps others from adding rows until the transaction ends, so that identifiers become visible in ascending order. */
 export function* lockIds({ dialect }: Pick<SharedTables, "dialect">, { name }: Table): Steps<void> {
   yield* rowsOf(dialect.lockIds(name));
 }
 
-/** A new database. Nobody else sees it before it is published. */
+/** A new database, which nobody else sees before it is published. */
 export interface NewTables extends AsyncDisposable {
-  /** Adds rows with all columns, all of them or none. */
+  /** Adds all of these rows or none. They have all columns. */
   insert(table: Table, rows: readonly NewRow[]): Promise<void>;
-  /** Sets the counters, when all rows are inserted. */
+  /** Sets the counters after all rows are inserted. */
   complete(counters: Counters): Promise<void>;
-  /** Reads what was inserted. */
+  /** Reads the rows that were inserted. */
   read(): Promise<TableReader>;
-  /** Makes it the database of the environment, with an audit entry, in one step. Nothing can be written afterwards. */
+  /**
+   * Makes this the database of the environment, with an audit entry, in one step. Nothing can be written afterwards.
+   */
   publish(entry: NewAuditEntry): Promise<void>;
 }
 
 /** The database of one environment, which may not exist yet. */
 export interface TableStore {
   exists(): Promise<boolean>;
-  /** Migrates it first if an earlier release made it. */
+  /** Reads the database, after migrating it if an earlier release made it. */
   read(): Promise<TableReader>;
-  /** Creates or migrates it first. */
+  /** Opens the database for shared writes, after creating or migrating it. */
   share(): Promise<SharedTables>;
-  /** Continues an interrupted copy of the same source, or begins a new one and discards another. */
+  /** Continues an interrupted copy of the same source. A copy of another source is discarded, and a new one begins. */
   create(source: string): Promise<NewTables>;
 }
 
-/** Puts the fields of JSON objects into one order: PostgreSQL stores them in an order of its own. */
+/** Sorts the fields of JSON objects, because PostgreSQL stores them in an order of its own. */
 export function canonicalRowOf({ columns }: Table): (row: Row) => Row {
   const types = Object.values(columns);
   if (!types.includes("json")) return (row) => row;

@@ -32,11 +32,11 @@ import {
 import { DEPRECATED_USE, insertInto, KEY_LAST_USED, USAGE } from "./tables.ts";
 
 /*
- * Both databases have one row per key and interval. The counts of the operations are in one column, as JSON: a sum over
- * all keys reads a third of the rows that a row per operation would take, and adding to one key changes one row.
+ * Both databases have one row per key and interval. The counts of all operations are JSON in one column, so a sum over
+ * all keys reads a third of the rows that one row per operation would take, and adding to one key changes one row.
  */
 
-/** Admitted requests and errors by operation: `{"listPets":[12,1]}`. */
+/** The admitted requests and errors by operation, such as `{"listPets":[12,1]}`. */
 type StoredOperations = Readonly<Record<string, readonly [admitted: number, errors: number] | undefined>>;
 
 interface StoredCounts extends RequestCounts {
@@ -54,10 +54,10 @@ function encodeOperations(byOperation: readonly OperationCounts[]): string {
   return JSON.stringify(Object.fromEntries(entries));
 }
 
-/** One row per operation; the requests that belong to none of them come last. */
+/** Makes one row per operation. The requests without an operation come last. */
 function usageRowsOf(keyId: number, stored: StoredCounts): UsageRow[] {
   const { start } = stored;
-  // What this release or another one has written.
+  // This release or another one has written the JSON.
   const operations: StoredOperations = JSON.parse(stored.operations);
   const rows: UsageRow[] = [];
   let { admitted, errors } = stored;
@@ -75,7 +75,7 @@ function usageRowsOf(keyId: number, stored: StoredCounts): UsageRow[] {
   return rows;
 }
 
-/** The starts of the first interval and of the last. Without rows, no interval is between them. */
+/** The starts of the first and the last interval. If the table is empty, no interval is between them. */
 interface Bounds {
   readonly first: number;
   readonly last: number;
@@ -84,10 +84,10 @@ interface Bounds {
 /** Adds the counts of an inserted row to those of the stored one. */
 const ADD_COUNTS = COUNTS.map((count) => `${count} = stored.${count} + excluded.${count}`).join(", ");
 
-/** In the order of the keys, as all that several instances add, so that they do not deadlock. */
+/** All instances add rows in the order of the keys, so that they do not deadlock. */
 const BY_KEY = "ORDER BY key_id";
 
-/** A repeated batch waits for the transaction of the first one, and then changes no row. */
+/** Records a batch. A repeated batch waits for the transaction of the first one, and then changes no row. */
 const INSERT_BATCH = `INSERT INTO usage_batches AS stored (writer, sequence, hour) VALUES (?, ?, ?)
   ON CONFLICT (writer) DO UPDATE SET sequence = excluded.sequence, hour = excluded.hour
   WHERE stored.sequence < excluded.sequence RETURNING writer`;
@@ -96,12 +96,12 @@ const COUNT_DEPRECATED_USE = `SELECT count(DISTINCT key_id) AS count FROM deprec
 const SET_LATER = `DO UPDATE SET last_used_at = excluded.last_used_at
   WHERE stored.last_used_at < excluded.last_used_at`;
 
-/** A sum of integers is numeric in PostgreSQL. */
+/** In PostgreSQL, a sum of integers is numeric. */
 const SUMS = COUNTS.map((count) => `CAST(sum(${count}) AS bigint) AS ${count}`).join(", ");
 
 const SELECT_USED_KEYS = `SELECT key_id AS "keyId" FROM key_last_used ORDER BY key_id`;
 
-/** The statements on the table of the hours, or on that of the days. */
+/** The statements on the table of hours or on that of days. */
 export function usageQueries(by: UsageInterval, dialect: Dialect) {
   const { name } = USAGE[by];
   return {
@@ -129,10 +129,10 @@ function queriesOf(dialect: Dialect) {
   };
 }
 
-/** Rows that a statement adds up: 17 ms on SQLite, in which requests wait. */
+/** The number of rows that a statement adds up: it takes 17 ms on SQLite, in which requests wait. */
 const ROWS_AT_ONCE = 25_000;
 
-/** On SQLite one to two milliseconds, in which requests wait. */
+/** Deleting this many rows takes SQLite one to two milliseconds, in which requests wait. */
 const DELETED_AT_ONCE = 500;
 
 export class SqlUsageHistoryStore implements UsageHistoryStore {
@@ -167,7 +167,7 @@ export class SqlUsageHistoryStore implements UsageHistoryStore {
     return (await this.database.read(read)).flatMap((stored) => usageRowsOf(keyId, stored));
   }
 
-  /** Adds up some keys at a time: requests come between the statements. */
+  /** Adds up a few keys at a time, so that requests run between the statements. */
   async usageByKey(query: KeyTotalsQuery): Promise<readonly KeyTotals[]> {
     const { limit = Number.MAX_SAFE_INTEGER, ...period } = query;
     const { sums } = this.#queries[period.by];
@@ -223,7 +223,7 @@ export class SqlUsageHistoryStore implements UsageHistoryStore {
   }
 }
 
-/** In the order of the columns of USAGE. */
+/** The values of a row, in the order of the columns of USAGE. */
 function usageValues(start: number, counts: KeyCounts): SqlValue[] {
   const { keyId, admitted, limited, banned, errors, byOperation } = counts;
   return [start, keyId, admitted, limited, banned, errors, encodeOperations(byOperation)];

@@ -93,7 +93,7 @@ function planView(
         id,
         expiresAt: formatOptionalTime(expiresAt ?? undefined),
       })) ?? null,
-    keysRolledSince: keys?.rolled ?? null,
+    keysRolledSince: keys?.rotated ?? null,
     keysCreatedSince: keys?.created ?? null,
     operatorsChangedSince: keys?.operators ?? null,
     isDryRun,
@@ -155,7 +155,7 @@ function warningsOf(
       `which keys and operators were revoked, restricted or rotated after ${description.createdAt} is not known here; they are valid again: see petstore keys list, petstore operators list and docs/backup.md`,
     ];
   }
-  const { restricted, rolled: rotated, created, operators } = keys;
+  const { restricted, rotated, created, operators } = keys;
   const again = (column: Restriction) => {
     const [undone, command] = RESTRICTED[column];
     const commands = listed(restricted[column], (key) => `petstore keys ${command(key, now)}`);

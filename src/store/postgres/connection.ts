@@ -3,24 +3,28 @@ import { messageOf, Unavailable } from "../../api/errors.ts";
 import { hostUrls } from "../../text/host-urls.ts";
 import { scheduler, DeadlineExceeded } from "../../runtime/event-loop.ts";
 
-/** By default five seconds each, as commands need them. 0 is no limit. */
+/** The timeouts of a connection. Each is five seconds by default, which suits commands; 0 means no limit. */
 export interface Timeouts {
   readonly connectMs: number;
-  /** The server's own limits, so that it ends what this process has given up on. */
+  /**
+   * This limit and the next are enforced by the server, so that it ends statements that this process has given up on.
+   */
   readonly statementMs: number;
   readonly lockMs: number;
-  /** A process that is paused in the middle of a transaction must not block the others. */
+  /** Ends the transaction of a process that is paused, so that it does not block the others. */
   readonly idleInTransactionMs: number;
 }
 
 export interface ConnectOptions extends Partial<Timeouts> {
-  /** By default one. */
+  /** The default is 1. */
   readonly maxConnections?: number;
-  /** The schema of the tables, so that environments can share a database; by default the server's. */
+  /** The schema of the tables, so that environments can share a database. The default is that of the server. */
   readonly schema?: string | undefined;
-  /** Whether a commit waits for the disk; by default as the server is configured. */
+  /** Whether a commit waits for the disk. The default is that of the server. */
   readonly waitsForDisk?: false;
-  /** By default a standby, which shows earlier data and accepts no writes, rejects the connection. */
+  /**
+   * Whether to accept a standby, which shows earlier data and rejects writes. By default the connection to it fails.
+   */
   readonly acceptsStandby?: true;
 }
 
@@ -31,7 +35,7 @@ export function connect(url: string, options: ConnectOptions): SQL {
   const { maxConnections = 1, connectMs = COMMAND_TIMEOUT_MS, statementMs = COMMAND_TIMEOUT_MS } = options;
   const { lockMs = COMMAND_TIMEOUT_MS, idleInTransactionMs = COMMAND_TIMEOUT_MS } = options;
   return new SQL(url, {
-    // The variable PGDATABASE overrides the database in the URL; an option overrides both.
+    // The variable PGDATABASE overrides the database in the URL; this option overrides both.
     ...databaseOf(url),
     max: maxConnections,
     connectionTimeout: connectMs / 1000,
@@ -39,15 +43,15 @@ export function connect(url: string, options: ConnectOptions): SQL {
     connection: {
       application_name: applicationName(options.schema),
       ...(options.schema !== undefined && { search_path: options.schema }),
-      // A standby cannot turn this off.
+      // A standby rejects this parameter, and with it the connection.
       ...(options.acceptsStandby !== true && { transaction_read_only: "off" }),
       // A statement must see what was committed before it began, whatever the server's default is.
       default_transaction_isolation: "read committed",
-      // Every statement has an index. A plan made while a table was small is cached and would scan the grown table.
+      // Every statement has an index. A cached plan from a time when the table was small would scan the grown table.
       enable_seqscan: "off",
-      // A plan for the values at hand trusts statistics, which are out of date after a table has grown fast.
+      // A custom plan relies on statistics, which are out of date after a table has grown fast.
       plan_cache_mode: "force_generic_plan",
-      // Compilation takes longer than these short statements do.
+      // Compiling takes longer than these short statements run.
       jit: "off",
       ...(options.waitsForDisk === false && { synchronous_commit: "off" }),
       statement_timeout: statementMs,
@@ -74,15 +78,15 @@ export function addressOf(url: string): string {
 }
 
 /**
- * Advisory locks are numbers whose meaning their users agree on. These are pairs of numbers, so they differ from the
- * single numbers under which idempotent requests are locked.
+ * The first of the two numbers of each advisory lock of this program. Idempotent requests are locked by single numbers,
+ * which differ from all pairs.
  */
 export const LOCK_SPACE = 0x70657473;
 
 export const MIGRATIONS_LOCK = 1;
 export const COPY_LOCK = 2;
 
-/** Takes a lock that is held until the session ends. Returns whether it was free in time. */
+/** Takes a lock that is held until the session ends. Returns whether it became free in time. */
 export function takeLock(sql: SQL, lock: number, maxMs: number): Promise<boolean> {
   return pollUntil(true, maxMs, async () => {
     const [{ locked }] = await sql<[{ locked: boolean }]>`
@@ -93,7 +97,7 @@ export function takeLock(sql: SQL, lock: number, maxMs: number): Promise<boolean
 
 const POLL_MS = 50;
 
-/** Repeats `read` until it returns the wanted value, for so long. Returns the last value. */
+/** Repeats `read` until it returns the wanted value, for up to `maxMs`. Returns the last value. */
 export async function pollUntil<T>(wanted: T, maxMs: number, read: () => Promise<T>): Promise<T> {
   const deadline = scheduler.now() + maxMs;
   for (;;) {
@@ -121,24 +125,26 @@ export function nextIdLock(table: string): string {
 }
 
 /**
- * Each promotion of a standby begins a timeline, with a higher number: the first eight digits, hexadecimal, of the
- * names of its files.
+ * The number of the server's timeline. Each promotion of a standby begins a timeline with a higher number, which is the
+ * first eight hexadecimal digits in the names of its log files.
  */
 export const TIMELINE = "('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::int4";
 
-/** A standby rejects the connection with "transaction read-write mode must be set before any query". */
+/**
+ * The SQLSTATE with which a standby rejects the connection: "transaction read-write mode must be set before any query".
+ */
 const STANDBY_STATE = "25001";
 
 export function isStandby(error: unknown): boolean {
   return error instanceof SQL.PostgresError && error.errno === STANDBY_STATE;
 }
 
-/** With a message that says what is wrong. */
+/** Replaces the error of a standby by one whose message names the cause. */
 export function withExplanation(error: unknown): unknown {
   return isStandby(error) ? new Error("the server is a standby", { cause: error }) : error;
 }
 
-/** SQLSTATEs and classes of them that are not about the statement: the same one can succeed later. */
+/** SQLSTATEs, and classes of them, after which the same statement can succeed later. */
 const TRANSIENT_STATES = [
   "08", // connection exceptions
   STANDBY_STATE,
@@ -147,20 +153,20 @@ const TRANSIENT_STATES = [
   "28", // the login is rejected, for example while the password is changed
   "3D000", // the database does not exist
   "40", // rolled back: deadlock
-  "42501", // no privilege, also that to connect to the database
+  "42501", // no privilege, for example to connect to the database
   "53", // out of connections, memory or disk
   "55000", // the database allows no connections
   "55P03", // a lock was not available in time, or at once with NOWAIT
   "57", // shutting down, starting up, or cancelled by statement_timeout
-  "58", // a failure of the server's disk
-  "F0", // a configuration file with errors
+  "58", // the server's disk failed
+  "F0", // the configuration file has errors
 ];
 
-/** Of those, the ones after which every other statement fails as well. */
+/** Those of the SQLSTATEs above after which every other statement fails as well. */
 const DOWN_STATES = [STANDBY_STATE, "25006", "28", "3D000", "55000", "57P03", "F0"];
 const CANNOT_CONNECT =
   /^ERR_POSTGRES_(?:CONNECTION_(?:REFUSED|FAILED|TIMEOUT)|TLS_|UNEXPECTED_MESSAGE|SASL_|\w+_AUTHENTICATION_METHOD)/;
-/** What the runtime says of the file of sslrootcert, each time it connects. */
+/** The runtime's messages about the file in sslrootcert, at each attempt to connect. */
 const NO_AUTHORITY = /^(?:Unable to access caFile path|Failed to load CA file)/;
 
 /** Turns a transient error of PostgreSQL into Unavailable; returns every other error as it is. */
@@ -175,14 +181,17 @@ function isTransient(error: Error): boolean {
   return startsWithAny(error.errno, TRANSIENT_STATES) || error.code.startsWith("ERR_POSTGRES_CONNECTION_");
 }
 
-/** Whether the server as a whole cannot be used, and not only the connection of one statement. */
+/** Whether the server as a whole is unusable, and not only the connection of one statement. */
 export function isServerDown(error: unknown): boolean {
   if (error instanceof DeadlineExceeded || isTlsError(error)) return true;
   if (!(error instanceof SQL.PostgresError)) return false;
   return startsWithAny(error.errno, DOWN_STATES) || CANNOT_CONNECT.test(error.code);
 }
 
-/** An expired certificate, a handshake that fails: the runtime's own errors, with codes of OpenSSL or of the system. */
+/**
+ * Whether TLS failed, for example because of an expired certificate. Such errors come from the runtime and have codes
+ * of OpenSSL or of the system.
+ */
 function isTlsError(error: unknown): boolean {
   if (!(error instanceof Error) || error instanceof SQL.PostgresError) return false;
   return ("code" in error && "errno" in error) || NO_AUTHORITY.test(error.message);

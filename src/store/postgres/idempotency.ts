@@ -6,7 +6,7 @@ import { IDEMPOTENCY_CONFLICT } from "../../domain/resources.ts";
 import type { ConnectionPool } from "./pool.ts";
 import { withNumberedParameters, POSTGRES_DIALECT } from "./statements.ts";
 
-/** A write; only one with an Idempotency-Key has a request. */
+/** A write. `request` exists only with an Idempotency-Key. */
 interface Write {
   readonly at: number;
   readonly request: IdempotentRequest | undefined;
@@ -14,7 +14,7 @@ interface Write {
 
 type IdempotentWrite = Write & { readonly request: IdempotentRequest };
 
-/** Expired records are deleted once in this many writes, up to so many at a time. */
+/** Expired records are deleted once in this many writes. */
 const WRITES_PER_PURGE = 100;
 const MAX_PURGED = 1_000;
 const DELETE_EXPIRED = withNumberedParameters(
@@ -32,8 +32,8 @@ export class IdempotencyRecords {
   ) {}
 
   /**
-   * The results of the writes that were done before. A write that is missing from the map is to be done now; its
-   * request is locked until the transaction ends, and the same request on any instance is rejected meanwhile.
+   * Returns the results of those writes that were done before. A write that is missing from the map has to be done now.
+   * Its request is locked until the transaction ends, and the same request on any instance is rejected meanwhile.
    */
   async lockAndFind<W extends Write>(
     tx: SQL,
@@ -43,7 +43,7 @@ export class IdempotencyRecords {
     const idempotent = writes.filter(isIdempotent);
     if (idempotent.length === 0) return results;
     const locked = await this.#lock(tx, idempotent);
-    // A statement of its own after the locks, so that it sees everything committed before they were taken.
+    // This statement follows the locks, so that it sees everything that was committed before they were taken.
     const records = await this.#find(tx, idempotent);
     for (const [i, write] of idempotent.entries()) {
       const record = records.get(requestName(this.operation, write.request));
@@ -63,8 +63,9 @@ export class IdempotencyRecords {
   }
 
   /**
-   * A commit waits for the disk and for a synchronous standby only if its transaction has written something. The lock
-   * of a row is such a write, so a replay is acknowledged as durably as the first response.
+   * Finds the records and locks their rows. A commit waits for the disk and for a synchronous standby only if its
+   * transaction has written something. The lock of a row counts as a write, so a replay is acknowledged as durably as
+   * the first response.
    */
   async #find(tx: SQL, writes: readonly IdempotentWrite[]): Promise<Map<string, IdempotencyRecord>> {
     const rows = await tx<(IdempotencyRecord & { keyId: bigint; idempotencyKey: string })[]>`
@@ -80,7 +81,7 @@ export class IdempotencyRecords {
     );
   }
 
-  /** Called in the transaction of the writes, after them. */
+  /** Stores the results, in the transaction of the writes and after them. */
   async save(tx: SQL, results: readonly (readonly [Write, WriteResult])[]): Promise<void> {
     const records = results.flatMap(([write, result]) => (isIdempotent(write) ? { ...write, result } : []));
     if (records.length === 0) return;
@@ -98,13 +99,13 @@ export class IdempotencyRecords {
         resource_id = excluded.resource_id, body = excluded.body, created_at = excluded.created_at`;
   }
 
-  /** Deletes expired records from time to time, in the background: no write waits for it. */
+  /** Deletes expired records from time to time, in the background, so that no write waits for it. */
   purge(writes: readonly Write[]): void {
     const at = writes.at(-1)?.at;
     this.#writesUntilPurge -= writes.length;
     if (at === undefined || this.#writesUntilPurge >= 0) return;
     this.#writesUntilPurge = WRITES_PER_PURGE;
-    // An error also reaches the writes that wait for a result; the next purge is soon.
+    // The error is ignored: the writes themselves report an outage, and the next purge comes soon.
     const values = [this.#expiry(at), MAX_PURGED];
     this.pool.query(async (sql) => sql.unsafe(DELETE_EXPIRED, values)).catch(() => {});
   }

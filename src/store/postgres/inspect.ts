@@ -5,7 +5,7 @@ import { Primary, type PrimaryOptions } from "./primary.ts";
 import { OLDEST_VERSION } from "./store.ts";
 
 interface ServerState {
-  /** Such as 17. */
+  /** The major version, such as 17. */
   readonly version: number;
   readonly encoding: string;
   readonly isStandby: boolean;
@@ -17,9 +17,9 @@ interface ServerState {
 
 export interface PostgresState extends ServerState {
   readonly oldestVersion: number;
-  /** Its clock minus ours, in milliseconds, give or take the time of a query. */
+  /** The clock of the server minus that of this machine, in milliseconds, accurate to the duration of a query. */
   readonly clockDifferenceMs: number;
-  /** 0 if the environment has no tables there yet. */
+  /** The version of the tables; 0 if the environment has none yet. */
   readonly schemaVersion: number;
   readonly supportedVersion: number;
 }
@@ -29,7 +29,7 @@ interface InspectOptions extends Pick<PrimaryOptions, "highestTimeline"> {
   readonly schema: string;
 }
 
-/** Connects and asks. Changes nothing. */
+/** Connects and reads the facts about a server, without changing anything. */
 export async function inspectPostgres(
   { url: anyServer, schema, highestTimeline: highest }: InspectOptions,
   now: () => number,

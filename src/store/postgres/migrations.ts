@@ -4,17 +4,17 @@ import { isLocked, MIGRATIONS_LOCK, tableExists, takeLock } from "./connection.t
 import { scheduler, withTimeout } from "../../runtime/event-loop.ts";
 
 /**
- * A step that takes long on a large table, and during which all other instances serve. Each statement is a transaction
- * of its own and has the same effect when it is repeated: a start that is interrupted begins the step again.
+ * A step that takes long on a large table, while all other instances serve requests. Each statement is a transaction of
+ * its own and has the same effect when it is repeated: a start that was interrupted begins the step again.
  */
 type OnlineMigration = Omit<Migration, "sql"> & { readonly statements: readonly string[] };
 
 /**
- * The same tables as in SQLite. The constraints repeat what the contract validates, so that a bug in the program fails
- * instead of storing bad data. Times are milliseconds since the epoch.
+ * The steps make the same tables as in SQLite. The constraints repeat what the contract validates, so that a bug in the
+ * program causes an error instead of bad data. Times are milliseconds since the epoch.
  *
- * Instances of the release before serve during a migration and after it, so a new column can be null. Release 1.1.0
- * adds to usage_sums, which is not used any more, and so stays.
+ * Instances of the previous release serve requests during a migration and after it, so every new column can be null.
+ * The table usage_sums is unused but remains, because release 1.1.0 writes to it.
  */
 export const POSTGRES_MIGRATIONS: readonly (Migration | OnlineMigration)[] = [
   {
@@ -94,8 +94,8 @@ export const POSTGRES_MIGRATIONS: readonly (Migration | OnlineMigration)[] = [
   {
     version: 8,
     name: "owners, notes, labels and access of keys, hints of secrets, audit trail, usage history",
-    // Instances of the release before insert keys and secrets without the new columns. The free space of a page is for
-    // the rows of the current hour and day, which are updated every two seconds.
+    // Instances of the previous release insert keys and secrets without the new columns. The free space in each page is
+    // for the rows of the current hour and day, which are updated every two seconds.
     sql: `
       ALTER TABLE api_keys ADD COLUMN owner TEXT;
       ALTER TABLE api_keys ADD COLUMN notes TEXT;
@@ -271,13 +271,13 @@ export const POSTGRES_MIGRATIONS: readonly (Migration | OnlineMigration)[] = [
   {
     version: 15,
     name: "when orders were closed",
-    // NULL: the order is placed, or an earlier release closed it.
+    // The column is NULL while the order is placed, and if an earlier release closed it.
     sql: "ALTER TABLE orders ADD COLUMN closed_at bigint",
   },
   {
     version: 16,
     name: "the secret of the servers in a table of its own",
-    // Servers of the release before have another one, and backups of theirs may have it: it is not taken over.
+    // The secret of the previous release is not taken over, because backups may contain it.
     sql: `
       CREATE TABLE server_secret (
         sole integer PRIMARY KEY CHECK (sole = 1),
@@ -294,21 +294,24 @@ const CREATE_VERSION_TABLE = `CREATE TABLE IF NOT EXISTS schema_migrations (
   applied_at timestamptz NOT NULL DEFAULT now()
 )`;
 
-/** For each step, and for what comes before them. Instances that start together wait for the one that migrates. */
+/**
+ * The timeout of each step, and of what precedes the first. Instances that start together wait for the one that
+ * migrates.
+ */
 export const OPEN_TIMEOUT_MS = 60_000;
-/** Within that timeout. */
+/** How long to wait for the lock of the instance that migrates, which is part of OPEN_TIMEOUT_MS. */
 const LOCK_WAIT_MS = 50_000;
 /**
- * While a step waits for the lock of a table, every query on that table waits behind it. The queries of other instances
- * fail after 250 ms, so a step gives up sooner and tries again.
+ * How long a step waits for the lock of a table. Every query on that table waits behind it, and on other instances
+ * fails after 250 ms, so a step gives up sooner and tries again.
  */
 const LOCK_TIMEOUT_MS = 100;
 const LOCK_RETRY_MS = 400;
-/** Together 50 seconds. */
+/** The attempts take 50 seconds together. */
 const LOCK_ATTEMPTS = 100;
 const ONLINE_STATEMENT_TIMEOUT_MS = 60 * 60 * 1000;
 
-/** Brings a database up to date. Any number of instances can do so at once: each step is applied by one of them. */
+/** Brings the tables up to date. Any number of instances can call it at once: each step is applied by one of them. */
 export async function migrate(sql: SQL, schema: string | undefined): Promise<void> {
   for (const step of await withTimeout(OPEN_TIMEOUT_MS, lockMissingSteps(sql, schema))) {
     await ("sql" in step
@@ -318,22 +321,22 @@ export async function migrate(sql: SQL, schema: string | undefined): Promise<voi
 }
 
 async function lockMissingSteps(sql: SQL, schema: string | undefined): Promise<typeof POSTGRES_MIGRATIONS> {
-  // Without a lock first: opening a database that is up to date does not wait for other instances.
+  // The first check takes no lock: opening a database that is up to date does not wait for other instances.
   const isMigrated = await tableExists(sql, "schema_migrations");
   if (isMigrated && latestVersion(POSTGRES_MIGRATIONS) === (await versionOf(sql))) return [];
-  // Polled, because an index that is built concurrently waits for every transaction, and so for an instance that waits
-  // for this lock.
+  // The lock is polled for. Building an index concurrently waits for every transaction, and would also wait for an
+  // instance that waits for this lock.
   if (!(await takeLock(sql, MIGRATIONS_LOCK, LOCK_WAIT_MS))) {
     throw new Error("another instance is migrating it; start this one when that is done");
   }
   if (schema !== undefined) await createSchema(sql, schema);
-  // Not to_regclass again: a session can cache that a table does not exist.
+  // This does not call to_regclass again, because a session can cache that a table does not exist.
   await sql.unsafe(CREATE_VERSION_TABLE);
   const version = await versionOf(sql);
   return POSTGRES_MIGRATIONS.filter((step) => step.version > version);
 }
 
-/** IF NOT EXISTS alone requires the privilege to create a schema even where it exists. */
+/** Checks first, because IF NOT EXISTS requires the privilege to create a schema even where it exists. */
 async function createSchema(sql: SQL, schema: string): Promise<void> {
   const [found] = await sql<[{ exists: boolean }]>`SELECT to_regnamespace(${schema}) IS NOT NULL AS exists`;
   if (!found.exists) await sql`CREATE SCHEMA IF NOT EXISTS ${sql(schema)}`;
@@ -356,7 +359,7 @@ async function applyInTransaction(sql: SQL, step: Migration): Promise<void> {
 }
 
 async function applyOnline(sql: SQL, step: OnlineMigration): Promise<void> {
-  // The lock that an index waits for blocks no reads or writes.
+  // The lock that building an index waits for blocks no reads or writes.
   const timeouts = ["statement_timeout", "lock_timeout"].map(
     (name) => `SET ${name} = ${ONLINE_STATEMENT_TIMEOUT_MS}`,
   );

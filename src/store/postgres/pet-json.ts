@@ -12,7 +12,7 @@ import { parameterColumns, POSTGRES_DIALECT } from "./statements.ts";
 
 export const PET_JSON = PET_ROWS.json(POSTGRES_DIALECT);
 
-/** What a pet is found and filtered by, and its JSON. */
+/** Selects the identifier of a pet, the columns of its filters, and its JSON. */
 const SELECT_PETS = `SELECT ${PET_ROWS.select(["id", ...Object.keys(PET_FILTERS)])}, ${PET_JSON} AS json FROM pets`;
 
 export const PETS_AS_JSON = `${SELECT_PETS} WHERE id = ANY($1::int8[])`;
@@ -20,8 +20,8 @@ export const PETS_AS_JSON = `${SELECT_PETS} WHERE id = ANY($1::int8[])`;
 type FoundPet = Readonly<Record<string, unknown>> & { readonly id: bigint; readonly json: string };
 
 /**
- * Pages with the same filters. The parameters have the values of each query: of each filter, then the identifier that
- * the page follows, and the limit. The pages are in the order of the queries.
+ * Selects several pages with the same filters. Each parameter is an array with one value for each page: the value of a
+ * filter, the identifier that the page follows, or the limit. The pages are in the order of those arrays.
  */
 export function selectPetPages(filters: readonly string[]): string {
   const types = Object.entries(PET_ROWS.columns).filter(([column]) => filters.includes(column));
@@ -45,7 +45,7 @@ interface PageRequest {
   readonly filters: readonly Filter[];
   readonly after: bigint;
   readonly limit: number;
-  /** The same for equal requests. */
+  /** Equal requests have the same name. */
   readonly name: string;
 }
 
@@ -53,16 +53,16 @@ interface PageRequest {
 const MAX_READS_PER_STATEMENT = 128;
 
 /**
- * Pets as JSON text, which PostgreSQL joins. Reads that arrive together share a statement, as writes share a commit,
- * and equal pages are read once. The statement is sent after the last of them has arrived, so each read sees everything
- * that was committed before it: nothing is remembered, and nothing can be stale.
+ * Returns pets as JSON text, which PostgreSQL builds. Reads that arrive together share a statement, as writes share a
+ * commit, and equal pages are read once. The statement is sent after the last of these reads has arrived, so each read
+ * sees everything that was committed before it. Nothing is cached, so nothing can be stale.
  *
  * `wrk -t1 -c64`: the first page takes 39 µs of the server's CPU and 6 µs of PostgreSQL's; with a statement for each
  * read it takes 113 and 48. A random pet takes 45 and 8 µs instead of 76 and 36.
  */
 export class PostgresPetJson implements PetJsonSource {
   readonly #pets: GroupCommit<readonly bigint[], readonly FoundPet[]>;
-  /** By the columns that the pages are filtered by. */
+  /** The queues of pages, by the columns that the pages are filtered by. */
   readonly #pages = new Map<string, GroupCommit<PageRequest, PageJson>>();
   readonly #pools: Pools;
   #batch = {};
@@ -89,7 +89,7 @@ export class PostgresPetJson implements PetJsonSource {
     return this.#pagesWith(filters.map(({ column }) => column)).submit({ filters, after, limit, name });
   }
 
-  /** Rejects new reads, and waits for the others. */
+  /** Rejects new reads, and waits for those in progress. */
   async close(): Promise<void> {
     await Promise.all([this.#pets, ...this.#pages.values()].map((reads) => reads.close()));
   }
@@ -134,7 +134,7 @@ export class PostgresPetJson implements PetJsonSource {
   }
 }
 
-/** For each list of identifiers, the pets that exist, in the order of the list. */
+/** Returns, for each list of identifiers, the pets that exist, in the order of the list. */
 async function readPets(sql: SQL, lists: readonly (readonly bigint[])[]): Promise<FoundPet[][]> {
   const rows = await sql.unsafe<FoundPet[]>(PETS_AS_JSON, [lists.flat()]);
   const pets = new Map(rows.map((pet) => [pet.id, pet]));

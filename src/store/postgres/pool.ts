@@ -22,15 +22,15 @@ import {
 } from "../../runtime/event-loop.ts";
 
 export interface PoolsOptions {
-  /** The schema of the tables; by default the server's. */
+  /** The schema of the tables. The default is that of the server. */
   readonly schema?: string;
-  /** The longest that a query or a transaction is waited for. */
+  /** The longest time that a query or a transaction may take. */
   readonly timeoutMs?: number;
-  /** Queries that can wait for a connection, in each pool; the next one is rejected at once. */
+  /** The number of queries that may wait for a connection, in each pool. The next one is rejected at once. */
   readonly maxQueued?: number;
   readonly probeEveryMs?: number;
   readonly onStateChange?: (change: StateChange) => void;
-  /** Is called after each query and each transaction that the server responded to. */
+  /** Called after each query and each transaction that the server responded to. */
   readonly onResponse?: ((ms: number) => void) | undefined;
 }
 
@@ -38,35 +38,41 @@ const ROW_RETRY_MS = 10;
 /** How often other processes are asked whether they know of a later primary. */
 const COMPARE_EVERY_MS = 1_000;
 const MAX_COMPARISON_MS = 400;
-/** A process whose last comparison is older may have stood still, and compares before it uses a result. */
+/**
+ * The greatest age of a comparison with which a result is used. A process whose last comparison is older may have been
+ * paused, so it compares again first.
+ */
 const MAX_COMPARISON_AGE_MS = 1_500;
 
 /**
- * A pool each for reads, for creating pets, for orders, for all other writes and for looking up keys. Reads do not wait
- * behind a write that waits for a lock, nothing waits behind orders, and nothing behind unknown keys. While commits
- * fail (a disk that stalls, a missing replica), reads continue.
+ * The pools of connections: one each for reads, for creating pets, for orders, for all other writes, and for lookups of
+ * keys. Reads do not wait behind a write that waits for a lock. Nothing waits behind orders or behind unknown keys.
+ * While commits fail because a disk stalls or a replica is missing, reads continue.
  */
 export class Pools {
-  /** Queries are pipelined, so few connections are fastest. */
+  /** Queries are pipelined, so a few connections are fastest. */
   readonly reads: ConnectionPool;
   /** One batch of creates runs at a time. */
   readonly creates: ConnectionPool;
   /** Each transaction occupies a connection. */
   readonly orders: ConnectionPool;
-  /** Those of operators and of the usage history are few. */
+  /** These writes are few: they come from operators and from the usage history. */
   readonly writes: ConnectionPool;
-  /** Anybody can cause lookups of keys; an instance runs few of them at a time. */
+  /** Anybody can cause lookups of keys, so an instance runs few of them at a time. */
   readonly lookups: ConnectionPool;
   readonly timeoutMs: number;
   readonly maxQueued: number;
   readonly #all: readonly ConnectionPool[];
   #poolsDown = 0;
-  /** The end of the last transaction of each row. They take turns, so that one at a time asks for the lock. */
+  /**
+   * For each row, the end of its last transaction. Transactions of a row take turns, so that only one at a time asks
+   * for the lock.
+   */
   readonly #rowEnds = new Map<string, Promise<void>>();
   #rowsQueued = 0;
   readonly #comparing: RepeatedWork;
   readonly #primary: Primary;
-  /** When the last comparison began, and the one that runs. */
+  /** When the last comparison began. */
   #comparedAt = scheduler.now();
   #comparison: Promise<void> | undefined;
 
@@ -86,18 +92,18 @@ export class Pools {
         maxQueued,
         timeoutMs,
         onResponse: options.onResponse,
-        // Reports "down" with the first pool and "up" with the last.
+        // Reports "down" when the first pool is down, and "up" when the last one is up again.
         onStateChange: (change) => {
           this.#poolsDown += change.state === "down" ? 1 : -1;
           if (this.#poolsDown === (change.state === "down" ? 1 : 0)) onStateChange?.(change);
         },
-        // It spares the queries of the other pools the wait for their own timeout.
+        // The queries of the other pools then do not have to wait for their own timeout.
         onProbeFailure: (cause) => {
           if (!isFromServer(cause)) for (const pool of this.#all) pool.reportUnreachable(cause);
         },
       });
     this.reads = pool({ maxConnections: 2 });
-    // Creates wait for a single lock, that of the next identifier, which can take long when many instances create.
+    // All creates wait for one lock, that of the next identifier, which can take long when many instances create pets.
     this.creates = pool({ maxConnections: 1, lockMs: Math.ceil(timeoutMs * 0.375) });
     this.orders = pool({ maxConnections: 2 });
     this.writes = pool({ maxConnections: 1 });
@@ -109,7 +115,7 @@ export class Pools {
     });
   }
 
-  /** Queries that run or wait for a connection. */
+  /** The number of queries that run or wait for a connection. */
   get queueLength(): number {
     return this.#all.reduce((sum, pool) => sum + pool.queueLength, 0);
   }
@@ -119,7 +125,10 @@ export class Pools {
     await Promise.all(this.#all.map((pool) => pool.close()));
   }
 
-  /** Another process may have seen a promotion of which this one, whose connections work, knows nothing. */
+  /**
+   * Asks whether another process has seen a promotion. The connections of this process may still work and show nothing
+   * of it.
+   */
   async #compare(): Promise<void> {
     const startedAt = scheduler.now();
     this.#comparison ??= this.#leaveReplaced().finally(() => {
@@ -135,14 +144,17 @@ export class Pools {
     if (cause) for (const pool of this.#all) pool.leave(cause);
   }
 
-  /** All pools use the same server, so that no read is older than a write. */
+  /** Finds the primary and makes all pools use it, so that no read is older than a write. */
   async #followPrimary(primary: Primary, options: ConnectOptions): Promise<void> {
     const before = primary.url;
     await primary.find(options);
     if (primary.url !== before) for (const pool of this.#all) pool.replaceConnections();
   }
 
-  /** A transaction that locks rows with NOWAIT: it waits for a row here, where it holds nothing that others need. */
+  /**
+   * Runs a transaction that locks rows with NOWAIT. If a row is locked, it waits here, where it holds nothing that
+   * others need.
+   */
   async rowTransaction<T>(row: string, work: (sql: SQL) => Promise<T>): Promise<T> {
     if (this.#rowsQueued >= this.maxQueued) {
       throw new Overloaded(`${this.maxQueued} writes wait for locked rows`);
@@ -170,7 +182,10 @@ export class Pools {
   }
 }
 
-/** The server's limits are shorter than the client's, so that a slow statement does not look like a dead server. */
+/**
+ * The timeouts of the server. They are shorter than that of the client, so that a slow statement does not look like a
+ * dead server.
+ */
 function timeoutsWithin(timeoutMs: number): Timeouts {
   return {
     connectMs: timeoutMs / 2,
@@ -185,17 +200,20 @@ interface ConnectionPoolOptions extends Required<
   Pick<PoolsOptions, "timeoutMs" | "maxQueued" | "probeEveryMs" | "onStateChange" | "onResponse">
 > {
   readonly connect: () => SQL;
-  /** Resolves when the server can be used, rejects when it cannot. It must end in bounded time. */
+  /** Resolves when the server is usable, and rejects when it is not. It must end within a bounded time. */
   readonly probe: () => Promise<void>;
   readonly onProbeFailure: (cause: unknown) => void;
-  /** If it is not certain that the server has not been replaced, looks; the pools leave one that has been. */
+  /**
+   * Asks whether the server has been replaced, unless that was ruled out shortly before. The pools leave a server that
+   * was.
+   */
   readonly confirm: () => Promise<void> | undefined;
 }
 
 /**
  * A small pool with a bounded queue, a timeout on every query, and a circuit breaker: once the server is down, queries
- * fail at once instead of waiting for it, until a probe succeeds. The timeout is the client's own, because a frozen
- * server enforces none and does not respond to `cancel()`. After a timeout the connections are replaced.
+ * fail at once until a probe succeeds. The client enforces the timeout itself, because a frozen server neither enforces
+ * one nor responds to `cancel()`. After a timeout the connections are replaced.
  */
 export class ConnectionPool {
   #sql: SQL;
@@ -211,7 +229,7 @@ export class ConnectionPool {
     this.#sql = options.connect();
   }
 
-  /** Queries that run or wait for a connection. */
+  /** The number of queries that run or wait for a connection. */
   get queueLength(): number {
     return this.#queued;
   }
@@ -220,7 +238,7 @@ export class ConnectionPool {
     return this.#run((sql) => withTimeout(this.options.timeoutMs, work(sql)));
   }
 
-  /** Half of the timeout is for getting a connection, half for the transaction. */
+  /** Runs a transaction. Half of the timeout is for getting a connection, and half for the transaction. */
   transaction<T>(work: (sql: SQL) => Promise<T>): Promise<T> {
     return this.#run(async (sql) => {
       const halfMs = this.options.timeoutMs / 2;
@@ -236,7 +254,7 @@ export class ConnectionPool {
         await withTimeout(halfMs, Promise.race([begun, done]));
       } catch (error) {
         isLate = true;
-        // While others get responses, it is due to the number of queries and says nothing about the server.
+        // While other queries get responses, the timeout is due to the number of queries, and the server is fine.
         throw error instanceof DeadlineExceeded && this.#hasRespondedRecently()
           ? toUnavailable(error)
           : error;
@@ -253,7 +271,7 @@ export class ConnectionPool {
       const result = await work(sql);
       this.#responded(startedAt);
       await this.options.confirm();
-      // The server may have been replaced while this process stood still: what it has done since is lost.
+      // While this process was paused, the server may have been replaced. In that case its writes since then are lost.
       if (sql !== this.#sql) throw new Unavailable("the connections to PostgreSQL were replaced");
       return result;
     } catch (error) {
@@ -284,17 +302,17 @@ export class ConnectionPool {
     return scheduler.now() - this.#respondedAt < this.options.timeoutMs / 2;
   }
 
-  /** Another pool cannot reach the server. Ignored while this one gets responses. */
+  /** Reports that another pool cannot reach the server. It has no effect while this pool gets responses. */
   reportUnreachable(cause: unknown): void {
     if (!this.#closed && !this.#hasRespondedRecently()) this.#open(cause);
   }
 
-  /** The server must not be used, though it responds. */
+  /** Stops using a server that responds but must not be used. */
   leave(cause: unknown): void {
     if (!this.#closed) this.#open(cause);
   }
 
-  /** The first of many concurrent calls counts. */
+  /** Opens the circuit breaker. Of several concurrent calls, the first one counts. */
   #open(cause: unknown): void {
     if (this.#outage !== undefined) return;
     this.#outage = { since: scheduler.now(), cause };
@@ -320,7 +338,7 @@ export class ConnectionPool {
     }
   }
 
-  /** Running queries fail. The new connections are opened when they are first used. */
+  /** Replaces the connections, so that running queries fail. The new ones are opened when they are first used. */
   replaceConnections(): void {
     void this.#sql.close({ timeout: 0 });
     this.#sql = this.options.connect();

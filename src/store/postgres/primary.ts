@@ -11,20 +11,20 @@ import {
   TIMELINE,
 } from "./connection.ts";
 
-/** The highest timeline that any process has seen. */
+/** Stores the highest timeline that any process has seen. */
 export interface HighestTimeline {
-  /** Stores the number unless a higher one is stored. Resolves to the higher of the two; 0 is none. */
+  /** Stores the number unless a higher one is stored. Resolves to the higher of the two; 0 means that none is known. */
   raise(timeline: number): Promise<number>;
-  /** Stores the number, also if it is lower. */
+  /** Stores the number even if a higher one is stored. */
   replace(timeline: number): Promise<void>;
 }
 
 export interface PrimaryOptions {
-  /** The URL now: when a server cannot be used, its password or its host may have been changed. */
+  /** Reads the URL again: while a server is unusable, its password or its host may have been changed. */
   readonly readUrl?: (() => string) | undefined;
-  /** Undefined if no other process is asked. */
+  /** The timeline that all processes share. Without it, no other process is asked. */
   readonly highestTimeline?: HighestTimeline | undefined;
-  /** Whether the server that accepts writes now is the primary, whatever was seen before. */
+  /** Whether to accept the server that takes writes now as the primary, whatever was seen before. */
   readonly acceptsAny?: boolean | undefined;
 }
 
@@ -35,16 +35,16 @@ interface Candidate {
 
 /**
  * Knows which of the servers of a database accepts writes. There are several if the primary is replicated to standbys,
- * one of which is promoted when the primary fails. A primary that has been replaced and comes back has none of the
- * writes since, so none is used whose timeline is lower than the highest that is known. Whoever knows of none needs the
- * response of every server.
+ * one of which is promoted when the primary fails. A replaced primary that comes back lacks the writes since then. So a
+ * server is used only if its timeline is at least the highest known one. A process that knows of no timeline needs the
+ * responses of all servers.
  */
 export class Primary {
   readonly #readUrl: () => string;
   readonly #highest: HighestTimeline | undefined;
   #urls: readonly string[];
   #url: string;
-  /** The highest that this process knows of. */
+  /** The highest timeline that this process knows of. */
   #timeline = 0;
 
   constructor(url: string, { readUrl = () => url, highestTimeline }: PrimaryOptions = {}) {
@@ -54,7 +54,7 @@ export class Primary {
     this.#highest = highestTimeline;
   }
 
-  /** A single server is not asked: whoever connects to it will see. */
+  /** Finds the primary. A single server is not asked, because connecting to it will show whether it accepts writes. */
   static async of(url: string, options: PrimaryOptions = {}): Promise<Primary> {
     const primary = new Primary(url, options);
     if (!primary.#isOneOfSeveral) return primary;
@@ -67,7 +67,7 @@ export class Primary {
     return this.#urls.length > 1;
   }
 
-  /** The primary when it was last looked for; before that, the first server. */
+  /** The server that was the primary at the last search; before that, the first server. */
   get url(): string {
     return this.#url;
   }
@@ -92,7 +92,9 @@ export class Primary {
     this.#url = latest.url;
   }
 
-  /** Undefined while no other process knows of a higher timeline than that of the primary that this one has found. */
+  /**
+   * Returns an error once another process knows of a higher timeline than that of the primary that this one has found.
+   */
   async findReplacement(): Promise<Error | undefined> {
     const highest = this.#isOneOfSeveral ? ((await this.#highest?.raise(this.#timeline)) ?? 0) : 0;
     const timeline = this.#timeline;
@@ -101,7 +103,7 @@ export class Primary {
     return replacedPrimary({ url: this.#url, timeline }, highest);
   }
 
-  /** Of two that accept writes, the one that was promoted later. */
+  /** Asks all servers. If two accept writes, the latest is the one that was promoted last. */
   async #ask(options: ConnectOptions = {}): Promise<{ latest: Candidate; silent: readonly Silent[] }> {
     const urls = hostUrls(this.#readUrl());
     this.#urls = urls;
@@ -117,7 +119,7 @@ export class Primary {
   }
 }
 
-/** A server that did not say whether it accepts writes. */
+/** A server that did not report whether it accepts writes. */
 interface Silent {
   readonly url: string;
   readonly reason: unknown;
@@ -146,10 +148,10 @@ function replacedPrimary({ url, timeline }: Candidate, highest: number): Error {
 }
 
 const SELECT_TIMELINE = `SELECT ${TIMELINE} AS timeline`;
-/** A single server may be set up anew. */
+/** The statement for a single server, which may be set up anew with a lower timeline. */
 const NO_TIMELINE = "SELECT 0 AS timeline";
 
-/** Rejects if the server does not accept writes: a standby rejects the connection. */
+/** Reads the timeline of a server. Rejects if the server does not accept writes: a standby rejects the connection. */
 async function ask(url: string, select: string, options: ConnectOptions): Promise<Candidate> {
   const sql = connect(url, options);
   const { connectMs = COMMAND_TIMEOUT_MS } = options;

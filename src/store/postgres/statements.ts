@@ -16,8 +16,8 @@ export function postgresDatabase(pools: Pools): SqlDatabase {
 }
 
 /**
- * A commit waits for the disk and for a synchronous standby only if its transaction has written something. A change
- * that was made before, and found so, may not have reached them.
+ * Makes a commit wait for the disk and for a synchronous standby, which it otherwise does only if its transaction has
+ * written something. A change that was found to be made already may not have reached them.
  */
 const WRITE_TO_LOG = "SELECT pg_logical_emit_message(true, 'petstore', '')";
 
@@ -31,7 +31,7 @@ export async function runAll<T>(sql: SQL, statements: Statements<T>): Promise<T>
   return step.value;
 }
 
-/** With the parameters of PostgreSQL. */
+/** Replaces the parameters `?` by those of PostgreSQL, `$1`, `$2` and so on. */
 export function withNumberedParameters(sql: string): string {
   let n = 0;
   return sql.replaceAll(/\?(\d*)/g, (_, given: string) => `$${given || ++n}`);
@@ -39,7 +39,7 @@ export function withNumberedParameters(sql: string): string {
 
 const TYPES = { integer: "int8", text: "text", json: "jsonb" } as const;
 
-/** Parameters, each with the values of a column, as a table with these columns and their `place`. */
+/** A table with these columns and their `place`. Its parameters are arrays, each with the values of a column. */
 export function parameterColumns(columns: Readonly<Record<string, ColumnType>>): string {
   const values = Object.values(columns).map((type, i) => `$${i + 1}::${TYPES[type]}[]`);
   return `(SELECT * FROM unnest(${values.join(", ")}) WITH ORDINALITY AS given (${Object.keys(columns).join(", ")}, place))`;
@@ -68,7 +68,7 @@ export const POSTGRES_DIALECT: Dialect = {
   labels: "json_array_elements_text(labels::json) AS label (value)",
   insert: (table, columns) => `WITH ${nextIdLock(table)} INSERT INTO ${table} (${columns.join(", ")})
     SELECT ${columns.map(() => "?").join(", ")} FROM next_id_lock RETURNING id`,
-  // `json_build_object` writes spaces. The first member is never optional.
+  // `json_build_object` would write spaces. The first member is never optional.
   jsonObject(members) {
     const parts = members.map(({ name, column, kind, isOptional }, i) => {
       const label = `${i === 0 ? "{" : ","}"${name}":`;
@@ -86,7 +86,7 @@ export const POSTGRES_DIALECT: Dialect = {
   lockRows: (lock) => ` FOR ${lock}`,
   indexedBy: () => "",
   explicitIds: "OVERRIDING SYSTEM VALUE",
-  // With IN, a plan may run the SELECT again for each row, and find other rows.
+  // With IN, a plan may run the SELECT again for each row and find other rows.
   deleteFirst: ({ table, where, order }) => `DELETE FROM ${table} WHERE ctid = ANY (ARRAY(
     SELECT ctid FROM ${table} WHERE ${where} ORDER BY ${order} LIMIT ? FOR UPDATE SKIP LOCKED)) RETURNING 1`,
   addedOperations: `(SELECT coalesce(jsonb_object_agg(operation, counts), '{}') FROM (
@@ -97,7 +97,7 @@ export const POSTGRES_DIALECT: Dialect = {
   ) AS sums)`,
 };
 
-/** Every ASCII character that is no letter and no digit can be escaped. */
+/** Escapes a character unless it is a letter or a digit. PostgreSQL allows that for every ASCII character. */
 function regexOf(cases: readonly string[]): string {
   const text = cases.join("");
   if (cases.length > 1) return `[${text}]`;

@@ -33,21 +33,21 @@ import { parameterColumns, POSTGRES_DIALECT, postgresDatabase, runAll } from "./
 export interface PostgresStores extends Stores {
   readonly petJson: PostgresPetJson;
   readonly commitQueueLength: () => number;
-  /** Queries that run or wait for a connection. */
+  /** The number of queries that run or wait for a connection. */
   readonly queueLength: () => number;
   close(): Promise<void>;
 }
 
 interface PostgresOptions extends PoolsOptions, PrimaryOptions {
-  /** The time by which idempotency records expire, if it is earlier than that of a write. */
+  /** The time from which the age of idempotency records is counted, if it is earlier than the time of a write. */
   readonly retentionNow?: () => number;
-  /** Is called after each transaction that creates pets. */
+  /** Called after each transaction that creates pets. */
   readonly onCommit?: (writes: number, ms: number) => void;
   /** Is called with each audit entry after its transaction. */
   readonly onAudit?: OnAudit | undefined;
 }
 
-/** The PostgreSQL project no longer maintains earlier versions. */
+/** The oldest version that the store accepts. The PostgreSQL project no longer maintains earlier ones. */
 export const OLDEST_VERSION = 13;
 const OPEN_OPTIONS = {
   statementMs: OPEN_TIMEOUT_MS,
@@ -55,11 +55,11 @@ const OPEN_OPTIONS = {
   idleInTransactionMs: 10_000,
 };
 
-/** Connects once, and migrates the tables. */
+/** Connects once and migrates the tables. */
 export async function migratePostgres(url: string, schema: string | undefined): Promise<void> {
   let sql: SQL | undefined;
   try {
-    // Throws if the file of sslrootcert cannot be read.
+    // This throws if the file of sslrootcert cannot be read.
     sql = connect(url, { ...OPEN_OPTIONS, schema });
     await withTimeout(OPEN_TIMEOUT_MS, checkServer(sql));
     await migrate(sql, schema);
@@ -75,7 +75,7 @@ function cannotOpen(url: string, error: unknown): Error {
   return new Error(`cannot open the database ${addressOf(url)}: ${reason}`, { cause: error });
 }
 
-/** Migrates the tables, and opens the stores, which share the connections. */
+/** Migrates the tables and opens the stores, which share the connections. */
 export async function openPostgres(url: string, options: PostgresOptions = {}): Promise<PostgresStores> {
   const primary = await Primary.of(url, options).catch((error: unknown) => {
     throw cannotOpen(url, error);
@@ -125,13 +125,13 @@ async function checkServer(sql: SQL): Promise<void> {
   }
 }
 
-/** The parameter is a list with commas. */
+/** The parameter is a list of hashes, separated by commas. */
 export const FIND_CREDENTIALS = `${SELECT_CREDENTIALS} hash = ANY (string_to_array(?, ','))`;
 const MAX_LOOKUPS_PER_QUERY = 64;
 
 /**
- * Lookups that arrive together share a query: anybody can cause them, and a query costs PostgreSQL and this process
- * nearly the same for one secret as for many.
+ * Answers lookups that arrive together with one query. Anybody can cause lookups, and a query costs PostgreSQL and this
+ * process nearly the same for one secret as for many.
  */
 async function findTogether(
   { lookups }: Pools,
@@ -149,8 +149,8 @@ const MAX_PETS_PER_TRANSACTION = 128;
 const COLUMNS = Object.keys(PET_ROWS.given).join(", ");
 
 /**
- * Each parameter has the values of a column. ORDER BY applies before the identifiers are assigned, so the first pet
- * gets the lowest.
+ * Inserts pets, given as one array for each column. ORDER BY applies before the identifiers are assigned, so the first
+ * pet gets the lowest.
  */
 const INSERT_PETS = `
   WITH ${nextIdLock("pets")}
@@ -175,12 +175,15 @@ async function insertPets(sql: SQL, creations: readonly PetCreation[]): Promise<
   return rows.map(({ id, body }) => ({ id, body, replayed: false }));
 }
 
-/** Creations of pets share transactions; each order has one of its own. */
+/** The pets and orders of clients. Creations of pets share transactions; each order has one of its own. */
 class PostgresStore extends SqlReadStore implements Store {
   readonly #petRecords: IdempotencyRecords;
   readonly #orderRecords: IdempotencyRecords;
   readonly #creations: GroupCommit<PetCreation, CreateResult>;
-  /** Rejects a repeated request on this instance before it takes a connection; on another one, PostgreSQL does. */
+  /**
+   * Rejects a repeated request on this instance before it takes a connection. PostgreSQL rejects one on another
+   * instance.
+   */
   readonly #inProgress = new InProgressRequests();
 
   constructor(
@@ -208,10 +211,10 @@ class PostgresStore extends SqlReadStore implements Store {
     return request === undefined ? create() : this.#inProgress.run("createPet", request, create);
   }
 
-  /** In one transaction. */
+  /** Creates pets in one transaction. */
   async #createPets(creations: readonly PetCreation[]): Promise<CreateResult[]> {
     if (creations.every(({ request }) => request === undefined)) {
-      // A single statement is a transaction: one round trip, whose end the server sends after the commit.
+      // A single statement is a transaction: it takes one round trip, and the server sends its end after the commit.
       return this.pools.creates.query((sql) => insertPets(sql, creations));
     }
     const results = await this.pools.creates.transaction(async (tx) => {

@@ -38,15 +38,15 @@ interface PostgresTablesOptions extends PrimaryOptions {
   readonly schema: string;
 }
 
-/** No statement of a copy has a limit: one may read or index a table of any size. */
+/** The statements of a copy have no timeout: one may read or index a table of any size. */
 const CONNECT_OPTIONS = {
   statementMs: 0,
   lockMs: 0,
-  // The reader of an exported pipe may be slow, and a large copy leaves its source for hours.
+  // The reader of an exported pipe may be slow, and a large copy may leave its source idle for hours.
   idleInTransactionMs: 24 * 3_600_000,
 };
 
-/** Transactions beside servers wait longer than a request of a client does. */
+/** How long a transaction waits for servers, which is longer than a client's request does. */
 const SHARED_TIMEOUT_MS = 30_000;
 const SHARED_OPTIONS = {
   connectMs: SHARED_TIMEOUT_MS,
@@ -56,7 +56,7 @@ const SHARED_OPTIONS = {
   waitsForDisk: false,
 } as const;
 
-/** The tables of an environment, which is a schema. */
+/** The tables of an environment, which are in a schema of their own. */
 export function postgresTables({ url: anyServer, schema, ...options }: PostgresTablesOptions): TableStore {
   const onPrimary = async () => ({ url: (await Primary.of(anyServer, options)).url, schema });
   return {
@@ -76,10 +76,10 @@ async function tablesExist({ url, schema }: PostgresTablesOptions): Promise<bool
   return await tableExists(sql, `${schema}.schema_migrations`);
 }
 
-/** The session of a process that was killed ends when its last statement does. */
+/** How long to wait for sessions to end. The session of a process that was killed ends when its last statement does. */
 const SESSION_END_MS = 3_000;
 
-/** The sessions of servers and commands that use the environment. */
+/** Counts the sessions of servers and commands that use the environment. */
 export async function postgresSessions(options: PostgresTablesOptions): Promise<number> {
   const { schema } = options;
   const { url } = await Primary.of(options.url, options);
@@ -128,7 +128,7 @@ class PostgresTableReader implements TableReader {
     }
   }
 
-  /** A sequence that has assigned nothing yet has its first number as the last one. */
+  /** Reads the counters. A sequence that has assigned nothing yet already has its first number as `last_value`. */
   async counters(): Promise<Counters> {
     const selects = TABLES_WITH_IDS.map(
       (table) =>
@@ -146,7 +146,7 @@ class PostgresTableReader implements TableReader {
 
 class PostgresSharedTables implements SharedTables {
   readonly dialect = POSTGRES_DIALECT;
-  /** Creates of clients wait while they are stored. */
+  /** The creates of clients wait while these rows are stored. */
   readonly rowsPerTransaction = 1_000;
 
   constructor(private readonly sql: SQL) {}
@@ -160,7 +160,7 @@ class PostgresSharedTables implements SharedTables {
     }
   }
 
-  /** The next identifier follows the highest that was given. */
+  /** Makes the next identifier follow the highest one that was inserted. */
   *onWrite({ name, explicitIds }: Table, rows: readonly NewRow[]): Steps<void> {
     if (!explicitIds) return;
     const highest = rows.reduce((most, [id]) => (BigInt(id ?? 0) > most ? BigInt(id ?? 0) : most), 0n);
@@ -180,7 +180,7 @@ class PostgresSharedTables implements SharedTables {
   }
 }
 
-/** A schema of another name, which is renamed when it is published. */
+/** Creates the tables in a schema of another name, which is renamed when it is published. */
 async function createTables({ url, schema }: PostgresTablesOptions, source: string): Promise<NewTables> {
   const unpublished = `${schema}_copy`;
   const sql = connect(url, { ...CONNECT_OPTIONS, schema: unpublished });
@@ -216,7 +216,7 @@ async function createTables({ url, schema }: PostgresTablesOptions, source: stri
       await sql`UPDATE key_revision SET revision = ${counters[KEY_REVISION] ?? 0n}`;
     },
     read: () => openReader({ url, schema: unpublished }),
-    /** A schema that an administrator has created for the environment is empty, or the rename fails. */
+    /** Replaces a schema that an administrator has created for the environment. Unless it is empty, this fails. */
     async publish(entry) {
       for (const { name } of TABLES) await sql.unsafe(`ANALYZE ${name}`);
       await sql.begin(async (tx) => {

@@ -23,15 +23,15 @@ import { FailureReporter } from "../../runtime/failure-reporter.ts";
 type Values = SQLQueryBindings[];
 
 /**
- * A database and its transactions. A statement is prepared at its first use, for the lifetime of the connection; one
+ * A connection to a database. A statement is prepared at its first use and kept for the lifetime of the connection; one
  * whose text varies is prepared each time.
  */
 export class Connection {
   readonly #statements = new Map<string, Statement<unknown, Values>>();
 
   /**
-   * `writeWaitMs`: how long `transactionWhenUnlocked` waits for the write lock, in addition to the busy timeout.
-   * `beforeCommit` can throw.
+   * `writeWaitMs` is how long `transactionWhenUnlocked` waits for the write lock, in addition to the busy timeout.
+   * `beforeCommit` can throw, which rolls the transaction back.
    */
   constructor(
     private readonly database: Database,
@@ -46,7 +46,7 @@ export class Connection {
     }
   }
 
-  /** The first row. */
+  /** Returns the first row. */
   get<Row>(sql: string, ...values: Values): Row | undefined {
     try {
       return this.prepared<Row>(sql).get(...values) ?? undefined;
@@ -69,7 +69,7 @@ export class Connection {
       statement = this.database.prepare<unknown, Values>(sql);
       this.#statements.set(sql, statement);
     }
-    // Its rows have what it selects.
+    // The rows have the columns that the statement selects.
     return statement as Statement<Row, Values>;
   }
 
@@ -105,7 +105,8 @@ export class Connection {
 
   transaction<T>(work: () => T): T {
     try {
-      // IMMEDIATE takes the write lock first: a transaction that reads before it writes can have an outdated snapshot.
+      // IMMEDIATE takes the write lock first. A transaction that reads before it writes could have an outdated
+      // snapshot.
       this.run("BEGIN IMMEDIATE");
       const result = work();
       this.options.beforeCommit?.();
@@ -119,42 +120,48 @@ export class Connection {
   }
 
   /**
-   * A transaction that waits for other processes, and blocks the event loop for the busy timeout at most. `work` has
-   * no effect outside of the transaction, because it may run again.
+   * Runs a transaction that waits for other processes, and blocks the event loop for at most the busy timeout. `work`
+   * must have no effect outside of the transaction, because it may run again.
    */
   transactionWhenUnlocked<T>(work: () => T): Promise<T> {
     return retryWhileBusy(() => this.transaction(work), this.options.writeWaitMs ?? 0);
   }
 
-  /** `true` finalizes the statements too; an open statement keeps the files open until it is garbage-collected. */
+  /**
+   * Closes the connection. The argument `true` finalizes the statements too; an open statement would keep the files
+   * open until it is garbage-collected.
+   */
   close(): void {
     this.database.close(true);
   }
 }
 
-/** Closing the database leaves its log and shared memory: they could not be created on a disk that is full by then. */
+/**
+ * Makes closing the database leave its log and shared memory files, because a disk that is full by then has no space to
+ * create them again.
+ */
 export function keepLogFiles(database: Database): void {
   database.fileControl(sqlite.SQLITE_FCNTL_PERSIST_WAL, 1);
 }
 
 /**
- * Creates an empty file that only its owner can read, unless the file exists. SQLite fills it, and gives its -wal and
- * -shm files the same mode and owner. An existing file is not even opened: closing it would drop the locks of this
- * process on it.
+ * Creates an empty file that only its owner can read, unless the file exists. SQLite fills it, and creates its -wal and
+ * -shm files with the same mode and owner. An existing file is not even opened, because closing it would release the
+ * locks of this process on it.
  */
 export function createDatabaseFile(path: string): void {
   try {
     closeSync(openSync(path, "wx", 0o600));
     inheritDirectoryOwner(path);
   } catch {
-    // It exists, or SQLite reports why it cannot be opened.
+    // The file exists, or SQLite will report why it cannot be opened.
   }
 }
 
 const BUSY = 5;
 const FULL = 13;
 
-/** The same call can succeed later: by itself, or after an operator has freed space. */
+/** Error codes after which the same call can succeed later, by itself or after an operator has freed space. */
 const TRANSIENT_ERRORS: ReadonlySet<number> = new Set([
   BUSY,
   6, // LOCKED
@@ -179,7 +186,7 @@ export function toUnavailable(error: unknown, path?: string): unknown {
 }
 
 const DISK_ERRORS: ReadonlySet<number | undefined> = new Set([8, 10, 14]);
-/** With less, not even the files beside a database can be created. */
+/** With less free space, not even the files next to a database can be created. */
 const LITTLE_SPACE_BYTES = 128 * 1024;
 
 /** Names a full disk and a read-only file system, which SQLite often reports as "disk I/O error". */
@@ -190,7 +197,7 @@ function reasonOf(error: unknown, path?: string): string {
   return problem ?? messageOf(error);
 }
 
-/** An error that names the file. What SQLite says of a full or read-only disk is left out. */
+/** Makes an error that names the file. It omits the error of SQLite if the disk is full or read-only. */
 export function failureOf(task: string, path: string, failure: unknown): Error {
   const error = failure instanceof Unavailable ? failure.cause : failure;
   const reason = reasonOf(error, path);
@@ -215,8 +222,9 @@ export function isBusy(error: unknown): boolean {
 }
 
 /**
- * Repeats an attempt while another process holds the lock, in short random intervals. SQLite's own busy handler waits
- * up to 100 ms between attempts, and can miss for seconds the gaps that a busy server leaves, of less than 1 ms.
+ * Repeats an attempt at short random intervals while another process holds the lock. A busy server leaves the lock free
+ * for less than 1 ms at a time. SQLite's own busy handler waits up to 100 ms between attempts, and can miss those
+ * moments for seconds.
  */
 async function retryWhileBusy<T>(attempt: () => T, maxMs: number): Promise<T> {
   const deadline = scheduler.now() + maxMs;
@@ -233,17 +241,20 @@ async function retryWhileBusy<T>(attempt: () => T, maxMs: number): Promise<T> {
 const CHECK_EVERY_MS = 500;
 
 export interface RescueOptions {
-  /** The file that gets the data. */
+  /** The file that the data is copied to. */
   readonly to: string;
-  /** Can watch a connection to other files. */
+  /** Called after a rescue. It can call `watch` again with a connection to the rescued files. */
   readonly onRescue: () => void;
-  /** Called once. The rescue is tried again. */
+  /** Called after the first failure. Later attempts follow. */
   readonly onFailure: (error: unknown) => void;
 }
 
-/** The files of an open database. What SQLite commits to files that were deleted or replaced is gone in the end. */
+/**
+ * Watches the files of an open database. If they are deleted or replaced, whatever SQLite commits to them is lost in
+ * the end.
+ */
 export class OpenFiles {
-  /** Of the database and its log, when they were opened. */
+  /** The identities of the database and its log when they were opened. */
   #identities: readonly string[] = [];
   #rescue = (): void => {};
   #timer: ScheduledTimer | undefined;
@@ -251,8 +262,8 @@ export class OpenFiles {
   constructor(private readonly path: string) {}
 
   /**
-   * Call it with the first connection, and with one to the rescued files. The rescue copies what it has, within a
-   * second after its files are lost.
+   * Begins to watch the files of a connection. Within a second after they are lost, the rescue copies what the
+   * connection has.
    */
   watch(connection: Connection, rescue: RescueOptions | undefined): void {
     this.#identities = this.#current();
@@ -262,7 +273,7 @@ export class OpenFiles {
       if (!this.#areLost()) return;
       try {
         copyDurably(connection, rescue.to);
-        // It would damage a database that has replaced this one.
+        // This log would damage a database that has replaced this one.
         if (this.#current()[1] === this.#identities[1]) removeLog(this.path);
         const once = this.#rescue;
         rescue.onRescue();
@@ -277,7 +288,7 @@ export class OpenFiles {
 
   readonly rescueIfLost = (): void => this.#rescue();
 
-  /** Called before each commit; takes 7 µs. */
+  /** Throws if the files are lost. It is called before each commit and takes 7 µs. */
   readonly check = (): void => {
     if (this.#areLost()) throw new Unavailable(`${this.path} was deleted or replaced`);
   };
@@ -296,7 +307,7 @@ export class OpenFiles {
     try {
       return [this.path, `${this.path}-wal`].map(identityOf);
     } catch {
-      // Nobody can tell, for example without permission.
+      // The files are unreadable, for example without permission, so they count as unchanged.
       return this.#identities;
     }
   }
@@ -324,7 +335,7 @@ export function sqliteDatabase(connection: Connection): SqlDatabase {
   };
 }
 
-/** `json_object` takes two thirds of the time of a concatenation, and cannot leave out a member. */
+/** Uses `json_object` where it can: it takes two thirds of the time of a concatenation, but cannot omit a member. */
 function jsonObject(members: readonly JsonMember[]): string {
   const optional = members.find(({ isOptional }) => isOptional);
   if (optional === undefined)
@@ -334,7 +345,6 @@ function jsonObject(members: readonly JsonMember[]): string {
   return `iif(${optional.column} IS NULL, ${without}, ${all})`;
 }
 
-/** Inserts one row. */
 export function insertInto(table: string, columns: readonly string[]): string {
   return `INSERT INTO ${table} (${columns.join(", ")}) VALUES (${columns.map(() => "?").join(", ")})`;
 }
@@ -358,7 +368,7 @@ export const SQLITE_DIALECT: Dialect = {
   labels: "json_each(labels)",
   insert: (table, columns) => `${insertInto(table, columns)} RETURNING id`,
   jsonObject,
-  // A transaction has the lock of the database.
+  // A transaction already holds the lock of the whole database.
   lockIds: () => "",
   lockTable: () => "",
   lockRows: () => "",

@@ -9,7 +9,7 @@ import { scheduler } from "../../runtime/event-loop.ts";
 const OLDEST_SQLITE = "3.51.3";
 const SELECT_VERSION = "SELECT sqlite_version() AS version";
 
-/** The version of SQLite, and whether it is one that the store accepts. */
+/** Returns the version of SQLite, and whether the store supports it. */
 export function sqliteVersion() {
   using database = new Database(":memory:");
   const version = database.query<{ version: string }, []>(SELECT_VERSION).get()?.version ?? "0";
@@ -23,19 +23,24 @@ const MAX_IDLE_LOG_BYTES = 64 * 1024 * 1024;
 
 interface DatabaseOptions {
   readonly migrations: readonly Migration[];
-  /** FULL survives a power failure. With NORMAL a power failure can undo the last commits; a crash cannot. */
+  /**
+   * With FULL, commits survive a power failure. With NORMAL they survive a crash, but a power failure can undo the last
+   * ones.
+   */
   readonly synchronous: "FULL" | "NORMAL";
   /** Bounds resident memory, however large the file is: the file is not memory-mapped. */
   readonly cacheKiB: number;
   /** How long a statement blocks the event loop while another process writes. */
   readonly busyTimeoutMs: number;
-  /** How long a transaction that waits for other processes waits in addition, without blocking the event loop. */
+  /** How much longer a transaction waits for other processes, without blocking the event loop. */
   readonly writeWaitMs?: number;
-  /** Can throw. */
+  /** Called before each commit. It can throw, which rolls the transaction back. */
   readonly beforeCommit?: () => void;
-  /** Those of a database without identifiers are below 2^53; to read them as numbers is faster. */
+  /**
+   * How integers are read. A database without identifiers has none above 2^53, and reading them as numbers is faster.
+   */
   readonly integers?: "number";
-  /** Whether closing it leaves its log even if there was none. */
+  /** Whether closing the database always leaves its log. */
   readonly keepsFiles?: boolean;
 }
 
@@ -43,7 +48,7 @@ export function openDatabase(path: string, options: DatabaseOptions): Connection
   return openDatabaseFor(path, options, (connection) => connection);
 }
 
-/** Opens a database and creates what uses it. Every error on the way, up to the last statement, names the file. */
+/** Opens a database and creates what uses it. Every error on the way, including those of `create`, names the file. */
 export function openDatabaseFor<T>(
   path: string,
   options: DatabaseOptions,
@@ -70,7 +75,7 @@ export function openDatabaseFor<T>(
 }
 
 function configure(connection: Connection, { synchronous, cacheKiB }: DatabaseOptions): void {
-  // First, because every statement after it can have to wait: even the next one reads the schema from the file.
+  // This comes first, because every later statement may have to wait: even the next one reads the schema from the file.
   connection.exec(`PRAGMA busy_timeout = ${OPEN_TIMEOUT_MS}`);
   const { version, isSupported, oldest } = sqliteVersion();
   if (!isSupported) throw new Error(`SQLite ${version} is too old; ${oldest} or newer is required`);
@@ -84,8 +89,8 @@ function configure(connection: Connection, { synchronous, cacheKiB }: DatabaseOp
 }
 
 /**
- * Retries, because of processes that open an empty file at the same time a few get "locked" at once, whatever the busy
- * timeout is: each holds a lock that the other one waits for.
+ * Turns on the write-ahead log, with retries. When several processes open an empty file at the same time, each can hold
+ * a lock that another waits for. A few of them then get "locked" at once, whatever the busy timeout is.
  */
 function enableWriteAheadLog(connection: Connection): void {
   const deadline = scheduler.now() + OPEN_TIMEOUT_MS;

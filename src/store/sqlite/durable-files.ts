@@ -1,7 +1,10 @@
 import { closeSync, fsyncSync, lchownSync, openSync, renameSync, rmSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 
-/** Waits until a file, or the names in a directory, are on the disk. No database of this process may be in the file. */
+/**
+ * Waits until a file, or the names in a directory, are on the disk. This process must have no database open in the
+ * file.
+ */
 export function syncToDisk(path: string): void {
   const descriptor = openSync(path, "r");
   try {
@@ -11,7 +14,7 @@ export function syncToDisk(path: string): void {
   }
 }
 
-/** Renames a file or a directory. After a power failure it has one of its two names. */
+/** Renames a file or a directory. After a power failure it has either its old or its new name. */
 export function renameDurably(from: string, to: string): void {
   renameSync(from, to);
   syncToDisk(dirname(to));
@@ -19,8 +22,8 @@ export function renameDurably(from: string, to: string): void {
 }
 
 /**
- * A command that root runs leaves its files to the user of the server, who owns their directory. A link of that user
- * does not get them the file of somebody else.
+ * Makes the owner of the directory the owner of a file, so that files of commands that root runs belong to the user of
+ * the server. A symbolic link is not followed: that user could have it point to somebody else's file.
  */
 export function inheritDirectoryOwner(path: string): void {
   if (process.getuid?.() !== 0) return;
@@ -28,7 +31,7 @@ export function inheritDirectoryOwner(path: string): void {
   lchownSync(path, uid, gid);
 }
 
-/** Gives a database that is closed its name. */
+/** Renames a closed database to its final name. */
 export function publishDatabase(from: string, to: string): void {
   syncToDisk(from);
   removeLog(from);
@@ -36,13 +39,13 @@ export function publishDatabase(from: string, to: string): void {
   inheritDirectoryOwner(to);
 }
 
-/** Removes a database with the files that SQLite keeps beside it. */
+/** Removes a database and the files that SQLite keeps next to it. */
 export function removeDatabase(path: string): void {
   rmSync(path, { force: true });
   removeLog(path);
 }
 
-/** Removes what SQLite keeps beside a database. */
+/** Removes the files that SQLite keeps next to a database. */
 export function removeLog(path: string): void {
   for (const suffix of ["-wal", "-shm"]) rmSync(path + suffix, { force: true });
 }

@@ -2,9 +2,10 @@ import { type Migration, rejectNewerSchema } from "../migrations.ts";
 import type { Connection } from "./connection.ts";
 
 /**
- * The constraints repeat what the contract validates, so that a bug in the program fails instead of storing bad data.
- * AUTOINCREMENT, because identifiers are never used twice, even if a row is deleted. OR instead of IN, because SQLite
- * builds a temporary table for the list at every insert (`bun bench/store.ts`: 3.1 µs instead of 0.9).
+ * The constraints repeat what the contract validates, so that a bug in the program causes an error instead of bad data.
+ * Tables use AUTOINCREMENT, so that an identifier is never used twice, even if its row is deleted. Constraints use OR
+ * instead of IN, because SQLite builds a temporary table for the list at every insert (`bun bench/store.ts`: 3.1 µs
+ * instead of 0.9).
  */
 export const SQLITE_MIGRATIONS: readonly Migration[] = [
   {
@@ -250,13 +251,13 @@ export const SQLITE_MIGRATIONS: readonly Migration[] = [
   {
     version: 13,
     name: "when orders were closed",
-    // NULL: the order is placed, or an earlier release closed it.
+    // The column is NULL while the order is placed, and if an earlier release closed it.
     sql: "ALTER TABLE orders ADD COLUMN closed_at INTEGER",
   },
   {
     version: 14,
     name: "the secret of the servers in a table of its own",
-    // Servers of the release before have another one, and backups of theirs may have it: it is not taken over.
+    // The secret of the previous release is not taken over, because backups may contain it.
     sql: `
       CREATE TABLE server_secret (
         sole INTEGER PRIMARY KEY CHECK (sole = 1),
@@ -283,11 +284,11 @@ const CREATE_VERSION_TABLE = `CREATE TABLE IF NOT EXISTS schema_migrations (
   applied_at TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%fZ'))
 ) STRICT`;
 
-/** Brings a database up to date. Any number of processes can do so at once: each step is applied by one of them. */
+/** Brings a database up to date. Any number of processes can call it at once: each step is applied by one of them. */
 export function migrate(connection: Connection, migrations: readonly Migration[]): void {
   rejectNewerSchema(versionOf(connection), migrations);
   for (const step of migrations) {
-    // Without a lock first: opening a database that is up to date does not wait for its writers.
+    // The first check takes no lock: opening a database that is up to date does not wait for its writers.
     if (versionOf(connection) >= step.version) continue;
     connection.transaction(() => {
       if (versionOf(connection) < step.version) apply(connection, step);
@@ -303,7 +304,7 @@ function apply(connection: Connection, { version, name, sql }: Migration): void 
   connection.value("INSERT INTO schema_migrations (version, name) VALUES (?, ?)", version, name);
 }
 
-/** 0 for an empty database. */
+/** The version of the schema; 0 for an empty database. */
 export function versionOf(connection: Connection): number {
   if (connection.value("SELECT 1 FROM sqlite_schema WHERE name = 'schema_migrations'") === undefined)
     return 0;
@@ -313,7 +314,7 @@ export function versionOf(connection: Connection): number {
 /** "PetS" in ASCII. It identifies the file to other programs, among them `file`. */
 const APPLICATION_ID = 0x50_65_74_53;
 
-/** Keeps the tables out of another program's database. Called before anything is changed. */
+/** Throws if the database belongs to another program. It is called before anything is changed. */
 export function rejectForeignDatabase(connection: Connection): void {
   const id = Number(connection.value("PRAGMA application_id"));
   if (id === APPLICATION_ID) return;
@@ -325,7 +326,10 @@ function isEmpty(connection: Connection): boolean {
   return connection.value("SELECT 1 FROM sqlite_schema") === undefined;
 }
 
-/** The first releases set no application_id. Other programs have a table of this name too, with other columns. */
+/**
+ * Whether the database has the table of versions with its columns. The first releases set no application_id, and other
+ * programs have a table of this name with other columns.
+ */
 function hasVersionTable(connection: Connection): boolean {
   const columns = connection.value("SELECT group_concat(name) FROM pragma_table_info('schema_migrations')");
   return columns === "version,name,applied_at";

@@ -14,8 +14,8 @@ import { jsonArray, rowsOf, type Steps } from "../statements.ts";
 import { type Connection, SQLITE_DIALECT } from "./connection.ts";
 
 /**
- * Few, so that a block is cached when two requests for it come with few others in between. Of random requests to a
- * million pets that is one in a hundred.
+ * The number of places of the filter. It is small, so that a block is cached when two requests for it come with few
+ * others in between. Of random requests to a million pets, that applies to one in a hundred.
  */
 const FILTER_PLACES = 128;
 
@@ -24,7 +24,7 @@ const SELECT_PET = `SELECT ${JSON_OF_PET} FROM pets WHERE id = ?`;
 const SELECT_BLOCK = `SELECT ${JSON_OF_PET} FROM pets WHERE id BETWEEN ? AND ? ORDER BY id`;
 const SELECT_HIGHEST_ID = "SELECT id FROM pets ORDER BY id DESC LIMIT 1";
 
-/** The statements of a list with these filters; their values are the first parameters of each. */
+/** The statements for a list with certain filters, whose values are the first parameters. */
 interface ListStatements {
   /** The further parameters are the identifier that the page follows, and the limit. */
   readonly page: string;
@@ -39,7 +39,7 @@ function listStatements(columns: readonly string[]): ListStatements {
   const conditions = columns.map((column, i) => `${column} = ?${i + 1} AND `).join("");
   const [limit, ids] = [`?${columns.length + 1}`, `?${columns.length + 2}`];
   return {
-    // The aggregate takes the rows in the order of the inner query.
+    // The aggregate takes the rows in the order of the subquery.
     page: `SELECT '[' || coalesce(group_concat(json), '') || ']' AS json, max(id) AS last FROM (${page})`,
     next: `SELECT id FROM pets WHERE ${conditions}id > ?${columns.length + 1} ORDER BY id LIMIT 1`,
     byIds: `SELECT id, ${JSON_OF_PET} FROM pets
@@ -53,7 +53,7 @@ interface Block extends Sized {
   readonly json: string;
   /** Where each pet ends in `json`. */
   readonly ends: Uint32Array;
-  /** Of its pets, one after the other; empty until the second request for one of them. */
+  /** The ETags of its pets, one after the other; absent until the second request for one of them. */
   etags?: string;
 }
 
@@ -64,27 +64,30 @@ const MAX_BYTES = 16 * 1024 * 1024;
 const BLOCK_OVERHEAD_BYTES = 800 + BLOCK_SIZE * ETAG_LENGTH;
 
 /**
- * Pets as JSON: from memory, otherwise as SQLite writes it. SQLite joins the pets of a page into one text
- * (`bun bench/store.ts`: 21 µs a page; encoding 20 rows takes 35).
+ * Returns pets as JSON, from memory or as SQLite writes it. SQLite joins the pets of a page into one text (`bun
+ * bench/store.ts`: 21 µs a page; encoding 20 rows takes 35).
  *
  * Pets are kept in memory in blocks of 64 consecutive identifiers. Every page without a filter and every single pet is
  * a slice of them, even when it is requested for the first time. `bun bench/store.ts`: a random pet out of 100,000
- * takes 0.4 µs instead of 6.6, and a random page of 20 takes 0.5 µs instead of 22. A table of a million pets is
- * larger than the cache; there, both cost the same with it and without.
+ * takes 0.4 µs instead of 6.6, and a random page of 20 takes 0.5 µs instead of 22. A table of a million pets is larger
+ * than the cache; there, both cost the same with it and without.
  *
  * Only complete blocks are cached. The last block is incomplete, and changes with every pet that is added. A block with
- * a deleted pet stays incomplete, so the cache remembers that instead of reading it in vain at every request.
+ * a deleted pet stays incomplete; the cache records that, so that such a block is not read in vain at every request.
  */
 export class SqlitePetJson implements PetJsonSource {
-  /** Of cached responses. A pet that is added is in no block, so the store only counts it here. */
+  /**
+   * The revisions by which cached responses are validated. An added pet is in no cached block, so the store only counts
+   * it here.
+   */
   readonly revisions = { changes: 0, changesAndAdditions: 0 };
-  /** A page can take several blocks. */
+  /** The hits and misses of blocks. A page can take several blocks. */
   readonly cacheStatistics = new CacheStatistics();
   #blocks = new BoundedCache<number, Block>(MAX_BYTES);
   #highestId = 0n;
   #highestIdReadAt = -1;
   #storedRevision: bigint | undefined;
-  /** By the names of the filters. */
+  /** The statements of lists, by the names of the filters. */
   readonly #statements = new Map<string, ListStatements>();
 
   constructor(
@@ -99,8 +102,8 @@ export class SqlitePetJson implements PetJsonSource {
   }
 
   /**
-   * `bun bench/store.ts`: while one request in 100 changes a pet, a random pet takes 1.7 µs; if every change removed
-   * all blocks, it would take 11 µs.
+   * Removes the block of a changed pet. `bun bench/store.ts`: while one request in 100 changes a pet, a random pet
+   * takes 1.7 µs; if every change removed all blocks, it would take 11 µs.
    */
   petChanged(id: bigint): void {
     this.revisions.changes++;
@@ -114,16 +117,17 @@ export class SqlitePetJson implements PetJsonSource {
     this.#blocks = new BoundedCache(MAX_BYTES);
   }
 
-  /** Called in the transaction of a change by an operator. */
+  /** Counts a change by an operator, in its transaction. */
   *recordChange(): Steps<void> {
     this.everythingChanged();
     yield* rowsOf(INCREMENT_PET_REVISION);
   }
 
   /**
-   * Operators change pets in processes of their own, which count their changes in the database.
+   * Clears the cache if another process has changed pets. Operators change pets in processes of their own, which count
+   * their changes in the database.
    *
-   * `PRAGMA data_version` would not do: it changes with every commit of another connection, and a server has several.
+   * `PRAGMA data_version` is unsuitable: it changes with every commit of another connection, and a server has several.
    */
   checkRevision(): void {
     const revision = this.#readStoredRevision();
@@ -142,7 +146,7 @@ export class SqlitePetJson implements PetJsonSource {
     return stored && withEtag(stored.json);
   }
 
-  /** Hashing its ETag each time would take longer than finding it. */
+  /** Returns a pet with its cached ETag: hashing the pet each time would take longer than finding it. */
   #cachedPet(id: number): TaggedJson | undefined {
     const number = blockOf(id);
     const block = this.#findBlock(number);
@@ -257,7 +261,7 @@ export class SqlitePetJson implements PetJsonSource {
   }
 }
 
-/** One that lacks a pet. */
+/** Stands for a block that lacks a pet. */
 const GAPPED_BLOCK: Block = { json: "", ends: new Uint32Array(), bytes: 400 };
 
 function joined(pets: readonly string[]): Block {

@@ -7,18 +7,18 @@ interface ProcessLock extends Disposable {
   release(): void;
 }
 
-/** Referenced here so that no lock is garbage-collected, which would close its database and release it. */
+/** The locks of this process. A lock that is garbage-collected would close its database, which releases it. */
 const heldLocks = new Set<Database>();
 
 /**
- * Takes a lock that one process at a time can hold. The kernel releases it when the process ends, in whatever way.
+ * Takes a lock that one process at a time can hold. The kernel releases it when the process ends, for whatever reason.
  * Returns undefined when another process holds it.
  *
- * The lock is an exclusive transaction on a file of its own. Nothing else in this process may open the file: closing
- * any descriptor of a file drops all locks that the process has on it.
+ * The lock is an exclusive transaction on a file of its own. Nothing else in this process may open the file, because
+ * closing any descriptor of a file releases all locks that the process has on it.
  *
- * A lock file that was removed or replaced since it was last locked says nothing about a process that locked the file
- * before it. The lock is then taken only if no other process has one of the `databases` open.
+ * A process may hold the lock on an earlier file, if the lock file was removed or replaced since. The lock on a new
+ * file is therefore taken only if no other process has one of the `databases` open.
  */
 export function acquireLock(path: string, databases: readonly string[] = []): ProcessLock | undefined {
   let lock: Database | undefined;
@@ -26,7 +26,7 @@ export function acquireLock(path: string, databases: readonly string[] = []): Pr
     createDatabaseFile(path);
     lock = new Database(path, { readwrite: true });
     lock.run("PRAGMA busy_timeout = 0");
-    // Holds the lock also between two transactions.
+    // This mode keeps the lock between transactions too.
     lock.run("PRAGMA locking_mode = EXCLUSIVE");
     lock.run("PRAGMA journal_mode = MEMORY");
     lock.run("BEGIN EXCLUSIVE");
@@ -54,17 +54,20 @@ export function acquireLock(path: string, databases: readonly string[] = []): Pr
 }
 
 /**
- * The file contains its own inode number: a copy and a new file are another file. A positive 32-bit integer, as
- * user_version holds it.
+ * The number that identifies a lock file. It contains its own inode number, so a copy and a new file are recognized as
+ * such. `user_version` holds a positive 32-bit integer.
  */
 function markOf(path: string): number {
   return (statSync(path).ino % 0x7fff_fffe) + 1;
 }
 
-/** Commands are done within this time. */
+/** How long to wait for other processes. Commands end within this time. */
 const OPEN_ELSEWHERE_MS = 3_000;
 
-/** Every connection in WAL mode holds a shared lock on the file for as long as it is open. */
+/**
+ * Whether another process has a database open. Every connection in WAL mode holds a shared lock on the file while it is
+ * open.
+ */
 export function isOpenElsewhere(path: string): boolean {
   if (!existsSync(path)) return false;
   const deadline = scheduler.now() + OPEN_ELSEWHERE_MS;
@@ -83,7 +86,7 @@ function canLock(path: string): boolean {
     database.run("BEGIN EXCLUSIVE");
     return true;
   } catch (error) {
-    // Opening the store reports every other error.
+    // Opening the store will report every other error.
     return !isBusy(error);
   } finally {
     database.close(true);

@@ -15,13 +15,13 @@ export interface DatabaseFacts {
   readonly schemaVersion: number;
   /** The number of rows by table. */
   readonly rows: Readonly<Record<string, number>>;
-  /** What is damaged; empty for a sound database. */
+  /** Descriptions of damage; empty for a sound database. */
   readonly problems: readonly string[];
 }
 
 /**
- * Copies a database as it is at one moment, while servers write to it. Migrates nothing: the copy has the schema of the
- * original. The caller waits until the copy is on the disk.
+ * Copies a database as it is at one moment, while servers write to it. The copy has the schema of the original, because
+ * nothing is migrated. The caller waits until the copy is on the disk.
  */
 export function copySnapshot(from: string, to: string): void {
   createDatabaseFile(to);
@@ -29,20 +29,23 @@ export function copySnapshot(from: string, to: string): void {
   withDatabase(to, removeSecrets);
 }
 
-/** Sessions are not for those who have the copy, and the servers that will run on it make a secret of their own. */
+/**
+ * Removes sessions, which are not meant for the readers of the copy, and the servers' secret: servers that run on the
+ * copy generate their own.
+ */
 function removeSecrets(connection: Connection): void {
   if (!hasTable(connection, "operators")) return;
   connection.exec("PRAGMA secure_delete = ON");
   connection.transaction(() => {
     connection.exec("DELETE FROM operator_sessions");
     connection.exec("DELETE FROM sign_in_codes");
-    // Of release 1.1.0.
+    // Release 1.1.0 stored the secret here.
     connection.exec("DELETE FROM server_settings WHERE name = 'server-secret'");
     if (hasTable(connection, "server_secret")) connection.exec("DELETE FROM server_secret");
   });
 }
 
-/** Earlier releases had fewer. */
+/** Whether a database has a table. Databases of earlier releases lack some. */
 function hasTable(connection: Connection, table: string, database = "main"): boolean {
   const sql = `SELECT 1 FROM ${database}.sqlite_schema WHERE name = ?`;
   return connection.value(sql, table) !== undefined;
@@ -59,7 +62,7 @@ function factsOf(connection: Connection): DatabaseFacts {
   return { schemaVersion: versionOf(connection), rows, problems };
 }
 
-/** Reads the whole database of the pets, orders and keys. Undefined if there is none. */
+/** Inspects the database of the pets, orders and keys. Returns undefined if it does not exist. */
 export function inspectStore(path: string) {
   if (!existsSync(path)) return undefined;
   return withDatabase(path, (connection) => {
@@ -68,7 +71,7 @@ export function inspectStore(path: string) {
     return {
       ...facts,
       supportedVersion: latestVersion(SQLITE_MIGRATIONS),
-      /** In milliseconds since the epoch. */
+      /** The time of the newest key, in milliseconds since the epoch. */
       newestTime: typeof newest === "bigint" ? Number(newest) : undefined,
     };
   });
@@ -122,12 +125,13 @@ function rowsByTable(connection: Connection): Record<string, number> {
   return Object.fromEntries(tables.map(({ name }) => [name, count(name)]));
 }
 
-/** Later than every time. */
+/** A number later than every time. */
 const NEVER = "9223372036854775807";
 
 /**
- * How the later row of a key allows less than the earlier one, by the column that changed: a condition in SQL. Null:
- * what a key allows does not depend on the column. Every column is here, so that a restore reports what it undoes.
+ * For each column of a key, the SQL condition that the later row allows less than the earlier one. It is null if the
+ * column does not affect what a key allows. Every column is listed, so that a restore reports everything that it
+ * undoes.
  */
 const RESTRICTIONS = {
   id: null,
@@ -155,23 +159,26 @@ export type Restriction = {
 
 interface RestrictedKey {
   readonly id: number;
-  /** In the later database. */
+  /** When the key expires, according to the later database. */
   readonly expiresAt: number | null;
 }
 
-/** Keys that the earlier copy of a database and the later database disagree on. */
+/** How the keys in an earlier copy of a database differ from those in the later database. */
 export interface KeyDifferences {
-  /** Restricted later, so that the copy allows more. A key that was revoked is not restricted otherwise. */
+  /** Keys that were restricted later, so that the copy allows more. A revoked key appears under `revoked_at` only. */
   readonly restricted: Readonly<Record<Restriction, readonly RestrictedKey[]>>;
-  /** Their secrets were replaced later; the copy accepts the earlier ones. */
-  readonly rolled: readonly number[];
-  /** Created later, so that the copy does not have them. */
+  /** Keys whose secrets were replaced later. The copy accepts the earlier secrets. */
+  readonly rotated: readonly number[];
+  /** Keys that were created later, so that the copy does not have them. */
   readonly created: readonly number[];
   /** The names of operators who were revoked later, or whose tokens were replaced. */
   readonly operators: readonly string[];
 }
 
-/** Leaves out keys that have expired in the copy, unless they were revoked later: they allow nothing. */
+/**
+ * Compares the keys of two databases. Keys that have expired in the copy allow nothing, so they are left out unless
+ * they were revoked later.
+ */
 export function keyDifferences(earlier: string, later: string, now: number): KeyDifferences {
   return withDatabase(later, (connection) => {
     connection.value("ATTACH ? AS earlier", earlier);
@@ -198,7 +205,7 @@ export function keyDifferences(earlier: string, later: string, now: number): Key
         disabled_at: restricted("disabled_at"),
         expires_at: restricted("expires_at"),
       },
-      rolled: idsOf(
+      rotated: idsOf(
         connection,
         `SELECT DISTINCT later.key_id AS id
          FROM main.key_secrets AS later JOIN earlier.key_secrets AS earlier USING (hash)
@@ -217,7 +224,7 @@ export function keyDifferences(earlier: string, later: string, now: number): Key
   });
 }
 
-/** Earlier releases had fewer. */
+/** Whether the keys of a database have a column. Databases of earlier releases lack some. */
 function hasColumn(connection: Connection, database: "main" | "earlier", column: Restriction): boolean {
   const sql = "SELECT 1 FROM pragma_table_info('api_keys', ?) WHERE name = ?";
   return connection.value(sql, database, column) !== undefined;
@@ -236,7 +243,7 @@ function idsOf(connection: Connection, sql: string): number[] {
   return connection.all<{ id: bigint }>(`${sql} ORDER BY 1`).map(({ id }) => Number(id));
 }
 
-/** How many identifiers a database has assigned so far: it only grows, whatever the clock says. */
+/** How many identifiers a database has assigned so far. The number only grows, whatever the clock shows. */
 export function assignedIds(path: string): number {
   return withDatabase(path, (connection) => Number(connection.value("SELECT sum(seq) FROM sqlite_sequence")));
 }

@@ -48,11 +48,14 @@ export interface SqliteStores extends Stores {
   close(): Promise<void>;
 }
 
-/** Short, because it blocks the event loop; GroupCommit retries without blocking it. */
+/**
+ * How long a statement waits for a lock. The time is short, because it blocks the event loop; GroupCommit retries
+ * without blocking it.
+ */
 const BUSY_TIMEOUT_MS = 5;
-/** Usage is added every two seconds, and tried again later if the lock is not free for so long. */
+/** How long adding usage waits for the lock. Usage is added every two seconds, so a failed attempt is repeated soon. */
 const USAGE_WAIT_MS = 1_000;
-/** Operators who change a key can wait for a busy server. */
+/** How long a change by an operator waits for a busy server. */
 const KEY_WAIT_MS = 5_000;
 
 /** Opens the stores. One server and any number of commands can have the same file open at once. */
@@ -67,7 +70,7 @@ export function openSqlite(path: string, options: SqliteStoreOptions = {}): Sqli
   } as const;
   const storeOptions = { ...shared, cacheKiB: 16 * 1024 };
   const keyOptions = { ...shared, cacheKiB: 1024, writeWaitMs: KEY_WAIT_MS };
-  // Adding counts does not wait for the disk, and so delays no request: a power failure may lose the last seconds.
+  // Adding counts does not wait for the disk, and so delays no request. A power failure may lose the last seconds.
   const usageOptions = {
     ...shared,
     synchronous: "NORMAL",
@@ -75,7 +78,7 @@ export function openSqlite(path: string, options: SqliteStoreOptions = {}): Sqli
     writeWaitMs: USAGE_WAIT_MS,
     integers: "number",
   } as const;
-  // Closes those before one that fails to open.
+  // If one of them fails to open, those before it are closed.
   using opened = new DisposableStack();
   const store = openDatabaseFor(path, storeOptions, (connection) => {
     opened.defer(() => connection.close());
@@ -84,7 +87,8 @@ export function openSqlite(path: string, options: SqliteStoreOptions = {}): Sqli
     opened.defer(() => files.stop());
     return new SqliteStore(connection, options);
   });
-  // A connection of its own: a change of a key waits for the write lock, a client's request does not.
+  // Changes of keys have a connection of their own, because they wait for the write lock, and requests of clients must
+  // not.
   const { closeKeys, ...stores } = openDatabaseFor(path, keyOptions, (connection) => {
     const database = auditedDatabase(sqliteDatabase(connection), options.onAudit);
     return {
@@ -120,17 +124,26 @@ export function openSqlite(path: string, options: SqliteStoreOptions = {}): Sqli
   };
 }
 
-/** A server knows of a change by another process within a second, also when one poll is slow. */
+/**
+ * How often changes by other processes are looked for. A server follows each within a second, even when one poll is
+ * slow.
+ */
 const FOLLOW_EVERY_MS = 250;
 
-/** While the database cannot be read, requests report it, and the next poll tries again. */
+/**
+ * Looks for changes by other processes. While the database cannot be read, requests report that, and the next poll
+ * tries again.
+ */
 function followChanges(petJson: SqlitePetJson): void {
   try {
     petJson.checkRevision();
   } catch {}
 }
 
-/** A database that somebody has altered fails when it is opened, and not at some request. */
+/**
+ * Checks the columns, so that a database that somebody has altered fails when it is opened and not at some later
+ * request.
+ */
 function checkColumns(connection: Connection): void {
   for (const { name, columns } of TABLES) {
     connection.value(`SELECT ${Object.keys(columns).join(", ")} FROM ${name} LIMIT 0`);
@@ -139,20 +152,20 @@ function checkColumns(connection: Connection): void {
 
 interface SqliteStoreOptions {
   readonly maxQueuedWrites?: number;
-  /** How long a write is tried again while another process has the database locked. */
+  /** How long a write is retried while another process has the database locked. */
   readonly maxBusyMs?: number;
-  /** Is called after each transaction of writes. */
+  /** Called after each transaction of writes. */
   readonly onCommit?: (writes: number, ms: number) => void;
   readonly onStateChange?: (change: StateChange) => void;
-  /** The time by which idempotency records expire, if it is earlier than that of a write. */
+  /** The time from which the age of idempotency records is counted, if it is earlier than the time of a write. */
   readonly retentionNow?: () => number;
-  /** Is called with each audit entry after its transaction. */
+  /** Called with each audit entry after its transaction. */
   readonly onAudit?: OnAudit | undefined;
-  /** Of a server: what to do when the files of the database are deleted or replaced. */
+  /** What a server does when the files of the database are deleted or replaced. */
   readonly rescue?: RescueOptions;
 }
 
-/** Bounds how long one transaction blocks the event loop: a few milliseconds of inserts. */
+/** Bounds how long one transaction blocks the event loop: this many inserts take a few milliseconds. */
 const MAX_WRITES_PER_TRANSACTION = 1_000;
 
 const INSERT_PET = insertInto(PET_ROWS.table, Object.keys(PET_ROWS.given));
@@ -164,7 +177,10 @@ interface Write<Code extends string> {
   readonly work: () => WriteResult | Rejection<Code>;
 }
 
-/** Reads return at once; writes share transactions. Work that returns a rejection has written nothing. */
+/**
+ * The pets and orders of clients. Reads return at once; writes share transactions. Work that returns a rejection has
+ * written nothing.
+ */
 export class SqliteStore extends SqlReadStore implements Store {
   readonly petJson: SqlitePetJson;
   readonly inventory: InventoryStore;
@@ -211,7 +227,10 @@ export class SqliteStore extends SqlReadStore implements Store {
     return this.#writes.queueLength;
   }
 
-  /** A change is counted before its commit. Nothing is read in between, and a failed one is counted without harm. */
+  /**
+   * Creates a pet. The change is counted before its commit: nothing is read in between, and counting a failed one does
+   * no harm.
+   */
   createPet(pet: NewPet, at: number, request?: IdempotentRequest) {
     const values = PET_ROWS.valuesOf(pet);
     const work = () => {
@@ -274,14 +293,17 @@ export class SqliteStore extends SqlReadStore implements Store {
       this.#outage.succeeded();
       return results;
     } catch (error) {
-      // Another process that holds the lock is no outage: the commit is repeated.
+      // If another process holds the lock, that is no outage: the commit is repeated.
       if (error instanceof Unavailable && !isBusy(error)) this.#outage.failed(error);
       throw error;
     }
   }
 }
 
-/** Each write can add one record, so two per write let the table shrink; the rest makes small batches purge enough. */
+/**
+ * Each write can add one record, so deleting two per write lets the table shrink. PURGED_PER_BATCH makes small batches
+ * purge enough.
+ */
 const PURGED_PER_WRITE = 2;
 const PURGED_PER_BATCH = 16;
 
@@ -289,7 +311,7 @@ type IdempotentWrite = Pick<Write<never>, "operation" | "at"> & { readonly reque
 
 const SELECT = `SELECT fingerprint, resource_id AS id, body FROM attempts
   WHERE key_id = ? AND operation = ? AND idempotency_key = ? AND created_at > ?`;
-/** REPLACE, because a record that exists and is not found has expired. */
+/** REPLACE applies to a record that exists although it was not found: such a record has expired. */
 const INSERT = `INSERT OR REPLACE INTO attempts
   (key_id, operation, idempotency_key, fingerprint, resource_id, body, created_at) VALUES (?, ?, ?, ?, ?, ?, ?)`;
 const SELECT_OLDEST = "SELECT created_at AS createdAt FROM attempts ORDER BY id LIMIT 1";
@@ -316,8 +338,8 @@ class IdempotencyRecords {
   }
 
   /**
-   * Deletes some of the oldest expired records, so that no single batch deletes a day's worth. One of the future, when
-   * the clock was wrong, is deleted too: it would keep those after it.
+   * Deletes some of the oldest expired records, so that no single batch deletes a whole day of them. A record from the
+   * future, written while the clock was wrong, is deleted too: it would block the deletion of those after it.
    */
   purge(at: number, writes: number): void {
     const [first, last] = [this.#expiry(at) + 1, at + IDEMPOTENCY_LIFETIME_MS];

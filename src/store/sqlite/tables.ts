@@ -32,7 +32,7 @@ const OPTIONS = {
   busyTimeoutMs: 5_000,
 } as const;
 
-/** A transaction waits this long for a server that writes. */
+/** The options for transactions that run at the same time as a server's, and wait for it for up to `writeWaitMs`. */
 const SHARED_OPTIONS = { ...OPTIONS, busyTimeoutMs: 0, writeWaitMs: 60_000 };
 
 /** The tables of the database in a file. */
@@ -45,7 +45,7 @@ export function sqliteTables(path: string): TableStore {
   };
 }
 
-/** Takes a few milliseconds and less than a megabyte. */
+/** Reading this many rows takes a few milliseconds and less than a megabyte. */
 const ROWS_PER_BATCH = 2_000;
 
 function openReader(path: string): TableReader {
@@ -55,12 +55,12 @@ function openReader(path: string): TableReader {
   return new SqliteTableReader(connection, version);
 }
 
-/** Changes when another connection commits. */
+/** A number that changes when another connection commits. */
 function dataVersion(connection: Connection): unknown {
   return connection.value("PRAGMA data_version");
 }
 
-/** A read transaction sees the database as it was at its first read. */
+/** Reads the tables in one transaction, which sees the database as it was at its first read. */
 class SqliteTableReader implements TableReader {
   constructor(
     private readonly connection: Connection,
@@ -110,14 +110,17 @@ function integer(value: unknown): bigint {
   return typeof value === "bigint" ? value : 0n;
 }
 
-/** While others write, the lock is free for so long before each transaction, which holds it for 2 or 3 ms. */
+/** How long the lock stays free before each transaction while others write. The transaction holds it for 2 or 3 ms. */
 const PAUSE_MS = 2;
-/** A server that gets requests writes every two seconds at least. */
+/**
+ * How long others count as writing after their last write. A server that gets requests writes at least every two
+ * seconds.
+ */
 const OTHERS_WRITE_MS = 5_000;
-/** When the log is copied to the database, in pages of 4 KiB. Each copy waits for the disk. */
+/** The length of the log, in pages of 4 KiB, at which it is copied to the database. Each copy waits for the disk. */
 const CHECKPOINT_PAGES = 8_000;
-/** A server copies the log at 1,000 pages, so while others write, this process does it before. */
-const CHECKPOINT_PAGES_BESIDE_OTHERS = 400;
+/** The length while others write. A server copies the log at 1,000 pages, so this process does it earlier. */
+const CHECKPOINT_PAGES_WHILE_OTHERS_WRITE = 400;
 
 class SqliteSharedTables implements SharedTables {
   readonly dialect = SQLITE_DIALECT;
@@ -131,11 +134,11 @@ class SqliteSharedTables implements SharedTables {
   }
 
   async write<T>(statements: Statements<T>): Promise<T> {
-    await this.#pauseBesideOthers();
+    await this.#pauseWhileOthersWrite();
     return this.connection.transactionWhenUnlocked(() => this.connection.runAll(statements));
   }
 
-  /** Servers of the same file notice it. */
+  /** Counts a change of pets, so that servers on the same file notice it. */
   *onWrite({ name }: Table): Steps<void> {
     if (name === PETS.name) yield* rowsOf(INCREMENT_PET_REVISION);
   }
@@ -144,13 +147,13 @@ class SqliteSharedTables implements SharedTables {
     this.connection.exec("PRAGMA synchronous = FULL");
   }
 
-  /** A server tries its writes again every few milliseconds, and needs a moment without the lock. */
-  async #pauseBesideOthers(): Promise<void> {
+  /** Leaves the lock free for a moment while a server writes: the server retries its writes every few milliseconds. */
+  async #pauseWhileOthersWrite(): Promise<void> {
     const version = dataVersion(this.connection);
     if (version !== this.#dataVersion) this.#othersWroteAt = scheduler.now();
     this.#dataVersion = version;
     const othersWrite = scheduler.now() - this.#othersWroteAt < OTHERS_WRITE_MS;
-    this.#checkpointAt(othersWrite ? CHECKPOINT_PAGES_BESIDE_OTHERS : CHECKPOINT_PAGES);
+    this.#checkpointAt(othersWrite ? CHECKPOINT_PAGES_WHILE_OTHERS_WRITE : CHECKPOINT_PAGES);
     if (othersWrite) await scheduler.sleep(PAUSE_MS);
   }
 
@@ -165,7 +168,7 @@ class SqliteSharedTables implements SharedTables {
   }
 }
 
-/** Beside `path`, which must not exist; it gets that name when it is published. */
+/** Creates the tables in a file next to `path`, which must not exist. Publishing renames the file to `path`. */
 function createTables(path: string, source: string): NewTables {
   const unpublished = `${path}.copy`;
   const open = () => {
@@ -196,7 +199,10 @@ function createTables(path: string, source: string): NewTables {
       });
     },
     read: async () => openReader(unpublished),
-    /** Interrupted before the file has its name, the next copy starts over: this one has no source any more. */
+    /**
+     * Publishes the copy. If this is interrupted before the file has its name, the next copy starts over, because this
+     * one has no source any more.
+     */
     async publish(entry) {
       connection.transaction(() => {
         connection.runAll(() => addAudit(entry));

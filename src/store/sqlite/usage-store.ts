@@ -28,14 +28,18 @@ const MIGRATIONS: readonly Migration[] = [
   },
 ];
 
-/** In the order of the columns. Times and counts are far below 2^53 and read as numbers: a start reads many rows. */
+/**
+ * A row of counts, in the order of the columns. Times and counts are far below 2^53, so they are read as numbers: a
+ * start reads many rows.
+ */
 type Row = Readonly<Record<string, string | number>>;
 
-/** Of a server: its file was deleted or replaced, and was written anew. */
+/** What a server does when its file was deleted or replaced. */
 type UsageStoreOptions = Omit<RescueOptions, "to">;
 
 /**
- * Counts and bans, in a file of their own: saving them and writing pets do not wait for each other.
+ * Opens the store of counts and bans. It has a file of its own, so that saving counts and writing pets do not wait for
+ * each other.
  *
  * `synchronous` is NORMAL: saved counts survive a crash of the process; a power failure may lose the last seconds.
  */
@@ -51,12 +55,12 @@ export function openUsageStore(path: string, options?: UsageStoreOptions): Usage
   try {
     return new SqliteUsageStore(path, () => openDatabaseFor(path, settings, checked), options);
   } catch (error) {
-    // Without a cause, the disk is full or read-only.
+    // An error without a cause means that the disk is full or read-only.
     throw error instanceof Error && error.cause === undefined ? error : withHint(error);
   }
 }
 
-/** Counts are worth less than a start, so the message says how to start without them. */
+/** Adds to the message how to start without the counts: a server is worth more than its counts. */
 function withHint(error: unknown): Error {
   return new Error(`${messageOf(error)}; counts start anew when that file is moved away`, { cause: error });
 }
@@ -64,7 +68,7 @@ function withHint(error: unknown): Error {
 const SELECT_ONE = "SELECT * FROM standings WHERE subject = ?";
 const SAVE = "INSERT OR REPLACE INTO standings VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
 
-/** A file that somebody has altered fails when it is opened. */
+/** Checks the columns, so that a file that somebody has altered fails when it is opened. */
 function checked(connection: Connection): Connection {
   connection.prepared(SELECT_ONE);
   return connection;
@@ -134,7 +138,10 @@ class SqliteUsageStore implements UsageStore {
     this.#connection.close();
   }
 
-  /** A damaged page shows when it is read, which may be long after the file was opened. */
+  /**
+   * Explains an error of a read. A damaged page is noticed when it is read, which may be long after the file was
+   * opened.
+   */
   #readError(error: unknown): unknown {
     const fault = toUnavailable(error);
     if (fault instanceof Unavailable) return fault;
@@ -146,7 +153,7 @@ class SqliteUsageStore implements UsageStore {
 const KEY = "key:";
 const ADDRESS = "address:";
 
-/** The column `subject`, such as `key:7` or `address:192.0.2.1`. */
+/** Parses the column `subject`, such as `key:7` or `address:192.0.2.1`. */
 function parseSubject(text: string): Subject {
   if (text.startsWith(KEY)) return { kind: "key", id: Number(text.slice(KEY.length)) };
   return { kind: "address", id: text.slice(ADDRESS.length) };
