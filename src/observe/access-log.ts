@@ -11,7 +11,7 @@ import { type ScheduledTimer, scheduler, withTimeout } from "../runtime/event-lo
 
 interface AccessLog {
   readonly observe: RequestObserver;
-  /** Resolves when the lines are written, or cannot be written in time. */
+  /** Resolves when the lines are written, or when the time to write them is over. */
   close(): Promise<void>;
 }
 
@@ -39,7 +39,7 @@ export async function openAccessLog(options: AccessLogOptions): Promise<AccessLo
   };
 }
 
-/** No rate limit bounds these requests, so a line for each of them could fill the disk. */
+/** A limit for requests that no rate limit bounds: a line for each of them could fill the disk. */
 const ONE_A_MINUTE = { max: 1, perSecond: 1 / 60, now: () => scheduler.now() };
 
 const outputLines: LineOutput = {
@@ -51,11 +51,14 @@ const outputLines: LineOutput = {
   async close() {},
 };
 
-/** Each can be as long as the head of a request. */
-const MAX_METHOD_LENGTH = 20;
-const MAX_LENGTH = 200;
+/** The methods and paths of requests are cut, because each can be as long as the head of a request. */
+export const MAX_LOGGED_METHOD_LENGTH = 20;
+export const MAX_LOGGED_LENGTH = 200;
 
-/** One JSON object. It takes about 1.3 µs of CPU time, half of what `JSON.stringify` takes, and writing it 0.6 µs. */
+/**
+ * Formats one line, which is a JSON object. That takes about 1.3 µs of CPU time, half of what `JSON.stringify` takes,
+ * and writing the line takes 0.6 µs.
+ */
 export function accessLine(
   record: RequestRecord,
   response: Response,
@@ -72,16 +75,16 @@ export function accessLine(
     `{"time":"${isoTime(Date.now())}","requestId":${quoted(requestId)},` +
     optional("traceId", traceIdOf(request)) +
     optional("address", request.clientAddress) +
-    `"keyId":${keyId},"method":${quoted(method.slice(0, MAX_METHOD_LENGTH))},` +
-    optional("path", path.slice(0, MAX_LENGTH)) +
+    `"keyId":${keyId},"method":${quoted(method.slice(0, MAX_LOGGED_METHOD_LENGTH))},` +
+    optional("path", path.slice(0, MAX_LOGGED_LENGTH)) +
     `"operation":${operation ? `"${operation}"` : null},"status":${status},` +
     optional("errorCode", errorCode) +
-    optional("userAgent", headers.get("user-agent")?.slice(0, MAX_LENGTH)) +
+    optional("userAgent", headers.get("user-agent")?.slice(0, MAX_LOGGED_LENGTH)) +
     `"durationMs":${durationMs},"bytes":${bytes}}\n`
   );
 }
 
-/** Many lines have the same time. */
+/** The last time and its text, because many lines have the same time. */
 let lastTime = { ms: 0, text: "" };
 
 function isoTime(ms: number): string {
@@ -89,7 +92,7 @@ function isoTime(ms: number): string {
   return lastTime.text;
 }
 
-/** Secrets, and all that JSON or a terminal treats in its own way. */
+/** Matches secrets, and all characters that JSON or a terminal treats specially. */
 const UNSAFE = new RegExp(`${SECRET.source}|[^ !#-[\\]-~]`, "g");
 const PLAIN = /^[ !#-[\]-~]*$/;
 
@@ -105,34 +108,37 @@ function safe(found: string, keyPrefix: string | undefined): string {
 export interface LineOutput {
   /** Writes some of the bytes, and returns how many. */
   write(bytes: Uint8Array): Promise<number>;
-  /** Goes on with a new file if the file was renamed or removed. */
+  /** Continues with a new file if the file was renamed or removed. */
   followRotation(): Promise<void>;
   close(): Promise<void>;
 }
 
 export interface LineWriterOptions extends Pick<AccessLogOptions, "file" | "log"> {
   readonly output: LineOutput;
-  /** Characters that wait to be written. */
+  /** The number of characters that may wait to be written. */
   readonly maxWaiting?: number;
   readonly writeEveryMs?: number;
 }
 
 const WRITE_EVERY_MS = 500;
-/** So many characters are written without waiting for the time. */
+/** Once this many characters wait, they are written without waiting for the timer. */
 const WRITE_LENGTH = 64 * 1024;
 const MAX_WAITING = 4 * 1024 * 1024;
-/** Of lines that were dropped. */
+/** How often dropped lines are reported. */
 const REPORT_EVERY_MS = 60_000;
-/** With the time that requests in progress have, less than what a process has to stop. */
+/**
+ * The longest time that closing takes. Together with the time for requests in progress, it is shorter than the time
+ * that a process has to stop.
+ */
 const CLOSE_TIMEOUT_MS = 1_000;
 
-/** Writes lines behind the requests. A line costs a request the same whether the disk is fast, slow or full. */
+/** Writes lines in the background. A line costs a request the same whether the disk is fast, slow or full. */
 export class LineWriter {
   readonly #options: LineWriterOptions;
   readonly #maxWaiting: number;
   readonly #timer: ScheduledTimer;
   #waiting = "";
-  /** What is being written, and how much of it is. */
+  /** The bytes that are being written. `#written` of them are done. */
   #chunk = new Uint8Array();
   #written = 0;
   #writing: Promise<void> | undefined;
@@ -155,7 +161,7 @@ export class LineWriter {
     this.#timer.unref();
   }
 
-  /** `line` ends with a line feed. */
+  /** Adds a line, which ends with a line feed. */
   write(line: string): void {
     if (this.#waiting.length + line.length > this.#maxWaiting) {
       this.#dropped++;
@@ -165,7 +171,7 @@ export class LineWriter {
     if (this.#waiting.length >= WRITE_LENGTH && !this.#failures.isFailing) this.#start({ isTimer: false });
   }
 
-  /** Writes what waits, for a bounded time. */
+  /** Writes the lines that wait, for a bounded time. */
   async close(): Promise<void> {
     this.#timer.close();
     await withTimeout(CLOSE_TIMEOUT_MS, this.#finish()).catch(() => {});
@@ -193,7 +199,7 @@ export class LineWriter {
     }
   }
 
-  /** After an error, the next call goes on behind the last byte that was written. */
+  /** Writes the lines that wait. After an error, the next call continues after the last byte that was written. */
   async #writeWaiting(): Promise<void> {
     for (;;) {
       if (this.#written === this.#chunk.length) {
@@ -218,7 +224,7 @@ export class LineWriter {
 
 const { O_APPEND, O_CREAT, O_WRONLY } = constants;
 
-/** A file to append to. A new file is for its owner alone; one that exists keeps its mode. */
+/** Opens a file to append to. Only its owner can read a new file; an existing one keeps its mode. */
 export async function openLogFile(path: string): Promise<LineOutput> {
   let handle = await openForAppend(path).catch((cause: unknown) => {
     throw new Error("cannot open the access log", { cause });

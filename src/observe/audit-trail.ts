@@ -8,29 +8,32 @@ import { repeat, type RepeatedWork, scheduler } from "../runtime/event-loop.ts";
 interface BanRecorderOptions {
   readonly audit: Pick<AuditStore, "recordAudit" | "listAudit">;
   readonly log: Log;
-  /** The name of this server, in the audit entries. */
+  /** The name of this server for the audit entries. */
   readonly server: string;
 }
 
 const WRITE_EVERY_MS = 250;
-/** While the database is unavailable. Each key has at most one ban at a time. */
+/** The number of bans that wait while the database is unavailable. Each key has at most one ban at a time. */
 const MAX_WAITING = 10_000;
-/** The server that decided a ban has written its entry by then. Random, so that of several servers one is the first. */
+/**
+ * When to look for the entry of a ban that another server decided, which has written it by then. The time is random, so
+ * that one of several servers looks first.
+ */
 const CHECK_AFTER_MS = { least: 2_000, most: 4_000 };
 
 interface WaitingBan {
   readonly keyId: number;
   readonly ban: Ban;
-  /** When to see whether another server has recorded it; undefined if this server decided it. */
+  /** When to check whether another server has recorded the ban; undefined if this server decided it. */
   readonly checkAt?: number;
 }
 
-/** Logs each new ban and writes it to the audit trail, behind the request that led to it. */
+/** Logs each new ban and writes it to the audit trail, without delaying the request that caused it. */
 export class BanRecorder {
-  /** Bans that this server has recorded since its start. */
+  /** The number of bans that this server has recorded since its start. */
   count = 0;
   readonly #options: BanRecorderOptions;
-  /** Oldest first. */
+  /** The bans that are not written yet, oldest first. */
   readonly #waiting = new Set<WaitingBan>();
   #lost = 0;
   readonly #writing = repeat(WRITE_EVERY_MS, async () => {
@@ -52,7 +55,10 @@ export class BanRecorder {
     else this.#lost++;
   };
 
-  /** For a ban that this server did not decide. If its response was lost, no server has recorded it. */
+  /**
+   * Records a ban that another server decided, unless that server has done so. If the response to the deciding server
+   * was lost, no server has recorded the ban.
+   */
   readonly recordIfMissing: OnBan = (keyId, ban) => {
     const { least, most } = CHECK_AFTER_MS;
     const checkAt = scheduler.now() + least + scheduler.random() * (most - least);
@@ -103,12 +109,12 @@ export class BanRecorder {
 }
 
 const DELETE_EVERY_MS = 600_000;
-/** Between two transactions while there is more to delete. */
+/** The pause between two transactions while more data waits to be deleted. */
 const PAUSE_MS = 100;
 
 /**
- * Deletes old data every ten minutes, some at a time, so that no request waits for long. `deleteSome` resolves to
- * whether there is more. After an error, the next attempt is ten minutes later.
+ * Deletes old data every ten minutes, a little at a time, so that no request waits for long. `deleteSome` resolves to
+ * whether more remains. After an error, the next attempt follows ten minutes later.
  */
 export function deleteRegularly(
   deleteSome: () => Promise<boolean>,

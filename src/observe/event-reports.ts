@@ -8,12 +8,13 @@ import { type ApiKey, type AuthFailure, stateOf } from "../domain/api-keys.ts";
 import { type AuditEntry, auditView } from "../domain/audit.ts";
 import { scheduler } from "../runtime/event-loop.ts";
 
-/** Of each kind. */
+/** The limit for the events of each kind. */
 const EVENTS = { max: 100, perSecond: 10 };
 
 /**
- * One event for each 5xx, with the ids of the request and of its trace. A database that is unavailable fails every
- * request, so there is a bound: the event after it has the number of those that are missing.
+ * Logs an event for each 5xx response, with the identifiers of the request and of its trace. While a database is
+ * unavailable, every request fails, so the number of events is limited. The next event after the limit has the number
+ * of those that were suppressed.
  */
 export class ErrorLog {
   readonly #failed = new TokenBucket(EVENTS);
@@ -44,7 +45,7 @@ export class ErrorLog {
     }
   }
 
-  /** 501 and 505: what the client sent is at fault. */
+  /** Logs 501 and 505 responses, which the client has caused. */
   reportUnsupported(status: ProtocolErrorStatus, requestId: string): void {
     if (status < 500) return;
     this.#unsupported.reportOrCount((suppressed) =>
@@ -55,7 +56,10 @@ export class ErrorLog {
 
 const MAX_CAUSES = 4;
 
-/** The messages of the error and its causes. The stacks are all the same while a database is unavailable. */
+/**
+ * The messages of the error and its causes. Stacks are omitted, because they are all the same while a database is
+ * unavailable.
+ */
 function reasonOf(error: Error): string {
   const messages: string[] = [];
   let current: unknown = error;
@@ -67,15 +71,15 @@ function reasonOf(error: Error): string {
   return messages.join(": ");
 }
 
-/** Requests without a valid key within a minute. */
+/** How many requests without a valid key within a minute are reported. */
 const MANY = 100;
 const MINUTE_MS = 60_000;
-/** Requests of further addresses are counted in all, but not by address. */
+/** Requests from further addresses are counted in the total, but not by address. */
 const MAX_ADDRESSES = 1_000;
 
 /**
  * Logs when many requests have no valid API key: once at the hundredth within a minute, and then once a minute while
- * each minute has a hundred or more. An event has the number of requests since the last one.
+ * each minute has a hundred or more. Each event has the number of requests since the one before.
  */
 export function watchFloods(log: Log): (failure: AuthFailure, address: string) => void {
   const byAddress = new Map<string, number>();
@@ -119,7 +123,7 @@ function most(counts: ReadonlyMap<string, number>): [address: string, count: num
   return found;
 }
 
-/** Of the changes that a server reads at once. A command may create thousands of keys. */
+/** The number of events for changes that a server reads together. A command may create thousands of keys. */
 const MAX_EVENTS = 100;
 
 export function logKeyChanges(log: Log, changed: readonly ApiKey[], now: number): void {

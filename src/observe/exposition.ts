@@ -14,7 +14,7 @@ export interface MetricFamily {
   readonly samples: readonly Sample[];
 }
 
-/** https://prometheus.io/docs/instrumenting/exposition_formats and the specification of OpenMetrics 1.0. */
+/** The two formats: https://prometheus.io/docs/instrumenting/exposition_formats and OpenMetrics 1.0. */
 type Format = "text" | "openmetrics";
 
 export const CONTENT_TYPES: Readonly<Record<Format, string>> = {
@@ -42,7 +42,7 @@ function rangeOf(range: string) {
   return { type, version, quality: Number(q) || 0 };
 }
 
-/** A family without series is left out. */
+/** Formats the metrics, and omits those without series. */
 export function formatMetrics(families: readonly MetricFamily[], format: Format): string {
   const texts = families
     .filter(({ samples }) => samples.length > 0)
@@ -50,7 +50,7 @@ export function formatMetrics(families: readonly MetricFamily[], format: Format)
   return texts.join("") + (format === "openmetrics" ? "# EOF\n" : "");
 }
 
-/** OpenMetrics names a counter without `_total`, and states units. */
+/** The lines before the series of a metric. OpenMetrics names a counter without `_total`, and states units. */
 function headOf({ name, type, help }: MetricFamily, format: Format): string {
   const family = format === "openmetrics" ? name.replace(/_total$/, "") : name;
   const unit = format === "openmetrics" ? /_(seconds|bytes)$/.exec(family)?.[1] : undefined;
@@ -68,7 +68,7 @@ function bodyOf({ name, samples }: MetricFamily): string {
     .join("");
 }
 
-/** Most lines are of buckets, which share the text of their labels. */
+/** The lines of a histogram. Most of them are buckets, which share the text of their labels. */
 function histogramLines(name: string, pairs: string, histogram: Histogram): string {
   const { bounds, shownBounds, counts, sum } = histogram;
   const start = `${name}_bucket{${pairs}${pairs === "" ? "" : ","}le="`;
@@ -83,12 +83,12 @@ function histogramLines(name: string, pairs: string, histogram: Histogram): stri
   return lines + line(`${name}_sum`, pairs, sum) + line(`${name}_count`, pairs, count);
 }
 
-/** The same in both formats, so that a series stays the same when the format changes. */
+/** A bound is the same text in both formats, so that a series stays the same when the format changes. */
 function boundText(bound: number): string {
   return Number.isInteger(bound) ? `${bound}.0` : valueText(bound);
 }
 
-/** `operation="getPet",status="200"`. */
+/** The labels as text, such as `operation="getPet",status="200"`. */
 function pairsOf(labels: Labels): string {
   return Object.entries(labels)
     .map(([label, text]) => `${label}="${escaped(text)}"`)

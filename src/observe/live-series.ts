@@ -11,7 +11,7 @@ import { repeat, type RepeatedWork } from "../runtime/event-loop.ts";
 interface LiveSources {
   readonly requests: Pick<RequestMetrics, "totals" | "latencies">;
   readonly connections: () => number;
-  /** Milliseconds since the epoch. */
+  /** The time in milliseconds since the epoch. */
   readonly now: () => number;
 }
 
@@ -24,12 +24,12 @@ const LIVE_RANGES = {
 
 const SHORT_STEP_MS = 5_000;
 const LONG_STEP_MS = 60_000;
-/** A timer can fire a little before the end of its step. */
+/** How early a timer may fire before the end of its step. */
 const EARLY_MS = 100;
 
 /**
- * What happened on this server in the last day: an hour in steps of five seconds, and 24 hours in steps of a minute. It
- * takes at most 1.5 MB, and is empty after a restart.
+ * The figures of this server in the last day: an hour in steps of five seconds, and 24 hours in steps of a minute. They
+ * take at most 1.5 MB, and are lost at a restart.
  */
 export class LiveSeries {
   readonly #sources: LiveSources;
@@ -60,14 +60,14 @@ export class LiveSeries {
     this.#long.record();
   }
 
-  /** Of the last 15 minutes, and requests per second of the last step. */
+  /** The latencies of the last 15 minutes, and the requests per second of the last step. */
   recent(): { readonly latencies: Float64Array; readonly requestsPerSecond: number } {
     const { rows } = this.#short.last(LIVE_RANGES["15m"]);
     const requests = sumOf(Object.values(rows.at(-1)?.requests ?? {}));
     return { latencies: latenciesOf(rows), requestsPerSecond: (requests * 1_000) / SHORT_STEP_MS };
   }
 
-  /** Values of consecutive steps, the latest last; null where there is no data. */
+  /** The values of consecutive steps, the latest last; null for a step without data. */
   read(range: keyof typeof LIVE_RANGES) {
     const lengthMs = LIVE_RANGES[range];
     const series = lengthMs <= LIVE_RANGES["1h"] ? this.#short : this.#long;
@@ -87,7 +87,7 @@ export class LiveSeries {
   }
 }
 
-/** What happened in one step. Durations are milliseconds. */
+/** The figures of one step. Durations are in milliseconds. */
 interface Row {
   readonly requests: OutcomeTotals;
   readonly latencies: Uint32Array;
@@ -97,11 +97,11 @@ interface Row {
 }
 
 class Series {
-  /** By the number of the step, counted from the epoch. A step in which nothing was recorded has no row. */
+  /** The rows by the number of their step, counted from the epoch. A step without a recording has no row. */
   readonly #rows = new Map<number, Row>();
   readonly #maxRows: number;
   #lastStep: number;
-  /** Of all requests up to the last row. */
+  /** The totals of all requests up to the last row. */
   #totals: OutcomeTotals;
   #latencies: Float64Array;
 
@@ -116,7 +116,7 @@ class Series {
     this.#latencies = sources.requests.latencies();
   }
 
-  /** Adds the row of the step that has ended, unless it is there already. */
+  /** Adds the row of the step that has ended, unless it exists. */
   record(): void {
     const step = this.#endedStep(EARLY_MS);
     if (step === this.#lastStep) return;
@@ -138,7 +138,7 @@ class Series {
     this.#latencies = counts;
   }
 
-  /** The steps of so long, the latest last: when each ends, in Unix seconds, and its row. */
+  /** The last steps of a period, the latest last: when each ends, in Unix seconds, and its row. */
   last(lengthMs: number) {
     const first = Math.max(this.#endedStep(0), this.#lastStep) + 1 - lengthMs / this.stepMs;
     const steps = Array.from({ length: lengthMs / this.stepMs }, (_, i) => first + i);

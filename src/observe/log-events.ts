@@ -2,7 +2,7 @@ import { AUDIT_ACTIONS, type AuditAction } from "../domain/audit.ts";
 import type { LogLevel } from "../domain/constants.ts";
 
 export interface LogEvent<Field extends string = string> {
-  /** An error needs an operator, a warning may need one. */
+  /** An error needs an operator; a warning may need one. */
   readonly level: LogLevel;
   readonly message: string;
   readonly fields: readonly Field[];
@@ -21,7 +21,7 @@ const error = eventOf("error");
 
 const UNAVAILABLE_FIELDS = ["requestId", "traceId", "where", "reason", "suppressed"] as const;
 
-/** What is wrong with a connection in plain text, and what to do. */
+/** For each connection in plain text, the problem and its remedy. */
 export const PLAIN_TEXT_WARNINGS: Readonly<
   Record<"connections" | "database" | "valkey" | "admin", readonly [problem: string, remedy: string]>
 > = {
@@ -52,8 +52,8 @@ const AUDIT_EVENTS = Object.fromEntries(
 ) as Readonly<Record<`audit.${AuditAction}`, LogEvent<(typeof AUDIT_FIELDS)[number]>>>;
 
 /**
- * Every event of the log: its message, then the names of its fields. Programs of operators look for the names of events
- * and fields, so both stay as they are.
+ * Every event of the log: its message, then the names of its fields. The names of events and fields never change,
+ * because programs of operators search for them.
  */
 export const LOG_EVENTS = {
   "server.started": info("the server accepts requests", [
@@ -101,20 +101,21 @@ export const LOG_EVENTS = {
     "an address has reached --max-connections-per-address; its new connections are closed",
     ["address"],
   ),
-  "connections.address-limit-ended": info("no address reaches --max-connections-per-address any more", [
+  "connections.address-limit-ended": info("no address reaches --max-connections-per-address now", [
     "rejected",
   ]),
   "connections.handshake-limit-reached": warn(
     "an address opens more than 100 TLS connections a second; those beyond it are closed",
     ["address"],
   ),
-  "connections.handshake-limit-ended": info(
-    "no address opens more than 100 TLS connections a second any more",
-    ["rejected"],
-  ),
+  "connections.handshake-limit-ended": info("no address opens more than 100 TLS connections a second now", [
+    "rejected",
+  ]),
   "connections.plain-text": warn(PLAIN_TEXT_WARNINGS.connections.join("; "), ["host"]),
   "tls.certificate-changed": info("new connections get the new TLS certificate", ["file"]),
-  "tls.certificate-invalid": error("the new TLS certificate cannot be used; the one before stays", ["error"]),
+  "tls.certificate-invalid": error("the new TLS certificate is unusable; the previous one stays in use", [
+    "error",
+  ]),
 
   "database.unavailable": error(
     "the database is unavailable; requests that need it get 503 until it is available again",
@@ -138,7 +139,7 @@ export const LOG_EVENTS = {
     "cause",
   ]),
   "valkey.rejects-commands": warn(
-    "Valkey rejects commands, so its configuration is wrong; each server gives its share of the rate limits",
+    "Valkey rejects commands, so its configuration is wrong; each server applies its share of the rate limits",
     ["cause"],
   ),
   "valkey.available": info("Valkey is available again; rate limits are shared"),
@@ -160,7 +161,7 @@ export const LOG_EVENTS = {
   ]),
   "usage-history.incomplete": error("the last requests are missing in the usage history", ["error"]),
 
-  "key.first-created": info("created the first API key", ["file"]),
+  "key.first-created": info("the first API key was created", ["file"]),
   "key.first-failed": warn(
     "the database failed before the first API key was created; if there is no key, create one with petstore keys create",
     ["error"],
@@ -171,16 +172,15 @@ export const LOG_EVENTS = {
     "state",
     "expiresAt",
   ]),
-  "key.many-changed": info(
-    "so many API keys were changed at once that the others have no event of their own",
-    ["others"],
-  ),
+  "key.many-changed": info("many API keys were changed at once; the others have no events of their own", [
+    "others",
+  ]),
   "key.banned": warn("an API key is banned for ignoring its rate limit", [
     "keyId",
     "bannedAt",
     "bannedUntil",
   ]),
-  "key.unbanned": info("an operator ended the ban of an API key", ["keyId"]),
+  "key.unbanned": info("an operator lifted the ban of an API key", ["keyId"]),
   "key.unban-failed": error("an API key cannot be unbanned; trying again", ["keyId", "error"]),
   "key-changes.unreadable": warn("changes of API keys cannot be read; trying again", ["error"]),
   "key-changes.readable": info("changes of API keys can be read again"),
@@ -188,26 +188,24 @@ export const LOG_EVENTS = {
   "admin.started": info("the listener for operators accepts requests", ["url", "tokenFile"]),
   "admin.plain-text": warn(PLAIN_TEXT_WARNINGS.admin.join("; "), ["host"]),
   "admin.sign-in-failed": warn("somebody sent a wrong token or sign-in code", ["address", "unrecorded"]),
-  "admin.token-imported": info("the token of a setting is now that of its operator", ["operator"]),
+  "admin.token-imported": info("the operator now has the token from the setting", ["operator"]),
   "admin.token-rejected": error(
-    "the token of a setting does not work; remove the setting or put a new token there, and see petstore operators list",
+    "the token in a setting does not work; remove the setting or put a new token there, and see petstore operators list",
     ["operator", "reason"],
   ),
-  "admin.token-not-imported": error("the token of a setting cannot be stored; trying again", [
+  "admin.token-not-imported": error("the token in a setting cannot be stored; trying again", [
     "operator",
     "error",
   ]),
-  "admin.token-unreadable": warn("the file of a token cannot be used; the token before stays", [
+  "admin.token-unreadable": warn("a token file is unusable; the previous token stays valid", [
     "file",
     "error",
   ]),
   "admin.token-not-saved": warn(
-    "the token of the operator admin cannot be saved in the data directory; make another with petstore operators rotate",
+    "the token of the operator admin cannot be saved in the data directory; create a new one with petstore operators rotate",
     ["error"],
   ),
-  "admin.token-outdated": warn("the token in the file is that of no operator any more; delete the file", [
-    "file",
-  ]),
+  "admin.token-outdated": warn("the token in the file is no longer valid; delete the file", ["file"]),
   "audit.write-failed": error("an entry of the audit trail cannot be written", ["action", "error"]),
   "audit.delete-failed": error(
     "old entries of the audit trail cannot be deleted; the server tries again in 10 minutes",
@@ -218,14 +216,14 @@ export const LOG_EVENTS = {
 
   "clock.changed": warn("the system clock was changed; windows and bans keep their length", ["byMs"]),
   "clock.doubted": warn(
-    "the system clock is more than a day off the time of the data; until it is right or has stayed so for a day, no old data is deleted",
+    "the system clock is more than a day off; old data is kept until it is right, or for a day",
   ),
   "clock.trusted": info("the system clock is trusted again, and old data is deleted"),
   "settings.save-failed": warn(
     "the settings cannot be saved, so petstore keys may show those of an earlier start",
     ["error"],
   ),
-  "data-directory.made-private": info("made files private that other users could read", ["files"]),
+  "data-directory.made-private": info("files that other users could read were made private", ["files"]),
   "data-directory.open-to-others": warn(
     "other users have access to the data directory; run chmod 700 on it",
     ["directory", "mode"],

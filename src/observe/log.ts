@@ -8,27 +8,27 @@ import {
   type LogEventWithoutDetails,
 } from "./log-events.ts";
 
-/** One line per event on standard error. */
+/** Writes one line per event to standard error. */
 export interface Log {
   event(name: LogEventWithoutDetails): void;
   event<N extends LogEventName>(name: N, details: LogDetails<N>): void;
 }
 
 export interface LogOptions {
-  /** By default text if standard error is a terminal, and JSON otherwise. */
+  /** The format of lines. The default is text if standard error is a terminal, and JSON otherwise. */
   readonly format?: LogFormat | undefined;
-  /** The least important level to write. */
+  /** The least important level that is written. */
   readonly level?: LogLevel | undefined;
   readonly write?: (line: string) => void;
 }
 
 type Details = Readonly<Record<string, unknown>>;
 
-/** A longer line would be split by collectors of logs. */
+/** The longest details of a line. Log collectors would split a longer line. */
 const MAX_DETAILS_LENGTH = 16 * 1024;
 const MAX_CAUSES = 8;
 
-/** Logging never throws: an error in it must not keep a request without its response. */
+/** Creates the log. Logging never throws, because every request must get its response. */
 export function createLog({ format, level = "info", write = writeToStandardError }: LogOptions = {}): Log {
   let line: typeof jsonLine | undefined;
   return {
@@ -39,7 +39,7 @@ export function createLog({ format, level = "info", write = writeToStandardError
         line ??= (format ?? defaultFormat()) === "json" ? jsonLine : textLine;
         write(line(name, event, details));
       } catch {
-        // There is no other place to report it.
+        // An error of the log itself has no other place to be reported.
       }
     },
   };
@@ -71,7 +71,7 @@ function toJson(fields: Details): string {
   }
 }
 
-/** For people: the message comes first, and the stack of an error is below it. */
+/** Formats a line for people: the message comes first, and the stack of an error follows on separate lines. */
 function textLine(name: LogEventName, { level, message }: LogEvent, details: Details): string {
   return `${new Date().toISOString()} ${level.padEnd(5)} ${message} [${name}]${textDetails(details)}\n`;
 }
@@ -94,7 +94,7 @@ function textOf(value: unknown): string {
 
 const PLAIN = /^[\w./:@+,-]+$/;
 
-/** Each line of the stack and of its causes, indented. */
+/** The stack of an error and of its causes, each line indented. */
 function stackOf(error: Error): string {
   let text = "";
   let current: unknown = error;
@@ -111,7 +111,7 @@ function cut(text: string): string {
   return text.length <= MAX_DETAILS_LENGTH ? text : `${text.slice(0, MAX_DETAILS_LENGTH)}…`;
 }
 
-/** JSON has no errors, no bigints and no cycles. Of a chain of causes, the first few are written. */
+/** Replaces errors, bigints and cycles, which JSON lacks. The first few errors of a chain of causes are written. */
 function replacer(): (key: string, value: unknown) => unknown {
   const seen = new Set<object>();
   let causes = 0;

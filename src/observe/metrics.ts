@@ -19,10 +19,10 @@ interface MetricsOptions {
   readonly version: string;
   readonly environment: string;
   readonly server: Pick<HttpServer, "statistics" | "maxConnections" | "isShuttingDown">;
-  /** Of the operations' responses. */
+  /** The statuses that each operation can respond with. */
   readonly statuses: ReadonlyMap<OperationId, readonly number[]>;
   readonly requests: RequestMetrics;
-  /** Of the cache of responses. */
+  /** The hits and misses of the response cache. */
   readonly responseCache: CacheStatistics;
   readonly authenticator: { readonly cacheStatistics: CacheStatistics; readonly lookupQueueLength: number };
   readonly adapters: {
@@ -30,13 +30,13 @@ interface MetricsOptions {
     readonly limits: AdapterMonitor;
     readonly commits: CommitMonitor;
     readonly bans: { readonly count: number };
-    /** Writes that wait for the next transaction. */
+    /** The number of writes that wait for the next transaction. */
     readonly commitQueueLength: () => number;
-    /** Queries that run or wait, where there is a queue. */
+    /** The number of queries that run or wait, if the database has a queue. */
     readonly queueLength?: () => number;
-    /** With a queue, the decisions that wait. */
+    /** `queueLength` is the number of decisions that wait, if the rate limiter has a queue. */
     readonly rateLimiter: { readonly queueLength?: number };
-    /** On the disk of SQLite. */
+    /** The free space on the disk of SQLite. */
     readonly freeBytes?: () => number;
     readonly petJson: { readonly cacheStatistics?: CacheStatistics };
   };
@@ -47,9 +47,12 @@ type MetricSources = MetricsOptions & Pick<AppMetrics, "eventLoopDelay">;
 interface MetricDefinition {
   readonly type: "counter" | "gauge" | "histogram";
   readonly help: string;
-  /** By name, what the values are. Every label has few values, and none tells a client or its address. */
+  /**
+   * The labels by name, each with a description of its values. Every label has few values, and none identifies a client
+   * or its address.
+   */
   readonly labels: Readonly<Record<string, string>>;
-  /** A metric without labels has one value, or none where the system does not tell it. */
+  /** Reads the values. A metric without labels has one value, or none if the system does not report it. */
   readonly read: (sources: MetricSources) => Sample["value"] | undefined | readonly Sample[];
 }
 
@@ -82,9 +85,13 @@ const ADAPTER = {
  */
 export const METRICS: Readonly<Record<string, MetricDefinition>> = {
   petstore_build_info: gauge(
-    "Always 1. The labels tell what is running.",
+    "Always 1. The labels describe what is running.",
     ({ version, environment }) => [{ labels: { version, runtime: Bun.version, environment }, value: 1 }],
-    { version: "of Petstore", runtime: "of Bun", environment: "`production` or `staging`" },
+    {
+      version: "the version of Petstore",
+      runtime: "the version of Bun",
+      environment: "`production` or `staging`",
+    },
   ),
   petstore_draining: gauge("1 while the server drains before it stops.", ({ server }) =>
     Number(server.isShuttingDown),
@@ -217,7 +224,7 @@ export const METRICS: Readonly<Record<string, MetricDefinition>> = {
   }),
 };
 
-/** Statuses whose series exist from the start: of a series that begins at 1, `rate` and `increase` miss the 1. */
+/** Statuses whose series exist from the start. If a series began at 1, `rate` and `increase` would miss that 1. */
 const EXPECTED_STATUSES: readonly [OperationLabel, readonly number[]][] = [
   ["none", [400, 401, 404, 405, 408, 429, 500, 503]],
   ["page", [200, 304, 404, 429]],
@@ -263,7 +270,10 @@ function adapterSamples(
 
 const DESCRIPTORS = "/proc/self/fd";
 
-/** Linux 6.2 and later have the number as the directory's size. Listing 20,000 of them takes 10 ms. */
+/**
+ * The number of open file descriptors, which Linux 6.2 and later report as the size of the directory. Listing 20,000 of
+ * them would take 10 ms.
+ */
 function openDescriptors(): number | undefined {
   try {
     return statSync(DESCRIPTORS).size || readdirSync(DESCRIPTORS).length;
@@ -272,7 +282,7 @@ function openDescriptors(): number | undefined {
   }
 }
 
-/** The metrics of a server. It counts from now on. */
+/** The metrics of a server, counted since the construction of this object. */
 export class AppMetrics {
   readonly requests: RequestMetrics;
   readonly eventLoopDelay = new EventLoopDelay();
@@ -290,7 +300,7 @@ export class AppMetrics {
     this.live.start();
   }
 
-  /** The response to a scrape with this `Accept` header. */
+  /** Responds to a scrape with this `Accept` header. */
   expose(accept: string | null): { readonly contentType: string; readonly body: string } {
     const sources = { ...this.options, eventLoopDelay: this.eventLoopDelay };
     const families = Object.entries(METRICS).map(([name, { type, help, read }]) => {

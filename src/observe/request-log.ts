@@ -1,3 +1,4 @@
+import { MAX_LOGGED_LENGTH, MAX_LOGGED_METHOD_LENGTH } from "./access-log.ts";
 import { Database } from "bun:sqlite";
 import { maskSecrets } from "../domain/constants.ts";
 import { OPERATION_IDS, type OperationId } from "../domain/usage-history.ts";
@@ -6,7 +7,10 @@ import type { Response } from "../http1/index.ts";
 import type { RequestObserver } from "./request-metrics.ts";
 
 export interface LoggedRequest {
-  /** Ascending: `STAMPS_PER_MS` of them are a millisecond, and each request of a server has its own. */
+  /**
+   * The time and order of a request. Stamps ascend, `STAMPS_PER_MS` of them make a millisecond, and each request of a
+   * server has its own.
+   */
   readonly stamp: number;
   readonly requestId: string;
   readonly keyId: number | null;
@@ -23,17 +27,18 @@ export interface LoggedRequest {
 export interface RequestConditions extends Partial<
   Pick<LoggedRequest, "requestId" | "keyId" | "operation" | "code" | "address">
 > {
-  /** The least and the greatest status. */
+  /** The lowest and the highest status, both included. */
   readonly statuses?: readonly [number, number];
   readonly slowerThanMs?: number;
-  /** The first stamp, and the one after the last. */
+  /** The first stamp that is included. */
   readonly from?: number;
+  /** The first stamp that is excluded. */
   readonly before?: number;
 }
 
 export const STAMPS_PER_MS = 1_024;
 
-/** The numbers of a request, by their positions. */
+/** The positions of the numbers of a request. */
 const STAMP = 0;
 const STATUS = 1;
 const DURATION = 2;
@@ -41,16 +46,13 @@ const KEY = 3;
 const OPERATION = 4;
 const CODE = 5;
 const NUMBERS = 6;
-/** Its texts: request id, method, path, address and user agent. */
+/** The number of texts of a request: request id, method, path, address and user agent. */
 const TEXTS = 5;
-/** Between texts. None of them has it: it ends a line of the head of a request. */
+/** Separates texts. None of them contains a line feed, which ends a line in the head of a request. */
 const SEPARATOR = "\n";
-/** Each can be as long as the head of a request. */
-const MAX_LENGTH = 200;
-const MAX_METHOD_LENGTH = 20;
-/** Requests that are written together. */
+/** The number of requests that are written together. */
 const BLOCK_REQUESTS = 512;
-/** All secrets begin with it. */
+/** The first characters of every secret. */
 const SECRET_PREFIX = "pet_";
 const CONTROL_CHARACTERS = /\p{Cc}/gu;
 const OTHER_METHOD = "other";
@@ -62,31 +64,34 @@ interface Block {
 }
 
 interface RequestLogOptions {
-  /** The log takes at least a block. */
+  /** The maximum size of the log, which always takes at least one block. */
   readonly maxBytes: number;
-  /** Milliseconds since the epoch. */
+  /** The time in milliseconds since the epoch. */
   readonly now: () => number;
 }
 
-/** What SQLite takes for a block beside its bytes: for its pages, and the unused end of the last one. */
+/**
+ * How much memory SQLite takes for a block, relative to its bytes: pages have overhead, and the end of the last one is
+ * unused.
+ */
 const OVERHEAD = 1.25;
 
 /**
- * The last requests of this server, in memory that belongs to SQLite: the garbage collector would let all other memory
- * grow with it (`npm run attacks -- --only json-bodies`: 350 MB instead of 195).
+ * The last requests of this server. They are in memory that belongs to SQLite, because the garbage collector would let
+ * all other memory grow with it (`npm run attacks -- --only json-bodies`: 350 MB instead of 195).
  */
 export class RequestLog {
   readonly #options: RequestLogOptions;
   readonly #database = new Database(":memory:");
-  /** Those of the next block: how many, their numbers and their texts. */
+  /** The number of requests in the next block. `#numbers` and `#texts` have their values. */
   #waiting = 0;
   readonly #numbers = new Float64Array(BLOCK_REQUESTS * NUMBERS);
   readonly #texts: string[] = [];
-  /** Of the newest request. */
+  /** The stamp of the newest request. */
   #stamp = 0;
-  /** Codes of errors, a closed set, by number; a success has the first. */
+  /** The codes of errors, which are a closed set, by number. A success has the number 0. */
   readonly #codes: (string | null)[] = [null];
-  /** What each block takes, from the oldest on. */
+  /** The size of each block, oldest first. */
   readonly #blockBytes: number[] = [];
   #storedBytes = 0;
 
@@ -116,12 +121,12 @@ export class RequestLog {
     const userAgent = request.headers.get("user-agent") ?? "";
     this.#texts.push(
       beginningOf(requestId),
-      request.method.length > MAX_METHOD_LENGTH ? OTHER_METHOD : request.method,
+      request.method.length > MAX_LOGGED_METHOD_LENGTH ? OTHER_METHOD : request.method,
       beginningOf(request.path),
       request.clientAddress,
       beginningOf(userAgent),
     );
-    // When the clock is set back, the times stay until it has caught up: they never descend.
+    // When the clock is set back, stamps continue to ascend slowly until it has caught up.
     this.#stamp = Math.max(this.#options.now() * STAMPS_PER_MS, this.#stamp + 1);
     const numbers = this.#numbers;
     const at = this.#waiting * NUMBERS;
@@ -134,7 +139,7 @@ export class RequestLog {
     if (++this.#waiting === BLOCK_REQUESTS) this.#write();
   };
 
-  /** Those that meet all conditions, newest first, and whether there are more. */
+  /** Finds the requests that meet all conditions, newest first, and whether more follow. */
   async find(
     conditions: RequestConditions,
     limit: number,
@@ -161,7 +166,7 @@ export class RequestLog {
     return { items, hasMore: false };
   }
 
-  /** What can be told without the texts. */
+  /** Checks the conditions that need no texts. */
   #matcherOf(conditions: RequestConditions): (numbers: Float64Array, at: number) => boolean {
     const { keyId, code, operation, slowerThanMs = -1, from = 0, before = Infinity } = conditions;
     const [least, greatest] = conditions.statuses ?? [0, Infinity];
@@ -182,7 +187,7 @@ export class RequestLog {
     };
   }
 
-  /** Undefined if the texts do not meet the conditions. */
+  /** Reads a request. Returns undefined if its texts do not meet the conditions. */
   #read(
     numbers: Float64Array,
     at: number,
@@ -217,7 +222,7 @@ export class RequestLog {
     if (this.#waiting === 0) return;
     const numbers = new Uint8Array(this.#numbers.buffer, 0, this.#waiting * NUMBERS * 8);
     const joined = this.#texts.join(SEPARATOR);
-    // Hardly any block has a secret, and to look for this text alone takes a tenth of the time.
+    // Hardly any block contains a secret, and searching for this text alone takes a tenth of the time.
     const texts = joined.includes(SECRET_PREFIX) ? maskSecrets(joined) : joined;
     this.#database.query("INSERT INTO blocks (numbers, texts) VALUES (?, ?)").run(numbers, texts);
     const bytes = Math.ceil((numbers.length + Buffer.byteLength(texts)) * OVERHEAD);
@@ -243,5 +248,5 @@ function numbersOf({ numbers }: Block): Float64Array {
 }
 
 function beginningOf(text: string): string {
-  return text.length > MAX_LENGTH ? text.slice(0, MAX_LENGTH) : text;
+  return text.length > MAX_LOGGED_LENGTH ? text.slice(0, MAX_LOGGED_LENGTH) : text;
 }

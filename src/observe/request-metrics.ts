@@ -6,17 +6,17 @@ import { OPERATION_IDS, type OperationId } from "../domain/usage-history.ts";
 import { type ScheduledTimer, scheduler } from "../runtime/event-loop.ts";
 import type { ProtocolErrorStatus, Request, Response } from "../http1/index.ts";
 
-/** What is known of one request, for metrics, usage history and the access log. */
+/** The facts about one request, for metrics, usage history and the access log. */
 export class RequestRecord {
-  /** The API key, or why there is none; undefined for a page, which needs no key. */
+  /** The API key, or why the request has none; undefined for a page, which needs no key. */
   principal: ApiKeyPrincipal | AuthFailure | undefined;
-  /** Undefined if the rate limiter failed, and for /healthz, which is not counted. */
+  /** The decision of the rate limiter; undefined if it failed, and for /healthz, which is not counted. */
   decision: Decision | undefined;
-  /** Undefined for a page, an unknown path, and a request that was rejected before it was routed. */
+  /** The operation; undefined for a page, an unknown path, and a request that was rejected before it was routed. */
   operation: OperationId | undefined;
-  /** Whether other work came in between since the head arrived, which may have changed the key. */
+  /** Whether other work ran since the head arrived, which may have changed the key. */
   hasWaited = false;
-  /** From the head of the request to the response. */
+  /** The time from the head of the request to the response. */
   durationMs = 0;
 
   constructor(
@@ -29,19 +29,22 @@ export class RequestRecord {
     return typeof principal === "object" && !(principal instanceof Unavailable) ? principal.keyId : null;
   }
 
-  /** Whether a rate limit bounds how many there are. Health checks and preflights have none. */
+  /** Whether a rate limit bounds the number of such requests. Health checks and preflights have none. */
   isCounted({ status }: Response): boolean {
     return this.decision !== undefined || (status >= 500 && this.request.path !== HEALTH_PATH);
   }
 }
 
 /**
- * Is called once for each request, when its response is ready. If the client disconnected before the body had arrived,
- * the status is 499 and nothing is sent. It must not throw, and keeps no record.
+ * Called once for each request, when its response is ready. If the client disconnected before the body had arrived, the
+ * status is 499 and nothing is sent. An observer must not throw, and must not keep the record.
  */
 export type RequestObserver = (record: RequestRecord, response: Response) => void;
 
-/** `none` is a request of the API that was rejected before it was routed, or whose path or method does not exist. */
+/**
+ * The label `none` is for a request of the API that was rejected before it was routed, or whose path or method does not
+ * exist.
+ */
 export const OPERATION_LABELS = [...OPERATION_IDS, "none", "page", "health"] as const;
 export type OperationLabel = (typeof OPERATION_LABELS)[number];
 
@@ -54,11 +57,11 @@ const FAILURE_REASONS = [
   "production_api_key",
   "unavailable",
 ] as const;
-/** The client did not wait: no response was sent. */
+/** The status of a request whose client disconnected before the response was sent. */
 const ABORTED = 499;
 
 export const OUTCOMES = ["success", "clientError", "limited", "banned", "serverError"] as const;
-/** Requests since the start, without those for the health of the server. */
+/** Counts of requests since the start, health checks excluded. */
 export type OutcomeTotals = Readonly<Record<(typeof OUTCOMES)[number], number>>;
 
 /** Counts every request: `bun bench/metrics.ts` shows 0.16 µs a request. prom-client took 1.3 µs for the same. */
@@ -68,10 +71,10 @@ export class RequestMetrics {
     durations: latencyHistogram(),
   }));
   readonly decisions = byLabel(PLAN_LABELS, () => ({ allowed: 0, limited: 0, banned: 0 }));
-  /** Of authentication, by their reason. */
+  /** The failures of authentication by their reason. */
   readonly failures = byLabel(FAILURE_REASONS, () => 0);
 
-  /** `isApiPath` tells a request of the API from one for a page. */
+  /** `isApiPath` distinguishes requests of the API from requests for pages. */
   constructor(private readonly isApiPath: (path: string) => boolean) {}
 
   readonly observe: RequestObserver = (record, { status }) => {
@@ -104,7 +107,10 @@ export class RequestMetrics {
     return totals;
   }
 
-  /** Of requests that were allowed and routed, since rejections are much faster: the counts of all operations. */
+  /**
+   * The latencies of all operations. They include only requests that were allowed and routed, because rejections are
+   * much faster.
+   */
   latencies(): Float64Array {
     return sumOfCounts(OPERATION_IDS.map((operation) => this.operations[operation].durations.counts));
   }
@@ -124,14 +130,14 @@ export function byLabel<T extends string, V>(labels: readonly T[], valueOf: (lab
   return Object.fromEntries(labels.map((label) => [label, valueOf(label)])) as Record<T, V>;
 }
 
-/** Counts values by their size. Quantiles of several servers can be computed from the sums of their counts. */
+/** Counts values by their size. The quantiles of several servers can be computed from the sums of their counts. */
 export class Histogram {
   readonly bounds: Float64Array;
-  /** The first counts the values up to the first bound, the last those above every bound. */
+  /** The first element counts the values up to the first bound, and the last one those above every bound. */
   readonly counts: Float64Array;
   sum = 0;
 
-  /** `shownBounds` are the bounds that metrics show, some or all of them. */
+  /** `shownBounds` are the bounds that metrics show: some or all of them. */
   constructor(
     bounds: readonly number[],
     readonly shownBounds = bounds,
@@ -154,29 +160,37 @@ export class Histogram {
   }
 }
 
-/** In seconds, for requests and for what they wait for: a page from memory takes microseconds. */
+/**
+ * The bounds that metrics show, in seconds, for requests and for what they wait for: a page from memory takes
+ * microseconds.
+ */
 const DURATION_BOUNDS = [
   0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10,
 ] as const;
 
-/** The preferred numbers R20 (ISO 3): each is about an eighth more than the one before. */
+/** The preferred numbers R20 (ISO 3). Each is about an eighth more than the one before. */
 const STEPS = [
   1, 1.12, 1.25, 1.4, 1.6, 1.8, 2, 2.24, 2.5, 2.8, 3.15, 3.55, 4, 4.5, 5, 5.6, 6.3, 7.1, 8, 9,
 ] as const;
 
-/** From a microsecond to ten seconds, so that a quantile is exact to 7 %, which those of `DURATION_BOUNDS` are not. */
+/**
+ * The bounds of latencies, from a microsecond to ten seconds. With them a quantile is exact to 7 %; `DURATION_BOUNDS`
+ * are too few for that.
+ */
 const LATENCY_BOUNDS = [
   ...[-6, -5, -4, -3, -2, -1, 0].flatMap((exponent) => STEPS.map((step) => Number(`${step}e${exponent}`))),
   10,
 ];
 export const LATENCY_BUCKETS = LATENCY_BOUNDS.length + 1;
 
-/** Of durations in seconds. Metrics show few of its bounds. */
+/** A histogram of durations in seconds. Metrics show only a few of its bounds. */
 export function latencyHistogram(): Histogram {
   return new Histogram(LATENCY_BOUNDS, DURATION_BOUNDS);
 }
 
-/** Of the counts of such histograms, in milliseconds; null if nothing was counted. */
+/**
+ * The median and the 99th percentile, in milliseconds, from the counts of such histograms; null if nothing was counted.
+ */
 export function quantilesOf(counts: Float64Array | Uint32Array) {
   return { p50: quantileOf(counts, 0.5), p99: quantileOf(counts, 0.99) };
 }
@@ -201,10 +215,12 @@ export function sumOfCounts(each: readonly (Float64Array | Uint32Array)[]): Floa
 
 type AdapterName = "SQLite" | "PostgreSQL" | "memory" | "Valkey";
 
-/** What operators see of the adapter that stores the data, or of the one that counts for the rate limits. */
+/**
+ * The figures for operators about the adapter that stores the data, or about the one that counts for the rate limits.
+ */
 export class AdapterMonitor {
   isAvailable = true;
-  /** Of the last request that it responded to; undefined before the first. */
+  /** The duration of the last request that it responded to; undefined before the first. */
   latencyMs: number | undefined;
   readonly durations = new Histogram(DURATION_BOUNDS);
 
@@ -218,12 +234,12 @@ export class AdapterMonitor {
 
 const BATCH_SIZE_BOUNDS = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024];
 
-/** Transactions of several writes. */
+/** Measures transactions of several writes. */
 export class CommitMonitor {
   readonly sizes = new Histogram(BATCH_SIZE_BOUNDS);
   readonly durations = new Histogram(DURATION_BOUNDS);
 
-  /** `adapter` has no other requests. */
+  /** `adapter` is the monitor of a database whose only requests are these transactions. */
   constructor(private readonly adapter?: AdapterMonitor) {}
 
   readonly committed = (writes: number, ms: number): void => {
@@ -233,13 +249,13 @@ export class CommitMonitor {
   };
 }
 
-/** In seconds. */
+/** The bounds of the delays, in seconds. */
 const DELAY_BOUNDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5];
 const SAMPLE_EVERY_MS = 20;
-/** The longest delay is that of the current half minute and the one before it. */
+/** The length of a period. The longest delay is that of the current period and the one before. */
 const PERIOD_MS = 30_000;
 
-/** How much later than asked a timer fires: as long as a new request waits before it is looked at. */
+/** Measures how much later than requested a timer fires. A new request waits as long before it is processed. */
 export class EventLoopDelay {
   readonly seconds = new Histogram(DELAY_BOUNDS);
   #lastAt: number;
@@ -248,7 +264,7 @@ export class EventLoopDelay {
   #longestBefore = 0;
   #timer: ScheduledTimer | undefined;
 
-  /** `now` in milliseconds. */
+  /** `now` returns milliseconds. */
   constructor(private readonly now = () => scheduler.now()) {
     this.#lastAt = now();
     this.#periodEndsAt = this.#lastAt + PERIOD_MS;
@@ -264,7 +280,7 @@ export class EventLoopDelay {
     this.#timer?.close();
   }
 
-  /** The timer calls it. */
+  /** Called by the timer. */
   sample(): void {
     const now = this.now();
     const delay = Math.max(0, now - this.#lastAt - SAMPLE_EVERY_MS) / 1000;
@@ -278,7 +294,7 @@ export class EventLoopDelay {
     this.#longest = Math.max(this.#longest, delay);
   }
 
-  /** In the last half minute to minute. */
+  /** The longest delay of the last 30 to 60 seconds. */
   get longestSeconds(): number {
     return Math.max(this.#longest, this.#longestBefore);
   }

@@ -12,12 +12,15 @@ import { repeat, type RepeatedWork, scheduler, yieldToEventLoop } from "../runti
 import type { Log } from "./log.ts";
 import type { RequestObserver } from "./request-metrics.ts";
 
-/** With a store that responds within three seconds, counts are stored within five. */
+/** How often counts are stored. If the store responds within three seconds, each count is stored within five. */
 const SAVE_EVERY_MS = 2_000;
 const RETRY_MS = 500;
-/** Keys in one transaction: up to 5 ms on SQLite, during which requests wait. */
+/** The number of keys in one transaction, which takes up to 5 ms on SQLite, during which requests wait. */
 const KEYS_PER_BATCH = 50;
-/** Keys and hours that are counted and not stored yet: about 25 MB, which is reached only while the store fails. */
+/**
+ * The number of counters, one for each key and hour, that are not stored yet: about 25 MB. Only a failing store lets
+ * them grow so far.
+ */
 const MAX_COUNTERS = 100_000;
 const CLOSE_MS = 3_000;
 
@@ -30,25 +33,25 @@ interface UsageRecorderOptions {
 
 type Mutable<T> = { -readonly [Field in keyof T]: T[Field] };
 
-/** Requests of one key in one hour that are not stored yet. */
+/** The requests of one key in one hour that are not stored yet. */
 interface Counters extends Mutable<Omit<KeyCounts, "byOperation">> {
   readonly byOperation: Mutable<OperationCounts>[];
 }
 
 /**
- * Counts the requests of each key, and adds the counts to the stored ones behind the requests. What cannot be stored is
- * kept and stored later.
+ * Counts the requests of each key, and adds the counts to the stored ones in the background. Counts that cannot be
+ * stored now are kept and stored later.
  */
 export class UsageRecorder {
   readonly #options: UsageRecorderOptions;
   readonly #writer = crypto.randomUUID();
   #sequence = 0;
-  /** The hour that is counted now, and its counters by key. */
+  /** The start of the hour that is counted now. `#counters` has its counters by key. */
   #hour: number;
   #counters = new Map<number, Counters>();
-  /** Oldest first. Each is repeated as it is until it is known to be stored. */
+  /** The batches to store, oldest first. Each is repeated unchanged until it is known to be stored. */
   readonly #queue: UsageBatch[] = [];
-  /** Counters in the current hour and the queue. */
+  /** The number of counters in the current hour and in the queue. */
   #size = 0;
   #lostRequests = 0;
   readonly #failures: FailureReporter;
@@ -65,7 +68,7 @@ export class UsageRecorder {
     this.#saving = repeat(SAVE_EVERY_MS, async () => ((await this.save()) ? SAVE_EVERY_MS : RETRY_MS));
   }
 
-  /** Takes 0.1 µs. */
+  /** Counts a request, which takes 0.1 µs. */
   readonly observe: RequestObserver = ({ principal, decision, operation }, { status }) => {
     if (decision === undefined || typeof principal !== "object" || !("keyId" in principal)) return;
     const now = this.#options.clock.now();
@@ -93,15 +96,15 @@ export class UsageRecorder {
     }
   };
 
-  /** Stores all counts. Returns whether the store has taken them. */
+  /** Stores all counts. Returns whether the store accepted them. */
   async save(): Promise<boolean> {
-    // One at a time. The running one may have begun before the last request.
+    // One save runs at a time. The running one may have begun before the last request.
     while (this.#running !== undefined) await this.#running;
     this.#running = this.#saveAll().finally(() => (this.#running = undefined));
     return this.#running;
   }
 
-  /** Stores all counts, and throws when the store does not take them. */
+  /** Stores all counts, and throws if the store does not accept them in time. */
   async close(): Promise<void> {
     void this.#saving.close();
     const deadline = scheduler.now() + CLOSE_MS;
@@ -116,7 +119,7 @@ export class UsageRecorder {
   }
 
   async #saveAll(): Promise<boolean> {
-    // What an earlier attempt left comes first.
+    // The batches that an earlier attempt left come first.
     if (!(await this.#saveQueue())) return false;
     this.#queueCounters();
     return this.#saveQueue();
@@ -139,13 +142,16 @@ export class UsageRecorder {
         log.event("usage-history.saved-again", { lostRequests });
       this.#failures.succeeded();
       this.#lostRequests = 0;
-      // Requests come between two batches.
+      // Requests run between two batches.
       await yieldToEventLoop();
     }
     return true;
   }
 
-  /** Sorted, because keys that are close to each other are on the same pages of the database. */
+  /**
+   * Makes batches of the counters. They are sorted, because keys with similar identifiers are on the same pages of the
+   * database.
+   */
   #queueCounters(): void {
     const sorted = [...this.#counters.values()].toSorted((a, b) => a.keyId - b.keyId);
     for (let start = 0; start < sorted.length; start += KEYS_PER_BATCH) {

@@ -2,16 +2,21 @@ import { TokenBucket } from "../runtime/token-bucket.ts";
 import type { OperatorAccess } from "../domain/operators.ts";
 import type { Clock, OperatorStore } from "../domain/ports.ts";
 
-/** An operator who is revoked, and a session that has ended on another server, are out after so long. */
+/**
+ * The greatest age of what was read. After a revocation or a sign-out on another server, access ends within this time.
+ */
 const FRESH_MS = 500;
-/** So long what was last read goes on while it cannot be read: an operator may be revoked by then. */
+/**
+ * How long the last read remains valid while the database is unavailable. An operator may have been revoked meanwhile.
+ */
 const MAX_AGE_MS = 60_000;
-/** What is not known may be new: so often the database is asked at once. Anybody can send what is not known. */
+/** The rate of immediate reads for unknown tokens, which may be new. Anybody can send unknown tokens. */
 const EXTRA_READS = { max: 20, perSecond: 20 };
 
 /**
- * All that lets operators in, as it was at most 500 ms ago. There are few of them, so that all are read together: wrong
- * tokens, however many, cost no query each. In an outage of the database, what was last read goes on for a minute.
+ * The tokens, sessions and codes of operators, as they were at most 500 ms ago. They are few, so all of them are read
+ * together, and a wrong token costs no query of its own. In an outage of the database, the last read remains valid for
+ * a minute.
  */
 export class AccessReader {
   readonly #store: Pick<OperatorStore, "readAccess">;
@@ -19,9 +24,9 @@ export class AccessReader {
   readonly #extraReads: TokenBucket;
   #last: { readonly access: OperatorAccess; readonly number: number; readonly at: number } | undefined;
   #reading: Promise<OperatorAccess> | undefined;
-  /** Reads that have begun so far. */
+  /** The number of reads that have begun so far. */
   #reads = 0;
-  /** What was read by then is not fresh. */
+  /** The value of `#reads` at the last change. Those reads are outdated. */
   #readsAtChange = 0;
 
   constructor(store: Pick<OperatorStore, "readAccess">, clock: Pick<Clock, "steadyNow">) {
@@ -30,26 +35,26 @@ export class AccessReader {
     this.#extraReads = new TokenBucket({ ...EXTRA_READS, now: this.#now });
   }
 
-  /** After a change on this server. */
+  /** Called after a change on this server, so that the next call reads again. */
   changed(): void {
     this.#readsAtChange = this.#reads;
   }
 
   /**
-   * What `pick` finds; undefined if there is no such thing now. "unknown" if it cannot be told for the moment. Throws
-   * Unavailable if only the database could tell.
+   * Returns what `pick` finds, or undefined if it does not exist. Returns "unknown" if too many unknown tokens were
+   * sent to read again. Throws Unavailable if the answer needs the database and it is unavailable.
    */
   async find<T>(pick: (access: OperatorAccess) => T | undefined): Promise<T | undefined | "unknown"> {
     const readsBefore = this.#reads;
     const found = pick(await this.#current());
     if (found !== undefined || (this.#last?.number ?? 0) > readsBefore) return found;
     if (!this.#extraReads.take()) return "unknown";
-    // One that has begun may have missed it.
+    // A read that is in progress may have missed it.
     await this.#reading?.catch(() => {});
     return pick(await this.#read());
   }
 
-  /** What `pick` finds in what was read at most 500 ms ago. */
+  /** Returns what `pick` finds in data that was read at most 500 ms ago. */
   async findRead<T>(pick: (access: OperatorAccess) => T | undefined): Promise<T | undefined> {
     return pick(await this.#current());
   }
@@ -58,7 +63,7 @@ export class AccessReader {
     const last = this.#last;
     const isFresh = last && last.number > this.#readsAtChange && this.#now() - last.at < FRESH_MS;
     if (isFresh) return last.access;
-    // One that began before a change may have missed it.
+    // A read that began before the change may have missed it.
     if (this.#reading && this.#reads <= this.#readsAtChange) await this.#reading.catch(() => {});
     return this.#read().catch((error: unknown) => {
       if (last === undefined || this.#now() - last.at >= MAX_AGE_MS) throw error;

@@ -60,14 +60,14 @@ const COMMON_HEADERS = {
   "Cross-Origin-Resource-Policy": "same-origin",
   "Cross-Origin-Opener-Policy": "same-origin",
 };
-/** On every response but pages, which need more than nothing. */
+/** The headers of every response except pages. The policy allows nothing, and pages need more. */
 const API_LINES = headerLinesOf({
   ...COMMON_HEADERS,
   "Content-Security-Policy":
     "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
   "Cache-Control": "no-store",
 });
-/** The console's scripts, styles and requests, of this origin only, and nothing inline. */
+/** The headers of pages. The policy allows scripts, styles and requests of this origin only, and nothing inline. */
 const PAGE_LINES = headerLinesOf({
   ...COMMON_HEADERS,
   "Content-Security-Policy":
@@ -97,18 +97,20 @@ function rejectMethod(method: string, allowed: string): Response {
   return reject(methodNotAllowed(method, allowed), headerLine("Allow", allowed));
 }
 
-/** OPTIONS, or a method that the path does not allow. No page of another origin is ever allowed anything. */
+/**
+ * Responds to OPTIONS, and to methods that the path does not allow. Pages of other origins are never allowed anything.
+ */
 function otherMethod({ method }: Request, allowed: string): Response {
   if (method !== "OPTIONS") return rejectMethod(method, allowed);
   return emptyResponse(204, API_LINES + headerLine("Allow", allowed));
 }
 
 /**
- * Whether the name that the client looked up is one of this server's. A page elsewhere can point its own name to this
- * address (DNS rebinding) and would then have the same origin; its name gives it away.
+ * Whether the client looked up a name of this server. A page elsewhere can point its own name to this address (DNS
+ * rebinding) and would then have the same origin, but the Host header contains its name.
  */
 function isOwnHost({ headers }: Pick<Request, "headers">, hostnames: readonly string[]): boolean {
-  // HTTP/1.0 has no Host. Browsers do not send it.
+  // HTTP/1.0 requests may lack a Host. Browsers do not send them.
   const host = headers.get("host");
   if (host === null) return true;
   const name = host.replace(/:\d*$/, "").toLowerCase();
@@ -117,13 +119,13 @@ function isOwnHost({ headers }: Pick<Request, "headers">, hostnames: readonly st
   return hostnames.includes(name);
 }
 
-/** What browsers send for a page of this origin, and for an address that a user typed. */
+/** The values that browsers send for a page of this origin, and for an address that a user typed. */
 const OWN_SITES = new Set(["same-origin", "none"]);
 const SAFE_METHODS = new Set(["GET", "HEAD"]);
 
 /**
- * Whether a request can come from a page of another origin. Cookies do not tell ports apart, so pages on other ports of
- * the same machine send the session cookie too. Browsers send `Origin` with every request that may change something.
+ * Whether a request may come from a page of another origin. Cookies do not distinguish ports, so pages on other ports
+ * of the same machine send the session cookie too. Browsers send `Origin` with every request that may change something.
  */
 function isFromOtherOrigin({ method, headers }: Pick<Request, "method" | "headers">): boolean {
   const site = headers.get("sec-fetch-site");
@@ -134,24 +136,27 @@ function isFromOtherOrigin({ method, headers }: Pick<Request, "method" | "header
   return usesCookie && site === null && !SAFE_METHODS.has(method);
 }
 
-/** A proxy that terminates TLS changes the scheme, not the host. `null` is the origin of a sandboxed page. */
+/**
+ * The host of an origin. It is compared without the scheme, which a proxy that terminates TLS changes. `null` is the
+ * origin of a sandboxed page.
+ */
 function hostOf(origin: string): string | undefined {
   return /^https?:\/\/([^/]+)$/.exec(origin.toLowerCase())?.[1];
 }
 
-/** Rejects or returns false while the server is not ready, by the name of the check. */
+/** The checks by name. A check rejects or returns false while the server is not ready. */
 export type ReadinessChecks = Readonly<Record<string, () => Promise<boolean> | boolean>>;
 
-/** With less free space, SQLite cannot commit much. */
+/** The free space that the disk must have. With less, SQLite cannot commit much. */
 const NEEDED_BYTES = 1024 * 1024;
-/** Shorter than the default timeout of a Kubernetes probe, which is a second. */
+/** The timeout of a check, which is shorter than the default timeout of a Kubernetes probe, one second. */
 const CHECK_TIMEOUT_MS = 800;
 
 /**
- * 200 if every check passes, 503 otherwise, in the format of Kubernetes' own /readyz: `?verbose` lists the checks, and
- * `?exclude=NAME` leaves one out.
+ * Responds 200 if every check passes and 503 otherwise, in the format of Kubernetes' own /readyz: `?verbose` lists the
+ * checks, and `?exclude=NAME` omits one.
  *
- * Requests share a check while it runs: whoever can reach the listener can send any number of them without a token, and
+ * Requests share a check while it runs. Whoever can reach the listener can send any number of them without a token, and
  * the database has a bounded number of connections.
  */
 export function readinessOf(checks: ReadinessChecks): (request: Pick<Request, "query">) => Promise<Response> {
@@ -218,7 +223,7 @@ function readinessChecks(services: ServerServices): ReadinessChecks {
       return true;
     },
     disk: () => (services.freeBytes?.() ?? Infinity) >= NEEDED_BYTES,
-    // The listeners open after the migrations.
+    // The listeners open after the migrations, so the check always passes.
     migrations: () => true,
     "rate-limiter": () => services.limits.isAvailable,
     draining: () => !services.isDraining(),
@@ -267,7 +272,7 @@ class AdminApp {
     const { path, method } = request;
     const isApi = ADMIN_API.has(path);
     if (!isApi && !SAFE_METHODS.has(method)) return rejectMethod(method, READ_ONLY);
-    // Probes reach the listener by whatever name their orchestrator gives it, and learn nothing.
+    // Probes reach the listener by whatever name their orchestrator uses, and get no data.
     if (path === "/livez") return textResponse(200, "ok\n");
     if (path === "/readyz") return this.#ready(request);
     if (!isOwnHost(request, this.#services.admin.hostnames)) return reject(FORBIDDEN_HOST);
@@ -295,7 +300,10 @@ class AdminApp {
     return dispatch({ id, operation, request, requestId, identifier, context }, this.#front);
   }
 
-  /** Who sends the request. Of an operation that needs no token, and of another server, only the actor. */
+  /**
+   * Finds out who sends the request. For an operation that needs no token, and for another server, the result has only
+   * the actor.
+   */
   #identify(request: Request, id?: AdminOperationId, operation?: AdminOperation) {
     const { remoteAddress: name } = request;
     if (operation?.needsNoToken) return { actor: { kind: "console", name } } as const;

@@ -6,7 +6,7 @@ import {
   slowRejectedClients,
 } from "../http1/index.ts";
 
-/** The address that was asked for cannot be listened on. The cause is the error of the runtime. */
+/** The configured address cannot be listened on. The cause is the error of the runtime. */
 export class AdminListenError extends Error {
   override readonly name = "AdminListenError";
 
@@ -19,15 +19,17 @@ export class AdminListenError extends Error {
   }
 }
 
-/** Operators and their programs need few. */
+/** The number of connections. Operators and their programs need few. */
 const MAX_CONNECTIONS = 200;
-/** Without a valid token, a body is a token or a code to sign in with. */
+/** The timeout of a body without a valid token: such a body is a token or a code to sign in with. */
 export const UNAUTHENTICATED_BODY_SECONDS = 5;
 const CLOSE_TIMEOUT_MS = 1_000;
-/** From the default port on. If all of them are taken, any free port is used. */
+/**
+ * The number of ports that are tried, beginning with the default one. If all of them are taken, any free port is used.
+ */
 const PORTS_TO_TRY = 20;
 
-/** Opens the listener for operators: on the address that was asked for, or on a free port after the default one. */
+/** Opens the listener for operators, on the configured address or on a free port after the default one. */
 export function listenForOperators<Handler extends RequestHandler>(
   { host, port, isDefault }: Pick<AdminConfig, "host" | "port" | "isDefault">,
   options: Pick<HttpServerOptions<Handler>, "createHandler" | "tls" | "headerLines" | "onError" | "peerOf">,

@@ -14,9 +14,9 @@ import {
 
 /** The input of any operation, before it is validated. */
 export interface AnyCallInput {
-  /** The console has one as text, from its URL. */
+  /** The identifier. The console has it as text, from its URL. */
   readonly id?: Identifier | string | undefined;
-  /** What is undefined or empty is left out. */
+  /** The parameters. Undefined and empty ones are left out. */
   readonly query?: Readonly<Record<string, unknown>> | undefined;
   readonly body?: object | undefined;
 }
@@ -30,7 +30,7 @@ export interface CallInput<Id extends AdminOperationId> extends AnyCallInput {
   readonly body?: BodyOf<Id>;
 }
 
-/** As it is in a URL. */
+/** Encodes parameters as the query of a URL. */
 export function queryText(query: AnyCallInput["query"] = {}): string {
   const text = new URLSearchParams();
   for (const [name, value] of Object.entries(query))
@@ -50,29 +50,29 @@ export function adminRequestOf(operationId: AdminOperationId, { id, query, body 
   };
 }
 
-/** A response as far as this release can read it, and how many rows of its lists are left out. */
+/** A response as far as this release can read it, and the number of rows that were left out of its lists. */
 export interface ReadResponse<Id extends AdminOperationId> {
   readonly body: ResponseOf<Id>;
   readonly unreadable: number;
 }
 
-/** Undefined if this release does not know the response: the server may be of another one. */
+/** Reads a response. Returns undefined if this release does not know its form: the server may have another release. */
 export function readResponse<Id extends AdminOperationId>(
   operationId: Id,
   json: unknown,
 ): ReadResponse<Id> | undefined {
   const { body: schema }: AdminOperation["success"] = ADMIN_API.operations[operationId].success;
   const read = schema ? readRows(schema, json) : { value: undefined, unreadable: 0 };
-  // The schema of the operation has read it.
+  // The schema of the operation has validated it.
   return read instanceof Invalid
     ? undefined
     : { body: read.value as ResponseOf<Id>, unreadable: read.unreadable };
 }
 
-/** Undefined if no server of this kind responds so. */
+/** Reads an error. Returns undefined if the response is no error of a Petstore server. */
 export function readRejection(json: unknown): Rejection | undefined {
   const error = ApiErrorSchema.read(json);
-  // A server of an earlier release says what is wrong in its message alone.
+  // A server of an earlier release has no `problems`, only the message.
   return error instanceof Invalid ? undefined : new Rejection(error.code, error.problems ?? error.message);
 }
 

@@ -51,7 +51,7 @@ export const InputProblemSchema = object("What is wrong with a value in the requ
   message: text(10_000, "The end of a sentence that begins with the value, such as `must be true or false`"),
 });
 
-/** The body of an error. The console and the command line name their own fields and flags for the problems. */
+/** The body of an error. The console and the command line name their own fields and flags in the problems. */
 export const ApiErrorSchema = object(
   {
     description: "An error. `code` is for programs, `message` for people: it names the field at fault.",

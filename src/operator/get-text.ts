@@ -1,6 +1,9 @@
 export type TlsOptions = Pick<BunFetchRequestInitTLS, "ca" | "checkServerIdentity" | "rejectUnauthorized">;
 
-/** For this machine: the certificate is for the name that clients use, which is not this address. */
+/**
+ * The TLS options for requests to this machine: the certificate is for the name that clients use, and not for this
+ * address.
+ */
 export const UNVERIFIED_TLS: TlsOptions = { rejectUnauthorized: false };
 
 interface GetOptions {
@@ -9,10 +12,10 @@ interface GetOptions {
   readonly timeoutMs: number;
 }
 
-/** A page of 500 requests has about 200 KB, and at most 600 KB. */
+/** The longest response. A page of 500 requests has about 200 KB, and at most 600 KB. */
 const MAX_BYTES = 1_024 * 1_024;
 
-/** Asks a server, and no proxy that HTTP_PROXY names. */
+/** Sends a request to a server directly, even if HTTP_PROXY names a proxy. */
 export async function getText(url: string, { headers = {}, tls, timeoutMs }: GetOptions) {
   const signal = AbortSignal.timeout(timeoutMs);
   const response = await fetch(url, {

@@ -5,24 +5,24 @@ import { INVALID_TOKEN, tooManyAttempts } from "./errors.ts";
 
 export type TokenRejection = Rejection<"invalid_token" | "too_many_attempts">;
 
-/** `openssl rand -hex 20` and longer: too many possibilities to guess, however fast. */
+/** The length of `openssl rand -hex 20`. Tokens of this length or more have too many possibilities to be guessed. */
 const UNGUESSABLE_LENGTH = 40;
-/** Different wrong tokens, of all clients together. */
+/** The number of different wrong tokens, from all clients together, within a minute. */
 const MAX_WRONG_TOKENS = 20;
 const WINDOW_MS = 60_000;
 const MAX_REMEMBERED = 100;
 
 /**
- * After 20 wrong tokens within a minute, no token is compared until the minute is over, so that a short token cannot be
- * guessed. A token that is too long to be guessed is compared in any case: nobody who can reach the listener can keep
- * operators out. Sessions are not affected.
+ * Limits how many tokens can be guessed. After 20 wrong tokens within a minute, no token is compared until the minute
+ * is over, so that a short token cannot be guessed. A token that is too long to be guessed is always compared, so that
+ * nobody who can reach the listener can lock operators out. Sessions are not affected.
  *
- * A wrong token that is sent again is no new guess: a program that still has the old token after a rotation gets 401
- * and does not lock the operators out.
+ * A wrong token that is sent again counts once: a program that still has the old token after a rotation gets 401
+ * responses and does not lock the operators out.
  */
 export class GuessLimiter {
   readonly #now: () => number;
-  /** Hashes of wrong tokens, oldest first. */
+  /** The hashes of wrong tokens, oldest first. */
   readonly #wrong = new Set<string>();
   #windowEndsAt = 0;
   #wrongInWindow = 0;
@@ -31,12 +31,14 @@ export class GuessLimiter {
     this.#now = () => clock.steadyNow();
   }
 
-  /** Whether a token with this hash was wrong lately. */
+  /** Whether a token with this hash was wrong recently. */
   wasWrong(hash: string): boolean {
     return this.#wrong.has(hash);
   }
 
-  /** Whose token it is, as `compare` finds; `onWrong` is called if it is nobody's, or is not compared. */
+  /**
+   * Returns the owner of a token, whom `compare` finds. Calls `onWrong` if the token has no owner or is not compared.
+   */
   async limit<T extends object>(
     token: string,
     compare: () => Promise<T | undefined | "unknown">,
@@ -44,7 +46,7 @@ export class GuessLimiter {
   ): Promise<T | TokenRejection> {
     const isGuessable = token.length < UNGUESSABLE_LENGTH;
     const wait = this.#blockedSeconds();
-    // Counted before it is compared: guesses that are sent together are no more than 20 either.
+    // The token is counted before it is compared, so that guesses that are sent together are limited to 20 as well.
     if (isGuessable && wait === undefined) this.#countWrong();
     const isCompared = !isGuessable || wait === undefined;
     const holder = isCompared ? await compare() : undefined;
@@ -62,7 +64,7 @@ export class GuessLimiter {
     return INVALID_TOKEN;
   }
 
-  /** Until tokens are compared again; undefined if they are. */
+  /** The seconds until tokens are compared again; undefined if they are compared now. */
   #blockedSeconds(): number | undefined {
     const leftMs = this.#windowEndsAt - this.#now();
     if (leftMs <= 0) this.#wrongInWindow = 0;

@@ -30,14 +30,12 @@ import {
 import { KeyId } from "../domain/resources.ts";
 import { count, KeyStateSchema, KeyUsage, nextCursor, Plan, time } from "./key-resources.ts";
 
-/** Of the audit trail, of the usage history and of the live series. */
-
 export const ActorKind = oneOf(ACTOR_KINDS, "Where the change was made");
 export const Action = oneOf(AUDIT_ACTIONS, "What was done");
 
 const TARGET = new RegExp(`^(${AUDIT_TARGET_KINDS.join("|")}):([1-9]\\d{0,17})$`);
 
-/** In a query: `key:7`. */
+/** The target in a query, such as `key:7`. */
 export const target: Schema<AuditTarget> = valueSchema(
   {
     kind: "text",
@@ -197,7 +195,7 @@ export const Range = oneOf(["15m", "1h", "6h", "24h"], "How far the series go ba
 const series = (description: string) =>
   array(nullable(quantity()), { json: `${description}; null where there is no data` });
 
-/** The outcomes of a request, each of which has one of them. */
+/** The possible outcomes of a request. Each request has exactly one. */
 const outcomes = <S>(of: (description: string) => S) => ({
   success: of("Responses below 400"),
   clientError: of("4xx but 429"),

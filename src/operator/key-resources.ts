@@ -11,7 +11,7 @@ import {
 import { EXAMPLE_TIME, KeyId } from "../domain/resources.ts";
 
 export const DEFAULT_OVERLAP_SECONDS = 24 * 60 * 60;
-/** As the command line has it. */
+/** The largest limit, the same as on the command line. */
 const MAX_REQUEST_LIMIT = 1_000_000_000;
 
 export const count = (description: string) => integer({ min: 0, max: Number.MAX_SAFE_INTEGER, description });
@@ -39,7 +39,7 @@ const Window = object("A rate limit window", {
   resetsAt: nullable(time("When the window closes; null if it is not open")),
 });
 
-/** Also of the keys with the most requests. */
+/** The usage of a key, here and in the list of keys with the most requests. */
 export const KeyUsage = object("The current windows of an API key, over all servers", {
   minute: Window,
   day: Window,
@@ -92,7 +92,7 @@ const keyFields = {
   lastUsedAt: nullable(time("When the key was last used")),
 };
 
-/** An API key as operators see it. It has everything but its secrets. */
+/** An API key as operators see it: everything except its secrets. */
 export const Key = object("An API key", keyFields);
 export type Key = Infer<typeof Key>;
 

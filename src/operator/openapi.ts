@@ -37,7 +37,7 @@ const TAGS: readonly { name: AdminOperation["tag"]; description: string }[] = [
   { name: "Orders", description: "Orders of all API keys." },
 ];
 
-/** The OpenAPI 3.1 document of the admin API. It has the bounds of int64 as bigints. */
+/** The OpenAPI 3.1 document of the admin API. The bounds of int64 are bigints. */
 export function adminOpenApiJson(): string {
   const document = withReferences({
     openapi: "3.1.0",
@@ -74,7 +74,10 @@ export function adminOpenApiJson(): string {
   return toJson(document, 2);
 }
 
-/** The exports whose names begin with a capital letter. `Schema` ends the name of one whose type `domain` has. */
+/**
+ * The schemas in a module: the exports whose names begin with a capital letter. The suffix `Schema` distinguishes an
+ * export from a type of `domain` with the same name.
+ */
 function schemasIn(module: Readonly<Record<string, unknown>>): Record<string, JsonSchema> {
   const schemas: Record<string, JsonSchema> = {};
   for (const [name, value] of Object.entries(module)) {

@@ -1,4 +1,4 @@
-/** What the rows of the table of operations have in common. */
+/** The parts that rows in the table of operations share. */
 import type { Operation } from "../api/api.ts";
 import { cursorOf, type ListName } from "../domain/cursor.ts";
 import { dateTime, queryInteger, type Schema } from "../api/schema.ts";
@@ -12,11 +12,14 @@ export interface AdminOperation extends Operation<AdminErrorCode> {
   readonly identifier?: NonNullable<Operation<AdminErrorCode>["identifier"]> & {
     readonly name: "keyId" | "petId" | "orderId" | "operatorId";
   };
-  /** Whether it responds without a session or token. */
+  /** Whether the operation works without a session or token. */
   readonly needsNoToken?: true;
-  /** What an operation that is no GET writes to the audit trail; `nothing` if it changes nothing. */
+  /** The audit entry that an operation other than a GET writes; `nothing` if it changes nothing. */
   readonly audited?: AuditAction | "nothing";
-  /** The least role of an operator who may call it: by default viewer to GET, and admin for everything else. */
+  /**
+   * The least role of an operator who may call the operation: by default viewer for a GET, and admin for everything
+   * else.
+   */
   readonly role?: Role;
 }
 
@@ -69,7 +72,7 @@ type Row = Omit<AdminOperation, "tag" | "identifier"> &
   ({ readonly method: "GET" } | Required<Pick<AdminOperation, "audited">>);
 type Rows = Readonly<Record<string, Row>>;
 
-/** The operations that the documentation shows together. A path says what its identifier is. */
+/** Makes the operations that the documentation shows together. The path shows what the identifier names. */
 export function tagged<const T extends Tag, const R extends Rows>(tag: T, rows: R) {
   const complete = Object.entries(rows).map(([id, row]) => [id, { ...row, tag, ...identifierIn(row.path) }]);
   return Object.fromEntries(complete) as {

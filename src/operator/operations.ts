@@ -9,7 +9,7 @@ import * as keys from "./key-resources.ts";
 import { created, cursor, limit, ok, since, tagged, until } from "./operation-rows.ts";
 import * as resources from "./resources.ts";
 
-/** Of the usage history, whose hours and days count in full. */
+/** The period of the usage history. Its first and last hours or days count in full. */
 const period = {
   since: dateTime("In the first hour or day"),
   until: dateTime("In the last hour or day, which is included; by default now"),
@@ -426,7 +426,7 @@ export type AdminOperationId = keyof Table;
 export type AdminInput<Id extends AdminOperationId> = InputOf<Table[Id]>;
 export type QueryOf<Id extends AdminOperationId> = AdminInput<Id>["query"];
 export type BodyOf<Id extends AdminOperationId> = AdminInput<Id>["body"];
-/** The body of a success; undefined for 204. */
+/** The body of a successful response; undefined for 204. */
 export type ResponseOf<Id extends AdminOperationId> = SuccessBodyOf<Table[Id]>;
 export type AdminRejectionOf<Id extends AdminOperationId> = RejectionOf<Table[Id]>;
 

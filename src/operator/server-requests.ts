@@ -13,14 +13,17 @@ import { newNonce, type ServerSecret, SIGNATURE_HEADER } from "./server-secret.t
 
 /** Requests from one server, or from a command on its machine, to another server. */
 
-/** Of a listener on all addresses, an address by which other machines reach it. */
+/** The address of a listener for other machines. If it listens on all addresses, one of them is chosen. */
 export function machineAddress(host: string): string {
   if (host !== "0.0.0.0" && host !== "::") return host;
   const addresses = Object.values(networkInterfaces()).flatMap((each) => each ?? []);
   return addresses.find(({ internal, family }) => !internal && family === "IPv4")?.address ?? host;
 }
 
-/** Servers have the certificate of the name that clients use, and are asked by their addresses. */
+/**
+ * The TLS options for requests between servers. Their certificates are for the name that clients use, but servers reach
+ * one another by address.
+ */
 export function peerTlsOf(publicUrl: string, ownCertificate: string | undefined): TlsOptions {
   const { hostname: name } = new URL(publicUrl);
   return {
@@ -29,7 +32,7 @@ export function peerTlsOf(publicUrl: string, ownCertificate: string | undefined)
   };
 }
 
-/** Why a server in the register is not asked; undefined if it is. */
+/** Why a server in the register is not asked; undefined if it is asked. */
 export function reasonNotToAsk(
   server: ServerState,
   { secret, hasTls }: { readonly secret: ServerSecret; readonly hasTls: boolean },
@@ -48,7 +51,9 @@ export function reasonNotToAsk(
   return hasTls && protocol === "http:" ? `its listener for operators, ${adminUrl}, has no TLS` : undefined;
 }
 
-/** It told where it listens without a signature, and nothing without a listener. */
+/**
+ * The last release whose servers announced their listeners without a signature, and announced nothing if they had none.
+ */
 const LAST_UNSIGNED = "1.1.0";
 
 interface AskOptions {
@@ -58,11 +63,11 @@ interface AskOptions {
   readonly timeoutMs?: number;
 }
 
-/** How long a server waits for another one, and a command for a server, which waits for others meanwhile. */
+/** How long a server waits for another one. */
 const SERVER_TIMEOUT_MS = 2_000;
 export const ASK_TIMEOUT_MS = 5_000;
 
-/** Asks another server for its requests. Resolves with the reason if that is not possible. */
+/** Asks another server for its requests. Resolves to the reason if that is impossible. */
 export async function askForRequests(
   { adminUrl, version }: Pick<ServerState, "adminUrl"> & Partial<ServerState>,
   { cursor: read, ...conditions }: QueryOf<"listRequests">,
@@ -89,7 +94,10 @@ export async function askForRequests(
   }
 }
 
-/** Whether a server of this database listens there. Another program may have taken the port of one that was killed. */
+/**
+ * Whether a server of this database listens at a URL. Another program may have taken the port of a server that was
+ * killed.
+ */
 export async function isServerOfDatabase(
   server: { readonly adminUrl: string; readonly name: string },
   secret: ServerSecret,

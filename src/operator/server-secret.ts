@@ -5,12 +5,15 @@ import type { ServerIdentity, ServerState, SignedUrl } from "../domain/servers.t
 import { scheduler } from "../runtime/event-loop.ts";
 
 const SECRET_BYTES = 32;
-/** How long a signature is valid, before and after its time: clocks of servers differ. */
+/** How long a signature is valid, before and after its time, because the clocks of servers differ. */
 const VALID_MS = 30_000;
 const REQUEST = /^Petstore-Server (\d{13})\.([\w-]{22})\.([\w-]{43})$/;
-/** A server reads the secret so often: it may have been rotated. */
+/** How often a server reads the secret, which may have been rotated. */
 const READ_EVERY_MS = 1_000;
-/** The secret before a rotation is accepted until all servers have read the new one and told of themselves with it. */
+/**
+ * How long the previous secret is accepted after a rotation: until all servers have read the new one and signed with
+ * it.
+ */
 const REPLACED_MS = 10_000;
 
 export const newNonce = (): string => randomBytes(16).toString("base64url");
@@ -20,39 +23,42 @@ export const newServerSecret = (): string => randomBytes(SECRET_BYTES).toString(
 export const SIGNATURE_HEADER = "Petstore-Signature";
 
 interface ServerRequest {
-  /** Origin of the listener that it is for: whoever gets it can send it to no other. */
+  /** The origin of the listener that the request is for, so that its receiver cannot forward it to another one. */
   readonly to: string;
   readonly method: string;
   readonly target: string;
-  /** Milliseconds since the epoch. */
+  /** The time in milliseconds since the epoch. */
   readonly at: number;
 }
 
 type Listed = Pick<ServerIdentity, "id" | "name">;
 
-/** What the servers of a database, and the commands that can open it, know: they recognize one another by it. */
+/** The secret by which the servers of a database, and the commands that can open it, recognize one another. */
 export class ServerSecret {
   #current: Buffer;
-  /** The one before, for a moment. */
+  /** The previous secret, while it is still accepted. */
   #replaced: Buffer | undefined;
 
   constructor(secret: string) {
     this.#current = decode(secret);
   }
 
-  /** The first server or command creates it. Of several that do so together, one wins and all use its secret. */
+  /**
+   * Opens the secret. The first server or command creates it. If several do so together, all use the secret of one of
+   * them.
+   */
   static async open(settings: Pick<SettingsStore, "openSecret">): Promise<ServerSecret> {
     return new ServerSecret(await settings.openSecret(newServerSecret()));
   }
 
-  /** From now on signs with another one. */
+  /** Makes later signatures use another secret. */
   replace(secret: string): void {
     this.#replaced = this.#current;
     this.#current = decode(secret);
     scheduler.setTimeout(() => (this.#replaced = undefined), REPLACED_MS).unref();
   }
 
-  /** Follows rotations in the database, and calls `onChange` after each. What it returns ends that. */
+  /** Follows rotations in the database, and calls `onChange` after each. Returns a function that stops it. */
   follow(settings: Pick<SettingsStore, "readSecret">, onChange: () => void): () => void {
     let isReading = false;
     const read = async () => {
@@ -65,7 +71,7 @@ export class ServerSecret {
           onChange();
         }
       } catch {
-        // The database is unavailable, or what it has is damaged: the secret stays as it was.
+        // The database is unavailable or its secret is damaged, so the current secret remains.
       } finally {
         isReading = false;
       }
@@ -76,8 +82,8 @@ export class ServerSecret {
   }
 
   /**
-   * What a server with this URL for operators responds to a nonce. The machine is part of it: a program that has taken
-   * the port of a server cannot pass the nonce on to a server on another machine.
+   * The response of a server with this URL for operators to a nonce. It includes the machine, so that a program that
+   * has taken the port of a server cannot forward the nonce to a server on another machine.
    */
   proofOf(nonce: string, url: string, machine = hostname()): string {
     return sign(this.#current, "proof", nonce, new URL(url).origin, machine);
@@ -87,26 +93,26 @@ export class ServerSecret {
     return this.#isSigned(proof, "proof", nonce, new URL(adminUrl).origin, name);
   }
 
-  /** What a server tells of its URL for operators. */
+  /** The signed URL for operators that a server announces. */
   urlOf({ id, name }: Listed, adminUrl: string, at: number): SignedUrl {
     const { origin } = new URL(adminUrl);
     return { adminUrl, signedAt: at, signature: sign(this.#current, "server", id, name, origin, `${at}`) };
   }
 
-  /** Whether `urlOf` signed what a server tells, within 30 seconds of when it was heard. */
+  /** Whether `urlOf` signed the URL of a server, within 30 seconds of when it was received. */
   isSigned({ id, name, adminUrl, signedAt = 0, signature = "", seenAt }: ServerState): boolean {
     if (typeof adminUrl !== "string" || Math.abs(seenAt - signedAt) > VALID_MS) return false;
     return this.#isSigned(signature, "server", id, name, new URL(adminUrl).origin, `${signedAt}`);
   }
 
-  /** The `Authorization` of a request from one server, or from a command on its machine, to another server. */
+  /** The `Authorization` header of a request from a server, or from a command on its machine, to another server. */
   authorizationOf({ to, method, target, at }: ServerRequest): string {
     const nonce = newNonce();
     const signature = sign(this.#current, "request", to, method, target, `${at}`, nonce);
     return `Petstore-Server ${at}.${nonce}.${signature}`;
   }
 
-  /** Whether `authorizationOf` made it for this request, within 30 seconds of `at`. */
+  /** Whether `authorizationOf` made the header for this request, within 30 seconds of `at`. */
   isAuthorized(authorization: string, { to, method, target, at }: ServerRequest): boolean {
     const [, sentAt = "", nonce = "", signature = ""] = REQUEST.exec(authorization) ?? [];
     return (
@@ -115,7 +121,7 @@ export class ServerSecret {
     );
   }
 
-  /** The signature of a response to a request with this `Authorization`. */
+  /** The signature of a response to a request with this `Authorization` header. */
   responseSignature(authorization: string, body: string): string {
     return sign(this.#current, "response", authorization, body);
   }
@@ -136,12 +142,12 @@ function decode(secret: string): Buffer {
   return bytes;
 }
 
-/** No part but the last has a line break, so no two lists of parts are signed alike. */
+/** Signs parts. Only the last one may have line breaks, so different lists of parts have different signatures. */
 function sign(secret: Buffer, ...parts: readonly string[]): string {
   return createHmac("sha256", secret).update(parts.join("\n")).digest("base64url");
 }
 
-/** In constant time. */
+/** Compares two secrets in constant time. */
 export function isSameSecret(a: string, b: string): boolean {
   const [one, other] = [Buffer.from(a), Buffer.from(b)];
   return one.length === other.length && timingSafeEqual(one, other);

@@ -8,13 +8,13 @@ import { repeat } from "../runtime/event-loop.ts";
 import type { Log } from "../observe/log.ts";
 import { readTokenFile, toNewToken } from "./token.ts";
 
-/** A new token in a file works within a second. */
+/** How often a file is checked. A new token in a file works within a second. */
 const EVERY_MS = 250;
 const RETRY_MS = 1_000;
 
-/** An operator whose token a deployment has made before its first start. */
+/** An operator whose token a deployment generated before its first start. */
 interface SettingToken extends NewOperator {
-  /** Read again when it changes. */
+  /** The file of the token, which is read again when it changes. */
   readonly file: string | undefined;
   /** The token if there is no file. */
   readonly token?: string | undefined;
@@ -33,13 +33,13 @@ interface ImportOptions {
   readonly log: Log;
 }
 
-/** Reads the files again when they change. Returns a function that stops it. */
+/** Begins to follow the files. Returns a function that stops it. */
 export type FollowTokens = () => () => Promise<void>;
 
 /**
- * Gives the tokens of settings to their operators. Servers with the same token change nothing. Of servers with
- * different ones, the last that read its own replaces those of the others for good: a token that was replaced does not
- * come back, so they do not replace one another's in turn. Throws if a file cannot be used.
+ * Stores the tokens in settings as those of their operators. Servers with the same token change nothing. If servers
+ * have different tokens, the token that is read last replaces the others for good: a replaced token is never accepted
+ * again, so the servers do not replace their tokens in turn. Throws if a file is unusable.
  */
 export async function importTokens(admin: AdminConfig, options: ImportOptions): Promise<FollowTokens> {
   const importers = settingTokensOf(admin).map((setting) => new TokenImporter(setting, options));
@@ -83,7 +83,7 @@ class TokenImporter {
     };
   }
 
-  /** A database that does not take the token now is tried again. Resolves to the wait until the next run. */
+  /** Stores the token. If the database is unavailable, it is tried again. Resolves to the wait until the next run. */
   async #store(): Promise<number> {
     const token = this.#next;
     if (token === undefined) return EVERY_MS;

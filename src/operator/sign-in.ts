@@ -13,18 +13,18 @@ import { INVALID_CODE, INVALID_TOKEN, NOT_SIGNED_IN, tooManyAttempts } from "./e
 import { GuessLimiter, type TokenRejection } from "./guess-limiter.ts";
 import { isSameSecret } from "./server-secret.ts";
 
-/** Who has signed in or sent a token. */
+/** The operator who has signed in or sent a token. */
 export interface Principal {
   readonly id: number;
   readonly name: string;
   readonly role: Role;
-  /** The hash of their token when they were let in. */
+  /** The hash of the token with which the operator was authenticated. */
   readonly tokenHash: string;
-  /** The hash of the cookie, of a browser. */
+  /** The hash of the session cookie, for a browser. */
   readonly session?: string;
 }
 
-/** A principal, and how the audit trail names them. */
+/** A principal, and the actor that the audit trail names. */
 export interface Identity {
   readonly principal: Principal;
   readonly actor: Actor;
@@ -40,29 +40,38 @@ interface AuthenticationOptions {
 
 const BEARER = /^bearer +(\S+)$/i;
 
-/** Whoever can reach the listener can send wrong tokens: 20 an hour are 175,000 entries a year, about 20 MB. */
+/**
+ * The limit for reports of wrong tokens, which anybody who can reach the listener can send. 20 an hour make 175,000
+ * entries a year, about 20 MB.
+ */
 const REPORTS = { max: 20, perSecond: 20 / 3_600 };
 
 export const SESSION_MS = 12 * HOUR_MS;
-/** Of pages, beside the cookie, which every listener on this machine gets: cookies do not tell ports apart. */
+/**
+ * The header with the second secret of a session. Every listener on this machine receives the cookie, because cookies
+ * do not distinguish ports.
+ */
 const SESSION_HEADER = "petstore-session";
-/** A page on another port can add cookies that come first: browsers keep at most 180 for a host. */
+/**
+ * The number of cookies that are read. A page on another port can add cookies that come first; browsers keep at most
+ * 180 for a host.
+ */
 const MAX_COOKIES = 200;
 const USE_EVERY_MS = HOUR_MS;
 
-/** 256 random bits in base64url. */
+/** Makes a secret: 256 random bits in base64url. */
 const newSecret = (): string => randomBytes(32).toString("base64url");
 
-/** Who sends a request: a browser with a session, or a program with a token. */
+/** Authenticates requests: of a browser with a session, or of a program with a token. */
 export class AdminAuthentication {
   readonly #options: AuthenticationOptions;
   readonly cookieName: string;
-  /** The fields of several `Cookie` headers are joined with a comma (RFC 9110, 5.3). */
+  /** Matches the cookies. The fields of several `Cookie` headers are joined with a comma (RFC 9110, section 5.3). */
   readonly #cookies: RegExp;
   readonly #access: AccessReader;
   readonly #guesses: GuessLimiter;
   readonly #reports: TokenBucket;
-  /** When the last use of an operator was recorded, by their identifier. */
+  /** When the last use by each operator was recorded, by identifier. */
   readonly #used = new Map<number, number>();
 
   constructor(options: AuthenticationOptions) {
@@ -74,7 +83,7 @@ export class AdminAuthentication {
     this.#reports = new TokenBucket({ ...REPORTS, now: () => options.clock.steadyNow() });
   }
 
-  /** Applies a change of operators on this server, which would see it within a second anyway. */
+  /** Applies a change of operators to this server at once. It would follow the change within a second anyway. */
   changed(): void {
     this.#access.changed();
   }
@@ -94,7 +103,10 @@ export class AdminAuthentication {
     return { principal, actor: { ...actor, operator: principal.name } };
   }
 
-  /** A token that was wrong can be right since: it may have been that of a setting which a server has read by now. */
+  /**
+   * Authenticates a token. A token that was wrong may be right now, for example if a server has since read it from a
+   * setting.
+   */
   async checkToken(candidate: string, actor: Actor): Promise<Principal | TokenRejection> {
     const hash = sha256(candidate);
     const pick = ({ tokens }: OperatorAccess) => {
@@ -106,7 +118,7 @@ export class AdminAuthentication {
     return this.#guesses.limit(candidate, compare, () => this.#reportFailure(actor));
   }
 
-  /** A code works once. */
+  /** Authenticates a code, which works once. */
   async takeCode(
     code: string,
     actor: Actor,
@@ -123,7 +135,10 @@ export class AdminAuthentication {
     return INVALID_CODE;
   }
 
-  /** In the log and in the audit trail, which is kept for good: 20 an hour. The next has the number of the others. */
+  /**
+   * Reports a wrong token in the log and in the audit trail: 20 an hour, because the trail keeps them for long. The next
+   * entry has the number of those that were suppressed.
+   */
   #reportFailure(actor: Actor): void {
     const { clock, log, audit } = this.#options;
     const action = "admin.sign-in-failed";
@@ -136,8 +151,8 @@ export class AdminAuthentication {
   }
 
   /**
-   * The value of a new cookie, and the secret that the page keeps; undefined if the token was replaced just now, which
-   * another server may have done. Rejects while the database is unavailable.
+   * Creates a session. Resolves to the value of its cookie and the secret that the page keeps, or to undefined if the
+   * token was just replaced, perhaps by another server. Rejects while the database is unavailable.
    */
   async createSession(
     { id, name, tokenHash }: Principal,
@@ -159,7 +174,7 @@ export class AdminAuthentication {
     return isCreated ? { cookie, secret } : undefined;
   }
 
-  /** Of the cookie and the secret of a request; nothing if there is none. */
+  /** Ends the session of a request, if it has one. */
   async endSession(request: Request, actor: Actor): Promise<void> {
     const { clock, operators } = this.#options;
     const principal = await this.#principalOfSession(request);
@@ -170,8 +185,8 @@ export class AdminAuthentication {
   }
 
   /**
-   * Cookies of the same name that a page on another port has added must not sign the operator out. The secret tells
-   * which is the right one.
+   * Finds the session of a request. A page on another port may have added cookies of the same name, which must not sign
+   * the operator out, so the secret determines the right one.
    */
   async #principalOfSession({
     headers,
@@ -192,7 +207,7 @@ export class AdminAuthentication {
     return principal ?? NOT_SIGNED_IN;
   }
 
-  /** Undefined if they are revoked. */
+  /** Finds an operator by identifier; undefined if the operator is revoked. */
   #operatorIn({ tokens }: OperatorAccess, id: number): Principal | undefined {
     const [hash, operator] = tokens.entries().find(([, each]) => each.id === id) ?? [];
     return hash !== undefined && operator ? this.#principalOf(operator, hash) : undefined;
@@ -203,7 +218,7 @@ export class AdminAuthentication {
     const now = clock.now();
     if (now - Math.max(lastUsedAt, this.#used.get(id) ?? 0) >= USE_EVERY_MS) {
       this.#used.set(id, now);
-      // It is tried again in an hour.
+      // If this fails, it is tried again in an hour.
       void operators.recordUse(id, now).catch(() => {});
     }
     return { id, name, role, tokenHash };

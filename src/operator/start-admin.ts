@@ -15,30 +15,32 @@ import { AdminAuthentication } from "./sign-in.ts";
 import { createSignInUrl, saveAdminUrl } from "./token.ts";
 
 export interface AdminListener {
-  /** Such as http://127.0.0.1:8090. */
+  /** The URL of the listener, such as http://127.0.0.1:8090. */
   readonly url: string;
-  /** A URL with a new code: whoever opens it first is signed in. Without a code if there is no admin. */
+  /**
+   * Creates a URL with a new code, which signs in whoever opens it first. It has no code if no operator is an admin.
+   */
   createSignInUrl(): Promise<string>;
   readonly tokenFile: AdminCredentials["tokenFile"];
   readonly server: HttpServer;
-  /** Of this server, which others may have too. */
+  /** Replaces the certificate of the listener. */
   setTlsCertificate(certificate: TlsCertificate): void;
   close(): Promise<void>;
 }
 
-type OfConfig = "environment" | "plans" | "ban" | "hasAllUsage";
-type OfListener =
+type FromConfig = "environment" | "plans" | "ban" | "hasAllUsage";
+type FromListener =
   "url" | "authentication" | "proofOf" | "signResponseTo" | "askForRequests" | "applyOperatorChanges";
 
-/** What the database and the data directory know of tokens and secrets. */
+/** The credentials in the database and the data directory. */
 export interface AdminCredentials {
   readonly followTokens: FollowTokens;
-  /** Where a token is; undefined if a variable has it, or only operators have theirs. */
+  /** The file of a token; undefined if the token is in a variable, or only operators have theirs. */
   readonly tokenFile: string | undefined;
   readonly serverSecret: ServerSecret;
 }
 
-interface StartAdminOptions extends Omit<ServerServices, OfConfig | OfListener> {
+interface StartAdminOptions extends Omit<ServerServices, FromConfig | FromListener> {
   /** Reports to the other servers the URL by which their machines reach this listener. */
   readonly activity: Pick<ActivityCollector, "add">;
   /** Reports the activity now. */
@@ -46,14 +48,14 @@ interface StartAdminOptions extends Omit<ServerServices, OfConfig | OfListener> 
   readonly config: Config;
   readonly credentials: AdminCredentials;
   readonly tls: TlsCertificate | undefined;
-  /** Which connections count together. */
+  /** Groups the connections that count together. */
   readonly peerOf: NonNullable<HttpServerOptions["peerOf"]>;
 }
 
-/** Serves operators on a listener of their own. Throws AdminListenError if the address cannot be listened on. */
+/** Serves operators on a listener of their own. Throws AdminListenError if it cannot listen on the address. */
 export function startAdmin(options: StartAdminOptions): AdminListener {
   const { config, admin, operators, clock, log, settings, announce } = options;
-  // The certificate is for the name that clients use, which is not the loopback address.
+  // The certificate is for the name that clients use, and not for the loopback address.
   const tls = isLoopback(admin.host) ? undefined : options.tls;
   const { followTokens, tokenFile, serverSecret } = options.credentials;
   const server = listenForOperators(admin, {
@@ -93,14 +95,14 @@ interface SiteOptions extends StartAdminOptions {
   readonly isTls: boolean;
 }
 
-/** What the listener serves, at the URLs by which operators and other servers reach it. */
+/** The handler of the listener, with the URLs by which operators and other servers reach it. */
 function siteOf(options: SiteOptions) {
   const { config, admin, operators, audit, publicUrl, clock, log, port, isTls } = options;
   const { serverSecret } = options.credentials;
   const url = originOf({ host: admin.host, port, isTls });
   const machineUrl = originOf({ host: machineAddress(admin.host), port, isTls });
   const ownUrls = [url, machineUrl].map((each) => new URL(each));
-  // Cookies do not tell ports apart: each listener of a machine has a cookie of its own.
+  // Cookies do not distinguish ports, so each listener of a machine has a cookie of its own.
   const cookieName = `petstore-admin-${port}`;
   const authentication = new AdminAuthentication({ operators, audit, cookieName, clock, log });
   const { plans, ban, environment } = config;

@@ -14,18 +14,20 @@ import { forbiddenRole } from "./errors.ts";
 
 const GENERATED = /^pet_admin_[\w-]{43}$/;
 
-/** 256 random bits, in characters that a URL needs not escape. */
+/** Generates a token: 256 random bits, in characters that need no escaping in a URL. */
 export function generateToken(): string {
   return `pet_admin_${randomBytes(32).toString("base64url")}`;
 }
 
-/** What is stored of a token. The hint leaves 210 of the 258 bits unknown; of a token made by hand it shows nothing. */
+/**
+ * The stored form of a token. The hint leaves 210 of the 258 bits unknown; it shows nothing of a token made by hand.
+ */
 export function toNewToken(token: string): NewSecret {
   const hint = GENERATED.test(token) ? `${token.slice(0, 14)}…${token.slice(-4)}` : "made by hand";
   return { hash: sha256(token), hint };
 }
 
-/** Throws if the file cannot be read, or if what it contains is not a token. */
+/** Reads a token. Throws if the file cannot be read or does not contain a token. */
 export function readTokenFile(path: string): string {
   const token = adminToken.parse(readFileSync(path, "utf8").trim());
   if (token === undefined) throw new Error(`${path} does not contain an admin token: ${adminToken.expected}`);
@@ -40,8 +42,8 @@ interface OpenFirstTokenOptions {
 }
 
 /**
- * The first start creates the operator `admin`, whose token is in the data directory. Returns the file if its token
- * works. A token that was replaced, or whose operator is revoked, does not come back to life.
+ * Creates the operator `admin` at the first start, with a token in the data directory. Returns the file if its token
+ * works. A replaced token, or that of a revoked operator, stays invalid.
  */
 export async function openFirstToken(options: OpenFirstTokenOptions): Promise<string | undefined> {
   const { directory, operators, clock, log } = options;
@@ -61,7 +63,7 @@ export async function openFirstToken(options: OpenFirstTokenOptions): Promise<st
     replacePrivateFile(file, `${token}\n`);
     return file;
   } catch (error) {
-    // Whoever can use the command line can sign in and create operators.
+    // Whoever can use the command line can still sign in and create operators.
     log.event("admin.token-not-saved", { error });
     return undefined;
   }
@@ -73,11 +75,11 @@ interface SignInUrlOptions {
   readonly url: string;
   readonly operators: OperatorStore;
   readonly clock: Pick<Clock, "now">;
-  /** The operator who is signed in; by default the first admin. */
+  /** The operator to sign in; by default the first admin. */
   readonly operator?: string | undefined;
 }
 
-/** Whoever opens the URL first, within five minutes, is signed in. */
+/** Creates a URL that signs in whoever opens it first, within five minutes. */
 export async function createSignInUrl(
   options: SignInUrlOptions,
 ): Promise<string | Rejection<"operator_not_found" | "forbidden_role">> {
@@ -90,7 +92,7 @@ export async function createSignInUrl(
       `${name === undefined ? "An operator with the role admin" : `Operator ${name}`} does not exist or is revoked.`,
     );
   if (!mayCall(operator.role, "viewer")) return forbiddenRole(operator, "viewer");
-  // No punctuation, which terminals would leave out of a link.
+  // The code has no punctuation, which terminals would leave out of a link.
   const code = randomBytes(20).toString("hex");
   const now = clock.now();
   const stored = { codeHash: sha256(code), operatorId: operator.id, endsAt: now + CODE_MS };
@@ -98,7 +100,10 @@ export async function createSignInUrl(
   return `${url}/?code=${code}`;
 }
 
-/** For `petstore admin-url`. Returns a function that removes it, unless another server has replaced it since. */
+/**
+ * Saves the URL for `petstore admin-url`. Returns a function that removes it, unless another server has replaced it
+ * since.
+ */
 export function saveAdminUrl({ files: { adminUrl } }: DataDirectory, url: string): () => void {
   const text = `${url}\n`;
   try {

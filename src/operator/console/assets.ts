@@ -8,9 +8,9 @@ import type { Request, Response } from "../../http1/index.ts";
 import { matchPage } from "./pages.ts";
 
 /**
- * The pages of the console, their scripts and styles. They respond without a token, and contain no data. They are
- * bundled on the first request and kept in memory. What it returns responds with undefined if there is no such page;
- * security headers are added to its responses.
+ * Serves the pages of the console, their scripts and styles. They need no token and contain no data. They are bundled
+ * at the first request and kept in memory. The handler returns undefined if the page does not exist; the caller adds
+ * security headers to its responses.
  */
 export function createConsole() {
   const load = loadOnce(async () => {

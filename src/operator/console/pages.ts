@@ -1,4 +1,7 @@
-/** The URLs of the console's pages: the server sends the page for these, and the console shows what they name. */
+/**
+ * The URLs of the console's pages. The server sends the page for each of them, and the console shows what the URL
+ * names.
+ */
 export const PAGES = {
   Overview: "/",
   Keys: "/keys",
@@ -24,7 +27,7 @@ const PATTERNS = NAMES.map((name) => ({
   pattern: new RegExp(`^${PAGES[name].replace("{id}", String.raw`([1-9]\d{0,18})`)}$`),
 }));
 
-/** The identifier has decimal digits; it is empty if the page has none. */
+/** Finds the page of a path. The identifier consists of decimal digits; it is empty if the page has none. */
 export function matchPage(path: string): { readonly name: PageName; readonly id: string } | undefined {
   for (const { name, pattern } of PATTERNS) {
     const match = pattern.exec(path);

@@ -6,7 +6,7 @@ import { fleetOf } from "./server.ts";
 import { newServerSecret } from "../server-secret.ts";
 import type { AdminContext, OperatorServices } from "./services.ts";
 
-/** The operations on data: a server and the command line have them alike. */
+/** The handlers of operations on data, which a server and the command line share. */
 export function dataHandlers(services: OperatorServices) {
   return {
     ...keyHandlers(services),
@@ -21,5 +21,5 @@ export function dataHandlers(services: OperatorServices) {
   };
 }
 
-/** Those of the command line. For requests, which a server keeps in memory, it asks a server. */
+/** The operations of the command line. Requests are in the memory of servers, so it asks a server for them. */
 export type DataOperationId = keyof ReturnType<typeof dataHandlers> | "listRequests";

@@ -35,7 +35,7 @@ import { DEFAULT_OVERLAP_SECONDS } from "../key-resources.ts";
 import { ADMIN_PAGE_LIMIT, type AdminInput, type Key } from "../operations.ts";
 import type { AdminHandlers, OperatorServices } from "./services.ts";
 
-/** A change of these needs a key that works; the other fields only describe the key. */
+/** The fields that only a valid key can change. The other fields only describe the key. */
 const ACTIVE_FIELDS = ["plan", "limits", "access", "expiresAt"] as const;
 
 type Inactive = Rejection<"key_not_found" | "key_not_active">;
@@ -103,7 +103,7 @@ class KeyOperations {
     return { key: await this.#directory.view(created), secret };
   }
 
-  /** Also if the secret or the key no longer works. */
+  /** Finds the key of a secret, even if the secret or the key no longer works. */
   async findBySecret({ secret }: AdminInput<"findKey">["body"]) {
     const { environment } = this.#services;
     const home = ENVIRONMENTS.find((each) => isWellFormedSecret(secret, each));
@@ -119,12 +119,15 @@ class KeyOperations {
     return key instanceof Rejection ? key : this.#directory.view(key);
   }
 
-  /** A revoked key keeps its plan, access and expiry; an expired key too, unless the change moves the expiry. */
+  /**
+   * Changes a key. A revoked key keeps its plan, access and expiry. An expired key does too, unless the change moves
+   * the expiry.
+   */
   async update(id: Identifier, body: AdminInput<"updateKey">["body"], by: Attribution) {
     const key = await this.#find(id);
     if (key instanceof Rejection) return key;
     const { limits, expiresAt, ...rest } = body;
-    // Limits of null are those of the plan.
+    // With limits of null, the limits of the plan apply.
     if (limits === null && (rest.plan ?? key.plan) === "enterprise") return LIMITS_REQUIRED;
     const change: KeyChange = {
       ...rest,
@@ -146,13 +149,15 @@ class KeyOperations {
     if (key instanceof Rejection) return key;
     const secret = generateSecret(this.#services.environment);
     const endsAt = by.at + overlapSeconds * 1_000;
-    // 0 is in the past on every machine, also where the clock is behind.
+    // The time 0 is in the past on every machine, even on one whose clock is behind.
     const overlapEndsAt = overlapSeconds === 0 ? 0 : endsAt;
     await this.#services.keys.addSecret(key.id, { ...toNewSecret(secret), overlapEndsAt }, by);
     return { key: await this.#applied(key), secret, overlapEndsAt: formatTime(endsAt) };
   }
 
-  /** A key that is already revoked stays as it is, and is written again: what was read may be on one disk only. */
+  /**
+   * Revokes a key. A revoked key stays as it is but is written again, because what was read may be on one disk only.
+   */
   async revoke(id: Identifier, by: Attribution) {
     const key = await this.#find(id);
     if (key instanceof Rejection) return key;
@@ -171,7 +176,7 @@ class KeyOperations {
     return this.#directory.view(unbanned);
   }
 
-  /** A key that is disabled, or enabled, already stays as it is, and is written again, as in revoke. */
+  /** Disables or enables a key. One that already has that state stays as it is but is written again, as in `revoke`. */
   async setDisabled(id: Identifier, by: Attribution, isDisabled: boolean): Promise<Key | Inactive> {
     const key = await this.#findActive(id, by.at, isDisabled ? "disabled" : "enabled");
     if (key instanceof Rejection) return key;
@@ -209,7 +214,7 @@ function expiryOf({ expiresAt }: KeyChange): { expiresAt?: number | undefined } 
   return expiresAt === undefined ? {} : { expiresAt: expiresAt ?? undefined };
 }
 
-/** `change` completes "the key cannot be …". */
+/** `change` completes the sentence "the key cannot be …". */
 function notActive(
   { id, revokedAt, expiresAt }: Pick<ApiKey, "id" | "revokedAt"> & { expiresAt?: number | undefined },
   now: number,
@@ -229,11 +234,11 @@ function notActive(
   );
 }
 
-/** Valkey decides requests meanwhile: a few reads at a time do not delay them. */
+/** The number of reads from Valkey at a time. Valkey decides requests meanwhile, and a few reads do not delay them. */
 const READS_AT_A_TIME = 16;
 const MAX_BANS = 10_000;
 
-/** API keys with everything that operators see of them, which comes from four places. */
+/** API keys with everything that operators see, which comes from four sources. */
 export class KeyDirectory {
   constructor(private readonly services: OperatorServices) {}
 
@@ -243,7 +248,7 @@ export class KeyDirectory {
     return view;
   }
 
-  /** In the order of the keys. */
+  /** Returns the views in the order of the keys. */
   async views(keys: readonly ApiKey[]): Promise<readonly Key[]> {
     const ids = keys.map(({ id }) => id);
     const usage = await this.#usageOf(ids);
@@ -255,7 +260,7 @@ export class KeyDirectory {
     }));
   }
 
-  /** `current` is undefined while it cannot be read. */
+  /** The view of a key. `current` is undefined while it cannot be read. */
   #viewOf(key: ApiKey, current?: Usage, secrets: readonly KeySecret[] = []): Omit<Key, "lastUsedAt"> {
     const { plans, ban, clock } = this.services;
     const now = clock.now();
@@ -297,7 +302,7 @@ export class KeyDirectory {
     return { ...page, items: await this.views(page.items) };
   }
 
-  /** Those whose bans end first come first. */
+  /** Lists the banned keys. Those whose bans end first come first. */
   async banned(limit: number): Promise<KeyList<Key>> {
     const bannedUntil = await this.#bannedUntil();
     const now = this.services.clock.now();
@@ -312,7 +317,9 @@ export class KeyDirectory {
     };
   }
 
-  /** By key; a key without usage has not been used. Undefined while the usage cannot be read. */
+  /**
+   * The usage by key. A key without usage has not been used. The result is undefined while the usage cannot be read.
+   */
   async #usageOf(ids: readonly number[]): Promise<ReadonlyMap<number, Usage> | undefined> {
     const usages = new Map<number, Usage>();
     const { rateLimiter, limits } = this.services;
@@ -328,7 +335,7 @@ export class KeyDirectory {
     return limits.isAvailable ? usages : undefined;
   }
 
-  /** When the bans end that have not ended, by key. */
+  /** When each current ban ends, by key. */
   async #bannedUntil(): Promise<ReadonlyMap<number, number>> {
     const { rateLimiter, clock } = this.services;
     const usage = await this.#usageOf(rateLimiter.bannedKeys() ?? (await this.#bannedLately()));
@@ -338,7 +345,7 @@ export class KeyDirectory {
     return ends;
   }
 
-  /** Valkey would have to read every key: the audit trail has the bans. */
+  /** Finds keys with recent bans in the audit trail, because Valkey would have to read every key. */
   async #bannedLately(): Promise<readonly number[]> {
     const { audit, clock, ban } = this.services;
     const since = clock.now() - ban.maxLengthMs;

@@ -7,7 +7,10 @@ import { forbiddenRole, OWN_OPERATOR, tooManyAttempts } from "../errors.ts";
 import { generateToken, toNewToken } from "../token.ts";
 import type { AdminHandlers, OperatorServices } from "./services.ts";
 
-/** By operators who may do nothing else, since replaced tokens and audit entries are kept: 20 at once, 20 an hour. */
+/**
+ * The limit for rotations by operators with the role metrics, whose replaced tokens and audit entries are kept: 20 at
+ * once and 20 an hour.
+ */
 const METRICS_ROTATIONS = { max: 20, perSecond: 20 / 3_600 };
 
 export function operatorHandlers(services: OperatorServices) {
@@ -23,7 +26,7 @@ export function operatorHandlers(services: OperatorServices) {
       return operator instanceof Rejection ? operator : { operator: applied(operator), token };
     },
 
-    /** The session in which operators replace their own token goes on. */
+    /** Rotates a token. Operators who rotate their own token keep the session in which they do it. */
     async rotateOperator({ id: identifier }, { by, principal }) {
       const id = toSafeNumber(identifier);
       if (principal && principal.id !== id && !mayCall(principal.role, "admin"))

@@ -7,7 +7,7 @@ import { yieldToEventLoop } from "../../runtime/event-loop.ts";
 import { ADMIN_PAGE_LIMIT } from "../operations.ts";
 import type { AdminHandlers, OperatorServices } from "./services.ts";
 
-/** A search for a page looks at so many pets, in steps of a millisecond or two. */
+/** The number of pets that a search reads for one page, in steps of a millisecond or two. */
 const MAX_SEARCHED = 20_000;
 const SEARCH_STEP = 1_000;
 
@@ -50,8 +50,8 @@ export function petAndOrderHandlers({ store, inventory, keys }: OperatorServices
   } satisfies Partial<AdminHandlers>;
 
   /**
-   * The pet with the identifier comes first, on the first page only. There is no index of names: the search looks at
-   * pets in turn, and yields to the event loop in between.
+   * Searches for pets. The pet with the identifier comes first, on the first page only. Names have no index, so the
+   * search reads the pets in turn, and yields to the event loop in between.
    */
   async function findPets(search: string, { limit, ...query }: PetQuery) {
     const text = search.toLowerCase();

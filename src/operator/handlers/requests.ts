@@ -9,9 +9,11 @@ import type { AdminHandlers, ServerServices } from "./services.ts";
 
 type Query = QueryOf<"listRequests">;
 
-/** The requests of several servers have different identifiers, in the order of their times. */
+/**
+ * The largest number of servers. Requests of different servers have different identifiers, in the order of their times.
+ */
 const SERVERS = 1_024n;
-/** Each response has up to 1 MiB. */
+/** The number of servers that are asked. Each response has up to 1 MiB. */
 const MAX_ASKED = 50;
 
 export function requestHandlers({
@@ -58,7 +60,7 @@ export function requestHandlers({
 
   function conditionsOf({ keyId, status, since, until, cursor, ...query }: Query) {
     const beforeTime = until === undefined ? Infinity : Date.parse(until) * STAMPS_PER_MS;
-    // The greatest stamp whose identifier is below the cursor, plus one.
+    // This is one more than the greatest stamp whose identifier is below the cursor.
     const beforeCursor = cursor === undefined ? Infinity : Number((cursor - number + SERVERS - 1n) / SERVERS);
     const statusWith = (digit: string) => Number(status?.replaceAll("x", digit));
     return {
@@ -82,7 +84,7 @@ export function requestHandlers({
     const [responder] = page.servers;
     if (responder?.id !== server.id) return missing(server, `another server responds at ${server.adminUrl}`);
     const problem = unreadable > 0 ? unreadableText(unreadable) : responder.problem;
-    // Its own requests count, and no others that it may list.
+    // A server reports only its own requests.
     const items = page.items.filter((item) => item.server === server.id);
     return { ...page, items, servers: [{ ...responder, problem }] };
   }

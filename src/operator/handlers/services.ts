@@ -23,23 +23,23 @@ import type { AdminAuthentication, Principal } from "../sign-in.ts";
 
 /** Who calls an operation, and when. */
 export interface AdminContext {
-  /** Of an operation that needs no token, what the actor would be with one. */
+  /** The attribution of a change. For an operation that needs no token, it names the actor that a token would have. */
   readonly by: Attribution;
-  /** Undefined for an operation that needs no token, and for a command on the machine. */
+  /** The operator. It is undefined for an operation that needs no token, and for a command on the machine. */
   readonly principal?: Principal;
 }
 
-/** An operation on the session needs the request: its cookie is the session. */
+/** The context of an operation on the session, which needs the request because the session is in its cookie. */
 export interface SessionContext extends AdminContext {
   readonly request: Request;
-  /** Of a request that another server has signed. */
+  /** Signs the response to a request that another server has signed. */
   readonly signResponse?: ((body: string) => string) | undefined;
-  /** What a success sets. */
+  /** The headers that a success adds to the response. */
   readonly responseHeaders: Record<string, string>;
 }
 type ContextOf<Id> = Id extends `${string}Session` | "proveServer" ? SessionContext : AdminContext;
 
-/** Every operation has a handler. */
+/** The handlers of all operations. */
 export type AdminHandlers = {
   readonly [Id in AdminOperationId]: (
     input: AdminInput<Id>,
@@ -47,52 +47,55 @@ export type AdminHandlers = {
   ) => Awaitable<ResponseOf<Id> | AdminRejectionOf<Id>>;
 };
 
-/** What the operations on data need: a server and the command line have it alike. */
+/** The services for operations on data, which a server and the command line share. */
 export interface OperatorServices extends Stores {
   readonly environment: Environment;
   readonly rateLimiter: Pick<RateLimiter, "usage" | "bannedKeys" | "unban">;
-  /** Of the rate limiter: whether the quotas can be read now. */
+  /** Whether the quotas can be read from the rate limiter now. */
   readonly limits: { readonly isAvailable: boolean };
-  /** Whether these quotas are all there are: servers on PostgreSQL without Valkey count each on its own. */
+  /** Whether these quotas are complete. Servers on PostgreSQL without Valkey count separately. */
   readonly hasAllUsage: boolean;
   readonly servers: ServerRegister;
   readonly clock: Clock;
   readonly plans: Plans;
   readonly ban: BanRules;
-  /** Applies a change on this server, which would see it within a second anyway. */
+  /** Applies a change to this server at once. It would follow the change within a second anyway. */
   readonly applyKeyChanges: () => Promise<void>;
   readonly applyOperatorChanges: () => void;
 }
 
-/** What only a server has. */
+/** The services that only a server has. */
 export interface ServerServices extends OperatorServices {
   readonly admin: AdminConfig;
   readonly publicUrl: string;
-  /** Host and port of the listener for clients. */
+  /** The host and port of the listener for clients. */
   readonly address: string;
-  /** Milliseconds since the epoch. */
+  /** The time of the start, in milliseconds since the epoch. */
   readonly startedAt: number;
   readonly shownSettings: readonly Setting[];
-  /** Of the adapter that stores the data. */
+  /** The monitor of the adapter that stores the data. */
   readonly database: AdapterMonitor;
-  /** On the disk of SQLite. */
+  /** The free space on the disk of SQLite. */
   readonly freeBytes?: () => number;
-  /** Of the adapter that counts for the rate limits. */
+  /** The monitor of the adapter that counts for the rate limits. */
   readonly limits: AdapterMonitor;
   readonly servers: ServerRegister & { readonly self: ServerIdentity };
   readonly metrics: AppMetrics;
-  /** Undefined if it is off. */
+  /** The last requests; undefined if the request log is off. */
   readonly requestLog: RequestLog | undefined;
   readonly log: Log;
   readonly isDraining: () => boolean;
-  /** Of the listener for operators. */
+  /** The URL of the listener for operators. */
   readonly url: string;
   readonly authentication: AdminAuthentication;
-  /** What shows whoever knows the secret of the servers that this is one of them. */
+  /** Proves to anybody who knows the secret of the servers that this is one of them. */
   readonly proofOf: (nonce: string, request: Request) => string;
-  /** Signs the body of the response to another server, or to a command; undefined if neither has signed the request. */
+  /**
+   * Returns a function that signs the response to another server or to a command; undefined if neither has signed the
+   * request.
+   */
   readonly signResponseTo: (request: Request) => ((body: string) => string) | undefined;
-  /** The requests of another server, or why it cannot be asked. */
+  /** Returns the requests of another server, or why it cannot be asked. */
   readonly askForRequests: (
     server: ServerState,
     query: QueryOf<"listRequests">,

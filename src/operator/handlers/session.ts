@@ -50,7 +50,7 @@ export function sessionHandlers(services: ServerServices) {
   } satisfies Partial<AdminHandlers>;
 
   function cookie(value: string, maxAgeSeconds: number, { headers }: Request): string {
-    // Also behind a proxy that terminates TLS: then the page of the browser has an origin with https.
+    // A proxy may terminate TLS. In that case the page in the browser has an origin with https.
     const isSecure = [url, headers.get("origin")].some((each) => each?.startsWith("https://"));
     const attributes = `Path=/; Max-Age=${maxAgeSeconds}; HttpOnly; SameSite=Strict${isSecure ? "; Secure" : ""}`;
     return `${authentication.cookieName}=${value}; ${attributes}`;
