@@ -16,8 +16,8 @@ const PETS = 20_000;
 export type AdminData = ReturnType<typeof fillAdminData>;
 
 /**
- * A data directory with 10,000 keys, all of which were used in every hour and on every day of the history: with that
- * the sums take longest. Of the hours there are 8 days, because no page reads more.
+ * Makes a data directory with 10,000 keys, all of which were used in every hour and on every day of the history, for
+ * which sums take longest. It has 8 days of hours, because no page reads more.
  */
 export function fillAdminData() {
   const directory = temporaryDirectory("bench-admin");
@@ -58,12 +58,12 @@ function fillHistory(connection: Connection, now: number): void {
   });
 }
 
-/** The numbers from 1 to `count`, as the table `n`. */
+/** A table `n` with the numbers from 1 to `count`. */
 function numbers(count: number): string {
   return `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${count})`;
 }
 
-/** Each with an owner, labels, a secret and four entries of the audit trail. */
+/** Fills in keys, each with an owner, labels, a secret and four entries in the audit trail. */
 function fillKeys(connection: Connection, now: number): void {
   const createdAt = now - 500 * 24 * HOUR_MS;
   connection.run(`INSERT INTO api_keys (name, plan, created_at, revoked_at, revision, owner, labels)
@@ -79,7 +79,7 @@ function fillKeys(connection: Connection, now: number): void {
       1 + i % ${KEYS}, '{"plan":"free"}', '{"plan":"pro"}' FROM n`);
 }
 
-/** A quarter of the pets was ordered. */
+/** Fills in pets, a quarter of which were ordered. */
 function fillPets(connection: Connection, now: number): void {
   connection.run(`INSERT INTO pets (name, category_id, status)
     ${numbers(PETS)} SELECT 'Pet ' || i, i % 100, CASE i % 2 WHEN 0 THEN 'available' ELSE 'sold' END FROM n`);
@@ -87,7 +87,7 @@ function fillPets(connection: Connection, now: number): void {
     ${numbers(PETS / 4)} SELECT i, 'completed', ${now} - i * 1000, 1 + i % ${KEYS} FROM n`);
 }
 
-/** Every key has used its windows; one in a hundred is banned. */
+/** Fills in usage. Every key has used its windows; one in a hundred is banned. */
 function fillLimits(path: string, now: number): void {
   const store = openUsageStore(path);
   const usages = Array.from({ length: KEYS }, (_, i): readonly [Subject, Usage] => {

@@ -1,7 +1,7 @@
 /**
- * The console and /metrics with 10,000 keys and 400 days of usage history, on SQLite:
+ * Measures the console and /metrics with 10,000 keys and 400 days of usage history, on SQLite:
  * `npm run bench:admin [-- --check] [-- --docs] [-- --pages Keys]`, two to four minutes. `--check` exits with 1 if a
- * bar is missed; `--pages` measures those with the text in their names.
+ * bar is missed; `--pages` measures the pages with that text in their names.
  */
 import { isGiven, runCommand, text, UsageError } from "../trials/harness/command-line.ts";
 import { HttpConnection } from "../trials/harness/http-connection.ts";
@@ -13,7 +13,7 @@ import { type Bar, checkBars, formatFigure, publishTables, tableOf } from "../tr
 import { DAY_MS } from "../src/domain/rate-limit.ts";
 import { type AdminData, DAYS, fillAdminData, KEYS } from "./admin-data.ts";
 
-/** Servers that are started for the first call of each page. */
+/** The number of servers that are started to measure the first call of each page. */
 const RESTARTS = 3;
 const WARM_CALLS = 30;
 const MEMORY_ROUNDS = 3;
@@ -28,14 +28,14 @@ const BARS = {
 } as const;
 const METRICS = "/metrics";
 
-/** A page of the console: the paths that it asks for at once, and then those that it asks for with the responses. */
+/** A page of the console: the paths that it requests first, and then those that it derives from the responses. */
 interface AdminPage {
   readonly name: string;
   readonly steps: readonly (readonly string[])[];
 }
 
 const KEY = KEYS / 2;
-/** Every page asks for it. */
+/** The path that every page requests. */
 const SERVER = "/api/server";
 const NOW = Date.now();
 const MONTH_AGO = new Date(NOW - 30 * DAY_MS).toISOString();
@@ -54,7 +54,7 @@ function keyPage(name: string, by: "hour" | "day", days: number): AdminPage {
   };
 }
 
-/** As src/console/pages and src/console/components ask for them, and /metrics. */
+/** The pages, which request what src/console/pages and src/console/components do, and /metrics. */
 const PAGES: readonly AdminPage[] = [
   page("Overview, 1 h", "/api/overview?range=1h"),
   page("Overview, 24 h", "/api/overview?range=24h"),
@@ -83,13 +83,13 @@ const PAGES: readonly AdminPage[] = [
   page("Audit", "/api/audit?limit=50"),
   page("Audit of one action", "/api/audit?action=key.banned&limit=50"),
   page("Settings", "/api/settings"),
-  // No page yet: what a program that bills asks for.
+  // No page requests this yet; a program for billing would.
   page("Usage of 100 keys, 30 days (API)", "/api/usage"),
   page("Usage of all keys, 30 days (API)", `/api/usage?limit=${KEYS}`),
   { name: METRICS, steps: [["/metrics"]] },
 ];
 
-/** Sends GET /healthz, one after the other, until `isOver`; gives the longest time. */
+/** Sends GET /healthz requests, one after the other, until `isOver`. Returns the longest time. */
 async function longestWait(connection: HttpConnection, isOver: () => boolean): Promise<number> {
   let longest = 0;
   while (!isOver()) {
@@ -101,8 +101,8 @@ async function longestWait(connection: HttpConnection, isOver: () => boolean): P
 }
 
 /**
- * Its connections are open before the time starts, as a browser's are. The client of the public API has had a response
- * before: what it waits for then is the work of the listener for operators, not its own first request.
+ * Opens connections before the time starts, as a browser does. The client of the public API has had a response before,
+ * so that what it waits for later is the work of the listener for operators, and not its own first request.
  */
 async function connect({ url, adminUrl }: PetstoreServer, token: string) {
   const { host, port } = new URL(adminUrl);
@@ -128,7 +128,7 @@ async function connect({ url, adminUrl }: PetstoreServer, token: string) {
       }
       const ms = performance.now() - startedAt;
       isOver = true;
-      // The wait is the longest that a client of the public API waited for a response meanwhile.
+      // `waitMs` is the longest time that a client of the public API waited for a response meanwhile.
       return { ms, bytes, waitMs: await wait };
     },
     close() {
@@ -141,7 +141,7 @@ type Client = Awaited<ReturnType<typeof connect>>;
 type Call = Awaited<ReturnType<Client["call"]>>;
 type Summary = ReturnType<typeof summaryOf>;
 
-/** `first` are the first calls after a start. */
+/** The figures of a page. `first` are the first calls after a start. */
 function summaryOf(name: string, first: readonly Call[], others: readonly Call[]) {
   const valuesOf = (calls: readonly Call[], figure: keyof Call) => calls.map((call) => call[figure]);
   return {
@@ -160,7 +160,7 @@ interface Setup {
   readonly core: string | undefined;
 }
 
-/** `admin` is the address of the listener for operators, or `off`. */
+/** Runs work on a server. `admin` is the address of the listener for operators, or `off`. */
 async function onServer<T>(
   { data, core }: Setup,
   admin: string,
@@ -195,8 +195,8 @@ async function measure(pages: readonly AdminPage[], setup: Setup): Promise<reado
 type Memory = Awaited<ReturnType<typeof measureMemory>>;
 
 /**
- * Resident memory two seconds after every page was asked for some times, and that of a server without the listener
- * that responded to GET /healthz for as long. In MB.
+ * Measures the resident memory two seconds after every page was requested several times, and that of a server without
+ * the listener that responded to GET /healthz for as long. Both are in MB.
  */
 async function measureMemory(setup: Setup) {
   const [withListener, without]: [number[], number[]] = [[], []];

@@ -1,4 +1,4 @@
-/** `npm run bench`: see --help. */
+/** Runs `npm run bench`; its --help describes the options. */
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { runCommand, UsageError } from "../trials/harness/command-line.ts";
@@ -25,7 +25,7 @@ async function measure(plan: Plan): Promise<Results> {
   if (peers.length > 0) installPeers();
   const machine = describeMachine();
   const cores = chooseCores();
-  // Off the server's core.
+  // This process must not use the server's core.
   if (cores) pinThisProcessTo(cores.load);
   const run = { cores, seconds, announce };
   const compared =
@@ -86,7 +86,7 @@ await runCommand({
   name: "bench",
   help: HELP,
   flags: FLAGS,
-  // A full run takes 45.
+  // A full run takes 45 minutes.
   maxMinutes: 120,
   async main(flags) {
     const { from, json = join(import.meta.dir, "results.json"), docs, full, check } = flags;
@@ -97,7 +97,7 @@ await runCommand({
     if (from === undefined) {
       writeFileSync(json, `${JSON.stringify(results, undefined, 1)}\n`);
       writeFileSync(json.replace(/(\.json)?$/, ".svg"), chartOf(results));
-      process.stderr.write(`Figures in ${json}, the chart beside it.\n`);
+      process.stderr.write(`Figures in ${json}, the chart next to it.\n`);
     }
     if (docs) writeDocs(results);
     const outcomes = judge(results).filter(({ reached }) => reached !== undefined);

@@ -2,7 +2,7 @@ import { median } from "../trials/harness/statistics.ts";
 
 const ROUNDS = 7;
 
-/** Prints the processor time of one call, in microseconds: medians of rounds that alternate between the sides. */
+/** Prints the processor time of one call, in microseconds: the medians of rounds that alternate between the sides. */
 export function compare(title: string, sides: Record<string, (call: number) => void>, calls = 20_000): void {
   const times = Object.entries(sides).map(([name, work]) => ({ name, work, micros: [] as number[] }));
   for (let round = 0; round <= ROUNDS; round++) {
@@ -10,7 +10,7 @@ export function compare(title: string, sides: Record<string, (call: number) => v
       const before = process.cpuUsage();
       for (let call = 0; call < calls; call++) work(call);
       const { user, system } = process.cpuUsage(before);
-      // The first round warms up.
+      // The first round is a warm-up.
       if (round > 0) micros.push((user + system) / calls);
     }
   }

@@ -1,5 +1,5 @@
 /**
- * Import and export of a million pets against the databases' own tools:
+ * Compares import and export of a million pets with the databases' own tools:
  * `npm run bench:data [-- --check] [-- --docs] [-- --pets N] [-- --rounds N]`, two to four minutes. `--check` exits
  * with 1 if a bar is missed.
  */
@@ -28,7 +28,7 @@ const BARS = { sqliteImport: 3, postgresImport: 3, export: 2, memoryMb: 200, p99
 
 const STATUSES = ["available", "pending", "sold", ""];
 
-/** One name in a thousand needs quotes. */
+/** Writes a file of pets. One name in a thousand needs quotes. */
 async function writePets(count: number): Promise<string> {
   const path = join(temporaryDirectory("bench-data"), "pets.csv");
   const file = Bun.file(path).writer({ highWaterMark: 1_000_000 });
@@ -44,7 +44,7 @@ async function writePets(count: number): Promise<string> {
 
 interface Figure extends Timed {
   readonly name: string;
-  /** To the database's own tool. */
+  /** The ratio to the database's own tool. */
   readonly ratio?: number;
   readonly most?: number | undefined;
 }
@@ -52,7 +52,7 @@ interface Figure extends Timed {
 const petstore = (...args: string[]) => timed([...PETSTORE, ...args]);
 const emptyData = () => ["--data", temporaryDirectory("bench-data-store")];
 
-/** Of the database's own tool, and of the commands that are compared with it. */
+/** The figures of the database's own tool, and of the commands that are compared with it. */
 const FIGURES = [
   ["SQLite: .import of the shell", "shell import"],
   ["SQLite: petstore import", "import", "shell import", BARS.sqliteImport],
@@ -100,10 +100,10 @@ async function measureRounds(csv: string, rounds: number): Promise<Figure[]> {
 
 type Waits = Awaited<ReturnType<typeof measureWaits>>;
 
-/** A third of them are creates. */
+/** The rate of requests. A third of them are creates. */
 const PER_SECOND = 60;
 
-/** What a client of a running server notices of an import. */
+/** Measures how an import affects a client of a running server. */
 async function measureWaits(name: string, csv: string, storage: readonly string[]) {
   const { key } = await createKey(storage);
   const server = await startPetstore([...storage, "--port", "0"]);
@@ -159,9 +159,9 @@ function waitsTable(waits: readonly Waits[]): Table {
 }
 
 /*
- * What the tools of the databases take for the same rows: `.import` and CSV output of the SQLite shell, and COPY of
- * PostgreSQL. Their tables have the columns, constraints and index of the table of pets, except for the stored JSON,
- * which `.import` cannot leave out. `.import` reads an empty cell as an empty text, so the table allows one.
+ * Measures the databases' own tools with the same rows: `.import` and CSV output of the SQLite shell, and COPY of
+ * PostgreSQL. Their tables have the columns, constraints and index of the table of pets. `.import` reads an empty cell
+ * as an empty text, so the table allows one.
  */
 
 const SQLITE_TABLE = `
@@ -191,7 +191,7 @@ interface Timed {
 
 const LOOK_EVERY_MS = 20;
 
-/** Runs a command that has to succeed. */
+/** Runs a command that must succeed. */
 async function timed(command: readonly string[], outputFile?: string): Promise<Timed> {
   const startedAt = performance.now();
   const child = Bun.spawn([...command], {
@@ -215,7 +215,7 @@ async function shellImport(csv: string): Promise<Timed> {
   return timed([shell(), database, ".mode csv", `.import --skip 1 ${csv} pets`]);
 }
 
-/** Of the database of a server. */
+/** Exports the database of a server with the shell. */
 async function shellExport(database: string, file: string): Promise<Timed> {
   const select = "SELECT id, name, category_id, status FROM pets";
   return timed([shell(), "-readonly", "-csv", database, select], file);

@@ -17,7 +17,7 @@ import { requestValues, type WorkloadId } from "./workloads.ts";
 const PETS = 100_000;
 const SECONDS = 3;
 
-/** What a million requests a second need, in the mix of docs/deployment.md, with as much to spare. */
+/** Estimates what a million requests a second need, in the mix of docs/deployment.md, with as much in reserve. */
 function estimate(costs: ReadonlyMap<string, SharedSample>): string {
   const cost = (row: string, part: keyof SharedSample) => costs.get(row)?.[part] ?? 0;
   const mix = (part: keyof SharedSample) =>

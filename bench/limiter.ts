@@ -1,6 +1,6 @@
 /**
- * Authentication and rate limit without HTTP: `bun bench/limiter.ts`. Each measurement runs in a process
- * of its own, so that the memory is its own. Exits with 1 when a target is missed.
+ * Measures authentication and rate limits without HTTP: `bun bench/limiter.ts`. Each measurement runs in a process of
+ * its own, so that its memory is measured alone. Exits with 1 when a target is missed.
  */
 import { runProgram } from "../trials/harness/child.ts";
 import { quantile } from "../trials/harness/statistics.ts";
@@ -12,9 +12,9 @@ import type { UsageStore } from "../src/domain/ports.ts";
 import { type Decision, DEFAULT_BAN, type Limits } from "../src/domain/rate-limit.ts";
 import { createMemoryRateLimiter } from "../src/rate-limit/memory/memory-rate-limiter.ts";
 
-/** For a request: key lookup and both windows. */
+/** The target for a request: key lookup and both windows. */
 const MAX_NS = 3_000;
-/** For a subject: its usage and, if it is a key, its entry among the verified keys. */
+/** The target for a subject: its usage and, if it is a key, its entry among the verified keys. */
 const MAX_BYTES = 1_200;
 const MANY = 100_000;
 
@@ -30,7 +30,7 @@ const MEASUREMENTS: Record<string, () => Promise<Figures>> = {
   "growth to 100,000 addresses": async () => measureGrowth(openAddresses(NOT_STORED)),
 };
 
-/** Never reached, so that every request is allowed and counted in both windows. */
+/** Limits that are never reached, so that every request is allowed and counted in both windows. */
 const LIMITS: Limits = { perMinute: 1_000_000_000, perDay: 1_000_000_000 };
 /** The measurement includes the list of changes that have to be stored, but not the disk. */
 const NO_DISK: UsageStore = { load: () => [], save() {}, find: () => undefined, close() {} };
@@ -42,14 +42,14 @@ const CLIENT = { clientAddress: "192.0.2.1" };
 /** Clients that have not sent a request yet. */
 interface Population {
   readonly count: number;
-  /** A new string each time, as if it came from a socket. */
+  /** The credential of a client: a new string each time, as if it came from a socket. */
   credentialOf(i: number): string;
   request(credential: string): Decision | undefined;
 }
 
 const HEADER_LENGTH = 52;
 
-/** Headers in one buffer, which the garbage collector does not traverse. */
+/** Generates headers in one buffer, which the garbage collector does not traverse. */
 function generateHeaders(count: number): Buffer {
   const bytes = Buffer.alloc(count * HEADER_LENGTH);
   for (let i = 0; i < count; i++) {
@@ -59,8 +59,8 @@ function generateHeaders(count: number): Buffer {
 }
 
 /**
- * From the Authorization header to the decision. The store takes the n-th unknown key for key n: a table of keys would
- * add its own memory to the measurement.
+ * Measures the path from the Authorization header to the decision. The store resolves the n-th unknown key to key n,
+ * because a table of keys would add its own memory to the measurement.
  */
 async function openKeys(count: number, usage = STORED): Promise<Population> {
   const headers = generateHeaders(count);
@@ -94,7 +94,7 @@ async function openKeys(count: number, usage = STORED): Promise<Population> {
   };
 }
 
-/** IPv6, which has the longest names. */
+/** Opens IPv6 addresses, which have the longest names. */
 function openAddresses(usage = STORED): Population {
   const limiter = createMemoryRateLimiter({ clock: CLOCK, ban: DEFAULT_BAN, ...usage });
   return {
@@ -104,7 +104,10 @@ function openAddresses(usage = STORED): Population {
   };
 }
 
-/** Every client is equally likely, so that of many each is found outside the processor's caches. */
+/**
+ * Measures requests of clients that are equally likely, so that with many clients each one is outside the processor's
+ * caches.
+ */
 function measureRounds({ count, credentialOf, request }: Population): Figures {
   for (let i = 0; i < count; i++) request(credentialOf(i));
   const anyCredential = () => credentialOf(Math.floor(Math.random() * count));
@@ -142,7 +145,10 @@ function measureMemory({ count, credentialOf, request }: Population): Figures {
   };
 }
 
-/** The first request of each client. Changes are not stored: the event loop, which empties their list, does not run. */
+/**
+ * Measures the first request of each client. Changes are not stored, because the event loop, which empties their list,
+ * does not run.
+ */
 function measureGrowth({ count, credentialOf, request }: Population): Figures {
   const took = new Float64Array(count);
   for (let i = 0; i < count; i++) {

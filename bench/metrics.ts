@@ -1,4 +1,4 @@
-/** Processor time that the metrics take for one request: `npx bun bench/metrics.ts`. */
+/** Measures the processor time of the metrics for one request: `npx bun bench/metrics.ts`. */
 import type { OperationId } from "../src/domain/usage-history.ts";
 import type { Request, Response } from "../src/http1/index.ts";
 import { RequestMetrics, RequestRecord } from "../src/observe/request-metrics.ts";
@@ -19,7 +19,7 @@ const DECISION = { outcome: "allowed", limit: 60, remaining: 59, resetAt: 0, ret
 const KEY = { keyId: 1, subject: { kind: "key", id: 1 }, access: "write" } as const;
 const LIMITS = { perMinute: 60, perDay: 1_000 };
 
-/** What the benchmark's mix sends. */
+/** The requests in the benchmark's mix. */
 const OBSERVED = [
   observed("listPets", 200),
   observed("getPet", 200),
@@ -39,7 +39,7 @@ function observe(call: number): void {
   const startedAt = performance.now();
   const seen = OBSERVED[call % OBSERVED.length];
   if (seen === undefined) return;
-  // The server makes a record of each request for all observers.
+  // The server makes one record of each request for all observers.
   const record = new RequestRecord(REQUEST, "id");
   record.durationMs = performance.now() - startedAt;
   record.decision = DECISION;

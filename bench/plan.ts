@@ -8,19 +8,21 @@ import {
   workloadOf,
 } from "./workloads.ts";
 
-/** Measured besides the workloads. */
+/** The measurements besides the workloads. */
 const SECTIONS = ["paced", "growth", "shared", "limiter"] as const;
 type Section = (typeof SECTIONS)[number];
 
 const WORKLOAD_IDS = WORKLOADS.map(({ id }) => id);
-/** The default: what most clients do, with five rounds and, except for get, the peers. */
+/** The default workloads, which most clients send. They have five rounds and, except for get, the peers. */
 const DECISIVE: readonly WorkloadId[] = ["list", "get", "create-32", "mix"];
-/** The default: other workloads with a target, against the bare route alone. */
+/** Further default workloads with a target, which are compared with the bare route only. */
 const OTHERS: readonly WorkloadId[] = ["deep", "401", "401-unknown", "429"];
 const SECONDS = 2;
 const ROUNDS = 5;
 const OTHER_ROUNDS = 3;
-/** Of these, which exceed their targets by far, and of the shared stores, whose every round is long. */
+/**
+ * The number of rounds for those, which exceed their targets by far, and for the shared stores, whose rounds are long.
+ */
 const FEW_ROUNDS = 2;
 const MAX_SECONDS = 60;
 const MAX_ROUNDS = 51;
@@ -38,7 +40,7 @@ in five rounds with the peers, everything else in two or three.
   --peers LIST     none, or some of ${PEERS.join(", ")} (default: all of them)
   --seconds N      Length of a round, 1 to ${MAX_SECONDS} (default: ${SECONDS})
   --rounds N       Number of rounds, 1 to ${MAX_ROUNDS}
-  --json FILE      Where the figures are written (default: bench/results.json); the chart is written beside it as .svg
+  --json FILE      Where the figures are written (default: bench/results.json); the chart goes next to it as .svg
   --docs           With --full: also write the figures to bench/results.md, the summary and the chart to docs/performance.md
   --from FILE      Measure nothing: report the figures that an earlier run wrote
   --check          Exit with 1 if a target is missed
@@ -57,10 +59,10 @@ export const FLAGS = {
   check: isGiven,
 } as const;
 
-/** One workload: who is measured with it, and how often. */
+/** One workload, the servers that are measured with it, and the number of rounds. */
 export interface PlannedLoad {
   readonly workload: WorkloadId;
-  /** By their names. */
+  /** The names of the servers. */
   readonly servers: readonly string[];
   readonly rounds: number;
 }
@@ -72,8 +74,8 @@ export const PACED = {
   workloads: ["list", "get", "mix"] as readonly WorkloadId[],
   servers: ["bare", "ours"] as readonly CandidateId[],
   /**
-   * Until the compiler has compiled even what one request in a hundred needs. It shares the server's core, and p99
-   * would be the time that it takes.
+   * The warm-up lasts until the compiler has compiled even what one request in a hundred needs. The compiler shares the
+   * server's core, and its time would determine p99.
    */
   firstWarmUpSeconds: 30,
   trialSeconds: 1,
@@ -85,7 +87,7 @@ export function planOf(flags: ReturnType<typeof parseFlags<typeof FLAGS>>) {
   const isChosen = (name: WorkloadId | Section) => only?.includes(name) ?? true;
   const sections = isDefault ? SECTIONS.slice(0, 3) : SECTIONS.filter(isChosen);
   const chosen = isDefault ? [...DECISIVE, ...OTHERS] : WORKLOAD_IDS.filter(isChosen);
-  // Half of the load that saturates Petstore has to be known.
+  // This needs half of the load that saturates Petstore.
   const workloads = chosen.length === 0 && sections.includes("paced") ? PACED.workloads : chosen;
   const peers = PEERS.filter((id) => chosenPeers.includes(id));
   const ids: CandidateId[] = ["bare", "ours", ...peers];
@@ -113,13 +115,13 @@ export function planOf(flags: ReturnType<typeof parseFlags<typeof FLAGS>>) {
   };
 }
 
-/** PostgreSQL and Valkey. The figures of several servers have no target and are measured once. */
+/** The plan for PostgreSQL and Valkey. The figures of several servers have no target and are measured once. */
 export const SHARED = {
   workloads: DECISIVE,
   connections: 64,
-  /** 0 stands for one server with the embedded stores. */
+  /** The numbers of servers. 0 stands for one server with the embedded stores. */
   servers: [0, 1, 2, 4] as readonly number[],
-  /** The servers of these get a long warm-up first: the compiler shares the cores, too. */
+  /** These numbers of servers get a long warm-up first, because the compiler shares the cores, too. */
   warmedUp: [0, 4] as readonly number[],
   firstWarmUpSeconds: 6,
   warmUpSeconds: 1,

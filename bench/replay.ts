@@ -1,6 +1,6 @@
 /**
- * Servers that repeat Petstore's responses from memory: `bun bench/replay.ts FILE`. Each workload of the file gets a
- * listener; the ports are printed as JSON.
+ * Runs servers that repeat Petstore's responses from memory: `bun bench/replay.ts FILE`. Each workload of the file gets
+ * a listener; the ports are printed as JSON.
  */
 import { readFileSync } from "node:fs";
 import type { HttpResponse } from "../trials/harness/http-connection.ts";
@@ -12,7 +12,7 @@ export type CapturedResponse = Pick<HttpResponse, "status" | "headers" | "body">
 type Route = "list" | "get" | "create";
 type Routes = Readonly<Partial<Record<Route, CapturedResponse>>>;
 
-/** By workload. */
+/** The responses by workload. */
 export type CapturedResponses = Readonly<Record<string, Routes>>;
 
 export function routeOf(kind: RequestKind): Route {
@@ -20,7 +20,7 @@ export function routeOf(kind: RequestKind): Route {
   return kind === "get" || kind === "get-one" ? "get" : "list";
 }
 
-/** Headers that every server adds by itself. */
+/** The headers that every server adds by itself. */
 const AUTOMATIC = new Set(["date", "content-length", "connection", "keep-alive", "server"]);
 
 export function capture({ status, rawHeaders, body }: HttpResponse): CapturedResponse {
@@ -31,8 +31,8 @@ export function capture({ status, rawHeaders, body }: HttpResponse): CapturedRes
 const NOT_FOUND: CapturedResponse = { status: 404, headers: {}, body: "" };
 
 /**
- * The bare route: nothing is looked up, counted, validated or stored. Headers are given as an object with each
- * response, since their values differ from request to request in a real server. A create parses its body and ignores
+ * Serves the bare route, which looks up, counts, validates and stores nothing. Each response has its headers as an
+ * object, because their values differ from request to request in a real server. A create parses its body and ignores
  * it.
  */
 function listen({ list, get, create }: Routes) {

@@ -25,7 +25,7 @@ export interface Run {
   announce(what: string): void;
 }
 
-/** Each round begins with another server, so that the order favours none. */
+/** Rotates the servers, so that each round begins with another one and the order favours none. */
 function rotate<T>(servers: readonly T[], round: number): T[] {
   const start = servers.length === 0 ? 0 : round % servers.length;
   return [...servers.slice(start), ...servers.slice(0, start)];
@@ -33,13 +33,13 @@ function rotate<T>(servers: readonly T[], round: number): T[] {
 
 export interface RoundsOptions<Server, Figures> {
   readonly loads: readonly PlannedLoad[];
-  /** The servers of a round. */
+  /** Starts the servers of a round. */
   start(): Promise<readonly Server[]>;
   announce(what: string): void;
   measure(server: Server, workload: Workload): Promise<Figures>;
 }
 
-/** All samples by workload and server; the servers are those of the last round. */
+/** Measures all samples by workload and server. The servers are those of the last round. */
 export async function measureRounds<Server extends { readonly name: string }, Figures>(
   options: RoundsOptions<Server, Figures>,
 ): Promise<{ workload: WorkloadId; server: Server; samples: readonly Figures[] }[]> {
@@ -73,7 +73,7 @@ interface LoadOptions {
   readonly delayMs?: number;
 }
 
-/** How many values each server has been sent, so that rounds do not repeat them. */
+/** How many values each server has received, so that rounds do not repeat them. */
 const offsets = new Map<string, number>();
 
 export async function measureLoad(
@@ -107,7 +107,7 @@ export async function measureLoad(
   };
 }
 
-/** A server that responds wrongly is not measured; a round with a wrong response ends the run. */
+/** A wrong response. Such a server is not measured, and the run ends if it occurs in a round. */
 export class WrongResponse extends Error {
   constructor(id: CandidateId, { title }: Workload, problem: string) {
     super(`${id}, ${title}: ${problem}`);
@@ -119,7 +119,7 @@ export function send(server: CandidateServer, workload: Workload, kind: RequestK
   return sendOnce(server.portFor(workload.id), prefix + (values?.[0] ?? "") + suffix);
 }
 
-/** Sends each kind of request once. Gives the mean size of the responses, by which a round is checked. */
+/** Sends each kind of request once. Returns the mean size of the responses, by which a round is checked. */
 export async function checkResponses(server: CandidateServer, workload: Workload): Promise<number> {
   if (workload.key === "exhausted") await exhaustKey(server);
   let bytes = 0;
@@ -139,7 +139,7 @@ export async function checkResponses(server: CandidateServer, workload: Workload
   return bytes;
 }
 
-/** A replay server has to repeat Petstore's response exactly. */
+/** Compares the response of a replay server with Petstore's, which it must repeat exactly. */
 function differenceFrom({ status, headers, body }: CapturedResponse, response: HttpResponse) {
   const isDifferent = ([name, value]: [string, string]) => response.headers[name.toLowerCase()] !== value;
   const header = Object.entries(headers).find(isDifferent);
@@ -174,7 +174,7 @@ function problemWith(
 
 const EXHAUST_TIMEOUT_MS = 5_000;
 
-/** Uses the only request of the key. Petstore goes on to ban the key, as it does under a load of rejected requests. */
+/** Uses the only request of the key. Petstore then bans the key, as it does under a load of rejected requests. */
 async function exhaustKey(server: CandidateServer): Promise<void> {
   const workload = workloadOf("429");
   const deadline = performance.now() + EXHAUST_TIMEOUT_MS;
@@ -187,9 +187,12 @@ async function exhaustKey(server: CandidateServer): Promise<void> {
   }
 }
 
-/** The last page is shorter and identifiers grow; error responses instead of pets are far outside this. */
+/** The tolerance of sizes. The last page is shorter and identifiers grow; error responses differ by far more. */
 const SIZE_TOLERANCE = 0.12;
-/** The one-minute window of a peer may end during a round; then the exhausted key has one request again. */
+/**
+ * The number of accepted requests with the exhausted key. The one-minute window of a peer may end during a round, and
+ * then the key has one request again.
+ */
 const MAX_ACCEPTED = 2;
 
 export function checkRound(
@@ -216,14 +219,14 @@ function highestPetId(database: string): number {
   return connection.query<{ seq: number }, []>(sql).get()?.seq ?? 0;
 }
 
-/** Every create that was acknowledged is a row; some may have been in progress when the round ended. */
+/** Checks that every acknowledged create is a row. Some creates may have been in progress when the round ended. */
 export function checkRows(
   id: CandidateId,
   workload: Workload,
   { rows, requests, connections }: { rows: number; requests: number; connections: number },
 ): void {
   const share = (workload.mix.create ?? 0) / 100;
-  // Creates are spread evenly, so any number of requests contains its share of them, give or take one.
+  // Creates are spread evenly, so any number of requests contains its share of them, plus or minus one.
   const fewest = Math.floor(requests * share) - 1;
   const most = Math.ceil((requests + connections) * share) + 1;
   if (rows < fewest || rows > most)

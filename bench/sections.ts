@@ -1,4 +1,7 @@
-/** What a run measures, in this order: all servers at full load, Petstore at half load, and Petstore as it grows. */
+/**
+ * The measurements of a run, in this order: all servers at full load, Petstore at half load, and Petstore with growing
+ * tables.
+ */
 import { residentMb } from "../trials/harness/processes.ts";
 import { median } from "../trials/harness/statistics.ts";
 import { formatCount } from "../trials/harness/table.ts";
@@ -12,13 +15,13 @@ import { type CandidateId, kindsOf, type Workload, type WorkloadId, workloadOf }
 
 interface Group extends Omit<RoundsOptions<CandidateServer, Sample>, "start"> {
   readonly members: readonly StartOptions[];
-  /** At the start of a round. */
+  /** Warms a server up at the start of a round. */
   warmUp?(server: CandidateServer): Promise<unknown>;
 }
 
 /**
- * Measures servers that run at the same time and take turns. Each round has new processes: where its memory lies makes
- * a process up to a tenth faster than the next.
+ * Measures servers that run at the same time and take turns. Each round has new processes, because the location of its
+ * memory makes one process up to a tenth faster than the next.
  */
 async function measureGroup({ members, loads, announce, warmUp, measure }: Group) {
   const startMs = new Map(members.map(({ name }): [string, number[]] => [name, []]));
@@ -48,7 +51,7 @@ async function measureGroup({ members, loads, announce, warmUp, measure }: Group
   return { cells, servers };
 }
 
-/** All candidates, as fast as they respond; then Petstore at half load. */
+/** Measures all candidates at full speed, and then Petstore at half load. */
 export async function compare(
   run: Run,
   { ids, loads, paced, otherRounds }: Plan,
@@ -90,8 +93,8 @@ async function captureResponses(
 }
 
 /**
- * Latency at half of the load that saturates Petstore. Each connection pauses for a random time between requests, so
- * that together they reach that rate. The bare route gets the same rate.
+ * Measures the latency at half of the load that saturates Petstore. Each connection pauses for a random time between
+ * requests, so that together they reach that rate. The bare route gets the same rate.
  */
 async function measurePaced(
   run: Run,
@@ -101,7 +104,7 @@ async function measurePaced(
   const { members, workloads, rounds } = pair;
   const rateOf = (workload: WorkloadId) => median(figuresOf(cells, workload, "ours") ?? []) / 2;
   const announce = (what: string) => run.announce(`paced · ${what}`);
-  // The mix, if it is measured: it contains all kinds of requests.
+  // This is the mix if it is measured, because it contains all kinds of requests.
   const broadest = workloadOf(workloads.at(-1) ?? "mix");
   const measured = await measureGroup({
     members,
@@ -118,10 +121,13 @@ async function measurePaced(
   });
 }
 
-/** Many connections that pause for some milliseconds make a steady load; wrk's timers have whole milliseconds. */
+/**
+ * The number of connections. Many that pause for some milliseconds make a steady load; wrk's timers have whole
+ * milliseconds.
+ */
 const PACED_CONNECTIONS = 256;
 
-/** A trial measures how long a response takes; the pause is shorter by that time. */
+/** Measures at a rate. A trial measures how long a response takes; the pause is shorter by that time. */
 async function measureAtRate(
   server: CandidateServer,
   workload: Workload,
@@ -136,7 +142,7 @@ async function measureAtRate(
   return await measureLoad(server, workload, at(delayMs));
 }
 
-/** Petstore alone, with tables of several sizes. */
+/** Measures Petstore alone, with tables of several sizes. */
 export async function measureGrowth(
   run: Run,
   { growth: { sizes, workloads }, otherRounds: rounds }: Plan,

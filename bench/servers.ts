@@ -12,29 +12,29 @@ import { type CandidateId, requestValues, type WorkloadId } from "./workloads.ts
 
 export type Dataset = Awaited<ReturnType<typeof prepareDataset>>;
 
-/** A data directory of Petstore with pets in it, API keys for it, and values for requests. */
+/** Prepares a data directory of Petstore with pets, API keys for it, and values for requests. */
 export async function prepareDataset(pets: number) {
   const directory = temporaryDirectory(`bench-${pets}`);
   const storage = ["--data", directory];
   const { key: unlimited } = await createKey(storage);
   const { key: exhausted } = await createKey(storage, "enterprise", "--per-minute", "1", "--per-day", "1");
-  // Well-formed, and of another database.
+  // This key is well-formed, but belongs to another database.
   const { key: unknown } = await createKey(["--data", temporaryDirectory("bench-unknown-key")]);
   const database = join(directory, "production.db");
   await insertPets(database, pets);
   return { directory, database, pets, keys: { unlimited, exhausted, unknown }, values: requestValues(pets) };
 }
 
-/** In turns, as petstore has them: a quarter of the pets has no status. */
+/** The names of pets, used in turn. A quarter of the pets has no status. */
 export const PET_NAMES =
   "Rex Mia Luna Bello Minka Oskar Nala Balu Felix Kira Rocky Lilly Simba Emma Bruno Socke".split(" ");
 const STATUSES = ["available", "pending", "sold", null];
-/** Takes a second or two, after which signals are handled. */
+/** The size of a batch, which takes a second or two. Signals are handled after each. */
 const BATCH = 1_000_000;
 
 async function insertPets(path: string, pets: number): Promise<void> {
   using database = new Database(path, { readwrite: true });
-  // Nothing else has opened the file, and a run that breaks off does not use it.
+  // Nothing else has opened the file, and an aborted run does not use it.
   for (const pragma of ["journal_mode = OFF", "synchronous = OFF"]) database.run(`PRAGMA ${pragma}`);
   const insert = database.prepare("INSERT INTO pets (name, category_id, status) VALUES (?, ?, ?)");
   const insertBatch = database.transaction((first: number, last: number) => {
@@ -47,26 +47,26 @@ async function insertPets(path: string, pets: number): Promise<void> {
     await Bun.sleep(0);
   }
   database.run("PRAGMA journal_mode = WAL");
-  // The disk is idle when the measurement begins.
+  // The disk must be idle when the measurement begins.
   Bun.spawnSync(["sync", path]);
 }
 
 export interface StartOptions {
   readonly id: CandidateId;
   readonly dataset: Dataset;
-  /** For the replay servers. */
+  /** The responses for the replay servers. */
   readonly responses?: CapturedResponses;
   readonly core: string | undefined;
-  /** The candidate's identifier, unless there are several of it. */
+  /** The name, which is the candidate's identifier unless several servers run it. */
   readonly name: string;
 }
 
 export interface CandidateServer extends StartOptions {
   readonly child: Child;
   portFor(workload: WorkloadId): number;
-  /** Where creates are stored, if they are. */
+  /** The database that stores creates, if there is one. */
   readonly database?: string;
-  /** From the start of the process to its first correct response. */
+  /** The time from the start of the process to its first correct response. */
   readonly startMs: number;
 }
 
@@ -97,7 +97,9 @@ export async function startCandidate(options: StartOptions): Promise<CandidateSe
 const MODULES = join(import.meta.dir, "node_modules");
 const NODE = join(MODULES, `node-linux-${process.arch}`, "bin/node");
 
-/** `started` resolves when nothing of its start is left to do, which would slow the start of the next one. */
+/**
+ * Spawns a server. `started` resolves when its start is complete, so that it does not slow the start of the next one.
+ */
 async function spawnCandidate(options: StartOptions) {
   const { id, dataset, responses = {}, core } = options;
   const env = { ...process.env, NODE_ENV: "production" };
@@ -112,7 +114,8 @@ async function spawnCandidate(options: StartOptions) {
   const port = freePort();
   const portFor = () => port;
   if (id === "ours") {
-    // Here 401 and 429 are measured: neither is limited, nor slowed because one connection gets many in a row.
+    // The workloads measure 401 and 429 responses, so these must be neither limited nor slowed because one connection
+    // gets many in a row.
     const unlimited = ["--anonymous-limits", "1000000000/1000000000", "--trust-proxy", "127.0.0.1"];
     const flags = ["--data", dataset.directory, ...unlimited];
     const child = spawn(...PETSTORE, "serve", "--port", String(port), ...flags);
@@ -128,7 +131,7 @@ async function spawnCandidate(options: StartOptions) {
   return { child: spawn(runtime, script, String(port), database), portFor, database };
 }
 
-/** The peers have a package.json of their own, so that the service does not depend on them. */
+/** Installs the peers, which have a package.json of their own, so that the service does not depend on them. */
 export function installPeers(): void {
   if (existsSync(join(MODULES, "fastify"))) return;
   process.stderr.write("Installing the peers (npm ci --prefix bench); this happens once.\n");

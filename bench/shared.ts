@@ -1,6 +1,6 @@
 /**
- * PostgreSQL and Valkey with several servers, against one server with the embedded stores. Unlike in the other
- * sections all processes share all cores. CPU time comes from the kernel and does not include waiting for a core.
+ * Measures PostgreSQL and Valkey with several servers, compared with one server with the embedded stores. Unlike in the
+ * other sections, all processes share all cores. CPU time comes from the kernel and excludes waiting for a core.
  */
 import { SQL } from "bun";
 import { Fleet, startStores } from "../trials/harness/fleet.ts";
@@ -39,7 +39,7 @@ export async function measureShared(
   return cells.map(({ workload, server: { servers }, samples }) => ({ workload, servers, samples }));
 }
 
-/** A long timeout: the cores are so busy that a late response does not mean a failure. */
+/** The flags with a long timeout: the cores are so busy that a late response does not mean a failure. */
 export const PATIENT_FLAGS = ["--trust-proxy", "127.0.0.1", "--limits-timeout", "1s"];
 
 async function startSetups(pets: number) {
@@ -52,7 +52,7 @@ async function startSetups(pets: number) {
     const databases = servers === 0 ? [] : [[postgres.pid], [valkey.pid]];
     return {
       name: `${servers}`,
-      /** 0 stands for the server with the embedded stores. */
+      /** The number of servers; 0 stands for the server with the embedded stores. */
       servers,
       ports: chosen.map(({ url }) => Number(new URL(url).port)),
       pids: [chosen.map(({ pid }) => pid), ...databases],
@@ -65,7 +65,7 @@ async function startSetups(pets: number) {
   return { setups, stop };
 }
 
-/** With pets, and a key for a server that uses them. */
+/** Starts stores with pets, and creates a key for a server that uses them. */
 export async function startFilledStores(pets: number) {
   const stores = await startStores();
   const { key } = await createKey(stores.storage);
@@ -77,14 +77,14 @@ export async function startFilledStores(pets: number) {
   return { ...stores, key };
 }
 
-/** What is loaded, and the groups of processes whose CPU time is measured. */
+/** The target of the load, and the groups of processes whose CPU time is measured. */
 export interface Setup {
   readonly ports: readonly number[];
   readonly pids: readonly (readonly number[])[];
   readonly source: RequestSource;
 }
 
-/** After a warm-up. The processes are those of servers, PostgreSQL, Valkey and a load balancer. */
+/** Measures a setup after a warm-up. The processes are those of servers, PostgreSQL, Valkey and a load balancer. */
 export async function measureSetup(setup: Setup, workload: Workload, seconds: number): Promise<SharedSample> {
   await loadSetup(setup, workload, SHARED.warmUpSeconds);
   const before = setup.pids.map(cpuSecondsOfTrees);

@@ -6,7 +6,7 @@ import { type Cell, figuresOf, judge, type Results, type Sample, type ServerFact
 import { type SharedCell, sharedRatios, type SharedSample } from "./targets.ts";
 import { PEERS, TITLES, type WorkloadId, workloadOf } from "./workloads.ts";
 
-/** Above this share of its core the load generator limits the throughput, not the server. */
+/** The share of its core above which the load generator limits the throughput instead of the server. */
 const LOAD_LIMIT = 0.97;
 
 export function conditionsOf(results: Results): string[] {
@@ -23,7 +23,7 @@ export function conditionsOf(results: Results): string[] {
   ];
 }
 
-/** Petstore's throughput with each workload, and that of its peers, as a share of the bare route's. */
+/** The table of Petstore's throughput with each workload, and that of its peers, as a share of the bare route's. */
 export function summaryTable({ cells, takenAt, machine, rounds, seconds, pets }: Results): Table {
   const share = (id: Cell["server"]) => (cell: Cell) => {
     const [figures, bare] = [id, "bare" as const].map((each) => figuresOf(cells, cell.workload, each));
@@ -67,7 +67,7 @@ const titleOf = ({ workload }: Pick<Cell, "workload">) => workloadOf(workload).t
 const serverOf = ({ server }: Cell) => TITLES[server];
 const figureOf = (figure: keyof Sample) => (cell: Cell) => formatFigure(medianOf(cell.samples, figure));
 
-/** Of each round to the bare route. */
+/** The ratios of each round to the bare route. */
 function ratioColumn(cells: readonly Cell[], figure: keyof Sample, format: (ratio: Spread) => string) {
   return ({ workload, samples }: Cell) => {
     const bare = figuresOf(cells, workload, "bare", figure);
@@ -128,7 +128,7 @@ function growthTable({ growth }: Results): Table {
   });
 }
 
-/** The same in a line for each number of pets. */
+/** The same figures as a list, with a line for each number of pets. */
 export function growthList({ growth }: Results): string[] {
   return growth.map(({ pets, cells, startMs, residentMb }) => {
     const rates = cells.map(

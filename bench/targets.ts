@@ -2,13 +2,13 @@ import type { Machine } from "../trials/harness/machine.ts";
 import { median, ratioOf, type Spread, spreadOf } from "../trials/harness/statistics.ts";
 import { type CandidateId, PEERS, type PeerId, type WorkloadId } from "./workloads.ts";
 
-/** What Petstore has to reach; both sides of a ratio are measured in the same run. */
+/** A target for Petstore. Both sides of a ratio are measured in the same run. */
 export interface Target {
   readonly what: string;
   readonly atLeast?: number;
   readonly atMost?: number;
   readonly unit: "" | " MB" | " ms";
-  /** Undefined if the run did not measure it. */
+  /** Computes the figure; undefined if the run did not measure it. */
   measure(results: Results): Spread | undefined;
 }
 
@@ -32,7 +32,7 @@ const againstBare = (workload: WorkloadId, what: string, atLeast: number) =>
     figuresOf(cells, workload, "bare"),
   ]);
 
-/** Against the fastest of the peers; not measured if one of them is missing. */
+/** Compares with the fastest of the peers. The ratio is not measured if one of them is missing. */
 function againstBest(peers: readonly PeerId[], workload: WorkloadId, what: string, atLeast: number): Target {
   return ratio(`${what}, against ${peers.join(" and ")}`, { atLeast }, ({ cells }) => {
     const figures = peers.flatMap((id) => [figuresOf(cells, workload, id) ?? []]);
@@ -57,7 +57,10 @@ const p99AtHalfLoad = (workload: WorkloadId, what: string, atMost: number) =>
     figuresOf(paced, workload, "bare", "p99Ms"),
   ]);
 
-/** Where the databases share the server's cores, the CPU time of the server alone says what it could do. */
+/**
+ * Compares with the embedded stores. If the databases share the server's cores, only the CPU time of the server shows
+ * its capacity.
+ */
 const againstEmbedded = (workload: WorkloadId, what: string, atLeast: number): Target => ({
   what: `${what} on PostgreSQL and Valkey, against embedded, by rate or CPU`,
   atLeast,
@@ -69,7 +72,7 @@ const againstEmbedded = (workload: WorkloadId, what: string, atLeast: number): T
   },
 });
 
-/** Against the embedded stores; both are higher if it is faster. */
+/** The ratios to the embedded stores. Both are higher if the server is faster. */
 export function sharedRatios(cells: readonly SharedCell[], { workload, samples }: SharedCell) {
   const embedded = cells.find((cell) => cell.workload === workload && cell.servers === 0)?.samples ?? [];
   const of = (each: readonly SharedSample[], figure: keyof SharedSample) => each.map((one) => one[figure]);
@@ -127,16 +130,16 @@ export function judge(results: Results) {
   });
 }
 
-/** Everything that a run measured: the JSON file, from which tables, targets and chart are made. */
+/** Everything that a run measured. The JSON file contains it, and tables, targets and chart are made from it. */
 export interface Results {
   readonly format: 3;
   readonly takenAt: string;
   readonly machine: Machine;
   readonly versions: Readonly<Record<string, string>>;
-  /** Server and load each had a core of their own. */
+  /** Whether server and load each had a core of their own. */
   readonly pinned: boolean;
   readonly seconds: number;
-  /** Of list, get, create and the mix. */
+  /** The number of rounds of list, get, create and the mix. */
   readonly rounds: number;
   readonly otherRounds: number;
   readonly pets: number;
@@ -145,7 +148,7 @@ export interface Results {
   readonly servers: readonly (ServerFacts & { readonly id: CandidateId })[];
   readonly growth: readonly (ServerFacts & { readonly pets: number; readonly cells: readonly Cell[] })[];
   readonly shared?: readonly SharedCell[];
-  /** By the name of the measurement. */
+  /** The figures of the limiter by the name of the measurement. */
   readonly limiter?: Readonly<Record<string, Readonly<Record<string, number>>>>;
 }
 
@@ -154,20 +157,23 @@ export interface Sample {
   readonly perSecond: number;
   readonly p50Ms: number;
   readonly p99Ms: number;
-  /** User and system time of the server for one request. */
+  /** The user and system time of the server for one request. */
   readonly cpuMicros: number;
-  /** Share of a core that the load generator used; near 1 it was the bottleneck, and the server could do more. */
+  /** The share of a core that the load generator used. Near 1, it was the bottleneck, and the server could do more. */
   readonly loadCpu: number;
 }
 
-/** CPU time is that of one request, in microseconds; with several servers, of all of them together. */
+/**
+ * A sample of shared stores. CPU time is that of one request, in microseconds; with several servers, that of all of
+ * them together.
+ */
 export type SharedSample = Readonly<
   Record<"perSecond" | "server" | "postgres" | "valkey" | "balancer", number>
 >;
 
 export interface SharedCell {
   readonly workload: WorkloadId;
-  /** 0 stands for one server with the embedded stores. */
+  /** The number of servers; 0 stands for one server with the embedded stores. */
   readonly servers: number;
   readonly samples: readonly SharedSample[];
 }
@@ -183,7 +189,7 @@ export interface ServerFacts {
   readonly residentMb: number;
 }
 
-/** One figure of all rounds. */
+/** One figure in all rounds. */
 export function figuresOf(
   cells: readonly Cell[],
   workload: WorkloadId,

@@ -2,12 +2,12 @@ import { encodeCursor } from "../src/domain/cursor.ts";
 import { Random } from "../trials/harness/random.ts";
 import type { RequestPart } from "../trials/harness/wrk.ts";
 
-/** Of the frameworks of Node and of Bun, those that were fastest at the same job. */
+/** The frameworks of Node and of Bun that were fastest at the same job. */
 export const PEERS = ["fastify", "hono"] as const;
 export type PeerId = (typeof PEERS)[number];
 export type CandidateId = "bare" | "ours" | PeerId;
 
-/** Of the servers that are measured, in the order of the tables. The bare route repeats Petstore's responses. */
+/** The titles of the measured servers, in the order of the tables. The bare route repeats Petstore's responses. */
 export const TITLES: Readonly<Record<CandidateId, string>> = {
   bare: "Bun.serve, bare route",
   ours: "Petstore",
@@ -25,11 +25,11 @@ export type WorkloadId =
   | ("list" | "deep" | "filtered" | "get" | "get-one" | "create-1" | "create-32" | "create-256")
   | ("mix" | "401" | "401-unknown" | "429");
 
-/** What every server is measured with: one kind of request, or several in fixed proportions. */
+/** A workload for every server: one kind of request, or several in fixed proportions. */
 export interface Workload {
   readonly id: WorkloadId;
   readonly title: string;
-  /** Percent of the requests. */
+  /** The percentages of the requests. */
   readonly mix: Readonly<Partial<Record<RequestKind, number>>>;
   readonly connections: number;
   /** The API key of the requests: without limits, over its limit, one that does not exist, or none. */
@@ -44,7 +44,7 @@ function workload(
   mix: Workload["mix"],
   options: Partial<Workload> = {},
 ): Workload {
-  // Enough connections to keep any server busy, and few enough that requests do not queue for long.
+  // This is enough connections to keep any server busy, and few enough that requests do not queue for long.
   return { id, title, mix, connections: 64, key: "unlimited", ...options };
 }
 
@@ -77,7 +77,7 @@ export function statusOf({ rejection }: Workload, kind: RequestKind): number {
   return rejection ?? (kind === "create" ? 201 : 200);
 }
 
-/** In the middle of the smallest table. */
+/** The identifier of a pet in the middle of the smallest table. */
 const ONE_PET = 500;
 
 export interface RequestSource {
@@ -115,28 +115,31 @@ export function requestOf(
 
 const MAX_VALUES = 100_000;
 const BODIES = 1_000;
-/** A cursor this close to the end begins a page that is not full. */
+/** The distance to the end within which a cursor begins a page that is not full. */
 const TAIL = 21;
 
-/** Spread evenly over the table and shuffled: a value is repeated only after all others were used. */
+/**
+ * Makes the values for requests. They are spread evenly over the table and shuffled, so that a value is repeated only
+ * after all others were used.
+ */
 export function requestValues(pets: number) {
   const cursors = spread(pets - TAIL);
   return {
     opaqueCursors: cursors.map((after) => encodeCursor("pets", BigInt(after))),
-    /** The peers' own. */
+    /** The cursors in the format of the peers. */
     plainCursors: cursors.map(String),
     ids: spread(pets).map(String),
     bodies: Array.from({ length: BODIES }, (_, n) => petBody(n)),
   };
 }
 
-/** All have the same length, so that one Content-Length fits. */
+/** The body of a new pet. All bodies have the same length, so that one Content-Length fits. */
 function petBody(n: number): string {
   const name = `Rex ${String(n).padStart(4, "0")}`;
   return JSON.stringify({ name, categoryId: 10 + (n % 90), status: "available" });
 }
 
-/** The same order in every run. */
+/** Shuffles numbers, in the same order in every run. */
 function spread(max: number): number[] {
   const random = new Random(42);
   const count = Math.min(max, MAX_VALUES);

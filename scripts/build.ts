@@ -1,7 +1,7 @@
 /**
- * Makes one executable with everything inside: Bun, the code, the console, the documentation. `npm run build` writes
- * dist/petstore; `npm run build -- --outfile FILE --commit SHA` writes another file, or names the commit where there is
- * no Git repository.
+ * Builds one executable that contains everything: Bun, the code, the console and the documentation. `npm run build`
+ * writes dist/petstore; `npm run build -- --outfile FILE --commit SHA` writes another file, and names the commit if
+ * there is no Git repository.
  */
 import { mkdirSync, statSync } from "node:fs";
 import { dirname, join, relative, resolve } from "node:path";
@@ -28,13 +28,13 @@ export async function buildExecutable(outfile: string, commit: string): Promise<
     minify: { syntax: true, whitespace: true },
     bytecode: true,
     plugins: [withContents(contents)],
-    // The settings of the working directory are for other programs: see the launcher `petstore`.
+    // The settings of the working directory are for other programs; the launcher `petstore` ignores them, too.
     compile: { outfile, autoloadDotenv: false, autoloadBunfig: false },
   });
   if (!success) throw new AggregateError(logs, "the executable could not be built");
 }
 
-/** The bundled program gets this module in place of `src/executable.ts`. */
+/** Replaces `src/executable.ts` by this module in the bundled program. */
 function withContents(contents: ExecutableContents): BunPlugin {
   return {
     name: "executable-contents",
@@ -47,7 +47,7 @@ function withContents(contents: ExecutableContents): BunPlugin {
   };
 }
 
-/** Twelve digits, with `-modified` if files differ from the commit; `unknown` without a repository. */
+/** The commit: twelve digits, with `-modified` if files differ from it; `unknown` without a repository. */
 export function currentCommit(): string {
   const git = (...args: string[]) => Bun.spawnSync(["git", "-C", ROOT, ...args], { stderr: "ignore" });
   if (Bun.which("git") === null) return "unknown";

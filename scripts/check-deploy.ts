@@ -10,7 +10,7 @@ import { temporaryDirectory } from "../trials/harness/cleanup.ts";
 const TYPES = "kubernetes-types@1.30.0";
 const MANIFESTS = resolve(import.meta.dir, "../deploy/kubernetes/petstore.yaml");
 
-/** kind → where its type is. */
+/** The modules with the types, by kind. */
 const MODULES: Readonly<Record<string, string>> = {
   Namespace: "core/v1",
   ConfigMap: "core/v1",
@@ -25,7 +25,10 @@ interface Manifest {
   readonly metadata: { readonly name: string };
 }
 
-/** A document of another kind, or one with a field that the API does not have, is an error of the type check. */
+/**
+ * Makes a program from the manifests. A document of another kind, or with a field that the API lacks, fails the type
+ * check.
+ */
 function program(manifests: readonly Manifest[]): string {
   return manifests
     .map((manifest, index) => {

@@ -1,5 +1,5 @@
 /**
- * The release checklist: `npm run release-check`. It prints each point with its result, and fails if one of them does.
+ * The release checklist: `npm run release-check`. It prints each point with its result, and fails if one of them fails.
  * Points that take minutes, or that only a person can judge, are printed at the end.
  */
 import { readFileSync } from "node:fs";
@@ -12,7 +12,7 @@ import { buildExecutable, currentCommit } from "./build.ts";
 const ROOT = resolve(import.meta.dir, "..");
 const { version, releaseDate } = packageJson;
 
-/** Undefined if the point is met, and otherwise what is wrong. */
+/** The problem of a point; undefined if it is met. */
 type Problem = string | undefined;
 
 interface Point {
@@ -25,7 +25,7 @@ function run(...command: string[]): { readonly code: number; readonly output: st
   return { code: exitCode, output: `${stdout}${stderr}`.trim() };
 }
 
-/** The last lines of what a command prints, if it fails. */
+/** The last lines of a command's output, if it fails. */
 function failureOf(...command: string[]): Problem {
   const { code, output } = run(...command);
   return code === 0 ? undefined : output.split("\n").slice(-5).join("\n");

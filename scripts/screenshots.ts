@@ -1,6 +1,6 @@
 /**
- * The pictures of the documentation: `npm run screenshots`, sixteen minutes. It starts the demo, lets its clients fill
- * the plots of the console, and writes docs/images with a Chromium. `-- --minutes 1` is for a first look.
+ * Takes the pictures of the documentation: `npm run screenshots`, sixteen minutes. It starts the demo, waits until its
+ * clients fill the plots of the console, and writes docs/images with a Chromium. `-- --minutes 1` is for a quick check.
  */
 import { mkdirSync, statSync } from "node:fs";
 import { join } from "node:path";
@@ -14,19 +14,22 @@ const ROOT = join(import.meta.dir, "..");
 const IMAGES = join(ROOT, "docs/images");
 const WIDTH = 1280;
 const MAX_BYTES = 200_000;
-/** The overview goes back 15 minutes. */
+/** The overview covers 15 minutes. */
 const DEFAULT_MINUTES = 16;
 const MAX_MINUTES = 60;
 
 interface Picture {
   readonly file: string;
   readonly url: string;
-  /** Appears when the page is complete. */
+  /** The selector of an element that appears when the page is complete. */
   readonly ready: string;
   readonly height: number;
 }
 
-/** `whenFilled` resolves when the page has data; a page that signs in is opened before, while its code works. */
+/**
+ * Takes a picture. `whenFilled` resolves when the page has data. A page that signs in is opened earlier, while its code
+ * works.
+ */
 async function take(
   browser: Browser,
   { file, url, ready, height }: Picture,

@@ -8,8 +8,8 @@ import * as P from "../trials/harness/programs.ts";
 import { startValkey, VALKEY_VARIABLE } from "../trials/harness/valkey.ts";
 
 /**
- * `npm test` and `npm run test:all`. Tests that need programs are in the directory of their group; all others need
- * nothing but what `npm ci` installs.
+ * Runs `npm test` and `npm run test:all`. Tests that need programs are in the directory of their group; all others need
+ * only what `npm ci` installs.
  */
 const DATABASES = [P.INITDB, P.POSTGRES, P.VALKEY];
 const SHELLS = [P.BASH, P.ZSH, P.FISH];
@@ -32,13 +32,16 @@ const GROUPS: Readonly<Record<string, readonly P.Program[]>> = {
 };
 
 const ROOT = join(import.meta.dir, "..");
-/** Tests wait for timers, disks and other processes half of the time. */
+/** The number of workers. Tests wait for timers, disks and other processes half of the time. */
 const WORKERS = 2 * availableParallelism();
 const TEST_TIMEOUT_MS = 60_000;
 
 const groupOf = (file: string) => Object.keys(GROUPS).find((group) => file.startsWith(`test/${group}/`));
 
-/** The arguments are groups, paths, and flags of `bun test`; without a group or path, all files are chosen. */
+/**
+ * Chooses the test files. The arguments are groups, paths, and flags of `bun test`; without a group or path, all files
+ * are chosen.
+ */
 function choose(args: readonly string[]) {
   const [isAll, rest] = args[0] === "--all" ? [true, args.slice(1)] : [false, args];
   const isPath = (arg: string) => arg in GROUPS || /^(?:\.\/)?test\//.test(arg);
@@ -50,7 +53,7 @@ function choose(args: readonly string[]) {
   return { files, flags: rest.filter((arg) => !isPath(arg)), leavesOut: paths.length === 0 && !isAll };
 }
 
-/** One server of each kind and one browser, for all test files. They end with this process. */
+/** Starts one server of each kind and one browser, for all test files. They end with this process. */
 async function startFor(programs: ReadonlySet<P.Program>): Promise<Record<string, string | undefined>> {
   const [postgres, valkey, browser] = await Promise.all([
     programs.has(P.POSTGRES) ? startPostgres() : undefined,

@@ -1,4 +1,4 @@
-/** Pets and API keys for all peers. The tables are Petstore's: each peer has a copy of the same database. */
+/** The pets and API keys of all peers. The tables are Petstore's: each peer has a copy of the same database. */
 export const STATUSES = ["available", "pending", "sold"] as const;
 export type Status = (typeof STATUSES)[number];
 
@@ -26,7 +26,7 @@ export interface Key {
 
 export type Value = string | number | null;
 
-/** What bun:sqlite and better-sqlite3 have in common. */
+/** The interface that bun:sqlite and better-sqlite3 share. */
 export interface Statement<Row> {
   all(...values: Value[]): Row[];
   get(...values: Value[]): Row | null | undefined;
@@ -52,7 +52,7 @@ const DEFAULT_PER_MINUTE = 60;
 const BEARER = "Bearer ";
 
 export function createStore({ prepare, sha256 }: Driver) {
-  // Read once at the start: a map of key hashes is the fastest that a peer could do.
+  // The keys are read once at the start: a map of key hashes is the fastest that a peer could use.
   const rows = prepare<{ hash: string; id: number; perMinute: number | null }>(SELECT_KEYS).all();
   const keys = new Map<string, Key>(
     rows.map(({ hash, id, perMinute }) => [
@@ -60,7 +60,7 @@ export function createStore({ prepare, sha256 }: Driver) {
       { id: String(id), perMinute: perMinute ?? DEFAULT_PER_MINUTE },
     ]),
   );
-  // With `LIMIT +?` SQLite does not compile the statement again at every call; Petstore does the same.
+  // With `LIMIT +?`, SQLite does not compile the statement again at every call; Petstore does the same.
   const page = prepare<Pet>(`${SELECT} WHERE id > ? ORDER BY id LIMIT +?`);
   const pageByStatus = prepare<Pet>(`${SELECT} WHERE status = ? AND id > ? ORDER BY id LIMIT +?`);
   const one = prepare<Pet>(`${SELECT} WHERE id = ?`);
@@ -70,7 +70,7 @@ export function createStore({ prepare, sha256 }: Driver) {
       if (!authorization?.startsWith(BEARER)) return undefined;
       return keys.get(sha256(authorization.slice(BEARER.length)));
     },
-    /** Reads one row more than the page has, to know whether there is another page. */
+    /** Reads one row more than the page has, which shows whether another page follows. */
     list({ limit, status, cursor = 0 }: Query): { items: readonly Pet[]; next: number | undefined } {
       const rows =
         status === undefined ? page.all(cursor, limit + 1) : pageByStatus.all(status, cursor, limit + 1);
@@ -89,7 +89,7 @@ export function createStore({ prepare, sha256 }: Driver) {
   };
 }
 
-/** A pet without a status has no such property. */
+/** A pet without a status lacks the property. */
 function withoutNull(row: Pet): Pet {
   return row.status === null ? { id: row.id, name: row.name, categoryId: row.categoryId } : row;
 }

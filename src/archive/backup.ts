@@ -26,13 +26,13 @@ import { callInThread } from "./database-thread.ts";
 interface BackupOptions {
   /** The data to back up. */
   readonly source: DataDirectory;
-  /** Holds any number of backups. */
+  /** The directory of backups, which can hold any number of them. */
   readonly directory: string;
-  /** How many backups of the environment stay, this one included; undefined means all. */
+  /** How many backups of the environment are kept, this one included; undefined keeps all. */
   readonly keep: number | undefined;
   readonly at: number;
   readonly version: string;
-  /** In bytes. */
+  /** Reports progress in bytes. */
   readonly onProgress: OnProgress;
 }
 
@@ -40,7 +40,7 @@ export type Backup = Awaited<ReturnType<typeof makeBackup>>;
 
 /**
  * Copies the databases of an environment. A backup appears in the directory when it is complete, verified and on the
- * disk; until then it has another name. Throws if another process makes a backup there.
+ * disk; until then it has another name. Throws if another process is making a backup there.
  */
 export async function makeBackup({ source, directory, keep, at, version, onProgress }: BackupOptions) {
   const { environment } = source;
@@ -58,13 +58,13 @@ export async function makeBackup({ source, directory, keep, at, version, onProgr
     await writeChecksums(partial, [...files.map(({ name }) => name), DESCRIPTION_FILE], onProgress);
   });
   const others = listBackups(directory, environment).filter((other) => other !== path);
-  /** Paths of earlier backups. */
+  /** The paths of the earlier backups that were removed. */
   const removed = keep === undefined ? [] : others.slice(0, Math.max(0, others.length + 1 - keep));
   for (const earlier of removed) removeBackup(earlier);
   return { path, files, removed, bytes: files.reduce((sum, { bytes }) => sum + bytes, 0) };
 }
 
-/** A directory that appears when it is complete and on the disk; until then its name is `partial`. */
+/** Creates a directory that appears when it is complete and on the disk; until then its name is `partial`. */
 export async function createDirectory(
   path: string,
   partial: string,
@@ -83,8 +83,9 @@ export async function createDirectory(
 }
 
 /**
- * The usage of keys is copied before the keys: it refers to no key that the copy of the keys lacks. Bans that an
- * operator ends in between are ended when a server starts on the backup, as after a crash.
+ * The databases in the order in which they are copied. Usage comes before the keys, so it refers to no key that the
+ * copy lacks. Bans that an operator lifts in between are lifted again when a server starts on the backup, as after a
+ * crash.
  */
 function databasesOf({ files: { store, usageStore } }: DataDirectory): string[] {
   return existsSync(usageStore) ? [usageStore, store] : [store];
@@ -95,7 +96,7 @@ interface BackedUpFile extends Omit<DatabaseFacts, "problems"> {
   readonly bytes: number;
 }
 
-/** Reads all of the copy, because a database that is damaged makes a damaged copy. */
+/** Copies a database and reads the whole copy, because a damaged database makes a damaged copy. */
 async function copyDatabase(from: string, directory: string, onProgress: OnProgress): Promise<BackedUpFile> {
   const name = basename(from);
   const to = join(directory, name);
@@ -133,29 +134,30 @@ async function writeChecksums(
   writeDurably(join(directory, CHECKSUMS_FILE), lines);
 }
 
-/** 0 if there is no such file. */
+/** The size of a file; 0 if it does not exist. */
 export function bytesOf(path: string): number {
   return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
 }
 
-/** A new file that is on the disk, for its owner only. */
+/** Writes a new file that only its owner can read, and waits until it is on the disk. */
 export function writeDurably(path: string, content: string): void {
   writeFileSync(path, content, { mode: 0o600, flag: "wx" });
   syncToDisk(path);
 }
 
 export const DESCRIPTION_FILE = "backup.json";
-/** In the format of sha256sum: `sha256sum --check SHA256SUMS` verifies a backup without Petstore. */
+/** The checksums, in the format of sha256sum: `sha256sum --check SHA256SUMS` verifies a backup without Petstore. */
 const CHECKSUMS_FILE = "SHA256SUMS";
 
-/** Names in the order of time, such as production-2026-11-15T120000.000Z. */
+/** The name of a backup, such as production-2026-11-15T120000.000Z. Names sort by time. */
 export function backupName(prefix: string, at: number): string {
   return `${prefix}-${formatTime(at).replaceAll(":", "")}`;
 }
 
 /**
- * The backups of an environment in a directory, oldest first. Their contents tell the order, because the clock may have
- * been set. A name tells it where contents are the same, or cannot be read: such a backup follows the one before it.
+ * Lists the backups of an environment in a directory, oldest first. The contents determine the order, because the clock
+ * may have been changed. The names determine it if the contents are equal. A backup with unreadable contents follows
+ * the one before it by name.
  */
 export function listBackups(
   directory: string,
@@ -172,7 +174,7 @@ export function listBackups(
   return backups.toSorted((a, b) => a.assigned - b.assigned).map(({ path }) => path);
 }
 
-/** Undefined if there is no such database, or it is damaged. */
+/** The number of identifiers that a database has assigned; undefined if it does not exist or is damaged. */
 function assignedIn(path: string): number | undefined {
   try {
     return existsSync(path) ? assignedIds(path) : undefined;
@@ -191,12 +193,12 @@ function namesIn(directory: string): string[] {
 
 const PARTIAL = ".partial";
 
-/** Where a backup is until it is complete. */
+/** The path of a backup until it is complete. */
 function partialPath(path: string): string {
   return join(path, "..", `.${basename(path)}${PARTIAL}`);
 }
 
-/** Removes what an interrupted run has left behind. */
+/** Removes the remains of an interrupted run. */
 function removePartialBackups(directory: string, environment: Environment): void {
   for (const name of namesIn(directory)) {
     if (!name.startsWith(`.${environment}-`) || !name.endsWith(PARTIAL)) continue;
@@ -204,13 +206,13 @@ function removePartialBackups(directory: string, environment: Environment): void
   }
 }
 
-/** In one step as far as `listBackups` is concerned: half of a backup is never in the list. */
+/** Removes a backup in one step from the view of `listBackups`, which never lists half of one. */
 function removeBackup(path: string): void {
   renameSync(path, partialPath(path));
   rmSync(partialPath(path), { recursive: true, force: true });
 }
 
-/** Throws if the backup cannot be read or is not what it was when it was made. */
+/** Reads and verifies a backup. Throws if it is unreadable, or has changed since it was made. */
 export async function readBackup(
   path: string,
   onBytes: (bytes: number) => void = () => {},
@@ -225,7 +227,7 @@ export async function readBackup(
   const databases = readdirSync(path).filter((name) => name.endsWith(".db"));
   const unlisted = [DESCRIPTION_FILE, ...databases].find((name) => !expected.has(name));
   if (unlisted !== undefined) throw damaged(`${CHECKSUMS_FILE} has no checksum of ${unlisted}`);
-  // Before a database is read, which can take minutes.
+  // This comes before the databases are read, which can take minutes.
   const missing = expected.keys().find((name) => !existsSync(join(path, name)));
   if (missing !== undefined) throw incomplete(missing);
   let done = 0;
@@ -254,7 +256,7 @@ export function readDescription(path: string): BackupDescription {
 
 const CHUNK_BYTES = 1024 * 1024;
 
-/** SHA-256 in hexadecimal digits. `onBytes` gets the length of each piece that was read. */
+/** The SHA-256 of a file in hexadecimal digits. `onBytes` gets the length of each piece that was read. */
 async function checksumOf(path: string, onBytes: (bytes: number) => void): Promise<string> {
   const hash = createHash("sha256");
   for await (const chunk of createReadStream(path, { highWaterMark: CHUNK_BYTES })) {

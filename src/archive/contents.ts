@@ -3,7 +3,7 @@ import type { StorageConfig } from "../config/config.ts";
 import { postgresOf } from "../postgres-options.ts";
 import { type Counters, type Table, type TableReader, TABLES, type TableStore } from "../store/tables.ts";
 
-/** The database with the pets, orders and keys. Servers may be running on it. */
+/** Opens the database with the pets, orders and keys. Servers may be running on it. */
 export async function tableStoreOf(storage: StorageConfig): Promise<TableStore> {
   if (storage.databaseUrl === undefined) {
     const { directory } = storage;
@@ -16,13 +16,13 @@ export async function tableStoreOf(storage: StorageConfig): Promise<TableStore> 
   return postgresTables(postgresOf(storage));
 }
 
-/** How far long work is. */
+/** The progress of work that takes long. */
 export interface WorkProgress {
-  /** What is being done, such as `copying`. */
+  /** The current step, such as `copying`. */
   readonly step?: string;
-  /** Rows or bytes of this step; undefined if they cannot be counted. */
+  /** The rows or bytes of this step that are done; undefined if they cannot be counted. */
   readonly done?: number;
-  /** Of this step, from 0 to 1; undefined if the end is not known. */
+  /** The share of this step that is done, from 0 to 1; undefined if the end is unknown. */
   readonly share?: number;
 }
 
@@ -30,17 +30,17 @@ export type OnProgress = (progress: WorkProgress) => void;
 
 interface TableSum {
   readonly rows: number;
-  /** The sum of the hashes of all rows, the same in any order. */
+  /** The sum of the hashes of all rows, which is the same in any order. */
   readonly checksum: string;
 }
 
-/** What a database contains, in a form that can be compared with another database. */
+/** The contents of a database, in a form that can be compared with another database. */
 export interface Contents {
   readonly tables: Readonly<Record<string, TableSum>>;
   readonly counters: Counters;
 }
 
-/** The number of rows of each table. */
+/** Counts the rows of each table. */
 export async function countRows(reader: TableReader): Promise<Map<Table, number>> {
   const counts = new Map<Table, number>();
   for (const table of TABLES) counts.set(table, await reader.count(table));
@@ -50,13 +50,16 @@ export async function countRows(reader: TableReader): Promise<Map<Table, number>
 interface ContentsOptions {
   /** Called with the number of rows so far. */
   readonly onRows?: (rows: number) => void;
-  /** Of the source of a copy: leaves out the entry that the copy has added to the audit trail when it was complete. */
+  /**
+   * The counters of the source of a copy. With them, the entry that the copy added to the audit trail when it was
+   * complete is left out.
+   */
   readonly sourceCounters?: Counters | undefined;
 }
 
 const AUDIT = "audit";
 
-/** Reads every row. */
+/** Reads every row, and counts and hashes them. */
 export async function contentsOf(
   reader: TableReader,
   { onRows, sourceCounters }: ContentsOptions = {},
@@ -89,9 +92,9 @@ export function differencesBetween(a: Contents, b: Contents): string[] {
   ];
 }
 
-/** Identifies the contents, so that an interrupted copy continues only with the same. */
+/** Identifies the contents, so that an interrupted copy continues only with the same contents. */
 export function fingerprintOf(contents: Contents): string {
-  // The version is that of the order of the rows in a table, and of what is stored beside them.
+  // The version changes with the order of the rows in a table, and with what is stored besides them.
   const versioned = { version: 3, ...contents };
   return JSON.stringify(versioned, (_, value) => (typeof value === "bigint" ? String(value) : value));
 }

@@ -27,27 +27,30 @@ import {
 
 export type Direction = "to PostgreSQL" | "from PostgreSQL";
 
-/** `same`: an earlier copy has finished; `other`: the target has data of its own, and nothing was copied. */
+/**
+ * `same` means that an earlier copy has finished. `other` means that the target has data of its own, so nothing was
+ * copied.
+ */
 interface TableCopy {
   readonly outcome: "copied" | "same" | "other";
   readonly contents: Contents;
 }
 
-/** Nothing was copied: sessions of Petstore use PostgreSQL, or the source has no data. */
+/** The reason why nothing was copied: sessions of Petstore use PostgreSQL, or the source has no data. */
 type Obstacle = { readonly outcome: "in use"; readonly sessions: number } | { readonly outcome: "nothing" };
 
 interface EnvironmentCopyOptions {
   readonly storage: StorageConfig;
   readonly direction: Direction;
-  /** Recorded in the audit trail of the copy. */
+  /** The entry for the audit trail of the copy. */
   readonly entry: NewAuditEntry;
-  /** In rows. */
+  /** Reports progress in rows. */
   readonly onProgress: OnProgress;
 }
 
 /**
- * The caller holds the lock of the data directory. Throws UsageError before anything is copied. `keysWithUsage` were
- * copied; undefined without Valkey.
+ * Copies an environment. The caller holds the lock of the data directory. Throws UsageError before anything is copied.
+ * `keysWithUsage` is the number of keys whose usage was copied; undefined without Valkey.
  */
 export async function copyEnvironment(
   options: EnvironmentCopyOptions,
@@ -74,7 +77,7 @@ export async function copyEnvironment(
 interface CopyOptions {
   readonly from: TableStore;
   readonly to: TableStore;
-  /** Called when the copy is verified and nobody sees it yet. */
+  /** Called when the copy is verified and not yet visible to others. */
   readonly beforePublish: (source: TableReader) => Promise<void>;
   readonly entry: NewAuditEntry;
   readonly onProgress?: OnProgress;
@@ -82,7 +85,7 @@ interface CopyOptions {
 
 /**
  * Copies all tables into a new database, compares the number and the checksum of the rows of both, and publishes the
- * new one with an audit entry in one step. Whenever it is interrupted, the same call finishes it.
+ * new one with an audit entry in one step. If it is interrupted at any time, the same call finishes it.
  */
 export async function copyTables({
   from,
@@ -94,7 +97,7 @@ export async function copyTables({
   await using source = await from.read();
   const isPresent = await to.exists();
   const rows = (await countRows(source)).values().reduce((sum, count) => sum + count, 0);
-  // Each step goes through all rows.
+  // Each step reads all rows.
   const onRows = (step: string) => (done: number) =>
     onProgress({ step, done, share: done / Math.max(1, rows) });
   const contents = await contentsOf(source, { onRows: onRows("reading") });
@@ -118,7 +121,10 @@ export async function copyTables({
   return { contents, outcome: "copied" };
 }
 
-/** The source has the same rows in the same order as when an earlier call inserted the first ones. */
+/**
+ * Inserts the rows that are missing. The source has the same rows in the same order as when an earlier call inserted
+ * the first ones.
+ */
 async function insertRows(
   source: TableReader,
   target: NewTables,
@@ -143,17 +149,17 @@ async function countInserted(target: NewTables): Promise<Map<Table, number>> {
 
 type Valkey = ReturnType<typeof valkeyOf>;
 
-/** Returns the number of keys. */
+/** Copies the usage of keys to Valkey. Returns the number of keys. */
 async function copyUsageToValkey(usageStore: string, valkey: Valkey): Promise<number> {
   if (!existsSync(usageStore)) return 0;
   const store = openUsageStore(usageStore);
-  // Addresses are counted in each server process, with Valkey too.
+  // Addresses are counted in each server process, even with Valkey.
   const usages = [...store.load()].filter(([subject]) => subject.kind === "key");
   store.close();
   return writeUsages(valkey, usages);
 }
 
-/** Reads the usage of all keys of the source. Returns the number of keys that have any. */
+/** Copies the usage of all keys of the source. Returns the number of keys that have any. */
 async function copyUsageFromValkey(usageStore: string, valkey: Valkey, source: TableReader): Promise<number> {
   const ids: number[] = [];
   for await (const rows of source.rows(API_KEYS)) ids.push(...rows.map(([id]) => Number(id)));
@@ -168,7 +174,7 @@ async function copyUsageFromValkey(usageStore: string, valkey: Valkey, source: T
   return entries.length;
 }
 
-/** Also what an interrupted copy has published: nobody can tell it from quotas of a server. */
+/** Moves a file of usage away. It may come from an interrupted copy, which looks the same as the quotas of a server. */
 function moveAway(usageStore: string): void {
   const time = new Date().toISOString().replaceAll(":", "");
   for (const suffix of ["-wal", "-shm", ""]) {

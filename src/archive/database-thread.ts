@@ -3,11 +3,11 @@ import { isMainThread, parentPort, Worker, workerData } from "node:worker_thread
 import { EXECUTABLE } from "../executable.ts";
 import { copySnapshot, inspectDatabase } from "../store/sqlite/snapshot.ts";
 
-/** Calls of SQLite that can take minutes. */
+/** The calls of SQLite that can take minutes. */
 const CALLS = { copySnapshot, inspectDatabase };
 type Calls = typeof CALLS;
 
-/** This file. In an executable, paths begin at the directory of all modules. */
+/** The path of this file. In an executable, paths begin at the directory of all modules. */
 const WORKER = EXECUTABLE === undefined ? "./database-thread.ts" : "./archive/database-thread.ts";
 
 const POLL_MS = 100;
@@ -19,7 +19,7 @@ export async function pollWhile<T>(work: Promise<T>, onPoll: () => void): Promis
   return work.finally(() => clearInterval(timer));
 }
 
-/** Calls a function in another thread, while this one polls. It throws what the function throws. */
+/** Calls a function in another thread while this one polls. Errors of the function are thrown here. */
 export async function callInThread<Name extends keyof Calls>(
   name: Name,
   args: Parameters<Calls[Name]>,

@@ -15,19 +15,19 @@ import {
 } from "./row-formats.ts";
 
 interface Exported {
-  /** In the order of the output. */
+  /** The fields in the order of the output. */
   readonly fields: FileFields;
-  /** The columns of the rows. A field has the name of its column, in camel case. */
+  /** The columns of the rows. A field has the name of its column in camel case. */
   readonly columns: readonly string[];
   rows(reader: TableReader): AsyncIterable<readonly Row[]>;
 }
 
-/** The name of the field of a column: in camel case. */
+/** The name of a column in camel case. */
 type FieldName<Column extends string> = Column extends `${infer First}_${infer Rest}`
   ? `${First}${Capitalize<FieldName<Rest>>}`
   : Column;
 
-/** Every column is a field, except those that are internal. */
+/** Describes the rows of a table. Every column is a field, except for the internal ones. */
 function rowsOf<Column extends string, Internal extends Column = never>(
   table: Table<Column>,
   fields: FileFields<FieldName<Exclude<Column, Internal>>>,
@@ -80,21 +80,24 @@ interface ExportOptions {
   readonly reader: TableReader;
   readonly kind: ExportKind;
   readonly format: ExportFormat;
-  /** Of CSV: no cell looks like a formula. */
+  /** Whether to escape the cells of CSV that look like formulas. */
   readonly forSpreadsheets?: boolean;
   readonly isGzip: boolean;
   readonly output: Output;
   readonly onProgress: (rows: number) => void;
-  /** Whether the export is to end without its output. */
+  /** Whether to stop without completing the output. */
   readonly isStopped: () => boolean;
 }
 
-/** Bounds the memory. */
+/** The length of a piece of output, which bounds the memory. */
 const PIECE_LENGTH = 64 * 1024;
-/** A piece of gzip is compressed by itself, and this long it is compressed as well as a whole. */
+/**
+ * The length of a piece of gzip. Each piece is compressed separately; at this length, that compresses as well as the
+ * whole.
+ */
 const GZIP_PIECE_LENGTH = 1024 * 1024;
 
-/** Returns the number of rows, or undefined if it was stopped. */
+/** Writes the rows. Returns their number, or undefined if it was stopped. */
 export async function exportRows(options: ExportOptions): Promise<number | undefined> {
   const { kind, format, isGzip, output, onProgress, isStopped } = options;
   const exported: Exported = EXPORTED[kind];
@@ -103,7 +106,7 @@ export async function exportRows(options: ExportOptions): Promise<number | undef
   const write = (text: string) => output.write(isGzip ? gzipSync(text) : text);
   let text = header(Object.keys(exported.fields));
   let count = 0;
-  // SQLite works without iterations of the event loop, and without them no signal arrives.
+  // SQLite never yields to the event loop by itself, so this loop does; otherwise no signal would arrive.
   for await (const rows of exported.rows(options.reader)) {
     await yieldToEventLoop();
     if (isStopped()) return undefined;
@@ -114,13 +117,13 @@ export async function exportRows(options: ExportOptions): Promise<number | undef
     text = "";
     onProgress(count);
   }
-  // An empty file is not gzip.
+  // An empty file would not be valid gzip.
   if (text !== "" || (count === 0 && isGzip)) await write(text);
   output.finish();
   return count;
 }
 
-/** The fields, and where each of them is in a row. */
+/** The fields, each with its position in a row. */
 function located({ fields, columns }: Exported): LocatedField[] {
   return Object.entries(fields).map(([name, type]) => {
     return { name, type, position: columns.indexOf(columnOf(name)) };

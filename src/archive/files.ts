@@ -18,19 +18,19 @@ import { Readable } from "node:stream";
 import { createGunzip } from "node:zlib";
 import { InputError } from "./row-formats.ts";
 
-/** A file, or standard input, which is copied to a file first: it is read twice. */
+/** A file to import. Standard input is copied to a file first, because it is read twice. */
 export interface InputFile extends Disposable {
-  /** Bytes of the file, compressed or not. */
+  /** The size of the file in bytes, compressed or not. */
   readonly size: number;
-  /** SHA-256 of the file. */
+  /** The SHA-256 of the file. */
   readonly fingerprint: string;
-  /** The text in pieces, from the beginning. `onRead` gets the bytes of the file that were read so far. */
+  /** The text in pieces, from the beginning. `onRead` gets the number of bytes of the file that were read so far. */
   texts(onRead: (bytes: number) => void): AsyncGenerator<string>;
 }
 
 const PIECE_BYTES = 256 * 1024;
 
-/** `standardInput` is read if the path is -. */
+/** Opens a file, or `standardInput` if the path is -. */
 export async function openInput(
   path: string,
   standardInput: () => AsyncIterable<Uint8Array>,
@@ -51,7 +51,7 @@ export async function openInput(
   }
 }
 
-/** A pipe is not opened: without a writer, that would take forever. */
+/** Opens a regular file. Opening a pipe without a writer would never return. */
 function openFile(path: string): number {
   const stats: Stats | undefined = statSync(path, { throwIfNoEntry: false });
   if (stats === undefined) throw new InputError("there is no such file");
@@ -60,7 +60,10 @@ function openFile(path: string): number {
   return openSync(path, "r");
 }
 
-/** The file has no name, so that nothing is left of it when the process ends, in whatever way. */
+/**
+ * Copies standard input to a file. The file has no name, so that nothing remains when the process ends for whatever
+ * reason.
+ */
 async function copyOf(bytes: AsyncIterable<Uint8Array>): Promise<number> {
   const path = join(tmpdir(), `petstore-import-${randomUUID()}`);
   const descriptor = openSync(path, "wx+", 0o600);
@@ -100,7 +103,7 @@ async function* texts(
   fingerprint: string,
   onRead: (bytes: number) => void,
 ): AsyncGenerator<string> {
-  // Removes a byte order mark.
+  // The decoder removes a byte order mark.
   const decoder = new TextDecoder("utf-8", { fatal: true });
   const decode = (piece?: Uint8Array) => {
     try {
@@ -119,7 +122,7 @@ async function* texts(
     }
   };
   for await (const piece of isGzip(descriptor) ? gunzip(counted()) : counted()) yield decode(piece);
-  // Its rows are not those that the fingerprint stands for, so the import must not count as complete.
+  // If the file changed, its rows are not those of the fingerprint, so the import must not count as complete.
   if (hasher.digest("hex") !== fingerprint) throw new InputError("it changed while it was read");
   yield decode();
 }
@@ -139,19 +142,19 @@ async function* gunzip(compressed: Iterable<Buffer>): AsyncGenerator<Uint8Array>
   }
 }
 
-/** Where an export goes. */
+/** The destination of an export. */
 export interface Output {
   write(data: string | Uint8Array): Promise<void>;
-  /** Everything is written. */
+  /** Completes the output after everything is written. */
   finish(): void;
-  /** After `finish`, or after a failure. */
+  /** Closes the output after `finish` or after a failure. */
   close(): void;
 }
 
 /**
- * A file that appears, or replaces an earlier one, when it is complete. Until then the data is in a file beside it.
- * What a killed export leaves there is overwritten by the next one. Its owner alone can read it. A device or a pipe
- * would be replaced, too, and is refused.
+ * Opens a file that appears, or replaces an earlier one, when it is complete. Until then the data is in a file next to
+ * it, which only its owner can read. The next export overwrites what a killed one leaves there. Devices and pipes are
+ * rejected, because the export would replace them.
  */
 export function fileOutput(path: string): Output {
   const earlier = statSync(path, { throwIfNoEntry: false });
@@ -163,7 +166,7 @@ export function fileOutput(path: string): Output {
   rmSync(partial, { force: true });
   const descriptor = openSync(partial, "wx", 0o600);
   const own = fstatSync(descriptor).ino;
-  // A later export to the same file has replaced it.
+  // Whether a later export to the same file has replaced the partial file.
   const isReplaced = () => statSync(partial, { throwIfNoEntry: false })?.ino !== own;
   let isDone = false;
   return {

@@ -1,4 +1,7 @@
-/** What can be imported: how rows are validated, what they have to fit, and where they are stored. */
+/**
+ * The kinds of rows that can be imported: how they are validated, which rules they must meet, and where they are
+ * stored.
+ */
 import { dateTime, Invalid, nullable, object, type ObjectSchema, type Schema } from "../api/schema.ts";
 import type { Fields } from "../domain/fields.ts";
 import { type NewPet, OPERATOR_ORDER_FIELDS, type OperatorOrder, PET_FIELDS } from "../domain/resources.ts";
@@ -16,37 +19,37 @@ import {
 } from "../store/tables.ts";
 import { type FileFields, fileFieldsOf } from "./row-formats.ts";
 
-/** A row with an identifier keeps it. */
+/** A row to import. If it has an identifier, it keeps it. */
 export interface ImportedRow {
   readonly id?: bigint;
 }
 
 export type ImportedPet = NewPet & ImportedRow;
 
-/** An order without a key belongs to none. */
+/** An order to import. Without `keyId` it belongs to no key. */
 type ImportedOrder = Omit<OperatorOrder, "id" | "keyId" | "closedAt"> &
   Partial<Pick<OperatorOrder, "keyId" | "closedAt">> &
   ImportedRow;
 
-/** What the rows of a file become. */
+/** How the rows of a file are validated and stored. */
 export interface RowType<T extends ImportedRow> {
   readonly schema: ObjectSchema<T>;
   readonly fields: FileFields;
-  /** What the schema does not say. */
+  /** Checks what the schema cannot express. */
   problemOf?(row: T): Invalid | undefined;
 }
 
 export interface ImportKind<T extends ImportedRow> extends RowType<T> {
   readonly table: Table;
-  /** The values after the identifier. */
+  /** The values of the columns after the identifier. */
   valuesOf(row: T): NewRow;
-  /** The order in which rows with identifiers are stored, if it matters. */
+  /** Sorts rows with identifiers for storage, if their order matters. */
   sorted?(rows: readonly T[]): readonly T[];
-  /** Reads and locks what exists of all that the rows refer to. */
+  /** Reads and locks the existing rows that the new ones refer to. */
   findRules(tables: SharedTables, rows: readonly T[]): Steps<RowRules<T>>;
 }
 
-/** How rows fit what is stored. */
+/** The rules for new rows, given the stored ones. */
 interface RowRules<T> {
   isStored(id: bigint): boolean;
   problemOf(row: T): Invalid | undefined;
@@ -60,24 +63,27 @@ export interface RowBatch<T> {
   readonly onConflict: ConflictRule;
 }
 
-/** What became of the rows of a batch. */
+/** The results of the rows of a batch. */
 export interface BatchResult {
   readonly added: number;
   readonly replaced: number;
   readonly skipped: number;
-  /** By the index of the row in the batch, ascending. */
+  /** The rejections by the index of the row in the batch, in ascending order. */
   readonly rejected: ReadonlyMap<number, Invalid>;
 }
 
 interface Resolution<T> {
-  /** Rows whose identifiers are kept: the last one of each identifier. */
+  /** The rows that keep their identifiers: the last one for each identifier. */
   readonly numbered: ReadonlyMap<bigint, T>;
-  /** Rows without an identifier, in their order. */
+  /** The rows without an identifier, in their order. */
   readonly unnumbered: readonly T[];
   readonly result: BatchResult;
 }
 
-/** Row after row, so that a row meets those before it in the same batch as it meets those of earlier batches. */
+/**
+ * Decides what happens to each row of a batch. Rows are taken one after the other, so that earlier rows of the same
+ * batch count like those of earlier batches.
+ */
 export function resolveConflicts<T extends ImportedRow>(
   { rows, onConflict }: RowBatch<T>,
   { isStored, problemOf }: RowRules<T>,
@@ -118,11 +124,11 @@ function idsOf(rows: readonly ImportedRow[]): bigint[] {
 
 interface StoredPet {
   readonly status: string | null;
-  /** The order that is placed for the pet. */
+  /** The identifier of the placed order for the pet. */
   readonly placedOrder: bigint | undefined;
 }
 
-/** Locks the pets: no order is placed for them and none of them is deleted before the commit. */
+/** Finds and locks pets, so that until the commit no order is placed for them and none of them is deleted. */
 function* findPets(tables: SharedTables, ids: readonly bigint[]): Steps<Map<bigint, StoredPet>> {
   if (ids.length === 0) return new Map();
   const pets = yield* findRows(tables, PETS, { by: "id", values: ids, isLocked: true });
@@ -133,7 +139,7 @@ function* findPets(tables: SharedTables, ids: readonly bigint[]): Steps<Map<bigi
   );
 }
 
-/** Of a row that has no identifier, or one that it keeps. A value that may be missing can be null or absent. */
+/** The schema of a row, with or without an identifier. A field that may be missing can be null or absent. */
 function rowSchema<T>(fields: Fields, { hasId }: { hasId: boolean }): ObjectSchema<T> {
   const required: Record<string, Schema<unknown>> = {};
   const optional: Record<string, Schema<unknown>> = {};
@@ -143,7 +149,7 @@ function rowSchema<T>(fields: Fields, { hasId }: { hasId: boolean }): ObjectSche
     if (ifMissing === undefined) required[name] = read;
     else optional[name] = ifMissing === "null" ? nullable(read) : read;
   }
-  // T consists of the fields.
+  // T consists of these fields.
   return object({}, required, optional) as ObjectSchema<T>;
 }
 
@@ -155,7 +161,7 @@ function petKind(hasId: boolean): ImportKind<ImportedPet> {
     valuesOf: (pet) => PET_ROWS.valuesOf(pet),
     *findRules(tables, rows) {
       const ids = idsOf(rows);
-      // Locks in the order of the other transactions: next pet, pet.
+      // The locks are taken in the same order as in other transactions: next pet, pet.
       if (ids.length > 0) yield* lockIds(tables, PETS);
       const stored = yield* findPets(tables, ids);
       return {
@@ -181,18 +187,18 @@ function orderKind(hasId: boolean): ImportKind<ImportedOrder> {
     table: ORDERS,
     valuesOf: ({ keyId = null, closedAt = null, ...order }) =>
       OPERATOR_ORDER_ROWS.valuesOf({ ...order, keyId, closedAt }),
-    /** An order that ends makes room for another one that is placed for the same pet. */
+    /** Orders that end come first, because they allow another one to be placed for the same pet. */
     sorted: (rows) => rows.toSorted((a, b) => Number(a.status === "placed") - Number(b.status === "placed")),
     *findRules(tables, rows) {
       const keyIds = rows.flatMap(({ keyId }) => keyId ?? []);
       const petIds = rows.map(({ petId }) => petId);
-      // Locks in the order of the other transactions: order, pet, next order.
+      // The locks are taken in the same order as in other transactions: order, pet, next order.
       const orders = yield* findRows(tables, ORDERS, { by: "id", values: idsOf(rows), isLocked: true });
       const pets = yield* findPets(tables, petIds);
       const keys = yield* findRows(tables, API_KEYS, { by: "id", values: keyIds });
       const storedKeys = new Set(keys.map((key) => Number(key.id)));
       const stored = new Set(orders.map((order) => BigInt(order["id"] ?? 0)));
-      /** The identifier of the placed order of each pet; 0 for one that has no identifier yet. */
+      /** The identifier of the placed order of each pet; 0 for an order without an identifier. */
       const placed = new Map(Array.from(pets, ([petId, { placedOrder }]) => [petId, placedOrder]));
       return {
         isStored: (orderId) => stored.has(orderId),
@@ -221,7 +227,7 @@ function orderKind(hasId: boolean): ImportKind<ImportedOrder> {
   };
 }
 
-/** `withIds`: rows keep the identifiers that they have. */
+/** With `withIds`, rows keep the identifiers that they have. */
 export const IMPORT_KINDS = {
   pets: { withIds: petKind(true), withoutIds: petKind(false) },
   orders: { withIds: orderKind(true), withoutIds: orderKind(false) },

@@ -1,6 +1,6 @@
 /**
- * Adds many pets or orders. Each batch is one short transaction together with its progress, so that servers can write
- * in between, and so that no row is stored twice. Running servers show imported pets within a second.
+ * Stores imports of many pets or orders. Each batch is one short transaction together with its progress, so that
+ * servers can write in between and no row is stored twice. Running servers show imported pets within a second.
  */
 import { Invalid } from "../api/schema.ts";
 import type { NewAuditEntry } from "../domain/audit.ts";
@@ -22,12 +22,12 @@ import {
   type RowBatch,
 } from "./import-kinds.ts";
 
-/** How far an import has come. */
+/** The progress of an import. */
 export interface ImportProgress extends Omit<BatchResult, "rejected"> {
-  /** Rows of the file that are done, rejected ones too. */
+  /** The number of rows of the file that are done, including rejected ones. */
   readonly rows: number;
   readonly rejected: number;
-  /** Length of the file of rejected rows. */
+  /** The length of the file of rejected rows. */
   readonly rejectsBytes: number;
 }
 
@@ -40,13 +40,13 @@ export const NO_PROGRESS: ImportProgress = {
   rejectsBytes: 0,
 };
 
-/** An import of one file. Times are milliseconds since the epoch. */
+/** The record of an import of one file. Times are in milliseconds since the epoch. */
 interface ImportRecord {
-  /** What is imported, and the SHA-256 of the file. */
+  /** The kind of rows, and the SHA-256 of the file. */
   readonly fingerprint: string;
   /** The path of the file, or - for standard input. */
   readonly source: string;
-  /** The options that have to be the same when the import continues. */
+  /** The options that must be the same when the import continues. */
   readonly options: string;
   readonly startedAt: number;
   readonly finishedAt?: number;
@@ -55,13 +55,13 @@ interface ImportRecord {
 
 export interface ImportCommit {
   readonly fingerprint: string;
-  /** Rows that are done before this batch: another process may be importing the same file. */
+  /** The number of rows that were done before this batch. It detects another process that imports the same file. */
   readonly rowsBefore: number;
-  /** Is called before the commit, and again if the transaction is repeated. */
+  /** Called before the commit, and again if the transaction is repeated. */
   readonly progressAfter: (result: BatchResult) => ImportProgress;
 }
 
-/** Another process imports the same file at the same time. */
+/** Another process is importing the same file at the same time. */
 export class ConcurrentImport extends Error {
   override readonly message = "another process imports the same file";
 }
@@ -77,7 +77,7 @@ export class ImportStore {
     return this.tables.write(() => findRecord(this.tables, fingerprint));
   }
 
-  /** The latest import of this path that is not finished. */
+  /** Finds the latest unfinished import of this path. */
   async findUnfinishedImport(source: string): Promise<ImportRecord | undefined> {
     const query = { by: "source", values: [source], where: "finished_at IS NULL" };
     const rows = await this.tables.write(() => findRows(this.tables, IMPORTS, query));
@@ -85,8 +85,8 @@ export class ImportStore {
   }
 
   /**
-   * Replaces an earlier record of the same file. Throws ConcurrentImport if that is an import with the same options
-   * that has stored rows and is not finished.
+   * Begins an import, and replaces an earlier record of the same file. Throws ConcurrentImport if that record is an
+   * unfinished import with the same options that has stored rows.
    */
   beginImport(record: Omit<ImportRecord, "progress" | "finishedAt">): Promise<void> {
     const { tables } = this;
@@ -98,7 +98,10 @@ export class ImportStore {
     });
   }
 
-  /** Without `commit`, nothing is stored. Throws ConcurrentImport if the rows done are not `rowsBefore`. */
+  /**
+   * Imports a batch. Without `commit`, nothing is stored. Throws ConcurrentImport if the number of rows done is not
+   * `rowsBefore`.
+   */
   importRows<T extends ImportedRow>(
     kind: ImportKind<T>,
     batch: RowBatch<T>,
@@ -126,7 +129,7 @@ export class ImportStore {
     });
   }
 
-  /** Resolves when everything that was imported is durable. */
+  /** Completes an import. Resolves when everything that was imported is durable. */
   async finishImport(fingerprint: string, entry: NewAuditEntry): Promise<void> {
     const { tables } = this;
     await tables.makeDurable();

@@ -11,20 +11,20 @@ interface ImporterOptions<T extends ImportedRow> {
   readonly input: InputFile;
   readonly kind: ImportKind<T>;
   readonly onConflict: ConflictRule;
-  /** The import stops at the next rejected row. */
+  /** The number of rejected rows that are tolerated. The import stops at the next one. */
   readonly maxErrors: number;
-  /** Undefined without a database: rows are only validated. */
+  /** The store; undefined without a database, so that rows are only validated. */
   readonly store: ImportStore | undefined;
-  /** Undefined for a trial. */
+  /** The record of progress and rejected rows; undefined for a trial. */
   readonly commit: { readonly fingerprint: string; readonly rejectsPath: string } | undefined;
   readonly from: ImportProgress;
   readonly onRejected: (rejected: RejectedRow) => void;
   readonly onProgress: (progress: ImportProgress, bytesRead: number) => void;
-  /** Whether the import is to stop after the current batch. */
+  /** Whether to stop after the current batch. */
   readonly isStopped: () => boolean;
 }
 
-/** Without a database. */
+/** The number of rows in a batch without a database. */
 const ROWS_PER_TRIAL = 1_000;
 
 export interface ImportResult {
@@ -32,7 +32,7 @@ export interface ImportResult {
   readonly progress: ImportProgress;
 }
 
-/** Reads, validates and stores the rows of a file, from the row on that `from` names. */
+/** Reads, validates and stores the rows of a file, beginning with the row that `from` names. */
 export async function importRows<T extends ImportedRow>(options: ImporterOptions<T>): Promise<ImportResult> {
   using importer = new Importer(options);
   return { end: await importer.run(), progress: importer.progress };
@@ -44,7 +44,7 @@ class Importer<T extends ImportedRow> {
   #parser: RowParser<T> | undefined;
   #rejects: RejectsFile | undefined;
   #bytesRead = 0;
-  /** The batch: its rows, where each of them is from, and how many are not valid. */
+  /** The rows of the current batch. The next fields have their sources and the number of invalid ones. */
   #rows: (T | Invalid)[] = [];
   #sources: SourceRow[] = [];
   #invalid = 0;
@@ -84,7 +84,7 @@ class Importer<T extends ImportedRow> {
     return this.progress.rejected + this.#invalid > this.#options.maxErrors;
   }
 
-  /** The rows of the file, a piece of it at a time, without the header. */
+  /** Reads the rows of the file, one piece at a time, without the header. */
   async *#read(): AsyncGenerator<readonly SourceRow[]> {
     const { input, kind } = this.#options;
     const texts = input.texts((bytes) => (this.#bytesRead = bytes));
@@ -119,7 +119,7 @@ class Importer<T extends ImportedRow> {
     this.#sources.push(source);
   }
 
-  /** The problems with the file's own names of the fields. */
+  /** Renames the fields in the problems to their names in the file. */
   #named({ problems }: Invalid): readonly InputProblem[] {
     return problems.map(({ path, message }) => ({
       path: path.map((key) => this.#parser?.nameOf(String(key)) ?? key),
@@ -160,12 +160,14 @@ class Importer<T extends ImportedRow> {
     this.#invalid = 0;
     for (const each of rejected) onRejected(each);
     onProgress(after, this.#bytesRead);
-    // Lets signals in.
+    // This allows signals to arrive.
     await yieldToEventLoop();
   }
 }
 
-/** What is known without a database: repeated identifiers are not, because not all rows are in memory at once. */
+/**
+ * The results that need no database. Repeated identifiers are not detected, because not all rows are in memory at once.
+ */
 function validityOf(rows: readonly (ImportedRow | Invalid)[]): BatchResult {
   const rejected = new Map<number, Invalid>();
   for (const [index, row] of rows.entries()) if (row instanceof Invalid) rejected.set(index, row);

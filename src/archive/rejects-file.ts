@@ -6,33 +6,36 @@ import { csvRow, type InputFormat, type SourceRow } from "./row-formats.ts";
 
 export interface RejectedRow {
   readonly row: SourceRow;
-  /** With the file's own names of the fields. */
+  /** The problems, with the file's own names of the fields. */
   readonly problems: readonly InputProblem[];
 }
 
-/** `line 12: categoryId must be …`. */
+/** Describes a rejected row, such as `line 12: categoryId must be …`. */
 export function describeRejectedRow({ row, problems }: RejectedRow): string {
   return `line ${row.line}: ${describeProblems(problems, (path) => pathText(path) || "the row")}`;
 }
 
-/** How rejected rows are written: as they came, with the error, so that they can be corrected and imported. */
+/**
+ * The format of rejected rows. They are written as they were read, with the error, so that they can be corrected and
+ * imported.
+ */
 export interface RejectsFormat {
   readonly format: InputFormat;
   readonly delimiter: string;
-  /** The header of a CSV file. */
+  /** The header, for a CSV file. */
   readonly header?: readonly string[];
 }
 
 const ERROR = "error";
 
 /**
- * The file of rejected rows. It is created with the first one, readable by its owner only. Rows are written at a
- * position, because an import that was interrupted writes some of them again. If the file is moved away meanwhile, the
- * later rows go to a new one.
+ * The file of rejected rows. It is created with the first row, and only its owner can read it. Rows are written at a
+ * position, because an import that was interrupted writes some of them again. If the file is moved away meanwhile,
+ * later rows go to a new file.
  */
 export class RejectsFile {
   #descriptor: number | undefined;
-  /** What is missing at the beginning of the file. */
+  /** The number of bytes that are missing at the beginning of the file. */
   #missingBytes = 0;
 
   constructor(
@@ -40,7 +43,7 @@ export class RejectsFile {
     private readonly format: RejectsFormat,
   ) {}
 
-  /** Writes the rows from a position on, and returns the position after them. */
+  /** Writes rows at a position, and returns the position after them. */
   write(position: number, rejected: readonly RejectedRow[]): number {
     if (rejected.length === 0) return position;
     const descriptor = (this.#descriptor ??= this.#open(position));
@@ -55,7 +58,7 @@ export class RejectsFile {
 
   #open(position: number): number {
     const { O_RDWR, O_CREAT, O_NOFOLLOW } = constants;
-    // In a directory of others, a link could be to any file of this user.
+    // O_NOFOLLOW rejects a symbolic link: in a directory of other users, it could point to any file of this user.
     const descriptor = openSync(this.path, O_RDWR | O_CREAT | O_NOFOLLOW, 0o600);
     this.#missingBytes = Math.max(0, position - fstatSync(descriptor).size);
     ftruncateSync(descriptor, position - this.#missingBytes);
@@ -72,14 +75,14 @@ function headerOf({ header, delimiter }: RejectsFormat): string {
   return `${csvRow([...header.slice(0, ownWidth(header)), ERROR], delimiter)}\n`;
 }
 
-/** Without the column of errors, which a file of rejected rows has already. */
+/** The number of columns without that of errors, which a file of rejected rows already has. */
 function ownWidth(header: readonly string[]): number {
   return header.at(-1) === ERROR ? header.length - 1 : header.length;
 }
 
 const EARLIER_ERROR = /^\{\s*"error":"(?:[^"\\]|\\.)*",?/;
 
-/** One line. */
+/** Encodes a rejected row as one line. */
 export function encodeRejectedRow(
   rejected: RejectedRow,
   { format, delimiter, header }: RejectsFormat,

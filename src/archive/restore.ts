@@ -29,25 +29,25 @@ import {
 import type { OnProgress } from "./contents.ts";
 import { callInThread, pollWhile } from "./database-thread.ts";
 
-/** Why a backup cannot be restored, for the operator. */
+/** The reason why a backup cannot be restored, for the operator. */
 export class RestoreRejection extends Error {}
 
 export type RestorePlan = Awaited<ReturnType<typeof planRestore>>;
 
 interface RestoreRequest {
   readonly directory: DataDirectory;
-  /** A backup, or a directory of backups, of which the newest is meant. */
+  /** A backup, or a directory of backups, whose newest one is restored. */
   readonly from: string;
   /** Whether the present databases may be moved away. */
   readonly replace: boolean;
   /** Whether an older backup may be restored if the newest is incomplete or damaged. */
   readonly allowOlder: boolean;
   readonly by: Attribution;
-  /** In bytes. */
+  /** Reports progress in bytes. */
   readonly onProgress: OnProgress;
 }
 
-/** Reads and verifies the backup, and decides what a restore would do. Changes nothing. */
+/** Reads and verifies the backup, and plans the restore. It changes nothing. */
 export async function planRestore(request: RestoreRequest) {
   const { directory, by } = request;
   const { environment } = directory;
@@ -64,7 +64,7 @@ export async function planRestore(request: RestoreRequest) {
   const moved = join(directory.path, backupName(`${environment}-replaced`, by.at));
   const replaced = staged ? staged.replaced : present && moved;
   const isRestored = staged && !existsSync(join(restore, basename(store)));
-  // The database from before the restore, which may have been moved away.
+  // The first candidate is the database from before the restore, which may have been moved away.
   const candidates = [replaced, isRestored ? undefined : directory.path, laterBackup(path, environment)];
   const stores = candidates.flatMap((place) => (place ? join(place, basename(store)) : []));
   const later = stores.find(existsSync);
@@ -77,27 +77,27 @@ export async function planRestore(request: RestoreRequest) {
     needsMigration: facts.schemaVersion < latestVersion(SQLITE_MIGRATIONS),
     /** The directory to which the present databases move; undefined if there are none. */
     replaced,
-    /** Why the restore is not possible, although its plan is. */
+    /** Why the restore is impossible, although it could be planned. */
     obstacle:
       present === undefined || request.replace
         ? undefined
         : `${present} exists, and a restore overwrites nothing; with --replace, the present databases are moved to another directory first`,
-    /** Early releases had none. */
+    /** Whether the backup has an audit trail, which early releases lacked. */
     hasAuditTrail: facts.rows["audit"] !== undefined,
-    /** Whether this finishes a restore that was interrupted. */
+    /** Whether this completes an interrupted restore. */
     isContinued: staged !== undefined,
-    /** A later state of the same data; undefined if there is none. */
+    /** The path of a later state of the same data; undefined if none exists. */
     later,
-    /** Undefined if nothing is known of what came after the backup. */
+    /** How the keys differ from the later state; undefined if none exists. */
     keys: later === undefined ? undefined : differencesOf(join(path, basename(store)), later, by.at),
   };
 }
 
-/** The given backup, or the newest in a directory of them. */
+/** Finds the given backup, or the newest in a directory of backups. */
 async function findBackup(request: RestoreRequest) {
   const { from, allowOlder } = request;
   const { environment } = request.directory;
-  /** Why newer backups are not restored. */
+  /** The reasons why newer backups are skipped. */
   const skipped: string[] = [];
   if (isBackup(from)) return { ...(await readAndVerify(from, request)), skipped };
   for (const path of listBackups(from, environment, () => true).toReversed()) {
@@ -116,7 +116,7 @@ async function findBackup(request: RestoreRequest) {
   throw new RestoreRejection(skipped[0] ?? `there is no backup of ${environment} in ${from}`);
 }
 
-/** Verifies all of it. Errors that are no rejections say that it is incomplete or damaged. */
+/** Reads and verifies a backup completely. An error other than a rejection means that it is incomplete or damaged. */
 async function readAndVerify(path: string, { directory, onProgress }: RestoreRequest) {
   const { environment, files } = directory;
   const bytes = directory.databaseFiles.reduce((sum, file) => sum + bytesOf(join(path, basename(file))), 0);
@@ -130,7 +130,7 @@ async function readAndVerify(path: string, { directory, onProgress }: RestoreReq
     );
   }
   const onPoll = () => onProgress({ step: "checking the backup" });
-  /** Of the database with the keys. */
+  /** The facts about the database with the keys. */
   const facts = await callInThread("inspectDatabase", [join(path, basename(files.store))], onPoll);
   const [problem] = facts.problems;
   if (problem !== undefined) throw new Error(`the backup ${path} is damaged: ${problem}`);
@@ -143,13 +143,13 @@ async function readAndVerify(path: string, { directory, onProgress }: RestoreReq
   return { path, description, facts };
 }
 
-/** The newest backup beside the given one, unless that is it. */
+/** The newest backup next to the given one; undefined if the given one is the newest. */
 function laterBackup(path: string, environment: Environment): string | undefined {
   const newest = listBackups(dirname(path), environment).at(-1);
   return newest === undefined || basename(newest) === basename(path) ? undefined : newest;
 }
 
-/** Undefined if the later database is damaged, which may be why a backup is restored. */
+/** Compares the keys. Returns undefined if the later database is damaged, which may be the reason for the restore. */
 function differencesOf(earlier: string, later: string, now: number): KeyDifferences | undefined {
   try {
     return keyDifferences(earlier, later, now);
@@ -159,9 +159,9 @@ function differencesOf(earlier: string, later: string, now: number): KeyDifferen
 }
 
 /**
- * Plans a restore, shows the plan, and carries it out. Holds the lock of the data directory, so that no server runs.
- * Whenever it is interrupted, the same call finishes it: first the copies are staged, then the present databases move
- * away, then the copies take their places.
+ * Plans a restore, shows the plan, and executes it. It holds the lock of the data directory, so that no server runs. If
+ * it is interrupted at any time, the same call finishes it: first the copies are staged, then the present databases are
+ * moved away, then the copies take their places.
  */
 export async function restoreBackup(
   request: RestoreRequest,
@@ -175,7 +175,7 @@ export async function restoreBackup(
     throw new RestoreRejection(`a server is running on ${directory.name}; stop it first`);
   const plan = await planRestore(request);
   if (plan.obstacle !== undefined) throw new RestoreRejection(plan.obstacle);
-  // Such as an import, which would go on in the file that moves away, and report success.
+  // An import, for example, would continue in the file that is moved away, and report success.
   const rejectOthers = () => {
     if (![store, usageStore].some(isOpenElsewhere)) return;
     throw new RestoreRejection(
@@ -185,7 +185,7 @@ export async function restoreBackup(
   rejectOthers();
   await show(plan);
   if (!plan.isContinued) await stage(plan, request);
-  // From now on no command begins.
+  // From here on, no command can begin.
   rejectOthers();
   moveAway(plan);
   moveIntoPlace(plan);
@@ -194,19 +194,19 @@ export async function restoreBackup(
 const REPLACED_FILE = "replaced-directory";
 
 /**
- * The copies that a restore has verified, in a directory beside the databases that they will replace. While the
- * directory exists, no server starts: the databases may be partly replaced. An interrupted restore continues from it.
- * Undefined if no restore was interrupted after it had begun to replace databases.
+ * Reads the staged restore: the verified copies, in a directory next to the databases that they will replace. While the
+ * directory exists, no server starts, because the databases may be partly replaced. An interrupted restore continues
+ * from it. Returns undefined if no restore was interrupted after it had begun to replace databases.
  */
 function readStagedRestore({ path, files: { restore } }: DataDirectory) {
   if (!existsSync(restore)) return undefined;
   const name = readFileSync(join(restore, REPLACED_FILE), "utf8").trim();
-  /** Where the databases before the restore are or go; undefined if there were none. */
+  /** The directory of the databases from before the restore; undefined if there were none. */
   const replaced = name === "" ? undefined : join(path, name);
   return { description: readDescription(restore), replaced };
 }
 
-/** Makes the staged restore, all at once. The copies are checked: they may be on another disk than the backup. */
+/** Stages the restore in one step. The copies are checked, because they may be on another disk than the backup. */
 async function stage(plan: RestorePlan, { by, onProgress }: RestoreRequest): Promise<void> {
   const { directory, path, description, files, replaced, later, keys } = plan;
   const { restore, store } = directory.files;
@@ -222,9 +222,9 @@ async function stage(plan: RestorePlan, { by, onProgress }: RestoreRequest): Pro
       await chmod(to, 0o600);
     }
     const copy = join(partial, basename(store));
-    // Identifiers are never assigned twice. A later database that is damaged cannot tell which were assigned.
+    // Identifiers are never assigned twice. If the later database is damaged, the assigned ones are unknown.
     if (later !== undefined && keys !== undefined) skipAssignedIds(copy, later);
-    // A restore that is interrupted before has no effect, and one that is interrupted later has it.
+    // The entry is written to the copy, so that a restore has its audit entry exactly if it takes effect.
     const backup = basename(resolve(path));
     const after = { backup, backupCreatedAt: description.createdAt, replaced: replacedName };
     if (plan.hasAuditTrail) addAuditEntry(copy, { ...by, action: "data.restored", after });
@@ -241,7 +241,10 @@ async function checkCopy(path: string, onProgress: OnProgress): Promise<void> {
   syncToDisk(path);
 }
 
-/** Databases that are in place although their copies are still staged are those from before the restore. */
+/**
+ * Moves the present databases away. A database that is in place while its copy is still staged is from before the
+ * restore.
+ */
 function moveAway({ directory, replaced, files }: RestorePlan): void {
   if (replaced === undefined) return;
   const { restore } = directory.files;
@@ -263,7 +266,7 @@ function moveIntoPlace({ directory, files }: RestorePlan): void {
     renameDurably(copy, location);
     inheritDirectoryOwner(location);
   }
-  // The description goes with the directory: a directory without one could not be continued.
+  // The directory is renamed before it is removed, because a directory without a description could not be continued.
   const done = `${restore}.partial`;
   rmSync(done, { recursive: true, force: true });
   renameDurably(restore, done);

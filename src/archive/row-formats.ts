@@ -1,11 +1,11 @@
-/** The formats of files: how rows are read from CSV, JSON lines or a JSON array, and how they are written. */
+/** The formats of files: how rows are read from CSV, NDJSON or a JSON array, and how they are written. */
 
 import { formatTime } from "../text/formatting.ts";
 import { type Fields, mapValues, type StoredAs } from "../domain/fields.ts";
 
-/** How a value is written. A missing text has no field in JSON; a nullable one is null. */
+/** How a value is written. In JSON, a missing text has no field, and a missing nullable text is null. */
 type FieldType = "integer" | "text" | "nullable text" | "time" | "json";
-/** In the order of a file. */
+/** The fields in the order of a file. */
 export type FileFields<Name extends string = string> = Readonly<Record<Name, FieldType>>;
 
 const FILE_TYPES: Readonly<Record<StoredAs, FieldType>> = {
@@ -16,21 +16,21 @@ const FILE_TYPES: Readonly<Record<StoredAs, FieldType>> = {
   time: "time",
 };
 
-/** The fields of a resource in a file. */
+/** Describes the fields of a resource in a file. */
 export function fileFieldsOf(fields: Fields): FileFields {
   return mapValues(fields, ({ storedAs }) => FILE_TYPES[storedAs]);
 }
 
-/** The input as a whole cannot be read: the import ends. The message names the line where that is known. */
+/** The input as a whole is unreadable, so the import ends. The message names the line if it is known. */
 export class InputError extends Error {}
 
 /** One row of a file, before its validation. */
 export interface SourceRow {
-  /** Where it begins; the first line is 1. */
+  /** The line where the row begins; the first line is 1. */
   readonly line: number;
-  /** As it is in the file, without the end of the line. */
+  /** The text of the row as in the file, without the end of the line. */
   readonly text: string;
-  /** Of CSV. */
+  /** The cells of a CSV row. */
   readonly cells?: readonly string[];
   /** Why the text is not a row. */
   readonly problem?: string;
@@ -38,16 +38,16 @@ export interface SourceRow {
 
 /** Splits a text that arrives in pieces into rows. */
 interface RowReader {
-  /** The rows that are complete. */
+  /** Adds text, and returns the rows that it completes. */
   push(text: string): SourceRow[];
-  /** The rest, after the last piece. */
+  /** Returns the remaining rows after the last piece. */
   end(): SourceRow[];
 }
 
-/** A name of 1,024 escaped surrogate pairs takes 12 KiB. */
+/** The longest row. A name of 1,024 escaped surrogate pairs takes 12 KiB. */
 const MAX_ROW_LENGTH = 64 * 1024;
 
-/** Bounds the memory. A missing quote or bracket would otherwise make one row of the rest of the file. */
+/** Bounds the memory. Otherwise a missing quote or bracket would make the rest of the file one row. */
 function checkRowLength(length: number, line: number): void {
   if (length > MAX_ROW_LENGTH) {
     throw new InputError(`line ${line} begins a row of more than 64 KiB; is a quote or a bracket missing?`);
@@ -56,7 +56,7 @@ function checkRowLength(length: number, line: number): void {
 
 export type InputFormat = "ndjson" | "json" | "csv";
 
-/** By the first character: an array, an object on each line, or otherwise CSV. */
+/** Detects the format by the first character: an array, an object on each line, or otherwise CSV. */
 export function formatOf(text: string): InputFormat {
   const first = text.trimStart()[0];
   if (first === "[") return "json";
@@ -69,7 +69,7 @@ export function createRowReader(format: InputFormat, delimiter: string): RowRead
 
 const DELIMITERS = [",", ";", "\t", "|"];
 
-/** The one that the first line has most often, quoted cells aside. */
+/** The delimiter that the first line contains most often outside of quoted cells. */
 export function delimiterOf(text: string): string {
   const [line = ""] = text.trimStart().split(/\r?\n/, 1);
   const unquoted = line.replace(/"[^"]*"/g, "");
@@ -77,7 +77,7 @@ export function delimiterOf(text: string): string {
   return DELIMITERS[counts.indexOf(Math.max(...counts))] ?? ",";
 }
 
-/** Where the next row begins, and of CSV the cells of this one. */
+/** A parsed row: where the next one begins and, for CSV, the cells. */
 interface Parsed {
   readonly end: number;
   readonly cells?: readonly string[];
@@ -85,8 +85,9 @@ interface Parsed {
 }
 
 /**
- * Without a delimiter NDJSON, one object on each line. With one CSV as RFC 4180 has it: a quote within a cell that does
- * not begin with one stands for itself. Lines end with LF or CRLF. Blank lines are skipped.
+ * Reads lines. Without a delimiter, they are NDJSON, with one object on each line. With a delimiter, they are CSV
+ * according to RFC 4180: in a cell that does not begin with a quote, quotes are ordinary characters. Lines end with LF
+ * or CRLF. Blank lines are skipped.
  */
 class LineReader implements RowReader {
   #rest = "";
@@ -127,7 +128,10 @@ class LineReader implements RowReader {
     return rows;
   }
 
-  /** The row from `start` on, whose first line ends at `lineEnd`. Undefined if the row is not complete. */
+  /**
+   * Parses the row that begins at `start`, whose first line ends at `lineEnd`. Returns undefined if the row is
+   * incomplete.
+   */
   #parse(text: string, start: number, lineEnd: number): Parsed | undefined {
     const { delimiter } = this;
     if (delimiter === undefined) return { end: lineEnd + 1 };
@@ -146,12 +150,12 @@ class LineReader implements RowReader {
   }
 }
 
-/** Without the end of the line: a line feed, before which there may be a carriage return. */
+/** The text without the end of the line, which is a line feed or a carriage return and a line feed. */
 function textUpTo(lineFeed: number, text: string, start: number): string {
   return text.slice(start, text[lineFeed - 1] === "\r" ? lineFeed - 1 : lineFeed);
 }
 
-/** The cell at `at` is closed, and text follows. The next row begins on the next line. */
+/** Handles text after the closing quote of the cell at `at`. The next row begins on the next line. */
 function misplacedQuote(text: string, start: number, at: number): Parsed | undefined {
   const quotedLine = /"[^"]*(?:""[^"]*)*"(?!")[^\n]*\n/y;
   quotedLine.lastIndex = at;
@@ -165,20 +169,20 @@ function openQuote(text: string, start: number): Parsed {
 }
 
 /**
- * Objects without others in them, strings, and what separates and encloses elements. A quote alone begins a string
- * whose end has not arrived.
+ * Matches objects without nested ones, strings, and the characters that separate and enclose elements. A single quote
+ * character begins a string whose end has not arrived.
  */
 const JSON_TOKEN =
   /\{[^"{}[\]]*(?:"[^"\\]*(?:\\[^][^"\\]*)*"[^"{}[\]]*)*\}|"[^"\\]*(?:\\[^][^"\\]*)*"|["[\]{},]/g;
 
 /**
- * A JSON array, element by element. It looks for the ends of the elements only; each element is parsed and validated
- * later, by itself.
+ * Reads a JSON array element by element. It searches only for the ends of the elements; each element is parsed and
+ * validated later, on its own.
  */
 class JsonArrayReader implements RowReader {
-  /** The beginning of an element. */
+  /** The beginning of an incomplete element. */
   #rest = "";
-  /** Of its first character. */
+  /** The line of its first character. */
   #line = 1;
   #state: "before" | "within" | "after" = "before";
   #elements = 0;
@@ -236,22 +240,25 @@ function linesIn(text: string): number {
   return text.split("\n").length - 1;
 }
 
-/** A row of CSV (RFC 4180) without the end of the line. */
+/** Encodes a row of CSV (RFC 4180) without the end of the line. */
 export function csvRow(cells: readonly string[], delimiter = ","): string {
   return cells.map((cell) => csvCell(cell, delimiter)).join(delimiter);
 }
 
 const SPECIAL = /[",\r\n]/;
 
-/** What a spreadsheet takes for a formula. */
+/** Matches texts that spreadsheets take for formulas. */
 const FORMULA = /^[=+\-@\t\r]/;
 
-/** An apostrophe before a text that looks like a formula: spreadsheets would calculate it, which can send data away. */
+/**
+ * Adds an apostrophe to a text that looks like a formula. Spreadsheets would calculate it, which can send data
+ * elsewhere.
+ */
 export function spreadsheetCell(text: string): string {
   return FORMULA.test(text) ? `'${text}` : text;
 }
 
-/** A cell as it is. */
+/** Encodes a cell without changing its text. */
 function csvCell(cell: string, delimiter = ","): string {
   const needsQuotes = SPECIAL.test(cell) || (delimiter !== "," && cell.includes(delimiter));
   return needsQuotes ? `"${cell.replaceAll('"', '""')}"` : cell;
@@ -260,7 +267,7 @@ function csvCell(cell: string, delimiter = ","): string {
 export const EXPORT_FORMATS = ["ndjson", "csv"] as const;
 export type ExportFormat = (typeof EXPORT_FORMATS)[number];
 
-/** A field, and where its value is in a row of a table. */
+/** A field, and the position of its value in a row of a table. */
 export interface LocatedField {
   readonly name: string;
   readonly type: FieldType;
@@ -270,9 +277,9 @@ export interface LocatedField {
 type Encode = (row: readonly (string | null)[]) => string;
 
 interface Encoder {
-  /** What is before the rows. */
+  /** The text before the rows. */
   readonly header: (names: readonly string[]) => string;
-  /** `textCell` changes texts, such as `spreadsheetCell`. */
+  /** `textCell` changes texts, as `spreadsheetCell` does. */
   readonly encoder: (fields: readonly LocatedField[], textCell?: (text: string) => string) => Encode;
 }
 
@@ -281,7 +288,7 @@ export const ENCODERS: Readonly<Record<ExportFormat, Encoder>> = {
   csv: { header: (names) => `${names.join(",")}\n`, encoder: csvEncoder },
 };
 
-/** A line, with its end. */
+/** Encodes a row as a line, with its end. */
 function csvEncoder(fields: readonly LocatedField[], textCell = (text: string) => text): Encode {
   const valueOf = (value: string | null, type: FieldType) => {
     if (value === null) return "";
@@ -291,7 +298,7 @@ function csvEncoder(fields: readonly LocatedField[], textCell = (text: string) =
   return (row) => `${fields.map(({ type, position }) => valueOf(row[position] ?? null, type)).join(",")}\n`;
 }
 
-/** A line, with its end. */
+/** Encodes a row as a line, with its end. */
 function jsonEncoder(fields: readonly LocatedField[]): Encode {
   const labelled = fields.map((field) => ({ ...field, label: `"${field.name}":` }));
   return (row) => {
@@ -305,7 +312,7 @@ function jsonEncoder(fields: readonly LocatedField[]): Encode {
   };
 }
 
-/** Text that JSON only puts in quotation marks: to test it takes less than JSON.stringify. */
+/** Matches texts that JSON only has to quote. The test takes less time than JSON.stringify. */
 const PLAIN = /^[ !#-[\]-~]*$/;
 
 function jsonValue(value: string | null, type: FieldType): string {

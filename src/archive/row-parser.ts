@@ -3,12 +3,15 @@ import { Invalid } from "../api/schema.ts";
 import type { ImportedRow, RowType } from "./import-kinds.ts";
 import { InputError, type SourceRow } from "./row-formats.ts";
 
-/** Leaves more identifiers for new pets and orders than will ever be assigned. */
+/**
+ * The highest identifier that a row can keep. More identifiers than will ever be assigned remain for new pets and
+ * orders.
+ */
 const MAX_KEPT_ID = 2n ** 62n;
 
 export interface RowParser<T> {
   parse(row: SourceRow): T | Invalid;
-  /** The file's own name of a field. */
+  /** The name of a field in the file. */
   nameOf(field: string): string;
 }
 
@@ -24,7 +27,7 @@ export function jsonRowParser<T extends ImportedRow>(type: RowType<T>): RowParse
   };
 }
 
-/** Validates the rows of a CSV file. An empty cell of a field that can be missing is a missing field. */
+/** Validates the rows of a CSV file. An empty cell means that the field is missing, if it can be. */
 export function csvRowParser<T extends ImportedRow>(
   type: RowType<T>,
   header: readonly string[],
@@ -61,7 +64,7 @@ function validated<T extends ImportedRow>(fields: unknown, type: RowType<T>): T 
   return type.problemOf?.(value) ?? value;
 }
 
-/** The index of the column of each field that the header names. */
+/** The index of the column for each field that the header names. */
 function columnIndexes(
   header: readonly string[],
   { names, required }: { readonly names: readonly string[]; readonly required: readonly string[] },
@@ -81,12 +84,12 @@ function columnIndexes(
   );
 }
 
-/** `Category ID`, `category_id` and `categoryId` are one name. */
+/** Normalizes a name, so that `Category ID`, `category_id` and `categoryId` are equal. */
 function plain(name: string): string {
   return name.toLowerCase().replace(/[^\p{L}\p{N}]/gu, "");
 }
 
-/** The columns that have the name of a field. */
+/** Finds the columns with the name of a field. */
 function columnsNamed(columns: readonly string[], field: string): number[] {
   const found = indexesOf(columns, plain(field));
   return found.length === 0 && field.endsWith("Id") ? indexesOf(columns, plain(field.slice(0, -2))) : found;

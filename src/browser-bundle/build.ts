@@ -5,7 +5,7 @@
 import type { BunPlugin } from "bun";
 import type { Bundle } from "./bundle.ts";
 
-/** Schemas are shared with the server. What they import of Node is never called in a browser. */
+/** Replaces modules of Node that shared schemas import. Their functions are never called in a browser. */
 const withoutNode: BunPlugin = {
   name: "without-node",
   setup(build) {

@@ -5,7 +5,7 @@ import { EXECUTABLE, type ExecutableContents } from "../executable.ts";
 
 export type BundleName = keyof ExecutableContents["bundles"];
 export type Bundle = ExecutableContents["bundles"][BundleName];
-/** Text by the name of the file. */
+/** The texts by file name. */
 export type ClientFiles = ExecutableContents["client"];
 
 const ENTRY_POINTS: Readonly<Record<BundleName, readonly string[]>> = {
@@ -16,19 +16,20 @@ const ENTRY_POINTS: Readonly<Record<BundleName, readonly string[]>> = {
 const ROOT = join(import.meta.dir, "../..");
 const TIMEOUT_MS = 60_000;
 
-/** The executable contains the bundles; a program that runs from its source makes them. */
+/** Loads a bundle. The executable contains the bundles; a program that runs from its source builds them. */
 export async function loadBundle(name: BundleName): Promise<Bundle> {
   return EXECUTABLE?.bundles[name] ?? runScript("build.ts", ...ENTRY_POINTS[name]);
 }
 
-/** The files of the package `@petstore/client`. */
+/** Loads the files of the package `@petstore/client`. */
 export async function loadClientFiles(): Promise<ClientFiles> {
   return EXECUTABLE?.client ?? runScript("build-client.ts");
 }
 
-/** What a script of this directory prints. */
+/** Runs a script of this directory, and parses its output. */
 async function runScript(...script: string[]) {
-  // With the flags of the launcher, Bun reads no settings of the working directory. No variable means no secret.
+  // With the flags of the launcher, Bun reads no settings of the working directory. The script gets no variables, and
+  // so no secrets.
   const flags = ["--no-env-file", "--config=/dev/null", `--tsconfig-override=${join(ROOT, "tsconfig.json")}`];
   const child = Bun.spawn([process.execPath, ...flags, ...script], {
     cwd: import.meta.dir,
@@ -55,7 +56,10 @@ export interface Asset {
   readonly content: EncodedContent;
 }
 
-/** The path of an asset changes with its content. `prefix` is its beginning, such as `/assets/console-`. */
+/**
+ * Makes an asset, whose path changes with its content. `prefix` is the beginning of the path, such as
+ * `/assets/console-`.
+ */
 export function assetOf(prefix: string, extension: keyof typeof CONTENT_TYPES, text: string): Asset {
   const hash = Bun.SHA256.hash(text, "hex").slice(0, 16);
   const headerLines = headerLinesOf({ "Content-Type": CONTENT_TYPES[extension] });

@@ -5,7 +5,7 @@ import { alternatives } from "./usage-error.ts";
 import { integerWithin, list, didYouMean, type ValueType } from "./value-types.ts";
 
 const HOST_NAME = /^(?=.{1,253}$)[a-z\d](?:[a-z\d-]{0,61}[a-z\d])?(?:\.[a-z\d](?:[a-z\d-]{0,61}[a-z\d])?)*$/i;
-/** Such as 1.2.3.999 or 10.1: a mistyped address, not a name. */
+/** Matches mistyped addresses, such as 1.2.3.999 or 10.1, which are not names. */
 const ENDS_IN_NUMBER = /(?:^|\.)\d+$/;
 
 export const host: ValueType<string> = {
@@ -20,13 +20,13 @@ export const host: ValueType<string> = {
 
 export const port = integerWithin({ min: 0, max: 65_535 });
 
-/** Where a listener listens. */
+/** The address of a listener. */
 interface ListenAddress {
   readonly host: string;
   readonly port: number;
 }
 
-/** `off` means no listener. */
+/** The value `off` means that nothing listens. */
 export const listenAddress: ValueType<ListenAddress | "off"> = {
   placeholder: "HOST:PORT",
   expected: "a host and a port such as 127.0.0.1:8090 or [::1]:8090, or off",
@@ -44,7 +44,7 @@ export const listenAddress: ValueType<ListenAddress | "off"> = {
   hint: (text) => (port.parse(text) === undefined ? undefined : didYouMean(`127.0.0.1:${text}`)),
 };
 
-/** A name without a port, in lower case. */
+/** A host name without a port, in lower case. */
 export const hostname: ValueType<string> = {
   placeholder: "NAME",
   expected: "a host name without a port, such as admin.example.com",
@@ -56,7 +56,7 @@ export const baseUrl: ValueType<string> = {
   placeholder: "URL",
   expected: `an http:// or https:// URL without user, query or fragment, such as https://api.example.com${BASE_PATH}`,
   parse: (text) => {
-    // The URL parser also accepts blanks and backslashes, by repairing them.
+    // The URL parser also accepts and repairs blanks and backslashes.
     if (!/^https?:\/\/[^\s\\/?#@]+(?:\/[^\s\\?#]*)?$/i.test(text) || !URL.canParse(text)) return undefined;
     const { origin, pathname } = new URL(text);
     const path = pathname.replace(/\/+$/, "");
@@ -64,7 +64,7 @@ export const baseUrl: ValueType<string> = {
   },
 };
 
-/** As browsers send it in `Origin`: a scheme and a host, and a port that is not the scheme's own. */
+/** An origin as browsers send it in `Origin`: a scheme, a host, and a port other than the default one. */
 export const origin: ValueType<string> = {
   placeholder: "ORIGIN",
   expected: "the origin of a page such as https://app.example.com or http://localhost:3000, without a path",
@@ -75,7 +75,7 @@ export const origin: ValueType<string> = {
   hint: (text) => (/^https?:\/\/[^\s*@]+$/i.test(text) ? didYouMean(URL.parse(text)?.origin) : undefined),
 };
 
-/** The listener for operators of a server elsewhere. */
+/** The URL of the listener for operators of a remote server. */
 export const serverOrigin: ValueType<string> = {
   ...origin,
   placeholder: "URL",
@@ -84,7 +84,7 @@ export const serverOrigin: ValueType<string> = {
     origin.hint?.(text) ?? (text.includes(".") ? didYouMean(origin.parse(`https://${text}`)) : undefined),
 };
 
-/** As in libpq. `allow` and `prefer` fall back to plain text. */
+/** The modes of libpq. `allow` and `prefer` fall back to plain text. */
 const SSL_MODES = ["disable", "allow", "prefer", "require", "verify-ca", "verify-full"];
 
 export const postgresUrl = serverUrl({
@@ -97,7 +97,7 @@ export const postgresUrl = serverUrl({
 
 const valkeyUrl = serverUrl({
   schemes: ["redis", "rediss"],
-  // The number of a logical database.
+  // The path is the number of a logical database.
   path: /^\/?\d{0,9}$/,
   isValidQuery: (query) => query.size === 0,
   queryRemark: "it has no parameters",
@@ -106,7 +106,7 @@ const valkeyUrl = serverUrl({
 
 const valkeyUrlList = list(valkeyUrl);
 
-/** One server, or some of the nodes of a cluster. */
+/** The URL of one server, or those of some nodes of a cluster. */
 export const valkeyUrls: ValueType<readonly string[]> = {
   ...valkeyUrlList,
   parse: (text) => {
@@ -164,7 +164,7 @@ function isDecodable(text: string): boolean {
   }
 }
 
-/** Bits after the prefix must be zero: 10.1.2.3/8 would trust 16 million addresses where one may have been meant. */
+/** The bits after the prefix must be zero: 10.1.2.3/8 would trust 16 million addresses where perhaps one was meant. */
 export const network: ValueType<IpNetwork> = {
   placeholder: "CIDR",
   expected: "an IP address or network such as 10.0.0.0/8, 192.0.2.7 or fd00::/8",

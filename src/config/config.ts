@@ -29,28 +29,28 @@ export type AdminConfig = NonNullable<Config["admin"]>;
 export interface StorageConfig {
   readonly environment: Environment;
   readonly directory: DataDirectory;
-  /** PostgreSQL; undefined means SQLite in the directory. */
+  /** The URL of PostgreSQL; undefined means SQLite in the directory. */
   readonly databaseUrl?: string | undefined;
-  /** Path of the file that contains `databaseUrl`, if it is in one. */
+  /** The path of the file that contains `databaseUrl`, if it is in one. */
   readonly databaseUrlFile?: string | undefined;
-  /** Valkey: one server, or several nodes of a cluster. Undefined means in the server process. */
+  /** The URLs of Valkey: one server, or several nodes of a cluster. Undefined means that the server process counts. */
   readonly limitsUrls?: readonly string[] | undefined;
   readonly limitsUrlFile?: string | undefined;
-  /** Path of the certificates (PEM) that sign Valkey's; undefined means the well-known authorities. */
+  /** The path of the certificates (PEM) that sign Valkey's; undefined means the well-known authorities. */
   readonly limitsCaFile?: string | undefined;
-  /** Whether the server of PostgreSQL that accepts writes now is used, whatever was seen of its timeline. */
+  /** Whether to use the PostgreSQL server that accepts writes now, whatever its timeline is. */
   readonly acceptsPrimary?: boolean | undefined;
 }
 
-/** The one place that reads the process's environment variables. */
+/** Returns the variables of the process. Only this function reads them. */
 export function processVariables(): Variables {
   return process.env;
 }
 
-/** What holds for one start, or for one command. */
+/** The values that apply to one start, or to one command. */
 type OnceValues = Partial<ValuesOf<typeof ACCEPT_PRIMARY_OPTION & typeof NEW_DATABASE_OPTION>>;
 
-/** Undefined is what the option of that name says of its default. */
+/** Makes the configuration. An undefined value means the default that the option describes. */
 export function configOf(values: ValuesOf<typeof SETTINGS> & OnceValues) {
   const { "tls-cert": certFile, "tls-key": keyFile } = values;
   return {
@@ -82,13 +82,13 @@ function adminOf(values: ValuesOf<typeof ADMIN_OPTIONS> & { readonly env: Enviro
   if (address === "off") return undefined;
   return {
     ...(address ?? { host: "127.0.0.1", port: DEFAULT_ADMIN_PORT[values.env] }),
-    /** Whether nobody asked for this address: if the port is taken, another one is used. */
+    /** Whether the address is the default. If its port is taken, another one is used. */
     isDefault: address === undefined,
-    /** Names by which browsers may address it, in lower case. */
+    /** The names by which browsers may address the listener, in lower case. */
     hostnames: address ? [...values["admin-hostname"], address.host.toLowerCase()] : values["admin-hostname"],
     token: values["admin-token"],
     tokenFile: values["admin-token-file"],
-    /** Of the operator for Prometheus. */
+    /** The file of the token of the operator for Prometheus. */
     metricsTokenFile: values["metrics-token-file"],
     areMetricsPublic: values["metrics-public"],
   };
@@ -127,12 +127,12 @@ export function banRulesOf(values: ValuesOf<typeof BAN_OPTIONS>): BanRules {
   };
 }
 
-/** The URL of PostgreSQL now: its file may have changed since the process started. */
+/** Reads the URL of PostgreSQL again, because its file may have changed since the process started. */
 export function readDatabaseUrl({ databaseUrl, databaseUrlFile: file }: StorageConfig): string | undefined {
   return (file === undefined ? undefined : readAgain(STORAGE_OPTIONS["database-url"], file)) ?? databaseUrl;
 }
 
-/** How to connect to Valkey now. Throws if the certificates cannot be read. */
+/** Reads how to connect to Valkey again. Throws if the certificates are unreadable. */
 export function valkeyOf({ limitsUrls, limitsUrlFile, limitsCaFile, environment }: StorageConfig) {
   const changed =
     limitsUrlFile === undefined ? undefined : readAgain(STORAGE_OPTIONS["limits-url"], limitsUrlFile);
@@ -141,7 +141,7 @@ export function valkeyOf({ limitsUrls, limitsUrlFile, limitsCaFile, environment 
   return { urls, ...(ca !== undefined && { ca }), prefix: `petstore:${environment}:` };
 }
 
-/** For people: without user names and passwords. */
+/** Describes the storage for people, without user names and passwords. */
 export function describeStorage(storage: StorageConfig): { data: string; rateLimits: string } {
   const { directory, databaseUrl, limitsUrls } = storage;
   return {
@@ -153,7 +153,7 @@ export function describeStorage(storage: StorageConfig): { data: string; rateLim
   };
 }
 
-/** `production (data: ./data)`. */
+/** Describes an environment, such as `production (data: ./data)`. */
 export function describeEnvironment(storage: StorageConfig): string {
   return `${storage.environment} (data: ${describeStorage(storage).data})`;
 }
@@ -168,7 +168,7 @@ export function listenUrl(host: string, port: number, { isTls = false } = {}): s
   return originOf({ host, port, isTls }) + BASE_PATH;
 }
 
-/** The origin of a listener. One that listens on all addresses is reached over loopback. */
+/** The origin of a listener. A listener on all addresses is reached over loopback. */
 export function originOf({ host, port, isTls }: { host: string; port: number; isTls: boolean }): string {
   const reachable = host === "0.0.0.0" ? "127.0.0.1" : host === "::" ? "::1" : host;
   const authority = `${ipVersionOf(reachable) === 6 ? `[${reachable}]` : reachable}:${port}`;
@@ -189,10 +189,10 @@ export function expectedUrl(
   return values["public-url"] ?? (port === 0 ? undefined : listenUrl(host, port, { isTls }));
 }
 
-/** By the beginning of their log event. */
+/** A connection, named by the beginning of its log event. */
 type PlainTextConnection = "connections" | "admin" | "database" | "valkey";
 
-/** What travels unencrypted over a network. `PGSSLMODE` is the default of sslmode. */
+/** Lists the connections that are unencrypted over a network. `PGSSLMODE` is the default of sslmode. */
 export function plainTextConnections(config: Config, variables: Variables): PlainTextConnection[] {
   const { host, tls, admin, trustedProxies, databaseUrl, limitsUrls = [] } = config;
   const connections: PlainTextConnection[] = [];

@@ -2,15 +2,15 @@ import { statSync } from "node:fs";
 
 export interface FollowOptions<T> {
   readonly everyMs: number;
-  /** Throws if the files cannot be used. They are read again when they change again. */
+  /** Reads the files. If it throws, they are read again when they next change. */
   readonly read: () => T;
   readonly onChange: (contents: T) => void;
   readonly onError: (error: unknown) => void;
 }
 
 /**
- * Reads files again when they have changed. It waits until they stay the same from one look to the next, because
- * whatever renews a certificate writes one file after the other. Returns a function that stops it.
+ * Reads files again when they have changed. It waits until they stay the same from one check to the next, because
+ * programs that renew a certificate write one file after the other. Returns a function that stops it.
  */
 export function followFiles<T>(paths: readonly string[], options: FollowOptions<T>): () => void {
   const { everyMs, read, onChange, onError } = options;
@@ -33,7 +33,10 @@ export function followFiles<T>(paths: readonly string[], options: FollowOptions<
   return () => clearInterval(timer);
 }
 
-/** Changes with the file. Symbolic links are followed, because some programs renew certificates by changing a link. */
+/**
+ * A text that changes with the file. Symbolic links are followed, because some programs renew certificates by changing
+ * a link.
+ */
 function fileVersion(path: string): string {
   const stat = statSync(path, { throwIfNoEntry: false });
   return stat === undefined ? "none" : `${stat.ino} ${stat.mtimeMs} ${stat.ctimeMs} ${stat.size}`;

@@ -1,6 +1,9 @@
 import { IPv6 } from "ipaddr.js";
 
-/** 128 bits. IPv4 is held as ::ffff:a.b.c.d, so one comparison serves both versions, and ::/0 contains all of IPv4. */
+/**
+ * A network of 128-bit addresses. IPv4 is mapped to ::ffff:a.b.c.d, so one comparison serves both versions, and ::/0
+ * contains all of IPv4.
+ */
 export interface IpNetwork {
   readonly address: IPv6;
   readonly prefixLength: number;
@@ -11,14 +14,17 @@ const IPV4: IpNetwork = { address: IPv6.parse("::ffff:0:0"), prefixLength: 96 };
 const OCTET = "(?:25[0-5]|2[0-4]\\d|1\\d\\d|[1-9]?\\d)";
 const IPV4_TEXT = new RegExp(`^${OCTET}(?:\\.${OCTET}){3}$`);
 
-/** An IPv6 address may have a zone (fe80::1%eth0). node:net is loaded when it is used, because that takes 8 ms. */
+/**
+ * The version of an IP address, which may have a zone in IPv6 (fe80::1%eth0). node:net is loaded when it is used,
+ * because that takes 8 ms.
+ */
 export function ipVersionOf(text: string): 4 | 6 | undefined {
   if (IPV4_TEXT.test(text)) return 4;
   if (!text.includes(":")) return undefined;
   return process.getBuiltinModule("node:net").isIPv6(text) ? 6 : undefined;
 }
 
-/** Strict: ipaddr.js alone accepts 10.1 and 010.0.0.1. An address with a zone is rejected. */
+/** Parses an address strictly: ipaddr.js alone accepts 10.1 and 010.0.0.1. An address with a zone is rejected. */
 export function parseIpAddress(text: string): IPv6 | undefined {
   const version = text.includes("%") ? undefined : ipVersionOf(text);
   if (version === undefined) return undefined;
@@ -26,13 +32,13 @@ export function parseIpAddress(text: string): IPv6 | undefined {
     const [a = 0, b = 0, c = 0, d = 0] = text.split(".").map(Number);
     return new IPv6([0, 0, 0, 0, 0, 0xffff, 256 * a + b, 256 * c + d]);
   }
-  // ipaddr.js reads ::192.0.2.1 as ::ffff:192.0.2.1, and 0::192.0.2.1 as it is.
+  // ipaddr.js reads ::192.0.2.1 as ::ffff:192.0.2.1, but 0::192.0.2.1 correctly.
   return IPv6.parse(text.replace(/^::(?=\d+\.)/, "0::"));
 }
 
 const PREFIX_LENGTH = /^(?:0|[1-9]\d{0,2})$/;
 
-/** CIDR. A single address is a network of one. */
+/** Parses a network in CIDR notation. A single address is a network of one. */
 export function parseIpNetwork(text: string): IpNetwork | undefined {
   const [addressText = "", prefixText, ...rest] = text.split("/");
   const address = parseIpAddress(addressText);
@@ -42,7 +48,7 @@ export function parseIpNetwork(text: string): IpNetwork | undefined {
   return PREFIX_LENGTH.test(prefixText) && prefixLength <= 128 ? { address, prefixLength } : undefined;
 }
 
-/** The network with every bit after its prefix set to zero. */
+/** Sets every bit after the prefix of a network to zero. */
 export function withoutHostBits({ address, prefixLength }: IpNetwork): IpNetwork {
   return { address: IPv6.networkAddressFromCIDR(`${address.toString()}/${prefixLength}`), prefixLength };
 }
@@ -75,7 +81,7 @@ export function isLoopback(host: string): boolean {
 
 const NO_SUCH_HOST = ["there is no such host", "see --host"] as const;
 
-/** Why a server cannot listen and what to do, by the code of the error. */
+/** The reasons why a server cannot listen, with remedies, by the code of the error. */
 export const LISTEN_PROBLEMS: Readonly<Record<string, readonly [problem: string, remedy: string]>> = {
   EADDRINUSE: ["the port is in use", "stop the other program or choose another --port"],
   EADDRNOTAVAIL: ["this machine does not have that address", "see --host"],

@@ -46,7 +46,7 @@ const anyNumberOf = <T>(type: ValueType<T>, help: string) =>
 
 export const JSON_OPTION = { json: switchOption("Print JSON") } as const;
 
-/** A token with which a server creates an operator, and a command calls a server elsewhere. */
+/** The options for a token, with which a server creates an operator and a command calls a remote server. */
 export const ADMIN_TOKEN_OPTIONS = {
   "admin-token-file": {
     type: file,
@@ -60,7 +60,7 @@ export const ADMIN_TOKEN_OPTIONS = {
   },
 } as const satisfies Options;
 
-/** The listener for operators. */
+/** The options of the listener for operators. */
 export const ADMIN_OPTIONS = {
   "admin-address": {
     type: listenAddress,
@@ -88,10 +88,10 @@ const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
 const HOUR = 60 * MINUTE;
 
-/** Both environments run on one machine side by side. */
+/** The default ports differ, so that both environments can run on one machine. */
 export const DEFAULT_PORT: Readonly<Record<Environment, number>> = { production: 8080, staging: 8081 };
 
-/** For every command that reads or writes data. */
+/** The options of every command that reads or writes data. */
 export const STORAGE_OPTIONS = {
   env: {
     type: choice("ENV", ENVIRONMENTS),
@@ -135,21 +135,21 @@ export const STORAGE_OPTIONS = {
   },
 } as const satisfies Options;
 
-/** No setting of a server: it must not stay. */
+/** An option of one start. It is no setting of a server, because it must not stay in effect. */
 export const ACCEPT_PRIMARY_OPTION = {
   "accept-primary": switchOption(
     "Use the PostgreSQL server of --database-url that accepts writes now, although another one was or may have been promoted",
   ),
 } as const satisfies Options;
 
-/** No setting of a server either. */
+/** Another option of one start. */
 export const NEW_DATABASE_OPTION = {
   "new-database": switchOption(
     "Begin with an empty database in --data although other files there say that there was one",
   ),
 } as const satisfies Options;
 
-/** For every command that opens the database. */
+/** The options of every command that opens the database. */
 export const DATABASE_OPTIONS = { ...STORAGE_OPTIONS, ...ACCEPT_PRIMARY_OPTION } as const satisfies Options;
 
 export const ADDRESS_OPTIONS = {
@@ -176,7 +176,7 @@ export const ADDRESS_OPTIONS = {
   },
 } as const satisfies Options;
 
-/** Enterprise has no option here: each Enterprise key has its own limits. */
+/** The options for the limits of plans. Enterprise has none, because each Enterprise key has its own limits. */
 export const PLAN_OPTIONS = {
   "free-limits": {
     type: limitPair,
@@ -214,7 +214,7 @@ export const BAN_OPTIONS = {
   },
 } as const satisfies Options;
 
-/** What a server saves with its data when it starts, beside its URL. */
+/** The options that a server saves with its data when it starts, besides its URL. */
 export const SAVED_OPTIONS = {
   ...PLAN_OPTIONS,
   "anonymous-limits": {
@@ -225,7 +225,7 @@ export const SAVED_OPTIONS = {
   ...BAN_OPTIONS,
 } as const satisfies Options;
 
-/** The settings of a server: `petstore serve`. */
+/** The settings of a server, which `petstore serve` accepts. */
 export const SETTINGS = {
   ...STORAGE_OPTIONS,
   "limits-timeout": {
@@ -287,7 +287,7 @@ export const SETTINGS = {
   ...SAVED_OPTIONS,
 } as const satisfies Options;
 
-/** The settings as help shows them; those in no group are about the server as a whole. */
+/** The settings in the groups of the help. Settings without a group concern the server as a whole. */
 export const SETTING_GROUPS: Readonly<Record<string, Options>> = {
   Data: DATABASE_OPTIONS,
   Address: ADDRESS_OPTIONS,
@@ -302,7 +302,7 @@ interface Sources {
   readonly envFileVariables: ReadonlySet<string>;
 }
 
-/** The settings as operators see them: their values and where these come from, without secrets. */
+/** The settings as operators see them: their values and sources, without secrets. */
 export function shownSettings(options: Options, values: Readonly<Record<string, unknown>>, sources: Sources) {
   return Object.entries(options).map(([flag, option]) => ({
     name: flag,
@@ -322,7 +322,7 @@ function shownValue({ type }: Option, value: unknown): string | null {
   return text.includes("://") ? withoutSecrets(text) : "…";
 }
 
-/** A value from the file that a file option names has the source of that option. */
+/** The kind of a source. A value from a file has the source of the option that names the file. */
 function sourceKind(
   flag: string,
   { fileOption }: Option,
@@ -335,16 +335,16 @@ function sourceKind(
 }
 
 interface CheckedVariables {
-  /** Those of the process, and those of --env-file that the process does not have. */
+  /** The variables of the process, and those of --env-file that the process does not have. */
   readonly variables: Variables;
-  /** The names of those that are from the file. */
+  /** The names of the variables from the file. */
   readonly envFileVariables: ReadonlySet<string>;
   readonly warnings: readonly string[];
 }
 
 /**
  * Adds the variables of --env-file, and rejects every PETSTORE_ variable that is no setting of a server: one that stays
- * in a file must not change what another command does. `commandFlags` are the flags of all commands.
+ * in a file must not affect other commands. `commandFlags` are the flags of all commands.
  */
 export function checkVariables(
   commandFlags: readonly string[],
@@ -365,15 +365,15 @@ export function checkVariables(
 }
 
 const COMMENT_OR_BLANK = /^\s*(?:[#;].*)?$/;
-/** After an even number of backslashes the line ends. */
+/** Matches a line that the next one continues: it ends in an odd number of backslashes. */
 const CONTINUED = /(?<!\\)(?:\\\\)*\\$/;
 const ASSIGNMENT =
   /^\s*(?:export\s+)?(?<name>[A-Za-z_]\w*)=\s*(?:"(?<double>[^"]*)"|'(?<single>[^']*)'|(?<bare>.*?))\s*$/;
 
 /**
- * The format of systemd's EnvironmentFile: `NAME=value` lines, comments on lines of their own, and a backslash at the
- * end of a line that the next one continues. Quotes around a whole value are removed; nothing else in a value has a
- * meaning, so a password can contain # and $.
+ * Reads a file in the format of systemd's EnvironmentFile: `NAME=value` lines, comments on lines of their own, and a
+ * backslash at the end of a line that the next one continues. Quotes around a whole value are removed. Nothing else in
+ * a value is special, so a password can contain # and $.
  */
 function readEnvFile({ name: option, texts: [path = ""] }: Source): Variables {
   const variables: Record<string, string> = {};
@@ -390,7 +390,7 @@ function readEnvFile({ name: option, texts: [path = ""] }: Source): Variables {
   return variables;
 }
 
-/** What Kubernetes sets in every pod for a service whose name begins with "petstore". */
+/** Matches the variables that Kubernetes sets in every pod for a service whose name begins with "petstore". */
 const SERVICE_LINK =
   /^PETSTORE_(?:\w+_)?(?:SERVICE_HOST|SERVICE_PORT(?:_\w+)?|PORT_\d+_(?:TCP|UDP|SCTP)(?:_(?:PROTO|PORT|ADDR))?)$/;
 const SERVICE_LINK_PORT = /^PETSTORE_(?:\w+_)?PORT$/;
@@ -399,7 +399,7 @@ const SERVICE_LINK_URL = /^(?:tcp|udp|sctp):\/\//;
 const PORT_WARNING =
   "PETSTORE_PORT is ignored: Kubernetes sets it for a service named petstore; set enableServiceLinks: false, or use --port";
 
-/** Also drops empty variables, which count as not set. */
+/** Removes those variables, and empty ones, which count as not set. */
 function withoutServiceLinks(variables: Variables): Variables {
   const entries = Object.entries(variables).filter(([name, value = ""]) => {
     if (value === "" || SERVICE_LINK.test(name)) return false;
@@ -408,10 +408,10 @@ function withoutServiceLinks(variables: Variables): Variables {
   return Object.fromEntries(entries);
 }
 
-/** What scripts set to work on a server elsewhere. */
+/** The variables by which scripts select a remote server. */
 const ELSEWHERE_VARIABLES = ["PETSTORE_SERVER", "PETSTORE_TOKEN", "PETSTORE_PLAIN_HTTP"];
 
-/** PETSTORE_TEST_ variables are for the tests of this project. */
+/** Rejects unknown variables. PETSTORE_TEST_ variables are for the tests of this project. */
 function rejectUnknownVariable(commandFlags: readonly string[], variables: Variables, location = ""): void {
   const settings = Object.keys(SETTINGS);
   const known = new Set([...settings.map(variableOf), ...ELSEWHERE_VARIABLES]);

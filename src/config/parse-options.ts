@@ -2,19 +2,19 @@ import { statSync } from "node:fs";
 import { quoted, quotedPath, readTextFile, UsageError } from "./usage-error.ts";
 import { formatValue, type ValueType } from "./value-types.ts";
 
-/** One option: the parser, --help and the documentation take everything from here. */
+/** An option. The parser, --help and the documentation derive from it. */
 export interface Option<T = unknown> {
   readonly type: ValueType<T>;
   readonly help: string;
   readonly default?: T;
-  /** Describes a default that is not one fixed value. */
+  /** The description of a default that is not one fixed value. */
   readonly defaultText?: string;
   readonly isRequired?: true;
-  /** It has no flag, which other users could read in a list of processes. */
+  /** Whether the option has no flag, because other users could read it in a list of processes. */
   readonly isVariableOnly?: true;
-  /** Several flags are joined by commas. */
+  /** Whether the flag can be repeated. The values are joined by commas. */
   readonly repeatable?: true;
-  /** Another option, which names a file that contains the value: one per line if the option is repeatable. */
+  /** Another option that names a file with the value. If the option is repeatable, the file has one value per line. */
   readonly fileOption?: string;
 }
 
@@ -23,21 +23,21 @@ type ValueOf<O extends Option> =
   O["type"] extends ValueType<infer T> ? (O extends { default: unknown } ? T : T | undefined) : never;
 export type ValuesOf<O extends Options> = { readonly [F in keyof O]: ValueOf<O[F]> };
 
-/** The values typed for each flag; the names are without dashes. */
+/** The values typed for each flag. The names have no dashes. */
 export type Flags = Readonly<Record<string, readonly string[] | undefined>>;
 export type Variables = Readonly<Record<string, string | undefined>>;
 
-/** `--per-minute` is PETSTORE_PER_MINUTE. */
+/** The variable of a flag: that of `--per-minute` is PETSTORE_PER_MINUTE. */
 export function variableOf(flag: string): string {
   return `PETSTORE_${flag.toUpperCase().replaceAll("-", "_")}`;
 }
 
-/** Flags override variables, variables override defaults. Throws the first UsageError. */
+/** Parses all options. Flags override variables, and variables override defaults. Throws the first UsageError. */
 export function parseOptions<O extends Options>(options: O, flags: Flags, variables: Variables): ValuesOf<O> {
   const values: Record<string, unknown> = {};
   for (const [flag, option] of Object.entries(options)) {
     const { name, texts } = findSource(flag, option, { flags, variables }) ?? {};
-    // A flag overrides the variable that names a file, so the file is not used.
+    // A flag overrides a variable that names a file, so the file is not read.
     if (option.fileOption !== undefined && name === sourceOf(flag, flags, variables)?.name)
       values[option.fileOption] = undefined;
     if (texts && texts.length > 1 && !option.repeatable)
@@ -48,12 +48,14 @@ export function parseOptions<O extends Options>(options: O, flags: Flags, variab
 }
 
 export interface Source {
-  /** The flag or the variable, as the user wrote it. */
+  /** The flag or the variable as the user wrote it. */
   readonly name: string;
   readonly texts: readonly string[];
 }
 
-/** Undefined when the option has its default. An empty variable counts as not set. */
+/**
+ * Finds where a value comes from. Returns undefined if the option has its default. An empty variable counts as not set.
+ */
 export function sourceOf(flag: string, flags: Flags, variables: Variables): Source | undefined {
   const texts = flags[flag];
   if (texts) return { name: `--${flag}`, texts };
@@ -62,7 +64,7 @@ export function sourceOf(flag: string, flags: Flags, variables: Variables): Sour
   return text ? { name, texts: [text] } : undefined;
 }
 
-/** As sourceOf, or the content of the file that the option's file option names. */
+/** Finds the source like `sourceOf`, or reads the file that the file option names. */
 function findSource(
   flag: string,
   option: Option,
@@ -81,7 +83,7 @@ function findSource(
   return readFileOption(option, file);
 }
 
-/** The value is in a file, one line for each of several. */
+/** Reads the value from a file, which has one line for each value. */
 function readFileOption(
   { repeatable }: Pick<Option, "repeatable">,
   { name, texts: [path = ""] }: Source,
@@ -96,8 +98,8 @@ function readFileOption(
 }
 
 /**
- * The value that a file has now. Undefined if it is not valid, or if the file is none that can be read again, such as a
- * pipe.
+ * Reads the current value of a file. Returns undefined if the value is invalid, or if the file cannot be read again,
+ * such as a pipe.
  */
 export function readAgain<T>(option: Option<T>, path: string): T | undefined {
   try {
@@ -108,7 +110,7 @@ export function readAgain<T>(option: Option<T>, path: string): T | undefined {
   }
 }
 
-/** `name` is what the user wrote before the value. */
+/** Parses a value. `name` is what the user wrote before it. */
 export function parseValue<T>(name: string, text: string, type: ValueType<T>): T {
   const value = type.parse(text);
   if (value !== undefined) return value;
@@ -117,20 +119,20 @@ export function parseValue<T>(name: string, text: string, type: ValueType<T>): T
   throw new UsageError(`${name} ${given}; it must be ${type.expected}${hint ? ` (${hint})` : ""}`);
 }
 
-/** Values as a user types them, by flag. */
+/** Formats values as a user types them, by flag. */
 export function formatOptions<O extends Options>(options: O, values: ValuesOf<O>): Record<string, string> {
   return Object.fromEntries(
     Object.entries(options).map(([flag, { type }]) => [flag, formatValue(type, values[flag])]),
   );
 }
 
-/** Undefined for an option without a default. */
+/** Describes the default; undefined for an option without one. */
 export function describeDefault({ type, default: value, defaultText }: Option): string | undefined {
   if (defaultText !== undefined) return defaultText;
   return value === undefined || typeof value === "boolean" ? undefined : formatValue(type, value);
 }
 
-/** `--port N`, or `PETSTORE_ADMIN_TOKEN`. */
+/** The usage of an option, such as `--port N` or `PETSTORE_ADMIN_TOKEN`. */
 export function flagUsage(flag: string, { type, isVariableOnly }: Option): string {
   if (isVariableOnly) return variableOf(flag);
   return `--${flag} ${type.placeholder ?? ""}`.trimEnd();

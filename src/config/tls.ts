@@ -1,13 +1,13 @@
 import { createPrivateKey, X509Certificate } from "node:crypto";
 import { quotedPath, readTextFile, UsageError } from "./usage-error.ts";
 
-/** Paths of PEM files. */
+/** The paths of PEM files. */
 export interface TlsFiles {
   readonly certFile: string;
   readonly keyFile: string;
 }
 
-/** The contents, in PEM: the certificate comes first, then its chain. Throws UsageError. */
+/** Reads the certificate, followed by its chain, and the key, both in PEM. Throws UsageError. */
 export function readTlsFiles({ certFile, keyFile }: TlsFiles): {
   readonly cert: string;
   readonly key: string;

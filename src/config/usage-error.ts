@@ -1,12 +1,15 @@
 import { readFileSync } from "node:fs";
 import { printable } from "../text/formatting.ts";
 
-/** A wrong command line or variable: one line that names it, what it is and what it must be. Exit status 2. */
+/**
+ * A wrong command line or variable. The message is one line with the name, the value and what is expected. The exit
+ * status is 2.
+ */
 export class UsageError extends Error {}
 
 const MAX_QUOTED = 60;
 const API_KEY = /pet_(live|test|admin)_[\w-]+/g;
-/** Up to the last @, because a password that is not encoded can contain anything. */
+/** Matches up to the last @, because a password that is not encoded can contain anything. */
 const URL_WITH_USER = /([a-z][a-z\d+.-]*:\/\/)[^]*@/gi;
 const PASSWORD_PARAMETER = /([?&](?:\w*password|\w*secret|\w*token|code|sslkey)=)[^&\s]*/gi;
 
@@ -15,19 +18,19 @@ export function withoutSecrets(text: string): string {
   return text.replace(API_KEY, "pet_$1_…").replace(URL_WITH_USER, "$1…@").replace(PASSWORD_PARAMETER, "$1…");
 }
 
-/** User input on one terminal line, without secrets that were typed in the wrong place. */
+/** Formats user input for one line of a terminal, without secrets that were typed in the wrong place. */
 export function quoted(text: string): string {
   const characters = [...withoutSecrets(text)];
   const short = characters.length > MAX_QUOTED ? [...characters.slice(0, MAX_QUOTED), "…"] : characters;
   return `"${printable(short.join(""))}"`;
 }
 
-/** As `quoted`, in full length. */
+/** Formats a path like `quoted`, but in full length. */
 export function quotedPath(path: string): string {
   return `"${printable(withoutSecrets(path))}"`;
 }
 
-/** `a, b or c`. */
+/** Joins items, such as `a, b or c`. */
 export function alternatives(items: readonly string[]): string {
   if (items.length < 2) return items.join("");
   return `${items.slice(0, -1).join(", ")} or ${items.at(-1)}`;
@@ -45,8 +48,8 @@ export function nearest(typed: string, candidates: readonly string[]): string | 
 }
 
 /**
- * Damerau-Levenshtein (optimal string alignment). The small packages count a swap of neighbours as two edits, and then
- * `--prot` is too far from `--port`.
+ * The Damerau-Levenshtein distance (optimal string alignment). The small packages count a swap of neighbours as two
+ * edits, which makes `--prot` too far from `--port`.
  */
 function editDistance(from: string, to: string): number {
   const rows = [Array.from({ length: to.length + 1 }, (_, column) => column)];

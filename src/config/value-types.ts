@@ -3,9 +3,9 @@ import { isOnCalendar } from "../api/schema.ts";
 import type { Limits } from "../domain/rate-limit.ts";
 import { alternatives } from "./usage-error.ts";
 
-/** What the value of an option can be. */
+/** The type of an option's value. */
 export interface ValueType<T> {
-  /** The value in a usage line: `--port N`. A type without one is a switch: the flag alone means true. */
+  /** The value in a usage line, such as N in `--port N`. A type without one is a switch: the flag alone means true. */
   readonly placeholder?: string;
   /** Completes "it must be …". */
   readonly expected: string;
@@ -13,15 +13,15 @@ export interface ValueType<T> {
   readonly range?: string;
   /** All valid values, if they are few. */
   readonly choices?: readonly string[];
-  /** A positional that may be missing; its value is undefined then. */
+  /** Whether a positional may be missing, in which case its value is undefined. */
   readonly optional?: true;
-  /** A value may contain a password, so messages do not repeat it. */
+  /** Whether a value may contain a password, so that messages do not repeat it. */
   readonly secret?: true;
-  /** Undefined when the text is not valid. */
+  /** Parses a text. Returns undefined if the text is invalid. */
   parse(text: string): T | undefined;
-  /** The value as a user types it; that of String if missing. */
+  /** Formats a value as a user types it; the default is String. */
   format?(value: T): string;
-  /** The likely cause of an invalid value, or what the user may have meant. That of a secret repeats nothing of it. */
+  /** The likely cause of an invalid value, or what the user may have meant. The hint of a secret repeats none of it. */
   hint?(text: string): string | undefined;
 }
 
@@ -29,12 +29,12 @@ export function formatValue<T>(type: ValueType<T>, value: T): string {
   return type.format?.(value) ?? String(value);
 }
 
-/** For a hint. */
+/** Makes a hint. */
 export function didYouMean(value: string | undefined): string | undefined {
   return value && `did you mean ${value}?`;
 }
 
-/** For a positional that may be missing. */
+/** Makes a type for a positional that may be missing. */
 export function optional<T>(type: ValueType<T>): ValueType<T | undefined> {
   return { ...type, optional: true };
 }
@@ -71,12 +71,12 @@ function within(value: number | undefined, { min, max }: Bounds): number | undef
   return value !== undefined && value >= min && value <= max ? value : undefined;
 }
 
-/** Far above any real plan, and the sum of two is still exact. */
+/** The range of limits. Its end is far above any real plan, and the sum of two limits is still exact. */
 const requestCount = integerWithin({ min: 1, max: 1_000_000_000 });
 
 /**
- * Both limits of a plan, `60/1000`. The limit per day may be lower than the limit per minute: the windows are
- * independent, so an operator can lower one number without the other.
+ * Both limits of a plan, such as `60/1000`. The limit per day may be lower than that per minute: the windows are
+ * independent, so an operator can lower one number alone.
  */
 export const limitPair: ValueType<Limits> = {
   placeholder: "MINUTE/DAY",
@@ -92,7 +92,7 @@ export const limitPair: ValueType<Limits> = {
 
 const ADMIN_TOKEN = /^[!-~]{16,200}$/;
 
-/** What operators sign in with. */
+/** The token with which an operator signs in. */
 export const adminToken: ValueType<string> = {
   placeholder: "TOKEN",
   secret: true,
@@ -103,11 +103,11 @@ export const adminToken: ValueType<string> = {
 export const directory = path("DIR", "the path of a directory");
 export const file = path("FILE", "the path of a file");
 
-/** What the runtime puts in place of bytes that are not UTF-8: the path would be another one. */
+/** The character by which the runtime replaces bytes that are not UTF-8. A path with it would name another file. */
 const REPLACEMENT = "\ufffd";
 const NO_PATH = ["\0", "://", REPLACEMENT];
 
-/** A URL is not a path: it belongs to another option, and may contain a password. */
+/** A path. A URL is rejected, because it is meant for another option and may contain a password. */
 function path(placeholder: string, expected: string): ValueType<string> {
   return {
     placeholder,
@@ -121,10 +121,10 @@ const UNITS = { d: 86_400_000, h: 3_600_000, m: 60_000, s: 1_000, ms: 1 } as con
 const DURATION = /^(?<count>0|[1-9]\d{0,11})(?<unit>ms|s|m|h|d)$/;
 
 const EXAMPLES = ["25ms", "500ms", "90s", "15m", "24h", "30d", "365d"];
-/** For a number without a unit, most likely first. */
+/** The units for a hint about a number without one, most likely first. */
 const LIKELY_UNITS = ["s", "ms", "m", "h", "d"];
 
-/** Milliseconds, written with a unit. 0 needs no unit. */
+/** A duration in milliseconds, which is written with a unit. 0 needs none. */
 export function duration(bounds: Bounds): ValueType<number> {
   const range = `${formatDuration(bounds.min)} to ${formatDuration(bounds.max)}`;
   const isWithin = (text: string) => within(parseDuration(text), bounds) !== undefined;
@@ -149,7 +149,7 @@ function isUnit(unit: string | undefined): unit is keyof typeof UNITS {
   return unit !== undefined && Object.hasOwn(UNITS, unit);
 }
 
-/** In the largest unit that divides it. */
+/** Formats a duration in the largest unit that divides it. */
 function formatDuration(ms: number): string {
   if (ms === 0) return "0";
   const [unit, length] = Object.entries(UNITS).find(([, length]) => ms % length === 0) ?? ["ms", 1];
@@ -158,7 +158,7 @@ function formatDuration(ms: number): string {
 
 const MEGABYTE = 2 ** 20;
 
-/** Bytes, written in megabytes; 0 needs no unit. */
+/** A size in bytes, which is written in megabytes. 0 needs no unit. */
 export function size({ min, max }: Bounds): ValueType<number> {
   const range = `${min / MEGABYTE}MB to ${max / MEGABYTE}MB, or 0`;
   const bytesOf = (digits = "") =>
@@ -192,7 +192,7 @@ export function switchOption(help: string) {
 
 const splitList = (text: string) => text.split(",").map((item) => item.trim());
 
-/** The flag is repeated, or the values are separated by commas. */
+/** A list of values. The flag is repeated, or the values are separated by commas. */
 export function list<T>(type: ValueType<T>): ValueType<readonly T[]> {
   return {
     placeholder: `${type.placeholder}…`,
@@ -208,14 +208,14 @@ export function list<T>(type: ValueType<T>): ValueType<readonly T[]> {
   };
 }
 
-/** An instant, or how long before now. In milliseconds. */
+/** An instant, or a duration before now, in milliseconds. */
 export type PointInTime = { readonly at: number } | { readonly agoMs: number };
 
 const DATE = /^\d{4}-\d{2}-\d{2}$/;
 const DATE_AND_TIME = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,3})?)?(?:Z|[+-]\d{2}:\d{2})$/;
 const ago = duration({ min: 0, max: 3_650 * 86_400_000 });
 
-/** A date is its start in UTC. */
+/** A point in time. A date means its start in UTC. */
 export const pointInTime: ValueType<PointInTime> = {
   placeholder: "WHEN",
   expected:
@@ -235,14 +235,14 @@ export function timeOf(value: PointInTime, now: number): number {
   return "at" in value ? value.at : now - value.agoMs;
 }
 
-/** Null is forever. */
+/** A duration, or null for forever. */
 export function durationOrForever(bounds: Bounds): ValueType<number | null> {
   const length = duration(bounds);
   return {
     ...length,
     range: `${length.range}, or forever`,
     expected: `forever, or ${length.expected}`,
-    // Undefined is an invalid text.
+    // Undefined would mean an invalid text.
     parse: (text) => (text === "forever" ? null : length.parse(text)),
     format: (value) => (value === null ? "forever" : formatDuration(value)),
   };

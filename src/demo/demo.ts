@@ -13,7 +13,7 @@ import { DEMO_CLIENTS, type DemoClient, type DemoKey, HABITS, samplePet, startTr
 
 const REVOKED_DAYS_AGO = 12;
 
-/** Creates the keys of the clients as if that had been done long ago, and one for whoever runs the demo. */
+/** Creates the keys of the clients with earlier times of creation, and one key for the user of the demo. */
 async function createDemoKeys(keys: KeyStore, clock: Clock, environment: Environment) {
   const attributionAt = (daysAgo: number): Attribution => ({
     actor: { kind: "command line", name: "petstore demo" },
@@ -48,13 +48,13 @@ export interface Demo extends AsyncDisposable {
 interface DemoOptions {
   readonly clock: Clock;
   readonly log: Log;
-  /** For the console. */
+  /** The settings that the console shows. */
   readonly shownSettings: readonly Setting[];
 }
 
 const PETS = 120;
 
-/** Starts a server on new data, fills it, and lets clients use it until it is disposed of. */
+/** Starts a server on new data, fills it, and runs clients until it is disposed of. */
 export async function startDemo(config: Config, options: DemoOptions): Promise<Demo> {
   const adapters = await openAdapters(config, options.clock, options.log);
   let app: App | undefined;
@@ -90,7 +90,7 @@ async function fill(
   };
 }
 
-/** The plots are full after minutes instead of an hour. */
+/** Selects a short range, so that the plots fill within minutes instead of an hour. */
 function withShortRange(consoleUrl: string): string {
   const url = new URL(consoleUrl);
   url.searchParams.set("range", "15m");
@@ -99,7 +99,7 @@ function withShortRange(consoleUrl: string): string {
 
 const DAYS = 60;
 
-/** Adds two months of use before now: one for the plots of the console, and one to compare it with. */
+/** Adds two months of earlier usage: one for the plots of the console, and one for comparison. */
 async function addEarlierUsage(
   usageHistory: Pick<UsageHistoryStore, "addUsage">,
   keys: readonly DemoKey[],
@@ -127,7 +127,7 @@ function countsOf(client: DemoClient, keyId: number, hour: number): KeyCounts {
   return { keyId, admitted, limited, banned: 0, errors, lastUsedAt: hour + HOUR_MS - 1, byOperation };
 }
 
-/** From 0 to 1: little at night, and less on Saturday and Sunday. */
+/** The activity at a time, from 0 to 1. It is low at night, and lower on Saturdays and Sundays. */
 function activityAt(time: number): number {
   const date = new Date(time);
   const daily = 0.55 - 0.45 * Math.cos(((date.getUTCHours() - 3) / 24) * 2 * Math.PI);

@@ -5,7 +5,7 @@ import type { OperationId } from "../domain/usage-history.ts";
 const NAMES = "Rex Mia Balu Luna Fips Nala Oskar Cleo Bruno Wilma Zoë 李小龙 قمر".split(" ");
 const KINDS = ["beagle", "tabby", "parrot", "rabbit", "tortoise", "hamster", "goldfish"];
 
-/** Every ninth pet has no status. */
+/** Makes a sample pet. Every ninth pet has no status. */
 export function samplePet(number: number): NewPet {
   const name = NAMES[number % NAMES.length];
   const kind = KINDS[number % KINDS.length];
@@ -13,7 +13,7 @@ export function samplePet(number: number): NewPet {
   return number % 9 === 0 ? pet : { ...pet, status: "available" };
 }
 
-/** What a client of the demo does most. */
+/** What a client of the demo mostly does. */
 type Habit = "browses" | "orders" | "imports";
 
 /** A client of the demo. */
@@ -21,16 +21,16 @@ export interface DemoClient {
   /** Its API key. */
   readonly key: Omit<NewKey, "createdAt">;
   readonly habit: Habit;
-  /** Requests; 0 for a key that is revoked. */
+  /** The requests per second; 0 for a revoked key. */
   readonly perSecond: number;
-  /** Whether it does not wait as long as `Retry-After` says, so that it is banned. */
+  /** Whether the client ignores `Retry-After`, so that it is banned. */
   readonly isImpatient?: boolean;
-  /** Requests an hour in the weeks before the start, at the busiest time of the day. */
+  /** The requests an hour in the weeks before the start, at the busiest time of the day. */
   readonly earlierPerHour: number;
   readonly createdDaysAgo: number;
 }
 
-/** Oldest first. */
+/** The clients of the demo, oldest first. */
 export const DEMO_CLIENTS: readonly DemoClient[] = [
   {
     key: { name: "Old kiosk", owner: "shop@pets.example", labels: ["unused"], plan: "pro" },
@@ -102,7 +102,7 @@ export interface DemoKey {
   readonly secret: string;
 }
 
-/** The part of each operation in the requests of a client. */
+/** The share of each operation in the requests of a client. */
 export const HABITS: Readonly<Record<Habit, Readonly<Partial<Record<OperationId, number>>>>> = {
   browses: { listPets: 0.85, getPet: 0.15 },
   orders: { listPets: 0.4, listOrders: 0.15, placeOrder: 0.25, updateOrder: 0.2 },
@@ -115,9 +115,9 @@ function anyOperation(habit: Habit): string {
   return parts.find(([, part]) => (chance -= part) < 0)?.[0] ?? "listPets";
 }
 
-/** A client whose key is not valid. */
+/** How often a client sends an invalid key. */
 const INVALID_KEY_EVERY_MS = 7_000;
-/** A client that was banned still tries now and then. */
+/** How long a banned client waits between requests. */
 const BANNED_PAUSE_MS = 2_000;
 const MAX_OPEN_ORDERS = 20;
 
@@ -125,17 +125,17 @@ interface TrafficOptions {
   /** The base URL of the API. */
   readonly url: string;
   readonly keys: readonly DemoKey[];
-  /** How many pets there are at the start. */
+  /** The number of pets at the start. */
   readonly pets: number;
 }
 
-/** Clients that use the API over loopback, each with one request at a time. Returns a function that stops them. */
+/** Runs clients that use the API over loopback, each with one request at a time. Returns a function that stops them. */
 export function startTraffic({ url: baseUrl, keys, pets: petsAtStart }: TrafficOptions): () => void {
   const stopped = new AbortController();
   const { signal } = stopped;
   let lastPet = petsAtStart;
   const anyPet = () => 1 + Math.floor(Math.random() * lastPet);
-  // It sends each request once and at once: the console shows those that are rejected.
+  // Each request is sent once and without delay, so that the console shows the rejected ones.
   const petstoreOf = (key: string) =>
     new Petstore({ key, baseUrl, waitForRateLimit: false, maxRetries: 0, onDeprecation: () => {} });
 

@@ -10,19 +10,19 @@ import { inspectPostgres, type PostgresState } from "../store/postgres/inspect.t
 import { sqliteVersion } from "../store/sqlite/database.ts";
 import { inspectDatabase, inspectStore } from "../store/sqlite/snapshot.ts";
 
-/** An error keeps the service from working, a warning may do so later. */
+/** An error means that the service does not work; a warning means that it may fail later. */
 export type Level = "ok" | "warning" | "error";
 
 export interface Finding {
-  /** What was checked, such as `open files`. */
+  /** The subject of the check, such as `open files`. */
   readonly check: string;
   readonly level: Level;
   readonly message: string;
-  /** What to do about it. */
+  /** What the operator can do. */
   readonly remedy?: string;
 }
 
-/** The findings of one check. */
+/** Makes the findings of one check. */
 export function check(name: string) {
   const problem = (level: Level) => (message: string, remedy: string) => ({
     check: name,
@@ -37,7 +37,7 @@ export function check(name: string) {
   };
 }
 
-/** The problems that there are, or `ok` if there are none. */
+/** Returns the problems that were found, or `ok` if there are none. */
 export function problemsOr(ok: Finding, problems: readonly (Finding | false | undefined)[]): Finding[] {
   const found = problems.filter((problem) => problem !== false && problem !== undefined);
   return found.length > 0 ? found : [ok];
@@ -70,7 +70,10 @@ function schemaFinding({ schemaVersion: version, supportedVersion: newest }: Sch
 const openFiles = check("open files");
 const clock = check("clock");
 
-/** A server that is not told how many connections to accept does with fewer than it could. */
+/**
+ * The number of connections that suffices if the operator has not set one. A server then runs with fewer than the
+ * maximum.
+ */
 const ENOUGH_CONNECTIONS = 10_000;
 
 export function checkOpenFiles(
@@ -85,14 +88,14 @@ export function checkOpenFiles(
   );
 }
 
-/** A clock before this release is wrong. */
+/** A clock that shows an earlier time than this release is wrong. */
 const RELEASED_AT = Date.UTC(2026, 10, 1);
 const CLOCK_TOLERANCE_MS = 2_000;
 
 interface ClockComparison {
-  /** Such as `PostgreSQL`. */
+  /** The name of the other machine's service, such as `PostgreSQL`. */
   readonly name: string;
-  /** Its clock minus ours. */
+  /** The clock of that machine minus the clock of this one. */
   readonly differenceMs: number;
 }
 
@@ -132,7 +135,7 @@ const usage = check("rate limit usage");
 const RESTORE =
   "stop the server, keep the file for an analysis, and restore a backup with petstore restore --replace";
 
-/** What a check found, and what the check of the clock needs of it. */
+/** The findings of a check, and the facts that the check of the clock needs. */
 export interface StoreFindings {
   readonly findings: readonly Finding[];
   readonly newestTime?: number | undefined;
@@ -179,7 +182,7 @@ export function isAccessible(path: string, mode = constants.R_OK | constants.W_O
   }
 }
 
-/** Usage of keys and addresses that a server in its own process counts. */
+/** Checks the usage of keys and addresses that a server counts in its own process. */
 export function checkUsageStore({ directory, limitsUrls }: StorageConfig): Finding[] {
   const { usageStore } = directory.files;
   if (limitsUrls !== undefined || !existsSync(usageStore)) return [];
@@ -195,7 +198,7 @@ export function checkUsageStore({ directory, limitsUrls }: StorageConfig): Findi
 
 const postgres = check("PostgreSQL");
 
-/** An instance opens this many. */
+/** The number of connections that an instance opens. */
 const CONNECTIONS = 7;
 
 export async function checkPostgres(storage: StorageConfig, now: () => number): Promise<StoreFindings> {
@@ -227,7 +230,7 @@ function postgresProblems(state: PostgresState): readonly (Finding | false)[] {
       postgres.error("the server is a standby and accepts no writes", "connect to the primary"),
     !state.isDurable &&
       postgres.warning(
-        "a power failure can lose writes that clients were told of",
+        "a power failure can lose writes that were acknowledged to clients",
         "set fsync = on and synchronous_commit = on",
       ),
     freeConnections < CONNECTIONS &&
@@ -263,7 +266,7 @@ export async function checkValkey(storage: StorageConfig, now: () => number): Pr
     const message = `${name} cannot be used: ${reason}`;
     if (reason.startsWith("READONLY")) return { findings: [valkey.error(message, "connect to the primary")] };
     const remedy =
-      "check --limits-url, its user's permissions (docs/deployment.md) and that Valkey runs; until then each server gives its share of the limits";
+      "check --limits-url, its user's permissions (docs/deployment.md) and that Valkey runs; until then each server applies its share of the limits";
     return { findings: [valkey.error(message, remedy)] };
   }
 }

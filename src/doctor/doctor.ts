@@ -29,11 +29,11 @@ interface DoctorOptions {
   readonly config: Config;
   readonly variables: Variables;
   readonly clock: Clock;
-  /** The status of the response to a GET. Rejects if there is none. */
+  /** Returns the status of the response to a GET. Rejects if no response arrives. */
   readonly statusOf: (url: string) => Promise<number | undefined>;
 }
 
-/** Checks everything that a server with this configuration needs. Changes nothing. Servers may be running. */
+/** Checks everything that a server with this configuration needs. It changes nothing, and servers may be running. */
 export async function diagnose({ config, variables, clock, statusOf }: DoctorOptions): Promise<Finding[]> {
   const now = () => clock.now();
   const store =
@@ -56,7 +56,7 @@ export async function diagnose({ config, variables, clock, statusOf }: DoctorOpt
 
 const configuration = check("configuration");
 
-/** Settings that are valid one by one, and do not go together. */
+/** Checks combinations of settings that are valid individually. */
 function checkConfiguration(config: Config, variables: Variables): Finding[] {
   const { databaseUrl, limitsUrls, publicUrl, host } = config;
   return problemsOr(configuration.ok(`${config.environment}: the settings go together`), [
@@ -106,7 +106,7 @@ function checkDataDirectory(directory: DataDirectory): Finding[] {
     return stat ? { file, mode: stat.mode, uid: stat.uid } : [];
   });
   const open = files.filter(({ mode }) => (mode & OTHER_USERS) !== 0).map(({ file }) => file);
-  // Such as those that root has copied into the directory.
+  // Root may have copied such files into the directory.
   const foreign = files.filter(({ uid }) => uid !== stats.uid).map(({ file }) => file);
   return [
     ...problemsOr(data.ok(`${path} is writable, and only its owner has access`), [
@@ -140,7 +140,10 @@ function freeSpace(directory: DataDirectory): Finding {
 
 const ports = check("ports");
 
-/** A port on which a server of Petstore listens already is fine. Nobody asked for the default port of operators. */
+/**
+ * Checks the ports. A port on which a Petstore server already listens is fine. The default port for operators is
+ * skipped, because a server can use another one.
+ */
 async function checkPorts(
   { host, port, admin, tls: files }: Config,
   statusOf: DoctorOptions["statusOf"],
@@ -165,7 +168,7 @@ async function checkPorts(
   return Promise.all(checks);
 }
 
-/** The code of the error. For an unknown host name the runtime reports none. */
+/** The code of the error when listening fails. For an unknown host name, the runtime reports none. */
 function listenError({ host, port }: { readonly host: string; readonly port: number }) {
   const probe = createServer();
   return new Promise<string | undefined>((resolve) => {
@@ -176,7 +179,7 @@ function listenError({ host, port }: { readonly host: string; readonly port: num
 
 const accessLog = check("access log");
 
-/** The server creates the file, but no directory for it. */
+/** Checks the access log. The server creates the file, but not its directory. */
 function checkAccessLog({ accessLog: path }: Config): Finding[] {
   if (path === undefined || path === "-") return [];
   const stats = statOf(path);
@@ -200,7 +203,7 @@ function checkAccessLog({ accessLog: path }: Config): Finding[] {
 
 const tls = check("TLS");
 const DAY_MS = 86_400_000;
-/** Programs that renew certificates do so weeks before. */
+/** How long before its end a certificate should be renewed. Programs that renew certificates do it weeks before. */
 const RENEWAL_DAYS = 14;
 
 function checkTls({ tls: files, publicUrl }: Config, now: number): Finding[] {

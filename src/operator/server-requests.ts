@@ -40,7 +40,7 @@ export function reasonNotToAsk(
   const { adminUrl, name } = server;
   if (adminUrl === null) return "it has no listener for operators: --admin-address is off";
   if (adminUrl === undefined)
-    return `it does not tell where it listens for operators: it has just started, or is of release ${LAST_UNSIGNED} with --admin-address off`;
+    return `it does not report where it listens for operators: it has just started, or is of release ${LAST_UNSIGNED} with --admin-address off`;
   if (!secret.isSigned(server))
     return `its entry in Valkey has no valid signature: it is of release ${LAST_UNSIGNED} or earlier, its clock is wrong, or it is not a server of this database`;
   const { protocol, hostname: host } = new URL(adminUrl);

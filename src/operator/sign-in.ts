@@ -136,8 +136,8 @@ export class AdminAuthentication {
   }
 
   /**
-   * Reports a wrong token in the log and in the audit trail: 20 an hour, because the trail keeps them for long. The next
-   * entry has the number of those that were suppressed.
+   * Reports a wrong token in the log and in the audit trail: 20 an hour, because the trail keeps them for long. The
+   * next entry has the number of those that were suppressed.
    */
   #reportFailure(actor: Actor): void {
     const { clock, log, audit } = this.#options;

@@ -54,7 +54,7 @@ import type { Representation } from "./response-cache.ts";
 export interface StaticRoute {
   /** Whether requests count against the quota of pages of the client's address. */
   readonly isRateLimited: boolean;
-  /** Undefined if there is no such path. */
+  /** Responds to a request. Returns undefined if the path does not exist. */
   respond(request: Request, headerLines: string): Awaitable<Response | undefined>;
   rejectLimited(request: Request, decision: Decision): Response;
 }
@@ -66,23 +66,23 @@ interface HttpAppOptions extends HandlerOptions {
   readonly plans: Plans;
   readonly log: Log;
   readonly requestTimeoutMs?: number | undefined;
-  /** Origins whose scripts may use the API in a browser. */
+  /** The origins whose scripts may use the API in a browser. */
   readonly corsOrigins?: readonly string[] | undefined;
-  /** Is called for each request without a valid key. */
+  /** Called for each request without a valid key. */
   readonly onUnauthenticated?: (failure: AuthFailure, address: string) => void;
-  /** Are called for each request in this order. */
+  /** Called for each request, in this order. */
   readonly observers?: readonly RequestObserver[];
-  /** Is called for each request that is not valid HTTP/1.1 or arrives too slowly; `observers` are not. */
+  /** Called for each request that is not valid HTTP/1.1 or arrives too slowly. `observers` are not called for it. */
   readonly onProtocolError?: ((status: ProtocolErrorStatus) => void) | undefined;
 }
 
-/** Whose limits a request counts against. */
+/** The subject and the limits that a request counts against. */
 interface Counted {
   readonly subject: Subject;
   readonly limits: Limits;
 }
 
-/** A request for an endpoint. */
+/** A request to an endpoint. */
 interface PetstoreCall extends Call {
   readonly endpoint: Endpoint;
   readonly record: RequestRecord;
@@ -90,7 +90,10 @@ interface PetstoreCall extends Call {
   readonly decision: Decision;
 }
 
-/** The path of a request: authenticate → decide → route → dispatch: validate → handler → store → respond → observe. */
+/**
+ * Handles requests in these steps: authenticate → decide → route → dispatch: validate → handler → store → respond →
+ * observe.
+ */
 export class HttpApp implements RequestHandler {
   readonly #options: HttpAppOptions;
   readonly #observers: readonly RequestObserver[];
@@ -196,7 +199,10 @@ export class HttpApp implements RequestHandler {
     );
   }
 
-  /** The request was counted when its head arrived, and stays that of its key. */
+  /**
+   * Authenticates again after the body has arrived. The request was counted when its head arrived, and still counts for
+   * its key.
+   */
   #reauthenticate(call: PetstoreCall): Awaitable<PetstoreCall | Rejection> {
     const { authenticator, onUnauthenticated } = this.#options;
     const { request, record } = call;
@@ -214,7 +220,7 @@ export class HttpApp implements RequestHandler {
     return authenticationUnavailable(failure.retryAfterSeconds);
   }
 
-  /** A page or an unknown path. */
+  /** Responds to a request for a page or an unknown path. */
   #handleStaticRequest(record: RequestRecord): Awaitable<Response> {
     const { rateLimiter, staticRouteAt } = this.#options;
     const { request, requestId } = record;
@@ -237,12 +243,15 @@ export class HttpApp implements RequestHandler {
     );
   }
 
-  /** A request without a valid key counts against the limits of its IP address. */
+  /** The address of a request without a valid key, which counts against the limits of that address. */
   #addressOf({ clientAddress: id }: Request): Counted {
     return { subject: { kind: "address", id }, limits: this.#options.plans.anonymous };
   }
 
-  /** Pages have a quota of their own: a program that has used up its address's takes no documentation from people. */
+  /**
+   * The subject of a request for a page. Pages have a quota of their own, so that a program that has exhausted the
+   * quota of its address leaves the documentation readable for people.
+   */
   #readerOf({ clientAddress }: Request): Counted {
     return {
       subject: { kind: "address", id: `pages ${clientAddress}` },
@@ -250,7 +259,7 @@ export class HttpApp implements RequestHandler {
     };
   }
 
-  /** The response after an error of authentication or of the rate limiter: its headers show the usage known before. */
+  /** The response after an error of authentication or of the rate limiter. Its headers show the last known usage. */
   #undecided(error: unknown, { subject, limits }: Counted, { request, requestId }: RequestRecord): Response {
     const headerLines = apiLines({ ...this.#options.rateLimiter.peek(subject, limits), retryAfter: 0 });
     return this.#failed(error, headerLines, { where: "authentication or rate limit", request, requestId });
@@ -263,7 +272,7 @@ export class HttpApp implements RequestHandler {
     return this.#failed(error, headerLines, { where: endpoint.id, request, requestId });
   }
 
-  /** 500, or 503 if the service is unavailable. */
+  /** Responds with 500, or with 503 if the service is unavailable. */
   #failed(
     error: unknown,
     headerLines: string,
@@ -296,12 +305,12 @@ function isAuthenticated(principal: ApiKeyPrincipal | AuthFailure): principal is
   return typeof principal === "object" && !(principal instanceof Unavailable);
 }
 
-/** A safe method changes nothing (RFC 9110), so a read-only key may use it. */
+/** Whether a key may use a method. A read-only key may use safe methods, which change nothing (RFC 9110). */
 function mayUse({ access }: ApiKeyPrincipal, { method }: Request): boolean {
   return access === "write" || method === "GET" || method === "HEAD" || method === "OPTIONS";
 }
 
-/** OPTIONS, or a method that the path does not allow. */
+/** Responds to OPTIONS, and to methods that the path does not allow. */
 function otherMethodResponse({ method }: Request, { allowed }: Route, decision: Decision): Response {
   const headerLines = headerLine("Allow", allowed) + apiLines(decision);
   if (method === "OPTIONS") return emptyResponse(204, headerLines);
@@ -311,7 +320,9 @@ function otherMethodResponse({ method }: Request, { allowed }: Route, decision: 
 const VISIBLE_ASCII = new RegExp(`^[\\x21-\\x7e]{1,${IDEMPOTENCY_KEY_MAX_LENGTH}}$`);
 const QUOTED = /^"(.*)"$/;
 
-/** `"a"` and `a` are the same key: a structured header (RFC 9651) quotes its strings. */
+/**
+ * Reads the Idempotency-Key. `"a"` and `a` are the same key, because a structured header (RFC 9651) quotes its strings.
+ */
 function idempotentRequestOf(
   { bytes }: AnyInput,
   { endpoint: { operation }, request, principal }: PetstoreCall,
@@ -323,7 +334,7 @@ function idempotentRequestOf(
   return { keyId: principal.keyId, idempotencyKey, fingerprint: sha256(bytes) };
 }
 
-/** On every response of the operation. */
+/** The header lines of every response of the operation. */
 function operationLines({ endpoint, identifier }: PetstoreCall): string {
   return endpoint.deprecationLines?.(identifier) ?? "";
 }
@@ -350,20 +361,20 @@ function resultLines({ headers }: AnySuccess, call: PetstoreCall): string {
 }
 
 function representationOf(result: AnySuccess, call: PetstoreCall): Representation {
-  // A page whose next page appears is another representation, although its body is the same.
+  // When a next page appears, the representation is another one, although its body is the same.
   const { body, headers, etag = etagOf((headers?.["Link"] ?? "") + body) } = result;
   return { headerLines: resultLines(result, call) + headerLine("ETag", etag), body, etag };
 }
 
-/** A cache may keep a response for its own user, and asks before it uses it again. */
+/** A cache may keep a response for its own user, but must revalidate it before each use. */
 const CACHE_LINE = headerLine("Cache-Control", "private, no-cache");
 
-/** On every response of the API. */
+/** The header lines of every response of the API. */
 function apiLines(decision: Decision): string {
   return CACHE_LINE + rateLimitLines(decision);
 }
 
-/** On every response that counts against a limit. */
+/** The header lines of every response that counts against a limit. */
 export function rateLimitLines({ limit, remaining, resetAt, retryAfter }: Decision): string {
   const lines = `X-RateLimit-Limit: ${limit}\r\nX-RateLimit-Reset: ${resetAt}\r\nX-RateLimit-Remaining: ${remaining}\r\n`;
   return retryAfter === 0 ? lines : `${lines}Retry-After: ${retryAfter}\r\n`;
@@ -380,13 +391,13 @@ export function rateLimitedResponse(decision: Decision): Response {
   return rejectionResponse(rejection, apiLines(decision));
 }
 
-/** On a 401 response, by its code. */
+/** The header lines of a 401 response, by its code. */
 const CHALLENGE_LINES: Readonly<Record<string, string>> = {
   missing_api_key: headerLine("WWW-Authenticate", CHALLENGE),
   invalid_api_key: headerLine("WWW-Authenticate", INVALID_KEY_CHALLENGE),
 };
 
-/** 304 if the client has this representation already, 200 otherwise. */
+/** Responds with 304 if the client already has this representation, and with 200 otherwise. */
 function conditionalResponse(
   { headers }: Request,
   { headerLines, body, etag }: Representation,

@@ -2,10 +2,10 @@ import { PETSTORE_API } from "./operations.ts";
 import { headerLine, type Request, type Response } from "../http1/index.ts";
 import { emptyResponse, headerLinesOf } from "../api/dispatch.ts";
 
-/** What a script of another origin may send beyond what every script may. */
+/** The request headers that a script of another origin may send besides those that every script may. */
 const REQUEST_HEADERS = ["Authorization", "Content-Type", "Idempotency-Key", "If-None-Match", "X-Request-Id"];
 
-/** What a script of another origin can read beyond what every script can. */
+/** The response headers that a script of another origin can read besides those that every script can. */
 const EXPOSED_HEADERS = [
   "X-RateLimit-Limit",
   "X-RateLimit-Remaining",
@@ -30,12 +30,12 @@ const PREFLIGHT_LINES = headerLinesOf({
   "Access-Control-Max-Age": `${MAX_AGE_SECONDS}`,
 });
 const EXPOSE_LINE = headerLine("Access-Control-Expose-Headers", EXPOSED_HEADERS.join(", "));
-/** The same URL has other headers for another origin, so a cache keeps them apart. */
+/** The headers differ by origin, so a cache must store the responses separately. */
 const VARY_LINE = headerLine("Vary", "Origin");
 
 /**
- * Cross-origin requests of browsers (the CORS protocol of the Fetch standard). The origins are listed one by one, and
- * no response allows cookies: a key in `Authorization` is the only credential.
+ * Handles cross-origin requests of browsers (the CORS protocol of the Fetch standard). The origins are listed one by
+ * one, and no response allows cookies: the key in `Authorization` is the only credential.
  */
 export class Cors {
   readonly #allowLines: ReadonlyMap<string, string>;
@@ -46,7 +46,7 @@ export class Cors {
     );
   }
 
-  /** The response to a preflight of an allowed origin. It needs no key and counts against no limit. */
+  /** Responds to a preflight of an allowed origin. It needs no key and counts against no limit. */
   preflight({ method, headers }: Request): Response | undefined {
     if (method !== "OPTIONS" || headers.get("access-control-request-method") === null) return undefined;
     return this.#allowLines.has(headers.get("origin") ?? "")
@@ -54,7 +54,7 @@ export class Cors {
       : undefined;
   }
 
-  /** The response with the headers that let a script of an allowed origin read it. */
+  /** Adds the headers that allow a script of an allowed origin to read the response. */
   allow({ headers }: Request, { status, headerLines, body }: Response): Response {
     const allowLine = this.#allowLines.get(headers.get("origin") ?? "");
     const lines = allowLine === undefined ? VARY_LINE : VARY_LINE + allowLine + EXPOSE_LINE;

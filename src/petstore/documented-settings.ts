@@ -6,7 +6,7 @@ import type { BanRules } from "../domain/rate-limit.ts";
 export interface DocumentedSettings {
   /** The environment of the server that shows the documentation: examples use its URL and its keys. */
   readonly environment: Environment;
-  /** With the base path, without a slash at its end. */
+  /** The URL of the API, with the base path and without a slash at its end. */
   readonly baseUrl: string;
   /** The base URL of the other environment, if the operator has set it. */
   readonly otherUrl?: string | undefined;
@@ -14,7 +14,7 @@ export interface DocumentedSettings {
   readonly ban: BanRules;
 }
 
-/** Of a path outside the API, such as `/openapi.json`. */
+/** The URL of a path outside the API, such as `/openapi.json`. */
 export function siteUrl(baseUrl: string, path: string): string {
   return baseUrl.slice(0, -BASE_PATH.length) + path;
 }

@@ -47,7 +47,7 @@ export const INVALID_IDEMPOTENCY_KEY = new Rejection(
   `Idempotency-Key must be 1 to ${IDEMPOTENCY_KEY_MAX_LENGTH} visible ASCII characters.`,
 );
 
-/** By the reason why a request has no principal. */
+/** The rejections by the reason why a request has no principal. */
 export const UNAUTHENTICATED = {
   missing_api_key: new Rejection(
     "missing_api_key",

@@ -40,7 +40,7 @@ export interface HandlerOptions {
   readonly baseUrl: string;
 }
 
-/** A success, with its ETag if the store has it, and with what makes it stale. */
+/** A success, with its ETag if the store has it, and with the kind of changes that make it stale. */
 type HandlerResult<Id extends OperationId> =
   | (Success<Id> & { readonly etag?: string; readonly dependsOn?: keyof PetRevisions })
   | OperationRejection<Id>;
@@ -61,7 +61,7 @@ function createHandlers({ store, petJson, clock, baseUrl }: HandlerOptions): Han
   const removedAt = OPERATIONS.getPet.deprecated.sunset.getTime();
   const petUrl = () => `${baseUrl}/pets${clock.now() < removedAt ? "/" : "?id="}`;
 
-  /** The next page has the same parameters, and begins after the last item. */
+  /** The link to the next page. It has the same parameters, and begins after the last item. */
   function nextLink(list: ListName, query: object, { hasMore, last }: PageJson): { Link?: string } {
     if (!hasMore || last === undefined) return {};
     const { path, query: parameters } = OPERATIONS[list === "pets" ? "listPets" : "listOrders"];
@@ -78,7 +78,7 @@ function createHandlers({ store, petJson, clock, baseUrl }: HandlerOptions): Han
       return andThen(petJson.list({ limit, ids, after, ...filters }), (page) => ({
         body: page.json,
         headers: nextLink("pets", query, page),
-        // Few clients ask for the same identifiers.
+        // Few clients request the same identifiers, so such pages are not cached.
         ...(ids === undefined && { dependsOn: page.hasMore ? "changes" : "changesAndAdditions" }),
       }));
     },
@@ -127,14 +127,14 @@ function created<R extends Rejection>(url: string, result: WriteResult | R) {
   return { body: result.body, headers: { Location: `${url}${result.id}`, ...replayed } };
 }
 
-/** An operation and everything that serves it. */
+/** An operation and the code that serves it. */
 export interface Endpoint {
   readonly id: OperationId;
   readonly operation: PetstoreOperation;
   readonly handler: (input: AnyInput, ...context: HandlerContext) => Awaitable<AnySuccess | Rejection>;
   readonly cache: ResponseCache | undefined;
   readonly shared: SharedResponses | undefined;
-  /** On every response of a deprecated operation; the argument is the identifier in the path. */
+  /** The header lines of every response of a deprecated operation. The argument is the identifier in the path. */
   readonly deprecationLines: ((identifier: string) => string) | undefined;
   readonly removal: { readonly at: number; readonly rejection: Rejection } | undefined;
 }
@@ -170,8 +170,8 @@ export function createEndpoints(options: HandlerOptions): ReadonlyMap<OperationI
 }
 
 /**
- * `Deprecation` (RFC 9745), `Sunset` (RFC 8594) and `Link` to the documentation and to the replacement: the one of this
- * very pet or, where the path has no valid identifier, the list.
+ * The headers `Deprecation` (RFC 9745), `Sunset` (RFC 8594) and `Link`, which refers to the documentation and to the
+ * replacement for the same pet. If the path has no valid identifier, the replacement is the list.
  */
 function deprecationLines(deprecation: Deprecation, baseUrl: string): (identifier: string) => string {
   const [start = "", end = ""] = headerLinesOf(deprecationHeaders(deprecation, baseUrl)).split(IDENTIFIER);

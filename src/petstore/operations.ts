@@ -21,10 +21,10 @@ export interface Deprecation extends Removal {
   readonly since: Date;
 }
 
-/** Headers of a success that depend on the operation. The rate limit headers are on every response. */
+/** The headers of a success that depend on the operation. The rate limit headers are on every response. */
 type SuccessHeader = "ETag" | "Link" | "Location" | "Deprecation" | "Sunset" | "Idempotent-Replayed";
 
-/** The errors of every operation: of authentication, of rate limits, and of the service itself. */
+/** The errors that every operation has, from authentication, rate limits, and the service itself. */
 export const COMMON_ERRORS = [
   "missing_api_key",
   "invalid_api_key",
@@ -161,7 +161,7 @@ export const OPERATIONS = {
 /** The public API. */
 export const PETSTORE_API = new Api({ basePath: BASE_PATH, errors: ERRORS, operations: OPERATIONS });
 
-/** The codes of an operation, without those of every operation. A read-only key may only use GET. */
+/** The error codes of an operation, without those of every operation. A read-only key may use only GET. */
 export function operationErrors(operation: PetstoreOperation): ErrorCode[] {
   const codes = errorsOf(operation);
   return operation.method === "GET" ? codes : ["read_only_key", ...codes];
@@ -188,15 +188,15 @@ export const RESPONSE_STATUSES: ReadonlyMap<OperationId, readonly number[]> = ne
 type Table = typeof OPERATIONS;
 export type PetstoreInput<Id extends OperationId> = InputOf<Table[Id]>;
 
-/** The success that the operation declares, with headers that it declares. */
+/** A success as the operation declares it, with headers that it declares. */
 export interface Success<Id extends OperationId> {
-  /** JSON text. */
+  /** The body as JSON text. */
   readonly body: string;
   readonly headers?: { readonly [H in Table[Id]["success"]["headers"][number]]?: string };
 }
 export type OperationRejection<Id extends OperationId> = RejectionOf<Table[Id]>;
 
-/** `{petId}` stands for the identifier. */
+/** The headers of a deprecated operation. `{petId}` stands for the identifier. */
 export function deprecationHeaders(
   { since, sunset, replacement, list }: Deprecation,
   baseUrl: string,

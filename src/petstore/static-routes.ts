@@ -12,7 +12,7 @@ import { rateLimitedResponse, rateLimitLines, rejectionResponse, type StaticRout
 
 type PageRequest = Pick<Request, "method" | "path"> & ContentRequest;
 
-/** The documentation, `/` for browsers and the client library. Undefined if there is no such page. */
+/** Serves the documentation, `/` for browsers, and the client library. Returns undefined if the page does not exist. */
 export interface DocsPages {
   respond(request: PageRequest, headerLines: string): Awaitable<Response | undefined>;
 }
@@ -31,10 +31,10 @@ export function staticRoutes({ docsSettings, docsPages, isShuttingDown }: Static
     [DOCS_PATH, docs],
     [CLIENT_PACKAGE_PATH, docs],
     ["/openapi.json", content(async () => (await openApi()).openApiJson(docsSettings), "application/json")],
-    // RFC 9512.
+    // The media type is defined in RFC 9512.
     ["/openapi.yaml", content(async () => (await openApi()).openApiYaml(docsSettings), "application/yaml")],
     [HEALTH_PATH, { ...route(() => health(isShuttingDown())), isRateLimited: false }],
-    // The parser accepts this target with OPTIONS alone (RFC 9112, 3.2.4).
+    // The parser accepts this target only with OPTIONS (RFC 9112, section 3.2.4).
     ["*", { ...docs, respond: (_, lines) => emptyResponse(204, lines + ALLOW_ALL) }],
   ]);
   return (path: string) => routes.get(path) ?? (path.startsWith(`${DOCS_PATH}/`) ? docs : undefined);
@@ -66,19 +66,19 @@ function health(isShuttingDown: boolean): Response {
     : jsonResponse(200, NO_STORE, '{"status":"ok"}');
 }
 
-/** Its code is imported when it is used: a server starts sooner without it. */
+/** Imports the code of the document when it is used, so that a server starts sooner. */
 function openApi() {
   return import("./openapi/document.ts");
 }
 
-/** The text is built on the first request. */
+/** Makes a route whose text is built at the first request. */
 function content(build: () => Promise<string>, contentType: string): StaticRoute {
   const headerLines = headerLinesOf({ "Content-Type": contentType });
   const built = loadOnce(async () => new EncodedContent({ text: await build(), headerLines }));
   return route((request, lines) => andThen(built(), (encoded) => encoded.respond(request, lines)));
 }
 
-/** `/` is a page for browsers, and says to programs where everything is. */
+/** Serves `/`, which is a page for browsers, and names all addresses for programs. */
 function rootResponse(settings: DocumentedSettings, pages: DocsPages): Respond {
   const { baseUrl } = settings;
   const root = {
@@ -103,7 +103,7 @@ function rejectLimited({ headers }: Request, decision: Decision): Response {
   return acceptsHtml(headers.get("accept")) ? rateLimitedPage(decision) : rateLimitedResponse(decision);
 }
 
-/** What a reader gets instead of a page. It needs no other file, and loads the page again when it may. */
+/** The page for a reader who is rate limited. It needs no other file, and reloads when it may. */
 function rateLimitedPage(decision: Decision): Response {
   const { retryAfter } = decision;
   const body = `<!doctype html>
@@ -124,7 +124,7 @@ const PAGE_LINES = headerLinesOf({
   "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
 });
 
-/** Browsers name HTML; programs name JSON or accept anything. */
+/** Whether a client asks for HTML. Browsers name HTML; programs name JSON or accept anything. */
 export function acceptsHtml(accept: string | null): boolean {
   return accept?.toLowerCase().includes("text/html") === true;
 }

@@ -139,10 +139,7 @@ export class SqlReadStore implements Pick<Store, "listPets" | "getPet" | "listOr
 }
 
 interface CorrectionDatabase extends Omit<SqlDatabase, "write"> {
-  /**
-   * Runs a transaction that waits for other writes to the row. No other write has to wait for a different row because
-   * of it.
-   */
+  /** Runs a transaction that waits for other writes to the row, and delays no write to another row. */
   write<T>(row: string, statements: Statements<T>): Promise<T>;
   /** Called in the transaction of a change to pets. */
   petsChanged?(): Steps<void>;

@@ -21,11 +21,11 @@ interface PageOptions {
 /**
  * Selects a page in the order of `id`.
  *
- * An index finds the first row of every page, so the last page costs as much as the first. With the condition `status =
- * ? AND id > ?`, PostgreSQL may walk all pets by `id` and filter by status. Where the old pets are sold and the
- * available ones come last, that reads the whole table. The condition `(status, id) > (?, ?) AND status <= ?` means the
- * same, and with the order by (status, id) only the index on (status, id) fits. SQLite would not use the index for the
- * `id` of such a pair.
+ * An index finds the first row of every page, so the last page costs as much as the first. With the condition
+ * `status = ? AND id > ?`, PostgreSQL may walk all pets by `id` and filter by status. Where the old pets are sold and
+ * the available ones come last, that reads the whole table. The condition `(status, id) > (?, ?) AND status <= ?` means
+ * the same, and with the order by (status, id) only the index on (status, id) fits. SQLite would not use the index for
+ * the `id` of such a pair.
  *
  * The statement has `LIMIT +?` instead of `LIMIT ?`, because SQLite plans by the value of a bare limit, and so compiles
  * the statement again at every call.

@@ -167,7 +167,7 @@ describe("several servers", () => {
 
   test.each<[string, ServerState, RegExp | undefined]>([
     ["has no listener", toldOf(null), /^it has no listener for operators: --admin-address is off$/],
-    ["has just started", toldOf(undefined), /^it does not tell where it listens .* it has just started/],
+    ["has just started", toldOf(undefined), /^it does not report where it listens .* it has just started/],
     ["listens on loopback of another machine", toldOf("http://127.0.0.1:8090"), /its own machine only/],
     ["listens on loopback of another machine", toldOf("http://[::1]:8090"), /its own machine only/],
     ["listens on loopback of this machine", toldOf("http://127.0.0.1:8090", hostname()), undefined],

@@ -5,7 +5,7 @@ import { FREE, OUTAGE_MS, RETURN_MS, setUp, TIMEOUT_MS } from "./simulated-serve
 describe("an outage", () => {
   test("begins after 500 ms; from then on nobody waits", async () => {
     const { time, valkey, states, first, burst } = await setUp();
-    valkey.standStill();
+    valkey.pause();
     const waiting = burst(3);
     time.run(TIMEOUT_MS);
     expect(states).toEqual([]);
@@ -13,7 +13,7 @@ describe("an outage", () => {
     expect(states).toEqual(Array.from({ length: 4 }, () => "unavailable: no response within 500 ms"));
     expect(await waiting).toBe(12);
     expect(first.decide(key(1), FREE)).toMatchObject({ outcome: "allowed", limit: 60, remaining: 11 });
-    valkey.goOn();
+    valkey.resume();
     time.run(RETURN_MS - 1);
     expect(states).toHaveLength(4);
     time.run(1);
@@ -107,16 +107,16 @@ describe("after an outage", () => {
   test("the report comes before the next decision about the key", async () => {
     const { time, valkey, model, first, burst, beginOutage } = await setUp({ servers: 1 });
     await beginOutage();
-    valkey.goOn();
+    valkey.resume();
     time.run(RETURN_MS - 1);
     expect(model.reports).toHaveLength(0);
     for (let id = 1; id <= 200; id++) await first.decide(key(id), FREE);
     await burst(10, { id: 150 });
-    valkey.standStill();
+    valkey.pause();
     time.run(1);
     // The first report is on its way, without this key.
     const decision = first.decide(key(150), FREE);
-    valkey.goOn();
+    valkey.resume();
     expect(await decision).toMatchObject({ remaining: 48 });
     time.run(0);
     expect(model.reports).toHaveLength(200);
@@ -129,7 +129,7 @@ describe("after an outage", () => {
     await beginOutage();
     for (let id = 1; id <= 200; id++) await first.decide(key(id), FREE);
     model.keys = 0;
-    valkey.goOn();
+    valkey.resume();
     time.run(RETURN_MS);
     expect(await first.decide(key(150), FREE)).toMatchObject({ remaining: 58 });
     time.run(0);
@@ -143,7 +143,7 @@ describe("after an outage", () => {
     await beginOutage();
     // The last server needs another connection.
     valkey.breakLinks(({ name }) => name === "3");
-    valkey.goOn();
+    valkey.resume();
     time.run(0);
     const others = await burst(50, { on: limiters.slice(0, 3) });
     expect(others).toBe(3 * 10);
@@ -155,7 +155,7 @@ describe("after an outage", () => {
   test("after half a second every server gives what is left in Valkey", async () => {
     const { time, valkey, first, burst, beginOutage } = await setUp();
     await beginOutage();
-    valkey.goOn();
+    valkey.resume();
     time.run(RETURN_MS - 1);
     expect(await burst(60, { on: [first] })).toBe(15);
     time.run(1);
@@ -166,14 +166,14 @@ describe("after an outage", () => {
     const { time, valkey, model, states, burst, beginOutage } = await setUp({ servers: 1 });
     await beginOutage();
     expect(await burst(5)).toBe(5);
-    valkey.goOn();
-    valkey.standStill();
+    valkey.resume();
+    valkey.pause();
     time.run(10);
     valkey.stop();
     time.run(5_000);
     expect(model.usageOf(1).minute.used).toBe(0);
     valkey.isDown = false;
-    valkey.goOn();
+    valkey.resume();
     time.run(250);
     expect(model.usageOf(1).minute.used).toBe(5);
     time.run(RETURN_MS);
@@ -182,11 +182,11 @@ describe("after an outage", () => {
 
   test("a reply that is lost counts twice rather than not at all", async () => {
     const { time, valkey, model, burst } = await setUp({ servers: 1 });
-    valkey.standStill();
+    valkey.pause();
     const waiting = burst(1);
     time.run(0);
     valkey.silenceLinks();
-    valkey.goOn();
+    valkey.resume();
     time.run(OUTAGE_MS + 250 + TIMEOUT_MS);
     expect(await waiting).toBe(1);
     expect(model.usageOf(1).minute.used).toBe(2);
@@ -198,7 +198,7 @@ describe("after an outage", () => {
     const givenAt = model.now();
     expect(await burst(5)).toBe(5);
     time.run(30_000);
-    valkey.goOn();
+    valkey.resume();
     time.run(0);
     expect(model.usageOf(1).minute).toMatchObject({ openedAt: givenAt, used: 5 });
   });
@@ -238,7 +238,7 @@ describe("after an outage", () => {
 
   test("close: nothing is tried any more, and requests that wait are decided", async () => {
     const { time, valkey, opens, first, burst } = await setUp({ servers: 1 });
-    valkey.standStill();
+    valkey.pause();
     const waiting = burst(3);
     await first.close();
     expect(await waiting).toBe(3);
@@ -287,13 +287,13 @@ describe("bans", () => {
   test("an unban that is lost with its connection is sent again", async () => {
     const { time, valkey, model, first } = await setUp({ rules, servers: 1 });
     while ((await first.decide(key(3), ONE)).outcome !== "banned") time.run(1);
-    valkey.standStill();
+    valkey.pause();
     const unbanned = first.unban(key(3), 0);
     time.run(10);
     valkey.stop();
     await unbanned;
     valkey.isDown = false;
-    valkey.goOn();
+    valkey.resume();
     expect(model.usageOf(3).bannedAt).toBeGreaterThan(0);
     time.run(250 + RETURN_MS);
     expect(model.usageOf(3)).toMatchObject({ bannedAt: -1, bannedUntil: -1, lastBanMs: 0 });

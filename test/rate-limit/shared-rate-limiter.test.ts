@@ -8,12 +8,12 @@ import { FREE, setUp } from "./simulated-servers.ts";
 describe("batches", () => {
   test("requests that arrive together form batches, in order, and so do those that arrive meanwhile", async () => {
     const { time, valkey, model, first } = await setUp({ maxBatchSize: 3 });
-    valkey.standStill();
+    valkey.pause();
     const decide = (ids: number[]) => Promise.all(ids.map(async (id) => first.decide(key(id), FREE)));
     const together = decide([0, 1, 2, 3]);
     time.run(0);
     const meanwhile = decide([4, 5]);
-    valkey.goOn();
+    valkey.resume();
     await Promise.all([together, meanwhile]);
     expect(model.batches.map((batch) => batch.map(({ subject }) => subject.id))).toEqual([
       [0, 1, 2],
@@ -59,13 +59,13 @@ describe("batches", () => {
 
   test("with 10,000 requests in the queue the next one is rejected, and those before it are decided", async () => {
     const { valkey, states, first } = await setUp();
-    valkey.standStill();
+    valkey.pause();
     const decisions = Array.from({ length: 10_000 }, async (_, id) => first.decide(key(id), FREE));
     expect(first.queueLength).toBe(10_000);
     await expect(first.decide(key(1), FREE)).rejects.toEqual(
       new Unavailable("the queue for Valkey is full (10000 requests)"),
     );
-    valkey.goOn();
+    valkey.resume();
     expect((await Promise.all(decisions)).every(({ outcome }) => outcome === "allowed")).toBe(true);
     expect(states).toEqual([]);
   });
@@ -75,10 +75,10 @@ describe("a pause", () => {
   test("of 500 ms is waited for, and four servers give exactly the limit", async () => {
     const { time, valkey, states, burst } = await setUp();
     for (const ms of [30, 100, 400, 500]) {
-      valkey.standStill();
+      valkey.pause();
       const allowed = burst(50);
       time.run(ms);
-      valkey.goOn();
+      valkey.resume();
       expect(await allowed).toBe(60);
       time.run(60_000);
     }
@@ -87,26 +87,26 @@ describe("a pause", () => {
 
   test("after one of 500 ms, the requests that waited for another batch wait for 500 ms again", async () => {
     const { time, valkey, states, first } = await setUp();
-    valkey.standStill();
+    valkey.pause();
     const one = first.decide(key(1), FREE);
     time.run(450);
     const other = first.decide(key(2), FREE);
-    valkey.goOn();
-    valkey.standStill();
+    valkey.resume();
+    valkey.pause();
     time.run(450);
     expect(states).toEqual([]);
-    valkey.goOn();
+    valkey.resume();
     expect([await one, await other]).toMatchObject([{ remaining: 59 }, { remaining: 59 }]);
   });
 
   test("of the own process is none of Valkey", async () => {
     const { time, valkey, states, processes, first } = await setUp();
-    valkey.standStill();
+    valkey.pause();
     const decision = first.decide(key(1), FREE);
     time.run(0);
     for (const process of processes) process.block(10_000);
     time.run(10_000);
-    valkey.goOn();
+    valkey.resume();
     expect(await decision).toMatchObject({ remaining: 59 });
     expect(states).toEqual([]);
   });
@@ -126,11 +126,11 @@ describe("a pause", () => {
 test("close while Valkey decides: the reply does not bring the server back", async () => {
   const replied = Promise.withResolvers<void>();
   const { time, valkey, states, first, burst } = await setUp({ servers: 1, leave: () => replied.promise });
-  valkey.standStill();
+  valkey.pause();
   const waiting = burst(3);
   time.run(0);
   const closed = first.close();
-  valkey.goOn();
+  valkey.resume();
   time.run(0);
   replied.resolve();
   await closed;

@@ -109,13 +109,13 @@ export async function setUp(settings: Settings = {}) {
   };
   /** Every server notices. */
   const beginOutage = async () => {
-    valkey.standStill();
+    valkey.pause();
     const noticed = burst(1, { id: 999 });
     time.run(OUTAGE_MS);
     await noticed;
   };
   const endOutage = async () => {
-    valkey.goOn();
+    valkey.resume();
     time.run(RETURN_MS);
   };
   return {

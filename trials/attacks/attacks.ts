@@ -2,17 +2,17 @@ import { connect, type Socket } from "node:net";
 import { generateSecret } from "../../src/domain/api-keys.ts";
 import { worstBodies } from "./worst-bodies.ts";
 
-/** `sqlite`: one server. `shared`: two servers on one PostgreSQL and one Valkey. */
+/** The engines: `sqlite` is one server; `shared` is two servers on one PostgreSQL and one Valkey. */
 export const ENGINES = ["sqlite", "shared"] as const;
 export type Engines = (typeof ENGINES)[number];
 
-/** What must hold while the attack runs, besides the latency of a well-behaved client. */
+/** The bounds that must hold during the attack, besides the latency of a well-behaved client. */
 interface Bars {
   /** The memory of a server. */
   readonly memoryMb?: number;
-  /** The entries in Valkey, of which every API key that is used has one. */
+  /** The entries in Valkey. Every API key that is used has one. */
   readonly valkeyEntries?: number;
-  /** The transactions of PostgreSQL, for all servers and clients. */
+  /** The transactions of PostgreSQL by all servers and clients. */
   readonly transactionsPerSecond?: number;
 }
 
@@ -20,34 +20,37 @@ interface Bars {
 export interface Attack {
   readonly name: string;
   readonly title: string;
-  /** What it applies to; by default `sqlite` alone. */
+  /** The engines that it applies to; by default only `sqlite`. */
   readonly engines?: readonly Engines[];
-  /** Whether it attacks the first of the servers only, and not each of them. The well-behaved client uses the last. */
+  /** Whether it attacks only the first of the servers. The well-behaved client uses the last. */
   readonly firstServerOnly?: true;
-  /** What a server logs when the attack reaches its aim. */
+  /** Matches what a server logs when the attack succeeds. */
   readonly logs?: RegExp;
   readonly bars?: Bars;
   /**
-   * Whether the attack is what remains when it has done its work: the measurement begins when it is ready, and the
-   * memory is that at the end instead of the peak.
+   * Whether the effect is measured after the attack has done its work: the measurement begins when the attack is ready,
+   * and the memory is that at the end instead of the peak.
    */
   readonly isMeasuredWhenReady?: true;
-  /** Limit of open files of the server, if the attack depends on it. */
+  /** The limit of open files of the server, if the attack depends on it. */
   readonly openFiles?: number;
-  /** The attack itself, with a valid API key for those that need one. */
+  /** Describes the connections of the attack. It gets a valid API key, which some attacks need. */
   connections?(key: string): Connections;
 }
 
 export interface Connections {
-  /** How many connections are open at once. */
+  /** The number of connections that are open at once. */
   readonly count: number;
-  /** Connections from one loopback address; the next ones come from the next address of 127.0.0.0/8. */
+  /** The number of connections from one loopback address. Further ones come from the next address of 127.0.0.0/8. */
   readonly perAddress?: number;
-  /** What follows a connection that ends: by default one from its address. */
+  /** What replaces a connection that ends: by default one from the same address. */
   readonly replacement?: "none" | "from a new address";
-  /** Whether the attack begins when all connections are open: an attacker who already sends is slow to open more. */
+  /**
+   * Whether the attack begins when all connections are open, because an attacker who already sends is slow to open
+   * more.
+   */
   readonly opensAllFirst?: true;
-  /** Whether the attack is ready when every connection has got a response, and not when every one attacks. */
+  /** Whether the attack is ready when every connection has received a response, and not when every one attacks. */
   readonly isReadyWhenAnswered?: true;
   /** Attacks on one connection. */
   onOpen(socket: Socket): void;
@@ -56,10 +59,10 @@ export interface Connections {
 const ignoreResponses = (socket: Socket) => socket.on("data", () => {});
 
 const MAX_BODY_BYTES = 16_384;
-/** Just under 16 KiB in 120 header fields. */
+/** A head of just under 16 KiB in 120 header fields. */
 const LARGE_HEAD = Array.from({ length: 120 }, (_, i) => `X-Header-${i}: ${"x".repeat(115)}\r\n`).join("");
 const SLOW_HEADS_INTERVAL_MS = 5;
-/** A long head makes it costly to look at all of it again. */
+/** A long head, which is costly to read again. */
 const LONG_HEAD = `GET /v1/pets HTTP/1.1\r\nHost: x\r\nX-Long: ${"x".repeat(8_192)}`;
 
 /** Lists of 14 kB, which a server might read element by element. */
@@ -69,44 +72,46 @@ const LIST_HEADERS = ["Accept-Encoding", "If-None-Match", "Cookie"].map(
 
 const requestWithKey = (key: string, limit = 20) =>
   `GET /v1/pets?limit=${limit} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\n\r\n`;
-/** A key with the right prefix and checksum, each another, so that the server has to look it up. */
+/**
+ * A request with a key that has the right prefix and checksum, a new one each time, so that the server must look it up.
+ */
 const requestWithUnknownKey = () => requestWithKey(generateSecret("production"));
 
 const requestWith = (body: string, key: string) =>
   `POST /v1/pets HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\nContent-Type: application/json\r\n` +
   `Content-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`;
 
-/** Sends the next request after each response: each response is one short segment. */
+/** Sends the next request after each response, which is one short segment. */
 function sendInTurn(socket: Socket, next: () => string): void {
   socket.on("data", () => socket.writable && socket.write(next()));
   socket.write(next());
 }
 
 export const ATTACKS: readonly Attack[] = [
-  // What the other rows are compared with.
+  // The other rows are compared with this one.
   { name: "none", title: "no attack", engines: ["sqlite", "shared"] },
-  // Bodies that cost much to parse, again and again. They need a key whose rate limit lets them through.
+  // These bodies are costly to parse, and are sent repeatedly. They need a key whose rate limit allows them.
   {
     name: "json-bodies",
     title: "300 costly JSON bodies at once",
-    // 200 MB, and 32 MB that the request log may take.
+    // The bound is 200 MB, plus 32 MB that the request log may take.
     bars: { memoryMb: 232 },
     connections(key) {
       const requests = [...worstBodies(MAX_BODY_BYTES).values()].map((body) => requestWith(body, key));
       let sent = 0;
-      // All connections send the same body before the next one begins.
+      // All connections send the same body before the next body begins.
       const next = () => requests[Math.floor(sent++ / 300) % requests.length] ?? "";
       return { count: 300, onOpen: (socket) => sendInTurn(socket, next) };
     },
   },
-  // More connections than a server with 256 file descriptors can hold, none of which ever sends a byte.
+  // These are more connections than a server with 256 file descriptors can hold, none of which ever sends a byte.
   {
     name: "silent",
     title: "400 silent connections, 256 open files",
     openFiles: 256,
     connections: () => ({ count: 400, onOpen() {} }),
   },
-  // Every connection sends one large request, each with other header fields, gets its response, and is idle then.
+  // Every connection sends one large request, each with other header fields, gets its response, and then is idle.
   {
     name: "large-heads",
     title: "10,000 idle connections after heads of 16 KiB",
@@ -122,7 +127,7 @@ export const ATTACKS: readonly Attack[] = [
       return { count: 10_000, perAddress: 200, replacement: "none", isReadyWhenAnswered: true, onOpen };
     },
   },
-  // Headers that cost much to parse, on all connections of one address at once.
+  // These headers are costly to parse, and are sent on all connections of one address at once.
   {
     name: "list-headers",
     title: "250 requests with a list of 14 kB at once",
@@ -132,13 +137,13 @@ export const ATTACKS: readonly Attack[] = [
       return { count: 250, perAddress: 250, onOpen: (socket) => sendInTurn(socket, next) };
     },
   },
-  // The largest response that needs no key, as often as the server sends it.
+  // This is the largest response that needs no key, requested as often as the server sends it.
   {
     name: "pages",
     title: "200 connections pipeline /openapi.json",
     connections: () => pipelines(200, "/openapi.json"),
   },
-  // Requests without a key: 401 at first, then 429.
+  // These requests have no key. They get 401 responses at first, and then 429.
   {
     name: "rejections",
     title: "2,000 connections pipeline rejected requests",
@@ -170,7 +175,7 @@ export const ATTACKS: readonly Attack[] = [
       return { count: 100, onOpen };
     },
   },
-  // Requests large responses and never reads them.
+  // These connections request large responses and never read them.
   {
     name: "slow-readers",
     title: "500 connections that do not read responses",
@@ -183,7 +188,7 @@ export const ATTACKS: readonly Attack[] = [
       return { count: 500, onOpen };
     },
   },
-  // No address comes near its limit, and each has a plausible key: the servers have to look up every key, and must not
+  // No address comes near its limit, and each has a plausible key. The servers must look up every key, and must not
   // store anything about an address in Valkey.
   {
     name: "many-addresses",
@@ -198,8 +203,9 @@ export const ATTACKS: readonly Attack[] = [
       return { count: 200, perAddress: 1, replacement: "from a new address", onOpen };
     },
   },
-  // More requests at once than a server queues for Valkey, with a key whose limits let them through. The overflow gets
-  // 503, and is no reason to count without Valkey: that would grant every key its limit once more.
+  // These are more concurrent requests than a server queues for Valkey, with a key whose limits allow them. The rest
+  // gets 503 responses. That must not make a server count without Valkey, which would grant every key its limit once
+  // more.
   {
     name: "valkey-queue",
     title: "13,000 connections with a valid key",
@@ -218,10 +224,10 @@ export const ATTACKS: readonly Attack[] = [
 
 const OPENED_AT_ONCE = 50;
 const PAUSE_MS = 5;
-/** A server that closes connections at once is not asked again at once. */
+/** The pause before a new connection to a server that closes connections at once. */
 const RECONNECT_MS = 100;
 
-/** Holds connections open for as long as this process runs. Resolves when all of the attack has begun. */
+/** Holds connections open for as long as this process runs. Resolves when the whole attack has begun. */
 export async function attack(port: number, connections: Connections): Promise<void> {
   const { count, perAddress = 100, replacement, opensAllFirst, isReadyWhenAnswered, onOpen } = connections;
   const sockets = new Set<Socket>();
@@ -253,7 +259,9 @@ export async function attack(port: number, connections: Connections): Promise<vo
   if (isReadyWhenAnswered) await allAnswered.promise;
 }
 
-/** 127.0.0.2 and on, so that a client at 127.0.0.1 is nobody's neighbour. */
+/**
+ * The addresses of attackers, starting with 127.0.0.2, so that the client at 127.0.0.1 shares its address with nobody.
+ */
 export function addressOf(index: number): string {
   const host = index + 2;
   return `127.${host >> 16}.${(host >> 8) & 255}.${host & 255}`;
@@ -264,7 +272,7 @@ function pipelines(count: number, path: string): Connections {
   return { count, opensAllFirst: true, onOpen: (socket) => repeatText(socket, () => text) };
 }
 
-/** Writes texts, as fast as the server reads, and drops every response. */
+/** Writes texts as fast as the server reads them, and drops every response. */
 function repeatText(socket: Socket, text: () => string): void {
   const write = () => {
     while (socket.writable && socket.write(text()));

@@ -1,6 +1,6 @@
 /**
- * A process of its own for each client, so that none makes another one late: `NAME PORT KEY SECONDS`, with the name of
- * an attack or `good`. An attack prints READY when it has begun; the well-behaved client prints its figures as JSON.
+ * Runs each client in a process of its own, so that none delays another: `NAME PORT KEY SECONDS`, with the name of an
+ * attack or `good`. An attack prints READY when it has begun; the well-behaved client prints its figures as JSON.
  */
 import { HttpConnection, sendOnce } from "../harness/http-connection.ts";
 import { cpuWaitMs } from "../harness/processes.ts";
@@ -8,16 +8,18 @@ import { quantile } from "../harness/statistics.ts";
 import { beginEvery } from "../harness/steady-load.ts";
 import { attack, ATTACKS } from "./attacks.ts";
 
-/** For the responses to the last requests, and for the end of the processes. */
+/** The time for the responses to the last requests, and for the end of the processes. */
 export const GRACE_SECONDS = 15;
-/** One request on the connection that stays open, and one on a new connection: 100 a second in all. */
+/**
+ * The interval of two requests, one on the connection that stays open and one on a new connection: 100 a second in all.
+ */
 const GOOD_INTERVAL_MS = 20;
 
 export type GoodClientFigures = Awaited<ReturnType<typeof measureGoodClient>>;
 
 async function measureGoodClient(port: number, key: string, seconds: number) {
   const request = `GET /v1/pets HTTP/1.1\r\nHost: petstore.test\r\nAuthorization: Bearer ${key}\r\n\r\n`;
-  /** Causes of requests that did not get status 200. */
+  /** The causes of requests that did not get a 200 response. */
   const failures: string[] = [];
   const measure = async (send: () => Promise<{ status: number }>, latencies: number[]) => {
     const startedAt = performance.now();
@@ -45,7 +47,7 @@ async function measureGoodClient(port: number, key: string, seconds: number) {
   return {
     keptConnection: latencyOf(onKept),
     newConnections: latencyOf(onNew),
-    /** Share of the time that the client had work but no core: the latencies contain it. */
+    /** The share of the time that the client had work but no core, which the latencies include. */
     cpuWait: (cpuWaitMs(process.pid) - waitedBefore) / (performance.now() - startedAt),
     failures,
   };
@@ -63,12 +65,12 @@ if (import.meta.main) {
   } else {
     const connections = ATTACKS.find((each) => each.name === name)?.connections?.(key);
     const mostMs = (Number(seconds) + 2 * GRACE_SECONDS) * 1_000;
-    // Its connections may not get what they wait for.
+    // The connections may not get what they wait for.
     const timeout = setTimeout(() => process.exit(1), mostMs);
     if (connections) await attack(Number(port), connections);
     clearTimeout(timeout);
     process.stdout.write("READY\n");
-    // It is killed before.
+    // This process is killed before that.
     await Bun.sleep(mostMs);
   }
   process.exit(0);

@@ -1,14 +1,14 @@
 import type { Random } from "../harness/random.ts";
 
 export interface FuzzRequest {
-  /** A character a byte. */
+  /** The request, with one character for each byte. */
   readonly text: string;
   readonly method: string;
-  /** Whether it is HTTP whose end the server finds. If not, nothing can follow it on its connection. */
+  /** Whether it is HTTP whose end the server finds. If not, nothing can follow on its connection. */
   readonly isFramed: boolean;
 }
 
-/** Each list has its items between bars. */
+/** Splits a list whose items are separated by bars. */
 const listOf = (text: string) => text.split("|") as [string, ...string[]];
 const PATHS = listOf(
   "/v1/pets|/v1/pets/1|/v1/store/orders|/v1/store/orders/1|/openapi.json|/docs|/healthz|/",
@@ -26,7 +26,7 @@ const HEADERS = listOf(
     "X-Forwarded-For|Range|Cookie",
 );
 const HEADER_VALUES = listOf('|*|""|W/"x"|Bearer|Bearer x|gzip;q=0|application/json;x|::1|,');
-/** Lines that say where a body ends, or that change the connection. */
+/** Lines that define where a body ends, or change the connection. */
 const FRAMING = listOf(
   "Content-Length: 0|Content-Length: 5|Content-Length: -1|Content-Length: 1, 1|Content-Length: 99999999999999999999|" +
     "Transfer-Encoding: chunked|Transfer-Encoding: gzip|Transfer-Encoding : chunked|Connection: close|" +
@@ -38,7 +38,7 @@ const CHUNKS = listOf(
 const VERSIONS = listOf("HTTP/1.1|HTTP/1.0|HTTP/2.0|HTTP/1.10|HTTP/0.9|http/1.1|");
 const MAX_RAW_BYTES = 400;
 
-/** A request that is seldom a good one. Most of them have the key, so that they get beyond authentication. */
+/** Generates a request that is seldom valid. Most have the key, so that they pass authentication. */
 export function fuzzRequest(random: Random, key: string): FuzzRequest {
   const kind = random.below(10);
   if (kind > 2) return framed(random, key);
@@ -125,7 +125,9 @@ const VALID = ['{"name":"Rex","categoryId":7}', '{"petId":1}', '{"status":"compl
 const MAX_DEPTH = 4;
 const MAX_MEMBERS = 5;
 
-/** A body, a character a byte: often JSON, often with the right names, seldom valid. */
+/**
+ * Generates a body, with one character for each byte. It is often JSON, often with the right names, and seldom valid.
+ */
 function fuzzJson(random: Random): string {
   const text = Buffer.from(document(random)).toString("latin1");
   return random.chance(3) ? damage(random, text) : text;

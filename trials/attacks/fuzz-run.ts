@@ -11,7 +11,7 @@ export interface FuzzOptions {
   readonly seed: number;
   readonly count: number;
   readonly seconds: number;
-  /** Called after about every thousand requests, and the good request that follows them. */
+  /** Called after about every thousand requests and the valid request that follows them. */
   onThousand?(sent: number): void;
 }
 
@@ -19,7 +19,7 @@ const CONNECTIONS = 8;
 const MAX_BATCH = 30;
 const GOOD_EVERY = 1_000;
 const TIMEOUT_MS = 20_000;
-/** Connections from one address; the ports of closed connections stay in use for a minute. */
+/** The number of connections from one address. The ports of closed connections stay in use for a minute. */
 const PER_ADDRESS = 200;
 const ADDRESSES = 250;
 
@@ -29,15 +29,15 @@ export async function runFuzz(options: FuzzOptions) {
   const port = Number(new URL(url).port);
   const declared = await declaredStatuses(url);
   const random = new Random(options.seed);
-  /** Responses by status. */
+  /** The number of responses by status. */
   const statuses = new Map<number, number>();
   const startedAt = performance.now();
   const elapsed = () => (performance.now() - startedAt) / 1_000;
   let sent = 0;
   let opened = 0;
-  /** Connections that ended without a response. */
+  /** The number of connections that ended without a response. */
   let silent = 0;
-  /** The first one, with the bytes that were sent. */
+  /** The first problem, with the bytes that were sent. */
   let problem: string | undefined;
 
   const sendBatches = async () => {
@@ -65,14 +65,16 @@ export async function runFuzz(options: FuzzOptions) {
   return { sent, seconds: elapsed(), statuses, silent, problem };
 }
 
-/** Ends with the first request after which nothing can follow. */
+/** Makes a batch, which ends with the first request after which nothing can follow. */
 function batchOf(random: Random, key: string, max: number): FuzzRequest[] {
   const batch: FuzzRequest[] = [];
   while (batch.length < max && batch.at(-1)?.isFramed !== false) batch.push(fuzzRequest(random, key));
   return batch;
 }
 
-/** Sends the bytes, then the end of the stream; resolves with all that arrives before the server ends its side. */
+/**
+ * Sends the bytes and then the end of the stream. Resolves to everything that arrives before the server ends its side.
+ */
 async function exchange(port: number, from: string, text: string): Promise<string> {
   const connection = new RawConnection(port, from);
   const timer = setTimeout(() => connection.socket.destroy(new Error("silence")), TIMEOUT_MS);
@@ -91,7 +93,7 @@ async function goodRequest(port: number, key: string): Promise<string | undefine
   );
 }
 
-/** `/` leads to `/docs`. */
+/** The status of `/`, which redirects to `/docs`. */
 const REDIRECT = 302;
 
 /** The statuses of the server's document, that of `/`, and those of malformed requests in docs/errors.md. */
@@ -100,7 +102,7 @@ async function declaredStatuses(url: string): Promise<ReadonlySet<number>> {
   const collect = (value: unknown) => {
     if (typeof value !== "object" || value === null) return;
     for (const [name, member] of Object.entries(value)) {
-      // 5xx are declared, since they can happen; bad requests must not cause them.
+      // 5xx responses are declared, because they can happen, but bad requests must not cause them.
       if (/^[1-4]\d\d$/.test(name)) statuses.add(Number(name));
       collect(member);
     }
@@ -112,7 +114,7 @@ async function declaredStatuses(url: string): Promise<ReadonlySet<number>> {
   return statuses;
 }
 
-/** What is wrong with the responses to the requests that one connection sent; undefined if nothing is. */
+/** Describes what is wrong with the responses on one connection; undefined if nothing is. */
 function problemOf(
   requests: readonly FuzzRequest[],
   { responses, rest }: ReturnType<typeof parseResponses>,
@@ -128,7 +130,7 @@ function problemOf(
   return undefined;
 }
 
-/** Printable ASCII as it is, other bytes as \xNN. */
+/** Escapes bytes outside of printable ASCII as \xNN. */
 function escapeBytes(text: string): string {
   return text.replace(/[^\x20-\x7e]|\\/g, (char) => `\\x${char.charCodeAt(0).toString(16).padStart(2, "0")}`);
 }

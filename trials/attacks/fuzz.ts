@@ -1,4 +1,4 @@
-/** `npm run fuzz`: see --help. */
+/** Runs `npm run fuzz`; its --help describes the options. */
 import { temporaryDirectory } from "../harness/cleanup.ts";
 import { integer, limitRunTime, runCommand } from "../harness/command-line.ts";
 import { machineNow } from "../harness/machine.ts";
@@ -9,7 +9,7 @@ import { runFuzz } from "./fuzz-run.ts";
 
 const MAX_SEED = 2 ** 32 - 1;
 const MAX_GROWTH_MB = 64;
-/** Share of the requests after which memory is compared. */
+/** The share of the requests after which memory is compared. */
 const WARM_UP = 0.1;
 const PROGRESS_EVERY = 50_000;
 

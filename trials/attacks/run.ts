@@ -1,4 +1,4 @@
-/** `npm run attacks`: see --help. */
+/** Runs `npm run attacks`; its --help describes the options. */
 import { SQL } from "bun";
 import { join } from "node:path";
 import { createPet, sendBurst } from "../harness/api-client.ts";
@@ -19,20 +19,20 @@ import { GRACE_SECONDS, type GoodClientFigures } from "./clients.ts";
 
 const PETS = 20;
 const CONCURRENT_REQUESTS = 10;
-/** The attack begins before the measurement. */
+/** How long before the measurement the attack begins. */
 const LEAD_MS = 1_500;
-/** For the start of PostgreSQL, Valkey and the servers. */
+/** The time for the start of PostgreSQL, Valkey and the servers. */
 const START_SECONDS = 30;
 const PREFER_EVERY_MS = 250;
 const MAX_SECONDS = 600;
 const SHARED_SERVERS = 2;
 
-/** Each process or group of processes has a session of its own. */
+/** The priorities. Each process or group of processes has a session of its own. */
 const PRIORITY = {
   /**
-   * The well-behaved client, PostgreSQL, Valkey and a server that is not attacked stand for machines of their own: what
-   * attackers and attacked servers use of these cores must not make them late. A Valkey that does not reply in time
-   * counts as unavailable.
+   * The well-behaved client, PostgreSQL, Valkey and a server that is not attacked stand for machines of their own, so
+   * that attackers and attacked servers on these cores do not delay them. A Valkey that does not reply in time counts
+   * as unavailable.
    */
   ownMachine: -10,
   attacker: 10,
@@ -62,7 +62,7 @@ interface RunOptions {
 
 type AttackFigures = Awaited<ReturnType<typeof measureAttack>>;
 
-/** The servers share one core. All that is started ends with the attack. */
+/** Measures an attack. The servers share one core. All processes end with the attack. */
 async function measureAttack(attack: Attack, { engines, seconds, cores }: RunOptions) {
   await using stack = new AsyncDisposableStack();
   const databases = engines === "shared" ? await startDatabases(stack) : undefined;
@@ -111,15 +111,17 @@ async function measureAttack(attack: Attack, { engines, seconds, cores }: RunOpt
   return {
     client,
     shared,
-    /** Of the server: its peak or, for an attack that is measured when it is ready, the memory at the end. */
+    /**
+     * The memory of the server: its peak or, for an attack that is measured when it is ready, the memory at the end.
+     */
     memoryMb: Math.max(...servers.map(({ pid }) => memoryOf(pid))),
-    /** Share of the time that the client's server had work but not its core, because other processes used it. */
+    /** The share of the time that the client's server had work but not its core, because other processes used it. */
     cpuWait: (cpuWaitMs(last.pid) - waitedBefore) / (performance.now() - startedAt),
-    /** How often a server took Valkey for unavailable, and counted on its own. */
+    /** How often a server considered Valkey unavailable, and counted on its own. */
     valkeyOutages: countLines(/"valkey\.unavailable"/),
     isRunning: servers.every(({ pid }) => isRunning(pid)),
     isStrong: attack.logs === undefined || countLines(attack.logs) > 0,
-    /** What attackers that ended early have printed. */
+    /** The output of attackers that ended early. */
     failedAttacks: attackers.flatMap(({ hasExited, output }) => (hasExited ? [output.trim()] : [])),
   };
 }
@@ -151,7 +153,7 @@ async function startDatabases(stack: AsyncDisposableStack) {
   prefer();
   return {
     storage,
-    /** While a client uses its Free key. */
+    /** Measures while a client uses its Free key. */
     async measure(useKey: () => Promise<number>) {
       prefer();
       // PostgreSQL has a process for each connection, and the servers open more when they need them.
@@ -160,7 +162,7 @@ async function startDatabases(stack: AsyncDisposableStack) {
       const freeKey = await useKey().finally(() => clearInterval(timer));
       const elapsedSeconds = (performance.now() - startedAt) / 1_000;
       return {
-        /** Requests that the Free key got. */
+        /** The number of requests that the Free key was allowed. */
         freeKey,
         valkeyEntries: Number(await sendToValkey(valkey.url, "DBSIZE")),
         transactionsPerSecond: ((await transactions()) - before) / elapsedSeconds,
@@ -169,15 +171,15 @@ async function startDatabases(stack: AsyncDisposableStack) {
   };
 }
 
-/** What the Free plan allows in a minute. */
+/** The limit of the Free plan per minute. */
 const FREE_REQUESTS = 60;
 const FREE_KEY_INTERVAL_MS = 40;
-/** All requests are in one window. */
+/** The longest time in which all requests are in one window. */
 const MAX_FREE_KEY_SECONDS = 40;
-/** Where many requests fail, so many more are sent until one is rejected. */
+/** How many more requests are sent until one is rejected, if many fail. */
 const MAX_EXTRA_REQUESTS = 200;
 
-/** Sends more requests than the key allows, to all servers in turns. Gives how many were allowed. */
+/** Sends more requests than the key allows, to all servers in turn. Returns how many were allowed. */
 async function useFreeKey(ports: readonly number[], key: string, seconds: number): Promise<number> {
   const counts = { allowed: 0, rejected: 0 };
   const request = { path: "/v1/pets?limit=1", headers: [["Authorization", `Bearer ${key}`]] } as const;

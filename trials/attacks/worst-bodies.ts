@@ -1,7 +1,7 @@
-/** Begins like a new pet, but has no name: it adds nothing to the catalogue. */
+/** The beginning of the bodies. They look like a new pet but lack the name, so they add nothing to the catalogue. */
 const START = '{"categoryId":1,';
 
-/** Valid JSON of about `size` bytes that costs much to parse, by description. */
+/** Valid JSON of about `size` bytes that is costly to parse, by description. */
 export function worstBodies(size: number): ReadonlyMap<string, string> {
   const repeat = (start: string, unit: string, end: string) =>
     start + unit.repeat(Math.floor((size - start.length - end.length) / unit.length)) + end;

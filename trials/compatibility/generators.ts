@@ -1,6 +1,6 @@
 /**
- * `npm run generators`: generators and linters from npm against the document of a server that this command starts.
- * Needs the npm registry.
+ * Runs `npm run generators`: generators and linters from npm against the document of a server that this command starts.
+ * It needs the npm registry.
  */
 import { cpSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -17,7 +17,7 @@ import {
   type Tools,
 } from "./tools.ts";
 
-/** The programs in this directory use generated code; they are copied next to it. */
+/** The directory of programs that use generated code; they are copied next to it. */
 const PROGRAMS = join(import.meta.dir, "programs");
 
 async function prepare(workspace: string, url: string): Promise<void> {
@@ -65,11 +65,11 @@ function generators(tools: Tools, cwd: string, { url, key }: { url: string; key:
   };
 }
 
-/** See programs/report.ts. */
+/** Checks the report that programs/report.ts writes. */
 function expectReport(text: string): void {
   const { pet, pets, completed, errorCode } = JSON.parse(text);
   expectEqual("the new pet's name", pet.name, "Mia");
-  // JSON.parse rounds the number, so the digits are compared as text: of the new pet and of two in a list.
+  // JSON.parse rounds the number, so the digits are compared as text: those of the new pet and of two in a list.
   expectEqual("the number of exact integers", text.split('"categoryId":9007199254740993').length - 1, 3);
   expectEqual("the number of pets by identifier", pets.length, 2);
   expectEqual("the order", [completed.petId, completed.status], [pet.id, "completed"]);

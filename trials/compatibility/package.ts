@@ -1,5 +1,5 @@
 /**
- * `npm run check:package`: what npm, TypeScript and Deno make of @petstore/client. Needs the npm registry.
+ * Runs `npm run check:package`: it checks how npm, TypeScript and Deno use @petstore/client. It needs the npm registry.
  */
 import { join } from "node:path";
 import { loadClientFiles } from "../../src/browser-bundle/bundle.ts";
@@ -20,7 +20,7 @@ const checksWith = (tools: Tools): Checks => ({
     return "no errors, warnings or suggestions";
   },
 
-  /** The package has no CommonJS form, so what a `require` finds is left out. */
+  /** The package has no CommonJS form, so the result of `require` is ignored. */
   async "@arethetypeswrong/cli"() {
     const flags = ["--pack", PACKAGE, "--profile", "esm-only", "--format", "json"];
     const { problems } = JSON.parse((await tools.run("attw", flags, { cwd: ROOT })).out);
@@ -28,7 +28,7 @@ const checksWith = (tools: Tools): Checks => ({
     return "the types are found by Node and by bundlers";
   },
 
-  /** The tests run the examples of the README and of the guide in Deno too, if they know where it is. */
+  /** The tests run the examples of the README and of the guide in Deno too, if its location is known. */
   async deno() {
     const executable = join(tools.directory, "node_modules", `@deno/linux-${process.arch}-glibc`, "deno");
     const tests = [process.execPath, "test", "test/client/package.test.ts", "-t", "run in Deno"];

@@ -4,7 +4,7 @@ import { runProgram } from "../harness/child.ts";
 import { temporaryDirectory } from "../harness/cleanup.ts";
 import { runTrials } from "../harness/trials.ts";
 
-/** Name → version, exact. */
+/** The exact versions by name. */
 type Packages = Readonly<Record<string, string>>;
 
 interface RunOptions {
@@ -12,15 +12,15 @@ interface RunOptions {
   readonly env?: Readonly<Record<string, string>>;
 }
 
-/** Several of the tools want a newer Node than this project does. */
+/** The version of Node for the tools. Several of them need a newer one than this project. */
 const NODE_VERSION = "24.21.0";
 const NODE = `node-linux-${process.arch === "arm64" ? "arm64" : "x64"}`;
 
 export type Tools = Awaited<ReturnType<typeof installTools>>;
 
 /**
- * Installs programs from npm into a directory of their own, because together they are larger than all that `npm ci`
- * installs. Without a directory, they are removed when this process ends.
+ * Installs programs from npm into a directory of their own, because together they are larger than everything that
+ * `npm ci` installs. Without a directory, they are removed when this process ends.
  */
 export async function installTools(packages: Packages, into: string | undefined) {
   const directory = into === undefined ? temporaryDirectory("tools") : resolve(into);
@@ -43,12 +43,12 @@ export async function installTools(packages: Packages, into: string | undefined)
   };
 }
 
-/** Kills a program that takes longer; npm has to fetch a hundred megabytes. */
+/** The timeout of a program. npm must fetch a hundred megabytes. */
 const TIMEOUT_MS = 10 * 60_000;
-/** The linters report their use or look for newer versions otherwise. */
+/** The variables that stop linters from reporting their use and looking for newer versions. */
 const QUIET = { REDOCLY_TELEMETRY: "off", REDOCLY_SUPPRESS_UPDATE_NOTICE: "true", NO_COLOR: "1" };
 
-/** What the program prints; throws if it fails. */
+/** Runs a program and returns its output. Throws if it fails. */
 export async function run(command: readonly string[], { cwd, env }: RunOptions) {
   const { code, out, err } = await runProgram(command, {
     cwd,
@@ -59,10 +59,13 @@ export async function run(command: readonly string[], { cwd, env }: RunOptions) 
   return { out, err };
 }
 
-/** By the packages that they check: give what is worth knowing about a success, and throw if a tool finds a problem. */
+/**
+ * The checks by the packages that they check. A check returns a remark on a success, and throws if a tool finds a
+ * problem.
+ */
 export type Checks = Readonly<Record<string, () => Promise<string>>>;
 
-/** Gives the exit code. */
+/** Runs the checks and returns the exit code. */
 export function runChecks(packages: Packages, checks: Checks): Promise<number> {
   const trials = Object.entries(checks).map(([name, check]) => {
     const versions = name.split(" with ").map((each) => `${each} ${packages[each]}`);

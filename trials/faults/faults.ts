@@ -1,4 +1,4 @@
-/** `npm run faults`: see --help. */
+/** Runs `npm run faults`; its --help describes the options. */
 import { integer, isGiven, limitRunTime, names, runCommand, UsageError } from "../harness/command-line.ts";
 import { machineNow } from "../harness/machine.ts";
 import { databaseVersions, FAKETIME, OPENSSL, provide } from "../harness/programs.ts";
@@ -92,7 +92,7 @@ function notesOf({ title, figures }: Result<Figures>): string[][] {
   return [...figures.notes, ...unexpected].map((note) => [title, note]);
 }
 
-/** The faults of each seed, one seed after the other. */
+/** Runs the faults of each seed, one seed after the other. */
 function runSeeds(first: number, seeds: number): Promise<number> {
   const missing = provide([FAKETIME, OPENSSL]);
   if (missing.length > 0) throw new Error(missing.join("\n"));

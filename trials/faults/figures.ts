@@ -7,7 +7,7 @@ import type { ControlServer } from "./scenario.ts";
 
 export type Database = "PostgreSQL" | "Valkey";
 
-/** Of the fault; all times are those of `performance.now()`. */
+/** The period of a fault. All times are those of `performance.now()`. */
 interface Period {
   readonly beganAt: number;
   readonly endedAt: number;
@@ -26,7 +26,7 @@ const OUTAGE = { PostgreSQL: "database.unavailable", Valkey: "valkey.unavailable
 const OUTAGES: ReadonlySet<string> = new Set(Object.values(OUTAGE));
 const RECOVERIES: ReadonlySet<string> = new Set(["database.available", "valkey.available"]);
 const REJECTED = "request.unavailable";
-/** A fault that is over at once is noticed by the next requests. */
+/** How long a fault that ends at once still affects requests. */
 const NOTICE_MS = 500;
 
 export type Figures = ReturnType<typeof measureFigures>;
@@ -65,8 +65,8 @@ function longestOf(attempts: readonly Attempt[]): number | undefined {
 }
 
 /**
- * The 503 responses of a server that has already responded 503. Servers notice separately for reads and for creates
- * that the database is unavailable.
+ * The 503 responses of a server that has already responded 503. Servers notice an outage of the database separately for
+ * reads and for creates.
  */
 function failFastAttempts(attempts: readonly Attempt[], endedAt: number): Attempt[] {
   const rejected = attempts.filter(is503);
@@ -89,7 +89,7 @@ function outagesOf(database: Database, lines: readonly LogLine[], period: Period
 
 const timeOf = ({ at }: LogLine) => at - performance.timeOrigin;
 
-/** Times in the log are whole milliseconds. */
+/** Whether a line was logged in a period. Times in the log are whole milliseconds. */
 function isDuring(line: LogLine, { beganAt, endedAt }: Period): boolean {
   return timeOf(line) >= beganAt - 1 && timeOf(line) <= Math.max(endedAt, beganAt + NOTICE_MS);
 }
@@ -99,7 +99,7 @@ function causesOf(lines: readonly LogLine[]): string[] {
   return [...new Set(rejections.flatMap(({ text }) => /"reason":"([^"]*)"/.exec(text)?.[1] ?? []))];
 }
 
-/** From the end of the fault to its last sign: an error, or a server's log message that it has recovered. */
+/** The time from the end of the fault to its last sign: an error, or a server's log message about its recovery. */
 function recoveryOf(attempts: readonly Attempt[], { logs }: Fleet, period: Period): number | undefined {
   const errors = attempts.filter(isError).map(({ endedAt }) => endedAt);
   const recoveries = logs.flatMap((log) => {
@@ -111,16 +111,18 @@ function recoveryOf(attempts: readonly Attempt[], { logs }: Fleet, period: Perio
   return signs.length === 0 ? undefined : Math.max(0, Math.max(...signs) - period.endedAt);
 }
 
-/** Says what is wrong, if anything is. */
+/** Returns a description of what is wrong, if anything is. */
 export type Expectation = (figures: Figures) => string | undefined;
 
 const unless = (isRight: boolean, problem: string) => (isRight ? undefined : problem);
 
-/** What the machine itself may add to a response time: twice the control server's longest, and at least this. */
+/**
+ * The delay that the machine itself may add to a response: twice the longest of the control server, and at least this.
+ */
 const TOLERANCE_MS = 75;
 const toleranceOf = ({ longestControlMs }: Figures) => Math.max(TOLERANCE_MS, 2 * longestControlMs);
 
-/** Nothing is lost, nothing is done twice, and every request succeeds in the end. */
+/** No data is lost, nothing is done twice, and every request succeeds in the end. */
 export const ALWAYS: readonly Expectation[] = [
   ({ creates: { lost } }) => unless(lost.length === 0, `${lost.length} acknowledged creates are lost`),
   ({ creates: { duplicated } }) =>
@@ -170,7 +172,7 @@ export function recoversWithin(ms: number): Expectation {
   };
 }
 
-/** One log message of each server while the fault lasts. */
+/** Each server logs one message while the fault lasts. */
 export function loggedOnce(database: Database): Expectation {
   return ({ outages, servers }) => {
     const { expected } = outages[database];

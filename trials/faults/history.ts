@@ -1,4 +1,4 @@
-/** `npx bun trials/faults/history.ts`: see --help. */
+/** Runs `npx bun trials/faults/history.ts`; its --help describes the options. */
 import { SQL } from "bun";
 import { encodeCursor } from "../../src/domain/cursor.ts";
 import { integer, runCommand } from "../harness/command-line.ts";
@@ -27,16 +27,16 @@ const PAGE = 20;
 const MAX_KILL_EVERY_MS = 400;
 const TOKEN = "the-token-of-all-servers";
 
-/** What clients know of a pet, by the number of the response from which they know it. */
+/** The knowledge of clients about a pet, and the number of the response that they have it from. */
 interface Known {
   readonly since: number;
-  /** Its name: the number of the last update. */
+  /** The name of the pet, which is the number of its last update. */
   readonly version: number;
   readonly isOrdered: boolean;
 }
 
 class Pet {
-  /** Nothing that is read later may be older. */
+  /** The states that clients know. Later reads must not be older. */
   readonly known: Known[] = [];
   updates = 0;
   isUpdating = false;
@@ -62,13 +62,13 @@ class Pet {
 /** A page or a pet that a client has read, for conditional requests. */
 interface Read {
   readonly path: string;
-  /** Of a page, the identifier before its first. */
+  /** For a page, the identifier that it follows. */
   readonly after: number | undefined;
   readonly etag: string;
   readonly body: string;
 }
 
-/** Clients of three servers, and what they must see. */
+/** The clients of three servers, and what they must see. */
 class History {
   readonly problems: string[] = [];
   readonly kinds: string[] = [];
@@ -117,7 +117,7 @@ class History {
     if (!isRight) this.problems.push(problem());
   }
 
-  /** Undefined if the database was unavailable, which has to be the only error. */
+  /** Sends a request. Returns undefined if the database was unavailable, which must be the only error. */
   async #send(kind: string, response: Promise<HttpResponse>, ...expected: number[]) {
     const { status, headers, body } = await response;
     this.#responses++;
@@ -134,13 +134,13 @@ class History {
     return pet;
   }
 
-  /** Mostly one of the newest, so that many clients read what others write. */
+  /** Picks a pet, mostly one of the newest, so that many clients read what others write. */
   #anyPet(): Pet | undefined {
     const back = this.#random.pick([4, 4, 30, this.#newest]);
     return this.#pets.get(this.#newest - this.#random.below(Math.max(1, Math.min(back, this.#newest))));
   }
 
-  /** A create without a response is repeated on another server. */
+  /** Creates a pet. A create without a response is repeated on another server. */
   async #create(client: Client): Promise<void> {
     const number = ++this.#creates;
     const body = `{"name":"0","categoryId":${number},"status":"available"}`;
@@ -240,7 +240,7 @@ class History {
     }
   }
 
-  /** What the database has at the end. */
+  /** Checks the final contents of the database. */
   async judge(sql: SQL): Promise<void> {
     const rows: { id: bigint; name: string; status: string }[] =
       await sql`SELECT id, name, status FROM production.pets`;
@@ -261,7 +261,9 @@ class History {
   }
 }
 
-/** It uses all servers, by chance, and opens a connection again that a server has closed after a response. */
+/**
+ * A client that uses all servers at random. If a server has closed a connection after a response, it opens a new one.
+ */
 class Client {
   lastRead: Read | undefined;
   readonly #connections = new Map<number, HttpConnection>();
@@ -298,7 +300,7 @@ class Client {
   }
 }
 
-/** Returns how many connections it has killed. */
+/** Kills connections, and returns how many. */
 async function killConnections(sql: SQL, random: Random, isOver: () => boolean): Promise<number> {
   let killed = 0;
   while (!isOver()) {
@@ -310,7 +312,7 @@ async function killConnections(sql: SQL, random: Random, isOver: () => boolean):
   return killed;
 }
 
-/** Requests of many clients to three servers, whose connections to PostgreSQL are killed. */
+/** Sends requests of many clients to three servers, whose connections to PostgreSQL are killed. */
 export async function checkHistory(options: HistoryOptions) {
   const databaseUrl = await postgresUrl();
   const storage = ["--database-url", databaseUrl, "--limits-url", await valkeyUrl()];

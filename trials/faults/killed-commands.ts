@@ -1,4 +1,4 @@
-/** Commands that are killed, the data that they work on, and what must hold after a kill. */
+/** The commands that are killed, their data, and what must hold after a kill. */
 import { cpSync, existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { temporaryDirectory } from "../harness/cleanup.ts";
@@ -17,22 +17,22 @@ import { inspectDatabase } from "../../src/store/sqlite/snapshot.ts";
 import { openUsageStore } from "../../src/store/sqlite/usage-store.ts";
 import type { TableStore } from "../../src/store/tables.ts";
 
-/** Prepares new data for a command that is killed again and again, in a directory that is removed afterwards. */
+/** Prepares new data for a command that is killed repeatedly, in a directory that is removed afterwards. */
 export type Prepare = (directory: string) => Promise<Attempt>;
 
 export interface Attempt {
   readonly argv: readonly string[];
-  /** Of a run that is not killed; 0 if it is not given. */
+  /** The exit code of a run that is not killed; 0 by default. */
   readonly exitCode?: number;
-  /** Its URL, if the command uses a database of PostgreSQL. It is dropped afterwards. */
+  /** The URL of the database, if the command uses PostgreSQL. The database is dropped afterwards. */
   readonly database?: string | undefined;
-  /** Problems right after the kill: what others see must be whole. */
+  /** Finds problems right after the kill: data that is visible to others must be complete. */
   checkAfterKill?(): Promise<readonly string[]>;
-  /** Problems after the same command has been run again. */
+  /** Finds problems after the same command was run again. */
   checkAtEnd(): Promise<readonly string[]>;
 }
 
-/** In the database that a restore replaces, so that it can be told from the backup. */
+/** The number of pets that only the replaced database has, which distinguishes it from the backup. */
 const MORE_PETS = 10;
 
 type Fixture = Awaited<ReturnType<typeof createFixture>>;
@@ -41,7 +41,9 @@ const sqliteIn = (dataDir: string) => sqliteTables(join(dataDir, "production.db"
 const petsIn = (path: string) => inspectDatabase(path).rows["pets"] ?? 0;
 const auditEntriesIn = (path: string) => inspectDatabase(path).rows["audit"] ?? 0;
 
-/** A data directory that nothing changes, its contents, its backup and a later state of it; the rows of an import. */
+/**
+ * Creates a data directory that nothing changes, its contents, its backup and a later state, and the rows of an import.
+ */
 export async function createFixture(pets: number) {
   const directory = temporaryDirectory("faults-backup");
   const [data, laterData, backups] = [
@@ -79,7 +81,7 @@ async function addPets(data: string, count: number): Promise<void> {
   await close();
 }
 
-/** Of the day in which key 1 has made so many requests. */
+/** The number of requests of key 1 in its day. */
 const USED = 55;
 
 function saveUsage(data: string): void {
@@ -90,7 +92,7 @@ function saveUsage(data: string): void {
   usages.close();
 }
 
-/** The names of those that are true. */
+/** The names of the problems that are true. */
 function problemsOf(problems: Readonly<Record<string, boolean>>): string[] {
   return Object.keys(problems).filter((name) => problems[name]);
 }
@@ -152,7 +154,7 @@ function restore({ backup, laterData, contents }: Fixture): Prepare {
   };
 }
 
-/** Problems of a copy: what is visible must be all of it. */
+/** Finds problems of a copy, which must be complete if it is visible. */
 async function checkCopy(end: TableStore, contents: Contents): Promise<string[]> {
   if (!(await end.exists())) return [];
   const different = differencesBetween(contents, await contentsIn(end, contents.counters));
@@ -163,7 +165,7 @@ async function checkCopy(end: TableStore, contents: Contents): Promise<string[]>
   });
 }
 
-/** `usage` reads that of key 1 from the target. */
+/** The checks of a copy. `usage` reads the usage of key 1 from the target. */
 function copyChecks(to: TableStore, contents: Contents, usage: () => Promise<Usage | undefined>) {
   return {
     checkAfterKill: () => checkCopy(to, contents),
@@ -213,7 +215,7 @@ async function copyFrom({ data }: Fixture): Promise<Prepare> {
 
 const isInvalid = (i: number) => i % 100 === 7;
 
-/** One row in a hundred is rejected, and its line goes to the file of rejected rows. */
+/** Makes rows. One in a hundred is rejected, and goes to the file of rejected rows. */
 function rowsOf(rows: number) {
   const file = join(temporaryDirectory("killed-rows"), "pets.csv");
   const numbers = Array.from({ length: rows }, (_, i) => i);
@@ -223,7 +225,7 @@ function rowsOf(rows: number) {
   return {
     exported: `id,name,categoryId,status\n${valid.map((i, id) => `${id + 1},pet ${i},${i},\n`).join("")}`,
     invalid: rows - valid.length,
-    /** An import, with a new database if it is to use PostgreSQL. */
+    /** Prepares an import, with a new database if it uses PostgreSQL. */
     async importInto(directory: string, isPostgres: boolean) {
       const database = isPostgres ? await postgresUrl() : undefined;
       const storage = ["--data", directory, ...(database ? ["--database-url", database] : [])];
@@ -234,7 +236,10 @@ function rowsOf(rows: number) {
   };
 }
 
-/** It ends with 1, because of the rejected rows. On PostgreSQL a killed transaction leaves a gap of identifiers. */
+/**
+ * The command ends with 1, because of the rejected rows. On PostgreSQL, a killed transaction leaves a gap in the
+ * identifiers.
+ */
 function importRows({ rows }: Fixture, isPostgres: boolean): Prepare {
   const { exported, invalid, importInto } = rowsOf(rows);
   const comparable = (csv: string) => (isPostgres ? csv.replaceAll(/^\d+,/gm, "") : csv);
@@ -254,7 +259,7 @@ function importRows({ rows }: Fixture, isPostgres: boolean): Prepare {
   };
 }
 
-/** The file of an export is always complete: the earlier one, or the new one. */
+/** The file of an export is always complete: it is either the earlier one or the new one. */
 async function exportRows({ rows }: Fixture, isPostgres: boolean): Promise<Prepare> {
   const { exported, importInto } = rowsOf(rows);
   const { argv, storage } = await importInto(temporaryDirectory("killed-export"), isPostgres);

@@ -1,4 +1,4 @@
-/** `npx bun trials/faults/kills.ts`: see --help. */
+/** Runs `npx bun trials/faults/kills.ts`; its --help describes the options. */
 import { SQL } from "bun";
 import { rmSync } from "node:fs";
 import { temporaryDirectory } from "../harness/cleanup.ts";
@@ -23,16 +23,16 @@ Nothing may be lost or doubled, nobody may see anything half done, and the last 
   --help        Show this
 `;
 
-/** Kills the command at random moments of its run, at least `kills` times, and runs it again after each. */
+/** Kills the command at random moments of its run, at least `kills` times, and runs it again after each kill. */
 async function killRepeatedly(prepare: Prepare, kills: number) {
   const found: string[] = [];
-  /** How long the command takes if nobody kills it. */
+  /** How long the command takes without a kill. */
   const durationMs = await withAttempt(prepare, durationOf);
-  /** A kill is late, and does not count, if the command had ended. */
+  /** The numbers of kills. A kill is late, and does not count, if the command had already ended. */
   const figures = { kills: 0, late: 0, durationMs };
   while (figures.kills < kills) {
     await withAttempt(prepare, async (attempt) => {
-      // Half of the commands are killed again when they are run again.
+      // Half of the commands are killed again during their second run.
       let isKilled = await killDuring(attempt.argv, Math.random() * durationMs);
       if (!isKilled) figures.late++;
       while (isKilled) {
@@ -46,7 +46,7 @@ async function killRepeatedly(prepare: Prepare, kills: number) {
   return { problems: countTexts(countsOf(found)), figures };
 }
 
-/** Removes the data of the attempt afterwards. */
+/** Runs `work` on an attempt, and removes its data afterwards. */
 async function withAttempt<T>(prepare: Prepare, work: (attempt: Attempt) => Promise<T>): Promise<T> {
   const directory = temporaryDirectory("killed");
   const attempt = await prepare(directory);
@@ -71,7 +71,7 @@ async function finish({ argv, exitCode = 0, checkAtEnd }: Attempt): Promise<stri
   return [...(code === exitCode ? [] : [`run again, it fails: ${err.trim()}`]), ...(await checkAtEnd())];
 }
 
-/** Whether the command was running when it was killed. */
+/** Kills a command. Returns whether it was running. */
 async function killDuring(argv: readonly string[], afterMs: number): Promise<boolean> {
   const child = Bun.spawn([...PETSTORE, ...argv], { stdout: "ignore", stderr: "ignore" });
   await Promise.race([Bun.sleep(afterMs), child.exited]);

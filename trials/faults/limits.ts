@@ -8,13 +8,13 @@ import { countsOf, countTexts } from "../harness/statistics.ts";
 import { outageLines } from "./figures.ts";
 import type { Findings } from "./scenario.ts";
 
-/** Of the Free plan. */
+/** The limit of the Free plan. */
 const PER_MINUTE = 60;
-/** After two heartbeats each server knows of all others. */
+/** The time of two heartbeats, after which each server knows of all others. */
 const KNOWN_AFTER_MS = 6_000;
 const BURSTS = 5;
 
-/** Without Valkey, the servers share the limit of an unused key, and allow a key over its limit nothing. */
+/** Checks that without Valkey, the servers share the limit of an unused key, and reject a key over its limit. */
 export async function limitsWithoutValkey(fleet: Fleet): Promise<() => Promise<Findings>> {
   await Bun.sleep(KNOWN_AFTER_MS);
   const { key: exceededKey } = await fleet.createKey("free");
@@ -29,7 +29,7 @@ export async function limitsWithoutValkey(fleet: Fleet): Promise<() => Promise<F
   };
 }
 
-/** Of a few more requests than the limit, on every server. */
+/** Sends slightly more requests than the limit to every server, and counts those that were allowed. */
 async function countAllowed(fleet: Fleet, key: string): Promise<number> {
   let allowed = 0;
   for (const url of fleet.urls) {
@@ -40,7 +40,9 @@ async function countAllowed(fleet: Fleet, key: string): Promise<number> {
   return allowed;
 }
 
-/** All servers together allow 60 requests of each burst. There are five, and more while `isWanted`. */
+/**
+ * Checks that all servers together allow 60 requests of each burst. There are five bursts, and more while `isWanted`.
+ */
 export async function checkBursts(fleet: Fleet, requests = 2_000, isWanted = () => false): Promise<Findings> {
   const allowed: number[] = [];
   while (allowed.length < BURSTS || isWanted()) {
@@ -59,7 +61,7 @@ export async function checkBursts(fleet: Fleet, requests = 2_000, isWanted = () 
 const PAUSES = 100;
 const PAUSE_VALKEY = join(import.meta.dir, "pause-valkey.ts");
 
-/** Bursts while Valkey stands still, two thirds of the time. */
+/** Sends bursts while Valkey is paused for two thirds of the time. */
 export async function checkPauses(fleet: Fleet, valkey: Server, seed: number): Promise<Findings> {
   const command = [process.execPath, PAUSE_VALKEY, valkey.url, `${valkey.pid}`, `${PAUSES}`, `${seed}`];
   let isPausing = true;
@@ -75,7 +77,7 @@ export async function checkPauses(fleet: Fleet, valkey: Server, seed: number): P
   };
 }
 
-/** A process for each core does nothing but compute. */
+/** Runs the check while one process per core only computes. */
 export async function withBusyCores(check: () => Promise<Findings>): Promise<Findings> {
   await using busy = new AsyncDisposableStack();
   for (let core = 0; core < availableParallelism(); core++)
@@ -83,7 +85,7 @@ export async function withBusyCores(check: () => Promise<Findings>): Promise<Fin
   return await check();
 }
 
-/** A window ends in the outage and another begins, in which the outage ends. */
+/** Checks a window that ends during the outage, and another that begins during it and outlives it. */
 export async function checkWindowEnd(fleet: Fleet, valkey: Server): Promise<Findings> {
   await Bun.sleep(KNOWN_AFTER_MS);
   const { key } = await fleet.createKey("free");

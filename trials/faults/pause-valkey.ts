@@ -1,6 +1,6 @@
 /**
- * Stops and continues Valkey at random. It is a process of its own: one that also sends requests would be late.
- * Writes the longest time, in milliseconds, from a stop until Valkey replied again.
+ * Pauses and continues Valkey at random, in a process of its own, because one that also sends requests would be late.
+ * Writes the longest time, in milliseconds, from a pause until Valkey replied again.
  */
 import { RedisClient } from "bun";
 import { freezeTree, thawTree } from "../harness/processes.ts";

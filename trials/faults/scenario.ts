@@ -5,28 +5,28 @@ import { SteadyLoad } from "../harness/steady-load.ts";
 import type { Outcome } from "../harness/trials.ts";
 import { type Expectation, type Figures, measureFigures } from "./figures.ts";
 
-/** A fault that is injected under load, and what is expected then. */
+/** A fault that is injected under load, and its expected effects. */
 export interface Scenario {
   readonly name: string;
   readonly title: string;
-  /** How long the fault lasts; undefined if it is over once it is injected. */
+  /** How long the fault lasts; undefined if it ends at once. */
   readonly durationMs?: number;
-  /** Why this machine cannot run it, if so. */
+  /** Why this machine cannot run the scenario, if it cannot. */
   unsupported?(): string | undefined;
-  /** The seed is for what is left to chance. */
+  /** Prepares the scenario. The seed determines its random choices. */
   prepare(seed: number): Promise<Experiment>;
   readonly expectations: readonly Expectation[];
 }
 
 export interface Experiment {
   readonly fleet: Fleet;
-  /** For the load; without it, a key is created. */
+  /** The key for the load; by default a key is created. */
   readonly key?: string;
-  /** Resolves when the fault has begun. */
+  /** Injects the fault. Resolves when the fault has begun. */
   inject?(): Promise<unknown>;
-  /** Further checks while the fault lasts. */
+  /** Runs further checks while the fault lasts. */
   check?(key: string): Promise<Findings>;
-  /** Resolves when the cause is gone; the servers have yet to notice. */
+  /** Removes the cause of the fault. The servers may notice later. */
   repair?(): Promise<unknown>;
   stop(): Promise<void>;
 }
@@ -36,11 +36,11 @@ export interface Findings {
   readonly problems: readonly string[];
 }
 
-/** Enough to meet every fault within milliseconds, and little enough for a small machine. */
+/** The load: enough to hit every fault within milliseconds, and low enough for a small machine. */
 const PER_SECOND = 150;
 const BEFORE_MS = 3_000;
 const AFTER_MS = 3_000;
-/** Until every server has noticed the fault. */
+/** The time within which every server notices the fault. */
 const NOTICE_MS = 1_000;
 
 export async function runScenario(scenario: Scenario, seed: number): Promise<Outcome<Figures>> {
@@ -59,7 +59,7 @@ export async function runScenario(scenario: Scenario, seed: number): Promise<Out
   }
 }
 
-/** Some seconds without the fault, the fault, and some seconds without it again. */
+/** Runs some seconds without the fault, the fault, and some seconds without it again. */
 async function measure(experiment: Experiment, control: ControlServer, durationMs: number) {
   const { fleet } = experiment;
   const [url = ""] = fleet.urls;
@@ -87,8 +87,8 @@ const INTERVAL_MS = 20;
 export type ControlServer = Awaited<ReturnType<typeof startControlServer>>;
 
 /**
- * A server in a process of its own that does nothing but respond, and gets requests all the time. How long it takes is
- * what the machine itself adds to every response time, since neither the fault nor Petstore affects it.
+ * Starts a server in a process of its own that only responds, and gets requests continuously. Neither the fault nor
+ * Petstore affects it, so its response times show the delay of the machine itself.
  */
 async function startControlServer() {
   const server = 'Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => new Response("ok") })';
@@ -101,10 +101,10 @@ async function startControlServer() {
     const endedAt = performance.now();
     responses.push({ endedAt, ms: endedAt - startedAt });
   };
-  // A request that breaks off when the server is stopped does not count.
+  // A request that is aborted when the server stops does not count.
   const timer = setInterval(() => void request().catch(() => {}), INTERVAL_MS);
   return {
-    /** By `performance.now()`. */
+    /** The longest response time since a time of `performance.now()`. */
     longestSince: (time: number) =>
       Math.max(0, ...responses.flatMap(({ endedAt, ms }) => (endedAt >= time ? ms : []))),
     async stop() {

@@ -13,7 +13,7 @@ import type { Experiment, Findings, Scenario } from "./scenario.ts";
 type Deployed = Awaited<ReturnType<typeof startDeployment>>;
 type Fault = Pick<Experiment, "inject" | "check" | "repair">;
 
-/** The fault on two servers with PostgreSQL and Valkey, unless another number is given. */
+/** Prepares a fault on servers with PostgreSQL and Valkey, two by default. */
 function on(faultOf: (deployed: Deployed, seed: number) => Fault | Promise<Fault>, servers = 2) {
   return async (seed: number): Promise<Experiment> => {
     const deployed = await startDeployment(servers);
@@ -23,7 +23,7 @@ function on(faultOf: (deployed: Deployed, seed: number) => Fault | Promise<Fault
 
 const NO_ERRORS = [...expect.ALWAYS, expect.onlyErrors()];
 const NOT_NOTICED = [...NO_ERRORS, expect.respondsWithin(25), expect.notNoticed];
-/** The default of --limits-timeout, and a tick of its timer. */
+/** The default of --limits-timeout, plus one tick of its timer. */
 const LIMITS_TIMEOUT_MS = 550;
 const VALKEY_UNAVAILABLE = [
   ...NO_ERRORS,
@@ -37,7 +37,7 @@ const ONLY_503 = [
   expect.retryAfterPresent,
   expect.recoversWithin(1_000),
 ];
-/** The longest that a server waits for a query, before it can know that PostgreSQL is unavailable. */
+/** The longest time that a server waits for a query before it knows that PostgreSQL is unavailable. */
 const QUERY_TIMEOUT_MS = 2_000;
 const POSTGRES_RESTARTED = [...ONLY_503, expect.respondsWithin(QUERY_TIMEOUT_MS)];
 const POSTGRES_UNAVAILABLE = [
@@ -45,7 +45,10 @@ const POSTGRES_UNAVAILABLE = [
   expect.failsFastWithin(50),
   expect.loggedOnce("PostgreSQL"),
 ];
-/** Servers that start take processor time from the others, so the response time only has to show that none hangs. */
+/**
+ * The expectations when servers stop. Servers that start take processor time from the others, so the response time only
+ * has to show that none hangs.
+ */
 const SERVER_STOPPED = [
   ...expect.ALWAYS,
   expect.onlyErrors("no connection", "409 idempotency_conflict"),
@@ -205,7 +208,7 @@ async function startDeployment(servers: number) {
   return { fleet, postgres, valkey, stop: () => stopAll(fleet, postgres, valkey) };
 }
 
-/** The servers know the addresses of both, in the order in which they are used. */
+/** Starts servers that know the addresses of both databases, in the order of use. */
 async function startReplicatedDeployment(): Promise<Experiment> {
   const { postgres: primary, valkey } = await startStores();
   const standby = await startStandby(primary);
@@ -219,16 +222,16 @@ async function startReplicatedDeployment(): Promise<Experiment> {
   };
 }
 
-/** The fleet first: it would log errors without its databases. */
+/** Stops the fleet first, because it would log errors without its databases. */
 async function stopAll(fleet: Fleet, ...databases: { stop(): Promise<void> }[]): Promise<void> {
   await fleet.stop();
   await Promise.all(databases.map((database) => database.stop()));
 }
 
-/** The load's key is the second: the first is the one that the first start creates. */
+/** The usage of the load's key, which is the second one: the first start creates the first one. */
 const LOAD_USAGE = "petstore:production:{key:2}";
 
-/** The node that counts the load's requests is killed. */
+/** Starts a deployment whose fault kills the node that counts the load's requests. */
 async function startClusterDeployment(): Promise<Experiment> {
   const [postgres, cluster] = await Promise.all([startPostgres({ durable: true }), startValkeyCluster()]);
   const urls = cluster.nodes.map(({ url }) => url);
@@ -250,13 +253,13 @@ async function startClusterDeployment(): Promise<Experiment> {
   };
 }
 
-/** One server on SQLite, on a disk in memory that is mounted for its process only and vanishes with it. */
+/** Starts one server on SQLite, on a disk in memory that is mounted for its process only and vanishes with it. */
 async function startSmallDiskDeployment() {
   const path = temporaryDirectory("disk");
   const fleet = await Fleet.start({
     size: 1,
     storage: ["--data", path],
-    // Commands on keys do not see the disk, so the load uses the first key.
+    // Commands on keys cannot access the disk, so the load uses the first key.
     flags: ["--free-limits", "1000000/100000000"],
     under: () => [
       "unshare",
@@ -272,14 +275,14 @@ async function startSmallDiskDeployment() {
   return {
     fleet,
     key: server?.key ?? "",
-    // It ends when the disk is full.
+    // The program ends when the disk is full.
     inject: () => runProgram(["dd", "if=/dev/zero", `of=${filler}`, "bs=4k"]),
     repair: async () => rmSync(filler),
     stop: () => stopAll(fleet),
   };
 }
 
-/** Without PostgreSQL, a verified key is still recognised: the response is 503, with the key's own limit. */
+/** Without PostgreSQL, a verified key is still recognized: the response is 503, with the key's own limit. */
 async function checkVerifiedKey(fleet: Fleet, key: string): Promise<Findings> {
   const statuses = await Promise.all(fleet.urls.map((url) => rateLimitStatus(url, key)));
   const isRecognised = statuses.every(

@@ -3,7 +3,7 @@ import { HttpConnection, type HttpResponse } from "./http-connection.ts";
 
 export type RateLimitStatus = Awaited<ReturnType<typeof rateLimitStatus>>;
 
-/** Lists one pet, to read the rate-limit headers. */
+/** Lists one pet and returns the rate limit headers. */
 export async function rateLimitStatus(url: string, key: string) {
   const response = await fetch(`${url}/pets?limit=1`, { headers: { Authorization: `Bearer ${key}` } });
   const body: unknown = await response.json();
@@ -27,14 +27,14 @@ export async function createPet(baseUrl: string, key: string): Promise<void> {
 
 export type Audit = Awaited<ReturnType<typeof audit>>;
 
-/** Compares the pets that the API lists with the acknowledged creates: names with identifiers. */
+/** Compares the listed pets with the acknowledged creates, which are identifiers by name. */
 export async function audit(baseUrl: string, key: string, acknowledged: ReadonlyMap<string, string>) {
   const found = new Map<string, string[]>();
   for await (const { id, name } of new Petstore({ baseUrl, key }).pets.list())
     found.set(name, [...(found.get(name) ?? []), String(id)]);
   return {
     acknowledged: acknowledged.size,
-    /** Missing, or there with another identifier. */
+    /** Pets that are missing or have another identifier. */
     lost: [...acknowledged].filter(([name, id]) => !found.get(name)?.includes(id)).map(([name]) => name),
     duplicated: [...found].filter(([, ids]) => ids.length > 1).map(([name]) => name),
   };
@@ -43,8 +43,8 @@ export async function audit(baseUrl: string, key: string, acknowledged: Readonly
 const BATCH = 100;
 
 /**
- * Concurrent requests, spread evenly over the ports, each on a connection of its own. All connections are open before
- * the first request is sent, so that every request is sent before the first response arrives.
+ * Sends concurrent requests, spread evenly over the ports, each on a connection of its own. All connections are open
+ * before the first request is sent, so that every request is sent before the first response arrives.
  */
 export async function sendBurst(
   ports: readonly number[],

@@ -7,20 +7,20 @@ import type { Certificate } from "./server.ts";
 
 const YEARS = "3650";
 
-/** A certificate authority of our own, as operators of private networks have one. */
+/** A private certificate authority, as operators of private networks have. */
 export class CertificateAuthority {
   readonly #directory = temporaryDirectory("certificates");
   readonly caFile = join(this.#directory, "ca.crt");
   #issued = 0;
 
-  /** Certificates are valid from the time of their issue on, which is that of the clock. */
+  /** Certificates are valid from the current time of the clock. */
   constructor(private readonly clock?: MachineClock) {
     const subject = ["-subj", "/CN=Petstore test authority", "-days", YEARS];
     const key = newKey(join(this.#directory, "ca.key"));
     this.#openssl("req", "-x509", ...key, "-out", this.caFile, ...subject);
   }
 
-  /** `names` as in the extension: `DNS:localhost,IP:127.0.0.1`. */
+  /** Issues a certificate. `names` has the format of the extension: `DNS:localhost,IP:127.0.0.1`. */
   issue(names: string, ...options: string[]): Certificate {
     const directory = join(this.#directory, String(++this.#issued));
     mkdirSync(directory);
@@ -50,7 +50,7 @@ export class CertificateAuthority {
   }
 }
 
-/** A certificate with this common name, for localhost, that signs itself. */
+/** Makes a self-signed certificate with this common name, for localhost. */
 export function selfSigned(directory: string, name: string): Certificate {
   mkdirSync(directory, { recursive: true });
   const [certFile, keyFile] = [join(directory, `${name}.crt`), join(directory, `${name}.key`)];

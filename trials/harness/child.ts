@@ -5,11 +5,14 @@ export interface ChildOptions {
   readonly env?: Readonly<Record<string, string | undefined>>;
   readonly user?: { readonly uid: number; readonly gid: number } | undefined;
   readonly core?: string | undefined;
-  /** Linux may share the time of the cores among sessions first, and then among the processes of each. */
+  /**
+   * Whether the process gets a session of its own. Linux may divide the time of the cores among sessions first, and
+   * then among the processes of each.
+   */
   readonly ownSession?: boolean;
   /** The signal that ends it when this process ends. */
   readonly quit?: NodeJS.Signals;
-  /** After so many milliseconds it is killed; 0 stands for never. */
+  /** The time in milliseconds after which the process is killed; 0 means never. */
   readonly timeout?: number;
   readonly onLine?: (line: string) => void;
 }
@@ -19,9 +22,9 @@ const STOP_TIMEOUT_MS = 12_000;
 
 /** A child process. It never outlives this process, and its output is read so that it never blocks on a full pipe. */
 export class Child {
-  /** The end of what it wrote, to both streams. */
+  /** The end of its output on both streams. */
   output = "";
-  /** Resolves with the exit code once all output is read. */
+  /** Resolves to the exit code once all output is read. */
   readonly ended: Promise<number>;
   readonly #process: Bun.Subprocess<"ignore", "pipe", "pipe">;
   readonly #name: string | undefined;
@@ -62,12 +65,12 @@ export class Child {
     return Number(this.#process.resourceUsage()?.cpuTime.total ?? 0);
   }
 
-  /** Lets this process end while the child is running. */
+  /** Allows this process to end while the child is running. */
   unref(): void {
     this.#process.unref();
   }
 
-  /** The first line from now on that matches. */
+  /** Resolves to the first line from now on that matches. */
   line(pattern: RegExp): Promise<RegExpExecArray> {
     const { promise, resolve, reject } = Promise.withResolvers<RegExpExecArray>();
     const listener = (line: string) => {
@@ -83,7 +86,7 @@ export class Child {
     this.#process.kill(signal);
   }
 
-  /** Resolves with the exit code; a process that ignores the signal is killed. */
+  /** Stops the process and resolves to the exit code. A process that ignores the signal is killed. */
   async stop(signal: NodeJS.Signals = "SIGTERM"): Promise<number> {
     this.kill(signal);
     const timer = setTimeout(() => this.kill("SIGKILL"), STOP_TIMEOUT_MS);
@@ -106,7 +109,7 @@ export class Child {
 }
 
 interface ProgramOptions extends Pick<ChildOptions, "cwd" | "env" | "timeout"> {
-  /** Standard input. */
+  /** The text for standard input. */
   readonly input?: string;
 }
 

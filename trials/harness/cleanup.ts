@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { isRunning, killTree, signal, thawTree } from "./processes.ts";
 
 function startCleanupProcess() {
-  // In a session of its own: Ctrl-C interrupts this process, and must not interrupt the cleanup.
+  // The cleanup has a session of its own, because Ctrl-C must interrupt only this process.
   const child = Bun.spawn([process.execPath, import.meta.path], {
     stdio: ["pipe", "ignore", "inherit"],
     detached: true,
@@ -15,14 +15,14 @@ function startCleanupProcess() {
 
 let tasks: ReturnType<typeof startCleanupProcess> | undefined;
 
-/** The task is done when this process ends, even if it is killed. */
+/** Registers a task for the end of this process, which is done even if the process is killed. */
 export function cleanUpAtExit(task: CleanupTask): void {
   tasks ??= startCleanupProcess();
   tasks.write(`${JSON.stringify(task)}\n`);
   void tasks.flush();
 }
 
-/** A directory that is removed when this process ends. */
+/** Creates a directory that is removed when this process ends. */
 export function temporaryDirectory(name: string, owner?: { uid: number; gid: number }): string {
   const directory = mkdtempSync(join(tmpdir(), `petstore-${name}-`));
   cleanUpAtExit({ directory });
@@ -49,7 +49,7 @@ async function cleanUp(tasks: readonly CleanupTask[]): Promise<void> {
   }
 }
 
-/** The quit signal comes first, because PostgreSQL leaves shared memory behind when it is killed. */
+/** Ends a process. The quit signal comes first, because PostgreSQL leaves shared memory behind when it is killed. */
 async function quit(pid: number, name: NodeJS.Signals): Promise<void> {
   thawTree(pid);
   signal(pid, name);
@@ -58,7 +58,7 @@ async function quit(pid: number, name: NodeJS.Signals): Promise<void> {
   await killTree(pid);
 }
 
-/** Reads tasks until the process that writes them ends. Then they are done. */
+/** This process reads tasks until the process that writes them ends, and then does them. */
 if (import.meta.main) {
   process.on("SIGINT", () => {});
   process.on("SIGTERM", () => {});

@@ -1,11 +1,11 @@
 import { parseArgs } from "node:util";
 
-/** Options that cannot be; one line, exit code 2. */
+/** Invalid options. The message is one line, and the exit code is 2. */
 export class UsageError extends Error {}
 
 interface Flag<T> {
   readonly type: "boolean" | "string";
-  /** `value` is undefined if the flag is not given. */
+  /** Reads a value, which is undefined if the flag is missing. */
   read(value: string | undefined, flag: string): T;
 }
 type Flags = Readonly<Record<string, Flag<unknown>>>;
@@ -27,7 +27,7 @@ export function integer<const T extends number | undefined>(usual: T, max: numbe
   };
 }
 
-/** Names with commas between them. */
+/** A flag for names that are separated by commas. */
 export function names<const N extends string>(allowed: readonly N[]): Flag<readonly N[] | undefined> {
   const nameIn = (part: string, flag: string) => {
     const found = allowed.find((name) => name === part.trim());
@@ -52,16 +52,16 @@ export function parseFlags<const F extends Flags>(args: readonly string[], flags
 
 interface Command<F extends Flags> {
   readonly name: string;
-  /** What `--help` prints. */
+  /** The output of `--help`. */
   readonly help?: string;
-  /** Without them, the command reads its arguments itself. */
+  /** The flags; without them, the command reads its arguments itself. */
   readonly flags?: F;
-  /** After so long, the command ends with exit code 1. */
+  /** The time after which the command ends with exit code 1. */
   readonly maxMinutes?: number;
   main(flags: FlagValues<F>, args: readonly string[]): Promise<number>;
 }
 
-/** Runs a command and exits with the code that it gives. What it has started ends with this process. */
+/** Runs a command and exits with the code that it returns. The processes that it has started end with this one. */
 export async function runCommand<const F extends Flags>({ name, help, flags, maxMinutes, main }: Command<F>) {
   const exit = (message: string, code: number) => {
     process.stderr.write(`\n${name}: ${message}\n`);

@@ -3,7 +3,9 @@ import { startPostgres } from "./postgres.ts";
 import { freePorts, startAgainAfter } from "./server.ts";
 import { startValkey } from "./valkey.ts";
 
-/** PostgreSQL, which waits for the disk at every commit, and Valkey, with the flags of a server that uses them. */
+/**
+ * Starts PostgreSQL, which waits for the disk at every commit, and Valkey, with the flags of a server that uses them.
+ */
 export async function startStores() {
   const [postgres, valkey] = await Promise.all([startPostgres({ durable: true }), startValkey()]);
   return { postgres, valkey, storage: ["--database-url", postgres.url, "--limits-url", valkey.url] };
@@ -11,22 +13,22 @@ export async function startStores() {
 
 interface FleetOptions {
   readonly size: number;
-  /** Flags that say where the data is, for the servers and for the commands on keys. */
+  /** The flags that name the storage, for the servers and for the commands on keys. */
   readonly storage: readonly string[];
   readonly flags?: readonly string[];
-  /** A command that runs the command after it, for each server. */
+  /** The prefix of the command of each server, which runs it in another context. */
   readonly under?: (index: number) => readonly string[];
 }
 
-/** All clients of a fleet have the same address. */
+/** All clients of a fleet have the same address, so it has no maximum. */
 const ONE_CLIENT_ADDRESS = ["--max-connections-per-address", "0"];
 
-/** Several Petstore servers on the same databases. A server that is started again keeps its address. */
+/** Several Petstore servers on the same databases. A server keeps its address when it is started again. */
 export class Fleet {
   readonly ports: readonly number[];
   readonly servers: PetstoreServer[] = [];
   readonly #options: FleetOptions;
-  /** Of processes that have ended. */
+  /** The logs of processes that have ended. */
   readonly #earlierLogs: LogLine[][];
 
   private constructor(options: FleetOptions) {
@@ -49,7 +51,7 @@ export class Fleet {
     return this.ports.map((port) => `http://127.0.0.1:${port}/v1`);
   }
 
-  /** One for each server, over all its restarts. */
+  /** The logs of each server, including those before its restarts. */
   get logs(): readonly (readonly LogLine[])[] {
     return this.servers.map(({ log }, i) => [...(this.#earlierLogs[i] ?? []), ...log]);
   }
@@ -75,7 +77,10 @@ export class Fleet {
     await Promise.all(this.servers.map((server) => server.stop()));
   }
 
-  /** A server does not start while its database takes longer than 2 s to respond, as it may on a busy machine. */
+  /**
+   * Starts a server, with retries. A server does not start while its database takes longer than 2 s to respond, as it
+   * may on a busy machine.
+   */
   #start(index: number): Promise<PetstoreServer> {
     const { storage, flags = [], under } = this.#options;
     const all = [...storage, ...flags, ...ONE_CLIENT_ADDRESS, "--port", `${this.ports[index] ?? 0}`];

@@ -3,12 +3,12 @@ import { connect, type Socket } from "node:net";
 
 export interface HttpResponse {
   readonly status: number;
-  /** By lower-case name; values of a repeated name are joined with commas. */
+  /** The headers by lower-case name. The values of a repeated name are joined with commas. */
   readonly headers: Readonly<Record<string, string>>;
-  /** As they were sent. */
+  /** The headers as they were sent. */
   readonly rawHeaders: Header[];
   readonly body: string;
-  /** Of head and body. */
+  /** The number of bytes of head and body. */
   readonly bytes: number;
 }
 
@@ -21,12 +21,15 @@ export interface HttpRequest {
   readonly body?: string;
 }
 
-/** The connection was rejected, closed or silent. */
+/** The server rejected or closed the connection, or did not respond. */
 export class NoResponse extends Error {}
 
 const TIMEOUT_MS = 10_000;
 
-/** The response that a text begins with, one character for each byte. Undefined if it is not complete, or is none. */
+/**
+ * Parses the response at the beginning of a text, which has one character for each byte. Returns undefined if it is
+ * incomplete or invalid.
+ */
 export function parseResponse(text: string, method = "GET"): HttpResponse | undefined {
   const end = text.indexOf("\r\n\r\n");
   if (end === -1 || !/^HTTP\/1\.1 \d{3} /.test(text)) return undefined;
@@ -44,7 +47,7 @@ export function parseResponse(text: string, method = "GET"): HttpResponse | unde
   return { status, headers, rawHeaders, body, bytes };
 }
 
-/** The responses to pipelined requests, without 1xx, and the text after the last complete one. */
+/** Parses the responses to pipelined requests, without 1xx, and returns the text after the last complete one. */
 export function parseResponses(text: string, methods: readonly string[] = []) {
   const responses: HttpResponse[] = [];
   let rest = text;
@@ -56,12 +59,12 @@ export function parseResponses(text: string, methods: readonly string[] = []) {
   }
 }
 
-/** A connection for any bytes, HTTP or not. Texts have one character for each byte. */
+/** A connection for any bytes, whether HTTP or not. Texts have one character for each byte. */
 export class RawConnection {
   readonly socket: Socket;
-  /** What has come and was not taken. */
+  /** The text that was received and not taken yet. */
   received = "";
-  /** Whether the server sends no more. */
+  /** Whether the server has ended its side. */
   isClosed = false;
   error: Error | undefined;
   #onChange = () => {};
@@ -88,7 +91,7 @@ export class RawConnection {
     return new Promise((resolve) => this.socket.write(text, "latin1", () => resolve()));
   }
 
-  /** Everything that has come, as soon as it is enough or the server has closed the connection. */
+  /** Resolves to the received text once it is enough or the server has closed the connection. */
   readonly until = async (isEnough: (text: string) => boolean): Promise<string> => {
     while (!this.isClosed && !isEnough(this.received)) {
       await new Promise<void>((resolve) => (this.#onChange = resolve));
@@ -96,10 +99,10 @@ export class RawConnection {
     return this.received;
   };
 
-  /** What comes until the server closes the connection. */
+  /** Resolves to everything that is received until the server closes the connection. */
   readonly rest = () => this.until(() => false);
 
-  /** Takes the next response, or what has come of it when the server closes. */
+  /** Takes the next response, or the part that was received when the server closed the connection. */
   async response(method?: string): Promise<string> {
     await this.until((text) => parseResponse(text, method) !== undefined);
     const text = this.received.slice(0, parseResponse(this.received, method)?.bytes);
@@ -109,8 +112,8 @@ export class RawConnection {
 }
 
 /**
- * A connection; requests may be sent before the responses to earlier ones. `fetch` repeats a request by itself when a
- * keep-alive connection closes, and would hide what tests look for.
+ * A connection on which requests may be sent before the responses to earlier ones. `fetch` repeats a request by itself
+ * when a keep-alive connection closes, which would hide what tests look for.
  */
 export class HttpConnection {
   /** The response to the last request. */

@@ -10,15 +10,18 @@ import { executable, HAPROXY, NGINX, type Program } from "./programs.ts";
 export interface LoadBalancerKind {
   readonly program: Program;
   readonly configuration: "nginx/nginx.conf" | "haproxy/haproxy.cfg";
-  /** Documented text → what replaces it: paths, the listener with TLS, and the requests of one address. */
+  /** The texts of the configuration to replace: paths, the listener with TLS, and the limit of requests per address. */
   readonly replacements: (settings: Settings) => Readonly<Record<string, string>>;
   readonly flags: (configuration: string) => readonly string[];
 }
 
 export interface LoadBalancerOptions {
-  /** Without one, it serves plain HTTP. */
+  /** The certificate; without one, it serves plain HTTP. */
   readonly certificate?: Certificate;
-  /** Requests of one address. The load of most tests comes from one, so by default it is never reached. */
+  /**
+   * The limit of requests per address. The load of most tests comes from one address, so by default it is never
+   * reached.
+   */
   readonly addressLimit?: number;
 }
 
@@ -29,7 +32,7 @@ interface Settings extends LoadBalancerOptions {
 
 const UNLIMITED = 1_000_000;
 
-/** Directories that nginx creates when it starts, by default where only root may write. */
+/** The directories that nginx creates when it starts, by default where only root may write. */
 const NGINX_DIRECTORIES = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"];
 
 const nginxListener = (address: string, { certFile, keyFile }: Certificate) => `listen ${address} ssl;
@@ -49,7 +52,7 @@ export const nginx: LoadBalancerKind = {
       : `listen 127.0.0.1:${port};`,
     "rate=500r/s;": `rate=${addressLimit}r/s;`,
   }),
-  // Until nginx has read its configuration it logs to a file that only root may write to, unless -e is given.
+  // Until nginx has read its configuration, it logs to a file that only root may write, unless -e is given.
   flags: (configuration) => ["-e", "stderr", "-g", "daemon off;", "-c", configuration],
 };
 
@@ -68,7 +71,7 @@ export const haproxy: LoadBalancerKind = {
   flags: (configuration) => ["-db", "-f", configuration],
 };
 
-/** HAProxy reads certificate and private key from one file. */
+/** Joins certificate and private key, because HAProxy reads them from one file. */
 function joinedPem({ certFile, keyFile }: Certificate, directory: string): string {
   const path = join(directory, "petstore.pem");
   writeFileSync(path, readFileSync(certFile, "utf8") + readFileSync(keyFile, "utf8"), { mode: 0o600 });
@@ -77,7 +80,7 @@ function joinedPem({ certFile, keyFile }: Certificate, directory: string): strin
 
 export type LoadBalancer = Awaited<ReturnType<typeof startLoadBalancer>>;
 
-/** The file has lines for the first two; the tests add one for the third. */
+/** The addresses of servers. The configuration has lines for the first two; the tests add one for the third. */
 const SERVERS = ["10.0.0.11:8080", "10.0.0.12:8080", "10.0.0.13:8080"];
 const CONFIGURATIONS = join(import.meta.dir, "../../deploy");
 
@@ -88,7 +91,7 @@ export async function startLoadBalancer(
 ) {
   const port = freePort();
   const directory = temporaryDirectory("load-balancer");
-  // nginx that is started by root runs as nobody.
+  // nginx runs as nobody if root starts it.
   chmodSync(directory, 0o755);
   const path = join(directory, basename(kind.configuration));
   const text = configurationFor(kind, servers, { ...options, directory, port });
@@ -103,7 +106,7 @@ export async function startLoadBalancer(
     port,
     pid: child.pid,
     directory,
-    /** Resolves when it logs, from now on, a line that matches. */
+    /** Resolves when a matching line is logged from now on. */
     logged: (pattern: RegExp) => child.line(pattern),
     reload(change: (configuration: string) => string) {
       writeFileSync(path, change(text));

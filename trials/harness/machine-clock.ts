@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { temporaryDirectory } from "./cleanup.ts";
 import { executable, FAKETIME } from "./programs.ts";
 
-/** The dynamic linker replaces $LIB. */
+/** The library of faketime. The dynamic linker replaces $LIB. */
 const LIBRARY = "/usr/$LIB/faketime/libfaketimeMT.so.1";
 
 /**
@@ -12,7 +12,7 @@ const LIBRARY = "/usr/$LIB/faketime/libfaketimeMT.so.1";
  */
 export class MachineClock {
   readonly #file = join(temporaryDirectory("clock"), "offset");
-  /** A command that runs the command after it, with this clock. */
+  /** The prefix of a command that runs with this clock. */
   readonly under: readonly string[] = [
     "env",
     `LD_PRELOAD=${LIBRARY}`,
@@ -28,7 +28,7 @@ export class MachineClock {
     this.set(aheadS);
   }
 
-  /** So many seconds ahead of the machine's clock; negative if behind. */
+  /** Sets the clock this many seconds ahead of the machine's clock; a negative number sets it behind. */
   set(aheadS: number): void {
     writeFileSync(`${this.#file}.new`, `${aheadS < 0 ? "" : "+"}${aheadS}\n`);
     renameSync(`${this.#file}.new`, this.#file);

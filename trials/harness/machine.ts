@@ -18,13 +18,13 @@ export function machineText({ cores, cpu, architecture, memoryGb, kernel }: Mach
   return `${cores} cores of ${cpu} (${architecture}), ${memoryGb} GB, Linux ${kernel}`;
 }
 
-/** With the load average, for notes beside figures. */
+/** Describes the machine and its load average, for notes on figures. */
 export function machineNow(): string {
   const machine = describeMachine();
   return `${machineText(machine)}, Bun ${Bun.version}, load average ${machine.load}`;
 }
 
-/** ARM kernels do not name the processor; lscpu names most of them. */
+/** The name of the processor. ARM kernels do not report it; lscpu knows most of them. */
 function cpuModel(): string {
   const named = cpus()[0]?.model ?? "";
   if (named !== "" && named !== "unknown") return named;
@@ -37,7 +37,7 @@ export interface Cores {
   readonly load: string;
 }
 
-/** One core for the server and another for the load, of those that this process may use. */
+/** Chooses one core for the server and another for the load, from those that this process may use. */
 export function chooseCores(): Cores | undefined {
   const status = readFileSync("/proc/self/status", "utf8");
   const allowed = coresIn(/^Cpus_allowed_list:\s*(\S+)/m.exec(status)?.[1]);
@@ -49,13 +49,13 @@ export function chooseCores(): Cores | undefined {
   return load === undefined ? undefined : { server: String(server), load: String(load) };
 }
 
-/** The threads of one physical core share its time. */
+/** The threads of one physical core, which share its time. */
 function siblingsOf(core: number): number[] {
   const path = `/sys/devices/system/cpu/cpu${core}/topology/thread_siblings_list`;
   return existsSync(path) ? coresIn(readFileSync(path, "utf8").trim()) : [];
 }
 
-/** Reads lists such as 0-3,8. */
+/** Parses lists such as 0-3,8. */
 function coresIn(list = ""): number[] {
   return list.split(",").flatMap((range) => {
     const [first = Number.NaN, last = first] = range.split("-").map(Number);
@@ -67,7 +67,7 @@ export function pinThisProcessTo(core: string): void {
   Bun.spawnSync(["taskset", "-acp", core, String(process.pid)]);
 }
 
-/** What a command prints to both streams; empty if it does not exist. */
+/** The output of a command on both streams; empty if the command does not exist. */
 export function outputOf(command: string[]): string {
   const [program = ""] = command;
   if (Bun.which(program) === null) return "";

@@ -7,31 +7,31 @@ import { temporaryDirectory } from "./cleanup.ts";
 export const PETSTORE = [join(import.meta.dir, "../../petstore")];
 
 export interface LogLine {
-  /** Milliseconds since 1970. */
+  /** The time in milliseconds since 1970. */
   readonly at: number;
   readonly level: string;
   readonly event: string;
-  /** All of the line, as JSON. */
+  /** The whole line as JSON. */
   readonly text: string;
 }
 
 export type PetstoreServer = Awaited<ReturnType<typeof startPetstore>>;
 
-/** A listener for operators on a free port, and the token of an admin. */
+/** The flags for a listener for operators on a free port, and the token of an admin. */
 export function adminFlags(token: string): readonly string[] {
   const file = join(temporaryDirectory("token"), "token");
   writeFileSync(file, token, { mode: 0o600 });
   return ["--admin-address", "127.0.0.1:0", "--admin-token-file", file];
 }
 
-/** `under` is a command that runs the command after it, such as `nice`; `program` can be another release. */
+/** Starts a server. `under` is the prefix of its command, such as `nice`; `program` can be another release. */
 export async function startPetstore(
   flags: readonly string[],
   under: readonly string[] = [],
   program: readonly string[] = PETSTORE,
 ) {
   const log: LogLine[] = [];
-  // A server on PostgreSQL and Valkey writes its first key there.
+  // A server on PostgreSQL and Valkey writes its first key to this directory.
   const data = flags.includes("--data") ? [] : ["--data", temporaryDirectory("data")];
   const child = new Child([...under, ...program, "serve", ...flags, ...data], {
     onLine(text) {
@@ -46,14 +46,14 @@ export async function startPetstore(
   const [, adminUrl = ""] = /^ {2}Admin +(http\S+)/m.exec(child.output) ?? [];
   const [, keyFile] = /^ {2}(\/.*-first-key)$/m.exec(child.output) ?? [];
   return {
-    /** Base address, `/v1` included. */
+    /** The base address, including `/v1`. */
     url,
-    /** Of the listener for operators; empty if it is off. */
+    /** The URL of the listener for operators; empty if it is off. */
     adminUrl,
-    /** The first API key, if this server created it. Its file is printed together with the address. */
+    /** The first API key, if this server created it. The path of its file is printed together with the address. */
     key: keyFile && readFileSync(root + keyFile, "utf8").trim(),
     pid: child.pid,
-    /** Grows while the server is running. */
+    /** The lines of the log, which grows while the server is running. */
     log: log as readonly LogLine[],
     stop: (signal?: NodeJS.Signals) => child.stop(signal),
   };
@@ -61,7 +61,7 @@ export async function startPetstore(
 
 export const runPetstore = (...args: string[]) => runProgram([...PETSTORE, ...args]);
 
-/** `storage` are the flags that say where the data is. Gives what the command prints as JSON. */
+/** Runs a command on keys, and returns its JSON output. `storage` are the flags that name the storage. */
 export async function runKeysCommand(
   storage: readonly string[],
   ...args: string[]
@@ -74,7 +74,7 @@ export async function runKeysCommand(
 export const UNLIMITED_PER_MINUTE = 1_000_000_000;
 const UNLIMITED = ["--per-minute", `${UNLIMITED_PER_MINUTE}`, "--per-day", `${UNLIMITED_PER_MINUTE}`];
 
-/** Without a plan, a key whose limits no load reaches. */
+/** Creates a key. Without a plan, its limits are higher than any load. */
 export async function createKey(
   storage: readonly string[],
   ...plan: string[]

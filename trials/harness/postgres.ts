@@ -7,9 +7,9 @@ import { signal } from "./processes.ts";
 import { executable, INITDB, PG_BASEBACKUP, POSTGRES } from "./programs.ts";
 
 interface PostgresOptions {
-  /** Each commit waits for the disk. Without it, committed data survives `kill` but not a power failure. */
+  /** Whether each commit waits for the disk. Otherwise committed data survives `kill`, but not a power failure. */
   readonly durable?: boolean;
-  /** The server also accepts connections over TLS. */
+  /** The certificate for connections over TLS, which the server then accepts too. */
   readonly tls?: Certificate;
 }
 
@@ -24,7 +24,7 @@ export async function startPostgres(options: PostgresOptions = {}): Promise<Serv
   return serve(directory, user, options);
 }
 
-/** A standby that follows the primary. By default the primary waits for it at each commit. */
+/** Starts a standby that follows the primary. By default the primary waits for it at each commit. */
 export async function startStandby(
   primary: Server,
   { isSynchronous = true, ...options }: PostgresOptions & { readonly isSynchronous?: boolean } = {},
@@ -50,7 +50,7 @@ export async function promote(standby: Server): Promise<void> {
   await sql`SELECT pg_promote()`;
 }
 
-/** Commits no longer wait for a standby. */
+/** Makes commits stop waiting for a standby. */
 export async function stopWaitingForStandby(primary: Server): Promise<void> {
   await using sql = new SQL(primary.url, { max: 1 });
   await sql.unsafe("ALTER SYSTEM RESET synchronous_standby_names");
@@ -79,7 +79,7 @@ function serve(
   });
 }
 
-/** PostgreSQL wants to own its private key. */
+/** The settings of TLS. PostgreSQL must own its private key. */
 function tlsSettings({ certFile, keyFile }: Certificate, directory: string, user: User | undefined) {
   const settings = {
     ssl: "on",
@@ -93,7 +93,7 @@ function tlsSettings({ certFile, keyFile }: Certificate, directory: string, user
   return settings;
 }
 
-/** Ends the connections of clients over TLS. Gives their number. */
+/** Ends the connections of clients over TLS, and returns their number. */
 export async function endEncryptedSessions({ url }: Server): Promise<number> {
   await using sql = new SQL(url, { max: 1 });
   const ended = await sql`
@@ -102,7 +102,7 @@ export async function endEncryptedSessions({ url }: Server): Promise<number> {
   return ended.length;
 }
 
-/** For new connections. A server that is stopped or frozen uses it when it runs again. */
+/** Replaces the certificate for new connections. A server that is stopped or frozen uses it when it runs again. */
 export function replaceCertificate(server: Server, certificate: Certificate): void {
   tlsSettings(certificate, server.directory, unprivilegedUser());
   if (server.isRunning) signal(server.pid, "SIGHUP");
@@ -112,7 +112,7 @@ function flags(settings: Record<string, string>): string[] {
   return Object.entries(settings).map(([name, value]) => `--${name}=${value}`);
 }
 
-/** initdb takes over a second and a copy of its files a tenth of that, so it runs once. */
+/** The files of initdb, which runs once: it takes over a second, and copying its files a tenth of that. */
 let template: string | undefined;
 
 function initialise(user: User | undefined): string {
@@ -137,7 +137,7 @@ function run(command: string[], user: User | undefined): void {
 
 type User = { readonly uid: number; readonly gid: number };
 
-/** PostgreSQL does not run as root. */
+/** A user to run PostgreSQL, which does not run as root. */
 function unprivilegedUser(): User | undefined {
   if (process.getuid?.() !== 0) return undefined;
   const accounts = readFileSync("/etc/passwd", "utf8");
@@ -146,12 +146,12 @@ function unprivilegedUser(): User | undefined {
   return { uid: Number(user[1]), gid: Number(user[2]) };
 }
 
-/** Set by the test runner, so that all test files share one server. */
+/** The test runner sets this variable, so that all test files share one server. */
 export const POSTGRES_VARIABLE = "PETSTORE_TEST_POSTGRES_URL";
 
 let server: Promise<string> | undefined;
 
-/** A new, empty database on a server that tests share. */
+/** Creates a new, empty database on a server that tests share. */
 export async function postgresUrl(): Promise<string> {
   server ??= Promise.resolve(process.env[POSTGRES_VARIABLE] ?? startPostgres().then(({ url }) => url));
   const url = new URL(await server);

@@ -1,7 +1,10 @@
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { setPriority } from "node:os";
 
-/** State, parent and so on, from /proc. The program's name in front of them may contain anything, even parentheses. */
+/**
+ * The state, the parent and other facts from /proc. The program's name before them may contain anything, even
+ * parentheses.
+ */
 function statOf(pid: number | string): string[] {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, "latin1");
@@ -11,7 +14,10 @@ function statOf(pid: number | string): string[] {
   }
 }
 
-/** False also for a process that has ended and whose parent has not collected its exit code (state Z). */
+/**
+ * Whether a process is running. It is false for a process that has ended and whose parent has not collected its exit
+ * code (state Z).
+ */
 export function isRunning(pid: number): boolean {
   const [state = "Z"] = statOf(pid);
   return state !== "Z";
@@ -33,15 +39,15 @@ export function signal(pid: number, name: NodeJS.Signals): void {
   try {
     process.kill(pid, name);
   } catch {
-    // It does not exist any more.
+    // The process does not exist any more.
   }
 }
 
 const STOP_TIMEOUT_MS = 1_000;
 
 /**
- * Stops a process before its children are listed, so that it cannot start another one meanwhile. It stops when the
- * scheduler next runs it, which may be some time after the signal.
+ * Stops a process and its children. Each process is stopped before its children are listed, so that it cannot start
+ * another one meanwhile. It stops when the scheduler next runs it, which may be some time after the signal.
  */
 export function freezeTree(pid: number): number[] {
   signal(pid, "SIGSTOP");
@@ -56,14 +62,14 @@ export function thawTree(pid: number): void {
   for (const member of processTree(pid)) signal(member, "SIGCONT");
 }
 
-/** Resolves when all of them have ended, and their ports and files are free. */
+/** Kills a process and its children. Resolves when all of them have ended, and their ports and files are free. */
 export async function killTree(pid: number): Promise<void> {
   const tree = freezeTree(pid);
   for (const member of tree) signal(member, "SIGKILL");
   while (tree.some(isRunning)) await Bun.sleep(1);
 }
 
-/** In /proc, on all architectures that Bun runs on. */
+/** The unit of times in /proc, on all architectures that Bun runs on. */
 const TICKS_PER_SECOND = 100;
 
 export function cpuSeconds(pid: number): number {
@@ -76,8 +82,8 @@ export const cpuSecondsOfTrees = (pids: readonly number[]) =>
 
 /**
  * Sets the priority of a process with a session of its own, and of its children: from -20, the highest, to 19. Where
- * Linux shares the time among sessions first (autogroup), it is the priority of the sessions too. Only root can raise
- * it: otherwise nothing changes.
+ * Linux divides the time among sessions first (autogroup), it sets the priority of the sessions too. Only root can
+ * raise it; for others nothing changes.
  */
 export function setTreePriority(pid: number, niceness: number): void {
   for (const member of processTree(pid)) {
@@ -85,12 +91,14 @@ export function setTreePriority(pid: number, niceness: number): void {
       setPriority(member, niceness);
       writeFileSync(`/proc/${member}/autogroup`, `${niceness}`);
     } catch {
-      // Not root, a kernel without autogroup, or a process that has ended.
+      // The user is not root, the kernel has no autogroup, or the process has ended.
     }
   }
 }
 
-/** How long its main thread has been ready to run without running, because other processes used the cores. */
+/**
+ * How long the main thread of a process has been ready to run without running, because other processes used the cores.
+ */
 export function cpuWaitMs(pid: number): number {
   if (!isRunning(pid)) return Number.NaN;
   return Number(readFileSync(`/proc/${pid}/schedstat`, "utf8").split(" ")[1]) / 1e6;
@@ -98,10 +106,13 @@ export function cpuWaitMs(pid: number): number {
 
 export const residentMb = (pid: number) => memoryMb(pid, "VmRSS");
 
-/** The most so far. The resource usage of a child would not do: it begins with the memory of its parent. */
+/**
+ * The highest memory so far. The resource usage of a child is unsuitable, because it begins with the memory of its
+ * parent.
+ */
 export const peakMb = (pid: number) => memoryMb(pid, "VmHWM");
 
-/** Not a number if the process has ended. */
+/** The memory of a process; NaN if it has ended. */
 function memoryMb(pid: number, field: string): number {
   try {
     const status = readFileSync(`/proc/${pid}/status`, "utf8");

@@ -5,9 +5,9 @@ import { outputOf } from "./machine.ts";
 /** A program that is not part of `npm ci`. */
 export interface Program {
   readonly name: string;
-  /** The first one that is found and is good enough is used. */
+  /** The possible paths. The first that exists and is good enough is used. */
   readonly executables: readonly string[];
-  /** Debian's. The first that the package sources offer is installed. */
+  /** The Debian packages. The first that the package sources offer is installed. */
   readonly packages: readonly string[];
   readonly isGoodEnough?: (path: string) => boolean;
 }
@@ -30,7 +30,7 @@ export const PROMETHEUS = program("prometheus");
 export const PROMTOOL = program("promtool", "prometheus");
 export const SS = program("ss", "iproute2");
 export const OPENSSL = program("openssl");
-/** For its library, which gives a process another clock. */
+/** The package of a library that simulates another clock for a process. */
 export const FAKETIME = program("faketime");
 export const SQLITE_SHELL = program("sqlite3");
 export const CHROMIUM: Program = {
@@ -45,7 +45,7 @@ export const FISH = program("fish");
 export const FLOCK = program("flock", "util-linux");
 export const BUILDAH = program("buildah");
 export const CURL = program("curl");
-/** Debian's own first: a python3 earlier on the path may lack the package. */
+/** Debian's own Python comes first, because a python3 earlier on the path may lack the package. */
 export const PYTHON: Program = {
   name: "Python with requests",
   executables: ["/usr/bin/python3", "python3"],
@@ -59,17 +59,17 @@ function program(executable: string, debianPackage = executable): Program {
 
 const DEBIAN_POSTGRES = "/usr/lib/postgresql";
 
-/** Debian has a directory for each version of PostgreSQL, of which the newest is used. */
+/** The directories of PostgreSQL. Debian has one for each version; the newest is used. */
 function postgresDirectories(): string[] {
   if (!existsSync(DEBIAN_POSTGRES)) return [];
   const versions = readdirSync(DEBIAN_POSTGRES).toSorted((a, b) => Number(b) - Number(a));
   return versions.map((version) => join(DEBIAN_POSTGRES, version, "bin"));
 }
 
-/** Directories for administrators are not on everybody's path. */
+/** The directories for administrators, which are not on everybody's path. */
 const MORE_DIRECTORIES = ["/usr/sbin", "/usr/local/sbin"];
 
-/** Each program by itself: one may be on the path, and another of the same package not. */
+/** Finds a program. Each is searched for separately: one may be on the path, and another of the same package not. */
 export function find({ executables, isGoodEnough = () => true }: Program): string | undefined {
   const directories = [...postgresDirectories(), ...(process.env.PATH ?? "").split(":"), ...MORE_DIRECTORIES];
   const paths = executables.flatMap((name) =>
@@ -91,7 +91,10 @@ export function executable(wanted: Program): string {
 const missingLine = ({ name, packages }: Program) =>
   `${name} is missing: install the package ${packages.join(" or ")}.`;
 
-/** From "postgres (PostgreSQL) 15.7 (Debian …)" and "Redis server v=7.0.15 sha=…": PostgreSQL 15.7, Redis 7.0.15. */
+/**
+ * The versions, from output such as "postgres (PostgreSQL) 15.7 (Debian …)" and "Redis server v=7.0.15 sha=…":
+ * PostgreSQL 15.7, Redis 7.0.15.
+ */
 export function databaseVersions(): string {
   const versions = [POSTGRES, VALKEY].map((database) => {
     const text = outputOf([executable(database), "--version"]);
@@ -103,7 +106,7 @@ export function databaseVersions(): string {
 
 const VARIABLE = "PETSTORE_TEST_INSTALL";
 
-/** Installs those that are missing if PETSTORE_TEST_INSTALL=1 is set. Gives a line for each that is missing still. */
+/** Installs missing programs if PETSTORE_TEST_INSTALL=1 is set. Returns a line for each that is still missing. */
 export function provide(programs: readonly Program[]): string[] {
   const missing = programs.filter((each) => find(each) === undefined);
   if (missing.length === 0) return [];
@@ -112,10 +115,10 @@ export function provide(programs: readonly Program[]): string[] {
   return stillMissing.length === 0 ? [] : [...stillMissing.map(missingLine), problem];
 }
 
-/** Another process may be installing packages at the same time. */
+/** Waits for another process that may be installing packages at the same time. */
 const WAIT_FOR_LOCK = ["-o", "DPkg::Lock::Timeout=120"];
 
-/** Gives the reason why not all of them could be installed. */
+/** Installs packages. Returns the reason why some could not be installed. */
 function installPackages(missing: readonly Program[]): string {
   if (process.env[VARIABLE] !== "1") return `As root on Debian, ${VARIABLE}=1 installs what is missing.`;
   if (Bun.which("apt-get") === null) return `${VARIABLE}=1 is set, but there is no apt-get.`;

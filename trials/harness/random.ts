@@ -1,8 +1,8 @@
-/** Pseudo-random numbers: the same seed gives the same numbers (mulberry32). */
+/** A generator of pseudo-random numbers (mulberry32). The same seed makes the same numbers. */
 export class Random {
   constructor(private state: number) {}
 
-  /** From 0 up to, but without, 1. */
+  /** A number from 0 up to 1, which is excluded. */
   fraction(): number {
     this.state = (this.state + 0x6d2b79f5) | 0;
     let t = Math.imul(this.state ^ (this.state >>> 15), this.state | 1);
@@ -10,7 +10,7 @@ export class Random {
     return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32;
   }
 
-  /** An integer from 0 up to, but without, `end`. */
+  /** An integer from 0 up to `end`, which is excluded. */
   below(end: number): number {
     return Math.floor(this.fraction() * end);
   }
@@ -27,7 +27,7 @@ export class Random {
     return items[this.below(items.length)] ?? items[0];
   }
 
-  /** Characters with codes from `first` to `last`. */
+  /** A text of characters with codes from `first` to `last`. */
   text(length: number, first = 0x20, last = 0x7e): string {
     let text = "";
     for (let i = 0; i < length; i++) text += String.fromCharCode(first + this.below(last - first + 1));

@@ -2,7 +2,7 @@ import { readFileSync, rmSync } from "node:fs";
 import { Child, type ChildOptions } from "./child.ts";
 import { freezeTree, isRunning, killTree, signal, thawTree } from "./processes.ts";
 
-/** Paths of PEM files. */
+/** The paths of PEM files. */
 export interface Certificate {
   readonly certFile: string;
   readonly keyFile: string;
@@ -13,14 +13,14 @@ interface ServerOptions extends Pick<ChildOptions, "user" | "quit"> {
   /** The directory of its data. */
   readonly cwd: string;
   readonly command: readonly string[];
-  /** Matches the line that it writes when it accepts connections. */
+  /** Matches the line that it logs when it accepts connections. */
   readonly ready: RegExp;
   readonly stop: NodeJS.Signals;
 }
 
 export type Server = Awaited<ReturnType<typeof startServer>>;
 
-/** A PostgreSQL or Valkey server on the loopback address. */
+/** Starts a PostgreSQL or Valkey server on the loopback address. */
 export async function startServer(options: ServerOptions) {
   let child = await spawn(options);
   const stop = async () => {
@@ -38,20 +38,20 @@ export async function startServer(options: ServerOptions) {
       return isRunning(child.pid);
     },
     stop,
-    /** Stops it and removes its data: a command that starts many would fill the disk. */
+    /** Stops the server and removes its data: a command that starts many of them would fill the disk. */
     async discard() {
       await stop();
       rmSync(options.cwd, { recursive: true, force: true });
     },
-    /** SIGKILL to all its processes. */
+    /** Sends SIGKILL to all its processes. */
     async kill() {
       await killTree(child.pid);
       await child.ended;
     },
-    /** SIGSTOP: connections stay open and the kernel accepts new ones, but the server does not respond. */
+    /** Sends SIGSTOP: connections stay open and the kernel accepts new ones, but the server does not respond. */
     freeze: () => void freezeTree(child.pid),
     thaw: () => thawTree(child.pid),
-    /** At the same address, on the same data; stops it first if it is running. */
+    /** Starts the server again at the same address and on the same data. If it is running, it is stopped first. */
     async restart() {
       await stop();
       child = await spawn(options);
@@ -68,8 +68,8 @@ async function spawn({ command, ready, ...options }: ServerOptions): Promise<Chi
 }
 
 /**
- * A free port below the range from which the kernel takes the ports of outgoing connections. Inside that range, an
- * outgoing connection could take the port of a server that is down; a client that retries until the port opens could
+ * Finds a free port below the range from which the kernel takes the ports of outgoing connections. Inside that range,
+ * an outgoing connection could take the port of a server that is down; a client that retries until the port opens could
  * even be connected to itself.
  */
 export function freePort(): number {
@@ -98,7 +98,7 @@ function isFree(port: number): boolean {
 
 const ATTEMPTS = 5;
 
-/** Starts it again if it fails with a message that matches. */
+/** Starts something, and repeats that if it fails with a matching message. */
 export async function startAgainAfter<T>(failure: RegExp, start: () => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt++) {
     try {
@@ -109,6 +109,8 @@ export async function startAgainAfter<T>(failure: RegExp, start: () => Promise<T
   }
 }
 
-/** For servers that cannot choose a port themselves. Another process may take the port before the server does. */
+/**
+ * Starts a server that cannot choose a port itself. Another process may take the port first, so the start is repeated.
+ */
 export const onFreePort = <T>(start: (port: number) => Promise<T>) =>
   startAgainAfter(/already in use/i, () => start(freePort()));

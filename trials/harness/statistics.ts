@@ -5,7 +5,7 @@ export function median(values: readonly number[]): number {
   return sorted.length % 2 === 1 ? upper : ((sorted[middle - 1] ?? Number.NaN) + upper) / 2;
 }
 
-/** `q` from 0 to 1. */
+/** The quantile `q`, from 0 to 1. */
 export function quantile(values: ArrayLike<number>, q: number): number {
   const sorted = Float64Array.from(values).toSorted();
   return sorted[Math.min(sorted.length - 1, Math.floor(q * sorted.length))] ?? 0;
@@ -22,8 +22,8 @@ export function spreadOf(values: readonly number[]): Spread {
 }
 
 /**
- * The ratio of each round, then the spread of the ratios. What disturbs the machine for some seconds disturbs both
- * sides of a round, and leaves their ratio nearly unchanged.
+ * The spread of the ratios of all rounds. A disturbance of the machine for some seconds affects both sides of a round,
+ * and leaves their ratio nearly unchanged.
  */
 export function ratioOf(numerators: readonly number[], denominators: readonly number[]): Spread {
   const rounds = Math.min(numerators.length, denominators.length);
@@ -36,7 +36,7 @@ export function countsOf(names: readonly string[]): Record<string, number> {
   return counts;
 }
 
-/** Such as "3 × timeout". */
+/** Formats counts, such as "3 × timeout". */
 export function countTexts(counts: Readonly<Record<string, number>>): string[] {
   return Object.entries(counts).map(([name, count]) => `${count} × ${name}`);
 }

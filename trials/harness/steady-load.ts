@@ -4,19 +4,21 @@ export interface LoadOptions {
   readonly urls: readonly string[];
   readonly key: string;
   readonly perSecond: number;
-  /** Of each request, one after the other. */
+  /** The number of attempts for each request, one after the other. */
   readonly maxAttempts?: number;
 }
 
-/** One request. Times are those of `performance.now()`. */
+/** One attempt of a request. Times are those of `performance.now()`. */
 export interface Attempt {
   readonly server: number;
   readonly kind: Operation["kind"];
   readonly startedAt: number;
   readonly endedAt: number;
-  /** 0: no response, because the connection was rejected or broke, or the time was up. */
+  /**
+   * The status; 0 means that no response arrived, because the connection was rejected or broke, or the time was over.
+   */
   readonly status: number;
-  /** Of an error; without a response, "connection" or "timeout". */
+  /** The code of an error; without a response, "connection" or "timeout". */
   readonly code: string | undefined;
   readonly retryAfterMs: number;
 }
@@ -24,22 +26,22 @@ export interface Attempt {
 export const durationOf = ({ startedAt, endedAt }: Attempt) => endedAt - startedAt;
 export const isError = ({ status }: Attempt) => status !== 200 && status !== 201;
 
-/** Longer than a server may take to respond: only a server that hangs runs into it. */
+/** The timeout, which is longer than a server may take: only a server that hangs reaches it. */
 const TIMEOUT_MS = 10_000;
 const MAX_ATTEMPTS = 20;
-/** The pause grows by this much with each attempt, up to one round of all servers. */
+/** How much the pause grows with each attempt, up to one round of all servers. */
 const BACKOFF_MS = 20;
 /** Spreads the retries of requests that failed together. */
 const jitter = (number: number) => 1 + (number % 16) / 32;
 const CREATE_EVERY = 3;
 
 /**
- * Requests at a constant rate, however long earlier ones take. A third of them are creates. Each request is retried at
- * the next server until it succeeds; a create keeps its Idempotency-Key. Pet 1 has to exist.
+ * Sends requests at a constant rate, however long earlier ones take. A third of them are creates. Each request is
+ * retried on the next server until it succeeds; a create keeps its Idempotency-Key. Pet 1 must exist.
  */
 export class SteadyLoad {
   readonly attempts: Attempt[] = [];
-  /** Names of created pets, with the identifiers that the server gave. */
+  /** The names of created pets, with the identifiers that the server assigned. */
   readonly acknowledged = new Map<string, string>();
   readonly failures: string[] = [];
   readonly #options: LoadOptions;
@@ -70,7 +72,7 @@ export class SteadyLoad {
         if (operation.name !== undefined) this.acknowledged.set(operation.name, id);
         return;
       }
-      // After a conflict, an earlier attempt that broke off may still be running.
+      // After a conflict, an earlier attempt that was aborted may still be running.
       if (status !== 0 && status !== 503 && code !== "idempotency_conflict") {
         return void this.failures.push(`${operation.kind}: ${status} ${code}`);
       }
@@ -114,7 +116,7 @@ function operationOf(number: number) {
   return { kind: "create" as const, path: "/pets", init, success: 201, name };
 }
 
-/** Begins something every so many milliseconds, however long the earlier ones take; resolves when all have ended. */
+/** Begins work at a fixed interval, however long earlier work takes. Resolves when all work has ended. */
 export async function beginEvery(
   ms: number,
   begin: (number: number) => Promise<void>,

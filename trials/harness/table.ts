@@ -5,12 +5,12 @@ import type { Spread } from "./statistics.ts";
 export interface Table {
   readonly title: string;
   readonly note?: string;
-  /** The first column is text, aligned left; the others are figures, aligned right. */
+  /** The header. The first column is text, aligned left; the others are figures, aligned right. */
   readonly header: readonly string[];
   readonly rows: readonly (readonly string[])[];
 }
 
-/** A table with a row for each item. */
+/** Makes a table with a row for each item. */
 export function tableOf<Item>(
   title: string,
   items: readonly Item[],
@@ -20,7 +20,7 @@ export function tableOf<Item>(
   return { title, header: Object.keys(columns), rows: items.map(cellsOf) };
 }
 
-/** Markdown, with columns that are aligned in a terminal, too. */
+/** Formats a table as Markdown whose columns are aligned in a terminal, too. */
 export function markdownTable({ title, note, header, rows }: Table): string {
   const lines = [header, ...rows].map((row) => row.map((cell) => cell.replaceAll("|", "\\|")));
   const widths = header.map((_, column) =>
@@ -39,21 +39,21 @@ export function markdownTable({ title, note, header, rows }: Table): string {
   return [`### ${title}\n`, ...(note ? [`${note}\n`] : []), ...aligned, ""].join("\n");
 }
 
-/** What must not be exceeded. */
+/** A bound for a figure. */
 export interface Bar {
   readonly name: string;
   readonly value: number;
   readonly most: number;
 }
 
-/** A line for each bar that is missed. */
+/** Describes each bar that is missed. */
 export function missedBars(bars: readonly Bar[]): string[] {
   return bars
     .filter(({ value, most }) => !(value <= most))
     .map(({ name, value, most }) => `${name}: ${formatFigure(value)}, at most ${most}`);
 }
 
-/** A part of a file that a command writes with --docs. */
+/** A section of a file that a command writes with --docs. */
 export interface Section {
   readonly file: string;
   readonly name: string;
@@ -66,7 +66,7 @@ export function publishTables(tables: readonly Table[], section?: Section | fals
   if (section) replaceSection(section, text);
 }
 
-/** Prints the bars that are missed. Gives the exit code. */
+/** Prints the bars that are missed, and returns the exit code. */
 export function checkBars(bars: readonly Bar[], check = true): number {
   const missed = missedBars(bars);
   for (const line of missed) process.stdout.write(`missed: ${line}\n`);
@@ -81,7 +81,7 @@ export function formatCount(value: number): string {
   return Math.round(value).toLocaleString("en");
 }
 
-/** Three significant digits. */
+/** Formats a number with three significant digits. */
 export function formatFigure(value: number): string {
   if (value >= 1_000) return formatCount(value);
   if (value >= 100) return value.toFixed(0);
@@ -106,7 +106,7 @@ export function replaceSection({ file, name }: Section, markdown: string): void 
   );
 }
 
-/** Tables in files are not padded, so that a new row changes no other. */
+/** Removes the padding, because a new row in a file must not change the others. */
 function unpadded(markdown: string): string {
   return markdown.replace(/^\|.*\|$/gm, (row) => row.replace(/ +/g, " ").replace(/-{3,}/g, "---"));
 }

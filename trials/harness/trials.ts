@@ -3,16 +3,16 @@ import { publishTables, type Section, type Table } from "./table.ts";
 
 /** A scenario, an attack or a check. */
 interface Trial {
-  /** By which --only chooses it. */
+  /** The name by which --only selects it. */
   readonly name?: string;
   readonly title: string;
 }
 
-/** What became of a trial. Without problems, it has passed. */
+/** The outcome of a trial, which has passed if it has no problems. */
 export interface Outcome<Figures> {
   readonly problems: readonly string[];
   readonly figures?: Figures;
-  /** What is worth knowing about a success, or why this machine cannot run it. */
+  /** A remark on a success, or why this machine cannot run the trial. */
   readonly note?: string;
 }
 
@@ -22,15 +22,15 @@ export interface Result<Figures> extends Outcome<Figures> {
 
 interface TrialsOptions<Each extends Trial, Figures> {
   readonly trials: readonly Each[];
-  /** By their names; otherwise all. */
+  /** The names of the trials to run; by default all. */
   readonly only?: readonly string[] | undefined;
   run(trial: Each): Promise<Outcome<Figures>>;
   tablesOf?(results: readonly Result<Figures>[]): readonly Table[];
-  /** Where the tables are written with --docs. */
+  /** The section for the tables with --docs. */
   readonly docs?: Section | false;
 }
 
-/** Runs one after the other. What is thrown in one of them is its problem. Gives the exit code. */
+/** Runs trials one after the other, and returns the exit code. An error that is thrown in a trial is its problem. */
 export async function runTrials<Each extends Trial, Figures>(
   options: TrialsOptions<Each, Figures>,
 ): Promise<number> {
@@ -57,7 +57,7 @@ export function resultText({ problems, note = "as promised" }: Outcome<unknown>)
   return problems.length > 0 ? `FAILED: ${problems.join("; ")}` : note;
 }
 
-/** A line of --help for each. */
+/** Lines of --help, one for each trial. */
 export function trialLines(trials: readonly Required<Trial>[]): string {
   const width = Math.max(...trials.map(({ name }) => name.length));
   return trials.map(({ name, title }) => `                  ${name.padEnd(width)}  ${title}`).join("\n");

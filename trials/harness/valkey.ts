@@ -4,13 +4,13 @@ import { type Certificate, freePort, onFreePort, type Server, startServer } from
 import { executable, VALKEY } from "./programs.ts";
 
 interface ValkeyOptions {
-  /** By their names in the configuration file. */
+  /** The settings by their names in the configuration file. */
   readonly settings?: Readonly<Record<string, string>>;
-  /** The server accepts connections over TLS only. */
+  /** The certificate, with which the server accepts only connections over TLS. */
   readonly tls?: Certificate;
 }
 
-/** More logical databases than the tests use; each costs next to nothing. */
+/** The default settings. The number of logical databases exceeds what tests use; each costs next to nothing. */
 const DEFAULTS = { bind: "127.0.0.1", databases: "4096", save: "" };
 
 export async function startValkey({ settings = {}, tls }: ValkeyOptions = {}): Promise<Server> {
@@ -46,12 +46,12 @@ export async function sendToValkey(url: string, command: string, ...args: string
   }
 }
 
-/** Set by the test runner, so that all test files share one server. */
+/** The test runner sets this variable, so that all test files share one server. */
 export const VALKEY_VARIABLE = "PETSTORE_TEST_VALKEY_URL";
 
 let server: Promise<string> | undefined;
 
-/** An empty logical database on a server that tests share. Database 0 counts those that are in use. */
+/** Reserves an empty logical database on a server that tests share. Database 0 counts those in use. */
 export async function valkeyUrl(): Promise<string> {
   server ??= Promise.resolve(process.env[VALKEY_VARIABLE] ?? startValkey().then(({ url }) => url));
   const url = new URL(await server);
@@ -63,8 +63,8 @@ export const SLOTS = 16_384;
 const JOIN_TIMEOUT_MS = 15_000;
 
 /**
- * Three nodes, each with a third of the slots. Without replicas, the slots of a lost node are lost with it; otherwise
- * three more nodes follow the first ones, and one of them takes the place of a lost node.
+ * Starts three nodes, each with a third of the slots. Without replicas, the slots of a lost node are lost with it. With
+ * them, three more nodes follow the first ones, and one of them replaces a lost node.
  */
 export async function startValkeyCluster({ hasReplicas = false } = {}) {
   const members = await Promise.all(Array.from({ length: hasReplicas ? 6 : 3 }, startMember));
@@ -93,12 +93,13 @@ export async function startValkeyCluster({ hasReplicas = false } = {}) {
 }
 
 async function startMember() {
-  // For the nodes among themselves. The default is 10,000 above the port for clients, where it may not be free.
+  // This port is for the nodes among themselves. The default is 10,000 above the port for clients, where it may not be
+  // free.
   const busPort = freePort();
   const settings = {
     "cluster-enabled": "yes",
     "cluster-port": `${busPort}`,
-    // The other nodes notice a lost node soon, and go on serving their own slots.
+    // The other nodes notice a lost node soon, and continue to serve their own slots.
     "cluster-node-timeout": "1000",
     "cluster-require-full-coverage": "no",
     "repl-diskless-sync-delay": "0",
@@ -116,7 +117,7 @@ async function assignSlots(clients: readonly RedisClient[]): Promise<void> {
   }
 }
 
-/** Nodes learn of one another by gossip, and nothing announces when that is done. */
+/** Waits until nodes know of one another. They learn it by gossip, and nothing announces the end of that. */
 function hasJoined(client: RedisClient, nodes: number): Promise<void> {
   const lines = ["cluster_state:ok", `cluster_known_nodes:${nodes}`, `cluster_slots_ok:${SLOTS}`];
   return becomes(client, ["CLUSTER", "INFO"], lines);

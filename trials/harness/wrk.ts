@@ -4,12 +4,12 @@ import { Child } from "./child.ts";
 import { temporaryDirectory } from "./cleanup.ts";
 import { UsageError } from "./command-line.ts";
 
-/** A request, or one with a gap that the values fill in turn. */
+/** A request, which may have a gap that values fill in turn. */
 export interface RequestPart {
   readonly prefix: string;
   readonly suffix: string;
   readonly values?: readonly string[];
-  /** How many of the requests are of this kind, in relation to the other parts. */
+  /** The share of requests of this kind, relative to the other parts. */
   readonly share: number;
 }
 
@@ -18,25 +18,25 @@ interface WrkOptions {
   readonly connections: number;
   readonly seconds: number;
   readonly parts: readonly RequestPart[];
-  /** Where in the values to begin. */
+  /** The position in the values at which to begin. */
   readonly offset?: number;
-  /** Mean pause of a connection between two requests; without it, the next request follows the response. */
+  /** The mean pause of a connection between two requests. Without it, the next request follows the response. */
   readonly delayMs?: number;
   readonly core?: string | undefined;
 }
 
-/** As wrk.lua prints them. Latencies are in microseconds. */
+/** The figures that wrk.lua prints. Latencies are in microseconds. */
 export interface WrkFigures {
   readonly requests: number;
   readonly micros: number;
   readonly bytes: number;
   readonly p50: number;
   readonly p99: number;
-  /** Responses with a status of 400 or more. */
+  /** The number of responses with a status of 400 or more. */
   readonly rejected: number;
-  /** Connections that failed, broke or timed out. */
+  /** The number of connections that failed, broke or timed out. */
   readonly failed: number;
-  /** Share of a core that wrk itself used. */
+  /** The share of a core that wrk itself used. */
   readonly loadCpu: number;
 }
 
@@ -65,7 +65,7 @@ export async function runWrk(options: WrkOptions): Promise<WrkFigures> {
   return { ...figures, loadCpu: wrk.cpuMicros / figures.micros };
 }
 
-/** JSON's escapes of ASCII text are Lua's, too. */
+/** Writes the plan in Lua. The JSON escapes of ASCII text are valid in Lua, too. */
 function planOf({ parts, offset = 0, delayMs = 0 }: WrkOptions, directory: string): string {
   const tables = parts.map(({ prefix, suffix, values }) => {
     const source = values && `, values = ${JSON.stringify(fileOf(values, directory))}`;
@@ -84,7 +84,7 @@ function fileOf(values: readonly string[], directory: string): string {
   return path;
 }
 
-/** Which part each request takes, with the requests of each part spread evenly. */
+/** The part of each request. The requests of each part are spread evenly. */
 function patternOf(shares: readonly number[]): number[] {
   const total = shares.reduce((sum, share) => sum + share, 0);
   const owed = shares.map(() => 0);

@@ -8,51 +8,51 @@ interface Ban {
 
 interface Unban {
   readonly at: number;
-  /** When each server learned of it. */
+  /** When each server learned of the unban. */
   readonly applied: Map<Process, number>;
 }
 
-/** A decision, with what the server could know. */
+/** A decision, with the facts that the server could know. */
 interface Judged {
   readonly server: Process;
   readonly outcome: Decision["outcome"];
   readonly at: number;
-  /** When the outage began in which the server decided, if it did. */
+  /** When the outage began in which the server decided, if there was one. */
   readonly outageAt: number | undefined;
-  /** Whether no server was in an outage lately. */
+  /** Whether no server was in an outage recently. */
   readonly isCalm: boolean;
 }
 
 interface Surroundings {
   readonly rules: BanRules;
   readonly windowMs: number;
-  /** What is reported or replied late moves a ban by as much. */
+  /** The largest delay of reports and replies, by which a ban may be shifted. */
   readonly lateMs: number;
-  /** After so long without an outage, Valkey knows what all servers know. */
+  /** The time without an outage after which Valkey knows what all servers know. */
   readonly reportedMs: number;
 }
 
-/** Clocks are read to the millisecond, and replies take some. */
+/** The tolerance of times. Clocks are read to the millisecond, and replies take some. */
 const NEAR_MS = 20;
-/** Servers learn of an unban within a second. */
+/** The time within which servers learn of an unban. */
 const LEARNED_MS = 1_000;
 
 /**
- * The bans of a key, by Valkey, and the unbans.
+ * The bans of a key in Valkey, and the unbans.
  *
- * Judged: a ban has enough rejections before it, and is told of once. Whoever is rejected has a ban that nobody has
- * ended. A server that knows of a ban keeps to it in an outage. Once Valkey is back, all servers keep to no ban that
- * was ended in the outage.
+ * The rules are: A ban has enough rejections before it, and is reported once. Every rejected request has a ban that
+ * nobody has lifted. A server that knows of a ban applies it in an outage. Once Valkey is available again, no server
+ * applies a ban that was lifted in the outage.
  */
 export class BanHistory {
   readonly #bans: Ban[] = [];
   readonly #unbans: Unban[] = [];
   readonly #rejections: number[] = [];
-  /** By the time at which a ban begins in Valkey: whether a server has told of it. */
-  readonly #isTold = new Map<number, boolean>();
-  /** What each server knows. */
+  /** Whether a server has reported a ban, by the time at which the ban begins in Valkey. */
+  readonly #isReported = new Map<number, boolean>();
+  /** The bans that each server knows of. */
   readonly #known = new Map<Process, readonly Ban[]>();
-  /** When Valkey lost its data. */
+  /** The times at which Valkey lost its data. */
   readonly #losses: number[] = [];
 
   constructor(
@@ -60,8 +60,8 @@ export class BanHistory {
     private readonly surroundings: Surroundings,
   ) {}
 
-  get isEveryBanTold(): boolean {
-    return [...this.#isTold.values()].every((isTold) => isTold);
+  get isEveryBanReported(): boolean {
+    return [...this.#isReported.values()].every((isReported) => isReported);
   }
 
   lost(): void {
@@ -79,15 +79,15 @@ export class BanHistory {
     const rejections = this.#rejections.filter((at) => at >= since).length;
     world.check(rejections >= rules.strikes - 1, `a ban after ${rejections} rejections`);
     world.note("ban for", lengthMs);
-    this.#isTold.set(startedAt, false);
+    this.#isReported.set(startedAt, false);
     this.#bans.push({ from: world.now, to: world.now + lengthMs });
   }
 
   told(startedAt: number): void {
-    const isTold = this.#isTold.get(startedAt);
-    this.world.check(isTold !== undefined, "a server tells of a ban that is not Valkey's");
-    this.world.check(isTold !== true, "two servers tell of a ban");
-    this.#isTold.set(startedAt, true);
+    const isReported = this.#isReported.get(startedAt);
+    this.world.check(isReported !== undefined, "a server reports a ban that is not Valkey's");
+    this.world.check(isReported !== true, "two servers report a ban");
+    this.#isReported.set(startedAt, true);
   }
 
   unban(servers: readonly Process[], apply: (server: Process, agoMs: number) => void): void {
@@ -133,7 +133,7 @@ export class BanHistory {
   #judgeAllowed({ server, at, outageAt, isCalm }: Judged): void {
     for (const ban of this.#bans) {
       const isCurrent = at > ban.from + NEAR_MS && at < ban.to - NEAR_MS;
-      // An unban that arrives late ends a ban of the meantime.
+      // An unban that arrives late lifts a ban that began meanwhile.
       const since = ban.from - LEARNED_MS - this.surroundings.lateMs;
       if (!isCurrent || this.#unbans.some((unban) => unban.at > since)) continue;
       const isInOutage = outageAt !== undefined;

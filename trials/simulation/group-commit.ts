@@ -2,12 +2,12 @@ import { Overloaded, Unavailable } from "../../src/api/errors.ts";
 import { GroupCommit } from "../../src/store/group-commit.ts";
 import { Process, Remote, type World } from "./world.ts";
 
-/** A write of a client, with what became of it. */
+/** A write of a client, with its outcome. */
 interface Write {
   readonly id: number;
   readonly server: Process;
   readonly submittedAt: number;
-  /** The transaction fails with it. */
+  /** Whether the transaction fails because of the write. */
   readonly isFaulty: boolean;
   outcome?: "acknowledged" | "rejected" | "unknown";
 }
@@ -19,18 +19,21 @@ const TIMEOUT_MS = 60;
 const MAX_COMMIT_MS = 5;
 const MAX_BATCH = 8;
 const MAX_QUEUED = 24;
-/** Behind a lock that stays: as long as a batch is repeated, with its last attempt and a blocked event loop. */
+/** The longest wait behind a lock: as long as a batch is repeated, plus its last attempt and a blocked event loop. */
 const MAX_LOCKED_MS = MAX_BUSY_MS + 60;
-/** Up to three batches are before it. Each is repeated or times out; with faulty writes it takes 15 transactions. */
+/**
+ * The longest wait. Up to three batches are ahead. Each is repeated or times out; with faulty writes it takes 15
+ * transactions.
+ */
 const MAX_WAIT_MS = 4 * (MAX_BUSY_MS + 15 * MAX_COMMIT_MS);
 
 /**
- * Three servers write to one database: in process, as SQLite, which is locked at times, or over a network, as
- * PostgreSQL, which stands still at times and whose replies get lost. Servers block, are killed and start again.
+ * Three servers write to one database: in process, like SQLite, which is locked at times, or over a network, like
+ * PostgreSQL, which pauses at times and whose replies get lost. Servers block, are killed and start again.
  *
- * Judged: a write is acknowledged after its commit and never lost. None is committed twice. A rejected write is not
- * committed, unless the database did not respond. What a server acknowledges is committed in the order of its arrival.
- * No write waits for longer than a bound. A closed store has settled every write.
+ * The rules are: A write is acknowledged after its commit and never lost. None is committed twice. A rejected write is
+ * not committed, unless the database did not respond. Acknowledged writes of a server are committed in the order of
+ * their arrival. No write waits longer than a bound. A closed store has settled every write.
  */
 export function simulateGroupCommit(world: World): void {
   const { random } = world;
@@ -38,7 +41,7 @@ export function simulateGroupCommit(world: World): void {
   const committed: Write[] = [];
   const writes: Write[] = [];
   let committingUntil = 0;
-  /** By another program. */
+  /** The period in which another program holds the lock. */
   let lock = { from: 0, to: 0 };
   const database = new Remote(world, 2, TIMEOUT_MS);
 
@@ -136,7 +139,7 @@ export function simulateGroupCommit(world: World): void {
   for (const name of ["server 1", "server 2", "server 3"]) start(name);
   world.often(4, 600, () => {
     lock = { from: world.now, to: world.now + random.between(0, random.pick([1, 10]) * MAX_BUSY_MS) };
-    database.standStill(random.between(0, 2 * TIMEOUT_MS));
+    database.pause(random.between(0, 2 * TIMEOUT_MS));
     database.lossOneIn = random.below(30);
   });
   world.run(5_000);
@@ -147,7 +150,7 @@ export function simulateGroupCommit(world: World): void {
     const { id, server } = write;
     world.check(!unique.has(write), `write ${id} was committed twice`);
     unique.add(write);
-    // What timed out may be committed later.
+    // A write that timed out may be committed later.
     if (write.outcome !== "acknowledged") continue;
     world.check(id > (last.get(server) ?? -1), `write ${id} was committed after a later one`);
     last.set(server, id);

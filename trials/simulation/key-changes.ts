@@ -30,12 +30,12 @@ const HASHES = SECRETS.map(hashSecret);
 const NEW_KEY: Omit<ApiKey, "id"> = { name: "test", labels: [], plan: "free", access: "write", createdAt: 0 };
 const CLIENT: Client = { clientAddress: "192.0.2.1" };
 const NO_LIMITS = { peek: () => peek(newUsage(), DEFAULT_PLANS.anonymous, 0) };
-/** What the documentation promises. */
+/** The longest delay that the documentation allows. */
 const MAX_STALE_MS = 1_000;
 const TIMEOUT_MS = 400;
 const RUN_MS = 8_000;
 
-/** The key store: secrets 0 to 2 are those of keys 0 to 2, which are created; the others come with rotations. */
+/** The key store. Secrets 0 to 2 are those of keys 0 to 2, which exist from the start; rotations add the others. */
 class KeyDatabase {
   readonly versions = SECRETS.map((): Version[] => [{ at: 0, credential: undefined }]);
   readonly unbans: Unban[] = [];
@@ -58,7 +58,7 @@ class KeyDatabase {
     return this.#keys.has(id);
   }
 
-  /** A key that does not exist yet is created. */
+  /** Changes a key, or creates it if it does not exist. */
   update(id: number, change: (key: ApiKey) => ApiKey = (same) => same): void {
     const before = this.#keys.get(id);
     const revision = ++this.#revision;
@@ -91,12 +91,12 @@ class KeyDatabase {
 }
 
 /**
- * Three servers on one key store, over a network with delays, silence and lost replies. Operators create, revoke,
+ * Three servers use one key store, over a network with delays, silence and lost replies. Operators create, revoke,
  * disable, enable, rotate and unban keys and change their plans, on any of the servers, and clients use them.
  *
- * Judged: what a client gets is what its key was at some time while the request ran, or within the second before; on
- * the server on which an operator changed the key, it is what the key was since; and never goes back. An unban ends
- * no ban that began after it, and every ban from before it, once on each server.
+ * The rules are: A client gets a response for a state that its key had while the request ran, or within the second
+ * before. On the server on which an operator changed the key, the state is not older than that change. States never go
+ * back. An unban lifts every ban from before it, once on each server, and no ban that began after it.
  */
 export function simulateKeyChanges(world: World): void {
   const { random } = world;
@@ -130,7 +130,7 @@ export function simulateKeyChanges(world: World): void {
   class Server {
     readonly #steadyStart: number;
     readonly #follower: ReturnType<typeof followKeyChanges>;
-    /** By secret: what a client has got cannot be taken back. */
+    /** The oldest state that a client may get, by secret, because states never go back. */
     readonly #floors = SECRETS.map(() => 0);
     readonly #applied: { readonly keyId: number; readonly before: number }[] = [];
     #isReadable = true;
@@ -256,7 +256,7 @@ export function simulateKeyChanges(world: World): void {
 
     #judgeUnbans(): void {
       for (const { keyId, at } of keys.unbans) {
-        // Of two at the same time, the one that the store has last counts.
+        // If two happen at the same time, the last one in the store counts.
         const since = keys.unbans.filter((unban) => unban.keyId === keyId && unban.at >= at);
         const requestedAt = Math.min(...since.map((unban) => unban.requestedAt));
         if (at < this.startedAt + TIMEOUT_MS || at > troubles.calmSince(world.now, MAX_STALE_MS)) continue;
@@ -270,14 +270,14 @@ export function simulateKeyChanges(world: World): void {
   world.often(4, RUN_MS, () => {
     const ms = random.between(0, 2_000);
     network.lossOneIn = random.pick([0, 2, 5]);
-    network.standStill(random.pick([0, ms]));
+    network.pause(random.pick([0, ms]));
     world.schedule(ms, () => void (network.lossOneIn = 0));
     troubles.add(world.now, ms + TIMEOUT_MS + 10);
   });
   world.run(RUN_MS);
 }
 
-/** What a client with the credential gets. */
+/** The response that a client with the credential gets. */
 function expected(credential: Credential | undefined, now: number): string {
   if (credential === undefined) return "invalid_api_key";
   const until = validUntil(credential);

@@ -17,9 +17,9 @@ import { Process, STARTS_AT, type World } from "./world.ts";
 interface Grant {
   readonly at: number;
   readonly server: Server;
-  /** The outage in which the server allowed it by its share. */
+  /** The outage in which the server allowed the request from its share. */
   readonly outage?: Outage;
-  /** When its window opened then, as far as the server knows. */
+  /** When its window opened, as far as the server knows. */
   opensAt: number;
 }
 
@@ -27,13 +27,13 @@ interface Outage {
   readonly server: Server;
   readonly from: number;
   to: number;
-  /** Of the window, as far as the server knows. */
+  /** The remaining requests of the window, as far as the server knows. */
   readonly left: number;
-  /** How many servers it knows of. */
+  /** The number of servers that it knows of. */
   readonly servers: number;
 }
 
-/** What Valkey has counted after a batch. */
+/** The count in Valkey after a batch. */
 interface Count {
   readonly at: number;
   readonly openedAt: number;
@@ -42,13 +42,13 @@ interface Count {
 
 const SERVERS = 3;
 const TIMEOUT_MS = 500;
-/** With the ticks of the timer, for the batch before and for its own. */
+/** The longest wait, including the ticks of the timer, for the previous batch and its own. */
 const MAX_WAIT_MS = 2 * (TIMEOUT_MS + 100);
-/** What Valkey decides at most so long before an outage may arrive too late. */
+/** How long before an outage a decision of Valkey may arrive too late. */
 const REPLIED_MS = 50;
-/** So long after an outage all servers have reported. */
+/** The time after an outage within which all servers have reported. */
 const REPORTED_MS = 3_000;
-/** By then the servers know of each other. */
+/** The time after which the servers know of each other. */
 const FIRST_MS = 20_000;
 const RUN_MS = 220_000;
 const MAX_OUTAGE_MS = 90_000;
@@ -56,16 +56,16 @@ const NO_BANS = { ...DEFAULT_BAN, strikes: 1_000_000 };
 const KEY = { kind: "key", id: 7 } as const;
 
 /**
- * Three servers limit the requests of one key, with Valkey. In some worlds Valkey only pauses, for less than the
- * timeout; in some it also stands still for longer. In others it restarts with or without its data, and is flushed;
- * connections break, get silent or are cut off; servers block, are killed and start again, and their clocks are set.
+ * Three servers limit the requests of one key with Valkey. In some worlds Valkey only pauses, for less than the
+ * timeout; in some it also pauses for longer. In others it restarts with or without its data, and is flushed;
+ * connections break, become silent or are cut off; servers block, are killed and start again, and their clocks are set.
  *
- * Judged: with short pauses, every decision is Valkey's. When Valkey only stands still, a window has what was used and
- * the shares of what the servers knew to be left: the limit and one for each server if all of them have just seen the
- * key. Valkey has counted what was allowed, once. However outages begin and end, the windows that open while one of
- * Valkey's is open have less than twice the limit in all, and those that open in an outage have the limit, apart from
- * rounding. A server that limits the key in an outage has allowed its share of what was left. A request waits for a
- * bounded time, in an outage not at all.
+ * The rules are: With short pauses, Valkey makes every decision. If Valkey only pauses, a window allows what was used
+ * before, plus the shares of what the servers knew to be left: the limit, and one for each server if all of them have
+ * just seen the key. Valkey counts allowed requests once. However outages begin and end, the windows that open while
+ * one of Valkey's is open allow less than twice the limit in all, and those that open in an outage allow the limit,
+ * apart from rounding. A server that limits the key in an outage has allowed its share of what was left. A request
+ * waits for a bounded time, and in an outage not at all.
  */
 export function simulateRateLimits(world: World): void {
   new RateLimits(world).play();
@@ -79,19 +79,19 @@ class RateLimits {
   readonly ban: BanRules;
   readonly bans: BanHistory;
   readonly valkey: SimulatedValkey;
-  /** As it is saved in the database. */
+  /** The number of servers as saved in the database. */
   serverCount = 1;
   readonly grants: Grant[] = [];
   readonly outages: Outage[] = [];
-  /** Requests that were sent when an outage began. Valkey counts them when it goes on. */
+  /** The requests that were sent when an outage began. Valkey counts them when it continues. */
   readonly sent = { allowed: 0, limited: 0, banned: 0 };
   readonly #servers: Server[] = [];
   readonly #windows: { from: number }[] = [];
   readonly #counts: Count[] = [];
-  /** When Valkey lost its data, and when servers lost what they had not reported. */
+  /** The times at which Valkey lost its data, or servers lost what they had not reported. */
   readonly #losses: number[] = [];
   readonly #kills: number[] = [];
-  /** A server that is cut off may be unknown to the others. */
+  /** Whether a server was cut off, so that the others may not know of it. */
   #isCutOff = false;
 
   constructor(readonly world: World) {
@@ -149,12 +149,12 @@ class RateLimits {
       world.schedule(time(), () => faults[this.kind === "faults" ? random.below(faults.length) : 0]?.());
     for (let i = random.below(4); i > 0; i--) world.schedule(time(), () => this.#unban());
     for (let at = random.between(0, 20_000); at < RUN_MS; at += random.between(1_500, 40_000))
-      world.schedule(at, () => valkey.pauseMs === 0 && valkey.standStill(random.between(0, 400)));
+      world.schedule(at, () => valkey.pauseMs === 0 && valkey.pause(random.between(0, 400)));
     world.run(RUN_MS + 2 * MAX_OUTAGE_MS);
     for (const server of this.#servers)
       world.check(!server.isOutage, `${server.process.name} does not use Valkey again`);
     this.#judgeWindows();
-    if (this.kind === "pauses") world.check(this.bans.isEveryBanTold, "no server tells of a ban");
+    if (this.kind === "pauses") world.check(this.bans.isEveryBanReported, "no server reports a ban");
     if (this.kind !== "faults") this.#judgeCounts();
   }
 
@@ -189,7 +189,7 @@ class RateLimits {
     };
     return [
       () => {
-        valkey.standStill(outageMs());
+        valkey.pause(outageMs());
         world.note("Valkey stands still for", valkey.pauseMs);
         for (let i = random.below(3 * this.limit); i > 0; i--)
           world.schedule(valkey.pauseMs + random.between(-600, 100), () => this.#server().receive());
@@ -224,7 +224,7 @@ class RateLimits {
     ];
   }
 
-  /** A report may open Valkey's window earlier than it was. */
+  /** Records a count. A report may open Valkey's window earlier than it was. */
   #count(count: Count): void {
     if (count.used === 0) return;
     this.#counts.push(count);
@@ -244,7 +244,7 @@ class RateLimits {
     const { limit, windowMs, world } = this;
     let before = -Infinity;
     for (const window of this.#windows) {
-      // A report may open it before the last one has closed.
+      // A report may open the window before the last one has closed.
       const from = Math.max(window.from, before);
       const to = Math.min(window.from + windowMs, this.#losses.find((at) => at > from) ?? Infinity);
       before = to;
@@ -288,18 +288,18 @@ class RateLimits {
     judge(this.#given(from, to).length, isOne ? Math.max(limit, before + shares) : limit + shares);
   }
 
-  /** What servers that were killed have given without reporting it. */
+  /** The requests that killed servers have allowed without reporting them. */
   #lostShares(from: number, to: number): number {
     const kills = this.#kills.filter((at) => at >= from - this.windowMs && at < to).length;
     return kills * (this.#share + 1);
   }
 
-  /** What a server gives at most in a window that begins in an outage. */
+  /** The largest share of a server in a window that begins in an outage. */
   get #share(): number {
     return Math.ceil(this.limit / Math.min(SERVERS, ...this.outages.map(({ servers }) => servers)));
   }
 
-  /** A server that was in touch with Valkey knows of all others, unless one was cut off. */
+  /** Checks that a server in contact with Valkey knows of all others, unless one was cut off. */
   judgeRegister({ from, servers }: Outage): void {
     const isLater = this.outages.some((outage) => outage.from < from && outage.to > from - FIRST_MS);
     this.world.check(
@@ -308,7 +308,10 @@ class RateLimits {
     );
   }
 
-  /** Valkey may have counted what a server rejected, and, after its window, what a server has given. */
+  /**
+   * Checks the counts. Valkey may also have counted requests that a server rejected and, after its window, those that a
+   * server allowed.
+   */
   #judgeCounts(): void {
     const isOver = this.outages.some(({ from, to }) => to - from >= this.windowMs - TIMEOUT_MS);
     const late = this.sent.limited + this.sent.banned + (isOver ? this.sent.allowed : 0);
@@ -316,10 +319,10 @@ class RateLimits {
       const isNear = (outage: Outage) => outage.from - REPLIED_MS <= at && outage.to + REPORTED_MS > at;
       if (this.outages.some(isNear)) continue;
       const before = this.#windows.findLast((window) => window.from < openedAt)?.from ?? -Infinity;
-      // What was allowed in a window that has closed in the outage is not reported.
+      // Requests that were allowed in a window that closed in the outage are not reported.
       const isCounted = ({ opensAt, outage }: Grant) => !outage || opensAt + this.windowMs > outage.to;
       const least = this.#given(Math.max(openedAt, before + this.windowMs), at).filter(isCounted).length;
-      // Valkey counts what was sent before an outage after it, and learns late when a window was opened.
+      // Valkey counts requests that were sent before an outage after it, and learns late when a window was opened.
       const opened = this.outages.filter((outage) => outage.from < openedAt && outage.to > openedAt);
       const from = Math.min(openedAt - TIMEOUT_MS, ...opened.map((outage) => outage.from));
       const most = late + this.grants.filter((grant) => grant.at >= from && grant.at <= at).length;
@@ -330,7 +333,7 @@ class RateLimits {
     }
   }
 
-  /** Whether no server is in an outage or has just been. */
+  /** Whether no server is or has just been in an outage. */
   isCalm(at: number): boolean {
     return this.outages.every(({ to }) => to + REPORTED_MS <= at);
   }
@@ -339,7 +342,10 @@ class RateLimits {
     this.world.check(ms <= MAX_WAIT_MS, `a request waited for ${ms} ms`);
   }
 
-  /** The server limits the key without asking Valkey. A window has one share, in however many outages. */
+  /**
+   * Checks the share of a server that limits the key without asking Valkey. A window has one share, in however many
+   * outages.
+   */
   judgeShare(server: Server): void {
     const since = this.world.now - this.windowMs - REPLIED_MS;
     const recent = this.grants.filter(({ at }) => at > since);
@@ -361,9 +367,9 @@ class Server {
   #outage: Outage | undefined;
   #hasFailed = false;
   #blockedMs = 0;
-  /** What Valkey decided, minus what the clients got. */
+  /** The decisions of Valkey minus those that clients received. */
   readonly #undelivered = { allowed: 0, limited: 0, banned: 0 };
-  /** What Valkey has last counted for this server, and what this server knows of it. */
+  /** The last count of Valkey for this server. */
   #counted: Count = { at: 0, openedAt: -Infinity, used: 0 };
   #known = this.#counted;
 
@@ -442,7 +448,7 @@ class Server {
     void this.#limiter.unban(KEY, agoMs);
   }
 
-  /** A request waits until the process has time. */
+  /** Receives a request, which waits until the process has time. */
   receive(): void {
     this.#game.world.schedule(0, () => this.#handle(), this.process);
   }

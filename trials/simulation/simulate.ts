@@ -1,4 +1,4 @@
-/** `npm run simulate`: see --help. */
+/** Runs `npm run simulate`; its --help describes the options. */
 import { integer, names, runCommand } from "../harness/command-line.ts";
 import { formatCount } from "../harness/table.ts";
 import { simulateGroupCommit } from "./group-commit.ts";
@@ -7,7 +7,7 @@ import { simulateRateLimits } from "./rate-limits.ts";
 import { World } from "./world.ts";
 import { simulateWriteBehind } from "./write-behind.ts";
 
-/** Each plays what its seed determines, and throws when the service breaks a promise. */
+/** The simulations. Each plays what its seed determines, and throws when the service breaks a promise. */
 const SIMULATIONS = {
   "group-commit": simulateGroupCommit,
   "write-behind": simulateWriteBehind,
@@ -18,7 +18,7 @@ const SIMULATIONS = {
 type SimulationName = keyof typeof SIMULATIONS;
 export const SIMULATION_NAMES = Object.keys(SIMULATIONS) as SimulationName[];
 
-/** Returns what went wrong, with its history; undefined when all went well. */
+/** Runs a simulation. Returns what went wrong, with its history; undefined if nothing did. */
 export function runSimulation(name: SimulationName, seed: number): string | undefined {
   const world = new World(seed);
   try {
@@ -62,7 +62,7 @@ if (import.meta.main)
       for (const name of only) {
         process.stderr.write(`${name}\n`);
         for (let i = 0; i < perSimulation; i++) {
-          // Lets an interrupt through.
+          // This allows an interrupt to arrive.
           if (i % SEEDS_PER_STEP === 0) await Bun.sleep(0);
           const problem = runSimulation(name, first + i);
           if (problem === undefined) continue;

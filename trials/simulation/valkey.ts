@@ -19,10 +19,10 @@ import type {
 } from "../../src/rate-limit/valkey/script.ts";
 import type { Process, World } from "./world.ts";
 
-/** Servers that were silent for so long are gone. */
+/** The time after which a silent server counts as gone. */
 const GONE_AFTER_MS = 15_000;
 
-/** What the scripts do, by the rules of the domain. A test compares both. */
+/** A model of the scripts, by the rules of the domain. A test compares both. */
 export class ValkeyModel {
   readonly #usages = new Map<number, Usage>();
   readonly #servers = new Map<string, { readonly text: string; readonly at: number }>();
@@ -41,7 +41,7 @@ export class ValkeyModel {
     return { now: this.now(), reported, decided: groups.map((group) => this.#decideGroup(group)) };
   }
 
-  /** One request after the other. */
+  /** Decides one request after the other. */
   #decideGroup({ subject, limits, requests }: RequestGroup): GroupReply {
     const usage = this.usageOf(subject.id);
     const wasBanned = isBanned(usage, this.now());
@@ -82,7 +82,7 @@ export class ValkeyModel {
   }
 }
 
-/** As the scripts reply it. */
+/** The usage as the scripts reply it. */
 function withoutStrikes({ minute, day, ...bans }: Usage): Usage {
   const noStrikes = { firstRejectedAt: NEVER, strikes: 0 };
   return { ...bans, minute: { ...minute, ...noStrikes }, day: { ...day, ...noStrikes } };
@@ -92,12 +92,12 @@ const MAX_DELAY_MS = 5;
 const CONNECT_TIMEOUT_MS = 1_000;
 const BACKGROUND_TIMEOUT_MS = 500;
 
-/** Valkey and its network: it stands still, servers are cut off from it, connections break and get silent. */
+/** Valkey and its network: it pauses, servers are cut off from it, and connections break and become silent. */
 export class SimulatedValkey {
   readonly #links = new Set<Link>();
   readonly #cutOffUntil = new Map<string, number>();
-  #standsStillUntil = 0;
-  /** Commands that have arrived while it stands still. */
+  #pausedUntil = 0;
+  /** The commands that have arrived during a pause. */
   #waiting: (() => void)[] = [];
   isDown = false;
 
@@ -111,22 +111,22 @@ export class SimulatedValkey {
     ) => void = () => {},
   ) {}
 
-  /** Without a length, until it goes on. */
-  standStill(ms = Infinity): void {
-    this.#standsStillUntil = Math.max(this.#standsStillUntil, this.world.now + ms);
-    if (ms < Infinity) this.world.schedule(ms, () => this.pauseMs === 0 && this.goOn());
+  /** Pauses; without a length, until `resume` is called. */
+  pause(ms = Infinity): void {
+    this.#pausedUntil = Math.max(this.#pausedUntil, this.world.now + ms);
+    if (ms < Infinity) this.world.schedule(ms, () => this.pauseMs === 0 && this.resume());
   }
 
-  goOn(): void {
-    this.#standsStillUntil = this.world.now;
+  resume(): void {
+    this.#pausedUntil = this.world.now;
     for (const command of this.#waiting.splice(0)) command();
   }
 
   get pauseMs(): number {
-    return Math.max(0, this.#standsStillUntil - this.world.now);
+    return Math.max(0, this.#pausedUntil - this.world.now);
   }
 
-  /** What is sent meanwhile arrives later. */
+  /** Cuts a server off. Its messages arrive later. */
   cutOff(server: Process, ms: number): void {
     const until = Math.max(this.#cutOffUntil.get(server.name) ?? 0, this.world.now + ms);
     this.#cutOffUntil.set(server.name, until);
@@ -142,12 +142,12 @@ export class SimulatedValkey {
     for (const link of this.#links) if (isBroken(link.server)) link.break();
   }
 
-  /** Nothing that is sent on the connections arrives any more, and nobody is told. */
+  /** Makes connections silent: nothing that is sent on them arrives, and no error is reported. */
   silenceLinks(isSilent: (server: Process) => boolean = () => true): void {
     for (const link of this.#links) if (isSilent(link.server)) link.isSilent = true;
   }
 
-  /** How long it takes until a message arrives. */
+  /** The time until a message arrives. */
   delayOf(server: Process): number {
     const cutOffMs = (this.#cutOffUntil.get(server.name) ?? 0) - this.world.now;
     return Math.max(0, cutOffMs) + this.world.delay(MAX_DELAY_MS);
@@ -175,7 +175,7 @@ export class SimulatedValkey {
   }
 }
 
-/** What is sent on it arrives in order, in both directions. */
+/** A connection, on which messages arrive in order in both directions. */
 class Link implements ValkeyLink {
   isSilent = false;
   #isOpen = true;
@@ -209,7 +209,7 @@ class Link implements ValkeyLink {
     return this.#callInTime(() => this.valkey.model.removeServer(id));
   }
 
-  /** What no request waits for. */
+  /** Calls a command that no request waits for. */
   #callInTime<T>(command: () => T): Promise<T> {
     return new Promise((resolve, reject) => {
       this.server.setTimeout(() => reject(new Error("no reply in time")), BACKGROUND_TIMEOUT_MS);
@@ -251,7 +251,7 @@ class Link implements ValkeyLink {
     this.#pending.clear();
   }
 
-  /** The server notices when it has time. */
+  /** Breaks the connection. The server notices it when it has time. */
   break(): void {
     if (!this.#isOpen) return;
     this.#isOpen = false;

@@ -6,7 +6,7 @@ import type { ScheduledTimer, Scheduler } from "../../src/runtime/event-loop.ts"
 import { Random } from "../harness/random.ts";
 
 interface Event {
-  /** When it happens, and when it was to happen. */
+  /** When the event happens. `dueAt` is when it was to happen. */
   at: number;
   readonly dueAt: number;
   readonly order: number;
@@ -23,18 +23,18 @@ const MAX_EVENTS = 200_000;
 
 /**
  * A clock, chance and a queue of events, all determined by the seed. Events happen one after the other, each with all
- * the promises that it resolves; no time of the machine passes. Without a seed nothing is late.
+ * the promises that it resolves; no real time passes. Without a seed nothing is late.
  */
 export class World {
   readonly random: Random;
   readonly #isPunctual: boolean;
-  /** What happened, for a reader. */
+  /** A record of events for readers. */
   readonly history: (readonly [number, ...unknown[]])[] = [];
   #now = 0;
   #order = 0;
   #isRunning = false;
   #violation: Violation | undefined;
-  /** The next one is the last. */
+  /** The events in reverse order: the next one is last. */
   readonly #events: Event[] = [];
 
   constructor(seed?: number) {
@@ -46,7 +46,7 @@ export class World {
     return this.#now;
   }
 
-  /** How late something is, by chance. */
+  /** A random delay. */
   delay(maxMs: number): number {
     return this.#isPunctual ? 0 : this.random.between(0, maxMs);
   }
@@ -55,14 +55,17 @@ export class World {
     this.history.push([this.#now, ...what]);
   }
 
-  /** A violation ends the run after the event: what is thrown in it may be caught by the service. */
+  /**
+   * Checks a condition. A violation ends the run after the event, because the service may catch an error that is thrown
+   * in it.
+   */
   check(isTrue: boolean, violation: string | (() => string)): void {
     if (isTrue) return;
     this.#violation ??= new Violation(typeof violation === "string" ? violation : violation());
     if (!this.#isRunning) throw this.#violation;
   }
 
-  /** The work of a process is late while it is busy, and never happens once it has ended. */
+  /** Schedules work. The work of a process is late while it is busy, and never happens once the process has ended. */
   schedule(ms: number, work: () => void, owner?: Process): ScheduledTimer {
     const at = this.#now + Math.max(0, ms);
     const event: Event = { at, dueAt: at, order: this.#order++, owner, work };
@@ -71,13 +74,13 @@ export class World {
     return { close, unref() {} };
   }
 
-  /** Schedules the work some times, by chance less than `count`, within the time that is given. */
+  /** Schedules the work a random number of times, less than `count`, within the given time. */
   often(count: number, withinMs: number, work: () => void, owner?: Process): void {
     for (let i = this.random.below(count); i > 0; i--)
       this.schedule(this.random.between(0, withinMs), work, owner);
   }
 
-  /** Lets the time pass. Throws what is thrown in it. */
+  /** Advances the time. Throws the first error of an event. */
   run(ms: number): void {
     const end = this.#now + ms;
     this.#isRunning = true;
@@ -121,15 +124,15 @@ function isBefore(one: Event, other: Event): boolean {
   return one.dueAt === other.dueAt ? one.order < other.order : one.dueAt < other.dueAt;
 }
 
-/** Turns of the event loop and timers are late by as much as this. */
+/** The largest delay of iterations of the event loop and timers. */
 const MAX_TURN_MS = 0.1;
 const MAX_LATE_MS = 1;
 
-/** A process with an event loop of its own, which may be busy or stopped, and may be killed. */
+/** A process with an event loop of its own, which may be busy or paused, and may be killed. */
 export class Process implements Scheduler {
   hasEnded = false;
   busyUntil = 0;
-  /** How far its machine's clock has been set. */
+  /** How far the clock of its machine has been set. */
   wallStepMs = 0;
   readonly clock: Clock;
   #immediateAt = 0;
@@ -142,7 +145,7 @@ export class Process implements Scheduler {
     this.clock = createClock({ wall, elapsed: () => this.now() });
   }
 
-  /** Nothing else of the process happens for this time. */
+  /** Blocks the process: it does nothing else for this time. */
   block(ms: number): void {
     this.busyUntil = this.now() + ms;
   }
@@ -172,7 +175,7 @@ export class Process implements Scheduler {
     return { close: () => timer.close(), unref() {} };
   }
 
-  /** In the order of the calls. */
+  /** Runs work in the order of the calls. */
   setImmediate(work: () => void): void {
     this.#immediateAt = Math.max(this.#immediateAt, this.world.now + this.world.delay(MAX_TURN_MS));
     this.world.schedule(this.#immediateAt - this.world.now, work, this);
@@ -191,7 +194,7 @@ export class Process implements Scheduler {
   }
 }
 
-/** The times at which something was in trouble: promises of a length of time hold for the time without it. */
+/** The periods in which something was in trouble. Promises about durations hold for the time without trouble. */
 export class Troubles {
   readonly #troubles: { readonly from: number; readonly to: number }[] = [];
 
@@ -203,7 +206,7 @@ export class Troubles {
     return this.#troubles.some(({ from, to }) => from <= at && at < to);
   }
 
-  /** The latest time that is followed by so long a time without trouble, up to `at`. */
+  /** The latest time before `at` that was followed by `ms` without trouble. */
   calmSince(at: number, ms: number): number {
     let end = at;
     for (const { from, to } of this.#troubles.toReversed())
@@ -214,24 +217,24 @@ export class Troubles {
 
 const SLOW = 4;
 
-/** A server that processes call over a network. Calls overtake each other; it may stand still, and replies get lost. */
+/** A server that processes call over a network. Calls overtake each other; it may pause, and replies get lost. */
 export class Remote {
-  #standsStillUntil = 0;
-  /** One in so many requests, and replies, is lost; none at 0. */
+  #pausedUntil = 0;
+  /** One in so many requests and replies is lost; 0 loses none. */
   lossOneIn = 0;
 
-  /** A request, and its reply, take at most `maxDelayMs`; one in ten is slower. */
+  /** A request and its reply each take at most `maxDelayMs`; one in ten is slower. */
   constructor(
     private readonly world: World,
     private readonly maxDelayMs: number,
     private readonly timeoutMs: number,
   ) {}
 
-  standStill(ms: number): void {
-    this.#standsStillUntil = this.world.now + ms;
+  pause(ms: number): void {
+    this.#pausedUntil = this.world.now + ms;
   }
 
-  /** Runs the work there. What it throws comes back; after the timeout it is unavailable. */
+  /** Runs the work remotely. Its errors are returned; after the timeout, Unavailable is thrown. */
   call<T>(caller: Process, work: () => T): Promise<T> {
     return new Promise((resolve, reject) => {
       const timer = caller.setTimeout(() => reject(new Unavailable("no response")), this.timeoutMs);
@@ -241,7 +244,7 @@ export class Remote {
           settle();
         }, caller);
       const arrive = () => {
-        const waitMs = this.#standsStillUntil - this.world.now;
+        const waitMs = this.#pausedUntil - this.world.now;
         if (waitMs > 0) return void this.world.schedule(waitMs, arrive);
         try {
           const result = work();

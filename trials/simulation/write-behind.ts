@@ -22,11 +22,11 @@ import { Process, Troubles, type World } from "./world.ts";
 interface Snapshot {
   readonly at: number;
   readonly usage: Usage;
-  /** A ban or an unban, which is written in the next time slice. */
+  /** Whether it is a ban or an unban, which is written in the next time slice. */
   readonly isUrgent: boolean;
 }
 
-/** What the usage of a subject has been since the server started. */
+/** The usage of a subject since the server started. */
 interface Track {
   readonly subject: Subject;
   usage: Usage;
@@ -35,7 +35,7 @@ interface Track {
 
 const LIMITS: Limits = { perMinute: 4, perDay: 12 };
 const BAN: BanRules = { strikes: 2, graceMs: 500, lengthMs: 5_000, maxLengthMs: 20_000 };
-/** What the documentation promises after a crash. */
+/** The longest loss after a crash that the documentation allows. */
 const MAX_LOST_MS = 1_000;
 const MAX_URGENT_MS = 20;
 const RUN_MS = 60_000;
@@ -44,21 +44,21 @@ const RUN_MS = 60_000;
  * A server counts in memory and writes behind to a store that fails at times. It blocks, its clock is set, it is killed
  * or stopped, and starts again from the store.
  *
- * Judged: each decision is that of domain/rate-limit.ts on an exact usage. After a kill, the usage is one that the
- * subject had within the last second, and has every ban and unban; after a stop it is exact. No key is evicted.
+ * The rules are: Each decision is that of domain/rate-limit.ts on an exact usage. After a kill, the usage is one that
+ * the subject had within the last second, and has every ban and unban; after a stop it is exact. No key is evicted.
  */
 export function simulateWriteBehind(world: World): void {
   const { random } = world;
   const rows = new Map<string, readonly [Subject, Usage]>();
   const tracks: Track[] = [];
-  // More than a time slice writes, now and then.
+  // Now and then, more waits than a time slice writes.
   const perKind = random.chance(50) ? 300 : 4;
   for (let id = 0; id < perKind; id++) {
     tracks.push(newTrack({ kind: "key", id: id === 3 ? 5_000_000 : id }));
     tracks.push(newTrack({ kind: "address", id: `address ${id}` }));
   }
   const maxAddresses = random.pick([0.5, 2]) * perKind;
-  /** Times at which the store failed or the server stood still. */
+  /** The times at which the store failed or the server was paused. */
   const troubles = new Troubles();
   let storeFailsUntil = 0;
   let server: Process;
@@ -89,7 +89,7 @@ export function simulateWriteBehind(world: World): void {
     });
   }
 
-  /** By the clock of the rate limiter. Follows the steps of the machine's clock as it does. */
+  /** The time of the rate limiter's clock, which follows the steps of the machine's clock as the real one does. */
   function time(): number {
     const steady = server.clock.steadyNow();
     const byMs = server.clock.stepMs - stepMs;
@@ -110,7 +110,7 @@ export function simulateWriteBehind(world: World): void {
     });
   }
 
-  /** An address that has made room for others starts anew. */
+  /** Follows an eviction: an address that was evicted starts anew. */
   function followEviction(track: Track, now: number): void {
     const { subject, usage } = track;
     if (rateLimiter.usage(subject) !== undefined || isExpired(usage, now)) return;

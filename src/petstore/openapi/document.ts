@@ -36,7 +36,7 @@ import {
   type ResponseHeader,
 } from "./headers.ts";
 
-/** The OpenAPI 3.1 document. It has the bounds of int64 as bigints; `openApiJson` writes them exactly. */
+/** The OpenAPI 3.1 document. The bounds of int64 are bigints; `openApiJson` writes them exactly. */
 export function openApiDocument(settings: DocumentedSettings): JsonSchema {
   const { environment, baseUrl, otherUrl } = settings;
   const other = environment === "production" ? "staging" : "production";
@@ -55,7 +55,7 @@ export function openApiDocument(settings: DocumentedSettings): JsonSchema {
   const sharedResponse = (status: number, codes: readonly ErrorCode[]) =>
     (responses[nameOf(codes)] ??= errorResponse(status, codes));
 
-  /** A 401 or a 429 comes before the operation is known, so it has no deprecation headers. */
+  /** The deprecation headers of errors. A 401 or a 429 response precedes routing, so it has none. */
   function deprecationHeaders(operation: PetstoreOperation, codes: readonly ErrorCode[]) {
     if (!operation.deprecated) return undefined;
     if (codes.some((code) => operationErrors(operation).includes(code)))
@@ -82,7 +82,7 @@ export function openApiDocument(settings: DocumentedSettings): JsonSchema {
     flags: ({ deprecated }) => (deprecated ? { deprecated: true } : {}),
   });
 
-  /** OpenAPI has no place for them. */
+  /** The responses outside of operations, for which OpenAPI has no place. */
   const outsideOperations: Record<string, JsonSchema> = {
     "204": {
       description: "The response to OPTIONS. `Allow` lists the methods of the path.",
@@ -157,7 +157,7 @@ const TAGS: readonly { name: PetstoreOperation["tag"]; description: string }[] =
 const errors = Object.entries({ ...ERRORS, ...PROTOCOL_ERRORS });
 const statuses = [...new Set(errors.map(([, { status }]) => status))].toSorted((a, b) => a - b);
 
-/** The name does not shadow `Error` in the code that generators make. */
+/** The schema of an error. Its name does not shadow `Error` in generated code. */
 const ApiError: JsonSchema = {
   type: "object",
   description: "An error. `code` is for programs, `message` for people.",
@@ -174,7 +174,7 @@ const ApiError: JsonSchema = {
   additionalProperties: false,
 };
 
-/** `components/schemas`. */
+/** The schemas in `components/schemas`. */
 export const SCHEMAS: Readonly<Record<string, JsonSchema>> = {
   Pet: Pet.json,
   NewPet: NewPet.json,
@@ -191,8 +191,8 @@ export const SCHEMAS: Readonly<Record<string, JsonSchema>> = {
 const { limit, cursor } = OPERATIONS.listPets.query;
 
 /**
- * `components/parameters`: those that several operations share. Programs that import the document send the examples, so
- * a cursor, an ETag and an Idempotency-Key have none: they would skip pets, or replay an earlier response.
+ * The parameters in `components/parameters`, which several operations share. Programs that import the document send the
+ * examples, so a cursor, an ETag and an Idempotency-Key have none: they would skip pets, or replay an earlier response.
  */
 export const PARAMETERS = {
   limit: queryParameter("limit", limit, "The maximum number of items on a page.", {
@@ -218,7 +218,7 @@ export const PARAMETERS = {
     description:
       `Makes a retry safe. Choose a new key, for example a UUID, of up to ${IDEMPOTENCY_KEY_MAX_LENGTH} visible ASCII characters for each new operation; ` +
       `double quotes around it are optional. A retry within ${longDuration(IDEMPOTENCY_LIFETIME_MS)} gets the first successful response again.`,
-    // The two double quotes count too.
+    // The length includes the two double quotes.
     schema: { type: "string", minLength: 1, maxLength: IDEMPOTENCY_KEY_MAX_LENGTH + 2, pattern: "^[!-~]+$" },
   },
 } as const satisfies Record<string, Parameter>;
@@ -244,7 +244,7 @@ function hasEtag({ success }: PetstoreOperation): boolean {
   return success.headers.includes("ETag");
 }
 
-/** The meaning of 304. */
+/** The description of a 304 response. */
 export const NOT_MODIFIED = "Not modified: the current `ETag` is in `If-None-Match`. There is no body.";
 
 function queryParameter(
@@ -262,14 +262,14 @@ const ADDED_HEADERS: Readonly<Record<number, readonly ResponseHeader[]>> = {
   503: ["Retry-After"],
 };
 
-/** `missing_api_key`, `invalid_api_key` → `MissingApiKeyOrInvalidApiKey`. */
+/** The name of an error response: `missing_api_key` and `invalid_api_key` make `MissingApiKeyOrInvalidApiKey`. */
 function nameOf(codes: readonly ErrorCode[]): string {
   return codes
     .map((code) => code.replace(/(?:^|_)(.)/g, (_, letter: string) => letter.toUpperCase()))
     .join("Or");
 }
 
-/** The description of the API in Markdown. The documentation has the rest. */
+/** The description of the API in Markdown. The documentation has the details. */
 function description({ baseUrl, environment }: DocumentedSettings): string {
   const docs = docsUrl(baseUrl);
   return [

@@ -54,7 +54,7 @@ const rex: Pet = { id: 1n, name: "Rex", categoryId: 7n, status: "available" };
 const mia: Pet = { id: 2n, name: "Mia", categoryId: 9_007_199_254_740_993n };
 const placed: Order = { id: 1n, petId: 1n, status: "placed", createdAt: "2026-11-15T09:30:00.000Z" };
 
-/** An operation without examples, or an example of another type, does not compile. */
+/** The examples of all operations. The type requires examples for each operation, with the right types. */
 export const EXAMPLES: { readonly [Id in OperationId]: ExamplesOf<Id> } = {
   listPets: {
     success: {
@@ -103,10 +103,10 @@ export const EXAMPLES: { readonly [Id in OperationId]: ExamplesOf<Id> } = {
   },
 };
 
-/** Of the path of listPets. */
+/** The value of `Allow` for the path of listPets. */
 export const ALLOWED_EXAMPLE = PETSTORE_API.find(`${PETSTORE_API.basePath}/pets`)?.route.allowed ?? "";
 
-/** Built by the functions that the server calls. */
+/** The rejections, built by the functions that the server calls. */
 const REJECTIONS: { readonly [C in Exclude<ErrorCode, "key_banned">]: Rejection<C> } = {
   invalid_json: INVALID_JSON,
   invalid_body: rejectionOf(readBody({ name: "Rex", categoryId: "7" }, NewPet)),

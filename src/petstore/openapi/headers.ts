@@ -14,7 +14,7 @@ interface Header {
   readonly example: unknown;
 }
 
-/** On every response under the base path, whatever its status. */
+/** The headers of every response under the base path, whatever its status. */
 export const COMMON_HEADERS = [
   "X-Request-Id",
   "X-Content-Type-Options",
@@ -35,8 +35,8 @@ function nextLink(url: string, list: "pets" | "orders"): Header {
 }
 
 /**
- * `components/headers`. There are three kinds of `Link`: the next page of either list, and the replacement of an
- * operation.
+ * The headers in `components/headers`. There are three kinds of `Link`: the next page of each list, and the replacement
+ * of an operation.
  */
 export function componentHeaders({ baseUrl, plans }: DocumentedSettings) {
   const { perMinute } = plans.free;
@@ -106,7 +106,10 @@ export function componentHeaders({ baseUrl, plans }: DocumentedSettings) {
   } satisfies Record<string, Header>;
 }
 
-/** Not in `components`: linters report it as unused, because it is on responses outside the operations. */
+/**
+ * This header is not in `components`, because linters would report it as unused: it is on responses outside the
+ * operations.
+ */
 export const ALLOW = header(
   "The methods that the path allows.",
   { type: "string", pattern: "^[A-Z]+(, [A-Z]+)*$" },
@@ -129,10 +132,10 @@ export function headersOf(
   return Object.fromEntries(names.map((name) => [name, headers[name === "Link" ? link : name]]));
 }
 
-/** On every response of a deprecated operation. */
+/** The headers of every response of a deprecated operation. */
 export const DEPRECATION_HEADERS = ["Deprecation", "Sunset", "Link"] as const;
 
-/** The same on a 5xx, which may happen before the operation is known. */
+/** The same headers on a 5xx response, where they are optional because it may precede routing. */
 export function optionalDeprecationHeaders({ Deprecation, Sunset, SuccessorLink }: Headers): JsonSchema {
   const headers = Object.entries({ Deprecation, Sunset, Link: SuccessorLink });
   return Object.fromEntries(headers.map(([name, header]) => [name, { ...header, required: false }]));

@@ -1,11 +1,11 @@
-/** Words that every version of YAML reads as text. */
+/** Matches words that every version of YAML reads as text. */
 const PLAIN = /^(?!(?:true|false|null|yes|no|on|off|y|n)$)[a-z_$][\w$./-]*(?: [\w$./-]+)*$/i;
 
 /**
- * Writes a JSON value as YAML, with bigints as integers. Objects, arrays and long texts are blocks. A few plain words
- * are written as they are, and any other text as in JSON, which YAML reads alike. `Bun.YAML.stringify` cannot write
- * bigints, and it leaves texts such as `2026-11-15` and `12:30:45` unquoted, which parsers of YAML 1.1 read as a date
- * and a number.
+ * Encodes a value of JSON as YAML, with bigints as integers. Objects, arrays and long texts are blocks. Any other text
+ * is written as JSON, which YAML reads in the same way, unless it is a few plain words. `Bun.YAML.stringify` cannot
+ * write bigints, and it leaves texts such as `2026-11-15` and `12:30:45` unquoted, which parsers of YAML 1.1 read as a
+ * date and a number.
  */
 export function toYaml(value: unknown): string {
   return `${linesOf(value).join("\n")}\n`;
@@ -18,18 +18,21 @@ function linesOf(value: unknown): string[] {
   return typeof value === "string" && BLOCK.test(value) ? blockLines(value) : [scalar(value)];
 }
 
-/** Several lines, or a long one, of visible characters with single spaces between them. */
+/** Matches texts of several lines, or of one long line, that have only visible characters and single spaces. */
 const BLOCK = /^(?=.*\n|.{81})[!-~¡-῿‐-‧]+(?:(?: |\n+)[!-~¡-῿‐-‧]+)*$/u;
 const FOLD = /(.{1,100})(?: |$)/g;
 
-/** Lines become a literal block. A long line becomes a folded one, whose line breaks a parser reads as spaces. */
+/**
+ * Makes a literal block of several lines, and a folded block of a long line, in which a parser turns line breaks into
+ * spaces.
+ */
 function blockLines(text: string): string[] {
   return text.includes("\n")
     ? ["|-", ...text.split("\n")]
     : [">-", ...text.replace(FOLD, "$1\n").trimEnd().split("\n")];
 }
 
-/** A field that is undefined is absent, as in JSON. */
+/** The fields of an object. As in JSON, an undefined field is absent. */
 function fieldsOf(value: object): [string, unknown][] {
   return Object.entries(value).filter(([, field]) => field !== undefined);
 }

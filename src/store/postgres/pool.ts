@@ -125,10 +125,7 @@ export class Pools {
     await Promise.all(this.#all.map((pool) => pool.close()));
   }
 
-  /**
-   * Asks whether another process has seen a promotion. The connections of this process may still work and show nothing
-   * of it.
-   */
+  /** Asks whether another process has seen a promotion, which working connections of this process do not show. */
   async #compare(): Promise<void> {
     const startedAt = scheduler.now();
     this.#comparison ??= this.#leaveReplaced().finally(() => {

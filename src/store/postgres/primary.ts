@@ -103,7 +103,7 @@ export class Primary {
     return replacedPrimary({ url: this.#url, timeline }, highest);
   }
 
-  /** Asks all servers. If two accept writes, the latest is the one that was promoted last. */
+  /** Asks all servers. If two accept writes, `latest` is the server that was promoted last. */
   async #ask(options: ConnectOptions = {}): Promise<{ latest: Candidate; silent: readonly Silent[] }> {
     const urls = hostUrls(this.#readUrl());
     this.#urls = urls;

@@ -64,8 +64,8 @@ const MAX_BYTES = 16 * 1024 * 1024;
 const BLOCK_OVERHEAD_BYTES = 800 + BLOCK_SIZE * ETAG_LENGTH;
 
 /**
- * Returns pets as JSON, from memory or as SQLite writes it. SQLite joins the pets of a page into one text (`bun
- * bench/store.ts`: 21 µs a page; encoding 20 rows takes 35).
+ * Returns pets as JSON, from memory or as SQLite writes it. SQLite joins the pets of a page into one text
+ * (`bun bench/store.ts`: 21 µs a page; encoding 20 rows takes 35).
  *
  * Pets are kept in memory in blocks of 64 consecutive identifiers. Every page without a filter and every single pet is
  * a slice of them, even when it is requested for the first time. `bun bench/store.ts`: a random pet out of 100,000

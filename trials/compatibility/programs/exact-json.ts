@@ -1,4 +1,4 @@
-/** Needs Node 22 or newer, Bun, Deno, or a browser of 2025 or later. */
+/** This needs Node 22 or newer, Bun, Deno, or a browser of 2025 or later. */
 const modernJson = JSON as JSON & { rawJSON(text: string): unknown };
 
 /** Writes bigints as integers, digit for digit. */
@@ -10,7 +10,7 @@ export function writeJson(value: unknown): string {
 
 const INT64_FIELDS = new Set(["id", "petId", "categoryId"]);
 
-/** For `JSON.parse`: fields of type int64 are bigints. */
+/** A reviver for `JSON.parse` that makes fields of type int64 bigints. */
 export function reviveInt64(name: string, value: unknown, context?: { source?: string }): unknown {
   return INT64_FIELDS.has(name) && context?.source !== undefined ? BigInt(context.source) : value;
 }
@@ -22,7 +22,7 @@ export async function exactFetch(request: Request): Promise<Response> {
   return Object.assign(response, { json });
 }
 
-/** The JSON text with fields of type int64 as strings, from which `BigInt` reads all digits. */
+/** Makes strings of the fields of type int64 in a JSON text. `BigInt` reads all digits from them. */
 export function quoteInt64(text: string): string {
   return text.replace(/(?<=[{,]"(?:id|petId|categoryId)":)-?\d+/g, '"$&"');
 }

@@ -1,10 +1,10 @@
 import { writeJson } from "./exact-json.ts";
 
-/** The server that the program talks to. */
+/** The server of the program. */
 const [baseUrl = "", key = ""] = process.argv.slice(2);
 export { baseUrl, key };
 
-/** What a program has seen, with the types that its generated code declares. */
+/** The results of a program, with the types that its generated code declares. */
 export interface Report {
   readonly pet: { id: bigint; name: string; categoryId: bigint };
   readonly pets: readonly { id: bigint; categoryId: bigint }[];
@@ -12,12 +12,12 @@ export interface Report {
   readonly errorCode: string | undefined;
 }
 
-/** Standard output is for the program that started this one. */
+/** Writes the report to standard output for the program that started this one. */
 export function report(result: Report): void {
   process.stdout.write(`${writeJson(result)}\n`);
 }
 
-/** The data of a result of openapi-fetch or hey-api. */
+/** Returns the data of a result of openapi-fetch or hey-api. */
 export function unwrap<T>({ data, error }: { data?: T; error?: unknown }): T {
   if (data === undefined) throw new Error(`the server rejected the request: ${JSON.stringify(error)}`);
   return data;

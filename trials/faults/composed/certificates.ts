@@ -6,20 +6,20 @@ import { executable, OPENSSL } from "../../harness/programs.ts";
 import type { Server } from "../../harness/server.ts";
 
 const HOST = "IP:127.0.0.1";
-/** So that the certificate is valid for a server whose clock is set back, too. */
+/** The certificate is issued this long before now, so that it is valid for a server whose clock is set back. */
 const ISSUED_S = -100 * 86_400;
 const ASK_EVERY_MS = 50;
-/** A backend that began before the certificate was replaced may take so long to accept its client. */
+/** How long a backend that began before the certificate was replaced may take to accept its client. */
 const HANDSHAKE_MS = 500;
 const APPLIED_WITHIN_MS = 30_000;
 
-/** Certificates of PostgreSQL, and what clients need to verify them. */
+/** The certificates of PostgreSQL, and what clients need to verify them. */
 export class DatabaseCertificates {
   readonly #authority = new CertificateAuthority(new MachineClock(ISSUED_S));
   readonly valid = this.#authority.issue(HOST);
   readonly expired = this.#authority.issue(HOST, "-days", "1");
   readonly untrusted = new CertificateAuthority().issue(HOST);
-  /** At the end of a URL. */
+  /** The parameters at the end of a URL. */
   readonly parameters = `?sslmode=verify-full&sslrootcert=${this.#authority.caFile}`;
 
   /** Resolves when no client that verifies the certificate of the primary has a connection. */
@@ -40,7 +40,10 @@ export class DatabaseCertificates {
     if (sessions > 0) throw new Error(`${sessions} connections in spite of the certificate before`);
   }
 
-  /** A program of its own, because a failing handshake can end what this process reads from its children. */
+  /**
+   * Waits for the outcome of a connection. The client is another program, because a failing handshake can end what this
+   * process reads from its children.
+   */
   async #until(primary: Server, outcome: RegExp): Promise<void> {
     const flags = ["-starttls", "postgres", "-connect", new URL(primary.url).host];
     const command = [executable(OPENSSL), "s_client", ...flags, "-CAfile", this.#authority.caFile];

@@ -12,7 +12,7 @@ const OPERATORS = 3;
 const LIMITED_KEYS = 3;
 /** How long a credential is used after it was disabled or revoked. */
 const USED_AFTER_MS = 2_500;
-/** Longer than a run, and shorter than the longer steps of a clock. */
+/** When keys expire. It is longer than a run, and shorter than the longer steps of a clock. */
 const EXPIRES_AFTER_MS = 3_600_000;
 const NO_PATH = "/v1/nothing";
 
@@ -40,11 +40,11 @@ function petIn(value: unknown): Pet {
 
 /** Clients and operators of the deployment. The seed determines what they do, but not when the servers respond. */
 export class Clients {
-  /** Requests per minute, by the name of the key. */
+  /** The requests per minute, by the name of the key. */
   readonly limits: Record<string, number> = {};
-  /** By the name of the key, in milliseconds since the start of the run. */
+  /** When keys expire, by name, in milliseconds since the start of the run. */
   readonly expiries: Record<string, number> = {};
-  /** Pets that nobody has ordered. */
+  /** The pets that nobody has ordered. */
   readonly #available: number[] = [];
   #newest = 0;
   #numbers = 0;
@@ -60,18 +60,18 @@ export class Clients {
     this.#expiring = root;
   }
 
-  /** To be done before the clocks are set: a server creates no key that has expired. */
+  /** Creates the keys. This must precede the setting of clocks, because a server creates no key that has expired. */
   async prepare(): Promise<void> {
     const random = new Random(this.seed);
     this.#main = await this.#createCredential(random, { isOperator: false });
-    // The last admin cannot be revoked.
+    // The last admin cannot be revoked, so there is another one.
     await this.#createCredential(random, { isOperator: true });
     const expiresAt = new Date(Date.now() + EXPIRES_AFTER_MS);
     this.#expiring = await this.#createCredential(random, { isOperator: false, expiresAt });
     this.expiries[this.#expiring.name] = this.recorder.now() + EXPIRES_AFTER_MS;
   }
 
-  /** All work until `isOver`. What is not acknowledged then is repeated until `isLate`. */
+  /** Runs all clients until `isOver`. What is unacknowledged by then is repeated until `isLate`. */
   async work(isOver: () => boolean, isLate: () => boolean): Promise<void> {
     const workers: ((random: Random) => Promise<void>)[] = [
       ...Array.from({ length: WRITERS }, () => (random: Random) => this.#write(random, isLate)),
@@ -102,7 +102,7 @@ export class Clients {
     return 1 + random.below(SERVERS);
   }
 
-  /** Repeats what has got no response or 503, on another server. Gives the last reply. */
+  /** Repeats a request that got no response, or 503, on another server. Returns the last reply. */
   async #repeat(random: Random, isLate: () => boolean, attempt: (server: number) => Promise<Reply>) {
     for (;;) {
       const reply = await attempt(this.#server(random));
@@ -170,7 +170,7 @@ export class Clients {
     await this.#readPets(random, this.#server(random), petId);
   }
 
-  /** Mostly what is new. */
+  /** Reads pets, mostly new ones. */
   async #read(random: Random): Promise<void> {
     if (this.#newest === 0) return;
     const back = random.below(Math.min(this.#newest, random.pick([3, 20, PAGE])));
@@ -189,7 +189,7 @@ export class Clients {
     });
   }
 
-  /** A key, or an operator who may do everything. The name of one that may have been created is not used again. */
+  /** Creates a key, or an operator with all permissions. A name that may have been used is not used again. */
   async #createCredential(random: Random, { isOperator, ...key }: CredentialOptions) {
     const { perMinute = UNLIMITED_PER_MINUTE, expiresAt } = key;
     for (;;) {
@@ -215,7 +215,7 @@ export class Clients {
     }
   }
 
-  /** A credential that works everywhere is disabled or revoked, while bodies of its requests are on their way. */
+  /** Disables or revokes a credential that works everywhere, while bodies of its requests are being sent. */
   async #endCredential(random: Random, isLate: () => boolean): Promise<void> {
     const credential = await this.#createCredential(random, { isOperator: random.chance(3) });
     const servers = Array.from({ length: SERVERS }, (_, i) => i + 1);
@@ -257,7 +257,7 @@ export class Clients {
     );
   }
 
-  /** Reads or writes something that nobody else does. */
+  /** Reads or writes data that no other client touches. */
   async #use(random: Random, server: number, credential: Credential, bodyAfter?: Promise<unknown>) {
     const name = `${credential.name} ${this.#number()}`;
     const { isOperator } = credential;
@@ -279,7 +279,7 @@ export class Clients {
     });
   }
 
-  /** A command begins at a random moment, and reads. */
+  /** Runs a command that begins at a random moment, and reads. */
   async #inspectByCommand(random: Random): Promise<void> {
     const { name, id } = await this.#createCredential(random, { isOperator: false });
     await Bun.sleep(random.between(0, 2_000));
@@ -289,8 +289,8 @@ export class Clients {
   }
 
   /**
-   * Its limit is reached in the middle of the run, and a window is longer than a run. The requests need no database: a
-   * path that does not exist counts like every other.
+   * Uses a key whose limit is reached in the middle of the run; a window is longer than a run. The requests need no
+   * database: a path that does not exist counts like every other.
    */
   async #useLimitedKey(random: Random, isOver: () => boolean): Promise<void> {
     const limit = random.pick([20, 30, 60]);
@@ -311,7 +311,7 @@ export class Clients {
     await Promise.all(pending);
   }
 
-  /** Everything that the server shows. */
+  /** Reads everything that the server shows. */
   async ending(server: number): Promise<Ending> {
     const pets = await this.#all(server, "pets");
     const orders = await this.#all(server, "orders");
@@ -324,7 +324,7 @@ export class Clients {
     };
   }
 
-  /** Through the listener for operators, page by page. */
+  /** Reads a list through the listener for operators, page by page. */
   async #all(server: number, what: string): Promise<unknown[]> {
     const all: unknown[] = [];
     let cursor = "";

@@ -6,14 +6,16 @@ import { SERVERS } from "./schedule.ts";
 
 const ASK_EVERY_MS = 50;
 const SHOWN_WITHIN_MS = 30_000;
-/** The Date header has whole seconds, and the response may have waited. Every step is longer. */
+/**
+ * The tolerance of times. The Date header has whole seconds, and the response may have waited. Every step is longer.
+ */
 const TOLERANCE_MS = 3_000;
 
 /** The clocks of the servers' machines, one for each. */
 export class ServerClocks {
   readonly periods: ClockPeriod[] = [];
   readonly #clocks = Array.from({ length: SERVERS }, () => new MachineClock());
-  /** What each clock shows, and since when. */
+  /** The time that each clock shows, and since when. */
   readonly #shown = new Map<number, Pick<ClockPeriod, "from" | "aheadMs">>();
 
   readonly under = (index: number) => this.#clocks[index]?.under ?? [];
@@ -41,7 +43,7 @@ export class ServerClocks {
   }
 }
 
-/** Whether a response has that time. */
+/** Whether a response shows that time. */
 async function isShown(port: number, aheadS: number): Promise<boolean> {
   const response = await sendOnce(port, { path: "/healthz" }).catch(() => undefined);
   const shownAheadMs = Date.parse(response?.headers.date ?? "") - Date.now();

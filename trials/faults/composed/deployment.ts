@@ -10,16 +10,19 @@ import type { ClockPeriod, Disturbance } from "./history.ts";
 import { type Fault, type Schedule, SERVERS, stepsOf } from "./schedule.ts";
 
 export const TOKEN = "the-token-of-all-servers-of-this-deployment";
-/** Clients of revoked keys count as clients without a key, all from one address. */
+/** The flags of servers. Clients with revoked keys count as clients without a key, all from one address. */
 const FLAGS = ["--anonymous-limits", "1000000/100000000"];
-/** As a service manager does. */
+/** How long a server is down after a crash, as with a service manager. */
 const START_AGAIN_AFTER_MS = 300;
 const START_TIMEOUT_MS = 30_000;
 
 interface Parts {
   readonly valkey: Server;
   readonly databases: readonly [primary: Server, standby: Server];
-  /** Connections from the servers to PostgreSQL use TLS only if the schedule has a fault of it; the same for clocks. */
+  /**
+   * The certificates of PostgreSQL. Servers use TLS only if the schedule has a fault of certificates; the same applies
+   * to clocks.
+   */
   readonly certificates: DatabaseCertificates | undefined;
   readonly clocks: ServerClocks | undefined;
 }
@@ -27,7 +30,7 @@ interface Parts {
 /** Three Petstore servers, PostgreSQL with a synchronous standby, and Valkey. */
 export class Deployment {
   readonly disturbances: Disturbance[] = [];
-  /** Of servers. */
+  /** The failures of servers. */
   readonly failures: string[] = [];
   readonly #stoppedServers = new Set<number>();
   #primary: Server;
@@ -73,7 +76,7 @@ export class Deployment {
   /** Injects the faults at their moments. `now` is the time since the start of the run. */
   async inject(schedule: Schedule, now: () => number): Promise<void> {
     const carriedOut: Promise<void>[] = [];
-    // Those of one part wait for one another.
+    // Faults of one part wait for one another.
     const lastOf = new Map<string, Promise<void>>();
     const began = new Map<Fault, number>();
     for (const { fault, index, at, text } of stepsOf(schedule)) {
@@ -153,7 +156,7 @@ export class Deployment {
     }
   }
 
-  /** It accepts writes and waits for no standby, as if it were the primary. */
+  /** Starts the replaced primary, which accepts writes and waits for no standby, as if it were still the primary. */
   async #startReplaced(): Promise<void> {
     if (this.#replaced === undefined) return;
     await this.#replaced.restart();
@@ -181,7 +184,7 @@ export class Deployment {
     }
   }
 
-  /** Notes servers that have ended by themselves. */
+  /** Records servers that have ended by themselves. */
   checkRunning(): void {
     for (const [index, pid] of this.fleet.pids.entries()) {
       if (isRunning(pid) || this.#stoppedServers.has(index)) continue;
@@ -204,14 +207,14 @@ const killAndStart = (server: () => Server) => [() => server().kill(), () => ser
 const isOfCertificate = ({ name }: Fault) => name.startsWith("certificate");
 const isOfClock = ({ name }: Fault) => name.startsWith("clock");
 
-/** Both databases are one part: a promotion takes a while. */
+/** The part that a fault affects. Both databases are one part, because a promotion takes a while. */
 function partOf({ name, server }: Fault): string {
   if (name.startsWith("server")) return `server ${server}`;
   if (name.startsWith("clock")) return "clocks";
   return name.startsWith("valkey") ? "Valkey" : "databases";
 }
 
-/** The step with whose end the servers can work as usual again. */
+/** When a fault ends: the step after which the servers can work as usual. */
 function disturbedUntil({ name, moments }: Fault): number {
   return name.startsWith("promotion") ? 1 : moments.length - 1;
 }

@@ -1,30 +1,33 @@
-/** What clients and operators did while faults were injected. Times are milliseconds since the start of the run. */
+/**
+ * The actions of clients and operators while faults were injected. Times are in milliseconds since the start of the
+ * run.
+ */
 export interface History {
   readonly operations: readonly Operation[];
-  /** Rate limits per minute of the keys that have one, by name. */
+  /** The rate limits per minute of keys, by name. */
   readonly limits: Readonly<Record<string, number>>;
-  /** When the keys that expire do so, by name. */
+  /** When keys expire, by name. */
   readonly expiries: Readonly<Record<string, number>>;
   readonly disturbances: readonly Disturbance[];
-  /** What the servers' clocks showed; in all other times, the same as that of the clients. */
+  /** The periods in which a server's clock differed from that of the clients. */
   readonly clocks: readonly ClockPeriod[];
-  /** What each server showed at the end. */
+  /** The data that each server showed at the end. */
   readonly endings: readonly Ending[];
-  /** Servers that ended by themselves or with an error, or did not start. */
+  /** The servers that ended by themselves or with an error, or did not start. */
   readonly failures: readonly string[];
 }
 
 /** One request or command. */
 export interface Operation {
-  /** Its number, from 1 on; 0 stands for a command. */
+  /** The number of the server, starting with 1; 0 stands for a command. */
   readonly server: number;
   /** The name of the key or operator. */
   readonly credential: string;
   readonly startedAt: number;
-  /** Not later than the last byte of the request was sent. */
+  /** A time that is not later than when the last byte of the request was sent. */
   readonly sentAt: number;
   readonly endedAt: number;
-  /** 0: no response. */
+  /** The status; 0 means that no response arrived. */
   readonly status: number;
   readonly code?: string | undefined;
   readonly action: Action;
@@ -33,12 +36,12 @@ export interface Operation {
 export type Action =
   | { readonly kind: "create"; readonly name: string; readonly idempotencyKey?: string; readonly id?: number }
   | { readonly kind: "order"; readonly petId: number; readonly idempotencyKey?: string; readonly id?: number }
-  /** Pets with identifiers after the one and up to the other: all of them have to be there. */
+  /** Reads the pets with identifiers above `after` and up to `upTo`, all of which must exist. */
   | { readonly kind: "read"; readonly after: number; readonly upTo: number; readonly pets: readonly Pet[] }
   | { readonly kind: "change"; readonly change: CredentialChange; readonly of: string }
   /** Reads the state of a key. */
   | { readonly kind: "inspect"; readonly of: string; readonly state: string }
-  /** Every other request. A change of data that it makes has this name. */
+  /** Any other request. If it changes data, `name` is the name of that data. */
   | { readonly kind: "use"; readonly what: string; readonly name?: string };
 
 export type CredentialChange = "create" | "disable" | "revoke";
@@ -49,12 +52,12 @@ export interface Pet {
   readonly isOrdered: boolean;
 }
 
-/** A time in which a part does not work as usual, by a fault or because the machine is busy. */
+/** A period in which a part does not work as usual, because of a fault or a busy machine. */
 export interface Disturbance extends Period {
   readonly part: "primary" | "commit" | "promotion" | "standby" | "certificate" | "valkey" | "server";
-  /** Of the server. */
+  /** The number of the server. */
   readonly number?: number;
-  /** Such as "is frozen". */
+  /** The disturbance, such as "is frozen". */
   readonly what: string;
 }
 
@@ -73,7 +76,7 @@ export interface Ending {
   readonly server: number;
   readonly pets: readonly Pet[];
   readonly orders: readonly { readonly id: number; readonly petId: number }[];
-  /** Names of keys. */
+  /** The names of keys. */
   readonly keys: readonly string[];
 }
 

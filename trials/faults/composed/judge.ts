@@ -9,15 +9,15 @@ import {
   type Period,
 } from "./history.ts";
 
-/** What the documentation promises. */
+/** The time within which a revocation takes effect, as documented. */
 const REVOKED_WITHIN_MS = 1_000;
-/** A pause of Valkey that is waited for is up to 500 ms; the servers count it in ticks of their event loop. */
+/** The longest pause of Valkey that servers wait for. The limit is 500 ms, counted in ticks of their event loop. */
 const WAITED_FOR_MS = 400;
-/** After the database is back, and after another server was promoted. */
+/** The time to recover after the database is available again, and after another server was promoted. */
 const RECOVERY_MS = { usual: 1_500, promotion: 5_000 };
-/** The longest that a request takes in all, and what a busy machine may add. A command may take longer. */
+/** The longest time of a request, and what a busy machine may add. A command may take longer. */
 const MAX_REQUEST_MS = 8_000;
-/** The standby may have confirmed what it got before it was frozen. */
+/** How long before a fault the standby may have confirmed data that it received. */
 const STANDBY_LEAD_MS = 200;
 const SHOWN = 3;
 
@@ -27,13 +27,13 @@ function ofKind<Kind extends Action["kind"]>({ operations }: History, kind: Kind
   return operations.filter((operation): operation is Of<Kind> => operation.action.kind === kind);
 }
 
-/** Of creates and orders: what the client was told has happened. */
+/** Whether a create or an order was acknowledged. */
 const isDone = ({ status }: Operation) => status === 200 || status === 201;
-/** Whether it may have been done: a rejection says that it was not. */
+/** Whether a write may have taken effect. A rejection means that it has not. */
 const mayBeDone = ({ status }: Operation) => [0, 200, 201, 503].includes(status);
 const isAllowed = ({ status }: Operation) => ![0, 401, 429, 503].includes(status);
 
-/** Says what is wrong: each rule gives the text of each problem. */
+/** A rule returns a description of each problem. */
 type Rule = (history: History) => string[];
 
 const lost: Rule = (history) => {
@@ -102,7 +102,7 @@ function doubledOrders(history: History): string[] {
   return problems;
 }
 
-/** A read that began after an acknowledgement shows it. */
+/** A read that began after an acknowledgement shows the acknowledged data. */
 const stale: Rule = (history) => {
   const creates = ofKind(history, "create").filter(isDone);
   const orders = ofKind(history, "order");
@@ -128,7 +128,7 @@ const stale: Rule = (history) => {
 
 const STATES = { create: "active", disable: "disabled", revoke: "revoked" };
 
-/** A key is in the state of its last change; what was created and not changed since is valid. */
+/** A key has the state of its last change. A key that was created and not changed since is valid. */
 function staleCredentials(history: History): string[] {
   const changes = Map.groupBy(ofKind(history, "change"), ({ action }) => action.of);
   const problems: string[] = [];
@@ -154,8 +154,8 @@ function staleCredentials(history: History): string[] {
 }
 
 /**
- * Nothing is allowed to a credential a second after the acknowledgement that it is disabled or revoked, and on the
- * server that acknowledged it nothing at all.
+ * A credential allows nothing from one second after the acknowledgement that it is disabled or revoked. On the server
+ * that acknowledged it, it allows nothing at once.
  */
 const revoked: Rule = (history) => {
   const ends = ofKind(history, "change").filter(
@@ -172,20 +172,20 @@ const revoked: Rule = (history) => {
     if (!isAllowed(operation) && !isEffective) return [];
     const troubles = troublesOf(history, operation.server);
     const withinMs = change.server === operation.server ? 0 : REVOKED_WITHIN_MS;
-    // The second counts while the server runs and reaches the database.
+    // The second counts only while the server runs and reaches the database.
     if (change.endedAt > troubles.calmSince(operation.sentAt, withinMs)) return [];
     return [`${operationText(operation)}${isEffective ? ", done," : ""} after ${operationText(change)}`];
   });
 };
 
-/** Of the data that it writes. */
+/** The name of the data that an action writes. */
 function nameOf(action: Action): string | undefined {
   return action.kind === "create" || action.kind === "use" ? action.name : undefined;
 }
 
 const byTime = (a: Period, b: Period) => a.from - b.from;
 
-/** The times in which the server cannot read what others change. */
+/** The periods in which a server cannot read the changes of others. */
 function troublesOf({ disturbances }: History, server: number): Troubles {
   const troubles = new Troubles();
   const concerning = disturbances.filter(({ part, number }) =>
@@ -199,7 +199,10 @@ function troublesOf({ disturbances }: History, server: number): Troubles {
 const recoveryOf = ({ part }: Disturbance) =>
   part === "promotion" ? RECOVERY_MS.promotion : RECOVERY_MS.usual;
 
-/** Exact, unless a server was without Valkey for longer than it waits; in any case less than twice the limit. */
+/**
+ * Limits are exact, unless a server was without Valkey for longer than it waits. In any case, less than twice the limit
+ * is allowed.
+ */
 const limits: Rule = (history) => {
   const isExact = !history.disturbances.some(
     ({ part, from, until }) => (part === "valkey" || part === "server") && until - from > WAITED_FOR_MS,
@@ -217,7 +220,7 @@ const limits: Rule = (history) => {
   });
 };
 
-/** A key expires by the clock of the server, also after that was set. */
+/** A key expires by the clock of the server, even after that clock was set. */
 const expiry: Rule = (history) =>
   history.operations.flatMap((operation) => {
     const { server, credential, startedAt, endedAt, status } = operation;
@@ -227,7 +230,7 @@ const expiry: Rule = (history) =>
       (each) => each.server === server && each.from < endedAt && each.until > startedAt,
     );
     const [{ aheadMs } = { aheadMs: 0 }] = clock;
-    // The clock was set during the request.
+    // The clock was set during the request, so both outcomes are correct.
     if (aheadMs === undefined || clock.length > 1) return [];
     const isExpired = startedAt + aheadMs > expiresAt;
     if (isExpired === (status === 401)) return [];
@@ -247,7 +250,7 @@ const withoutStandby: Rule = (history) => {
   );
 };
 
-/** By kind, besides 503: what a client may get. Orders of one pet are placed by several clients. */
+/** The responses that a client may get besides 503, by kind. Several clients place orders for one pet. */
 const EXPECTED: Readonly<Record<Action["kind"], readonly string[]>> = {
   create: ["201", "409 idempotency_conflict"],
   order: ["201", "409 idempotency_conflict", "409 pet_not_available", "404 pet_not_found"],
@@ -257,7 +260,10 @@ const EXPECTED: Readonly<Record<Action["kind"], readonly string[]>> = {
   use: ["200", "201", "404 not_found"],
 };
 
-/** Only expected responses; 503 and silence only in a fault or soon after it; none takes longer than it may. */
+/**
+ * All responses are expected ones. A 503 response or none occurs only during a fault or soon after it. No response
+ * takes longer than allowed.
+ */
 const statuses: Rule = (history) => {
   const credentials = new Set(ofKind(history, "change").map(({ action }) => action.of));
   return history.operations.flatMap((operation) => {
@@ -294,7 +300,7 @@ function unexpected(operation: Operation, history: History, credentials: Readonl
 
 const failed: Rule = ({ failures }) => [...failures];
 
-/** By name, so that a problem says which promise is broken. */
+/** The rules by name, so that a problem names the broken promise. */
 export const RULES = {
   lost,
   doubled,
@@ -307,7 +313,7 @@ export const RULES = {
   failed,
 } as const;
 
-/** The broken promises; of each, the first few problems. */
+/** Lists the broken promises, each with its first few problems. */
 export function judge(history: History): string[] {
   return Object.entries(RULES).flatMap(([name, rule]) => {
     const problems = [...new Set(rule(history))].map((problem) => `${name}: ${problem}`);

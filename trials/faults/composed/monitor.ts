@@ -4,12 +4,12 @@ import type { Deployment } from "./deployment.ts";
 import type { Disturbance } from "./history.ts";
 
 const EVERY_MS = 100;
-/** A part that takes longer to respond is disturbed, by a fault or because the machine is busy. */
+/** A part that takes longer than this to respond is disturbed, because of a fault or a busy machine. */
 const SLOW_MS = 250;
 
 /**
- * Asks every server, the primary and Valkey all the time, and notes when one does not respond soon. So nothing is
- * judged by how busy the machine is.
+ * Asks every server, the primary and Valkey continuously, and records when one does not respond soon. So no verdict
+ * depends on how busy the machine is.
  */
 export function startMonitor(deployment: Deployment, now: () => number) {
   const { fleet, valkey, disturbances } = deployment;
@@ -24,7 +24,7 @@ export function startMonitor(deployment: Deployment, now: () => number) {
     }
   };
   const databases = new Map<string, SQL>();
-  /** A query to the primary, or to the next one if it is replaced meanwhile. */
+  /** Queries the primary, or the next one if it is replaced meanwhile. */
   const query = async (statement: string): Promise<void> => {
     const url = deployment.primaryUrl;
     const sql = databases.get(url) ?? new SQL(url, { max: 2, connectionTimeout: 5 });

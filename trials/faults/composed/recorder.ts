@@ -9,20 +9,20 @@ import type { Action, Operation } from "./history.ts";
 export interface Credential {
   readonly name: string;
   readonly secret: string;
-  /** As the operators' operations name it. */
+  /** The identifier in operators' operations. */
   readonly id: string;
   readonly isOperator: boolean;
 }
 
 export interface Call {
-  /** From 1 on. */
+  /** The number of the server, starting with 1. */
   readonly server: number;
   readonly credential: Credential;
   readonly method?: string;
   readonly path: string;
   readonly idempotencyKey?: string | undefined;
   readonly body?: unknown;
-  /** The end of the body is sent when this resolves. */
+  /** When this resolves, the end of the body is sent. */
   readonly bodyAfter?: Promise<unknown>;
 }
 
@@ -31,10 +31,10 @@ export interface Reply {
   readonly body: unknown;
 }
 
-/** Longer than a server may take. */
+/** The timeout of a request, which is longer than a server may take. */
 const TIMEOUT_MS = 15_000;
 
-/** Carries out requests and commands, and records them with their times. */
+/** Sends requests and runs commands, and records them with their times. */
 export class Recorder {
   readonly operations: Operation[] = [];
   readonly #startedAt = performance.now();
@@ -43,7 +43,7 @@ export class Recorder {
 
   readonly now = () => performance.now() - this.#startedAt;
 
-  /** `actionOf` says what was done, from the response. */
+  /** Sends a request. `actionOf` derives the action from the response. */
   async request(call: Call, actionOf: (reply: Reply) => Action): Promise<Reply> {
     const { server, credential } = call;
     const startedAt = this.now();
@@ -65,7 +65,7 @@ export class Recorder {
     return reply;
   }
 
-  /** Status 200 stands for success, 0 for any failure. */
+  /** Runs a command. Status 200 stands for success, and 0 for any failure. */
   async command(args: readonly string[], actionOf: (output: unknown) => Action): Promise<boolean> {
     const startedAt = this.now();
     const { code, out, err } = await runPetstore(...args, "--json", ...this.deployment.storage);

@@ -9,11 +9,11 @@ import { drawSchedule, type Schedule, scheduleText, SERVERS, stepsOf } from "./s
 
 /** The shortest time of load without a fault, after the last one. */
 const CALM_MS = 2_500;
-/** Clients repeat what was not acknowledged for so long. */
+/** How long clients repeat what was not acknowledged. */
 const REPEAT_MS = 6_000;
 const ROOT = { name: "operator of all servers", secret: TOKEN, id: "", isOperator: true };
 
-/** Composed faults: the trial of one seed. */
+/** The trial of one seed with composed faults. */
 export function composedTrial(seed: number) {
   const schedule = drawSchedule(seed);
   return { title: `seed ${seed}: ${scheduleText(schedule)}`, schedule };

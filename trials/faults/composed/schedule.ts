@@ -1,31 +1,31 @@
 import { Random } from "../../harness/random.ts";
 
 export const SERVERS = 3;
-/** In milliseconds from the first request on. */
+/** The times of faults, in milliseconds since the first request. */
 const EARLIEST = 800;
 const FIRST_FAULT = [1_000, 3_000] as const;
 const LAST_FAULT = 8_000;
 const MAX_DRAWS = 50;
 /**
- * Seconds, hours and weeks. None is back by more than a day: what is recorded then is older than the 24 hours of an
- * Idempotency-Key when the clock is right again.
+ * The steps of clocks: seconds, hours and weeks. None goes back by more than a day, because records from that time
+ * would be older than the 24 hours of an Idempotency-Key when the clock is right again.
  */
 const CLOCK_STEPS_S = [10, -60, 10_000, -10_000, 3_000_000] as const;
 
 export type FaultName = keyof typeof CATALOGUE;
 
-/** What happens to a part of the deployment. The catalogue says what happens at each moment. */
+/** A fault of a part of the deployment. The catalogue describes each of its moments. */
 export interface Fault {
   readonly name: FaultName;
   /** The number of the server, for faults of servers. */
   readonly server: number;
-  /** How far a clock is set forward, for faults of clocks; negative for back. */
+  /** How far a clock is set forward, for faults of clocks. A negative number sets it back. */
   readonly aheadS: number;
-  /** In milliseconds from the first request on, ascending. */
+  /** The moments in milliseconds since the first request, in ascending order. */
   readonly moments: readonly number[];
 }
 
-/** Everything about a run that the seed determines before it begins. */
+/** All properties of a run that the seed determines before it begins. */
 export interface Schedule {
   readonly seed: number;
   readonly faults: readonly Fault[];
@@ -33,7 +33,7 @@ export interface Schedule {
   readonly namesStandbyFirst: boolean;
 }
 
-/** A part that a fault occupies: two faults of one part never overlap. */
+/** A part that a fault occupies. Two faults of one part never overlap. */
 interface Occupancy {
   readonly part: string;
   readonly from: number;
@@ -41,9 +41,9 @@ interface Occupancy {
 }
 
 interface CatalogueEntry {
-  /** How often it is drawn, compared with the others. */
+  /** How often the fault is drawn, relative to the others. */
   readonly weight: number;
-  /** What happens at each moment, for the list of faults. */
+  /** A description of each moment, for the list of faults. */
   readonly steps: (fault: Pick<Fault, "server" | "aheadS">) => readonly string[];
   readonly draw: (random: Random, at: number) => readonly number[];
   readonly parts: (server: number, moments: readonly number[]) => readonly Occupancy[];
@@ -54,7 +54,7 @@ const lasting = (min: number, max: number) => (random: Random, at: number) => [
   at + random.between(min, max),
 ];
 
-/** Pauses with gaps of about the same length. */
+/** Makes pauses with gaps of about the same length. */
 const flapping = (min: number, max: number) => (random: Random, at: number) => {
   const moments: number[] = [];
   for (let pause = 3 + random.below(4), time = at; pause > 0; pause--) {
@@ -69,7 +69,10 @@ const occupies = (part: string) => (server: number, moments: readonly number[]) 
   { part: part === "server" ? `server ${server}` : part, from: moments[0] ?? 0, until: moments.at(-1) ?? 0 },
 ];
 
-/** Of all servers or of one, which are not disturbed by it. Valkey and PostgreSQL have clocks of their own. */
+/**
+ * A fault of the clocks of all servers or of one, which does not disturb them. Valkey and PostgreSQL have clocks of
+ * their own.
+ */
 const clock = (whose: (server: number) => string) => ({
   weight: 3,
   steps: ({ server, aheadS }: Pick<Fault, "server" | "aheadS">) => {
@@ -85,7 +88,9 @@ const clock = (whose: (server: number) => string) => ({
 
 const inTurn = (first: string, second: string) => () => [first, second];
 
-/** The lost primary comes back some time after the promotion, and nobody has told it that it is none. */
+/**
+ * A fault after which the lost primary comes back some time after the promotion, without knowing that it was replaced.
+ */
 const promotion = (loss: string, back: string, minLostMs: number) => ({
   weight: 6,
   steps: () => [`the primary is ${loss}`, "the standby is promoted", `the replaced primary is ${back}`],
@@ -101,14 +106,14 @@ const promotion = (loss: string, back: string, minLostMs: number) => ({
 });
 
 /**
- * The faults. Moments of a fault take turns between its two steps, apart from a promotion, which has three. The servers
- * need 2 s to notice that a database is frozen, so a frozen primary stays so for longer before it is replaced.
+ * The faults. The moments of a fault alternate between its two steps; a promotion has three. Servers need 2 s to notice
+ * that a database is frozen, so a frozen primary stays frozen for longer before it is replaced.
  */
 export const CATALOGUE = {
   "server-killed": {
     weight: 3,
     steps: ({ server }) => [`server ${server} is killed`, `server ${server} is started`],
-    // The moment that matters is that of the start.
+    // The start is the moment that matters.
     draw: (random, at) => [Math.max(EARLIEST, at - random.between(100, 2_000)), at],
     parts: occupies("server"),
   },
@@ -168,7 +173,7 @@ export const CATALOGUE = {
     draw: flapping(50, 350),
     parts: occupies("Valkey"),
   },
-  // Connections that exist are ended, so that the servers need new ones.
+  // Existing connections are ended, so that the servers need new ones.
   "certificate-expired": {
     weight: 2,
     steps: inTurn("the certificate of PostgreSQL has expired", "the certificate is valid again"),
@@ -194,7 +199,7 @@ function entryOf({ name }: Pick<Fault, "name">): CatalogueEntry {
   return ENTRIES.get(name) ?? CATALOGUE[name];
 }
 
-/** What a fault is likely to meet: servers that start, and what makes the other database matter. */
+/** The faults that are likely to follow a fault: starts of servers, and failures of the other database. */
 const FOLLOWERS: readonly (readonly [RegExp, readonly FaultName[]])[] = [
   [/^promotion/, ["primary-frozen", "primary-killed", "server-killed", "server-restarted", "server-frozen"]],
   [/^primary/, ["server-killed", "server-restarted", "standby-frozen", "promotion-killed"]],
@@ -207,8 +212,7 @@ const FOLLOWERS: readonly (readonly [RegExp, readonly FaultName[]])[] = [
 ];
 
 /**
- * Two or three faults. Most begin while another one lasts or within a second of its end, since that is where promises
- * break.
+ * Draws two or three faults. Most begin during another one or within a second of its end, because promises break there.
  */
 export function drawSchedule(seed: number): Schedule {
   const random = new Random(seed);
@@ -225,7 +229,7 @@ export function drawSchedule(seed: number): Schedule {
   return { seed, faults: byTime, namesStandbyFirst: random.chance(2) };
 }
 
-/** Undefined if it does not go with the others. */
+/** Draws a fault. Returns undefined if it is incompatible with the others. */
 function drawFault(random: Random, name: FaultName, earlier: readonly Fault[]): Fault | undefined {
   const moments = entryOf({ name }).draw(random, drawMoment(random, earlier.at(-1)));
   const fault = { name, server: 1 + random.below(SERVERS), aheadS: random.pick(CLOCK_STEPS_S), moments };
@@ -247,7 +251,7 @@ function canGoTogether(fault: Fault, other: Fault): boolean {
   );
 }
 
-/** What happens when, in order. */
+/** All steps of the faults, in the order of time. */
 export function stepsOf({ faults }: Pick<Schedule, "faults">) {
   const steps = faults.flatMap((fault) => {
     const texts = entryOf(fault).steps(fault);
@@ -256,7 +260,7 @@ export function stepsOf({ faults }: Pick<Schedule, "faults">) {
   return steps.toSorted((a, b) => a.at - b.at);
 }
 
-/** Such as “2.1 s the primary is killed”, with commas between. */
+/** Describes a schedule, such as “2.1 s the primary is killed”, separated by commas. */
 export function scheduleText(schedule: Schedule): string {
   return stepsOf(schedule)
     .map(({ at, text }) => `${(at / 1_000).toFixed(1)} s ${text}`)
