@@ -23,7 +23,7 @@ export interface Table<Column extends string = string> {
   /** The columns by which rows are sorted, in an order that no two rows share. */
   readonly order: readonly Column[];
   /** Whether the database assigns `id`, the first column, and remembers the last one even after its row is deleted. */
-  readonly explicitIds: boolean;
+  readonly assignsIds: boolean;
 }
 
 export const API_KEYS = withIds("api_keys", {
@@ -160,7 +160,7 @@ function withIds<Column extends string>(
   name: string,
   columns: Readonly<Record<Column, ColumnType>>,
 ): Table<Column | "id"> {
-  return { ...table<Column | "id">(name, ["id"], { id: "integer", ...columns }), explicitIds: true };
+  return { ...table<Column | "id">(name, ["id"], { id: "integer", ...columns }), assignsIds: true };
 }
 
 function table<Column extends string>(
@@ -168,11 +168,11 @@ function table<Column extends string>(
   order: readonly NoInfer<Column>[],
   columns: Readonly<Record<Column, ColumnType>>,
 ): Table<Column> {
-  return { name, columns, order, where: "TRUE", explicitIds: false };
+  return { name, columns, order, where: "TRUE", assignsIds: false };
 }
 
 /** The tables whose identifiers the database assigns. */
-export const TABLES_WITH_IDS = TABLES.filter(({ explicitIds }) => explicitIds).map(({ name }) => name);
+export const TABLES_WITH_IDS = TABLES.filter(({ assignsIds }) => assignsIds).map(({ name }) => name);
 
 /** Selects all rows that are read in bulk, with every column as text. */
 export function selectRows(table: Table, dialect: Dialect): string {
@@ -293,7 +293,7 @@ export function* insertRows(
 /** Adds rows with all columns, or replaces those that have the same value in the first column. */
 export function* upsertRows(tables: SharedTables, table: Table, rows: readonly NewRow[]): Steps<void> {
   if (rows.length === 0) return;
-  if (table.explicitIds) yield* lockIds(tables, table);
+  if (table.assignsIds) yield* lockIds(tables, table);
   const [key, ...others] = Object.keys(table.columns);
   const set = others.map((column) => `${column} = excluded.${column}`).join(", ");
   const onConflict = `ON CONFLICT (${key}) DO UPDATE SET ${set}`;
@@ -307,7 +307,7 @@ export function* appendRows(tables: SharedTables, table: Table, rows: readonly N
   yield* lockIds(tables, table);
   const { id: _, ...columns } = table.columns;
   yield* insertRows({ ...table, columns }, rows, tables);
-  yield* tables.onWrite({ ...table, explicitIds: false }, rows);
+  yield* tables.onWrite({ ...table, assignsIds: false }, rows);
 }
 
 /** Keeps others from adding rows until the transaction ends, so that identifiers become visible in ascending order. */

@@ -308,10 +308,7 @@ class RateLimits {
     );
   }
 
-  /**
-   * Checks the counts. Valkey may also have counted requests that a server rejected and, after its window, those that a
-   * server allowed.
-   */
+  /** Valkey may also have counted requests that a server rejected and, after its window, those that one allowed. */
   #judgeCounts(): void {
     const isOver = this.outages.some(({ from, to }) => to - from >= this.windowMs - TIMEOUT_MS);
     const late = this.sent.limited + this.sent.banned + (isOver ? this.sent.allowed : 0);
@@ -342,10 +339,7 @@ class RateLimits {
     this.world.check(ms <= MAX_WAIT_MS, `a request waited for ${ms} ms`);
   }
 
-  /**
-   * Checks the share of a server that limits the key without asking Valkey. A window has one share, in however many
-   * outages.
-   */
+  /** Checks a server that limits the key without Valkey. A window has one share, in however many outages. */
   judgeShare(server: Server): void {
     const since = this.world.now - this.windowMs - REPLIED_MS;
     const recent = this.grants.filter(({ at }) => at > since);

@@ -161,8 +161,8 @@ class PostgresSharedTables implements SharedTables {
   }
 
   /** Makes the next identifier follow the highest one that was inserted. */
-  *onWrite({ name, explicitIds }: Table, rows: readonly NewRow[]): Steps<void> {
-    if (!explicitIds) return;
+  *onWrite({ name, assignsIds }: Table, rows: readonly NewRow[]): Steps<void> {
+    if (!assignsIds) return;
     const highest = rows.reduce((most, [id]) => (BigInt(id ?? 0) > most ? BigInt(id ?? 0) : most), 0n);
     const sequence = `${name}_id_seq`;
     yield* rowsOf(
