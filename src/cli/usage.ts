@@ -45,7 +45,7 @@ const USAGE_OPTIONS = {
   operation: {
     type: choice("OPERATION", OPERATION_IDS),
     defaultText: "all",
-    help: "Only requests to this operation, such as getPet",
+    help: "Only this operation",
   },
   since: { type: pointInTime, help: "Start of the period" },
   until: { type: pointInTime, defaultText: "now", help: "End of the period" },

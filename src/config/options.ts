@@ -50,7 +50,7 @@ export const JSON_OPTION = { json: switchOption("Print JSON") } as const;
 export const ADMIN_TOKEN_OPTIONS = {
   "admin-token-file": {
     type: file,
-    help: "File with the token of the operator bootstrap, an admin whom the server creates; it reads the file again when it changes",
+    help: "File with the token of the admin bootstrap, whom the server creates; read again when it changes",
   },
   "admin-token": {
     type: adminToken,
@@ -65,11 +65,11 @@ export const ADMIN_OPTIONS = {
   "admin-address": {
     type: listenAddress,
     defaultText: `127.0.0.1:${DEFAULT_ADMIN_PORT.production}, or ${DEFAULT_ADMIN_PORT.staging} in staging, or the next free port`,
-    help: "Address of the listener for operators, with the console, the admin API, health checks and metrics; off for none",
+    help: "Address of the listener with the console, admin API, health checks and metrics; off for none",
   },
   "admin-hostname": anyNumberOf(
     hostname,
-    "Names by which browsers may address that listener, besides IP addresses and localhost; can be repeated",
+    "Names for that listener in browsers, besides IP addresses and localhost; can be repeated",
   ),
   ...ADMIN_TOKEN_OPTIONS,
   "metrics-token-file": {
@@ -100,7 +100,7 @@ export const STORAGE_OPTIONS = {
   },
   "env-file": {
     type: file,
-    help: "File of environment variables, NAME=value on each line; the environment itself overrides them",
+    help: "File of environment variables, NAME=value on each line; the environment overrides them",
   },
   data: {
     type: directory,
@@ -109,24 +109,24 @@ export const STORAGE_OPTIONS = {
   },
   "database-url-file": {
     type: file,
-    help: "File that contains --database-url, whose password a list of processes would show; read again when PostgreSQL cannot be used",
+    help: "File that contains --database-url, hidden from process lists; read again in an outage",
   },
   "database-url": {
     type: postgresUrl,
     defaultText: "SQLite in --data",
     fileOption: "database-url-file",
-    help: "PostgreSQL database that any number of servers share; of several hosts, postgres://a,b/database, the one that accepts writes is used",
+    help: "PostgreSQL database that servers share; of several hosts, postgres://a,b/…, the primary is used",
   },
   "limits-url-file": {
     type: file,
-    help: "File that contains --limits-url; for a cluster, one URL on each line; the server reads it again when Valkey cannot be used",
+    help: "File that contains --limits-url, one on each line for a cluster; read again in an outage",
   },
   "limits-url": {
     type: valkeyUrls,
     defaultText: "in the server process",
     repeatable: true,
     fileOption: "limits-url-file",
-    help: "Valkey or Redis for the rate limits of keys, shared by any number of servers; repeat it for the nodes of a cluster",
+    help: "Valkey or Redis for rate limits that servers share; can be repeated for the nodes of a cluster",
   },
   "limits-ca": {
     type: file,
@@ -138,14 +138,14 @@ export const STORAGE_OPTIONS = {
 /** An option of one start. It is no setting of a server, because it must not stay in effect. */
 export const ACCEPT_PRIMARY_OPTION = {
   "accept-primary": switchOption(
-    "Use the PostgreSQL server of --database-url that accepts writes now, although another one was or may have been promoted",
+    "Use the PostgreSQL server that accepts writes now, even if another one was promoted",
   ),
 } as const satisfies Options;
 
 /** Another option of one start. */
 export const NEW_DATABASE_OPTION = {
   "new-database": switchOption(
-    "Begin with an empty database in --data although other files there say that there was one",
+    "Begin with an empty database in --data although other files show that it had one",
   ),
 } as const satisfies Options;
 
@@ -195,7 +195,7 @@ export const BAN_OPTIONS = {
   "ban-strikes": {
     type: integerWithin({ min: 1, max: 1_000_000 }),
     default: DEFAULT_BAN.strikes,
-    help: "Strikes that ban a key; a request rejected after the grace period is a strike",
+    help: "Strikes that ban a key: requests rejected after the grace period",
   },
   "ban-grace": {
     type: duration({ min: 0, max: HOUR }),
@@ -205,7 +205,7 @@ export const BAN_OPTIONS = {
   "ban-length": {
     type: duration({ min: SECOND, max: LONGEST_BAN_MS }),
     default: DEFAULT_BAN.lengthMs,
-    help: "Duration of a first ban; each further ban within 24 hours of the last one is twice as long as that one",
+    help: "Duration of a first ban; each further ban within 24 hours is twice as long",
   },
   "ban-max-length": {
     type: duration({ min: SECOND, max: LONGEST_BAN_MS }),
@@ -220,7 +220,7 @@ export const SAVED_OPTIONS = {
   "anonymous-limits": {
     type: limitPair,
     default: DEFAULT_PLANS.anonymous,
-    help: "Rate limits of a client address without a valid key, and again of its pages, on each server",
+    help: "Rate limits of an address without a valid key, and of its pages, on each server",
   },
   ...BAN_OPTIONS,
 } as const satisfies Options;
@@ -231,7 +231,7 @@ export const SETTINGS = {
   "limits-timeout": {
     type: duration({ min: 5, max: SECOND }),
     default: DEFAULT_DECISION_TIMEOUT_MS,
-    help: "How long requests wait for a Valkey that pauses; then each server allows its share of the limits",
+    help: "How long requests wait for Valkey; then each server applies its share of the limits",
   },
   ...ADDRESS_OPTIONS,
   ...ADMIN_OPTIONS,
@@ -248,17 +248,17 @@ export const SETTINGS = {
   "max-connections": {
     type: integerWithin({ min: 1, max: 1_000_000 }),
     defaultText: "20000, or what the limit of open files allows",
-    help: "Maximum number of connections; at the maximum, the server closes idle ones",
+    help: "Maximum number of connections; at the maximum, idle ones are closed",
   },
   "max-connections-per-address": {
     type: integerWithin({ min: 0, max: 1_000_000 }),
     default: 256,
-    help: "Most connections from one address (IPv6: one /64 network) that is not in --trust-proxy; 0 for any number",
+    help: "Maximum from one address (IPv6: one /64 network) outside --trust-proxy; 0 for no maximum",
   },
   "drain-delay": {
     type: duration({ min: 0, max: 5 * MINUTE }),
     default: 0,
-    help: "Time to keep serving after a stop signal, while /healthz responds 503 to load balancers",
+    help: "Time to keep serving after a stop signal, while /healthz responds 503",
   },
   "log-format": {
     type: choice("FORMAT", LOG_FORMATS),
@@ -277,12 +277,12 @@ export const SETTINGS = {
   },
   "access-log-omit": anyNumberOf(
     choice("FIELD", ACCESS_LOG_FIELDS),
-    "Fields to leave out of it; can be repeated",
+    "Fields to omit from it; can be repeated",
   ),
   "request-log": {
     type: size({ min: 2 ** 20, max: 2 ** 30 }),
     default: 32 * 2 ** 20,
-    help: "Memory for the last requests, which petstore requests and the console show; 0 for none",
+    help: "Memory for the last requests, which petstore requests shows; 0 for none",
   },
   ...SAVED_OPTIONS,
 } as const satisfies Options;

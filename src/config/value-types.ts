@@ -220,7 +220,7 @@ export const pointInTime: ValueType<PointInTime> = {
   placeholder: "WHEN",
   expected:
     "a date such as 2026-11-01, a time such as 2026-11-01T12:00:00Z, or a duration before now such as 30d",
-  range: "2026-11-01, 2026-11-01T12:00:00Z, or 30d for 30 days ago",
+  range: "2026-11-01, or 30d for 30 days ago",
   parse(text) {
     const agoMs = ago.parse(text);
     if (agoMs !== undefined) return { agoMs };

@@ -26,17 +26,14 @@ export const PLAIN_TEXT_WARNINGS: Readonly<
   Record<"connections" | "database" | "valkey" | "admin", readonly [problem: string, remedy: string]>
 > = {
   connections: [
-    "clients send their API keys in plain text",
-    "serve HTTPS with --tls-cert and --tls-key, or put a proxy that does in front and name it with --trust-proxy",
+    "clients send API keys in plain text",
+    "use --tls-cert and --tls-key, or a proxy with TLS and --trust-proxy",
   ],
-  database: [
-    "the connection to PostgreSQL is in plain text, or may fall back to it",
-    "add ?sslmode=verify-full to --database-url",
-  ],
+  database: ["PostgreSQL is or may be used in plain text", "add ?sslmode=verify-full to --database-url"],
   valkey: ["the connection to Valkey is in plain text", "use rediss:// in --limits-url"],
   admin: [
-    "operators send the admin token in plain text",
-    "serve HTTPS with --tls-cert and --tls-key, or choose a loopback address with --admin-address",
+    "operators send tokens in plain text",
+    "use --tls-cert and --tls-key, or a loopback --admin-address",
   ],
 };
 
@@ -122,10 +119,10 @@ export const LOG_EVENTS = {
     ["database", "cause"],
   ),
   "database.available": info("the database is available again", ["database", "afterMs"]),
-  "database.changes-lost": error(
-    "the database lacks changes of API keys that were made before a failover; every key is looked up again",
-    ["revision", "revisionBefore"],
-  ),
+  "database.changes-lost": error("the failover lost changes of API keys; every key is looked up again", [
+    "revision",
+    "revisionBefore",
+  ]),
   "database.lost": error(
     "the database was deleted or replaced; the server has saved it elsewhere and stops",
     ["file", "savedTo"],
@@ -139,7 +136,7 @@ export const LOG_EVENTS = {
     "cause",
   ]),
   "valkey.rejects-commands": warn(
-    "Valkey rejects commands, so its configuration is wrong; each server applies its share of the rate limits",
+    "Valkey is misconfigured and rejects commands; each server applies its share of the limits",
     ["cause"],
   ),
   "valkey.available": info("Valkey is available again; rate limits are shared"),
@@ -163,7 +160,7 @@ export const LOG_EVENTS = {
 
   "key.first-created": info("the first API key was created", ["file"]),
   "key.first-failed": warn(
-    "the database failed before the first API key was created; if there is no key, create one with petstore keys create",
+    "creating the first API key failed; if there is no key, run petstore keys create",
     ["error"],
   ),
   "key.changed": info("an API key was created or changed, and this server applies the change", [
@@ -190,7 +187,7 @@ export const LOG_EVENTS = {
   "admin.sign-in-failed": warn("somebody sent a wrong token or sign-in code", ["address", "unrecorded"]),
   "admin.token-imported": info("the operator now has the token from the setting", ["operator"]),
   "admin.token-rejected": error(
-    "the token in a setting does not work; remove the setting or put a new token there, and see petstore operators list",
+    "the token in a setting does not work; remove the setting or set a new token",
     ["operator", "reason"],
   ),
   "admin.token-not-imported": error("the token in a setting cannot be stored; trying again", [
@@ -202,7 +199,7 @@ export const LOG_EVENTS = {
     "error",
   ]),
   "admin.token-not-saved": warn(
-    "the token of the operator admin cannot be saved in the data directory; create a new one with petstore operators rotate",
+    "the token of the operator admin cannot be saved; run petstore operators rotate admin",
     ["error"],
   ),
   "admin.token-outdated": warn("the token in the file is no longer valid; delete the file", ["file"]),

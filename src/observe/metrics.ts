@@ -72,8 +72,7 @@ const statistic =
   ({ server }: MetricSources) =>
     server.statistics[name];
 
-const OPERATION =
-  "the operation, `none` (rejected before routing, or unknown path), `page` (outside `/v1`) or `health`";
+const OPERATION = "the operation, `none` (no operation was found), `page` (outside `/v1`) or `health`";
 const ADAPTER = {
   engine: "`SQLite`, `PostgreSQL`, `memory` or `Valkey`",
   role: "`database` or `rate_limiter`",
@@ -152,7 +151,7 @@ export const METRICS: Readonly<Record<string, MetricDefinition>> = {
       Object.entries(requests.failures).map(([reason, value]) => ({ labels: { reason }, value })),
     {
       reason:
-        "`missing_api_key`, `invalid_api_key`, `disabled_api_key`, `staging_api_key`, `production_api_key` or `unavailable` (the key could not be looked up)",
+        "`missing_api_key`, `invalid_api_key`, `disabled_api_key`, `staging_api_key`, `production_api_key` or `unavailable`",
     },
   ),
   petstore_key_lookup_queue_length: gauge(
@@ -170,7 +169,7 @@ export const METRICS: Readonly<Record<string, MetricDefinition>> = {
     ADAPTER,
   ),
   petstore_engine_request_duration_seconds: histogram(
-    "Time of a query or transaction (PostgreSQL), a transaction of writes (SQLite), a batch of decisions (Valkey).",
+    "Time of a query or transaction (PostgreSQL), of writes (SQLite), or of decisions (Valkey).",
     ({ adapters }) => adapterSamples(adapters, ({ name, durations }) => (name === "memory" ? [] : durations)),
     ADAPTER,
   ),

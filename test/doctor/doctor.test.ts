@@ -168,7 +168,7 @@ test("settings that do not go together are warnings, a wrong one is exit status 
   const { code, of } = await diagnose(cli, "--host", "0.0.0.0");
   expect(code).toBe(0);
   expect(of("configuration")).toMatchObject([
-    { level: "warning", remedy: expect.stringMatching(/^serve HTTPS with --tls-cert/) },
+    { level: "warning", remedy: expect.stringMatching(/^use --tls-cert/) },
     { level: "warning", remedy: expect.stringMatching(/^set --public-url/) },
   ]);
   expect(await cli.run(["doctor", "--port", "x"])).toMatchObject({ code: 2 });
