@@ -1,6 +1,6 @@
 import { formatTime, grouped, shortDuration } from "../text/formatting.ts";
 
-/** Numbers, times and durations as only the pages write them; the others are in src/api/formatting.ts. */
+/** Numbers, times and durations that only the pages need. src/text/formatting.ts has the others. */
 
 const COMPACT = new Intl.NumberFormat("en", { notation: "compact", maximumFractionDigits: 1 });
 
