@@ -1,3 +1,4 @@
+import { IDEMPOTENCY_LIFETIME_MS } from "../domain/constants.ts";
 import type { IdempotencyRejection, IdempotentRequest, WriteResult } from "../domain/ports.ts";
 import { IDEMPOTENCY_CONFLICT, IDEMPOTENCY_KEY_REUSED } from "../domain/resources.ts";
 
@@ -48,4 +49,12 @@ export function replay(
   { fingerprint, id, body }: IdempotencyRecord,
 ): WriteResult | IdempotencyRejection {
   return request.fingerprint === fingerprint ? { id, body, replayed: true } : IDEMPOTENCY_KEY_REUSED;
+}
+
+/**
+ * The time of the newest expired record at the time of a write. `retentionNow` may be earlier, while the clock of the
+ * machine is not trusted.
+ */
+export function idempotencyExpiry(at: number, retentionNow: () => number): number {
+  return Math.min(at, retentionNow()) - IDEMPOTENCY_LIFETIME_MS;
 }

@@ -1,6 +1,11 @@
 import type { SQL } from "bun";
-import { IDEMPOTENCY_LIFETIME_MS } from "../../domain/constants.ts";
-import { type IdempotencyRecord, type IdempotentOperation, replay, requestName } from "../idempotency.ts";
+import {
+  idempotencyExpiry,
+  type IdempotencyRecord,
+  type IdempotentOperation,
+  replay,
+  requestName,
+} from "../idempotency.ts";
 import type { IdempotencyRejection, IdempotentRequest, WriteResult } from "../../domain/ports.ts";
 import { IDEMPOTENCY_CONFLICT } from "../../domain/resources.ts";
 import type { ConnectionPool } from "./pool.ts";
@@ -72,7 +77,7 @@ export class IdempotencyRecords {
       SELECT key_id AS "keyId", idempotency_key AS "idempotencyKey", fingerprint, resource_id AS id, body
       FROM unnest(${writes.map(({ request }) => request.keyId)}::int8[],
         ${writes.map(({ request }) => request.idempotencyKey)}::text[],
-        ${writes.map(({ at }) => this.#expiry(at))}::int8[]) AS given (key_id, idempotency_key, expiry)
+        ${writes.map(({ at }) => idempotencyExpiry(at, this.retentionNow))}::int8[]) AS given (key_id, idempotency_key, expiry)
       JOIN attempts USING (key_id, idempotency_key)
       WHERE operation = ${this.operation} AND created_at > expiry
       FOR UPDATE OF attempts`;
@@ -106,12 +111,8 @@ export class IdempotencyRecords {
     if (at === undefined || this.#writesUntilPurge >= 0) return;
     this.#writesUntilPurge = WRITES_PER_PURGE;
     // The error is ignored: the writes themselves report an outage, and the next purge comes soon.
-    const values = [this.#expiry(at), MAX_PURGED];
+    const values = [idempotencyExpiry(at, this.retentionNow), MAX_PURGED];
     this.pool.query(async (sql) => sql.unsafe(DELETE_EXPIRED, values)).catch(() => {});
-  }
-
-  #expiry(at: number): number {
-    return Math.min(at, this.retentionNow()) - IDEMPOTENCY_LIFETIME_MS;
   }
 }
 

@@ -18,6 +18,7 @@ import { GroupCommit } from "../group-commit.ts";
 import {
   type IdempotencyRecord,
   type IdempotentOperation,
+  idempotencyExpiry,
   InProgressRequests,
   replay,
 } from "../idempotency.ts";
@@ -326,7 +327,7 @@ class IdempotencyRecords {
   ) {}
 
   find({ operation, at, request }: IdempotentWrite): WriteResult | IdempotencyRejection | undefined {
-    const expiry = this.#expiry(at);
+    const expiry = idempotencyExpiry(at, this.retentionNow);
     const { keyId, idempotencyKey } = request;
     const record = this.connection.get<IdempotencyRecord>(SELECT, keyId, operation, idempotencyKey, expiry);
     return record && replay(request, record);
@@ -342,13 +343,9 @@ class IdempotencyRecords {
    * future, written while the clock was wrong, is deleted too: it would block the deletion of those after it.
    */
   purge(at: number, writes: number): void {
-    const [first, last] = [this.#expiry(at) + 1, at + IDEMPOTENCY_LIFETIME_MS];
+    const [first, last] = [idempotencyExpiry(at, this.retentionNow) + 1, at + IDEMPOTENCY_LIFETIME_MS];
     const oldest = this.connection.get<{ createdAt: bigint }>(SELECT_OLDEST);
     if (oldest === undefined || (oldest.createdAt >= first && oldest.createdAt <= last)) return;
     this.connection.run(DELETE_OLDEST, PURGED_PER_BATCH + PURGED_PER_WRITE * writes, first, last);
-  }
-
-  #expiry(at: number): number {
-    return Math.min(at, this.retentionNow()) - IDEMPOTENCY_LIFETIME_MS;
   }
 }
