@@ -139,7 +139,7 @@ export function logKeyChanges(log: Log, changed: readonly ApiKey[], now: number)
   if (changed.length > MAX_EVENTS) log.event("key.many-changed", { others: changed.length - MAX_EVENTS });
 }
 
-/** Every audit entry that this server has written is an event. */
+/** Logs every audit entry that this server has written. */
 export function logAudit(log: Log): (entry: AuditEntry) => void {
   return (entry) => {
     const { action, ...details } = auditView(entry);

@@ -39,13 +39,13 @@ export const PLAIN_TEXT_WARNINGS: Readonly<
 
 const AUDIT_FIELDS = ["id", "at", "actor", "target", "before", "after"] as const;
 
-/** One for each action. */
+/** The events of the audit trail, one for each action. */
 const AUDIT_EVENTS = Object.fromEntries(
   AUDIT_ACTIONS.map((action) => [
     `audit.${action}`,
     info("this server has added an entry to the audit trail", AUDIT_FIELDS),
   ]),
-  // Every action has one.
+  // Every action has an event.
 ) as Readonly<Record<`audit.${AuditAction}`, LogEvent<(typeof AUDIT_FIELDS)[number]>>>;
 
 /**

@@ -74,7 +74,7 @@ function* collectAudit<T>(steps: Steps<T>, entries: AuditEntry[]): Steps<T> {
   while (step.done !== true) {
     const { audited } = step.value;
     const rows = yield step.value;
-    // It has what the statement returns.
+    // The row has the column that the statement returns.
     const [row] = rows as Pick<AuditEntry, "id">[];
     if (audited !== undefined) entries.push({ ...audited, id: requireRow(row).id });
     step = steps.next(rows);
@@ -82,7 +82,7 @@ function* collectAudit<T>(steps: Steps<T>, entries: AuditEntry[]): Steps<T> {
   return step.value;
 }
 
-/** The same database, whose transactions report their audit entries. */
+/** Makes the transactions of a database report their audit entries. */
 export function auditedDatabase(database: SqlDatabase, onAudit: OnAudit | undefined): SqlDatabase {
   return { ...database, write: (statements) => reportAudit(statements, database.write, onAudit) };
 }

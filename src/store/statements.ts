@@ -15,7 +15,7 @@ export interface Statement {
   readonly values: readonly (SqlValue | Uint8Array | null)[];
   /** Whether the text depends on the query, so that it is not kept as a prepared statement. */
   readonly isVaried?: boolean;
-  /** Of a statement that adds an entry to the audit trail and returns its `id`. */
+  /** The entry that the statement adds to the audit trail. It returns the `id` of the entry. */
   readonly audited?: NewAuditEntry;
 }
 

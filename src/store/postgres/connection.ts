@@ -162,7 +162,7 @@ const TRANSIENT_STATES = [
   "F0", // the configuration file has errors
 ];
 
-/** Those of the SQLSTATEs above after which every other statement fails as well. */
+/** The SQLSTATEs among them after which every other statement fails as well. */
 const DOWN_STATES = [STANDBY_STATE, "25006", "28", "3D000", "55000", "57P03", "F0"];
 const CANNOT_CONNECT =
   /^ERR_POSTGRES_(?:CONNECTION_(?:REFUSED|FAILED|TIMEOUT)|TLS_|UNEXPECTED_MESSAGE|SASL_|\w+_AUTHENTICATION_METHOD)/;

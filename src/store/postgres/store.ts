@@ -43,7 +43,7 @@ interface PostgresOptions extends PoolsOptions, PrimaryOptions {
   readonly retentionNow?: () => number;
   /** Called after each transaction that creates pets. */
   readonly onCommit?: (writes: number, ms: number) => void;
-  /** Is called with each audit entry after its transaction. */
+  /** Called with each audit entry after its transaction. */
   readonly onAudit?: OnAudit | undefined;
 }
 
