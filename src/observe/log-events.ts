@@ -132,9 +132,7 @@ export const LOG_EVENTS = {
     ["file", "pid", "error"],
   ),
   "database.plain-text": warn(PLAIN_TEXT_WARNINGS.database.join("; ")),
-  "valkey.unavailable": warn("Valkey is unavailable; each server gives its share of the rate limits", [
-    "cause",
-  ]),
+  "valkey.unavailable": warn("Valkey is unavailable; each server applies its share of the limits", ["cause"]),
   "valkey.rejects-commands": warn(
     "Valkey is misconfigured and rejects commands; each server applies its share of the limits",
     ["cause"],
