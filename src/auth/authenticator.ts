@@ -180,7 +180,6 @@ export class Authenticator {
       const { id, plan, access } = key;
       const verified: VerifiedKey = {
         keyId: id,
-        subject: { kind: "key", id },
         plan,
         limits: limitsOf(key, plans),
         access,

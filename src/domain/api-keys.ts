@@ -1,7 +1,7 @@
 import type { Unavailable } from "../api/errors.ts";
 import { KEY_PREFIX } from "./constants.ts";
 import { crc32, sha256 } from "../runtime/hash.ts";
-import type { Limits, Subject } from "./rate-limit.ts";
+import type { Limits } from "./rate-limit.ts";
 
 export const ENVIRONMENTS = ["production", "staging"] as const;
 export type Environment = (typeof ENVIRONMENTS)[number];
@@ -13,7 +13,6 @@ export type Access = (typeof ACCESS_LEVELS)[number];
 /** The API key that a request is made with. */
 export interface ApiKeyPrincipal {
   readonly keyId: number;
-  readonly subject: Subject;
   readonly plan: PlanName;
   readonly limits: Limits;
   readonly access: Access;

@@ -99,10 +99,6 @@ function newWindow(): Window {
   return { openedAt: 0, used: 0, firstRejectedAt: NEVER, strikes: 0 };
 }
 
-export function copyUsage(usage: Usage): Usage {
-  return { ...usage, minute: { ...usage.minute }, day: { ...usage.day } };
-}
-
 /** Allows or rejects one request, and updates the usage. Without ban rules the subject is never banned. */
 export function decide(usage: Usage, limits: Limits, now: number, rules?: BanRules): Decision {
   expire(usage, now, rules);

@@ -82,6 +82,10 @@ interface Counted {
   readonly limits: Limits;
 }
 
+function keyOf({ keyId: id, limits }: ApiKeyPrincipal): Counted {
+  return { subject: { kind: "key", id }, limits };
+}
+
 /** A request to an endpoint. */
 interface PetstoreCall extends Call {
   readonly endpoint: Endpoint;
@@ -156,7 +160,7 @@ export class HttpApp implements RequestHandler {
       () =>
         andThen(authenticator.authenticate(request.headers.get("authorization"), request), (principal) => {
           record.principal = principal;
-          if (isAuthenticated(principal)) counted = principal;
+          if (isAuthenticated(principal)) counted = keyOf(principal);
           else {
             counted = this.#addressOf(request);
             onUnauthenticated?.(principal, request.clientAddress);

@@ -1,4 +1,5 @@
 import { afterAll, expect, test } from "bun:test";
+import { heapStats } from "bun:jsc";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -145,3 +146,20 @@ test("an address has at most 63 characters", () => {
 
 rateLimiterConformance("in process", openOnMaps);
 rateLimiterConformance("in process, on SQLite", openOnFiles);
+
+test("a subject is one object in memory", () => {
+  const subjects = 20_000;
+  const limiter = createMemoryRateLimiter({ clock: new TestClock(STARTS_AT), ban: DEFAULT_BAN });
+  const before = countObjects();
+  for (let i = 0; i < subjects; i++) {
+    limiter.decide(key(i), { perMinute: 2, perDay: 2 });
+    limiter.decide(address(`10.0.0.${i}`), { perMinute: 2, perDay: 2 });
+  }
+  expect(countObjects() - before).toBeWithin(1.9 * subjects, 2.4 * subjects);
+  expect(limiter.peek(key(0), { perMinute: 2, perDay: 2 }).remaining).toBe(1);
+});
+
+function countObjects(): number {
+  Bun.gc(true);
+  return heapStats().objectTypeCounts.Object ?? 0;
+}

@@ -1,6 +1,5 @@
 import {
   type BanRules,
-  copyUsage,
   decide,
   type Decision,
   expire,
@@ -208,4 +207,8 @@ const text = (value: unknown) => JSON.stringify(value);
 
 function isSame<T extends Usage | Decision>(one: T, other: T): boolean {
   return Bun.deepEquals(one, other);
+}
+
+function copyUsage(usage: Usage): Usage {
+  return { ...usage, minute: { ...usage.minute }, day: { ...usage.day } };
 }

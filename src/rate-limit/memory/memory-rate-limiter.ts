@@ -1,7 +1,6 @@
 import type { Clock, RateLimiter, UsageStore } from "../../domain/ports.ts";
 import {
   type BanRules,
-  copyUsage,
   decide,
   type Decision,
   expire,
@@ -18,7 +17,7 @@ import {
   type Usage,
 } from "../../domain/rate-limit.ts";
 import { type ScheduledTimer, type Scheduler, scheduler } from "../../runtime/event-loop.ts";
-import { type UsageEntry, UsageTable } from "./usage-table.ts";
+import { loadUsage, storeUsage, subjectOf, type UsageEntry, UsageTable } from "./usage-table.ts";
 import { FailureReporter } from "../../runtime/failure-reporter.ts";
 
 interface MemoryRateLimiterOptions {
@@ -51,6 +50,8 @@ class MemoryRateLimiter implements RateLimiter {
   readonly #onBan: OnBan | undefined;
   readonly #maxAddresses: number;
   readonly #table = new UsageTable();
+  /** The usage of the entry that a call reads or changes. */
+  readonly #scratch = newUsage();
   readonly #writeBehind: WriteBehind | undefined;
   readonly #scheduler: Scheduler;
   /** Keys that had a ban when the store was loaded: a current ban, or one that makes the next one longer. */
@@ -78,11 +79,12 @@ class MemoryRateLimiter implements RateLimiter {
   decide(subject: Subject, limits: Limits): Decision {
     const now = this.#now();
     const entry = this.#table.find(subject) ?? this.#add(subject, now);
-    const { usage } = entry;
+    const usage = loadUsage(entry, this.#scratch);
     const rules = this.#rulesFor(subject);
     expire(usage, now, rules);
     const wasBanned = isBanned(usage, now);
     const decision = decide(usage, limits, now, rules);
+    storeUsage(entry, usage);
     if (decision.outcome === "banned" && !wasBanned) this.#banned(entry);
     else this.#writeBehind?.changed(entry);
     return decision;
@@ -90,24 +92,25 @@ class MemoryRateLimiter implements RateLimiter {
 
   #banned(entry: UsageEntry): void {
     this.#writeBehind?.changedUrgently(entry);
-    const { subject, usage } = entry;
-    if (subject.kind !== "key") return;
-    const { bannedAt, bannedUntil } = usage;
-    this.#bannedKeys.add(subject.id);
-    this.#onBan?.(subject.id, { bannedAt, bannedUntil });
+    const { id, ban } = entry;
+    if (typeof id !== "number") return;
+    const { bannedAt, bannedUntil } = ban;
+    this.#bannedKeys.add(id);
+    this.#onBan?.(id, { bannedAt, bannedUntil });
   }
 
   peek(subject: Subject, limits: Limits): Decision {
     const now = this.#now();
-    const { usage } = this.#table.find(subject) ?? { usage: newUsage() };
-    return peek(copyUsage(usage), limits, now, this.#rulesFor(subject));
+    const entry = this.#table.find(subject);
+    const usage = entry ? loadUsage(entry) : newUsage();
+    return peek(usage, limits, now, this.#rulesFor(subject));
   }
 
   usage(subject: Subject): Usage | undefined {
     const entry = this.#table.find(subject);
     if (entry === undefined) return undefined;
     const now = this.#now();
-    const usage = copyUsage(entry.usage);
+    const usage = loadUsage(entry);
     expire(usage, now, this.#rulesFor(subject));
     return isExpired(usage, now) ? undefined : usage;
   }
@@ -124,8 +127,10 @@ class MemoryRateLimiter implements RateLimiter {
     const entry = this.#table.find(subject);
     if (entry === undefined) return;
     const now = this.#now();
-    expire(entry.usage, now, this.#rulesFor(subject));
-    unban(entry.usage, now - agoMs);
+    const usage = loadUsage(entry);
+    expire(usage, now, this.#rulesFor(subject));
+    unban(usage, now - agoMs);
+    storeUsage(entry, usage);
     this.#writeBehind?.changedUrgently(entry);
   }
 
@@ -148,7 +153,9 @@ class MemoryRateLimiter implements RateLimiter {
     const byMs = this.#clock.stepMs - this.#stepMs;
     this.#stepMs += byMs;
     for (const entry of this.#table.entries()) {
-      shift(entry.usage, byMs);
+      const usage = loadUsage(entry, this.#scratch);
+      shift(usage, byMs);
+      storeUsage(entry, usage);
       this.#writeBehind?.changed(entry);
     }
   }
@@ -168,7 +175,7 @@ class MemoryRateLimiter implements RateLimiter {
   }
 
   #remove(entry: UsageEntry): void {
-    this.#writeBehind?.deleteRow(entry.subject);
+    this.#writeBehind?.deleteRow(entry);
     this.#table.remove(entry);
   }
 
@@ -243,12 +250,12 @@ class WriteBehind {
   }
 
   /** Must be called for each new subject, because the store may still have its row. */
-  keepRow({ id }: Subject): void {
+  keepRow({ id }: Pick<Subject, "id">): void {
     this.#deleted.delete(id);
   }
 
   /** Must be called for each subject that loses its entry, because the store may have its row. */
-  deleteRow({ id }: Subject): void {
+  deleteRow({ id }: Pick<Subject, "id">): void {
     if (this.#deleted.size < MAX_DELETED) this.#deleted.add(id);
   }
 
@@ -304,7 +311,9 @@ class WriteBehind {
   #save(entries: readonly UsageEntry[], deleted: readonly Subject["id"][]): boolean {
     const rows = [
       ...deleted.map((id) => [subjectOf(id), undefined] as const),
-      ...entries.flatMap(({ subject, usage, isRemoved }) => (isRemoved ? [] : [[subject, usage] as const])),
+      ...entries.flatMap((entry) =>
+        entry.isRemoved ? [] : [[subjectOf(entry.id), loadUsage(entry)] as const],
+      ),
     ];
     if (rows.length === 0) return true;
     try {
@@ -318,8 +327,4 @@ class WriteBehind {
       return false;
     }
   }
-}
-
-function subjectOf(id: Subject["id"]): Subject {
-  return typeof id === "number" ? { kind: "key", id } : { kind: "address", id };
 }
