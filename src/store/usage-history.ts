@@ -96,6 +96,11 @@ const COUNT_DEPRECATED_USE = `SELECT count(DISTINCT key_id) AS count FROM deprec
 const SET_LATER = `DO UPDATE SET last_used_at = excluded.last_used_at
   WHERE stored.last_used_at < excluded.last_used_at`;
 
+/**
+ * A database computes a sum once that is selected and sorted by. One of `admitted + limited + banned` would be a tenth
+ * of the time.
+ */
+const REQUESTS = "sum(admitted) + sum(limited) + sum(banned)";
 /** In PostgreSQL, a sum of integers is numeric. */
 const SUMS = COUNTS.map((count) => `CAST(sum(${count}) AS bigint) AS ${count}`).join(", ");
 
@@ -111,7 +116,7 @@ export function usageQueries(by: UsageInterval, dialect: Dialect) {
       WHERE key_id = ? AND ${dialect.isOneOf("start", "?")} ORDER BY start`,
     sums: `SELECT key_id AS "keyId", ${SUMS} FROM ${name}
       WHERE ${dialect.isOneOf("start", "?")} AND key_id BETWEEN ? AND ?
-      GROUP BY key_id ORDER BY sum(admitted + limited + banned) DESC, key_id LIMIT +?`,
+      GROUP BY key_id ORDER BY ${REQUESTS} DESC, key_id LIMIT +?`,
     bounds: `SELECT (SELECT min(start) FROM ${name}) AS first, (SELECT max(start) FROM ${name}) AS last`,
     deleteBefore: dialect.deleteFirst({ table: name, where: "start < ?", order: "start, key_id" }),
   };
@@ -129,8 +134,11 @@ function queriesOf(dialect: Dialect) {
   };
 }
 
-/** The number of rows that a statement adds up: it takes 17 ms on SQLite, in which requests wait. */
-const ROWS_AT_ONCE = 25_000;
+/**
+ * The number of rows that a statement adds up: it takes 6 ms on SQLite, in which requests wait. With more, sorting them
+ * takes longer.
+ */
+const ROWS_AT_ONCE = 10_000;
 
 /** Deleting this many rows takes SQLite one to two milliseconds, in which requests wait. */
 const DELETED_AT_ONCE = 500;
@@ -174,15 +182,14 @@ export class SqlUsageHistoryStore implements UsageHistoryStore {
     const starts = [...intervalStarts(period, await this.#boundsOf(period.by))];
     const used = await this.database.read(() => numberRowsOf<{ keyId: number }>(SELECT_USED_KEYS));
     const keysAtOnce = Math.ceil(ROWS_AT_ONCE / starts.length);
-    let totals: readonly KeyTotals[] = [];
+    const totals: KeyTotals[] = [];
     for (let from = 0; from < used.length; from += keysAtOnce) {
       const keys = used.slice(from, from + keysAtOnce);
       const values = [jsonArray(starts), keys[0]?.keyId ?? 0, keys.at(-1)?.keyId ?? 0, limit];
-      const found = await this.database.read(() => numberRowsOf<KeyTotals>(sums, ...values));
-      totals = [...totals, ...found].toSorted(compareByRequests).slice(0, limit);
+      totals.push(...(await this.database.read(() => numberRowsOf<KeyTotals>(sums, ...values))));
       await yieldToEventLoop();
     }
-    return totals;
+    return totals.toSorted(compareByRequests).slice(0, limit);
   }
 
   async #boundsOf(by: UsageInterval): Promise<Bounds> {

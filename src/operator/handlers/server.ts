@@ -15,7 +15,7 @@ export function serverHandlers(services: ServerServices) {
   const directory = new KeyDirectory(services);
 
   /**
-   * Reading the sums takes 170 ms with 10,000 keys that are used in every hour, and a console asks for them every two
+   * Reading the sums takes 160 ms with 10,000 keys that are used in every hour, and a console asks for them every two
    * seconds.
    */
   const readSums = reuseBriefly(async () => {
