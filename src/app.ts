@@ -1,3 +1,4 @@
+import { hostname } from "node:os";
 import { resolve } from "node:path";
 import { PETSTORE_API, RESPONSE_STATUSES } from "./petstore/operations.ts";
 import packageJson from "../package.json" with { type: "json" };
@@ -11,18 +12,20 @@ import { createClock } from "./clock.ts";
 import { type Config, listenUrl } from "./config/config.ts";
 import { followFiles } from "./config/follow-files.ts";
 import { createDocsSite } from "./docs-site/docs-site.ts";
+import { EXPIRES_SOON_MS } from "./domain/api-keys.ts";
 import type { Clock } from "./domain/ports.ts";
 import type { ServerActivity } from "./domain/servers.ts";
 import { yieldToEventLoop } from "./runtime/event-loop.ts";
 import { HttpServer, type RequestHandler, slowRejectedClients } from "./http1/index.ts";
 import type { TlsCertificate } from "./http1/server.ts";
-import { deleteRegularly } from "./observe/audit-trail.ts";
+import { workRegularly } from "./observe/audit-trail.ts";
 import { logConnectionLimit, logKeyChanges, watchFloods } from "./observe/event-reports.ts";
 import { createLog, type Log } from "./observe/log.ts";
 import { AppMetrics } from "./observe/metrics.ts";
 import { RequestLog } from "./observe/request-log.ts";
 import { RequestMetrics } from "./observe/request-metrics.ts";
 import { UsageRecorder } from "./observe/usage-history.ts";
+import type { WebhookSender } from "./observe/webhook-delivery.ts";
 import type { Setting } from "./operator/operations.ts";
 import type { AdminCredentials, AdminListener } from "./operator/start-admin.ts";
 import { HttpApp } from "./petstore/app.ts";
@@ -98,10 +101,11 @@ export async function serveOn(
   const tls = await readCertificate(config);
   const credentials = await openCredentials(context);
 
-  const services = { ...context, authenticator, observers, responseCache, tls, peerOf };
+  const webhook = add(await startWebhook(context));
+  const services = { ...context, authenticator, observers, responseCache, tls, peerOf, webhook };
   const server = add(listen(services));
   const metrics = add(startMetrics(services, server));
-  add(startRetention(context));
+  add(startRegularWork(context));
   const keyChanges = add(startKeyChanges(services));
   add(reportActivity(context, server, metrics));
 
@@ -168,6 +172,8 @@ interface Services extends Context {
   readonly responseCache: CacheStatistics;
   readonly tls: TlsCertificate | undefined;
   readonly peerOf: Addresses["peerOf"];
+  /** Undefined if no webhook is configured. */
+  readonly webhook: WebhookSender | undefined;
 }
 
 function listen(options: Services): HttpServer {
@@ -224,7 +230,7 @@ function publicHandler(server: HttpServer, options: Services): RequestHandler {
 }
 
 function startMetrics({ adapters, config, clock, ...services }: Services, server: HttpServer): AppMetrics {
-  const { authenticator, observers, responseCache } = services;
+  const { authenticator, observers, responseCache, webhook } = services;
   return new AppMetrics({
     version: packageJson.version,
     environment: config.environment,
@@ -233,26 +239,32 @@ function startMetrics({ adapters, config, clock, ...services }: Services, server
     adapters,
     requests: observers.requests,
     responseCache,
+    webhook,
     statuses: RESPONSE_STATUSES,
     clock,
   });
 }
 
-/** Deletes old usage and old audit entries, some at a time. */
-function startRetention({ adapters, config, log }: Context) {
-  const { usageHistory, audit, retentionNow } = adapters;
+/** Deletes old usage and old audit entries, and announces keys that expire soon, some at a time. */
+function startRegularWork({ adapters, config, clock, log }: Context) {
+  const { usageHistory, audit, keys, retentionNow } = adapters;
   const { auditRetentionMs } = config;
-  const usage = deleteRegularly(
+  const usage = workRegularly(
     () => usageHistory.deleteOldUsage(retentionNow()),
     (error) => log.event("usage-history.delete-failed", { error }),
   );
-  const entries = deleteRegularly(
+  const entries = workRegularly(
     async () => auditRetentionMs !== undefined && audit.deleteAudit(retentionNow() - auditRetentionMs),
     (error) => log.event("audit.delete-failed", { error }),
   );
+  const server = { kind: "server", name: hostname() } as const;
+  const expiries = workRegularly(
+    () => keys.announceExpiries(clock.now() + EXPIRES_SOON_MS, { actor: server, at: clock.now() }),
+    (error) => log.event("key.expiry-not-announced", { error }),
+  );
   return {
     async close() {
-      await Promise.all([usage.close(), entries.close()]);
+      await Promise.all([usage.close(), entries.close(), expiries.close()]);
     },
   };
 }
@@ -351,6 +363,24 @@ async function openCredentials(context: Context): Promise<AdminCredentials | und
       ? await openFirstToken({ directory: config.directory, operators, clock, log })
       : admin.tokenFile && resolve(admin.tokenFile);
   return { followTokens, tokenFile, serverSecret: await ServerSecret.open(settings) };
+}
+
+/** Returns undefined if no webhook is configured. */
+async function startWebhook({ adapters, config, clock, log }: Context): Promise<WebhookSender | undefined> {
+  if (config.webhook === undefined) return undefined;
+  const { WebhookSender } = await import("./observe/webhook-delivery.ts");
+  const { webhooks, audit, retentionNow, servers } = adapters;
+  return new WebhookSender({
+    ...config.webhook,
+    environment: config.environment,
+    webhooks,
+    audit,
+    isOnlyServer: config.databaseUrl === undefined,
+    server: servers.self.id,
+    clock,
+    retentionNow,
+    log,
+  });
 }
 
 /** Returns undefined without TLS. */

@@ -37,21 +37,24 @@ function rowsOf<Column extends string, Internal extends Column = never>(
 
 type KeyColumn = keyof typeof API_KEYS.columns;
 
-const KEY_ROWS = rowsOf<KeyColumn, "pardoned_at" | "revision" | "unban_revision">(API_KEYS, {
-  id: "integer",
-  name: "text",
-  owner: "nullable text",
-  notes: "nullable text",
-  labels: "json",
-  plan: "text",
-  perMinute: "integer",
-  perDay: "integer",
-  access: "text",
-  createdAt: "time",
-  expiresAt: "time",
-  revokedAt: "time",
-  disabledAt: "time",
-});
+const KEY_ROWS = rowsOf<KeyColumn, "pardoned_at" | "revision" | "unban_revision" | "announced_expiry">(
+  API_KEYS,
+  {
+    id: "integer",
+    name: "text",
+    owner: "nullable text",
+    notes: "nullable text",
+    labels: "json",
+    plan: "text",
+    perMinute: "integer",
+    perDay: "integer",
+    access: "text",
+    createdAt: "time",
+    expiresAt: "time",
+    revokedAt: "time",
+    disabledAt: "time",
+  },
+);
 
 const AUDIT_ROWS = rowsOf(AUDIT, {
   id: "integer",

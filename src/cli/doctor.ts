@@ -5,7 +5,7 @@ import type { Finding, Level } from "../doctor/databases.ts";
 import { defineCommand, Failure } from "./command.ts";
 import { statusOf } from "./health.ts";
 import { columns, definitions, json, type Screen } from "./output.ts";
-import { rejectIncompleteTls } from "./serve.ts";
+import { rejectIncompleteSettings } from "./serve.ts";
 
 export const doctor = defineCommand({
   name: "doctor",
@@ -19,7 +19,7 @@ export const doctor = defineCommand({
     "petstore doctor --json",
   ],
   async run({ values }, { clock, variables, print, screen }) {
-    rejectIncompleteTls(values);
+    rejectIncompleteSettings(values);
     const { diagnose } = await import("../doctor/doctor.ts");
     const findings = await diagnose({ config: configOf(values), variables, clock, statusOf });
     await print(values.json ? json(findings) : report(findings, screen));

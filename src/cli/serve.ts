@@ -11,9 +11,11 @@ import {
   SAVED_OPTIONS,
   SETTINGS,
   shownSettings,
+  type WEBHOOK_OPTIONS,
 } from "../config/options.ts";
 import { formatOptions, type ValuesOf, type Variables } from "../config/parse-options.ts";
 import { UsageError } from "../config/usage-error.ts";
+import { webhookSecret } from "../config/value-types.ts";
 import { writePrivateFile } from "../data-directory.ts";
 import { type ApiKey, generateSecret, limitsOf, toNewSecret } from "../domain/api-keys.ts";
 import type { LogDetails } from "../observe/log-events.ts";
@@ -46,7 +48,7 @@ export const serve = defineCommand({
     "petstore serve --free-limits 120/5000 --ban-length 15m",
   ],
   async run({ values, source }, context) {
-    rejectIncompleteTls(values);
+    rejectIncompleteSettings(values);
     const config = configOf(values);
     // Wrong files of TLS are reported before any data is touched.
     if (config.tls) (await import("../config/tls.ts")).readTlsFiles(config.tls);
@@ -81,9 +83,15 @@ export const serve = defineCommand({
   },
 });
 
-export function rejectIncompleteTls(values: ValuesOf<typeof ADDRESS_OPTIONS>): void {
+export function rejectIncompleteSettings(
+  values: ValuesOf<typeof ADDRESS_OPTIONS & typeof WEBHOOK_OPTIONS>,
+): void {
   if ((values["tls-cert"] === undefined) !== (values["tls-key"] === undefined))
     throw new UsageError("--tls-cert and --tls-key belong together; one of them is missing");
+  if ((values["webhook-url"] === undefined) !== (values["webhook-secret"] === undefined))
+    throw new UsageError(
+      `--webhook-url and --webhook-secret-file belong together; one of them is missing. The file has ${webhookSecret.expected}`,
+    );
 }
 
 /** Saves the settings for the commands that show limits and URLs; these work without them. */

@@ -51,6 +51,15 @@ export const hostname: ValueType<string> = {
   parse: (text) => (HOST_NAME.test(text) && !ENDS_IN_NUMBER.test(text) ? text.toLowerCase() : undefined),
 };
 
+/** Where events are sent. */
+export const webhookUrl: ValueType<string> = {
+  placeholder: "URL",
+  expected:
+    "an http:// or https:// URL without user and fragment, such as https://hooks.example.com/petstore",
+  parse: (text) =>
+    /^https?:\/\/[^\s\\/?#@]+(?:[/?][^\s\\#]*)?$/i.test(text) && URL.canParse(text) ? text : undefined,
+};
+
 /** The URL of the API as clients see it. It always ends in BASE_PATH. */
 export const baseUrl: ValueType<string> = {
   placeholder: "URL",

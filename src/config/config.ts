@@ -15,6 +15,7 @@ import {
   type PLAN_OPTIONS,
   type SETTINGS,
   STORAGE_OPTIONS,
+  type WEBHOOK_OPTIONS,
 } from "./options.ts";
 import { readAgain, type ValuesOf, type Variables } from "./parse-options.ts";
 import { readTextFile } from "./usage-error.ts";
@@ -74,7 +75,14 @@ export function configOf(values: ValuesOf<typeof SETTINGS> & OnceValues) {
     ban: banRulesOf(values),
     auditRetentionMs: values["audit-retention"] ?? undefined,
     admin: adminOf(values),
+    webhook: webhookOf(values),
   };
+}
+
+/** Undefined if nothing is delivered. */
+function webhookOf(values: ValuesOf<typeof WEBHOOK_OPTIONS>) {
+  const { "webhook-url": url, "webhook-secret": secret, "webhook-events": events } = values;
+  return url === undefined || secret === undefined ? undefined : { target: { url, secret }, events };
 }
 
 function adminOf(values: ValuesOf<typeof ADMIN_OPTIONS> & { readonly env: Environment }) {

@@ -1,5 +1,6 @@
 import { DEFAULT_PLANS, type Environment, ENVIRONMENTS } from "../domain/api-keys.ts";
 import { DAY_MS, DEFAULT_BAN, DEFAULT_DECISION_TIMEOUT_MS, LONGEST_BAN_MS } from "../domain/rate-limit.ts";
+import { DEFAULT_WEBHOOK_EVENTS } from "../domain/webhooks.ts";
 import { ACCESS_LOG_FIELDS, BASE_PATH, LOG_FORMATS, LOG_LEVELS } from "../domain/constants.ts";
 import {
   baseUrl,
@@ -11,6 +12,7 @@ import {
   port,
   postgresUrl,
   valkeyUrls,
+  webhookUrl,
 } from "./address-types.ts";
 import {
   describeDefault,
@@ -37,6 +39,8 @@ import {
   list,
   size,
   type ValueType,
+  webhookEvent,
+  webhookSecret,
 } from "./value-types.ts";
 
 export const DEFAULT_ADMIN_PORT: Readonly<Record<Environment, number>> = { production: 8090, staging: 8091 };
@@ -81,6 +85,31 @@ export const ADMIN_OPTIONS = {
     type: durationOrForever({ min: LONGEST_BAN_MS, max: 3_650 * DAY_MS }),
     default: 400 * DAY_MS,
     help: "Age at which entries of the audit trail are deleted",
+  },
+} as const satisfies Options;
+
+/** Where audit entries are delivered. */
+export const WEBHOOK_OPTIONS = {
+  "webhook-url": {
+    type: webhookUrl,
+    defaultText: "none",
+    help: "URL to which one of the servers sends audit entries, each as a signed POST",
+  },
+  "webhook-secret-file": {
+    type: file,
+    help: "File with the secret that signs them, as Standard Webhooks has it",
+  },
+  "webhook-secret": {
+    type: webhookSecret,
+    isVariableOnly: true,
+    fileOption: "webhook-secret-file",
+    help: "That secret itself",
+  },
+  "webhook-events": {
+    type: list(webhookEvent),
+    default: DEFAULT_WEBHOOK_EVENTS,
+    repeatable: true,
+    help: "Actions of the audit trail that are sent, such as key.banned, operator.* or *; can be repeated",
   },
 } as const satisfies Options;
 
@@ -235,6 +264,7 @@ export const SETTINGS = {
   },
   ...ADDRESS_OPTIONS,
   ...ADMIN_OPTIONS,
+  ...WEBHOOK_OPTIONS,
   "other-environment-url": {
     type: baseUrl,
     defaultText: "none",
@@ -291,7 +321,7 @@ export const SETTINGS = {
 export const SETTING_GROUPS: Readonly<Record<string, Options>> = {
   Data: DATABASE_OPTIONS,
   Address: ADDRESS_OPTIONS,
-  Operators: ADMIN_OPTIONS,
+  Operators: { ...ADMIN_OPTIONS, ...WEBHOOK_OPTIONS },
   "Rate limits and bans": { ...SAVED_OPTIONS, "limits-timeout": SETTINGS["limits-timeout"] },
 };
 

@@ -1,7 +1,8 @@
 import { grouped } from "../text/formatting.ts";
 import { isOnCalendar } from "../api/schema.ts";
 import type { Limits } from "../domain/rate-limit.ts";
-import { alternatives } from "./usage-error.ts";
+import { WEBHOOK_EVENTS } from "../domain/webhooks.ts";
+import { alternatives, nearest } from "./usage-error.ts";
 
 /** The type of an option's value. */
 export interface ValueType<T> {
@@ -98,6 +99,32 @@ export const adminToken: ValueType<string> = {
   secret: true,
   expected: "16 to 200 visible ASCII characters",
   parse: (text) => (ADMIN_TOKEN.test(text) ? text : undefined),
+};
+
+const WEBHOOK_SECRET = /^whsec_([A-Za-z\d+/]+={0,2})$/;
+const WEBHOOK_SECRET_BYTES = { min: 24, max: 64 };
+
+/** As Standard Webhooks has it. The value is the bytes. */
+export const webhookSecret: ValueType<Uint8Array> = {
+  placeholder: "SECRET",
+  secret: true,
+  expected:
+    "whsec_ and 24 to 64 bytes in base64; make one with: printf 'whsec_%s\\n' \"$(openssl rand -base64 32)\"",
+  parse(text) {
+    const [, base64 = ""] = WEBHOOK_SECRET.exec(text) ?? [];
+    const bytes = Buffer.from(base64, "base64");
+    return within(bytes.length, WEBHOOK_SECRET_BYTES) === undefined ? undefined : bytes;
+  },
+  format: () => "whsec_…",
+};
+
+/** An action of the audit trail, or several of them. */
+export const webhookEvent: ValueType<string> = {
+  placeholder: "EVENT",
+  expected: "an action of the audit trail such as key.banned, all of a kind such as operator.*, or *",
+  choices: WEBHOOK_EVENTS,
+  parse: (text) => (WEBHOOK_EVENTS.includes(text) ? text : undefined),
+  hint: (text) => (WEBHOOK_EVENTS.includes(text) ? undefined : didYouMean(nearest(text, WEBHOOK_EVENTS))),
 };
 
 export const directory = path("DIR", "the path of a directory");

@@ -173,6 +173,9 @@ export function limitsOf(key: { readonly plan: PlanName; readonly limits?: Limit
   return key.plan === "enterprise" ? (key.limits ?? plans.business) : plans[key.plan];
 }
 
+/** How long before its expiry the audit trail announces that of a key. */
+export const EXPIRES_SOON_MS = 7 * 86_400_000;
+
 export const KEY_STATES = ["active", "banned", "disabled", "expired", "revoked"] as const;
 export type KeyState = (typeof KEY_STATES)[number];
 

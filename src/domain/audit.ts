@@ -23,6 +23,7 @@ export const AUDIT_ACTIONS = [
   "key.enabled",
   "key.banned",
   "key.unbanned",
+  "key.expires-soon",
   "pet.created",
   "pet.updated",
   "pet.deleted",
@@ -125,6 +126,15 @@ export function keyRolled(
 }
 
 /** Returns undefined if nothing changes. */
+export function keyExpiresSoon(
+  { id, name, owner, expiresAt }: Pick<ApiKey, "id" | "name" | "owner" | "expiresAt">,
+  by: Attribution,
+): NewAuditEntry {
+  const after = { name, owner: owner ?? null, expiresAt: formatOptionalTime(expiresAt) };
+  return auditEntry("key.expires-soon", id, { ...by, after });
+}
+
+/** Undefined if nothing changes. */
 export function keyUpdated(
   { before, after, change }: { before: ApiKey; after: ApiKey; change: KeyChange },
   by: Attribution,

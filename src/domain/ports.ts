@@ -26,6 +26,7 @@ import type {
   PetUpdate,
 } from "./resources.ts";
 import type { ServerState } from "./servers.ts";
+import type { WaitingEntries, WebhookState } from "./webhooks.ts";
 import type { KeyTotals, KeyTotalsQuery, UsageBatch, UsageQuery, UsageRow } from "./usage-history.ts";
 
 /** Two clocks, in milliseconds since the epoch. They are injected everywhere, so that no test sleeps. */
@@ -213,6 +214,11 @@ export interface KeyStore {
    * has no audit entry.
    */
   updateKey(id: number, change: KeyChange, by: Attribution): Promise<ApiKey>;
+  /**
+   * Adds an audit entry for some of the keys that expire before `until`, once for each expiry, and returns whether
+   * there may be more. Keys that are revoked or have expired have none. Of concurrent calls, one adds it.
+   */
+  announceExpiries(until: number, by: Attribution): Promise<boolean>;
 }
 
 export interface KeyChanges {
@@ -314,6 +320,21 @@ export interface AuditStore {
   deleteAudit(before: number): Promise<boolean>;
 }
 
+/** How far the audit trail has been delivered to the webhook. Of all servers, one delivers. */
+export interface WebhookStore {
+  /** Returns the state. If there is none, the delivery begins at the end of the audit trail, with this source. */
+  openWebhook(source: string): Promise<WebhookState>;
+  readWebhook(): Awaitable<WebhookState | undefined>;
+  /** Makes the server the one that delivers, and returns true, if the state is still that which it has seen. */
+  takeWebhook(server: string, seen: WebhookState): Promise<boolean>;
+  /** Saves how far the server has come, and returns false if another one delivers instead. */
+  saveWebhook(server: string, progress: Pick<WebhookState, "position" | "deliveries">): Promise<boolean>;
+  /** Lets another server deliver at once. */
+  releaseWebhook(server: string): Promise<void>;
+  /** Counts the entries after a position with one of the actions, or with any; at most 10,000. */
+  countWaiting(position: bigint, actions: ReadonlySet<string> | undefined): Awaitable<WaitingEntries>;
+}
+
 /** Requests by key, operation and hour or day, of all servers on the database. */
 export interface UsageHistoryStore {
   /** Adds all of the counts or none, to the hour and to its day. Adds nothing if the batch was added before. */
@@ -340,6 +361,7 @@ export interface Stores {
   readonly audit: AuditStore;
   readonly settings: SettingsStore;
   readonly usageHistory: UsageHistoryStore;
+  readonly webhooks: WebhookStore;
 }
 
 /** Limits the requests of each subject, by the rules in rate-limit.ts. */

@@ -108,24 +108,24 @@ export class BanRecorder {
   }
 }
 
-const DELETE_EVERY_MS = 600_000;
-/** The pause between two transactions while more data waits to be deleted. */
+const WORK_EVERY_MS = 600_000;
+/** The pause between two transactions while more work waits. */
 const PAUSE_MS = 100;
 
 /**
- * Deletes old data every ten minutes, a little at a time, so that no request waits for long. `deleteSome` resolves to
+ * Works on the data every ten minutes, a little at a time, so that no request waits for long. `workSome` resolves to
  * whether more remains. After an error, the next attempt follows ten minutes later.
  */
-export function deleteRegularly(
-  deleteSome: () => Promise<boolean>,
+export function workRegularly(
+  workSome: () => Promise<boolean>,
   onError: (error: unknown) => void,
 ): RepeatedWork {
   return repeat(PAUSE_MS, async () => {
     try {
-      return (await deleteSome()) ? PAUSE_MS : DELETE_EVERY_MS;
+      return (await workSome()) ? PAUSE_MS : WORK_EVERY_MS;
     } catch (error) {
       onError(error);
-      return DELETE_EVERY_MS;
+      return WORK_EVERY_MS;
     }
   });
 }

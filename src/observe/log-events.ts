@@ -177,6 +177,10 @@ export const LOG_EVENTS = {
   ]),
   "key.unbanned": info("an operator lifted the ban of an API key", ["keyId"]),
   "key.unban-failed": error("an API key cannot be unbanned; trying again", ["keyId", "error"]),
+  "key.expiry-not-announced": error(
+    "keys that expire soon cannot be announced in the audit trail; the server tries again in 10 minutes",
+    ["error"],
+  ),
   "key-changes.unreadable": warn("changes of API keys cannot be read; trying again", ["error"]),
   "key-changes.readable": info("changes of API keys can be read again"),
 
@@ -208,6 +212,19 @@ export const LOG_EVENTS = {
   ),
   "audit.bans-lost": error("bans are missing in the audit trail", ["bans"]),
   ...AUDIT_EVENTS,
+  "webhook.failing": warn("a delivery to the webhook failed; trying again for three days", [
+    "id",
+    "type",
+    "at",
+    "status",
+    "error",
+    "durationMs",
+  ]),
+  "webhook.recovered": info("the webhook accepts deliveries again", ["afterMs"]),
+  "webhook.skipped": error("entries were not delivered to the webhook in three days, and are skipped", [
+    "entries",
+  ]),
+  "webhook.unreadable": warn("the position of the webhook cannot be read or saved; trying again", ["error"]),
 
   "clock.changed": warn("the system clock was changed; windows and bans keep their length", ["byMs"]),
   "clock.doubted": warn(

@@ -2,6 +2,7 @@ import { readdirSync, statSync } from "node:fs";
 import type { CacheStatistics } from "../runtime/bounded-cache.ts";
 import type { Clock } from "../domain/ports.ts";
 import type { OperationId } from "../domain/usage-history.ts";
+import type { WaitingEntries } from "../domain/webhooks.ts";
 import { type HttpServer, maxDescriptors, type ServerStatistics } from "../http1/index.ts";
 import { CONTENT_TYPES, formatFor, formatMetrics, type Sample } from "./exposition.ts";
 import { LiveSeries } from "./live-series.ts";
@@ -24,6 +25,13 @@ interface MetricsOptions {
   readonly requests: RequestMetrics;
   /** The hits and misses of the response cache. */
   readonly responseCache: CacheStatistics;
+  /** Undefined if no webhook is configured. */
+  readonly webhook?:
+    | {
+        readonly counts: Readonly<Record<string, number>>;
+        readonly waiting: WaitingEntries | undefined;
+      }
+    | undefined;
   readonly authenticator: { readonly cacheStatistics: CacheStatistics; readonly lookupQueueLength: number };
   readonly adapters: {
     readonly database: AdapterMonitor;
@@ -192,6 +200,22 @@ export const METRICS: Readonly<Record<string, MetricDefinition>> = {
   ),
   petstore_group_commit_queue_length: gauge("Writes that wait for the next transaction.", ({ adapters }) =>
     adapters.commitQueueLength(),
+  ),
+
+  petstore_webhook_deliveries_total: counter(
+    "Attempts of this server to deliver an audit entry to the webhook.",
+    ({ webhook }) =>
+      Object.entries(webhook?.counts ?? {}).map(([result, value]) => ({ labels: { result }, value })),
+    { result: "`delivered`, `failed` or `skipped` (not delivered in three days)" },
+  ),
+  petstore_webhook_waiting_entries: gauge(
+    "Audit entries that wait for their delivery, on the server that delivers.",
+    ({ webhook }) => webhook?.waiting?.count,
+  ),
+  petstore_webhook_oldest_waiting_seconds: gauge(
+    "The age of the oldest of them.",
+    ({ webhook, clock }) =>
+      webhook?.waiting && Math.max(0, clock.now() - (webhook.waiting.oldestAt ?? Infinity)) / 1_000,
   ),
 
   petstore_disk_free_bytes: gauge("Free space on the disk of SQLite.", ({ adapters }) =>

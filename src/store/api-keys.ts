@@ -8,7 +8,7 @@ import type {
   NewKey,
   NewSecret,
 } from "../domain/api-keys.ts";
-import { type Attribution, keyCreated, keyRolled, keyUpdated } from "../domain/audit.ts";
+import { type Attribution, keyCreated, keyExpiresSoon, keyRolled, keyUpdated } from "../domain/audit.ts";
 import type { ChangedKey, KeyChanges, KeyStore } from "../domain/ports.ts";
 import type { Limits } from "../domain/rate-limit.ts";
 import type { Awaitable } from "../runtime/event-loop.ts";
@@ -126,6 +126,12 @@ const INSERT_SECRET = "INSERT INTO key_secrets (hash, key_id, hint, issued_at) V
 const LIMIT_SECRETS = `UPDATE key_secrets SET valid_until = ?
   WHERE key_id = ? AND coalesce(valid_until > ?, TRUE)`;
 
+/** The keys whose expiry is near and not announced yet. */
+const EXPIRES_SOON = `expires_at > ? AND expires_at <= ? AND revoked_at IS NULL
+  AND coalesce(announced_expiry <> expires_at, TRUE)`;
+/** The most keys of a transaction, which takes SQLite some milliseconds, in which requests wait. */
+const ANNOUNCED_AT_ONCE = 100;
+
 /**
  * The keys, with the same statements on both databases. On PostgreSQL, lookups that arrive together share a statement.
  */
@@ -223,6 +229,19 @@ export class SqlKeyStore implements KeyStore {
       const entry = keyUpdated({ before, after, change }, by);
       if (entry) yield* addAudit(entry);
       return after;
+    });
+  }
+
+  announceExpiries(until: number, by: Attribution): Promise<boolean> {
+    const { dialect } = this.database;
+    const select = `${SELECT} WHERE ${EXPIRES_SOON} ORDER BY expires_at, id LIMIT +${ANNOUNCED_AT_ONCE}`;
+    const lock = dialect.lockRows("NO KEY UPDATE");
+    const update = `UPDATE api_keys SET announced_expiry = expires_at WHERE ${dialect.isOneOf("id", "?")}`;
+    return this.database.write(function* () {
+      const keys = yield* objectsOf<KeyRow>(select + lock, by.at, until);
+      if (keys.length > 0) yield* rowsOf(update, jsonArray(keys.map(({ id }) => id)));
+      for (const key of keys) yield* addAudit(keyExpiresSoon(keyOf(key), by));
+      return keys.length === ANNOUNCED_AT_ONCE;
     });
   }
 

@@ -42,6 +42,7 @@ export const API_KEYS = withIds("api_keys", {
   labels: "text",
   access: "text",
   disabled_at: "integer",
+  announced_expiry: "integer",
 });
 
 export const KEY_SECRETS = table("key_secrets", ["key_id", "hash"], {
@@ -151,6 +152,7 @@ export const TABLES: readonly Table[] = [
   DEPRECATED_USE,
   table("usage_batches", ["writer"], { writer: "text", sequence: "integer", hour: "integer" }),
   IMPORTS,
+  table("webhook", ["sole"], { sole: "integer", source: "text", position: "integer" }),
 ];
 
 /** Creates the table that names the source of a copy until it is published, in SQL of both databases. */

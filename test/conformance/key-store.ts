@@ -278,4 +278,42 @@ export function keyStoreConformance(test: TestCase): void {
     );
     expect(items[0]).toMatchObject({ at: AT + 8, actor, target: { kind: "key", id: 1n } });
   });
+
+  test("announceExpiries: an entry for each key that expires soon, once for each expiry, by one of many processes", async (opened) => {
+    const { keys, audit, another } = opened;
+    const expiries = [AT - 1, AT + HOUR_MS, AT + 2 * HOUR_MS, AT + 9 * HOUR_MS, AT + HOUR_MS, undefined];
+    for (const [i, expiresAt] of expiries.entries())
+      await keys.createKey({ ...free, owner: `o${i}`, ...(expiresAt && { expiresAt }) }, storedSecret(i), BY);
+    await keys.updateKey(5, { revokedAt: AT }, BY);
+    const by = { ...BY, at: AT };
+    const until = AT + 2 * HOUR_MS;
+    const processes = [keys, (await another()).keys, (await another()).keys];
+    await Promise.all(processes.map((each) => each.announceExpiries(until, by)));
+    await keys.announceExpiries(until, by);
+    const announced = async () =>
+      (await audit.listAudit({ action: "key.expires-soon", limit: 9 })).items.map(({ target, after, at }) => [
+        Number(target?.id),
+        after?.["expiresAt"],
+        after?.["owner"],
+        at,
+      ]);
+    const two = [3, new Date(AT + 2 * HOUR_MS).toISOString(), "o2", AT];
+    const one = [2, new Date(AT + HOUR_MS).toISOString(), "o1", AT];
+    expect((await announced()).toSorted()).toEqual([one, two]);
+    // Another expiry is announced again; the same one is not, and a change of a key changes nothing of that.
+    await keys.updateKey(2, { expiresAt: AT + HOUR_MS + 1 }, BY);
+    await keys.updateKey(3, { owner: "new" }, BY);
+    await keys.announceExpiries(until, { ...by, at: AT + 1 });
+    expect(await announced()).toHaveLength(3);
+    expect((await announced())[0]).toEqual([2, new Date(AT + HOUR_MS + 1).toISOString(), "o1", AT + 1]);
+    expect((await keys.changesSince(0)).changed).toHaveLength(6);
+  });
+
+  test("announceExpiries: a hundred at a time", async ({ keys, audit }) => {
+    for (let i = 0; i < 101; i++) await keys.createKey({ ...free, expiresAt: AT + 1 }, storedSecret(i), BY);
+    const announce = () => keys.announceExpiries(AT + 1, { ...BY, at: AT });
+    expect([await announce(), await announce()]).toEqual([true, false]);
+    const { items } = await audit.listAudit({ action: "key.expires-soon", limit: 200 });
+    expect(new Set(items.map(({ target }) => target?.id)).size).toBe(101);
+  });
 }

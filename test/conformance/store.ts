@@ -12,6 +12,7 @@ import { orderCases } from "./store-orders.ts";
 import { petCases } from "./store-pets.ts";
 import { tableStoreConformance } from "./table-store.ts";
 import { usageHistoryConformance } from "./usage-history.ts";
+import { webhookStoreConformance } from "./webhook-store.ts";
 
 /** What all stores of a database do, on whatever database. */
 export function storeConformance(name: string, open: OpenStores): void {
@@ -30,6 +31,7 @@ export function storeConformance(name: string, open: OpenStores): void {
   describe(`${name} as an AuditStore`, () => auditStoreConformance(test));
   describe(`${name} as a SettingsStore`, () => settingsStoreConformance(test));
   describe(`${name} as a UsageHistoryStore`, () => usageHistoryConformance(test));
+  describe(`${name} as a WebhookStore`, () => webhookStoreConformance(test));
   const testWithImports = testsOn(withImports(open));
   describe(`${name} as an ImportStore`, () => importStoreConformance(testWithImports));
   describe(`${name} as a TableStore`, () => tableStoreConformance(testWithImports));

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { BanRecorder, deleteRegularly } from "../../src/observe/audit-trail.ts";
+import { BanRecorder, workRegularly } from "../../src/observe/audit-trail.ts";
 import type { NewAuditEntry } from "../../src/domain/audit.ts";
 import { advance, settle, useFakeTimers } from "../fake-timers.ts";
 
@@ -126,7 +126,7 @@ test("10,000 bans wait for the database, and no more", async () => {
 
 function start(deleteSome: () => Promise<boolean>) {
   const errors: unknown[] = [];
-  return { errors, retention: deleteRegularly(deleteSome, (error) => errors.push(error)) };
+  return { errors, retention: workRegularly(deleteSome, (error) => errors.push(error)) };
 }
 
 test("deletes some until there is no more, and begins again ten minutes later", async () => {

@@ -3,13 +3,18 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:tes
 import { RawConnection } from "../../trials/harness/http-connection.ts";
 import { METRICS } from "../../src/observe/metrics.ts";
 import type { OutcomeTotals } from "../../src/observe/request-metrics.ts";
-import { type Service, startService } from "../service.ts";
+import { IDLE_WEBHOOK, type Service, startService } from "../service.ts";
 import { sendRaw } from "../http/raw.ts";
+import { BY } from "../key-store-arguments.ts";
+import { accept, startReceiver } from "../../trials/harness/webhook-receiver.ts";
 import { until } from "../timing.ts";
 import { metricsOf, type ParsedMetrics } from "./parse-metrics.ts";
 
 let service: Service;
-beforeAll(async () => void (service = await startService()));
+beforeAll(async () => {
+  service = await startService({ webhook: IDLE_WEBHOOK });
+  await until(() => metrics().value("petstore_webhook_waiting_entries") === 0);
+});
 afterAll(() => service.stop());
 
 const metrics = () => metricsOf(service.app);
@@ -153,6 +158,26 @@ test("the process and the build are described, and series of expected statuses e
   expect(parsed.value("petstore_draining")).toBe(0);
   expect(parsed.value('petstore_http_requests_total{operation="createPet",status="503"}')).toBe(0);
   expect(parsed.value('petstore_authentication_failures_total{reason="unavailable"}')).toBe(0);
+});
+
+test("a webhook: attempts by result, what waits, and the age of the oldest; without one there is no series", async () => {
+  await using receiver = startReceiver(() => new Response(null, { status: 500 }));
+  const target = { url: receiver.url, secret: new Uint8Array(32) };
+  await using own = await startService({ webhook: { target, events: ["key.updated"] } });
+  const value = (series: string) => metricsOf(own.app).value(series);
+  await until(() => value("petstore_webhook_waiting_entries") !== undefined);
+  await own.app.keys.updateKey(1, { owner: "ann" }, { ...BY, at: own.clock.now() });
+  own.clock.advance(90_000);
+  await until(() => (value('petstore_webhook_deliveries_total{result="failed"}') ?? 0) > 0);
+  await until(() => value("petstore_webhook_waiting_entries") === 1);
+  expect(value("petstore_webhook_oldest_waiting_seconds")).toBe(90);
+  receiver.behave(accept);
+  await until(() => value('petstore_webhook_deliveries_total{result="delivered"}') === 1);
+  await until(() => value("petstore_webhook_waiting_entries") === 0);
+  expect(value("petstore_webhook_oldest_waiting_seconds")).toBe(0);
+  expect(value('petstore_webhook_deliveries_total{result="skipped"}')).toBe(0);
+  await using without = await startService();
+  expect([...metricsOf(without.app).series].filter((series) => series.includes("webhook"))).toEqual([]);
 });
 
 test("every metric of the table is exposed, with the labels of the table alone", () => {

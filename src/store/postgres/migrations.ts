@@ -1,6 +1,6 @@
 import type { SQL } from "bun";
 import { latestVersion, type Migration, rejectNewerSchema } from "../migrations.ts";
-import { isLocked, MIGRATIONS_LOCK, tableExists, takeLock } from "./connection.ts";
+import { isLocked, LOCK_SPACE, MIGRATIONS_LOCK, tableExists, takeLock } from "./connection.ts";
 import { scheduler, withTimeout } from "../../runtime/event-loop.ts";
 
 /**
@@ -285,6 +285,40 @@ export const POSTGRES_MIGRATIONS: readonly (Migration | OnlineMigration)[] = [
       );
       DELETE FROM server_settings WHERE name = 'server-secret';
     `,
+  },
+  {
+    version: 17,
+    name: "position of the webhook, announced expiries of keys, identifiers of audit entries in order",
+    // The trigger comes before the identifier is assigned, so that identifiers become visible in ascending order, also
+    // those of servers of the release before. The lock is that of nextIdLock.
+    sql: `
+      CREATE TABLE webhook (
+        sole integer PRIMARY KEY CHECK (sole = 1),
+        source text NOT NULL,
+        position bigint NOT NULL,
+        server text,
+        beat bigint NOT NULL DEFAULT 0,
+        -- A JSON array of the last attempts.
+        deliveries text NOT NULL DEFAULT '[]'
+      );
+      -- The expiry of which the audit trail has an entry.
+      ALTER TABLE api_keys ADD COLUMN announced_expiry bigint;
+
+      CREATE FUNCTION lock_audit_ids() RETURNS trigger LANGUAGE plpgsql AS $$
+      BEGIN
+        PERFORM pg_advisory_xact_lock(${LOCK_SPACE}, TG_RELID::int);
+        RETURN NULL;
+      END $$;
+      CREATE TRIGGER lock_audit_ids BEFORE INSERT ON audit FOR EACH STATEMENT EXECUTE FUNCTION lock_audit_ids();
+    `,
+  },
+  {
+    version: 18,
+    name: "keys by expiry",
+    statements: [
+      "DROP INDEX CONCURRENTLY IF EXISTS api_keys_by_expiry",
+      "CREATE INDEX CONCURRENTLY api_keys_by_expiry ON api_keys (expires_at, id) WHERE expires_at IS NOT NULL",
+    ],
   },
 ];
 

@@ -20,6 +20,7 @@ import { SqlOperatorStore } from "../operators.ts";
 import { closeOrder, placeOrder, SqlInventoryStore, SqlReadStore } from "../orders.ts";
 import { SqlSettingsStore } from "../settings.ts";
 import { SqlUsageHistoryStore } from "../usage-history.ts";
+import { SqlWebhookStore } from "../webhooks.ts";
 import { addressOf, connect, withExplanation, nextIdLock } from "./connection.ts";
 import { IdempotencyRecords } from "./idempotency.ts";
 import { migrate, OPEN_TIMEOUT_MS } from "./migrations.ts";
@@ -102,6 +103,7 @@ export async function openPostgres(url: string, options: PostgresOptions = {}): 
     keys: new SqlKeyStore(database, (hash) => lookups.submit(hash)),
     audit: new SqlAuditStore(database),
     settings: new SqlSettingsStore(database),
+    webhooks: new SqlWebhookStore(database),
     usageHistory: new SqlUsageHistoryStore(database),
     petJson,
     commitQueueLength: () => store.commitQueueLength,

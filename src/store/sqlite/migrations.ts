@@ -276,6 +276,24 @@ export const SQLITE_MIGRATIONS: readonly Migration[] = [
     name: "usage history without sums of all keys",
     sql: "DROP TABLE usage_totals",
   },
+  {
+    version: 17,
+    name: "position of the webhook, announced expiries of keys",
+    sql: `
+      CREATE TABLE webhook (
+        sole INTEGER PRIMARY KEY CHECK (sole = 1),
+        source TEXT NOT NULL,
+        position INTEGER NOT NULL,
+        server TEXT,
+        beat INTEGER NOT NULL DEFAULT 0,
+        -- A JSON array of the last attempts.
+        deliveries TEXT NOT NULL DEFAULT '[]'
+      ) STRICT;
+      -- The expiry of which the audit trail has an entry.
+      ALTER TABLE api_keys ADD COLUMN announced_expiry INTEGER;
+      CREATE INDEX api_keys_by_expiry ON api_keys (expires_at, id) WHERE expires_at IS NOT NULL;
+    `,
+  },
 ];
 
 const CREATE_VERSION_TABLE = `CREATE TABLE IF NOT EXISTS schema_migrations (

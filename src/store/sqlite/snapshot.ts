@@ -150,6 +150,7 @@ const RESTRICTIONS = {
   labels: null,
   access: (earlier: string) => `later.access = 'read' AND ${earlier} IS NOT 'read'`,
   disabled_at: (earlier: string) => `later.disabled_at IS NOT NULL AND ${earlier} IS NULL`,
+  announced_expiry: null,
 } satisfies Readonly<Record<keyof typeof API_KEYS.columns, null | ((earlier: string) => string)>>;
 
 /** The columns that can restrict a key. */

@@ -28,6 +28,7 @@ import { PET_ROWS } from "../rows.ts";
 import { SqlSettingsStore } from "../settings.ts";
 import { TABLES } from "../tables.ts";
 import { SqlUsageHistoryStore } from "../usage-history.ts";
+import { SqlWebhookStore } from "../webhooks.ts";
 import {
   type Connection,
   insertInto,
@@ -97,6 +98,7 @@ export function openSqlite(path: string, options: SqliteStoreOptions = {}): Sqli
       operators: new SqlOperatorStore(database),
       audit: new SqlAuditStore(database),
       settings: new SqlSettingsStore(database),
+      webhooks: new SqlWebhookStore(database),
       closeKeys: () => connection.close(),
     };
   });

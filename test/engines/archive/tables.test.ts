@@ -16,6 +16,9 @@ const NOT_COPIED = new Set([
 const NOT_COPIED_COLUMNS = new Set([
   "pets.entry", // generated
   "attempts.id", // the order of the insertions
+  "webhook.server", // another one delivers
+  "webhook.beat",
+  "webhook.deliveries",
 ]);
 
 const copied = TABLES.flatMap(({ name, columns }) =>

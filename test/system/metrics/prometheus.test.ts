@@ -8,6 +8,7 @@ import { executable, PROMETHEUS, PROMTOOL } from "../../../trials/harness/progra
 
 import { METRICS } from "../../../src/observe/metrics.ts";
 import { startAdminService } from "../../admin/admin-service.ts";
+import { IDLE_WEBHOOK } from "../../service.ts";
 
 const DEPLOY = join(import.meta.dir, "../../../deploy");
 const CONFIG = join(DEPLOY, "prometheus/prometheus.yml");
@@ -82,7 +83,7 @@ async function promtool(args: readonly string[], input = "") {
 
 const ruleTests = promtool(["test", "rules", RULE_TESTS]);
 
-const service = await startAdminService({ metricsTokenFile });
+const service = await startAdminService({ metricsTokenFile }, { webhook: IDLE_WEBHOOK });
 for (let i = 0; i < 3; i++) await service.call({ path: "/pets" });
 await service.call({ method: "POST", path: "/pets", body: { name: "Rex", categoryId: 7 } });
 const prometheus = await startPrometheus(new URL(service.adminUrl).host);

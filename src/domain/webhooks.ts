@@ -1,0 +1,80 @@
+import { AUDIT_ACTIONS } from "./audit.ts";
+import { DAY_MS } from "./rate-limit.ts";
+
+/** What operators can choose to receive: an action, all of a kind such as `operator.*`, or everything. */
+export const WEBHOOK_EVENTS: readonly string[] = [
+  "*",
+  ...new Set(AUDIT_ACTIONS.map((action) => action.replace(/\..*/, ".*"))),
+  ...AUDIT_ACTIONS,
+];
+
+/** What somebody should look at. */
+export const DEFAULT_WEBHOOK_EVENTS: readonly string[] = [
+  "key.banned",
+  "key.expires-soon",
+  "operator.*",
+  "data.restored",
+];
+
+/** The actions of the audit trail that are delivered; undefined for all of them. */
+export function deliveredActions(events: readonly string[]): ReadonlySet<string> | undefined {
+  if (events.includes("*")) return undefined;
+  return new Set(
+    AUDIT_ACTIONS.filter(
+      (action) => events.includes(action) || events.includes(action.replace(/\..*/, ".*")),
+    ),
+  );
+}
+
+/** An entry that could not be delivered within this time is skipped. No retention of the audit trail is shorter. */
+export const MAX_WAITING_MS = 3 * DAY_MS;
+
+const FIRST_RETRY_MS = 1_000;
+const MAX_RETRY_MS = 3_600_000;
+
+/** How long to wait after so many attempts that failed. `random` is from 0 to 1: not all senders repeat at once. */
+export function retryDelayMs(failures: number, random: number): number {
+  const longest = Math.min(MAX_RETRY_MS, FIRST_RETRY_MS * 2 ** (failures - 1));
+  return longest * (0.5 + random / 2);
+}
+
+/** An attempt to deliver an entry of the audit trail. */
+export interface WebhookDelivery {
+  /** The identifier of the entry. */
+  readonly id: number;
+  readonly type: string;
+  /** When the attempt began, in milliseconds since the epoch. */
+  readonly at: number;
+  /** Null if there was no response. */
+  readonly status: number | null;
+  /** Why there was no response, or null. */
+  readonly error: string | null;
+  readonly durationMs: number;
+}
+
+export const isDelivered = ({ status }: Pick<WebhookDelivery, "status">): boolean =>
+  status !== null && status >= 200 && status < 300;
+
+/** As many of the last attempts are stored. */
+export const MAX_DELIVERIES = 20;
+
+/** How far the audit trail has been delivered, and by which server. */
+export interface WebhookState {
+  /** Tells the entries of this database from those of another one. */
+  readonly source: string;
+  /** The identifier of the last entry that was delivered or skipped. */
+  readonly position: bigint;
+  /** The server that delivers; undefined if it has stopped. */
+  readonly server?: string;
+  /** Grows while that server delivers. */
+  readonly beat: number;
+  /** The last attempts, newest first. */
+  readonly deliveries: readonly WebhookDelivery[];
+}
+
+/** What has not been delivered yet. */
+export interface WaitingEntries {
+  readonly count: number;
+  /** The time of the oldest entry, in milliseconds since the epoch; undefined if there is none. */
+  readonly oldestAt?: number;
+}

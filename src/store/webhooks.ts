@@ -1,0 +1,77 @@
+import type { WebhookStore } from "../domain/ports.ts";
+import type { WaitingEntries, WebhookState } from "../domain/webhooks.ts";
+import type { Awaitable } from "../runtime/event-loop.ts";
+import { jsonArray, rowsOf, type SqlDatabase, withoutNulls } from "./statements.ts";
+
+interface WebhookRow {
+  readonly source: string;
+  readonly position: bigint;
+  readonly server: string | null;
+  readonly beat: bigint;
+  /** A JSON array. */
+  readonly deliveries: string;
+}
+
+const OPEN = `INSERT INTO webhook (sole, source, position)
+  SELECT 1, ?, coalesce(max(id), 0) FROM audit WHERE TRUE ON CONFLICT (sole) DO NOTHING`;
+const SELECT = "SELECT source, position, server, beat, deliveries FROM webhook";
+const TAKE = `UPDATE webhook SET server = ?, beat = beat + 1
+  WHERE beat = ? AND coalesce(server, '') = ? RETURNING sole`;
+const SAVE = `UPDATE webhook SET position = ?, deliveries = ?, beat = beat + 1 WHERE server = ? RETURNING sole`;
+const RELEASE = "UPDATE webhook SET server = NULL WHERE server = ?";
+
+/** Counting more would take longer than anybody needs it. */
+const MAX_COUNTED = 10_000;
+
+/** One row, which the server that delivers changes. */
+export class SqlWebhookStore implements WebhookStore {
+  constructor(private readonly database: SqlDatabase) {}
+
+  async openWebhook(source: string): Promise<WebhookState> {
+    await this.database.write(() => rowsOf(OPEN, source));
+    const state = await this.readWebhook();
+    if (state === undefined) throw new Error("the position of the webhook was deleted");
+    return state;
+  }
+
+  readWebhook(): Awaitable<WebhookState | undefined> {
+    return this.database.read(function* () {
+      const [row] = yield* rowsOf<WebhookRow>(SELECT);
+      return row && stateOf(row);
+    });
+  }
+
+  takeWebhook(server: string, { beat, server: before = "" }: WebhookState): Promise<boolean> {
+    return this.#update(TAKE, server, beat, before);
+  }
+
+  saveWebhook(server: string, { position, deliveries }: Pick<WebhookState, "position" | "deliveries">) {
+    return this.#update(SAVE, position, JSON.stringify(deliveries), server);
+  }
+
+  async releaseWebhook(server: string): Promise<void> {
+    await this.#update(RELEASE, server);
+  }
+
+  countWaiting(position: bigint, actions: ReadonlySet<string> | undefined): Awaitable<WaitingEntries> {
+    const selected = actions ? ` AND ${this.database.dialect.isOneOf("action", "?2", "text")}` : "";
+    const sql = `SELECT count(*) AS count, min(at) AS "oldestAt" FROM
+      (SELECT at FROM audit WHERE id > ?1${selected} ORDER BY id LIMIT ${MAX_COUNTED}) AS waiting`;
+    return this.database.read(function* () {
+      const values = actions ? [position, jsonArray([...actions])] : [position];
+      const [row] = yield* rowsOf<{ count: bigint; oldestAt: bigint | null }>(sql, ...values);
+      const { count = 0n, oldestAt = null } = row ?? {};
+      return { count: Number(count), ...(oldestAt !== null && { oldestAt: Number(oldestAt) }) };
+    });
+  }
+
+  #update(...statement: Parameters<typeof rowsOf>): Promise<boolean> {
+    return this.database.write(function* () {
+      return (yield* rowsOf(...statement)).length > 0;
+    });
+  }
+}
+
+function stateOf({ beat, deliveries, ...row }: WebhookRow): WebhookState {
+  return withoutNulls({ ...row, beat: Number(beat), deliveries: JSON.parse(deliveries) });
+}

@@ -1,0 +1,100 @@
+import { expect, test } from "bun:test";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { SETTINGS, shownSettings } from "../../src/config/options.ts";
+import { DEFAULT_WEBHOOK_EVENTS, deliveredActions, MAX_WAITING_MS } from "../../src/domain/webhooks.ts";
+import { temporaryDirectory } from "../../trials/harness/cleanup.ts";
+import { WEBHOOK_SECRET } from "../../trials/harness/webhook-receiver.ts";
+import { cleanUpAfterAll, InProcessCli, wrongUsage } from "../cli/cli.ts";
+import { parseConfig, parseValues, usageError } from "./parsing.ts";
+
+cleanUpAfterAll();
+
+const URL_FLAG = { "webhook-url": ["https://hooks.example.com/petstore?team=a"] };
+const HOW = `printf 'whsec_%s\\n' "$(openssl rand -base64 32)"`;
+
+const fileOf = (text: string) => {
+  const path = join(temporaryDirectory("webhook-secret"), "secret");
+  writeFileSync(path, text);
+  return path;
+};
+
+test("the secret is in a file or a variable, as whsec_ and base64; the settings show nothing of it", () => {
+  const flags = { ...URL_FLAG, "webhook-secret-file": [fileOf(`${WEBHOOK_SECRET}\n`)] };
+  const { webhook } = parseConfig(flags);
+  expect(webhook?.target.url).toBe("https://hooks.example.com/petstore?team=a");
+  expect(Buffer.from(webhook?.target.secret ?? []).toString("base64")).toBe(WEBHOOK_SECRET.slice(6));
+  expect(webhook?.events).toEqual(DEFAULT_WEBHOOK_EVENTS);
+  expect(parseConfig(URL_FLAG, { PETSTORE_WEBHOOK_SECRET: WEBHOOK_SECRET }).webhook).toEqual(webhook);
+  expect(parseConfig().webhook).toBeUndefined();
+  const sources = { source: () => undefined, envFileVariables: new Set<string>() };
+  const shown = shownSettings(SETTINGS, parseValues(flags), sources);
+  expect(shown.find(({ name }) => name === "webhook-secret")?.value).toBe("…");
+  expect(JSON.stringify(shown)).not.toContain(WEBHOOK_SECRET.slice(6, 20));
+});
+
+test.each([
+  "whsec_",
+  "whsec_c2hvcnQ=",
+  `whsec_${Buffer.alloc(65).toString("base64")}`,
+  WEBHOOK_SECRET.slice(6),
+  "whsec_****",
+])("the secret %j is rejected with how to make one, and not repeated", (text) => {
+  const path = fileOf(text);
+  const flags = { ...URL_FLAG, "webhook-secret-file": [path] };
+  expect(usageError(flags)).toBe(
+    `--webhook-secret-file is not valid; it must be whsec_ and 24 to 64 bytes in base64; make one with: ${HOW}`,
+  );
+});
+
+test.each(["http://10.0.0.7:9000/hook", "http://localhost:9000", "https://hooks.example.com/a/b?c=d"])(
+  "the URL %s is accepted: the operator names it, also if it is private",
+  (url) => expect(parseValues({ "webhook-url": [url] })["webhook-url"]).toBe(url),
+);
+
+test.each([
+  "hooks.example.com",
+  "ftp://a/b",
+  "https://user:pw@hooks.example.com/",
+  "https://a/#b",
+  "https://a b/",
+])("the URL %s is rejected", (url) =>
+  expect(usageError({ "webhook-url": [url] })).toContain("it must be an http:// or https:// URL"),
+);
+
+test("--webhook-events takes actions, all of a kind, and all; another name is an error with a suggestion", () => {
+  const actions = (...events: string[]) =>
+    deliveredActions(parseValues({ "webhook-events": events })["webhook-events"]);
+  expect(actions("key.banned,operator.*")).toEqual(
+    new Set(["key.banned", "operator.created", "operator.rotated", "operator.revoked"]),
+  );
+  expect(actions("key.banned", "pet.deleted")).toEqual(new Set(["key.banned", "pet.deleted"]));
+  expect(actions("key.banned,*")).toBeUndefined();
+  expect(usageError({ "webhook-events": ["key.baned"] })).toBe(
+    '--webhook-events is "key.baned"; it must be an action of the audit trail such as key.banned, all of a kind such as operator.*, or *, or several separated by commas (did you mean key.banned?)',
+  );
+  expect(usageError({ "webhook-events": ["operators.*"] })).toContain("did you mean operator.*?");
+});
+
+test("the default events are those that somebody should look at", () => {
+  const actions = deliveredActions(DEFAULT_WEBHOOK_EVENTS);
+  expect([...(actions ?? [])].filter((action) => !action.startsWith("operator."))).toEqual([
+    "key.banned",
+    "key.expires-soon",
+    "data.restored",
+  ]);
+});
+
+test("no retention of the audit trail deletes an entry that still waits", () => {
+  const [, days] = /^(\d+)d to/.exec(SETTINGS["audit-retention"].type.range ?? "") ?? [];
+  expect(MAX_WAITING_MS).toBe(3 * 86_400_000);
+  expect(Number(days) * 86_400_000).toBeGreaterThan(MAX_WAITING_MS);
+});
+
+test.each([`--webhook-url http://127.0.0.1:1/`, `--webhook-secret-file ${fileOf(WEBHOOK_SECRET)}`])(
+  "serve %s alone does not start",
+  async (flags) => {
+    const message = `--webhook-url and --webhook-secret-file belong together; one of them is missing. The file has whsec_ and 24 to 64 bytes in base64; make one with: ${HOW}`;
+    expect(await new InProcessCli().run(`serve --port 0 ${flags}`)).toEqual(wrongUsage(message));
+  },
+);

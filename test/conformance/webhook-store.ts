@@ -1,0 +1,79 @@
+import { expect } from "bun:test";
+import type { NewAuditEntry } from "../../src/domain/audit.ts";
+import type { WebhookDelivery } from "../../src/domain/webhooks.ts";
+import { AT, type TestCase } from "./store-fixture.ts";
+
+const entry = (action: NewAuditEntry["action"], at = AT): NewAuditEntry => ({
+  at,
+  actor: { kind: "server" },
+  action,
+});
+const delivery: WebhookDelivery = {
+  id: 1,
+  type: "key.banned",
+  at: AT,
+  status: 200,
+  error: null,
+  durationMs: 3,
+};
+
+/** What every WebhookStore does, on whatever database. */
+export function webhookStoreConformance(test: TestCase): void {
+  test("openWebhook: the delivery begins at the end of the audit trail, once for all processes", async (opened) => {
+    const { webhooks, audit, another } = opened;
+    expect(await webhooks.readWebhook()).toBeUndefined();
+    await audit.recordAudit(entry("key.created"));
+    await audit.recordAudit(entry("key.banned"));
+    const state = await webhooks.openWebhook("first");
+    expect(state).toStrictEqual({ source: "first", position: 2n, beat: 0, deliveries: [] });
+    await audit.recordAudit(entry("key.banned"));
+    expect(await (await another()).webhooks.openWebhook("second")).toStrictEqual(state);
+    expect(await webhooks.readWebhook()).toStrictEqual(state);
+  });
+
+  test("takeWebhook: of servers that have seen the same state, one delivers, and only that one can save", async (opened) => {
+    const stores = [opened.webhooks, (await opened.another()).webhooks, (await opened.another()).webhooks];
+    const [webhooks = opened.webhooks] = stores;
+    const state = await webhooks.openWebhook("source");
+    const taken = await Promise.all(stores.map((store, n) => store.takeWebhook(`server ${n}`, state)));
+    expect(taken.filter(Boolean)).toHaveLength(1);
+    const winner = taken.indexOf(true);
+    const saved = { position: 7n, deliveries: [delivery] };
+    for (const [n, store] of stores.entries())
+      expect(await store.saveWebhook(`server ${n}`, saved)).toBe(n === winner);
+    expect(await webhooks.readWebhook()).toStrictEqual({
+      source: "source",
+      ...saved,
+      server: `server ${winner}`,
+      beat: 2,
+    });
+  });
+
+  test("a server whose state has changed since is not replaced; one that has stopped is", async ({
+    webhooks,
+  }) => {
+    await webhooks.takeWebhook("a", await webhooks.openWebhook("source"));
+    const seen = await webhooks.openWebhook("source");
+    await webhooks.saveWebhook("a", seen);
+    expect(await webhooks.takeWebhook("b", seen)).toBeFalse();
+    await webhooks.releaseWebhook("b");
+    expect((await webhooks.readWebhook())?.server).toBe("a");
+    await webhooks.releaseWebhook("a");
+    expect(await webhooks.saveWebhook("a", seen)).toBeFalse();
+    const released = await webhooks.openWebhook("source");
+    expect(released.server).toBeUndefined();
+    expect(await webhooks.takeWebhook("b", released)).toBeTrue();
+  });
+
+  test("countWaiting: entries after the position with one of the actions, and the time of the oldest", async (opened) => {
+    const { webhooks, audit } = opened;
+    const actions = ["key.banned", "key.created", "key.banned", "data.restored"] as const;
+    for (const [i, action] of actions.entries()) await audit.recordAudit(entry(action, AT + i));
+    expect(await webhooks.countWaiting(0n, undefined)).toEqual({ count: 4, oldestAt: AT });
+    expect(await webhooks.countWaiting(1n, new Set(["key.banned"]))).toEqual({ count: 1, oldestAt: AT + 2 });
+    expect(await webhooks.countWaiting(0n, new Set(["key.banned", "data.restored"]))).toMatchObject({
+      count: 3,
+    });
+    expect(await webhooks.countWaiting(4n, undefined)).toEqual({ count: 0 });
+  });
+}

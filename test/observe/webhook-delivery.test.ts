@@ -1,0 +1,350 @@
+import { afterEach, describe, expect, test } from "bun:test";
+import type { NewAuditEntry } from "../../src/domain/audit.ts";
+import { MAX_DELIVERIES, retryDelayMs } from "../../src/domain/webhooks.ts";
+import { createLog } from "../../src/observe/log.ts";
+import { type WebhookOptions, WebhookSender } from "../../src/observe/webhook-delivery.ts";
+import { openSqlite } from "../../src/store/sqlite/store.ts";
+import { temporaryDirectory } from "../../trials/harness/cleanup.ts";
+import {
+  accept,
+  type Behaviour,
+  startReceiver,
+  WEBHOOK_SECRET,
+} from "../../trials/harness/webhook-receiver.ts";
+import { webhookSecret } from "../../src/config/value-types.ts";
+import { TestClock } from "../test-clock.ts";
+
+const DAY_MS = 86_400_000;
+/** Waits of some milliseconds in place of seconds. */
+const TIMES = { pollMs: 5, beatMs: 10, silentMs: 100, timeoutMs: 10_000, retryFactor: 0.005 };
+const closing: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const close of closing.splice(0).toReversed()) await close();
+});
+
+/** An audit trail, and a receiver of it. */
+async function setUp(behaviour?: Behaviour) {
+  const stores = openSqlite(`${temporaryDirectory("webhook")}/store.db`);
+  closing.push(() => stores.close());
+  const receiver = startReceiver(behaviour);
+  closing.push(receiver.close);
+  const clock = new TestClock();
+  const lines: Record<string, unknown>[] = [];
+  const log = createLog({ format: "json", write: (line) => lines.push(JSON.parse(line)) });
+  const secret = webhookSecret.parse(WEBHOOK_SECRET) ?? new Uint8Array();
+  const start = (rest: Partial<WebhookOptions> = {}) => {
+    const sender = new WebhookSender({
+      ...stores,
+      target: { url: receiver.url, secret },
+      events: ["*"],
+      environment: "production",
+      isOnlyServer: true,
+      server: "one",
+      clock,
+      retentionNow: () => clock.now(),
+      log,
+      ...rest,
+      times: { ...TIMES, ...rest.times },
+    });
+    closing.push(() => sender.close());
+    return sender;
+  };
+  const record = async (count = 1, entry: Partial<NewAuditEntry> = {}) => {
+    for (let n = 0; n < count; n++)
+      await stores.audit.recordAudit({
+        at: clock.now(),
+        actor: { kind: "server", name: "web-1" },
+        action: "key.banned",
+        ...entry,
+      });
+  };
+  const state = async () =>
+    (await stores.webhooks.readWebhook()) ?? { position: -1n, deliveries: [], source: "" };
+  const opened = async () => {
+    while ((await state()).position < 0n) await Bun.sleep(1);
+  };
+  const arrived = (count: number) => receiver.when(() => receiver.accepted().length >= count);
+  return { ...stores, receiver, clock, lines, start, record, state, opened, arrived };
+}
+
+test("an entry arrives as Standard Webhooks says: three headers, a signature, and type, timestamp and data", async () => {
+  const { receiver, start, record, opened, arrived, state } = await setUp();
+  start();
+  await opened();
+  const target = { kind: "key", id: 9_007_199_254_740_993n } as const;
+  await record(1, { target, after: { bannedUntil: "2026-11-15T12:05:00.000Z" } });
+  await arrived(1);
+  const [event] = receiver.received;
+  const { source } = await state();
+  expect(event?.body).toBe(
+    `{"type":"key.banned","timestamp":"2026-11-15T12:00:00.000Z","data":{"environment":"production","id":1,"at":"2026-11-15T12:00:00.000Z","actor":{"operator":null,"kind":"server","name":"web-1"},"action":"key.banned","target":{"kind":"key","id":9007199254740993},"before":null,"after":{"bannedUntil":"2026-11-15T12:05:00.000Z"}}}`,
+  );
+  expect(event?.headers).toMatchObject({
+    "content-type": "application/json",
+    "webhook-id": `${source}_1_1794744000000`,
+    "webhook-timestamp": "1794744000",
+    "webhook-signature": expect.stringMatching(/^v1,[\w+/]{43}=$/),
+    "user-agent": expect.stringMatching(/^Petstore\/\d/),
+  });
+  expect(source).toMatch(/^[\da-f]{8}$/);
+  expect(receiver.unsigned).toEqual([]);
+});
+
+test("a first start begins at the end of the audit trail, and a later one where the last one ended, also at another URL", async () => {
+  const { receiver, start, record, opened } = await setUp();
+  await record(5);
+  const first = start();
+  await opened();
+  await record(2);
+  while (first.counts.delivered < 2) await Bun.sleep(1);
+  await first.close();
+  await record(2);
+  const other = startReceiver();
+  closing.push(other.close);
+  const secret = webhookSecret.parse(WEBHOOK_SECRET) ?? new Uint8Array();
+  start({ target: { url: other.url, secret } });
+  await other.when(() => other.accepted().length >= 2);
+  expect([receiver.accepted(), other.accepted()]).toEqual([
+    [6, 7],
+    [8, 9],
+  ]);
+});
+
+test("only the chosen actions are delivered, and the position moves past the others", async () => {
+  const { receiver, start, record, opened, arrived, state } = await setUp();
+  start({ events: ["key.banned", "operator.*"] });
+  await opened();
+  for (const action of [
+    "key.created",
+    "operator.created",
+    "key.banned",
+    "operator.revoked",
+    "key.updated",
+  ] as const)
+    await record(1, { action });
+  await arrived(3);
+  expect(receiver.received.map(({ type }) => type)).toEqual([
+    "operator.created",
+    "key.banned",
+    "operator.revoked",
+  ]);
+  while ((await state()).position < 5n) await Bun.sleep(1);
+});
+
+describe("a receiver", () => {
+  test.each<[string, Behaviour, Partial<typeof TIMES>]>([
+    ["that responds 500", (n) => (n <= 3 ? new Response("broken", { status: 500 }) : accept()), {}],
+    ["that redirects", (n) => (n <= 3 ? Response.redirect("/elsewhere", 307) : accept()), {}],
+    ["that responds 410", (n) => (n <= 3 ? new Response(null, { status: 410 }) : accept()), {}],
+    ["that hangs", (n) => (n <= 2 ? "hang" : accept()), { timeoutMs: 50 }],
+    ["that is slow", async () => Bun.sleep(20).then(accept), {}],
+    [
+      "whose response does not end",
+      () => new Response(new ReadableStream({ pull: (to) => to.enqueue(new Uint8Array(65_536)) })),
+      {},
+    ],
+  ])("%s gets every entry in order, and repeats have the same webhook-id", async (_, behaviour, times) => {
+    const { receiver, start, record, opened, arrived } = await setUp(behaviour);
+    start({ times });
+    await opened();
+    await record(4);
+    await arrived(4);
+    expect(receiver.accepted()).toEqual([1, 2, 3, 4]);
+    const idsOfEntry = Map.groupBy(receiver.received, ({ entry }) => entry);
+    for (const events of idsOfEntry.values()) expect(new Set(events.map(({ id }) => id)).size).toBe(1);
+    expect(new Set(receiver.received.map(({ id }) => id)).size).toBe(4);
+    expect(receiver.unsigned).toEqual([]);
+    // Nothing of a later entry came before the earlier one was accepted.
+    const order = receiver.received.map(({ entry = 0 }) => entry);
+    expect(order).toEqual(order.toSorted((a, b) => a - b));
+  });
+
+  test("that is not there gets every entry when it comes, and the log says when it began and ended", async () => {
+    const { start, record, opened, lines, state, ...rest } = await setUp();
+    const port = Number(new URL(rest.receiver.url).port);
+    await rest.receiver.close();
+    const sender = start();
+    await opened();
+    await record(3);
+    while (sender.counts.failed < 3) await Bun.sleep(1);
+    expect(sender.waiting).toEqual({ count: 3, oldestAt: rest.clock.now() });
+    const [attempt] = (await state()).deliveries;
+    expect(attempt).toMatchObject({
+      id: 1,
+      type: "key.banned",
+      status: null,
+      error: expect.stringMatching(/refused/i),
+    });
+    const entries: number[] = [];
+    using back = Bun.serve({
+      port,
+      hostname: "127.0.0.1",
+      async fetch(request) {
+        entries.push(JSON.parse(await request.text()).data.id);
+        return new Response();
+      },
+    });
+    while (sender.counts.delivered < 3 || sender.waiting?.count !== 0) await Bun.sleep(1);
+    expect([back.pendingRequests, entries]).toEqual([0, [1, 2, 3]]);
+    expect(lines.map(({ event }) => event)).toEqual(["webhook.failing", "webhook.recovered"]);
+    expect(lines[0]).toMatchObject({ level: "warn", id: 1, error: expect.stringMatching(/refused/i) });
+  });
+});
+
+test("waits grow from half a second or more up to an hour or less, at random within their half", () => {
+  expect([1, 2, 3, 4, 11, 12, 13, 1_000].map((n) => retryDelayMs(n, 1))).toEqual([
+    1_000, 2_000, 4_000, 8_000, 1_024_000, 2_048_000, 3_600_000, 3_600_000,
+  ]);
+  expect(retryDelayMs(1, 0)).toBe(500);
+  expect(retryDelayMs(99, 0)).toBe(1_800_000);
+});
+
+test("an entry that waits for three days is skipped, logged and counted; a later one still waits", async () => {
+  const { receiver, start, record, opened, lines, clock, arrived } = await setUp(
+    () => new Response(null, { status: 503 }),
+  );
+  const sender = start();
+  await opened();
+  await record(2);
+  await receiver.when(() => receiver.received.length >= 2);
+  clock.advance(2 * DAY_MS);
+  await record(1);
+  clock.advance(DAY_MS + 1);
+  while (sender.counts.skipped < 2) await Bun.sleep(1);
+  receiver.behave(accept);
+  await arrived(1);
+  expect(receiver.accepted()).toEqual([3]);
+  expect(sender.counts.skipped).toBe(2);
+  expect(lines.find(({ event }) => event === "webhook.skipped")).toMatchObject({
+    level: "error",
+    entries: 2,
+  });
+});
+
+test("a stop does not wait for a receiver that hangs, and the entry is sent again", async () => {
+  const { receiver, start, record, opened, arrived } = await setUp(() => "hang");
+  const sender = start();
+  await opened();
+  await record();
+  await receiver.when(() => receiver.received.length === 1);
+  await sender.close();
+  expect(sender.counts).toEqual({ delivered: 0, failed: 0, skipped: 0 });
+  receiver.behave(accept);
+  start();
+  await arrived(1);
+  expect(new Set(receiver.received.map(({ id }) => id)).size).toBe(1);
+});
+
+test("the last attempts are stored, newest first and no more than twenty", async () => {
+  const { start, record, opened, arrived, state } = await setUp();
+  const sender = start();
+  await opened();
+  await record(25);
+  await arrived(25);
+  while (sender.counts.delivered < 25) await Bun.sleep(1);
+  await sender.close();
+  const { deliveries } = await state();
+  expect(MAX_DELIVERIES).toBe(20);
+  expect(deliveries.map(({ id }) => id)).toEqual(Array.from({ length: 20 }, (_, i) => 25 - i));
+  expect(deliveries[0]).toEqual({
+    id: 25,
+    type: "key.banned",
+    at: 1_794_744_000_000,
+    status: 200,
+    error: null,
+    durationMs: expect.any(Number),
+  });
+});
+
+describe("several servers", () => {
+  test("one delivers at a time, and another one goes on at once when it stops", async () => {
+    const { receiver, start, record, opened, state } = await setUp();
+    const shared = { isOnlyServer: false, times: { silentMs: 600_000 } } as const;
+    const one = start({ ...shared, server: "one" });
+    await opened();
+    while (!("server" in (await state()))) await Bun.sleep(1);
+    const two = start({ ...shared, server: "two" });
+    await record(3);
+    while (one.counts.delivered < 3 || one.waiting?.count !== 0) await Bun.sleep(1);
+    expect(two.counts.delivered).toBe(0);
+    expect(two.waiting).toBeUndefined();
+    await one.close();
+    await record(2);
+    while (two.counts.delivered < 2) await Bun.sleep(1);
+    expect(two.counts.delivered).toBe(2);
+    expect(receiver.received.map(({ entry }) => entry)).toEqual([1, 2, 3, 4, 5]);
+  });
+
+  test("a server that was paused, and is replaced meanwhile, repeats at most one entry and sends no other", async () => {
+    const { receiver, start, record, opened, webhooks, arrived } = await setUp();
+    const { promise: paused, resolve: release } = Promise.withResolvers<void>();
+    const { promise: saving, resolve: onSave } = Promise.withResolvers<void>();
+    // The first server stands still before it saves its first delivery.
+    const slow = {
+      openWebhook: (source: string) => webhooks.openWebhook(source),
+      readWebhook: () => webhooks.readWebhook(),
+      takeWebhook: (...args: Parameters<typeof webhooks.takeWebhook>) => webhooks.takeWebhook(...args),
+      releaseWebhook: (server: string) => webhooks.releaseWebhook(server),
+      countWaiting: (...args: Parameters<typeof webhooks.countWaiting>) => webhooks.countWaiting(...args),
+      async saveWebhook(...args: Parameters<typeof webhooks.saveWebhook>) {
+        if (args[1].deliveries.length > 0) {
+          onSave();
+          await paused;
+        }
+        return webhooks.saveWebhook(...args);
+      },
+    };
+    const one = start({ isOnlyServer: false, server: "one", webhooks: slow });
+    await opened();
+    await record(5);
+    await saving;
+    start({ isOnlyServer: false, server: "two" });
+    await arrived(5);
+    release();
+    await record(2);
+    await arrived(7);
+    expect(receiver.received.map(({ entry }) => entry)).toEqual([1, 1, 2, 3, 4, 5, 6, 7]);
+    expect(one.counts.delivered).toBe(1);
+  });
+
+  test("while the database is unavailable nothing is lost, and the log says so once", async () => {
+    const { receiver, start, record, opened, webhooks, arrived, lines } = await setUp();
+    let isAway = false;
+    const failing: WebhookOptions["webhooks"] = {
+      ...webhooks,
+      openWebhook: (source) => webhooks.openWebhook(source),
+      readWebhook: () => webhooks.readWebhook(),
+      takeWebhook: (...args) => webhooks.takeWebhook(...args),
+      releaseWebhook: (server) => webhooks.releaseWebhook(server),
+      countWaiting: (...args) => webhooks.countWaiting(...args),
+      async saveWebhook(...args) {
+        if (isAway) throw new Error("away");
+        return webhooks.saveWebhook(...args);
+      },
+    };
+    start({ webhooks: failing });
+    await opened();
+    isAway = true;
+    await record(3);
+    await receiver.when(() => receiver.received.length >= 3);
+    isAway = false;
+    await arrived(3);
+    expect(receiver.accepted()).toEqual([1, 2, 3]);
+    expect(lines.filter(({ event }) => event === "webhook.unreadable")).toHaveLength(1);
+  });
+});
+
+test("a test event is signed like the others and moves nothing", async () => {
+  const { receiver, start, opened, state } = await setUp(() => new Response("thanks\r\nand more"));
+  const sender = start();
+  await opened();
+  expect(await sender.test()).toEqual({
+    status: 200,
+    error: null,
+    line: "thanks",
+    durationMs: expect.any(Number),
+  });
+  expect(receiver.received.map(({ type, entry }) => [type, entry])).toEqual([["webhook.test", undefined]]);
+  expect(receiver.unsigned).toEqual([]);
+  expect((await state()).deliveries).toEqual([]);
+});
