@@ -160,34 +160,20 @@ describe("a receiver", () => {
   });
 
   test("that is not there gets every entry when it comes, and the log says when it began and ended", async () => {
-    const { start, record, opened, lines, state, ...rest } = await setUp();
-    const port = Number(new URL(rest.receiver.url).port);
-    await rest.receiver.close();
+    const { receiver, start, record, opened, lines, state, clock } = await setUp();
+    await receiver.goAway();
     const sender = start();
     await opened();
     await record(3);
     while (sender.counts.failed < 3) await Bun.sleep(1);
-    expect(sender.waiting).toEqual({ count: 3, oldestAt: rest.clock.now() });
-    const [attempt] = (await state()).deliveries;
-    expect(attempt).toMatchObject({
-      id: 1,
-      type: "key.banned",
-      status: null,
-      error: expect.stringMatching(/refused/i),
-    });
-    const entries: number[] = [];
-    using back = Bun.serve({
-      port,
-      hostname: "127.0.0.1",
-      async fetch(request) {
-        entries.push(JSON.parse(await request.text()).data.id);
-        return new Response();
-      },
-    });
+    expect(sender.waiting).toEqual({ count: 3, oldestAt: clock.now() });
+    const refused = { id: 1, type: "key.banned", status: null, error: expect.stringMatching(/refused/i) };
+    expect((await state()).deliveries[0]).toMatchObject(refused);
+    receiver.comeBack();
     while (sender.counts.delivered < 3 || sender.waiting?.count !== 0) await Bun.sleep(1);
-    expect([back.pendingRequests, entries]).toEqual([0, [1, 2, 3]]);
+    expect(receiver.received.map(({ entry }) => entry)).toEqual([1, 2, 3]);
     expect(lines.map(({ event }) => event)).toEqual(["webhook.failing", "webhook.recovered"]);
-    expect(lines[0]).toMatchObject({ level: "warn", id: 1, error: expect.stringMatching(/refused/i) });
+    expect(lines[0]).toMatchObject({ level: "warn", ...refused });
   });
 });
 

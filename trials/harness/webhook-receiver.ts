@@ -36,34 +36,42 @@ export function startReceiver(first: Behaviour = accept) {
   const unsigned: string[] = [];
   let waiting: { readonly until: () => boolean; readonly resolve: () => void }[] = [];
   let requests = 0;
-  const server = Bun.serve({
-    port: 0,
-    hostname: "127.0.0.1",
-    idleTimeout: 60,
-    async fetch(request) {
-      const body = await request.text();
-      if (!(await isSigned(request.headers, body))) unsigned.push(body);
-      const { type, data } = JSON.parse(body);
-      const response = await behaviour(++requests);
-      received.push({
-        id: request.headers.get("webhook-id") ?? "",
-        type,
-        entry: data.id,
-        headers: Object.fromEntries(request.headers),
-        body,
-        isAccepted: response !== "hang" && response.ok,
-      });
-      waiting = waiting.filter(({ until, resolve }) => !until() || resolve());
-      return response === "hang" ? new Promise<Response>(() => {}) : response;
-    },
-  });
+  const serve = (port: number) =>
+    Bun.serve({
+      port,
+      hostname: "127.0.0.1",
+      idleTimeout: 60,
+      async fetch(request) {
+        const body = await request.text();
+        if (!(await isSigned(request.headers, body))) unsigned.push(body);
+        const { type, data } = JSON.parse(body);
+        const response = await behaviour(++requests);
+        received.push({
+          id: request.headers.get("webhook-id") ?? "",
+          type,
+          entry: data.id,
+          headers: Object.fromEntries(request.headers),
+          body,
+          isAccepted: response !== "hang" && response.ok,
+        });
+        waiting = waiting.filter(({ until, resolve }) => !until() || resolve());
+        return response === "hang" ? new Promise<Response>(() => {}) : response;
+      },
+    });
+  let server = serve(0);
+  const { port = 0 } = server;
   return {
-    url: `${server.url.origin}/hook`,
+    url: `http://127.0.0.1:${port}/hook`,
     received,
     /** The bodies of requests whose signature was wrong. */
     unsigned,
     behave(next: Behaviour) {
       behaviour = next;
+    },
+    /** Refuses connections until `comeBack`. */
+    goAway: () => server.stop(true),
+    comeBack() {
+      server = serve(port);
     },
     /** Resolves when what was received meets the condition. */
     when: (until: () => boolean) =>
