@@ -99,14 +99,19 @@ const FAIR_BYTES = 248;
 
 /** Generates a secret: prefix, 30 random base62 characters (178 bits), six characters of checksum. */
 export function generateSecret(environment: Environment): string {
-  let secret: string = KEY_PREFIX[environment];
-  const length = secret.length + RANDOM_LENGTH;
-  while (secret.length < length) {
-    for (const byte of crypto.getRandomValues(new Uint8Array(RANDOM_LENGTH * 2))) {
-      if (byte < FAIR_BYTES && secret.length < length) secret += ALPHABET[byte % ALPHABET.length];
+  const secret = KEY_PREFIX[environment] + randomBase62(RANDOM_LENGTH);
+  return secret + checksum(secret);
+}
+
+/** Generates random letters and digits. A double click selects all of them, and a URL needs no escapes. */
+export function randomBase62(length: number): string {
+  let text = "";
+  while (text.length < length) {
+    for (const byte of crypto.getRandomValues(new Uint8Array(length * 2))) {
+      if (byte < FAIR_BYTES && text.length < length) text += ALPHABET[byte % ALPHABET.length];
     }
   }
-  return secret + checksum(secret);
+  return text;
 }
 
 function checksum(text: string): string {

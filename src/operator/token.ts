@@ -6,17 +6,18 @@ import { Rejection } from "../api/errors.ts";
 import { sha256 } from "../runtime/hash.ts";
 import { adminToken } from "../config/value-types.ts";
 import { type DataDirectory, replacePrivateFile } from "../data-directory.ts";
-import type { NewSecret } from "../domain/api-keys.ts";
+import { type NewSecret, randomBase62 } from "../domain/api-keys.ts";
 import { mayCall } from "../domain/operators.ts";
 import type { Clock, OperatorStore } from "../domain/ports.ts";
 import type { Log } from "../observe/log.ts";
 import { forbiddenRole } from "./errors.ts";
 
+/** Tokens of release 1.1.0 are base64url, with `-` and `_`. */
 const GENERATED = /^pet_admin_[\w-]{43}$/;
 
-/** Generates a token: 256 random bits, in characters that need no escaping in a URL. */
+/** Generates a token of 256 random bits. */
 export function generateToken(): string {
-  return `pet_admin_${randomBytes(32).toString("base64url")}`;
+  return `pet_admin_${randomBase62(43)}`;
 }
 
 /**
