@@ -210,12 +210,12 @@ export const KEY_COMMANDS = [
   operationCommand({
     name: "keys revoke",
     operation: "revokeKey",
-    examples: ["petstore keys revoke 3", "petstore keys revoke 3 --yes"],
+    examples: ["petstore keys revoke 3", "petstore keys revoke 3 --reason 'leaked in a repository' --yes"],
     options: YES_OPTION,
-    async request(call, { id }, execution) {
+    async request(call, { id, body }, execution) {
       const { name, revokedAt: revokedBefore } = await call("getKey", { id });
       await confirmed(`Revoke key ${id} ${quoted(name)} permanently?`, execution);
-      return { key: await call("revokeKey", { id }), revokedBefore };
+      return { key: await call("revokeKey", { id, body: { ...body } }), revokedBefore };
     },
     json: ({ key }) => key,
     text: ({ key: { id }, revokedBefore }, { context: { screen } }) =>

@@ -81,12 +81,12 @@ export const OPERATOR_COMMANDS = [
   operationCommand({
     name: "operators revoke",
     operation: "revokeOperator",
-    examples: ["petstore operators revoke ann", "petstore operators revoke 3 --yes"],
+    examples: ["petstore operators revoke ann", "petstore operators revoke 3 --reason 'left the team' --yes"],
     options: YES_OPTION,
-    async request(call, { id: given }, execution) {
+    async request(call, { id: given, body }, execution) {
       const { id, name, revokedAt: revokedBefore } = await operatorOf(call, given);
       await confirmed(`Revoke operator ${id} ${name} permanently?`, execution);
-      return { operator: await call("revokeOperator", { id }), revokedBefore };
+      return { operator: await call("revokeOperator", { id, body: { ...body } }), revokedBefore };
     },
     json: ({ operator }) => operator,
     text: ({ operator: { id, name }, revokedBefore }, { context: { screen } }) =>

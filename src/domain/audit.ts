@@ -11,8 +11,11 @@ export interface Actor {
   readonly operator?: string;
 }
 
-/** Who makes a change, and when (milliseconds since the epoch). */
-export type Attribution = Pick<NewAuditEntry, "actor" | "at">;
+/** Who makes a change, when (milliseconds since the epoch), and why, if they say so. */
+export type Attribution = Pick<NewAuditEntry, "actor" | "at"> & { readonly reason?: string | undefined };
+
+/** The length of a reason, in code points. */
+export const MAX_REASON_LENGTH = 200;
 
 export const AUDIT_ACTIONS = [
   "key.created",
@@ -101,14 +104,18 @@ export interface AuditQuery {
 
 type TargetAction = AuditAction & `${AuditTarget["kind"]}.${string}`;
 
-/** Makes the entry of a change, for the transaction of the change. An action begins with its target. */
+/**
+ * Makes the entry of a change, for the transaction of the change. An action begins with its target. A reason is one of
+ * the values after the change.
+ */
 export function auditEntry(
   action: TargetAction,
   id: number | bigint,
-  rest: Omit<NewAuditEntry, "action" | "target">,
+  { reason, ...rest }: Attribution & Omit<NewAuditEntry, "action" | "target">,
 ): NewAuditEntry {
   const kind = AUDIT_TARGET_KINDS.find((each) => action.startsWith(`${each}.`));
-  return { ...rest, action, ...(kind && { target: { kind, id: BigInt(id) } }) };
+  const after = reason === undefined ? {} : { after: { ...rest.after, reason } };
+  return { ...rest, ...after, action, ...(kind && { target: { kind, id: BigInt(id) } }) };
 }
 
 export function keyCreated(key: ApiKey, { hint }: NewSecret, by: Attribution): NewAuditEntry {

@@ -1,8 +1,8 @@
 /** The parts that rows in the table of operations share. */
 import type { Operation } from "../api/api.ts";
 import { cursorOf, type ListName } from "../domain/cursor.ts";
-import { dateTime, queryInteger, type Schema } from "../api/schema.ts";
-import type { AuditAction } from "../domain/audit.ts";
+import { dateTime, line, object, queryInteger, type Schema } from "../api/schema.ts";
+import { type AuditAction, MAX_REASON_LENGTH } from "../domain/audit.ts";
 import type { Role } from "../domain/operators.ts";
 import type { AdminErrorCode } from "./errors.ts";
 
@@ -48,6 +48,13 @@ export const until = dateTime("Before this time");
 export function cursor(list: ListName): Schema<bigint> {
   return cursorOf(list, "the nextCursor of the page before");
 }
+
+/** The body of a change that is final or severe. Clients of release 1.1.0 send none. */
+export const Reasoned = object(
+  "Why it is done",
+  {},
+  { reason: line(MAX_REASON_LENGTH, "Why this is done, for the audit trail") },
+);
 
 export function ok<S extends Schema<unknown>>(description: string, body: S) {
   return { status: 200, description, body } as const;

@@ -6,7 +6,7 @@ import { NewPet, ORDER_FILTERS, OrderUpdate, Pet, PET_FILTERS, PetUpdate } from 
 import { ADMIN_ERRORS } from "./errors.ts";
 import * as history from "./history-resources.ts";
 import * as keys from "./key-resources.ts";
-import { created, cursor, limit, ok, since, tagged, until } from "./operation-rows.ts";
+import { created, cursor, limit, ok, Reasoned, since, tagged, until } from "./operation-rows.ts";
 import * as resources from "./resources.ts";
 
 /** The period of the usage history. Its first and last hours or days count in full. */
@@ -100,6 +100,7 @@ export const ADMIN_OPERATIONS = {
       summary: "Revoke an operator for good",
       description:
         "Ends the token and the sessions of the operator, on every server within a second. This cannot be undone. Nobody can revoke themselves, or the last admin. An operator who is already revoked stays so.",
+      body: Reasoned,
       success: ok("The revoked operator", resources.OperatorSchema),
       errors: ["own_operator", "last_admin"],
     },
@@ -230,6 +231,7 @@ export const ADMIN_OPERATIONS = {
       audited: "key.disabled",
       summary: "Switch an API key off until it is enabled again",
       description: "Servers respond 401 to the key within a second. Its secrets, plan and usage stay.",
+      body: Reasoned,
       success: ok("The disabled key", keys.Key),
       errors: ["key_not_active"],
       role: "support",
@@ -251,6 +253,7 @@ export const ADMIN_OPERATIONS = {
       summary: "Revoke an API key for good",
       description:
         "Servers respond 401 to the key within a second. This cannot be undone. A key that is already revoked stays as it is.",
+      body: Reasoned,
       success: ok("The revoked key", keys.Key),
     },
     unbanKey: {
@@ -260,6 +263,7 @@ export const ADMIN_OPERATIONS = {
       summary: "End the ban of an API key",
       description:
         "Ends the ban and clears the strikes: the next ban is a first one again. Servers apply it within a second. Usage stays, so the key may still be at its limit.",
+      body: Reasoned,
       success: ok("The key", keys.Key),
       errors: ["key_not_active"],
       role: "support",

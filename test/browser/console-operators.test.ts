@@ -101,9 +101,12 @@ test("an admin creates an operator, whose token is shown once and signs in; rota
 
   await page.getByRole("button", { name: "Actions for eve@example.com" }).click();
   await page.getByRole("button", { name: "Revoke" }).click();
+  await page.getByLabel("Reason").fill("left the team");
   await page.getByLabel("Confirm").fill("eve@example.com");
   await page.getByRole("button", { name: "Revoke eve@example.com" }).click();
   await page.getByRole("row").filter({ hasText: "eve@example.com" }).getByText("revoked").waitFor();
   await other.page.getByRole("heading", { name: "Sign in to Petstore" }).waitFor();
   await other.close();
+  await showPage(page, "/audit");
+  await page.getByRole("row").filter({ hasText: "operator.revoked" }).getByText("left the team").waitFor();
 });

@@ -93,7 +93,7 @@ test("each change of a key prints what it has done", async () => {
       'Key 1 "app" is updated: enterprise plan, 5 requests per minute, 6 per day.\n',
     ],
     ["update 1 --plan pro", 'Key 1 "app" is updated: pro plan, 300 requests per minute, 10,000 per day.\n'],
-    ["revoke 1", "Key 1 is revoked.\n"],
+    ["revoke 1 --reason leaked", "Key 1 is revoked.\n"],
   ]) {
     expect(await cli.run(`keys ${line}`)).toEqual({ code: 0, out: String(out), err: "" });
   }
@@ -103,6 +103,8 @@ test("each change of a key prints what it has done", async () => {
   expect(await cli.run("keys rotate 1")).toEqual(
     failure("Key 1 was revoked at 2026-11-15T12:00:00.000Z and cannot be rotated; create a new key."),
   );
+  const [revocation] = (await cli.out("audit --key 1 --action key.revoked")).match(/revokedAt.*/g) ?? [];
+  expect(revocation).toBe("revokedAt: none → 2026-11-15T12:00:00.000Z, reason: leaked");
   const actions = (await cli.json<{ action: string }[]>("audit --key 1")).map(({ action }) => action);
   const changes = ["disabled", "enabled", "updated", "updated", "revoked"].map((each) => `key.${each}`);
   expect(actions).toEqual(["key.created", ...changes].toReversed());

@@ -1,5 +1,6 @@
 import type { ComponentChildren, VNode } from "preact";
 import { useId, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { MAX_REASON_LENGTH } from "../../domain/audit.ts";
 import { curlCommand } from "../../text/curl.ts";
 import { printable } from "../../text/formatting.ts";
 import { capitalized } from "../format.ts";
@@ -73,8 +74,10 @@ interface Action extends Pick<ModalProps, "title" | "name"> {
   readonly text?: ComponentChildren;
   /** By default the title and the name. */
   readonly submitText?: string;
+  /** Whether a reason can be given, which `run` gets. */
+  readonly asksReason?: boolean;
   /** A secret that comes of it is shown, once. */
-  readonly run: () => Promise<IssuedSecret | object | undefined>;
+  readonly run: (given: { readonly reason?: string }) => Promise<IssuedSecret | object | undefined>;
   /** What was done, said before the name when the dialog has closed: "Revoked". */
   readonly done?: string;
   readonly children?: ComponentChildren;
@@ -87,8 +90,9 @@ function focusHeadingIfLost(): void {
 
 /** Asks once before something is done. */
 export function ActionDialog(action: Action) {
-  const { title, name = "", shortName = "", isFinal = false, run, done } = action;
+  const { title, name = "", shortName = "", isFinal = false, asksReason = false, run, done } = action;
   const [typed, setTyped] = useState("");
+  const [reason, setReason] = useState("");
   const isSeen = name === printable(name.trim()) && !/\s\s/.test(name);
   const isTypeable = isSeen && [...name].length <= MAX_TYPED_NAME;
   const words = isTypeable ? name : shortName;
@@ -99,7 +103,7 @@ export function ActionDialog(action: Action) {
   );
   async function onSubmit() {
     const own = current.dialog;
-    const result = await run();
+    const result = await run(reason.trim() === "" ? {} : { reason: reason.trim() });
     if (result !== undefined && "noun" in result)
       openDialog(() => <SecretDialog key={result.secret} {...result} />);
     // Somebody may have cancelled it, and opened another one.
@@ -114,6 +118,16 @@ export function ActionDialog(action: Action) {
       <Form {...{ submitText, onSubmit, isReady }} onCancel={closeDialog} isDangerous={isFinal}>
         {action.text && <p>{action.text}</p>}
         {action.children}
+        {asksReason && (
+          <TextField
+            label="Reason"
+            field="reason"
+            hint="Optional, for the audit trail, such as: leaked in a repository"
+            maxLength={MAX_REASON_LENGTH}
+            value={reason}
+            onInput={setReason}
+          />
+        )}
         {isFinal && (
           <TextField
             label="Confirm"

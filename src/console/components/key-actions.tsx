@@ -58,7 +58,8 @@ function KeyActionDialog({ action, shown }: { readonly action: KeyAction; readon
       name={apiKey.name}
       shortName={`key ${apiKey.id}`}
       isFinal={action === "revoke"}
-      run={() => call(`${action}Key`, { id: apiKey.id })}
+      asksReason={action !== "enable"}
+      run={(body) => call(`${action}Key`, { id: apiKey.id, ...(action !== "enable" && { body }) })}
       done={done}
       text={consequence(apiKey)}
     />

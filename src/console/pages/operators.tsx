@@ -105,7 +105,8 @@ function OperatorMenu({ id, name, state }: OperatorView) {
           name={name}
           shortName={`operator ${id}`}
           isFinal
-          run={() => call("revokeOperator", { id })}
+          asksReason
+          run={(body) => call("revokeOperator", { id, body })}
           done="Revoked"
           text="The token stops working and all sessions end within one second, on every server, for good. The name is not used again."
         />

@@ -50,10 +50,10 @@ export function keyHandlers(services: OperatorServices) {
     getKey: ({ id }) => keys.get(id),
     updateKey: ({ id, body }, { by }) => keys.update(id, body, by),
     rotateKey: ({ id, body }, { by }) => keys.rotate(id, body, by),
-    revokeKey: ({ id }, { by }) => keys.revoke(id, by),
-    disableKey: ({ id }, { by }) => keys.setDisabled(id, by, true),
+    revokeKey: ({ id, body }, { by }) => keys.revoke(id, { ...by, ...body }),
+    disableKey: ({ id, body }, { by }) => keys.setDisabled(id, { ...by, ...body }, true),
     enableKey: ({ id }, { by }) => keys.setDisabled(id, by, false),
-    unbanKey: ({ id }, { by }) => keys.unban(id, by),
+    unbanKey: ({ id, body }, { by }) => keys.unban(id, { ...by, ...body }),
   } satisfies Partial<AdminHandlers>;
 }
 

@@ -39,10 +39,10 @@ export function operatorHandlers(services: OperatorServices) {
       return operator instanceof Rejection ? operator : { operator: applied(operator), token };
     },
 
-    async revokeOperator({ id: identifier }, { by, principal }) {
+    async revokeOperator({ id: identifier, body }, { by, principal }) {
       const id = toSafeNumber(identifier);
       if (principal?.id === id) return OWN_OPERATOR;
-      const operator = await operators.revokeOperator(id, by);
+      const operator = await operators.revokeOperator(id, { ...by, ...body });
       return operator instanceof Rejection ? operator : applied(operator);
     },
   } satisfies Partial<AdminHandlers>;
