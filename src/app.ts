@@ -334,6 +334,7 @@ async function openAdmin(options: AdminOptions): Promise<AdminListener | undefin
     credentials,
     metrics,
     requestLog: observers.requestLog,
+    webhook: options.webhook,
     publicUrl: urlOf(config, server),
     address: new URL(listenUrl(config.host, server.port)).host,
     startedAt: clock.now(),

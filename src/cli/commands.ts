@@ -20,13 +20,14 @@ import { requests } from "./requests.ts";
 import { serve } from "./serve.ts";
 import { serverSecretRotate, serversList } from "./servers.ts";
 import { usage } from "./usage.ts";
+import { webhookShow, webhookTest } from "./webhook.ts";
 
 /** The commands in the groups and the order of the overview. */
 export const COMMAND_GROUPS: Readonly<Record<string, readonly Command[]>> = {
   Server: [serve, demo, doctor, health, serversList, serverSecretRotate, requests],
   "API keys": [...KEY_COMMANDS, usage],
   "Pets and orders": PET_COMMANDS,
-  Operators: [login, logout, whoami, ...OPERATOR_COMMANDS, adminUrl, audit],
+  Operators: [login, logout, whoami, ...OPERATOR_COMMANDS, adminUrl, audit, webhookShow, webhookTest],
   Data: [importCommand, exportCommand, backup, restore, copy],
   More: [openapi, completion],
 };

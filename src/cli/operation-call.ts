@@ -25,16 +25,16 @@ import {
 import { UsageError } from "../config/usage-error.ts";
 import { switchOption } from "../config/value-types.ts";
 import { type AnyCallInput, type CallInput, queryText, unreadableText } from "../operator/calls.ts";
-import type { DataOperationId } from "../operator/handlers/data-handlers.ts";
+import type { DataOperationId, ServerOperationId } from "../operator/handlers/data-handlers.ts";
 import type { AdminContext } from "../operator/handlers/services.ts";
 import {
   ADMIN_API,
   ADMIN_PAGE_LIMIT,
   type AdminInput,
   type AdminOperation,
-  type QueryOf,
   type ResponseOf,
 } from "../operator/operations.ts";
+import { encodeCursor } from "../domain/cursor.ts";
 import type { Clock, ServerRegister, SettingsStore } from "../domain/ports.ts";
 import { SERVERS_SETTING, type ServerState } from "../domain/servers.ts";
 import { attributionOf, type Context, Failure, type Input, type Outcome } from "./command.ts";
@@ -181,6 +181,7 @@ async function withLocal(
   try {
     const settings = await stores.settings.readSettings();
     const saved = settingsWith(settings, input, context.variables);
+    const asked = { storage, settings: stores.settings, servers: quotas, clock, onUnreadable };
     const handlers = {
       ...dataHandlers({
         ...stores,
@@ -204,8 +205,12 @@ async function withLocal(
         applyKeyChanges: async () => {},
         applyOperatorChanges: () => {},
       }),
-      listRequests: ({ query }: AdminInput<"listRequests">) =>
-        askServer(storage, query, { settings: stores.settings, servers: quotas, clock, onUnreadable }),
+      listRequests: ({ query: { cursor: read, ...conditions } }: AdminInput<"listRequests">) => {
+        const cursor = read === undefined ? read : encodeCursor("requests", read);
+        return callRunningServer("listRequests", { ...conditions, cursor }, asked);
+      },
+      getWebhook: () => callRunningServer("getWebhook", {}, asked),
+      testWebhook: () => callRunningServer("testWebhook", {}, asked),
     };
     return await work(async (id, input = {}) => {
       const handler = handlerOf<DataOperationId, [AdminContext], unknown>(handlers, id);
@@ -220,7 +225,8 @@ async function withLocal(
   }
 }
 
-interface AskServerOptions extends Pick<OperatorWork, "onUnreadable"> {
+interface AskOptions extends Pick<OperatorWork, "onUnreadable"> {
+  readonly storage: StorageConfig;
   readonly settings: SettingsStore;
   readonly servers: ServerRegister;
   readonly clock: Clock;
@@ -240,14 +246,14 @@ async function listServers(
   return servers;
 }
 
-/** What only a running server knows. */
-async function askServer(
-  storage: StorageConfig,
-  query: QueryOf<"listRequests">,
-  { settings, servers, clock, onUnreadable }: AskServerOptions,
-): Promise<ResponseOf<"listRequests">> {
+/** Asks for what only a running server knows or does. */
+async function callRunningServer<Id extends ServerOperationId>(
+  id: Id,
+  query: AnyCallInput["query"],
+  { storage, settings, servers, clock, onUnreadable }: AskOptions,
+): Promise<ResponseOf<Id>> {
   const { UNVERIFIED_TLS } = await import("../operator/get-text.ts");
-  const { askForRequests, ASK_TIMEOUT_MS, peerTlsOf } = await import("../operator/server-requests.ts");
+  const { askServer, ASK_TIMEOUT_MS, peerTlsOf } = await import("../operator/server-requests.ts");
   const server = await findRunningServer(storage, { settings, servers }).catch((error: unknown) => {
     if (!(error instanceof Failure)) throw error;
     throw new Failure(`${error.message}, or name another one with --server`);
@@ -255,8 +261,8 @@ async function askServer(
   const { secret, adminUrl, name } = server;
   const { "public-url": publicUrl = adminUrl } = await settings.readSettings();
   const tls = name === hostname() ? UNVERIFIED_TLS : peerTlsOf(publicUrl, undefined);
-  const response = await askForRequests(server, query, { secret, clock, tls, timeoutMs: ASK_TIMEOUT_MS });
-  if (typeof response === "string") throw new Failure(response);
+  const response = await askServer(server, id, { query, secret, clock, tls, timeoutMs: ASK_TIMEOUT_MS });
+  if (typeof response === "string") throw new Failure(printable(response));
   if (response.unreadable > 0) onUnreadable(response.unreadable);
   return response.body;
 }

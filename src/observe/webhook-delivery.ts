@@ -96,6 +96,10 @@ export class WebhookSender {
     this.#work = repeat(0, () => this.#run());
   }
 
+  get url(): string {
+    return this.#options.target.url;
+  }
+
   /** Describes the webhook for operators. */
   async describe() {
     const { webhooks, target, events } = this.#options;

@@ -51,6 +51,7 @@ import { requestHandlers } from "./handlers/requests.ts";
 import { serverHandlers } from "./handlers/server.ts";
 import type { AdminHandlers, ServerServices, SessionContext } from "./handlers/services.ts";
 import { sessionHandlers } from "./handlers/session.ts";
+import { webhookHandlers } from "./handlers/webhook.ts";
 import { ADMIN_API, type AdminOperation, type AdminOperationId } from "./operations.ts";
 import { SIGNATURE_HEADER } from "./server-secret.ts";
 import type { Identity } from "./sign-in.ts";
@@ -244,14 +245,15 @@ class AdminApp {
       ...sessionHandlers(services),
       ...serverHandlers(services),
       ...requestHandlers(services),
+      ...webhookHandlers(services),
       ...dataHandlers(services),
     };
     this.#front = {
       maxBodyBytes: ({ operation }) => (operation.needsNoToken ? MAX_OPEN_BODY_BYTES : MAX_ADMIN_BODY_BYTES),
       parse: parseJson,
       reauthenticate: async (call) => {
-        const { id, operation, request } = call;
-        const identity = await this.#identify(request, id, operation);
+        const { operation, request } = call;
+        const identity = await this.#identify(request, operation);
         return identity instanceof Rejection
           ? identity
           : { ...call, context: this.#contextOf(request, identity) };
@@ -289,7 +291,7 @@ class AdminApp {
     const match = ADMIN_API.find(request.path);
     const id = match?.route.operations.get(request.method);
     const operation: AdminOperation | undefined = id && ADMIN_API.operations[id];
-    const identity = await this.#identify(request, id, operation);
+    const identity = await this.#identify(request, operation);
     if (identity instanceof Rejection) return reject(identity);
 
     if (request.path === OPENAPI_PATH) return this.#respondWithOpenApi(request);
@@ -304,10 +306,10 @@ class AdminApp {
    * Finds out who sends the request. For an operation that needs no token, and for another server, the result has only
    * the actor.
    */
-  #identify(request: Request, id?: AdminOperationId, operation?: AdminOperation) {
+  #identify(request: Request, operation?: AdminOperation) {
     const { remoteAddress: name } = request;
     if (operation?.needsNoToken) return { actor: { kind: "console", name } } as const;
-    const signResponse = id === "listRequests" ? this.#services.signResponseTo(request) : undefined;
+    const signResponse = operation?.isOfServer ? this.#services.signResponseTo(request) : undefined;
     if (signResponse) {
       request.markAuthenticated();
       return { actor: { kind: "server", name }, signResponse } as const;

@@ -26,6 +26,7 @@ export const ADMIN_ERRORS = errorTable({
   key_not_active: { status: 409, meaning: "The API key is revoked or expired, so it cannot be changed." },
   pet_ordered: { status: 409, meaning: "The pet has a placed order. Complete or cancel the order first." },
   pet_has_orders: { status: 409, meaning: "The pet has orders, so it cannot be deleted." },
+  no_webhook: { status: 409, meaning: "The server has no webhook: `--webhook-url` is not set." },
   order_closed: { status: 409, meaning: "The order is already completed or cancelled." },
   body_too_large: {
     status: 413,

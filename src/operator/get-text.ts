@@ -7,6 +7,7 @@ export type TlsOptions = Pick<BunFetchRequestInitTLS, "ca" | "checkServerIdentit
 export const UNVERIFIED_TLS: TlsOptions = { rejectUnauthorized: false };
 
 interface GetOptions {
+  readonly method?: string;
   readonly headers?: Readonly<Record<string, string>>;
   readonly tls: TlsOptions;
   readonly timeoutMs: number;
@@ -16,9 +17,10 @@ interface GetOptions {
 const MAX_BYTES = 1_024 * 1_024;
 
 /** Sends a request to a server directly, even if HTTP_PROXY names a proxy. */
-export async function getText(url: string, { headers = {}, tls, timeoutMs }: GetOptions) {
+export async function getText(url: string, { method = "GET", headers = {}, tls, timeoutMs }: GetOptions) {
   const signal = AbortSignal.timeout(timeoutMs);
   const response = await fetch(url, {
+    method,
     headers,
     tls,
     signal,

@@ -14,6 +14,8 @@ export interface AdminOperation extends Operation<AdminErrorCode> {
   };
   /** Whether the operation works without a session or token. */
   readonly needsNoToken?: true;
+  /** Whether only a running server can execute it. Servers and commands that know their secret may ask for it. */
+  readonly isOfServer?: true;
   /** The audit entry that an operation other than a GET writes; `nothing` if it changes nothing. */
   readonly audited?: AuditAction | "nothing";
   /**

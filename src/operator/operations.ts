@@ -130,6 +130,26 @@ export const ADMIN_OPERATIONS = {
         "The servers and commands of a database sign with it what they tell and ask one another. Servers take the new one within a second, and accept the one before for 10 seconds more. Nothing shows it.",
       success: { status: 204, description: "The secret is replaced" },
     },
+    getWebhook: {
+      method: "GET",
+      path: "/webhook",
+      summary: "Show the webhook and its last deliveries",
+      description:
+        "Shows where audit entries are delivered, how many wait, and the last attempts of all servers.",
+      success: ok("The webhook", resources.Webhook),
+      isOfServer: true,
+    },
+    testWebhook: {
+      method: "POST",
+      path: "/webhook/test",
+      audited: "nothing",
+      summary: "Send a test event to the webhook",
+      description:
+        "The server that responds sends an event of the type `webhook.test`, once, and waits for up to 10 seconds for the response.",
+      success: ok("The response of the receiver", resources.WebhookTest),
+      errors: ["no_webhook"],
+      isOfServer: true,
+    },
     getOverview: {
       method: "GET",
       path: "/overview",
@@ -304,6 +324,7 @@ export const ADMIN_OPERATIONS = {
       description:
         "Lists the requests that meet every condition, newest first. Each server keeps its last requests in memory, as many as `--request-log` has room for: the server that responds asks all others that share the rate limits. `servers` names those whose requests are missing, and why.",
       query: { ...history.requestConditions, since, until, limit, cursor: cursor("requests") },
+      isOfServer: true,
       success: ok("A page of requests", history.RequestPage),
     },
   }),

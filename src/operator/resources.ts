@@ -90,6 +90,41 @@ export const Settings = object("The settings of the server that responds", {
   items: array(Setting, { json: "In the order of `petstore serve --help`" }),
 });
 
+const responseOfReceiver = {
+  status: nullable(
+    integer({ min: 100, max: 599, description: "Status of the response" }),
+    "Null without a response",
+  ),
+  error: nullable(line(300, "Why there was no response"), "Null if there was one"),
+  durationMs: count("Milliseconds until the response, or until the attempt failed"),
+};
+
+export const Webhook = object("Where audit entries are delivered", {
+  url: nullable(line(2_000, "URL of the receiver"), "Null if none is configured on the server that responds"),
+  events: array(line(100), {
+    json: "The actions that are delivered, such as `key.banned`, `operator.*` or `*`",
+  }),
+  waiting: count("Entries that wait for their delivery, at most 10,000"),
+  oldestWaitingAt: nullable(time("Time of the oldest entry that waits"), "Null if none waits"),
+  deliveries: array(
+    object("An attempt to deliver an entry", {
+      id: count("Identifier of the audit entry"),
+      type: line(100, "Action of the entry"),
+      at: time("When the attempt began"),
+      ...responseOfReceiver,
+    }),
+    { json: "The last attempts, newest first" },
+  ),
+});
+export type Webhook = Infer<typeof Webhook>;
+
+export const WebhookTest = object("The response to a test event", {
+  url: line(2_000, "URL of the receiver"),
+  isDelivered: boolean("Whether the status is 2xx"),
+  ...responseOfReceiver,
+  response: nullable(text(1_000, "First line of the response"), "Null if it is empty"),
+});
+
 export const PetPage = object("A page of pets, in ascending order of their identifiers", {
   items: array(Pet),
   nextCursor,

@@ -6,7 +6,15 @@ import { Invalid } from "../api/schema.ts";
 import { isLoopback } from "../config/network.ts";
 import type { Clock } from "../domain/ports.ts";
 import type { ServerState } from "../domain/servers.ts";
-import { adminRequestOf, type ReadResponse, readResponse, unexpectedResponse } from "./calls.ts";
+import {
+  adminRequestOf,
+  type AnyCallInput,
+  type ReadResponse,
+  readRejection,
+  readResponse,
+  unexpectedResponse,
+} from "./calls.ts";
+import type { ServerOperationId } from "./handlers/data-handlers.ts";
 import { getText, type TlsOptions, UNVERIFIED_TLS } from "./get-text.ts";
 import { ADMIN_OPERATIONS, type QueryOf } from "./operations.ts";
 import { newNonce, type ServerSecret, SIGNATURE_HEADER } from "./server-secret.ts";
@@ -65,28 +73,43 @@ interface AskOptions {
 
 /** How long a server waits for another one. */
 const SERVER_TIMEOUT_MS = 2_000;
-export const ASK_TIMEOUT_MS = 5_000;
+/** How long a command waits for a server, which may wait for another server or for the receiver of a webhook. */
+export const ASK_TIMEOUT_MS = 15_000;
+
+type AskedServer = Pick<ServerState, "adminUrl"> & Partial<ServerState>;
 
 /** Asks another server for its requests. Resolves to the reason if that is impossible. */
-export async function askForRequests(
-  { adminUrl, version }: Pick<ServerState, "adminUrl"> & Partial<ServerState>,
+export function askForRequests(
+  server: AskedServer,
   { cursor: read, ...conditions }: QueryOf<"listRequests">,
-  { secret, clock, tls, timeoutMs = SERVER_TIMEOUT_MS }: AskOptions,
+  options: AskOptions,
 ): Promise<ReadResponse<"listRequests"> | string> {
   const cursor = read === undefined ? read : encodeCursor("requests", read);
-  const { method, target } = adminRequestOf("listRequests", { query: { ...conditions, cursor } });
+  return askServer(server, "listRequests", { ...options, query: { ...conditions, cursor } });
+}
+
+/** Asks a server for what only a server can execute. Resolves to the reason if that is impossible. */
+export async function askServer<Id extends ServerOperationId>(
+  { adminUrl, version }: AskedServer,
+  id: Id,
+  options: AskOptions & Pick<AnyCallInput, "query">,
+): Promise<ReadResponse<Id> | string> {
+  const { secret, clock, tls, timeoutMs = SERVER_TIMEOUT_MS, query } = options;
+  const { method, target } = adminRequestOf(id, { query });
   const { origin: to } = new URL(adminUrl ?? "");
   const Authorization = secret.authorizationOf({ to, method, target, at: clock.now() });
   try {
     const { status, headers, text } = await getText(to + target, {
+      method,
       headers: { Authorization },
       tls,
       timeoutMs,
     });
-    if (status !== 200) return `${adminUrl} responds ${status}`;
+    const rejection = status === 409 ? readRejection(parseJson(text)) : undefined;
+    if (status !== 200) return rejection?.message ?? `${adminUrl} responds ${status}`;
     if (!secret.isResponse(headers.get(SIGNATURE_HEADER) ?? "", Authorization, text))
       return `${adminUrl} does not sign its response: it is of release ${LAST_UNSIGNED} or earlier, or not a server of this database`;
-    return readResponse("listRequests", parseJson(text)) ?? unexpectedResponse(to, version);
+    return readResponse(id, parseJson(text)) ?? unexpectedResponse(to, version);
   } catch (error) {
     const code = error instanceof Error ? Reflect.get(error, "code") : undefined;
     const reason = typeof code === "string" && code !== "ABORT_ERR" ? code : String(error);

@@ -2,6 +2,7 @@ import { afterAll, expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { ADMIN_API, type AdminOperation, type AdminOperationId } from "../../src/operator/operations.ts";
+import { startReceiver } from "../../trials/harness/webhook-receiver.ts";
 import { startAdminService, TOKEN } from "./admin-service.ts";
 
 /** An operation that is in the table works: it is audited as it says, and people can call it. */
@@ -11,8 +12,13 @@ type ChangingId = {
   [Id in AdminOperationId]: Operations[Id]["method"] extends "GET" ? never : Id;
 }[AdminOperationId];
 
-const service = await startAdminService();
-afterAll(() => service.stop());
+const receiver = startReceiver();
+const target = { url: receiver.url, secret: new Uint8Array(32) };
+const service = await startAdminService({}, { webhook: { target, events: ["data.restored"] } });
+afterAll(async () => {
+  await service.stop();
+  await receiver.close();
+});
 
 const { id: keyId } = await service.newKey({ name: "app" });
 const id = (created: Record<string, unknown>) => Number(created["id"]);
@@ -46,6 +52,7 @@ const CALLS: { readonly [Id in ChangingId]: () => Promise<unknown> } = {
   createOperator: () => newOperator("ann"),
   rotateOperator: async () => service.ok(`POST /api/operators/${await newOperator("bob")}/rotate`),
   revokeOperator: async () => service.ok(`POST /api/operators/${await newOperator("eve")}/revoke`),
+  testWebhook: () => service.ok("POST /api/webhook/test"),
   rotateServerSecret: () => service.ok("POST /api/server-secret/rotate"),
   createKey: () => service.ok("POST /api/keys", { body: { name: "shop", plan: "free" } }),
   findKey: () => service.ok("POST /api/keys/find", { body: { secret: service.key } }),

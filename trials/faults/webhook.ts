@@ -1,14 +1,11 @@
 /** Runs `npx bun trials/faults/webhook.ts`; its --help describes the options. */
 import { SQL } from "bun";
-import { writeFileSync } from "node:fs";
-import { join } from "node:path";
 import { openPostgres } from "../../src/store/postgres/store.ts";
-import { temporaryDirectory } from "../harness/cleanup.ts";
 import { integer, runCommand } from "../harness/command-line.ts";
 import { Fleet } from "../harness/fleet.ts";
 import { startPostgres } from "../harness/postgres.ts";
 import { runTrials } from "../harness/trials.ts";
-import { startReceiver, WEBHOOK_SECRET } from "../harness/webhook-receiver.ts";
+import { startReceiver, webhookFlags } from "../harness/webhook-receiver.ts";
 
 const HELP = `Usage: npx bun trials/faults/webhook.ts [OPTIONS]
 
@@ -41,18 +38,9 @@ async function writtenEntries(url: string): Promise<number[]> {
 
 async function deliver(events: number, downMs: number) {
   const startedAt = performance.now();
-  const secretFile = join(temporaryDirectory("webhook"), "secret");
-  writeFileSync(secretFile, `${WEBHOOK_SECRET}\n`, { mode: 0o600 });
   const postgres = await startPostgres({ durable: true });
   await using receiver = startReceiver();
-  const webhook = [
-    "--webhook-url",
-    receiver.url,
-    "--webhook-secret-file",
-    secretFile,
-    "--webhook-events",
-    "key.banned",
-  ];
+  const webhook = webhookFlags(receiver, "key.banned");
   const admin = ["--admin-address", "127.0.0.1:0", "--metrics-public"];
   const storage = ["--database-url", postgres.url];
   const fleet = await Fleet.start({ size: 3, storage, flags: [...webhook, ...admin] });

@@ -1,4 +1,7 @@
 /** A receiver of webhooks on loopback, which verifies what it gets by a computation of its own. */
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { temporaryDirectory } from "./cleanup.ts";
 
 export interface ReceivedEvent {
   /** The header `webhook-id`. */
@@ -19,6 +22,14 @@ export const accept = () => new Response("ok\n");
 
 /** A secret as a file has it. */
 export const WEBHOOK_SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSwMfKQ9r8GKYo=";
+
+/** The flags of a server that delivers to a receiver. */
+export function webhookFlags({ url }: Pick<Receiver, "url">, ...events: string[]): string[] {
+  const file = join(temporaryDirectory("webhook"), "secret");
+  writeFileSync(file, `${WEBHOOK_SECRET}\n`, { mode: 0o600 });
+  const chosen = events.flatMap((event) => ["--webhook-events", event]);
+  return ["--webhook-url", url, "--webhook-secret-file", file, ...chosen];
+}
 
 async function isSigned(headers: Headers, body: string): Promise<boolean> {
   const bytes = Uint8Array.from(atob(WEBHOOK_SECRET.slice("whsec_".length)), (char) => char.charCodeAt(0));

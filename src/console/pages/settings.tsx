@@ -6,6 +6,7 @@ import { Choices, Problem, useAction } from "../components/forms.tsx";
 import { Loaded, PageHead, PageSection } from "../components/page.tsx";
 import { type Column, DataTable, NoMatch } from "../components/tables.tsx";
 import { Facts, LocalTimeAndAgo } from "../components/values.tsx";
+import { WebhookSection } from "../components/webhook.tsx";
 import { capitalized, latency } from "../format.ts";
 import { useCall } from "../polling.ts";
 import { roleText } from "./operators.tsx";
@@ -30,6 +31,7 @@ export function SettingsPage() {
         {loaded && <ServerSection server={loaded} />}
         <BrowserSection />
       </div>
+      <WebhookSection />
       <PageSection title="Effective settings">
         <p class="muted">
           They are read when the server starts. Change a flag, its variable or the env file, and restart the

@@ -21,5 +21,8 @@ export function dataHandlers(services: OperatorServices) {
   };
 }
 
-/** The operations of the command line. Requests are in the memory of servers, so it asks a server for them. */
-export type DataOperationId = keyof ReturnType<typeof dataHandlers> | "listRequests";
+/** The operations that the command line asks a server for: they need what servers have in memory. */
+export type ServerOperationId = "listRequests" | "getWebhook" | "testWebhook";
+
+/** The operations of the command line. */
+export type DataOperationId = keyof ReturnType<typeof dataHandlers> | ServerOperationId;

@@ -10,6 +10,7 @@ import type { Log } from "../../observe/log.ts";
 import type { AppMetrics } from "../../observe/metrics.ts";
 import type { RequestLog } from "../../observe/request-log.ts";
 import type { AdapterMonitor } from "../../observe/request-metrics.ts";
+import type { WebhookSender } from "../../observe/webhook-delivery.ts";
 import type {
   AdminInput,
   AdminOperationId,
@@ -83,6 +84,8 @@ export interface ServerServices extends OperatorServices {
   readonly metrics: AppMetrics;
   /** The last requests; undefined if the request log is off. */
   readonly requestLog: RequestLog | undefined;
+  /** Undefined if no webhook is configured. */
+  readonly webhook: Pick<WebhookSender, "url" | "describe" | "test"> | undefined;
   readonly log: Log;
   readonly isDraining: () => boolean;
   /** The URL of the listener for operators. */

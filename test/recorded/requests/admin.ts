@@ -124,6 +124,8 @@ export const admin: Scenario = {
     ["admin, getOrder 404: malformed", get("/orders/01")],
     ["admin, getServer 200", get("/server")],
     ["admin, getSettings 200", get("/settings")],
+    ["admin, getWebhook 200: none", get("/webhook")],
+    ["admin, testWebhook 409", send("POST /api/webhook/test")],
     ["admin, getOverview 400", get("/overview?range=2h")],
 
     [
