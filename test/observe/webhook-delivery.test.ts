@@ -154,6 +154,7 @@ describe("a receiver", () => {
     for (const events of idsOfEntry.values()) expect(new Set(events.map(({ id }) => id)).size).toBe(1);
     expect(new Set(receiver.received.map(({ id }) => id)).size).toBe(4);
     expect(receiver.unsigned).toEqual([]);
+    expect(new Set(receiver.received.map(({ path }) => path))).toEqual(new Set(["/hook"]));
     // Nothing of a later entry came before the earlier one was accepted.
     const order = receiver.received.map(({ entry = 0 }) => entry);
     expect(order).toEqual(order.toSorted((a, b) => a - b));

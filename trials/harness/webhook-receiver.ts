@@ -7,6 +7,8 @@ export interface ReceivedEvent {
   /** The header `webhook-id`. */
   readonly id: string;
   readonly type: string;
+  /** The path of the request. */
+  readonly path: string;
   /** The identifier of the audit entry; of a test event undefined. */
   readonly entry: number | undefined;
   readonly headers: Readonly<Record<string, string>>;
@@ -60,6 +62,7 @@ export function startReceiver(first: Behaviour = accept) {
         received.push({
           id: request.headers.get("webhook-id") ?? "",
           type,
+          path: new URL(request.url).pathname,
           entry: data.id,
           headers: Object.fromEntries(request.headers),
           body,
