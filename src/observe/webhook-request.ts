@@ -96,9 +96,13 @@ export async function sendMessage(
   }
 }
 
-/** Those of the runtime and of the system, read once. */
+/** The authorities of the runtime, of NODE_EXTRA_CA_CERTS and of the system, read once. */
 let certificates: string[] | undefined;
-const authorities = () => (certificates ??= getCACertificates("default"));
+
+function authorities(): string[] {
+  certificates ??= [...new Set([...getCACertificates("default"), ...getCACertificates("system")])];
+  return certificates;
+}
 
 async function firstLine({ body }: Response): Promise<string> {
   const decoder = new TextDecoder();

@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, test } from "bun:test";
+import { join } from "node:path";
 import type { NewAuditEntry } from "../../src/domain/audit.ts";
 import { MAX_DELIVERIES, retryDelayMs } from "../../src/domain/webhooks.ts";
 import { createLog } from "../../src/observe/log.ts";
@@ -24,7 +25,8 @@ afterEach(async () => {
 
 /** An audit trail, and a receiver of it. */
 async function setUp(behaviour?: Behaviour) {
-  const stores = openSqlite(`${temporaryDirectory("webhook")}/store.db`);
+  const path = join(temporaryDirectory("webhook"), "store.db");
+  const stores = openSqlite(path);
   closing.push(() => stores.close());
   const receiver = startReceiver(behaviour);
   closing.push(receiver.close);
@@ -64,7 +66,7 @@ async function setUp(behaviour?: Behaviour) {
     while ((await state()).position < 0n) await Bun.sleep(1);
   };
   const arrived = (count: number) => receiver.when(() => receiver.accepted().length >= count);
-  return { ...stores, receiver, clock, lines, start, record, state, opened, arrived };
+  return { ...stores, path, receiver, clock, lines, start, record, state, opened, arrived };
 }
 
 test("an entry arrives as Standard Webhooks says: three headers, a signature, and type, timestamp and data", async () => {
@@ -221,6 +223,25 @@ test("a stop does not wait for a receiver that hangs, and the entry is sent agai
   await arrived(1);
   expect(new Set(receiver.received.map(({ id }) => id)).size).toBe(1);
 });
+
+test("a server that is killed twice delivers every entry, in order and with the same webhook-id each time", async () => {
+  const { receiver, record, webhooks, path } = await setUp(async () => Bun.sleep(2).then(accept));
+  await webhooks.openWebhook("source");
+  const start = () =>
+    Bun.spawn([process.execPath, join(import.meta.dir, "webhook-child.ts"), path, receiver.url]);
+  await record(60, { at: Date.now() });
+  for (const count of [10, 30, 60]) {
+    const child = start();
+    await receiver.when(() => receiver.accepted().length >= count);
+    child.kill("SIGKILL");
+    await child.exited;
+  }
+  expect(receiver.accepted()).toEqual(Array.from({ length: 60 }, (_, i) => i + 1));
+  const order = receiver.received.map(({ entry = 0 }) => entry);
+  expect(order).toEqual(order.toSorted((a, b) => a - b));
+  expect(new Set(receiver.received.map(({ id }) => id)).size).toBe(60);
+  expect(receiver.unsigned).toEqual([]);
+}, 30_000);
 
 test("the last attempts are stored, newest first and no more than twenty", async () => {
   const { start, record, opened, arrived, state } = await setUp();

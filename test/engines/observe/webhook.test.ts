@@ -14,9 +14,12 @@ const audits = [audit, (await database.open()).audit];
 await webhooks.openWebhook("source");
 
 const children = Array.from({ length: 3 }, () =>
-  Bun.spawn([process.execPath, join(import.meta.dir, "webhook-child.ts"), database.url, receiver.url], {
-    stdout: "pipe",
-  }),
+  Bun.spawn(
+    [process.execPath, join(import.meta.dir, "../../observe/webhook-child.ts"), database.url, receiver.url],
+    {
+      stdout: "pipe",
+    },
+  ),
 );
 afterAll(async () => {
   for (const child of children) child.kill("SIGKILL");
