@@ -93,11 +93,11 @@ export const WEBHOOK_OPTIONS = {
   "webhook-url": {
     type: webhookUrl,
     defaultText: "none",
-    help: "URL to which one of the servers sends audit entries, each as a signed POST",
+    help: "URL to which a server sends audit entries, each as a signed POST",
   },
   "webhook-secret-file": {
     type: file,
-    help: "File with the secret that signs them, as Standard Webhooks has it",
+    help: "File with the secret of the signatures, whsec_ and base64",
   },
   "webhook-secret": {
     type: webhookSecret,
@@ -109,7 +109,7 @@ export const WEBHOOK_OPTIONS = {
     type: list(webhookEvent),
     default: DEFAULT_WEBHOOK_EVENTS,
     repeatable: true,
-    help: "Actions of the audit trail that are sent, such as key.banned, operator.* or *; can be repeated",
+    help: "Actions to send, such as key.banned, operator.* or *; can be repeated",
   },
 } as const satisfies Options;
 

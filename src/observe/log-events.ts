@@ -177,10 +177,9 @@ export const LOG_EVENTS = {
   ]),
   "key.unbanned": info("an operator lifted the ban of an API key", ["keyId"]),
   "key.unban-failed": error("an API key cannot be unbanned; trying again", ["keyId", "error"]),
-  "key.expiry-not-announced": error(
-    "keys that expire soon cannot be announced in the audit trail; the server tries again in 10 minutes",
-    ["error"],
-  ),
+  "key.expiry-not-announced": error("keys that expire soon cannot be announced; trying again in 10 minutes", [
+    "error",
+  ]),
   "key-changes.unreadable": warn("changes of API keys cannot be read; trying again", ["error"]),
   "key-changes.readable": info("changes of API keys can be read again"),
 
@@ -212,7 +211,7 @@ export const LOG_EVENTS = {
   ),
   "audit.bans-lost": error("bans are missing in the audit trail", ["bans"]),
   ...AUDIT_EVENTS,
-  "webhook.failing": warn("a delivery to the webhook failed; trying again for three days", [
+  "webhook.failing": warn("the webhook did not accept an event; trying again", [
     "id",
     "type",
     "at",
@@ -221,9 +220,7 @@ export const LOG_EVENTS = {
     "durationMs",
   ]),
   "webhook.recovered": info("the webhook accepts deliveries again", ["afterMs"]),
-  "webhook.skipped": error("entries were not delivered to the webhook in three days, and are skipped", [
-    "entries",
-  ]),
+  "webhook.skipped": error("events that the webhook did not accept in three days are skipped", ["entries"]),
   "webhook.unreadable": warn("the position of the webhook cannot be read or saved; trying again", ["error"]),
 
   "clock.changed": warn("the system clock was changed; windows and bans keep their length", ["byMs"]),

@@ -81,6 +81,7 @@ const statistic =
     server.statistics[name];
 
 const OPERATION = "the operation, `none` (no operation was found), `page` (outside `/v1`) or `health`";
+const RESULT = "`hit` or `miss` of a cache; `delivered`, `failed` or `skipped` of the webhook";
 const ADAPTER = {
   engine: "`SQLite`, `PostgreSQL`, `memory` or `Valkey`",
   role: "`database` or `rate_limiter`",
@@ -168,7 +169,7 @@ export const METRICS: Readonly<Record<string, MetricDefinition>> = {
   ),
   petstore_cache_requests_total: counter("Requests to caches.", cacheSamples, {
     cache: "`keys`, `responses` or `pets` (the last two with SQLite only)",
-    result: "`hit` or `miss`",
+    result: RESULT,
   }),
 
   petstore_engine_up: gauge(
@@ -203,13 +204,13 @@ export const METRICS: Readonly<Record<string, MetricDefinition>> = {
   ),
 
   petstore_webhook_deliveries_total: counter(
-    "Attempts of this server to deliver an audit entry to the webhook.",
+    "Attempts to send audit entries to the webhook.",
     ({ webhook }) =>
       Object.entries(webhook?.counts ?? {}).map(([result, value]) => ({ labels: { result }, value })),
-    { result: "`delivered`, `failed` or `skipped` (not delivered in three days)" },
+    { result: RESULT },
   ),
   petstore_webhook_waiting_entries: gauge(
-    "Audit entries that wait for their delivery, on the server that delivers.",
+    "Audit entries that wait for the webhook, on the server that delivers.",
     ({ webhook }) => webhook?.waiting?.count,
   ),
   petstore_webhook_oldest_waiting_seconds: gauge(
