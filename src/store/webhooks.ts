@@ -28,6 +28,8 @@ export class SqlWebhookStore implements WebhookStore {
   constructor(private readonly database: SqlDatabase) {}
 
   async openWebhook(source: string): Promise<WebhookState> {
+    const saved = await this.readWebhook();
+    if (saved !== undefined) return saved;
     await this.database.write(() => rowsOf(OPEN, source));
     const state = await this.readWebhook();
     if (state === undefined) throw new Error("the position of the webhook was deleted");

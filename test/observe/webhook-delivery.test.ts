@@ -13,6 +13,7 @@ import {
   WEBHOOK_SECRET,
 } from "../../trials/harness/webhook-receiver.ts";
 import { webhookSecret } from "../../src/config/value-types.ts";
+import { whileLocked } from "../store/sqlite-database.ts";
 import { TestClock } from "../test-clock.ts";
 
 const DAY_MS = 86_400_000;
@@ -281,6 +282,12 @@ describe("several servers", () => {
     while (two.counts.delivered < 2) await Bun.sleep(1);
     expect(two.counts.delivered).toBe(2);
     expect(receiver.received.map(({ entry }) => entry)).toEqual([1, 2, 3, 4, 5]);
+  });
+
+  test("a server that waits for its turn writes nothing", async () => {
+    const { webhooks, path } = await setUp();
+    const state = await webhooks.openWebhook("source");
+    await whileLocked(path, async () => expect(await webhooks.openWebhook("other")).toEqual(state));
   });
 
   test("a server that was paused, and is replaced meanwhile, repeats at most one entry and sends no other", async () => {
