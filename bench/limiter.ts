@@ -7,7 +7,8 @@ import { quantile } from "../trials/harness/statistics.ts";
 import { checkBars } from "../trials/harness/table.ts";
 import { Authenticator } from "../src/auth/authenticator.ts";
 import { createClock } from "../src/clock.ts";
-import { DEFAULT_PLANS, generateSecret } from "../src/domain/api-keys.ts";
+import { generateSecret } from "../src/domain/api-keys.ts";
+import { DEFAULT_POLICY } from "../src/domain/limit-policy.ts";
 import type { UsageStore } from "../src/domain/ports.ts";
 import { type Decision, DEFAULT_BAN, type Limits } from "../src/domain/rate-limit.ts";
 import { createMemoryRateLimiter } from "../src/rate-limit/memory/memory-rate-limiter.ts";
@@ -74,11 +75,11 @@ async function openKeys(count: number, usage = STORED): Promise<Population> {
       return { key: { ...key, labels: [], access: "write" } } as const;
     },
   };
-  const limiter = createMemoryRateLimiter({ clock: CLOCK, ban: DEFAULT_BAN, ...usage });
+  const limiter = createMemoryRateLimiter({ clock: CLOCK, ban: () => DEFAULT_BAN, ...usage });
   const authenticator = await Authenticator.open({
     keys,
     environment: "production",
-    plans: DEFAULT_PLANS,
+    policy: { current: DEFAULT_POLICY },
     clock: CLOCK,
     rateLimiter: limiter,
   });
@@ -96,7 +97,7 @@ async function openKeys(count: number, usage = STORED): Promise<Population> {
 
 /** Opens IPv6 addresses, which have the longest names. */
 function openAddresses(usage = STORED): Population {
-  const limiter = createMemoryRateLimiter({ clock: CLOCK, ban: DEFAULT_BAN, ...usage });
+  const limiter = createMemoryRateLimiter({ clock: CLOCK, ban: () => DEFAULT_BAN, ...usage });
   return {
     count: MANY,
     credentialOf: (i) => `2001:db8:${(i >>> 16).toString(16)}:${(i & 0xffff).toString(16)}::/64`,

@@ -114,10 +114,11 @@ function adminOperations(): string {
   return rows.map(([id, { method, path }]) => `    ${id.padEnd(18)} ${method} /api${path}`).join("\n");
 }
 
-/** Each with the operations that those before it may not call. */
+/** Each with the operations that those before it may not call. The last role may call all that are left. */
 function roleRows(): string[][] {
   const rows = Object.entries<AdminOperation>(ADMIN_OPERATIONS).filter(([, row]) => !row.needsNoToken);
   return ROLES.map((role) => {
+    if (role === ROLES.at(-1)) return [code(role), ROLE_MEANINGS[role], "all others"];
     const own = rows.filter(([, row]) => leastRoleOf(row) === role);
     const writes = own.filter(([, { method }]) => method !== "GET").map(([id]) => code(id));
     const reads = own.length > writes.length ? ["every `GET`"] : [];

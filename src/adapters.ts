@@ -5,8 +5,17 @@ import { join } from "node:path";
 import { messageOf } from "./api/errors.ts";
 import { type Config, type StorageConfig, valkeyOf } from "./config/config.ts";
 import { DataDirectory } from "./data-directory.ts";
-import type { Clock, KeyStore, RateLimiter, SettingsStore, StateChange, Stores } from "./domain/ports.ts";
-import type { OnBan } from "./domain/rate-limit.ts";
+import type {
+  Clock,
+  KeyStore,
+  PolicyStore,
+  RateLimiter,
+  SettingsStore,
+  StateChange,
+  Stores,
+} from "./domain/ports.ts";
+import type { LimitPolicy, PolicyInEffect } from "./domain/limit-policy.ts";
+import type { BanRules, OnBan } from "./domain/rate-limit.ts";
 import { ActivityCollector, SERVERS_SETTING } from "./domain/servers.ts";
 import { BanRecorder } from "./observe/audit-trail.ts";
 import { logAudit } from "./observe/event-reports.ts";
@@ -26,6 +35,9 @@ export interface Adapters extends MonitoredStores {
   /** Records the bans of the rate limiter. */
   readonly bans: BanRecorder;
   readonly servers: HeartbeatRegister;
+  /** The policy that this server applies. `readPolicy` replaces it with what is stored. */
+  readonly policy: PolicyInEffect;
+  readonly readPolicy: () => Promise<void>;
   /** What this server reports to the others. */
   readonly activity: ActivityCollector;
   /** Reports the activity to the other servers now, instead of at the next heartbeat. */
@@ -76,22 +88,32 @@ export async function openAdapters(config: Config, clock: Clock, log: Log): Prom
     const onBan = bans.record;
     const activity = new ActivityCollector();
     const servers = await openRegister(stores.settings, { clock, log, activity });
+    const policy = { current: await openPolicy(config, stores.policies, { clock, log }) };
+    const ban = () => policy.current.ban;
     const limits = new AdapterMonitor(config.limitsUrls ? "Valkey" : "memory");
     const rateLimiter = config.limitsUrls
       ? await valkeyRateLimiter(config, {
           clock,
           log,
           monitor: limits,
+          ban,
           onBan,
           onEarlierBan: bans.recordIfMissing,
           register: servers,
         })
-      : await memoryRateLimiter(config, { hasUsageStore: lock !== undefined, clock, log, onBan });
+      : await memoryRateLimiter(config, { hasUsageStore: lock !== undefined, clock, log, ban, onBan });
     opened.defer(() => rateLimiter.close());
     if ("restoredBans" in rateLimiter) await applyMissedUnbans(rateLimiter, stores.keys, clock);
     const close = () => opened.disposeAsync();
     const announce = () => void ("beat" in rateLimiter && rateLimiter.beat());
-    return { ...stores, rateLimiter, bans, servers, activity, announce, limits, retentionNow, failed, close };
+    const readPolicy = async () => {
+      const stored = await stores.policies.readPolicy();
+      if (Bun.deepEquals(stored, policy.current)) return;
+      policy.current = stored;
+      log.event("limits.changed");
+    };
+    const shared = { policy, readPolicy, servers, activity, announce };
+    return { ...stores, ...shared, rateLimiter, bans, limits, retentionNow, failed, close };
   } catch (error) {
     await opened
       .disposeAsync()
@@ -200,16 +222,17 @@ async function lockDirectory(directory: DataDirectory, log: Log) {
 interface RateLimiterOptions {
   readonly clock: Clock;
   readonly log: Log;
+  readonly ban: () => BanRules;
   readonly onBan: OnBan;
 }
 
 async function memoryRateLimiter(
   config: Config,
-  { hasUsageStore, clock, log, onBan }: RateLimiterOptions & { readonly hasUsageStore: boolean },
+  { hasUsageStore, clock, log, ban, onBan }: RateLimiterOptions & { readonly hasUsageStore: boolean },
 ) {
   if (config.databaseUrl !== undefined) log.event("rate-limits.not-shared");
   const { createMemoryRateLimiter } = await import("./rate-limit/memory/memory-rate-limiter.ts");
-  const options = { clock, ban: config.ban, onBan };
+  const options = { clock, ban, onBan };
   if (!hasUsageStore) {
     log.event("usage.in-memory", { directory: config.directory.path });
     return createMemoryRateLimiter(options);
@@ -245,10 +268,9 @@ async function valkeyRateLimiter(
     Pick<ValkeyOptions, "onEarlierBan" | "register"> & { readonly monitor: AdapterMonitor },
 ) {
   const { log, monitor, ...rest } = options;
-  const { limitsTimeoutMs: timeoutMs, ban } = config;
+  const { limitsTimeoutMs: timeoutMs } = config;
   return openValkey(config, {
     ...rest,
-    ban,
     timeoutMs,
     onResponse: (ms) => monitor.responded(ms),
     onStateChange(state, reason) {
@@ -258,6 +280,22 @@ async function valkeyRateLimiter(
       else log.event(MISCONFIGURED.test(cause) ? "valkey.rejects-commands" : "valkey.unavailable", { cause });
     },
   });
+}
+
+/** Stores the limits and ban rules that this server is started with, for all servers. Returns the policy to apply. */
+async function openPolicy(
+  { plans, ban }: Config,
+  policies: PolicyStore,
+  { clock, log }: Pick<RateLimiterOptions, "clock" | "log">,
+): Promise<LimitPolicy> {
+  const by = { actor: { kind: "server", name: hostname() }, at: clock.now() } as const;
+  try {
+    return await policies.updatePolicy({ plans, ban }, by);
+  } catch (error) {
+    // A server starts on a full disk too.
+    log.event("limits.save-failed", { error });
+    return policies.readPolicy();
+  }
 }
 
 async function openRegister(

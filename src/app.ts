@@ -11,6 +11,7 @@ import { CacheStatistics } from "./runtime/bounded-cache.ts";
 import { createClock } from "./clock.ts";
 import { type Config, listenUrl } from "./config/config.ts";
 import { followFiles } from "./config/follow-files.ts";
+import { sharedSettings } from "./config/shown-settings.ts";
 import { createDocsSite } from "./docs-site/docs-site.ts";
 import { EXPIRES_SOON_MS } from "./domain/api-keys.ts";
 import type { Clock } from "./domain/ports.ts";
@@ -33,7 +34,7 @@ import { staticRoutes } from "./petstore/static-routes.ts";
 
 export interface App extends Pick<
   Adapters,
-  "keys" | "inventory" | "operators" | "settings" | "usageHistory" | "failed"
+  "keys" | "inventory" | "operators" | "policies" | "policy" | "settings" | "usageHistory" | "failed"
 > {
   /** The base URL that clients use, such as http://127.0.0.1:8080/v1. */
   readonly url: string;
@@ -132,9 +133,8 @@ function urlOf({ publicUrl, host, tls }: Config, { port }: HttpServer): string {
 }
 
 function openAuthenticator({ adapters, config, clock }: Context): Promise<Authenticator> {
-  const { keys, rateLimiter } = adapters;
-  const { environment, plans } = config;
-  return Authenticator.open({ keys, environment, plans, clock, rateLimiter });
+  const { keys, rateLimiter, policy } = adapters;
+  return Authenticator.open({ keys, environment: config.environment, policy, clock, rateLimiter });
 }
 
 async function readCertificate({ tls }: Config): Promise<TlsCertificate | undefined> {
@@ -201,15 +201,25 @@ function listen(options: Services): HttpServer {
 
 function publicHandler(server: HttpServer, options: Services): RequestHandler {
   const { adapters, config, authenticator, observers, responseCache, clock, log } = options;
-  const { environment, plans, ban, corsOrigins, maxConnectionsPerAddress, otherEnvironmentUrl } = config;
-  const { store, petJson, rateLimiter } = adapters;
+  const { environment, corsOrigins, maxConnectionsPerAddress, otherEnvironmentUrl: otherUrl } = config;
+  const { store, petJson, rateLimiter, policy } = adapters;
   const baseUrl = urlOf(config, server);
-  const shown = { environment, baseUrl, plans, ban, maxConnectionsPerAddress };
-  const docsSettings = { ...shown, otherUrl: otherEnvironmentUrl };
+  const docsSettings = {
+    environment,
+    baseUrl,
+    otherUrl,
+    maxConnectionsPerAddress,
+    get plans() {
+      return policy.current.plans;
+    },
+    get ban() {
+      return policy.current.ban;
+    },
+  };
   return new HttpApp({
     authenticator,
     rateLimiter,
-    plans,
+    policy,
     store,
     petJson,
     clock,
@@ -274,6 +284,7 @@ function startKeyChanges({ adapters, authenticator, clock, log }: Services) {
     authenticator,
     rateLimiter: adapters.rateLimiter,
     clock,
+    readPolicy: adapters.readPolicy,
     onChanges: (changed) => logKeyChanges(log, changed, clock.now()),
     onReplacement(replacement) {
       if (replacement.revision < replacement.revisionBefore)
@@ -287,9 +298,12 @@ function startKeyChanges({ adapters, authenticator, clock, log }: Services) {
 }
 
 /** Reports what this server does to the other servers and to operators. */
-function reportActivity({ adapters, config }: Context, server: HttpServer, metrics: AppMetrics): Closable {
+function reportActivity(context: Context, server: HttpServer, metrics: AppMetrics): Closable {
+  const { adapters, config, shownSettings = [] } = context;
+  const settings = sharedSettings(shownSettings, urlOf(config, server));
   const remove = adapters.activity.add(() => ({
     ...activityOf(server, metrics),
+    ...settings,
     ...(config.admin === undefined && { adminUrl: null }),
   }));
   return { close: remove };

@@ -1,6 +1,7 @@
 import { CacheStatistics, detachedCopy } from "../runtime/bounded-cache.ts";
 import { Unavailable } from "../api/errors.ts";
 import {
+  type Access,
   type ApiKeyPrincipal,
   type AuthFailure,
   type Credential,
@@ -8,10 +9,12 @@ import {
   hashSecret,
   isWellFormedSecret,
   limitsOf,
-  type Plans,
+  type PlanName,
   validUntil,
   VALID_UNTIL_WHILE_DISABLED,
 } from "../domain/api-keys.ts";
+import type { PolicyInEffect } from "../domain/limit-policy.ts";
+import type { Limits } from "../domain/rate-limit.ts";
 import { andThen, type Awaitable, recover, type Scheduler } from "../runtime/event-loop.ts";
 import type { Clock, KeyChanges, KeyStore, RateLimiter } from "../domain/ports.ts";
 import { LookupQueue } from "./lookup-queue.ts";
@@ -20,7 +23,7 @@ import type { Request } from "../http1/index.ts";
 export interface AuthenticatorOptions {
   readonly keys: Pick<KeyStore, "findCredential" | "changesSince">;
   readonly environment: Environment;
-  readonly plans: Plans;
+  readonly policy: PolicyInEffect;
   readonly clock: Clock;
   /** Shows whether the address of a client is at its limit. */
   readonly rateLimiter: Pick<RateLimiter, "peek">;
@@ -30,6 +33,8 @@ export interface AuthenticatorOptions {
 }
 
 interface FollowedChanges extends Pick<KeyChanges, "changed"> {
+  /** Whether there is a new revision, of a key or of the limits. */
+  readonly hasChanged: boolean;
   /** The changes were made after this time of the steady clock. */
   readonly after: number;
   /** Set if another copy or an earlier state of the database has taken over. */
@@ -157,13 +162,13 @@ export class Authenticator {
 
   /** Whether the address of the client is at its limit. The request is counted later, after its lookup. */
   #isLimited({ clientAddress: id }: Client): boolean {
-    const { rateLimiter, plans } = this.#options;
-    return rateLimiter.peek({ kind: "address", id }, plans.anonymous).outcome !== "allowed";
+    const { rateLimiter, policy } = this.#options;
+    return rateLimiter.peek({ kind: "address", id }, policy.current.plans.anonymous).outcome !== "allowed";
   }
 
   /** Caches nothing if a change has arrived meanwhile, because it may be a change of this key. */
   #verify(secret: string, authorization: string): Awaitable<ApiKeyPrincipal | AuthFailure> {
-    const { keys, plans } = this.#options;
+    const { keys, policy } = this.#options;
     const generation = this.#generation;
     const found = recover<Credential | Unavailable | undefined>(
       () => keys.findCredential(hashSecret(secret)),
@@ -176,16 +181,7 @@ export class Authenticator {
         if (isCurrent) this.#cacheRejected(authorization);
         return "invalid_api_key";
       }
-      const { key } = credential;
-      const { id, plan, access } = key;
-      const verified: VerifiedKey = {
-        keyId: id,
-        plan,
-        limits: limitsOf(key, plans),
-        access,
-        validUntil: validUntil(credential),
-        generation,
-      };
+      const verified = new VerifiedKey(credential, generation, policy);
       if (isCurrent) this.#verified.set(headerOf(secret), verified);
       return this.#checkValidity(verified);
     });
@@ -209,7 +205,8 @@ export class Authenticator {
     const before = this.#seen;
     const { changed, ...seen } = await keys.changesSince(before.revision);
     const isReplaced = seen.timeline !== before.timeline || seen.revision < before.revision;
-    if (isReplaced || changed.length > 0 || seen.revision !== before.revision) {
+    const hasChanged = isReplaced || changed.length > 0 || seen.revision !== before.revision;
+    if (hasChanged) {
       const generation = ++this.#generation;
       for (const { key } of changed) this.#verified.keyChanged(key.id, generation);
       if (isReplaced) this.#verified.allChanged(generation);
@@ -220,7 +217,7 @@ export class Authenticator {
     this.#seen = seen;
     this.#polledAt = polledAt;
     const replacement = { revision: seen.revision, revisionBefore: before.revision };
-    return { after, changed, ...(isReplaced && { replacement }) };
+    return { after, changed, hasChanged, ...(isReplaced && { replacement }) };
   }
 }
 
@@ -231,11 +228,35 @@ function unavailableOnly(error: unknown): Unavailable {
 }
 
 /** A principal with what the cache needs to know about it. */
-interface VerifiedKey extends ApiKeyPrincipal {
+class VerifiedKey implements ApiKeyPrincipal {
+  readonly keyId: number;
+  readonly plan: PlanName;
+  readonly access: Access;
   /** The secret is invalid from this time of the wall clock on, which may be in the past. */
   readonly validUntil: number;
-  /** The generation in which the lookup began. */
-  readonly generation: number;
+  /** The limits of an Enterprise key. */
+  readonly #ownLimits: Limits | undefined;
+  readonly #policy: PolicyInEffect;
+
+  /** `generation` is the generation in which the lookup began. */
+  constructor(
+    credential: Credential,
+    readonly generation: number,
+    policy: PolicyInEffect,
+  ) {
+    const { id, plan, access, limits } = credential.key;
+    this.keyId = id;
+    this.plan = plan;
+    this.access = access;
+    this.validUntil = validUntil(credential);
+    this.#ownLimits = limits;
+    this.#policy = policy;
+  }
+
+  /** The limits now: those of a plan may change. */
+  get limits(): Limits {
+    return limitsOf(this.plan, this.#ownLimits, this.#policy.current.plans);
+  }
 }
 
 /** Returns the usual spelling of the header, by which verified keys are cached, as a text that holds no request. */

@@ -8,6 +8,8 @@ interface FollowOptions {
   readonly authenticator: Pick<Authenticator, "followChanges">;
   readonly rateLimiter: Pick<RateLimiter, "unban">;
   readonly clock: Clock;
+  /** Reads the limits of the plans and the ban rules, after the start and when they may have changed. */
+  readonly readPolicy: () => Promise<void>;
   /** Called with the keys that others have created or changed, without those that were unbanned. */
   onChanges(changed: readonly ApiKey[]): void;
   /** Called when all keys are looked up again. */
@@ -40,8 +42,9 @@ interface KeyChangeFollower {
 const POLL_EVERY_MS = 250;
 
 /**
- * Applies changes that other processes make in the key store: plans, secrets, revocations, unbans. Polls never overlap,
- * because a slow result would undo a later one.
+ * Applies changes that other processes make in the key store: plans, secrets, revocations, unbans; and changes of the
+ * limits of plans and of the ban rules, which have revisions too. Polls never overlap, because a slow result would undo
+ * a later one.
  *
  * An unban ends the bans that began before it. Each process applies it once: the revision in the key store shows that
  * it is new, so another change of the key does not repeat it. Two times are known to be before the unban, and it ends
@@ -56,6 +59,8 @@ export function followKeyChanges(options: FollowOptions): KeyChangeFollower {
   const { authenticator, rateLimiter, clock } = options;
   const unbans = new Map<number, Unban>();
   const reading = new FailureReporter(options.onUnreadable, options.onReadable);
+  // Somebody may have changed it while the server started.
+  let isPolicyRead = false;
   let lastPoll = Promise.resolve();
   const polling = repeat(POLL_EVERY_MS, () => applyNow().then(() => POLL_EVERY_MS), options.scheduler);
 
@@ -75,7 +80,8 @@ export function followKeyChanges(options: FollowOptions): KeyChangeFollower {
   }
 
   async function readChanges(): Promise<void> {
-    const { after, changed, replacement } = await authenticator.followChanges();
+    const { after, changed, hasChanged, replacement } = await authenticator.followChanges();
+    if (hasChanged) isPolicyRead = false;
     if (replacement) options.onReplacement?.(replacement);
     const ofKind = (kind: ChangedKey["kind"]) =>
       changed.flatMap((each) => (each.kind === kind ? each.key : []));
@@ -89,6 +95,8 @@ export function followKeyChanges(options: FollowOptions): KeyChangeFollower {
         attempts: new FailureReporter((error) => options.onUnbanError(id, error)),
       });
     }
+    if (!isPolicyRead) await options.readPolicy();
+    isPolicyRead = true;
   }
 
   /** An unban that fails is tried again after the next poll, and the others are applied. */

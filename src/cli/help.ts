@@ -1,4 +1,4 @@
-import { ADDRESS_OPTIONS, SAVED_OPTIONS, SETTING_GROUPS, SETTINGS } from "../config/options.ts";
+import { ADDRESS_OPTIONS, SETTING_GROUPS, SETTINGS } from "../config/options.ts";
 import {
   describeDefault,
   flagUsage,
@@ -94,7 +94,7 @@ function variableNote({ options }: Command): string {
 
 /** Whether the server saves the option with its data, for the commands that work on a server. */
 function isSaved(flag: string, { options }: Command): boolean {
-  return "server" in options && (flag in SAVED_OPTIONS || flag in ADDRESS_OPTIONS);
+  return "server" in options && flag in ADDRESS_OPTIONS;
 }
 
 function savedOptionsNote(command: Command): string {

@@ -6,22 +6,10 @@ import { countOf, printable } from "../text/formatting.ts";
 import { parseIdentifier } from "../api/json.ts";
 import type { InputProblem } from "../api/schema.ts";
 import { serverOrigin } from "../config/address-types.ts";
-import { banRulesOf, describeEnvironment, plansOf, type StorageConfig, storageOf } from "../config/config.ts";
+import { describeEnvironment, type StorageConfig, storageOf } from "../config/config.ts";
 import { isLoopback } from "../config/network.ts";
-import {
-  ADMIN_TOKEN_OPTIONS,
-  BAN_OPTIONS,
-  JSON_OPTION,
-  PLAN_OPTIONS,
-  DATABASE_OPTIONS,
-} from "../config/options.ts";
-import {
-  type Options,
-  parseOptions,
-  type ValuesOf,
-  variableOf,
-  type Variables,
-} from "../config/parse-options.ts";
+import { ADMIN_TOKEN_OPTIONS, DATABASE_OPTIONS, JSON_OPTION } from "../config/options.ts";
+import type { Options, ValuesOf } from "../config/parse-options.ts";
 import { UsageError } from "../config/usage-error.ts";
 import { switchOption } from "../config/value-types.ts";
 import { type AnyCallInput, type CallInput, queryText, unreadableText } from "../operator/calls.ts";
@@ -36,7 +24,14 @@ import {
 } from "../operator/operations.ts";
 import { encodeCursor } from "../domain/cursor.ts";
 import type { Clock, ServerRegister, SettingsStore } from "../domain/ports.ts";
-import { SERVERS_SETTING, type ServerState } from "../domain/servers.ts";
+import {
+  LIMIT_SETTERS_SETTING,
+  type LimitSetter,
+  limitSetters,
+  parseLimitSetters,
+  SERVERS_SETTING,
+  type ServerState,
+} from "../domain/servers.ts";
 import { attributionOf, type Context, Failure, type Input, type Outcome } from "./command.ts";
 import type { OperationFlags } from "./operation-flags.ts";
 import { openQuotas } from "./quotas.ts";
@@ -60,14 +55,11 @@ export const OPERATOR_OPTIONS = {
   ...JSON_OPTION,
 } as const satisfies Options;
 
-/** The settings that servers save with their data. */
-export const SERVER_SETTINGS = { ...PLAN_OPTIONS, ...BAN_OPTIONS } as const satisfies Options;
-
 type OperatorValues = ValuesOf<typeof OPERATOR_OPTIONS>;
 
 /** What a command parsed; `O` are options besides those of every such command. */
 export type OperatorInput<O extends Options = Record<never, never>> = Omit<
-  Input<Record<never, never>, O & typeof OPERATOR_OPTIONS & typeof SERVER_SETTINGS>,
+  Input<Record<never, never>, O & typeof OPERATOR_OPTIONS>,
   "positionals"
 >;
 
@@ -152,17 +144,6 @@ export function locationOf(values: OperatorValues): string {
   return values.server ?? describeEnvironment(storageOf(values));
 }
 
-/** The settings of the command line and the variables, and otherwise those that the server saved. */
-function settingsWith(saved: SavedSettings, { values, flags }: OperatorInput, variables: Variables) {
-  const savedVariables = Object.entries(saved).map(([flag, text]) => [variableOf(flag), text]);
-  try {
-    return parseOptions(SERVER_SETTINGS, flags, { ...Object.fromEntries(savedVariables), ...variables });
-  } catch {
-    // A server of another version can have saved what this one does not accept.
-    return values;
-  }
-}
-
 async function withLocal(
   input: OperatorInput,
   context: Context,
@@ -180,7 +161,7 @@ async function withLocal(
   let warnedOf: string | undefined;
   try {
     const settings = await stores.settings.readSettings();
-    const saved = settingsWith(settings, input, context.variables);
+    const policy = { current: await stores.policies.readPolicy() };
     const asked = { storage, settings: stores.settings, servers: quotas, clock, onUnreadable };
     const handlers = {
       ...dataHandlers({
@@ -189,8 +170,8 @@ async function withLocal(
         rateLimiter: quotas,
         servers: { list: () => listServers(quotas, settings, warn) },
         clock,
-        plans: plansOf(saved),
-        ban: banRulesOf(saved),
+        policy,
+        listLimitSetters: () => listLimitSetters(storage, { register: quotas, settings, warn }),
         limits: {
           get isAvailable() {
             const { problem } = quotas;
@@ -244,6 +225,21 @@ async function listServers(
       `Valkey names ${countOf(servers.length, "server")}, and there were ${count} before; if it has lost its data, the list is complete in 5 seconds`,
     );
   return servers;
+}
+
+/** Reads them from the register of servers; without Valkey, from what the server that started last has saved. */
+async function listLimitSetters(
+  { limitsUrls }: StorageConfig,
+  { register, settings, warn }: { register: ServerRegister; settings: SavedSettings; warn: Context["warn"] },
+): Promise<readonly LimitSetter[]> {
+  if (limitsUrls === undefined) return parseLimitSetters(settings[LIMIT_SETTERS_SETTING]);
+  try {
+    return limitSetters(await register.list());
+  } catch (error) {
+    if (!(error instanceof Failure)) throw error;
+    warn(`${error.message} (which servers set limits when they start is unknown)`);
+    return [];
+  }
 }
 
 /** Asks for what only a running server knows or does. */

@@ -17,7 +17,6 @@ import {
   OPERATOR_OPTIONS,
   type OperatorInput,
   type SavedSettings,
-  SERVER_SETTINGS,
   locationOf,
   withOperator,
 } from "./operation-call.ts";
@@ -97,7 +96,6 @@ function commandOf<Id extends DataOperationId, O extends Options, R>(view: Gener
     ...ownOptions,
     ...OPERATOR_OPTIONS,
     ...(showsUrl && ADDRESS_OPTIONS),
-    ...SERVER_SETTINGS,
   };
   const positionals: Record<string, ValueType<unknown>> = identifier ? { ID: ID_TYPES[identifier.name] } : {};
   for (const [flag, { type }] of movedOptions) positionals[flag.toUpperCase()] = type;
@@ -121,7 +119,8 @@ function commandOf<Id extends DataOperationId, O extends Options, R>(view: Gener
         ...flags.inputOf({ ...values, ...typed }, execution.startedAt),
       };
       const prepared = (await view.prepare?.(given, execution)) ?? given;
-      if (method === "PATCH" && Object.keys(prepared.body ?? {}).length === 0)
+      const changes = Object.keys(row.body?.optional ?? {});
+      if (method === "PATCH" && changes.length > 0 && !changes.some((name) => name in (prepared.body ?? {})))
         throw new UsageError(
           `${name} needs ${alternatives(Object.keys(ownOptions).map((flag) => `--${flag}`))}`,
         );
@@ -171,7 +170,7 @@ export function limitOption(max: number, noun: string) {
   return { limit: { type, default: 50, help: `Maximum number of ${noun}` } } as const;
 }
 
-type ListOperationId = "listKeys" | "listOperators" | "listAudit" | "listPets" | "listOrders";
+type ListOperationId = "listKeys" | "listPlans" | "listOperators" | "listAudit" | "listPets" | "listOrders";
 type ItemOf<Id extends ListOperationId> = ResponseOf<Id>["items"][number];
 
 interface ItemsView<Id extends ListOperationId, O extends Options> extends Omit<

@@ -97,7 +97,8 @@ async function openSharedQuotas(
   };
   // Most commands need no quotas.
   let opened: ReturnType<typeof openValkey> | undefined;
-  const open = () => (opened ??= openValkey(storage, { ban: BAN_RULES, clock, timeoutMs, onStateChange }));
+  const open = () =>
+    (opened ??= openValkey(storage, { ban: () => BAN_RULES, clock, timeoutMs, onStateChange }));
   return {
     get problem() {
       return problem;

@@ -8,16 +8,16 @@ import {
   ACCEPT_PRIMARY_OPTION,
   type ADDRESS_OPTIONS,
   NEW_DATABASE_OPTION,
-  SAVED_OPTIONS,
   SETTINGS,
-  shownSettings,
   type WEBHOOK_OPTIONS,
 } from "../config/options.ts";
-import { formatOptions, type ValuesOf, type Variables } from "../config/parse-options.ts";
+import { sharedSettings, shownSettings } from "../config/shown-settings.ts";
+import type { ValuesOf, Variables } from "../config/parse-options.ts";
 import { UsageError } from "../config/usage-error.ts";
 import { webhookSecret } from "../config/value-types.ts";
 import { writePrivateFile } from "../data-directory.ts";
 import { type ApiKey, generateSecret, limitsOf, toNewSecret } from "../domain/api-keys.ts";
+import { LIMIT_SETTERS_SETTING, limitSetters } from "../domain/servers.ts";
 import type { LogDetails } from "../observe/log-events.ts";
 import type { Log } from "../observe/log.ts";
 import { AdminListenError } from "../operator/admin-listener.ts";
@@ -62,7 +62,7 @@ export const serve = defineCommand({
     });
     let stoppingSince: number;
     try {
-      await saveSettings(app, formatOptions(SAVED_OPTIONS, values), log);
+      await saveSettings(app, shown, log);
       const admin = app.admin && (await describeAdmin(app.admin, context.screen.isTerminal));
       // It is one write: a program that reads "Rate limits" has read all of it, and the server accepts requests.
       const message = startMessage(config, app.url, admin);
@@ -94,10 +94,16 @@ export function rejectIncompleteSettings(
     );
 }
 
-/** Saves the settings for the commands that show limits and URLs; these work without them. */
-async function saveSettings({ settings, url }: App, saved: Record<string, string>, log: Log): Promise<void> {
+/** Saves what commands show: the URL, and which limits the next start sets again. Commands work without it. */
+async function saveSettings(
+  { settings, url }: App,
+  shown: Parameters<typeof sharedSettings>[0],
+  log: Log,
+): Promise<void> {
+  const { setsLimits } = sharedSettings(shown, url);
+  const setters = limitSetters([{ name: hostname(), setsLimits }]);
   try {
-    await settings.saveSettings({ ...saved, "public-url": url });
+    await settings.saveSettings({ "public-url": url, [LIMIT_SETTERS_SETTING]: JSON.stringify(setters) });
   } catch (error) {
     log.event("settings.save-failed", { error });
   }
@@ -110,7 +116,7 @@ async function saveSettings({ settings, url }: App, saved: Record<string, string
  */
 async function printWithFirstKey(
   message: string,
-  { keys, url }: App,
+  { keys, url, policy }: App,
   { config, context, log }: { readonly config: Config; readonly context: Context; readonly log: Log },
 ): Promise<string | undefined> {
   const { clock, screen, print } = context;
@@ -130,7 +136,7 @@ async function printWithFirstKey(
     await print(message + problem);
     return undefined;
   }
-  const summary = `Created the first API key (${key.plan} plan, ${formatLimits(limitsOf(key, config.plans))})`;
+  const summary = `Created the first API key (${key.plan} plan, ${formatLimits(limitsOf(key.plan, key.limits, policy.current.plans))})`;
   const file = screen.isTerminal ? undefined : resolve(config.directory.files.firstKey);
   let isWritten = false;
   try {

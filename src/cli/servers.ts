@@ -16,13 +16,14 @@ const COLUMNS: readonly TableColumn<Row>[] = [
   ["REJECTED", ({ rejections }) => grouped(rejections), "number"],
   ["P50 MS", ({ p50 }) => milliseconds(p50), "number"],
   ["P99 MS", ({ p99 }) => milliseconds(p99), "number"],
+  ["DIFFERS IN", ({ differing = [] }) => differing.map(({ name }) => name).join(", ") || "-"],
 ];
 
 export const serversList = operationCommand({
   name: "servers list",
   operation: "listServers",
   description:
-    "Lists the servers that are registered in Valkey, the oldest first. REJECTED requests were limited or banned. Requests are counted since the start of the server; P50 and P99 are response times of the last 15 minutes. A server that was killed is listed for 15 seconds more.",
+    "Lists the servers that are registered in Valkey, the oldest first. REJECTED requests were limited or banned. Requests are counted since the start of the server; P50 and P99 are response times of the last 15 minutes. A server that was killed is listed for 15 seconds more. DIFFERS IN names settings, or the version, that should be the same on all servers and are others than on most; --json has their values.",
   examples: ["petstore servers list", "petstore servers list --server https://admin.example.com --json"],
   text: ({ items, total }, { values, context: { screen } }) =>
     items.length === 0

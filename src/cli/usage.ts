@@ -27,13 +27,7 @@ import {
 import type { Key, KeyUsageHistory, UsageTotals } from "../operator/operations.ts";
 import { defineCommand } from "./command.ts";
 import { ID_TYPES } from "./operation-flags.ts";
-import {
-  type CallOperator,
-  firstItems,
-  OPERATOR_OPTIONS,
-  SERVER_SETTINGS,
-  withOperator,
-} from "./operation-call.ts";
+import { type CallOperator, firstItems, OPERATOR_OPTIONS, withOperator } from "./operation-call.ts";
 import { json, type Screen, shortened, table, type TableColumn } from "./output.ts";
 
 const USAGE_OPTIONS = {
@@ -58,7 +52,7 @@ export const usage = defineCommand({
   description:
     "Adds up the requests of one key, or of all keys. ADMITTED requests were within the rate limits; ERRORS are those of them whose response was 4xx or 5xx. LIMITED and BANNED requests got 429. Hours are kept for 35 days and days for 400 days. While a server runs, the counts are at most five seconds old. By default the period is the last 24 hours by hour, and otherwise the last 30 days. The first and the last interval count in full. --operation leaves out requests to other operations; LAST USED is about all of them.",
   positionals: { ID: optional(ID_TYPES.keyId) },
-  options: { ...USAGE_OPTIONS, ...OPERATOR_OPTIONS, ...SERVER_SETTINGS },
+  options: { ...USAGE_OPTIONS, ...OPERATOR_OPTIONS },
   examples: [
     "petstore usage",
     "petstore usage 3 --by hour --since 24h",

@@ -1,19 +1,18 @@
 import { hostUrls } from "../text/host-urls.ts";
 import { DataDirectory } from "../data-directory.ts";
-import { DEFAULT_PLANS, type Environment, type Plans } from "../domain/api-keys.ts";
-import type { BanRules } from "../domain/rate-limit.ts";
+import type { Environment } from "../domain/api-keys.ts";
+import { POLICY_SETTINGS, type PolicyChange } from "../domain/limit-policy.ts";
 import { BASE_PATH } from "../domain/constants.ts";
 import { ipVersionOf, isLoopback } from "./network.ts";
 import {
   type ACCEPT_PRIMARY_OPTION,
   ADDRESS_OPTIONS,
   type ADMIN_OPTIONS,
-  type BAN_OPTIONS,
   DEFAULT_ADMIN_PORT,
   DEFAULT_PORT,
   type NEW_DATABASE_OPTION,
-  type PLAN_OPTIONS,
   type SETTINGS,
+  type SHARED_OPTIONS,
   STORAGE_OPTIONS,
   type WEBHOOK_OPTIONS,
 } from "./options.ts";
@@ -71,8 +70,8 @@ export function configOf(values: ValuesOf<typeof SETTINGS> & OnceValues) {
     accessLog: values["access-log"],
     accessLogOmit: values["access-log-omit"],
     requestLogBytes: values["request-log"],
-    plans: { ...plansOf(values), anonymous: values["anonymous-limits"] },
-    ban: banRulesOf(values),
+    /** What this server sets for all servers when it starts. */
+    ...givenPolicy(values),
     auditRetentionMs: values["audit-retention"] ?? undefined,
     admin: adminOf(values),
     webhook: webhookOf(values),
@@ -116,23 +115,21 @@ export function storageOf(values: ValuesOf<typeof STORAGE_OPTIONS> & OnceValues)
   };
 }
 
-export function plansOf(values: ValuesOf<typeof PLAN_OPTIONS>): Plans {
+/** The limits and ban rules that flags and variables give. */
+export function givenPolicy(values: ValuesOf<typeof SHARED_OPTIONS>): Required<PolicyChange> {
   return {
-    ...DEFAULT_PLANS,
-    free: values["free-limits"],
-    pro: values["pro-limits"],
-    business: values["business-limits"],
+    plans: given(POLICY_SETTINGS.plans, (name) => values[name]),
+    ban: given(POLICY_SETTINGS.ban, (name) => values[name]),
   };
 }
 
-export function banRulesOf(values: ValuesOf<typeof BAN_OPTIONS>): BanRules {
-  const lengthMs = values["ban-length"];
-  return {
-    strikes: values["ban-strikes"],
-    graceMs: values["ban-grace"],
-    lengthMs,
-    maxLengthMs: Math.max(lengthMs, values["ban-max-length"]),
-  };
+function given<K extends string, N extends string, T>(
+  names: Readonly<Record<K, N>>,
+  valueOf: (name: N) => T | undefined,
+): { readonly [key in K]?: T } {
+  const values = Object.entries<N>(names).map(([key, name]) => [key, valueOf(name)]);
+  // Only those are left out that have no value.
+  return Object.fromEntries(values.filter(([, value]) => value !== undefined)) as { [key in K]?: T };
 }
 
 /** Reads the URL of PostgreSQL again, because its file may have changed since the process started. */

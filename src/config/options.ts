@@ -1,5 +1,11 @@
 import { DEFAULT_PLANS, type Environment, ENVIRONMENTS } from "../domain/api-keys.ts";
-import { DAY_MS, DEFAULT_BAN, DEFAULT_DECISION_TIMEOUT_MS, LONGEST_BAN_MS } from "../domain/rate-limit.ts";
+import {
+  BAN_BOUNDS,
+  DAY_MS,
+  DEFAULT_BAN,
+  DEFAULT_DECISION_TIMEOUT_MS,
+  LONGEST_BAN_MS,
+} from "../domain/rate-limit.ts";
 import { DEFAULT_WEBHOOK_EVENTS } from "../domain/webhooks.ts";
 import { ACCESS_LOG_FIELDS, BASE_PATH, LOG_FORMATS, LOG_LEVELS } from "../domain/constants.ts";
 import {
@@ -15,16 +21,14 @@ import {
   webhookUrl,
 } from "./address-types.ts";
 import {
-  describeDefault,
   type Flags,
-  type Option,
   type Options,
   type Source,
   sourceOf,
   variableOf,
   type Variables,
 } from "./parse-options.ts";
-import { nearest, quoted, quotedPath, readTextFile, UsageError, withoutSecrets } from "./usage-error.ts";
+import { nearest, quoted, quotedPath, readTextFile, UsageError } from "./usage-error.ts";
 import {
   adminToken,
   switchOption,
@@ -115,7 +119,6 @@ export const WEBHOOK_OPTIONS = {
 
 const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
-const HOUR = 60 * MINUTE;
 
 /** The default ports differ, so that both environments can run on one machine. */
 export const DEFAULT_PORT: Readonly<Record<Environment, number>> = { production: 8080, staging: 8081 };
@@ -205,53 +208,44 @@ export const ADDRESS_OPTIONS = {
   },
 } as const satisfies Options;
 
-/** The options for the limits of plans. Enterprise has none, because each Enterprise key has its own limits. */
-export const PLAN_OPTIONS = {
-  "free-limits": {
-    type: limitPair,
-    default: DEFAULT_PLANS.free,
-    help: "Rate limits of the Free plan: requests per minute and per day",
-  },
-  "pro-limits": { type: limitPair, default: DEFAULT_PLANS.pro, help: "Rate limits of the Pro plan" },
-  "business-limits": {
-    type: limitPair,
-    default: DEFAULT_PLANS.business,
-    help: "Rate limits of the Business plan",
-  },
-} as const satisfies Options;
+/** Makes an option whose value is stored in the database, for all servers. */
+function shared<T>(type: ValueType<T>, first: T, help: string) {
+  return { type, defaultText: `stored, or ${formatValue(type, first)}`, help } as const;
+}
 
-export const BAN_OPTIONS = {
-  "ban-strikes": {
-    type: integerWithin({ min: 1, max: 1_000_000 }),
-    default: DEFAULT_BAN.strikes,
-    help: "Strikes that ban a key: requests rejected after the grace period",
-  },
-  "ban-grace": {
-    type: duration({ min: 0, max: HOUR }),
-    default: DEFAULT_BAN.graceMs,
-    help: "Grace period after the first 429",
-  },
-  "ban-length": {
-    type: duration({ min: SECOND, max: LONGEST_BAN_MS }),
-    default: DEFAULT_BAN.lengthMs,
-    help: "Duration of a first ban; each further ban within 24 hours is twice as long",
-  },
-  "ban-max-length": {
-    type: duration({ min: SECOND, max: LONGEST_BAN_MS }),
-    default: DEFAULT_BAN.maxLengthMs,
-    help: "Maximum duration of a ban; a value below --ban-length means --ban-length",
-  },
-} as const satisfies Options;
-
-/** The options that a server saves with its data when it starts, besides its URL. */
-export const SAVED_OPTIONS = {
-  ...PLAN_OPTIONS,
-  "anonymous-limits": {
-    type: limitPair,
-    default: DEFAULT_PLANS.anonymous,
-    help: "Rate limits of an address without a valid key, and of its pages, on each server",
-  },
-  ...BAN_OPTIONS,
+/**
+ * A server that starts with one of them sets it for all servers. Enterprise has no option here: each Enterprise key has
+ * its own limits.
+ */
+export const SHARED_OPTIONS = {
+  "free-limits": shared(
+    limitPair,
+    DEFAULT_PLANS.free,
+    "Rate limits of the Free plan, for all servers: requests per minute and per day",
+  ),
+  "pro-limits": shared(limitPair, DEFAULT_PLANS.pro, "Rate limits of the Pro plan"),
+  "business-limits": shared(limitPair, DEFAULT_PLANS.business, "Rate limits of the Business plan"),
+  "anonymous-limits": shared(
+    limitPair,
+    DEFAULT_PLANS.anonymous,
+    "Rate limits of an address without a valid key, and of its pages, on each server",
+  ),
+  "ban-strikes": shared(
+    integerWithin(BAN_BOUNDS.strikes),
+    DEFAULT_BAN.strikes,
+    "Strikes that ban a key: requests rejected after the grace period",
+  ),
+  "ban-grace": shared(duration(BAN_BOUNDS.graceMs), DEFAULT_BAN.graceMs, "Grace period after the first 429"),
+  "ban-length": shared(
+    duration(BAN_BOUNDS.lengthMs),
+    DEFAULT_BAN.lengthMs,
+    "Duration of a first ban; each further ban within 24 hours is twice as long",
+  ),
+  "ban-max-length": shared(
+    duration(BAN_BOUNDS.maxLengthMs),
+    DEFAULT_BAN.maxLengthMs,
+    "Maximum duration of a ban; a value below --ban-length means --ban-length",
+  ),
 } as const satisfies Options;
 
 /** The settings of a server, which `petstore serve` accepts. */
@@ -314,7 +308,7 @@ export const SETTINGS = {
     default: 32 * 2 ** 20,
     help: "Memory for the last requests, which petstore requests shows; 0 for none",
   },
-  ...SAVED_OPTIONS,
+  ...SHARED_OPTIONS,
 } as const satisfies Options;
 
 /** The settings in the groups of the help. Settings without a group concern the server as a whole. */
@@ -322,47 +316,8 @@ export const SETTING_GROUPS: Readonly<Record<string, Options>> = {
   Data: DATABASE_OPTIONS,
   Address: ADDRESS_OPTIONS,
   Operators: { ...ADMIN_OPTIONS, ...WEBHOOK_OPTIONS },
-  "Rate limits and bans": { ...SAVED_OPTIONS, "limits-timeout": SETTINGS["limits-timeout"] },
+  "Rate limits and bans": { ...SHARED_OPTIONS, "limits-timeout": SETTINGS["limits-timeout"] },
 };
-
-interface Sources {
-  /** The flag or variable that sets an option; undefined for a default. */
-  source(flag: string): Source | undefined;
-  /** The names of the variables that --env-file sets. */
-  readonly envFileVariables: ReadonlySet<string>;
-}
-
-/** The settings as operators see them: their values and sources, without secrets. */
-export function shownSettings(options: Options, values: Readonly<Record<string, unknown>>, sources: Sources) {
-  return Object.entries(options).map(([flag, option]) => ({
-    name: flag,
-    variable: variableOf(flag),
-    value: shownValue(option, values[flag]),
-    default: describeDefault(option) || null,
-    source: sourceKind(flag, option, sources),
-    help: option.help,
-  }));
-}
-
-function shownValue({ type }: Option, value: unknown): string | null {
-  if (value === undefined) return null;
-  const text = formatValue(type, value);
-  if (text === "") return null;
-  if (!type.secret) return text;
-  return text.includes("://") ? withoutSecrets(text) : "…";
-}
-
-/** The kind of a source. A value from a file has the source of the option that names the file. */
-function sourceKind(
-  flag: string,
-  { fileOption }: Option,
-  { source, envFileVariables }: Sources,
-): "default" | "flag" | "variable" | "env file" {
-  const found = source(flag) ?? (fileOption === undefined ? undefined : source(fileOption));
-  if (found === undefined) return "default";
-  if (found.name.startsWith("--")) return "flag";
-  return envFileVariables.has(found.name) ? "env file" : "variable";
-}
 
 interface CheckedVariables {
   /** The variables of the process, and those of --env-file that the process does not have. */

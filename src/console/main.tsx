@@ -15,6 +15,7 @@ import { OperatorListPage } from "./pages/operators.tsx";
 import { OrderDetailsPage, OrderListPage } from "./pages/orders.tsx";
 import { OverviewPage } from "./pages/overview.tsx";
 import { PetCreationPage, PetDetailsPage, PetListPage } from "./pages/pets.tsx";
+import { PlanListPage } from "./pages/plans.tsx";
 import { RequestListPage } from "./pages/requests.tsx";
 import { SettingsPage } from "./pages/settings.tsx";
 import { SignInPage } from "./pages/sign-in.tsx";
@@ -29,6 +30,7 @@ const PAGES: Readonly<Record<PageName, ComponentType<PageProps>>> = {
   "Create a key": KeyCreationPage,
   "Edit a key": KeyEditPage,
   Key: KeyDetailsPage,
+  Plans: PlanListPage,
   Pets: PetListPage,
   "Add a pet": PetCreationPage,
   Pet: PetDetailsPage,

@@ -1,14 +1,17 @@
 import { CLIENT_PACKAGE_PATH } from "../domain/constants.ts";
-import { andThen, loadOnce } from "../runtime/event-loop.ts";
+import { andThen, loadFor, loadOnce } from "../runtime/event-loop.ts";
 import type { DocsPages } from "../petstore/static-routes.ts";
 import type { DocsSettings } from "./layout.ts";
 
 /**
  * The documentation site. Everything is loaded and rendered on the first request of a page, so that a server starts as
- * fast as without it, and then stays in memory: about 1 MB.
+ * fast as without it, and then stays in memory, about 1 MB, until the limits change.
  */
 export function createDocsSite(settings: DocsSettings): DocsPages {
-  const pages = loadOnce(async () => (await import("./render-site.ts")).sitePages(settings));
+  const pages = loadFor(
+    () => settings.plans,
+    async () => (await import("./render-site.ts")).sitePages(settings),
+  );
   const client = loadOnce(async () => (await import("./client-package.ts")).clientPackage(settings));
   return {
     respond: (request, headerLines) =>

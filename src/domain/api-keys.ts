@@ -173,9 +173,9 @@ export const DEFAULT_PLANS: Plans = {
   anonymous: { perMinute: 300, perDay: 10_000 },
 };
 
-/** Returns the limits of the key's plan. Only an Enterprise key has its own. */
-export function limitsOf(key: { readonly plan: PlanName; readonly limits?: Limits }, plans: Plans): Limits {
-  return key.plan === "enterprise" ? (key.limits ?? plans.business) : plans[key.plan];
+/** Returns the limits of the plan. Only an Enterprise key has its own. */
+export function limitsOf(plan: PlanName, ownLimits: Limits | undefined, plans: Plans): Limits {
+  return plan === "enterprise" ? (ownLimits ?? plans.business) : plans[plan];
 }
 
 /** How long before its expiry the audit trail announces that of a key. */

@@ -44,6 +44,8 @@ export const AUDIT_ACTIONS = [
   "operator.rotated",
   "operator.revoked",
   "server-secret.rotated",
+  "plan.updated",
+  "ban-rules.updated",
 ] as const;
 export type AuditAction = (typeof AUDIT_ACTIONS)[number];
 
@@ -157,7 +159,7 @@ export function keyUpdated(
 export function changeOf(
   before: AuditedValues,
   after: AuditedValues,
-): Pick<NewAuditEntry, "before" | "after"> | undefined {
+): Required<Pick<NewAuditEntry, "before" | "after">> | undefined {
   const fields = Object.keys(after).filter(
     (field) => JSON.stringify(after[field]) !== JSON.stringify(before[field]),
   );

@@ -11,9 +11,11 @@ import type {
   KeySecret,
   NewKey,
   NewSecret,
+  PlanName,
 } from "./api-keys.ts";
 import type { Attribution, AuditEntry, AuditQuery, NewAuditEntry } from "./audit.ts";
 import type { NewOperator, Operator, OperatorAccess, OperatorSession, SignInCode } from "./operators.ts";
+import type { LimitPolicy, PolicyChange } from "./limit-policy.ts";
 import type { Decision, Limits, Subject, Usage } from "./rate-limit.ts";
 import type {
   NewPet,
@@ -236,6 +238,19 @@ export interface ChangedKey {
   readonly kind: "key" | "unban";
 }
 
+/**
+ * The limits of the plans and the ban rules, which all servers share. A change increments the revision of the keys, so
+ * that servers see it, and writes its audit entries in its own transaction. What changes nothing writes nothing.
+ */
+export interface PolicyStore {
+  /** With the defaults of what is not stored yet. */
+  readPolicy(): Awaitable<LimitPolicy>;
+  /** Changes the given values, and stores the defaults of what is not stored yet. Returns the policy afterwards. */
+  updatePolicy(change: PolicyChange, by: Attribution): Promise<LimitPolicy>;
+  /** How many keys that are not revoked have each plan. A plan without keys is missing. */
+  countKeys(): Awaitable<ReadonlyMap<PlanName, number>>;
+}
+
 /** The settings of the server that started last, as text by name, for the commands that show them. */
 export interface SettingsStore {
   /** Replaces the values of the given names. */
@@ -358,6 +373,7 @@ export interface Stores {
   readonly inventory: InventoryStore;
   readonly operators: OperatorStore;
   readonly keys: KeyStore;
+  readonly policies: PolicyStore;
   readonly audit: AuditStore;
   readonly settings: SettingsStore;
   readonly usageHistory: UsageHistoryStore;

@@ -45,6 +45,14 @@ export const DEFAULT_BAN: BanRules = {
 /** The longest ban that a server can be configured to. */
 export const LONGEST_BAN_MS = 30 * DAY_MS;
 
+/** What each of the rules can be. */
+export const BAN_BOUNDS = {
+  strikes: { min: 1, max: 1_000_000 },
+  graceMs: { min: 0, max: 3_600_000 },
+  lengthMs: { min: 1_000, max: LONGEST_BAN_MS },
+  maxLengthMs: { min: 1_000, max: LONGEST_BAN_MS },
+} as const;
+
 export interface Ban {
   readonly bannedAt: number;
   readonly bannedUntil: number;

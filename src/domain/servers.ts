@@ -1,5 +1,8 @@
-import { array, type Infer, integer, line, nullable, object, quantity } from "../api/schema.ts";
+import { sha256 } from "../runtime/hash.ts";
+import { parseJson } from "../api/json.ts";
+import { array, type Infer, integer, Invalid, line, nullable, object, quantity } from "../api/schema.ts";
 
+const MAX_VALUE_LENGTH = 300;
 const count = integer({ min: 0, max: Number.MAX_SAFE_INTEGER });
 
 /** What a server reports to others. A server of another release may report more. */
@@ -30,6 +33,10 @@ export const ServerReport = object(
     /** The time in milliseconds since the epoch. */
     signedAt: count,
     signature: line(100),
+    /** The settings that all servers should share, with their values in effect. */
+    settings: array(object("A setting", { name: line(60), value: line(MAX_VALUE_LENGTH) })),
+    /** The flags and variables with which its start sets limits and ban rules of all servers. */
+    setsLimits: array(line(100)),
   },
 );
 type ServerReport = Infer<typeof ServerReport>;
@@ -42,6 +49,58 @@ export type SignedUrl = Pick<ServerReport, "signedAt" | "signature"> & { readonl
 export interface ServerActivity extends Omit<ServerReport, keyof ServerIdentity | "adminUrl"> {
   /** The URL of its listener for operators; null if it has none, undefined until it is known. */
   readonly adminUrl: string | null | undefined;
+}
+
+/** What a server reports about its settings. */
+export type SharedSettings = Required<Pick<ServerReport, "settings" | "setsLimits">>;
+export type SharedSetting = SharedSettings["settings"][number];
+
+/** Returns the value as it is reported, or its hash if it is long. */
+export function reportedSetting(name: string, value: string): SharedSetting {
+  return { name, value: value.length <= MAX_VALUE_LENGTH ? value : `SHA-256 ${sha256(value)}` };
+}
+
+/**
+ * Returns the settings in which a server differs from most others, by its identifier. The version counts as a setting.
+ * If no value is that of most servers, all of them differ.
+ */
+export function differingSettings(
+  servers: readonly ServerState[],
+): ReadonlyMap<string, readonly SharedSetting[]> {
+  const reported = servers.flatMap(({ id, version, settings = [] }) =>
+    [{ name: "version", value: version }, ...settings].map(({ name, value }) => ({ id, name, value })),
+  );
+  const differing = [...Map.groupBy(reported, ({ name }) => name).values()].flatMap((values) => {
+    const byValue = [...Map.groupBy(values, ({ value }) => value).values()];
+    return byValue.filter(({ length }) => 2 * length <= values.length).flat();
+  });
+  const byServer = Map.groupBy(differing, ({ id }) => id);
+  return new Map([...byServer].map(([id, some]) => [id, some.map(({ name, value }) => ({ name, value }))]));
+}
+
+/** A flag or variable of a server that sets limits or ban rules of all servers. */
+export const LimitSetter = object("A server, and the flag or variable as it was given", {
+  /** The name of its machine. */
+  server: line(300),
+  setting: line(100),
+});
+export type LimitSetter = Infer<typeof LimitSetter>;
+
+/** The name of the setting that saves those of the server that started last, for commands without a register. */
+export const LIMIT_SETTERS_SETTING = "limits-set-by";
+
+export function parseLimitSetters(json = "[]"): readonly LimitSetter[] {
+  const setters = array(LimitSetter).read(parseJson(json));
+  return setters instanceof Invalid ? [] : setters;
+}
+
+export function limitSetters(
+  servers: readonly Pick<ServerState, "name" | "setsLimits">[],
+): readonly LimitSetter[] {
+  const setters = servers.flatMap(({ name: server, setsLimits = [] }) =>
+    setsLimits.map((setting) => ({ server, setting })),
+  );
+  return [...new Map(setters.map((each) => [`${each.server} ${each.setting}`, each])).values()];
 }
 
 export interface ServerState extends ServerIdentity, ServerActivity {

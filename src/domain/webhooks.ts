@@ -13,6 +13,7 @@ export const DEFAULT_WEBHOOK_EVENTS: readonly string[] = [
   "key.banned",
   "key.expires-soon",
   "operator.*",
+  "plan.*",
   "data.restored",
 ];
 

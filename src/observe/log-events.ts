@@ -229,7 +229,12 @@ export const LOG_EVENTS = {
   ),
   "clock.trusted": info("the system clock is trusted again, and old data is deleted"),
   "settings.save-failed": warn(
-    "the settings cannot be saved, so petstore keys may show those of an earlier start",
+    "the URL of the API cannot be saved, so petstore keys may show that of an earlier start",
+    ["error"],
+  ),
+  "limits.changed": info("the limits of the plans or the ban rules were changed, and apply from now on"),
+  "limits.save-failed": warn(
+    "the settings of this server for limits and bans cannot be saved; those that are stored apply",
     ["error"],
   ),
   "data-directory.made-private": info("files that other users could read were made private", ["files"]),

@@ -28,10 +28,11 @@ export const KeyStateSchema = oneOf(KEY_STATES, "State of the API key");
 
 const requestLimit = (description: string) => integer({ min: 1, max: MAX_REQUEST_LIMIT, description });
 
-export const LimitsSchema = object("Rate limits", {
+export const requestLimits = {
   perMinute: requestLimit("Requests per minute"),
   perDay: requestLimit("Requests per day"),
-});
+};
+export const LimitsSchema = object("Rate limits", requestLimits);
 
 const Window = object("A rate limit window", {
   used: count("Requests that were counted in the window"),

@@ -30,6 +30,7 @@ const TAGS: readonly { name: AdminOperation["tag"]; description: string }[] = [
   { name: "Operators", description: "Operators, their roles and their tokens." },
   { name: "Server", description: "The server that responds, its live series and its settings." },
   { name: "Keys", description: "API keys and their bans." },
+  { name: "Plans", description: "Limits of the plans and ban rules, which all servers share." },
   { name: "Usage", description: "How many requests each API key sent." },
   { name: "Requests", description: "The last requests of clients." },
   { name: "Audit", description: "Who changed what." },

@@ -8,7 +8,16 @@ import type { AdminErrorCode } from "./errors.ts";
 
 export interface AdminOperation extends Operation<AdminErrorCode> {
   readonly tag:
-    "Session" | "Operators" | "Server" | "Keys" | "Usage" | "Requests" | "Audit" | "Pets" | "Orders";
+    | "Session"
+    | "Operators"
+    | "Server"
+    | "Keys"
+    | "Plans"
+    | "Usage"
+    | "Requests"
+    | "Audit"
+    | "Pets"
+    | "Orders";
   readonly identifier?: NonNullable<Operation<AdminErrorCode>["identifier"]> & {
     readonly name: "keyId" | "petId" | "orderId" | "operatorId";
   };

@@ -7,6 +7,7 @@ import { ADMIN_ERRORS } from "./errors.ts";
 import * as history from "./history-resources.ts";
 import * as keys from "./key-resources.ts";
 import { created, cursor, limit, ok, Reasoned, since, tagged, until } from "./operation-rows.ts";
+import { POLICY_OPERATIONS } from "./policy-operations.ts";
 import * as resources from "./resources.ts";
 
 /** The period of the usage history. Its first and last hours or days count in full. */
@@ -297,6 +298,7 @@ export const ADMIN_OPERATIONS = {
       success: ok("The banned keys", keys.KeyPage),
     },
   }),
+  ...POLICY_OPERATIONS,
   ...tagged("Usage", {
     getKeyUsage: {
       method: "GET",
@@ -459,4 +461,5 @@ export type { AdminErrorCode } from "./errors.ts";
 export * from "./operation-rows.ts";
 export type * from "./history-resources.ts";
 export type * from "./key-resources.ts";
+export type * from "./policy-operations.ts";
 export type * from "./resources.ts";

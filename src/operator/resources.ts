@@ -65,6 +65,13 @@ const FleetServer = object("A server, as it tells of itself every 5 seconds", {
   version,
   startedAt: time("When it started"),
   seenAt: time("When the server that responds last heard of it"),
+  differing: array(
+    object("A setting, or the version", {
+      name: line(60, { description: "The flag without its dashes", examples: ["public-url"] }),
+      value: line(300, "What this server has"),
+    }),
+    { json: "What should be the same on all servers, and differs here from most others" },
+  ),
   ...serverFigures,
 });
 
@@ -74,7 +81,7 @@ export const Fleet = object("The servers that share the rate limits", {
 });
 export type Fleet = Infer<typeof Fleet>;
 
-export const SETTING_SOURCES = ["default", "flag", "variable", "env file"] as const;
+export const SETTING_SOURCES = ["default", "flag", "variable", "env file", "database"] as const;
 
 const Setting = object("A setting of the server that responds", {
   name: line(60, { description: "The flag without its dashes", examples: ["ban-length"] }),

@@ -2,7 +2,7 @@ import { Rejection } from "../api/errors.ts";
 import { type Config, originOf } from "../config/config.ts";
 import { isLoopback } from "../config/network.ts";
 import { SECURITY_HEADER_LINES } from "../api/dispatch.ts";
-import type { ActivityCollector } from "../domain/servers.ts";
+import { type ActivityCollector, limitSetters } from "../domain/servers.ts";
 import type { HttpServer, HttpServerOptions } from "../http1/index.ts";
 import type { TlsCertificate } from "../http1/server.ts";
 import { createAdminApp } from "./admin-app.ts";
@@ -28,7 +28,7 @@ export interface AdminListener {
   close(): Promise<void>;
 }
 
-type FromConfig = "environment" | "plans" | "ban" | "hasAllUsage";
+type FromConfig = "environment" | "hasAllUsage" | "listLimitSetters";
 type FromListener =
   "url" | "authentication" | "proofOf" | "signResponseTo" | "askForRequests" | "applyOperatorChanges";
 
@@ -105,13 +105,12 @@ function siteOf(options: SiteOptions) {
   // Cookies do not distinguish ports, so each listener of a machine has a cookie of its own.
   const cookieName = `petstore-admin-${port}`;
   const authentication = new AdminAuthentication({ operators, audit, cookieName, clock, log });
-  const { plans, ban, environment } = config;
+  const { environment } = config;
   let peerTls = peerTlsOf(publicUrl, options.tls?.cert);
   const handler = createAdminApp({
     ...options,
     environment,
-    plans,
-    ban,
+    listLimitSetters: async () => limitSetters(await options.servers.list()),
     hasAllUsage: config.databaseUrl === undefined || config.limitsUrls !== undefined,
     url,
     authentication,

@@ -19,9 +19,10 @@ import { INTERNAL_ERROR, methodNotAllowed, Rejection, rejectionOf, Unavailable }
 import { etagOf, matchesEtag, sha256 } from "../runtime/hash.ts";
 import { parseFields } from "../api/json.ts";
 import type { Authenticator } from "../auth/authenticator.ts";
-import type { ApiKeyPrincipal, AuthFailure, Plans } from "../domain/api-keys.ts";
+import type { ApiKeyPrincipal, AuthFailure } from "../domain/api-keys.ts";
 import { CHALLENGE, INVALID_KEY_CHALLENGE } from "../domain/constants.ts";
 import { IDEMPOTENCY_KEY_MAX_LENGTH, MAX_BODY_BYTES } from "../domain/size-limits.ts";
+import type { PolicyInEffect } from "../domain/limit-policy.ts";
 import type { IdempotentRequest, RateLimiter } from "../domain/ports.ts";
 import type { Decision, Limits, Subject } from "../domain/rate-limit.ts";
 import {
@@ -63,7 +64,7 @@ interface HttpAppOptions extends HandlerOptions {
   readonly staticRouteAt: (path: string) => StaticRoute | undefined;
   readonly authenticator: Pick<Authenticator, "authenticate">;
   readonly rateLimiter: Pick<RateLimiter, "decide" | "peek">;
-  readonly plans: Plans;
+  readonly policy: PolicyInEffect;
   readonly log: Log;
   readonly requestTimeoutMs?: number | undefined;
   /** The origins whose scripts may use the API in a browser. */
@@ -249,7 +250,7 @@ export class HttpApp implements RequestHandler {
 
   /** The address of a request without a valid key, which counts against the limits of that address. */
   #addressOf({ clientAddress: id }: Request): Counted {
-    return { subject: { kind: "address", id }, limits: this.#options.plans.anonymous };
+    return { subject: { kind: "address", id }, limits: this.#options.policy.current.plans.anonymous };
   }
 
   /**
@@ -259,7 +260,7 @@ export class HttpApp implements RequestHandler {
   #readerOf({ clientAddress }: Request): Counted {
     return {
       subject: { kind: "address", id: `pages ${clientAddress}` },
-      limits: this.#options.plans.anonymous,
+      limits: this.#options.policy.current.plans.anonymous,
     };
   }
 

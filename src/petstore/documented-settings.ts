@@ -10,6 +10,7 @@ export interface DocumentedSettings {
   readonly baseUrl: string;
   /** The base URL of the other environment, if the operator has set it. */
   readonly otherUrl?: string | undefined;
+  /** It is another object when it or the ban rules have changed. */
   readonly plans: Plans;
   readonly ban: BanRules;
 }

@@ -3,7 +3,7 @@ import { docsUrl, type DocumentedSettings, siteUrl } from "./documented-settings
 import { methodNotAllowed, serviceUnavailable } from "../api/errors.ts";
 import { shortDuration } from "../text/formatting.ts";
 import { PETSTORE_API } from "./operations.ts";
-import { andThen, type Awaitable, loadOnce } from "../runtime/event-loop.ts";
+import { andThen, type Awaitable, loadFor } from "../runtime/event-loop.ts";
 import type { Decision } from "../domain/rate-limit.ts";
 import type { Request, Response } from "../http1/index.ts";
 import { type ContentRequest, EncodedContent } from "../content-encoding.ts";
@@ -26,13 +26,14 @@ interface StaticRouteOptions {
 /** The routes outside the API, which need no key, by path. */
 export function staticRoutes({ docsSettings, docsPages, isShuttingDown }: StaticRouteOptions) {
   const docs = route((request, lines) => docsPages.respond(request, lines));
+  const document = (build: () => Promise<string>, type: string) => content(build, type, docsSettings);
   const routes = new Map<string, StaticRoute>([
     ["/", route(rootResponse(docsSettings, docsPages))],
     [DOCS_PATH, docs],
     [CLIENT_PACKAGE_PATH, docs],
-    ["/openapi.json", content(async () => (await openApi()).openApiJson(docsSettings), "application/json")],
+    ["/openapi.json", document(async () => (await openApi()).openApiJson(docsSettings), "application/json")],
     // The media type is defined in RFC 9512.
-    ["/openapi.yaml", content(async () => (await openApi()).openApiYaml(docsSettings), "application/yaml")],
+    ["/openapi.yaml", document(async () => (await openApi()).openApiYaml(docsSettings), "application/yaml")],
     [HEALTH_PATH, { ...route(() => health(isShuttingDown())), isRateLimited: false }],
     // The parser accepts this target only with OPTIONS (RFC 9112, section 3.2.4).
     ["*", { ...docs, respond: (_, lines) => emptyResponse(204, lines + ALLOW_ALL) }],
@@ -71,10 +72,17 @@ function openApi() {
   return import("./openapi/document.ts");
 }
 
-/** Makes a route whose text is built at the first request. */
-function content(build: () => Promise<string>, contentType: string): StaticRoute {
+/** Makes a route whose text is built at the first request, and again when the limits have changed. */
+function content(
+  build: () => Promise<string>,
+  contentType: string,
+  settings: DocumentedSettings,
+): StaticRoute {
   const headerLines = headerLinesOf({ "Content-Type": contentType });
-  const built = loadOnce(async () => new EncodedContent({ text: await build(), headerLines }));
+  const built = loadFor(
+    () => settings.plans,
+    async () => new EncodedContent({ text: await build(), headerLines }),
+  );
   return route((request, lines) => andThen(built(), (encoded) => encoded.respond(request, lines)));
 }
 

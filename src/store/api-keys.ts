@@ -245,17 +245,21 @@ export class SqlKeyStore implements KeyStore {
     });
   }
 
-  /**
-   * Updates the row of the revision first, which PostgreSQL locks until the commit. So changes run one after the other,
-   * and become visible in the order of their revisions.
-   */
   #change<T>(work: (revision: number) => Steps<T>): Promise<T> {
     return this.database.write(function* () {
-      const increment = "UPDATE key_revision SET revision = revision + 1 RETURNING revision";
-      const [row] = yield* objectsOf<{ revision: number }>(increment);
-      return yield* work(requireRow(row).revision);
+      return yield* work(yield* nextRevision());
     });
   }
+}
+
+/**
+ * The first statement of a change updates the row of the revision, which PostgreSQL locks until the commit. So changes
+ * run one after the other, and become visible in the order of their revisions.
+ */
+export function* nextRevision(): Steps<number> {
+  const increment = "UPDATE key_revision SET revision = revision + 1 RETURNING revision";
+  const [row] = yield* objectsOf<{ revision: number }>(increment);
+  return requireRow(row).revision;
 }
 
 function* findKey(id: number): Steps<ApiKey | undefined> {

@@ -131,6 +131,14 @@ export const TABLES: readonly Table[] = [
     created_at: "integer",
   }),
   table("server_settings", ["name"], { name: "text", value: "text" }),
+  table("plans", ["name"], { name: "text", per_minute: "integer", per_day: "integer" }),
+  table("ban_rules", ["sole"], {
+    sole: "integer",
+    strikes: "integer",
+    grace_ms: "integer",
+    length_ms: "integer",
+    max_length_ms: "integer",
+  }),
   AUDIT,
   withIds("operators", {
     name: "text",

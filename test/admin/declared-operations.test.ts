@@ -53,6 +53,8 @@ const CALLS: { readonly [Id in ChangingId]: () => Promise<unknown> } = {
   rotateOperator: async () => service.ok(`POST /api/operators/${await newOperator("bob")}/rotate`),
   revokeOperator: async () => service.ok(`POST /api/operators/${await newOperator("eve")}/revoke`),
   testWebhook: () => service.ok("POST /api/webhook/test"),
+  updatePlan: () => service.ok("PATCH /api/plans", { body: { plan: "free", perMinute: 61 } }),
+  updateBanRules: () => service.ok("PATCH /api/ban-rules", { body: { strikes: 11 } }),
   rotateServerSecret: () => service.ok("POST /api/server-secret/rotate"),
   createKey: () => service.ok("POST /api/keys", { body: { name: "shop", plan: "free" } }),
   findKey: () => service.ok("POST /api/keys/find", { body: { secret: service.key } }),

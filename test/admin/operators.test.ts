@@ -62,8 +62,8 @@ describe("roles", () => {
     const support = "rotateKey disableKey enableKey unbanKey updatePet updateOrder".split(" ");
     expect(least("support")).toEqual(support);
     const admin =
-      "createOperator revokeOperator rotateServerSecret testWebhook createKey updateKey revokeKey";
-    expect(least("admin")).toEqual([...admin.split(" "), "createPet", "deletePet"]);
+      "createOperator revokeOperator rotateServerSecret testWebhook createKey updateKey revokeKey updatePlan";
+    expect(least("admin")).toEqual([...admin.split(" "), "updateBanRules", "createPet", "deletePet"]);
     expect(least("metrics")).toEqual(["rotateOperator"]);
     for (const [, row] of OPERATIONS) if (row.method === "GET") expect(leastRoleOf(row)).toBe("viewer");
   });

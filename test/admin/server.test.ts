@@ -26,6 +26,7 @@ test("listServers: a server without Valkey is a fleet of one", async () => {
         version: "1.1.0",
         startedAt: "2026-11-15T12:00:00.000Z",
         seenAt: "2026-11-15T12:00:00.000Z",
+        differing: [],
         ...figures,
       },
     ],

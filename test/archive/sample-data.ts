@@ -16,7 +16,7 @@ export async function fillData(dataDir: string, pets = 50): Promise<void> {
   const directory = directoryAt(dataDir);
   directory.create();
   const { store: path, usageStore } = directory.files;
-  const { store, inventory, operators, keys, settings, usageHistory, close } = openSqlite(path);
+  const { store, inventory, operators, keys, policies, settings, usageHistory, close } = openSqlite(path);
   const limits = { perMinute: 7, perDay: 70 };
   const first = { name: "first", plan: "enterprise", limits, createdAt: NOW, labels: ["a", "b"] } as const;
   const second = { name: "second", plan: "free", createdAt: NOW, expiresAt: NOW + 1e9 } as const;
@@ -33,7 +33,8 @@ export async function fillData(dataDir: string, pets = 50): Promise<void> {
   await Promise.all(Array.from({ length: pets }, (_, i) => createPet(i)));
   await store.placeOrder({ keyId: 1, petId: 1n }, NOW, request("order"));
   await inventory.deletePet(BigInt(pets), BY);
-  await settings.saveSettings({ "free-limits": "60/1000", "public-url": "http://127.0.0.1:8080/v1" });
+  await settings.saveSettings({ "public-url": "http://127.0.0.1:8080/v1" });
+  await policies.updatePolicy({ plans: { pro: { perDay: 123 } }, ban: { strikes: 4 } }, BY);
   const used = [usageOfKey(1), usageOfKey(2)];
   await usageHistory.addUsage({ writer: "a server", sequence: 3, hour: NOW, keys: used });
   const createdBy = { actor: { kind: "command line" }, at: NOW } as const;

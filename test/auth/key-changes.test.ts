@@ -22,7 +22,7 @@ afterAll(() => directory.remove());
 
 testUnbans([0, -HOUR_MS, HOUR_MS], () => {
   const clock = new TestClock();
-  const rateLimiter = createMemoryRateLimiter({ clock, ban: DEFAULT_BAN });
+  const rateLimiter = createMemoryRateLimiter({ clock, ban: () => DEFAULT_BAN });
   return followOn([{ clock, rateLimiter }], clock);
 });
 
@@ -88,6 +88,7 @@ test("an unban that fails is tried again, is reported once, and does not stop th
     authenticator,
     rateLimiter,
     clock,
+    readPolicy: async () => {},
     onChanges() {},
     onUnreadable: () => errors.push("unreadable"),
     onReadable: () => errors.push("readable"),
@@ -128,6 +129,7 @@ describe("changes", () => {
       authenticator,
       rateLimiter: { unban: ({ id }, agoMs) => void seen.push(`unban ${id}, ${agoMs} ms ago`) },
       clock,
+      readPolicy: async () => {},
       onChanges: (list) => seen.push(...list.map(({ id }) => `change ${id}`)),
       onUnreadable: (error) => seen.push(String(error)),
       onReadable: () => seen.push("readable"),

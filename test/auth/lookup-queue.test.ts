@@ -19,7 +19,7 @@ const newSecret = () => generateSecret("production");
 async function setUp() {
   const keys = new MapKeyStore();
   const clock = new TestClock();
-  const rateLimiter = createMemoryRateLimiter({ clock, ban: DEFAULT_BAN });
+  const rateLimiter = createMemoryRateLimiter({ clock, ban: () => DEFAULT_BAN });
   const authenticator = await openAuthenticator({ keys, clock, rateLimiter });
   const authenticate = (secret: string, client = CLIENT) =>
     authenticator.authenticate(`Bearer ${secret}`, client);

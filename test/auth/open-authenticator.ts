@@ -1,5 +1,5 @@
 import { Authenticator, type AuthenticatorOptions, type Client } from "../../src/auth/authenticator.ts";
-import { DEFAULT_PLANS } from "../../src/domain/api-keys.ts";
+import { DEFAULT_POLICY } from "../../src/domain/limit-policy.ts";
 import type { RateLimiter } from "../../src/domain/ports.ts";
 import { newUsage, peek } from "../../src/domain/rate-limit.ts";
 
@@ -14,7 +14,7 @@ export function openAuthenticator(
 ): Promise<Authenticator> {
   return Authenticator.open({
     environment: "production",
-    plans: DEFAULT_PLANS,
+    policy: { current: DEFAULT_POLICY },
     rateLimiter: noUsage,
     ...options,
   });

@@ -20,7 +20,13 @@ export async function followOn(servers: readonly Server[], clock: TestClock) {
   const followers = await Promise.all(
     servers.map(async (server) => {
       const authenticator = await openAuthenticator({ keys, clock: server.clock });
-      const callbacks = { onChanges() {}, onUnreadable() {}, onReadable() {}, onUnbanError() {} };
+      const callbacks = {
+        readPolicy: async () => {},
+        onChanges() {},
+        onUnreadable() {},
+        onReadable() {},
+        onUnbanError() {},
+      };
       return followKeyChanges({ authenticator, ...server, ...callbacks });
     }),
   );

@@ -23,7 +23,7 @@ test("every page of a new server has no violations, no console errors and no req
   await page.getByLabel("Your token").fill(TOKEN);
   await page.keyboard.press("Enter");
   await page.getByRole("navigation", { name: "Main" }).waitFor();
-  const lists = ["/pets", "/orders", "/audit", "/operators", "/settings"];
+  const lists = ["/plans", "/pets", "/orders", "/audit", "/operators", "/settings"];
   await expectNoFaults("new", ["/", "/keys", "/keys/new", "/keys/1", ...lists]);
 });
 
@@ -79,6 +79,14 @@ test("dialogs have no violations either", async () => {
   await page.getByRole("dialog").waitFor();
   expect(await look("dialog-create-operator")).toEqual([]);
   await page.keyboard.press("Escape");
+  await showPage(page, "/plans");
+  for (const button of ["Edit Free", "Edit ban rules"]) {
+    await page.getByRole("button", { name: button }).click();
+    await page.getByRole("dialog").waitFor();
+    expect(await look(`dialog-${nameOf(button)}`)).toEqual([]);
+    await page.keyboard.press("Escape");
+    await page.getByRole("dialog").waitFor({ state: "detached" });
+  }
   expect(takeProblems()).toEqual([]);
 });
 

@@ -13,6 +13,7 @@ await server.client(secret, "POST", "/store/orders", { petId: Number(petId) });
 const CONTROLS: Readonly<Record<string, Readonly<Record<string, "support" | "admin">>>> = {
   "/keys": { "Create key": "admin", "Actions for shop": "support" },
   [`/keys/${id}`]: { Edit: "admin", "Rotate secret": "support", Disable: "support", Revoke: "admin" },
+  "/plans": { "Edit Free": "admin", "Edit ban rules": "admin" },
   "/pets": { "Add pet": "admin" },
   [`/pets/${petId}`]: { "Save changes": "support", Delete: "admin" },
   "/orders/1": { Complete: "support", "Cancel order": "support" },

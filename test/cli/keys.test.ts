@@ -303,26 +303,26 @@ describe("the settings of the server, which it keeps with its data", () => {
     }
   });
 
-  test("flags and variables override them, but PETSTORE_PORT=0 does not hide the port of the server", async () => {
+  test("flags and variables override the URL, but PETSTORE_PORT=0 does not hide the port of the server", async () => {
     const create = (argv: readonly string[], variables = {}) =>
       keys(["create", ...FREE_KEY, ...argv], variables);
-    expect(await create(["--free-limits", "1/2"])).toContain("1 request per minute, 2 per day");
     expect(await create(["--public-url", "https://api.example.com"])).toContain(
       "curl -i https://api.example.com/v1/pets -H",
     );
     expect(await create(["--port", "9000"])).toContain("curl -i http://127.0.0.1:9000/v1/pets -H");
     const variables = { PETSTORE_FREE_LIMITS: "3/4", PETSTORE_PUBLIC_URL: "https://pets.example" };
     const out = await create([], variables);
-    expect(out).toContain("3 requests per minute, 4 per day");
+    // It is for the next start of a server.
+    expect(out).toContain("7 requests per minute, 80 per day");
     expect(out).toContain("curl -i https://pets.example/v1/pets -H");
     expect(await create([], { PETSTORE_PORT: "0" })).toContain(`curl -i ${server.url}/pets -H`);
   });
 
-  test("the next start replaces them", async () => {
+  test("the next start replaces the URL, and keeps the limits", async () => {
     const second = await cli.serve(["--public-url", "https://api.example.com"]);
     await second.stop();
     const created = await keys(["create", ...FREE_KEY]);
-    expect(created).toContain("free plan, 60 requests per minute, 1,000 per day");
+    expect(created).toContain("free plan, 7 requests per minute, 80 per day");
     expect(created).toContain("curl -i https://api.example.com/v1/pets -H");
   });
 });

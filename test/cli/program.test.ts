@@ -65,8 +65,9 @@ test("a flag takes a value in every command that has it, or in none", () => {
 
 test("help has defaults and bounds, comes before any error, and has no section for options if there are none", async () => {
   const { out } = await run("serve --help");
-  expect(out.replaceAll(/\s+/g, " ")).toContain("(0 to 65535; default: 8080, or 8081 in staging)");
-  expect(out).toContain("(1s to 30d; default: 5m)");
+  const text = out.replaceAll(/\s+/g, " ");
+  expect(text).toContain("(0 to 65535; default: 8080, or 8081 in staging)");
+  expect(text).toContain("(1s to 30d; default: stored, or 5m)");
   for (const line of ["serve --port nonsense --nonsense --help", "serve --port --help"]) {
     expect((await run(line)).code).toBe(0);
   }

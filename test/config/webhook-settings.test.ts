@@ -1,7 +1,8 @@
 import { expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { SETTINGS, shownSettings } from "../../src/config/options.ts";
+import { SETTINGS } from "../../src/config/options.ts";
+import { shownSettings } from "../../src/config/shown-settings.ts";
 import { DEFAULT_WEBHOOK_EVENTS, deliveredActions, MAX_WAITING_MS } from "../../src/domain/webhooks.ts";
 import { temporaryDirectory } from "../../trials/harness/cleanup.ts";
 import { WEBHOOK_SECRET } from "../../trials/harness/webhook-receiver.ts";
@@ -82,6 +83,7 @@ test("the default events are those that somebody should look at", () => {
     "key.banned",
     "key.expires-soon",
     "data.restored",
+    "plan.updated",
   ]);
 });
 

@@ -4,6 +4,7 @@ import { keyListConformance } from "./key-list.ts";
 import { keyStoreConformance } from "./key-store.ts";
 import { importStoreConformance } from "./import-store.ts";
 import { operatorStoreConformance } from "./operator-store.ts";
+import { policyStoreConformance } from "./policy-store.ts";
 import { settingsStoreConformance } from "./settings-store.ts";
 import { idempotencyCases } from "./store-idempotency.ts";
 import { type OpenStores, testsOn, withImports } from "./store-fixture.ts";
@@ -29,6 +30,7 @@ export function storeConformance(name: string, open: OpenStores): void {
   });
   describe(`${name} as an OperatorStore`, () => operatorStoreConformance(test));
   describe(`${name} as an AuditStore`, () => auditStoreConformance(test));
+  describe(`${name} as a PolicyStore`, () => policyStoreConformance(test));
   describe(`${name} as a SettingsStore`, () => settingsStoreConformance(test));
   describe(`${name} as a UsageHistoryStore`, () => usageHistoryConformance(test));
   describe(`${name} as a WebhookStore`, () => webhookStoreConformance(test));

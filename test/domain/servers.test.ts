@@ -1,14 +1,52 @@
 import { expect, test } from "bun:test";
-import { ActivityCollector, NO_ACTIVITY } from "../../src/domain/servers.ts";
+import {
+  differingSettings,
+  limitSetters,
+  NO_ACTIVITY,
+  parseLimitSetters,
+  reportedSetting,
+  type ServerState,
+} from "../../src/domain/servers.ts";
 
-test("the activity of a server is what its parts report, each until it is removed", () => {
-  const activity = new ActivityCollector();
-  expect(activity.collect()).toEqual(NO_ACTIVITY);
-  let requests = 1;
-  activity.add(() => ({ requests, adminUrl: null }));
-  const remove = activity.add(() => ({ adminUrl: "http://127.0.0.1:8090" }));
-  expect(activity.collect()).toEqual({ ...NO_ACTIVITY, requests: 1, adminUrl: "http://127.0.0.1:8090" });
-  requests = 2;
-  remove();
-  expect(activity.collect()).toEqual({ ...NO_ACTIVITY, requests: 2, adminUrl: null });
+const server = (id: string, more: Partial<ServerState> = {}): ServerState => ({
+  ...NO_ACTIVITY,
+  id,
+  name: id,
+  version: "1.2.0",
+  startedAt: 0,
+  seenAt: 0,
+  ...more,
+});
+const withUrl = (id: string, value: string) => server(id, { settings: [{ name: "public-url", value }] });
+const differing = (...servers: ServerState[]) => Object.fromEntries(differingSettings(servers));
+
+test("a server differs in what is another value than on most servers", () => {
+  expect(differing(server("a"), server("b"))).toEqual({});
+  expect(differing(server("a"), server("b"), server("c", { version: "1.1.0" }))).toEqual({
+    c: [{ name: "version", value: "1.1.0" }],
+  });
+  // A server of an earlier release does not report its settings.
+  expect(differing(withUrl("a", "x"), withUrl("b", "x"), server("c"))).toEqual({});
+});
+
+test("if no value is that of most servers, all of them differ", () => {
+  expect(differing(withUrl("a", "x"), withUrl("b", "y"))).toEqual({
+    a: [{ name: "public-url", value: "x" }],
+    b: [{ name: "public-url", value: "y" }],
+  });
+});
+
+test("a long value is reported as its hash, so that every server can read the report", () => {
+  expect(reportedSetting("trust-proxy", "x".repeat(300)).value).toHaveLength(300);
+  const [one, other] = ["x", "y"].map((text) => reportedSetting("trust-proxy", text.repeat(301)).value);
+  expect(one).toMatch(/^SHA-256 [0-9a-f]{64}$/);
+  expect(one).not.toBe(other ?? "");
+});
+
+test("the servers that set limits, each setting once for each machine; what cannot be read is none", () => {
+  const setsLimits = ["--free-limits", "PETSTORE_BAN_LENGTH"];
+  const setters = limitSetters([{ name: "a", setsLimits }, { name: "a", setsLimits }, server("b")]);
+  expect(setters).toEqual(setsLimits.map((setting) => ({ server: "a", setting })));
+  expect(parseLimitSetters(JSON.stringify(setters))).toEqual(setters);
+  for (const text of [undefined, "", "{}", "[1]"]) expect(parseLimitSetters(text)).toEqual([]);
 });

@@ -12,7 +12,7 @@ const LIMITS: Limits = { perMinute: 5, perDay: 1_000 };
 
 function setUp(maxAddresses: number) {
   const clock = new TestClock(1_800_000_000_000);
-  const options = { clock, ban: DEFAULT_BAN, maxAddresses };
+  const options = { clock, ban: () => DEFAULT_BAN, maxAddresses };
   return { clock, rateLimiter: createMemoryRateLimiter(options) };
 }
 
@@ -27,7 +27,7 @@ function request(rateLimiter: MemoryRateLimiter, subjects: Subject[], times = LI
 
 describe("when the table is full", () => {
   test("100,000 addresses are remembered by default, and every key besides", () => {
-    const rateLimiter = createMemoryRateLimiter({ clock: new TestClock(0), ban: DEFAULT_BAN });
+    const rateLimiter = createMemoryRateLimiter({ clock: new TestClock(0), ban: () => DEFAULT_BAN });
     const ids = Array.from({ length: 100_100 }, (_, id) => id);
     for (const id of ids) rateLimiter.decide(address(`${id}`), LIMITS);
     for (const id of ids) rateLimiter.decide(key(id), LIMITS);
@@ -64,7 +64,12 @@ describe("when the table is full", () => {
     request(earlier, subjects, 1);
     const usageStore = new MapUsageStore();
     usageStore.save(subjects.map((subject) => [subject, earlier.usage(subject)]));
-    const rateLimiter = createMemoryRateLimiter({ clock, ban: DEFAULT_BAN, maxAddresses: 10, usageStore });
+    const rateLimiter = createMemoryRateLimiter({
+      clock,
+      ban: () => DEFAULT_BAN,
+      maxAddresses: 10,
+      usageStore,
+    });
     expect(remembered(rateLimiter, keys(30))).toHaveLength(30);
     expect(remembered(rateLimiter, addresses(30))).toHaveLength(10);
   });

@@ -64,7 +64,7 @@ test("decides as the domain does, for any requests of any subjects, also after d
   fc.assert(
     fc.property(fc.array(step, { maxLength: 400, size: "max" }), (steps) => {
       const clock = new TestClock(STARTS_AT);
-      const rateLimiter = createMemoryRateLimiter({ clock, ban: DEFAULT_BAN, maxAddresses: 51 });
+      const rateLimiter = createMemoryRateLimiter({ clock, ban: () => DEFAULT_BAN, maxAddresses: 51 });
       const usages = new Map<string, Usage>();
       for (const each of steps) {
         if (typeof each === "string") {
@@ -94,7 +94,11 @@ test.each(Object.entries(SUBJECTS))("the greatest numbers of %s are kept", (_, s
   const after = { ...banned, bannedAt: -1, bannedUntil: now - 3, lastBanMs: 2 };
   const usageStore = new MapUsageStore();
   usageStore.save([banned, after].map((usage, i) => [subjectOf(i), usage]));
-  const rateLimiter = createMemoryRateLimiter({ clock: new TestClock(now), ban: DEFAULT_BAN, usageStore });
+  const rateLimiter = createMemoryRateLimiter({
+    clock: new TestClock(now),
+    ban: () => DEFAULT_BAN,
+    usageStore,
+  });
   expect([0, 1].map((i) => rateLimiter.usage(subjectOf(i)))).toEqual([banned, after]);
 });
 
@@ -115,7 +119,7 @@ test.each([
   const bans: number[] = [];
   const rateLimiter = createMemoryRateLimiter({
     clock: new TestClock(now),
-    ban: { strikes: 1, graceMs: 0, lengthMs: 1_000, maxLengthMs: 1_000 },
+    ban: () => ({ strikes: 1, graceMs: 0, lengthMs: 1_000, maxLengthMs: 1_000 }),
     usageStore,
     onBan: (id) => bans.push(id),
   });
@@ -125,7 +129,7 @@ test.each([
 
 test("a step of the clock moves a window, and the first to look at it sees that", () => {
   const clock = new TestClock(STARTS_AT);
-  const rateLimiter = createMemoryRateLimiter({ clock, ban: DEFAULT_BAN });
+  const rateLimiter = createMemoryRateLimiter({ clock, ban: () => DEFAULT_BAN });
   const limits = { perMinute: 1, perDay: 1 };
   for (const look of ["peek", "decide"] as const) {
     rateLimiter.decide(address(look), limits);
@@ -138,7 +142,7 @@ test("a step of the clock moves a window, and the first to look at it sees that"
 });
 
 test("an address has at most 63 characters", () => {
-  const rateLimiter = createMemoryRateLimiter({ clock: new TestClock(0), ban: DEFAULT_BAN });
+  const rateLimiter = createMemoryRateLimiter({ clock: new TestClock(0), ban: () => DEFAULT_BAN });
   const count = (id: string) => rateLimiter.decide(address(id), { perMinute: 1, perDay: 1 });
   expect(count("x".repeat(63))).toMatchObject({ outcome: "allowed" });
   expect(() => count("x".repeat(64))).toThrow(RangeError);
@@ -149,7 +153,7 @@ rateLimiterConformance("in process, on SQLite", openOnFiles);
 
 test("a subject is one object in memory", () => {
   const subjects = 20_000;
-  const limiter = createMemoryRateLimiter({ clock: new TestClock(STARTS_AT), ban: DEFAULT_BAN });
+  const limiter = createMemoryRateLimiter({ clock: new TestClock(STARTS_AT), ban: () => DEFAULT_BAN });
   const before = countObjects();
   for (let i = 0; i < subjects; i++) {
     limiter.decide(key(i), { perMinute: 2, perDay: 2 });

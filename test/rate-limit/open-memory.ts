@@ -14,7 +14,13 @@ export function openOn(newPlace: () => () => UsageStore): OpenRateLimiter {
     const clock = new TestClock(startsAt);
     const openUsageStore = newPlace();
     return restartable(clock, () =>
-      createMemoryRateLimiter({ clock, ban, onBan, usageStore: openUsageStore(), flushEveryMs: NEVER_MS }),
+      createMemoryRateLimiter({
+        clock,
+        ban: () => ban,
+        onBan,
+        usageStore: openUsageStore(),
+        flushEveryMs: NEVER_MS,
+      }),
     );
   };
 }

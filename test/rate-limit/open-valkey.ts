@@ -17,7 +17,7 @@ type Settings = Partial<ValkeyRateLimiterOptions> & { readonly url: string | rea
 
 /** A rate limiter on Valkey with the settings of the service, and an in-process one as its fallback. */
 export function openWithFallback(settings: Settings): Promise<RateLimiter> {
-  const { clock = createClock(), ban = DEFAULT_BAN, url } = settings;
+  const { clock = createClock(), ban = () => DEFAULT_BAN, url } = settings;
   return createValkeyRateLimiter({
     urls: [url].flat(),
     prefix: "petstore:",
@@ -45,7 +45,7 @@ export function openOnValkey(url: () => string | readonly string[]): OpenRateLim
     const clock = new TestClock(startsAt);
     const prefix = `test:${opened++}:`;
     return restartable(clock, () =>
-      openWithoutFallback({ url: url(), clock, testClock: clock, ban, onBan, prefix }),
+      openWithoutFallback({ url: url(), clock, testClock: clock, ban: () => ban, onBan, prefix }),
     );
   };
 }

@@ -66,8 +66,8 @@ export async function setUp(settings: Settings = {}) {
       {
         clock,
         scheduler: process,
-        ban: rules,
-        local: createMemoryRateLimiter({ clock, ban: rules, scheduler: process }),
+        ban: () => rules,
+        local: createMemoryRateLimiter({ clock, ban: () => rules, scheduler: process }),
         timeoutMs: TIMEOUT_MS,
         register: {
           count: servers,

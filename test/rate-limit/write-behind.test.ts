@@ -19,7 +19,7 @@ function setUp({ flushEveryMs = 1, maxAddresses = 100_000 } = {}) {
   const recoveries: number[] = [];
   const rateLimiter = createMemoryRateLimiter({
     clock,
-    ban: DEFAULT_BAN,
+    ban: () => DEFAULT_BAN,
     usageStore,
     flushEveryMs,
     maxAddresses,
@@ -168,7 +168,12 @@ describe("expired subjects", () => {
     await before.rateLimiter.close();
     const { usageStore } = before;
     const clock = new TestClock(before.clock.time + 86_400_000);
-    const rateLimiter = createMemoryRateLimiter({ clock, ban: DEFAULT_BAN, usageStore, flushEveryMs: 1 });
+    const rateLimiter = createMemoryRateLimiter({
+      clock,
+      ban: () => DEFAULT_BAN,
+      usageStore,
+      flushEveryMs: 1,
+    });
     await usageStore.until(() => usageStore.size === 0);
     await rateLimiter.close();
   });

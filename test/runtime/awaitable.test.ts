@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { loadOnce } from "../../src/runtime/event-loop.ts";
+import { loadFor, loadOnce } from "../../src/runtime/event-loop.ts";
 
 describe("a value that is loaded once", () => {
   test("is there at once after it was loaded", async () => {
@@ -24,5 +24,23 @@ describe("a value that is loaded once", () => {
     const failed = await Promise.allSettled([value(), value()]);
     expect(failed.map(({ status }) => status)).toEqual(["rejected", "rejected"]);
     expect(await value()).toBe(2);
+  });
+
+  test("for a key is loaded again for another key, and one that is slow does not replace a later one", async () => {
+    let key = "a";
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const value = loadFor(
+      () => key,
+      async (given) => {
+        if (given === "a") await promise;
+        return given;
+      },
+    );
+    const slow = value();
+    key = "b";
+    expect(await value()).toBe("b");
+    resolve();
+    expect(await slow).toBe("a");
+    expect(value()).toBe("b");
   });
 });

@@ -16,6 +16,7 @@ test("a released migration is never edited", () => {
     {
       "animals, orders and attempts, API keys, server settings": "298051bd9a3ed548",
       "keys that are switched off": "43742cd30c8fd265",
+      "limits of the plans and ban rules, which all servers share": "4e7afae19ca657f5",
       "operators, their tokens, sessions and sign-in codes, operators in the audit trail": "1b5a93949c97e55b",
       "owners, notes, labels and access of keys, hints of secrets, audit trail, usage history, orders by pet, imports": "8f3bc626bb903110",
       "pets without their JSON, which statements write": "b5c393b3d8c696db",
@@ -32,6 +33,7 @@ test("a released migration is never edited", () => {
       "deprecated operations of keys, imports": "b0b7e60d2a6a8b97",
       "keys by expiry": "6d8479f5788961f3",
       "keys that are switched off": "2ace0940b35171a8",
+      "limits of the plans and ban rules, which all servers share": "7c6c719424b0b775",
       "operators, their tokens, sessions and sign-in codes, operators in the audit trail": "f1be79b4854740dd",
       "orders by pet": "658172022ce74037",
       "owners, notes, labels and access of keys, hints of secrets, audit trail, usage history": "a50b68c697ce0d0f",

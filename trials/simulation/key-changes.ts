@@ -10,6 +10,12 @@ import {
   validUntil,
   VALID_UNTIL_WHILE_DISABLED,
 } from "../../src/domain/api-keys.ts";
+import {
+  applyPolicyChange,
+  DEFAULT_POLICY,
+  type LimitPolicy,
+  type PolicyInEffect,
+} from "../../src/domain/limit-policy.ts";
 import type { KeyChanges } from "../../src/domain/ports.ts";
 import { newUsage, peek } from "../../src/domain/rate-limit.ts";
 import { Process, Remote, STARTS_AT, Troubles, type World } from "./world.ts";
@@ -17,6 +23,14 @@ import { Process, Remote, STARTS_AT, Troubles, type World } from "./world.ts";
 interface Version {
   readonly at: number;
   readonly credential: Credential | undefined;
+}
+
+interface ServerOptions {
+  readonly process: Process;
+  readonly authenticator: Authenticator;
+  readonly startedAt: number;
+  readonly policy: PolicyInEffect;
+  readonly readPolicy: () => Promise<void>;
 }
 
 interface Unban {
@@ -39,6 +53,10 @@ const RUN_MS = 8_000;
 class KeyDatabase {
   readonly versions = SECRETS.map((): Version[] => [{ at: 0, credential: undefined }]);
   readonly unbans: Unban[] = [];
+  /** The limits of the plans: the limit per minute of the Free plan is the index of the version. */
+  readonly policies: { readonly at: number; readonly policy: LimitPolicy }[] = [
+    { at: 0, policy: policyAt(0) },
+  ];
   readonly #keys = new Map<number, ApiKey & { revision: number; unbanRevision: number }>();
   #revision = 0;
 
@@ -72,6 +90,15 @@ class KeyDatabase {
     });
   }
 
+  readPolicy(): LimitPolicy {
+    return this.policies.at(-1)?.policy ?? DEFAULT_POLICY;
+  }
+
+  updatePolicy(): void {
+    this.#revision++;
+    this.policies.push({ at: this.world.now, policy: policyAt(this.policies.length) });
+  }
+
   rotate(id: number, overlapEndsAt: number): void {
     const next = this.versions.findIndex((versions, i) => i > 2 && versions.length === 1);
     const key = this.#keys.get(id);
@@ -90,13 +117,19 @@ class KeyDatabase {
   }
 }
 
+function policyAt(version: number): LimitPolicy {
+  return applyPolicyChange(DEFAULT_POLICY, { plans: { free: { perMinute: version } } });
+}
+
 /**
  * Three servers use one key store, over a network with delays, silence and lost replies. Operators create, revoke,
- * disable, enable, rotate and unban keys and change their plans, on any of the servers, and clients use them.
+ * disable, enable, rotate and unban keys, change their plans and the limits of a plan, on any of the servers, and
+ * clients use them.
  *
  * The rules are: A client gets a response for a state that its key had while the request ran, or within the second
  * before. On the server on which an operator changed the key, the state is not older than that change. States never go
- * back. An unban lifts every ban from before it, once on each server, and no ban that began after it.
+ * back. The same holds for the limits of the plan. An unban lifts every ban from before it, once on each server, and no
+ * ban that began after it.
  */
 export function simulateKeyChanges(world: World): void {
   const { random } = world;
@@ -109,20 +142,28 @@ export function simulateKeyChanges(world: World): void {
     const process = new Process(world, name);
     if (!areClocksRight) process.wallStepMs = random.pick([0, -3_600_000, 3_600_000]);
     const startedAt = world.now;
+    const policy = { current: DEFAULT_POLICY };
+    const readPolicy = async () => {
+      policy.current = await network.call(process, () => keys.readPolicy());
+    };
     const options = {
       keys: {
         findCredential: (hash: string) => network.call(process, () => keys.findCredential(hash)),
         changesSince: (revision: number) => network.call(process, () => keys.changesSince(revision)),
       },
       environment: "production",
-      plans: DEFAULT_PLANS,
+      policy,
       clock: process.clock,
       rateLimiter: NO_LIMITS,
       maxVerified: random.pick([2, 100]),
       scheduler: process,
     } as const;
-    Authenticator.open(options).then(
-      (authenticator) => new Server(process, authenticator, startedAt).serve(),
+    const open = async () => {
+      await readPolicy();
+      return Authenticator.open(options);
+    };
+    open().then(
+      (authenticator) => new Server({ process, authenticator, startedAt, policy, readPolicy }).serve(),
       () => process.setTimeout(() => start(name), 100),
     );
   }
@@ -134,17 +175,24 @@ export function simulateKeyChanges(world: World): void {
     readonly #floors = SECRETS.map(() => 0);
     readonly #applied: { readonly keyId: number; readonly before: number }[] = [];
     #isReadable = true;
+    readonly process: Process;
+    readonly authenticator: Authenticator;
+    readonly startedAt: number;
+    readonly #policy: PolicyInEffect;
+    /** The version of the policy that a client has got. */
+    #policyFloor = 0;
 
-    constructor(
-      readonly process: Process,
-      readonly authenticator: Authenticator,
-      readonly startedAt: number,
-    ) {
+    constructor({ process, authenticator, startedAt, policy, readPolicy }: ServerOptions) {
+      this.process = process;
+      this.authenticator = authenticator;
+      this.startedAt = startedAt;
+      this.#policy = policy;
       this.#steadyStart = process.clock.steadyNow() - process.now();
       this.#follower = followKeyChanges({
         authenticator,
         clock: process.clock,
         scheduler: process,
+        readPolicy,
         rateLimiter: {
           unban: ({ id }, agoMs) => {
             if (random.chance(4) && troubles.has(world.now)) throw new Error("no response");
@@ -193,6 +241,7 @@ export function simulateKeyChanges(world: World): void {
         ["plan", () => keys.update(id, (key) => ({ ...key, plan: random.pick(["free", "pro"]) }))],
         ["rotate", () => keys.rotate(id, now + random.pick([0, 2_000]))],
         ["unban", () => this.#unban(id, now)],
+        ["limits", () => keys.updatePolicy()],
       ];
       const [what, apply] = changes[random.below(changes.length)] ?? ["", () => {}];
       let changedAt = 0;
@@ -215,6 +264,19 @@ export function simulateKeyChanges(world: World): void {
         const current = versions.findLastIndex(({ at }) => at <= changedAt);
         this.#floors[i] = Math.max(this.#floors[i] ?? 0, current);
       });
+      this.#policyFloor = Math.max(
+        this.#policyFloor,
+        keys.policies.findLastIndex(({ at }) => at <= changedAt),
+      );
+    }
+
+    #judgePolicy(): void {
+      const { perMinute: version } = this.#policy.current.plans.free;
+      const calmSince = troubles.calmSince(world.now, MAX_STALE_MS);
+      const calm = calmSince < this.startedAt ? 0 : keys.policies.findLastIndex(({ at }) => at <= calmSince);
+      const oldest = Math.max(this.#policyFloor, calm);
+      world.check(version >= oldest, () => `limits of version ${version} instead of ${oldest}`);
+      this.#policyFloor = version;
     }
 
     #unban(keyId: number, unbannedAt: number): void {
@@ -223,6 +285,7 @@ export function simulateKeyChanges(world: World): void {
     }
 
     #request(i = random.below(SECRETS.length)): void {
+      this.#judgePolicy();
       const versions = keys.versions[i] ?? [];
       const { process } = this;
       const calm = versions.findLastIndex(({ at }) => at <= troubles.calmSince(world.now, MAX_STALE_MS));

@@ -371,7 +371,7 @@ class Server {
     this.process = new Process(game.world, name);
     this.#game = game;
     const { clock } = this.process;
-    const { ban } = game;
+    const ban = () => game.ban;
     this.register = new HeartbeatRegister(
       { id: `${name} since ${game.world.now}`, name, version: "1.0.0", startedAt: clock.now() },
       {

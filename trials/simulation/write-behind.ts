@@ -70,7 +70,7 @@ export function simulateWriteBehind(world: World): void {
     stepMs = 0;
     rateLimiter = createMemoryRateLimiter({
       clock: server.clock,
-      ban: BAN,
+      ban: () => BAN,
       maxAddresses,
       scheduler: server,
       usageStore: {

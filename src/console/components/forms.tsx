@@ -9,6 +9,7 @@ const INPUT_TYPES = {
   text: { type: "text", dir: "auto" },
   password: { type: "password" },
   number: { type: "number", min: 1, step: 1 },
+  seconds: { type: "number", min: 0, step: "any" },
   "datetime-local": { type: "datetime-local" },
 } as const;
 

@@ -1,5 +1,5 @@
 import type { Key } from "../admin-api.ts";
-import { grouped, shortDuration } from "../../text/formatting.ts";
+import { grouped, longDuration, plural, shortDuration } from "../../text/formatting.ts";
 import { DAY_MS } from "../../domain/rate-limit.ts";
 import { capitalized } from "../format.ts";
 import { useCall } from "../polling.ts";
@@ -110,17 +110,18 @@ export function LabelLinks({ labels }: Pick<Key, "labels">) {
   );
 }
 
-/** What bans a key, with the settings of this server. */
+/** What bans a key. */
 export function BanRulesText() {
-  const settings = useCall("getSettings");
-  const valueOf = (name: string) =>
-    settings.data?.items.find((setting) => setting.name === name)?.value ?? "…";
-  const grace = valueOf("ban-grace");
+  const { data } = useCall("getBanRules");
+  if (data === undefined) return null;
+  const { strikes, graceMs, lengthMs, maxLengthMs } = data;
   return (
     <>
-      A request that is rejected {grace !== "0" && `more than ${grace} `}after the first 429 is a strike.{" "}
-      {valueOf("ban-strikes")} strikes in a window ban the key for {valueOf("ban-length")}, and for twice as
-      long each time that it happens again within a day.
+      A request that is rejected {graceMs > 0 && `more than ${longDuration(graceMs)} `}after the first 429 is
+      a strike. After {plural(strikes, "strike")} in a window the key is banned for {longDuration(lengthMs)}
+      {maxLengthMs > lengthMs &&
+        `, and for twice as long each time that it happens again within a day, up to ${longDuration(maxLengthMs)}`}
+      .
     </>
   );
 }

@@ -120,15 +120,13 @@ function KeyForm({ latest, onSubmit, ...form }: KeyFormProps) {
   );
 }
 
-/** The plans with the limits that hold on this server. */
+/** The plans with their limits. */
 function PlanChoices(input: Omit<ChoicesProps<Key["plan"]>, "options">) {
-  const settings = useCall("getSettings");
+  const { data } = useCall("listPlans");
   const hintOf = (name: string) => {
     if (name === "enterprise") return { hint: "limits of its own" };
-    const value = settings.data?.items.find((setting) => setting.name === `${name}-limits`)?.value;
-    const [perMinute, perDay] = value?.match(/\d+/g) ?? [];
-    if (perMinute === undefined || perDay === undefined) return {};
-    return { hint: `${grouped(Number(perMinute))} a minute, ${grouped(Number(perDay))} a day` };
+    const limits = data?.items.find(({ plan }) => plan === name);
+    return limits && { hint: `${grouped(limits.perMinute)} a minute, ${grouped(limits.perDay)} a day` };
   };
   const optionOf = (value: Key["plan"]) => ({ value, ...hintOf(value) });
   return <Choices options={PLANS.map(optionOf)} {...input} />;

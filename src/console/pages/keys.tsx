@@ -92,7 +92,7 @@ function NoKeyMatches({ query }: { readonly query: URLSearchParams }) {
   if (query.get("state") === "banned") {
     return (
       <Empty title="No key is banned">
-        <BanRulesText /> <a href="/settings?search=ban">The settings</a> say how strict that is.
+        <BanRulesText /> <a href="/plans">The ban rules</a> say how strict that is.
       </Empty>
     );
   }

@@ -253,23 +253,29 @@ type FleetServer = Fleet["items"][number];
 /** A server that has missed two heartbeats. */
 const LATE_MS = 12_000;
 
-function ServerName({ name, adminUrl }: FleetServer) {
-  if (adminUrl === null) return <bdi class="name">{name}</bdi>;
+function ServerName({ name, adminUrl, differing }: FleetServer) {
   return (
     <>
-      <bdi class="name">{name}</bdi> <span class="muted small">{new URL(adminUrl).host}</span>
+      <bdi class="name">{name}</bdi>{" "}
+      {adminUrl !== null && <span class="muted small">{new URL(adminUrl).host}</span>}
+      {differing.length > 0 && (
+        <span class="sub wrap">
+          Differs from most: {differing.map((each) => `${each.name} ${each.value}`).join(", ")}
+        </span>
+      )}
     </>
   );
 }
 
-function State({ seenAt }: Pick<FleetServer, "seenAt">) {
+function State({ seenAt, differing }: Pick<FleetServer, "seenAt" | "differing">) {
   const isLate = now.use() - Date.parse(seenAt) > LATE_MS;
-  return isLate ? <Badge meaning="limited" text="not heard of" /> : <Badge meaning="ok" text="up" />;
+  if (isLate) return <Badge meaning="limited" text="not heard of" />;
+  return differing.length > 0 ? <Badge meaning="limited" text="differs" /> : <Badge meaning="ok" text="up" />;
 }
 
 const SERVER_COLUMNS: readonly Column<FleetServer>[] = [
   { heading: "Server", position: "lead", cell: ServerName },
-  { heading: "State", position: "at-end", cell: ({ seenAt }) => <State seenAt={seenAt} /> },
+  { heading: "State", position: "at-end", cell: (each) => <State {...each} /> },
   { heading: "Version", position: "wide-only", cell: ({ version }) => version },
   { heading: "Started", cell: ({ startedAt }) => <TimeAgo at={startedAt} /> },
   { heading: "Requests/s", isNumber: true, cell: ({ requestsPerSecond }) => figure(requestsPerSecond) },

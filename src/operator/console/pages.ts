@@ -8,6 +8,7 @@ export const PAGES = {
   "Create a key": "/keys/new",
   "Edit a key": "/keys/{id}/edit",
   Key: "/keys/{id}",
+  Plans: "/plans",
   Pets: "/pets",
   "Add a pet": "/pets/new",
   Pet: "/pets/{id}",

@@ -2,6 +2,7 @@ import { historyHandlers } from "./history.ts";
 import { keyHandlers } from "./keys.ts";
 import { operatorHandlers } from "./operators.ts";
 import { petAndOrderHandlers } from "./pets-and-orders.ts";
+import { policyHandlers } from "./policy.ts";
 import { fleetOf } from "./server.ts";
 import { newServerSecret } from "../server-secret.ts";
 import type { AdminContext, OperatorServices } from "./services.ts";
@@ -13,6 +14,7 @@ export function dataHandlers(services: OperatorServices) {
     ...historyHandlers(services),
     ...petAndOrderHandlers(services),
     ...operatorHandlers(services),
+    ...policyHandlers(services),
     listServers: async () => fleetOf(await services.servers.list()),
     async rotateServerSecret(_input: unknown, { by }: AdminContext) {
       await services.settings.replaceSecret(newServerSecret(), { ...by, action: "server-secret.rotated" });

@@ -262,10 +262,11 @@ export class KeyDirectory {
 
   /** The view of a key. `current` is undefined while it cannot be read. */
   #viewOf(key: ApiKey, current?: Usage, secrets: readonly KeySecret[] = []): Omit<Key, "lastUsedAt"> {
-    const { plans, ban, clock } = this.services;
+    const { policy, clock } = this.services;
+    const { plans, ban } = policy.current;
     const now = clock.now();
     const { id, name, owner = null, notes = null, labels, plan, access } = key;
-    const limits = limitsOf(key, plans);
+    const limits = limitsOf(plan, key.limits, plans);
     if (current) expire(current, now, ban);
     const bannedUntil = current && isBanned(current, now) ? current.bannedUntil : undefined;
     return {
@@ -347,8 +348,9 @@ export class KeyDirectory {
 
   /** Finds keys with recent bans in the audit trail, because Valkey would have to read every key. */
   async #bannedLately(): Promise<readonly number[]> {
-    const { audit, clock, ban } = this.services;
-    const since = clock.now() - ban.maxLengthMs;
+    const { audit, clock } = this.services;
+    // A ban keeps its length when the rules change, unless it is longer than all are then.
+    const since = clock.now() - this.services.policy.current.ban.maxLengthMs;
     const { items } = await audit.listAudit({ action: "key.banned", since, limit: MAX_BANS });
     return [...new Set(items.flatMap(({ target }) => (target ? Number(target.id) : [])))];
   }

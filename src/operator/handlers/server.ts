@@ -1,10 +1,11 @@
 import { formatTime } from "../../text/formatting.ts";
 import { DAY_MS } from "../../domain/rate-limit.ts";
-import type { ServerState } from "../../domain/servers.ts";
+import { differingSettings, type ServerState } from "../../domain/servers.ts";
 import { DEPRECATED_USE_DAYS, type KeyTotals, intervalStart } from "../../domain/usage-history.ts";
 import { reuseBriefly } from "../../runtime/event-loop.ts";
 import { type AdapterMonitor, LATENCY_BUCKETS, quantilesOf } from "../../observe/request-metrics.ts";
-import type { Fleet } from "../operations.ts";
+import { formatPolicy } from "../../config/shown-settings.ts";
+import type { Fleet, Setting } from "../operations.ts";
 import { KeyDirectory } from "./keys.ts";
 import type { AdminHandlers, ServerServices } from "./services.ts";
 
@@ -55,8 +56,16 @@ export function serverHandlers(services: ServerServices) {
       };
     },
 
-    getSettings: () => ({ items: services.shownSettings }),
+    getSettings: () => ({ items: services.shownSettings.map(asStored) }),
   } satisfies Partial<AdminHandlers>;
+
+  /** Limits and ban rules are those of the database: somebody may have changed what a flag set. */
+  function asStored(setting: Setting): Setting {
+    const value = formatPolicy(services.policy.current)[setting.name];
+    return value === undefined || value === setting.value
+      ? setting
+      : { ...setting, value, source: "database" };
+  }
 
   async function viewTopKeys(totals: readonly KeyTotals[]) {
     const views = await directory.views(await keys.getKeys(totals.map(({ keyId }) => keyId)));
@@ -75,6 +84,7 @@ function stateOf({ isAvailable, latencyMs }: AdapterMonitor) {
 }
 
 export function fleetOf(servers: readonly ServerState[]): Fleet {
+  const differing = differingSettings(servers);
   return {
     items: servers.map((each) => ({
       id: each.id,
@@ -83,6 +93,7 @@ export function fleetOf(servers: readonly ServerState[]): Fleet {
       version: each.version,
       startedAt: formatTime(each.startedAt),
       seenAt: formatTime(each.seenAt),
+      differing: differing.get(each.id) ?? [],
       ...figuresOf([each]),
     })),
     total: figuresOf(servers),

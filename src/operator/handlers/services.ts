@@ -1,9 +1,9 @@
 import type { AdminConfig } from "../../config/config.ts";
-import type { Environment, Plans } from "../../domain/api-keys.ts";
+import type { Environment } from "../../domain/api-keys.ts";
 import type { Clock, RateLimiter, ServerRegister, Stores } from "../../domain/ports.ts";
 import type { Attribution } from "../../domain/audit.ts";
-import type { BanRules } from "../../domain/rate-limit.ts";
-import type { ServerIdentity, ServerState } from "../../domain/servers.ts";
+import type { PolicyInEffect } from "../../domain/limit-policy.ts";
+import type { LimitSetter, ServerIdentity, ServerState } from "../../domain/servers.ts";
 import type { Awaitable } from "../../runtime/event-loop.ts";
 import type { Request } from "../../http1/index.ts";
 import type { Log } from "../../observe/log.ts";
@@ -58,8 +58,9 @@ export interface OperatorServices extends Stores {
   readonly hasAllUsage: boolean;
   readonly servers: ServerRegister;
   readonly clock: Clock;
-  readonly plans: Plans;
-  readonly ban: BanRules;
+  readonly policy: PolicyInEffect;
+  /** Lists the flags and variables with which servers set limits and ban rules when they start. */
+  readonly listLimitSetters: () => Awaitable<readonly LimitSetter[]>;
   /** Applies a change to this server at once. It would follow the change within a second anyway. */
   readonly applyKeyChanges: () => Promise<void>;
   readonly applyOperatorChanges: () => void;

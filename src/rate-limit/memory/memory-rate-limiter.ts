@@ -22,7 +22,8 @@ import { FailureReporter } from "../../runtime/failure-reporter.ts";
 
 interface MemoryRateLimiterOptions {
   readonly clock: Clock;
-  readonly ban: BanRules;
+  /** Returns the rules that apply now. */
+  readonly ban: () => BanRules;
   /** Keeps counts and bans across a restart. The rate limiter closes it. */
   readonly usageStore?: UsageStore;
   /**
@@ -46,7 +47,7 @@ export function createMemoryRateLimiter(options: MemoryRateLimiterOptions): Memo
 /** The rate limiter of a single process. It is exact, because nothing runs between reading a usage and writing it. */
 class MemoryRateLimiter implements RateLimiter {
   readonly #clock: Clock;
-  readonly #ban: BanRules;
+  readonly #ban: () => BanRules;
   readonly #onBan: OnBan | undefined;
   readonly #maxAddresses: number;
   readonly #table = new UsageTable();
@@ -162,7 +163,7 @@ class MemoryRateLimiter implements RateLimiter {
 
   /** Only keys can be banned: an address may stand for many clients. */
   #rulesFor({ kind }: Subject): BanRules | undefined {
-    return kind === "key" ? this.#ban : undefined;
+    return kind === "key" ? this.#ban() : undefined;
   }
 
   #add(subject: Subject, now: number, usage?: Usage): UsageEntry {

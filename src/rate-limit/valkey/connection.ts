@@ -49,7 +49,8 @@ export interface ValkeyOptions {
 interface ConnectionOptions {
   readonly servers: ValkeyServers;
   readonly prefix: string;
-  readonly ban: BanRules;
+  /** Returns the rules that apply now. */
+  readonly ban: () => BanRules;
   /** Replaces the clock of Valkey. */
   readonly testClock?: Clock | undefined;
   /** The timeout of everything that no request waits for: connecting, checking, and what operators do. */
@@ -88,15 +89,14 @@ export type ValkeyLink = Pick<
 export class ValkeyConnection {
   readonly #client: Redis | Cluster;
   readonly #options: ConnectionOptions;
-  /** The ban rules as JSON. */
-  readonly #rules: string;
+  /** The ban rules as JSON, with the rules themselves, which may be replaced. */
+  #rules: { readonly of: BanRules; readonly json: string } | undefined;
   readonly #timeoutMs: number;
 
   private constructor(options: ConnectionOptions) {
     this.#timeoutMs = options.backgroundTimeoutMs ?? BACKGROUND_TIMEOUT_MS;
     this.#client = createClient(options.servers, this.#timeoutMs);
     this.#options = options;
-    this.#rules = JSON.stringify(options.ban);
   }
 
   /**
@@ -182,7 +182,7 @@ export class ValkeyConnection {
     const values = await this.#inTime(this.#client.hmget(key, ...FIELDS));
     const usage = fromStored(values.map((value) => (value === null ? undefined : Number(value))));
     const now = await this.time(key);
-    expire(usage, now, this.#options.ban);
+    expire(usage, now, this.#options.ban());
     return { usage: isExpired(usage, now) ? undefined : usage, now };
   }
 
@@ -190,7 +190,7 @@ export class ValkeyConnection {
   async replaceUsage(subject: Subject, usage: Usage): Promise<boolean> {
     const key = this.#keyOf(subject);
     const now = await this.time(key);
-    expire(usage, now, this.#options.ban);
+    expire(usage, now, this.#options.ban());
     await this.#inTime(this.#client.unlink(key));
     if (isExpired(usage, now)) return false;
     const numbers = toStored(usage);
@@ -260,8 +260,10 @@ export class ValkeyConnection {
   }
 
   #commonArgs(): string[] {
-    const { testClock } = this.#options;
-    return [testClock ? `${testClock.now()}` : "", this.#rules];
+    const { testClock, ban } = this.#options;
+    const rules = ban();
+    if (this.#rules?.of !== rules) this.#rules = { of: rules, json: JSON.stringify(rules) };
+    return [testClock ? `${testClock.now()}` : "", this.#rules.json];
   }
 }
 

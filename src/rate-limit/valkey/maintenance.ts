@@ -11,7 +11,7 @@ async function withConnection<T>(
   work: (connection: ValkeyConnection) => Promise<T>,
   backgroundTimeoutMs?: number,
 ): Promise<T> {
-  const settings = { servers: parseServers(urls, ca), prefix, ban: BAN_RULES, backgroundTimeoutMs };
+  const settings = { servers: parseServers(urls, ca), prefix, ban: () => BAN_RULES, backgroundTimeoutMs };
   let connection: ValkeyConnection | undefined;
   try {
     connection = await ValkeyConnection.open(settings, { kind: "key", id: 1 });

@@ -23,7 +23,8 @@ type OnStateChange = (state: "available" | "unavailable", cause?: unknown) => vo
 
 export interface SharedRateLimiterOptions {
   readonly clock: Clock;
-  readonly ban: BanRules;
+  /** The rules now. */
+  readonly ban: () => BanRules;
   /** Decides for addresses. The rate limiter closes it. */
   readonly local: RateLimiter;
   /** Called at each change, and at the start when Valkey is unavailable. */

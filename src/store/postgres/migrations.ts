@@ -320,6 +320,25 @@ export const POSTGRES_MIGRATIONS: readonly (Migration | OnlineMigration)[] = [
       "CREATE INDEX CONCURRENTLY api_keys_by_expiry ON api_keys (expires_at, id) WHERE expires_at IS NOT NULL",
     ],
   },
+  {
+    version: 19,
+    name: "limits of the plans and ban rules, which all servers share",
+    // They are empty until a server starts.
+    sql: `
+      CREATE TABLE plans (
+        name text PRIMARY KEY CHECK (name IN ('free', 'pro', 'business', 'anonymous')),
+        per_minute bigint NOT NULL CHECK (per_minute > 0),
+        per_day bigint NOT NULL CHECK (per_day > 0)
+      );
+      CREATE TABLE ban_rules (
+        sole integer PRIMARY KEY CHECK (sole = 1),
+        strikes bigint NOT NULL CHECK (strikes > 0),
+        grace_ms bigint NOT NULL CHECK (grace_ms >= 0),
+        length_ms bigint NOT NULL CHECK (length_ms > 0),
+        max_length_ms bigint NOT NULL CHECK (max_length_ms >= length_ms)
+      );
+    `,
+  },
 ];
 
 const CREATE_VERSION_TABLE = `CREATE TABLE IF NOT EXISTS schema_migrations (

@@ -16,6 +16,7 @@ import { findCredentials, SELECT_CREDENTIALS, SqlKeyStore } from "../api-keys.ts
 import { auditedDatabase, type OnAudit, reportAudit, SqlAuditStore } from "../audit.ts";
 import { GroupCommit } from "../group-commit.ts";
 import { InProgressRequests } from "../idempotency.ts";
+import { SqlPolicyStore } from "../limit-policy.ts";
 import { SqlOperatorStore } from "../operators.ts";
 import { closeOrder, placeOrder, SqlInventoryStore, SqlReadStore } from "../orders.ts";
 import { SqlSettingsStore } from "../settings.ts";
@@ -102,6 +103,7 @@ export async function openPostgres(url: string, options: PostgresOptions = {}): 
     operators: new SqlOperatorStore(database),
     keys: new SqlKeyStore(database, (hash) => lookups.submit(hash)),
     audit: new SqlAuditStore(database),
+    policies: new SqlPolicyStore(database),
     settings: new SqlSettingsStore(database),
     webhooks: new SqlWebhookStore(database),
     usageHistory: new SqlUsageHistoryStore(database),

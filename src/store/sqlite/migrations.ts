@@ -294,6 +294,25 @@ export const SQLITE_MIGRATIONS: readonly Migration[] = [
       CREATE INDEX api_keys_by_expiry ON api_keys (expires_at, id) WHERE expires_at IS NOT NULL;
     `,
   },
+  {
+    version: 18,
+    name: "limits of the plans and ban rules, which all servers share",
+    // They are empty until a server starts.
+    sql: `
+      CREATE TABLE plans (
+        name TEXT PRIMARY KEY CHECK (name IN ('free', 'pro', 'business', 'anonymous')),
+        per_minute INTEGER NOT NULL CHECK (per_minute > 0),
+        per_day INTEGER NOT NULL CHECK (per_day > 0)
+      ) STRICT;
+      CREATE TABLE ban_rules (
+        sole INTEGER PRIMARY KEY CHECK (sole = 1),
+        strikes INTEGER NOT NULL CHECK (strikes > 0),
+        grace_ms INTEGER NOT NULL CHECK (grace_ms >= 0),
+        length_ms INTEGER NOT NULL CHECK (length_ms > 0),
+        max_length_ms INTEGER NOT NULL CHECK (max_length_ms >= length_ms)
+      ) STRICT;
+    `,
+  },
 ];
 
 const CREATE_VERSION_TABLE = `CREATE TABLE IF NOT EXISTS schema_migrations (

@@ -22,6 +22,7 @@ import {
   InProgressRequests,
   replay,
 } from "../idempotency.ts";
+import { SqlPolicyStore } from "../limit-policy.ts";
 import { SqlOperatorStore } from "../operators.ts";
 import { closeOrder, placeOrder, SqlInventoryStore, SqlReadStore } from "../orders.ts";
 import { PET_ROWS } from "../rows.ts";
@@ -97,6 +98,7 @@ export function openSqlite(path: string, options: SqliteStoreOptions = {}): Sqli
       keys: new SqlKeyStore(database),
       operators: new SqlOperatorStore(database),
       audit: new SqlAuditStore(database),
+      policies: new SqlPolicyStore(database),
       settings: new SqlSettingsStore(database),
       webhooks: new SqlWebhookStore(database),
       closeKeys: () => connection.close(),

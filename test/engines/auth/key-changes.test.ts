@@ -11,7 +11,7 @@ async function openTwo() {
   const valkeyClock = new TestClock();
   const open = async (clock: TestClock) => ({
     clock,
-    rateLimiter: await openWithoutFallback({ url, clock, testClock: valkeyClock, ban: DEFAULT_BAN }),
+    rateLimiter: await openWithoutFallback({ url, clock, testClock: valkeyClock, ban: () => DEFAULT_BAN }),
   });
   const servers = [
     await open(new TestClock(valkeyClock.time - 60_000)),

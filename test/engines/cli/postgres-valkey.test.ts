@@ -126,7 +126,7 @@ test("without Valkey a ban is unknown, and keys unban says what is pending", asy
   }
   await stop();
   const show = async () => {
-    const { out } = await keys("show", "1", "--json", ...bans);
+    const { out } = await keys("show", "1", "--json");
     return JSON.parse(out.slice(out.indexOf("{\n")));
   };
   const { state, bannedUntil } = await show();

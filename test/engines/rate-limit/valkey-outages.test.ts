@@ -56,7 +56,7 @@ describe("four servers and an outage", () => {
     const settings = {
       url: server.url,
       prefix,
-      ban: DEFAULT_BAN,
+      ban: () => DEFAULT_BAN,
       clock,
       testClock: clock,
       backgroundTimeoutMs: 1_000_000_000,

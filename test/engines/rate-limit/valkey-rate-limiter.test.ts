@@ -61,7 +61,7 @@ test("a ban that another server decided is reported once, and so is the next one
   const ban = { ...DEFAULT_BAN, strikes: 1, graceMs: 0 };
   const earlier: [number, Ban][] = [];
   const own: number[] = [];
-  const settings = { url, clock, testClock: clock, ban, prefix: "earlier-bans:" };
+  const settings = { url, clock, testClock: clock, ban: () => ban, prefix: "earlier-bans:" };
   const one = await openWithoutFallback({ ...settings, onBan: (keyId) => void own.push(keyId) });
   const other = await openWithoutFallback({
     ...settings,

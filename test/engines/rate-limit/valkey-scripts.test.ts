@@ -13,7 +13,10 @@ const server = await startValkey();
 afterAll(() => server.stop());
 
 const connect = (prefix: string, ban: BanRules, testClock: TestClock) =>
-  ValkeyConnection.open({ servers: parseServers([server.url]), prefix, ban, testClock, ...PATIENT }, key(1));
+  ValkeyConnection.open(
+    { servers: parseServers([server.url]), prefix, ban: () => ban, testClock, ...PATIENT },
+    key(1),
+  );
 
 test("the register has the servers of the last 15 seconds by Valkey's clock, and no more", async () => {
   const clock = new TestClock();

@@ -1,0 +1,93 @@
+import { type LimitPolicy, POLICY_SETTINGS } from "../domain/limit-policy.ts";
+import { reportedSetting, type SharedSettings } from "../domain/servers.ts";
+import { type SETTINGS, SHARED_OPTIONS } from "./options.ts";
+import { describeDefault, type Option, type Options, type Source, variableOf } from "./parse-options.ts";
+import { withoutSecrets } from "./usage-error.ts";
+import { formatValue } from "./value-types.ts";
+
+interface Sources {
+  /** The flag or variable that sets an option; undefined for a default. */
+  source(flag: string): Source | undefined;
+  /** The names of the variables that --env-file sets. */
+  readonly envFileVariables: ReadonlySet<string>;
+}
+
+/** The settings as operators see them: their values and sources, without secrets. */
+export function shownSettings(options: Options, values: Readonly<Record<string, unknown>>, sources: Sources) {
+  return Object.entries(options).map(([flag, option]) => ({
+    name: flag,
+    variable: variableOf(flag),
+    value: shownValue(option, values[flag]),
+    default: describeDefault(option) || null,
+    source: sourceKind(flag, option, sources),
+    help: option.help,
+  }));
+}
+
+function shownValue({ type }: Option, value: unknown): string | null {
+  if (value === undefined) return null;
+  const text = formatValue(type, value);
+  if (text === "") return null;
+  if (!type.secret) return text;
+  return text.includes("://") ? withoutSecrets(text) : "…";
+}
+
+/** The kind of a source. A value from a file has the source of the option that names the file. */
+function sourceKind(
+  flag: string,
+  { fileOption }: Option,
+  { source, envFileVariables }: Sources,
+): "default" | "flag" | "variable" | "env file" {
+  const found = source(flag) ?? (fileOption === undefined ? undefined : source(fileOption));
+  if (found === undefined) return "default";
+  if (found.name.startsWith("--")) return "flag";
+  return envFileVariables.has(found.name) ? "env file" : "variable";
+}
+
+/** The settings that should be the same on all servers, and are compared. The others belong to a machine. */
+const COMPARED_SETTINGS = new Set<string>([
+  "limits-timeout",
+  "public-url",
+  "other-environment-url",
+  "trust-proxy",
+  "cors-origin",
+  "max-connections-per-address",
+  "drain-delay",
+  "audit-retention",
+  "access-log-omit",
+  "metrics-public",
+] satisfies (keyof typeof SETTINGS)[]);
+
+type ShownSetting = Readonly<Record<"name" | "variable" | "source", string>> &
+  Readonly<Record<"value" | "default", string | null>>;
+
+/** Returns what a server reports about its settings. `publicUrl` is in effect whether or not it is a setting. */
+export function sharedSettings(shown: readonly ShownSetting[], publicUrl: string): SharedSettings {
+  const compared = shown.filter(({ name }) => COMPARED_SETTINGS.has(name));
+  return {
+    settings: compared.map(({ name, value, default: initial }) =>
+      reportedSetting(name, (name === "public-url" ? publicUrl : value) || initial || "not set"),
+    ),
+    setsLimits: shown
+      .filter(({ name, source }) => name in SHARED_OPTIONS && source !== "default")
+      .map(({ name, variable, source }) => (source === "flag" ? `--${name}` : variable)),
+  };
+}
+
+/** Returns the values as a user types them, by setting. */
+export function formatPolicy({ plans, ban }: LimitPolicy): Readonly<Record<string, string>> {
+  const values = { ...byName(POLICY_SETTINGS.plans, plans), ...byName(POLICY_SETTINGS.ban, ban) };
+  const options: Options = SHARED_OPTIONS;
+  return Object.fromEntries(
+    Object.entries(options).map(([name, { type }]) => [name, formatValue(type, values[name])]),
+  );
+}
+
+function byName<K extends string>(
+  names: Readonly<Record<K, string>>,
+  values: Readonly<Record<K, unknown>>,
+): Readonly<Record<string, unknown>> {
+  return Object.fromEntries(
+    Object.entries<string>(names).map(([key, name]) => [name, Reflect.get(values, key)]),
+  );
+}

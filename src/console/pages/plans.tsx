@@ -1,0 +1,192 @@
+import { grouped, longDuration } from "../../text/formatting.ts";
+import { type BanRulesView, call, may, type PlanLimits } from "../admin-api.ts";
+import { ActionDialog, DialogButton } from "../components/dialogs.tsx";
+import { TextField, useDraft } from "../components/forms.tsx";
+import { BanRulesText } from "../components/key-columns.tsx";
+import { Loaded, PageHead, PageSection } from "../components/page.tsx";
+import { type Column, DataTable } from "../components/tables.tsx";
+import { Facts, NO_VALUE } from "../components/values.tsx";
+import { capitalized } from "../format.ts";
+import { useCall } from "../polling.ts";
+
+export function PlanListPage() {
+  const plans = useCall("listPlans");
+  const rules = useCall("getBanRules");
+  return (
+    <>
+      <PageHead title="Plans" />
+      <section>
+        <p class="muted">
+          The limits of each API key of a plan, and of each client address without a valid key. Every server
+          applies a change within one second, and what keys have used stays.{" "}
+          <a href="/keys?plan=enterprise">Enterprise keys</a> have limits of their own.
+        </p>
+        <Loaded of={plans}>
+          {({ items }) => (
+            <DataTable caption="Plans" columns={COLUMNS} rows={items} keyOf={({ plan }) => plan} />
+          )}
+        </Loaded>
+      </section>
+      <Loaded of={rules}>{(loaded) => <RulesSection rules={loaded} />}</Loaded>
+    </>
+  );
+}
+
+const nameOf = ({ plan }: PlanLimits): string => (plan === "anonymous" ? "Without a key" : capitalized(plan));
+
+const COLUMNS: readonly Column<PlanLimits>[] = [
+  {
+    heading: "Plan",
+    position: "lead",
+    cell: (plan) => (
+      <>
+        <span class="name">{nameOf(plan)}</span>
+        <SetBy setBy={plan.setBy} />
+      </>
+    ),
+  },
+  { heading: "Per minute", isNumber: true, cell: ({ perMinute }) => grouped(perMinute) },
+  { heading: "Per day", isNumber: true, cell: ({ perDay }) => grouped(perDay) },
+  {
+    heading: "Keys",
+    isNumber: true,
+    cell: ({ plan, keys }) => (keys === null ? NO_VALUE : <a href={`/keys?plan=${plan}`}>{grouped(keys)}</a>),
+  },
+  {
+    heading: "Actions",
+    position: "menu-cell",
+    cell: (plan) =>
+      may("updatePlan") && (
+        <DialogButton dialog={() => <PlanDialog plan={plan} />}>
+          Edit<span class="visually-hidden"> {nameOf(plan)}</span>
+        </DialogButton>
+      ),
+  },
+];
+
+/** Which servers set the values when they start. */
+function SetBy({ setBy }: Pick<PlanLimits, "setBy">) {
+  if (setBy.length === 0) return null;
+  return <span class="sub">Set by {settersText(setBy)}</span>;
+}
+
+function settersText(setBy: PlanLimits["setBy"]): string {
+  return setBy.map(({ server, setting }) => `${setting} on ${server}`).join(", ");
+}
+
+/** What would undo a change. */
+function SetByNotice({ setBy }: Pick<PlanLimits, "setBy">) {
+  if (setBy.length === 0) return null;
+  return (
+    <p class="notice">
+      The next start of a server sets it again: {settersText(setBy)}. Change it there, too.
+    </p>
+  );
+}
+
+function PlanDialog({ plan }: { readonly plan: PlanLimits }) {
+  const { values, inputOf } = useDraft({ perMinute: `${plan.perMinute}`, perDay: `${plan.perDay}` });
+  return (
+    <ActionDialog
+      title="Limits:"
+      name={nameOf(plan)}
+      submitText="Save"
+      run={() =>
+        call("updatePlan", {
+          body: {
+            plan: plan.plan,
+            perMinute: Number(values.perMinute),
+            perDay: Number(values.perDay),
+          },
+        })
+      }
+      done="Saved the limits:"
+    >
+      <SetByNotice setBy={plan.setBy} />
+      <TextField {...inputOf("perMinute")} label="Requests per minute" type="number" required autofocus />
+      <TextField {...inputOf("perDay")} label="Requests per day" type="number" required />
+    </ActionDialog>
+  );
+}
+
+function RulesSection({ rules }: { readonly rules: BanRulesView }) {
+  const { strikes, graceMs, lengthMs, maxLengthMs, setBy } = rules;
+  return (
+    <PageSection
+      title="Ban rules"
+      control={
+        may("updateBanRules") && (
+          <div class="actions">
+            <DialogButton dialog={() => <RulesDialog rules={rules} />}>Edit ban rules</DialogButton>
+          </div>
+        )
+      }
+    >
+      <p class="muted">
+        <BanRulesText />
+      </p>
+      <Facts
+        facts={{
+          Strikes: grouped(strikes),
+          "Grace period": longDuration(graceMs),
+          "First ban": longDuration(lengthMs),
+          "Longest ban": longDuration(maxLengthMs),
+          ...(setBy.length > 0 && { "Set by": settersText(setBy) }),
+        }}
+      />
+    </PageSection>
+  );
+}
+
+const secondsOf = (ms: number): string => `${ms / 1_000}`;
+const msOf = (seconds: string): number => Math.round(Number(seconds) * 1_000);
+
+function RulesDialog({ rules }: { readonly rules: BanRulesView }) {
+  const { values, inputOf } = useDraft({
+    strikes: `${rules.strikes}`,
+    graceMs: secondsOf(rules.graceMs),
+    lengthMs: secondsOf(rules.lengthMs),
+    maxLengthMs: secondsOf(rules.maxLengthMs),
+  });
+  return (
+    <ActionDialog
+      title="Ban rules"
+      submitText="Save"
+      run={() =>
+        call("updateBanRules", {
+          body: {
+            strikes: Number(values.strikes),
+            graceMs: msOf(values.graceMs),
+            lengthMs: msOf(values.lengthMs),
+            maxLengthMs: msOf(values.maxLengthMs),
+          },
+        })
+      }
+      done="Saved the ban rules"
+    >
+      <SetByNotice setBy={rules.setBy} />
+      <TextField {...inputOf("strikes")} label="Strikes that ban a key" type="number" required autofocus />
+      <TextField
+        {...inputOf("graceMs")}
+        label="Grace period after the first 429, in seconds"
+        type="seconds"
+        hint="0 to 3,600"
+        required
+      />
+      <TextField
+        {...inputOf("lengthMs")}
+        label="First ban, in seconds"
+        type="seconds"
+        hint="1 second to 30 days (2,592,000)"
+        required
+      />
+      <TextField
+        {...inputOf("maxLengthMs")}
+        label="Longest ban, in seconds"
+        type="seconds"
+        hint="Not shorter than the first one"
+        required
+      />
+    </ActionDialog>
+  );
+}

@@ -1,0 +1,86 @@
+import { DEFAULT_PLANS, type Plans } from "./api-keys.ts";
+import { type Attribution, changeOf, type NewAuditEntry } from "./audit.ts";
+import { type BanRules, DEFAULT_BAN, type Limits } from "./rate-limit.ts";
+
+/** What all servers of an environment share: the limits of the plans, of clients without a key, and the ban rules. */
+export interface LimitPolicy {
+  readonly plans: Plans;
+  readonly ban: BanRules;
+}
+
+/** The policy that a server applies. It is replaced as a whole when somebody changes it. */
+export interface PolicyInEffect {
+  readonly current: LimitPolicy;
+}
+
+/** The plans whose limits are stored. `anonymous` is that of clients without a valid key. */
+export const LIMITED_PLANS = ["free", "pro", "business", "anonymous"] as const satisfies (keyof Plans)[];
+export type LimitedPlan = (typeof LIMITED_PLANS)[number];
+
+/** The names of the settings with which a server that starts sets the values. */
+export const POLICY_SETTINGS = {
+  plans: {
+    free: "free-limits",
+    pro: "pro-limits",
+    business: "business-limits",
+    anonymous: "anonymous-limits",
+  },
+  ban: {
+    strikes: "ban-strikes",
+    graceMs: "ban-grace",
+    lengthMs: "ban-length",
+    maxLengthMs: "ban-max-length",
+  },
+} as const;
+
+/** The policy until one is stored. */
+export const DEFAULT_POLICY: LimitPolicy = { plans: DEFAULT_PLANS, ban: DEFAULT_BAN };
+
+/** What the database has of a policy: nothing before the first start of a server. */
+export interface StoredPolicy {
+  readonly plans: Partial<Plans>;
+  readonly ban?: BanRules | undefined;
+}
+
+/** A change of the values that are given. */
+export interface PolicyChange {
+  readonly plans?: { readonly [Name in LimitedPlan]?: Partial<Limits> };
+  readonly ban?: Partial<BanRules>;
+}
+
+export function policyOf({ plans, ban = DEFAULT_BAN }: StoredPolicy): LimitPolicy {
+  return { plans: { ...DEFAULT_PLANS, ...plans }, ban };
+}
+
+/** Returns the changed policy. The longest ban is at least as long as a first one. */
+export function applyPolicyChange({ plans, ban }: LimitPolicy, change: PolicyChange): LimitPolicy {
+  const limitsOf = (name: LimitedPlan): Limits => ({ ...plans[name], ...change.plans?.[name] });
+  const rules = { ...ban, ...change.ban };
+  return {
+    plans: {
+      free: limitsOf("free"),
+      pro: limitsOf("pro"),
+      business: limitsOf("business"),
+      anonymous: limitsOf("anonymous"),
+    },
+    ban: { ...rules, maxLengthMs: Math.max(rules.lengthMs, rules.maxLengthMs) },
+  };
+}
+
+/** Returns the audit entries of a change: one for each plan, and one for the ban rules. A first one has no `before`. */
+export function policyChanged(
+  stored: StoredPolicy,
+  after: LimitPolicy,
+  by: Attribution,
+): readonly NewAuditEntry[] {
+  const policy = policyOf(stored);
+  const plans = LIMITED_PLANS.flatMap((plan): NewAuditEntry[] => {
+    const changed = changeOf({ ...policy.plans[plan] }, { ...after.plans[plan] });
+    if (changed === undefined) return [];
+    const before = stored.plans[plan] && { before: changed.before };
+    return [{ ...by, action: "plan.updated", ...before, after: { plan, ...changed.after } }];
+  });
+  const ban = changeOf({ ...policy.ban }, { ...after.ban });
+  if (ban === undefined) return plans;
+  return [...plans, { ...by, action: "ban-rules.updated", ...(stored.ban ? ban : { after: ban.after }) }];
+}

@@ -1,0 +1,80 @@
+import { Rejection } from "../../api/errors.ts";
+import {
+  LIMITED_PLANS,
+  type LimitedPlan,
+  type LimitPolicy,
+  POLICY_SETTINGS,
+  type PolicyChange,
+} from "../../domain/limit-policy.ts";
+import type { Attribution } from "../../domain/audit.ts";
+import type { LimitSetter } from "../../domain/servers.ts";
+import type { AdminHandlers, OperatorServices } from "./services.ts";
+
+/** Handles the operations on the limits of the plans and on the ban rules. */
+export function policyHandlers(services: OperatorServices) {
+  const { policies } = services;
+
+  return {
+    async listPlans() {
+      const viewOf = await planViews(await policies.readPolicy());
+      return { items: LIMITED_PLANS.map(viewOf) };
+    },
+
+    async updatePlan({ body: { plan, ...limits } }, { by }) {
+      if (limits.perMinute === undefined && limits.perDay === undefined) return NO_LIMITS;
+      const viewOf = await planViews(await update({ plans: { [plan]: limits } }, by));
+      return viewOf(plan);
+    },
+
+    getBanRules: async () => rulesView(await policies.readPolicy()),
+
+    async updateBanRules({ body }, { by }) {
+      const { ban } = await policies.readPolicy();
+      const { lengthMs = ban.lengthMs, maxLengthMs = Infinity } = body;
+      if (maxLengthMs < lengthMs) return SHORTER_THAN_FIRST;
+      return rulesView(await update({ ban: body }, by));
+    },
+  } satisfies Partial<AdminHandlers>;
+
+  async function update(change: PolicyChange, by: Attribution): Promise<LimitPolicy> {
+    const policy = await policies.updatePolicy(change, by);
+    await services.applyKeyChanges();
+    return policy;
+  }
+
+  async function planViews({ plans }: LimitPolicy) {
+    const counts = await policies.countKeys();
+    const setters = await services.listLimitSetters();
+    return (plan: LimitedPlan) => ({
+      plan,
+      ...plans[plan],
+      keys: plan === "anonymous" ? null : (counts.get(plan) ?? 0),
+      setBy: settersOf(setters, [POLICY_SETTINGS.plans[plan]]),
+    });
+  }
+
+  async function rulesView({ ban }: LimitPolicy) {
+    const names = Object.values(POLICY_SETTINGS.ban);
+    return { ...ban, setBy: settersOf(await services.listLimitSetters(), names) };
+  }
+}
+
+const NO_LIMITS = new Rejection("invalid_body", "At least one of perMinute, perDay is required.");
+
+const SHORTER_THAN_FIRST = new Rejection("invalid_body", [
+  { path: ["maxLengthMs"], message: "must be at least the length of a first ban" },
+]);
+
+function settersOf(setters: readonly LimitSetter[], names: readonly string[]): readonly LimitSetter[] {
+  return setters.filter(({ setting }) => names.some((name) => isSetting(setting, name)));
+}
+
+/** Whether the text is the flag or the variable of the setting. */
+function isSetting(text: string, name: string): boolean {
+  return (
+    text
+      .replace(/^--|^PETSTORE_/, "")
+      .toLowerCase()
+      .replaceAll("_", "-") === name
+  );
+}

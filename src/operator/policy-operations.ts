@@ -1,0 +1,90 @@
+import { array, type Infer, integer, line, nullable, object, oneOf } from "../api/schema.ts";
+import { LIMITED_PLANS } from "../domain/limit-policy.ts";
+import { BAN_BOUNDS } from "../domain/rate-limit.ts";
+import { count, requestLimits } from "./key-resources.ts";
+import { ok, tagged } from "./operation-rows.ts";
+
+const setBy = array(
+  object("A running server that was started with the setting", {
+    server: line(300, { description: "Name of its machine", examples: ["web-1"] }),
+    setting: line(100, { description: "The flag or the variable", examples: ["--free-limits"] }),
+  }),
+  { json: "The servers whose next start sets the values again" },
+);
+
+const plan = oneOf(LIMITED_PLANS, "Plan; `anonymous` is for clients without a valid key");
+
+export const PlanLimits = object("A plan with its limits", {
+  plan,
+  ...requestLimits,
+  keys: nullable(count("API keys with the plan that are not revoked"), "Null for `anonymous`"),
+  setBy,
+});
+export type PlanLimits = Infer<typeof PlanLimits>;
+
+export const PlanList = object("The plans, except Enterprise: each Enterprise key has its own limits", {
+  items: array(PlanLimits),
+});
+
+export const PlanUpdate = object("The limits to change, at least one", { plan }, requestLimits);
+
+const banRules = {
+  strikes: integer({ ...BAN_BOUNDS.strikes, description: "Strikes that ban an API key" }),
+  graceMs: integer({
+    ...BAN_BOUNDS.graceMs,
+    description: "Milliseconds after the first 429 in which rejected requests are no strikes",
+  }),
+  lengthMs: integer({ ...BAN_BOUNDS.lengthMs, description: "Length of a first ban, in milliseconds" }),
+  maxLengthMs: integer({
+    ...BAN_BOUNDS.maxLengthMs,
+    description: "Length of the longest ban, in milliseconds",
+  }),
+};
+
+export const BanRulesView = object("When and for how long API keys are banned", { ...banRules, setBy });
+export type BanRulesView = Infer<typeof BanRulesView>;
+
+export const BanRulesUpdate = object(
+  { description: "The rules to change, at least one", minProperties: 1 },
+  {},
+  banRules,
+);
+
+/** The rows of the table of operations. */
+export const POLICY_OPERATIONS = tagged("Plans", {
+  listPlans: {
+    method: "GET",
+    path: "/plans",
+    summary: "List the plans with their limits",
+    description:
+      "Lists the limits of the plans and those of clients without a valid key, which count by address. All servers apply them. Each Enterprise key has its own limits.",
+    success: ok("The plans", PlanList),
+  },
+  updatePlan: {
+    method: "PATCH",
+    path: "/plans",
+    audited: "plan.updated",
+    summary: "Change the limits of a plan",
+    description:
+      "Changes the given limits, on every server within a second. What keys have used in open windows stays. A server that is started with the setting sets the limits again; `setBy` names those that run.",
+    body: PlanUpdate,
+    success: ok("The changed plan", PlanLimits),
+  },
+  getBanRules: {
+    method: "GET",
+    path: "/ban-rules",
+    summary: "Show when API keys are banned, and for how long",
+    description: "Shows the ban rules, which all servers apply.",
+    success: ok("The ban rules", BanRulesView),
+  },
+  updateBanRules: {
+    method: "PATCH",
+    path: "/ban-rules",
+    audited: "ban-rules.updated",
+    summary: "Change when API keys are banned, and for how long",
+    description:
+      "Changes the given rules, on every server within a second. A ban keeps its length, or ends when it has lasted as long as the longest ban may. A length above the longest ban raises that too. A server that is started with one of the settings sets it again; `setBy` names those that run.",
+    body: BanRulesUpdate,
+    success: ok("The ban rules", BanRulesView),
+  },
+});

@@ -1,0 +1,73 @@
+import type { PlanName, Plans } from "../domain/api-keys.ts";
+import type { Attribution } from "../domain/audit.ts";
+import {
+  applyPolicyChange,
+  LIMITED_PLANS,
+  type LimitedPlan,
+  type LimitPolicy,
+  type PolicyChange,
+  policyChanged,
+  policyOf,
+  type StoredPolicy,
+} from "../domain/limit-policy.ts";
+import type { PolicyStore } from "../domain/ports.ts";
+import type { BanRules, Limits } from "../domain/rate-limit.ts";
+import type { Awaitable } from "../runtime/event-loop.ts";
+import { nextRevision } from "./api-keys.ts";
+import { addAudit } from "./audit.ts";
+import { objectsOf, rowsOf, type SqlDatabase, type Steps } from "./statements.ts";
+
+const SELECT_PLANS = `SELECT name, per_minute AS "perMinute", per_day AS "perDay" FROM plans`;
+const SELECT_BAN_RULES = `SELECT strikes, grace_ms AS "graceMs", length_ms AS "lengthMs",
+  max_length_ms AS "maxLengthMs" FROM ban_rules`;
+const PUT_PLAN = `INSERT INTO plans (name, per_minute, per_day) VALUES (?, ?, ?)
+  ON CONFLICT (name) DO UPDATE SET per_minute = excluded.per_minute, per_day = excluded.per_day`;
+const PUT_BAN_RULES = `INSERT INTO ban_rules (sole, strikes, grace_ms, length_ms, max_length_ms)
+  VALUES (1, ?, ?, ?, ?) ON CONFLICT (sole) DO UPDATE SET strikes = excluded.strikes,
+  grace_ms = excluded.grace_ms, length_ms = excluded.length_ms, max_length_ms = excluded.max_length_ms`;
+const COUNT_KEYS = "SELECT plan, count(*) AS count FROM api_keys WHERE revoked_at IS NULL GROUP BY plan";
+
+export class SqlPolicyStore implements PolicyStore {
+  constructor(private readonly database: SqlDatabase) {}
+
+  readPolicy(): Awaitable<LimitPolicy> {
+    return this.database.read(function* () {
+      return policyOf(yield* readStored());
+    });
+  }
+
+  /** Reads first: a server whose start changes nothing starts on a full disk, too. */
+  async updatePolicy(change: PolicyChange, by: Attribution): Promise<LimitPolicy> {
+    const stored = await this.database.read(readStored);
+    const after = applyPolicyChange(policyOf(stored), change);
+    if (isStored(stored, after)) return after;
+    return this.database.write(function* () {
+      yield* nextRevision();
+      const before = yield* readStored();
+      const { plans, ban } = applyPolicyChange(policyOf(before), change);
+      for (const name of LIMITED_PLANS)
+        yield* rowsOf(PUT_PLAN, name, plans[name].perMinute, plans[name].perDay);
+      yield* rowsOf(PUT_BAN_RULES, ban.strikes, ban.graceMs, ban.lengthMs, ban.maxLengthMs);
+      for (const entry of policyChanged(before, { plans, ban }, by)) yield* addAudit(entry);
+      return { plans, ban };
+    });
+  }
+
+  countKeys(): Awaitable<ReadonlyMap<PlanName, number>> {
+    return this.database.read(function* () {
+      const rows = yield* objectsOf<{ plan: PlanName; count: number }>(COUNT_KEYS);
+      return new Map(rows.map(({ plan, count }) => [plan, count]));
+    });
+  }
+}
+
+function* readStored(): Steps<StoredPolicy> {
+  const rows = yield* objectsOf<Limits & { name: LimitedPlan }>(SELECT_PLANS);
+  const plans = Object.fromEntries(rows.map(({ name, ...limits }) => [name, limits])) as Partial<Plans>;
+  const [ban] = yield* objectsOf<BanRules>(SELECT_BAN_RULES);
+  return { plans, ban };
+}
+
+function isStored(stored: StoredPolicy, { plans, ban }: LimitPolicy): boolean {
+  return Bun.deepEquals(stored.plans, plans) && Bun.deepEquals(stored.ban, ban);
+}

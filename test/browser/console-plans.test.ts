@@ -1,0 +1,39 @@
+import { expect, test } from "bun:test";
+import { hostname } from "node:os";
+import { consoleFixture } from "./console-fixture.ts";
+
+const { server, open, failOnProblems } = await consoleFixture(["--pro-limits", "200/2000"]);
+failOnProblems();
+
+const plan = async (name: string) => {
+  const { items } = (await server.admin("GET", "/plans")).json as { items: { plan: string }[] };
+  return items.find((each) => each.plan === name);
+};
+
+test("Plans: an admin changes the limits of a plan and the ban rules, and sees who sets them again", async () => {
+  const { page } = await open("/plans");
+  const row = (name: string) => page.getByRole("row", { name });
+  await row("Free").getByText("1,000").waitFor();
+  await row("Pro").getByText(`Set by --pro-limits on ${hostname()}`).waitFor();
+  await page.getByRole("button", { name: "Edit Free" }).click();
+  await page.getByLabel("Requests per minute").fill("75");
+  await page.getByRole("button", { name: "Save" }).click();
+  await row("Free").getByText("75").waitFor();
+  expect(await plan("free")).toMatchObject({ perMinute: 75, perDay: 1_000 });
+
+  await page.getByRole("button", { name: "Edit Pro" }).click();
+  await page.getByText(`The next start of a server sets it again: --pro-limits on ${hostname()}.`).waitFor();
+  await page.keyboard.press("Escape");
+
+  await page.getByRole("button", { name: "Edit ban rules" }).click();
+  await page.getByLabel("First ban, in seconds").fill("90");
+  await page.getByLabel("Longest ban, in seconds").fill("60");
+  await page.getByRole("button", { name: "Save" }).click();
+  await page.getByText("must be at least the length of a first ban").waitFor();
+  await page.getByLabel("Longest ban, in seconds").fill("3600");
+  await page.getByLabel("Grace period").fill("0.5");
+  await page.getByRole("button", { name: "Save" }).click();
+  await page.getByText("0.5 seconds", { exact: true }).waitFor();
+  const { json } = await server.admin("GET", "/ban-rules");
+  expect(json).toMatchObject({ strikes: 10, graceMs: 500, lengthMs: 90_000, maxLengthMs: 3_600_000 });
+});

@@ -1,0 +1,145 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { hostname } from "node:os";
+import { NO_ACTIVITY } from "../../../src/domain/servers.ts";
+import { rateLimitStatus } from "../../../trials/harness/api-client.ts";
+import {
+  adminFlags,
+  createKey,
+  type PetstoreServer,
+  runPetstore,
+  startPetstore,
+} from "../../../trials/harness/petstore.ts";
+import { postgresUrl } from "../../../trials/harness/postgres.ts";
+import { freePorts } from "../../../trials/harness/server.ts";
+import { sendToValkey, valkeyUrl } from "../../../trials/harness/valkey.ts";
+import { until } from "../../timing.ts";
+
+/** Servers that share PostgreSQL and Valkey, and with them the limits of the plans and the ban rules. */
+
+const [databaseUrl, limitsUrl] = await Promise.all([postgresUrl(), valkeyUrl()]);
+const storage = ["--database-url", databaseUrl, "--limits-url", limitsUrl];
+const TOKEN = "the-token-of-all-servers";
+const PUBLIC_URL = ["--public-url", "https://api.example.com"];
+const shared = [...adminFlags(TOKEN), ...storage, "--limits-timeout", "1s"];
+
+async function start(...flags: string[]): Promise<PetstoreServer> {
+  const [port = 0] = freePorts(1);
+  const server = await startPetstore(["--port", `${port}`, ...shared, ...flags]);
+  return { ...server, url: `http://127.0.0.1:${port}/v1` };
+}
+
+let first: PetstoreServer;
+let key: string;
+beforeAll(async () => {
+  first = await start(...PUBLIC_URL, "--free-limits", "100/2000");
+  ({ key } = await createKey(storage, "free"));
+}, 60_000);
+afterAll(() => first.stop());
+
+async function call<T>({ adminUrl }: PetstoreServer, path: string, body?: object): Promise<T> {
+  const headers = { Authorization: `Bearer ${TOKEN}`, "Content-Type": "application/json" };
+  const change = body && { method: "PATCH", body: JSON.stringify(body) };
+  const response = await fetch(adminUrl + path, { headers, ...change });
+  expect(response.status).toBe(200);
+  return (await response.json()) as T;
+}
+
+const limitOn = async ({ url }: PetstoreServer) => (await rateLimitStatus(url, key)).limit;
+
+/** The limits of requests that are sent to the servers in turn. */
+async function limitsInTurn(servers: readonly PetstoreServer[], requests: number): Promise<Set<number>> {
+  const limits = new Set<number>();
+  for (let i = 0; i < requests; i++) limits.add((await limitOn(servers[i % servers.length] ?? first)) ?? 0);
+  return limits;
+}
+
+interface Entry {
+  readonly actor: object;
+  readonly before: object | null;
+  readonly after: object;
+}
+const planEntries = async () =>
+  (await call<{ items: Entry[] }>(first, "/api/audit?action=plan.updated")).items;
+
+test("a server that starts with other limits changes them for all, with an audit entry, and by-hand changes reach all", async () => {
+  expect(await limitOn(first)).toBe(100);
+  const second = await start(...PUBLIC_URL, "--free-limits", "50/500", "--ban-strikes", "7");
+  const both = [first, second];
+  await until(async () => (await limitOn(first)) === 50);
+  expect(await limitsInTurn(both, 10)).toEqual(new Set([50]));
+  expect(await planEntries()).toMatchObject([
+    {
+      actor: { kind: "server", name: hostname() },
+      before: { perMinute: 100, perDay: 2_000 },
+      after: { plan: "free", perMinute: 50, perDay: 500 },
+    },
+    { before: null, after: { plan: "free", perMinute: 100, perDay: 2_000 } },
+  ]);
+  expect(await call(first, "/api/ban-rules")).toMatchObject({ strikes: 7 });
+
+  // Each knows of the flags of the other.
+  interface Plan {
+    readonly setBy: readonly object[];
+  }
+  const update = (perMinute: number) => call<Plan>(second, "/api/plans", { plan: "free", perMinute });
+  await until(async () => (await update(60)).setBy.length > 0);
+  expect((await update(60)).setBy).toEqual([{ server: hostname(), setting: "--free-limits" }]);
+  expect(await limitOn(second)).toBe(60);
+  await until(async () => (await limitOn(first)) === 60);
+  expect(await limitsInTurn(both, 10)).toEqual(new Set([60]));
+  const { err } = await runPetstore("plans", "update", "free", "--per-day", "400", ...storage);
+  expect(err).toContain(`sets it again (--free-limits on ${hostname()})`);
+  await second.stop();
+
+  // Without the flag, what is stored applies; the start of the other one undoes it.
+  const third = await start(...PUBLIC_URL);
+  expect(await limitOn(third)).toBe(60);
+  await third.stop();
+  await first.stop();
+  first = await start(...PUBLIC_URL, "--free-limits", "100/2000");
+  expect(await limitOn(first)).toBe(100);
+  expect(await planEntries()).toMatchObject([
+    { actor: { kind: "server" }, before: { perMinute: 60, perDay: 400 } },
+    { actor: { kind: "command line" } },
+    { actor: { kind: "admin API" } },
+    {},
+    {},
+  ]);
+}, 120_000);
+
+interface Differing {
+  readonly id: string;
+  readonly differing: readonly { readonly name: string; readonly value: string }[];
+}
+const serversOn = async (server: PetstoreServer) =>
+  (await call<{ items: Differing[] }>(server, "/api/servers")).items;
+
+test("servers of another version, or with another public URL, are shown as differing", async () => {
+  const REGISTER = "petstore:production:servers";
+  expect((await serversOn(first)).map(({ differing }) => differing)).toEqual([[]]);
+  const second = await start("--public-url", "https://other.example.com");
+  const urls = ["https://api.example.com/v1", "https://other.example.com/v1"];
+  await until(async () => (await serversOn(second)).length === 2);
+  expect((await serversOn(second)).flatMap(({ differing }) => differing)).toEqual(
+    urls.map((value) => ({ name: "public-url", value })),
+  );
+  const { out } = await runPetstore("servers", "list", ...storage);
+  expect(out.match(/public-url/g)).toHaveLength(2);
+  await second.stop();
+
+  const [now = ""] = (await sendToValkey(limitsUrl, "TIME")).split(",");
+  const old = { ...NO_ACTIVITY, id: "old", name: "web-9", version: "1.1.0-old", startedAt: 0 };
+  await sendToValkey(limitsUrl, "HSET", REGISTER, old.id, `${now}000:${JSON.stringify(old)}`);
+  const same = await start(...PUBLIC_URL);
+  await until(async () => (await serversOn(same)).length === 3);
+  const differing = (await serversOn(same)).map((server) => [server.id === "old", server.differing.length]);
+  expect(differing.toSorted()).toEqual([
+    [false, 0],
+    [false, 0],
+    [true, 1],
+  ]);
+  const headers = { Authorization: `Bearer ${TOKEN}` };
+  const metrics = await (await fetch(`${same.adminUrl}/metrics`, { headers })).text();
+  expect(metrics).toContain("\npetstore_servers_differing_settings 1\n");
+  await same.stop();
+}, 120_000);
