@@ -1,6 +1,7 @@
 import { readdirSync, statSync } from "node:fs";
 import type { CacheStatistics } from "../runtime/bounded-cache.ts";
 import type { Clock } from "../domain/ports.ts";
+import { differingSettings, type ServerState } from "../domain/servers.ts";
 import type { OperationId } from "../domain/usage-history.ts";
 import type { WaitingEntries } from "../domain/webhooks.ts";
 import { type HttpServer, maxDescriptors, type ServerStatistics } from "../http1/index.ts";
@@ -47,6 +48,7 @@ interface MetricsOptions {
     /** The free space on the disk of SQLite. */
     readonly freeBytes?: () => number;
     readonly petJson: { readonly cacheStatistics?: CacheStatistics };
+    readonly servers: { list(): readonly ServerState[] };
   };
 }
 
@@ -100,6 +102,10 @@ export const METRICS: Readonly<Record<string, MetricDefinition>> = {
       runtime: "the version of Bun",
       environment: "`production` or `staging`",
     },
+  ),
+  petstore_servers_differing_settings: gauge(
+    "Servers whose version or settings differ from those of most others.",
+    ({ adapters }) => differingSettings(adapters.servers.list()).size,
   ),
   petstore_draining: gauge("1 while the server drains before it stops.", ({ server }) =>
     Number(server.isShuttingDown),
