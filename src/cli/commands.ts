@@ -15,7 +15,7 @@ import { KEY_COMMANDS } from "./keys.ts";
 import { login, logout, whoami } from "./login.ts";
 import { openapi } from "./openapi.ts";
 import { OPERATOR_COMMANDS } from "./operators.ts";
-import { PET_COMMANDS } from "./pets-and-orders.ts";
+import { PET_AND_ORDER_COMMANDS } from "./pets-and-orders.ts";
 import { PLAN_COMMANDS } from "./plans.ts";
 import { requests } from "./requests.ts";
 import { serve } from "./serve.ts";
@@ -28,7 +28,7 @@ export const COMMAND_GROUPS: Readonly<Record<string, readonly Command[]>> = {
   Server: [serve, demo, doctor, health, serversList, serverSecretRotate, requests],
   "API keys": [...KEY_COMMANDS, usage],
   "Plans and bans": PLAN_COMMANDS,
-  "Pets and orders": PET_COMMANDS,
+  "Pets and orders": PET_AND_ORDER_COMMANDS,
   Operators: [login, logout, whoami, ...OPERATOR_COMMANDS, adminUrl, audit, webhookShow, webhookTest],
   Data: [importCommand, exportCommand, backup, restore, copy],
   More: [openapi, completion],

@@ -70,10 +70,10 @@ const LIST_OPTIONS = {
 const BEARER = /^(?:authorization:\s*)?bearer\s+/i;
 
 /** A command that says what the key is after it. */
-const keyChange = (verb: "disable" | "enable" | "unban", outcome: (key: Key) => string) =>
+const keyChange = (operation: "disableKey" | "enableKey" | "unbanKey", outcome: (key: Key) => string) =>
   operationCommand({
-    name: `keys ${verb}`,
-    operation: `${verb}Key`,
+    name: `keys ${operation.replace("Key", "")}`,
+    operation,
     text: (key) => `Key ${key.id} ${outcome(key)}.\n`,
   });
 
@@ -205,8 +205,8 @@ export const KEY_COMMANDS = [
       return `Key ${key.id} ${quoted(key.name)} has a new secret. Its previous secrets ${previous}.\n${formatSecret(secret, url)}`;
     },
   }),
-  keyChange("disable", ({ id }) => `is disabled. petstore keys enable ${id} switches it on again`),
-  keyChange("enable", () => "is enabled"),
+  keyChange("disableKey", ({ id }) => `is disabled. petstore keys enable ${id} switches it on again`),
+  keyChange("enableKey", () => "is enabled"),
   operationCommand({
     name: "keys revoke",
     operation: "revokeKey",
@@ -223,7 +223,7 @@ export const KEY_COMMANDS = [
         ? `Key ${id} is revoked.\n`
         : `Key ${id} was already revoked ${screen.at(revokedBefore)}.\n`,
   }),
-  keyChange("unban", ({ strikes }) =>
+  keyChange("unbanKey", ({ strikes }) =>
     strikes === null
       ? "is unbanned by every running server within a second"
       : "is not banned and has no strikes",

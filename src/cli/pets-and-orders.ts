@@ -28,7 +28,7 @@ const ORDER_COLUMNS: readonly TableColumn<AdminOrder>[] = [
 
 const LATEST_ORDERS = 5;
 
-export const PET_COMMANDS = [
+export const PET_AND_ORDER_COMMANDS = [
   listCommand({
     name: "pets list",
     operation: "listPets",

@@ -1,4 +1,5 @@
-import type { Unavailable } from "../api/errors.ts";
+import { Rejection, type Unavailable } from "../api/errors.ts";
+import { formatTime } from "../text/formatting.ts";
 import { KEY_PREFIX } from "./constants.ts";
 import { crc32, sha256 } from "../runtime/hash.ts";
 import type { Limits } from "./rate-limit.ts";
@@ -245,4 +246,28 @@ export function stateOf(key: ApiKey, isBanned: boolean, now: number): KeyState {
   if (key.expiresAt !== undefined && key.expiresAt <= now) return "expired";
   if (key.disabledAt !== undefined) return "disabled";
   return isBanned ? "banned" : "active";
+}
+
+export function keyNotFound(id: number | bigint): Rejection<"key_not_found"> {
+  return new Rejection("key_not_found", `Key ${id} does not exist.`);
+}
+
+/** `change` completes the sentence "the key cannot be …". */
+export function keyNotActive(
+  { id, revokedAt, expiresAt }: Pick<ApiKey, "id" | "revokedAt"> & { expiresAt?: number | undefined },
+  now: number,
+  change: string,
+): Rejection<"key_not_active"> | undefined {
+  const reject = (what: string, at: number, remedy: string) =>
+    new Rejection(
+      "key_not_active",
+      `Key ${id} ${what} at ${formatTime(at)} and cannot be ${change}; ${remedy}.`,
+    );
+  if (revokedAt !== undefined) return reject("was revoked", revokedAt, "create a new key");
+  if (expiresAt === undefined || now < expiresAt) return undefined;
+  return reject(
+    "expired",
+    expiresAt,
+    `a new expiry makes it valid again: petstore keys update ${id} --expires 30d`,
+  );
 }

@@ -112,7 +112,3 @@ export const ADMIN_PATH_NOT_FOUND = new Rejection(
   "not_found",
   "No such path. The paths of the admin API are listed at /api/openapi.json.",
 );
-
-export function keyNotFound(id: number | bigint): Rejection<"key_not_found"> {
-  return new Rejection("key_not_found", `Key ${id} does not exist.`);
-}

@@ -138,15 +138,15 @@ export class SqlReadStore implements Pick<Store, "listPets" | "getPet" | "listOr
   }
 }
 
-interface CorrectionDatabase extends Omit<SqlDatabase, "write"> {
-  /** Runs a transaction that waits for other writes to the row, and delays no write to another row. */
-  write<T>(row: string, statements: Statements<T>): Promise<T>;
+interface InventoryDatabase extends Omit<SqlDatabase, "write"> {
+  /** Runs a transaction after those of the same queue, such as `pet 7`. It delays none of another queue. */
+  write<T>(queue: string, statements: Statements<T>): Promise<T>;
   /** Called in the transaction of a change to pets. */
   petsChanged?(): Steps<void>;
 }
 
 export class SqlInventoryStore implements InventoryStore {
-  constructor(private readonly database: CorrectionDatabase) {}
+  constructor(private readonly database: InventoryDatabase) {}
 
   listOrders(query: OrderQuery): Awaitable<Page<OperatorOrder>> {
     const page = orderPage(query, this.database.dialect);
@@ -159,7 +159,7 @@ export class SqlInventoryStore implements InventoryStore {
 
   updateOrder(id: bigint, status: OrderUpdate["status"], by: Attribution) {
     const { dialect } = this.database;
-    return this.#change(`order ${id}`, function* (record): Steps<
+    return this.#changePet(`order ${id}`, function* (recordPetChange): Steps<
       OperatorOrder | Rejection<"order_not_found" | "order_closed">
     > {
       const select = SELECT_ORDER_OF_ANY_KEY + dialect.lockRows("UPDATE NOWAIT");
@@ -167,23 +167,23 @@ export class SqlInventoryStore implements InventoryStore {
       if (order === undefined) return orderNotFound(id);
       const rejection = yield* finishOrder(order, { status, at: by.at }, dialect);
       if (rejection !== undefined) return rejection;
-      yield* record(orderUpdated(id, status, by));
+      yield* recordPetChange(orderUpdated(id, status, by));
       return { ...order, status, closedAt: formatTime(by.at) };
     });
   }
 
   createPet(pet: NewPet, by: Attribution): Promise<Pet> {
     const { dialect } = this.database;
-    return this.#change("next pet", function* (record) {
+    return this.#changePet("next pet", function* (recordPetChange) {
       const created = { id: yield* PET_ROWS.insert(pet, dialect), ...pet };
-      yield* record(petCreated(created, by));
+      yield* recordPetChange(petCreated(created, by));
       return created;
     });
   }
 
   updatePet(id: bigint, change: PetUpdate, by: Attribution) {
     const { dialect } = this.database;
-    return this.#change(`pet ${id}`, function* (record): Steps<
+    return this.#changePet(`pet ${id}`, function* (recordPetChange): Steps<
       Pet | Rejection<"pet_not_found" | "pet_ordered">
     > {
       const before = yield* lockPet(id, "UPDATE NOWAIT", dialect);
@@ -195,14 +195,14 @@ export class SqlInventoryStore implements InventoryStore {
       const [order] = after.status === before.status ? [] : yield* rowsOf<{ id: bigint }>(placed, id);
       if (order !== undefined) return petOrdered(id, order.id);
       yield* rowsOfQuery(PET_ROWS.update(id, after));
-      yield* record(entry);
+      yield* recordPetChange(entry);
       return after;
     });
   }
 
   deletePet(id: bigint, by: Attribution) {
     const { dialect } = this.database;
-    return this.#change(`pet ${id}`, function* (record): Steps<
+    return this.#changePet(`pet ${id}`, function* (recordPetChange): Steps<
       Pet | Rejection<"pet_not_found" | "pet_has_orders">
     > {
       const pet = yield* lockPet(id, "UPDATE NOWAIT", dialect);
@@ -211,17 +211,20 @@ export class SqlInventoryStore implements InventoryStore {
       const [order] = yield* rowsOf<{ id: bigint }>(latest, id);
       if (order !== undefined) return petHasOrders(id, order.id);
       yield* rowsOf("DELETE FROM pets WHERE id = ?", id);
-      yield* record(petDeleted(pet, by));
+      yield* recordPetChange(petDeleted(pet, by));
       return pet;
     });
   }
 
-  #change<T>(row: string, work: (record: (entry: NewAuditEntry) => Steps<void>) => Steps<T>): Promise<T> {
+  #changePet<T>(
+    queue: string,
+    work: (recordPetChange: (entry: NewAuditEntry) => Steps<void>) => Steps<T>,
+  ): Promise<T> {
     const { petsChanged } = this.database;
-    const record = function* (entry: NewAuditEntry) {
+    const recordPetChange = function* (entry: NewAuditEntry) {
       yield* addAudit(entry);
       if (petsChanged) yield* petsChanged();
     };
-    return this.database.write(row, () => work(record));
+    return this.database.write(queue, () => work(recordPetChange));
   }
 }

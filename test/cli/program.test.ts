@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { parseArguments } from "../../src/cli/arguments.ts";
 import { COMMAND_GROUPS, COMMANDS, OPTIONS } from "../../src/cli/commands.ts";
 import { type Options, parseOptions } from "../../src/config/parse-options.ts";
+import { alternatives } from "../../src/config/usage-error.ts";
 import { cleanUpAfterAll, InProcessCli, cliDirectory, wrongUsage } from "./cli.ts";
 
 import packageJson from "../../package.json" with { type: "json" };
@@ -128,7 +129,9 @@ async function offered(line: string): Promise<string[]> {
 
 /** Every command and group. */
 const FIRST_WORDS = new Set(COMMANDS.map(({ name }) => name.split(" ")[0] ?? ""));
-const KEYS = COMMANDS.flatMap(({ name }) => (name.startsWith("keys ") ? name.slice(5) : []));
+const subcommandsOf = (group: string) =>
+  COMMANDS.flatMap(({ name }) => (name.startsWith(`${group} `) ? name.slice(group.length + 1) : []));
+const KEYS = subcommandsOf("keys");
 
 test.each<[line: string, words: readonly string[]]>([
   ["petstore ", [...FIRST_WORDS, "help", "--version"]],
@@ -165,12 +168,14 @@ const WRONG = {
   serv: 'unknown command "serv"; did you mean serve?',
   "frobnicate now": 'unknown command "frobnicate"; see petstore --help',
   "help frobnicate": 'unknown command "frobnicate"; see petstore --help',
-  keys: "keys needs a subcommand: create, list, show, find, update, rotate, disable, enable, revoke or unban",
+  keys: `keys needs a subcommand: ${alternatives(subcommandsOf("keys"))}`,
   "keys craete --name x": 'unknown command "keys craete"; did you mean keys create?',
   "key list": 'unknown command "key list"; did you mean keys list?',
   "key delete": 'unknown command "key delete"; did you mean keys?',
   "pet delte 1": 'unknown command "pet delte"; did you mean pets delete?',
-  "orders delete 1": 'unknown command "orders delete"; orders has list, show and update',
+  "orders delete 1": `unknown command "orders delete"; orders has ${subcommandsOf("orders")
+    .join(", ")
+    .replace(/, (?=\w+$)/, " and ")}`,
   "--port 1": "no command given; see petstore --help",
   "--prot 1 serve": 'unknown flag "--prot"; did you mean --port?',
   "serve now": 'unexpected argument "now"; see petstore serve --help',

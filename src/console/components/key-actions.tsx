@@ -1,23 +1,28 @@
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
-import { call, type Key, may } from "../admin-api.ts";
+import { type AdminOperationId, call, type Key, may } from "../admin-api.ts";
 import { capitalized } from "../format.ts";
 import { useCall } from "../polling.ts";
 import { ActionDialog, DialogButton } from "./dialogs.tsx";
 import { Choices } from "./forms.tsx";
 import { TimeAgo } from "./values.tsx";
 
-/** The states of a key in which each action makes sense, in the order of the buttons. */
-const STATES = {
-  unban: ["banned"],
-  rotate: ["active", "banned", "disabled"],
-  disable: ["active", "banned"],
-  enable: ["disabled"],
-  revoke: ["active", "banned", "disabled", "expired"],
-} as const satisfies Readonly<Record<string, readonly Key["state"][]>>;
+/** What each action calls, and the states of a key in which it makes sense, in the order of the buttons. */
+const ACTIONS = {
+  unban: { operation: "unbanKey", states: ["banned"] },
+  rotate: { operation: "rotateKey", states: ["active", "banned", "disabled"] },
+  disable: { operation: "disableKey", states: ["active", "banned"] },
+  enable: { operation: "enableKey", states: ["disabled"] },
+  revoke: { operation: "revokeKey", states: ["active", "banned", "disabled", "expired"] },
+} as const satisfies Readonly<Record<string, Action>>;
 
-type KeyAction = keyof typeof STATES;
-const ACTIONS = Object.keys(STATES) as KeyAction[];
+interface Action {
+  readonly operation: AdminOperationId;
+  readonly states: readonly Key["state"][];
+}
+
+type KeyAction = keyof typeof ACTIONS;
+const ACTION_NAMES = Object.keys(ACTIONS) as KeyAction[];
 
 interface KeyActionButtonsProps {
   readonly apiKey: Key;
@@ -28,12 +33,12 @@ interface KeyActionButtonsProps {
 /** What can be done with the key as it is. */
 export function KeyActionButtons({ apiKey, isFinal }: KeyActionButtonsProps) {
   const isShown = (action: KeyAction) =>
-    may(`${action}Key`) &&
-    STATES[action].some((state) => state === apiKey.state) &&
+    may(ACTIONS[action].operation) &&
+    ACTIONS[action].states.some((state) => state === apiKey.state) &&
     (isFinal === undefined || isFinal === (action === "revoke"));
   return (
     <>
-      {ACTIONS.filter(isShown).map((action) => (
+      {ACTION_NAMES.filter(isShown).map((action) => (
         <DialogButton
           // One button disables and enables: it keeps the focus.
           key={action === "enable" ? "disable" : action}
@@ -59,7 +64,7 @@ function KeyActionDialog({ action, shown }: { readonly action: KeyAction; readon
       shortName={`key ${apiKey.id}`}
       isFinal={action === "revoke"}
       asksReason={action !== "enable"}
-      run={(body) => call(`${action}Key`, { id: apiKey.id, ...(action !== "enable" && { body }) })}
+      run={(body) => call(ACTIONS[action].operation, { id: apiKey.id, ...(action !== "enable" && { body }) })}
       done={done}
       text={consequence(apiKey)}
     />

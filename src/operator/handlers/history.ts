@@ -2,6 +2,7 @@ import { cursorAfter } from "../../domain/cursor.ts";
 import { Rejection } from "../../api/errors.ts";
 import { toSafeNumber } from "../../api/json.ts";
 import { formatOptionalTime, formatTime, parseOptionalTime } from "../../text/formatting.ts";
+import { keyNotFound } from "../../domain/api-keys.ts";
 import { auditView } from "../../domain/audit.ts";
 import {
   INTERVAL_LENGTH_MS,
@@ -11,7 +12,6 @@ import {
   type UsagePeriod,
 } from "../../domain/usage-history.ts";
 import { yieldToEventLoop } from "../../runtime/event-loop.ts";
-import { keyNotFound } from "../errors.ts";
 import { ADMIN_PAGE_LIMIT, type QueryOf } from "../operations.ts";
 import type { AdminHandlers, OperatorServices } from "./services.ts";
 

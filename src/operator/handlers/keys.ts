@@ -9,6 +9,8 @@ import {
   generateSecret,
   hashSecret,
   isWellFormedSecret,
+  keyNotActive,
+  keyNotFound,
   type KeyChange,
   type KeyList,
   type KeyListQuery,
@@ -30,7 +32,6 @@ import {
   type Usage,
   type Window,
 } from "../../domain/rate-limit.ts";
-import { keyNotFound } from "../errors.ts";
 import { DEFAULT_OVERLAP_SECONDS } from "../key-resources.ts";
 import { ADMIN_PAGE_LIMIT, type AdminInput, type Key } from "../operations.ts";
 import type { AdminHandlers, OperatorServices } from "./services.ts";
@@ -137,7 +138,7 @@ class KeyOperations {
     const invalid = invalidKeyField(change, { now: by.at, key });
     if (invalid) return invalid;
     if (ACTIVE_FIELDS.some((field) => change[field] !== undefined)) {
-      const inactive = notActive({ ...key, ...expiryOf(change) }, by.at, "changed");
+      const inactive = keyNotActive({ ...key, ...expiryOf(change) }, by.at, "changed");
       if (inactive) return inactive;
     }
     return this.#applied(await this.#services.keys.updateKey(key.id, change, by));
@@ -190,7 +191,7 @@ class KeyOperations {
 
   async #findActive(id: Identifier, now: number, change: string): Promise<ApiKey | Inactive> {
     const key = await this.#find(id);
-    return key instanceof Rejection ? key : (notActive(key, now, change) ?? key);
+    return key instanceof Rejection ? key : (keyNotActive(key, now, change) ?? key);
   }
 
   async #applied(key: ApiKey): Promise<Key> {
@@ -212,26 +213,6 @@ function unknownSecret(home: Environment | undefined, here: Environment): Reject
 
 function expiryOf({ expiresAt }: KeyChange): { expiresAt?: number | undefined } {
   return expiresAt === undefined ? {} : { expiresAt: expiresAt ?? undefined };
-}
-
-/** `change` completes the sentence "the key cannot be …". */
-function notActive(
-  { id, revokedAt, expiresAt }: Pick<ApiKey, "id" | "revokedAt"> & { expiresAt?: number | undefined },
-  now: number,
-  change: string,
-): Rejection<"key_not_active"> | undefined {
-  const reject = (what: string, at: number, remedy: string) =>
-    new Rejection(
-      "key_not_active",
-      `Key ${id} ${what} at ${formatTime(at)} and cannot be ${change}; ${remedy}.`,
-    );
-  if (revokedAt !== undefined) return reject("was revoked", revokedAt, "create a new key");
-  if (expiresAt === undefined || now < expiresAt) return undefined;
-  return reject(
-    "expired",
-    expiresAt,
-    `a new expiry makes it valid again: petstore keys update ${id} --expires 30d`,
-  );
 }
 
 /** The number of reads from Valkey at a time. Valkey decides requests meanwhile, and a few reads do not delay them. */

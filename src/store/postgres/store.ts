@@ -97,8 +97,12 @@ export async function openPostgres(url: string, options: PostgresOptions = {}): 
     store,
     inventory: new SqlInventoryStore({
       ...database,
-      write: (row, statements) =>
-        reportAudit(statements, (audited) => pools.rowTransaction(row, (tx) => runAll(tx, audited)), onAudit),
+      write: (queue, statements) =>
+        reportAudit(
+          statements,
+          (audited) => pools.rowTransaction(queue, (tx) => runAll(tx, audited)),
+          onAudit,
+        ),
     }),
     operators: new SqlOperatorStore(database),
     keys: new SqlKeyStore(database, (hash) => lookups.submit(hash)),

@@ -215,7 +215,7 @@ export class SqliteStore extends SqlReadStore implements Store {
     this.#records = new IdempotencyRecords(connection, retentionNow);
     this.inventory = new SqlInventoryStore({
       ...this.database,
-      write: (_row, statements) =>
+      write: (_queue, statements) =>
         reportAudit(statements, (audited) => this.#submit(() => connection.runAll(audited)), onAudit),
       petsChanged: () => this.petJson.recordChange(),
     });
