@@ -1,0 +1,196 @@
+import { afterAll, expect, test } from "bun:test";
+import type { Config } from "../../src/config/config.ts";
+import { ADMIN_API, type AdminOperation, type AdminOperationId } from "../../src/operator/operations.ts";
+import type { Awaitable } from "../../src/runtime/event-loop.ts";
+import { startReceiver } from "../../trials/harness/webhook-receiver.ts";
+import { sessionOf, startAdminService, TOKEN } from "./admin-service.ts";
+
+type Operations = typeof ADMIN_API.operations;
+type ChangingId = {
+  [Id in AdminOperationId]: Operations[Id]["method"] extends "GET" ? never : Id;
+}[AdminOperationId];
+
+/** A call that changes something, and what a reading operation shows afterwards and did not show before. */
+interface Change {
+  readonly call: () => Promise<unknown>;
+  readonly read: () => Promise<unknown>;
+  readonly shows: object;
+}
+
+/** The cases, each of which makes what it needs. An operation that is audited as `nothing` has nothing to show. */
+type Cases = {
+  readonly [Id in ChangingId]: Operations[Id] extends { readonly audited: "nothing" }
+    ? () => Promise<unknown>
+    : () => Awaitable<Change>;
+};
+
+/** Tests that each operation that changes something changes it, and is audited as its row says. */
+export async function testChangingOperations(config: Partial<Config> = {}): Promise<void> {
+  const receiver = startReceiver();
+  const target = { url: receiver.url, secret: new Uint8Array(32) };
+  const webhook: Config["webhook"] = { target, events: ["data.restored"] };
+  const service = await startAdminService({}, { webhook, ...config });
+  afterAll(async () => {
+    await service.stop();
+    await receiver.close();
+  });
+
+  const { id: keyId } = await service.newKey({ name: "app" });
+  const call = (request: string, body?: object) => () => service.ok(request, body && { body });
+  const get = (path: string) => async () => (await service.admin(path)).json;
+  const idOf = (created: Record<string, unknown>) => Number(created["id"]);
+  const newPet = async () =>
+    idOf(await service.ok("POST /api/pets", { body: { name: "Rex", categoryId: 1 } }));
+  const newOperator = async (name: string) => {
+    const { operator } = await service.ok("POST /api/operators", { body: { name, role: "viewer" } });
+    return { id: 0, hint: "", ...Object(operator) };
+  };
+  const operators = get("/api/operators");
+  const oneItem = (item: object) => ({ items: expect.arrayContaining([expect.objectContaining(item)]) });
+  const key = get(`/api/keys/${keyId}`);
+
+  async function bannedKey(): Promise<number> {
+    const { id, secret } = await service.newKey({ limits: { perMinute: 1, perDay: 100 } });
+    const request = () => service.call({ path: "/pets", key: secret });
+    await request();
+    await request();
+    service.clock.advance(2_000);
+    for (let strikes = 0; strikes < 10; strikes++) await request();
+    // A ban is recorded a moment later.
+    while ((await latestEntry())["action"] !== "key.banned") await Bun.sleep(1);
+    return id;
+  }
+
+  async function latestEntry(): Promise<Record<string, unknown>> {
+    const { items } = await service.ok("/api/audit?limit=1");
+    return Object(Array.isArray(items) ? items[0] : undefined);
+  }
+
+  const signIn = async () => sessionOf(await service.admin("POST /api/session", { body: { token: TOKEN } }));
+  const sessionWith = (headers: Record<string, string>) => async () =>
+    (await service.admin({ path: "/api/session", headers, token: null })).json;
+
+  const CASES: Cases = {
+    createSession() {
+      const headers: Record<string, string> = {};
+      const create = async () => Object.assign(headers, await signIn());
+      return { call: create, read: () => sessionWith(headers)(), shows: { signedIn: true } };
+    },
+    async deleteSession() {
+      const headers = { ...(await signIn()), Origin: service.adminUrl };
+      const end = () => service.ok("DELETE /api/session", { headers, token: null });
+      return { call: end, read: sessionWith(headers), shows: { signedIn: false } };
+    },
+    createOperator: () => ({
+      call: () => newOperator("ann"),
+      read: operators,
+      shows: oneItem({ name: "ann", role: "viewer", state: "active" }),
+    }),
+    async rotateOperator() {
+      const { id, hint } = await newOperator("bob");
+      const shows = oneItem({ id, hint: expect.not.stringContaining(hint) });
+      return { call: call(`POST /api/operators/${id}/rotate`), read: operators, shows };
+    },
+    async revokeOperator() {
+      const { id } = await newOperator("eve");
+      const shows = oneItem({ id, state: "revoked" });
+      return { call: call(`POST /api/operators/${id}/revoke`), read: operators, shows };
+    },
+    testWebhook: call("POST /api/webhook/test"),
+    async rotateServerSecret() {
+      const read = get("/api/session/proof?nonce=0123456789abcdef");
+      const { proof } = await read();
+      async function rotate() {
+        await service.ok("POST /api/server-secret/rotate");
+        // The server takes the new one within a second.
+        while ((await read())["proof"] === proof) await Bun.sleep(5);
+      }
+      return { call: rotate, read, shows: { proof: expect.not.stringContaining(String(proof)) } };
+    },
+    updatePlan: () => ({
+      call: call("PATCH /api/plans", { plan: "free", perMinute: 61 }),
+      read: get("/api/plans"),
+      shows: oneItem({ plan: "free", perMinute: 61 }),
+    }),
+    updateBanRules: () => ({
+      call: call("PATCH /api/ban-rules", { lengthMs: 301_000 }),
+      read: get("/api/ban-rules"),
+      shows: { lengthMs: 301_000 },
+    }),
+    createKey: () => ({
+      call: call("POST /api/keys", { name: "shop", plan: "free" }),
+      read: get("/api/keys?search=shop"),
+      shows: { items: [{ name: "shop", plan: "free" }] },
+    }),
+    findKey: call("POST /api/keys/find", { secret: service.key }),
+    updateKey: () => ({
+      call: call(`PATCH /api/keys/${keyId}`, { owner: "team" }),
+      read: key,
+      shows: { owner: "team" },
+    }),
+    rotateKey: () => ({
+      call: call(`POST /api/keys/${keyId}/rotate`, {}),
+      read: key,
+      shows: { secrets: [{ validUntil: null }, { validUntil: expect.any(String) }] },
+    }),
+    disableKey: () => ({
+      call: call(`POST /api/keys/${keyId}/disable`),
+      read: key,
+      shows: { state: "disabled" },
+    }),
+    async enableKey() {
+      await service.ok(`POST /api/keys/${keyId}/disable`);
+      return { call: call(`POST /api/keys/${keyId}/enable`), read: key, shows: { state: "active" } };
+    },
+    async unbanKey() {
+      const id = await bannedKey();
+      const shows = { state: "active", bannedUntil: null };
+      return { call: call(`POST /api/keys/${id}/unban`), read: get(`/api/keys/${id}`), shows };
+    },
+    async revokeKey() {
+      const { id } = await service.newKey();
+      const shows = { state: "revoked" };
+      return { call: call(`POST /api/keys/${id}/revoke`), read: get(`/api/keys/${id}`), shows };
+    },
+    createPet: () => ({
+      call: call("POST /api/pets", { name: "Kim", categoryId: 1 }),
+      read: get("/api/pets?search=Kim"),
+      shows: { items: [{ name: "Kim" }] },
+    }),
+    async updatePet() {
+      const path = `/api/pets/${await newPet()}`;
+      return { call: call(`PATCH ${path}`, { name: "Tom" }), read: get(path), shows: { name: "Tom" } };
+    },
+    async deletePet() {
+      const path = `/api/pets/${await newPet()}`;
+      return { call: call(`DELETE ${path}`), read: get(path), shows: { code: "pet_not_found" } };
+    },
+    async updateOrder() {
+      const { json } = await service.post("/store/orders", { petId: await newPet() });
+      const path = `/api/orders/${idOf(Object(json))}`;
+      const status = "completed";
+      return { call: call(`PATCH ${path}`, { status }), read: get(path), shows: { status } };
+    },
+  };
+
+  const changing = Object.entries<AdminOperation>(ADMIN_API.operations).filter(
+    ([, { method }]) => method !== "GET",
+  );
+
+  test.each(changing)("%s changes what it says, and is audited as its row says", async (id, { audited }) => {
+    const prepare: () => Awaitable<Change> = Reflect.get(CASES, id);
+    if (audited === "nothing") {
+      const before = await latestEntry();
+      await prepare();
+      return expect(await latestEntry()).toEqual(before);
+    }
+    const change = await prepare();
+    const before = await latestEntry();
+    expect(await change.read()).not.toMatchObject(change.shows);
+    await change.call();
+    expect(await change.read()).toMatchObject(change.shows);
+    const after = await latestEntry();
+    expect(after["id"]).not.toBe(before["id"]);
+    return expect(after["action"]).toBe(audited);
+  });
+}
