@@ -26,7 +26,7 @@ export interface AdminOperation extends Operation<AdminErrorCode> {
   /** Whether only a running server can execute it. Servers and commands that know their secret may ask for it. */
   readonly isOfServer?: true;
   /** The audit entry that an operation other than a GET writes; `nothing` if it changes nothing. */
-  readonly audited?: AuditAction | "nothing";
+  readonly audited?: string;
   /**
    * The least role of an operator who may call the operation: by default viewer for a GET, and admin for everything
    * else.
@@ -87,11 +87,17 @@ function identifierIn(path: string) {
 
 type Tag = AdminOperation["tag"];
 type Row = Omit<AdminOperation, "tag" | "identifier"> &
-  ({ readonly method: "GET" } | Required<Pick<AdminOperation, "audited">>);
+  ({ readonly method: "GET" } | { readonly audited: AuditAction | "nothing" });
 type Rows = Readonly<Record<string, Row>>;
 
-/** Makes the operations that the documentation shows together. The path shows what the identifier names. */
-export function tagged<const T extends Tag, const R extends Rows>(tag: T, rows: R) {
+/**
+ * Makes the operations that the documentation shows together. The path shows what the identifier names. A row that is
+ * not valid stays in the result, so that the type check reports the row and not its users.
+ */
+export function tagged<
+  const T extends Tag,
+  const R extends Readonly<Record<string, { readonly path: string }>>,
+>(tag: T, rows: R & Rows) {
   const complete = Object.entries(rows).map(([id, row]) => [id, { ...row, tag, ...identifierIn(row.path) }]);
   return Object.fromEntries(complete) as {
     readonly [Id in keyof R]: R[Id] & { readonly tag: T } & IdentifierIn<R[Id]["path"]>;
