@@ -346,7 +346,7 @@ export interface WebhookStore {
   saveWebhook(server: string, progress: Pick<WebhookState, "position" | "deliveries">): Promise<boolean>;
   /** Lets another server deliver at once. */
   releaseWebhook(server: string): Promise<void>;
-  /** Counts the entries after a position with one of the actions, or with any; at most 10,000. */
+  /** Counts, of the next 10,000 entries after a position, those with one of the actions, or all. */
   countWaiting(position: bigint, actions: ReadonlySet<string> | undefined): Awaitable<WaitingEntries>;
 }
 

@@ -56,9 +56,9 @@ export class SqlWebhookStore implements WebhookStore {
   }
 
   countWaiting(position: bigint, actions: ReadonlySet<string> | undefined): Awaitable<WaitingEntries> {
-    const selected = actions ? ` AND ${this.database.dialect.isOneOf("action", "?2", "text")}` : "";
+    const selected = actions ? ` WHERE ${this.database.dialect.isOneOf("action", "?2", "text")}` : "";
     const sql = `SELECT count(*) AS count, min(at) AS "oldestAt" FROM
-      (SELECT at FROM audit WHERE id > ?1${selected} ORDER BY id LIMIT ${MAX_COUNTED}) AS waiting`;
+      (SELECT at, action FROM audit WHERE id > ?1 ORDER BY id LIMIT ${MAX_COUNTED}) AS waiting${selected}`;
     return this.database.read(function* () {
       const values = actions ? [position, jsonArray([...actions])] : [position];
       const [row] = yield* rowsOf<{ count: bigint; oldestAt: bigint | null }>(sql, ...values);

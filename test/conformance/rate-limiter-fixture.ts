@@ -68,6 +68,7 @@ export class TestLimiter {
   advance = (ms: number) => this.opened.advance(ms);
   restart = () => this.opened.restart();
   usage = async (subject = KEY) => this.opened.rateLimiter.usage(subject);
+  bannedKeys = () => this.opened.rateLimiter.bannedKeys();
   unban = async (agoMs: number, subject = KEY) => this.opened.rateLimiter.unban(subject, agoMs);
 
   peek = (limits = FREE, subject: Subject = ADDRESS) => this.opened.rateLimiter.peek(subject, limits);

@@ -47,6 +47,14 @@ export function testOperators(test: TestCase): void {
     await limiter.decides({ outcome: "limited" });
   });
 
+  test("bannedKeys has the keys that are banned now, unless another process counts", async (limiter) => {
+    await limiter.earnBan();
+    await limiter.decideTimes(61, FREE, OTHER_KEY);
+    expect(limiter.bannedKeys()).toBeOneOf([[1], undefined]);
+    await limiter.unban(0);
+    expect(limiter.bannedKeys()).toBeOneOf([[], undefined]);
+  });
+
   test("an unban of a subject without usage does nothing", async (limiter) => {
     await limiter.unban(0);
     expect(await limiter.usage()).toBeUndefined();

@@ -1,4 +1,4 @@
-import { describe } from "bun:test";
+import { describe, expect, test as plainTest } from "bun:test";
 import { auditStoreConformance } from "./audit-store.ts";
 import { keyListConformance } from "./key-list.ts";
 import { keyStoreConformance } from "./key-store.ts";
@@ -6,6 +6,7 @@ import { importStoreConformance } from "./import-store.ts";
 import { operatorStoreConformance } from "./operator-store.ts";
 import { policyStoreConformance } from "./policy-store.ts";
 import { settingsStoreConformance } from "./settings-store.ts";
+import { PortCalls, STORE_PORTS } from "./port-calls.ts";
 import { idempotencyCases } from "./store-idempotency.ts";
 import { type OpenStores, testsOn, withImports } from "./store-fixture.ts";
 import { modelCases } from "./store-model.ts";
@@ -16,9 +17,15 @@ import { usageHistoryConformance } from "./usage-history.ts";
 import { webhookStoreConformance } from "./webhook-store.ts";
 
 /** What all stores of a database do, on whatever database. */
-export function storeConformance(name: string, open: OpenStores): void {
+export function storeConformance(name: string, openStores: OpenStores): void {
+  const calls = new PortCalls();
+  const open: OpenStores = async () => {
+    const opened = await openStores();
+    const another = async () => calls.recordedStores(await opened.another());
+    return { ...calls.recordedStores(opened), another };
+  };
   const test = testsOn(open);
-  describe(`${name} as a Store and a InventoryStore`, () => {
+  describe(`${name} as a Store and an InventoryStore`, () => {
     petCases(test);
     orderCases(test);
     idempotencyCases(test);
@@ -37,4 +44,7 @@ export function storeConformance(name: string, open: OpenStores): void {
   const testWithImports = testsOn(withImports(open));
   describe(`${name} as an ImportStore`, () => importStoreConformance(testWithImports));
   describe(`${name} as a TableStore`, () => tableStoreConformance(testWithImports));
+  plainTest(`${name}: a case calls each method of each store`, () => {
+    expect(calls.missing(STORE_PORTS.values())).toEqual([]);
+  });
 }
