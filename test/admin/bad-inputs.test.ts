@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { ADMIN_OPERATIONS, type AdminOperation } from "../../src/operator/operations.ts";
+import type { JsonSchema } from "../../src/api/schema.ts";
 import { useAdminService } from "./admin-service.ts";
 
 const service = await useAdminService();
@@ -159,4 +160,38 @@ test("updateKey 400: an Enterprise key cannot lose its limits", async () => {
   const response = await service.admin(`PATCH /api/keys/${id}`, { body: { limits: null } });
   const message = expect.stringContaining("limits must be given for the enterprise plan");
   expect(response.json).toMatchObject({ code: "invalid_body", message });
+});
+
+/** Integers without a bound of their own that name nothing which the store has. */
+const OTHER_INTEGERS = new Set(["categoryId"]);
+
+const isIdentifier = ([field, { type, maximum }]: [string, JsonSchema]) =>
+  type === "integer" && Number(maximum) >= Number.MAX_SAFE_INTEGER && !OTHER_INTEGERS.has(field);
+
+function sampleOf({ type, enum: values, minimum, format }: JsonSchema): unknown {
+  if (Array.isArray(values)) return values[0];
+  if (type === "integer") return Math.max(Number(minimum), 1);
+  if (type === "boolean") return true;
+  if (type === "array") return [];
+  return format === "date-time" ? "2090-01-01T00:00:00Z" : "sample";
+}
+
+test("an identifier in a body that nothing has is a 404 or a 400, and no body is a 500", async () => {
+  for (const [operation, { method, path, body: schema }] of Object.entries<AdminOperation>(
+    ADMIN_OPERATIONS,
+  )) {
+    const fields = Object.entries<JsonSchema>(Object(schema?.json["properties"]));
+    if (fields.length === 0) continue;
+    const { id } = await service.newKey();
+    const send = async (change: object) => {
+      const valid = fields.map((field) => [field[0], isIdentifier(field) ? id : sampleOf(field[1])]);
+      const body = { ...Object.fromEntries(valid), ...change };
+      return (await service.admin({ method, path: `/api${path.replace(/\{\w+\}/, `${id}`)}`, body })).status;
+    };
+    expect([operation, (await send({})) < 500]).toEqual([operation, true]);
+    for (const [field] of fields.filter(isIdentifier)) {
+      const status = await send({ [field]: 987_654_321 });
+      expect(`${operation}, ${field}: ${status}`).toMatch(/: (?:404|400)$/);
+    }
+  }
 });
