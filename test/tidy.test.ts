@@ -199,6 +199,19 @@ describe("modules", () => {
     expect(modules.size).toBeGreaterThan(500);
   });
 
+  test("what a module exports, another one uses: a page or a command that nobody shows is none", () => {
+    const users = new Map<string, number>();
+    for (const { text } of code)
+      for (const word of new Set(withoutComments(text).match(/\w+/g)))
+        users.set(word, (users.get(word) ?? 0) + 1);
+    const unused = source.flatMap(({ path, text }) =>
+      [...text.matchAll(/^export (?:async )?(?:function\*?|const|class) (\w+)/gm)]
+        .filter(([, name = ""]) => users.get(name) === 1)
+        .map(([, name]) => `${path}: ${name}`),
+    );
+    expect(unused).toEqual([]);
+  });
+
   test("at most 8 files are at the root of src", () => {
     expect(paths.filter((path) => /^src\/[^/]+$/.test(path)).length).toBeLessThanOrEqual(8);
   });

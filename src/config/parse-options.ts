@@ -119,13 +119,6 @@ export function parseValue<T>(name: string, text: string, type: ValueType<T>): T
   throw new UsageError(`${name} ${given}; it must be ${type.expected}${hint ? ` (${hint})` : ""}`);
 }
 
-/** Formats values as a user types them, by flag. */
-export function formatOptions<O extends Options>(options: O, values: ValuesOf<O>): Record<string, string> {
-  return Object.fromEntries(
-    Object.entries(options).map(([flag, { type }]) => [flag, formatValue(type, values[flag])]),
-  );
-}
-
 /** Describes the default; undefined for an option without one. */
 export function describeDefault({ type, default: value, defaultText }: Option): string | undefined {
   if (defaultText !== undefined) return defaultText;

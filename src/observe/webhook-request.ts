@@ -40,7 +40,7 @@ export function entryMessage(
   return { id: `${source}_${id}_${at}`, body };
 }
 
-export const TEST_EVENT = "webhook.test";
+const TEST_EVENT = "webhook.test";
 
 export function testMessage(at: number, environment: Environment): WebhookMessage {
   const body = toJson({ type: TEST_EVENT, timestamp: formatTime(at), data: { environment } });

@@ -32,7 +32,7 @@ export const requestLimits = {
   perMinute: requestLimit("Requests per minute"),
   perDay: requestLimit("Requests per day"),
 };
-export const LimitsSchema = object("Rate limits", requestLimits);
+const LimitsSchema = object("Rate limits", requestLimits);
 
 const Window = object("A rate limit window", {
   used: count("Requests that were counted in the window"),

@@ -22,11 +22,11 @@ export const PlanLimits = object("A plan with its limits", {
 });
 export type PlanLimits = Infer<typeof PlanLimits>;
 
-export const PlanList = object("The plans, except Enterprise: each Enterprise key has its own limits", {
+const PlanList = object("The plans, except Enterprise: each Enterprise key has its own limits", {
   items: array(PlanLimits),
 });
 
-export const PlanUpdate = object("The limits to change, at least one", { plan }, requestLimits);
+const PlanUpdate = object("The limits to change, at least one", { plan }, requestLimits);
 
 const banRules = {
   strikes: integer({ ...BAN_BOUNDS.strikes, description: "Strikes that ban an API key" }),
@@ -44,7 +44,7 @@ const banRules = {
 export const BanRulesView = object("When and for how long API keys are banned", { ...banRules, setBy });
 export type BanRulesView = Infer<typeof BanRulesView>;
 
-export const BanRulesUpdate = object(
+const BanRulesUpdate = object(
   { description: "The rules to change, at least one", minProperties: 1 },
   {},
   banRules,

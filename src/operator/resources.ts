@@ -146,7 +146,7 @@ export type AdminOrder = Infer<typeof AdminOrder>;
 
 export const OrderPage = object("A page of orders, newest first", { items: array(AdminOrder), nextCursor });
 
-export const RoleSchema = oneOf(ROLES, "What the operator may do; each role may do what those before it may");
+const RoleSchema = oneOf(ROLES, "What the operator may do; each role may do what those before it may");
 const operatorId = integer({
   min: 1,
   max: Number.MAX_SAFE_INTEGER,

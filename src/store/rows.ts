@@ -18,7 +18,7 @@ import {
 } from "./statements.ts";
 
 /** How the objects of a resource are stored in the rows of a table. */
-export class RowMapping<T extends object> {
+class RowMapping<T extends object> {
   readonly columns: Readonly<Record<string, ColumnType>>;
   /** The columns of a SELECT that reads all fields. */
   readonly selected: string;

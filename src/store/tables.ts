@@ -45,7 +45,7 @@ export const API_KEYS = withIds("api_keys", {
   announced_expiry: "integer",
 });
 
-export const KEY_SECRETS = table("key_secrets", ["key_id", "hash"], {
+const KEY_SECRETS = table("key_secrets", ["key_id", "hash"], {
   hash: "text",
   key_id: "integer",
   valid_until: "integer",
