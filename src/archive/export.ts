@@ -40,33 +40,33 @@ type KeyColumn = keyof typeof API_KEYS.columns;
 const KEY_ROWS = rowsOf<KeyColumn, "pardoned_at" | "revision" | "unban_revision" | "announced_expiry">(
   API_KEYS,
   {
-    id: "integer",
-    name: "text",
-    owner: "nullable text",
-    notes: "nullable text",
-    labels: "json",
-    plan: "text",
-    perMinute: "integer",
-    perDay: "integer",
-    access: "text",
-    createdAt: "time",
-    expiresAt: "time",
-    revokedAt: "time",
-    disabledAt: "time",
+    id: { type: "integer" },
+    name: { type: "text" },
+    owner: { type: "text" },
+    notes: { type: "text" },
+    labels: { type: "json" },
+    plan: { type: "text" },
+    perMinute: { type: "integer" },
+    perDay: { type: "integer" },
+    access: { type: "text" },
+    createdAt: { type: "time" },
+    expiresAt: { type: "time" },
+    revokedAt: { type: "time" },
+    disabledAt: { type: "time" },
   },
 );
 
 const AUDIT_ROWS = rowsOf(AUDIT, {
-  id: "integer",
-  at: "time",
-  actor: "text",
-  actorName: "nullable text",
-  operator: "nullable text",
-  action: "text",
-  targetKind: "nullable text",
-  targetId: "integer",
-  valuesBefore: "json",
-  valuesAfter: "json",
+  id: { type: "integer" },
+  at: { type: "time" },
+  actor: { type: "text" },
+  actorName: { type: "text" },
+  operator: { type: "text" },
+  action: { type: "text" },
+  targetKind: { type: "text" },
+  targetId: { type: "integer" },
+  valuesBefore: { type: "json" },
+  valuesAfter: { type: "json" },
 });
 
 const EXPORTED = {
@@ -128,7 +128,7 @@ export async function exportRows(options: ExportOptions): Promise<number | undef
 
 /** The fields, each with its position in a row. */
 function located({ fields, columns }: Exported): LocatedField[] {
-  return Object.entries(fields).map(([name, type]) => {
-    return { name, type, position: columns.indexOf(columnOf(name)) };
+  return Object.entries(fields).map(([name, { type, ifMissing }]) => {
+    return { name, type, ifMissing, position: columns.indexOf(columnOf(name)) };
   });
 }

@@ -147,7 +147,7 @@ function rowSchema<T>(fields: Fields, { hasId }: { hasId: boolean }): ObjectSche
     if (name === "id" && !hasId) continue;
     const read = storedAs === "time" ? dateTime() : schema;
     if (ifMissing === undefined) required[name] = read;
-    else optional[name] = ifMissing === "null" ? nullable(read) : read;
+    else optional[name] = ifMissing === "null" && read.kind !== "nullable" ? nullable(read) : read;
   }
   // T consists of these fields.
   return object({}, required, optional) as ObjectSchema<T>;

@@ -1,12 +1,19 @@
 /** The formats of files: how rows are read from CSV, NDJSON or a JSON array, and how they are written. */
 
 import { formatTime } from "../text/formatting.ts";
-import { type Fields, mapValues, type StoredAs } from "../domain/fields.ts";
+import { type Fields, mapValues, type ResourceField, type StoredAs } from "../domain/fields.ts";
 
-/** How a value is written. In JSON, a missing text has no field, and a missing nullable text is null. */
-type FieldType = "integer" | "text" | "nullable text" | "time" | "json";
+/** How a value is written. */
+type FieldType = "integer" | "text" | "time" | "json";
+
+interface FileField {
+  readonly type: FieldType;
+  /** Whether a missing value is null in JSON, which it is by default, or has no field. */
+  readonly ifMissing?: ResourceField["ifMissing"] | undefined;
+}
+
 /** The fields in the order of a file. */
-export type FileFields<Name extends string = string> = Readonly<Record<Name, FieldType>>;
+export type FileFields<Name extends string = string> = Readonly<Record<Name, FileField>>;
 
 const FILE_TYPES: Readonly<Record<StoredAs, FieldType>> = {
   int64: "integer",
@@ -18,7 +25,7 @@ const FILE_TYPES: Readonly<Record<StoredAs, FieldType>> = {
 
 /** Describes the fields of a resource in a file. */
 export function fileFieldsOf(fields: Fields): FileFields {
-  return mapValues(fields, ({ storedAs }) => FILE_TYPES[storedAs]);
+  return mapValues(fields, ({ storedAs, ifMissing }) => ({ type: FILE_TYPES[storedAs], ifMissing }));
 }
 
 /** The input as a whole is unreadable, so the import ends. The message names the line if it is known. */
@@ -268,9 +275,8 @@ export const EXPORT_FORMATS = ["ndjson", "csv"] as const;
 export type ExportFormat = (typeof EXPORT_FORMATS)[number];
 
 /** A field, and the position of its value in a row of a table. */
-export interface LocatedField {
+export interface LocatedField extends FileField {
   readonly name: string;
-  readonly type: FieldType;
   readonly position: number;
 }
 
@@ -303,9 +309,9 @@ function jsonEncoder(fields: readonly LocatedField[]): Encode {
   const labelled = fields.map((field) => ({ ...field, label: `"${field.name}":` }));
   return (row) => {
     let line = "{";
-    for (const { label, type, position } of labelled) {
+    for (const { label, type, ifMissing, position } of labelled) {
       const value = row[position] ?? null;
-      if (value === null && type === "text") continue;
+      if (value === null && ifMissing === "absent") continue;
       line += (line.length === 1 ? "" : ",") + label + jsonValue(value, type);
     }
     return `${line}}\n`;

@@ -15,13 +15,18 @@ export interface RowParser<T> {
   nameOf(field: string): string;
 }
 
-/** Validates the rows of a JSON file. */
+/** Validates the rows of a JSON file. Null means that the field is missing, if it can be. */
 export function jsonRowParser<T extends ImportedRow>(type: RowType<T>): RowParser<T> {
   const names = Object.keys(type.fields);
+  const optional = names.filter((name) => type.fields[name]?.ifMissing === "absent");
   return {
     parse({ text }) {
       const fields = parseFields(text, names);
-      return fields === undefined ? new Invalid("is not valid JSON") : validated(fields, type);
+      if (fields === undefined) return new Invalid("is not valid JSON");
+      if (typeof fields === "object" && fields !== null)
+        for (const name of optional)
+          if (Reflect.get(fields, name) === null) Reflect.deleteProperty(fields, name);
+      return validated(fields, type);
     },
     nameOf: (field) => field,
   };
@@ -34,10 +39,10 @@ export function csvRowParser<T extends ImportedRow>(
 ): RowParser<T> {
   const { schema, fields } = type;
   const indexes = columnIndexes(header, { names: schema.names, required: Object.keys(schema.required) });
-  const columns = Object.entries(fields).flatMap(([field, fieldType]) => {
+  const columns = Object.entries(fields).flatMap(([field, { type: fieldType, ifMissing }]) => {
     const index = indexes.get(field);
     if (index === undefined) return [];
-    return [{ field, index, isInteger: fieldType === "integer", isOptional: field in schema.optional }];
+    return [{ field, index, isInteger: fieldType === "integer", isOptional: ifMissing !== undefined }];
   });
   return {
     parse({ cells = [], problem }) {

@@ -1,9 +1,12 @@
 import { describe, expect, test } from "bun:test";
 import * as fc from "fast-check";
+import { dateTime, int64, integer, nullable, text } from "../../src/api/schema.ts";
 import {
   createRowReader,
   csvRow,
   delimiterOf,
+  ENCODERS,
+  fileFieldsOf,
   formatOf,
   type InputFormat,
 } from "../../src/archive/row-formats.ts";
@@ -157,4 +160,22 @@ test.each([
   ["", "csv"],
 ] as const)("the format of %j is %s", (text, format) => {
   expect(formatOf(text)).toBe(format);
+});
+
+test("NDJSON has no field for a missing value that may be absent, and null for another", () => {
+  const fields = fileFieldsOf({
+    id: { schema: int64(), storedAs: "int64" },
+    count: { schema: integer({ min: 0, max: 9 }), storedAs: "integer", ifMissing: "absent" },
+    at: { schema: dateTime(), storedAs: "time", ifMissing: "absent" },
+    keyId: { schema: nullable(int64()), storedAs: "int64", ifMissing: "null" },
+    note: { schema: nullable(text(9)), storedAs: "text", ifMissing: "null" },
+  });
+  const located = Object.entries(fields).map(([name, field], position) =>
+    Object.assign({ name, position }, field),
+  );
+  const encode = ENCODERS.ndjson.encoder(located);
+  expect(encode(["1", null, null, null, null])).toBe('{"id":1,"keyId":null,"note":null}\n');
+  expect(encode(["1", "0", "0", "7", "x"])).toBe(
+    '{"id":1,"count":0,"at":"1970-01-01T00:00:00.000Z","keyId":7,"note":"x"}\n',
+  );
 });

@@ -31,6 +31,7 @@ describe("pets", () => {
       '{"id":"x","name":"Rex","categoryId":1,"status":"sold"}',
       { name: "Rex", categoryId: 1n, status: "sold" },
     ],
+    ['{"name":"Rex","categoryId":1,"status":null}', { name: "Rex", categoryId: 1n }],
   ])("%s", (text, pet) => {
     expect(json(text)).toEqual(pet);
   });
@@ -42,7 +43,8 @@ describe("pets", () => {
     ['{"name":"Rex","categoryId":"1"}', `categoryId ${INTEGER}`],
     ['{"name":"Rex","categoryId":9223372036854775808}', `categoryId ${INTEGER}`],
     ['{"name":5,"categoryId":1.5}', /^name must be a string of 1 to 1,024 .*; categoryId must be an integer/],
-    ['{"name":"Rex","categoryId":1,"status":null}', 'status must be one of "available", "pending" or "sold"'],
+    ['{"name":"Rex","categoryId":null}', `categoryId ${INTEGER}`],
+    ['{"name":"Rex","categoryId":1,"status":"x"}', 'status must be one of "available", "pending" or "sold"'],
   ])("%s is rejected", (text, problem) => {
     expect(json(text)).toMatch(problem);
   });
@@ -114,6 +116,11 @@ describe("orders", () => {
 
   test.each([
     ['"keyId":3', '"closedAt":"2026-11-15T09:30:00Z"', "closedAt must be missing while status is placed"],
+    [
+      '"keyId":3',
+      '"keyId":"x"',
+      `keyId must be an integer from 1 to ${Number.MAX_SAFE_INTEGER.toLocaleString("en")}, or null`,
+    ],
     ["2026-11-15", "2026-02-30", "createdAt must be a time such as 2026-11-15T09:30:00Z (RFC 3339)"],
   ])("with %s replaced by %s it is rejected", (text, by, problem) => {
     expect(json(order.replace(text, by), ORDER_ROWS)).toBe(problem);
