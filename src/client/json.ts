@@ -1,13 +1,38 @@
+import type { NewPet, Order, Pet } from "./types.ts";
+
 /** A string, with the colon after it if it is the name of a member, or a number. */
 const TOKEN = /"[^"\\]*(?:\\.[^"\\]*)*"(\s*:)?|-?\d[\d.eE+-]*/g;
 const INTEGER = /^-?\d+$/;
 
+type FieldsOf<T> = {
+  readonly [K in keyof Required<T>]: bigint extends T[K] ? "int64" : number extends T[K] ? "number" : "text";
+};
+
+/** The fields of pets and orders by their types. A field that is missing here does not compile. */
+const PET_FIELDS: FieldsOf<Required<Pet>> = {
+  id: "int64",
+  name: "text",
+  categoryId: "int64",
+  status: "text",
+};
+const ORDER_FIELDS: FieldsOf<Required<Order>> = {
+  id: "int64",
+  petId: "int64",
+  status: "text",
+  createdAt: "text",
+};
+const TYPES: ReadonlyMap<string, string> = new Map(Object.entries({ ...PET_FIELDS, ...ORDER_FIELDS }));
+
 /**
  * Like `JSON.parse`, but every integer is what `integer` makes of its digits, so that 9007199254740993 stays itself.
- * Many platforms do not pass the source text of a number to a reviver, so integers become strings before, and a letter
- * marks them.
+ * Only a field whose type is number has a number. Many platforms do not pass the source text of a number to a reviver,
+ * so integers become strings before, and a letter marks them.
  */
-export function parseJson(text: string, integer: (digits: string) => unknown = BigInt): unknown {
+export function parseJson(
+  text: string,
+  integer: (digits: string) => unknown = BigInt,
+  types: ReadonlyMap<string, string> = TYPES,
+): unknown {
   // Throws if the text is not JSON. What follows relies on that.
   JSON.parse(text);
   const marked = text.replace(TOKEN, (token, colon?: string) => {
@@ -15,9 +40,11 @@ export function parseJson(text: string, integer: (digits: string) => unknown = B
     if (token.startsWith('"')) return `"s${token.slice(1)}`;
     return INTEGER.test(token) ? `"i${token}"` : token;
   });
-  return JSON.parse(marked, (_name, value) => {
+  return JSON.parse(marked, (name, value) => {
     if (typeof value !== "string") return value;
-    return value.startsWith("i") ? integer(value.slice(1)) : value.slice(1);
+    const text = value.slice(1);
+    if (value.startsWith("s")) return text;
+    return types.get(name) === "number" ? Number(text) : integer(text);
   });
 }
 
@@ -29,6 +56,16 @@ export function toJson(value: unknown): string {
     return JSON.stringify(value) ?? "null";
   const members = Object.entries(value).filter(([, member]) => member !== undefined);
   return `{${members.map(([name, member]) => `${JSON.stringify(name)}:${toJson(member)}`).join()}}`;
+}
+
+/** The body of a request that adds a pet. */
+export function newPetJson(pet: NewPet): string {
+  const { id: _, ...fields } = PET_FIELDS;
+  const members = Object.entries(fields).map(([name, type]) => {
+    const value = Reflect.get(pet, name);
+    return [name, type === "int64" && value !== undefined ? int64(name, value) : value];
+  });
+  return toJson(Object.fromEntries(members));
 }
 
 /** `name` is that of the argument. */

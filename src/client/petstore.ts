@@ -1,5 +1,5 @@
 import { ConflictError, InvalidResponseError } from "./errors.ts";
-import { int64, toJson } from "./json.ts";
+import { int64, newPetJson, toJson } from "./json.ts";
 import { nextCursor } from "./response.ts";
 import { randomKey } from "./retry.ts";
 import { type ApiRequest, type ApiResult, Transport } from "./transport.ts";
@@ -11,7 +11,6 @@ import type {
   Int64,
   Listing,
   ListOptions,
-  NewPet,
   Orders,
   Page,
   Pet,
@@ -57,15 +56,7 @@ function petsOf<Id extends bigint | string>(transport: Transport): Pets<Id> {
   return {
     list: (options = {}) => listing(listPage, options),
     listPage,
-    create: ({ name, categoryId, status }, options = {}) =>
-      call(async () => {
-        const pet: Record<keyof NewPet, unknown> = {
-          name,
-          categoryId: int64("categoryId", categoryId),
-          status,
-        };
-        return transport.send(post("/pets", toJson(pet), options));
-      }),
+    create: (pet, options = {}) => call(async () => transport.send(post("/pets", newPetJson(pet), options))),
     async byIds(ids, options = {}) {
       const wanted = new Set(Array.from(ids, (id) => int64("id", id)));
       const sorted = [...wanted].toSorted((a, b) => (a < b ? -1 : 1));

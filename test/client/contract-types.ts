@@ -14,8 +14,14 @@ import type {
 } from "../../src/domain/resources.ts";
 
 type Flat<T> = { [K in keyof T]: T[K] };
-type Equal<A, B> =
-  (<T>() => T extends Flat<A> ? 1 : 2) extends <T>() => T extends Flat<B> ? 1 : 2 ? true : [Flat<A>, Flat<B>];
+type Identical<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false;
+type Part<T, K> = Pick<T, K & keyof T>;
+/** The fields that only one of the types has, or that differ. */
+type Differing<A, B> = {
+  [K in keyof A | keyof B]: Identical<Flat<Part<A, K>>, Flat<Part<B, K>>> extends true ? never : K;
+}[keyof A | keyof B];
+/** Otherwise the error of the type check names the fields. */
+type Equal<A, B> = [Differing<A, B>] extends [never] ? true : Differing<A, B>;
 type True<T extends true> = T;
 
 /** As the client takes it: int64 as number or bigint, and undefined for an optional field. */

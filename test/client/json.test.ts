@@ -33,6 +33,12 @@ describe("parseJson", () => {
   });
 });
 
+test.each([BigInt, String])("a field whose type is number has a number beside %p", (integer) => {
+  const types = new Map([["ageMonths", "number"]]);
+  const text = '{"id": 7, "ageMonths": 18, "name": "8"}';
+  expect(parseJson(text, integer, types)).toEqual({ id: integer("7"), ageMonths: 18, name: "8" });
+});
+
 test("toJson writes bigints with all digits and leaves undefined out", () => {
   expect(toJson({ name: 'a"b', categoryId: 9007199254740993n, status: undefined })).toBe(
     '{"name":"a\\"b","categoryId":9007199254740993}',
