@@ -137,9 +137,10 @@ function fieldsOf(path: Field["path"], schema: Schema<unknown>, changes: FieldFl
       fieldsOf([outer, field], each, changes),
     );
   const flag = change?.flag ?? name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
+  // That null removes a value is no part of the help, because --clear does it.
   const { description = `Only those with this ${name}`, default: byDefault } = {
-    ...inner.json,
     ...schema.json,
+    ...inner.json,
   };
   const option: Option = {
     type: typeOf(inner, flag),

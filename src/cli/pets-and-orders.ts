@@ -1,14 +1,18 @@
 import { printable } from "../text/formatting.ts";
 import { encodeCursor } from "../domain/cursor.ts";
 import { quoted } from "../config/usage-error.ts";
-import { type Pet, STATUS_AFTER } from "../domain/resources.ts";
+import { labelOf } from "../domain/fields.ts";
+import { type Pet, PET_FIELDS, STATUS_AFTER } from "../domain/resources.ts";
 import type { AdminOrder, BodyOf } from "../operator/operations.ts";
 import { confirmed, limitOption, listCommand, operationCommand, YES_OPTION } from "./operation-command.ts";
 import { convertedFlag, ID_TYPES } from "./operation-flags.ts";
 import { columns, shortened, table, type TableColumn } from "./output.ts";
 
-/** A pet without a status has null in JSON. */
-const petJson = (pet: Pet) => ({ ...pet, status: pet.status ?? null });
+const PET_FIELD_NAMES = Object.keys(PET_FIELDS);
+
+/** A value that a pet does not have is null in JSON. */
+const petJson = (pet: Pet): Readonly<Record<string, unknown>> =>
+  Object.fromEntries(PET_FIELD_NAMES.map((name) => [name, Reflect.get(pet, name) ?? null]));
 
 const PET_COLUMNS: readonly TableColumn<Pet>[] = [
   ["ID", ({ id }) => String(id)],
@@ -54,7 +58,7 @@ export const PET_AND_ORDER_COMMANDS = [
   operationCommand({
     name: "pets add",
     operation: "createPet",
-    fields: { categoryId: { flag: "category", option: { help: "Category" } } },
+    fields: { categoryId: { flag: "category" } },
     examples: ["petstore pets add --name Rex --category 7 --status available"],
     json: petJson,
     text: (pet, { context: { screen } }) => table(PET_COLUMNS, [pet], screen),
@@ -67,26 +71,22 @@ export const PET_AND_ORDER_COMMANDS = [
     async request(call, { id }) {
       const pet = await call("getPet", { id });
       const { items } = await call("listOrders", { query: { petId: pet.id, limit: LATEST_ORDERS } });
-      return { ...petJson(pet), orders: items };
+      return { pet, orders: items };
     },
-    text({ id, name, categoryId, status, orders }, { context: { screen } }) {
-      const pet = [
-        ["Pet", String(id)],
-        ["Name", name],
-        ["Category", String(categoryId)],
-        ["Status", status ?? "none"],
-      ];
+    json: ({ pet, orders }) => ({ ...petJson(pet), orders }),
+    text({ pet, orders }, { context: { screen } }) {
+      const rows = Object.entries(petJson(pet)).map(([name, value]) => [
+        name === "id" ? "Pet" : labelOf(name),
+        String(value ?? "none"),
+      ]);
       const latest = orders.length === 0 ? "It has no orders.\n" : table(ORDER_COLUMNS, orders, screen);
-      return `${columns(pet)}\n${latest}`;
+      return `${columns(rows)}\n${latest}`;
     },
   }),
   operationCommand({
     name: "pets update",
     operation: "updatePet",
-    fields: {
-      categoryId: { flag: "category", option: { help: "New category" } },
-      status: { option: { help: "New status" } },
-    },
+    fields: { categoryId: { flag: "category" } },
     examples: [
       "petstore pets update 7 --name Rex",
       "petstore pets update 7 --category 12 --status available",

@@ -54,18 +54,24 @@ export function changeSchemasOf<F extends Fields>(fields: F): ChangeSchemas<F> {
   return Object.fromEntries(schemas) as ChangeSchemas<F>;
 }
 
+/** A change has fields of the object, and removes only what may be absent. */
 export function withChange<T extends object>(object: T, change: object): T {
-  const values = Object.entries({ ...object, ...change }).filter(([, value]) => value !== null);
-  // A change has fields of the object, and removes only what may be absent.
-  return Object.fromEntries(values) as T;
+  return withoutNulls({ ...object, ...change });
+}
+
+export function withoutNulls<T>(object: object): T {
+  // The type describes the remaining properties.
+  return Object.fromEntries(Object.entries(object).filter(([, value]) => value !== null)) as T;
 }
 
 /** Maps each field to a value, by its name. */
-export function mapValues<T>(
-  fields: Fields,
-  of: (field: ResourceField, name: string) => T,
-): Record<string, T> {
-  return Object.fromEntries(Object.entries(fields).map(([name, field]) => [name, of(field, name)]));
+export function mapValues<F extends Fields, T>(
+  fields: F,
+  of: (field: ResourceField, name: keyof F & string) => T,
+): Record<keyof F & string, T> {
+  const values = Object.entries(fields).map(([name, field]) => [name, of(field, name)]);
+  // `Object.fromEntries` loses the names of the fields.
+  return Object.fromEntries(values) as Record<keyof F & string, T>;
 }
 
 /** Writes objects as JSON, with their fields in this order. `JSON.stringify` cannot write bigints. */
@@ -84,6 +90,12 @@ export function encoderOf(fields: Fields): (object: object) => string {
     }
     return `${json}}`;
   };
+}
+
+/** The name of a field for people: `ageMonths` is "Age months", and `categoryId` is "Category". */
+export function labelOf(name: string): string {
+  const words = name.replace(/(?<=.)Id$/, "").replaceAll(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
+  return words.charAt(0).toUpperCase() + words.slice(1);
 }
 
 /** The column of a field. */

@@ -385,7 +385,7 @@ export const ADMIN_OPERATIONS = {
       method: "PATCH",
       path: "/pets/{petId}",
       audited: "pet.updated",
-      summary: "Correct the name, category or status of a pet",
+      summary: "Correct a pet",
       description:
         "Changes the given fields. A pet with a placed order keeps its status: complete or cancel the order first. Clients see the change within a second.",
       body: PetUpdate,

@@ -1,3 +1,4 @@
+import { withoutNulls } from "../domain/fields.ts";
 import type {
   ApiKey,
   Credential,
@@ -25,7 +26,6 @@ import {
   type SqlDatabase,
   type SqlValue,
   type Steps,
-  withoutNulls,
 } from "./statements.ts";
 
 /** `labels` is a JSON array. */

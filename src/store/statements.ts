@@ -67,11 +67,6 @@ export function objectOf<T>(row: object): T {
   return object as T;
 }
 
-export function withoutNulls<T>(object: object): T {
-  // The type describes the remaining properties.
-  return Object.fromEntries(Object.entries(object).filter(([, value]) => value !== null)) as T;
-}
-
 /** Encodes values as a JSON array for one parameter, with every integer exact. */
 export function jsonArray(values: readonly (SqlValue | null)[]): string {
   return `[${values.map((value) => (typeof value === "bigint" ? value : JSON.stringify(value))).join(",")}]`;

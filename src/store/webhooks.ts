@@ -1,7 +1,8 @@
+import { withoutNulls } from "../domain/fields.ts";
 import type { WebhookStore } from "../domain/ports.ts";
 import type { WaitingEntries, WebhookState } from "../domain/webhooks.ts";
 import type { Awaitable } from "../runtime/event-loop.ts";
-import { jsonArray, rowsOf, type SqlDatabase, withoutNulls } from "./statements.ts";
+import { jsonArray, rowsOf, type SqlDatabase } from "./statements.ts";
 
 interface WebhookRow {
   readonly source: string;

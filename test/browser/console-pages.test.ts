@@ -1,4 +1,8 @@
 import { expect, test } from "bun:test";
+import { labelOf } from "../../src/domain/fields.ts";
+import { NEW_PET_FIELDS, NewPet } from "../../src/domain/resources.ts";
+import { capitalized } from "../../src/console/format.ts";
+import { objectWith } from "../samples.ts";
 import { untilTrue } from "./browser.ts";
 import { consoleFixture, untilAt } from "./console-fixture.ts";
 
@@ -126,6 +130,31 @@ test("a pet is added in the console and found by a part of its name", async () =
   await page.goto(`${server.adminUrl}/pets/999999`);
   await page.getByRole("heading", { name: "There is no pet 999999" }).waitFor();
   await page.getByRole("link", { name: "See all pets" }).waitFor();
+});
+
+test("the form of a pet has an input for every field, by its kind, and takes the least values", async () => {
+  const { page, look } = await open("/pets/new");
+  const sample = objectWith(NewPet, "least");
+  const fill = async (values: Readonly<Record<string, unknown>>) => {
+    for (const [name, value] of Object.entries(values)) {
+      const isChoice = NEW_PET_FIELDS[name as keyof NewPet].storedAs === "choice";
+      if (isChoice) await page.getByRole("radio", { name: capitalized(String(value)), exact: true }).check();
+      else await page.getByLabel(labelOf(name)).fill(String(value));
+    }
+  };
+  await fill(sample);
+  expect(await look("pet-form")).toEqual([]);
+  await page.getByRole("button", { name: "Add pet" }).click();
+  await page.getByRole("heading", { name: String(sample["name"]), exact: true }).waitFor();
+  const id = page.url().split("/").at(-1);
+  expect((await server.client(secret, "GET", `/pets/${id}`)).json).toMatchObject(sample);
+
+  const change = objectWith(NewPet, "greatest");
+  await fill({ ...change, name: "Rex" });
+  await page.getByRole("button", { name: "Save changes" }).click();
+  await page.getByRole("heading", { name: "Rex", exact: true }).waitFor();
+  const changed = await server.client(secret, "GET", `/pets/${id}`);
+  expect(changed.json).toEqual({ id: Number(id), ...change, name: "Rex" });
 });
 
 test("what is typed about a pet stays when somebody else changes it, and only that is saved", async () => {

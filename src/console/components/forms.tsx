@@ -1,6 +1,8 @@
 import { type ComponentChildren, createContext } from "preact";
 import { useContext, useEffect, useId, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { RejectedRequest } from "../admin-api.ts";
+import { labelOf, type ResourceField } from "../../domain/fields.ts";
+import { grouped } from "../../text/formatting.ts";
 import { capitalized } from "../format.ts";
 import { useLeaveGuard } from "../router.ts";
 
@@ -31,6 +33,8 @@ interface TextFieldProps {
   readonly autofocus?: boolean;
   readonly autocomplete?: string;
   readonly maxLength?: number;
+  readonly min?: number;
+  readonly max?: number;
   readonly class?: string;
   /** What is shown below the input. */
   readonly children?: ComponentChildren;
@@ -77,7 +81,7 @@ export function TextField({ label, field, hint, type = "text", onInput, children
       {type === "multiline" ? (
         <textarea {...shared} dir="auto" />
       ) : (
-        <input {...shared} {...INPUT_TYPES[type]} />
+        <input {...INPUT_TYPES[type]} {...shared} />
       )}
       {children}
       <span class="hint" id={`${id}-hint`}>
@@ -104,7 +108,7 @@ export function useDraft<T extends Readonly<Record<string, string>>>(latest: T) 
     /** What connects a field with the value of that name. */
     inputOf: <Name extends keyof T & string>(field: Name) => ({
       field,
-      label: capitalized(field),
+      label: labelOf(field),
       value: values[field],
       onInput: (value: T[Name]) =>
         setDraft((last) => ({ ...last, values: { ...last.values, [field]: value } })),
@@ -155,6 +159,34 @@ export function Choices<T extends string>({ label, value, options, onInput }: Ch
       </div>
     </fieldset>
   );
+}
+
+interface ResourceInputProps extends Omit<TextFieldProps, "type" | "hint" | "required" | "min" | "max"> {
+  readonly of: ResourceField;
+}
+
+/** The input of a field of a resource. An empty value is a missing one. */
+export function ResourceInput({ of: { schema, ifMissing }, ...input }: ResourceInputProps) {
+  const isOptional = ifMissing !== undefined;
+  if (schema.kind === "choice") {
+    const options = schema.choices.map((value) => ({ value, text: capitalized(value) }));
+    return <Choices options={isOptional ? [{ value: "", text: "None" }, ...options] : options} {...input} />;
+  }
+  const expected =
+    schema.kind === "text" ? `1 to ${grouped(Number(schema.json["maxLength"]))} characters` : schema.expected;
+  const shared = {
+    required: !isOptional,
+    hint: isOptional ? `Optional: ${expected}` : capitalized(expected),
+    ...input,
+  };
+  switch (schema.kind) {
+    case "text":
+      return <TextField type="multiline" {...shared} />;
+    case "integer":
+      return <TextField type="number" min={schema.min} max={schema.max} {...shared} />;
+    default:
+      return <TextField class="mono" {...shared} />;
+  }
 }
 
 /** Runs one action at a time, and keeps what went wrong. */

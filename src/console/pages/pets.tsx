@@ -1,10 +1,10 @@
-import { grouped } from "../../text/formatting.ts";
-import { INT64_RANGE, parseIdentifier } from "../../api/json.ts";
-import { NAME_MAX_LENGTH } from "../../domain/size-limits.ts";
-import { PET_STATUSES, type PetUpdate } from "../../domain/resources.ts";
+import { parseIdentifier } from "../../api/json.ts";
+import { Invalid } from "../../api/schema.ts";
+import { labelOf, mapValues, withoutNulls } from "../../domain/fields.ts";
+import { NEW_PET_FIELDS, NewPet, PET_STATUSES } from "../../domain/resources.ts";
 import { call, may, type Pet, RejectedRequest } from "../admin-api.ts";
 import { ActionButton } from "../components/dialogs.tsx";
-import { Choices, Form, TextField, useDraft } from "../components/forms.tsx";
+import { Form, ResourceInput, useDraft } from "../components/forms.tsx";
 import { Details, Empty, NameTitle, PageHead, type PageProps, PageSection } from "../components/page.tsx";
 import { type Column, Latest, ListPage, useList } from "../components/tables.tsx";
 import { Badge, Facts, NameLink } from "../components/values.tsx";
@@ -88,7 +88,7 @@ export function PetDetailsPage({ id }: PageProps) {
               </PageSection>
             ) : (
               <PageSection title="About">
-                <Facts facts={{ Name: <bdi>{data.name}</bdi>, Category: String(data.categoryId) }} />
+                <Facts facts={factsOf(data)} />
               </PageSection>
             )}
             <Latest
@@ -126,18 +126,34 @@ export function PetDetailsPage({ id }: PageProps) {
   );
 }
 
-const STATUSES = (["none", ...PET_STATUSES] as const).map((value) => ({ value }));
-
-function valuesOf(pet?: Pet) {
-  const status: (typeof STATUSES)[number]["value"] = pet ? (pet.status ?? "none") : "available";
-  return { name: pet?.name ?? "", categoryId: `${pet?.categoryId ?? ""}`, status };
+/** The text of each field in the form; empty if the pet has no such value. */
+function valuesOf(pet: Partial<Pet> = { status: "available" }) {
+  return mapValues(NEW_PET_FIELDS, (_field, name) => String(pet[name] ?? ""));
 }
 
-function bodyOf({ name, categoryId, status }: ReturnType<typeof valuesOf>): Required<PetUpdate> {
-  const identifier = parseIdentifier(categoryId.trim());
-  if (identifier === undefined)
-    throw new RejectedRequest(`It must be an integer ${INT64_RANGE}.`, false, "categoryId");
-  return { name, categoryId: BigInt(identifier), status: status === "none" ? null : status };
+/** The values of a pet for operators who cannot change it. The badge of the page shows the status. */
+function factsOf(pet: Pet) {
+  const { status: _, ...values } = valuesOf(pet);
+  const entries = Object.entries(values).filter(([, text]) => text !== "");
+  return Object.fromEntries(entries.map(([name, text]) => [labelOf(name), <bdi>{text}</bdi>]));
+}
+
+/** The pet that the form describes. */
+function petOf(values: ReturnType<typeof valuesOf>): NewPet {
+  const given = mapValues(NEW_PET_FIELDS, ({ schema: { kind } }, name) => {
+    const text = values[name];
+    if (text.trim() === "") return null;
+    return kind === "int64" || kind === "integer" ? (parseIdentifier(text.trim()) ?? text) : text;
+  });
+  const pet = NewPet.read(withoutNulls(given));
+  if (!(pet instanceof Invalid)) return pet;
+  const [{ path, message } = { path: [], message: "is not valid" }] = pet.problems;
+  throw new RejectedRequest(`It ${message}.`, false, String(path[0]));
+}
+
+/** The values of all fields. Null removes a value. */
+function changeTo(pet: NewPet) {
+  return { ...mapValues(NEW_PET_FIELDS, () => null), ...pet };
 }
 
 /** The form of a new pet, or of changes to a pet. */
@@ -145,12 +161,11 @@ function PetForm({ pet }: { readonly pet?: Pet }) {
   const { base, values, isDirty, restart, notice, inputOf } = useDraft(valuesOf(pet));
   async function save() {
     if (pet === undefined) {
-      const { status, ...body } = bodyOf(values);
-      const { id } = await call("createPet", { body: { ...body, ...(status && { status }) } });
+      const { id } = await call("createPet", { body: petOf(values) });
       announce("Added. Clients see it at once.");
       return navigate(`/pets/${id}`, { isDone: true });
     }
-    const body = changesOf(bodyOf(base), bodyOf(values));
+    const body = changesOf(changeTo(petOf(base)), changeTo(petOf(values)));
     if (Object.keys(body).length === 0) return restart(valuesOf(pet));
     const saved = await call("updatePet", { id: pet.id, body });
     announce("Saved. Clients see it at once.");
@@ -166,21 +181,16 @@ function PetForm({ pet }: { readonly pet?: Pet }) {
       {...(pet === undefined && { cancelUrl: "/pets" })}
     >
       {notice}
-      <TextField
-        hint={`1 to ${grouped(NAME_MAX_LENGTH)} characters`}
-        type="multiline"
-        required
-        autofocus={pet === undefined}
-        {...inputOf("name")}
-      />
-      <TextField
-        {...inputOf("categoryId")}
-        label="Category"
-        hint={`An integer ${INT64_RANGE}`}
-        class="mono"
-        required
-      />
-      <Choices options={STATUSES} {...inputOf("status")} />
+      {Object.values(
+        mapValues(NEW_PET_FIELDS, (field, name) => (
+          <ResourceInput
+            key={name}
+            of={field}
+            autofocus={pet === undefined && name === "name"}
+            {...inputOf(name)}
+          />
+        )),
+      )}
     </Form>
   );
 }

@@ -50,7 +50,9 @@ type ExamplesOf<Id extends OperationId> = {
   ? { readonly request?: never }
   : { readonly request: Examples<PetstoreInput<Id>["body"]> });
 
-const rex: Pet = { id: 1n, name: "Rex", categoryId: 7n, status: "available" };
+/** A pet with every field. */
+const rex: Required<Pet> = { id: 1n, name: "Rex", categoryId: 7n, status: "available" };
+const { id: _, ...newRex } = rex;
 const mia: Pet = { id: 2n, name: "Mia", categoryId: 9_007_199_254_740_993n };
 const placed: Order = { id: 1n, petId: 1n, status: "placed", createdAt: "2026-11-15T09:30:00.000Z" };
 
@@ -64,7 +66,7 @@ export const EXAMPLES: { readonly [Id in OperationId]: ExamplesOf<Id> } = {
   },
   createPet: {
     request: {
-      available: example("A pet that can be ordered", { name: "Rex", categoryId: 7n, status: "available" }),
+      available: example("A pet that can be ordered", newRex),
       minimal: example("Only the required fields, with an identifier that a double would round", {
         name: "Mia",
         categoryId: 9_007_199_254_740_993n,
