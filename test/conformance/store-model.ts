@@ -3,6 +3,7 @@ import * as fc from "fast-check";
 import type { Rejection } from "../../src/api/errors.ts";
 import { withEtag } from "../../src/runtime/hash.ts";
 import { INT64_MAX, INT64_MIN, parseIdentifier } from "../../src/api/json.ts";
+import { mapValues, type ResourceField, withChange } from "../../src/domain/fields.ts";
 import type { NewAuditEntry } from "../../src/domain/audit.ts";
 import {
   orderUpdated,
@@ -28,7 +29,8 @@ import {
   encodeOrder,
   encodePet,
   IDEMPOTENCY_KEY_REUSED,
-  type NewPet,
+  NEW_PET_FIELDS,
+  NewPet,
   type OperatorOrder,
   type Order,
   orderClosed,
@@ -117,8 +119,7 @@ class Model implements Ports {
     updatePet: async (id, change, by) => {
       const pet = this.#pet(id);
       if (pet === undefined) return petNotFound(id);
-      const { status, ...others } = { ...pet, ...change };
-      const changed: Pet = status === undefined || status === null ? others : { ...others, status };
+      const changed: Pet = withChange(pet, change);
       const entry = petUpdated(pet, changed, by);
       if (entry === undefined) return pet;
       const placed = this.#orders.find((order) => order.petId === id && order.status === "placed");
@@ -240,22 +241,38 @@ const request = fc.option(
   }),
   { nil: undefined },
 );
-const pet: fc.Arbitrary<NewPet> = fc.record(
-  {
-    name: fc.string({ unit: "binary", minLength: 1, maxLength: 20 }).filter((name) => !name.includes("\0")),
-    categoryId: fc.bigInt({ min: INT64_MIN, max: INT64_MAX }),
-    status: petStatus,
-  },
-  { requiredKeys: ["name", "categoryId"] },
-);
-const change: fc.Arbitrary<PetUpdate> = fc.record(
-  {
-    name: fc.constantFrom("Rex", "Rover"),
-    categoryId: fc.bigInt({ min: -1n, max: 1n }),
-    status: fc.option(petStatus, { nil: null }),
-  },
+
+/** Few values, so that a change often changes nothing, or any value that the schema allows. */
+function valueOf({ schema }: ResourceField, range: "few" | "any"): fc.Arbitrary<unknown> {
+  const isFew = range === "few";
+  switch (schema.kind) {
+    case "choice":
+      return fc.constantFrom(...schema.choices);
+    case "int64":
+      return fc.bigInt(isFew ? { min: -1n, max: 1n } : { min: INT64_MIN, max: INT64_MAX });
+    case "integer":
+      return isFew ? fc.constantFrom(schema.min, schema.max) : fc.integer(schema);
+    case "text":
+      return isFew
+        ? fc.constantFrom("Rex", "Rover")
+        : fc.string({ unit: "binary", minLength: 1, maxLength: 20 }).filter((text) => !text.includes("\0"));
+    default:
+      throw new Error(`no values of the kind ${schema.kind}`);
+  }
+}
+
+// The record has the fields from which the types are derived.
+const pet = fc.record(
+  mapValues(NEW_PET_FIELDS, (field) => valueOf(field, "any")),
+  { requiredKeys: Object.keys(NewPet.required) as (keyof NewPet)[] },
+) as fc.Arbitrary<NewPet>;
+const change = fc.record(
+  mapValues(NEW_PET_FIELDS, (field) => {
+    const values = valueOf(field, "few");
+    return field.ifMissing === "absent" ? fc.option(values, { nil: null }) : values;
+  }),
   { requiredKeys: [] },
-);
+) as fc.Arbitrary<PetUpdate>;
 const by = (at: number) => ({ actor: { kind: "console" }, at }) as const;
 
 /** Few identifiers, so that calls affect each other. */

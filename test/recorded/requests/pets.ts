@@ -1,3 +1,4 @@
+import type { NewPet } from "../../../src/domain/resources.ts";
 import { clientOf, JSON_TYPE, utf8 } from "../message.ts";
 import type { Step } from "../play.ts";
 
@@ -7,11 +8,15 @@ const create = (body: unknown, ...headers: string[]) => post("/pets", body, ...h
 /** `text` is a JSON value as it is written out. */
 const inCategory = (text: string) => create(`{"name":"Rex","categoryId":${text}}`);
 const REX = { name: "Rex", categoryId: 1 };
+/** The values of every field that a client sends: one that is missing does not compile. */
+type EveryField = Readonly<Record<keyof NewPet, unknown>>;
+const EVERY_FIELD: EveryField = { name: "Rex", categoryId: 7, status: "available" };
+const EVERY_FIELD_INVALID: EveryField = { name: 5, categoryId: "7", status: null };
 const under = (key: string) => `Idempotency-Key: ${key}`;
 
 /** Pets, one by one: values, bodies, identifiers in paths, writes that are repeated. */
 export const pets: readonly Step[] = [
-  ["createPet 201: every field", create({ name: "Rex", categoryId: 7, status: "available" })],
+  ["createPet 201: every field", create(EVERY_FIELD)],
   ["createPet 201: no status", create({ name: "Mia", categoryId: 7 })],
   ["createPet 201: categoryId is the greatest int64", inCategory("9223372036854775807")],
   ["createPet 201: name in many scripts", create({ ...REX, name: "Ñandú Жучка 犬 🐕‍🦺 é" })],
@@ -21,7 +26,7 @@ export const pets: readonly Step[] = [
   ],
   ["createPet 400: categoryId is beyond int64", inCategory("9223372036854775808")],
   ["createPet 400: categoryId given as a string", inCategory('"7"')],
-  ["createPet 400: every field is invalid", create({ name: 5, categoryId: "7", status: null })],
+  ["createPet 400: every field is invalid", create(EVERY_FIELD_INVALID)],
   ["createPet 400: an array", create("[]")],
   ["createPet 400: not JSON", create("{name: 1}")],
   ["createPet 400: not UTF-8", send("POST", "/pets", [JSON_TYPE], '{"name":"\xff","categoryId":1}')],
