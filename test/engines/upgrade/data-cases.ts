@@ -6,11 +6,19 @@ import { SETTINGS } from "../../../src/config/options.ts";
 import { type Flags, parseOptions } from "../../../src/config/parse-options.ts";
 import { silentLog } from "../../../src/observe/log.ts";
 import { type KeyName, readRecorded, SHOP } from "./previous-release.ts";
-import { allKeys } from "../../key-store-arguments.ts";
+import { DEFAULT_PLANS } from "../../../src/domain/api-keys.ts";
+import { DEFAULT_BAN } from "../../../src/domain/rate-limit.ts";
+import { allKeys, BY } from "../../key-store-arguments.ts";
+
+const PRO_LIMITS = { "pro-limits": ["301/3010"] };
 
 /** This release on the data of the previous one. To the server, it is the moment at which the fixtures were made. */
 async function start(flags: Flags, at: number): Promise<App> {
-  const values = parseOptions(SETTINGS, { ...flags, port: ["0"], "admin-address": ["off"] }, {});
+  const values = parseOptions(
+    SETTINGS,
+    { ...flags, ...PRO_LIMITS, port: ["0"], "admin-address": ["off"] },
+    {},
+  );
   const startedAt = performance.now();
   const clock = createClock({ wall: () => Math.round(at + performance.now() - startedAt) });
   return startApp(configOf(values), { clock, log: silentLog });
@@ -39,6 +47,15 @@ export function upgradedDataCases(engine: "sqlite" | "postgres", flags: () => Pr
       [2, 4, 0],
       [4, 3, 0],
     ]);
+  });
+
+  test("the limits and ban rules, which were settings, are stored: those of the flags, and the defaults", async () => {
+    const { plans, ban } = await app.policies.readPolicy();
+    expect(plans).toEqual({ ...DEFAULT_PLANS, pro: { perMinute: 301, perDay: 3_010 } });
+    expect(ban).toEqual(DEFAULT_BAN);
+    // A start without the flag would keep them.
+    const { current } = app.policy;
+    expect(await app.policies.updatePolicy({}, BY)).toEqual(current);
   });
 
   test("usage and bans go on where they were", async () => {
