@@ -1,9 +1,15 @@
+import { Database } from "bun:sqlite";
 import { afterAll, expect, test } from "bun:test";
 import { hostname } from "node:os";
 import { parseConfig } from "../config/parsing.ts";
 import { openSqlite } from "../../src/store/sqlite/store.ts";
 import { BY } from "../key-store-arguments.ts";
 import { directoryAt } from "../data-directory.ts";
+import { startApp } from "../../src/app.ts";
+import { DEFAULT_POLICY } from "../../src/domain/limit-policy.ts";
+import { createLog } from "../../src/observe/log.ts";
+import { temporaryDirectory } from "../../trials/harness/cleanup.ts";
+import { configIn } from "../service.ts";
 import { until } from "../timing.ts";
 import { startAdminService } from "./admin-service.ts";
 
@@ -146,4 +152,18 @@ test("a start with a setting sets it, with an audit entry; a start without it ke
   await started.restart();
   const { current } = started.app.policy;
   expect(current).toMatchObject({ plans: { free: { perMinute: 5 }, pro: { perMinute: 8 } } });
+});
+
+test("a server that cannot store its settings starts with what is stored, and says so", async () => {
+  const dataDir = temporaryDirectory("data");
+  const events: string[] = [];
+  const log = createLog({ write: (line) => void events.push(String(JSON.parse(line)["event"])) });
+  await (await startApp(configIn(dataDir), { log })).close();
+  using database = new Database(directoryAt(dataDir).files.store);
+  database.run("CREATE TRIGGER full BEFORE UPDATE ON plans BEGIN SELECT RAISE(FAIL, 'no space'); END");
+  const { plans } = parseConfig({ "free-limits": ["5/50"] });
+  const app = await startApp({ ...configIn(dataDir), plans }, { log });
+  expect(app.policy.current).toEqual(DEFAULT_POLICY);
+  expect(events).toContain("limits.save-failed");
+  await app.close();
 });
