@@ -55,6 +55,8 @@ const COMPARED_SETTINGS = new Set<string>([
   "drain-delay",
   "audit-retention",
   "access-log-omit",
+  "webhook-url",
+  "webhook-events",
   "metrics-public",
 ] satisfies (keyof typeof SETTINGS)[]);
 

@@ -259,9 +259,9 @@ function ServerName({ name, adminUrl, differing }: FleetServer) {
       <bdi class="name">{name}</bdi>{" "}
       {adminUrl !== null && <span class="muted small">{new URL(adminUrl).host}</span>}
       {differing.length > 0 && (
-        <span class="sub wrap">
+        <p class="sub wrap">
           Differs from most: {differing.map((each) => `${each.name} ${each.value}`).join(", ")}
-        </span>
+        </p>
       )}
     </>
   );
