@@ -6,6 +6,7 @@ import { rateLimitFigure } from "../docs/rate-limit-figure.ts";
 import { KEY_PREFIX } from "../src/domain/constants.ts";
 import { PAGE_LIMIT } from "../src/domain/size-limits.ts";
 import { DAY_MS, MINUTE_MS } from "../src/domain/rate-limit.ts";
+import { OPERATIONS } from "../src/petstore/operations.ts";
 import { IDLE_TIMEOUT_SECONDS } from "../src/http1/connection.ts";
 import { MAX_HANDSHAKES_PER_SECOND } from "../src/http1/index.ts";
 
@@ -31,6 +32,10 @@ describe("generated blocks", () => {
   });
 });
 
+/** The parameters of a list of pets, as a sentence names them. */
+const PARAMETERS = Object.keys(OPERATIONS.listPets.query).map((name) => `\`${name}\``);
+const sentence = (names: readonly string[]) => `${names.slice(0, -1).join(", ")} and ${names.at(-1)}`;
+
 /** Values that prose, examples and sample configurations repeat: every match must be the value in the code. */
 const REPEATED: readonly [file: string, what: string, pattern: RegExp, value: string | number][] = [
   ["docs/deprecation.md", "the removal date", /removed on (\d+ \w+ \d+)/g, VALUES.removalDate],
@@ -40,6 +45,8 @@ const REPEATED: readonly [file: string, what: string, pattern: RegExp, value: st
   ["docs/authentication.md", "staging keys", /`(pet_\w+_)` \(staging\)/g, KEY_PREFIX.staging],
   ["docs/rate-limits.md", "the short window", /closes (\d+) seconds/g, MINUTE_MS / 1000],
   ["docs/rate-limits.md", "the long window", /or (\d+) hours/g, DAY_MS / 3_600_000],
+  ["docs/api.md", "the parameters", /`GET \/pets` takes ([^;.]+)[;.]/g, sentence(PARAMETERS)],
+  ["docs/pagination.md", "the parameters", /URL keeps your ([^.]+)\./g, sentence(PARAMETERS.slice(0, -1))],
   ["docs/pagination.md", "the largest page", /\/pets\?limit=(\d+)"/g, PAGE_LIMIT.max],
   ["docs/deployment.md", "the idle timeout", /\[after (\d+ seconds)\]/g, VALUES.idleTimeout],
   ["docs/deployment.md", "handshakes", /open (\d+) connections a second/g, MAX_HANDSHAKES_PER_SECOND],

@@ -136,7 +136,9 @@ function fieldsOf(path: Field["path"], schema: Schema<unknown>, changes: FieldFl
     return Object.entries({ ...inner.required, ...inner.optional }).flatMap(([field, each]) =>
       fieldsOf([outer, field], each, changes),
     );
-  const flag = change?.flag ?? name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
+  // An identifier is named after what it identifies: `categoryId` is --category.
+  const word = inner.kind === "int64" ? name.replace(/Id$/, "") : name;
+  const flag = change?.flag ?? word.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
   // That null removes a value is no part of the help, because --clear does it.
   const { description = `Only those with this ${name}`, default: byDefault } = {
     ...schema.json,

@@ -58,7 +58,6 @@ export const PET_AND_ORDER_COMMANDS = [
   operationCommand({
     name: "pets add",
     operation: "createPet",
-    fields: { categoryId: { flag: "category" } },
     examples: ["petstore pets add --name Rex --category 7 --status available"],
     json: petJson,
     text: (pet, { context: { screen } }) => table(PET_COLUMNS, [pet], screen),
@@ -86,7 +85,6 @@ export const PET_AND_ORDER_COMMANDS = [
   operationCommand({
     name: "pets update",
     operation: "updatePet",
-    fields: { categoryId: { flag: "category" } },
     examples: [
       "petstore pets update 7 --name Rex",
       "petstore pets update 7 --category 12 --status available",
@@ -115,8 +113,8 @@ export const PET_AND_ORDER_COMMANDS = [
     description:
       "Lists the orders of all keys, newest first. KEY is the key that placed the order; orders of earlier releases may have none. When more follow, a warning says how to continue.",
     fields: {
-      keyId: { flag: "key", option: { type: ID_TYPES.keyId, help: "Only orders of this key" } },
-      petId: { flag: "pet", option: { type: ID_TYPES.petId, help: "Only orders for this pet" } },
+      keyId: { option: { type: ID_TYPES.keyId, help: "Only orders of this key" } },
+      petId: { option: { type: ID_TYPES.petId, help: "Only orders for this pet" } },
       cursor: {
         flag: "before",
         option: {

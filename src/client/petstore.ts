@@ -10,10 +10,12 @@ import type {
   Ids,
   Int64,
   Listing,
-  ListOptions,
+  OrderFilters,
   Orders,
   Page,
+  PageOptions,
   Pet,
+  PetFilters,
   Pets,
   PetstoreOptions,
   RequestOptions,
@@ -22,6 +24,11 @@ import type {
 
 /** The largest page, and the most identifiers of one request. */
 const MAX_PAGE = 100;
+
+/** How the filters of a list are sent. The type requires all of them. */
+type SentFilters<Filters> = { readonly [Name in keyof Filters]-?: "text" | "int64" };
+const PET_FILTERS: SentFilters<PetFilters> = { status: "text" };
+const ORDER_FILTERS: SentFilters<OrderFilters> = { status: "text" };
 
 export class Petstore<I extends Ids = "bigint"> {
   readonly pets: Pets<IdOf<I>>;
@@ -52,7 +59,8 @@ export class Petstore<I extends Ids = "bigint"> {
 }
 
 function petsOf<Id extends bigint | string>(transport: Transport): Pets<Id> {
-  const listPage: Pets<Id>["listPage"] = (options = {}) => fetchPage(transport, "/pets", options);
+  const listPage: Pets<Id>["listPage"] = async (options = {}) =>
+    fetchPage(transport, withFilters("/pets", PET_FILTERS, options), options);
   return {
     list: (options = {}) => listing(listPage, options),
     listPage,
@@ -76,7 +84,8 @@ function petsOf<Id extends bigint | string>(transport: Transport): Pets<Id> {
 }
 
 function ordersOf<Id extends bigint | string>(transport: Transport): Orders<Id> {
-  const listPage: Orders<Id>["listPage"] = (options = {}) => fetchPage(transport, "/store/orders", options);
+  const listPage: Orders<Id>["listPage"] = async (options = {}) =>
+    fetchPage(transport, withFilters("/store/orders", ORDER_FILTERS, options), options);
   const getOrder: Orders<Id>["get"] = (id, options = {}) =>
     call(async () => transport.send(get(orderPath(id), options)));
   return {
@@ -141,15 +150,24 @@ function call<T>(send: () => Promise<ApiResult>): Call<T> {
   });
 }
 
-async function fetchPage<T>(
-  transport: Transport,
-  path: string,
-  options: ListOptions<string>,
-): Promise<Page<T>> {
-  const { status, limit, cursor, ...rest } = options;
-  const url = withQuery(path, { status, limit, cursor });
-  const { data, response } = await transport.send({ ...get(url, rest), expected: "array" });
+async function fetchPage<T>(transport: Transport, path: string, options: PageOptions): Promise<Page<T>> {
+  const { limit, cursor } = options;
+  const url = withQuery(path, { limit, cursor });
+  const { data, response } = await transport.send({ ...get(url, options), expected: "array" });
   return { items: data as T[], nextCursor: nextCursor(response.headers), response };
+}
+
+function withFilters<Filters extends { readonly [Name in keyof Filters]?: Int64 | undefined }>(
+  path: string,
+  sent: SentFilters<Filters>,
+  given: Filters,
+): string {
+  const values: Record<string, Int64> = {};
+  for (const name in sent) {
+    const value = given[name];
+    if (value !== undefined) values[name] = sent[name] === "int64" ? int64(name, value) : value;
+  }
+  return withQuery(path, values);
 }
 
 function withQuery(path: string, parameters: NonNullable<RequestOptions["query"]>): string {
@@ -159,9 +177,9 @@ function withQuery(path: string, parameters: NonNullable<RequestOptions["query"]
   return query.size === 0 ? path : `${path}${path.includes("?") ? "&" : "?"}${query}`;
 }
 
-function listing<T, Status extends string>(
-  fetchPage: (options: ListOptions<Status>) => Promise<Page<T>>,
-  options: ListOptions<Status>,
+function listing<T, Options extends PageOptions>(
+  fetchPage: (options: Options) => Promise<Page<T>>,
+  options: Options,
 ): Listing<T> {
   async function* pages(): AsyncGenerator<Page<T>, void, undefined> {
     let { cursor } = options;

@@ -116,12 +116,28 @@ export interface RequestOptions extends WriteOptions {
   body?: unknown;
 }
 
-export interface ListOptions<Status extends string> extends CallOptions {
-  status?: Status | undefined;
+export interface PageOptions extends CallOptions {
   /** Size of a page, 1 to 100. Default: 100 for `list`, 20 for `listPage`. */
   limit?: number | undefined;
   /** `nextCursor` of an earlier page. */
   cursor?: string | undefined;
+}
+
+/** What a list of pets is filtered by. With several filters, it has the pets that match all of them. */
+export interface PetFilters {
+  status?: PetStatus | undefined;
+}
+
+export interface OrderFilters {
+  status?: OrderStatus | undefined;
+}
+
+export interface PetListOptions extends PageOptions, PetFilters {}
+export interface OrderListOptions extends PageOptions, OrderFilters {}
+
+/** @deprecated Use `PetListOptions` or `OrderListOptions`. */
+export interface ListOptions<Status extends string> extends PageOptions {
+  status?: Status | undefined;
 }
 
 export interface Page<T> {
@@ -145,8 +161,8 @@ export interface Call<T> extends Promise<T> {
 
 export interface Pets<Id = bigint> {
   /** Every pet, over all pages, in ascending order of their identifiers. */
-  list(options?: ListOptions<PetStatus>): Listing<Pet<Id>>;
-  listPage(options?: ListOptions<PetStatus>): Promise<Page<Pet<Id>>>;
+  list(options?: PetListOptions): Listing<Pet<Id>>;
+  listPage(options?: PetListOptions): Promise<Page<Pet<Id>>>;
   create(pet: NewPet, options?: WriteOptions): Call<Pet<Id>>;
   /** The pets with these identifiers that exist, in ascending order; 100 identifiers take one request. */
   byIds(ids: Iterable<Int64>, options?: CallOptions): Promise<Pet<Id>[]>;
@@ -156,8 +172,8 @@ export interface Pets<Id = bigint> {
 
 export interface Orders<Id = bigint> {
   /** The orders of your API key, over all pages. */
-  list(options?: ListOptions<OrderStatus>): Listing<Order<Id>>;
-  listPage(options?: ListOptions<OrderStatus>): Promise<Page<Order<Id>>>;
+  list(options?: OrderListOptions): Listing<Order<Id>>;
+  listPage(options?: OrderListOptions): Promise<Page<Order<Id>>>;
   get(id: Int64, options?: CallOptions): Call<Order<Id>>;
   place(order: NewOrder, options?: WriteOptions): Call<Order<Id>>;
   /** The pet becomes `sold`. */

@@ -1,5 +1,15 @@
 import { NAME_MAX_LENGTH } from "./size-limits.ts";
-import { dateTime, type Infer, int64, integer, nullable, object, oneOf, text } from "../api/schema.ts";
+import {
+  dateTime,
+  type Infer,
+  int64,
+  integer,
+  nullable,
+  object,
+  oneOf,
+  type Schema,
+  text,
+} from "../api/schema.ts";
 import { Rejection } from "../api/errors.ts";
 import type { Identifier } from "../api/json.ts";
 import { changeSchemasOf, encoderOf, type Fields, schemasOf } from "./fields.ts";
@@ -54,11 +64,14 @@ export const PetUpdate = object(
 export type PetUpdate = Infer<typeof PetUpdate>;
 
 /**
- * The filters of a list of pets. Each is a query parameter, and the first column of an index that ends with the
- * identifier.
+ * The filters of a list of pets: fields with the schemas of their query parameters. Both APIs, both databases, the link
+ * to the next page and the flags of the command line have them. For each there is an index that begins with it and ends
+ * with the identifier. Of several filters in a request, the first of this table finds the pets, and the others select
+ * among them.
  */
-export const PET_FILTERS = { status: PetStatus };
+export const PET_FILTERS = { status: PetStatus } satisfies FilterSchemas<Pet>;
 export type PetFilters = FiltersOf<typeof PET_FILTERS>;
+type FilterSchemas<T> = { readonly [K in keyof T]?: Schema<NonNullable<T[K]>> };
 type FiltersOf<T> = { readonly [K in keyof T]?: Infer<T[K]> | undefined };
 
 export const ORDER_STATUSES = ["placed", "completed", "cancelled"] as const;
@@ -127,8 +140,8 @@ export const OPERATOR_ORDER_FIELDS = {
   },
 } as const satisfies Fields;
 
-/** The filters of a list of orders; see PET_FILTERS. */
-export const ORDER_FILTERS = { status: OrderStatus };
+/** The filters of a list of orders, as PET_FILTERS. The orders of a key have indexes that begin with the key. */
+export const ORDER_FILTERS = { status: OrderStatus } satisfies FilterSchemas<Order>;
 export type OrderFilters = FiltersOf<typeof ORDER_FILTERS>;
 
 const OperatorOrder = object(schemasOf(OPERATOR_ORDER_FIELDS).required);

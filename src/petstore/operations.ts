@@ -4,7 +4,15 @@ import { longDate } from "../text/formatting.ts";
 import { array, queryIdentifiers, queryInteger, type Schema } from "../api/schema.ts";
 import { BASE_PATH } from "../domain/constants.ts";
 import { MAX_IDS, PAGE_LIMIT } from "../domain/size-limits.ts";
-import { NewOrder, NewPet, Order, OrderStatus, OrderUpdate, Pet, PetStatus } from "../domain/resources.ts";
+import {
+  NewOrder,
+  NewPet,
+  Order,
+  ORDER_FILTERS,
+  OrderUpdate,
+  Pet,
+  PET_FILTERS,
+} from "../domain/resources.ts";
 import type { OperationId } from "../domain/usage-history.ts";
 import { docsUrl } from "./documented-settings.ts";
 import { type ErrorCode, ERRORS, type Removal } from "./errors.ts";
@@ -71,7 +79,7 @@ export const OPERATIONS = {
     summary: "List pets",
     description:
       'Lists pets in ascending order of their identifiers. If there are more, `Link` has the URL of the next page as `rel="next"`. Follow it until a response has no such link. `id` selects pets by their identifiers; those that do not exist are left out.',
-    query: { limit, status: PetStatus, id: queryIdentifiers(MAX_IDS), cursor: cursorOf("pets") },
+    query: { limit, ...PET_FILTERS, id: queryIdentifiers(MAX_IDS), cursor: cursorOf("pets") },
     success: { status: 200, description: "A page of pets", body: PetList, headers: ["ETag", "Link"] },
   },
   createPet: {
@@ -114,7 +122,7 @@ export const OPERATIONS = {
     summary: "List orders",
     description:
       "Lists the orders that your API key placed, in ascending order of their identifiers. Pagination works as for pets.",
-    query: { limit, status: OrderStatus, cursor: cursorOf("orders") },
+    query: { limit, ...ORDER_FILTERS, cursor: cursorOf("orders") },
     success: { status: 200, description: "A page of orders", body: OrderList, headers: ["ETag", "Link"] },
   },
   placeOrder: {

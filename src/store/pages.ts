@@ -3,18 +3,17 @@ import { columnOf } from "../domain/fields.ts";
 import type { OrderPageQuery, OrderQuery, PetQuery } from "../domain/ports.ts";
 import { ORDER_FILTERS, type OrderFilters, PET_FILTERS, type PetFilters } from "../domain/resources.ts";
 import { OPERATOR_ORDER_ROWS, ORDER_ROWS, PET_ROWS } from "./rows.ts";
-import { type Dialect, jsonArray, type SqlValue, type Statement } from "./statements.ts";
+import { type ColumnType, type Dialect, jsonArray, type SqlValue, type Statement } from "./statements.ts";
 
 interface PageOptions {
-  /** Columns that an index begins with; the index ends with `id`. All rows of the page have the same values in them. */
+  /** The columns that all rows of the page have the same values in. */
   readonly filters: readonly string[];
-  /** Further columns to filter by, which no index covers. */
-  readonly further?: readonly string[];
+  /** How many of them an index begins with, 1 by default; it ends with `id`. The others select among its rows. */
+  readonly indexed?: number;
   readonly isDescending?: boolean;
-  /**
-   * The SQL of the parameters: the values of the filters, the identifier that the page follows, the limit, and the
-   * values of the further filters.
-   */
+  /** Whether the page has rows with given identifiers, a JSON array, instead of those that follow one. */
+  readonly isByIds?: boolean;
+  /** The SQL of the parameters: the values of the filters, the identifier or identifiers, and the limit. */
   readonly parameters?: readonly string[];
 }
 
@@ -30,20 +29,24 @@ interface PageOptions {
  * The statement has `LIMIT +?` instead of `LIMIT ?`, because SQLite plans by the value of a bare limit, and so compiles
  * the statement again at every call.
  */
-export function selectPage(select: string, options: PageOptions, { comparesRows }: Dialect): string {
-  const { filters, further = [], isDescending = false, parameters = [] } = options;
+export function selectPage(select: string, options: PageOptions, dialect: Dialect): string {
+  const { filters, isDescending = false, isByIds = false, parameters = [] } = options;
+  const indexed = isByIds ? 0 : Math.min(options.indexed ?? 1, filters.length);
   const [follows, ends, direction] = isDescending ? ["<", ">=", " DESC"] : [">", "<=", ""];
   const parameter = (i: number) => parameters[i] ?? `?${i + 1}`;
-  const count = filters.length;
-  const [id, limit] = [parameter(count), parameter(count + 1)];
-  const conditions = filters.map((column, i) => `${column} = ${parameter(i)}`);
-  const last = filters.at(-1);
-  if (comparesRows && last !== undefined) {
-    const value = parameter(count - 1);
+  const [id, limit] = [parameter(filters.length), parameter(filters.length + 1)];
+  const conditions = filters.slice(0, indexed).map((column, i) => `${column} = ${parameter(i)}`);
+  const last = dialect.comparesRows ? filters[indexed - 1] : undefined;
+  if (isByIds) conditions.push(dialect.isOneOf("id", id));
+  else if (last === undefined) conditions.push(`id ${follows} ${id}`);
+  else {
+    const value = parameter(indexed - 1);
     conditions.splice(-1, 1, `(${last}, id) ${follows} (${value}, ${id})`, `${last} ${ends} ${value}`);
-  } else conditions.push(`id ${follows} ${id}`);
-  conditions.push(...further.map((column, i) => isWithoutIndex(column, parameter(count + 2 + i))));
-  const order = comparesRows && last !== undefined ? [last, "id"] : ["id"];
+  }
+  conditions.push(
+    ...filters.slice(indexed).map((column, i) => isWithoutIndex(column, parameter(indexed + i))),
+  );
+  const order = last === undefined ? ["id"] : [last, "id"];
   return `${select} WHERE ${conditions.join(" AND ")}
     ORDER BY ${order.map((column) => column + direction).join(", ")} LIMIT +${limit}`;
 }
@@ -59,25 +62,34 @@ function isWithoutIndex(column: string, parameter: string): string {
 export interface Filter {
   readonly name: string;
   readonly column: string;
+  readonly type: ColumnType;
   readonly value: SqlValue;
 }
 
 /** Returns a function that lists the filters of a query, in the order of the table of filters. */
-function filterReader<Filters extends object>(table: Required<Record<keyof Filters & string, unknown>>) {
-  const columns = Object.keys(table).map((name) => ({ name, column: columnOf(name) }));
+function filterReader<Filters extends object>(
+  table: Required<Record<keyof Filters & string, unknown>>,
+  columns: Readonly<Record<string, ColumnType>>,
+) {
+  const known = Object.keys(table).map((name) => {
+    const column = columnOf(name);
+    const type = columns[column];
+    if (type === undefined) throw new Error(`the filter ${name} has no column`);
+    return { name, column, type };
+  });
   return (query: Filters): readonly Filter[] => {
     const filters: Filter[] = [];
-    for (const { name, column } of columns) {
+    for (const filter of known) {
       // The schemas of filters produce only such values.
-      const value = Reflect.get(query, name) as SqlValue | undefined;
-      if (value !== undefined) filters.push({ name, column, value });
+      const value = Reflect.get(query, filter.name) as SqlValue | undefined;
+      if (value !== undefined) filters.push({ ...filter, value });
     }
     return filters;
   };
 }
 
-export const petFiltersIn = filterReader<PetFilters>(PET_FILTERS);
-const orderFiltersIn = filterReader<OrderFilters>(ORDER_FILTERS);
+export const petFiltersIn = filterReader<PetFilters>(PET_FILTERS, PET_ROWS.columns);
+const orderFiltersIn = filterReader<OrderFilters>(ORDER_FILTERS, ORDER_ROWS.columns);
 
 /** The identifiers that a query names and that follow its cursor. */
 export function idsAfter({ ids = [], after }: PetQuery): readonly bigint[] {
@@ -89,52 +101,50 @@ const SELECT_PETS = `SELECT ${PET_ROWS.selected} FROM pets`;
 export function petPage(query: PetQuery, dialect: Dialect): Statement {
   const { ids, after = 0n, limit } = query;
   const filters = petFiltersIn(query);
-  const columns = filters.map(({ column }) => column);
-  const values = filters.map(({ value }) => value);
-  if (ids === undefined) {
-    return {
-      sql: selectPage(SELECT_PETS, { filters: columns }, dialect),
-      values: [...values, after, limit + 1],
-    };
-  }
-  const conditions = [dialect.isOneOf("id", "?"), ...columns.map((column) => isWithoutIndex(column, "?"))];
+  const isByIds = ids !== undefined;
+  const from = isByIds ? jsonArray(idsAfter(query)) : after;
   return {
-    sql: `${SELECT_PETS} WHERE ${conditions.join(" AND ")} ORDER BY id LIMIT +?`,
-    values: [jsonArray(idsAfter(query)), ...values, limit + 1],
+    sql: selectPage(SELECT_PETS, { filters: filters.map(({ column }) => column), isByIds }, dialect),
+    values: [...filters.map(({ value }) => value), from, limit + 1],
   };
+}
+
+type Condition = Pick<Filter, "column" | "value">;
+
+/**
+ * The filters of the orders of a key. In PostgreSQL, only the indexes that begin with the key have the order of bytes,
+ * so they are used.
+ */
+function filtersOfKey(keyId: number, query: OrderFilters, { bytewise }: Dialect): readonly Condition[] {
+  const filters = orderFiltersIn(query).map(({ column, type, value }) => ({
+    column: type === "text" ? bytewise(column) : column,
+    value,
+  }));
+  return [{ column: "key_id", value: keyId }, ...filters];
 }
 
 const SELECT_ORDERS = `SELECT ${ORDER_ROWS.selected} FROM orders`;
 const SELECT_ORDERS_OF_ANY_KEY = `SELECT ${OPERATOR_ORDER_ROWS.selected} FROM orders`;
 
-/**
- * Selects the orders of a key. In PostgreSQL, only the index on keys and statuses has the order of bytes, so it is
- * used.
- */
 export function orderPageOfKey(keyId: number, query: OrderPageQuery, dialect: Dialect): Statement {
   const { after = 0n, limit } = query;
-  const filters = orderFiltersIn(query);
-  const columns = ["key_id", ...filters.map(({ column }) => dialect.bytewise(column))];
+  const filters = filtersOfKey(keyId, query, dialect);
   return {
-    sql: selectPage(SELECT_ORDERS, { filters: columns }, dialect),
-    values: [keyId, ...filters.map(({ value }) => value), after, limit + 1],
+    sql: selectPage(SELECT_ORDERS, { filters: filters.map(({ column }) => column), indexed: 2 }, dialect),
+    values: [...filters.map(({ value }) => value), after, limit + 1],
   };
 }
 
 /** Selects the orders of all keys, newest first. A pet has few orders, so the index on pets comes first. */
 export function orderPage(query: OrderQuery, dialect: Dialect): Statement {
-  const { petId, keyId, status, before = INT64_MAX, limit } = query;
-  const filters: readonly (readonly [column: string, value: SqlValue | undefined])[] = [
-    ["key_id", keyId],
-    [keyId === undefined ? "status" : dialect.bytewise("status"), status],
-  ];
-  const given = filters.flatMap(([column, value]) => (value === undefined ? [] : [{ column, value }]));
-  const columns = given.map(({ column }) => column);
-  const values = given.map(({ value }) => value);
-  const isOfPet = petId !== undefined;
-  const options = isOfPet ? { filters: ["pet_id"], further: columns } : { filters: columns };
+  const { petId, keyId, before = INT64_MAX, limit } = query;
+  const ofPet = petId === undefined ? [] : [{ column: "pet_id", value: petId }];
+  const others = keyId === undefined ? orderFiltersIn(query) : filtersOfKey(keyId, query, dialect);
+  const filters: readonly Condition[] = [...ofPet, ...others];
+  const indexed = petId === undefined && keyId !== undefined ? 2 : 1;
+  const options = { filters: filters.map(({ column }) => column), indexed, isDescending: true };
   return {
-    sql: selectPage(SELECT_ORDERS_OF_ANY_KEY, { ...options, isDescending: true }, dialect),
-    values: isOfPet ? [petId, before, limit + 1, ...values] : [...values, before, limit + 1],
+    sql: selectPage(SELECT_ORDERS_OF_ANY_KEY, options, dialect),
+    values: [...filters.map(({ value }) => value), before, limit + 1],
   };
 }

@@ -8,8 +8,10 @@ import type {
   NewPet,
   Order,
   OrderStatus,
+  OrderFilters,
   OrderUpdate,
   Pet,
+  PetFilters,
   PetStatus,
 } from "../../src/domain/resources.ts";
 
@@ -26,7 +28,8 @@ type True<T extends true> = T;
 
 /** As the client takes it: int64 as number or bigint, and undefined for an optional field. */
 type Argument<T> = {
-  [K in keyof T]: bigint extends T[K] ? client.Int64 : undefined extends T[K] ? T[K] | undefined : T[K];
+  -readonly [K in keyof T]:
+    (bigint extends T[K] ? client.Int64 : T[K]) | (undefined extends T[K] ? undefined : never);
 };
 
 export type Resources = [
@@ -34,6 +37,8 @@ export type Resources = [
   True<Equal<client.Order, Order>>,
   True<Equal<client.NewPet, Argument<NewPet>>>,
   True<Equal<client.NewOrder, Argument<NewOrder>>>,
+  True<Equal<client.PetFilters, Argument<PetFilters>>>,
+  True<Equal<client.OrderFilters, Argument<OrderFilters>>>,
 ];
 
 type Same<A, B> = [A] extends [B] ? ([B] extends [A] ? true : [A, B]) : [A, B];
@@ -45,11 +50,11 @@ export type Names = [
 ];
 
 type QueryOf<Id extends OperationId> = keyof NonNullable<PetstoreInput<Id>["query"]>;
-type ListParameters = Exclude<keyof client.ListOptions<string>, keyof client.CallOptions>;
+type ParametersOf<Options> = Exclude<keyof Options, keyof client.CallOptions>;
 /** `id` is the parameter of `byIds`. */
 export type Parameters = [
-  True<Same<Exclude<QueryOf<"listPets">, "id">, ListParameters>>,
-  True<Same<QueryOf<"listOrders">, ListParameters>>,
+  True<Same<Exclude<QueryOf<"listPets">, "id">, ParametersOf<client.PetListOptions>>>,
+  True<Same<QueryOf<"listOrders">, ParametersOf<client.OrderListOptions>>>,
 ];
 
 /** An operation that the client lacks does not compile. */
@@ -63,7 +68,7 @@ export const METHODS: Record<OperationId, (petstore: client.Petstore) => unknown
   updateOrder: ({ orders }) => [orders.complete, orders.cancel],
 };
 
-type Options = client.PetstoreOptions & client.RequestOptions & client.ListOptions<string>;
+type Options = client.PetstoreOptions & client.RequestOptions & client.PetListOptions & client.OrderFilters;
 type OrUndefined<T> = { [K in keyof T]: Record<never, never> extends Pick<T, K> ? T[K] | undefined : T[K] };
 /** With `exactOptionalPropertyTypes` too, an option may be what a program has not got. */
 export type NothingSet = True<Same<OrUndefined<Options>, Options>>;

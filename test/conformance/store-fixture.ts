@@ -2,7 +2,7 @@ import { test } from "bun:test";
 import type { Rejection } from "../../src/api/errors.ts";
 import { ImportStore } from "../../src/archive/import-store.ts";
 import type { TableStore } from "../../src/store/tables.ts";
-import type { NewPet } from "../../src/domain/resources.ts";
+import type { NewPet, OrderFilters, PetFilters } from "../../src/domain/resources.ts";
 import type { IdempotentRequest, Page, Store, Stores, WriteResult } from "../../src/domain/ports.ts";
 
 /** Empty stores with data of their own. */
@@ -64,6 +64,22 @@ export const request: IdempotentRequest = {
   fingerprint: "a".repeat(64),
 };
 export const rex: NewPet = { name: "Rex", categoryId: 7n, status: "available" };
+
+type ValuesOf<Filters> = { readonly [Name in keyof Filters]-?: NonNullable<Filters[Name]> };
+/** A value of every filter; a filter without one does not compile. */
+export const PET_FILTER_VALUES: ValuesOf<PetFilters> = { status: "sold" };
+export const ORDER_FILTER_VALUES: ValuesOf<OrderFilters> = { status: "completed" };
+
+/** No filter, each of them, and several together, each set with its name. */
+export function filterSets<Filters extends object>(values: Filters): [name: string, set: Partial<Filters>][] {
+  const sets: [string, unknown][][] = [[]];
+  for (const entry of Object.entries(values)) sets.push(...sets.map((set) => [...set, entry]));
+  // Each set has some of the values.
+  return sets.map((set) => [
+    set.map(([name]) => name).join(" and ") || "nothing",
+    Object.fromEntries(set) as Partial<Filters>,
+  ]);
+}
 
 /** The result of a write that succeeds. */
 export function resultOf(result: WriteResult | Rejection): WriteResult {

@@ -34,10 +34,12 @@ import {
   type OperatorOrder,
   type Order,
   orderClosed,
+  type OrderFilters,
   orderNotFound,
   type OrderStatus,
   type OrderUpdate,
   type Pet,
+  type PetFilters,
   petNotAvailable,
   petNotFound,
   type PetStatus,
@@ -95,14 +97,8 @@ class Model implements Ports {
   };
 
   readonly inventory: Ports["inventory"] = {
-    listOrders: ({ keyId, petId, status, before, limit }) => {
-      const matching = this.#orders.filter(
-        (order) =>
-          (keyId === undefined || order.keyId === keyId) &&
-          (petId === undefined || order.petId === petId) &&
-          (status === undefined || order.status === status) &&
-          (before === undefined || order.id < before),
-      );
+    listOrders: ({ before = INT64_MAX, limit, ...filters }) => {
+      const matching = this.#orders.filter((order) => order.id < before && hasValues(order, filters));
       return { items: matching.toReversed().slice(0, limit), hasMore: matching.length > limit };
     },
     getOrder: (id) => this.#orders.find((order) => order.id === id),
@@ -201,17 +197,18 @@ function publicOrder({ id, petId, status, createdAt }: OperatorOrder): Order {
   return { id, petId, status, createdAt };
 }
 
-type ListQuery = Pick<PetQuery, "after" | "limit" | "ids"> & { readonly status?: string | undefined };
+type ListQuery = Pick<PetQuery, "after" | "limit" | "ids">;
 
-function pageOf<T extends { id: bigint; status?: string }>(items: T[], query: ListQuery): Page<T> {
-  const { after = 0n, status, ids, limit } = query;
+function pageOf<T extends { id: bigint }>(items: T[], query: ListQuery): Page<T> {
+  const { after = 0n, ids, limit, ...filters } = query;
   const matching = items.filter(
-    ({ id, ...item }) =>
-      id > after &&
-      (status === undefined || item.status === status) &&
-      (ids === undefined || ids.includes(id)),
+    (item) => item.id > after && (ids === undefined || ids.includes(item.id)) && hasValues(item, filters),
   );
   return { items: matching.slice(0, limit), hasMore: matching.length > limit };
+}
+
+function hasValues(item: object, filters: object): boolean {
+  return Object.entries(filters).every(([name, value]) => Reflect.get(item, name) === value);
 }
 
 /** A call of a port, with its arguments for the report of a failure. */
@@ -273,6 +270,12 @@ const change = fc.record(
   }),
   { requiredKeys: [] },
 ) as fc.Arbitrary<PetUpdate>;
+type FilterValues<Filters> = {
+  readonly [Name in keyof Filters]-?: fc.Arbitrary<NonNullable<Filters[Name]>>;
+};
+/** A filter without values does not compile. */
+const petFilters: FilterValues<PetFilters> = { status: petStatus };
+const orderFilters: FilterValues<OrderFilters> = { status: orderStatus };
 const by = (at: number) => ({ actor: { kind: "console" }, at }) as const;
 
 /** Few identifiers, so that calls affect each other. */
@@ -284,14 +287,11 @@ function callsWith(largestId: bigint, largestLimit: number): fc.Arbitrary<Call> 
   const ids = fc.uniqueArray(id).map((some) => some.toSorted((a, b) => (a < b ? -1 : 1)));
   const limit = fc.integer({ min: 1, max: largestLimit });
   const paged: { requiredKeys: ["limit"] } = { requiredKeys: ["limit"] };
-  const petQuery: fc.Arbitrary<PetQuery> = fc.record({ limit, after: id, status: petStatus, ids }, paged);
+  const petQuery: fc.Arbitrary<PetQuery> = fc.record({ limit, after: id, ids, ...petFilters }, paged);
   const plainQuery: fc.Arbitrary<PetQuery> = fc.record({ limit, after: id }, paged);
-  const ordersOfKey: fc.Arbitrary<OrderPageQuery> = fc.record(
-    { limit, after: id, status: orderStatus },
-    paged,
-  );
+  const ordersOfKey: fc.Arbitrary<OrderPageQuery> = fc.record({ limit, after: id, ...orderFilters }, paged);
   const orderQuery: fc.Arbitrary<OrderQuery> = fc.record(
-    { limit, before: id, status: orderStatus, keyId, petId: id },
+    { limit, before: id, ...orderFilters, keyId, petId: id },
     paged,
   );
   const listJson = callOf({ query: fc.oneof(petQuery, plainQuery) }, async ({ petJson }, { query }) => {

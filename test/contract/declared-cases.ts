@@ -1,9 +1,8 @@
-import { beforeAll, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import { parseJson, toJson } from "../../src/api/json.ts";
 import { Petstore } from "../../src/client/index.ts";
 import type { Variables } from "../../src/config/parse-options.ts";
 import { NewPet, Pet } from "../../src/domain/resources.ts";
-import { OPERATIONS, type PetstoreInput } from "../../src/petstore/operations.ts";
 import type { AdminService } from "../admin/admin-service.ts";
 import { InProcessCli } from "../cli/cli.ts";
 import { objectWith, samplesOf } from "../samples.ts";
@@ -76,63 +75,7 @@ export function declaredFieldCases(service: AdminService, newDatabase: () => Pro
   });
 }
 
-type ListOperation = "listPets" | "listOrders";
-type Filters<Id extends ListOperation> = {
-  readonly [K in Exclude<keyof PetstoreInput<Id>["query"], "cursor">]-?: string;
-};
-
-/** A value of each parameter of a list with which it has some of the items, and a next page. */
-const PARAMETERS: { readonly [Id in ListOperation]: Filters<Id> } = {
-  listPets: { limit: "2", status: "sold", id: "101,102,103" },
-  listOrders: { limit: "2", status: "placed" },
-};
-
-/** Every declared parameter of a list has an effect. */
-export function declaredParameterCases(listed: AdminService): void {
-  const operations = Object.keys(PARAMETERS).flatMap((id) => (isListOperation(id) ? [id] : []));
-
-  test.each(
-    operations.flatMap((id) =>
-      Object.entries(PARAMETERS[id]).map(([name, value]) => [id, name, value] as const),
-    ),
-  )("%s?%s=%s has an effect, which the next page keeps", async (id, name, value) => {
-    const { path } = OPERATIONS[id];
-    const all = await listed.call({ path: `${path}?limit=100` });
-    const rest = name === "limit" ? "" : "&limit=1";
-    const first = await listed.call({ path: `${path}?${name}=${value}${rest}` });
-    const whole =
-      name === "limit" ? first : await listed.call({ path: `${path}?${name}=${value}&limit=100` });
-    expect(first.status).toBe(200);
-    expect(itemsOf(whole.json).length).toBeLessThan(itemsOf(all.json).length);
-    const next = /<([^>]+)>; rel="next"/.exec(first.headers.get("link") ?? "")?.[1] ?? "";
-    expect(new URL(next).searchParams.get(name)).toBe(value);
-    const second = await listed.call({ path: next.slice(listed.url.length) });
-    const among = itemsOf(name === "limit" ? all.json : whole.json);
-    for (const item of itemsOf(second.json)) expect(among).toContainEqual(item);
-    expect(itemsOf(second.json).length).toBeGreaterThan(0);
-  });
-
-  beforeAll(async () => {
-    for (let i = 0; i < 110; i++) {
-      const { json } = await listed.post("/pets", { name: `pet ${i}`, categoryId: i % 3 });
-      if (i % 11 === 0)
-        await listed.ok(`PATCH /api/pets/${recordOf(json)["id"]}`, { body: { status: "sold" } });
-      if (i % 11 === 1) await listed.post("/store/orders", { petId: recordOf(json)["id"] });
-    }
-    await listed.call({ method: "PATCH", path: "/store/orders/1", body: { status: "completed" } });
-  });
-}
-
-function isListOperation(id: string): id is ListOperation {
-  return id in PARAMETERS;
-}
-
 function recordOf(value: unknown): Record<string, unknown> {
   if (typeof value !== "object" || value === null) throw new Error(`not an object: ${String(value)}`);
   return { ...value };
-}
-
-function itemsOf(value: unknown): readonly unknown[] {
-  if (!Array.isArray(value)) throw new Error(`not an array: ${String(value)}`);
-  return value;
 }

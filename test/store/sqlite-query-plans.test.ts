@@ -7,9 +7,11 @@ import { keyPage } from "../../src/store/key-list.ts";
 import { Connection, SQLITE_DIALECT } from "../../src/store/sqlite/connection.ts";
 import { SQLITE_MIGRATIONS } from "../../src/store/sqlite/migrations.ts";
 import { openSqlite } from "../../src/store/sqlite/store.ts";
+import { columnOf } from "../../src/domain/fields.ts";
 import type { Stores } from "../../src/domain/ports.ts";
+import { orderPage, orderPageOfKey, petPage } from "../../src/store/pages.ts";
 import { PortCalls, STORE_PORTS } from "../conformance/port-calls.ts";
-import { DAY_MS } from "../conformance/store-fixture.ts";
+import { DAY_MS, filterSets, ORDER_FILTER_VALUES, PET_FILTER_VALUES } from "../conformance/store-fixture.ts";
 import { temporaryDirectory } from "./temporary-directory.ts";
 
 const BY = { actor: { kind: "console" }, at: 1 } as const;
@@ -40,14 +42,18 @@ async function useAll({ store, inventory, petJson, keys, audit, usageHistory, ..
   await inventory.updateOrder(1n, "completed", BY);
   await inventory.updatePet(1n, { name: "Tom", status: "sold" }, BY);
   await inventory.deletePet(2n, BY);
-  for (const filter of [{}, { status: "sold" }, { ids: [1n, 3n] }] as const) {
-    await store.listPets({ limit: 1, ...filter });
-    petJson.list({ limit: 1, ...filter });
+  for (const [, filters] of PET_FILTER_SETS) {
+    for (const ids of [undefined, [1n, 3n]]) {
+      await store.listPets({ limit: 1, ids, ...filters });
+      petJson.list({ limit: 1, ids, ...filters });
+    }
   }
   petJson.get(1);
-  for (const filter of [{}, { status: "placed" }] as const)
-    await store.listOrders(1, { limit: 1, ...filter });
-  for (const filter of ORDER_FILTERS) await inventory.listOrders({ limit: 1, ...filter });
+  for (const [, filters] of filterSets(ORDER_FILTER_VALUES)) {
+    await store.listOrders(1, { limit: 1, ...filters });
+    for (const others of [{}, { keyId: 1 }, { petId: 1n, keyId: 1 }])
+      await inventory.listOrders({ limit: 1, ...others, ...filters });
+  }
   await audit.listAudit({ limit: 1 });
   await audit.recordAudit({ ...BY, action: "data.imported" });
   await audit.deleteAudit(1);
@@ -106,13 +112,7 @@ async function useSmallTables({ operators, policies, settings, webhooks }: Small
   await webhooks.releaseWebhook("server");
 }
 
-const ORDER_FILTERS = [
-  {},
-  { status: "placed" },
-  { keyId: 1 },
-  { keyId: 1, status: "placed" },
-  { petId: 1n, keyId: 1, status: "placed" },
-] as const;
+const PET_FILTER_SETS = filterSets(PET_FILTER_VALUES);
 
 /** Every statement that the stores prepare, with the plan of SQLite. */
 async function readPlans(): Promise<ReadonlyMap<string, string>> {
@@ -226,37 +226,56 @@ function keyListPlan(query: Partial<KeyListQuery>): string[] {
   return explain(keyPage({ limit: 50, now: 7, ...query }, SQLITE_DIALECT, 1)).map(({ detail }) => detail);
 }
 
-test("pets that are selected by identifiers are looked up by them, also with a status", () => {
+test("pets that are selected by identifiers are looked up by them, also with filters", () => {
   const byIds = [...plans].filter(([sql]) => sql.includes("FROM pets WHERE id IN"));
-  expect(byIds.map(([, plan]) => plan)).toEqual(
-    Array.from({ length: 2 }, () =>
-      expect.stringMatching(/^SEARCH pets USING INTEGER PRIMARY KEY \(rowid=\?\); /),
-    ),
-  );
+  expect(byIds).toHaveLength(2 * PET_FILTER_SETS.length);
+  for (const [sql, plan] of byIds)
+    expect(`${sql}: ${plan}`).toContain(": SEARCH pets USING INTEGER PRIMARY KEY (rowid=?); ");
 });
 
-test("pages are read from the indexes on id, (status, id), (key_id, id) and (key_id, status, id)", () => {
-  const pages = [...plans].filter(([sql]) => /FROM (pets|orders) WHERE .*id\)? > .* LIMIT/.test(sql));
-  expect(pages.map(([, plan]) => plan)).toEqual([
-    "SEARCH pets USING INTEGER PRIMARY KEY (rowid>?)",
-    "SEARCH pets USING INTEGER PRIMARY KEY (rowid>?)",
-    "SEARCH pets USING INDEX pets_by_status (status=? AND id>?)",
-    "SEARCH pets USING INDEX pets_by_status (status=? AND id>?)",
-    "SEARCH pets USING COVERING INDEX pets_by_status (status=? AND id>?)",
-    "SEARCH orders USING INDEX orders_by_key (key_id=? AND id>?)",
-    "SEARCH orders USING INDEX orders_by_key_and_status (key_id=? AND status=? AND id>?)",
-  ]);
-});
+test.each(PET_FILTER_SETS)(
+  "a page of pets filtered by %s is read from an index on the first filter",
+  (_, filters) => {
+    const [first] = Object.keys(filters).map(columnOf);
+    const [step, ...others] = explain(petPage({ ...filters, limit: 1 }, SQLITE_DIALECT));
+    expect(step?.detail).toMatch(first === undefined ? IN_ORDER_OF_ID : indexOn([first], ">"));
+    expect(others).toEqual([]);
+  },
+);
 
-test("the orders of all keys are read from the indexes on id, status, key and pet, backwards", () => {
-  const pages = [...plans].filter(([sql]) => /FROM orders WHERE .* id DESC LIMIT \+/.test(sql));
-  expect(pages.map(([, plan]) => plan)).toEqual([
-    "SEARCH orders USING INTEGER PRIMARY KEY (rowid<?)",
-    "SEARCH orders USING INDEX orders_by_status (status=? AND id<?)",
-    "SEARCH orders USING INDEX orders_by_key (key_id=? AND id<?)",
-    "SEARCH orders USING INDEX orders_by_key_and_status (key_id=? AND status=? AND id<?)",
-    "SEARCH orders USING INDEX orders_by_pet (pet_id=? AND id<?)",
-  ]);
+test.each(filterSets(ORDER_FILTER_VALUES))(
+  "a page of orders filtered by %s is read from an index",
+  (_, filters) => {
+    const [first] = Object.keys(filters).map(columnOf);
+    const given = first === undefined ? [] : [first];
+    const page = { ...filters, limit: 1 };
+    const [ofKey] = explain(orderPageOfKey(1, page, SQLITE_DIALECT));
+    expect(ofKey?.detail).toMatch(indexOn(["key_id", ...given], ">"));
+    const [ofAny] = explain(orderPage(page, SQLITE_DIALECT));
+    expect(ofAny?.detail).toMatch(first === undefined ? IN_ORDER_OF_ID : indexOn(given, "<"));
+    const [ofOneKey] = explain(orderPage({ ...page, keyId: 1 }, SQLITE_DIALECT));
+    expect(ofOneKey?.detail).toMatch(indexOn(["key_id", ...given], "<"));
+    const [ofPet] = explain(orderPage({ ...page, petId: 1n, keyId: 1 }, SQLITE_DIALECT));
+    expect(ofPet?.detail).toMatch(indexOn(["pet_id"], "<"));
+  },
+);
+
+const IN_ORDER_OF_ID = /^SEARCH \w+ USING INTEGER PRIMARY KEY \(rowid[<>]\?\)$/;
+
+/** The use of an index that begins with these columns; `id` is the rowid, which ends every index. */
+function indexOn(columns: readonly string[], follows: string): RegExp {
+  const equal = columns.map((column) => `${column}=\\? AND `).join("");
+  return new RegExp(`USING (COVERING )?INDEX \\w+ \\(${equal}(id|rowid)${follows}\\?\\)$`);
+}
+
+test("the pages of clients use these indexes, too", () => {
+  const pages = [...plans].filter(([sql]) => /FROM pets WHERE .*\bid > .* LIMIT/.test(sql));
+  // The store reads a page, and the JSON of a page; a further statement finds out whether a filtered page is the last.
+  expect(pages).toHaveLength(3 * PET_FILTER_SETS.length - 1);
+  for (const [sql, plan] of pages) {
+    const [, column] = /WHERE (\w+) = /.exec(sql) ?? [];
+    expect(plan).toMatch(column === undefined ? IN_ORDER_OF_ID : indexOn([column], ">"));
+  }
 });
 
 const KEY = { kind: "key", id: 7n } as const;

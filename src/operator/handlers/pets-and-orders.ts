@@ -13,9 +13,9 @@ const SEARCH_STEP = 1_000;
 
 export function petAndOrderHandlers({ store, inventory, keys }: OperatorServices) {
   return {
-    async listPets({ query: { search, status, cursor: after, limit = ADMIN_PAGE_LIMIT.default } }) {
-      if (search !== undefined) return findPets(search, { status, after, limit });
-      const page = await store.listPets({ status, after, limit });
+    async listPets({ query: { search, cursor: after, limit = ADMIN_PAGE_LIMIT.default, ...filters } }) {
+      if (search !== undefined) return findPets(search, { ...filters, after, limit });
+      const page = await store.listPets({ ...filters, after, limit });
       return { items: page.items, nextCursor: cursorAfter("pets", page) };
     },
 
@@ -32,9 +32,9 @@ export function petAndOrderHandlers({ store, inventory, keys }: OperatorServices
       return deleted instanceof Rejection ? deleted : undefined;
     },
 
-    async listOrders({ query: { status, keyId, petId, cursor: before, limit = ADMIN_PAGE_LIMIT.default } }) {
+    async listOrders({ query: { keyId, cursor: before, limit = ADMIN_PAGE_LIMIT.default, ...filters } }) {
       const key = keyId === undefined ? undefined : Number(keyId);
-      const page = await inventory.listOrders({ status, keyId: key, petId, before, limit });
+      const page = await inventory.listOrders({ ...filters, keyId: key, before, limit });
       return { items: await withNames(page.items), nextCursor: cursorAfter("orders", page) };
     },
 

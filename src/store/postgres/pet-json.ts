@@ -6,7 +6,7 @@ import { PET_FILTERS } from "../../domain/resources.ts";
 import { GroupCommit } from "../group-commit.ts";
 import { type Filter, idsAfter, petFiltersIn, selectPage } from "../pages.ts";
 import { PET_ROWS } from "../rows.ts";
-import { requireRow } from "../statements.ts";
+import { requireRow, type SqlValue } from "../statements.ts";
 import type { Pools } from "./pool.ts";
 import { parameterColumns, POSTGRES_DIALECT } from "./statements.ts";
 
@@ -23,28 +23,28 @@ type FoundPet = Readonly<Record<string, unknown>> & { readonly id: bigint; reado
  * Selects several pages with the same filters. Each parameter is an array with one value for each page: the value of a
  * filter, the identifier that the page follows, or the limit. The pages are in the order of those arrays.
  */
-export function selectPetPages(filters: readonly string[]): string {
-  const types = Object.entries(PET_ROWS.columns).filter(([column]) => filters.includes(column));
+export function selectPetPages(filters: readonly Pick<Filter, "column" | "type">[]): string {
+  const columns = filters.map(({ column }) => column);
+  const types = Object.fromEntries(filters.map(({ column, type }) => [column, type]));
   const page = selectPage(
     `SELECT id, row_number() OVER () AS number, ${PET_JSON} AS json FROM pets`,
     {
-      filters,
-      parameters: [...filters.map((column) => `query.${column}`), "query.after", "(query.pets + 1)"],
+      filters: columns,
+      parameters: [...columns.map((column) => `query.${column}`), "query.after", "(query.pets + 1)"],
     },
     POSTGRES_DIALECT,
   );
   const isOnPage = "FILTER (WHERE number <= query.pets)";
   return `SELECT page.*
-    FROM ${parameterColumns({ ...Object.fromEntries(types), after: "integer", pets: "integer" })} AS query,
+    FROM ${parameterColumns({ ...types, after: "integer", pets: "integer" })} AS query,
       LATERAL (SELECT coalesce(string_agg(json, ',') ${isOnPage}, '') AS json, max(id) ${isOnPage} AS last,
         count(*) > query.pets AS "hasMore" FROM (${page}) AS pet) AS page
     ORDER BY place`;
 }
 
 interface PageRequest {
-  readonly filters: readonly Filter[];
-  readonly after: bigint;
-  readonly limit: number;
+  /** The values of the parameters of `selectPetPages`, for this page. */
+  readonly values: readonly SqlValue[];
   /** Equal requests have the same name. */
   readonly name: string;
 }
@@ -85,8 +85,8 @@ export class PostgresPetJson implements PetJsonSource {
     const filters = petFiltersIn(query);
     if (query.ids !== undefined) return this.#listByIds(query, filters);
     const { after = 0n, limit } = query;
-    const name = [...filters.map(({ value }) => value), after, limit].join();
-    return this.#pagesWith(filters.map(({ column }) => column)).submit({ filters, after, limit, name });
+    const values = [...filters.map(({ value }) => value), after, limit];
+    return this.#pagesWith(filters).submit({ values, name: values.join("\0") });
   }
 
   /** Rejects new reads, and waits for those in progress. */
@@ -109,11 +109,11 @@ export class PostgresPetJson implements PetJsonSource {
     });
   }
 
-  #pagesWith(columns: readonly string[]): GroupCommit<PageRequest, PageJson> {
-    const name = columns.join();
+  #pagesWith(filters: readonly Filter[]): GroupCommit<PageRequest, PageJson> {
+    const name = filters.map(({ column }) => column).join();
     let pages = this.#pages.get(name);
     if (pages === undefined) {
-      const select = selectPetPages(columns);
+      const select = selectPetPages(filters);
       pages = this.#together((sql, requests) => readPages(sql, select, requests));
       this.#pages.set(name, pages);
     }
@@ -143,13 +143,11 @@ async function readPets(sql: SQL, lists: readonly (readonly bigint[])[]): Promis
 
 async function readPages(sql: SQL, select: string, requests: readonly PageRequest[]): Promise<PageJson[]> {
   const distinct = [...new Map(requests.map((request) => [request.name, request])).values()];
-  const [{ filters } = { filters: [] }] = distinct;
-  const values = filters.map((_, i) => distinct.map((request) => requireRow(request.filters[i]).value));
-  const rows = await sql.unsafe<{ json: string; last: bigint | null; hasMore: boolean }[]>(select, [
-    ...values,
-    distinct.map(({ after }) => after),
-    distinct.map(({ limit }) => limit),
-  ]);
+  const parameters = distinct[0]?.values.map((_, i) => distinct.map(({ values }) => values[i]));
+  const rows = await sql.unsafe<{ json: string; last: bigint | null; hasMore: boolean }[]>(
+    select,
+    parameters,
+  );
   const pages = new Map(
     rows.map(({ json, last, hasMore }, place) => [
       distinct[place]?.name,

@@ -24,26 +24,23 @@ const SELECT_PET = `SELECT ${JSON_OF_PET} FROM pets WHERE id = ?`;
 const SELECT_BLOCK = `SELECT ${JSON_OF_PET} FROM pets WHERE id BETWEEN ? AND ? ORDER BY id`;
 const SELECT_HIGHEST_ID = "SELECT id FROM pets ORDER BY id DESC LIMIT 1";
 
-/** The statements for a list with certain filters, whose values are the first parameters. */
+const SELECT_PETS = `SELECT id, ${JSON_OF_PET} FROM pets`;
+
+/** The statements for a list with certain filters. They have the parameters of `selectPage`. */
 interface ListStatements {
-  /** The further parameters are the identifier that the page follows, and the limit. */
   readonly page: string;
-  /** Whether a pet follows the page. The further parameter is the identifier of its last pet. */
+  /** The identifiers of the pets that follow a page. */
   readonly next: string;
-  /** The further parameters are the limit, and a JSON array of identifiers. */
   readonly byIds: string;
 }
 
-function listStatements(columns: readonly string[]): ListStatements {
-  const page = selectPage(`SELECT id, ${JSON_OF_PET} FROM pets`, { filters: columns }, SQLITE_DIALECT);
-  const conditions = columns.map((column, i) => `${column} = ?${i + 1} AND `).join("");
-  const [limit, ids] = [`?${columns.length + 1}`, `?${columns.length + 2}`];
+function listStatements(filters: readonly string[]): ListStatements {
+  const page = selectPage(SELECT_PETS, { filters }, SQLITE_DIALECT);
   return {
     // The aggregate takes the rows in the order of the subquery.
     page: `SELECT '[' || coalesce(group_concat(json), '') || ']' AS json, max(id) AS last FROM (${page})`,
-    next: `SELECT id FROM pets WHERE ${conditions}id > ?${columns.length + 1} ORDER BY id LIMIT 1`,
-    byIds: `SELECT id, ${JSON_OF_PET} FROM pets
-      WHERE ${conditions}${SQLITE_DIALECT.isOneOf("id", ids)} ORDER BY id LIMIT +${limit}`,
+    next: selectPage("SELECT id FROM pets", { filters }, SQLITE_DIALECT),
+    byIds: selectPage(SELECT_PETS, { filters, isByIds: true }, SQLITE_DIALECT),
   };
 }
 export const INCREMENT_PET_REVISION = "UPDATE pet_revision SET revision = revision + 1";
@@ -185,7 +182,7 @@ export class SqlitePetJson implements PetJsonSource {
     const hasMore =
       filters.length === 0
         ? last < this.#readHighestId()
-        : this.connection.get(next, ...values, last) !== undefined;
+        : this.connection.get(next, ...values, last, 1) !== undefined;
     return { json, last, hasMore };
   }
 
@@ -195,7 +192,7 @@ export class SqlitePetJson implements PetJsonSource {
     const ids = idsAfter(query);
     const [id] = ids;
     if (id !== undefined && ids.length === 1 && filters.length === 0) return this.#listOne(id);
-    const values = [...filters.map(({ value }) => value), limit + 1, jsonArray(ids)];
+    const values = [...filters.map(({ value }) => value), jsonArray(ids), limit + 1];
     const { byIds } = this.#statementsOf(filters);
     const rows = this.connection.all<{ id: bigint; json: string }>(byIds, ...values);
     const page = rows.slice(0, limit);
