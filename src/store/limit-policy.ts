@@ -20,7 +20,7 @@ import { objectsOf, rowsOf, type SqlDatabase, type Steps } from "./statements.ts
 const SELECT_PLANS = `SELECT name, per_minute AS "perMinute", per_day AS "perDay" FROM plans`;
 const SELECT_BAN_RULES = `SELECT strikes, grace_ms AS "graceMs", length_ms AS "lengthMs",
   max_length_ms AS "maxLengthMs" FROM ban_rules`;
-const PUT_PLAN = `INSERT INTO plans (name, per_minute, per_day) VALUES (?, ?, ?)
+const PUT_PLANS = `INSERT INTO plans (name, per_minute, per_day) VALUES ${LIMITED_PLANS.map(() => "(?, ?, ?)").join(", ")}
   ON CONFLICT (name) DO UPDATE SET per_minute = excluded.per_minute, per_day = excluded.per_day`;
 const PUT_BAN_RULES = `INSERT INTO ban_rules (sole, strikes, grace_ms, length_ms, max_length_ms)
   VALUES (1, ?, ?, ?, ?) ON CONFLICT (sole) DO UPDATE SET strikes = excluded.strikes,
@@ -45,8 +45,8 @@ export class SqlPolicyStore implements PolicyStore {
       yield* nextRevision();
       const before = yield* readStored();
       const { plans, ban } = applyPolicyChange(policyOf(before), change);
-      for (const name of LIMITED_PLANS)
-        yield* rowsOf(PUT_PLAN, name, plans[name].perMinute, plans[name].perDay);
+      const rows = LIMITED_PLANS.map((name) => [name, plans[name].perMinute, plans[name].perDay]);
+      yield* rowsOf(PUT_PLANS, ...rows.flat());
       yield* rowsOf(PUT_BAN_RULES, ban.strikes, ban.graceMs, ban.lengthMs, ban.maxLengthMs);
       for (const entry of policyChanged(before, { plans, ban }, by)) yield* addAudit(entry);
       return { plans, ban };
