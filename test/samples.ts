@@ -1,4 +1,5 @@
 import type { JsonSchema, ObjectSchema } from "../src/api/schema.ts";
+import { PET_FIELDS } from "../src/domain/resources.ts";
 
 /** A number makes a sample differ from others. */
 type Which = number | "least" | "greatest";
@@ -36,4 +37,14 @@ export function samplesOf({ required, optional }: ObjectSchema<unknown>) {
     "the least values": objectWith({ required, optional }, "least"),
     "the greatest values": objectWith({ required, optional }, "greatest"),
   };
+}
+
+/** The header of pets as CSV. */
+export const PET_CSV_HEADER = Object.keys(PET_FIELDS).join(",");
+
+/** A row of pets as CSV. The cells of the remaining fields are empty. */
+export function petCsvRow(...cells: readonly string[]): string {
+  return Object.keys(PET_FIELDS)
+    .map((_, i) => cells[i] ?? "")
+    .join(",");
 }

@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { ADMIN_OPERATIONS, type AdminOperation } from "../../src/operator/operations.ts";
 import type { JsonSchema } from "../../src/api/schema.ts";
 import { useAdminService } from "./admin-service.ts";
+import { PetUpdate } from "../../src/domain/resources.ts";
 
 const service = await useAdminService();
 
@@ -59,7 +60,7 @@ const BODIES: readonly (readonly [string, string, unknown, string])[] = [
   ],
   ["POST", "/api/keys/1/rotate", { overlapSeconds: -1 }, OVERLAP],
   ["POST", "/api/keys/1/rotate", { overlapSeconds: 2_592_001 }, OVERLAP],
-  ["PATCH", "/api/pets/1", {}, "At least one of name, categoryId, status is required."],
+  ["PATCH", "/api/pets/1", {}, `At least one of ${PetUpdate.names.join(", ")} is required.`],
   ["PATCH", "/api/pets/1", { categoryId: null }, CATEGORY],
   ["PATCH", "/api/pets/1", { status: "Sold" }, 'status must be one of "available", "pending" or "sold", or'],
 ];

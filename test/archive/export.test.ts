@@ -12,6 +12,7 @@ import { join } from "node:path";
 import { gunzipSync } from "node:zlib";
 import { cleanUpAfterAll, failure, InProcessCli, cliDirectory, wrongUsage } from "../cli/cli.ts";
 import { createKey } from "../cli/keys.ts";
+import { PET_CSV_HEADER, petCsvRow } from "../samples.ts";
 
 cleanUpAfterAll();
 
@@ -39,7 +40,9 @@ describe("files", () => {
   test("the name of the file tells the format", async () => {
     const path = join(cliDirectory(), "pets.csv.gz");
     expect(await cli.json("export", "pets", path)).toMatchObject({ kind: "pets", file: path, rows: 2 });
-    expect(gunzipSync(readFileSync(path)).toString()).toBe("id,name,categoryId,status\n1,Rex,7,\n2,Mia,8,\n");
+    expect(gunzipSync(readFileSync(path)).toString()).toBe(
+      `${PET_CSV_HEADER}\n${petCsvRow("1", "Rex", "7")}\n${petCsvRow("2", "Mia", "8")}\n`,
+    );
   });
 
   test("a device is not replaced by a file, and neither is a directory", async () => {
@@ -76,9 +79,9 @@ test.each(["=cmd|'/C calc'!A0", "+1", "-1", "@SUM(1)", "\t=1"])(
     const own = new InProcessCli();
     own.input = `${JSON.stringify({ name, categoryId: -1 })}\n`;
     await own.run("import -");
-    const header = "id,name,categoryId,status\n";
-    expect(await own.out("export pets --format csv")).toBe(`${header}1,${name},-1,\n`);
-    expect(await own.out("export pets --format csv --for-spreadsheets")).toBe(`${header}1,'${name},-1,\n`);
+    const fileWith = (cell: string) => `${PET_CSV_HEADER}\n${petCsvRow("1", cell, "-1")}\n`;
+    expect(await own.out("export pets --format csv")).toBe(fileWith(name));
+    expect(await own.out("export pets --format csv --for-spreadsheets")).toBe(fileWith(`'${name}`));
   },
 );
 

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { cleanUpAfterAll, failure, InProcessCli, ROOT, spawnTracked, cliDirectory } from "../cli/cli.ts";
 import { createKey } from "../cli/keys.ts";
+import { PET_CSV_HEADER, petCsvRow } from "../samples.ts";
 
 cleanUpAfterAll();
 
@@ -48,13 +49,16 @@ describe("formats", () => {
     const { code, out } = await importFile(file(name, content));
     expect(code).toBe(0);
     expect(out).toMatch(/^Imported pets of .* into production \(data: .*\)\.\n\n {2}Rows +2\n {2}Added +2\n/);
-    expect(await stored()).toEqual(["1,Rex,9007199254740993,sold", '2,"Mia ""M""",-1,']);
+    expect(await stored()).toEqual([
+      petCsvRow("1", "Rex", "9007199254740993", "sold"),
+      petCsvRow("2", '"Mia ""M"""', "-1"),
+    ]);
   });
 
   test("standard input", async () => {
     cli.input = `${HEADER}Rex,7,\n`;
     expect((await importFile("-")).out).toStartWith("Imported pets of standard input into production ");
-    expect(await stored()).toEqual(["1,Rex,7,"]);
+    expect(await stored()).toEqual([petCsvRow("1", "Rex", "7")]);
   });
 
   test.each<[string, string | Uint8Array, string]>([
@@ -115,7 +119,11 @@ describe("rejected rows", () => {
 
     const corrected = file("corrected.csv", rejects.replace("Mia,x", "Mia,9").replace(" ,8,gone", "Luna,8,"));
     expect((await importFile(corrected)).code).toBe(0);
-    expect(await stored()).toEqual(["1,Rex,7,", "2,Mia,9,sold", "3,Luna,8,"]);
+    expect(await stored()).toEqual([
+      petCsvRow("1", "Rex", "7"),
+      petCsvRow("2", "Mia", "9", "sold"),
+      petCsvRow("3", "Luna", "8"),
+    ]);
   });
 
   test("--max-errors stops the import, and a higher one continues it", async () => {
@@ -128,7 +136,7 @@ describe("rejected rows", () => {
     expect(await errorOf(path, "--max-errors", "2")).toBe(first.err);
     const { out } = await importFile(path, "--max-errors", "4");
     expect(out).toContain(`continuing the import of ${path} after 4 rows`);
-    expect(await stored()).toEqual(["1,Rex,7,", "2,Mia,7,"]);
+    expect(await stored()).toEqual([petCsvRow("1", "Rex", "7"), petCsvRow("2", "Mia", "7")]);
     const lines = readFileSync(`${path}.rejects`, "utf8").match(/(?<=line )\d/g);
     expect(lines).toEqual(["3", "4", "5", "6"]);
   });
@@ -172,7 +180,7 @@ describe("--dry-run", () => {
     const again = file("more.csv", "ID,name,categoryId\n1,Rex,7\n2,Mia,7\n");
     const { out } = await importFile(again, "--keep-ids", "--dry-run");
     expect(out).toContain("warning: line 2: ID is 1, which exists already\n");
-    expect(await stored()).toEqual(["1,Rex,7,"]);
+    expect(await stored()).toEqual([petCsvRow("1", "Rex", "7")]);
   });
 });
 
@@ -215,7 +223,13 @@ describe("identifiers and orders", () => {
     await createKey(cli);
     const pets = file(
       "pets.csv",
-      'id,name,categoryId,status\n2,Rex,9223372036854775807,pending\n3," =1+1, ""x""\r\n",-5,\n4611686018427387904,日本 🐕,0,sold\n',
+      [
+        PET_CSV_HEADER,
+        petCsvRow("2", "Rex", "9223372036854775807", "pending"),
+        petCsvRow("3", '" =1+1, ""x""\r\n"', "-5"),
+        petCsvRow("4611686018427387904", "日本 🐕", "0", "sold"),
+        "",
+      ].join("\n"),
     );
     expect((await importFile(pets, "--keep-ids")).code).toBe(0);
     const orders = file(

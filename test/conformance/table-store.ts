@@ -49,7 +49,7 @@ export function tableStoreConformance(test: TestOn<OpenedStores & { readonly imp
     expect(await reader.count(PET_TABLE)).toBe(PETS);
     await reader[Symbol.asyncDispose]();
     expect(pets.map(([id]) => id)).toEqual(Array.from({ length: PETS }, (_, i) => String(i + 1)));
-    expect(pets.at(-1)).toEqual([String(PETS), `pet ${PETS}`, "1", null]);
+    expect(pets.at(-1)?.slice(0, 4)).toEqual([String(PETS), `pet ${PETS}`, "1", null]);
     const left = await tables.read();
     for await (const rows of left.rows(PET_TABLE)) {
       expect(rows.length).toBeLessThan(PETS);

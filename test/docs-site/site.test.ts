@@ -7,6 +7,7 @@ import { renderSite } from "../../src/docs-site/render-site.ts";
 import { ERRORS } from "../../src/petstore/errors.ts";
 import { SCHEMAS } from "../../src/petstore/openapi/document.ts";
 import { operationErrors, OPERATIONS, type PetstoreOperation } from "../../src/petstore/operations.ts";
+import { NewPet } from "../../src/domain/resources.ts";
 
 const siteWith = (settings: DocsSettings) =>
   renderSite({
@@ -91,9 +92,7 @@ describe("the reference", () => {
     // Programs that people copy have the public address, wherever the page is open.
     expect(baseUrl).toBe(DEFAULT_SETTINGS.baseUrl);
     expect(operation.fields.map(({ name }: { name: string }) => name)).toEqual([
-      "name",
-      "categoryId",
-      "status",
+      ...NewPet.names,
       "Idempotency-Key",
     ]);
   });
