@@ -274,7 +274,7 @@ test("a key that does not exist says so, and so does a filter that nothing match
   await page.goto(`${server.adminUrl}/keys?search=nothing-has-this-name`);
   await page.getByText("No key matches").waitFor();
   await page.goto(`${server.adminUrl}/keys?state=banned`);
-  await page.getByText("3 strikes in a window ban the key for 5m").waitFor();
+  await page.getByText("After 3 strikes in a window the key is banned for 5 minutes").waitFor();
 });
 
 test("the form of a new key: focus on the name, presets of the expiry, and what is wrong below its field", async () => {
