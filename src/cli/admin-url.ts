@@ -27,7 +27,7 @@ export const adminUrl = defineCommand({
   },
   examples: ["petstore admin-url", "petstore admin-url --operator ann --env staging"],
   async run({ values }, context) {
-    const { clock } = context;
+    const { clock, user = "unknown" } = context;
     const storage = storageOf(values);
     const { openEmptyStores, openStores } = await import("../adapters.ts");
     // Without a database, no server is running.
@@ -37,7 +37,13 @@ export const adminUrl = defineCommand({
       const { adminUrl: url } = await findRunningServer(storage, { ...stores, servers });
       const { createSignInUrl } = await import("../operator/token.ts");
       const { operators } = stores;
-      const signInUrl = await createSignInUrl({ url, operators, clock, operator: values.operator });
+      const signInUrl = await createSignInUrl({
+        url,
+        operators,
+        clock,
+        operator: values.operator,
+        madeBy: `admin-url (${user})`,
+      });
       if (signInUrl instanceof Rejection) throw new RejectedCall(signInUrl);
       return `${signInUrl}\n`;
     } finally {

@@ -1,4 +1,4 @@
-import { formatTime, grouped } from "../text/formatting.ts";
+import { grouped } from "../text/formatting.ts";
 import { quoted, UsageError } from "../config/usage-error.ts";
 import { switchOption, duration, list } from "../config/value-types.ts";
 import { environmentOf } from "../domain/api-keys.ts";
@@ -7,7 +7,7 @@ import { DAY_MS } from "../domain/rate-limit.ts";
 import type { Key } from "../operator/operations.ts";
 import { Failure } from "./command.ts";
 import { confirmed, listCommand, operationCommand, YES_OPTION } from "./operation-command.ts";
-import { convertedFlag } from "./operation-flags.ts";
+import { expiryFlag } from "./operation-flags.ts";
 import { columns, formatLimits, formatSecret, type Screen, shortened, type TableColumn } from "./output.ts";
 
 const only = "required for the Enterprise plan, and only for it";
@@ -16,13 +16,7 @@ const FIELDS = {
   perMinute: { option: { help: `Requests per minute; ${only}` } },
   perDay: { option: { help: `Requests per day; ${only}` } },
 };
-const expiresAt = {
-  flag: "expires",
-  option: {
-    type: convertedFlag(duration({ min: 1_000, max: 3_650 * DAY_MS }), (ms, now) => formatTime(now + ms)),
-    help: "Time from now until the key expires",
-  },
-};
+const expiresAt = expiryFlag("When the key expires, or how long from now");
 
 const quota =
   (of: (usage: NonNullable<Key["usage"]>) => string) =>

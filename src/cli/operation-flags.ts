@@ -7,6 +7,7 @@ import { UsageError } from "../config/usage-error.ts";
 import {
   trueOrFalse,
   choice,
+  expiry,
   integerWithin,
   list,
   pointInTime,
@@ -53,6 +54,12 @@ export function convertedFlag<T>(
 }
 
 const time = convertedFlag(pointInTime, (value, now) => formatTime(timeOf(value, now)));
+
+/** The flag of the field `expiresAt`. */
+export function expiryFlag(help: string) {
+  const type = convertedFlag(expiry, (value, now) => formatTime(timeOf(value, now)));
+  return { flag: "expires", option: { type, help } };
+}
 
 /** The flags of a command: one for each field of its operation's query and body. */
 export class OperationFlags {

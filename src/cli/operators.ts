@@ -1,22 +1,38 @@
 import { Rejection } from "../api/errors.ts";
 import { parseIdentifier } from "../api/json.ts";
+import { duration } from "../config/value-types.ts";
+import { EXPIRES_SOON_MS } from "../domain/api-keys.ts";
+import { MAX_OVERLAP_MS } from "../domain/key-fields.ts";
 import { ROLE_MEANINGS, ROLES } from "../domain/operators.ts";
 import type { OperatorView, OperatorWithToken } from "../operator/operations.ts";
 import { confirmed, listCommand, operationCommand, YES_OPTION } from "./operation-command.ts";
 import { type CallOperator, locationOf } from "./operation-call.ts";
-import type { TableColumn } from "./output.ts";
+import { convertedFlag, expiryFlag } from "./operation-flags.ts";
+import type { Screen, TableColumn } from "./output.ts";
 import { RejectedCall } from "./server-call.ts";
 
 const COLUMNS: readonly TableColumn<OperatorView>[] = [
   ["ID", ({ id }) => String(id)],
   ["NAME", ({ name }) => name],
   ["ROLE", ({ role }) => role],
-  ["STATE", ({ state }, screen) => screen.painted(state === "active" ? "green" : "gray", state)],
+  ["STATE", stateCell],
   ["TOKEN", ({ hint }) => hint],
   ["TOKEN CREATED", ({ tokenCreatedAt }, screen) => screen.shortTime(tokenCreatedAt)],
+  ["EARLIER TOKENS END", ({ overlapEndsAt }, screen) => screen.shortTime(overlapEndsAt)],
+  ["EXPIRES", ({ expiresAt: time }, screen) => screen.shortTime(time)],
   ["LAST USED", ({ lastUsedAt }, screen) => screen.shortTime(lastUsedAt)],
   ["CREATED", ({ createdAt }, screen) => screen.shortTime(createdAt)],
 ];
+
+/** The state, or that the token expires within a week. */
+function stateCell({ state, expiresAt: time }: OperatorView, screen: Screen) {
+  if (state !== "active") return screen.painted(state === "expired" ? "red" : "gray", state);
+  return time !== null && screen.msUntil(time) < EXPIRES_SOON_MS
+    ? screen.painted("yellow", `expires ${screen.at(time)}`)
+    : screen.painted("green", state);
+}
+
+const expiresAt = expiryFlag("When the token expires, or how long from now");
 
 const ROLE_TEXT = ROLES.map((role) => `${role}: ${ROLE_MEANINGS[role]}`).join("; ");
 
@@ -48,14 +64,22 @@ export const OPERATOR_COMMANDS = [
     name: "operators create",
     operation: "createOperator",
     description: `Creates an operator, a person or a program, and prints their token. The audit trail names them, so a name is not used again after its operator is revoked. Running servers accept the token at once. The role says what the operator may do. ${ROLE_TEXT}.`,
-    fields: { name: {}, role: { option: { help: "What the operator may do" } } },
+    fields: {
+      name: {},
+      role: { option: { help: "What the operator may do" } },
+      expiresAt: { ...expiresAt, option: { ...expiresAt.option, defaultText: "never" } },
+    },
     examples: [
       "petstore operators create --name ann --role admin",
+      "petstore operators create --name contractor --role support --expires 90d",
       "petstore operators create --name prometheus --role metrics",
     ],
     createsData: true,
-    text: (created, { values }) =>
-      `Created operator ${created.operator.id} ${created.operator.name} with the role ${created.operator.role} in ${locationOf(values)}:\n${tokenText(created)}`,
+    text(created, { values, context: { screen } }) {
+      const { id, name, role, expiresAt: time } = created.operator;
+      const expiration = time === null ? "" : `; the token expires ${screen.at(time)}`;
+      return `Created operator ${id} ${name} with the role ${role} in ${locationOf(values)}${expiration}:\n${tokenText(created)}`;
+    },
   }),
   listCommand({
     name: "operators list",
@@ -69,14 +93,52 @@ export const OPERATOR_COMMANDS = [
     ifNone: " The first start of a server creates one.",
   }),
   operationCommand({
+    name: "operators update",
+    operation: "updateOperator",
+    fields: { role: { option: { help: "What the operator may do" } }, expiresAt },
+    examples: [
+      "petstore operators update ann --role support",
+      "petstore operators update ann --expires 90d",
+      "petstore operators update ann --clear expires",
+    ],
+    request: async (call, { id, body }) =>
+      call("updateOperator", { id: (await operatorOf(call, id)).id, body: { ...body } }),
+    text({ id, name, role, expiresAt: time }, { context: { screen } }) {
+      const expiration = time === null ? "the token does not expire" : `the token expires ${screen.at(time)}`;
+      return `Operator ${id} ${name} is updated: role ${role}, ${expiration}.\n`;
+    },
+  }),
+  operationCommand({
     name: "operators rotate",
     operation: "rotateOperator",
-    examples: ["petstore operators rotate ann", "petstore operators rotate 3 --json"],
+    fields: {
+      overlapSeconds: {
+        flag: "overlap",
+        option: {
+          // The flag has any unit of time, and the field seconds.
+          type: convertedFlag(duration({ min: 0, max: MAX_OVERLAP_MS }), (ms) => Math.ceil(ms / 1_000)),
+          defaultText: "0",
+          help: "Time for which the earlier tokens stay valid",
+        },
+      },
+    },
+    examples: [
+      "petstore operators rotate ann",
+      "petstore operators rotate prometheus --overlap 10m   # no scrape fails meanwhile",
+    ],
     // A program with the role metrics may not list operators, and may replace its own token.
-    request: async (call, { id }) =>
-      call("rotateOperator", { id: parseIdentifier(String(id)) ?? (await operatorOf(call, id)).id }),
-    text: (rotated) =>
-      `Operator ${rotated.operator.id} ${rotated.operator.name} has a new token. The earlier one stops working within a second.\n${tokenText(rotated)}`,
+    async request(call, { id: given, body }) {
+      const id = parseIdentifier(String(given)) ?? (await operatorOf(call, given)).id;
+      return call("rotateOperator", { id, body: { ...body } });
+    },
+    text(rotated, { context: { screen } }) {
+      const { id, name, overlapEndsAt } = rotated.operator;
+      const earlier =
+        overlapEndsAt === null
+          ? "The earlier one stops working within a second"
+          : `The earlier one stays valid ${screen.until(overlapEndsAt)}`;
+      return `Operator ${id} ${name} has a new token. ${earlier}.\n${tokenText(rotated)}`;
+    },
   }),
   operationCommand({
     name: "operators revoke",

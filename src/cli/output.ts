@@ -65,7 +65,7 @@ export class Screen {
   /** `3 d ago`, `in 5 min` or `2026-11-15T09:30:00.000Z`. */
   time(time: string): string {
     if (!this.isTerminal) return time;
-    const ms = this.#fromNow(time);
+    const ms = this.msUntil(time);
     return ms > 0 ? `in ${shortDuration(ms)}` : `${shortDuration(-ms)} ago`;
   }
 
@@ -81,10 +81,10 @@ export class Screen {
 
   /** `for another 5 min`, or `until 2026-11-15T09:30:00.000Z`. */
   until(time: string): string {
-    return this.isTerminal ? `for another ${shortDuration(this.#fromNow(time))}` : `until ${time}`;
+    return this.isTerminal ? `for another ${shortDuration(this.msUntil(time))}` : `until ${time}`;
   }
 
-  #fromNow(time: string): number {
+  msUntil(time: string): number {
     return Date.parse(time) - this.options.now();
   }
 }

@@ -235,7 +235,7 @@ export function list<T>(type: ValueType<T>): ValueType<readonly T[]> {
   };
 }
 
-/** An instant, or a duration before now, in milliseconds. */
+/** An instant, or a duration before now, in milliseconds. A negative duration is after now. */
 export type PointInTime = { readonly at: number } | { readonly agoMs: number };
 
 const DATE = /^\d{4}-\d{2}-\d{2}$/;
@@ -256,6 +256,23 @@ export const pointInTime: ValueType<PointInTime> = {
   },
   format: (value) => ("at" in value ? new Date(value.at).toISOString() : formatDuration(value.agoMs)),
   hint: (text) => ago.hint?.(text),
+};
+
+const untilThen = duration({ min: 1_000, max: 3_650 * 86_400_000 });
+
+/** When something expires: a duration from now, or a point in time. */
+export const expiry: ValueType<PointInTime> = {
+  placeholder: "WHEN",
+  expected:
+    "a duration from 1s to 3650d such as 90d, a date such as 2027-03-31, or a time such as 2027-03-31T12:00:00Z",
+  range: "90d, or 2027-03-31",
+  parse(text) {
+    const ms = untilThen.parse(text);
+    if (ms !== undefined) return { agoMs: -ms };
+    const point = pointInTime.parse(text);
+    return point && "at" in point ? point : undefined;
+  },
+  hint: (text) => untilThen.hint?.(text),
 };
 
 export function timeOf(value: PointInTime, now: number): number {

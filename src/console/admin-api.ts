@@ -11,6 +11,7 @@ import {
 } from "../operator/operations.ts";
 import { current, update } from "./state.ts";
 import { readStored, writeStored } from "./theme.ts";
+import { keepUnchanged } from "./unchanged.ts";
 
 export type * from "../operator/calls.ts";
 export type * from "../operator/operations.ts";
@@ -33,7 +34,10 @@ export class RejectedRequest extends Error {
 }
 
 function setSession({ operator }: Session): void {
-  update({ isSignedIn: operator !== undefined, ...(operator && { operator }) });
+  update({
+    isSignedIn: operator !== undefined,
+    ...(operator && { operator: keepUnchanged(current.operator, operator) }),
+  });
 }
 
 /** Whether the operator's role allows an operation: what it does not allow is not shown. */
@@ -126,6 +130,13 @@ export async function signIn(body: BodyOf<"createSession">): Promise<void> {
 /** Forgets the secret also if the server is gone: without it the session is worth nothing. */
 export async function signOut(): Promise<void> {
   await call("deleteSession").finally(() => storeSecret(null));
+  location.reload();
+}
+
+/** Ends all sessions of the operator, that of this browser too. */
+export async function signOutEverywhere(): Promise<undefined> {
+  await call("deleteSessions");
+  storeSecret(null);
   location.reload();
 }
 

@@ -59,3 +59,15 @@ const ENDINGS: Readonly<Record<string, string>> = { one: "st", two: "nd", few: "
 export const ordinal = (count: number): string => `${count}${ENDINGS[PLURALS.select(count)] ?? "th"}`;
 
 export const capitalized = (word: string): string => word.charAt(0).toUpperCase() + word.slice(1);
+
+/** The value of `<input type="datetime-local">`: `2026-11-15T16:41`, in the time zone of the browser. */
+export function localInput(at: number): string {
+  return new Date(at - new Date(at).getTimezoneOffset() * 60_000).toISOString().slice(0, 16);
+}
+
+/** The value of such an input for a time that may be missing. */
+export const localInputOf = (time: string | null): string => (time ? localInput(Date.parse(time)) : "");
+
+/** The time of such an input; null if it is empty. */
+export const timeOfInput = (value: string): string | null =>
+  value === "" ? null : new Date(value).toISOString();

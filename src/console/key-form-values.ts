@@ -1,5 +1,6 @@
 import { toJson } from "../api/json.ts";
 import type { BodyOf, Key } from "../operator/operations.ts";
+import { localInputOf, timeOfInput } from "./format.ts";
 
 /** What the form of a key holds: text as it was typed. Without a key it is the form of a new one. */
 export function formValuesOf(key?: Key) {
@@ -15,16 +16,11 @@ export function formValuesOf(key?: Key) {
     perDay: `${limits?.perDay ?? ""}`,
     access: key?.access ?? "write",
     /** Local time; empty for never. */
-    expiresAt: key?.expiresAt ? localInput(Date.parse(key.expiresAt)) : "",
+    expiresAt: localInputOf(key?.expiresAt ?? null),
   };
 }
 
 export type KeyFormValues = Readonly<ReturnType<typeof formValuesOf>>;
-
-/** The value of `<input type="datetime-local">`: `2026-11-15T16:41`, in the time zone of the browser. */
-export function localInput(at: number): string {
-  return new Date(at - new Date(at).getTimezoneOffset() * 60_000).toISOString().slice(0, 16);
-}
 
 /** `eu, mobile` → two labels. */
 function labelsOf(text: string): string[] {
@@ -43,7 +39,7 @@ export function newKeyOf(values: KeyFormValues): BodyOf<"createKey"> {
     notes: orNull(notes),
     plan,
     access,
-    expiresAt: expiresAt === "" ? null : new Date(expiresAt).toISOString(),
+    expiresAt: timeOfInput(expiresAt),
     ...(plan === "enterprise" && { limits: { perMinute: Number(perMinute), perDay: Number(perDay) } }),
   };
 }

@@ -67,6 +67,8 @@ function App() {
 
 function Console() {
   usePolled("server", async () => server.set(await call("getServer")));
+  // The role may change, and with it what the pages show.
+  usePolled("session", findSession);
   const { path, dialog } = current;
   useFocusOnNewPage(path);
   return (

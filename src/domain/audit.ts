@@ -41,6 +41,7 @@ export const AUDIT_ACTIONS = [
   "admin.signed-out",
   "admin.token-rolled",
   "operator.created",
+  "operator.updated",
   "operator.rotated",
   "operator.revoked",
   "server-secret.rotated",

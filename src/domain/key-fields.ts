@@ -15,7 +15,7 @@ const NOTES_EXPECTED = `1 to ${grouped(KEY_NOTES.maxLength)} characters, not all
 /** The command line separates labels by commas. */
 const LABELS_EXPECTED = `at most ${MAX_LABELS} different labels, each 1 to ${KEY_LABEL.maxLength} characters on one line, not all of them blank, without commas`;
 
-/** The longest time for which the previous secrets of a rotated key may work. */
+/** The longest time for which the previous secrets of a rotated key, or tokens of an operator, may work. */
 export const MAX_OVERLAP_MS = 30 * 24 * 3_600_000;
 
 export const LIMITS_REQUIRED = invalid(
@@ -31,8 +31,14 @@ export function invalidKeyField(
   const { notes, labels, expiresAt } = fields;
   if (notes && CONTROL_CHARACTER.test(notes)) return invalid("notes", NOTES_EXPECTED);
   if (labels && !areValidLabels(labels)) return invalid("labels", LABELS_EXPECTED);
-  if (typeof expiresAt === "number" && expiresAt <= now) return invalid("expiresAt", "in the future");
-  return invalidLimits(fields, key);
+  return invalidExpiry(expiresAt, now) ?? invalidLimits(fields, key);
+}
+
+/** Checks the expiry of a key or of an operator. */
+export function invalidExpiry(expiresAt: number | null | undefined, now: number) {
+  return typeof expiresAt === "number" && expiresAt <= now
+    ? invalid("expiresAt", "in the future")
+    : undefined;
 }
 
 /** An Enterprise key must have limits of its own; a key of another plan has the limits of its plan. */

@@ -1,9 +1,11 @@
 import { Rejection } from "../api/errors.ts";
+import { formatOptionalTime, formatTime } from "../text/formatting.ts";
 import {
   type Attribution,
   type AuditAction,
   type AuditedValues,
   auditEntry,
+  changeOf,
   type NewAuditEntry,
 } from "./audit.ts";
 
@@ -41,10 +43,27 @@ export interface Operator {
   readonly issuedAt: number;
   /** The time rounded down to the hour. */
   readonly lastUsedAt?: number;
+  /** When the tokens and sessions of the operator stop working. */
+  readonly expiresAt?: number;
+  /** When the earlier tokens stop working, after a rotation with an overlap. */
+  readonly overlapEndsAt?: number;
   readonly revokedAt?: number;
 }
 
-export type NewOperator = Pick<Operator, "name" | "role">;
+export type NewOperator = Pick<Operator, "name" | "role" | "expiresAt">;
+
+/** Null removes the expiry. */
+export type OperatorChange = Partial<Pick<Operator, "role">> & { readonly expiresAt?: number | null };
+
+export const OPERATOR_STATES = ["active", "expired", "revoked"] as const;
+
+export function operatorState(
+  { revokedAt, expiresAt = Infinity }: Pick<Operator, "revokedAt" | "expiresAt">,
+  now: number,
+): (typeof OPERATOR_STATES)[number] {
+  if (revokedAt !== undefined) return "revoked";
+  return expiresAt <= now ? "expired" : "active";
+}
 
 /**
  * Names of people, email addresses and names of programs. A name begins with a letter: it is never an identifier. In
@@ -60,6 +79,8 @@ export const MAX_OPERATORS = 200;
 export const MAX_SESSIONS = 500;
 export const MAX_SESSIONS_OF_OPERATOR = 100;
 export const MAX_SIGN_IN_CODES = 100;
+/** The number of earlier tokens of an operator that work in an overlap. A further rotation ends the oldest. */
+export const MAX_EARLIER_TOKENS = 10;
 
 /** A browser that has signed in. Secrets are stored as their SHA-256 in hexadecimal. */
 export interface OperatorSession {
@@ -75,11 +96,23 @@ export interface SignInCode {
   readonly codeHash: string;
   readonly operatorId: number;
   readonly endsAt: number;
+  /** The command that made the code, and its user: `admin-url (root)`. Codes of release 1.1.0 have none. */
+  readonly madeBy?: string;
 }
 
-/** All valid tokens, sessions and codes, by the hash of what a client sends. */
+/** A token that was found, and its operator. */
+export interface OperatorCredential {
+  readonly operator: Operator;
+  /** Set on a token that was replaced: from this time on, only its successor works. */
+  readonly validUntil?: number;
+}
+
+/**
+ * All tokens, sessions and codes of operators who are not revoked, by the hash of what a client sends. Those that have
+ * expired are included.
+ */
 export interface OperatorAccess {
-  readonly tokens: ReadonlyMap<string, Operator>;
+  readonly tokens: ReadonlyMap<string, OperatorCredential>;
   readonly sessions: ReadonlyMap<string, OperatorSession>;
   readonly codes: ReadonlyMap<string, SignInCode>;
 }
@@ -88,8 +121,23 @@ export function operatorNotFound(id: number | bigint): Rejection<"operator_not_f
   return new Rejection("operator_not_found", `Operator ${id} does not exist.`);
 }
 
-export function operatorNotActive(name: string): Rejection<"operator_not_active"> {
+export function operatorRevoked({ name }: Pick<Operator, "name">): Rejection<"operator_not_active"> {
   return new Rejection("operator_not_active", `Operator ${name} is revoked. Create another one.`);
+}
+
+export function operatorExpired(
+  operator: Pick<Operator, "name" | "expiresAt">,
+): Rejection<"operator_not_active"> {
+  return new Rejection("operator_not_active", expiredText(operator));
+}
+
+/** The rejection of a request with the token or a session of an operator who has expired. */
+export function tokenExpired(operator: Pick<Operator, "name" | "expiresAt">): Rejection<"invalid_token"> {
+  return new Rejection("invalid_token", expiredText(operator));
+}
+
+function expiredText({ name, expiresAt = 0 }: Pick<Operator, "name" | "expiresAt">): string {
+  return `The token of ${name} expired at ${formatTime(expiresAt)}. An admin makes it valid again: petstore operators update ${name} --expires 90d`;
 }
 
 /** The audit trail identifies operators by name, so a name is never used by two of them. */
@@ -114,11 +162,17 @@ export function tokenOfOther({ name }: Pick<Operator, "name">): Rejection<"inval
 }
 
 export function tokenReplaced({ name }: Pick<Operator, "name">): Rejection<"invalid_token"> {
-  return new Rejection("invalid_token", `The token of ${name} was replaced just now.`);
+  return new Rejection("invalid_token", `The token of ${name} was replaced. Use the new one.`);
 }
 
 export function lastAdmin({ name }: Pick<Operator, "name">): Rejection<"last_admin"> {
-  return new Rejection("last_admin", `Operator ${name} is the last admin. Create another one first.`);
+  const message = `Operator ${name} is the last admin whose token does not expire. Create another one first.`;
+  return new Rejection("last_admin", message);
+}
+
+/** Whether the operator can do everything, without an end. There is always one who can. */
+export function isLastingAdmin({ role, expiresAt }: Pick<Operator, "role" | "expiresAt">): boolean {
+  return role === "admin" && expiresAt === undefined;
 }
 
 /** Makes the audit entry of a change, for the transaction of the change. */
@@ -128,4 +182,21 @@ export function operatorEntry(
   by: Attribution,
 ): NewAuditEntry {
   return auditEntry(action, id, { ...by, after: { name, ...operator } });
+}
+
+/** Makes the audit entry of a change of the role or the expiry. Returns undefined if nothing changes. */
+export function operatorUpdated(
+  before: Operator,
+  after: Operator,
+  by: Attribution,
+): NewAuditEntry | undefined {
+  const changed = changeOf(changeableValues(before), changeableValues(after));
+  const { id, name } = before;
+  return (
+    changed && auditEntry("operator.updated", id, { ...by, ...changed, after: { name, ...changed.after } })
+  );
+}
+
+function changeableValues({ role, expiresAt }: Operator) {
+  return { role, expiresAt: formatOptionalTime(expiresAt) };
 }

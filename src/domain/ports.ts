@@ -14,8 +14,15 @@ import type {
   PlanName,
 } from "./api-keys.ts";
 import type { Attribution, AuditEntry, AuditQuery, NewAuditEntry } from "./audit.ts";
-import type { NewOperator, Operator, OperatorAccess, OperatorSession, SignInCode } from "./operators.ts";
 import type { LimitPolicy, PolicyChange } from "./limit-policy.ts";
+import type {
+  NewOperator,
+  Operator,
+  OperatorAccess,
+  OperatorChange,
+  OperatorSession,
+  SignInCode,
+} from "./operators.ts";
 import type { Decision, Limits, Subject, Usage } from "./rate-limit.ts";
 import type {
   NewPet,
@@ -274,7 +281,10 @@ export interface OperatorStore {
     token: NewSecret,
     by: Attribution,
   ): Promise<Operator | Rejection<"operator_exists" | "too_many_operators">>;
-  /** Creates an admin if there has never been one and the name and token are new. Of concurrent calls, one does. */
+  /**
+   * Creates an admin if there has never been one without an expiry, and the name and token are new. Of concurrent
+   * calls, one does.
+   */
   createFirstOperator(
     operator: NewOperator,
     token: NewSecret,
@@ -294,10 +304,19 @@ export interface OperatorStore {
     | undefined
     | Rejection<"invalid_token" | "operator_not_active" | "operator_exists" | "too_many_operators">
   >;
-  /** Replaces the token, or only one with the hash `replaces`. The session with the hash `keeps` stays valid. */
+  /**
+   * Changes the role or the expiry. At least one admin has no expiry. The sessions of an operator who can no longer
+   * sign in end.
+   */
+  updateOperator(
+    id: number,
+    change: OperatorChange,
+    by: Attribution,
+  ): Promise<Operator | Rejection<"operator_not_found" | "operator_not_active" | "last_admin">>;
+  /** Replaces the token. */
   rotateOperator(
     id: number,
-    token: NewSecret & { readonly keeps?: string | undefined; readonly replaces?: string | undefined },
+    token: TokenRotation,
     by: Attribution,
   ): Promise<Operator | Rejection<"operator_not_found" | "operator_not_active" | "invalid_token">>;
   /** Leaves an operator who is already revoked as it is. */
@@ -320,6 +339,17 @@ export interface OperatorStore {
   createSession(session: OperatorSession, entry: NewAuditEntry, tokenHash: string): Promise<boolean>;
   /** Records the entry if the session exists. */
   deleteSession(cookieHash: string, entry: NewAuditEntry): Promise<void>;
+  /** Deletes all sessions and codes of an operator. */
+  deleteSessions(operatorId: number, by: Attribution): Promise<void>;
+}
+
+export interface TokenRotation extends NewSecret {
+  /** The hash of the session that stays valid. */
+  readonly keeps?: string | undefined;
+  /** The hash of the token that is replaced. Another one is not. */
+  readonly replaces?: string | undefined;
+  /** When the earlier tokens and the other sessions stop working; by default at once. */
+  readonly overlapEndsAt?: number | undefined;
 }
 
 /** Who changed what. A change of a key, a pet or an order writes its entry in its own transaction. */

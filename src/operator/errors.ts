@@ -6,7 +6,10 @@ import { MAX_ADMIN_BODY_BYTES, MAX_OPEN_BODY_BYTES } from "../domain/size-limits
 
 export const ADMIN_ERRORS = errorTable({
   not_signed_in: { status: 401, meaning: "The request has neither a session nor a token." },
-  invalid_token: { status: 401, meaning: "The token is wrong or was replaced, or its operator is revoked." },
+  invalid_token: {
+    status: 401,
+    meaning: "The token is wrong, was replaced or has expired, or its operator is revoked.",
+  },
   invalid_code: { status: 401, meaning: "The code is wrong, was used, or is older than five minutes." },
   forbidden_role: { status: 403, meaning: "The role of the operator does not allow it." },
   forbidden_host: {
@@ -19,9 +22,9 @@ export const ADMIN_ERRORS = errorTable({
   pet_not_found: { status: 404, meaning: "No pet has this identifier." },
   order_not_found: { status: 404, meaning: "No order has this identifier." },
   operator_exists: { status: 409, meaning: "An operator has this name, or had it and is revoked." },
-  operator_not_active: { status: 409, meaning: "The operator is revoked." },
+  operator_not_active: { status: 409, meaning: "The operator is revoked or has expired." },
   own_operator: { status: 409, meaning: "Operators cannot revoke themselves." },
-  last_admin: { status: 409, meaning: "The last operator with the role admin cannot be revoked." },
+  last_admin: { status: 409, meaning: "No other admin has a token that does not expire." },
   too_many_operators: { status: 409, meaning: `There are ${MAX_OPERATORS} operators, which is the limit.` },
   key_not_active: { status: 409, meaning: "The API key is revoked or expired, so it cannot be changed." },
   pet_ordered: { status: 409, meaning: "The pet has a placed order. Complete or cancel the order first." },

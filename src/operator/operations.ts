@@ -52,6 +52,16 @@ export const ADMIN_OPERATIONS = {
       success: { status: 204, description: "The session is over" },
       needsNoToken: true,
     },
+    deleteSessions: {
+      method: "DELETE",
+      path: "/sessions",
+      audited: "admin.signed-out",
+      summary: "Sign out everywhere",
+      description:
+        "Ends all sessions of the operator who sends it, and the codes that nobody has used: on every server, within a second. The token stays valid.",
+      success: { status: 204, description: "The sessions are over" },
+      role: "viewer",
+    },
     proveServer: {
       method: "GET",
       path: "/session/proof",
@@ -78,10 +88,21 @@ export const ADMIN_OPERATIONS = {
       audited: "operator.created",
       summary: "Create an operator",
       description:
-        "Creates an operator and responds with their token, which is shown only this once. A name is not used again after its operator is revoked: the audit trail has it.",
+        "Creates an operator and responds with their token, which is shown only this once. From `expiresAt` on, the token and its sessions get 401. A name is not used again after its operator is revoked: the audit trail has it.",
       body: resources.NewOperatorSchema,
       success: created("The new operator and their token", resources.OperatorWithToken),
       errors: ["operator_exists", "too_many_operators"],
+    },
+    updateOperator: {
+      method: "PATCH",
+      path: "/operators/{operatorId}",
+      audited: "operator.updated",
+      summary: "Change the role or the expiry of an operator",
+      description:
+        "Tokens and sessions follow on every server within a second. An operator who has expired is let in again with a new expiry. The last admin whose token does not expire keeps the role, and gets no expiry.",
+      body: resources.OperatorUpdate,
+      success: ok("The changed operator", resources.OperatorSchema),
+      errors: ["operator_not_active", "last_admin"],
     },
     rotateOperator: {
       method: "POST",
@@ -89,7 +110,8 @@ export const ADMIN_OPERATIONS = {
       audited: "operator.rotated",
       summary: "Replace the token of an operator",
       description:
-        "Makes a new token, which is shown only this once. The earlier one stops working and the operator's other sessions end, on every server within a second. Every operator may replace their own token; that of somebody else needs the role admin.",
+        "Makes a new token, which is shown only this once. The earlier ones stop working and the operator's other sessions end when the overlap is over, by default at once: on every server within a second. Every operator may replace their own token, with the newest one; that of somebody else needs the role admin.",
+      body: resources.OperatorRotation,
       success: ok("The operator and their new token", resources.OperatorWithToken),
       errors: ["operator_not_active", "forbidden_role", "invalid_token", "too_many_attempts"],
       role: "metrics",
@@ -100,7 +122,7 @@ export const ADMIN_OPERATIONS = {
       audited: "operator.revoked",
       summary: "Revoke an operator for good",
       description:
-        "Ends the token and the sessions of the operator, on every server within a second. This cannot be undone. Nobody can revoke themselves, or the last admin. An operator who is already revoked stays so.",
+        "Ends the token and the sessions of the operator, on every server within a second. This cannot be undone. Nobody can revoke themselves, or the last admin whose token does not expire. An operator who is already revoked stays so.",
       body: Reasoned,
       success: ok("The revoked operator", resources.OperatorSchema),
       errors: ["own_operator", "last_admin"],

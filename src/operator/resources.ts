@@ -12,7 +12,8 @@ import {
   text,
 } from "../api/schema.ts";
 import { ENVIRONMENTS } from "../domain/api-keys.ts";
-import { OPERATOR_NAME, OPERATOR_NAME_EXPECTED, ROLES } from "../domain/operators.ts";
+import { MAX_OVERLAP_MS } from "../domain/key-fields.ts";
+import { OPERATOR_NAME, OPERATOR_NAME_EXPECTED, OPERATOR_STATES, ROLES } from "../domain/operators.ts";
 import { schemasOf } from "../domain/fields.ts";
 import { OPERATOR_ORDER_FIELDS, Pet, PET_FIELDS } from "../domain/resources.ts";
 import { count, nextCursor, time } from "./key-resources.ts";
@@ -160,10 +161,12 @@ export const OperatorSchema = object("A person or a program that operates the se
   id: operatorId,
   name: operatorName,
   role: RoleSchema,
-  state: oneOf(["active", "revoked"], "Whether the token works"),
+  state: oneOf(OPERATOR_STATES, "Whether the token works"),
   hint: line(40, "Beginning and end of the token"),
   createdAt: time("When the operator was created"),
   tokenCreatedAt: time("When the token was made"),
+  expiresAt: nullable(time("When the token expires; null for never")),
+  overlapEndsAt: nullable(time("When the earlier tokens stop working; null unless a rotation overlaps")),
   lastUsedAt: nullable(time("When the operator was last there, to the hour"), "Null if never"),
   revokedAt: nullable(time("When the operator was revoked")),
 });
@@ -173,13 +176,36 @@ export const Operators = object("Operators, the oldest first", {
   items: array(OperatorSchema, { json: "Those that are not revoked, and the last 300 that are" }),
 });
 
-export const NewOperatorSchema = object("An operator to create", {
-  name: matching(OPERATOR_NAME, OPERATOR_NAME_EXPECTED, {
-    description: "Name of the operator, which the audit trail has",
-    examples: ["ann"],
-  }),
-  role: RoleSchema,
-});
+export const NewOperatorSchema = object(
+  "An operator to create",
+  {
+    name: matching(OPERATOR_NAME, OPERATOR_NAME_EXPECTED, {
+      description: "Name of the operator, which the audit trail has",
+      examples: ["ann"],
+    }),
+    role: RoleSchema,
+  },
+  { expiresAt: nullable(time("When the token expires; null for never")) },
+);
+
+export const OperatorUpdate = object(
+  { description: "The fields to change, at least one. Null removes the expiry.", minProperties: 1 },
+  {},
+  { role: RoleSchema, expiresAt: nullable(time("When the token expires; null removes the expiry")) },
+);
+
+export const OperatorRotation = object(
+  "How to replace the token of an operator",
+  {},
+  {
+    overlapSeconds: integer({
+      min: 0,
+      max: MAX_OVERLAP_MS / 1_000,
+      default: 0,
+      description: "How long the earlier tokens, and the other sessions, still work",
+    }),
+  },
+);
 
 export const OperatorWithToken = object("An operator and their new token, which is shown only this once", {
   operator: OperatorSchema,

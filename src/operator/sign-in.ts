@@ -3,7 +3,12 @@ import { TokenBucket } from "../runtime/token-bucket.ts";
 import { Rejection } from "../api/errors.ts";
 import { sha256 } from "../runtime/hash.ts";
 import type { Actor } from "../domain/audit.ts";
-import type { Operator, OperatorAccess, Role } from "../domain/operators.ts";
+import {
+  type OperatorAccess,
+  type OperatorCredential,
+  type Role,
+  tokenExpired,
+} from "../domain/operators.ts";
 import type { AuditStore, Clock, OperatorStore } from "../domain/ports.ts";
 import { HOUR_MS } from "../domain/usage-history.ts";
 import type { Request } from "../http1/index.ts";
@@ -20,9 +25,17 @@ export interface Principal {
   readonly role: Role;
   /** The hash of the token with which the operator was authenticated. */
   readonly tokenHash: string;
+  /** Set if the token was replaced: when it stops working. */
+  readonly tokenValidUntil?: number | undefined;
   /** The hash of the session cookie, for a browser. */
   readonly session?: string;
 }
+
+/** Who signs in. */
+type NewSessionPrincipal = Principal & {
+  /** Who made the code with which the operator signs in. */
+  readonly codeMadeBy?: string | undefined;
+};
 
 /** A principal, and the actor that the audit trail names. */
 export interface Identity {
@@ -110,8 +123,8 @@ export class AdminAuthentication {
   async checkToken(candidate: string, actor: Actor): Promise<Principal | TokenRejection> {
     const hash = sha256(candidate);
     const pick = ({ tokens }: OperatorAccess) => {
-      const operator = tokens.get(hash);
-      return operator && this.#principalOf(operator, hash);
+      const credential = tokens.get(hash);
+      return credential && this.#principalOf(credential, hash);
     };
     if (this.#guesses.wasWrong(hash)) return (await this.#access.findRead(pick)) ?? INVALID_TOKEN;
     const compare = () => this.#access.find(pick);
@@ -122,15 +135,16 @@ export class AdminAuthentication {
   async takeCode(
     code: string,
     actor: Actor,
-  ): Promise<Principal | Rejection<"invalid_code" | "too_many_attempts">> {
+  ): Promise<NewSessionPrincipal | Rejection<"invalid_code" | "invalid_token" | "too_many_attempts">> {
     const codeHash = sha256(code);
     const holder = await this.#access.find((access) => {
       const code = access.codes.get(codeHash);
       return code && this.#operatorIn(access, code.operatorId);
     });
     if (holder === "unknown") return tooManyAttempts(1);
+    if (holder instanceof Rejection) return holder;
     const taken = holder && (await this.#options.operators.takeCode(codeHash));
-    if (taken && this.#options.clock.now() < taken.endsAt) return holder;
+    if (taken && this.#options.clock.now() < taken.endsAt) return { ...holder, codeMadeBy: taken.madeBy };
     this.#reportFailure(actor);
     return INVALID_CODE;
   }
@@ -155,7 +169,7 @@ export class AdminAuthentication {
    * token was just replaced, perhaps by another server. Rejects while the database is unavailable.
    */
   async createSession(
-    { id, name, tokenHash }: Principal,
+    { id, name, tokenHash, tokenValidUntil = Infinity, codeMadeBy }: NewSessionPrincipal,
     actor: Actor,
   ): Promise<{ cookie: string; secret: string } | undefined> {
     const { clock, operators } = this.#options;
@@ -166,9 +180,11 @@ export class AdminAuthentication {
       secretHash: sha256(secret),
       operatorId: id,
       createdAt,
-      endsAt: createdAt + SESSION_MS,
+      endsAt: Math.min(createdAt + SESSION_MS, tokenValidUntil),
     };
-    const entry = { at: createdAt, actor: { ...actor, operator: name }, action: "admin.signed-in" } as const;
+    const action = "admin.signed-in";
+    const after = codeMadeBy === undefined ? {} : { after: { codeMadeBy } };
+    const entry = { at: createdAt, actor: { ...actor, operator: name }, action, ...after } as const;
     const isCreated = await operators.createSession(session, entry, tokenHash);
     this.changed();
     return isCreated ? { cookie, secret } : undefined;
@@ -190,7 +206,7 @@ export class AdminAuthentication {
    */
   async #principalOfSession({
     headers,
-  }: Pick<Request, "headers">): Promise<Principal | Rejection<"not_signed_in" | "too_many_attempts">> {
+  }: Pick<Request, "headers">): Promise<Principal | TokenRejection | Rejection<"not_signed_in">> {
     const secret = headers.get(SESSION_HEADER);
     const found = headers.get("cookie")?.matchAll(this.#cookies).take(MAX_COOKIES);
     if (secret === null || found === undefined) return NOT_SIGNED_IN;
@@ -201,26 +217,37 @@ export class AdminAuthentication {
       const sessions = cookies.flatMap((hash) => access.sessions.get(hash) ?? []);
       const session = sessions.find((each) => isSameSecret(each.secretHash, secretHash) && now < each.endsAt);
       const operator = session && this.#operatorIn(access, session.operatorId);
-      return operator && { ...operator, session: session.cookieHash };
+      return operator instanceof Rejection
+        ? operator
+        : operator && { ...operator, session: session.cookieHash };
     });
     if (principal === "unknown") return tooManyAttempts(1);
     return principal ?? NOT_SIGNED_IN;
   }
 
-  /** Finds an operator by identifier; undefined if the operator is revoked. */
-  #operatorIn({ tokens }: OperatorAccess, id: number): Principal | undefined {
-    const [hash, operator] = tokens.entries().find(([, each]) => each.id === id) ?? [];
-    return hash !== undefined && operator ? this.#principalOf(operator, hash) : undefined;
+  /** Finds an operator by identifier, with the current token; undefined if the operator is revoked. */
+  #operatorIn({ tokens }: OperatorAccess, id: number) {
+    const isCurrent = ({ operator, validUntil }: OperatorCredential) =>
+      operator.id === id && validUntil === undefined;
+    const [hash, credential] = tokens.entries().find(([, each]) => isCurrent(each)) ?? [];
+    return hash !== undefined && credential ? this.#principalOf(credential, hash) : undefined;
   }
 
-  #principalOf({ id, name, role, lastUsedAt = 0 }: Operator, tokenHash: string): Principal {
+  /** Returns undefined for a token that was replaced, after its overlap. The clock of the machine decides. */
+  #principalOf(
+    { operator, validUntil }: OperatorCredential,
+    tokenHash: string,
+  ): Principal | Rejection<"invalid_token"> | undefined {
     const { clock, operators } = this.#options;
+    const { id, name, role, lastUsedAt = 0, expiresAt = Infinity } = operator;
     const now = clock.now();
+    if (now >= (validUntil ?? Infinity)) return undefined;
+    if (now >= expiresAt) return tokenExpired(operator);
     if (now - Math.max(lastUsedAt, this.#used.get(id) ?? 0) >= USE_EVERY_MS) {
       this.#used.set(id, now);
       // If this fails, it is tried again in an hour.
       void operators.recordUse(id, now).catch(() => {});
     }
-    return { id, name, role, tokenHash };
+    return { id, name, role, tokenHash, tokenValidUntil: validUntil };
   }
 }

@@ -1,3 +1,4 @@
+import { hostname } from "node:os";
 import { Rejection } from "../api/errors.ts";
 import { type Config, originOf } from "../config/config.ts";
 import { isLoopback } from "../config/network.ts";
@@ -77,7 +78,7 @@ export function startAdmin(options: StartAdminOptions): AdminListener {
   return {
     url,
     async createSignInUrl() {
-      const signInUrl = await createSignInUrl({ url, operators, clock });
+      const signInUrl = await createSignInUrl({ url, operators, clock, madeBy: `serve (${hostname()})` });
       return signInUrl instanceof Rejection ? url : signInUrl;
     },
     tokenFile,

@@ -7,7 +7,7 @@ import { sha256 } from "../runtime/hash.ts";
 import { adminToken } from "../config/value-types.ts";
 import { type DataDirectory, replacePrivateFile } from "../data-directory.ts";
 import { type NewSecret, randomBase62 } from "../domain/api-keys.ts";
-import { mayCall } from "../domain/operators.ts";
+import { mayCall, operatorState } from "../domain/operators.ts";
 import type { Clock, OperatorStore } from "../domain/ports.ts";
 import type { Log } from "../observe/log.ts";
 import { forbiddenRole } from "./errors.ts";
@@ -78,25 +78,27 @@ interface SignInUrlOptions {
   readonly clock: Pick<Clock, "now">;
   /** The operator to sign in; by default the first admin. */
   readonly operator?: string | undefined;
+  /** The command that makes the URL, and its user, for the audit trail: `admin-url (root)`. */
+  readonly madeBy: string;
 }
 
 /** Creates a URL that signs in whoever opens it first, within five minutes. */
 export async function createSignInUrl(
   options: SignInUrlOptions,
 ): Promise<string | Rejection<"operator_not_found" | "forbidden_role">> {
-  const { url, operators, clock, operator: name } = options;
-  const active = (await operators.listOperators()).filter(({ revokedAt }) => revokedAt === undefined);
+  const { url, operators, clock, operator: name, madeBy } = options;
+  const now = clock.now();
+  const active = (await operators.listOperators()).filter((each) => operatorState(each, now) === "active");
   const operator = active.find((each) => (name === undefined ? each.role === "admin" : each.name === name));
   if (operator === undefined)
     return new Rejection(
       "operator_not_found",
-      `${name === undefined ? "An operator with the role admin" : `Operator ${name}`} does not exist or is revoked.`,
+      `${name === undefined ? "An operator with the role admin" : `Operator ${name}`} does not exist, is revoked or has expired.`,
     );
   if (!mayCall(operator.role, "viewer")) return forbiddenRole(operator, "viewer");
   // The code has no punctuation, which terminals would leave out of a link.
   const code = randomBytes(20).toString("hex");
-  const now = clock.now();
-  const stored = { codeHash: sha256(code), operatorId: operator.id, endsAt: now + CODE_MS };
+  const stored = { codeHash: sha256(code), operatorId: operator.id, endsAt: now + CODE_MS, madeBy };
   await operators.createCode(stored, now);
   return `${url}/?code=${code}`;
 }

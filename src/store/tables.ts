@@ -146,6 +146,7 @@ export const TABLES: readonly Table[] = [
     created_at: "integer",
     last_used_at: "integer",
     revoked_at: "integer",
+    expires_at: "integer",
   }),
   table("operator_tokens", ["hash"], {
     hash: "text",
@@ -153,6 +154,7 @@ export const TABLES: readonly Table[] = [
     hint: "text",
     issued_at: "integer",
     replaced_at: "integer",
+    valid_until: "integer",
   }),
   USAGE.hour,
   USAGE.day,

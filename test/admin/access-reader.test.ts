@@ -5,7 +5,10 @@ import { TestClock } from "../test-clock.ts";
 
 const accessOf = (...names: string[]): OperatorAccess => ({
   tokens: new Map(
-    names.map((name, id) => [name, { id, name, role: "admin", hint: "", createdAt: 0, issuedAt: 0 }]),
+    names.map((name, id) => [
+      name,
+      { operator: { id, name, role: "admin", hint: "", createdAt: 0, issuedAt: 0 } },
+    ]),
   ),
   sessions: new Map(),
   codes: new Map(),
@@ -26,7 +29,7 @@ test("after a change on this server, a read that began before it is not used", a
   reader.changed();
   const after = find();
   reads[0]?.resolve(accessOf("ann"));
-  expect(await before).toMatchObject({ name: "ann" });
+  expect(await before).toMatchObject({ operator: { name: "ann" } });
   while (reads.length < 2) await Bun.sleep(0);
   reads[1]?.resolve(accessOf());
   expect(await after).toBeUndefined();

@@ -141,7 +141,7 @@ test.each([
 test.each(Object.entries<AdminOperation>(ADMIN_OPERATIONS).filter(([, { identifier }]) => identifier))(
   "%s 404: an identifier that nothing has, and one that is no int64 in plain decimal",
   async (id, { method, path, identifier }) => {
-    const body = id === "updateOrder" ? { status: "cancelled" } : { name: "x" };
+    const body = id === "updateOrder" ? { status: "cancelled" } : { name: "x", role: "viewer" };
     const { name, notFound: code } = identifier ?? {};
     const messageFor = async (text: string) => {
       const sent = { method, path: `/api${path.replace(/\{\w+\}/, text)}` };

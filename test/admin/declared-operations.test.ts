@@ -13,6 +13,7 @@ const WITHOUT: { readonly [front: string]: { readonly [Id in AdminOperationId]?:
   cli: {
     createSession: "a command sends its token",
     deleteSession: "a command sends its token",
+    deleteSessions: "a command sends its token",
     getOverview: "live plots are for the console; `usage` and `servers list` have the figures",
     getSettings: "`doctor` shows the settings of this machine",
     listBans: "`keys list --state banned` shows them",

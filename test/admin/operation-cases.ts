@@ -81,11 +81,22 @@ export async function testChangingOperations(config: Partial<Config> = {}): Prom
       const end = () => service.ok("DELETE /api/session", { headers, token: null });
       return { call: end, read: sessionWith(headers), shows: { signedIn: false } };
     },
+    async deleteSessions() {
+      const headers = await signIn();
+      const shows = { signedIn: false };
+      return { call: call("DELETE /api/sessions"), read: sessionWith(headers), shows };
+    },
     createOperator: () => ({
       call: () => newOperator("ann"),
       read: operators,
       shows: oneItem({ name: "ann", role: "viewer", state: "active" }),
     }),
+    async updateOperator() {
+      const { id } = await newOperator("dan");
+      const [role, expiresAt] = ["support", "2027-01-01T00:00:00.000Z"];
+      const shows = oneItem({ id, role, expiresAt });
+      return { call: call(`PATCH /api/operators/${id}`, { role, expiresAt }), read: operators, shows };
+    },
     async rotateOperator() {
       const { id, hint } = await newOperator("bob");
       const shows = oneItem({ id, hint: expect.not.stringContaining(hint) });

@@ -22,7 +22,13 @@ const signIn = (body: object, headers: Record<string, string> = {}) =>
   service.admin("POST /api/session", { token: null, body, headers });
 async function codeOf(operator?: string): Promise<string> {
   const { app, clock } = service;
-  const url = await createSignInUrl({ url: "", operators: app.operators, clock, operator });
+  const url = await createSignInUrl({
+    url: "",
+    operators: app.operators,
+    clock,
+    operator,
+    madeBy: "admin-url (root)",
+  });
   return String(url).replace("/?code=", "");
 }
 const get = (path: string, headers: Record<string, string>) => service.admin(path, { token: null, headers });
@@ -58,11 +64,11 @@ describe("roles", () => {
   test("are what the decisions say: who reads, who helps, who does everything", () => {
     const least = (role: Role) =>
       OPERATIONS.filter(([, row]) => leastRoleOf(row) === role && row.method !== "GET").map(([id]) => id);
-    expect(least("viewer")).toEqual(["findKey"]);
+    expect(least("viewer")).toEqual(["deleteSessions", "findKey"]);
     const support = "rotateKey disableKey enableKey unbanKey updatePet updateOrder".split(" ");
     expect(least("support")).toEqual(support);
     const admin =
-      "createOperator revokeOperator rotateServerSecret testWebhook createKey updateKey revokeKey updatePlan";
+      "createOperator updateOperator revokeOperator rotateServerSecret testWebhook createKey updateKey revokeKey updatePlan";
     expect(least("admin")).toEqual([...admin.split(" "), "updateBanRules", "createPet", "deletePet"]);
     expect(least("metrics")).toEqual(["rotateOperator"]);
     for (const [, row] of OPERATIONS) if (row.method === "GET") expect(leastRoleOf(row)).toBe("viewer");

@@ -44,7 +44,10 @@ async function start(settings: Partial<AdminConfig>, operators: OperatorStore = 
 /** Who is let in, by their tokens. */
 async function valid(): Promise<Record<string, string>> {
   const { tokens } = await stores.operators.readAccess();
-  const names = [ONE, TWO, THREE].map((token) => [token, tokens.get(sha256(token))?.name ?? "nobody"]);
+  const names = [ONE, TWO, THREE].map((token) => [
+    token,
+    tokens.get(sha256(token))?.operator.name ?? "nobody",
+  ]);
   return Object.fromEntries(names.filter(([, name]) => name !== "nobody"));
 }
 
@@ -215,7 +218,7 @@ test("sessions and codes of release 1.1.0 that were those of a setting let nobod
   using database = new Database(join(directory, "production.db"));
   const hash = `'${sha256("of release 1.1.0")}'`;
   database.run(`INSERT INTO operator_sessions VALUES (${hash}, ${hash}, NULL, 'check', 0, 1)`);
-  database.run(`INSERT INTO sign_in_codes VALUES (${hash}, NULL, 1)`);
+  database.run(`INSERT INTO sign_in_codes VALUES (${hash}, NULL, 1, NULL)`);
   const { sessions, codes } = await stores.operators.readAccess();
   expect([sessions.size, codes.size]).toEqual([0, 0]);
 });

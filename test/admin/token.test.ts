@@ -35,7 +35,7 @@ const ANN: Operator = { id: 7, name: "ann", role: "support", hint: "", createdAt
 function authenticationWith(token = TOKEN_OF_ANN, clock = new TestClock()) {
   const reports: NewAuditEntry[] = [];
   const audit = { recordAudit: async (entry: NewAuditEntry) => void reports.push(entry) };
-  const database = { tokens: new Map([[sha256(token), ANN]]), reads: 0, isDown: false };
+  const database = { tokens: new Map([[sha256(token), { operator: ANN }]]), reads: 0, isDown: false };
   const store: Partial<OperatorStore> = {
     async readAccess(): Promise<OperatorAccess> {
       if (database.isDown) throw new Unavailable("down");
@@ -82,7 +82,7 @@ describe("wrong tokens", () => {
     const long = "0123456789abcdef0123456789abcdef01234567";
     const { check, database } = authenticationWith(long);
     const generated = generateToken();
-    database.tokens.set(sha256(generated), ANN);
+    database.tokens.set(sha256(generated), { operator: ANN });
     for (let i = 0; i < 20; i++) await check(`wrong ${i}`);
     expect(await check("wrong 20")).toMatchObject(blocked(60));
     expect(await check(long)).toBe("ann");
@@ -100,7 +100,7 @@ describe("wrong tokens", () => {
   test("a token that was wrong is right half a second after it was given to an operator, on every server", async () => {
     const { check, clock, database } = authenticationWith("right");
     for (let i = 0; i < 2; i++) expect(await check("next")).toMatchObject({ code: "invalid_token" });
-    database.tokens = new Map([[sha256("next"), ANN]]);
+    database.tokens = new Map([[sha256("next"), { operator: ANN }]]);
     clock.advance(500);
     expect(await check("next")).toBe("ann");
     expect(await check("right")).toMatchObject({ code: "invalid_token" });
@@ -120,7 +120,7 @@ describe("what the database says", () => {
     for (let i = 0; i < 5; i++) expect(await check(TOKEN_OF_ANN)).toBe("ann");
     expect(database.reads).toBe(1);
     const created = generateToken();
-    database.tokens.set(sha256(created), { ...ANN, id: 8 });
+    database.tokens.set(sha256(created), { operator: { ...ANN, id: 8 } });
     expect(await check(created)).toBe("ann");
     expect(database.reads).toBe(2);
     database.tokens.clear();

@@ -193,13 +193,14 @@ describe("petstore restore", () => {
     );
   });
 
-  test("operators are restored, sessions, codes and the servers' secret are not; those revoked or rotated since are named", async () => {
+  test("operators are restored, sessions, codes and the servers' secret are not; those changed since are named", async () => {
     const by = { actor: { kind: "console" }, at: NOW } as const;
     const secret = (text: string) => ({ hash: hash(text.length), hint: text });
     const create = (stores: SqliteStores, name: string) =>
       stores.operators.createOperator({ name, role: "admin" }, secret(name), by);
     const before = open();
-    for (const name of ["a", "bb", "ccc"]) await create(before, name);
+    const names = ["a", "bb", "ccc", "ffffff", "ggggggg"];
+    for (const name of names) await create(before, name);
     const session = { cookieHash: hash(101), secretHash: hash(102), operatorId: 1 };
     const signedIn = { ...by, action: "admin.signed-in" } as const;
     await before.operators.createSession(
@@ -219,13 +220,17 @@ describe("petstore restore", () => {
     const later = open();
     await later.operators.rotateOperator(3, secret("dddd"), by);
     await later.operators.revokeOperator(4, by);
+    await later.operators.updateOperator(5, { role: "viewer" }, by);
+    await later.operators.updateOperator(6, { expiresAt: NOW + 86_400_000 }, by);
     await create(later, "eeeee");
     await later.close();
     const out = await restored(backups, "--replace");
-    expect(out).toContain("operators that were revoked or rotated since are valid again: bb; ccc\n");
+    expect(out).toContain(
+      "operators who were revoked or rotated, or got another role or an earlier expiry since, have their earlier token, role and expiry: bb; ccc; ffffff; ggggggg\n",
+    );
     const after = open();
-    const names = (await after.operators.listOperators()).map(({ name }) => name);
-    expect(names).toEqual(["ann", "a", "bb", "ccc"]);
+    const restoredNames = (await after.operators.listOperators()).map(({ name }) => name);
+    expect(restoredNames).toEqual(["ann", ...names]);
     const { sessions, codes } = await after.operators.readAccess();
     expect([sessions.size, codes.size]).toEqual([0, 0]);
     expect(await after.settings.readSettings()).not.toContainKey("server-secret");

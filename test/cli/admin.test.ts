@@ -171,11 +171,15 @@ test("admin-url prints a URL that signs in once, also where the environment name
   await cli.run("operators create --name ann --role viewer");
   const ofAnn = await signIn(server, { code: codeIn(await cli.run("admin-url --operator ann")) });
   expect(Object(await ofAnn.json()).operator).toMatchObject({ name: "ann", role: "viewer" });
+  const entry = /admin.signed-in .* ann, console .*codeMadeBy: admin-url \(ann\)$/m;
+  expect(await cli.out("audit --action admin.signed-in")).toMatch(entry);
   await cli.run("operators create --name prometheus --role metrics");
   expect(await cli.err("admin-url --operator prometheus")).toBe(
     "This needs the role viewer; prometheus has metrics.",
   );
-  expect(await cli.err("admin-url --operator bob")).toBe("Operator bob does not exist or is revoked.");
+  expect(await cli.err("admin-url --operator bob")).toBe(
+    "Operator bob does not exist, is revoked or has expired.",
+  );
   // It asks the server itself.
   const proxy = "http://127.0.0.1:1";
   const variables = { PETSTORE_DATA: cli.dataDir, HTTP_PROXY: proxy, http_proxy: proxy };
@@ -233,7 +237,9 @@ test("operators create, list, rotate and revoke, by name and by identifier, here
   expect(created.out).toEndWith("paste it there, or open the URL that petstore admin-url prints.\n");
   const ann = tokenIn(created.out);
   const listed = await cli.out("operators list");
-  expect(listed).toMatch(/^ID +NAME +ROLE +STATE +TOKEN +TOKEN CREATED +LAST USED +CREATED$/m);
+  expect(listed).toMatch(
+    /^ID +NAME +ROLE +STATE +TOKEN +TOKEN CREATED +EARLIER TOKENS END +EXPIRES +LAST USED +CREATED$/m,
+  );
   expect(listed).toMatch(/^2 +ann +support +active +pet_admin_.{4}….{4} /m);
   expect(listed).not.toContain(ann);
   expect(await cli.err("operators create --name ann --role viewer")).toBe(
@@ -269,12 +275,57 @@ test("operators create, list, rotate and revoke, by name and by identifier, here
     "Operator 2, who is revoked, had the name ann",
   );
   expect(await cli.err("operators revoke admin")).toBe(
-    "Operator admin is the last admin. Create another one first.",
+    "Operator admin is the last admin whose token does not expire. Create another one first.",
   );
   expect(await cli.err("operators rotate bob")).toStartWith(
     "Operator bob does not exist. See petstore operators list; this is production",
   );
   expect(await cli.out("audit --action operator.revoked")).toContain("operator 2");
+});
+
+test("operators update, expire and rotate with an overlap; the list warns", async () => {
+  await cli.run("operators create --name admin --role admin");
+  const created = await cli.run("operators create --name ann --role viewer --expires 8d");
+  expect(created.out).toMatch(/^Created operator 2 ann .*; the token expires at 2026-11-23T12:00:00.000Z:/);
+  const listed = async () => (await cli.out("operators list")).match(/^2 .*$/m)?.[0].replaceAll(/ +/g, " ");
+  const hint = `${tokenIn(created.out).slice(0, 14)}…${tokenIn(created.out).slice(-4)}`;
+  const start = `2 ann viewer active ${hint} 2026-11-15T12:00:00Z`;
+  expect(await listed()).toBe(`${start} - 2026-11-23T12:00:00Z - 2026-11-15T12:00:00Z`);
+  cli.clock.advance(86_400_001);
+  expect(await listed()).toContain(" expires at 2026-11-23T12:00:00.000Z ");
+  cli.isTerminal = true;
+  expect(await listed()).toContain("expires in 6 d");
+  cli.isTerminal = false;
+  cli.clock.advance(7 * 86_400_000);
+  expect(await listed()).toContain("2 ann viewer expired ");
+
+  const update = (line: string) => cli.run(`operators update ${line}`);
+  expect(await update("ann --expires 2027-03-31 --role support")).toEqual({
+    code: 0,
+    out: "Operator 2 ann is updated: role support, the token expires at 2027-03-31T00:00:00.000Z.\n",
+    err: "",
+  });
+  expect((await update("2 --clear expires")).out).toBe(
+    "Operator 2 ann is updated: role support, the token does not expire.\n",
+  );
+  expect(await update("ann --expires 2020-01-01")).toEqual(wrongUsage("--expires must be in the future"));
+  expect(await update("ann --expires soon")).toMatchObject({
+    code: 2,
+    err: expect.stringContaining("a duration from 1s to 3650d such as 90d, a date such as 2027-03-31"),
+  });
+  expect(await update("ann")).toEqual(wrongUsage("operators update needs --role, --expires or --clear"));
+  expect((await update("admin --role viewer")).err).toBe(
+    "Operator admin is the last admin whose token does not expire. Create another one first.",
+  );
+
+  const rotated = await cli.out("operators rotate ann --overlap 10m");
+  expect(rotated).toStartWith(
+    "Operator 2 ann has a new token. The earlier one stays valid until 2026-11-23T12:10:00.001Z.\n",
+  );
+  expect(await listed()).toContain(" 2026-11-23T12:00:00Z 2026-11-23T12:10:00Z - ");
+  cli.clock.advance(600_000);
+  expect(await listed()).toContain(" 2026-11-23T12:00:00Z - - - ");
+  expect((await cli.run("operators rotate ann --overlap 31d")).code).toBe(2);
 });
 
 test("a name that cannot be one is a usage error", async () => {

@@ -66,7 +66,12 @@ function startServer(responses: number) {
 
 const LINES = COMMANDS.filter(({ options, name }) => "server" in options || name === "login").map(
   ({ name, examples: [example = ""] }) =>
-    [name, example.replace(/ (?:#|[<>]).*$| ann$/, (end) => (end === " ann" ? " 1" : ""))] as const,
+    [
+      name,
+      example.replace(/ (?:#|[<>]).*$|(?<= (?:update|rotate|revoke)) ann\b/, (end) =>
+        end === " ann" ? " 1" : "",
+      ),
+    ] as const,
 );
 
 for (const isTerminal of [true, false]) {

@@ -212,7 +212,7 @@ const WRONG = {
     'ID is "pet_live_…"; it must be the ID of a key, as petstore keys list shows it',
   "keys unban 1 2": 'unexpected argument "2"; see petstore keys unban --help',
   "keys create --name x --plan free --expires 3651d":
-    '--expires is "3651d"; it must be a duration from 1s to 3650d, such as 90s, 15m, 24h, 30d or 365d',
+    '--expires is "3651d"; it must be a duration from 1s to 3650d such as 90d, a date such as 2027-03-31, or a time such as 2027-03-31T12:00:00Z',
   "keys rotate 1 --overlap 31d":
     '--overlap is "31d"; it must be a duration from 0 to 30d, such as 25ms, 500ms, 90s, 15m, 24h or 30d',
   "keys update 1":

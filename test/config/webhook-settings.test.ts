@@ -67,7 +67,7 @@ test("--webhook-events takes actions, all of a kind, and all; another name is an
   const actions = (...events: string[]) =>
     deliveredActions(parseValues({ "webhook-events": events })["webhook-events"]);
   expect(actions("key.banned,operator.*")).toEqual(
-    new Set(["key.banned", "operator.created", "operator.rotated", "operator.revoked"]),
+    new Set(["key.banned", "operator.created", "operator.updated", "operator.rotated", "operator.revoked"]),
   );
   expect(actions("key.banned", "pet.deleted")).toEqual(new Set(["key.banned", "pet.deleted"]));
   expect(actions("key.banned,*")).toBeUndefined();

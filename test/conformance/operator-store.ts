@@ -2,7 +2,7 @@ import { expect } from "bun:test";
 import type { Rejection } from "../../src/api/errors.ts";
 import { toNewSecret } from "../../src/domain/api-keys.ts";
 import type { NewAuditEntry } from "../../src/domain/audit.ts";
-import type { NewOperator, Operator } from "../../src/domain/operators.ts";
+import type { NewOperator, Operator, OperatorChange } from "../../src/domain/operators.ts";
 import type { OperatorStore } from "../../src/domain/ports.ts";
 import { AT, rejectionCode, type TestCase } from "./store-fixture.ts";
 
@@ -39,7 +39,7 @@ export function operatorStoreConformance(test: TestCase): void {
     expect(ann).toEqual({ id: 1, ...ANN, hint, createdAt: AT, issuedAt: AT });
     const other = (await another()).operators;
     expect(await other.listOperators()).toStrictEqual([ann]);
-    expect([...(await other.readAccess()).tokens]).toStrictEqual([[hashOf("ann"), ann]]);
+    expect([...(await other.readAccess()).tokens]).toStrictEqual([[hashOf("ann"), { operator: ann }]]);
     const target = { kind: "operator", id: 1n } as const;
     const { items } = await audit.listAudit({ target, limit: 9 });
     const after = { name: "ann", role: "admin", hint };
@@ -76,10 +76,12 @@ export function operatorStoreConformance(test: TestCase): void {
     expect(await valid()).toEqual([hashOf("ann")]);
     // Nobody's role changes.
     const { name } = await create(operators, "viewer", "viewer");
-    const asAdmin = operators.importOperator({ name, role: "admin" }, token("fourth"), by);
-    expect(await asAdmin).toMatchObject({ code: "operator_exists" });
+    const give4 = (role: Operator["role"]) => operators.importOperator({ name, role }, token("fourth"), by);
+    expect(await give4("metrics")).toMatchObject({ code: "operator_exists" });
+    expect(await give4("admin")).toMatchObject({ name, role: "viewer", hint: token("fourth").hint });
     const { items } = await audit.listAudit({ limit: 9 });
     expect(items.map(({ action }) => action)).toEqual([
+      "operator.rotated",
       "operator.created",
       "operator.revoked",
       "operator.created",
@@ -151,6 +153,136 @@ export function operatorStoreConformance(test: TestCase): void {
     expect(rejectionCode(await operators.rotateOperator(99, token("x"), by))).toBe("operator_not_found");
   });
 
+  /** Rotates the token of the first operator. */
+  const overlap = (operators: OperatorStore, next: string, minutes: number, at = AT) =>
+    operators.rotateOperator(1, { ...token(next), overlapEndsAt: at + minutes * 60_000 }, { ...by, at });
+  const validUntil = async (operators: OperatorStore) =>
+    Object.fromEntries(
+      [...(await operators.readAccess()).tokens].map(([hash, each]) => [hash, each.validUntil]),
+    );
+
+  test("rotateOperator with an overlap: the earlier token and its sessions end with it, and the audit trail says when", async (opened) => {
+    const { operators, audit, another } = opened;
+    const { id } = await create(operators, "ann");
+    const signIn = (name: string, with_ = name) =>
+      operators.createSession(session(name, id), SIGNED_IN, hashOf(with_));
+    await signIn("ann");
+    const endsAt = AT + 600_000;
+    const rotated = await overlap(operators, "next", 10);
+    const { hint } = token("next");
+    expect(rotated).toEqual({ id, ...ANN, hint, createdAt: AT, issuedAt: AT, overlapEndsAt: endsAt });
+    const other = (await another()).operators;
+    expect(await other.listOperators()).toStrictEqual([operatorIn(rotated)]);
+    expect(await validUntil(other)).toEqual({ [hashOf("ann")]: endsAt, [hashOf("next")]: undefined });
+    const access = await other.readAccess();
+    expect(access.sessions.get(session("ann", id).cookieHash)?.endsAt).toBe(endsAt);
+    expect(access.tokens.get(hashOf("ann"))?.operator.id).toBe(id);
+    const after = { name: "ann", hint, previousTokensValidUntil: new Date(endsAt).toISOString() };
+    const { items } = await audit.listAudit({ action: "operator.rotated", limit: 9 });
+    expect(items).toMatchObject([{ after }]);
+    // Both make sessions, and only the newest replaces itself.
+    expect([await signIn("two", "ann"), await signIn("three", "next")]).toEqual([true, true]);
+    const late = operators.createSession(session("late", id, endsAt), SIGNED_IN, hashOf("ann"));
+    expect(await late).toBeFalse();
+    const replaced = await operators.rotateOperator(id, { ...token("x"), replaces: hashOf("ann") }, by);
+    expect(rejectionCode(replaced)).toBe("invalid_token");
+    // A token that was replaced is nobody's new one.
+    expect(await operators.importOperator(ANN, token("ann"), by)).toMatchObject({ code: "invalid_token" });
+    operatorIn(await operators.rotateOperator(id, token("last"), by));
+    expect(await validUntil(other)).toEqual({ [hashOf("last")]: undefined });
+    expect((await operators.listOperators())[0]?.overlapEndsAt).toBeUndefined();
+    expect((await other.readAccess()).sessions.size).toBe(0);
+  });
+
+  test("rotateOperator with an overlap: a shorter one ends earlier ones too, and at most 10 earlier tokens work", async (opened) => {
+    const { operators } = opened;
+    const { id } = await create(operators, "ann");
+    await overlap(operators, "b", 60);
+    await overlap(operators, "c", 5);
+    const endsAt = AT + 300_000;
+    const [a, b, c] = [hashOf("ann"), hashOf("b"), hashOf("c")];
+    expect(await validUntil(operators)).toEqual({ [a]: endsAt, [b]: endsAt, [c]: undefined });
+    // What is over is forgotten.
+    await overlap(operators, "d", 5, endsAt);
+    expect(Object.keys(await validUntil(operators)).toSorted()).toEqual([c, hashOf("d")].toSorted());
+    for (let n = 0; n < 12; n++) await overlap(operators, `n${n}`, 60, endsAt + 1 + n);
+    const kept = Object.keys(await validUntil(operators));
+    expect(kept).toHaveLength(11);
+    expect([kept.includes(hashOf("n0")), kept.includes(hashOf("n1"))]).toEqual([false, true]);
+    await create(operators, "bob");
+    operatorIn(await operators.revokeOperator(id, by));
+    expect(await validUntil(operators)).toEqual({ [hashOf("bob")]: undefined });
+  });
+
+  test("updateOperator: role and expiry, on every process, with both values in the audit trail", async (opened) => {
+    const { operators, audit, another } = opened;
+    await create(operators, "root");
+    const ann = await create(operators, "ann", "viewer");
+    const expiresAt = AT + HOUR;
+    const update = async (change: OperatorChange) =>
+      operatorIn(await operators.updateOperator(ann.id, change, by));
+    expect(await update({ role: "support", expiresAt })).toEqual({ ...ann, role: "support", expiresAt });
+    const other = (await another()).operators;
+    expect((await other.listOperators())[1]).toStrictEqual({ ...ann, role: "support", expiresAt });
+    const target = { kind: "operator", id: BigInt(ann.id) } as const;
+    const entries = async () =>
+      (await audit.listAudit({ target, action: "operator.updated", limit: 9 })).items;
+    const at = new Date(expiresAt).toISOString();
+    expect(await entries()).toMatchObject([
+      {
+        before: { role: "viewer", expiresAt: null },
+        after: { name: "ann", role: "support", expiresAt: at },
+      },
+    ]);
+    // Nothing changes, and nothing is recorded.
+    await update({ role: "support" });
+    expect(await entries()).toHaveLength(1);
+    const signIn = (name: string, createdAt: number) =>
+      operators.createSession(session(name, ann.id, createdAt), SIGNED_IN, hashOf("ann"));
+    expect([await signIn("late", expiresAt), await signIn("in-time", expiresAt - 1)]).toEqual([false, true]);
+    const rotation = operators.rotateOperator(ann.id, token("x"), { ...by, at: expiresAt });
+    expect(rejectionCode(await rotation)).toBe("operator_not_active");
+    expect(await update({ expiresAt: null })).toEqual({ ...ann, role: "support" });
+    // The role metrics cannot sign in.
+    expect((await other.readAccess()).sessions.size).toBe(1);
+    await update({ role: "metrics" });
+    expect((await other.readAccess()).sessions.size).toBe(0);
+    expect(rejectionCode(await operators.updateOperator(99, { role: "admin" }, by))).toBe(
+      "operator_not_found",
+    );
+    operatorIn(await operators.revokeOperator(ann.id, by));
+    const revoked = operators.updateOperator(ann.id, { role: "admin" }, by);
+    expect(rejectionCode(await revoked)).toBe("operator_not_active");
+  });
+
+  test("updateOperator: one admin without an expiry stays, also if two give up the role at the same time", async (opened) => {
+    const { operators, another } = opened;
+    const [ann, bob] = [await create(operators, "ann"), await create(operators, "bob")];
+    const other = (await another()).operators;
+    const demotions = [
+      operators.updateOperator(ann.id, { role: "viewer" }, by),
+      other.updateOperator(bob.id, { expiresAt: AT + HOUR }, by),
+    ];
+    const codes = (await Promise.all(demotions)).map(rejectionCode);
+    expect(codes.filter((code) => code === "last_admin")).toHaveLength(1);
+    const last = codes[0] === "last_admin" ? ann : bob;
+    for (const change of [{ role: "support" }, { expiresAt: AT + HOUR }] as const)
+      expect(rejectionCode(await operators.updateOperator(last.id, change, by))).toBe("last_admin");
+    expect(rejectionCode(await operators.revokeOperator(last.id, by))).toBe("last_admin");
+    operatorIn(await operators.updateOperator(last.id, { role: "admin", expiresAt: null }, by));
+  });
+
+  test("createOperator with an expiry", async ({ operators, audit }) => {
+    const expiresAt = AT + HOUR;
+    const created = await operators.createOperator({ ...ANN, expiresAt }, token("ann"), by);
+    expect(await operators.listOperators()).toStrictEqual([operatorIn(created)]);
+    expect(created).toMatchObject({ expiresAt });
+    // The first start makes an admin who does not expire.
+    operatorIn(await operators.createFirstOperator({ name: "admin", role: "admin" }, token("first"), by));
+    const entry = (await audit.listAudit({ limit: 9 })).items.at(-1);
+    expect(entry?.after).toMatchObject({ expiresAt: new Date(expiresAt).toISOString() });
+  });
+
   test("a token that was replaced makes no session, and replaces no token", async ({ operators }) => {
     const { id } = await create(operators, "ann");
     const signIn = (name: string) => operators.createSession(session(name, id), SIGNED_IN, hashOf(name));
@@ -203,7 +335,7 @@ export function operatorStoreConformance(test: TestCase): void {
   test("takeCode: of processes that have the same code one gets it; expired codes are deleted, and there are at most 100", async (opened) => {
     const { operators, another } = opened;
     const { id } = await create(operators, "ann");
-    const code = { codeHash: hashOf("code"), operatorId: id, endsAt: AT + 10 };
+    const code = { codeHash: hashOf("code"), operatorId: id, endsAt: AT + 10, madeBy: "admin-url (root)" };
     await operators.createCode(code, AT);
     const codes = async () => (await operators.readAccess()).codes;
     expect((await codes()).get(code.codeHash)).toStrictEqual(code);
@@ -231,10 +363,23 @@ export function operatorStoreConformance(test: TestCase): void {
     const actions = (await audit.listAudit({ limit: 9 })).items.map(({ action }) => action);
     expect(actions).toEqual(["admin.signed-out", "admin.signed-in", "operator.created"]);
 
+    const [bob, code] = [await create(operators, "bob"), hashOf("code")];
+    for (const name of ["one", "two"])
+      await operators.createSession(session(name, id), SIGNED_IN, hashOf("ann"));
+    await operators.createSession(session("bob", bob.id), SIGNED_IN, hashOf("bob"));
+    await operators.createCode({ codeHash: code, operatorId: id, endsAt: AT + 1 }, AT);
+    for (let n = 0; n < 2; n++) await other.deleteSessions(id, by);
+    const { sessions, codes } = await operators.readAccess();
+    expect([...sessions.values()].map(({ operatorId }) => operatorId)).toEqual([bob.id]);
+    expect(codes.size).toBe(0);
+    const { items } = await audit.listAudit({ action: "admin.signed-out", limit: 9 });
+    expect(items).toMatchObject([{ ...by, after: { sessions: 2 } }, {}]);
+    await operators.deleteSessions(bob.id, by);
+
     await operators.createSession(one, SIGNED_IN, hashOf("ann"));
     const names = ["ann", "bob", "cleo", "dan", "eve", "fay"];
-    const ids = [id];
-    for (const name of names.slice(1)) ids.push((await create(operators, name)).id);
+    const ids = [id, bob.id];
+    for (const name of names.slice(2)) ids.push((await create(operators, name)).id);
     const signIn = (n: number, of = n % ids.length) =>
       operators.createSession(
         session(`${n}`, ids[of] ?? 0, one.endsAt + n),

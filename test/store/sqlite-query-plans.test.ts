@@ -79,6 +79,8 @@ async function useSmallTables({ operators, policies, settings, webhooks }: Small
   await operators.createFirstOperator(ann, tokenOf("a"), BY);
   await operators.createOperator({ ...ann, name: "bob" }, tokenOf("b"), BY);
   await operators.importOperator({ ...ann, name: "eve" }, tokenOf("c"), BY);
+  await operators.updateOperator(1, { expiresAt: null }, BY);
+  await operators.rotateOperator(1, { ...tokenOf("e"), overlapEndsAt: BY.at + 1 }, BY);
   await operators.rotateOperator(1, tokenOf("d"), BY);
   await operators.recordUse(1, DAY_MS);
   const session = {
@@ -90,6 +92,7 @@ async function useSmallTables({ operators, policies, settings, webhooks }: Small
   };
   await operators.createSession(session, { ...BY, action: "admin.signed-in" }, hashOf("d"));
   await operators.deleteSession(hashOf("c"), { ...BY, action: "admin.signed-out" });
+  await operators.deleteSessions(1, BY);
   await operators.createCode({ codeHash: hashOf("c"), operatorId: 1, endsAt: DAY_MS }, 1);
   await operators.takeCode(hashOf("c"));
   await operators.revokeOperator(2, BY);
@@ -160,7 +163,8 @@ const SMALL =
 
 /**
  * These scan on purpose: a list of values, the first key, the number of keys, the keys that were used, the single
- * revisions, the last pet, the first idempotency records, and the last batch of each server process.
+ * revisions, the last pet, the first idempotency records, the last batch of each server process, and the tokens that
+ * overlap with later ones, of which an index has few.
  */
 const SCANS = [
   SMALL,
@@ -170,6 +174,7 @@ const SCANS = [
   /^SELECT \(SELECT min\(start\) FROM (usage_hours|usage_days)\)/,
   /^SELECT key_id AS "keyId" FROM key_last_used ORDER BY key_id$/,
   /^DELETE FROM usage_batches WHERE hour < \?$/,
+  /^SELECT hash, .* FROM operator_tokens WHERE valid_until IS NOT NULL$/,
   /key_revision/,
   /pet_revision/,
   /^SELECT id FROM pets ORDER BY id DESC LIMIT 1$/,

@@ -172,7 +172,7 @@ function warningsOf(
     [created, `keys created since are lost: ${listed(created, String)}`],
     [
       operators,
-      `tokens of operators that were revoked or rotated since are valid again: ${listed(operators, String)}`,
+      `operators who were revoked or rotated, or got another role or an earlier expiry since, have their earlier token, role and expiry: ${listed(operators, String)}`,
     ],
   ];
   return [...warnings, ...changes.flatMap(([changed, warning]) => (changed.length > 0 ? warning : []))];

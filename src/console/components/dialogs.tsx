@@ -216,7 +216,7 @@ export function SecretDialog(props: IssuedSecret) {
         )}
         {overlapEndsAt !== undefined && (
           <p>
-            The earlier secrets work until <LocalTime at={overlapEndsAt} />. From then on requests with them
+            The earlier {noun}s work until <LocalTime at={overlapEndsAt} />. From then on requests with them
             fail with 401.
           </p>
         )}

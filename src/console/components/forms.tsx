@@ -1,9 +1,10 @@
 import { type ComponentChildren, createContext } from "preact";
 import { useContext, useEffect, useId, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { DAY_MS } from "../../domain/rate-limit.ts";
 import { RejectedRequest } from "../admin-api.ts";
 import { labelOf, type ResourceField } from "../../domain/fields.ts";
 import { grouped } from "../../text/formatting.ts";
-import { capitalized } from "../format.ts";
+import { capitalized, localInput } from "../format.ts";
 import { useLeaveGuard } from "../router.ts";
 
 /** The type declarations have a type of its own for each type of input. */
@@ -88,6 +89,30 @@ export function TextField({ label, field, hint, type = "text", onInput, children
         {problem === undefined ? hint : <span class="tone-error">■ {problem}</span>}
       </span>
     </div>
+  );
+}
+
+/** When a key or a token expires: any time, or one of two. */
+export function ExpiryField(input: Pick<TextFieldProps, "field" | "value" | "onInput">) {
+  return (
+    <TextField
+      {...input}
+      label="Expires"
+      hint="Optional, in your local time. From then on requests fail with 401."
+      type="datetime-local"
+    >
+      <span class="actions">
+        {[30, 90].map((days) => (
+          <button
+            key={days}
+            type="button"
+            onClick={() => input.onInput(localInput(Date.now() + days * DAY_MS))}
+          >
+            {`In ${days} days`}
+          </button>
+        ))}
+      </span>
+    </TextField>
   );
 }
 

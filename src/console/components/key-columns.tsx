@@ -1,6 +1,6 @@
 import type { Key } from "../admin-api.ts";
 import { grouped, longDuration, plural, shortDuration } from "../../text/formatting.ts";
-import { DAY_MS } from "../../domain/rate-limit.ts";
+import { EXPIRES_SOON_MS } from "../../domain/api-keys.ts";
 import { capitalized } from "../format.ts";
 import { useCall } from "../polling.ts";
 import { now } from "../state.ts";
@@ -16,12 +16,11 @@ const STATE_MEANINGS: Readonly<Record<Key["state"], Meaning>> = {
 };
 
 type StateProps = Pick<Key, "state"> & Partial<Pick<Key, "expiresAt">>;
-const SOON_MS = 7 * DAY_MS;
 
-/** Its state, or that it expires soon. */
+/** The state of a key or of an operator, or that it expires soon. */
 export function StateBadge({ state, expiresAt }: StateProps) {
   const leftMs = Date.parse(expiresAt ?? "") - now.use();
-  if (state === "active" && leftMs < SOON_MS)
+  if (state === "active" && leftMs < EXPIRES_SOON_MS)
     return <Badge meaning="limited" text={`expires in ${shortDuration(leftMs)}`} />;
   return <Badge meaning={STATE_MEANINGS[state]} text={state} />;
 }

@@ -1,12 +1,11 @@
 import { grouped } from "../../text/formatting.ts";
 import { KEY_NAME, KEY_NOTES, MAX_LABELS } from "../../domain/key-fields.ts";
 import { PLANS } from "../../domain/api-keys.ts";
-import { DAY_MS } from "../../domain/rate-limit.ts";
 import { call, type Key } from "../admin-api.ts";
 import { openDialog, SecretDialog } from "../components/dialogs.tsx";
-import { Choices, type ChoicesProps, Form, TextField, useDraft } from "../components/forms.tsx";
+import { Choices, type ChoicesProps, ExpiryField, Form, TextField, useDraft } from "../components/forms.tsx";
 import { Loaded, PageHead, type PageProps } from "../components/page.tsx";
-import { changesOf, formValuesOf, type KeyFormValues, localInput, newKeyOf } from "../key-form-values.ts";
+import { changesOf, formValuesOf, type KeyFormValues, newKeyOf } from "../key-form-values.ts";
 import { useCall } from "../polling.ts";
 import { navigate } from "../router.ts";
 import { announce } from "../state.ts";
@@ -63,7 +62,6 @@ interface KeyFormProps {
 /** All that can be said about a key, when it is created and later. */
 function KeyForm({ latest, onSubmit, ...form }: KeyFormProps) {
   const { base, values, isDirty, restart, notice, inputOf } = useDraft(latest);
-  const expiry = inputOf("expiresAt");
   async function save() {
     await onSubmit(values, base);
     restart(values);
@@ -93,24 +91,7 @@ function KeyForm({ latest, onSubmit, ...form }: KeyFormProps) {
       />
       <TextField {...inputOf("owner")} hint="Optional: an email address or a reference" />
       <TextField {...inputOf("labels")} hint={`Optional: up to ${MAX_LABELS}, separated by commas`} />
-      <TextField
-        {...expiry}
-        label="Expires"
-        hint="Optional, in your local time. From then on requests fail with 401."
-        type="datetime-local"
-      >
-        <span class="actions">
-          {[30, 90].map((days) => (
-            <button
-              key={days}
-              type="button"
-              onClick={() => expiry.onInput(localInput(Date.now() + days * DAY_MS))}
-            >
-              {`In ${days} days`}
-            </button>
-          ))}
-        </span>
-      </TextField>
+      <ExpiryField {...inputOf("expiresAt")} />
       <TextField
         {...inputOf("notes")}
         hint={`Optional, for operators, up to ${grouped(KEY_NOTES.maxLength)} characters`}

@@ -1,12 +1,15 @@
+import { useState } from "preact/hooks";
 import { type Role, ROLE_MEANINGS, ROLES } from "../../domain/operators.ts";
 import type { BodyOf } from "../../operator/operations.ts";
 import { call, may, type OperatorView, type OperatorWithToken } from "../admin-api.ts";
 import { ActionButton, ActionDialog, DialogButton } from "../components/dialogs.tsx";
-import { Choices, TextField, useDraft } from "../components/forms.tsx";
+import { Choices, ExpiryField, TextField, useDraft } from "../components/forms.tsx";
+import { StateBadge } from "../components/key-columns.tsx";
 import { Loaded, PageHead } from "../components/page.tsx";
 import { type Column, DataTable, Menu } from "../components/tables.tsx";
 import { Badge, TimeAgo } from "../components/values.tsx";
-import { capitalized } from "../format.ts";
+import { capitalized, localInputOf, timeOfInput } from "../format.ts";
+import { changesOf } from "../key-form-values.ts";
 import { useCall } from "../polling.ts";
 import { current } from "../state.ts";
 
@@ -32,7 +35,7 @@ export function OperatorListPage() {
       <section>
         <p class="muted">
           People and programs, each with a token and a role. The audit trail names them. Whoever is revoked is
-          out within one second, on every server.
+          out within one second, on every server, and a new role holds as soon.
         </p>
         <Loaded of={operators}>
           {({ items }) => (
@@ -51,14 +54,14 @@ export function OperatorListPage() {
 
 /** Operators who are revoked come last. */
 function byState(a: OperatorView, b: OperatorView): number {
-  return Number(a.state !== "active") - Number(b.state !== "active");
+  return Number(a.state === "revoked") - Number(b.state === "revoked");
 }
 
 const COLUMNS: readonly Column<OperatorView>[] = [
   {
     heading: "Name",
     position: "lead",
-    cell: ({ id, name, hint }) => (
+    cell: ({ id, name, hint, overlapEndsAt }) => (
       <>
         <a href={`/audit?${new URLSearchParams({ operator: name })}`} title={`What ${name} has done`}>
           <bdi class="name">{name}</bdi>
@@ -67,6 +70,11 @@ const COLUMNS: readonly Column<OperatorView>[] = [
           <span class="mono">{hint}</span>
           {id === current.operator?.id && <Badge meaning="muted" text="you" />}
         </span>
+        {overlapEndsAt !== null && (
+          <span class="sub">
+            The earlier token ends <TimeAgo at={overlapEndsAt} />.
+          </span>
+        )}
       </>
     ),
   },
@@ -74,7 +82,12 @@ const COLUMNS: readonly Column<OperatorView>[] = [
   {
     heading: "State",
     position: "at-end",
-    cell: ({ state }) => <Badge meaning={state === "active" ? "ok" : "muted"} text={state} />,
+    cell: ({ state, expiresAt }) => <StateBadge state={state} expiresAt={expiresAt} />,
+  },
+  {
+    heading: "Expires",
+    position: "wide-only",
+    cell: ({ expiresAt }) => <TimeAgo at={expiresAt} none="never" />,
   },
   {
     heading: "Token made",
@@ -85,19 +98,16 @@ const COLUMNS: readonly Column<OperatorView>[] = [
   { heading: "Actions", position: "menu-cell", cell: OperatorMenu },
 ];
 
-function OperatorMenu({ id, name, state }: OperatorView) {
+function OperatorMenu(operator: OperatorView) {
+  const { id, name, state } = operator;
   const isSelf = id === current.operator?.id;
-  if (state !== "active" || (!isSelf && !may("revokeOperator"))) return null;
+  if (state === "revoked" || (!isSelf && !may("revokeOperator"))) return null;
   return (
     <Menu label={`Actions for ${name}`}>
-      <ActionButton
-        label="Rotate token"
-        title="Rotate the token of"
-        name={name}
-        run={async () => tokenOf(await call("rotateOperator", { id }))}
-        submitText="Rotate token"
-        text={`The present token stops working within one second, on every server, and ${isSelf ? "your other" : "all"} sessions end.`}
-      />
+      {may("updateOperator") && <DialogButton dialog={() => <EditDialog {...operator} />}>Edit</DialogButton>}
+      {state === "active" && (
+        <DialogButton dialog={() => <RotateDialog {...operator} />}>Rotate token</DialogButton>
+      )}
       {!isSelf && (
         <ActionButton
           class="danger"
@@ -117,14 +127,86 @@ function OperatorMenu({ id, name, state }: OperatorView) {
 
 /** Its token, which is shown once. */
 const tokenOf = ({ operator, token }: OperatorWithToken) =>
-  ({ name: operator.name, secret: token, noun: "token" }) as const;
+  ({
+    name: operator.name,
+    secret: token,
+    noun: "token",
+    overlapEndsAt: operator.overlapEndsAt ?? undefined,
+  }) as const;
+
+const OVERLAPS = [
+  { value: "0", text: "None", hint: "the earlier token fails within one second" },
+  { value: "600", text: "10 minutes" },
+  { value: "3600", text: "1 hour" },
+  { value: "86400", text: "24 hours" },
+];
+
+function RotateDialog({ id, name }: OperatorView) {
+  const [overlap, setOverlap] = useState("0");
+  const whose = id === current.operator?.id ? "your other" : "all";
+  return (
+    <ActionDialog
+      title="Rotate the token of"
+      name={name}
+      submitText="Rotate token"
+      text={`You get a new token. When the overlap is over, the earlier token stops working, on every server, and ${whose} sessions end.`}
+      run={async () =>
+        tokenOf(await call("rotateOperator", { id, body: { overlapSeconds: Number(overlap) } }))
+      }
+    >
+      <Choices
+        label="The earlier token still works for"
+        value={overlap}
+        options={OVERLAPS}
+        onInput={setOverlap}
+      />
+    </ActionDialog>
+  );
+}
+
+function EditDialog({ id, name, role, expiresAt }: OperatorView) {
+  const latest: OperatorFormValues = { role, expiresAt: localInputOf(expiresAt) };
+  const { base, values, inputOf } = useDraft(latest);
+  async function save() {
+    const body = changesOf(changeOf(base), changeOf(values));
+    return Object.keys(body).length > 0 ? call("updateOperator", { id, body }) : undefined;
+  }
+  return (
+    <ActionDialog
+      title="Edit"
+      name={name}
+      shortName={`operator ${id}`}
+      submitText="Save changes"
+      done="Saved"
+      run={save}
+      text="Token and sessions follow within one second, on every server."
+    >
+      <Choices options={ROLE_OPTIONS} {...inputOf("role")} />
+      <ExpiryField {...inputOf("expiresAt")} />
+    </ActionDialog>
+  );
+}
+
+/** What both forms hold: text as it was typed. */
+type OperatorFormValues = Readonly<{ role: Role; expiresAt: string }>;
+
+const changeOf = ({ role, expiresAt }: OperatorFormValues): BodyOf<"updateOperator"> => ({
+  role,
+  expiresAt: timeOfInput(expiresAt),
+});
 
 function CreateDialog() {
-  const { values, inputOf } = useDraft<BodyOf<"createOperator">>({ name: "", role: "viewer" });
+  const { values, inputOf } = useDraft<OperatorFormValues & Readonly<{ name: string }>>({
+    name: "",
+    role: "viewer",
+    expiresAt: "",
+  });
+  const { name, role } = values;
+  const body = { name, role, expiresAt: timeOfInput(values.expiresAt) };
   return (
     <ActionDialog
       title="Create an operator"
-      run={async () => tokenOf(await call("createOperator", { body: values }))}
+      run={async () => tokenOf(await call("createOperator", { body }))}
       submitText="Create operator"
     >
       <TextField
@@ -134,6 +216,7 @@ function CreateDialog() {
         {...inputOf("name")}
       />
       <Choices options={ROLE_OPTIONS} {...inputOf("role")} />
+      <ExpiryField {...inputOf("expiresAt")} />
     </ActionDialog>
   );
 }

@@ -1,6 +1,7 @@
 import { useState } from "preact/hooks";
 import { SETTING_SOURCES } from "../../operator/resources.ts";
-import { type Server, type Setting, signOut } from "../admin-api.ts";
+import { type Server, type Setting, signOut, signOutEverywhere } from "../admin-api.ts";
+import { ActionButton } from "../components/dialogs.tsx";
 import { Filters } from "../components/filters.tsx";
 import { Choices, Problem, useAction } from "../components/forms.tsx";
 import { Loaded, PageHead, PageSection } from "../components/page.tsx";
@@ -127,6 +128,12 @@ function BrowserSection() {
           <button type="button" disabled={isRunning} onClick={() => void run(signOut)}>
             Sign out
           </button>
+          <ActionButton
+            title="Sign out everywhere"
+            submitText="Sign out everywhere"
+            run={signOutEverywhere}
+            text="All your sessions end within one second, on every server, in this browser too. Your token stays valid."
+          />
         </div>
       </div>
     </PageSection>

@@ -2,7 +2,8 @@ import { TokenBucket } from "../../runtime/token-bucket.ts";
 import { Rejection } from "../../api/errors.ts";
 import { formatOptionalTime, formatTime } from "../../text/formatting.ts";
 import { toSafeNumber } from "../../api/json.ts";
-import { mayCall, type Operator } from "../../domain/operators.ts";
+import { invalidExpiry } from "../../domain/key-fields.ts";
+import { mayCall, type Operator, operatorState } from "../../domain/operators.ts";
 import { forbiddenRole, OWN_OPERATOR, tooManyAttempts } from "../errors.ts";
 import { generateToken, toNewToken } from "../token.ts";
 import type { AdminHandlers, OperatorServices } from "./services.ts";
@@ -20,14 +21,26 @@ export function operatorHandlers(services: OperatorServices) {
   return {
     listOperators: async () => ({ items: (await operators.listOperators()).map(viewOf) }),
 
-    async createOperator({ body }, { by }) {
+    async createOperator({ body: { name, role, expiresAt } }, { by }) {
+      const expiry = expiresAt ? { expiresAt: Date.parse(expiresAt) } : {};
+      const invalid = invalidExpiry(expiry.expiresAt, by.at);
+      if (invalid) return invalid;
       const token = generateToken();
-      const operator = await operators.createOperator(body, toNewToken(token), by);
+      const operator = await operators.createOperator({ name, role, ...expiry }, toNewToken(token), by);
       return operator instanceof Rejection ? operator : { operator: applied(operator), token };
     },
 
+    async updateOperator({ id, body: { expiresAt, ...role } }, { by }) {
+      const expiry =
+        expiresAt === undefined ? {} : { expiresAt: expiresAt === null ? null : Date.parse(expiresAt) };
+      const invalid = invalidExpiry(expiry.expiresAt, by.at);
+      if (invalid) return invalid;
+      const operator = await operators.updateOperator(toSafeNumber(id), { ...role, ...expiry }, by);
+      return operator instanceof Rejection ? operator : applied(operator);
+    },
+
     /** Rotates a token. Operators who rotate their own token keep the session in which they do it. */
-    async rotateOperator({ id: identifier }, { by, principal }) {
+    async rotateOperator({ id: identifier, body: { overlapSeconds = 0 } }, { by, principal }) {
       const id = toSafeNumber(identifier);
       if (principal && principal.id !== id && !mayCall(principal.role, "admin"))
         return forbiddenRole(principal, "admin");
@@ -35,7 +48,9 @@ export function operatorHandlers(services: OperatorServices) {
         return tooManyAttempts(180, "tokens were rotated");
       const token = generateToken();
       const own = principal?.id === id ? { keeps: principal.session, replaces: principal.tokenHash } : {};
-      const operator = await operators.rotateOperator(id, { ...toNewToken(token), ...own }, by);
+      const overlapEndsAt = overlapSeconds === 0 ? undefined : by.at + overlapSeconds * 1_000;
+      const rotation = { ...toNewToken(token), ...own, overlapEndsAt };
+      const operator = await operators.rotateOperator(id, rotation, by);
       return operator instanceof Rejection ? operator : { operator: applied(operator), token };
     },
 
@@ -51,18 +66,22 @@ export function operatorHandlers(services: OperatorServices) {
     applyOperatorChanges();
     return viewOf(operator);
   }
-}
 
-function viewOf({ id, name, role, hint, createdAt, issuedAt, lastUsedAt, revokedAt }: Operator) {
-  return {
-    id,
-    name,
-    role,
-    state: revokedAt === undefined ? ("active" as const) : ("revoked" as const),
-    hint,
-    createdAt: formatTime(createdAt),
-    tokenCreatedAt: formatTime(issuedAt),
-    lastUsedAt: formatOptionalTime(lastUsedAt),
-    revokedAt: formatOptionalTime(revokedAt),
-  };
+  function viewOf(operator: Operator) {
+    const { id, name, role, hint, overlapEndsAt = 0 } = operator;
+    const now = clock.now();
+    return {
+      id,
+      name,
+      role,
+      state: operatorState(operator, now),
+      hint,
+      createdAt: formatTime(operator.createdAt),
+      tokenCreatedAt: formatTime(operator.issuedAt),
+      expiresAt: formatOptionalTime(operator.expiresAt),
+      overlapEndsAt: now < overlapEndsAt ? formatTime(overlapEndsAt) : null,
+      lastUsedAt: formatOptionalTime(operator.lastUsedAt),
+      revokedAt: formatOptionalTime(operator.revokedAt),
+    };
+  }
 }

@@ -6,7 +6,7 @@ import { type Principal, SESSION_MS } from "../sign-in.ts";
 import type { AdminHandlers, ServerServices } from "./services.ts";
 
 export function sessionHandlers(services: ServerServices) {
-  const { environment, servers, authentication, proofOf, url } = services;
+  const { environment, servers, operators, authentication, proofOf, url } = services;
   const { version } = servers.self;
   const sessionOf = ({ id, name, role }: Principal) => {
     return { signedIn: true, operator: { id, name, role }, environment, version };
@@ -40,6 +40,12 @@ export function sessionHandlers(services: ServerServices) {
     async deleteSession(_input, { by: { actor }, request, responseHeaders }) {
       await authentication.endSession(request, actor);
       responseHeaders["Set-Cookie"] = cookie("", 0, request);
+      return undefined;
+    },
+
+    async deleteSessions(_input, { by, principal }) {
+      if (principal) await operators.deleteSessions(principal.id, by);
+      authentication.changed();
       return undefined;
     },
 

@@ -339,6 +339,18 @@ export const POSTGRES_MIGRATIONS: readonly (Migration | OnlineMigration)[] = [
       );
     `,
   },
+  {
+    version: 20,
+    name: "expiry of operators, overlap of their tokens, who made a sign-in code",
+    sql: `
+      ALTER TABLE operators ADD COLUMN expires_at bigint;
+      -- Until then a token that was replaced works. NULL: not at all.
+      ALTER TABLE operator_tokens ADD COLUMN valid_until bigint;
+      CREATE INDEX earlier_operator_tokens ON operator_tokens (operator_id, issued_at)
+        WHERE valid_until IS NOT NULL;
+      ALTER TABLE sign_in_codes ADD COLUMN made_by TEXT;
+    `,
+  },
 ];
 
 const CREATE_VERSION_TABLE = `CREATE TABLE IF NOT EXISTS schema_migrations (

@@ -172,7 +172,7 @@ export interface KeyDifferences {
   readonly rotated: readonly number[];
   /** Keys that were created later, so that the copy does not have them. */
   readonly created: readonly number[];
-  /** The names of operators who were revoked later, or whose tokens were replaced. */
+  /** The names of operators who were revoked, rotated, or got another role or an earlier expiry later. */
   readonly operators: readonly string[];
 }
 
@@ -225,18 +225,26 @@ export function keyDifferences(earlier: string, later: string, now: number): Key
   });
 }
 
-/** Whether the keys of a database have a column. Databases of earlier releases lack some. */
-function hasColumn(connection: Connection, database: "main" | "earlier", column: Restriction): boolean {
-  const sql = "SELECT 1 FROM pragma_table_info('api_keys', ?) WHERE name = ?";
-  return connection.value(sql, database, column) !== undefined;
+/** Whether the keys or operators of a database have a column. Databases of earlier releases lack some. */
+function hasColumn(
+  connection: Connection,
+  database: "main" | "earlier",
+  column: Restriction,
+  table: "api_keys" | "operators" = "api_keys",
+): boolean {
+  const sql = "SELECT 1 FROM pragma_table_info(?, ?) WHERE name = ?";
+  return connection.value(sql, table, database, column) !== undefined;
 }
 
 function changedOperators(connection: Connection): string[] {
+  const expiry = (database: "main" | "earlier", name: string) =>
+    hasColumn(connection, database, "expires_at", "operators") ? `${name}.expires_at` : "NULL";
   const rows = connection.all<{ name: string }>(`SELECT DISTINCT later.name FROM main.operators AS later
     JOIN earlier.operators AS earlier USING (id)
     JOIN earlier.operator_tokens AS token ON token.operator_id = id AND token.replaced_at IS NULL
-    WHERE earlier.revoked_at IS NULL AND (later.revoked_at IS NOT NULL OR token.hash IN
-      (SELECT hash FROM main.operator_tokens WHERE replaced_at IS NOT NULL)) ORDER BY 1`);
+    WHERE earlier.revoked_at IS NULL AND (later.revoked_at IS NOT NULL OR later.role <> earlier.role
+      OR coalesce(${expiry("main", "later")}, ${NEVER}) < coalesce(${expiry("earlier", "earlier")}, ${NEVER})
+      OR token.hash IN (SELECT hash FROM main.operator_tokens WHERE replaced_at IS NOT NULL)) ORDER BY 1`);
   return rows.map(({ name }) => name);
 }
 

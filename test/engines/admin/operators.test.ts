@@ -28,12 +28,13 @@ const send = (n: number, path: string, rest: Partial<AdminRequest> = {}) =>
 const status = async (...sent: Parameters<typeof send>) => (await send(...sent)).status;
 const post = (path: string, body: object = {}) => send(0, path, { method: "POST", token, body });
 
-/** How long the second server goes on to accept what the first has ended. */
-async function untilRejected(sent: Partial<AdminRequest>): Promise<number> {
+/** How long the second server takes to respond with another status, after a change on the first. */
+async function untilStatus(expected: number, sent: Partial<AdminRequest>): Promise<number> {
   const since = performance.now();
-  await until(async () => (await status(1, "/api/keys", sent)) === 401);
+  await until(async () => (await status(1, "/api/keys", sent)) === expected);
   return performance.now() - since;
 }
+const untilRejected = (sent: Partial<AdminRequest>) => untilStatus(401, sent);
 
 /** What the page of each server sends: cookies have the name of the port. */
 function sessionOn(n: number, session: ReturnType<typeof sessionOf>) {
@@ -71,6 +72,44 @@ test("a session works on both servers, and signing out on one ends it on the oth
   expect(await status(0, "/api/session", { method: "DELETE", headers })).toBe(204);
   expect(await status(0, "/api/keys", { headers: own })).toBe(401);
   expect(await untilRejected({ headers: other })).toBeLessThan(1_000);
+});
+
+test("a new role holds for token and session on the other server within a second", async () => {
+  const created = Object((await post("/api/operators", { name: "zoe", role: "viewer" })).json);
+  const { id } = created.operator;
+  const body = { name: "a", plan: "free" };
+  const headers = sessionOn(1, sessionOf(await post("/api/session", { token: created.token })));
+  const asToken = { token: created.token, method: "POST", body };
+  const asSession = { method: "POST", body, headers: { ...headers, Origin: apps[1]?.admin?.url ?? "" } };
+  const both = [asToken, asSession];
+  for (const [role, expected] of [
+    ["admin", 201],
+    ["viewer", 403],
+  ] as const) {
+    expect(await status(0, `/api/operators/${id}`, { method: "PATCH", token, body: { role } })).toBe(200);
+    const times = await Promise.all(both.map((sent) => untilStatus(expected, sent)));
+    for (const ms of times) expect(ms).toBeLessThan(1_000);
+  }
+  const expiresAt = new Date(Date.now() + 300).toISOString();
+  await send(0, `/api/operators/${id}`, { method: "PATCH", token, body: { expiresAt } });
+  for (const sent of [{ token: created.token }, { headers }])
+    expect(await untilRejected(sent)).toBeLessThan(1_300);
+});
+
+test("during an overlap both tokens work on both servers, and signing out everywhere ends sessions on both", async () => {
+  const created = Object((await post("/api/operators", { name: "yan", role: "viewer" })).json);
+  const rotated = await post(`/api/operators/${created.operator.id}/rotate`, { overlapSeconds: 600 });
+  const tokens = [created.token, String(rotated.json["token"])];
+  for (const n of [0, 1])
+    for (const each of tokens) expect(await status(n, "/api/keys", { token: each })).toBe(200);
+  const [earlier, newest] = await Promise.all(
+    tokens.map(async (each) => sessionOf(await post("/api/session", { token: each }))),
+  );
+  if (!earlier || !newest) throw new Error("two sessions");
+  const headers = { ...newest, Origin: apps[0]?.admin?.url ?? "" };
+  expect(await status(0, "/api/sessions", { method: "DELETE", headers })).toBe(204);
+  for (const session of [earlier, newest])
+    expect(await untilRejected({ headers: sessionOn(1, session) })).toBeLessThan(1_000);
 });
 
 test("of two servers that get the same code together, one signs in", async () => {
