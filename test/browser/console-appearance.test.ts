@@ -49,7 +49,10 @@ test("the same with keys of every kind, long and hostile names, and a ban", asyn
   await server.newOperator("ann", "admin");
   await server.newOperator(`${"long.".repeat(10)}@example.com`, "support");
   await server.newOperator("prometheus", "metrics");
-  await server.admin("POST", "/operators/2/revoke");
+  await server.admin("POST", "/operators/2/revoke", { reason: "left the team" });
+  const expiresAt = new Date(Date.now() + 3.5 * 86_400_000).toISOString();
+  await server.admin("PATCH", "/operators/3", { expiresAt });
+  await server.admin("POST", "/operators/4/rotate", { overlapSeconds: 600 });
   const keys = ["/keys", "/keys/2", "/keys/3/edit", "/keys/4"];
   await expectNoFaults("busy", [...keys, `/pets/${petId}`, "/orders/1", "/audit", "/operators"]);
   await showPage(page, "/");
@@ -78,6 +81,19 @@ test("dialogs have no violations either", async () => {
   await page.getByRole("button", { name: "Create operator" }).click();
   await page.getByRole("dialog").waitFor();
   expect(await look("dialog-create-operator")).toEqual([]);
+  await page.keyboard.press("Escape");
+  for (const action of ["Edit", "Rotate token", "Revoke"]) {
+    await page.getByRole("button", { name: "Actions for prometheus" }).click();
+    await page.getByRole("button", { name: action, exact: true }).click();
+    await page.getByRole("dialog").waitFor();
+    expect(await look(`dialog-operator-${nameOf(action)}`)).toEqual([]);
+    await page.keyboard.press("Escape");
+    await page.getByRole("dialog").waitFor({ state: "detached" });
+  }
+  await showPage(page, "/settings");
+  await page.getByRole("button", { name: "Sign out everywhere" }).click();
+  await page.getByRole("dialog").waitFor();
+  expect(await look("dialog-sign-out")).toEqual([]);
   await page.keyboard.press("Escape");
   await showPage(page, "/plans");
   for (const button of ["Edit Free", "Edit ban rules"]) {

@@ -111,3 +111,41 @@ test("an admin creates an operator, whose token is shown once and signs in; rota
   await showPage(page, "/audit");
   await page.getByRole("row").filter({ hasText: "operator.revoked" }).getByText("left the team").waitFor();
 });
+
+test("an admin changes role and expiry, and pages of the operator follow; an overlap is shown", async () => {
+  const { page } = await open("/operators");
+  const token = await server.newOperator("fay", "viewer");
+  const other = await browser.open(server.adminUrl);
+  await signInWith(other.page, token);
+  await showPage(other.page, "/keys");
+  const create = other.page.getByRole("link", { name: "Create key" });
+  expect(await create.count()).toBe(0);
+  const row = page.getByRole("row").filter({ hasText: "fay" });
+  const act = async (action: string) => {
+    await page.getByRole("button", { name: "Actions for fay" }).click();
+    await page.getByRole("button", { name: action, exact: true }).click();
+  };
+  await act("Edit");
+  await page.getByRole("radio", { name: "Admin" }).check();
+  await page.getByRole("button", { name: "In 30 days" }).click();
+  await page.getByRole("button", { name: "Save changes" }).click();
+  await row.getByText("Admin", { exact: true }).waitFor();
+  await row.getByText("in 29 d").waitFor();
+  await create.waitFor();
+  await act("Rotate token");
+  await page.getByRole("radio", { name: "10 minutes" }).check();
+  await page.getByRole("dialog").getByRole("button", { name: "Rotate token" }).click();
+  await page.getByText("The earlier tokens work until").waitFor();
+  await page.getByLabel("Token", { exact: true }).press("Control+c");
+  await page.getByRole("button", { name: "Done" }).click();
+  await row.getByText("The earlier token ends in").waitFor();
+  const session = await browser.open(server.adminUrl);
+  await signInWith(session.page, token);
+  await showPage(session.page, "/settings");
+  await session.page.getByRole("button", { name: "Sign out everywhere" }).click();
+  await session.page.getByRole("dialog").getByRole("button", { name: "Sign out everywhere" }).click();
+  for (const each of [session, other]) {
+    await each.page.getByRole("heading", { name: "Sign in to Petstore" }).waitFor();
+    await each.close();
+  }
+});

@@ -252,7 +252,7 @@ test("without a session every page is the sign-in page, a wrong token says so, t
   await untilAt(page, "/audit");
   await page.getByRole("cell", { name: "admin.sign-in-failed" }).first().waitFor();
   await page.getByRole("link", { name: "Settings" }).click();
-  await page.getByRole("button", { name: "Sign out" }).click();
+  await page.getByRole("button", { name: "Sign out", exact: true }).click();
   await signIn.waitFor();
   expect(await page.evaluate(`localStorage.getItem("petstore-session")`)).toBeNull();
   await page.goto(`${server.adminUrl}/keys`);

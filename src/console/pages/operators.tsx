@@ -34,8 +34,8 @@ export function OperatorListPage() {
       </PageHead>
       <section>
         <p class="muted">
-          People and programs, each with a token and a role. The audit trail names them. Whoever is revoked is
-          out within one second, on every server, and a new role holds as soon.
+          People and programs, each with a token and a role. The audit trail names them. A new role or a
+          revocation takes effect within one second, on every server.
         </p>
         <Loaded of={operators}>
           {({ items }) => (
@@ -72,7 +72,7 @@ const COLUMNS: readonly Column<OperatorView>[] = [
         </span>
         {overlapEndsAt !== null && (
           <span class="sub">
-            The earlier token ends <TimeAgo at={overlapEndsAt} />.
+            The earlier token ends <TimeAgo at={overlapEndsAt} />
           </span>
         )}
       </>
