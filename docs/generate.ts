@@ -231,7 +231,14 @@ function migrationList(): string {
     );
     const subjects = new Set([...ofSqlite, ...ofPostgres].flatMap(({ name }) => name.split(", ")));
     const [onSqlite, onPostgres] = [latestVersion(ofSqlite), latestVersion(ofPostgres)];
-    return `- ${release} (schema ${onSqlite} on SQLite, ${onPostgres} on PostgreSQL): ${[...subjects].join(", ")}`;
+    const oldest = [...ofSqlite, ...ofPostgres].map(({ oldestRelease }) => oldestRelease);
+    const needed = oldest.toSorted(Bun.semver.order).at(-1);
+    // Releases before 1.2.0 start on no newer tables.
+    const runs =
+      needed === undefined || Bun.semver.order(needed, "1.2.0") < 0
+        ? ""
+        : `; the oldest release that runs on it is ${needed}`;
+    return `- ${release} (schema ${onSqlite} on SQLite, ${onPostgres} on PostgreSQL${runs}): ${[...subjects].join(", ")}`;
   });
   return items.join("\n");
 }

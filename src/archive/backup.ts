@@ -91,7 +91,7 @@ function databasesOf({ files: { store, usageStore } }: DataDirectory): string[] 
   return existsSync(usageStore) ? [usageStore, store] : [store];
 }
 
-interface BackedUpFile extends Omit<DatabaseFacts, "problems"> {
+interface BackedUpFile extends Omit<DatabaseFacts, "problems" | "steps"> {
   readonly name: string;
   readonly bytes: number;
 }
@@ -106,7 +106,7 @@ async function copyDatabase(from: string, directory: string, onProgress: OnProgr
     onProgress({ step: "copying", done, share: done / expectedBytes });
   });
   const onPoll = () => onProgress({ step: "checking" });
-  const { problems, ...facts } = await callInThread("inspectDatabase", [to], onPoll);
+  const { problems, steps: _, ...facts } = await callInThread("inspectDatabase", [to], onPoll);
   if (problems.length > 0) {
     throw new Error(
       `the copy of ${from} is damaged (${problems[0]}); check the original with petstore doctor`,

@@ -4,6 +4,7 @@ import { type StorageConfig, valkeyOf } from "../config/config.ts";
 import type { NewAuditEntry } from "../domain/audit.ts";
 import { postgresOf } from "../postgres-options.ts";
 import { readUsages, writeUsages } from "../rate-limit/valkey/maintenance.ts";
+import type { SchemaState } from "../store/migrations.ts";
 import { postgresSessions, postgresTables } from "../store/postgres/tables.ts";
 import { publishDatabase, removeDatabase, renameDurably } from "../store/sqlite/durable-files.ts";
 import { sqliteTables } from "../store/sqlite/tables.ts";
@@ -36,8 +37,14 @@ interface TableCopy {
   readonly contents: Contents;
 }
 
-/** The reason why nothing was copied: sessions of Petstore use PostgreSQL, or the source has no data. */
-type Obstacle = { readonly outcome: "in use"; readonly sessions: number } | { readonly outcome: "nothing" };
+/**
+ * The reason why nothing was copied: sessions of Petstore use PostgreSQL, the source has no data, or a newer release
+ * has added something to its tables, which the copy would lack.
+ */
+type Obstacle =
+  | { readonly outcome: "in use"; readonly sessions: number }
+  | { readonly outcome: "nothing" }
+  | { readonly outcome: "newer tables"; readonly schema: SchemaState };
 
 interface EnvironmentCopyOptions {
   readonly storage: StorageConfig;
@@ -65,6 +72,8 @@ export async function copyEnvironment(
   const sessions = await postgresSessions(target);
   if (sessions > 0) return { outcome: "in use", sessions };
   if (!(await from.exists())) return { outcome: "nothing" };
+  const schema = await from.schema();
+  if (schema.version > schema.supportedVersion) return { outcome: "newer tables", schema };
   let keysWithUsage: number | undefined;
   const beforePublish = async (source: TableReader) => {
     if (valkey === undefined) return;

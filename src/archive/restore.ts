@@ -5,7 +5,7 @@ import { messageOf } from "../api/errors.ts";
 import type { DataDirectory } from "../data-directory.ts";
 import type { Environment } from "../domain/api-keys.ts";
 import type { Attribution } from "../domain/audit.ts";
-import { latestVersion } from "../store/migrations.ts";
+import { type Migration, schemaState } from "../store/migrations.ts";
 import { inheritDirectoryOwner, renameDurably, syncToDisk } from "../store/sqlite/durable-files.ts";
 import { SQLITE_MIGRATIONS } from "../store/sqlite/migrations.ts";
 import { isOpenElsewhere } from "../store/sqlite/process-lock.ts";
@@ -15,6 +15,7 @@ import {
   keyDifferences,
   skipAssignedIds,
 } from "../store/sqlite/snapshot.ts";
+import { USAGE_MIGRATIONS } from "../store/sqlite/usage-store.ts";
 import {
   backupName,
   bytesOf,
@@ -53,7 +54,7 @@ export async function planRestore(request: RestoreRequest) {
   const { environment } = directory;
   const { store, usageStore, restore } = directory.files;
   const backup = await findBackup(request);
-  const { path, description, facts } = backup;
+  const { path, description, facts, schema } = backup;
   const staged = readStagedRestore(directory);
   if (staged && staged.description.createdAt !== description.createdAt) {
     throw new RestoreRejection(
@@ -74,7 +75,7 @@ export async function planRestore(request: RestoreRequest) {
     /** The names of the copies. */
     files: [usageStore, store].map((file) => basename(file)).filter((name) => existsSync(join(path, name))),
     /** Whether a server will migrate the database when it starts. */
-    needsMigration: facts.schemaVersion < latestVersion(SQLITE_MIGRATIONS),
+    needsMigration: schema.version < schema.supportedVersion,
     /** The directory to which the present databases move; undefined if there are none. */
     replaced,
     /** Why the restore is impossible, although it could be planned. */
@@ -129,18 +130,21 @@ async function readAndVerify(path: string, { directory, onProgress }: RestoreReq
       `the backup ${path} is of ${actual}, not of ${environment}; use --env ${actual}`,
     );
   }
-  const onPoll = () => onProgress({ step: "checking the backup" });
+  const check = async (file: string, migrations: readonly Migration[]) => {
+    const onPoll = () => onProgress({ step: "checking the backup" });
+    const facts = await callInThread("inspectDatabase", [join(path, basename(file))], onPoll);
+    const [problem] = facts.problems;
+    if (problem !== undefined) throw new Error(`the backup ${path} is damaged: ${problem}`);
+    const schema = schemaState(facts.steps, migrations);
+    const { rejection } = schema;
+    if (rejection !== undefined)
+      throw new RestoreRejection(`the backup ${path} cannot be used: ${rejection}`);
+    return { facts, schema };
+  };
+  if (existsSync(join(path, basename(files.usageStore)))) await check(files.usageStore, USAGE_MIGRATIONS);
   /** The facts about the database with the keys. */
-  const facts = await callInThread("inspectDatabase", [join(path, basename(files.store))], onPoll);
-  const [problem] = facts.problems;
-  if (problem !== undefined) throw new Error(`the backup ${path} is damaged: ${problem}`);
-  const supported = latestVersion(SQLITE_MIGRATIONS);
-  if (facts.schemaVersion > supported) {
-    throw new RestoreRejection(
-      `the backup has schema version ${facts.schemaVersion}, and this petstore supports versions up to ${supported}; upgrade petstore`,
-    );
-  }
-  return { path, description, facts };
+  const checked = await check(files.store, SQLITE_MIGRATIONS);
+  return { path, description, ...checked };
 }
 
 /** The newest backup next to the given one; undefined if the given one is the newest. */

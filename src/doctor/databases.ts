@@ -6,9 +6,11 @@ import type { DataDirectory } from "../data-directory.ts";
 import { maxConnectionsWithin } from "../http1/connection-limits.ts";
 import { postgresOf } from "../postgres-options.ts";
 import { inspectValkey, type ValkeyInformation } from "../rate-limit/valkey/maintenance.ts";
+import { type SchemaState, schemaState } from "../store/migrations.ts";
 import { inspectPostgres, type PostgresState } from "../store/postgres/inspect.ts";
 import { sqliteVersion } from "../store/sqlite/database.ts";
 import { inspectDatabase, inspectStore } from "../store/sqlite/snapshot.ts";
+import { USAGE_MIGRATIONS } from "../store/sqlite/usage-store.ts";
 
 /** An error means that the service does not work; a warning means that it may fail later. */
 export type Level = "ok" | "warning" | "error";
@@ -47,21 +49,15 @@ export function reasonOf(error: unknown): string {
   return withoutSecrets(error instanceof Error ? error.message : String(error));
 }
 
-const schema = check("migrations");
+const migrations = check("migrations");
+const UPGRADE = "install that release, or restore a backup from before the upgrade";
 
-interface SchemaVersions {
-  readonly schemaVersion: number;
-  readonly supportedVersion: number;
-}
-
-function schemaFinding({ schemaVersion: version, supportedVersion: newest }: SchemaVersions): Finding {
-  if (version === newest) return schema.ok(`the schema has version ${version}, the newest`);
+function schemaFinding({ version, supportedVersion: newest, rejection }: SchemaState): Finding {
+  if (rejection !== undefined) return migrations.error(rejection, UPGRADE);
+  if (version === newest) return migrations.ok(`the schema has version ${version}, the newest`);
   return version > newest
-    ? schema.error(
-        `the schema has version ${version}, and this release supports versions up to ${newest}`,
-        "install the release that was used before, or a newer one",
-      )
-    : schema.warning(
+    ? migrations.ok(`the schema has version ${version}, of a newer release, and this one can run on it`)
+    : migrations.warning(
         `the schema has version ${version}, and the next start migrates it to ${newest}`,
         "make a backup before you start this release",
       );
@@ -163,7 +159,7 @@ export function checkSqlite(directory: DataDirectory): StoreFindings {
       return { findings: [library, database.error(`${store} is damaged: ${problem}`, RESTORE)], newestTime };
     const { pets = 0, orders = 0, api_keys: keys = 0 } = facts.rows;
     const contents = `${countOf(pets, "pet")}, ${countOf(orders, "order")}, ${countOf(keys, "key")}`;
-    const findings = [library, database.ok(`${store} is sound: ${contents}`), schemaFinding(facts)];
+    const findings = [library, database.ok(`${store} is sound: ${contents}`), schemaFinding(facts.schema)];
     return { findings, newestTime };
   } catch (error) {
     const remedy = isAccessible(store)
@@ -188,8 +184,11 @@ export function checkUsageStore({ directory, limitsUrls }: StorageConfig): Findi
   if (limitsUrls !== undefined || !existsSync(usageStore)) return [];
   const remedy = `stop the server and move ${usageStore} away: counts start anew`;
   try {
-    const [problem] = inspectDatabase(usageStore).problems;
+    const { problems, steps } = inspectDatabase(usageStore);
+    const [problem] = problems;
     if (problem !== undefined) return [usage.error(`${usageStore} is damaged: ${problem}`, remedy)];
+    const { rejection } = schemaState(steps, USAGE_MIGRATIONS);
+    if (rejection !== undefined) return [usage.error(`${usageStore}: ${rejection}`, UPGRADE)];
     return [usage.ok(`${usageStore} is sound`)];
   } catch (error) {
     return [usage.error(reasonOf(error), remedy)];
@@ -207,7 +206,7 @@ export async function checkPostgres(storage: StorageConfig, now: () => number): 
     const state = await inspectPostgres(postgresOf(storage), now);
     const ok = postgres.ok(`${name} is reachable; version ${state.version}`);
     const findings = problemsOr(ok, postgresProblems(state));
-    if (state.schemaVersion > 0) findings.push(schemaFinding(state));
+    if (state.schema.version > 0) findings.push(schemaFinding(state.schema));
     return { findings, clocks: [{ name: "PostgreSQL", differenceMs: state.clockDifferenceMs }] };
   } catch (error) {
     const message = `${name} cannot be used: ${reasonOf(error)}`;
@@ -238,7 +237,7 @@ function postgresProblems(state: PostgresState): readonly (Finding | false)[] {
         `${freeConnections} more connections are possible, and an instance needs ${CONNECTIONS}`,
         "raise max_connections; docs/deployment.md has the arithmetic",
       ),
-    state.schemaVersion === 0 &&
+    state.schema.version === 0 &&
       !state.canCreateSchema &&
       postgres.error(
         "the user may not create the schema of the environment",

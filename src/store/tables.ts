@@ -3,6 +3,7 @@
  * both schemas.
  */
 import type { NewAuditEntry } from "../domain/audit.ts";
+import type { SchemaState } from "./migrations.ts";
 import { OPERATOR_ORDER_ROWS, PET_ROWS } from "./rows.ts";
 import {
   type ColumnType,
@@ -344,6 +345,8 @@ export interface NewTables extends AsyncDisposable {
 /** The database of one environment, which may not exist yet. */
 export interface TableStore {
   exists(): Promise<boolean>;
+  /** Reads the state of the tables, which exist, and changes nothing. */
+  schema(): Promise<SchemaState>;
   /** Reads the database, after migrating it if an earlier release made it. */
   read(): Promise<TableReader>;
   /** Opens the database for shared writes, after creating or migrating it. */

@@ -1,3 +1,4 @@
+import { version } from "../../package.json";
 import { SQLITE_MIGRATIONS } from "../../src/store/sqlite/migrations.ts";
 import { Database } from "bun:sqlite";
 import { beforeEach, expect, test } from "bun:test";
@@ -76,26 +77,33 @@ test("references to missing rows are damage too", async () => {
   );
 });
 
-test("a schema of an earlier release is a warning, one of a later release an error", async () => {
+test("a schema of an earlier release is a warning, one that needs a later release an error", async () => {
   const newest = latestVersion(SQLITE_MIGRATIONS);
   const database = new Database(path);
-  const setVersion = (version: number) => {
+  const setVersion = (version: number, oldestRelease: string) => {
     database.run("DELETE FROM schema_migrations");
-    database.run("INSERT INTO schema_migrations (version, name) VALUES (?, 'a migration')", [version]);
+    database.run(
+      "INSERT INTO schema_migrations (version, name, oldest_release) VALUES (?, 'a migration', ?)",
+      [version, oldestRelease],
+    );
   };
-  setVersion(newest - 1);
+  setVersion(newest - 1, "1.0.0");
   expect((await diagnose(cli)).of("migrations")).toMatchObject([
     {
       level: "warning",
       message: `the schema has version ${newest - 1}, and the next start migrates it to ${newest}`,
     },
   ]);
-  setVersion(newest + 1);
+  setVersion(newest + 1, "1.0.0");
   expect((await diagnose(cli)).of("migrations")).toMatchObject([
     {
-      level: "error",
-      message: `the schema has version ${newest + 1}, and this release supports versions up to ${newest}`,
+      level: "ok",
+      message: `the schema has version ${newest + 1}, of a newer release, and this one can run on it`,
     },
+  ]);
+  setVersion(newest + 1, "999.1.0");
+  expect((await diagnose(cli)).of("migrations")).toMatchObject([
+    { level: "error", message: `the tables need petstore 999.1.0 or newer; this is petstore ${version}` },
   ]);
   database.close();
 });

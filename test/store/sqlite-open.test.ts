@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { Database } from "bun:sqlite";
+import { version } from "../../package.json";
 import { existsSync, writeFileSync } from "node:fs";
 import { openDatabase } from "../../src/store/sqlite/database.ts";
 import type { Migration } from "../../src/store/migrations.ts";
@@ -10,16 +11,19 @@ import { temporaryDirectory } from "./temporary-directory.ts";
 const first: Migration = {
   version: 1,
   name: "first",
+  oldestRelease: "1.0.0",
   sql: "CREATE TABLE a (x INTEGER) STRICT; INSERT INTO a VALUES (1)",
 };
 const second: Migration = {
   version: 2,
   name: "second",
+  oldestRelease: "1.0.0",
   sql: "ALTER TABLE a ADD COLUMN y INTEGER; UPDATE a SET y = x + 1",
 };
 const broken: Migration = {
   version: 3,
   name: "broken",
+  oldestRelease: "1.0.0",
   sql: "CREATE TABLE b (x INTEGER) STRICT; INSERT INTO nowhere VALUES (1)",
 };
 
@@ -44,15 +48,33 @@ describe("migrations", () => {
     again.close();
   });
 
-  test("a newer database is rejected in one line, and not changed", () => {
+  test("a newer database opens if its steps say that this release can run on it, and is not migrated", () => {
     using directory = temporaryDirectory();
     open(directory.path("a.db"), [first, second]).close();
-    expect(() => open(directory.path("a.db"), [first])).toThrow(
-      `cannot open the database ${directory.path("a.db")}: its schema has version 2, and this petstore supports versions up to 1; upgrade petstore`,
+    const older = open(directory.path("a.db"), [first]);
+    expect(older.value("SELECT y FROM a")).toBe(2n);
+    expect(older.value("SELECT max(version) FROM schema_migrations")).toBe(2n);
+    older.close();
+  });
+
+  test("otherwise it is rejected in one line, which names the release that it needs, and not changed", () => {
+    using directory = temporaryDirectory();
+    const third: Migration = { ...second, version: 3, oldestRelease: "999.10.0", sql: "DROP TABLE a" };
+    open(directory.path("a.db"), [first, second, third]).close();
+    using database = new Database(directory.path("a.db"));
+    const before = database.serialize();
+    const message = `cannot open the database ${directory.path("a.db")}: the tables need petstore 999.10.0 or newer; this is petstore ${version}`;
+    expect(() => open(directory.path("a.db"), [first, second])).toThrow(message);
+    expect(() => open(directory.path("a.db"), [first])).toThrow(message);
+    expect(database.serialize()).toEqual(before);
+    database.run(
+      "INSERT INTO schema_migrations (version, name, oldest_release) VALUES (4, 'fourth', '999.9.0')",
     );
-    const connection = open(directory.path("a.db"), [first, second]);
-    expect(connection.value("SELECT y FROM a")).toBe(2n);
-    connection.close();
+    expect(() => open(directory.path("a.db"), [first])).toThrow(message);
+    database.run("INSERT INTO schema_migrations (version, name) VALUES (5, 'without a release')");
+    expect(() => open(directory.path("a.db"), [first])).toThrow(
+      `the tables need a newer petstore; this is petstore ${version}`,
+    );
   });
 
   test("a migration that fails is rolled back, and those before it remain", () => {

@@ -163,8 +163,8 @@ const SMALL =
 
 /**
  * These scan on purpose: a list of values, the first key, the number of keys, the keys that were used, the single
- * revisions, the last pet, the first idempotency records, the last batch of each server process, and the tokens that
- * overlap with later ones, of which an index has few.
+ * revisions, the steps of the schema, the last pet, the first idempotency records, the last batch of each process,
+ * and the tokens that overlap with later ones, of which an index has few.
  */
 const SCANS = [
   SMALL,
@@ -177,6 +177,7 @@ const SCANS = [
   /^SELECT hash, .* FROM operator_tokens WHERE valid_until IS NOT NULL$/,
   /key_revision/,
   /pet_revision/,
+  /schema_migrations/,
   /^SELECT id FROM pets ORDER BY id DESC LIMIT 1$/,
   /^SELECT created_at AS createdAt FROM attempts ORDER BY id LIMIT 1$/,
   /^DELETE FROM attempts WHERE id IN \(SELECT id FROM attempts ORDER BY id LIMIT \+\?\)/,

@@ -1,3 +1,4 @@
+import packageJson from "../../../package.json" with { type: "json" };
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import { countOf, grouped } from "../../text/formatting.ts";
@@ -97,6 +98,13 @@ async function copyLocked(
   }
   if (copied.outcome === "nothing") {
     throw new Failure(`${names.from} has no data of ${environment}; see --from and --env`);
+  }
+  if (copied.outcome === "newer tables") {
+    const { rejection = `a copy by this petstore ${packageJson.version} would lack what is new` } =
+      copied.schema;
+    throw new Failure(
+      `${names.from} has tables of a newer release: ${rejection}; copy with the newest release that has run on it`,
+    );
   }
   const { outcome, keysWithUsage } = copied;
   if (outcome === "other") {

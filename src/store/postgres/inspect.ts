@@ -1,6 +1,6 @@
-import { latestVersion } from "../migrations.ts";
+import { type SchemaState, schemaState } from "../migrations.ts";
 import { connect, tableExists } from "./connection.ts";
-import { POSTGRES_MIGRATIONS } from "./migrations.ts";
+import { POSTGRES_MIGRATIONS, readSchema } from "./migrations.ts";
 import { Primary, type PrimaryOptions } from "./primary.ts";
 import { OLDEST_VERSION } from "./store.ts";
 
@@ -19,9 +19,7 @@ export interface PostgresState extends ServerState {
   readonly oldestVersion: number;
   /** The clock of the server minus that of this machine, in milliseconds, accurate to the duration of a query. */
   readonly clockDifferenceMs: number;
-  /** The version of the tables; 0 if the environment has none yet. */
-  readonly schemaVersion: number;
-  readonly supportedVersion: number;
+  readonly schema: SchemaState;
 }
 
 interface InspectOptions extends Pick<PrimaryOptions, "highestTimeline"> {
@@ -50,14 +48,11 @@ export async function inspectPostgres(
     [{ ms: number }]
   >`SELECT extract(epoch FROM clock_timestamp())::float8 * 1000 AS ms`;
   const clockDifferenceMs = Math.round(clock.ms - (before + now()) / 2);
-  const [latest] = (await tableExists(sql, `${schema}.schema_migrations`))
-    ? await sql<[{ version: number }]>`SELECT coalesce(max(version), 0) AS version FROM schema_migrations`
-    : [{ version: 0 }];
+  const hasTables = await tableExists(sql, `${schema}.schema_migrations`);
   return {
     ...server,
     clockDifferenceMs,
-    schemaVersion: latest.version,
     oldestVersion: OLDEST_VERSION,
-    supportedVersion: latestVersion(POSTGRES_MIGRATIONS),
+    schema: hasTables ? await readSchema(sql) : schemaState([], POSTGRES_MIGRATIONS),
   };
 }

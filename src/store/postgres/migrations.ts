@@ -1,5 +1,12 @@
 import type { SQL } from "bun";
-import { latestVersion, type Migration, rejectNewerSchema } from "../migrations.ts";
+import {
+  type AppliedStep,
+  type Migration,
+  rejectNewerTables,
+  type SchemaState,
+  schemaState,
+  SELECT_STEPS,
+} from "../migrations.ts";
 import { isLocked, LOCK_SPACE, MIGRATIONS_LOCK, tableExists, takeLock } from "./connection.ts";
 import { scheduler, withTimeout } from "../../runtime/event-loop.ts";
 
@@ -20,6 +27,7 @@ export const POSTGRES_MIGRATIONS: readonly (Migration | OnlineMigration)[] = [
   {
     version: 6,
     name: "animals, orders and attempts, API keys, server settings",
+    oldestRelease: "0.9.0",
     sql: `
       CREATE TABLE pets (
         id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -94,6 +102,7 @@ export const POSTGRES_MIGRATIONS: readonly (Migration | OnlineMigration)[] = [
   {
     version: 8,
     name: "owners, notes, labels and access of keys, hints of secrets, audit trail, usage history",
+    oldestRelease: "1.0.0",
     // Instances of the previous release insert keys and secrets without the new columns. The free space in each page is
     // for the rows of the current hour and day, which are updated every two seconds.
     sql: `
@@ -178,6 +187,7 @@ export const POSTGRES_MIGRATIONS: readonly (Migration | OnlineMigration)[] = [
   {
     version: 9,
     name: "orders by pet",
+    oldestRelease: "1.0.0",
     statements: [
       "DROP INDEX CONCURRENTLY IF EXISTS orders_by_pet",
       "CREATE INDEX CONCURRENTLY orders_by_pet ON orders (pet_id, id)",
@@ -186,6 +196,7 @@ export const POSTGRES_MIGRATIONS: readonly (Migration | OnlineMigration)[] = [
   {
     version: 11,
     name: "deprecated operations of keys, imports",
+    oldestRelease: "1.0.0",
     sql: `
       CREATE TABLE deprecated_use (
         operation TEXT NOT NULL,
@@ -215,11 +226,13 @@ export const POSTGRES_MIGRATIONS: readonly (Migration | OnlineMigration)[] = [
   {
     version: 12,
     name: "keys that are switched off",
+    oldestRelease: "1.0.0",
     sql: "ALTER TABLE api_keys ADD COLUMN disabled_at bigint",
   },
   {
     version: 13,
     name: "operators, their tokens, sessions and sign-in codes, operators in the audit trail",
+    oldestRelease: "1.0.0",
     sql: `
       CREATE TABLE operators (
         id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -263,6 +276,7 @@ export const POSTGRES_MIGRATIONS: readonly (Migration | OnlineMigration)[] = [
   {
     version: 14,
     name: "audit trail by operator",
+    oldestRelease: "1.0.0",
     statements: [
       "DROP INDEX CONCURRENTLY IF EXISTS audit_by_operator",
       "CREATE INDEX CONCURRENTLY audit_by_operator ON audit (operator, at, id) WHERE operator IS NOT NULL",
@@ -271,12 +285,14 @@ export const POSTGRES_MIGRATIONS: readonly (Migration | OnlineMigration)[] = [
   {
     version: 15,
     name: "when orders were closed",
+    oldestRelease: "1.0.0",
     // The column is NULL while the order is placed, and if an earlier release closed it.
     sql: "ALTER TABLE orders ADD COLUMN closed_at bigint",
   },
   {
     version: 16,
     name: "the secret of the servers in a table of its own",
+    oldestRelease: "1.1.0",
     // The secret of the previous release is not taken over, because backups may contain it.
     sql: `
       CREATE TABLE server_secret (
@@ -289,6 +305,7 @@ export const POSTGRES_MIGRATIONS: readonly (Migration | OnlineMigration)[] = [
   {
     version: 17,
     name: "position of the webhook, announced expiries of keys, identifiers of audit entries in order",
+    oldestRelease: "1.1.0",
     // The trigger comes before the identifier is assigned, so that identifiers become visible in ascending order, also
     // those of servers of the release before. The lock is that of nextIdLock.
     sql: `
@@ -315,6 +332,7 @@ export const POSTGRES_MIGRATIONS: readonly (Migration | OnlineMigration)[] = [
   {
     version: 18,
     name: "keys by expiry",
+    oldestRelease: "1.1.0",
     statements: [
       "DROP INDEX CONCURRENTLY IF EXISTS api_keys_by_expiry",
       "CREATE INDEX CONCURRENTLY api_keys_by_expiry ON api_keys (expires_at, id) WHERE expires_at IS NOT NULL",
@@ -323,6 +341,7 @@ export const POSTGRES_MIGRATIONS: readonly (Migration | OnlineMigration)[] = [
   {
     version: 19,
     name: "limits of the plans and ban rules, which all servers share",
+    oldestRelease: "1.1.0",
     // They are empty until a server starts.
     sql: `
       CREATE TABLE plans (
@@ -342,6 +361,7 @@ export const POSTGRES_MIGRATIONS: readonly (Migration | OnlineMigration)[] = [
   {
     version: 20,
     name: "expiry of operators, overlap of their tokens, who made a sign-in code",
+    oldestRelease: "1.1.0",
     sql: `
       ALTER TABLE operators ADD COLUMN expires_at bigint;
       -- Until then a token that was replaced works. NULL: not at all.
@@ -356,8 +376,13 @@ export const POSTGRES_MIGRATIONS: readonly (Migration | OnlineMigration)[] = [
 const CREATE_VERSION_TABLE = `CREATE TABLE IF NOT EXISTS schema_migrations (
   version integer PRIMARY KEY,
   name text NOT NULL,
-  applied_at timestamptz NOT NULL DEFAULT now()
+  applied_at timestamptz NOT NULL DEFAULT now(),
+  oldest_release text
 )`;
+/** Release 1.1.0 made the table without this column. */
+const HAS_RELEASES = `SELECT FROM pg_attribute
+  WHERE attrelid = 'schema_migrations'::regclass AND attname = 'oldest_release'`;
+const ADD_RELEASES = "ALTER TABLE schema_migrations ADD COLUMN oldest_release text";
 
 /**
  * The timeout of each step, and of what precedes the first. Instances that start together wait for the one that
@@ -388,7 +413,7 @@ export async function migrate(sql: SQL, schema: string | undefined): Promise<voi
 async function lockMissingSteps(sql: SQL, schema: string | undefined): Promise<typeof POSTGRES_MIGRATIONS> {
   // The first check takes no lock: opening a database that is up to date does not wait for other instances.
   const isMigrated = await tableExists(sql, "schema_migrations");
-  if (isMigrated && latestVersion(POSTGRES_MIGRATIONS) === (await versionOf(sql))) return [];
+  if (isMigrated && isUpToDate(await usableSchema(sql))) return [];
   // The lock is polled for. Building an index concurrently waits for every transaction, and would also wait for an
   // instance that waits for this lock.
   if (!(await takeLock(sql, MIGRATIONS_LOCK, LOCK_WAIT_MS))) {
@@ -397,8 +422,27 @@ async function lockMissingSteps(sql: SQL, schema: string | undefined): Promise<t
   if (schema !== undefined) await createSchema(sql, schema);
   // This does not call to_regclass again, because a session can cache that a table does not exist.
   await sql.unsafe(CREATE_VERSION_TABLE);
-  const version = await versionOf(sql);
-  return POSTGRES_MIGRATIONS.filter((step) => step.version > version);
+  const schemaNow = await usableSchema(sql);
+  if (!isUpToDate(schemaNow) && (await sql.unsafe(HAS_RELEASES)).length === 0)
+    await inTransaction(sql, (tx) => tx.unsafe(ADD_RELEASES));
+  return POSTGRES_MIGRATIONS.filter((step) => step.version > schemaNow.version);
+}
+
+function isUpToDate({ version, supportedVersion }: SchemaState): boolean {
+  return version >= supportedVersion;
+}
+
+/** The state of the tables. Throws if this program cannot run on them. */
+async function usableSchema(sql: SQL): Promise<SchemaState> {
+  const state = await readSchema(sql);
+  rejectNewerTables(state);
+  return state;
+}
+
+/** Reads the table of migrations, which exists. */
+export async function readSchema(sql: SQL): Promise<SchemaState> {
+  const steps: AppliedStep[] = await sql.unsafe(SELECT_STEPS);
+  return schemaState(steps, POSTGRES_MIGRATIONS);
 }
 
 /** Checks first, because IF NOT EXISTS requires the privilege to create a schema even where it exists. */
@@ -408,12 +452,18 @@ async function createSchema(sql: SQL, schema: string): Promise<void> {
 }
 
 async function applyInTransaction(sql: SQL, step: Migration): Promise<void> {
+  await inTransaction(sql, async (tx) => {
+    await tx.unsafe(step.sql);
+    await record(tx, step);
+  });
+}
+
+async function inTransaction(sql: SQL, work: (tx: SQL) => Promise<void>): Promise<void> {
   for (let attempt = 1; ; attempt++) {
     try {
       await sql.begin(async (tx) => {
         await tx.unsafe(`SET LOCAL lock_timeout = ${LOCK_TIMEOUT_MS}`);
-        await tx.unsafe(step.sql);
-        await record(tx, step);
+        await work(tx);
       });
       return;
     } catch (error) {
@@ -434,13 +484,9 @@ async function applyOnline(sql: SQL, step: OnlineMigration): Promise<void> {
   await withTimeout(OPEN_TIMEOUT_MS, record(sql, step));
 }
 
-async function record(sql: SQL, { version, name }: Pick<Migration, "version" | "name">): Promise<void> {
-  await sql`INSERT INTO schema_migrations (version, name) VALUES (${version}, ${name})`;
-}
+type Recorded = Pick<Migration, "version" | "name" | "oldestRelease">;
 
-async function versionOf(sql: SQL): Promise<number> {
-  const [latest] = await sql<[{ version: number }]>`
-    SELECT coalesce(max(version), 0) AS version FROM schema_migrations`;
-  rejectNewerSchema(latest.version, POSTGRES_MIGRATIONS);
-  return latest.version;
+async function record(sql: SQL, { version, name, oldestRelease }: Recorded): Promise<void> {
+  await sql`INSERT INTO schema_migrations (version, name, oldest_release)
+    VALUES (${version}, ${name}, ${oldestRelease})`;
 }

@@ -28,6 +28,7 @@ import {
   takeLock,
   toUnavailable,
 } from "./connection.ts";
+import { readSchema } from "./migrations.ts";
 import { Primary, type PrimaryOptions } from "./primary.ts";
 import { POSTGRES_DIALECT, runAll } from "./statements.ts";
 import { migratePostgres } from "./store.ts";
@@ -61,6 +62,11 @@ export function postgresTables({ url: anyServer, schema, ...options }: PostgresT
   const onPrimary = async () => ({ url: (await Primary.of(anyServer, options)).url, schema });
   return {
     exists: async () => tablesExist(await onPrimary()),
+    async schema() {
+      const { url } = await onPrimary();
+      await using sql = connect(url, { ...CONNECT_OPTIONS, schema });
+      return await readSchema(sql);
+    },
     read: async () => openReader(await onPrimary()),
     async share() {
       const { url } = await onPrimary();

@@ -1,4 +1,11 @@
-import { type Migration, rejectNewerSchema } from "../migrations.ts";
+import {
+  type AppliedStep,
+  type Migration,
+  rejectNewerTables,
+  type SchemaState,
+  schemaState,
+  SELECT_STEPS,
+} from "../migrations.ts";
 import type { Connection } from "./connection.ts";
 
 /**
@@ -11,6 +18,7 @@ export const SQLITE_MIGRATIONS: readonly Migration[] = [
   {
     version: 5,
     name: "animals, orders and attempts, API keys, server settings",
+    oldestRelease: "0.9.0",
     sql: `
       CREATE TABLE pets (
         id INTEGER PRIMARY KEY AUTOINCREMENT CHECK (id > 0),
@@ -91,6 +99,7 @@ export const SQLITE_MIGRATIONS: readonly Migration[] = [
   {
     version: 10,
     name: "owners, notes, labels and access of keys, hints of secrets, audit trail, usage history, orders by pet, imports",
+    oldestRelease: "1.0.0",
     sql: `
       ALTER TABLE api_keys ADD COLUMN owner TEXT;
       ALTER TABLE api_keys ADD COLUMN notes TEXT;
@@ -202,11 +211,13 @@ export const SQLITE_MIGRATIONS: readonly Migration[] = [
   {
     version: 11,
     name: "keys that are switched off",
+    oldestRelease: "1.0.0",
     sql: "ALTER TABLE api_keys ADD COLUMN disabled_at INTEGER",
   },
   {
     version: 12,
     name: "operators, their tokens, sessions and sign-in codes, operators in the audit trail",
+    oldestRelease: "1.0.0",
     sql: `
       CREATE TABLE operators (
         id INTEGER PRIMARY KEY AUTOINCREMENT CHECK (id > 0),
@@ -251,12 +262,14 @@ export const SQLITE_MIGRATIONS: readonly Migration[] = [
   {
     version: 13,
     name: "when orders were closed",
+    oldestRelease: "1.0.0",
     // The column is NULL while the order is placed, and if an earlier release closed it.
     sql: "ALTER TABLE orders ADD COLUMN closed_at INTEGER",
   },
   {
     version: 14,
     name: "the secret of the servers in a table of its own",
+    oldestRelease: "1.1.0",
     // The secret of the previous release is not taken over, because backups may contain it.
     sql: `
       CREATE TABLE server_secret (
@@ -269,16 +282,19 @@ export const SQLITE_MIGRATIONS: readonly Migration[] = [
   {
     version: 15,
     name: "pets without their JSON, which statements write",
+    oldestRelease: "1.2.0",
     sql: "ALTER TABLE pets DROP COLUMN entry",
   },
   {
     version: 16,
     name: "usage history without sums of all keys",
+    oldestRelease: "1.2.0",
     sql: "DROP TABLE usage_totals",
   },
   {
     version: 17,
     name: "position of the webhook, announced expiries of keys",
+    oldestRelease: "1.1.0",
     sql: `
       CREATE TABLE webhook (
         sole INTEGER PRIMARY KEY CHECK (sole = 1),
@@ -297,6 +313,7 @@ export const SQLITE_MIGRATIONS: readonly Migration[] = [
   {
     version: 18,
     name: "limits of the plans and ban rules, which all servers share",
+    oldestRelease: "1.1.0",
     // They are empty until a server starts.
     sql: `
       CREATE TABLE plans (
@@ -316,6 +333,7 @@ export const SQLITE_MIGRATIONS: readonly Migration[] = [
   {
     version: 19,
     name: "expiry of operators, overlap of their tokens, who made a sign-in code",
+    oldestRelease: "1.1.0",
     sql: `
       ALTER TABLE operators ADD COLUMN expires_at INTEGER;
       -- Until then a token that was replaced works. NULL: not at all.
@@ -330,12 +348,13 @@ export const SQLITE_MIGRATIONS: readonly Migration[] = [
 const CREATE_VERSION_TABLE = `CREATE TABLE IF NOT EXISTS schema_migrations (
   version INTEGER PRIMARY KEY,
   name TEXT NOT NULL,
-  applied_at TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%fZ'))
+  applied_at TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%fZ')),
+  oldest_release TEXT
 ) STRICT`;
 
 /** Brings a database up to date. Any number of processes can call it at once: each step is applied by one of them. */
 export function migrate(connection: Connection, migrations: readonly Migration[]): void {
-  rejectNewerSchema(versionOf(connection), migrations);
+  rejectNewerTables(schemaOf(connection, migrations));
   for (const step of migrations) {
     // The first check takes no lock: opening a database that is up to date does not wait for its writers.
     if (versionOf(connection) >= step.version) continue;
@@ -343,21 +362,36 @@ export function migrate(connection: Connection, migrations: readonly Migration[]
       if (versionOf(connection) < step.version) apply(connection, step);
     });
   }
-  rejectNewerSchema(versionOf(connection), migrations);
+  rejectNewerTables(schemaOf(connection, migrations));
 }
 
-function apply(connection: Connection, { version, name, sql }: Migration): void {
+function apply(connection: Connection, { version, name, oldestRelease, sql }: Migration): void {
   connection.exec(`PRAGMA application_id = ${APPLICATION_ID}`);
   connection.exec(CREATE_VERSION_TABLE);
+  // Release 1.1.0 made the table without this column.
+  if (!versionColumns(connection).includes("oldest_release"))
+    connection.exec("ALTER TABLE schema_migrations ADD COLUMN oldest_release TEXT");
   connection.exec(sql);
-  connection.value("INSERT INTO schema_migrations (version, name) VALUES (?, ?)", version, name);
+  const values = [version, name, oldestRelease];
+  connection.value(
+    "INSERT INTO schema_migrations (version, name, oldest_release) VALUES (?, ?, ?)",
+    ...values,
+  );
 }
 
 /** The version of the schema; 0 for an empty database. */
 export function versionOf(connection: Connection): number {
-  if (connection.value("SELECT 1 FROM sqlite_schema WHERE name = 'schema_migrations'") === undefined)
-    return 0;
-  return Number(connection.value("SELECT coalesce(max(version), 0) FROM schema_migrations"));
+  return Number(stepsOf(connection).at(-1)?.version ?? 0);
+}
+
+/** The steps that were applied to a database. */
+export function stepsOf(connection: Connection): readonly AppliedStep[] {
+  const isMigrated = versionColumns(connection).length > 0;
+  return isMigrated ? connection.all<AppliedStep>(SELECT_STEPS) : [];
+}
+
+function schemaOf(connection: Connection, migrations: readonly Migration[]): SchemaState {
+  return schemaState(stepsOf(connection), migrations);
 }
 
 /** "PetS" in ASCII. It identifies the file to other programs, among them `file`. */
@@ -380,6 +414,11 @@ function isEmpty(connection: Connection): boolean {
  * programs have a table of this name with other columns.
  */
 function hasVersionTable(connection: Connection): boolean {
-  const columns = connection.value("SELECT group_concat(name) FROM pragma_table_info('schema_migrations')");
-  return columns === "version,name,applied_at";
+  return versionColumns(connection).join().startsWith("version,name,applied_at");
+}
+
+/** The columns of the table of versions; none if the database has no such table. */
+function versionColumns(connection: Connection): readonly string[] {
+  const columns = connection.all<{ name: string }>("PRAGMA table_info('schema_migrations')");
+  return columns.map(({ name }) => name);
 }

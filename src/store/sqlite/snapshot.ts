@@ -3,16 +3,18 @@ import { Database } from "bun:sqlite";
 import { existsSync } from "node:fs";
 import type { NewAuditEntry } from "../../domain/audit.ts";
 import { addAudit } from "../audit.ts";
-import { latestVersion } from "../migrations.ts";
+import { type AppliedStep, type SchemaState, schemaState } from "../migrations.ts";
 import type { API_KEYS } from "../tables.ts";
 import { Connection, createDatabaseFile, failureOf, keepLogFiles } from "./connection.ts";
-import { SQLITE_MIGRATIONS, rejectForeignDatabase, versionOf } from "./migrations.ts";
+import { SQLITE_MIGRATIONS, rejectForeignDatabase, stepsOf, versionOf } from "./migrations.ts";
 
 const BUSY_TIMEOUT_MS = 5_000;
 const CACHE_KIB = 16 * 1024;
 
 export interface DatabaseFacts {
   readonly schemaVersion: number;
+  /** The steps of its schema. */
+  readonly steps: readonly AppliedStep[];
   /** The number of rows by table. */
   readonly rows: Readonly<Record<string, number>>;
   /** Descriptions of damage; empty for a sound database. */
@@ -59,7 +61,12 @@ export function inspectDatabase(path: string): DatabaseFacts {
 function factsOf(connection: Connection): DatabaseFacts {
   const problems = [...integrityProblems(connection), ...brokenReferences(connection)];
   const rows = problems.length > 0 ? {} : rowsByTable(connection);
-  return { schemaVersion: versionOf(connection), rows, problems };
+  return { schemaVersion: versionOf(connection), steps: stepsOf(connection), rows, problems };
+}
+
+/** Reads the state of the tables of a store, and nothing else. */
+export function inspectSchema(path: string): SchemaState {
+  return withDatabase(path, (connection) => schemaState(stepsOf(connection), SQLITE_MIGRATIONS));
 }
 
 /** Inspects the database of the pets, orders and keys. Returns undefined if it does not exist. */
@@ -70,7 +77,7 @@ export function inspectStore(path: string) {
     const newest = facts.rows["api_keys"] && connection.value("SELECT max(created_at) FROM api_keys");
     return {
       ...facts,
-      supportedVersion: latestVersion(SQLITE_MIGRATIONS),
+      schema: schemaState(facts.steps, SQLITE_MIGRATIONS),
       /** The time of the newest key, in milliseconds since the epoch. */
       newestTime: typeof newest === "bigint" ? Number(newest) : undefined,
     };

@@ -23,6 +23,7 @@ import { openDatabase } from "./database.ts";
 import { publishDatabase, removeDatabase } from "./durable-files.ts";
 import { SQLITE_MIGRATIONS } from "./migrations.ts";
 import { INCREMENT_PET_REVISION } from "./pet-json.ts";
+import { inspectSchema } from "./snapshot.ts";
 import { scheduler } from "../../runtime/event-loop.ts";
 
 const OPTIONS = {
@@ -39,6 +40,7 @@ const SHARED_OPTIONS = { ...OPTIONS, busyTimeoutMs: 0, writeWaitMs: 60_000 };
 export function sqliteTables(path: string): TableStore {
   return {
     exists: async () => existsSync(path),
+    schema: async () => inspectSchema(path),
     read: async () => openReader(path),
     share: async () => new SqliteSharedTables(openDatabase(path, SHARED_OPTIONS)),
     create: async (source) => createTables(path, source),

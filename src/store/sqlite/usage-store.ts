@@ -6,10 +6,11 @@ import { openDatabaseFor } from "./database.ts";
 import { removeDatabase, renameDurably } from "./durable-files.ts";
 import type { Migration } from "../migrations.ts";
 
-const MIGRATIONS: readonly Migration[] = [
+export const USAGE_MIGRATIONS: readonly Migration[] = [
   {
     version: 1,
     name: "standings",
+    oldestRelease: "0.9.0",
     sql: `
       CREATE TABLE standings (
         subject TEXT PRIMARY KEY,
@@ -45,7 +46,7 @@ type UsageStoreOptions = Omit<RescueOptions, "to">;
  */
 export function openUsageStore(path: string, options?: UsageStoreOptions): UsageStore {
   const settings = {
-    migrations: MIGRATIONS,
+    migrations: USAGE_MIGRATIONS,
     synchronous: "NORMAL",
     cacheKiB: 4 * 1024,
     busyTimeoutMs: 0,
@@ -65,8 +66,12 @@ function withHint(error: unknown): Error {
   return new Error(`${messageOf(error)}; counts start anew when that file is moved away`, { cause: error });
 }
 
-const SELECT_ONE = "SELECT * FROM standings WHERE subject = ?";
-const SAVE = "INSERT OR REPLACE INTO standings VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
+/** The columns, in the order of `toStored`. A later release may have added others. */
+const COLUMNS = `subject, minute_opened_at, minute_used, minute_refused_at, minute_strikes,
+  day_opened_at, day_used, day_refused_at, day_strikes, banned_at, banned_until`;
+const SELECT_ALL = `SELECT ${COLUMNS} FROM standings`;
+const SELECT_ONE = `${SELECT_ALL} WHERE subject = ?`;
+const SAVE = `INSERT OR REPLACE INTO standings (${COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`;
 
 /** Checks the columns, so that a file that somebody has altered fails when it is opened. */
 function checked(connection: Connection): Connection {
@@ -106,7 +111,7 @@ class SqliteUsageStore implements UsageStore {
 
   *load(): Generator<readonly [Subject, Usage]> {
     try {
-      const all = this.#connection.prepared<Row>("SELECT * FROM standings");
+      const all = this.#connection.prepared<Row>(SELECT_ALL);
       for (const row of all.iterate()) yield entryOf(row);
     } catch (error) {
       throw this.#readError(error);

@@ -1,5 +1,7 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { SQL } from "bun";
+import { Database } from "bun:sqlite";
+import { version } from "../../../package.json";
 import { existsSync, mkdirSync, readdirSync, rmdirSync } from "node:fs";
 import { join } from "node:path";
 import { contentsIn } from "../../../trials/harness/contents.ts";
@@ -148,6 +150,29 @@ describe("petstore copy", () => {
     );
     lock?.release();
   });
+});
+
+test("tables of a newer release are not copied, because the copy would lack what is new", async () => {
+  const { from, fromData } = await newSource(10);
+  const url = await postgresUrl();
+  await copyTables({ from, to: postgresAt(url), ...rest });
+  const step = (oldestRelease: string) =>
+    `INSERT INTO production.schema_migrations (version, name, oldest_release)
+     VALUES (${oldestRelease === "1.0.0" ? 900 : 901}, 'later', '${oldestRelease}')`;
+  await using postgres = new SQL(url, { max: 1 });
+  const expectRejected = async (oldestRelease: string, reason: string) => {
+    const sqlite = new Database(join(fromData, "production.db"));
+    sqlite.run(step(oldestRelease).replace("production.", ""));
+    sqlite.close();
+    await postgres.unsafe(step(oldestRelease));
+    const way = "; copy with the newest release that has run on it";
+    const to = await petstore(["copy", "--to", await postgresUrl(), "--data", fromData]);
+    expect(to.err).toBe(`petstore: SQLite in ${fromData} has tables of a newer release: ${reason}${way}\n`);
+    const back = await petstore(["copy", "--from", url, "--data", cliDirectory()]);
+    expect(back.err).toBe(`petstore: ${placeOf(url)} has tables of a newer release: ${reason}${way}\n`);
+  };
+  await expectRejected("1.0.0", `a copy by this petstore ${version} would lack what is new`);
+  await expectRejected("999.1.0", `the tables need petstore 999.1.0 or newer; this is petstore ${version}`);
 });
 
 const entry: NewAuditEntry = { actor: { kind: "command line" }, at: NOW, action: "data.copied" };

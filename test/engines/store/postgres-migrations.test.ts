@@ -1,5 +1,6 @@
 import { SQL } from "bun";
 import { expect, spyOn, test } from "bun:test";
+import { version } from "../../../package.json";
 import { scheduler } from "../../../src/runtime/event-loop.ts";
 import { POSTGRES_MIGRATIONS } from "../../../src/store/postgres/migrations.ts";
 import { until } from "../../timing.ts";
@@ -9,7 +10,7 @@ import { createDatabase, type TestDatabase } from "./postgres-database.ts";
 async function databaseBefore(migration: string): Promise<TestDatabase> {
   const database = await createDatabase();
   await database.sql`CREATE TABLE schema_migrations (version integer PRIMARY KEY, name text NOT NULL,
-    applied_at timestamptz NOT NULL DEFAULT now())`;
+    applied_at timestamptz NOT NULL DEFAULT now(), oldest_release text)`;
   const steps = POSTGRES_MIGRATIONS.findIndex(({ name }) => name === migration);
   for (const step of POSTGRES_MIGRATIONS.slice(0, steps)) {
     await database.sql.unsafe("sql" in step ? step.sql : "");
@@ -21,12 +22,26 @@ async function databaseBefore(migration: string): Promise<TestDatabase> {
   return database;
 }
 
-test("a newer database is rejected", async () => {
+test("newer tables are rejected unless they say that this release can run on them", async () => {
   await using database = await createDatabase();
   await (await database.open()).close();
-  await database.sql`INSERT INTO schema_migrations (version, name) VALUES (999, 'from the future')`;
+  const insert = "INSERT INTO schema_migrations (version, name, oldest_release)";
+  await database.sql.unsafe(`${insert} VALUES (998, 'compatible', '1.0.0')`);
+  await (await database.open()).close();
+  await database.sql.unsafe(`${insert} VALUES (999, 'incompatible', '999.1.0')`);
   await expect(database.open()).rejects.toThrow(
-    /its schema has version 999, and this petstore supports versions up to \d+; upgrade petstore$/,
+    `: the tables need petstore 999.1.0 or newer; this is petstore ${version}`,
+  );
+});
+
+test("each step stores the oldest release that can run on the tables", async () => {
+  await using database = await databaseBefore("when orders were closed");
+  await database.sql`ALTER TABLE schema_migrations DROP COLUMN oldest_release`;
+  await database.open();
+  const steps = await database.sql`SELECT version, oldest_release FROM schema_migrations WHERE version >= 15`;
+  const expected = POSTGRES_MIGRATIONS.filter(({ version }) => version >= 15);
+  expect([...steps]).toEqual(
+    expected.map(({ version, oldestRelease }) => ({ version, oldest_release: oldestRelease })),
   );
 });
 

@@ -3,23 +3,18 @@ import { SQL } from "bun";
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { audit } from "../../../trials/harness/api-client.ts";
 import { temporaryDirectory } from "../../../trials/harness/cleanup.ts";
 import { PETSTORE, type PetstoreServer, startPetstore } from "../../../trials/harness/petstore.ts";
 import { postgresUrl } from "../../../trials/harness/postgres.ts";
 import { freePort, freePorts } from "../../../trials/harness/server.ts";
-import { SteadyLoad } from "../../../trials/harness/steady-load.ts";
 import { valkeyUrl } from "../../../trials/harness/valkey.ts";
 import { upgradedDataCases } from "./data-cases.ts";
+import { expectNothingLost, startLoad, untilMoreCreates } from "./load.ts";
 import { FIXTURES, fixtureData, previousRelease, readRecorded } from "./previous-release.ts";
 
 // Servers start and stop several times, on a machine that may be busy.
 setDefaultTimeout(120_000);
 
-const PER_SECOND = 100;
-/** With pauses between them that grow to 0.4 s: longer than any restart takes. */
-const MAX_ATTEMPTS = 200;
-const CREATES = 20;
 /** Each server counts on its own until Valkey responds, which it does late on a busy machine. */
 const PATIENT = ["--limits-timeout", "1s", "--max-connections-per-address", "0"];
 
@@ -42,20 +37,6 @@ describe("data of the previous release on PostgreSQL", () =>
     "limits-timeout": ["1s"],
   })));
 
-/** Resolves when the load has created some more pets. */
-async function untilMoreCreates(load: SteadyLoad): Promise<void> {
-  const target = load.acknowledged.size + CREATES;
-  while (load.acknowledged.size < target) await Bun.sleep(10);
-}
-
-async function expectNothingLost(load: SteadyLoad, url: string, key: string): Promise<void> {
-  await load.stop();
-  expect(load.failures).toEqual([]);
-  const { acknowledged, lost, duplicated } = await audit(url, key, load.acknowledged);
-  expect({ lost, duplicated }).toEqual({ lost: [], duplicated: [] });
-  expect(acknowledged).toBeGreaterThanOrEqual(2 * CREATES);
-}
-
 /** `schema` is the last version of the schema that the previous release knows. */
 async function expectDowngradeRefused(flags: readonly string[], schema: number): Promise<void> {
   const { code, out, err } = await runProgram([...previous, "serve", ...flags]);
@@ -71,7 +52,7 @@ test("SQLite under load: the previous release stops, this one starts on its data
   const key = readRecorded("sqlite").secrets.load;
   const before = await startPetstore(flags, [], previous);
   const urls = Array.from({ length: 20 }, () => before.url);
-  const load = new SteadyLoad({ urls, key, perSecond: PER_SECOND, maxAttempts: MAX_ATTEMPTS });
+  const load = startLoad(urls, key);
   await untilMoreCreates(load);
 
   expect(await before.stop()).toBe(0);
@@ -95,7 +76,7 @@ test("two instances on PostgreSQL, replaced one after the other under load: ever
     );
   const servers = await Promise.all(ports.map((port) => start(port, previous)));
   const urls = servers.map(({ url }) => url);
-  const load = new SteadyLoad({ urls, key, perSecond: PER_SECOND, maxAttempts: MAX_ATTEMPTS });
+  const load = startLoad(urls, key);
   await untilMoreCreates(load);
 
   // After the first of them, both releases serve from the migrated tables; the last is a restart of this release.
