@@ -21,6 +21,7 @@ import { HttpServer, type RequestHandler, slowRejectedClients } from "./http1/in
 import type { TlsCertificate } from "./http1/server.ts";
 import { workRegularly } from "./observe/audit-trail.ts";
 import { logConnectionLimit, logKeyChanges, watchFloods } from "./observe/event-reports.ts";
+import { LastBackup } from "./observe/last-backup.ts";
 import { createLog, type Log } from "./observe/log.ts";
 import { AppMetrics } from "./observe/metrics.ts";
 import { RequestLog } from "./observe/request-log.ts";
@@ -105,7 +106,8 @@ export async function serveOn(
   const webhook = add(await startWebhook(context));
   const services = { ...context, authenticator, observers, responseCache, tls, peerOf, webhook };
   const server = add(listen(services));
-  const metrics = add(startMetrics(services, server));
+  const lastBackup = add(new LastBackup(adapters.settings));
+  const metrics = add(startMetrics({ ...services, lastBackup }, server));
   add(startRegularWork(context));
   const keyChanges = add(startKeyChanges(services));
   add(reportActivity(context, server, metrics));
@@ -239,8 +241,11 @@ function publicHandler(server: HttpServer, options: Services): RequestHandler {
   });
 }
 
-function startMetrics({ adapters, config, clock, ...services }: Services, server: HttpServer): AppMetrics {
-  const { authenticator, observers, responseCache, webhook } = services;
+function startMetrics(
+  { adapters, config, clock, log, ...services }: Services & { readonly lastBackup: LastBackup },
+  server: HttpServer,
+): AppMetrics {
+  const { authenticator, observers, responseCache, webhook, lastBackup } = services;
   return new AppMetrics({
     version: packageJson.version,
     environment: config.environment,
@@ -250,6 +255,8 @@ function startMetrics({ adapters, config, clock, ...services }: Services, server
     requests: observers.requests,
     responseCache,
     webhook,
+    log,
+    lastBackup,
     statuses: RESPONSE_STATUSES,
     clock,
   });

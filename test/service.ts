@@ -78,11 +78,11 @@ export function configIn(dataDir: string): Config {
   });
 }
 
-export async function startService(config: Partial<Config> = {}): Promise<Service> {
+export async function startService(config: Partial<Config> = {}, log = silentLog): Promise<Service> {
   const dataDir = mkdtempSync(join(tmpdir(), "petstore-"));
   const clock = new TestClock();
   const settings = { ...configIn(dataDir), ...config };
-  let app = await startApp(settings, { clock, log: silentLog });
+  let app = await startApp(settings, { clock, log });
 
   const newKey = (key: Partial<NewKey> = {}) =>
     addKey(app.keys, { createdAt: clock.now(), ...key }, settings.environment);
@@ -116,7 +116,7 @@ export async function startService(config: Partial<Config> = {}): Promise<Servic
     newPet: async () => idOf(await post("/pets", { name: "Rex", categoryId: 1 })),
     async restart() {
       await app.close();
-      app = await startApp(settings, { clock, log: silentLog });
+      app = await startApp(settings, { clock, log });
     },
     stop,
     [Symbol.asyncDispose]: stop,

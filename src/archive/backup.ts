@@ -19,7 +19,7 @@ import type { DataDirectory } from "../data-directory.ts";
 import { type Environment, ENVIRONMENTS } from "../domain/api-keys.ts";
 import { renameDurably, syncToDisk } from "../store/sqlite/durable-files.ts";
 import { acquireLock } from "../store/sqlite/process-lock.ts";
-import { assignedIds, type DatabaseFacts } from "../store/sqlite/snapshot.ts";
+import { assignedIds, type DatabaseFacts, recordBackup } from "../store/sqlite/snapshot.ts";
 import type { OnProgress } from "./contents.ts";
 import { callInThread } from "./database-thread.ts";
 
@@ -34,6 +34,8 @@ interface BackupOptions {
   readonly version: string;
   /** Reports progress in bytes. */
   readonly onProgress: OnProgress;
+  /** Called if the backup is made, but its time cannot be recorded for the metrics. */
+  readonly onUnrecorded: (error: unknown) => void;
 }
 
 export type Backup = Awaited<ReturnType<typeof makeBackup>>;
@@ -42,7 +44,8 @@ export type Backup = Awaited<ReturnType<typeof makeBackup>>;
  * Copies the databases of an environment. A backup appears in the directory when it is complete, verified and on the
  * disk; until then it has another name. Throws if another process is making a backup there.
  */
-export async function makeBackup({ source, directory, keep, at, version, onProgress }: BackupOptions) {
+export async function makeBackup(options: BackupOptions) {
+  const { source, directory, keep, at, version, onProgress, onUnrecorded } = options;
   const { environment } = source;
   mkdirSync(directory, { recursive: true, mode: 0o700 });
   using lock = acquireLock(join(directory, `.${environment}.lock`));
@@ -57,6 +60,11 @@ export async function makeBackup({ source, directory, keep, at, version, onProgr
     writeDurably(join(partial, DESCRIPTION_FILE), `${JSON.stringify(description, null, 2)}\n`);
     await writeChecksums(partial, [...files.map(({ name }) => name), DESCRIPTION_FILE], onProgress);
   });
+  try {
+    recordBackup(source.files.store, at);
+  } catch (error) {
+    onUnrecorded(error);
+  }
   const others = listBackups(directory, environment).filter((other) => other !== path);
   /** The paths of the earlier backups that were removed. */
   const removed = keep === undefined ? [] : others.slice(0, Math.max(0, others.length + 1 - keep));

@@ -111,6 +111,9 @@ export interface ServerState extends ServerIdentity, ServerActivity {
 /** The name of the setting that saves the number of servers, for servers that start in an outage of Valkey. */
 export const SERVERS_SETTING = "servers";
 
+/** The name of the setting that saves when the last backup was made, in milliseconds since the epoch. */
+export const LAST_BACKUP_SETTING = "last-backup";
+
 /** The activity of a server that has just started. */
 export const NO_ACTIVITY: ServerActivity = {
   adminUrl: undefined,

@@ -78,6 +78,7 @@ export class HttpServer<Handler extends RequestHandler = RequestHandler> impleme
   readonly #handlers: SocketHandler<HttpConnection | undefined>;
   /** Undefined means plain HTTP. */
   #secureContext: object | undefined;
+  #tlsCertificate: TlsCertificate | undefined;
   readonly #timer: Timer;
   /** Whether connections close when they have no request. */
   #closesBetweenRequests = false;
@@ -99,6 +100,7 @@ export class HttpServer<Handler extends RequestHandler = RequestHandler> impleme
       onLimit,
     });
     this.#secureContext = options.tls && secureContextOf(options.tls);
+    this.#tlsCertificate = options.tls;
     this.#handlers = {
       ...SOCKET_EVENTS,
       close: ({ data }) => data && this.#onClose(data),
@@ -132,7 +134,14 @@ export class HttpServer<Handler extends RequestHandler = RequestHandler> impleme
 
   /** Uses the certificate for new connections. Throws if it is malformed, and keeps the one before. */
   setTlsCertificate(credentials: TlsCertificate): void {
-    if (this.#secureContext) this.#secureContext = secureContextOf(credentials);
+    if (!this.#secureContext) return;
+    this.#secureContext = secureContextOf(credentials);
+    this.#tlsCertificate = credentials;
+  }
+
+  /** The certificate of new connections; undefined without TLS. */
+  get tlsCertificate(): Pick<TlsCertificate, "cert"> | undefined {
+    return this.#tlsCertificate;
   }
 
   /**

@@ -12,6 +12,8 @@ import {
 export interface Log {
   event(name: LogEventWithoutDetails): void;
   event<N extends LogEventName>(name: N, details: LogDetails<N>): void;
+  /** The number of lines so far. */
+  readonly lines: Readonly<Record<LogLevel, number>>;
 }
 
 export interface LogOptions {
@@ -31,10 +33,13 @@ const MAX_CAUSES = 8;
 /** Creates the log. Logging never throws, because every request must get its response. */
 export function createLog({ format, level = "info", write = writeToStandardError }: LogOptions = {}): Log {
   let line: typeof jsonLine | undefined;
+  const lines = { info: 0, warn: 0, error: 0 };
   return {
+    lines,
     event(name: LogEventName, details: Details = {}) {
       const event: LogEvent = LOG_EVENTS[name];
       if (LOG_LEVELS.indexOf(event.level) < LOG_LEVELS.indexOf(level)) return;
+      lines[event.level]++;
       try {
         line ??= (format ?? defaultFormat()) === "json" ? jsonLine : textLine;
         write(line(name, event, details));
@@ -45,7 +50,7 @@ export function createLog({ format, level = "info", write = writeToStandardError
   };
 }
 
-export const silentLog: Log = { event() {} };
+export const silentLog: Log = { event() {}, lines: { info: 0, warn: 0, error: 0 } };
 
 function writeToStandardError(line: string): void {
   process.stderr.write(line);

@@ -1,3 +1,4 @@
+import { X509Certificate } from "node:crypto";
 import { readdirSync, statSync } from "node:fs";
 import type { CacheStatistics } from "../runtime/bounded-cache.ts";
 import type { Clock } from "../domain/ports.ts";
@@ -7,6 +8,7 @@ import type { WaitingEntries } from "../domain/webhooks.ts";
 import { type HttpServer, maxDescriptors, type ServerStatistics } from "../http1/index.ts";
 import { CONTENT_TYPES, formatFor, formatMetrics, type Sample } from "./exposition.ts";
 import { LiveSeries } from "./live-series.ts";
+import type { Log } from "./log.ts";
 import {
   type AdapterMonitor,
   type CommitMonitor,
@@ -20,7 +22,7 @@ interface MetricsOptions {
   readonly clock: Pick<Clock, "now">;
   readonly version: string;
   readonly environment: string;
-  readonly server: Pick<HttpServer, "statistics" | "maxConnections" | "isShuttingDown">;
+  readonly server: Pick<HttpServer, "statistics" | "maxConnections" | "isShuttingDown" | "tlsCertificate">;
   /** The statuses that each operation can respond with. */
   readonly statuses: ReadonlyMap<OperationId, readonly number[]>;
   readonly requests: RequestMetrics;
@@ -33,6 +35,9 @@ interface MetricsOptions {
         readonly waiting: WaitingEntries | undefined;
       }
     | undefined;
+  readonly log: Pick<Log, "lines">;
+  /** `at` is the time in milliseconds since the epoch; undefined if none is recorded. */
+  readonly lastBackup: { readonly at: number | undefined };
   readonly authenticator: { readonly cacheStatistics: CacheStatistics; readonly lookupQueueLength: number };
   readonly adapters: {
     readonly database: AdapterMonitor;
@@ -227,6 +232,21 @@ export const METRICS: Readonly<Record<string, MetricDefinition>> = {
 
   petstore_disk_free_bytes: gauge("Free space on the disk of SQLite.", ({ adapters }) =>
     adapters.freeBytes?.(),
+  ),
+
+  petstore_last_backup_timestamp_seconds: gauge(
+    "When `petstore backup` or `deploy/postgres/backup` made the last backup, as Unix time.",
+    ({ lastBackup: { at } }) => at && at / 1_000,
+  ),
+  petstore_tls_certificate_expiry_timestamp_seconds: gauge(
+    "When the certificate of the server expires, as Unix time.",
+    ({ server: { tlsCertificate } }) =>
+      tlsCertificate && new X509Certificate(tlsCertificate.cert).validToDate.getTime() / 1_000,
+  ),
+  petstore_log_lines_total: counter(
+    "Lines of the log.",
+    ({ log }) => Object.entries(log.lines).map(([level, value]) => ({ labels: { level }, value })),
+    { level: "`info`, `warn` or `error`" },
   ),
 
   petstore_event_loop_delay_seconds: histogram(

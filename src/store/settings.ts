@@ -5,6 +5,7 @@ import { addAudit } from "./audit.ts";
 import { rowsOf, type SqlDatabase } from "./statements.ts";
 
 const INSERT = "INSERT INTO server_settings (name, value) VALUES (?, ?) ON CONFLICT (name)";
+export const SAVE_SETTING = `${INSERT} DO UPDATE SET value = excluded.value`;
 
 const INSERT_SECRET = "INSERT INTO server_secret (sole, secret) VALUES (1, ?) ON CONFLICT (sole)";
 
@@ -15,8 +16,7 @@ export class SqlSettingsStore implements SettingsStore {
     // All instances write the settings in the same order, so that two that start together do not deadlock.
     const entries = Object.entries(settings).toSorted(([a], [b]) => (a < b ? -1 : 1));
     return this.database.write(function* () {
-      for (const [name, value] of entries)
-        yield* rowsOf(`${INSERT} DO UPDATE SET value = excluded.value`, name, value);
+      for (const [name, value] of entries) yield* rowsOf(SAVE_SETTING, name, value);
     });
   }
 

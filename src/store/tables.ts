@@ -3,6 +3,7 @@
  * both schemas.
  */
 import type { NewAuditEntry } from "../domain/audit.ts";
+import { LAST_BACKUP_SETTING } from "../domain/servers.ts";
 import type { SchemaState } from "./migrations.ts";
 import { OPERATOR_ORDER_ROWS, PET_ROWS } from "./rows.ts";
 import {
@@ -131,7 +132,11 @@ export const TABLES: readonly Table[] = [
     body: "text",
     created_at: "integer",
   }),
-  table("server_settings", ["name"], { name: "text", value: "text" }),
+  {
+    ...table("server_settings", ["name"], { name: "text", value: "text" }),
+    // The copy has no backup yet.
+    where: `name <> '${LAST_BACKUP_SETTING}'`,
+  },
   table("plans", ["name"], { name: "text", per_minute: "integer", per_day: "integer" }),
   table("ban_rules", ["sole"], {
     sole: "integer",

@@ -1,3 +1,4 @@
+import { Database } from "bun:sqlite";
 import { beforeEach, describe, expect, test } from "bun:test";
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -51,6 +52,27 @@ describe("petstore backup", () => {
       return `${checksum.digest("hex")}  ${name}\n`;
     });
     expect(readFileSync(join(path, "SHA256SUMS"), "utf8")).toBe(checksums.join(""));
+  });
+
+  test("records its time for the metrics; a database that cannot be written to is a warning", async () => {
+    await fill();
+    const recorded = () => {
+      using database = new Database(join(cli.dataDir, "production.db"));
+      const sql = "SELECT value FROM server_settings WHERE name = 'last-backup'";
+      return database.query<{ value: string }, []>(sql).get()?.value;
+    };
+    expect(await backUp()).toMatchObject({ code: 0, err: "" });
+    expect(recorded()).toBe(String(Date.UTC(2026, 10, 15, 12)));
+    cli.clock.advance(1_000);
+    using database = new Database(join(cli.dataDir, "production.db"));
+    database.run(
+      "CREATE TRIGGER full BEFORE UPDATE ON server_settings BEGIN SELECT RAISE(ABORT, 'full'); END",
+    );
+    const { code, out } = await backUp();
+    const warning = "warning: the metrics do not show this backup: cannot write to the database";
+    expect(out).toContain(`${warning} ${join(cli.dataDir, "production.db")}: full\n`);
+    expect(code).toBe(0);
+    expect(names()).toHaveLength(2);
   });
 
   test("shows its progress on standard error, and with --json only the result", async () => {

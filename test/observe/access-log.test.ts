@@ -282,6 +282,7 @@ function setUp(options: Partial<LineWriterOptions> = {}) {
   const output = new TestOutput();
   const events: unknown[] = [];
   const log = {
+    ...silentLog,
     event(name: string, { error, lines }: { error?: unknown; lines?: number } = {}) {
       events.push([name.replace("access-log.", ""), ...(error ? [error] : []), ...(lines ? [lines] : [])]);
     },

@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import { BanRecorder, workRegularly } from "../../src/observe/audit-trail.ts";
 import type { NewAuditEntry } from "../../src/domain/audit.ts";
+import { silentLog } from "../../src/observe/log.ts";
 import { advance, settle, useFakeTimers } from "../fake-timers.ts";
 
 useFakeTimers();
@@ -32,7 +33,7 @@ function setUp() {
         return { items, hasMore: false };
       },
     },
-    log: { event: (name: string, details?: unknown) => void events.push([name, details]) },
+    log: { ...silentLog, event: (name: string, details?: unknown) => void events.push([name, details]) },
     server: "one",
   });
   return { recorder, entries, events, database, keyIds: () => entries.map(({ target }) => target?.id) };

@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 
 import { RawConnection } from "../../trials/harness/http-connection.ts";
+import { LAST_BACKUP_SETTING } from "../../src/domain/servers.ts";
+import { createLog } from "../../src/observe/log.ts";
 import { METRICS } from "../../src/observe/metrics.ts";
 import type { OutcomeTotals } from "../../src/observe/request-metrics.ts";
 import { IDLE_WEBHOOK, type Service, startService } from "../service.ts";
@@ -11,8 +13,11 @@ import { until } from "../timing.ts";
 import { metricsOf, type ParsedMetrics } from "./parse-metrics.ts";
 
 let service: Service;
+const log = createLog({ level: "warn", format: "json", write() {} });
 beforeAll(async () => {
-  service = await startService({ webhook: IDLE_WEBHOOK });
+  service = await startService({ webhook: IDLE_WEBHOOK }, log);
+  await service.app.settings.saveSettings({ [LAST_BACKUP_SETTING]: "1763208000000" });
+  await service.restart();
   await until(() => metrics().value("petstore_webhook_waiting_entries") === 0);
 });
 afterAll(() => service.stop());
@@ -180,6 +185,22 @@ test("a webhook: attempts by result, what waits, and the age of the oldest; with
   expect([...metricsOf(without.app).series].filter((series) => series.includes("webhook"))).toEqual([]);
 });
 
+test("the last backup that a command has recorded has its time, and without one there is no series", async () => {
+  await until(() => metrics().value("petstore_last_backup_timestamp_seconds") === 1_763_208_000);
+  await using without = await startService();
+  expect(metricsOf(without.app).series).not.toContain("petstore_last_backup_timestamp_seconds");
+});
+
+test("lines of the log are counted by level, those below --log-level are not", () => {
+  const lines = (level: string) => added(`petstore_log_lines_total{level="${level}"}`);
+  log.event("valkey.unavailable", { cause: "test" });
+  log.event("audit.delete-failed", { error: new Error("test") });
+  log.event("audit.delete-failed", { error: new Error("test") });
+  log.event("valkey.available");
+  expect([lines("info"), lines("warn"), lines("error")]).toEqual([0, 1, 2]);
+  expect(metrics().value('petstore_log_lines_total{level="info"}')).toBe(0);
+});
+
 test("every metric of the table is exposed, with the labels of the table alone", () => {
   const exposed = new Map<string, Set<string>>();
   for (const series of metrics().series) {
@@ -188,7 +209,9 @@ test("every metric of the table is exposed, with the labels of the table alone",
     exposed.set(name, known);
     for (const [, label = ""] of labels.matchAll(/(\w+)="/g)) if (label !== "le") known.add(label);
   }
-  const table = Object.entries(METRICS).map(([name, metric]) => [name, new Set(Object.keys(metric.labels))]);
+  // test/system/config has a server with TLS.
+  const withoutTls = Object.entries(METRICS).filter(([name]) => !name.includes("_tls_"));
+  const table = withoutTls.map(([name, metric]) => [name, new Set(Object.keys(metric.labels))]);
   expect([...exposed].toSorted()).toEqual(table.toSorted() as never);
 });
 

@@ -9,6 +9,7 @@ import type { Decision } from "../../src/domain/rate-limit.ts";
 import type { RequestRecord } from "../../src/observe/request-metrics.ts";
 import { UsageRecorder } from "../../src/observe/usage-history.ts";
 import { openSqlite } from "../../src/store/sqlite/store.ts";
+import { silentLog } from "../../src/observe/log.ts";
 import { startService, TestClock } from "../service.ts";
 
 afterEach(() => void jest.useRealTimers());
@@ -47,6 +48,7 @@ function setUp({ maxCounters = 100 } = {}) {
   const store = new BatchStore();
   const events: unknown[] = [];
   const log = {
+    ...silentLog,
     event: (name: string, { lostRequests }: { lostRequests?: number } = {}) =>
       void events.push(lostRequests === undefined ? name : [name, lostRequests]),
   };

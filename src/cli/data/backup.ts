@@ -4,6 +4,7 @@ import { JSON_OPTION, STORAGE_OPTIONS } from "../../config/options.ts";
 import { directory, integerWithin } from "../../config/value-types.ts";
 import { countOf } from "../../text/formatting.ts";
 import packageJson from "../../../package.json" with { type: "json" };
+import { errorMessage } from "../arguments.ts";
 import { defineCommand, Failure } from "../command.ts";
 import { databaseExists } from "../operation-call.ts";
 import { json } from "../output.ts";
@@ -28,7 +29,7 @@ export const backup = defineCommand({
     "petstore backup /var/backups/petstore",
     "petstore backup /var/backups/petstore --keep 14 --env-file /etc/petstore/production.env",
   ],
-  async run({ positionals, values }, { clock, errorStream }) {
+  async run({ positionals, values }, { clock, errorStream, warn }) {
     const storage = storageOf(values);
     if (storage.databaseUrl !== undefined) throw notSqlite(storage);
     const { directory: source } = storage;
@@ -43,6 +44,7 @@ export const backup = defineCommand({
       at: clock.now(),
       version: packageJson.version,
       onProgress: (reached) => progress.update(reached),
+      onUnrecorded: (error) => warn(`the metrics do not show this backup: ${errorMessage(error)}`),
     }).finally(() => progress.end());
     return values.json ? json(made) : summaryOf(made);
   },

@@ -2,8 +2,10 @@
 import { Database } from "bun:sqlite";
 import { existsSync } from "node:fs";
 import type { NewAuditEntry } from "../../domain/audit.ts";
+import { LAST_BACKUP_SETTING } from "../../domain/servers.ts";
 import { addAudit } from "../audit.ts";
 import { type AppliedStep, type SchemaState, schemaState } from "../migrations.ts";
+import { SAVE_SETTING } from "../settings.ts";
 import type { API_KEYS } from "../tables.ts";
 import { Connection, createDatabaseFile, failureOf, keepLogFiles } from "./connection.ts";
 import { SQLITE_MIGRATIONS, rejectForeignDatabase, stepsOf, versionOf } from "./migrations.ts";
@@ -47,6 +49,14 @@ function removeSecrets(connection: Connection): void {
   });
 }
 
+/** Records the time of a backup in the database that was copied. Its first releases have no settings. */
+export function recordBackup(path: string, at: number): void {
+  const record = (connection: Connection) =>
+    hasTable(connection, "server_settings") &&
+    connection.value(SAVE_SETTING, LAST_BACKUP_SETTING, String(at));
+  withDatabase(path, record, "write to");
+}
+
 /** Whether a database has a table. Databases of earlier releases lack some. */
 function hasTable(connection: Connection, table: string, database = "main"): boolean {
   const sql = `SELECT 1 FROM ${database}.sqlite_schema WHERE name = ?`;
@@ -88,7 +98,7 @@ export function inspectStore(path: string) {
 function withDatabase<T>(
   path: string,
   work: (connection: Connection) => T,
-  task: "read" | "copy" = "read",
+  task: "read" | "copy" | "write to" = "read",
 ): T {
   try {
     const database = new Database(path, { readwrite: true, safeIntegers: true, strict: true });

@@ -68,6 +68,10 @@ describe("deploy/postgres/backup", () => {
     });
     expect(restore.stderr.toString()).toBe("");
     expect(await contents(restored)).toEqual(await contents(database));
+    await using recorded = new SQL(database, { max: 1 });
+    const [row] = await recorded`SELECT value FROM production.server_settings WHERE name = 'last-backup'`;
+    const [, date, hour, minute, second] = /(\d{4}-\d\d-\d\d)T(\d\d)(\d\d)(\d\d)Z/.exec(dump) ?? [];
+    expect(row).toEqual({ value: String(Date.parse(`${date}T${hour}:${minute}:${second}Z`)) });
 
     const secrets = async (url: string) => {
       await using sql = new SQL(url, { max: 1 });

@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, jest, test } from "bun:test";
+import { X509Certificate } from "node:crypto";
 import { copyFileSync, readFileSync, unlinkSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { connect } from "node:tls";
@@ -11,6 +12,7 @@ import { readTlsFiles, type TlsFiles } from "../../../src/config/tls.ts";
 import { UsageError } from "../../../src/config/usage-error.ts";
 import { InProcessCli } from "../../cli/cli.ts";
 import { parseConfig } from "../../config/parsing.ts";
+import { metricsOf } from "../../observe/parse-metrics.ts";
 import { configIn } from "../../service.ts";
 
 const authority = new CertificateAuthority();
@@ -173,6 +175,12 @@ test("a server with a certificate serves HTTPS, and the next certificate without
   passSeconds(2);
   expect(lines.join("")).toContain("tls.certificate-changed");
   expect(await commonName(health)).toBe("second");
+  const expiry = () =>
+    metricsOf(app).value("petstore_tls_certificate_expiry_timestamp_seconds") ?? Number.NaN;
+  expect(expiry() - Date.now() / 1_000).toBeWithin(0, 86_401);
+  use(files);
+  passSeconds(2);
+  expect(expiry()).toBe(new X509Certificate(readTlsFiles(files).cert).validToDate.getTime() / 1_000);
 });
 
 function commonName({ port }: URL): Promise<string | string[] | undefined> {

@@ -1,0 +1,30 @@
+import type { SettingsStore } from "../domain/ports.ts";
+import { LAST_BACKUP_SETTING } from "../domain/servers.ts";
+import { repeat } from "../runtime/event-loop.ts";
+
+const READ_EVERY_MS = 60_000;
+
+/** Reads when the last backup was made, once a minute. A command records it in the database. */
+export class LastBackup {
+  #at: number | undefined;
+  readonly #reading = repeat(0, async () => {
+    try {
+      const { [LAST_BACKUP_SETTING]: saved } = await this.settings.readSettings();
+      this.#at = saved === undefined ? undefined : Number.parseInt(saved, 10);
+    } catch {
+      // The outage of the database is in the log. The last value stays.
+    }
+    return READ_EVERY_MS;
+  });
+
+  constructor(private readonly settings: Pick<SettingsStore, "readSettings">) {}
+
+  /** The time in milliseconds since the epoch; undefined if none is recorded. */
+  get at(): number | undefined {
+    return this.#at;
+  }
+
+  async close(): Promise<void> {
+    await this.#reading.close();
+  }
+}
