@@ -9,7 +9,7 @@ import { Addresses } from "./auth/client-address.ts";
 import { followKeyChanges } from "./auth/key-changes.ts";
 import { CacheStatistics } from "./runtime/bounded-cache.ts";
 import { createClock } from "./clock.ts";
-import { type Config, listenUrl } from "./config/config.ts";
+import { type Config, listenUrl, originOf } from "./config/config.ts";
 import { followFiles } from "./config/follow-files.ts";
 import { sharedSettings } from "./config/shown-settings.ts";
 import { createDocsSite } from "./docs-site/docs-site.ts";
@@ -108,6 +108,8 @@ export async function serveOn(
   const server = add(listen(services));
   const lastBackup = add(new LastBackup(adapters.settings));
   const metrics = add(startMetrics({ ...services, lastBackup }, server));
+  const origin = originOf({ host: config.host, port: server.port, isTls: tls !== undefined });
+  add({ close: config.directory.saveUrl("url", origin) });
   add(startRegularWork(context));
   const keyChanges = add(startKeyChanges(services));
   add(reportActivity(context, server, metrics));

@@ -58,8 +58,8 @@ export class DataDirectory {
     rejectUnwritable(existingParent(this.path));
     this.create();
     this.rejectInterruptedRestore();
-    const { lock, adminToken, adminUrl } = this.files;
-    const open = [...this.databaseFiles, lock, adminToken, adminUrl].filter((path) =>
+    const { lock, adminToken, adminUrl, url } = this.files;
+    const open = [...this.databaseFiles, lock, adminToken, adminUrl, url].filter((path) =>
       isOpenToOthers(statOf(path)),
     );
     for (const path of open) chmodSync(path, 0o600);
@@ -68,6 +68,23 @@ export class DataDirectory {
 
   create(): void {
     mkdirSync(this.path, { recursive: true, mode: 0o700 });
+  }
+
+  /**
+   * Saves the URL of a listener for commands on this machine. Returns a function that removes it, unless another server
+   * has replaced it since.
+   */
+  saveUrl(listener: "url" | "adminUrl", url: string): () => void {
+    const file = this.files[listener];
+    const text = `${url}\n`;
+    try {
+      replacePrivateFile(file, text);
+    } catch {
+      return () => {};
+    }
+    return () => {
+      if (existsSync(file) && readFileSync(file, "utf8") === text) rmSync(file, { force: true });
+    };
   }
 
   /** Takes the lock of a server, or of a command that replaces databases. Undefined while another process has it. */
@@ -154,6 +171,7 @@ function filesOf(path: string) {
     firstKey: `${path}-first-key`,
     adminToken: `${path}-admin-token`,
     adminUrl: `${path}-admin-url`,
+    url: `${path}-url`,
     /** The highest timeline of PostgreSQL that a process with this directory has seen. */
     timeline: `${path}-timeline`,
     /** A directory that exists while a restore replaces the databases. */

@@ -33,7 +33,7 @@ export const serve = defineCommand({
   name: "serve",
   summary: "Serve the API",
   description:
-    "Serves one environment until a stop signal (Ctrl-C, SIGTERM, SIGHUP). It finishes the requests in progress, then exits. If no API key exists yet, it creates one: it prints the key if standard output is a terminal, and otherwise writes it to a file in --data. The log goes to standard error.",
+    "Serves one environment until a stop signal (Ctrl-C, SIGTERM, SIGHUP). It finishes the requests in progress, then exits. If no API key exists yet, it creates one, unless --no-first-key is set: it prints the key if standard output is a terminal, and otherwise writes it to a file in --data. The log goes to standard error.",
   options: {
     ...SETTINGS,
     ...ACCEPT_PRIMARY_OPTION,
@@ -66,8 +66,10 @@ export const serve = defineCommand({
       const admin = app.admin && (await describeAdmin(app.admin, context.screen.isTerminal));
       // It is one write: a program that reads "Rate limits" has read all of it, and the server accepts requests.
       const message = startMessage(config, app.url, admin);
-      const file = await printWithFirstKey(message, app, { config, context, log });
-      if (file !== undefined) log.event("key.first-created", { file });
+      const file = values["no-first-key"]
+        ? await context.print(message)
+        : await printWithFirstKey(message, app, { config, context, log });
+      if (typeof file === "string") log.event("key.first-created", { file });
       logPlainText(config, context.variables, log);
       if (app.admin) log.event("admin.started", { url: app.admin.url, tokenFile: app.admin.tokenFile });
       log.event("server.started", startDetails(config, app.url));

@@ -279,6 +279,9 @@ export const SETTINGS = {
     default: 256,
     help: "Maximum from one address (IPv6: one /64 network) outside --trust-proxy; 0 for no maximum",
   },
+  "no-first-key": switchOption(
+    "Create no API key on a new database, for a server whose files nobody can read",
+  ),
   "drain-delay": {
     type: duration({ min: 0, max: 5 * MINUTE }),
     default: 0,

@@ -56,6 +56,9 @@ export async function diagnose({ config, variables, clock, statusOf }: DoctorOpt
 
 const configuration = check("configuration");
 
+/** Hosts that are reserved for documentation (RFC 2606). */
+const PLACEHOLDER_HOST = /(?:^|\.)example(?:\.(?:com|net|org))?$/;
+
 /** Checks combinations of settings that are valid individually. */
 function checkConfiguration(config: Config, variables: Variables): Finding[] {
   const { databaseUrl, limitsUrls, publicUrl, host } = config;
@@ -68,6 +71,12 @@ function checkConfiguration(config: Config, variables: Variables): Finding[] {
       configuration.warning(
         "several servers on one PostgreSQL would each apply the rate limits in full",
         "set --limits-url, or run one server only",
+      ),
+    publicUrl !== undefined &&
+      PLACEHOLDER_HOST.test(new URL(publicUrl).hostname) &&
+      configuration.warning(
+        `--public-url is ${publicUrl}, an address of examples; responses and printed commands lead clients and their keys there`,
+        "set it to the URL that clients use",
       ),
     publicUrl === undefined &&
       (host === "0.0.0.0" || host === "::") &&

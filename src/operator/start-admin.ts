@@ -13,7 +13,7 @@ import { askForRequests, machineAddress, peerTlsOf, reasonNotToAsk } from "./ser
 import type { ServerSecret } from "./server-secret.ts";
 import type { FollowTokens } from "./setting-tokens.ts";
 import { AdminAuthentication } from "./sign-in.ts";
-import { createSignInUrl, saveAdminUrl } from "./token.ts";
+import { createSignInUrl } from "./token.ts";
 
 export interface AdminListener {
   /** The URL of the listener, such as http://127.0.0.1:8090. */
@@ -73,7 +73,7 @@ export function startAdmin(options: StartAdminOptions): AdminListener {
   opened.defer(followTokens());
   opened.defer(options.activity.add(() => site.signedUrl()));
   opened.defer(serverSecret.follow(settings, announce));
-  opened.defer(saveAdminUrl(config.directory, url));
+  opened.defer(config.directory.saveUrl("adminUrl", url));
   announce();
   return {
     url,

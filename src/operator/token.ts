@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { existsSync, readFileSync, rmSync, statSync } from "node:fs";
+import { readFileSync, statSync } from "node:fs";
 import { hostname } from "node:os";
 import { resolve } from "node:path";
 import { Rejection } from "../api/errors.ts";
@@ -101,20 +101,4 @@ export async function createSignInUrl(
   const stored = { codeHash: sha256(code), operatorId: operator.id, endsAt: now + CODE_MS, madeBy };
   await operators.createCode(stored, now);
   return `${url}/?code=${code}`;
-}
-
-/**
- * Saves the URL for `petstore admin-url`. Returns a function that removes it, unless another server has replaced it
- * since.
- */
-export function saveAdminUrl({ files: { adminUrl } }: DataDirectory, url: string): () => void {
-  const text = `${url}\n`;
-  try {
-    replacePrivateFile(adminUrl, text);
-  } catch {
-    return () => {};
-  }
-  return () => {
-    if (existsSync(adminUrl) && readFileSync(adminUrl, "utf8") === text) rmSync(adminUrl, { force: true });
-  };
 }

@@ -338,6 +338,27 @@ test("health succeeds while the server serves, and fails while it drains and whe
   expect(await health(port)).toEqual(failure(`the server at ${url} does not respond (ECONNREFUSED)`));
 });
 
+test("--no-first-key creates no key, and a later start without it does", async () => {
+  const first = await cli.serve(["--no-first-key"]);
+  expect(first.startMessage).not.toContain("API key");
+  await first.stop();
+  expect(await cli.json<unknown[]>("keys", "list")).toEqual([]);
+  const second = await cli.serve();
+  expect(second.startMessage).toContain("Created the first API key (free plan");
+  await second.stop();
+});
+
+test("health without a port asks the server that runs on the data directory", async () => {
+  const server = await cli.serve(["--port", "0"]);
+  const { origin } = new URL(server.url);
+  expect(await cli.run("health")).toMatchObject({
+    code: 0,
+    out: `The server at ${origin}/healthz serves.\n`,
+  });
+  await server.stop();
+  expect(existsSync(join(cli.dataDir, "production-url"))).toBeFalse();
+});
+
 test("a server that accepts and never responds is a failure after two seconds", async () => {
   const { timeout } = AbortSignal;
   const soon = spyOn(AbortSignal, "timeout").mockImplementation((ms) => timeout.call(AbortSignal, ms / 100));

@@ -222,3 +222,15 @@ test("the access log: whether it can be appended to, and who else can read it", 
   for (const argv of [[], ["--access-log", "-"]])
     expect((await diagnose(cli, ...argv)).of("access log")).toEqual([]);
 });
+
+test("a public URL of the examples is a warning", async () => {
+  const warned = (await diagnose(cli, "--public-url", "https://api.example.com")).of("configuration");
+  expect(warned).toMatchObject([
+    {
+      level: "warning",
+      message: expect.stringContaining("--public-url is https://api.example.com/v1, an address"),
+    },
+  ]);
+  const own = (await diagnose(cli, "--public-url", "https://example.com.pets.test")).of("configuration");
+  expect(own).toMatchObject([{ level: "ok" }]);
+});

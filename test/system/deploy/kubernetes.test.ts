@@ -25,6 +25,8 @@ test("everything is in one namespace, and selects the pods of the deployment", (
 test("the settings are valid, and Kubernetes adds none", () => {
   expectSettings(settings);
   expect(pod.enableServiceLinks).toBeFalse();
+  // Its file would be in a pod without a shell.
+  expect(settings.PETSTORE_NO_FIRST_KEY).toBe("true");
 });
 
 test("every port that a probe or the service names exists", () => {

@@ -41,3 +41,14 @@ test("the settings beside it are valid, and a stop has the time that it takes", 
   const seconds = Number(/^TimeoutStopSec=(\d+)$/m.exec(readDeploy(`systemd/${UNIT}`))?.[1]);
   expect(seconds).toBeGreaterThanOrEqual(15);
 });
+
+test("the environment file names no host of examples, and the unit and logrotate agree on the access log", () => {
+  const settings = readDeploy("systemd/production.env");
+  expect(settings.split("\n").filter((line) => /^[^#].*example/.test(line))).toEqual([]);
+  const [, directory] = /^LogsDirectory=(\w+)$/m.exec(readDeploy(`systemd/${UNIT}`)) ?? [];
+  const rotation = readDeploy("logrotate/petstore");
+  expect(rotation).toContain(`\n/var/log/${directory}/*.log {\n`);
+  expect(settings).toContain(`\n#PETSTORE_ACCESS_LOG=/var/log/${directory}/access.log\n`);
+  // The server creates the next file, and may write to the last one for a second.
+  for (const needed of ["nocreate", "delaycompress"]) expect(rotation).toContain(`\n    ${needed}\n`);
+});
