@@ -1,6 +1,7 @@
 import { type SchemaState, schemaState } from "../migrations.ts";
 import { connect, tableExists } from "./connection.ts";
-import { POSTGRES_MIGRATIONS, readSchema } from "./migrations.ts";
+import { readSchema } from "./migrate.ts";
+import { POSTGRES_MIGRATIONS } from "./migrations.ts";
 import { Primary, type PrimaryOptions } from "./primary.ts";
 import { OLDEST_VERSION } from "./store.ts";
 

@@ -24,7 +24,7 @@ import { SqlUsageHistoryStore } from "../usage-history.ts";
 import { SqlWebhookStore } from "../webhooks.ts";
 import { addressOf, connect, withExplanation, nextIdLock } from "./connection.ts";
 import { IdempotencyRecords } from "./idempotency.ts";
-import { migrate, OPEN_TIMEOUT_MS } from "./migrations.ts";
+import { migrate, OPEN_TIMEOUT_MS } from "./migrate.ts";
 import { PET_JSON, PostgresPetJson } from "./pet-json.ts";
 import { Pools, type PoolsOptions } from "./pool.ts";
 import { Primary, type PrimaryOptions } from "./primary.ts";

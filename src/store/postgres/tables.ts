@@ -28,7 +28,7 @@ import {
   takeLock,
   toUnavailable,
 } from "./connection.ts";
-import { readSchema } from "./migrations.ts";
+import { readSchema } from "./migrate.ts";
 import { Primary, type PrimaryOptions } from "./primary.ts";
 import { POSTGRES_DIALECT, runAll } from "./statements.ts";
 import { migratePostgres } from "./store.ts";
