@@ -74,7 +74,7 @@ function startMessage({ url, consoleUrl, secret }: Demo, directory: string): str
   return `A demo of Petstore, in a temporary directory. Ctrl-C ends it and removes the directory.
 
 ${columns(rows)}
-${consoleUrl === undefined ? "" : nextCode}Several clients use it. "Price comparison" reaches the limit of its plan now and then and waits.
+${consoleUrl === undefined ? "" : nextCode}Several clients use it. "Price comparison" reaches the limit of its plan within a minute and waits.
 "Forgotten script" does not wait, so it is banned within ten seconds. This key is for you:
 
   ${curlLine(secret, url)}

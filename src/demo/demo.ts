@@ -1,15 +1,17 @@
-import { type Adapters, openAdapters } from "../adapters.ts";
-import { type App, serveOn } from "../app.ts";
-import { Petstore } from "../client/index.ts";
+import { openStores } from "../adapters.ts";
+import { startApp } from "../app.ts";
 import type { Config } from "../config/config.ts";
 import { type Environment, generateSecret, toNewSecret } from "../domain/api-keys.ts";
 import type { Attribution } from "../domain/audit.ts";
-import type { Clock, KeyStore, UsageHistoryStore } from "../domain/ports.ts";
+import type { Clock, KeyStore } from "../domain/ports.ts";
 import { DAY_MS } from "../domain/rate-limit.ts";
-import { HOUR_MS, type KeyCounts, type OperationId, intervalStart } from "../domain/usage-history.ts";
 import type { Log } from "../observe/log.ts";
 import type { Setting } from "../operator/operations.ts";
-import { DEMO_CLIENTS, type DemoClient, type DemoKey, HABITS, samplePet, startTraffic } from "./traffic.ts";
+import type { Scheduler } from "../runtime/event-loop.ts";
+import { openUsageStore } from "../store/sqlite/usage-store.ts";
+import { DEMO_CLIENTS, type DemoClient } from "./clients.ts";
+import { earlierRequests, usageBatches } from "./history.ts";
+import { addPetsAndOrders, type DemoKey, startTraffic } from "./traffic.ts";
 
 const REVOKED_DAYS_AGO = 12;
 
@@ -50,44 +52,50 @@ interface DemoOptions {
   readonly log: Log;
   /** The settings that the console shows. */
   readonly shownSettings: readonly Setting[];
+  /** Runs the clients. */
+  readonly scheduler?: Scheduler;
 }
-
-const PETS = 120;
 
 /** Starts a server on new data, fills it, and runs clients until it is disposed of. */
 export async function startDemo(config: Config, options: DemoOptions): Promise<Demo> {
-  const adapters = await openAdapters(config, options.clock, options.log);
-  let app: App | undefined;
+  const { clientKeys: keys, secret } = await createSampleData(config, options.clock);
+  const app = await startApp(config, options);
   try {
-    app = await serveOn(adapters, config, options);
-    return await fill(app, adapters, { clock: options.clock, environment: config.environment });
+    const { url } = app;
+    await addPetsAndOrders(url, keys);
+    const consoleUrl = app.admin && withShortRange(await app.admin.createSignInUrl());
+    const stopTraffic = startTraffic({ ...options, url, keys });
+    return {
+      url,
+      consoleUrl,
+      secret,
+      async [Symbol.asyncDispose]() {
+        await stopTraffic();
+        await app.close();
+      },
+    };
   } catch (error) {
-    await (app ?? adapters).close();
+    await app.close();
     throw error;
   }
 }
 
-async function fill(
-  app: App,
-  { keys, usageHistory }: Adapters,
-  { clock, environment }: Pick<Config, "environment"> & Pick<DemoOptions, "clock">,
-): Promise<Demo> {
-  const { url } = app;
-  const { clientKeys, secret } = await createDemoKeys(keys, clock, environment);
-  await addEarlierUsage(usageHistory, clientKeys, clock.now());
-  const key = clientKeys.find(({ client }) => client.habit === "imports")?.secret ?? secret;
-  const { pets } = new Petstore({ key, baseUrl: url });
-  await Promise.all(Array.from({ length: PETS }, (_, index) => pets.create(samplePet(index + 1))));
-  const stopTraffic = startTraffic({ url, keys: clientKeys, pets: PETS });
-  return {
-    url,
-    consoleUrl: app.admin && withShortRange(await app.admin.createSignInUrl()),
-    secret,
-    async [Symbol.asyncDispose]() {
-      stopTraffic();
-      await app.close();
-    },
-  };
+/** Creates keys, their usage and their quotas, as a server that has stopped would leave them. */
+async function createSampleData(config: Config, clock: Clock) {
+  const { environment, directory } = config;
+  const stores = await openStores(config);
+  try {
+    const created = await createDemoKeys(stores.keys, clock, environment);
+    const now = clock.now();
+    const clients = created.clientKeys.map((key) => ({ ...key, ...earlierRequests(key.client, now) }));
+    for (const batch of usageBatches(clients, now)) await stores.usageHistory.addUsage(batch);
+    const quotas = openUsageStore(directory.files.usageStore);
+    quotas.save(clients.map(({ keyId, usage }) => [{ kind: "key", id: keyId }, usage]));
+    quotas.close();
+    return created;
+  } finally {
+    await stores.close();
+  }
 }
 
 /** Selects a short range, so that the plots fill within minutes instead of an hour. */
@@ -95,41 +103,4 @@ function withShortRange(consoleUrl: string): string {
   const url = new URL(consoleUrl);
   url.searchParams.set("range", "15m");
   return url.href;
-}
-
-const DAYS = 60;
-
-/** Adds two months of earlier usage: one for the plots of the console, and one for comparison. */
-async function addEarlierUsage(
-  usageHistory: Pick<UsageHistoryStore, "addUsage">,
-  keys: readonly DemoKey[],
-  now: number,
-): Promise<void> {
-  const used = keys.filter(({ client }) => client.earlierPerHour > 0);
-  const current = intervalStart("hour", now);
-  for (let sequence = 1; sequence <= DAYS * 24; sequence++) {
-    const hour = current - (DAYS * 24 + 1 - sequence) * HOUR_MS;
-    const created = used.filter(({ client }) => hour > now - client.createdDaysAgo * DAY_MS);
-    const counts = created.map(({ client, keyId }) => countsOf(client, keyId, hour));
-    await usageHistory.addUsage({ writer: "demo", sequence, hour, keys: counts });
-  }
-}
-
-function countsOf(client: DemoClient, keyId: number, hour: number): KeyCounts {
-  const requests = client.earlierPerHour * activityAt(hour) * (0.8 + 0.4 * Math.random());
-  const limited = client.key.plan === "free" ? Math.round(requests * 0.3 * Math.random()) : 0;
-  const byOperation = Object.entries(HABITS[client.habit]).map(([operation, part]) => {
-    const admitted = Math.round((requests - limited) * part);
-    return { operation: operation as OperationId, admitted, errors: Math.round(admitted * 0.02) };
-  });
-  const admitted = byOperation.reduce((sum, each) => sum + each.admitted, 0);
-  const errors = byOperation.reduce((sum, each) => sum + each.errors, 0);
-  return { keyId, admitted, limited, banned: 0, errors, lastUsedAt: hour + HOUR_MS - 1, byOperation };
-}
-
-/** The activity at a time, from 0 to 1. It is low at night, and lower on Saturdays and Sundays. */
-function activityAt(time: number): number {
-  const date = new Date(time);
-  const daily = 0.55 - 0.45 * Math.cos(((date.getUTCHours() - 3) / 24) * 2 * Math.PI);
-  return [0, 6].includes(date.getUTCDay()) ? daily * 0.6 : daily;
 }

@@ -1,100 +1,19 @@
 import { ApiError, type NewPet, Petstore } from "../client/index.ts";
-import type { NewKey } from "../domain/api-keys.ts";
-import type { OperationId } from "../domain/usage-history.ts";
+import type { Clock } from "../domain/ports.ts";
+import type { Decision } from "../domain/rate-limit.ts";
+import { repeat, type Scheduler } from "../runtime/event-loop.ts";
+import { anyOperation, type DemoClient, OPEN_MS, Pace } from "./clients.ts";
 
 const NAMES = "Rex Mia Balu Luna Fips Nala Oskar Cleo Bruno Wilma Zoë 李小龙 قمر".split(" ");
 const KINDS = ["beagle", "tabby", "parrot", "rabbit", "tortoise", "hamster", "goldfish"];
 
 /** Makes a sample pet. Every ninth pet has no status. */
-export function samplePet(number: number): NewPet {
+function samplePet(number: number): NewPet {
   const name = NAMES[number % NAMES.length];
   const kind = KINDS[number % KINDS.length];
   const pet = { name: `${name} the ${kind}`, categoryId: 1 + (number % KINDS.length) };
   return number % 9 === 0 ? pet : { ...pet, status: "available" };
 }
-
-/** What a client of the demo mostly does. */
-type Habit = "browses" | "orders" | "imports";
-
-/** A client of the demo. */
-export interface DemoClient {
-  /** Its API key. */
-  readonly key: Omit<NewKey, "createdAt">;
-  readonly habit: Habit;
-  /** The requests per second; 0 for a revoked key. */
-  readonly perSecond: number;
-  /** Whether the client ignores `Retry-After`, so that it is banned. */
-  readonly isImpatient?: boolean;
-  /** The requests an hour in the weeks before the start, at the busiest time of the day. */
-  readonly earlierPerHour: number;
-  readonly createdDaysAgo: number;
-}
-
-/** The clients of the demo, oldest first. */
-export const DEMO_CLIENTS: readonly DemoClient[] = [
-  {
-    key: { name: "Old kiosk", owner: "shop@pets.example", labels: ["unused"], plan: "pro" },
-    habit: "browses",
-    perSecond: 0,
-    earlierPerHour: 0,
-    createdDaysAgo: 200,
-  },
-  {
-    key: {
-      name: "Mobile app",
-      owner: "mobile@pets.example",
-      labels: ["app", "production"],
-      plan: "business",
-    },
-    habit: "browses",
-    perSecond: 5,
-    earlierPerHour: 4_100,
-    createdDaysAgo: 180,
-  },
-  {
-    key: { name: "Web shop", owner: "shop@pets.example", labels: ["production"], plan: "pro" },
-    habit: "orders",
-    perSecond: 2.5,
-    earlierPerHour: 380,
-    createdDaysAgo: 150,
-  },
-  {
-    key: {
-      name: "Shelter import",
-      owner: "contract 2026-014",
-      notes: "Adds the pets of 40 shelters. Call Ada before you change its limits.",
-      labels: ["partner"],
-      plan: "enterprise",
-      limits: { perMinute: 6_000, perDay: 500_000 },
-    },
-    habit: "imports",
-    perSecond: 1,
-    earlierPerHour: 900,
-    createdDaysAgo: 90,
-  },
-  {
-    key: {
-      name: "Price comparison",
-      owner: "hello@compare.example",
-      notes: "Asked for a larger plan.",
-      labels: ["partner"],
-      plan: "free",
-      access: "read",
-    },
-    habit: "browses",
-    perSecond: 1.6,
-    earlierPerHour: 40,
-    createdDaysAgo: 60,
-  },
-  {
-    key: { name: "Forgotten script", owner: "linus@students.example", plan: "free" },
-    habit: "browses",
-    perSecond: 30,
-    isImpatient: true,
-    earlierPerHour: 12,
-    createdDaysAgo: 45,
-  },
-];
 
 export interface DemoKey {
   readonly client: DemoClient;
@@ -102,50 +21,53 @@ export interface DemoKey {
   readonly secret: string;
 }
 
-/** The share of each operation in the requests of a client. */
-export const HABITS: Readonly<Record<Habit, Readonly<Partial<Record<OperationId, number>>>>> = {
-  browses: { listPets: 0.85, getPet: 0.15 },
-  orders: { listPets: 0.4, listOrders: 0.15, placeOrder: 0.25, updateOrder: 0.2 },
-  imports: { createPet: 0.6, listPets: 0.4 },
-};
+const PETS = 120;
+const ORDERS = 30;
 
-function anyOperation(habit: Habit): string {
-  let chance = Math.random();
-  const parts = Object.entries(HABITS[habit]);
-  return parts.find(([, part]) => (chance -= part) < 0)?.[0] ?? "listPets";
+/** Adds pets and orders, with requests of the clients that also add them later. */
+export async function addPetsAndOrders(url: string, keys: readonly DemoKey[]): Promise<void> {
+  const petstoreOf = (habit: DemoClient["habit"]) => {
+    const key = keys.find(({ client }) => client.habit === habit)?.secret ?? "";
+    return new Petstore({ key, baseUrl: url });
+  };
+  const { pets } = petstoreOf("imports");
+  const added = await Promise.all(
+    Array.from({ length: PETS }, (_, index) => pets.create(samplePet(index + 1))),
+  );
+  const { orders } = petstoreOf("orders");
+  const available = added.filter(({ status }) => status === "available");
+  for (const [index, { id }] of available.slice(0, ORDERS).entries()) {
+    const order = await orders.place({ petId: id });
+    if (index % 3 === 0) await orders.complete(order.id);
+    if (index % 6 === 1) await orders.cancel(order.id);
+  }
 }
 
 /** How often a client sends an invalid key. */
 const INVALID_KEY_EVERY_MS = 7_000;
-/** How long a banned client waits between requests. */
-const BANNED_PAUSE_MS = 2_000;
 const MAX_OPEN_ORDERS = 20;
 
 interface TrafficOptions {
   /** The base URL of the API. */
   readonly url: string;
   readonly keys: readonly DemoKey[];
-  /** The number of pets at the start. */
-  readonly pets: number;
+  readonly clock: Pick<Clock, "now">;
+  readonly scheduler?: Scheduler | undefined;
 }
 
 /** Runs clients that use the API over loopback, each with one request at a time. Returns a function that stops them. */
-export function startTraffic({ url: baseUrl, keys, pets: petsAtStart }: TrafficOptions): () => void {
+export function startTraffic({ url: baseUrl, keys, clock, scheduler }: TrafficOptions): () => Promise<void> {
   const stopped = new AbortController();
   const { signal } = stopped;
-  let lastPet = petsAtStart;
+  const openedAt = clock.now() - OPEN_MS;
+  let lastPet = PETS;
   const anyPet = () => 1 + Math.floor(Math.random() * lastPet);
   // Each request is sent once and without delay, so that the console shows the rejected ones.
   const petstoreOf = (key: string) =>
     new Petstore({ key, baseUrl, waitForRateLimit: false, maxRetries: 0, onDeprecation: () => {} });
 
-  async function repeat(call: () => Promise<unknown>, pauseMsAfter: (outcome: unknown) => number) {
-    const outcome = await call().catch((error: unknown) => error);
-    if (!signal.aborted) setTimeout(() => void repeat(call, pauseMsAfter), pauseMsAfter(outcome)).unref();
-  }
-
-  for (const { client, secret } of keys) {
-    if (client.perSecond === 0) continue;
+  const clients = keys.flatMap(({ client, secret }) => {
+    if (client.perSecond === 0) return [];
     const { pets, orders } = petstoreOf(secret);
     const openOrders: bigint[] = [];
     const calls: Readonly<Record<string, () => Promise<unknown>>> = {
@@ -165,19 +87,27 @@ export function startTraffic({ url: baseUrl, keys, pets: petsAtStart }: TrafficO
           ? pets.byIds([anyPet()], { signal })
           : pets.listPage({ status: "available", limit: Math.random() < 0.05 ? 1_000 : 50, signal }),
     };
-    const call = async () => calls[anyOperation(client.habit)]?.();
-    void repeat(call, (outcome) => pauseAfter(outcome, client));
-  }
+    const pace = new Pace(client, openedAt);
+    const send = async () => {
+      const outcome = await calls[anyOperation(client.habit)]?.().catch((error: unknown) => error);
+      return pace.pauseMsAfter(decisionIn(outcome), clock.now());
+    };
+    return [repeat(0, send, scheduler)];
+  });
   const invalid = petstoreOf("pet_live_mistyped");
-  void repeat(
-    () => invalid.pets.listPage({ signal }),
-    () => INVALID_KEY_EVERY_MS,
-  );
-  return () => stopped.abort();
+  const sendInvalid = async () => {
+    await invalid.pets.listPage({ signal }).catch(() => {});
+    return INVALID_KEY_EVERY_MS;
+  };
+  clients.push(repeat(0, sendInvalid, scheduler));
+  return async () => {
+    stopped.abort();
+    await Promise.all(clients.map((client) => client.close()));
+  };
 }
 
-function pauseAfter(outcome: unknown, { isImpatient = false, perSecond }: DemoClient): number {
+function decisionIn(outcome: unknown): Pick<Decision, "outcome" | "retryAfter"> {
   const { code, retryAfter = 0 } = outcome instanceof ApiError ? outcome : {};
-  if (!isImpatient && retryAfter > 0) return retryAfter * 1_000;
-  return code === "key_banned" ? BANNED_PAUSE_MS : (1_000 / perSecond) * (0.5 + Math.random());
+  const isRejected = code === "key_banned" || code === "rate_limited";
+  return { outcome: !isRejected ? "allowed" : code === "key_banned" ? "banned" : "limited", retryAfter };
 }

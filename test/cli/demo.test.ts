@@ -1,8 +1,17 @@
 import { afterEach, beforeEach, expect, spyOn, test } from "bun:test";
 import { existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
+import { openStores } from "../../src/adapters.ts";
+import { startDemo } from "../../src/demo/demo.ts";
+import { DEFAULT_PLANS, limitsOf } from "../../src/domain/api-keys.ts";
+import { DAY_MS, DEFAULT_BAN, newUsage, peek } from "../../src/domain/rate-limit.ts";
+import { NO_REQUESTS } from "../../src/domain/usage-history.ts";
+import { silentLog } from "../../src/observe/log.ts";
 import type { Key } from "../../src/operator/operations.ts";
+import { scheduler, type Scheduler } from "../../src/runtime/event-loop.ts";
+import { openUsageStore } from "../../src/store/sqlite/usage-store.ts";
 import { freePort } from "../../trials/harness/server.ts";
+import { configIn, TestClock } from "../service.ts";
 import { cleanUpAfterAll, InProcessCli, cliDirectory } from "./cli.ts";
 
 cleanUpAfterAll();
@@ -61,4 +70,71 @@ test("the demo listens where --port and --admin-address, or their variables, say
   expect(message).toContain(`http://127.0.0.1:${port}/v1`);
   expect(message).toContain(`http://127.0.0.1:${adminPort}/`);
   expect((await stop()).code).toBe(0);
+});
+
+/** Timers that are due by a test clock. Each client has one, except while it waits for a response. */
+class VirtualTime {
+  readonly #timers: { readonly at: number; readonly work: () => void }[] = [];
+  #added = Promise.withResolvers<void>();
+
+  constructor(private readonly clock: TestClock) {}
+
+  readonly scheduler: Scheduler = {
+    ...scheduler,
+    setTimeout: (work, ms) => {
+      this.#timers.push({ at: this.clock.time + ms, work });
+      this.#added.resolve();
+      return { unref() {}, close() {} };
+    },
+  };
+
+  /** Lets time pass, one request at a time. */
+  async pass(ms: number): Promise<void> {
+    const until = this.clock.time + ms;
+    for (;;) {
+      const next = this.#timers.toSorted((a, b) => a.at - b.at)[0];
+      if (next === undefined || next.at > until) break;
+      this.#timers.splice(this.#timers.indexOf(next), 1);
+      this.clock.time = next.at;
+      this.#added = Promise.withResolvers<void>();
+      next.work();
+      await this.#added.promise;
+    }
+    this.clock.time = until;
+  }
+}
+
+test("after a quarter of an hour, quotas agree with the usage of 24 hours, and one client is out of quota", async () => {
+  // The demo ends in the hour in which it began: the last 24 hours contain the same hour of the day before.
+  const clock = new TestClock(Date.parse("2026-11-15T23:40:00Z"));
+  const config = configIn(cliDirectory());
+  const time = new VirtualTime(clock);
+  const options = { clock, log: silentLog, shownSettings: [], scheduler: time.scheduler };
+  const demo = await startDemo(config, options);
+  await time.pass(15 * 60_000);
+  await demo[Symbol.asyncDispose]();
+
+  const now = clock.now();
+  const stores = await openStores(config);
+  const { items: keys } = await stores.keys.listKeys({ sort: "id", isDescending: false, limit: 100, now });
+  const totals = await stores.usageHistory.usageByKey({ by: "hour", since: now - DAY_MS, until: now });
+  await stores.close();
+  const quotas = openUsageStore(config.directory.files.usageStore);
+  const clients = keys.map(({ id, name, plan, limits }) => {
+    const usage = quotas.find({ kind: "key", id }) ?? newUsage();
+    const { outcome } = peek(usage, limitsOf(plan, limits, DEFAULT_PLANS), now, DEFAULT_BAN);
+    const { admitted, limited } = totals.find(({ keyId }) => keyId === id) ?? NO_REQUESTS;
+    return { name, outcome, usedToday: usage.day.used, admitted, limited };
+  });
+  quotas.close();
+
+  const namesOf = (some: typeof clients) => some.map(({ name }) => name);
+  expect(clients.filter(({ usedToday, admitted }) => usedToday !== admitted)).toEqual([]);
+  expect(namesOf(clients.filter(({ outcome }) => outcome !== "allowed"))).toEqual(["Forgotten script"]);
+  const busy = ["Mobile app", "Web shop", "Shelter import", "Price comparison"];
+  expect(namesOf(clients.filter(({ admitted }) => admitted > 500))).toEqual(busy);
+  expect(namesOf(clients.filter(({ limited }) => limited > 0))).toEqual([
+    "Price comparison",
+    "Forgotten script",
+  ]);
 });
