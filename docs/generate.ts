@@ -235,9 +235,7 @@ function migrationList(): string {
     const needed = oldest.toSorted(Bun.semver.order).at(-1);
     // Releases before 1.2.0 start on no newer tables.
     const runs =
-      needed === undefined || Bun.semver.order(needed, "1.2.0") < 0
-        ? ""
-        : `; the oldest release that runs on it is ${needed}`;
+      needed === undefined || Bun.semver.order(needed, "1.2.0") < 0 ? "" : `; oldest release ${needed}`;
     return `- ${release} (schema ${onSqlite} on SQLite, ${onPostgres} on PostgreSQL${runs}): ${[...subjects].join(", ")}`;
   });
   return items.join("\n");
