@@ -37,6 +37,18 @@ describe("files", () => {
     expect(existsSync(`${path}.partial`)).toBeFalse();
   });
 
+  test("one row has a noun in the singular", async () => {
+    const one = new InProcessCli();
+    await createKey(one);
+    const path = join(cliDirectory(), "one.ndjson");
+    for (const [kind, noun] of [
+      ["keys", "1 key"],
+      ["audit", "1 audit entry"],
+      ["pets", "0 pets"],
+    ] as const)
+      expect(await one.out(["export", kind, path])).toStartWith(`Exported ${noun} to `);
+  });
+
   test("the name of the file tells the format", async () => {
     const path = join(cliDirectory(), "pets.csv.gz");
     expect(await cli.json("export", "pets", path)).toMatchObject({ kind: "pets", file: path, rows: 2 });

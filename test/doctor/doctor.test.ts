@@ -73,7 +73,7 @@ test("references to missing rows are damage too", async () => {
   database.run("DELETE FROM pets WHERE id = 1");
   database.close();
   expect((await diagnose(cli)).of("database")[0]?.message).toEndWith(
-    "is damaged: 1 rows of orders refer to rows of pets that are missing",
+    "is damaged: 1 row of orders refers to missing rows of pets",
   );
 });
 

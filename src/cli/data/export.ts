@@ -40,7 +40,7 @@ export const exportCommand = defineCommand({
     "petstore export audit audit.ndjson.gz",
   ],
   async run({ positionals: { KIND: kind, FILE: path }, values }, context) {
-    const noun = kind === "audit" ? "audit entries" : kind;
+    const [one, noun] = kind === "audit" ? ["audit entry", "audit entries"] : [kind.slice(0, -1), kind];
     const isFile = path !== undefined && path !== "-";
     const format = values.format ?? (/\.csv\b/.test(basename(path ?? "")) ? "csv" : "ndjson");
     const forSpreadsheets = values["for-spreadsheets"];
@@ -78,7 +78,7 @@ export const exportCommand = defineCommand({
       const seconds = (performance.now() - startedAt) / 1_000;
       if (values.json) return json({ kind, file: path, rows, seconds });
       return isFile
-        ? `Exported ${grouped(rows)} ${noun} to ${quotedPath(path)} in ${seconds.toFixed(1)} s.\n`
+        ? `Exported ${grouped(rows)} ${rows === 1 ? one : noun} to ${quotedPath(path)} in ${seconds.toFixed(1)} s.\n`
         : undefined;
     } finally {
       output.close();

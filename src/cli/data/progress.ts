@@ -1,4 +1,4 @@
-import { grouped } from "../../text/formatting.ts";
+import { countOf } from "../../text/formatting.ts";
 import type { WorkProgress } from "../../archive/contents.ts";
 import type { ErrorStream } from "../command.ts";
 
@@ -76,7 +76,7 @@ export class Progress {
 
   #amount(count: number): string {
     return this.#options.unit === "rows"
-      ? `${grouped(Math.round(count))} rows`
+      ? countOf(Math.round(count), "row")
       : `${(count / 1e6).toFixed(1)} MB`;
   }
 }

@@ -3,6 +3,7 @@ import { Database } from "bun:sqlite";
 import { existsSync } from "node:fs";
 import type { NewAuditEntry } from "../../domain/audit.ts";
 import { LAST_BACKUP_SETTING } from "../../domain/servers.ts";
+import { countOf } from "../../text/formatting.ts";
 import { addAudit } from "../audit.ts";
 import { type AppliedStep, type SchemaState, schemaState } from "../migrations.ts";
 import { SAVE_SETTING } from "../settings.ts";
@@ -129,7 +130,8 @@ function brokenReferences(connection: Connection): string[] {
     `SELECT "table", parent, count(*) AS count FROM pragma_foreign_key_check GROUP BY 1, 2`,
   );
   return broken.map(
-    ({ table, parent, count }) => `${count} rows of ${table} refer to rows of ${parent} that are missing`,
+    ({ table, parent, count }) =>
+      `${countOf(Number(count), "row")} of ${table} ${count === 1n ? "refers" : "refer"} to missing rows of ${parent}`,
   );
 }
 
