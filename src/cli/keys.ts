@@ -59,6 +59,7 @@ const LIST_OPTIONS = {
     help: "Only keys with this label; can be repeated",
   },
   banned: switchOption("Only keys that are banned, as with --state banned"),
+  revoked: switchOption("Revoked keys too, last"),
 } as const;
 
 const BEARER = /^(?:authorization:\s*)?bearer\s+/i;
@@ -102,27 +103,50 @@ export const KEY_COMMANDS = [
     operation: "listKeys",
     summary: "List the API keys with their limits, usage and bans",
     description:
-      "Lists the API keys of an environment, oldest first: all of them, or those that meet every given condition. MINUTE and DAY are the requests used and the limit of the current window. While a server runs, usage is at most a second old. Secrets are not stored and cannot be shown.",
-    fields: { label: null },
+      "Lists the API keys of an environment, oldest first: all but revoked ones, or those that meet every given condition. MINUTE and DAY are the requests used and the limit of the current window. While a server runs, usage is at most a second old. Secrets are not stored and cannot be shown.",
+    fields: {
+      label: null,
+      revoked: null,
+      expiresBefore: {
+        ...expiryFlag("Only keys that are valid and expire before this time, or so long from now"),
+        flag: "expires-before",
+      },
+    },
     options: LIST_OPTIONS,
+    defaults: { revoked: "exclude" },
     examples: [
       "petstore keys list",
       "petstore keys list --banned",
       "petstore keys list --state active --unused-since 90d",
+      "petstore keys list --expires-before 7d",
       "petstore keys list --search ann@example.com --env staging --json",
       "petstore keys list --server https://admin.example.com --json",
     ],
-    prepare({ query = {} }, { values: { banned, label = [] } }) {
+    prepare({ query = {} }, { values: { banned, revoked, label = [] } }) {
       const { state = "banned" } = query;
       if (banned && state !== "banned")
         throw new UsageError(`--banned and --state ${String(state)} exclude each other; use one of them`);
       const [first] = label;
-      return { query: { ...query, ...(banned && { state }), ...(first !== undefined && { label: first }) } };
+      return {
+        query: {
+          ...query,
+          ...(banned && { state }),
+          ...(first !== undefined && { label: first }),
+          ...(revoked && { revoked: "include" }),
+        },
+      };
     },
     includes: (key, { values: { label = [] } }) =>
       label.every((wanted) => key.labels.some((each) => each.toLowerCase() === wanted.toLowerCase())),
     noun: "keys",
     columns: COLUMNS,
+    // The server counts those with the first label.
+    hiddenText: ({ hidden = 0 }, { values: { label = [] } }) =>
+      hidden === 0 || label.length > 1
+        ? undefined
+        : hidden === 1
+          ? "1 revoked key is hidden; --revoked lists it."
+          : `${grouped(hidden)} revoked keys are hidden; --revoked lists them.`,
     ifNone: " Create one: petstore keys create --name NAME --plan free",
   }),
   operationCommand({

@@ -184,6 +184,10 @@ interface ItemsView<Id extends ListOperationId, O extends Options> extends Omit<
   readonly ifNone?: string;
   readonly includes?: (item: ItemOf<Id>, execution: Execution<O>) => boolean;
   readonly itemJson?: (item: ItemOf<Id>) => unknown;
+  /** The values of parameters that the flags do not set. */
+  readonly defaults?: Readonly<Record<string, string>>;
+  /** What the text says below the table about items that are left out. */
+  readonly hiddenText?: (page: ResponseOf<Id>, execution: Execution<O>) => string | undefined;
   /** How to see what follows the last item, if there is a limit. */
   readonly next?: (last: ItemOf<Id>) => string;
   /** What happens with the items of a list that goes on with new ones; the default is to print a table. */
@@ -205,10 +209,12 @@ export function listCommand<Id extends ListOperationId, O extends Options = Reco
   view: ItemsView<Id, O>,
 ): Command {
   const { operation, noun, columns, ifNone = "", includes, itemJson, next, follow, ...rest } = view;
+  const { defaults, hiddenText } = view;
   interface Result {
     readonly items: readonly ItemOf<Id>[];
     readonly hasMore: boolean;
     readonly isFiltered: boolean;
+    readonly hidden: string;
   }
   return commandOf<Id, O, Result>({
     ...rest,
@@ -217,18 +223,25 @@ export function listCommand<Id extends ListOperationId, O extends Options = Reco
     async request(call, { query = {} }, execution) {
       const { limit = Infinity } = execution.values as { readonly limit?: number };
       const { cursor, ...conditions } = query;
-      const read = (page: object) => call(operation, { query: { ...conditions, ...page } });
+      let hidden: string | undefined;
+      const read = async (page: object) => {
+        const response = await call(operation, { query: { ...defaults, ...conditions, ...page } });
+        hidden = hiddenText?.(response, execution);
+        return response;
+      };
       const start = typeof cursor === "string" ? cursor : undefined;
       const { items, hasMore } = await firstItems(limit, read, start);
       await follow?.(call, items, { query, execution });
       const included = includes ? items.filter((item) => includes(item, execution)) : items;
-      return { items: included, hasMore, isFiltered: Object.keys(query).length > 0 };
+      const isFiltered = hidden !== undefined || Object.keys(query).length > 0;
+      return { items: included, hasMore, isFiltered, hidden: hidden === undefined ? "" : `${hidden}\n` };
     },
     json: ({ items }) => (itemJson ? items.map(itemJson) : items),
-    text: ({ items, isFiltered }, { values, context }) =>
-      items.length > 0
-        ? table(columns, items, context.screen)
-        : `There are no ${isFiltered ? "such " : ""}${noun} in ${locationOf(values)}.${isFiltered ? "" : ifNone}\n`,
+    text({ items, isFiltered, hidden }, { values, context }) {
+      if (items.length > 0) return table(columns, items, context.screen) + hidden;
+      const none = `There are no ${isFiltered ? "such " : ""}${noun} in ${locationOf(values)}.`;
+      return `${none}${isFiltered ? "" : ifNone}\n${hidden}`;
+    },
     warning: ({ items, hasMore }) => {
       const last = items.at(-1);
       return hasMore && last !== undefined ? `more ${noun} follow; ${next?.(last)}` : undefined;

@@ -179,7 +179,7 @@ export function limitsOf(plan: PlanName, ownLimits: Limits | undefined, plans: P
   return plan === "enterprise" ? (ownLimits ?? plans.business) : plans[plan];
 }
 
-/** How long before its expiry the audit trail announces that of a key. */
+/** How long before its expiry a key is shown and announced as one that expires soon. */
 export const EXPIRES_SOON_MS = 7 * 86_400_000;
 
 export const KEY_STATES = ["active", "banned", "disabled", "expired", "revoked"] as const;
@@ -201,11 +201,14 @@ export interface KeyFilter {
   readonly unusedSince?: number | undefined;
   /** The key has called a deprecated operation since this time. */
   readonly deprecatedSince?: number | undefined;
+  /** The key is valid now and expires before this time. */
+  readonly expiresBefore?: number | undefined;
+  readonly isRevoked?: boolean | undefined;
   /** A part of the name, the owner, a label or the hint of a secret, in upper or lower case; or the identifier. */
   readonly search?: string | undefined;
 }
 
-/** Keys that compare as equal are ordered by their identifiers. */
+/** Revoked keys come last in every order. Keys that compare as equal are ordered by their identifiers. */
 export interface KeyListQuery {
   readonly filter?: KeyFilter;
   readonly sort?: KeySort;

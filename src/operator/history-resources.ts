@@ -27,6 +27,8 @@ import {
   OPERATION_IDS,
   USAGE_INTERVALS,
 } from "../domain/usage-history.ts";
+import { EXPIRES_SOON_MS } from "../domain/api-keys.ts";
+import { DAY_MS } from "../domain/rate-limit.ts";
 import { KeyId } from "../domain/resources.ts";
 import { count, KeyStateSchema, KeyUsage, nextCursor, Plan, time } from "./key-resources.ts";
 
@@ -238,5 +240,6 @@ export const Overview = object(
     ),
     topKeys: array(TopKey, { json: "By requests in the last 24 hours on all servers, most used first" }),
   },
+  { expiringKeys: count(`API keys that are valid and expire within ${EXPIRES_SOON_MS / DAY_MS} days`) },
 );
 export type Overview = Infer<typeof Overview>;

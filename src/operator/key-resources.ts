@@ -102,11 +102,11 @@ export const FoundKey = object("The API key of a secret", {
   secretValidUntil: nullable(time("When the given secret stops or stopped working; null for the newest")),
 });
 
-export const KeyPage = object("A page of API keys", {
-  items: array(Key),
-  total: count("Number of keys that match the filters"),
-  nextCursor,
-});
+export const KeyPage = object(
+  "A page of API keys",
+  { items: array(Key), total: count("Number of keys that match the filters"), nextCursor },
+  { hidden: count("Number of revoked keys that match the filters but `revoked`, which excludes them") },
+);
 
 export const NewKeySchema = object(
   "An API key to create. `access` is `write` by default. Unknown fields are ignored.",

@@ -197,7 +197,7 @@ export const ADMIN_OPERATIONS = {
       path: "/keys",
       summary: "List API keys",
       description:
-        "Lists the keys that match every filter. Keys that were never used come last when they are sorted by `lastUsedAt`.",
+        "Lists the keys that match every filter, revoked ones last. Keys that were never used come first in ascending order of `lastUsedAt`.",
       query: {
         search: line(
           200,
@@ -212,6 +212,11 @@ export const ADMIN_OPERATIONS = {
           "Only keys that were not used since; a key without any use counts from its creation",
         ),
         deprecatedSince: dateTime("Only keys that called a deprecated operation since"),
+        expiresBefore: dateTime("Only keys that are valid and expire before this time"),
+        revoked: oneOf(["include", "exclude"], {
+          default: "include",
+          description: "`exclude`: revoked keys are counted as `hidden`, unless `state` asks for them",
+        }),
         sort: oneOf(KEY_SORTS, { default: "id", description: "What to sort by" }),
         order: oneOf(["asc", "desc"], { default: "asc", description: "Ascending or descending" }),
         limit,

@@ -14,7 +14,7 @@ import type { ChangedKey, KeyChanges, KeyStore } from "../domain/ports.ts";
 import type { Limits } from "../domain/rate-limit.ts";
 import type { Awaitable } from "../runtime/event-loop.ts";
 import { addAudit } from "./audit.ts";
-import { KEY_COLUMNS, keyCount, keyPage, sortValue } from "./key-list.ts";
+import { KEY_COLUMNS, keyCount, keyPage, type SortValue, sortValue } from "./key-list.ts";
 import {
   jsonArray,
   objectOf,
@@ -167,8 +167,8 @@ export class SqlKeyStore implements KeyStore {
     const { dialect } = this.database;
     return this.database.read(function* () {
       const last = sortValue(query, dialect);
-      const [lastRow] = last ? yield* rowsOfQuery<{ value: SqlValue }>(last) : [];
-      const statement = keyPage(query, dialect, lastRow?.value);
+      const [lastRow] = last ? yield* rowsOfQuery<SortValue>(last) : [];
+      const statement = keyPage(query, dialect, lastRow);
       const page = yield* readPage(statement, limit, (row: object) => keyOf(objectOf(row)));
       if (after === undefined && !page.hasMore) return { ...page, total: page.items.length };
       const [count] = yield* rowsOfQuery<{ total: bigint }>(keyCount(query, dialect));

@@ -14,19 +14,32 @@ export const KEY_COLUMNS = `api_keys.id, name, owner, notes, labels, plan, acces
 
 const ID = "api_keys.id";
 
+/** What a key is sorted by, before its identifier. */
+export interface SortValue {
+  /** Whether revoked keys come last because of it: 1 and 0 in one direction, 0 and 1 in the other. */
+  readonly rank: SqlValue;
+  readonly value: SqlValue;
+}
+
 /**
- * Selects the keys of a page, and one more if another page follows. `lastValue` is the `sortValue` of the key that the
- * page follows.
+ * Selects the keys of a page, and one more if another page follows. `last` is the `sortValue` of the key that the page
+ * follows.
  */
-export function keyPage(query: KeyListQuery, dialect: Dialect, lastValue?: SqlValue): Statement {
-  const { sort = "id", isDescending = false, after, limit } = query;
+export function keyPage(query: KeyListQuery, dialect: Dialect, last?: SortValue): Statement {
+  const { sort = "id", isDescending = false, after, limit, filter } = query;
   const values = new SqlValues(dialect);
   const tables = tablesFor(query, values);
   const conditions = conditionsOf(query, values);
-  const columns = sort === "id" ? [ID] : [sortColumn(sort, dialect), ID];
-  if (after !== undefined && lastValue !== undefined) {
-    const last = sort === "id" ? [after] : [lastValue, after];
-    const parameters = last.map((value) => values.add(value)).join(", ");
+  // Without it SQLite reads the keys in the order of their identifiers.
+  const hasRank = filter?.isRevoked === undefined && filter?.state === undefined;
+  const columns = [
+    ...(hasRank ? [rankOf(query)] : []),
+    ...(sort === "id" ? [] : [sortColumn(sort, dialect)]),
+    ID,
+  ];
+  if (after !== undefined && last !== undefined) {
+    const lastValues = [...(hasRank ? [last.rank] : []), ...(sort === "id" ? [] : [last.value]), after];
+    const parameters = lastValues.map((value) => values.add(value)).join(", ");
     conditions.push(`(${columns.join(", ")}) ${isDescending ? "<" : ">"} (${parameters})`);
   }
   const order = columns.map((column) => (isDescending ? `${column} DESC` : column)).join(", ");
@@ -49,7 +62,8 @@ export function sortValue(query: KeyListQuery, dialect: Dialect): Statement | un
   if (after === undefined) return undefined;
   const values = new SqlValues(dialect);
   const from = tablesFor({ sort, now, limit }, values);
-  const sql = `SELECT ${sortColumn(sort, dialect)} AS value FROM ${from} WHERE ${ID} = ${values.add(after)}`;
+  const sql = `SELECT ${rankOf(query)} AS rank, ${sortColumn(sort, dialect)} AS value FROM ${from}
+    WHERE ${ID} = ${values.add(after)}`;
   return { sql, values: values.all, isVaried: true };
 }
 
@@ -63,6 +77,10 @@ function tablesFor({ filter, sort, now }: KeyListQuery, values: SqlValues): stri
     tables += ` LEFT JOIN usage_days ON usage_days.start = ${start} AND usage_days.key_id = ${ID}`;
   }
   return tables;
+}
+
+function rankOf({ isDescending = false }: KeyListQuery): string {
+  return `CASE WHEN revoked_at IS NULL THEN ${isDescending ? "1 ELSE 0" : "0 ELSE 1"} END`;
 }
 
 function sortColumn(sort: KeySort, { withoutCase, bytewise }: Dialect): string {
@@ -84,7 +102,8 @@ function sortColumn(sort: KeySort, { withoutCase, bytewise }: Dialect): string {
 
 function conditionsOf(query: KeyListQuery, values: SqlValues): string[] {
   const { filter = {}, now, bannedKeys = [] } = query;
-  const { plan, state, access, owner, label, unusedSince, deprecatedSince } = filter;
+  const { plan, state, access, owner, label, unusedSince, deprecatedSince, expiresBefore, isRevoked } =
+    filter;
   const search = filter.search?.trim();
   // This condition is true for all keys. With it SQLite reads the table itself, and not an index that refers to it.
   const conditions = [`${ID} > 0`];
@@ -94,6 +113,11 @@ function conditionsOf(query: KeyListQuery, values: SqlValues): string[] {
   if (state !== undefined) conditions.push(...stateConditions({ state, now, bannedKeys }, values));
   if (unusedSince !== undefined) {
     conditions.push(`coalesce(last_used_at, created_at) < ${values.add(unusedSince)}`);
+  }
+  if (isRevoked !== undefined) conditions.push(`revoked_at IS ${isRevoked ? "NOT NULL" : "NULL"}`);
+  if (expiresBefore !== undefined) {
+    const within = `expires_at > ${values.add(now)} AND expires_at < ${values.add(expiresBefore)}`;
+    conditions.push("revoked_at IS NULL", within);
   }
   if (deprecatedSince !== undefined) conditions.push(usesDeprecated(deprecatedSince, values));
   if (label !== undefined) conditions.push(hasLabel(label, values, values.isText("value", label)));

@@ -67,7 +67,7 @@ test("getUsage: adds up the requests of each key, most used first, with names", 
 
 test("getOverview: has the keys with the most requests in the last 24 hours, with their windows now", async () => {
   const { topKeys, ...overview } = await service.ok("/api/overview");
-  expect(overview).toMatchObject({ range: "1h", step: 5, bannedKeys: 0, deprecatedKeys: 1 });
+  expect(overview).toMatchObject({ range: "1h", step: 5, bannedKeys: 0, deprecatedKeys: 1, expiringKeys: 0 });
   expect(topKeys).toMatchObject([
     { id: 3, name: "busier", admitted: 40 },
     { id: 2, name: "busy", state: "active", admitted: 25, limited: 4, usage: { minute: { used: 0 } } },

@@ -279,11 +279,26 @@ test("listKeys has filters, a search, orders and pages", async () => {
     ["?search=TEST", ["test", "Alpha"]],
     [`?search=${secret.slice(9, 13)}`, ["gamma"]],
     ["?unusedSince=2026-11-15T12:00:00Z", []],
-    ["?sort=name", ["Alpha", "beta", "gamma", "test"]],
-    ["?sort=name&order=desc", ["test", "gamma", "beta", "Alpha"]],
-    ["?order=desc&limit=2", ["gamma", "Alpha"]],
+    ["?sort=name", ["Alpha", "beta", "test", "gamma"]],
+    ["?sort=name&order=desc", ["test", "beta", "Alpha", "gamma"]],
+    ["?order=desc&limit=2", ["Alpha", "beta"]],
+    ["?revoked=exclude&sort=name", ["Alpha", "beta", "test"]],
+    ["?revoked=exclude&state=revoked", ["gamma"]],
+    ["?expiresBefore=2027-01-01T00:00:00Z", []],
   ];
   for (const [query, names] of expected) expect(await namesOf(query), query).toEqual([...names]);
   const { total, nextCursor } = await list("?sort=name&limit=3");
-  expect([total, await namesOf(`?sort=name&limit=3&cursor=${nextCursor}`)]).toEqual([4, ["test"]]);
+  expect([total, await namesOf(`?sort=name&limit=3&cursor=${nextCursor}`)]).toEqual([4, ["gamma"]]);
+});
+
+test("listKeys counts the revoked keys that it leaves out", async () => {
+  for (const name of ["one", "two", "three"]) {
+    const { key } = await create({ name, plan: "pro", expiresAt: "2026-12-01T00:00:00Z" });
+    if (name !== "three") await service.ok(`POST /api/keys/${key.id}/revoke`);
+  }
+  expect(await list("?revoked=exclude&plan=pro")).toMatchObject({ total: 1, hidden: 2 });
+  expect(await list("?revoked=exclude&search=tw")).toMatchObject({ total: 0, hidden: 1 });
+  expect(await list("?revoked=include")).not.toHaveProperty("hidden");
+  expect(await list("?revoked=exclude&state=active")).not.toHaveProperty("hidden");
+  expect(await namesOf("?expiresBefore=2026-12-01T00:00:01Z")).toEqual(["three"]);
 });

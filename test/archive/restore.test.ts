@@ -298,7 +298,7 @@ describe("petstore restore", () => {
         { id: 4, expiresAt: "2026-12-15T12:01:00.000Z" },
       ],
     });
-    const states = () => cli.json<{ state: string }[]>("keys", "list");
+    const states = () => cli.json<{ state: string }[]>("keys", "list", "--revoked");
     const before = await states();
     const out = await restored(path, "--replace");
     const lines = out.split("\n").filter((line) => line.startsWith("warning: "));

@@ -385,3 +385,22 @@ test("a key that expires soon says so, and its history has the figures of the pe
   await page.getByText("7 in the period before").waitFor();
   await page.locator(".stat", { hasText: "limited" }).getByText("3 in the period before").waitFor();
 });
+
+test("revoked keys are hidden and counted until they are asked for, and the overview names keys that are about to expire", async () => {
+  const { id } = await server.newKey({ name: "revoked one", owner: "hidden" });
+  await server.admin("POST", `/keys/${id}/revoke`);
+  const { page } = await open("/keys?search=hidden");
+  await page.getByText("No key matches").waitFor();
+  await page.getByRole("link", { name: "1 revoked key hidden" }).click();
+  await untilAt(page, "/keys?search=hidden&revoked=include");
+  await page.getByRole("link", { name: "revoked one" }).waitFor();
+  const heading = page.getByRole("columnheader", { name: "Key" });
+  expect(await heading.innerText()).toBe("KEY ↕");
+
+  const expiresAt = new Date(Date.now() + 6 * 86_400_000).toISOString();
+  await server.newKey({ name: "ends soon", expiresAt });
+  await page.goto(`${server.adminUrl}/`);
+  await page.getByRole("link", { name: /[12] keys? about to expire/ }).click();
+  await untilAt(page, "/keys?expires=7");
+  await page.getByRole("link", { name: "ends soon" }).waitFor();
+});

@@ -126,7 +126,8 @@ const idsWith = async (flags: string) => (await filled.json<Key[]>(`keys list ${
 
 const filled = new InProcessCli();
 beforeAll(async () => {
-  await createKey(filled, "--name", "shop", "--plan", "free", "--owner", "ann", "--label", "eu,web");
+  const shop = ["--name", "shop", "--plan", "free", "--owner", "ann", "--label", "eu,web"];
+  await createKey(filled, ...shop, "--expires", "5d");
   filled.clock.advance(86_400_000);
   const reports = ["--name", "reports", "--plan", "pro", "--owner", "bob", "--label", "eu"];
   await createKey(filled, ...reports, "--access", "read");
@@ -142,8 +143,22 @@ test.each([
   ["--unused-since 2026-11-16", [1]],
   ["--unused-since 2026-11-15T12:00:00Z", []],
   ["--banned", []],
+  ["--order asc", [1, 2]],
+  ["--revoked --sort name", [2, 1, 3]],
+  ["--state revoked", [3]],
+  ["--expires-before 7d", [1]],
+  ["--expires-before 1h", []],
 ] as const)("keys list %s", async (flags, expected) => {
   expect(await idsWith(flags)).toEqual([...expected]);
+});
+
+test("keys list says how many revoked keys are hidden", async () => {
+  expect(await filled.out("keys list")).toEndWith("Z\n1 revoked key is hidden; --revoked lists it.\n");
+  expect(await filled.out("keys list --search old")).toBe(
+    `There are no such keys in production (data: ${filled.dataDir}).\n1 revoked key is hidden; --revoked lists it.\n`,
+  );
+  for (const flags of ["--revoked", "--search shop", "--state active", "--label eu"])
+    expect(await filled.out(`keys list ${flags}`)).not.toContain("hidden");
 });
 
 test("keys list says that none matches, and --banned lists the keys that are banned now", async () => {
@@ -161,7 +176,7 @@ test("the last use comes from the usage history", async () => {
   const keys = [{ keyId: 1, admitted: 1, limited: 0, banned: 0, errors: 0, lastUsedAt, byOperation: [] }];
   const batch = { writer: "test", sequence: 1, hour: lastUsedAt, keys };
   await withStores(filled, ({ usageHistory }) => usageHistory.addUsage(batch));
-  expect((await filled.json<Key[]>("keys list")).map((key) => key.lastUsedAt)).toEqual([
+  expect((await filled.json<Key[]>("keys list --revoked")).map((key) => key.lastUsedAt)).toEqual([
     "2026-11-16T12:00:00.004Z",
     null,
     null,
@@ -169,5 +184,5 @@ test("the last use comes from the usage history", async () => {
   expect(await filled.out("keys show 1")).toContain("\nLast used    2026-11-16T12:00:00.004Z\n");
   expect(await idsWith("--unused-since 1h")).toEqual([]);
   filled.clock.advance(3_600_001);
-  expect(await idsWith("--unused-since 1h")).toEqual([1, 2, 3]);
+  expect(await idsWith("--unused-since 1h --revoked")).toEqual([1, 2, 3]);
 });

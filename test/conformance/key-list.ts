@@ -13,9 +13,9 @@ const KEYS: readonly Partial<NewKey>[] = [
   { name: "tablet", labels: ['a "b" \\ c', "x,y"], plan: "business" },
   { name: "Österreich", owner: "Émile", labels: ["Größe"] },
   { name: "100%_sure [x] *", createdAt: NOW },
-  { name: "gone" },
+  { name: "gone", expiresAt: NOW + 8 },
   { name: "old", expiresAt: NOW },
-  { name: "off", disabledAt: AT },
+  { name: "off", disabledAt: AT, expiresAt: NOW + 8 },
 ];
 const HINTS = ["pet_live_aB3d…x9Kq", "pet_live_Zz_9…x9KQ"];
 
@@ -38,7 +38,7 @@ async function fill({ keys, usageHistory }: Stores): Promise<void> {
   await usageHistory.addUsage({ writer: "w", sequence: 2, hour: hour - 2 * DAY_MS, keys: earlier });
 }
 
-const ALL = [1, 2, 3, 4, 5, 6, 7];
+const ALL = [1, 2, 3, 4, 6, 7, 5];
 const FILTERS: readonly [filter: KeyFilter, ids: readonly number[]][] = [
   [{}, ALL],
   [{ plan: "pro" }, [1]],
@@ -61,8 +61,13 @@ const FILTERS: readonly [filter: KeyFilter, ids: readonly number[]][] = [
   [{ state: "revoked" }, [5]],
   [{ state: "expired" }, [6]],
   [{ state: "disabled" }, [7]],
-  [{ unusedSince: NOW - 8 }, [2, 4, 5, 6, 7]],
-  [{ unusedSince: AT + 1, plan: "free" }, [4, 5, 6, 7]],
+  [{ unusedSince: NOW - 8 }, [2, 4, 6, 7, 5]],
+  [{ unusedSince: AT + 1, plan: "free" }, [4, 6, 7, 5]],
+  [{ isRevoked: true }, [5]],
+  [{ isRevoked: false }, [1, 2, 3, 4, 6, 7]],
+  [{ isRevoked: true, plan: "pro" }, []],
+  [{ expiresBefore: NOW + 9 }, [7]],
+  [{ expiresBefore: NOW + 8 }, []],
   [{ deprecatedSince: NOW - 5 }, [1]],
   [{ deprecatedSince: NOW - 4 }, []],
   [{ search: "mobile" }, [1]],
@@ -96,11 +101,11 @@ const FILTERS: readonly [filter: KeyFilter, ids: readonly number[]][] = [
 
 const ORDERS: readonly [sort: NonNullable<KeyListQuery["sort"]>, ids: readonly number[]][] = [
   ["id", ALL],
-  ["name", [4, 5, 1, 7, 6, 2, 3]],
-  ["plan", [2, 3, 4, 5, 6, 7, 1]],
-  ["createdAt", [1, 2, 3, 5, 6, 7, 4]],
-  ["lastUsedAt", [5, 6, 7, 4, 2, 3, 1]],
-  ["usedToday", [4, 5, 6, 7, 1, 3, 2]],
+  ["name", [4, 1, 7, 6, 2, 3, 5]],
+  ["plan", [2, 3, 4, 6, 7, 1, 5]],
+  ["createdAt", [1, 2, 3, 6, 7, 4, 5]],
+  ["lastUsedAt", [6, 7, 4, 2, 3, 1, 5]],
+  ["usedToday", [4, 6, 7, 1, 3, 2, 5]],
 ];
 
 /** Lists of keys: filters, orders, pages and totals. */
@@ -146,8 +151,9 @@ export function keyListConformance(test: TestCase): void {
           page = await list(stores.keys, { sort, isDescending, limit: 2, after: ids.at(-1) });
           ids.push(...page.ids);
         }
-        // Keys that compare as equal are in the order of their identifiers, or all of it backwards.
-        expect([sort, ids]).toEqual([sort, isDescending ? ascending.toReversed() : [...ascending]]);
+        // Keys that compare as equal are in the order of their identifiers, or all of it backwards. Key 5 is revoked.
+        const valid = ascending.slice(0, -1);
+        expect([sort, ids]).toEqual([sort, [...(isDescending ? valid.toReversed() : valid), 5]]);
       }
     }
   });
@@ -157,7 +163,7 @@ export function keyListConformance(test: TestCase): void {
     const filter = { plan: "free" } as const;
     const page = await list(stores.keys, { filter, after: 2, limit: 2 });
     expect(page).toMatchObject({ ids: [3, 4], total: 5, hasMore: true });
-    expect((await list(stores.keys, { filter, sort: "name", after: 1 })).ids).toEqual([7, 6, 3]);
+    expect((await list(stores.keys, { filter, sort: "name", after: 1 })).ids).toEqual([7, 6, 3, 5]);
     expect((await list(stores.keys, { after: 99, limit: 2 })).ids).toEqual([1, 2]);
   });
 

@@ -88,7 +88,7 @@ function Heading({ heading, sort, isNumber, position, defaultSort }: HeadingProp
       {isSortable ? (
         <a href={urlWith({ sort, order })} data-sorted={isSorted ? "" : undefined}>
           {heading}
-          <span aria-hidden="true">{isSorted ? (isDescending ? " ↓" : " ↑") : ""}</span>
+          <span aria-hidden="true">{isSorted ? (isDescending ? " ↓" : " ↑") : " ↕"}</span>
         </a>
       ) : (
         <span class={isMenu ? "visually-hidden" : undefined}>{heading}</span>
@@ -142,6 +142,8 @@ interface ListPageProps<Row> extends Pick<DataTableProps<Row>, "columns" | "defa
   readonly filters: FilterRows;
   readonly linkedFilters?: ComponentChildren;
   readonly actions?: ComponentChildren;
+  /** What follows the number of rows, about those that are left out. */
+  readonly hidden?: ComponentChildren;
   /** What is shown above the rows. */
   readonly note?: ComponentChildren;
   /** What to say if there are no rows at all. */
@@ -154,8 +156,20 @@ interface ListPageProps<Row> extends Pick<DataTableProps<Row>, "columns" | "defa
 
 /** A title, filters, and the rows that have what they ask for. Without any rows there is nothing to filter. */
 export function ListPage<Row extends Identified>(props: ListPageProps<Row>) {
-  const { title, noun, of, filters, linkedFilters, actions, note, empty, noMatch, children, ...table } =
-    props;
+  const {
+    title,
+    noun,
+    of,
+    filters,
+    linkedFilters,
+    actions,
+    hidden,
+    note,
+    empty,
+    noMatch,
+    children,
+    ...table
+  } = props;
   const { query } = current;
   const isWhole = !hasFilters(query) && !query.has("cursor");
   const isEmpty = of.data?.items.length === 0 && of.data.nextCursor === null && !of.isStale && isWhole;
@@ -176,7 +190,9 @@ export function ListPage<Row extends Identified>(props: ListPageProps<Row>) {
               {items.length === 0 &&
                 nextCursor === null &&
                 (query.has("cursor") ? <p class="muted">Nothing is left on this page.</p> : nothing)}
-              <Pager nextCursor={nextCursor}>{total ? countOf(total, noun) : null}</Pager>
+              <Pager nextCursor={nextCursor}>
+                {total ? countOf(total, noun) : null} {hidden}
+              </Pager>
             </>
           )}
         </Loaded>

@@ -1,4 +1,4 @@
-import { formatTime } from "../../text/formatting.ts";
+import { countOf, formatTime } from "../../text/formatting.ts";
 import { DAY_MS } from "../../domain/rate-limit.ts";
 import { KEY_STATES, PLANS } from "../../domain/api-keys.ts";
 import { call, type Key, may } from "../admin-api.ts";
@@ -17,16 +17,25 @@ const DAYS = [
   ["90", "90 days"],
 ] as const;
 
-function daysAgo(days: string | undefined): string | undefined {
+/** The time so many days before now, or after it. */
+function daysAway(days: string | undefined, sign: 1 | -1): string | undefined {
   const number = Number(days ?? 0);
-  return number > 0 ? formatTime(Date.now() - number * DAY_MS) : undefined;
+  return number > 0 ? formatTime(Date.now() + sign * number * DAY_MS) : undefined;
 }
 
-function loadKeys({ unused, deprecated, ...query }: Readonly<Record<string, string>>) {
-  const unusedSince = daysAgo(unused);
+function loadKeys({ unused, deprecated, expires, ...query }: Readonly<Record<string, string>>) {
+  const unusedSince = daysAway(unused, -1);
   // The period begins at the start of a day, as that of the overview does.
-  const deprecatedSince = daysAgo(deprecated)?.replace(/T.*/, "T00:00:00Z");
-  return call("listKeys", { query: { ...query, unusedSince, deprecatedSince } });
+  const deprecatedSince = daysAway(deprecated, -1)?.replace(/T.*/, "T00:00:00Z");
+  return call("listKeys", {
+    query: {
+      revoked: "exclude",
+      ...query,
+      unusedSince,
+      deprecatedSince,
+      expiresBefore: daysAway(expires, 1),
+    },
+  });
 }
 
 const FILTERS = {
@@ -43,6 +52,8 @@ const FILTERS = {
       ["read", "read only"],
     ],
   },
+  revoked: { all: "Hidden", options: [["include", "Shown, last"]] },
+  expires: { label: "Expire within", all: "–", options: DAYS },
   unused: { label: "Not used for", all: "–", options: DAYS },
   deprecated: { label: "Deprecated calls in", all: "–", options: DAYS },
 } as const;
@@ -50,11 +61,13 @@ const FILTERS = {
 export function KeyListPage() {
   const { query } = current;
   const label = query.get("label");
+  const keys = useList(loadKeys);
+  const { hidden = 0 } = keys.data ?? {};
   return (
     <ListPage
       title="Keys"
       noun="key"
-      of={useList(loadKeys)}
+      of={keys}
       filters={FILTERS}
       linkedFilters={
         label !== null && (
@@ -72,11 +85,18 @@ export function KeyListPage() {
           </a>
         )
       }
+      hidden={
+        hidden > 0 && (
+          <a href={urlWith({ revoked: "include" })} title="Show them">
+            {countOf(hidden, "revoked key")} hidden
+          </a>
+        )
+      }
       empty={
-        <Empty title="There are no keys yet">
+        <Empty title={hidden > 0 ? "All keys are revoked" : "There are no keys yet"}>
           A client needs a key for every request.{" "}
           {may("createKey") ? (
-            <a href="/keys/new">Create the first one.</a>
+            <a href="/keys/new">Create {hidden > 0 ? "a new one" : "the first one"}.</a>
           ) : (
             "An operator with the role admin creates them."
           )}

@@ -1,5 +1,7 @@
 import { useMemo } from "preact/hooks";
 import { countOf, grouped } from "../../text/formatting.ts";
+import { EXPIRES_SOON_MS } from "../../domain/api-keys.ts";
+import { DAY_MS } from "../../domain/rate-limit.ts";
 import { DEPRECATED_OPERATIONS, DEPRECATED_USE_DAYS } from "../../domain/usage-history.ts";
 import { type Fleet, may, type Overview, type Server } from "../admin-api.ts";
 import { SHARED_COLUMNS, KeyLink } from "../components/key-columns.tsx";
@@ -82,16 +84,19 @@ function Content({ data, fleet }: { readonly data: Overview; readonly fleet: Fle
   );
 }
 
+const EXPIRES_SOON_DAYS = EXPIRES_SOON_MS / DAY_MS;
+
 /** What a person should look at, in words. */
-function Attention({ bannedKeys, topKeys }: Overview) {
+function Attention({ bannedKeys, topKeys, expiringKeys = 0 }: Overview) {
   const nowMs = now.use();
   const close = topKeys.filter(({ state, usage }) => state === "active" && isNearLimit(usage, nowMs));
   const sentences = [
     [bannedKeys ?? 0, "banned", "/keys?state=banned", "■", "tone-error"],
     [close.length, "close to the limit", "/keys?sort=usedToday&order=desc", "▲", "tone-limited"],
+    [expiringKeys, "about to expire", `/keys?expires=${EXPIRES_SOON_DAYS}`, "▲", "tone-limited"],
   ] as const;
   const shown = sentences.filter(([count]) => count > 0);
-  if (shown.length === 0) return <p class="muted">No key is banned or close to its limit.</p>;
+  if (shown.length === 0) return <p class="muted">No key is banned, near its limit or about to expire.</p>;
   return (
     <p>
       {shown.map(([count, text, url, symbol, tone]) => (

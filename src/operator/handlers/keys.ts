@@ -12,6 +12,7 @@ import {
   keyNotActive,
   keyNotFound,
   type KeyChange,
+  type KeyFilter,
   type KeyList,
   type KeyListQuery,
   type KeySecret,
@@ -68,19 +69,28 @@ class KeyOperations {
   }
 
   async list(query: AdminInput<"listKeys">["query"]) {
-    const { sort, order, limit = ADMIN_PAGE_LIMIT.default, cursor, ...filter } = query;
+    const { sort, order, limit = ADMIN_PAGE_LIMIT.default, cursor, revoked, ...given } = query;
+    const hidesRevoked = revoked === "exclude" && given.state === undefined;
+    const filter = {
+      ...given,
+      unusedSince: parseOptionalTime(given.unusedSince),
+      deprecatedSince: parseOptionalTime(given.deprecatedSince),
+      expiresBefore: parseOptionalTime(given.expiresBefore),
+    };
     const list = await this.#directory.list({
-      filter: {
-        ...filter,
-        unusedSince: parseOptionalTime(filter.unusedSince),
-        deprecatedSince: parseOptionalTime(filter.deprecatedSince),
-      },
+      filter: { ...filter, ...(hidesRevoked && { isRevoked: false }) },
       sort: sort ?? "id",
       isDescending: order === "desc",
       after: cursor === undefined ? undefined : Number(cursor),
       limit,
     });
-    return pageOf(list);
+    return hidesRevoked ? { ...pageOf(list), hidden: await this.#countRevoked(filter) } : pageOf(list);
+  }
+
+  async #countRevoked(filter: KeyFilter): Promise<number> {
+    const { keys, clock } = this.#services;
+    const query = { filter: { ...filter, isRevoked: true }, limit: 1, now: clock.now() };
+    return (await keys.listKeys(query)).total;
   }
 
   async listBans({ limit = ADMIN_PAGE_LIMIT.default }: AdminInput<"listBans">["query"]) {

@@ -1,4 +1,5 @@
 import { formatTime } from "../../text/formatting.ts";
+import { EXPIRES_SOON_MS } from "../../domain/api-keys.ts";
 import { DAY_MS } from "../../domain/rate-limit.ts";
 import { differingSettings, type ServerState } from "../../domain/servers.ts";
 import { DEPRECATED_USE_DAYS, type KeyTotals, intervalStart } from "../../domain/usage-history.ts";
@@ -24,7 +25,12 @@ export function serverHandlers(services: ServerServices) {
     const day = { by: "hour", since: now - DAY_MS, until: now } as const;
     const totals = await usageHistory.usageByKey({ ...day, limit: TOP_KEYS });
     const deprecatedSince = intervalStart("day", now - DEPRECATED_USE_DAYS * DAY_MS);
-    return { totals, deprecatedKeys: await usageHistory.countDeprecatedUse(deprecatedSince) };
+    const filter = { expiresBefore: now + EXPIRES_SOON_MS };
+    return {
+      totals,
+      deprecatedKeys: await usageHistory.countDeprecatedUse(deprecatedSince),
+      expiringKeys: (await keys.listKeys({ filter, limit: 1, now })).total,
+    };
   });
 
   return {
@@ -44,7 +50,7 @@ export function serverHandlers(services: ServerServices) {
     },
 
     async getOverview({ query: { range = "1h" } }) {
-      const { totals, deprecatedKeys } = await readSums();
+      const { totals, deprecatedKeys, expiringKeys } = await readSums();
       const topKeys = await viewTopKeys(totals);
       const banned = await directory.banned(1);
       return {
@@ -52,6 +58,7 @@ export function serverHandlers(services: ServerServices) {
         ...metrics.live.read(range),
         bannedKeys: limits.isAvailable ? banned.total : null,
         deprecatedKeys,
+        expiringKeys,
         topKeys,
       };
     },

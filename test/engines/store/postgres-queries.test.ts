@@ -242,8 +242,8 @@ test("a page of keys reads each key once, and their use from the index of today"
     { sort: "lastUsedAt", filter: { search: "live", state: "active", unusedSince: 5 } },
   ] as const) {
     const page = { ...query, limit: 50, now: 400 * DAY_MS };
-    const lastValue = query.sort === "name" ? "key 7" : undefined;
-    expect(await blocksOf(sql, keyPage(page, POSTGRES_DIALECT, lastValue))).toBeLessThan(400);
+    const last = query.sort === "name" ? { rank: 0, value: "key 7" } : undefined;
+    expect(await blocksOf(sql, keyPage(page, POSTGRES_DIALECT, last))).toBeLessThan(400);
   }
 });
 
