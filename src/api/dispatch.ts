@@ -299,7 +299,7 @@ export function errorResponse(
   const status = (errors[errorCode]?.status ?? 500) as Status;
   const body = `{"code":"${errorCode}","message":${JSON.stringify(message)},"status":${status}${members}}`;
   const retryAfter = retryAfterSeconds === undefined ? "" : `Retry-After: ${retryAfterSeconds}\r\n`;
-  return { ...jsonResponse(status, headerLines + retryAfter, body), errorCode };
+  return { ...jsonResponse(status, headerLines + retryAfter, body), errorCode, errorMessage: message };
 }
 
 /** The result if the client disconnected, or already has the response to a malformed body. nginx logs this status. */

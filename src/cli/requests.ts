@@ -5,7 +5,7 @@ import type { Context } from "./command.ts";
 import { FOLLOW_EVERY_MS, followOption, limitOption, operationCommand } from "./operation-command.ts";
 import { ID_TYPES } from "./operation-flags.ts";
 import { type CallOperator, firstItems, locationOf } from "./operation-call.ts";
-import { json, table, type TableColumn } from "./output.ts";
+import { json, shortened, table, type TableColumn } from "./output.ts";
 
 const MAX_LIMIT = 10_000;
 /** How far back a look for new requests goes: another server may respond later, or its clock may be behind. */
@@ -45,6 +45,7 @@ export const requests = operationCommand<"listRequests", typeof OPTIONS, Listed>
     "petstore requests --key 3 --status 429",
     "petstore requests --request-id f3b0aa11-4k",
     "petstore requests --status 5xx --since 1h --json",
+    "petstore requests --since 2026-11-16T12:00:00Z --until 2026-11-16T12:05:00Z",
     "petstore requests --slower-than 100ms --follow",
   ],
   async request(call, { query = {} }, { values, context }) {
@@ -128,17 +129,23 @@ const COLUMNS: readonly TableColumn<RequestEntry>[] = [
   ["STATUS", ({ status }) => `${status}`],
   ["CODE", ({ code }) => code ?? "-"],
   ["MS", ({ durationMs }) => durationMs.toFixed(durationMs < 10 ? 2 : 0)],
-  ["KEY", ({ keyId }) => `${keyId ?? "-"}`],
+  ["KEY", keyText],
   ["REQUEST", ({ method, path }) => `${method} ${path}`],
   ["REQUEST ID", ({ requestId }) => requestId],
   ["ADDRESS", ({ address }) => address],
   ["USER AGENT", ({ userAgent }) => userAgent ?? "-"],
+  ["MESSAGE", ({ message }) => message ?? "-"],
 ];
 
+function keyText({ keyId, keyName }: RequestEntry): string {
+  return keyId === null ? "-" : [keyId, keyName && shortened(keyName, 20)].filter(Boolean).join(" ");
+}
+
 /** One of many, which come later: a table would have other widths each time. */
-function textLine({ at, status, durationMs, keyId, method, path, code, requestId }: RequestEntry): string {
+function textLine(entry: RequestEntry): string {
+  const { at, status, durationMs, method, path, code, requestId, message } = entry;
   const ms = durationMs.toFixed(2).padStart(8);
   const request = `${method} ${path}`;
-  const line = `${at} ${status} ${ms} ms  key ${keyId ?? "-"}  ${request}  ${code ?? "-"}  ${requestId}`;
-  return `${printable(line)}\n`;
+  const line = `${at} ${status} ${ms} ms  key ${keyText(entry)}  ${request}  ${code ?? "-"}  ${requestId}`;
+  return `${printable(message ? `${line}  ${message}` : line)}\n`;
 }

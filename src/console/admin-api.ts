@@ -101,7 +101,6 @@ function unreachable(cause: unknown): never {
 }
 
 const MESSAGES_FOR_PEOPLE: ReadonlyMap<string, string> = new Map([
-  ["invalid_parameter", "A filter in the address has a value that does not exist. Clear the filters."],
   ["internal_error", "The server failed, and has logged why. Try again."],
   ["unavailable", "The database does not respond. Try again in a moment."],
   ["not_signed_in", "Your session has ended. Sign in again."],

@@ -281,8 +281,9 @@ export interface Response {
   readonly headerLines: string;
   /** Null for 204 and 304, which have no body and no `Content-Length`. */
   readonly body: string | Uint8Array | null;
-  /** The error code of the application, for its own use. It is not sent. */
+  /** The error code and the message of the application, for its own use. They are not sent. */
   readonly errorCode?: string;
+  readonly errorMessage?: string;
 }
 
 const REASON_PHRASES = {

@@ -19,6 +19,8 @@ export interface LoggedRequest {
   readonly operation: OperationId | null;
   readonly status: number;
   readonly code: string | null;
+  /** The message of an error, as the client got it, or its beginning. */
+  readonly message: string | null;
   readonly durationMs: number;
   readonly address: string;
   readonly userAgent: string | null;
@@ -46,9 +48,12 @@ const KEY = 3;
 const OPERATION = 4;
 const CODE = 5;
 const NUMBERS = 6;
-/** The number of texts of a request: request id, method, path, address and user agent. */
-const TEXTS = 5;
-/** Separates texts. None of them contains a line feed, which ends a line in the head of a request. */
+/** The number of texts of a request: request id, method, path, address, user agent and message. */
+const TEXTS = 6;
+/**
+ * Separates texts. None of them contains a line feed: it ends a line in the head of a request, and messages are
+ * sentences of this program.
+ */
 const SEPARATOR = "\n";
 /** The number of requests that are written together. */
 const BLOCK_REQUESTS = 512;
@@ -125,6 +130,7 @@ export class RequestLog {
       beginningOf(request.path),
       request.clientAddress,
       beginningOf(userAgent),
+      beginningOf(response.errorMessage ?? ""),
     );
     // When the clock is set back, stamps continue to ascend slowly until it has caught up.
     this.#stamp = Math.max(this.#options.now() * STAMPS_PER_MS, this.#stamp + 1);
@@ -196,7 +202,7 @@ export class RequestLog {
   ): LoggedRequest | undefined {
     const numberOf = (index: number) => numbers[at + index] ?? 0;
     const start = (at / NUMBERS) * TEXTS;
-    const [requestId = "", method = "", path = "", address = "", userAgent = ""] = texts
+    const [requestId = "", method = "", path = "", address = "", userAgent = "", message = ""] = texts
       .slice(start, start + TEXTS)
       .map((text) => text.replace(CONTROL_CHARACTERS, "\uFFFD"));
     const wanted = conditions.requestId;
@@ -212,6 +218,7 @@ export class RequestLog {
       operation: OPERATION_IDS[numberOf(OPERATION)] ?? null,
       status: numberOf(STATUS),
       code: this.#codes[numberOf(CODE)] ?? null,
+      message: message === "" ? null : message,
       durationMs: Math.round(numberOf(DURATION) * 1_000) / 1_000,
       address,
       userAgent: userAgent.trim() === "" ? null : userAgent,

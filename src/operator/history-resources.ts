@@ -100,9 +100,17 @@ export const requestConditions = {
     "a status such as 429, or a class such as 5xx",
     "Only responses with this status, or a class of them: `5xx`",
   ),
-  code: line(60, "Only requests with this error code"),
+  code: matching(
+    /^[a-z_]{1,60}$/,
+    "an error code such as rate_limited",
+    "Only requests with this error code",
+  ),
   operation: oneOf(OPERATION_IDS, "Only requests to this operation"),
-  address: line(100, "Only requests of this address, as limits count it"),
+  address: matching(
+    /^(?=.*[.:])[\da-f.:]{2,45}(?:\/64)?$/i,
+    "an address such as 192.0.2.7, or a network such as 2001:db8:0:0::/64",
+    "Only requests of this address, as limits count it",
+  ),
   slowerThanMs: queryInteger({
     min: 1,
     max: 3_600_000,
@@ -115,24 +123,31 @@ export const requestConditions = {
   }),
 };
 
-const RequestEntrySchema = object("A request that a server has responded to", {
-  id: int64("Identifier; a later request has a greater one"),
-  at: time("When the response was ready"),
-  requestId: line(130, "`X-Request-Id` of the response"),
-  keyId: nullable(KeyId, "Null without a valid API key"),
-  method: line(20, "`other` if it has more than 20 characters"),
-  path: line(200, "Without the query, and cut after 200 characters"),
-  operation: nullable(
-    oneOf(OPERATION_IDS),
-    "Null for a page, an unknown path, and a request that was rejected before it was routed",
-  ),
-  status: integer({ min: 100, max: 599, description: "499: the client did not wait for the response" }),
-  code: nullable(line(60), "Code of the error"),
-  durationMs: quantity("From the head of the request to the response, in milliseconds"),
-  address: line(100, "As limits count it: for IPv6, its /64 network"),
-  userAgent: nullable(line(200), "Cut after 200 characters; null if it is blank"),
-  server: line(100, "Identifier of the server, as in `servers`"),
-});
+const RequestEntrySchema = object(
+  "A request that a server has responded to",
+  {
+    id: int64("Identifier; a later request has a greater one"),
+    at: time("When the response was ready"),
+    requestId: line(130, "`X-Request-Id` of the response"),
+    keyId: nullable(KeyId, "Null without a valid API key"),
+    method: line(20, "`other` if it has more than 20 characters"),
+    path: line(200, "Without the query, and cut after 200 characters"),
+    operation: nullable(
+      oneOf(OPERATION_IDS),
+      "Null for a page, an unknown path, and a request that was rejected before it was routed",
+    ),
+    status: integer({ min: 100, max: 599, description: "499: the client did not wait for the response" }),
+    code: nullable(line(60), "Code of the error"),
+    durationMs: quantity("From the head of the request to the response, in milliseconds"),
+    address: line(100, "As limits count it: for IPv6, its /64 network"),
+    userAgent: nullable(line(200), "Cut after 200 characters; null if it is blank"),
+    server: line(100, "Identifier of the server, as in `servers`"),
+  },
+  {
+    message: nullable(line(200), "Message of the error, cut after 200 characters"),
+    keyName: nullable(line(100), "Name of the API key; missing while it cannot be read"),
+  },
+);
 export type RequestEntry = Infer<typeof RequestEntrySchema>;
 
 export const RequestPage = object("A page of the last requests, newest first", {

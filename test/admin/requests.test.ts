@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { hostname } from "node:os";
 import { formatTime } from "../../src/text/formatting.ts";
 import { SETTINGS } from "../../src/config/options.ts";
+import type { KeyStore } from "../../src/domain/ports.ts";
 import { NO_ACTIVITY, type ServerState } from "../../src/domain/servers.ts";
 import { requestHandlers } from "../../src/operator/handlers/requests.ts";
 import type { RequestPage } from "../../src/operator/operations.ts";
@@ -100,12 +101,16 @@ const ask = (server: Partial<ServerState>) =>
 const SELF = { id: "self", name: hostname(), version: "1", startedAt: 0 };
 const OTHER: ServerState = { ...SELF, ...NO_ACTIVITY, id: "other", name: "web-2", seenAt: 0 };
 
+const KEY = { name: "shop", plan: "free", access: "write", labels: [], createdAt: 0 } as const;
+const NO_KEYS = { getKeys: () => [] } as Partial<KeyStore> as KeyStore;
+
 describe("several servers", () => {
   const item = (id: bigint, server = "other") =>
     ({ id, server, requestId: `${id}` }) as RequestPage["items"][number];
-  const list = (answer: RequestPage | string, limit: number, unreadable = 0) =>
+  const list = (answer: RequestPage | string, limit: number, unreadable = 0, keys = NO_KEYS) =>
     requestHandlers({
       requestLog: undefined,
+      keys,
       servers: { self: SELF, list: () => [{ ...OTHER, id: "self" }, OTHER] },
       askForRequests: async (_server, query) => {
         expect(query).toEqual({ limit, status: "5xx", scope: "server" });
@@ -122,6 +127,20 @@ describe("several servers", () => {
       ["self", "its request log is off: --request-log is 0"],
       ["other", null],
     ]);
+  });
+
+  test("requests have the names of their keys, and none in an outage of the database", async () => {
+    const items = [
+      { ...item(3n), keyId: 7 },
+      { ...item(2n), keyId: 8 },
+      { ...item(1n), keyId: null },
+    ];
+    const named: Partial<KeyStore> = { getKeys: ([id = 0]) => [{ ...KEY, id }] };
+    const { items: shown } = await list({ ...page, items }, 3, 0, named as KeyStore);
+    expect(shown.map(({ keyName }) => keyName)).toEqual(["shop", null, null]);
+    const failing: Partial<KeyStore> = { getKeys: () => Promise.reject(new Error("no connection")) };
+    const { items: unnamed } = await list({ ...page, items }, 3, 0, failing as KeyStore);
+    expect(unnamed).toEqual(items);
   });
 
   test("one that cannot be asked, and one that is another server, are named with the reason", async () => {
@@ -144,6 +163,7 @@ describe("several servers", () => {
     const others = Array.from({ length: 53 }, (_, i) => ({ ...OTHER, id: `other-${i}` }));
     const { listRequests } = requestHandlers({
       requestLog: undefined,
+      keys: NO_KEYS,
       servers: { self: SELF, list: () => others },
       askForRequests: async () => `asked ${++asked}`,
     });

@@ -29,14 +29,34 @@ test("requests are shown as they arrive, are found by what they have and by thei
   expect(await look("requests-long")).toEqual([]);
 
   await page.goto(`${server.adminUrl}/requests?since=never`);
-  await page.getByText("has a value that does not exist").waitFor();
+  await page.getByText("It must be").first().waitFor();
+  await page.goto(`${server.adminUrl}/requests?cursor=never`);
+  await page.getByText("cursor in the address is wrong. It must be").waitFor();
+  await page.goto(`${server.adminUrl}/requests`);
+  await page.getByLabel("Key").fill("shop");
+  await page.getByText("It must be a decimal integer").waitFor();
+  expect(await page.getByRole("row").count()).toBe(0);
+  expect(await look("requests-wrong-filter")).toEqual([]);
   await page.goto(`${server.adminUrl}/requests`);
   await page.getByLabel("Status").selectOption("429");
   await untilAt(page, "/requests?status=429");
   await page.getByText("key_banned").first().waitFor();
+  await page.getByText("This API key is temporarily banned because").first().waitFor();
+  await page.getByText("too eager").first().waitFor();
+  expect(await look("requests-rejected")).toEqual([]);
   expect(await page.getByRole("link", { name: "GET /v1/pets/59" }).count()).toBe(0);
   await page.getByLabel("Key").fill(`${shop.id}`);
   await page.getByText("No request matches").waitFor();
+  await page.getByRole("link", { name: "Clear the filters" }).click();
+  await page.getByLabel("Last").selectOption("5 minutes");
+  await untilAt(page, "/requests?last=5");
+  await page.getByRole("link", { name: "GET /v1/pets/59" }).waitFor();
+  await page.getByLabel("To", { exact: true }).fill("2026-11-16T12:00:30");
+  await page.getByText("No request matches").waitFor();
+  const to = new URL(page.url()).searchParams.get("until") ?? "";
+  expect(await page.evaluate(`Date.parse("${to}") === new Date(2026, 10, 16, 12, 0, 30).getTime()`)).toBe(
+    true,
+  );
   await page.getByRole("link", { name: "Clear the filters" }).click();
 
   await page.keyboard.press("/");

@@ -34,12 +34,28 @@ beforeAll(async () => {
 test("requests are listed by the server of this data directory, newest first", async () => {
   const { out } = await run("requests");
   const [header, ...lines] = out.trimEnd().split("\n");
-  expect(header).toMatch(/^TIME +STATUS +CODE +MS +KEY +REQUEST +REQUEST ID +ADDRESS +USER AGENT$/);
+  expect(header).toMatch(/^TIME +STATUS +CODE +MS +KEY +REQUEST +REQUEST ID +ADDRESS +USER AGENT +MESSAGE$/);
   expect(lines.map((line) => line.split(/ {2,}/).toSpliced(3, 1).slice(1, 6))).toEqual([
     ["401", "invalid_api_key", "-", "GET /v1/pets", "third"],
-    ["404", "pet_not_found", "1", "GET /v1/pets/7", "second"],
-    ["200", "-", "1", "GET /v1/pets", "first"],
+    ["404", "pet_not_found", "1 first key", "GET /v1/pets/7", "second"],
+    ["200", "-", "1 first key", "GET /v1/pets", "first"],
   ]);
+  const messages = lines.map((line) => line.split(/ {2,}/).at(-1));
+  expect(messages).toEqual([
+    "Invalid API key. It is mistyped, revoked, expired or from another environment.",
+    "Pet 7 does not exist.",
+    "-",
+  ]);
+});
+
+test("--json has identifiers as the server writes them, to the last digit", async () => {
+  const headers = { Authorization: `Bearer ${TOKEN}` };
+  const response = await fetch(`${new URL(server.adminUrl).origin}/api/requests`, { headers });
+  const digits = (text: string) => Array.from(text.matchAll(/"id": ?(\d{19,}),/g), ([, id]) => id);
+  const written = digits(await response.text());
+  expect(written).toHaveLength(3);
+  expect(digits((await run("requests --json")).out)).toEqual(written);
+  expect(digits(await new InProcessCli().out(["requests", "--json", ...elsewhere]))).toEqual(written);
 });
 
 test.each([
@@ -52,6 +68,7 @@ test.each([
   ["--slower-than 1h", []],
   ["--limit 1", ["third"]],
   ["--since 1h", ["third", "second", "first"]],
+  ["--since 2h --until 1h", []],
 ])("%s", async (flags, expected) => {
   const line = `requests ${flags} --json`;
   const { out: here } = await run(line);
@@ -63,7 +80,15 @@ test.each([
 test("--limit says that more follow, and conditions that none meets say so", async () => {
   expect((await run("requests --limit 1")).out).toContain("warning: more requests follow; raise --limit");
   expect((await run("requests --key 99")).out).toStartWith("There are no such requests");
-  expect(await run("requests --status 6xx")).toEqual(wrongUsage(expect.stringContaining("--status")));
+  for (const [flag, value, expected] of [
+    ["--status", "6xx", "a status such as 429, or a class such as 5xx"],
+    ["--code", "Rate limited", "an error code such as rate_limited"],
+    ["--address", "shop", "an address such as 192.0.2.7, or a network such as 2001:db8:0:0::/64"],
+    ["--since", "yesterday", "a date such as 2026-11-01, a time such as"],
+  ] as const)
+    expect(await cli.run(["requests", flag, value], {}, { clock: createClock() })).toEqual(
+      wrongUsage(expect.stringMatching(new RegExp(`^${flag} (is ".*"; it )?must be ${expected}`))),
+    );
 });
 
 test("--follow prints the last requests, then new ones as they arrive, each once", async () => {

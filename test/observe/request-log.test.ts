@@ -25,8 +25,11 @@ function send(sent: Partial<LoggedRequest> = {}): void {
   record.durationMs = sent.durationMs ?? 1;
   record.operation = sent.operation ?? undefined;
   if (sent.keyId) record.principal = { keyId: sent.keyId } as RequestRecord["principal"];
-  const errorCode = sent.code ? { errorCode: sent.code } : {};
-  log.observe(record, { status: status as Response["status"], headerLines: "", body: "", ...errorCode });
+  const error = {
+    ...(sent.code && { errorCode: sent.code }),
+    ...(sent.message && { errorMessage: sent.message }),
+  };
+  log.observe(record, { status: status as Response["status"], headerLines: "", body: "", ...error });
 }
 
 async function found(conditions: RequestConditions = {}, limit = 1_000_000): Promise<LoggedRequest[]> {
@@ -43,6 +46,7 @@ test("a request is found with everything that is known of it", async () => {
     operation: "getPet",
     status: 404,
     code: "pet_not_found",
+    message: "Pet 9 does not exist.",
     durationMs: 2.5,
     address: "192.0.2.1",
     userAgent: "shop/1 (x y)",

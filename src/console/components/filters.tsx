@@ -1,5 +1,7 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
+import { formatTime } from "../../text/formatting.ts";
+import type { RejectedRequest } from "../admin-api.ts";
 import { navigate, urlWith } from "../router.ts";
 import { announce, current } from "../state.ts";
 import { capitalized } from "../format.ts";
@@ -59,11 +61,13 @@ export type FilterRows = Readonly<Record<string, Filter>>;
 
 interface FiltersProps {
   readonly filters: FilterRows;
+  /** What is wrong with the value of a filter. */
+  readonly rejected?: RejectedRequest | undefined;
   readonly children?: ComponentChildren;
 }
 
 /** Filters are in the URL, so that a list can be shared and reloaded. */
-export function Filters({ filters, children }: FiltersProps) {
+export function Filters({ filters, rejected, children }: FiltersProps) {
   return (
     <div class="filters" role="search">
       {Object.entries(filters).map(([name, filter]) => {
@@ -76,6 +80,11 @@ export function Filters({ filters, children }: FiltersProps) {
             ) : (
               <TextFilter name={name} {...filter} />
             )}
+            {rejected?.field === name && (
+              <span class="problem" role="alert">
+                {rejected.message}
+              </span>
+            )}
           </label>
         );
       })}
@@ -86,16 +95,30 @@ export function Filters({ filters, children }: FiltersProps) {
 }
 
 /** The type declarations have a type of its own for each type of input. */
-const TYPES = { search: { type: "search" }, text: { type: "text" }, date: { type: "date" } } as const;
+const TYPES = {
+  search: { type: "search" },
+  text: { type: "text" },
+  date: { type: "date" },
+  time: { type: "datetime-local", step: 1 },
+} as const;
 const TYPING_MS = 200;
 
 /** More of a secret than its hint. The history of a browser must not contain it. */
 const SECRET = /pet_(?:live|test|admin)_[\w-]{5,}/;
 
+/** The local time of an input, for a time in RFC 3339. */
+function localInput(time: string): string {
+  const ms = Date.parse(time);
+  if (Number.isNaN(ms)) return "";
+  return formatTime(ms - new Date(ms).getTimezoneOffset() * 60_000).slice(0, "2026-11-16T12:00:00".length);
+}
+
 /** The URL follows the typing after a pause, and replaces itself, so that Back leaves the list. */
 function TextFilter({ name, type = "text", onSecret, ...props }: Filter & { readonly name: string }) {
   const { placeholder, maxLength = 200 } = props;
-  const inUrl = current.query.get(name) ?? "";
+  const given = current.query.get(name) ?? "";
+  const isTime = type === "time";
+  const inUrl = isTime ? localInput(given) : given;
   const [text, setText] = useState(inUrl);
   const input = useRef<HTMLInputElement>(null);
   const timer = useRef<ReturnType<typeof setTimeout>>(undefined);
@@ -120,10 +143,8 @@ function TextFilter({ name, type = "text", onSecret, ...props }: Filter & { read
           setText((currentTarget.value = ""));
           return onSecret ? onSecret(secret) : announce("That is a secret: it is not searched for.");
         }
-        timer.current = setTimeout(
-          () => navigate(urlWith({ [name]: value.trim() }), { replace: true }),
-          TYPING_MS,
-        );
+        const inUrl = isTime && value !== "" ? formatTime(Date.parse(value)) : value.trim();
+        timer.current = setTimeout(() => navigate(urlWith({ [name]: inUrl }), { replace: true }), TYPING_MS);
       }}
     />
   );

@@ -1,10 +1,12 @@
 import type { ComponentChildren } from "preact";
 import { useId } from "preact/hooks";
 import { countOf } from "../../text/formatting.ts";
+import { RejectedRequest } from "../admin-api.ts";
 import { current } from "../state.ts";
 import { type Polled, usePolled } from "../polling.ts";
 import { urlWith } from "../router.ts";
 import { type FilterRows, Filters, hasFilters } from "./filters.tsx";
+import { Problem } from "./forms.tsx";
 import { Empty, Loaded, PageHead, PageSection } from "./page.tsx";
 
 export interface Column<Row> {
@@ -173,13 +175,24 @@ export function ListPage<Row extends Identified>(props: ListPageProps<Row>) {
   const { query } = current;
   const isWhole = !hasFilters(query) && !query.has("cursor");
   const isEmpty = of.data?.items.length === 0 && of.data.nextCursor === null && !of.isStale && isWhole;
+  const rejected =
+    of.error instanceof RejectedRequest && of.error.field !== undefined && !of.isStale ? of.error : undefined;
   const nothing = hasFilters(query) ? (noMatch ?? <NoMatch noun={noun} />) : empty;
   return (
     <section>
       <PageHead title={title}>{actions}</PageHead>
-      {!isEmpty && <Filters filters={filters}>{linkedFilters}</Filters>}
+      {!isEmpty && (
+        <Filters filters={filters} rejected={rejected}>
+          {linkedFilters}
+        </Filters>
+      )}
+      {rejected && !Object.hasOwn(filters, rejected.field ?? "") && (
+        <Problem text={`${rejected.field} in the address is wrong. ${rejected.message}`} />
+      )}
       {note}
-      {children || (
+      {children || rejected ? (
+        children
+      ) : (
         <Loaded of={of}>
           {({ items, nextCursor, total }) => (
             <>

@@ -5,7 +5,7 @@ import { hasFilters } from "../components/filters.tsx";
 import { Empty } from "../components/page.tsx";
 import { type Column, ListPage, useList } from "../components/tables.tsx";
 import { Badge, Facts, LocalTime, type Meaning, NameLink, NO_VALUE } from "../components/values.tsx";
-import { clockTime, latency, localTime } from "../format.ts";
+import { clockTime, latency } from "../format.ts";
 import { urlWith } from "../router.ts";
 import { current } from "../state.ts";
 
@@ -16,11 +16,24 @@ export function requestsUrl(since: number, until: number, keyId?: number | bigin
 }
 
 const STATUSES = ["2xx", "4xx", "5xx", "400", "401", "403", "404", "409", "429", "500", "503"];
+/** Periods up to now, in minutes. */
+const LAST = [
+  ["5", "5 minutes"],
+  ["15", "15 minutes"],
+  ["60", "hour"],
+  ["1440", "24 hours"],
+] as const;
 const SLOWER_THAN = [10, 100, 1_000, 5_000].map((ms) => [`${ms}`, latency(ms)] as const);
+
+function loadRequests({ last, since = "", ...query }: Readonly<Record<string, string>>) {
+  const minutes = Number(last ?? 0);
+  const start = minutes > 0 ? formatTime(Date.now() - minutes * 60_000) : "";
+  return call("listRequests", { query: { ...query, since: start > since ? start : since } });
+}
 
 export function RequestListPage() {
   const { query } = current;
-  const requests = useList((given) => call("listRequests", { query: given }));
+  const requests = useList(loadRequests);
   const { items = [], servers = [] } = requests.data ?? {};
   const status = query.get("status") ?? "";
   const isLive = !["until", "cursor", "requestId"].some((name) => query.has(name));
@@ -38,9 +51,11 @@ export function RequestListPage() {
         code: { placeholder: "rate_limited", maxLength: 60 },
         operation: { options: OPERATION_IDS },
         address: { placeholder: "192.0.2.7", maxLength: 100 },
+        last: { all: "–", options: LAST },
+        since: { label: "From", type: "time" },
+        until: { label: "To", type: "time" },
         slowerThanMs: { label: "Slower than", all: "–", options: SLOWER_THAN },
       }}
-      linkedFilters={<Period />}
       columns={servers.length > 1 ? [...COLUMNS, serverColumn(servers)] : COLUMNS}
       actions={
         isLive &&
@@ -64,20 +79,6 @@ export function RequestListPage() {
     >
       {found && <RequestFacts request={found} />}
     </ListPage>
-  );
-}
-
-/** The period of the URL, which a link has set. */
-function Period() {
-  const [since = "", until = ""] = ["since", "until"].map((name) => {
-    const time = Date.parse(current.query.get(name) ?? "");
-    return Number.isNaN(time) ? "" : localTime(time);
-  });
-  if (since === "" && until === "") return null;
-  return (
-    <a href={urlWith({ since: "", until: "" })} title="Show the latest again">
-      {since} – {until} ✕
-    </a>
   );
 }
 
@@ -122,17 +123,35 @@ const COLUMNS: readonly Column<RequestEntry>[] = [
     position: "at-end",
     cell: ({ status, code }) => <Badge meaning={meaningOf(status, code)} text={`${status}`} />,
   },
-  { heading: "Code", cell: ({ code }) => (code === null ? NO_VALUE : <code>{code}</code>) },
+  {
+    heading: "Code",
+    cell: ({ code, message = null }) =>
+      code === null ? (
+        NO_VALUE
+      ) : (
+        <>
+          <code>{code}</code>
+          <span class="sub one-line" title={message ?? ""}>
+            {message}
+          </span>
+        </>
+      ),
+  },
   { heading: "Duration", isNumber: true, cell: ({ durationMs }) => latency(durationMs) },
   {
     heading: "Key",
-    cell: ({ keyId }) =>
+    cell: ({ keyId, keyName = null }) =>
       keyId === null ? (
         NO_VALUE
       ) : (
-        <a class="above" href={`/keys/${keyId}`}>
-          key {keyId}
-        </a>
+        <>
+          <a class="above" href={`/keys/${keyId}`}>
+            key {keyId}
+          </a>
+          <bdi class="sub one-line" title={keyName ?? ""}>
+            {keyName}
+          </bdi>
+        </>
       ),
   },
   { heading: "Address", position: "wide-only", cell: ({ address }) => address },

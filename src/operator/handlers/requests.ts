@@ -19,8 +19,9 @@ const MAX_ASKED = 50;
 export function requestHandlers({
   requestLog,
   servers,
+  keys,
   askForRequests,
-}: Pick<ServerServices, "requestLog" | "servers" | "askForRequests">) {
+}: Pick<ServerServices, "requestLog" | "servers" | "keys" | "askForRequests">) {
   const { self } = servers;
   const number = BigInt(crc32(self.id)) % SERVERS;
 
@@ -35,14 +36,25 @@ export function requestHandlers({
       ]);
       const items = pages.flatMap((page) => page.items).toSorted((a, b) => (a.id < b.id ? 1 : -1));
       const hasMore = items.length > limit || pages.some(({ nextCursor }) => nextCursor !== null);
-      const last = items.slice(0, limit).at(-1);
+      const shown = items.slice(0, limit);
+      const last = shown.at(-1);
       return {
-        items: items.slice(0, limit),
+        // The server that asks knows the names, too.
+        items: scope === "server" ? shown : await withKeyNames(shown),
         nextCursor: last && hasMore ? encodeCursor("requests", last.id) : null,
         servers: pages.flatMap((page) => page.servers),
       };
     },
   } satisfies Partial<AdminHandlers>;
+
+  /** Adds the names of the keys. Requests are shown without them in an outage of the database. */
+  async function withKeyNames(items: RequestPage["items"]): Promise<RequestPage["items"]> {
+    const ids = new Set(items.flatMap(({ keyId }) => keyId ?? []));
+    const read = await Promise.try(() => keys.getKeys([...ids])).catch(() => undefined);
+    if (read === undefined) return items;
+    const names = new Map(read.map(({ id, name }) => [id, name]));
+    return items.map((item) => ({ ...item, keyName: names.get(item.keyId ?? 0) ?? null }));
+  }
 
   async function ownPage(query: Query, limit: number): Promise<RequestPage> {
     if (requestLog === undefined) return missing(self, "its request log is off: --request-log is 0");
