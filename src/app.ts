@@ -323,6 +323,7 @@ function activityOf(server: HttpServer, { requests, live }: AppMetrics): Omit<Se
   const rejections = limited + banned;
   const { latencies, requestsPerSecond } = live.recent();
   return {
+    port: server.port,
     connections: server.statistics.connections,
     requestsPerSecond,
     requests: others.success + others.clientError + rejections + serverError,
@@ -350,6 +351,7 @@ async function openAdmin(options: AdminOptions): Promise<AdminListener | undefin
   const { adapters, config, clock, log, credentials, observers, server, metrics, keyChanges } = options;
   if (config.admin === undefined || credentials === undefined) return undefined;
   const { startAdmin } = await import("./operator/start-admin.ts");
+  const publicUrl = urlOf(config, server);
   return startAdmin({
     ...adapters,
     config,
@@ -358,10 +360,15 @@ async function openAdmin(options: AdminOptions): Promise<AdminListener | undefin
     metrics,
     requestLog: observers.requestLog,
     webhook: options.webhook,
-    publicUrl: urlOf(config, server),
+    publicUrl,
     address: new URL(listenUrl(config.host, server.port)).host,
     startedAt: clock.now(),
     shownSettings: options.shownSettings ?? [],
+    valuesInEffect: {
+      port: `${server.port}`,
+      "public-url": publicUrl,
+      "max-connections": `${server.maxConnections}`,
+    },
     clock,
     log,
     isDraining: () => server.isShuttingDown,

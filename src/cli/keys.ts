@@ -103,7 +103,7 @@ export const KEY_COMMANDS = [
     operation: "listKeys",
     summary: "List the API keys with their limits, usage and bans",
     description:
-      "Lists the API keys of an environment, oldest first: all but revoked ones, or those that meet every given condition. MINUTE and DAY are the requests used and the limit of the current window. While a server runs, usage is at most a second old. Secrets are not stored and cannot be shown.",
+      "Lists the API keys of an environment, oldest first: all of them, or those that meet every given condition. Revoked ones are listed, last, with --revoked or --state revoked only. MINUTE and DAY are the requests used and the limit of the current window. While a server runs, usage is at most a second old. Secrets are not stored and cannot be shown.",
     fields: {
       label: null,
       revoked: null,

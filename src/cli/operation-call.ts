@@ -168,7 +168,7 @@ async function withLocal(
         ...stores,
         environment: storage.environment,
         rateLimiter: quotas,
-        servers: { list: () => listServers(quotas, settings, warn) },
+        servers: { list: () => listServers(quotas, settings, warn), lost: () => quotas.lost() },
         clock,
         policy,
         listLimitSetters: () => listLimitSetters(storage, { register: quotas, settings, warn }),
@@ -190,6 +190,11 @@ async function withLocal(
         const cursor = read === undefined ? read : encodeCursor("requests", read);
         return callRunningServer("listRequests", { ...conditions, cursor }, asked);
       },
+      // Without Valkey, there is one server.
+      ...(storage.limitsUrls === undefined && {
+        listServers: () => callRunningServer("listServers", {}, asked),
+      }),
+      getSettings: () => callRunningServer("getSettings", {}, asked),
       getWebhook: () => callRunningServer("getWebhook", {}, asked),
       testWebhook: () => callRunningServer("testWebhook", {}, asked),
     };
@@ -220,7 +225,8 @@ async function listServers(
   warn: Context["warn"],
 ): Promise<readonly ServerState[]> {
   const servers = await register.list();
-  if (servers.length < Number(count))
+  const lost = await register.lost();
+  if (servers.length + lost.length < Number(count))
     warn(
       `Valkey names ${countOf(servers.length, "server")}, and there were ${count} before; if it has lost its data, the list is complete in 5 seconds`,
     );

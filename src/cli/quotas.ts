@@ -70,9 +70,9 @@ async function openStoredQuotas(path: string, keys: Pick<KeyStore, "getKey">, cl
         if (!(error instanceof Unavailable)) throw error;
       }
     },
-    list() {
-      throw new Failure("without Valkey, servers have no register; use --server");
-    },
+    // Without Valkey, servers have no register.
+    list: () => [],
+    lost: () => [],
     close: async () => store?.close(),
   };
 }
@@ -99,17 +99,19 @@ async function openSharedQuotas(
   let opened: ReturnType<typeof openValkey> | undefined;
   const open = () =>
     (opened ??= openValkey(storage, { ban: () => BAN_RULES, clock, timeoutMs, onStateChange }));
+  const readRegister = async () => {
+    const register = await (await open()).readRegister();
+    if (problem !== undefined) throw new Failure(problem);
+    return register;
+  };
   return {
     get problem() {
       return problem;
     },
     usage: async (subject) => (await open()).usage(subject),
     bannedKeys: () => undefined,
-    async list() {
-      const servers = await (await open()).readRegister();
-      if (problem !== undefined) throw new Failure(problem);
-      return servers;
-    },
+    list: async () => (await readRegister()).servers,
+    lost: async () => (await readRegister()).lost,
     async unban(subject, agoMs) {
       const rateLimiter = await open();
       if (problem === undefined) await rateLimiter.unban(subject, agoMs);

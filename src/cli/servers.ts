@@ -1,13 +1,16 @@
 import { grouped } from "../text/formatting.ts";
-import type { Fleet } from "../operator/operations.ts";
+import type { Fleet, Setting } from "../operator/operations.ts";
 import { operationCommand } from "./operation-command.ts";
 import { locationOf } from "./operation-call.ts";
 import { table, type TableColumn } from "./output.ts";
 
 type Row = Fleet["total"] & Partial<Fleet["items"][number]>;
 
+const STATE_COLORS = { up: "green", unknown: "yellow", lost: "red" } as const;
+
 const COLUMNS: readonly TableColumn<Row>[] = [
   ["NAME", ({ name = "all" }) => name],
+  ["STATE", ({ state }, screen) => (state ? screen.painted(STATE_COLORS[state], state) : "-")],
   ["ADMIN URL", ({ adminUrl }) => adminUrl ?? "-"],
   ["VERSION", ({ version = "-" }) => version],
   ["STARTED", ({ startedAt = null }, screen) => screen.shortTime(startedAt)],
@@ -23,12 +26,33 @@ export const serversList = operationCommand({
   name: "servers list",
   operation: "listServers",
   description:
-    "Lists the servers that are registered in Valkey, the oldest first. REJECTED requests were limited or banned. Requests are counted since the start of the server; P50 and P99 are response times of the last 15 minutes. A server that was killed is listed for 15 seconds more. DIFFERS IN names settings, or the version, that should be the same on all servers and are others than on most; --json has their values.",
+    "Lists the servers that share the rate limits, the oldest first; without Valkey, the running server of this data directory. STATE is up, unknown for a server that was not heard of for 12 seconds, or lost: it was killed in the last hour and has not started again. REJECTED requests were limited or banned. Requests are counted since the start of the server; P50 and P99 are response times of the last 15 minutes. DIFFERS IN names settings, or the version, that should be the same on all servers and are others than on most; --json has their values.",
   examples: ["petstore servers list", "petstore servers list --server https://admin.example.com --json"],
   text: ({ items, total }, { values, context: { screen } }) =>
     items.length === 0
       ? `No server is running on ${locationOf(values)}.\n`
       : table(COLUMNS, items.length === 1 ? items : [...items, total], screen),
+});
+
+const SETTING_COLUMNS: readonly TableColumn<Setting>[] = [
+  ["SETTING", ({ name }) => `--${name}`],
+  ["VALUE", ({ value, given, default: initial }) => withGiven(value ?? initial ?? "-", given)],
+  ["SOURCE", ({ source, variable }) => (source === "variable" ? variable : source)],
+];
+
+function withGiven(value: string, given: string | undefined): string {
+  return given === undefined ? value : `${value} (set to ${given})`;
+}
+
+export const settings = operationCommand({
+  name: "settings",
+  operation: "getSettings",
+  summary: "List the settings of the running server with their values in effect",
+  description:
+    "Lists the settings of the running server of this data directory, or of one that shares --limits-url, or of the one of --server: each with its value in effect and where that comes from. Secrets are masked. --json has the defaults and what each setting does.",
+  examples: ["petstore settings", "petstore settings --server https://admin.example.com --json"],
+  json: ({ items }) => items,
+  text: ({ items }, { context: { screen } }) => table(SETTING_COLUMNS, items, screen),
 });
 
 export const serverSecretRotate = operationCommand({

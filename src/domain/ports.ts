@@ -435,6 +435,8 @@ export interface RateLimiter {
 export interface ServerRegister {
   /** Lists this server and those that have reported lately, the oldest first. */
   list(): Awaitable<readonly ServerState[]>;
+  /** Lists the servers that were killed in the last hour, or have lost their network, and did not start again. */
+  lost(): Awaitable<readonly ServerState[]>;
 }
 
 /** Stores the usage of an in-process rate limiter, so that it survives a restart. */

@@ -35,6 +35,8 @@ export const ServerReport = object(
     signature: line(100),
     /** The settings that all servers should share, with their values in effect. */
     settings: array(object("A setting", { name: line(60), value: line(MAX_VALUE_LENGTH) })),
+    /** The port of its listener for clients. */
+    port: integer({ min: 0, max: 65_535 }),
     /** The flags and variables with which its start sets limits and ban rules of all servers. */
     setsLimits: array(line(100)),
   },
@@ -106,6 +108,19 @@ export function limitSetters(
 export interface ServerState extends ServerIdentity, ServerActivity {
   /** When this server last read its report, in milliseconds since the epoch. */
   readonly seenAt: number;
+}
+
+/** The name of a server for operators. A machine can have several servers, on different ports. */
+export function nameOfServer({ name, port }: Pick<ServerState, "name" | "port">): string {
+  return port === undefined ? name : `${name}:${port}`;
+}
+
+/** The time after which a server has missed two heartbeats. */
+const LATE_MS = 12_000;
+
+/** Whether a server was heard of lately. In an outage of Valkey no other one is. */
+export function isLate({ seenAt }: Pick<ServerState, "seenAt">, now: number): boolean {
+  return now - seenAt > LATE_MS;
 }
 
 /** The name of the setting that saves the number of servers, for servers that start in an outage of Valkey. */

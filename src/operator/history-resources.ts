@@ -231,24 +231,40 @@ const TopKey = object("One of the API keys with the most requests", {
   lastUsedAt: nullable(time("When the key was last used")),
 });
 
+const liveSeries = {
+  range: Range,
+  step: integer({ min: 1, max: 3_600, description: "Seconds from one point to the next" }),
+  times: array(integer({ min: 0, max: Number.MAX_SAFE_INTEGER }), {
+    json: "Unix seconds of the end of each step, one for each point of the series",
+  }),
+  requests: object(outcomes((name) => series(`Requests in the step: ${name}`))),
+  p50: series("Median of the response times in the step, in milliseconds"),
+  p99: series("99th percentile of the response times in the step, in milliseconds"),
+  connections: series("Open connections at the end of the step"),
+  totals: object({
+    requests: count("Requests in the range"),
+    ...outcomes(count),
+    p50: nullable(quantity("Milliseconds")),
+    p99: nullable(quantity("Milliseconds")),
+  }),
+};
+
+export const ServerSeries = object("The live series of the server that responds", {
+  ...liveSeries,
+  server: line(100, "Identifier of the server"),
+});
+export type ServerSeries = Infer<typeof ServerSeries>;
+
 export const Overview = object(
-  "The live series of the server that responds, and the keys with the most requests",
+  "The live series of all servers that share the rate limits, and the keys with the most requests",
   {
-    range: Range,
-    step: integer({ min: 1, max: 3_600, description: "Seconds from one point to the next" }),
-    times: array(integer({ min: 0, max: Number.MAX_SAFE_INTEGER }), {
-      json: "Unix seconds of the end of each step, one for each point of the series",
-    }),
-    requests: object(outcomes((name) => series(`Requests in the step: ${name}`))),
-    p50: series("Median of the response times in the step, in milliseconds"),
-    p99: series("99th percentile of the response times in the step, in milliseconds"),
-    connections: series("Open connections at the end of the step"),
-    totals: object({
-      requests: count("Requests in the range"),
-      ...outcomes(count),
-      p50: nullable(quantity("Milliseconds")),
-      p99: nullable(quantity("Milliseconds")),
-    }),
+    ...liveSeries,
+    missing: array(
+      object("A server whose requests are not in the series", {
+        name: line(310, "Name of its machine and its port"),
+        problem: line(1_000, "Why they are missing"),
+      }),
+    ),
     bannedKeys: nullable(count("API keys that are banned now"), "Null while it cannot be read"),
     deprecatedKeys: count(
       `API keys that called a deprecated operation in the last ${DEPRECATED_USE_DAYS} days, on all servers`,

@@ -9,6 +9,7 @@ import * as keys from "./key-resources.ts";
 import { created, cursor, limit, ok, Reasoned, since, tagged, until } from "./operation-rows.ts";
 import { POLICY_OPERATIONS } from "./policy-operations.ts";
 import * as resources from "./resources.ts";
+import { SERVER_OPERATIONS } from "./server-operations.ts";
 
 /** The period of the usage history. Its first and last hours or days count in full. */
 const period = {
@@ -128,69 +129,7 @@ export const ADMIN_OPERATIONS = {
       errors: ["own_operator", "last_admin"],
     },
   }),
-  ...tagged("Server", {
-    getServer: {
-      method: "GET",
-      path: "/server",
-      summary: "Show the server and what it depends on",
-      description: "Describes the server that responds, and the state of its database and its rate limiter.",
-      success: ok("The server", resources.Server),
-    },
-    listServers: {
-      method: "GET",
-      path: "/servers",
-      summary: "List the servers that share the rate limits",
-      description:
-        "Lists all servers on one Valkey, and their figures together. A server that stops is removed; one that was killed stays for 15 seconds. Without Valkey, there is one server. While Valkey is unavailable, the list is that of before.",
-      success: ok("The servers", resources.Fleet),
-    },
-    rotateServerSecret: {
-      method: "POST",
-      path: "/server-secret/rotate",
-      audited: "server-secret.rotated",
-      summary: "Replace the secret by which the servers recognize one another",
-      description:
-        "The servers and commands of a database sign with it what they tell and ask one another. Servers take the new one within a second, and accept the one before for 10 seconds more. Nothing shows it.",
-      success: { status: 204, description: "The secret is replaced" },
-    },
-    getWebhook: {
-      method: "GET",
-      path: "/webhook",
-      summary: "Show the webhook and its last deliveries",
-      description:
-        "Shows where audit entries are delivered, how many wait, and the last attempts of all servers.",
-      success: ok("The webhook", resources.Webhook),
-      isOfServer: true,
-    },
-    testWebhook: {
-      method: "POST",
-      path: "/webhook/test",
-      audited: "nothing",
-      summary: "Send a test event to the webhook",
-      description:
-        "The server that responds sends an event of the type `webhook.test`, once, and waits for up to 10 seconds for the response.",
-      success: ok("The response of the receiver", resources.WebhookTest),
-      errors: ["no_webhook"],
-      isOfServer: true,
-    },
-    getOverview: {
-      method: "GET",
-      path: "/overview",
-      summary: "Show requests and response times",
-      description:
-        "Live series of the server that responds, since it started: steps of 5 seconds for up to an hour, steps of a minute for up to 24 hours. The keys with the most requests are those of all servers.",
-      query: { range: history.Range },
-      success: ok("The overview", history.Overview),
-    },
-    getSettings: {
-      method: "GET",
-      path: "/settings",
-      summary: "List settings",
-      description:
-        "Lists the settings of the server that responds, each with its source. Secrets are masked.",
-      success: ok("The settings", resources.Settings),
-    },
-  }),
+  ...SERVER_OPERATIONS,
   ...tagged("Keys", {
     listKeys: {
       method: "GET",

@@ -61,7 +61,11 @@ const serverFigures = {
 
 const FleetServer = object("A server, as it tells of itself every 5 seconds", {
   id: line(100, "Identifier, until the server stops"),
-  name: line(300, { description: "Name of its machine", examples: ["web-1"] }),
+  name: line(310, { description: "Name of its machine and its port", examples: ["web-1:8080"] }),
+  state: oneOf(
+    ["up", "unknown", "lost"],
+    "`unknown`: not heard of for 12 seconds, as in an outage of Valkey. `lost`: it was killed in the last hour, or has lost its network, and has not started again",
+  ),
   adminUrl: nullable(line(2_000, "URL of its listener for operators"), "Null if it has none"),
   version,
   startedAt: time("When it started"),
@@ -84,14 +88,18 @@ export type Fleet = Infer<typeof Fleet>;
 
 export const SETTING_SOURCES = ["default", "flag", "variable", "env file", "database"] as const;
 
-const Setting = object("A setting of the server that responds", {
-  name: line(60, { description: "The flag without its dashes", examples: ["ban-length"] }),
-  variable: line(80, { description: "The environment variable", examples: ["PETSTORE_BAN_LENGTH"] }),
-  value: nullable(text(10_000, "The effective value. Secrets are masked.")),
-  default: nullable(text(10_000, "The value if nothing is set")),
-  source: oneOf(SETTING_SOURCES, "Where the value comes from"),
-  help: text(2_000, "What the setting does"),
-});
+const Setting = object(
+  "A setting of the server that responds",
+  {
+    name: line(60, { description: "The flag without its dashes", examples: ["ban-length"] }),
+    variable: line(80, { description: "The environment variable", examples: ["PETSTORE_BAN_LENGTH"] }),
+    value: nullable(text(10_000, "The value in effect. Secrets are masked.")),
+    default: nullable(text(10_000, "The value if nothing is set")),
+    source: oneOf(SETTING_SOURCES, "Where the value comes from"),
+    help: text(2_000, "What the setting does"),
+  },
+  { given: text(10_000, "What was set, if the value in effect is another") },
+);
 export type Setting = Infer<typeof Setting>;
 
 export const Settings = object("The settings of the server that responds", {

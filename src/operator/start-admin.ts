@@ -3,13 +3,13 @@ import { Rejection } from "../api/errors.ts";
 import { type Config, originOf } from "../config/config.ts";
 import { isLoopback } from "../config/network.ts";
 import { SECURITY_HEADER_LINES } from "../api/dispatch.ts";
-import { type ActivityCollector, limitSetters } from "../domain/servers.ts";
+import { type ActivityCollector, type ServerState, limitSetters } from "../domain/servers.ts";
 import type { HttpServer, HttpServerOptions } from "../http1/index.ts";
 import type { TlsCertificate } from "../http1/server.ts";
 import { createAdminApp } from "./admin-app.ts";
 import { listenForOperators } from "./admin-listener.ts";
 import type { ServerServices } from "./handlers/services.ts";
-import { askForRequests, machineAddress, peerTlsOf, reasonNotToAsk } from "./server-requests.ts";
+import { askForRequests, askServer, machineAddress, peerTlsOf, reasonNotToAsk } from "./server-requests.ts";
 import type { ServerSecret } from "./server-secret.ts";
 import type { FollowTokens } from "./setting-tokens.ts";
 import { AdminAuthentication } from "./sign-in.ts";
@@ -31,7 +31,13 @@ export interface AdminListener {
 
 type FromConfig = "environment" | "hasAllUsage" | "listLimitSetters";
 type FromListener =
-  "url" | "authentication" | "proofOf" | "signResponseTo" | "askForRequests" | "applyOperatorChanges";
+  | "url"
+  | "authentication"
+  | "proofOf"
+  | "signResponseTo"
+  | "askForRequests"
+  | "askForSeries"
+  | "applyOperatorChanges";
 
 /** The credentials in the database and the data directory. */
 export interface AdminCredentials {
@@ -108,6 +114,9 @@ function siteOf(options: SiteOptions) {
   const authentication = new AdminAuthentication({ operators, audit, cookieName, clock, log });
   const { environment } = config;
   let peerTls = peerTlsOf(publicUrl, options.tls?.cert);
+  const problemOf = (other: ServerState) =>
+    reasonNotToAsk(other, { secret: serverSecret, hasTls: options.tls !== undefined });
+  const askOptions = () => ({ secret: serverSecret, clock, tls: peerTls });
   const handler = createAdminApp({
     ...options,
     environment,
@@ -129,8 +138,10 @@ function siteOf(options: SiteOptions) {
       return isSigned ? (body) => serverSecret.responseSignature(authorization, body) : undefined;
     },
     async askForRequests(other, query) {
-      const problem = reasonNotToAsk(other, { secret: serverSecret, hasTls: options.tls !== undefined });
-      return problem ?? askForRequests(other, query, { secret: serverSecret, clock, tls: peerTls });
+      return problemOf(other) ?? askForRequests(other, query, askOptions());
+    },
+    async askForSeries(other, range) {
+      return problemOf(other) ?? askServer(other, "getSeries", { ...askOptions(), query: { range } });
     },
     applyOperatorChanges: () => authentication.changed(),
   });

@@ -3,6 +3,7 @@ import { parseJson } from "../api/json.ts";
 import { FailureReporter } from "../runtime/failure-reporter.ts";
 import type { Clock, ServerRegister } from "../domain/ports.ts";
 import {
+  nameOfServer,
   type ServerActivity,
   type ServerIdentity,
   ServerReport,
@@ -36,6 +37,7 @@ export class HeartbeatRegister implements ServerRegister {
   readonly #clock: Clock;
   readonly #beats: FailureReporter;
   #others: readonly ServerState[] = [];
+  #lost: readonly ServerState[] = [];
   /** The number of servers at each of the last heartbeats. */
   #counts: readonly number[];
 
@@ -62,11 +64,18 @@ export class HeartbeatRegister implements ServerRegister {
     return [self, ...this.#others].toSorted((one, other) => one.startedAt - other.startedAt);
   }
 
+  lost(): readonly ServerState[] {
+    return withoutRestarted(this.#lost, this.list());
+  }
+
   /** Reports this server's activity and reads that of the others. Returns whether Valkey replied. */
-  async beat(link: Pick<ValkeyLink, "servers">): Promise<boolean> {
+  async beat(link: Pick<ValkeyLink, "servers" | "removeServer">): Promise<boolean> {
     try {
-      const text = JSON.stringify({ ...this.self, ...this.#options.activity() });
-      this.#learn(await link.servers({ id: this.self.id, text }));
+      const own = { ...this.self, ...this.#options.activity() };
+      this.#learn(await link.servers({ id: this.self.id, text: JSON.stringify(own) }));
+      // This server has taken the place of one that was killed.
+      for (const { id } of this.#lost.filter((each) => nameOfServer(each) === nameOfServer(own)))
+        await link.removeServer(id);
       this.#beats.succeeded();
       return true;
     } catch (error) {
@@ -80,15 +89,35 @@ export class HeartbeatRegister implements ServerRegister {
     await link.removeServer(this.self.id).catch(() => {});
   }
 
-  #learn({ texts, wasMissing }: RegisterContents): void {
+  #learn(contents: RegisterContents): void {
+    const { texts, wasMissing } = contents;
     const before = this.count;
     this.#counts = [...this.#counts.slice(1 - REMEMBERED_BEATS), Math.max(1, texts.length)];
     if (this.count !== before) this.#options.onCount?.(this.count);
     const reported = parseServerStates(texts, this.#clock.now()).filter(({ id }) => id !== this.self.id);
     // If this server was missing, Valkey has lost its data: the others report again before the next heartbeat.
-    const lost = wasMissing ? this.#others.filter(({ id }) => !reported.some((each) => each.id === id)) : [];
-    this.#others = [...reported, ...lost];
+    const missing = wasMissing
+      ? this.#others.filter(({ id }) => !reported.some((each) => each.id === id))
+      : [];
+    this.#others = [...reported, ...missing];
+    this.#lost = parseLost(contents, this.#clock.now());
   }
+}
+
+/** The servers in the register: those that share the limits, and those that were killed in the last hour. */
+export function parseRegister(contents: RegisterContents, now: number) {
+  const servers = parseServerStates(contents.texts, now);
+  return { servers, lost: withoutRestarted(parseLost(contents, now), servers) };
+}
+
+function parseLost({ lost }: RegisterContents, now: number): ServerState[] {
+  return lost.flatMap(({ text, ageMs }) => parseServerStates([text], now - ageMs));
+}
+
+/** A server that has started again on the same machine and port is not lost. */
+function withoutRestarted(lost: readonly ServerState[], present: readonly ServerState[]): ServerState[] {
+  const names = new Set(present.map(nameOfServer));
+  return lost.filter((each) => !names.has(nameOfServer(each)));
 }
 
 /** Returns the servers whose report this release understands, each once. */

@@ -15,11 +15,12 @@ const WITHOUT: { readonly [front: string]: { readonly [Id in AdminOperationId]?:
     deleteSession: "a command sends its token",
     deleteSessions: "a command sends its token",
     getOverview: "live plots are for the console; `usage` and `servers list` have the figures",
-    getSettings: "`doctor` shows the settings of this machine",
+    getSeries: "servers ask one another for it",
     listBans: "`keys list --state banned` shows them",
     proveServer: "servers and commands call it among themselves",
   },
   console: {
+    getSeries: "the overview has the series of all servers",
     getUsage: "the overview has the keys with the most requests",
     listBans: "the list of keys shows them by their state",
     proveServer: "servers and commands call it among themselves",

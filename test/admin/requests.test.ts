@@ -63,7 +63,12 @@ describe("listRequests", () => {
   test("says which server it is and how far back it goes, or that nothing is kept", async () => {
     const { servers } = await service.ok("/api/requests");
     expect(servers).toEqual([
-      { id: expect.any(String), name: hostname(), problem: null, since: expect.any(String) },
+      {
+        id: expect.any(String),
+        name: expect.stringMatching(/:\d+$/),
+        problem: null,
+        since: expect.any(String),
+      },
     ]);
     const off = await startAdminService({}, { requestLogBytes: 0 });
     await off.call({ path: "/pets" });
@@ -111,7 +116,7 @@ describe("several servers", () => {
     requestHandlers({
       requestLog: undefined,
       keys,
-      servers: { self: SELF, list: () => [{ ...OTHER, id: "self" }, OTHER] },
+      servers: { self: SELF, list: () => [{ ...OTHER, id: "self" }, OTHER], lost: () => [] },
       askForRequests: async (_server, query) => {
         expect(query).toEqual({ limit, status: "5xx", scope: "server" });
         return typeof answer === "string" ? answer : { body: answer, unreadable };
@@ -164,7 +169,7 @@ describe("several servers", () => {
     const { listRequests } = requestHandlers({
       requestLog: undefined,
       keys: NO_KEYS,
-      servers: { self: SELF, list: () => others },
+      servers: { self: SELF, list: () => others, lost: () => [] },
       askForRequests: async () => `asked ${++asked}`,
     });
     const { servers } = await listRequests({ id: undefined, body: undefined, query: {} } as never);

@@ -21,7 +21,8 @@ test("listServers: a server without Valkey is a fleet of one", async () => {
     items: [
       {
         id: expect.any(String),
-        name: hostname(),
+        name: `${hostname()}:${new URL(service.url).port}`,
+        state: "up",
         adminUrl: service.adminUrl,
         version: "1.1.0",
         startedAt: "2026-11-15T12:00:00.000Z",

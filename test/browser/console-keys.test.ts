@@ -270,7 +270,7 @@ test("a key that does not exist says so, and so does a filter that nothing match
   await page.getByRole("link", { name: "See all keys" }).click();
   await untilAt(page, "/keys");
   await page.goto(`${server.adminUrl}/keys?plan=gold`);
-  await page.getByRole("alert").filter({ hasText: "Clear the filters" }).waitFor();
+  await page.getByRole("alert").filter({ hasText: "It must be" }).waitFor();
   await page.goto(`${server.adminUrl}/keys?search=nothing-has-this-name`);
   await page.getByText("No key matches").waitFor();
   await page.goto(`${server.adminUrl}/keys?state=banned`);
@@ -395,7 +395,7 @@ test("revoked keys are hidden and counted until they are asked for, and the over
   await untilAt(page, "/keys?search=hidden&revoked=include");
   await page.getByRole("link", { name: "revoked one" }).waitFor();
   const heading = page.getByRole("columnheader", { name: "Key" });
-  expect(await heading.innerText()).toBe("KEY ↕");
+  expect(await heading.innerText()).toBe("Key ↕");
 
   const expiresAt = new Date(Date.now() + 6 * 86_400_000).toISOString();
   await server.newKey({ name: "ends soon", expiresAt });

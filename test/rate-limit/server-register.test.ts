@@ -12,10 +12,10 @@ function setUp() {
   const model = new ValkeyModel(() => time.now, DEFAULT_BAN);
   const open = () => new SimulatedValkey(time, model).open(server);
   const counts: number[] = [];
-  const registerOf = (name: string, lastCount?: number) => {
+  const registerOf = (id: string, lastCount?: number, name = id) => {
     const activity = () => ({ ...NO_ACTIVITY, adminUrl: `http://${name}:8090`, requests: 7 });
     return new HeartbeatRegister(
-      { id: name, name, version: "1.0.0", startedAt: clock.now() },
+      { id, name, version: "1.0.0", startedAt: clock.now() },
       { clock, activity, lastCount, onCount: (servers) => void counts.push(servers) },
     );
   };
@@ -42,6 +42,27 @@ test("each server learns of the others, and forgets one that stops", async () =>
   await other.leave(link);
   await one.beat(link);
   expect(one.list()).toMatchObject([{ id: "one" }]);
+});
+
+test("a server that was killed is lost after 15 seconds, is not counted, and is forgotten when it starts again", async () => {
+  const { time, clock, open, registerOf } = setUp();
+  const link = await open();
+  const [one, other] = [registerOf("one"), registerOf("other")];
+  for (const register of [other, one]) await register.beat(link);
+  expect(one.lost()).toEqual([]);
+  const seenAt = clock.now();
+  time.run(15_001);
+  for (let i = 0; i < 4; i++) await one.beat(link);
+  expect([one.count, one.list().map(({ id }) => id)]).toEqual([1, ["one"]]);
+  expect(one.lost()).toMatchObject([{ id: "other", requests: 7 }]);
+  expect(Math.abs((one.lost()[0]?.seenAt ?? 0) - seenAt)).toBeLessThan(100);
+  const again = registerOf("again", undefined, "other");
+  await again.beat(link);
+  await one.beat(link);
+  expect([one.count, one.lost()]).toEqual([2, []]);
+  await again.leave(link);
+  await one.beat(link);
+  expect([one.list().length, one.lost()]).toEqual([1, []]);
 });
 
 test("the number of servers is the greatest of four heartbeats: an empty Valkey learns of them again", async () => {

@@ -69,7 +69,12 @@ export class ValkeyModel {
     const wasMissing = own !== undefined && !this.#servers.has(own.id);
     if (own) this.#servers.set(own.id, { text: own.text, at: this.now() });
     const present = [...this.#servers.values()].filter(({ at }) => this.now() - at <= GONE_AFTER_MS);
-    return { texts: present.map(({ text }) => text), wasMissing };
+    const lost = [...this.#servers.values()].filter((each) => !present.includes(each));
+    return {
+      texts: present.map(({ text }) => text),
+      lost: lost.map(({ text, at }) => ({ text, ageMs: this.now() - at })),
+      wasMissing,
+    };
   }
 
   removeServer(id: string): void {

@@ -9,7 +9,7 @@ import { DEFAULT_RANGE, RANGES } from "../components/layout.tsx";
 import { Empty, Loaded, PageSection } from "../components/page.tsx";
 import { Plot, type Series } from "../components/plots.tsx";
 import { type Column, DataTable } from "../components/tables.tsx";
-import { Badge, type Figure, NO_VALUE, Stats, TimeAgo } from "../components/values.tsx";
+import { Badge, type Figure, MissingServers, NO_VALUE, Stats, TimeAgo } from "../components/values.tsx";
 import { compact, figure, latency, percent } from "../format.ts";
 import { useCall } from "../polling.ts";
 import { requestsUrl } from "./requests.tsx";
@@ -52,12 +52,13 @@ function Content({ data, fleet }: { readonly data: Overview; readonly fleet: Fle
           <DataTable caption="Servers" columns={SERVER_COLUMNS} rows={fleet.items} />
         </PageSection>
       )}
-      {isShared && ownServer ? (
-        <PageSection title={`Requests on ${ownServer.instance.address}`}>
-          <Plots {...data} />
+      {isShared ? (
+        <PageSection title="Requests on all servers">
+          <MissingServers servers={data.missing} />
+          <Plots {...data} latencyTitle="Latency of the slowest server" />
         </PageSection>
       ) : (
-        <Plots {...data} />
+        <Plots {...data} latencyTitle="Latency" />
       )}
       <PageSection
         title={
@@ -129,7 +130,10 @@ function DeprecatedUse({ keys }: { readonly keys: number }) {
 function fleetFigures({ items, total }: Fleet): Readonly<Record<string, Figure>> {
   const rejections = `${grouped(total.rejections)} of ${grouped(total.requests)}`;
   return {
-    "requests now": [perSecond(total.requestsPerSecond), `on ${items.length} servers`],
+    "requests now": [
+      perSecond(total.requestsPerSecond),
+      `on ${countOf(items.filter(({ state }) => state !== "lost").length, "server")}`,
+    ],
     "limited or banned": [percent(total.rejections, total.requests), `${rejections} since the start`],
     "p99 of 15 minutes": percentiles(total),
     "server errors": [errorCount(total.serverErrors), "since the start"],
@@ -212,7 +216,9 @@ function latencySeries(p50: Overview["p50"], p99: Overview["p99"]): Series[] {
   ];
 }
 
-function Plots({ range, times, step, requests, p50, p99 }: Overview) {
+type PlotsProps = Overview & { readonly latencyTitle: string };
+
+function Plots({ range, times, step, requests, p50, p99, latencyTitle }: PlotsProps) {
   const shared = {
     times,
     group: "overview",
@@ -232,7 +238,14 @@ function Plots({ range, times, step, requests, p50, p99 }: Overview) {
         axisValue={(value) => `${compact(value)}/s`}
         value={(value) => `${figure(value)}/s`}
       />
-      <Plot {...shared} title="Latency" kind="lines" series={latencies} axisValue={latency} value={latency} />
+      <Plot
+        {...shared}
+        title={latencyTitle}
+        kind="lines"
+        series={latencies}
+        axisValue={latency}
+        value={latency}
+      />
     </div>
   );
 }
@@ -255,9 +268,6 @@ const TOP_COLUMNS: readonly Column<Overview["topKeys"][number]>[] = [
 
 type FleetServer = Fleet["items"][number];
 
-/** A server that has missed two heartbeats. */
-const LATE_MS = 12_000;
-
 function ServerName({ name, adminUrl, differing }: FleetServer) {
   return (
     <>
@@ -272,10 +282,19 @@ function ServerName({ name, adminUrl, differing }: FleetServer) {
   );
 }
 
-function State({ seenAt, differing }: Pick<FleetServer, "seenAt" | "differing">) {
-  const isLate = now.use() - Date.parse(seenAt) > LATE_MS;
-  if (isLate) return <Badge meaning="limited" text="not heard of" />;
-  return differing.length > 0 ? <Badge meaning="limited" text="differs" /> : <Badge meaning="ok" text="up" />;
+const STATES = {
+  up: { meaning: "ok", text: "up" },
+  unknown: { meaning: "limited", text: "not heard of" },
+  lost: { meaning: "error", text: "lost" },
+} as const;
+
+function State({ state, seenAt, differing }: FleetServer) {
+  if (state === "up" && differing.length > 0) return <Badge meaning="limited" text="differs" />;
+  return (
+    <>
+      <Badge {...STATES[state]} /> {state !== "up" && <TimeAgo at={seenAt} />}
+    </>
+  );
 }
 
 const SERVER_COLUMNS: readonly Column<FleetServer>[] = [

@@ -4,7 +4,15 @@ import { call, type RequestEntry, type RequestPage } from "../admin-api.ts";
 import { hasFilters } from "../components/filters.tsx";
 import { Empty } from "../components/page.tsx";
 import { type Column, ListPage, useList } from "../components/tables.tsx";
-import { Badge, Facts, LocalTime, type Meaning, NameLink, NO_VALUE } from "../components/values.tsx";
+import {
+  Badge,
+  Facts,
+  LocalTime,
+  type Meaning,
+  MissingServers,
+  NameLink,
+  NO_VALUE,
+} from "../components/values.tsx";
 import { clockTime, latency } from "../format.ts";
 import { urlWith } from "../router.ts";
 import { current } from "../state.ts";
@@ -65,15 +73,7 @@ export function RequestListPage() {
           </a>
         )
       }
-      note={servers.flatMap(({ id, name, problem }) =>
-        problem === null ? (
-          []
-        ) : (
-          <p key={id} class="notice" role="status">
-            Without the requests of <bdi>{name}</bdi>: {problem}.
-          </p>
-        ),
-      )}
+      note={<MissingServers servers={servers} />}
       empty={nothing}
       noMatch={nothing}
     >
@@ -130,8 +130,8 @@ const COLUMNS: readonly Column<RequestEntry>[] = [
         NO_VALUE
       ) : (
         <>
-          <code>{code}</code>
-          <span class="sub one-line" title={message ?? ""}>
+          <code>{code}</code>{" "}
+          <span class="one-line" title={message ?? ""}>
             {message}
           </span>
         </>
@@ -147,8 +147,8 @@ const COLUMNS: readonly Column<RequestEntry>[] = [
         <>
           <a class="above" href={`/keys/${keyId}`}>
             key {keyId}
-          </a>
-          <bdi class="sub one-line" title={keyName ?? ""}>
+          </a>{" "}
+          <bdi class="one-line" title={keyName ?? ""}>
             {keyName}
           </bdi>
         </>

@@ -64,9 +64,18 @@ const COLUMNS: readonly Column<Setting>[] = [
   },
   {
     heading: "Value",
-    cell({ value, source, default: initial }) {
+    cell({ value, given, source, default: initial }) {
       const text = <Value text={value ?? initial} />;
-      return source === "default" ? text : <strong>{text}</strong>;
+      return (
+        <>
+          {source === "default" ? text : <strong>{text}</strong>}
+          {given !== undefined && (
+            <span class="sub">
+              set to <code class="wrap">{given}</code>
+            </span>
+          )}
+        </>
+      );
     },
   },
   {

@@ -15,7 +15,10 @@ export function dataHandlers(services: OperatorServices) {
     ...petAndOrderHandlers(services),
     ...operatorHandlers(services),
     ...policyHandlers(services),
-    listServers: async () => fleetOf(await services.servers.list()),
+    async listServers() {
+      const { servers, clock } = services;
+      return fleetOf(await servers.list(), await servers.lost(), clock.now());
+    },
     async rotateServerSecret(_input: unknown, { by }: AdminContext) {
       await services.settings.replaceSecret(newServerSecret(), { ...by, action: "server-secret.rotated" });
       return undefined;
@@ -23,8 +26,9 @@ export function dataHandlers(services: OperatorServices) {
   };
 }
 
-/** The operations that the command line asks a server for: they need what servers have in memory. */
-export type ServerOperationId = "listRequests" | "getWebhook" | "testWebhook";
+/** The operations that a command or another server asks a server for: they need what servers have in memory. */
+export type ServerOperationId =
+  "listRequests" | "listServers" | "getSettings" | "getSeries" | "getWebhook" | "testWebhook";
 
 /** The operations of the command line. */
-export type DataOperationId = keyof ReturnType<typeof dataHandlers> | ServerOperationId;
+export type DataOperationId = keyof ReturnType<typeof dataHandlers> | Exclude<ServerOperationId, "getSeries">;

@@ -1,10 +1,10 @@
 import { encodeCursor } from "../../domain/cursor.ts";
 import { formatOptionalTime, formatTime } from "../../text/formatting.ts";
 import { crc32 } from "../../runtime/hash.ts";
-import type { ServerIdentity, ServerState } from "../../domain/servers.ts";
+import { nameOfServer, type ServerState } from "../../domain/servers.ts";
 import { type LoggedRequest, STAMPS_PER_MS } from "../../observe/request-log.ts";
-import { unreadableText } from "../calls.ts";
 import { ADMIN_PAGE_LIMIT, type QueryOf, type RequestPage } from "../operations.ts";
+import { askOthers, ownName } from "./other-servers.ts";
 import type { AdminHandlers, ServerServices } from "./services.ts";
 
 type Query = QueryOf<"listRequests">;
@@ -13,9 +13,6 @@ type Query = QueryOf<"listRequests">;
  * The largest number of servers. Requests of different servers have different identifiers, in the order of their times.
  */
 const SERVERS = 1_024n;
-/** The number of servers that are asked. Each response has up to 1 MiB. */
-const MAX_ASKED = 50;
-
 export function requestHandlers({
   requestLog,
   servers,
@@ -28,12 +25,11 @@ export function requestHandlers({
   return {
     async listRequests({ query }) {
       const { limit = ADMIN_PAGE_LIMIT.default, scope } = query;
-      const others = scope === "server" ? [] : (await servers.list()).filter(({ id }) => id !== self.id);
-      const pages = await Promise.all([
+      const [own, others] = await Promise.all([
         ownPage(query, limit),
-        ...others.slice(0, MAX_ASKED).map((each) => askOther(each, query)),
-        ...others.slice(MAX_ASKED).map((each) => missing(each, `only ${MAX_ASKED} other servers are asked`)),
+        scope === "server" ? [] : pagesOfOthers(query),
       ]);
+      const pages = [own, ...others];
       const items = pages.flatMap((page) => page.items).toSorted((a, b) => (a.id < b.id ? 1 : -1));
       const hasMore = items.length > limit || pages.some(({ nextCursor }) => nextCursor !== null);
       const shown = items.slice(0, limit);
@@ -57,11 +53,16 @@ export function requestHandlers({
   }
 
   async function ownPage(query: Query, limit: number): Promise<RequestPage> {
-    if (requestLog === undefined) return missing(self, "its request log is off: --request-log is 0");
+    const { id } = self;
+    const name = await ownName(servers);
+    if (requestLog === undefined) {
+      const problem = "its request log is off: --request-log is 0";
+      return { items: [], nextCursor: null, servers: [{ id, name, problem, since: null }] };
+    }
     const { items, hasMore } = await requestLog.find(conditionsOf(query), limit);
     const server = {
-      id: self.id,
-      name: self.name,
+      id,
+      name,
       problem: null,
       since: formatOptionalTime(requestLog.since),
     };
@@ -89,19 +90,25 @@ export function requestHandlers({
     return { id: BigInt(stamp) * SERVERS + number, at, ...request, server: self.id };
   }
 
-  async function askOther(server: ServerState, query: Query): Promise<RequestPage> {
-    const response = await askForRequests(server, { ...query, scope: "server" });
-    if (typeof response === "string") return missing(server, response);
-    const { body: page, unreadable } = response;
-    const [responder] = page.servers;
-    if (responder?.id !== server.id) return missing(server, `another server responds at ${server.adminUrl}`);
-    const problem = unreadable > 0 ? unreadableText(unreadable) : responder.problem;
-    // A server reports only its own requests.
-    const items = page.items.filter((item) => item.server === server.id);
-    return { ...page, items, servers: [{ ...responder, problem }] };
+  async function pagesOfOthers(query: Query): Promise<readonly RequestPage[]> {
+    const ask = (server: ServerState) => askForRequests(server, { ...query, scope: "server" });
+    const asked = await askOthers(servers, ask, (page) => page.servers[0]?.id);
+    return asked.map(({ server, body: page, problem }) => {
+      const { id } = server;
+      const [responder] = page?.servers ?? [];
+      return {
+        // A server reports only its own requests.
+        items: page?.items.filter((item) => item.server === id) ?? [],
+        nextCursor: page?.nextCursor ?? null,
+        servers: [
+          {
+            id,
+            name: nameOfServer(server),
+            problem: problem ?? responder?.problem ?? null,
+            since: responder?.since ?? null,
+          },
+        ],
+      };
+    });
   }
-}
-
-function missing({ id, name }: ServerIdentity, problem: string): RequestPage {
-  return { items: [], nextCursor: null, servers: [{ id, name, problem, since: null }] };
 }

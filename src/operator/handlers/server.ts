@@ -1,20 +1,23 @@
 import { formatTime } from "../../text/formatting.ts";
 import { EXPIRES_SOON_MS } from "../../domain/api-keys.ts";
 import { DAY_MS } from "../../domain/rate-limit.ts";
-import { differingSettings, type ServerState } from "../../domain/servers.ts";
+import { differingSettings, isLate, nameOfServer, type ServerState } from "../../domain/servers.ts";
 import { DEPRECATED_USE_DAYS, type KeyTotals, intervalStart } from "../../domain/usage-history.ts";
 import { reuseBriefly } from "../../runtime/event-loop.ts";
 import { type AdapterMonitor, LATENCY_BUCKETS, quantilesOf } from "../../observe/request-metrics.ts";
 import { formatPolicy } from "../../config/shown-settings.ts";
-import type { Fleet, Setting } from "../operations.ts";
+import type { Fleet, ServerSeries, Setting } from "../operations.ts";
 import { KeyDirectory } from "./keys.ts";
+import { askOthers } from "./other-servers.ts";
+import { combinedSeries } from "./series.ts";
 import type { AdminHandlers, ServerServices } from "./services.ts";
 
 const TOP_KEYS = 20;
 
 export function serverHandlers(services: ServerServices) {
-  const { environment, keys, usageHistory, database, limits, metrics, clock } = services;
+  const { environment, keys, usageHistory, database, limits, metrics, clock, servers } = services;
   const directory = new KeyDirectory(services);
+  const listener: Readonly<Record<string, string>> = { "admin-address": new URL(services.url).host };
 
   /**
    * Reading the sums takes 160 ms with 10,000 keys that are used in every hour, and a console asks for them every two
@@ -55,7 +58,7 @@ export function serverHandlers(services: ServerServices) {
       const banned = await directory.banned(1);
       return {
         range,
-        ...metrics.live.read(range),
+        ...(await readSeries(range)),
         bannedKeys: limits.isAvailable ? banned.total : null,
         deprecatedKeys,
         expiringKeys,
@@ -63,15 +66,40 @@ export function serverHandlers(services: ServerServices) {
       };
     },
 
-    getSettings: () => ({ items: services.shownSettings.map(asStored) }),
+    getSeries: ({ query: { range = "1h" } }) => ({
+      range,
+      ...metrics.live.read(range),
+      server: servers.self.id,
+    }),
+
+    getSettings: () => ({ items: services.shownSettings.map(inEffect) }),
   } satisfies Partial<AdminHandlers>;
 
-  /** Limits and ban rules are those of the database: somebody may have changed what a flag set. */
-  function asStored(setting: Setting): Setting {
-    const value = formatPolicy(services.policy.current)[setting.name];
-    return value === undefined || value === setting.value
-      ? setting
-      : { ...setting, value, source: "database" };
+  /**
+   * Limits and ban rules are those of the database: somebody may have changed what a flag set. The machine decides the
+   * number of connections, and the system a port of 0.
+   */
+  function inEffect(setting: Setting): Setting {
+    const { name, value: given, source } = setting;
+    const stored = formatPolicy(services.policy.current)[name];
+    const value = stored ?? services.valuesInEffect[name] ?? listener[name] ?? given;
+    if (value === given) return setting;
+    if (stored !== undefined) return { ...setting, value, source: "database" };
+    return { ...setting, value, ...(source !== "default" && given !== null && { given }) };
+  }
+
+  /** The series of all servers, and the servers whose series are missing. */
+  async function readSeries(range: ServerSeries["range"]) {
+    const asked = await askOthers(
+      servers,
+      (server) => services.askForSeries(server, range),
+      ({ server }) => server,
+    );
+    const others = asked.flatMap(({ body }) => body ?? []);
+    const missing = asked.flatMap(({ server, problem }) =>
+      problem === null ? [] : [{ name: nameOfServer(server), problem }],
+    );
+    return { ...combinedSeries(metrics.live.read(range), others), missing };
   }
 
   async function viewTopKeys(totals: readonly KeyTotals[]) {
@@ -90,22 +118,30 @@ function stateOf({ isAvailable, latencyMs }: AdapterMonitor) {
   return { state, latencyMs: isAvailable ? (latencyMs ?? null) : null };
 }
 
-export function fleetOf(servers: readonly ServerState[]): Fleet {
+/** Lost servers are listed last, with what they reported last. */
+export function fleetOf(servers: readonly ServerState[], lost: readonly ServerState[], now: number): Fleet {
   const differing = differingSettings(servers);
+  const viewOf = (each: ServerState, state: Fleet["items"][number]["state"]) => ({
+    id: each.id,
+    name: nameOfServer(each),
+    state,
+    adminUrl: each.adminUrl ?? null,
+    version: each.version,
+    startedAt: formatTime(each.startedAt),
+    seenAt: formatTime(each.seenAt),
+    differing: differing.get(each.id) ?? [],
+    ...figuresOf([each]),
+  });
   return {
-    items: servers.map((each) => ({
-      id: each.id,
-      name: each.name,
-      adminUrl: each.adminUrl ?? null,
-      version: each.version,
-      startedAt: formatTime(each.startedAt),
-      seenAt: formatTime(each.seenAt),
-      differing: differing.get(each.id) ?? [],
-      ...figuresOf([each]),
-    })),
+    items: [
+      ...servers.map((each) => viewOf(each, isLate(each, now) ? "unknown" : "up")),
+      ...lost.map((each) => viewOf(Object.assign({}, each, NO_RATES), "lost")),
+    ],
     total: figuresOf(servers),
   };
 }
+
+const NO_RATES = { requestsPerSecond: 0, connections: 0, latencies: [] };
 
 function figuresOf(servers: readonly ServerState[]): Fleet["total"] {
   const sum = (of: (server: ServerState) => number) => servers.reduce((total, each) => total + of(each), 0);

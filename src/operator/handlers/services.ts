@@ -17,6 +17,7 @@ import type {
   AdminRejectionOf,
   QueryOf,
   ResponseOf,
+  ServerSeries,
   Setting,
 } from "../operations.ts";
 import type { ReadResponse } from "../calls.ts";
@@ -75,6 +76,8 @@ export interface ServerServices extends OperatorServices {
   /** The time of the start, in milliseconds since the epoch. */
   readonly startedAt: number;
   readonly shownSettings: readonly Setting[];
+  /** The values, by setting, that may differ from what was set. */
+  readonly valuesInEffect: Readonly<Record<string, string>>;
   /** The monitor of the adapter that stores the data. */
   readonly database: AdapterMonitor;
   /** The free space on the disk of SQLite. */
@@ -99,6 +102,11 @@ export interface ServerServices extends OperatorServices {
    * request.
    */
   readonly signResponseTo: (request: Request) => ((body: string) => string) | undefined;
+  /** Returns the series of another server, or why it cannot be asked. */
+  readonly askForSeries: (
+    server: ServerState,
+    range: ServerSeries["range"],
+  ) => Promise<ReadResponse<"getSeries"> | string>;
   /** Returns the requests of another server, or why it cannot be asked. */
   readonly askForRequests: (
     server: ServerState,

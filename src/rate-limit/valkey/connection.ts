@@ -62,11 +62,22 @@ const BACKGROUND_TIMEOUT_MS = 500;
 const FIELDS = ["mo", "mu", "mr", "ms", "do", "du", "dr", "ds", "ba", "bu"] as const;
 /** The time after which a usage that has expired is deleted, as in the script. */
 const EXPIRY_SLACK_MS = 1_000;
-/** A server without a heartbeat for this long has stopped. */
+/** A server without a heartbeat for this long no longer shares the limits. One that stops removes itself. */
 const GONE_AFTER_MS = 15_000;
+/** How long the register keeps the last report of a server that was killed, and of how many such servers. */
+const LOST_FOR_MS = 3_600_000;
+const MAX_LOST = 50;
+
+interface LostReport {
+  readonly text: string;
+  /** The time since its last heartbeat. */
+  readonly ageMs: number;
+}
 
 export interface RegisterContents {
   readonly texts: readonly string[];
+  /** The servers that are gone without having removed themselves, those that were there last first. */
+  readonly lost: readonly LostReport[];
   /** Whether the server was missing in the register before its heartbeat. */
   readonly wasMissing: boolean;
 }
@@ -206,16 +217,20 @@ export class ValkeyConnection {
     const key = this.#registerKey;
     const now = await this.time(key);
     const added = own ? await this.#inTime(this.#client.hset(key, own.id, `${now}:${own.text}`)) : 0;
-    const texts: string[] = [];
-    const gone: string[] = [];
-    for (const [id, value] of Object.entries(await this.#inTime(this.#client.hgetall(key)))) {
-      const [, at, text] = /^(\d+):(.*)$/s.exec(value) ?? [];
-      if (text !== undefined && Math.abs(now - Number(at)) <= GONE_AFTER_MS) texts.push(text);
-      else gone.push(id);
-    }
+    const entries = Object.entries(await this.#inTime(this.#client.hgetall(key))).map(([id, value]) => {
+      const [, at, text = ""] = /^(\d+):(.*)$/s.exec(value) ?? [];
+      return { id, text, ageMs: now - Number(at) };
+    });
+    const present = entries.filter(({ ageMs }) => Math.abs(ageMs) <= GONE_AFTER_MS);
+    const lost = entries
+      .filter(({ ageMs }) => ageMs > GONE_AFTER_MS && ageMs <= LOST_FOR_MS)
+      .toSorted((one, other) => one.ageMs - other.ageMs)
+      .slice(0, MAX_LOST);
+    const kept = new Set([...present, ...lost]);
+    const gone = entries.filter((entry) => !kept.has(entry)).map(({ id }) => id);
     if (gone.length > 0) await this.#inTime(this.#client.hdel(key, ...gone));
-    if (texts.length > 0) await this.#inTime(this.#client.pexpire(key, GONE_AFTER_MS));
-    return { texts, wasMissing: added === 1 };
+    if (kept.size > 0) await this.#inTime(this.#client.pexpire(key, LOST_FOR_MS));
+    return { texts: present.map(({ text }) => text), lost, wasMissing: added === 1 };
   }
 
   async removeServer(id: string): Promise<void> {

@@ -13,8 +13,7 @@ import {
   type Subject,
   type Usage,
 } from "../../domain/rate-limit.ts";
-import type { ServerState } from "../../domain/servers.ts";
-import { HEARTBEAT_MS, type HeartbeatRegister, parseServerStates } from "../server-register.ts";
+import { HEARTBEAT_MS, type HeartbeatRegister, parseRegister } from "../server-register.ts";
 import { loggableError, type ValkeyLink } from "./connection.ts";
 import type { DecisionRequest, GroupReply, KeyReport, KeySubject, Replies, RequestGroup } from "./script.ts";
 import { Shares } from "./shares.ts";
@@ -189,9 +188,9 @@ export class SharedRateLimiter implements RateLimiter {
   }
 
   /** Returns the servers in the register; none in an outage. */
-  async readRegister(): Promise<readonly ServerState[]> {
-    const { texts } = (this.#isOutage ? undefined : await this.#link?.servers()) ?? { texts: [] };
-    return parseServerStates(texts, this.#options.clock.now());
+  async readRegister(): Promise<ReturnType<typeof parseRegister>> {
+    const contents = this.#isOutage ? undefined : await this.#link?.servers();
+    return contents ? parseRegister(contents, this.#options.clock.now()) : { servers: [], lost: [] };
   }
 
   bannedKeys(): undefined {

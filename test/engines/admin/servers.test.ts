@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, spyOn, test } from "bun:test";
+import { hostname } from "node:os";
 import { createClock } from "../../../src/clock.ts";
 import { NO_ACTIVITY } from "../../../src/domain/servers.ts";
 import { scheduler } from "../../../src/runtime/event-loop.ts";
@@ -6,6 +7,7 @@ import { ServerSecret } from "../../../src/operator/server-secret.ts";
 import { HEARTBEAT_MS } from "../../../src/rate-limit/server-register.ts";
 import { openStores } from "../../../src/adapters.ts";
 import { adminFlags, type PetstoreServer, startPetstore } from "../../../trials/harness/petstore.ts";
+import { freePorts } from "../../../trials/harness/server.ts";
 import { postgresUrl } from "../../../trials/harness/postgres.ts";
 import { sendToValkey, valkeyUrl } from "../../../trials/harness/valkey.ts";
 import { startAdminService } from "../../admin/admin-service.ts";
@@ -19,9 +21,9 @@ const [databaseUrl, limitsUrl] = await Promise.all([postgresUrl(), valkeyUrl()])
 const storage = ["--database-url", databaseUrl, "--limits-url", limitsUrl];
 const REGISTER = "petstore:production:servers";
 const TOKEN = "the-token-of-all-servers";
-const flags = ["--port", "0", ...adminFlags(TOKEN), ...storage];
-/** A slow machine takes longer than the default. */
-const start = () => startPetstore([...flags, "--limits-timeout", "1s"]);
+/** A slow machine takes longer than the default timeout. */
+const flags = [...adminFlags(TOKEN), ...storage, "--limits-timeout", "1s"];
+const start = (port = 0) => startPetstore(["--port", `${port}`, ...flags]);
 
 interface Page {
   readonly items: readonly { readonly requestId: string }[];
@@ -104,6 +106,53 @@ test("what is not signed with the secret of the servers is counted and listed, a
   expect(asked).toEqual([]);
   await third.stop();
   for (const { id } of forged) await sendToValkey(limitsUrl, "HDEL", REGISTER, id);
+}, 60_000);
+
+interface Fleet {
+  readonly items: readonly { readonly name: string; readonly state: string; readonly requests: number }[];
+  readonly total: { readonly requests: number };
+}
+
+test("a server that was killed is lost, apart from the others in name and figures, until it starts again", async () => {
+  const [port = 0] = freePorts(1);
+  const third = await start(port);
+  const name = `${hostname()}:${port}`;
+  /** The command reads the register itself, which a server does every five seconds. */
+  const registered = async () => {
+    const { out } = await run("servers", "list", "--json");
+    return JSON.parse(out.replace(/^warning: .*\n/, "")) as Fleet;
+  };
+  const stateIn = ({ items }: Fleet) => items.find((each) => each.name === name)?.state;
+  await until(async () => stateIn(await registered()) === "up");
+  process.kill(third.pid, "SIGKILL");
+  // The register is made that of 20 seconds ago, so that the test need not wait for so long.
+  const entry = (await sendToValkey(limitsUrl, "HVALS", REGISTER))
+    .split(/,(?=\d+:\{)/)
+    .find((each) => each.includes(`"port":${port},`));
+  const [, at, text = ""] = /^(\d+):(.*)$/s.exec(entry ?? "") ?? [];
+  await sendToValkey(limitsUrl, "HSET", REGISTER, JSON.parse(text).id, `${Number(at) - 20_000}:${text}`);
+  expect(stateIn(await registered())).toBe("lost");
+  await until(async () => stateIn(await get<Fleet>(first, "/api/servers")) === "lost");
+  const { items, total } = await get<Fleet>(first, "/api/servers");
+  expect(items.map(({ state }) => state)).toEqual(["up", "up", "lost"]);
+  expect(new Set(items.map((each) => each.name)).size).toBe(3);
+  expect(total.requests).toBe((items[0]?.requests ?? 0) + (items[1]?.requests ?? 0));
+  expect(await problemsOn(first)).toHaveLength(2);
+  const again = await start(port);
+  await until(async () => stateIn(await registered()) === "up");
+  expect((await registered()).items).toHaveLength(3);
+  await again.stop();
+  expect(stateIn(await registered())).toBeUndefined();
+}, 60_000);
+
+test("the overview has the requests of all servers, and the settings of one are found through Valkey", async () => {
+  const overview = () => get<{ missing: []; totals: { requests: number } }>(first, "/api/overview");
+  const before = (await overview()).totals.requests;
+  for (let i = 0; i < 5; i++) await fetch(`${second.url}/pets`);
+  await until(async () => (await overview()).totals.requests >= before + 5);
+  await until(async () => (await overview()).missing.length === 0);
+  const { out } = await run("settings");
+  expect(out).toMatch(/^--port +\d{4,5} \(set to 0\) +flag$/m);
 }, 60_000);
 
 test("requests and admin-url find a server through Valkey, without its data directory", async () => {

@@ -1,0 +1,79 @@
+import * as history from "./history-resources.ts";
+import { ok, tagged } from "./operation-rows.ts";
+import * as resources from "./resources.ts";
+
+/** The operations on servers: what they are, what they do and how they are set. */
+export const SERVER_OPERATIONS = tagged("Server", {
+  getServer: {
+    method: "GET",
+    path: "/server",
+    summary: "Show the server and what it depends on",
+    description: "Describes the server that responds, and the state of its database and its rate limiter.",
+    success: ok("The server", resources.Server),
+  },
+  listServers: {
+    method: "GET",
+    path: "/servers",
+    summary: "List the servers that share the rate limits",
+    description:
+      "Lists all servers on one Valkey, and their figures together. A server that stops is removed; one that was killed is `lost` after 15 seconds, for an hour. Without Valkey, there is one server. While Valkey is unavailable, the list is that of before.",
+    isOfServer: true,
+    success: ok("The servers", resources.Fleet),
+  },
+  rotateServerSecret: {
+    method: "POST",
+    path: "/server-secret/rotate",
+    audited: "server-secret.rotated",
+    summary: "Replace the secret by which the servers recognize one another",
+    description:
+      "The servers and commands of a database sign with it what they tell and ask one another. Servers take the new one within a second, and accept the one before for 10 seconds more. Nothing shows it.",
+    success: { status: 204, description: "The secret is replaced" },
+  },
+  getWebhook: {
+    method: "GET",
+    path: "/webhook",
+    summary: "Show the webhook and its last deliveries",
+    description:
+      "Shows where audit entries are delivered, how many wait, and the last attempts of all servers.",
+    success: ok("The webhook", resources.Webhook),
+    isOfServer: true,
+  },
+  testWebhook: {
+    method: "POST",
+    path: "/webhook/test",
+    audited: "nothing",
+    summary: "Send a test event to the webhook",
+    description:
+      "The server that responds sends an event of the type `webhook.test`, once, and waits for up to 10 seconds for the response.",
+    success: ok("The response of the receiver", resources.WebhookTest),
+    errors: ["no_webhook"],
+    isOfServer: true,
+  },
+  getOverview: {
+    method: "GET",
+    path: "/overview",
+    summary: "Show requests and response times",
+    description:
+      "Live series of all servers that share the rate limits, each since it started: steps of 5 seconds for up to an hour, steps of a minute for up to 24 hours. Requests and connections are sums; response times are those of the slowest server.",
+    query: { range: history.Range },
+    success: ok("The overview", history.Overview),
+  },
+  getSeries: {
+    method: "GET",
+    path: "/series",
+    summary: "Show requests and response times of one server",
+    description:
+      "The part of the overview that the server that responds adds. Servers ask one another for it.",
+    query: { range: history.Range },
+    isOfServer: true,
+    success: ok("The series", history.ServerSeries),
+  },
+  getSettings: {
+    method: "GET",
+    path: "/settings",
+    summary: "List settings",
+    description: "Lists the settings of the server that responds, each with its source. Secrets are masked.",
+    isOfServer: true,
+    success: ok("The settings", resources.Settings),
+  },
+});
