@@ -138,7 +138,7 @@ export const WebhookTest = object("The response to a test event", {
   url: line(2_000, "URL of the receiver"),
   isDelivered: boolean("Whether the status is 2xx"),
   ...responseOfReceiver,
-  response: nullable(text(1_000, "First line of the response"), "Null if it is empty"),
+  response: nullable(text(2_000, "First line of the response"), "Null if it is empty"),
 });
 
 export const PetPage = object("A page of pets, in ascending order of their identifiers", {

@@ -49,6 +49,8 @@ test("webhook test fails if the receiver does not accept the event, or is not th
     1,
     `${receiver.url} responds 404 in N ms: no such hook`,
   ]);
+  receiver.behave(() => new Response("\u{200e}".repeat(10_000), { status: 500 }));
+  expect((await run("webhook test")).err).toEndWith(`: ${"\\u{200e}".repeat(200)}`);
   await receiver.goAway();
   expect((await run("webhook test")).err).toMatch(/ does not respond: \w*refused\w*$/i);
   receiver.comeBack();
