@@ -214,7 +214,6 @@ export const LOG_EVENTS = {
   "webhook.failing": warn("the webhook did not accept an event; trying again", [
     "id",
     "type",
-    "at",
     "status",
     "error",
     "durationMs",

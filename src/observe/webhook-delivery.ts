@@ -141,6 +141,7 @@ export class WebhookSender {
       this.#unreadable.failed(error);
       // Nobody knows what is saved, and another server may deliver by now.
       this.#own = undefined;
+      this.waiting = undefined;
       return pollMs;
     }
   }
@@ -231,7 +232,8 @@ export class WebhookSender {
     this.#failures++;
     const waitMs = retryDelayMs(this.#failures, scheduler.random()) * this.#times.retryFactor;
     this.#retryAt = scheduler.now() + waitMs;
-    this.#outage.failed(delivery);
+    const { at: _, ...reported } = delivery;
+    this.#outage.failed(reported);
   }
 
   /** Returns false if another server delivers by now. */
