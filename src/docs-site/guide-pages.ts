@@ -103,9 +103,10 @@ function planRow(name: string, { perMinute, perDay }: Limits): string {
 }
 
 function banRules({ strikes, graceMs, lengthMs, maxLengthMs }: DocsSettings["ban"]): string {
-  const rules = `- Requests rejected within ${longDuration(graceMs)} of the first 429 have no consequence; they may have been sent before it arrived.
-- Every later rejected request is a strike. Strikes expire when the exhausted window closes.
-- ${strikes} strikes ban the key for ${longDuration(lengthMs)}. The last of them already gets \`key_banned\`.`;
+  const grace = `- Requests rejected within ${longDuration(graceMs)} of the first 429 have no consequence; they may have been sent before it arrived.
+- Every later rejected request`;
+  const rules = `${graceMs > 0 ? grace : "- Every request that is rejected after the first 429"} is a strike. Strikes expire when the exhausted window closes.
+- ${plural(strikes, "strike")} ${strikes === 1 ? "bans" : "ban"} the key for ${longDuration(lengthMs)}. The last of them already gets \`key_banned\`.`;
   if (maxLengthMs === lengthMs) return rules;
   return `${rules}\n- A ban within 24 hours of the end of the last one is twice as long as that one, at most ${longDuration(maxLengthMs)}.`;
 }

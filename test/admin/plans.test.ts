@@ -113,7 +113,10 @@ test("updateBanRules: bans follow the new rules at once, and no ban is longer th
   expect(await code()).toBe("rate_limited");
   service.clock.advance(10);
   expect(await code()).toBe("key_banned");
-  expect((await page("/docs/rate-limits")).includes("1 strikes ban the key for 1 minute")).toBe(true);
+  const documented = await page("/docs/rate-limits");
+  expect(documented.includes("1 strike bans the key for 1 minute")).toBe(true);
+  expect(documented.includes("Every request that is rejected after the first 429 is a strike.")).toBe(true);
+  expect(documented.includes("0 seconds")).toBe(false);
   await service.ok("PATCH /api/ban-rules", { body: { lengthMs: 1_000, maxLengthMs: 1_000 } });
   service.clock.advance(1_001);
   expect(await service.ok(`/api/keys/${id}`)).toMatchObject({ state: "active" });
