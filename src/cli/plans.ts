@@ -25,7 +25,7 @@ function setByWarning(setBy: SetBy): string | undefined {
   return `the next start of a server sets it again (${where.join(", ")}); change it there, too`;
 }
 
-function rulesTable(rules: BanRulesView): string {
+function rulesTable(rules: BanRulesView, ...more: readonly (readonly string[])[]): string {
   const values = formatPolicy({ plans: DEFAULT_PLANS, ban: rules });
   const { strikes, graceMs, lengthMs, maxLengthMs } = POLICY_SETTINGS.ban;
   return `${columns([
@@ -33,7 +33,7 @@ function rulesTable(rules: BanRulesView): string {
     ["Grace period", values[graceMs] ?? ""],
     ["First ban", values[lengthMs] ?? ""],
     ["Longest ban", values[maxLengthMs] ?? ""],
-    ["Set by", settersText(rules.setBy) || "-"],
+    ...more,
   ])}`;
 }
 
@@ -76,7 +76,7 @@ export const PLAN_COMMANDS: readonly Command[] = [
     name: "ban-rules show",
     operation: "getBanRules",
     examples: ["petstore ban-rules show", "petstore ban-rules show --json"],
-    text: rulesTable,
+    text: (rules) => rulesTable(rules, ["Set by", settersText(rules.setBy) || "-"]),
   }),
   operationCommand({
     name: "ban-rules update",

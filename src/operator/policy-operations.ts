@@ -83,7 +83,7 @@ export const POLICY_OPERATIONS = tagged("Plans", {
     audited: "ban-rules.updated",
     summary: "Change when API keys are banned, and for how long",
     description:
-      "Changes the given rules, on every server within a second. A ban keeps its length, or ends when it has lasted as long as the longest ban may. A length above the longest ban raises that too. A server that is started with one of the settings sets it again; `setBy` names those that run.",
+      "Changes the given rules, on every server within a second. A ban keeps its length, or ends when it has lasted as long as the longest ban may. A length above the longest ban raises that too. A server that is started with the setting for a rule sets it again; `setBy` names those that run and would undo this change.",
     body: BanRulesUpdate,
     success: ok("The ban rules", BanRulesView),
   },

@@ -40,7 +40,7 @@ Set by        -
 `);
   const { out } = await cli.run("ban-rules update --strikes 3 --grace 0 --length 90s --max-length 2h");
   expect(out).toStartWith(
-    "Strikes       3\nGrace period  0\nFirst ban     90s\nLongest ban   2h\nSet by        -\n",
+    "Strikes       3\nGrace period  0\nFirst ban     90s\nLongest ban   2h\nRunning servers",
   );
   expect(await cli.json("ban-rules show")).toEqual({
     strikes: 3,
@@ -75,13 +75,16 @@ test("a running server's flags and variables: a change by hand works, and says t
   const undone = (setting: string) =>
     `warning: the next start of a server sets it again (${setting} on ${host}); change it there, too\n`;
   expect(await cli.out("plans update free --per-minute 6")).toEndWith(undone("--free-limits"));
-  expect(await cli.out("ban-rules update --strikes 4")).toEndWith(undone("PETSTORE_BAN_LENGTH"));
+  expect(await cli.out("ban-rules update --length 8m")).toEndWith(undone("PETSTORE_BAN_LENGTH"));
+  expect((await cli.run("ban-rules show")).out).toContain(`Set by        ${host} PETSTORE_BAN_LENGTH`);
+  // The length stays what the variable says.
+  expect(await cli.out("ban-rules update --strikes 4")).not.toContain("warning");
   expect(await cli.out("plans update pro --per-minute 6")).not.toContain("warning");
   await server.stop();
 
   const again = await cli.serve(["--free-limits", "5/50"]);
   expect(await cli.json("plans list")).toMatchObject([{ perMinute: 5 }, { perMinute: 6 }, {}, {}]);
-  expect(await cli.json("ban-rules show")).toMatchObject({ strikes: 4, lengthMs: 420_000, setBy: [] });
+  expect(await cli.json("ban-rules show")).toMatchObject({ strikes: 4, lengthMs: 480_000, setBy: [] });
   await again.stop();
   const [latest] = await cli.json<Record<string, unknown>[]>("audit --action plan.updated --actor server");
   expect(latest).toMatchObject({

@@ -7,6 +7,7 @@ import {
   type PolicyChange,
 } from "../../domain/limit-policy.ts";
 import type { Attribution } from "../../domain/audit.ts";
+import type { BanRules } from "../../domain/rate-limit.ts";
 import type { LimitSetter } from "../../domain/servers.ts";
 import type { AdminHandlers, OperatorServices } from "./services.ts";
 
@@ -32,7 +33,7 @@ export function policyHandlers(services: OperatorServices) {
       const { ban } = await policies.readPolicy();
       const { lengthMs = ban.lengthMs, maxLengthMs = Infinity } = body;
       if (maxLengthMs < lengthMs) return SHORTER_THAN_FIRST;
-      return rulesView(await update({ ban: body }, by));
+      return rulesView(await update({ ban: body }, by), body);
     },
   } satisfies Partial<AdminHandlers>;
 
@@ -53,8 +54,9 @@ export function policyHandlers(services: OperatorServices) {
     });
   }
 
-  async function rulesView({ ban }: LimitPolicy) {
-    const names = Object.values(POLICY_SETTINGS.ban);
+  /** `setBy` has who sets one of the given rules. */
+  async function rulesView({ ban }: LimitPolicy, rules: Partial<BanRules> = ban) {
+    const names = Object.entries(POLICY_SETTINGS.ban).flatMap(([rule, name]) => (rule in rules ? name : []));
     return { ...ban, setBy: settersOf(await services.listLimitSetters(), names) };
   }
 }
