@@ -17,9 +17,11 @@ test("Plans: an admin changes the limits of a plan and the ban rules, and sees w
   await row("Pro").getByText(`Set by --pro-limits on ${hostname()}`).waitFor();
   await page.getByRole("button", { name: "Edit Free" }).click();
   await page.getByLabel("Requests per minute").fill("75");
+  // Somebody else changes the other limit meanwhile.
+  await server.admin("PATCH", "/plans", { plan: "free", perDay: 900 });
   await page.getByRole("button", { name: "Save" }).click();
   await row("Free").getByText("75").waitFor();
-  expect(await plan("free")).toMatchObject({ perMinute: 75, perDay: 1_000 });
+  expect(await plan("free")).toMatchObject({ perMinute: 75, perDay: 900 });
 
   await page.getByRole("button", { name: "Edit Pro" }).click();
   await page.getByText(`The next start of a server sets it again: --pro-limits on ${hostname()}.`).waitFor();
@@ -30,10 +32,11 @@ test("Plans: an admin changes the limits of a plan and the ban rules, and sees w
   await page.getByLabel("Longest ban, in seconds").fill("60");
   await page.getByRole("button", { name: "Save" }).click();
   await page.getByText("must be at least the length of a first ban").waitFor();
+  await server.admin("PATCH", "/ban-rules", { strikes: 9 });
   await page.getByLabel("Longest ban, in seconds").fill("3600");
   await page.getByLabel("Grace period").fill("0.5");
   await page.getByRole("button", { name: "Save" }).click();
   await page.getByText("0.5 seconds", { exact: true }).waitFor();
   const { json } = await server.admin("GET", "/ban-rules");
-  expect(json).toMatchObject({ strikes: 10, graceMs: 500, lengthMs: 90_000, maxLengthMs: 3_600_000 });
+  expect(json).toMatchObject({ strikes: 9, graceMs: 500, lengthMs: 90_000, maxLengthMs: 3_600_000 });
 });

@@ -7,6 +7,7 @@ import { Loaded, PageHead, PageSection } from "../components/page.tsx";
 import { type Column, DataTable } from "../components/tables.tsx";
 import { Facts, NO_VALUE } from "../components/values.tsx";
 import { capitalized } from "../format.ts";
+import { changesOf } from "../key-form-values.ts";
 import { useCall } from "../polling.ts";
 
 export function PlanListPage() {
@@ -84,24 +85,21 @@ function SetByNotice({ setBy }: Pick<PlanLimits, "setBy">) {
   );
 }
 
+type LimitDraft = Readonly<Record<"perMinute" | "perDay", string>>;
+const limitsOf = ({ perMinute, perDay }: LimitDraft) => ({
+  perMinute: Number(perMinute),
+  perDay: Number(perDay),
+});
+
 function PlanDialog({ plan }: { readonly plan: PlanLimits }) {
-  const { values, inputOf } = useDraft({ perMinute: `${plan.perMinute}`, perDay: `${plan.perDay}` });
+  const { base, values, inputOf } = useDraft({ perMinute: `${plan.perMinute}`, perDay: `${plan.perDay}` });
+  async function save() {
+    const limits = changesOf(limitsOf(base), limitsOf(values));
+    if (Object.keys(limits).length === 0) return undefined;
+    return call("updatePlan", { body: { plan: plan.plan, ...limits } });
+  }
   return (
-    <ActionDialog
-      title="Limits:"
-      name={nameOf(plan)}
-      submitText="Save"
-      run={() =>
-        call("updatePlan", {
-          body: {
-            plan: plan.plan,
-            perMinute: Number(values.perMinute),
-            perDay: Number(values.perDay),
-          },
-        })
-      }
-      done="Saved the limits:"
-    >
+    <ActionDialog title="Limits:" name={nameOf(plan)} submitText="Save" run={save} done="Saved the limits:">
       <SetByNotice setBy={plan.setBy} />
       <TextField {...inputOf("perMinute")} label="Requests per minute" type="number" required autofocus />
       <TextField {...inputOf("perDay")} label="Requests per day" type="number" required />
@@ -141,29 +139,27 @@ function RulesSection({ rules }: { readonly rules: BanRulesView }) {
 const secondsOf = (ms: number): string => `${ms / 1_000}`;
 const msOf = (seconds: string): number => Math.round(Number(seconds) * 1_000);
 
+type RulesDraft = Readonly<Record<"strikes" | "graceMs" | "lengthMs" | "maxLengthMs", string>>;
+const rulesOf = ({ strikes, graceMs, lengthMs, maxLengthMs }: RulesDraft) => ({
+  strikes: Number(strikes),
+  graceMs: msOf(graceMs),
+  lengthMs: msOf(lengthMs),
+  maxLengthMs: msOf(maxLengthMs),
+});
+
 function RulesDialog({ rules }: { readonly rules: BanRulesView }) {
-  const { values, inputOf } = useDraft({
+  const { base, values, inputOf } = useDraft({
     strikes: `${rules.strikes}`,
     graceMs: secondsOf(rules.graceMs),
     lengthMs: secondsOf(rules.lengthMs),
     maxLengthMs: secondsOf(rules.maxLengthMs),
   });
+  async function save() {
+    const body = changesOf(rulesOf(base), rulesOf(values));
+    return Object.keys(body).length === 0 ? undefined : call("updateBanRules", { body });
+  }
   return (
-    <ActionDialog
-      title="Ban rules"
-      submitText="Save"
-      run={() =>
-        call("updateBanRules", {
-          body: {
-            strikes: Number(values.strikes),
-            graceMs: msOf(values.graceMs),
-            lengthMs: msOf(values.lengthMs),
-            maxLengthMs: msOf(values.maxLengthMs),
-          },
-        })
-      }
-      done="Saved the ban rules"
-    >
+    <ActionDialog title="Ban rules" submitText="Save" run={save} done="Saved the ban rules">
       <SetByNotice setBy={rules.setBy} />
       <TextField {...inputOf("strikes")} label="Strikes that ban a key" type="number" required autofocus />
       <TextField
