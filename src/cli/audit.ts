@@ -75,7 +75,8 @@ export const audit = listCommand<"listAudit", typeof OPTIONS>({
   ],
   next: () => `raise --limit, up to ${MAX_LIMIT}, or set --since and --until`,
   async follow(call, items, { query, execution: { values, context } }) {
-    if (values.follow) await follow(call, items, { query, context, isJson: values.json });
+    if (values.follow)
+      await follow(call, items, { query, context, isJson: values.json, limit: values.limit });
   },
 });
 
@@ -83,6 +84,8 @@ interface Following {
   readonly query: Readonly<Record<string, unknown>>;
   readonly context: Context;
   readonly isJson: boolean;
+  /** The most entries that are printed at first. */
+  readonly limit: number;
 }
 
 /** Identifiers ascend in the order in which entries are committed; times are those of several servers. */
@@ -92,20 +95,24 @@ const inOrder = (entries: readonly AuditItem[]) => entries.toSorted((a, b) => (a
 async function follow(
   call: CallOperator,
   items: readonly AuditItem[],
-  { query, context, isJson }: Following,
+  { query, context, isJson, limit }: Following,
 ): Promise<never> {
   const lineOf = isJson ? (item: AuditItem) => json(item, 0) : textLine;
-  const start = query["after"] === undefined ? await call("listAudit", { query: { limit: 1 } }) : { items };
-  let fresh = inOrder(items);
-  let last = inOrder([...start.items, ...items]).at(-1)?.id ?? BigInt(String(query["after"] ?? 0));
+  const list = (most: number, start: object) =>
+    firstItems(most, (page) => call("listAudit", { query: { ...query, ...start, ...page } }));
+  let last = BigInt(String(query["after"] ?? 0));
+  let fresh = [...items];
+  if (query["after"] === undefined) {
+    // The list follows the newest entry, so that no entry is between them.
+    const [newest] = (await call("listAudit", { query: { limit: 1 } })).items;
+    last = newest?.id ?? last;
+    fresh = inOrder((await list(limit, {})).items);
+  }
   for (;;) {
     if (fresh.length > 0) await context.print(fresh.map(lineOf).join(""));
-    last = fresh.at(-1)?.id ?? last;
+    for (const { id } of fresh) if (id > last) last = id;
     await Bun.sleep(FOLLOW_EVERY_MS);
-    const read = await firstItems(MAX_LIMIT, (page) =>
-      call("listAudit", { query: { ...query, after: last, ...page } }),
-    );
-    fresh = [...read.items];
+    fresh = [...(await list(MAX_LIMIT, { after: last })).items];
   }
 }
 

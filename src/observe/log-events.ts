@@ -219,7 +219,7 @@ export const LOG_EVENTS = {
     "durationMs",
   ]),
   "webhook.recovered": info("the webhook accepts deliveries again", ["afterMs"]),
-  "webhook.skipped": error("events that the webhook did not accept in three days are skipped", ["entries"]),
+  "webhook.skipped": error("events that were not delivered within three days are skipped", ["entries"]),
   "webhook.unreadable": warn("the position of the webhook cannot be read or saved; trying again", ["error"]),
 
   "clock.changed": warn("the system clock was changed; windows and bans keep their length", ["byMs"]),

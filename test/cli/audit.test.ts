@@ -1,4 +1,5 @@
 import { beforeAll, expect, test } from "bun:test";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { AUDIT_TARGET_KINDS } from "../../src/domain/audit.ts";
 import { ADMIN_API } from "../../src/operator/operations.ts";
@@ -147,6 +148,36 @@ test("audit --follow prints text without --json, and only what meets the conditi
         `2026-11-15T12:00:00.000Z  key.revoked  key ${id}  command line (ann)  revokedAt: none → 2026-11-15T12:00:00.000Z`,
     ),
   );
+});
+
+test("audit --follow prints what is written between its first requests", async () => {
+  const followed = new InProcessCli();
+  await createKey(followed);
+  const tokenFile = join(followed.dataDir, "token");
+  writeFileSync(tokenFile, "petadmin_0123456789abcdefghijklmnopqrstuvwxyz", { mode: 0o600 });
+  await using server = await followed.serve(["--admin-token-file", tokenFile]);
+  // The entry is the newest one, also by the clock of the machine.
+  followed.clock.advance(Date.now());
+  let isFirst = true;
+  await using between = Bun.serve({
+    port: 0,
+    hostname: "127.0.0.1",
+    async fetch({ url, headers }) {
+      const { pathname, search } = new URL(url);
+      const Authorization = headers.get("Authorization") ?? "";
+      const response = await fetch(new URL(pathname + search, server.adminUrl), {
+        headers: { Authorization },
+      });
+      const wasFirst = isFirst && pathname.endsWith("/audit");
+      if (wasFirst) isFirst = false;
+      if (wasFirst) await createKey(followed);
+      return response;
+    },
+  });
+  const remote = `--server ${between.url.origin} --admin-token-file ${tokenFile}`;
+  const { lines, ended } = follow(new InProcessCli(), `audit --follow --key 2 ${remote}`, "key 2");
+  await ended;
+  expect(lines).toEqual([expect.stringContaining("  key.created  key 2  ")]);
 });
 
 test("audit --follow ends with Ctrl-C at once and says nothing of it", async () => {
