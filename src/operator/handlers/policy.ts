@@ -1,4 +1,5 @@
 import { Rejection } from "../../api/errors.ts";
+import { variableOf } from "../../config/parse-options.ts";
 import {
   LIMITED_PLANS,
   type LimitedPlan,
@@ -68,15 +69,6 @@ const SHORTER_THAN_FIRST = new Rejection("invalid_body", [
 ]);
 
 function settersOf(setters: readonly LimitSetter[], names: readonly string[]): readonly LimitSetter[] {
-  return setters.filter(({ setting }) => names.some((name) => isSetting(setting, name)));
-}
-
-/** Whether the text is the flag or the variable of the setting. */
-function isSetting(text: string, name: string): boolean {
-  return (
-    text
-      .replace(/^--|^PETSTORE_/, "")
-      .toLowerCase()
-      .replaceAll("_", "-") === name
-  );
+  const given = new Set(names.flatMap((name) => [`--${name}`, variableOf(name)]));
+  return setters.filter(({ setting }) => given.has(setting));
 }
