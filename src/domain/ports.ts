@@ -255,7 +255,7 @@ export interface PolicyStore {
   /** Changes the given values, and stores the defaults of what is not stored yet. Returns the policy afterwards. */
   updatePolicy(change: PolicyChange, by: Attribution): Promise<LimitPolicy>;
   /** How many keys that are not revoked have each plan. A plan without keys is missing. */
-  countKeys(): Awaitable<ReadonlyMap<PlanName, number>>;
+  countKeys(): Awaitable<Readonly<Record<PlanName, number>>>;
 }
 
 /** The settings of the server that started last, as text by name, for the commands that show them. */

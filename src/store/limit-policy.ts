@@ -1,4 +1,4 @@
-import type { PlanName, Plans } from "../domain/api-keys.ts";
+import { type PlanName, PLANS, type Plans } from "../domain/api-keys.ts";
 import type { Attribution } from "../domain/audit.ts";
 import {
   applyPolicyChange,
@@ -15,7 +15,7 @@ import type { BanRules, Limits } from "../domain/rate-limit.ts";
 import type { Awaitable } from "../runtime/event-loop.ts";
 import { nextRevision } from "./api-keys.ts";
 import { addAudit } from "./audit.ts";
-import { objectsOf, rowsOf, type SqlDatabase, type Steps } from "./statements.ts";
+import { objectsOf, requireRow, rowsOf, type SqlDatabase, type Steps } from "./statements.ts";
 
 const SELECT_PLANS = `SELECT name, per_minute AS "perMinute", per_day AS "perDay" FROM plans`;
 const SELECT_BAN_RULES = `SELECT strikes, grace_ms AS "graceMs", length_ms AS "lengthMs",
@@ -25,7 +25,9 @@ const PUT_PLANS = `INSERT INTO plans (name, per_minute, per_day) VALUES ${LIMITE
 const PUT_BAN_RULES = `INSERT INTO ban_rules (sole, strikes, grace_ms, length_ms, max_length_ms)
   VALUES (1, ?, ?, ?, ?) ON CONFLICT (sole) DO UPDATE SET strikes = excluded.strikes,
   grace_ms = excluded.grace_ms, length_ms = excluded.length_ms, max_length_ms = excluded.max_length_ms`;
-const COUNT_KEYS = "SELECT plan, count(*) AS count FROM api_keys WHERE revoked_at IS NULL GROUP BY plan";
+/** SQLite would sort the keys to group them. */
+const COUNT_KEYS = `SELECT ${PLANS.map((plan) => `count(*) FILTER (WHERE plan = '${plan}') AS ${plan}`).join(", ")}
+  FROM api_keys WHERE revoked_at IS NULL`;
 
 export class SqlPolicyStore implements PolicyStore {
   constructor(private readonly database: SqlDatabase) {}
@@ -53,10 +55,10 @@ export class SqlPolicyStore implements PolicyStore {
     });
   }
 
-  countKeys(): Awaitable<ReadonlyMap<PlanName, number>> {
+  countKeys(): Awaitable<Readonly<Record<PlanName, number>>> {
     return this.database.read(function* () {
-      const rows = yield* objectsOf<{ plan: PlanName; count: number }>(COUNT_KEYS);
-      return new Map(rows.map(({ plan, count }) => [plan, count]));
+      const [row] = yield* objectsOf<Record<PlanName, number>>(COUNT_KEYS);
+      return requireRow(row);
     });
   }
 }

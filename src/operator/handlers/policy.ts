@@ -10,11 +10,14 @@ import {
 import type { Attribution } from "../../domain/audit.ts";
 import type { BanRules } from "../../domain/rate-limit.ts";
 import type { LimitSetter } from "../../domain/servers.ts";
+import { reuseBriefly } from "../../runtime/event-loop.ts";
 import type { AdminHandlers, OperatorServices } from "./services.ts";
 
 /** Handles the operations on the limits of the plans and on the ban rules. */
 export function policyHandlers(services: OperatorServices) {
   const { policies } = services;
+  /** Counting 500,000 keys takes some tenths of a second, and a console asks every two seconds. */
+  const countKeys = reuseBriefly(async () => policies.countKeys());
 
   return {
     async listPlans() {
@@ -45,12 +48,12 @@ export function policyHandlers(services: OperatorServices) {
   }
 
   async function planViews({ plans }: LimitPolicy) {
-    const counts = await policies.countKeys();
+    const counts = await countKeys();
     const setters = await services.listLimitSetters();
     return (plan: LimitedPlan) => ({
       plan,
       ...plans[plan],
-      keys: plan === "anonymous" ? null : (counts.get(plan) ?? 0),
+      keys: plan === "anonymous" ? null : counts[plan],
       setBy: settersOf(setters, [POLICY_SETTINGS.plans[plan]]),
     });
   }
