@@ -165,7 +165,7 @@ export class WebhookSender {
     const { audit, log } = this.#options;
     let skipped = 0;
     try {
-      while (this.#own) {
+      while (this.#own && !this.#stopping.signal.aborted) {
         const { items, hasMore } = await audit.listAudit({ after: this.#own.position, limit: PAGE });
         await this.#countWaiting(items.length);
         let { position } = this.#own;
@@ -179,6 +179,8 @@ export class WebhookSender {
           await this.#countWaiting(0);
           return;
         }
+        // A page without requests to the receiver takes SQLite some milliseconds.
+        await scheduler.yield();
       }
     } finally {
       this.counts.skipped += skipped;

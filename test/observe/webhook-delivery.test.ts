@@ -1,3 +1,4 @@
+import { Database } from "bun:sqlite";
 import { afterEach, describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import type { NewAuditEntry } from "../../src/domain/audit.ts";
@@ -234,6 +235,19 @@ test("an entry that waits for three days is skipped, logged and counted; a later
     level: "error",
     entries: 2,
   });
+});
+
+test("many entries that are not delivered delay neither other work nor a stop", async () => {
+  const { webhooks, start, state, path } = await setUp();
+  await webhooks.openWebhook("source");
+  const database = new Database(path);
+  database.run(`INSERT INTO audit (at, actor, action) WITH RECURSIVE n (i) AS
+    (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 10000) SELECT 1, 'server', 'pet.updated' FROM n`);
+  database.close();
+  const sender = start({ events: ["key.banned"] });
+  while ((await state()).position === 0n) await Bun.sleep(0);
+  await sender.close();
+  expect((await state()).position).toBeLessThan(10_000n);
 });
 
 test("a stop does not wait for a receiver that hangs, and the entry is sent again", async () => {
