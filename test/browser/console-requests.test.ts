@@ -43,7 +43,6 @@ test("requests are shown as they arrive, are found by what they have and by thei
   await page.getByText("key_banned").first().waitFor();
   await page.getByText("This API key is temporarily banned because").first().waitFor();
   await page.getByText("too eager").first().waitFor();
-  expect(await look("requests-rejected")).toEqual([]);
   expect(await page.getByRole("link", { name: "GET /v1/pets/59" }).count()).toBe(0);
   await page.getByLabel("Key").fill(`${shop.id}`);
   await page.getByText("No request matches").waitFor();
