@@ -108,13 +108,15 @@ export class WebhookSender {
     return { url: target.url, events, deliveries, waiting };
   }
 
-  /** Sends a test event, apart from the entries of the audit trail. */
-  test(): Promise<WebhookResponse> {
+  /** Sends a test event, apart from the entries of the audit trail. A receiver that accepts it gets them at once. */
+  async test(): Promise<WebhookResponse> {
     const { target, clock, environment } = this.#options;
     const { signal } = this.#stopping;
     const now = clock.now();
     const { timeoutMs } = this.#times;
-    return sendMessage(target, testMessage(now, environment), { now, signal, timeoutMs });
+    const response = await sendMessage(target, testMessage(now, environment), { now, signal, timeoutMs });
+    if (isDelivered(response)) this.#retryAt = 0;
+    return response;
   }
 
   async close(): Promise<void> {

@@ -413,3 +413,16 @@ test("a test event is signed like the others and moves nothing", async () => {
   expect(receiver.unsigned).toEqual([]);
   expect((await state()).deliveries).toEqual([]);
 });
+
+test("a test event that is accepted ends the wait for the next attempt", async () => {
+  const { receiver, start, record, opened, arrived } = await setUp(() => new Response(null, { status: 503 }));
+  const sender = start({ times: { retryFactor: 1_000 } });
+  await opened();
+  await record();
+  while (sender.counts.failed < 1) await Bun.sleep(1);
+  await sender.test();
+  expect(sender.counts.failed).toBe(1);
+  receiver.behave(accept);
+  await sender.test();
+  await arrived(1);
+});
