@@ -135,7 +135,7 @@ export function keyRolled(
   return auditEntry("key.rolled", id, { ...by, after: { hint, previousSecretsValidUntil } });
 }
 
-/** Returns undefined if nothing changes. */
+/** Makes the entry that says when a key ends. The key itself does not change. */
 export function keyExpiresSoon(
   { id, name, owner, expiresAt }: Pick<ApiKey, "id" | "name" | "owner" | "expiresAt">,
   by: Attribution,
@@ -144,7 +144,7 @@ export function keyExpiresSoon(
   return auditEntry("key.expires-soon", id, { ...by, after });
 }
 
-/** Undefined if nothing changes. */
+/** Returns undefined if nothing changes. */
 export function keyUpdated(
   { before, after, change }: { before: ApiKey; after: ApiKey; change: KeyChange },
   by: Attribution,
