@@ -9,6 +9,7 @@ export function sampleOf(json: JsonSchema, which: Which): unknown {
   const { type, enum: values, format } = json;
   const number = typeof which === "number" ? which : 1;
   if (Array.isArray(values)) return values[number % values.length];
+  if (type === "array") return [`item ${number}`];
   if (type === "boolean") return number % 2 === 1;
   if (type === "integer" && which === "least") return json["minimum"];
   if (type === "integer" && which === "greatest") return json["maximum"];

@@ -1,6 +1,7 @@
 /** Writes the rows of a database to a file, as NDJSON or CSV. */
 import { gzipSync } from "node:zlib";
 import { columnOf } from "../domain/fields.ts";
+import { KEY_FIELDS } from "../domain/key-fields.ts";
 import { OPERATOR_ORDER_FIELDS, PET_FIELDS } from "../domain/resources.ts";
 import { yieldToEventLoop } from "../runtime/event-loop.ts";
 import { API_KEYS, AUDIT, ORDERS, PETS, type Row, type Table, type TableReader } from "../store/tables.ts";
@@ -27,36 +28,12 @@ type FieldName<Column extends string> = Column extends `${infer First}_${infer R
   ? `${First}${Capitalize<FieldName<Rest>>}`
   : Column;
 
-/** Describes the rows of a table. Every column is a field, except for the internal ones. */
-function rowsOf<Column extends string, Internal extends Column = never>(
-  table: Table<Column>,
-  fields: FileFields<FieldName<Exclude<Column, Internal>>>,
-): Exported {
+/** Describes the rows of a table. */
+function rowsOf<Column extends string>(table: Table<Column>, fields: FileFields): Exported {
   return { fields, columns: Object.keys(table.columns), rows: (reader) => reader.rows(table) };
 }
 
-type KeyColumn = keyof typeof API_KEYS.columns;
-
-const KEY_ROWS = rowsOf<KeyColumn, "pardoned_at" | "revision" | "unban_revision" | "announced_expiry">(
-  API_KEYS,
-  {
-    id: { type: "integer" },
-    name: { type: "text" },
-    owner: { type: "text" },
-    notes: { type: "text" },
-    labels: { type: "json" },
-    plan: { type: "text" },
-    perMinute: { type: "integer" },
-    perDay: { type: "integer" },
-    access: { type: "text" },
-    createdAt: { type: "time" },
-    expiresAt: { type: "time" },
-    revokedAt: { type: "time" },
-    disabledAt: { type: "time" },
-  },
-);
-
-const AUDIT_ROWS = rowsOf(AUDIT, {
+const AUDIT_FIELDS = {
   id: { type: "integer" },
   at: { type: "time" },
   actor: { type: "text" },
@@ -67,13 +44,13 @@ const AUDIT_ROWS = rowsOf(AUDIT, {
   targetId: { type: "integer" },
   valuesBefore: { type: "json" },
   valuesAfter: { type: "json" },
-});
+} as const satisfies FileFields<FieldName<keyof typeof AUDIT.columns>>;
 
 const EXPORTED = {
   pets: rowsOf(PETS, fileFieldsOf(PET_FIELDS)),
   orders: rowsOf(ORDERS, fileFieldsOf(OPERATOR_ORDER_FIELDS)),
-  keys: KEY_ROWS,
-  audit: AUDIT_ROWS,
+  keys: rowsOf(API_KEYS, fileFieldsOf(KEY_FIELDS)),
+  audit: rowsOf(AUDIT, AUDIT_FIELDS),
 } as const satisfies Record<string, Exported>;
 
 export type ExportKind = keyof typeof EXPORTED;

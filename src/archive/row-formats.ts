@@ -21,6 +21,7 @@ const FILE_TYPES: Readonly<Record<StoredAs, FieldType>> = {
   text: "text",
   choice: "text",
   time: "time",
+  json: "json",
 };
 
 /** Describes the fields of a resource in a file. */

@@ -1,7 +1,6 @@
 import { CacheStatistics, detachedCopy } from "../runtime/bounded-cache.ts";
 import { Unavailable } from "../api/errors.ts";
 import {
-  type Access,
   type ApiKeyPrincipal,
   type AuthFailure,
   type Credential,
@@ -9,10 +8,10 @@ import {
   hashSecret,
   isWellFormedSecret,
   limitsOf,
-  type PlanName,
   validUntil,
   VALID_UNTIL_WHILE_DISABLED,
 } from "../domain/api-keys.ts";
+import type { Access, PlanName } from "../domain/key-fields.ts";
 import type { PolicyInEffect } from "../domain/limit-policy.ts";
 import type { Limits } from "../domain/rate-limit.ts";
 import { andThen, type Awaitable, recover, type Scheduler } from "../runtime/event-loop.ts";

@@ -2,14 +2,12 @@ import { Rejection, type Unavailable } from "../api/errors.ts";
 import { formatTime } from "../text/formatting.ts";
 import { KEY_PREFIX } from "./constants.ts";
 import { crc32, sha256 } from "../runtime/hash.ts";
+import type { NullableField } from "./fields.ts";
+import type { Access, KEY_FIELDS, PlanName, StoredKey } from "./key-fields.ts";
 import type { Limits } from "./rate-limit.ts";
 
 export const ENVIRONMENTS = ["production", "staging"] as const;
 export type Environment = (typeof ENVIRONMENTS)[number];
-
-/** A key with the access `read` may send GET and HEAD requests only. */
-export const ACCESS_LEVELS = ["read", "write"] as const;
-export type Access = (typeof ACCESS_LEVELS)[number];
 
 /** The API key that a request is made with. */
 export interface ApiKeyPrincipal {
@@ -28,39 +26,42 @@ export type AuthFailure =
   | "production_api_key"
   | Unavailable;
 
-/** A key as operators see it, without its secrets. Times are milliseconds since the epoch. */
-export interface ApiKey {
-  readonly id: number;
-  readonly name: string;
-  /** An email address or a reference. */
-  readonly owner?: string;
-  readonly notes?: string;
-  readonly labels: readonly string[];
-  readonly plan: PlanName;
+/** A key without its secrets. Times are milliseconds since the epoch. */
+export interface ApiKey extends Omit<StoredKey, keyof Limits> {
   /** The key's own limits, for Enterprise only. */
   readonly limits?: Limits;
-  readonly access: Access;
-  readonly createdAt: number;
-  readonly expiresAt?: number;
-  readonly revokedAt?: number;
-  /** Set while the key is disabled. */
-  readonly disabledAt?: number;
   /** When an operator last unbanned the key. */
   readonly unbannedAt?: number;
 }
 
-/** By default a key has no labels, and the access `write`. */
-export type NewKey = Pick<ApiKey, "name" | "plan" | "limits" | "createdAt" | "expiresAt"> &
-  Partial<Pick<ApiKey, "owner" | "notes" | "labels" | "access" | "disabledAt">>;
+/** Returns the values of the fields. */
+export function storedKeyOf<Key extends ApiKey | NewKey>({
+  limits,
+  ...key
+}: Key): Omit<Key, "limits"> & Partial<Limits> {
+  return { ...key, ...limits };
+}
+
+/** Makes a key of the values of its fields. */
+export function keyOf({ perMinute, perDay, ...key }: StoredKey): ApiKey {
+  const hasLimits = perMinute !== undefined && perDay !== undefined;
+  return { ...key, ...(hasLimits && { limits: { perMinute, perDay } }) };
+}
+
+/** The fields that a new key has unless others are given. */
+export const NEW_KEY_DEFAULTS = { labels: [], access: "write" } as const satisfies Partial<ApiKey>;
+
+type DefaultField = keyof typeof NEW_KEY_DEFAULTS;
+
+export type NewKey = Omit<ApiKey, "id" | "revokedAt" | "unbannedAt" | DefaultField> &
+  Partial<Pick<ApiKey, DefaultField>>;
+
+/** The fields that a change can remove. A revoked key stays revoked. */
+type RemovableField = Exclude<NullableField<typeof KEY_FIELDS>, "revokedAt" | keyof Limits>;
 
 /** Null removes the value. */
-export type KeyChange = Partial<
-  Pick<ApiKey, "name" | "labels" | "plan" | "limits" | "access" | "revokedAt" | "unbannedAt">
-> & {
-  readonly owner?: string | null;
-  readonly notes?: string | null;
-  readonly expiresAt?: number | null;
-  readonly disabledAt?: number | null;
+export type KeyChange = Partial<Omit<ApiKey, "id" | "createdAt" | RemovableField>> & {
+  readonly [K in RemovableField]?: ApiKey[K] | null;
 };
 
 /** A secret as operators see it. Secrets of earlier releases have neither hint nor time of creation. */
@@ -160,9 +161,6 @@ export function validUntil({ key, validUntil: replaced = Infinity }: Credential)
     ? Math.min(replaced, key.expiresAt ?? Infinity)
     : VALID_UNTIL_WHILE_DISABLED;
 }
-
-export const PLANS = ["free", "pro", "business", "enterprise"] as const;
-export type PlanName = (typeof PLANS)[number];
 
 /** An Enterprise key has its own limits. `anonymous` applies to an IP address without a valid key. */
 export type Plans = Readonly<Record<Exclude<PlanName, "enterprise"> | "anonymous", Limits>>;

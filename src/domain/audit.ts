@@ -1,5 +1,7 @@
 import { formatOptionalTime, formatTime } from "../text/formatting.ts";
-import type { ApiKey, KeyChange, NewSecret } from "./api-keys.ts";
+import { type ApiKey, type KeyChange, type NewSecret, storedKeyOf } from "./api-keys.ts";
+import { shownValuesOf } from "./fields.ts";
+import { KEY_FIELDS } from "./key-fields.ts";
 
 export const ACTOR_KINDS = ["console", "command line", "admin API", "server"] as const;
 
@@ -185,20 +187,10 @@ function actionOf({ revokedAt, disabledAt }: KeyChange): TargetAction {
   return disabledAt === null ? "key.enabled" : "key.disabled";
 }
 
+const { id: _id, createdAt: _createdAt, ...AUDITED_KEY_FIELDS } = KEY_FIELDS;
+
 function auditedValues(key: ApiKey): AuditedValues {
-  return {
-    name: key.name,
-    owner: key.owner ?? null,
-    notes: key.notes ?? null,
-    labels: key.labels,
-    plan: key.plan,
-    perMinute: key.limits?.perMinute ?? null,
-    perDay: key.limits?.perDay ?? null,
-    access: key.access,
-    expiresAt: formatOptionalTime(key.expiresAt),
-    revokedAt: formatOptionalTime(key.revokedAt),
-    disabledAt: formatOptionalTime(key.disabledAt),
-  };
+  return shownValuesOf(AUDITED_KEY_FIELDS, storedKeyOf(key));
 }
 
 function isEmpty(value: AuditedValues[string] | undefined): boolean {

@@ -1,4 +1,5 @@
 import { type Infer, nullable, type Schema } from "../api/schema.ts";
+import { formatTime } from "../text/formatting.ts";
 
 /**
  * What a resource consists of is described once, by its fields. Schemas, rows and statements of both databases, JSON,
@@ -15,9 +16,9 @@ export interface ResourceField {
 
 /**
  * An int64 is a bigint, an integer a number, and a choice one of a few words without special characters. A time is text
- * (RFC 3339), and is stored as milliseconds since the epoch.
+ * (RFC 3339), and is stored as milliseconds since the epoch. Other values are stored as JSON.
  */
-export type StoredAs = "int64" | "integer" | "text" | "choice" | "time";
+export type StoredAs = "int64" | "integer" | "text" | "choice" | "time" | "json";
 
 type Absent<F extends Fields> = { [K in keyof F]: F[K] extends { ifMissing: "absent" } ? K : never }[keyof F];
 type Schemas<F extends Fields, K extends keyof F> = { -readonly [Name in K]: F[Name]["schema"] };
@@ -56,13 +57,18 @@ export function changeSchemasOf<F extends Fields>(fields: F): ChangeSchemas<F> {
 
 /** A change has fields of the object, and removes only what may be absent. */
 export function withChange<T extends object>(object: T, change: object): T {
-  return withoutNulls({ ...object, ...change });
+  // The change has values of the same fields.
+  return withoutNulls({ ...object, ...change }) as object as T;
 }
 
-export function withoutNulls<T>(object: object): T {
-  // The type describes the remaining properties.
-  return Object.fromEntries(Object.entries(object).filter(([, value]) => value !== null)) as T;
+export function withoutNulls<T extends object>(object: T): WithoutNulls<T> {
+  // `Object.fromEntries` loses the names of the properties.
+  return Object.fromEntries(Object.entries(object).filter(([, value]) => value !== null)) as WithoutNulls<T>;
 }
+
+type WithoutNulls<T> = { [K in keyof T as null extends T[K] ? never : K]: T[K] } & {
+  [K in keyof T as null extends T[K] ? K : never]?: Exclude<T[K], null>;
+};
 
 /** Maps each field to a value, by its name. */
 export function mapValues<F extends Fields, T>(
@@ -92,13 +98,63 @@ export function encoderOf(fields: Fields): (object: object) => string {
   };
 }
 
+/** The fields that may be null. */
+export type NullableField<F extends Fields> = {
+  [K in keyof F]: F[K] extends { ifMissing: "null" } ? K : never;
+}[keyof F];
+
+type WorkingValue<Field extends ResourceField> = Field["storedAs"] extends "time"
+  ? number
+  : Exclude<Infer<Field["schema"]>, null>;
+
+/** An object as the service works with it: times are milliseconds since the epoch, and nulls are left out. */
+export type WorkingObject<F extends Fields> = {
+  readonly [K in Exclude<keyof F, NullableField<F>>]: WorkingValue<F[K]>;
+} & { readonly [K in NullableField<F>]?: WorkingValue<F[K]> };
+
+/** Returns these fields of such an object as operators see them. */
+export function shownValuesOf<F extends Fields>(
+  fields: F,
+  object: object,
+): { -readonly [K in keyof F]: Infer<F[K]["schema"]> } {
+  const values = mapValues(fields, ({ storedAs }, name) => {
+    const value: unknown = Reflect.get(object, name) ?? null;
+    return storedAs === "time" && typeof value === "number" ? formatTime(value) : value;
+  });
+  // The object has the fields, with such values.
+  return values as { -readonly [K in keyof F]: Infer<F[K]["schema"]> };
+}
+
+/** The values that operators give, with their times in milliseconds since the epoch. */
+type Parsed<T, F extends Fields> = {
+  [K in keyof T]: K extends keyof F
+    ? F[K]["storedAs"] extends "time"
+      ? Exclude<T[K], string> | (string extends T[K] ? number : never)
+      : T[K]
+    : T[K];
+};
+
+/** Parses the times among the values that operators give. */
+export function parseTimes<F extends Fields, T extends object>(fields: F, given: T): Parsed<T, F> {
+  const parsed = Object.entries(given).map(([name, value]) => {
+    const isTime = typeof value === "string" && fields[name]?.storedAs === "time";
+    return [name, isTime ? Date.parse(value) : value];
+  });
+  // `Object.fromEntries` loses the names of the fields.
+  return Object.fromEntries(parsed) as Parsed<T, F>;
+}
+
 /** The name of a field for people: `ageMonths` is "Age months", and `categoryId` is "Category". */
 export function labelOf(name: string): string {
   const words = name.replace(/(?<=.)Id$/, "").replaceAll(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
   return words.charAt(0).toUpperCase() + words.slice(1);
 }
 
-/** The column of a field. */
+/** The column of a field: `ageMonths` is stored in `age_months`. */
+export type ColumnOf<Name extends string> = Name extends `${infer First}${infer Rest}`
+  ? `${First extends Lowercase<First> ? First : `_${Lowercase<First>}`}${ColumnOf<Rest>}`
+  : "";
+
 export function columnOf(name: string): string {
   return name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 }

@@ -1,6 +1,13 @@
-import { grouped } from "../text/formatting.ts";
-import { Rejection } from "../api/errors.ts";
-import type { ApiKey, KeyChange, PlanName } from "./api-keys.ts";
+import { array, dateTime, integer, line, nullable, oneOf, text } from "../api/schema.ts";
+import type { Fields, WorkingObject } from "./fields.ts";
+import { EXAMPLE_TIME, KeyId } from "./resources.ts";
+
+export const PLANS = ["free", "pro", "business", "enterprise"] as const;
+export type PlanName = (typeof PLANS)[number];
+
+/** A key with the access `read` may send GET and HEAD requests only. */
+const ACCESS_LEVELS = ["read", "write"] as const;
+export type Access = (typeof ACCESS_LEVELS)[number];
 
 /** The texts that an operator writes about a key. Lengths are in code points. */
 export const KEY_NAME = { maxLength: 100 };
@@ -8,54 +15,79 @@ export const KEY_OWNER = { maxLength: 200 };
 export const KEY_NOTES = { maxLength: 2_000 };
 export const KEY_LABEL = { maxLength: 50 };
 export const MAX_LABELS = 20;
+/** The largest limit, the same as on the command line. */
+const MAX_REQUEST_LIMIT = 1_000_000_000;
 
-/** Line feeds and tabs are part of a text. */
-const CONTROL_CHARACTER = /[^\P{Cc}\n\t]/u;
-const NOTES_EXPECTED = `1 to ${grouped(KEY_NOTES.maxLength)} characters, not all of them blank, without control characters`;
-/** The command line separates labels by commas. */
-const LABELS_EXPECTED = `at most ${MAX_LABELS} different labels, each 1 to ${KEY_LABEL.maxLength} characters on one line, not all of them blank, without commas`;
+const time = (description: string) => dateTime({ description, examples: [EXAMPLE_TIME] });
+const requestLimit = (description: string) => integer({ min: 1, max: MAX_REQUEST_LIMIT, description });
+
+/** The requests that a key or a plan allows. */
+export const REQUEST_LIMITS = {
+  perMinute: requestLimit("Requests per minute"),
+  perDay: requestLimit("Requests per day"),
+};
+
+/** The fields of an API key, as operators see them. */
+export const KEY_FIELDS = {
+  id: { schema: KeyId, storedAs: "integer" },
+  name: {
+    schema: line(KEY_NAME.maxLength, { description: "Purpose of the API key", examples: ["mobile app"] }),
+    storedAs: "text",
+  },
+  owner: {
+    schema: nullable(
+      line(KEY_OWNER.maxLength, {
+        description: "Whom the API key belongs to: an email address or a reference",
+        examples: ["mobile@example.com"],
+      }),
+    ),
+    storedAs: "text",
+    ifMissing: "null",
+  },
+  notes: {
+    schema: nullable(text(KEY_NOTES.maxLength, "Notes of the operators")),
+    storedAs: "text",
+    ifMissing: "null",
+  },
+  labels: {
+    schema: array(line(KEY_LABEL.maxLength), {
+      max: MAX_LABELS,
+      areUnique: true,
+      json: { description: "Labels, for filters", examples: [["mobile", "eu"]] },
+    }),
+    storedAs: "json",
+  },
+  plan: { schema: oneOf(PLANS, "Plan of the API key"), storedAs: "choice" },
+  // An object has both as `limits`.
+  perMinute: { schema: nullable(REQUEST_LIMITS.perMinute), storedAs: "integer", ifMissing: "null" },
+  perDay: { schema: nullable(REQUEST_LIMITS.perDay), storedAs: "integer", ifMissing: "null" },
+  access: {
+    schema: oneOf(ACCESS_LEVELS, "`read`: only GET and HEAD are allowed. `write`: every method is."),
+    storedAs: "choice",
+  },
+  createdAt: { schema: time("When the key was created"), storedAs: "time" },
+  expiresAt: {
+    schema: nullable(time("When the key expires; null for never")),
+    storedAs: "time",
+    ifMissing: "null",
+  },
+  revokedAt: { schema: nullable(time("When the key was revoked")), storedAs: "time", ifMissing: "null" },
+  /** Set while the key is disabled. */
+  disabledAt: { schema: nullable(time("When the key was disabled")), storedAs: "time", ifMissing: "null" },
+} as const satisfies Fields;
+
+const {
+  id: _id,
+  createdAt: _createdAt,
+  revokedAt: _revokedAt,
+  disabledAt: _disabledAt,
+  ...written
+} = KEY_FIELDS;
+/** The fields that an operator gives a new key and can change. */
+export const WRITTEN_KEY_FIELDS = written;
+
+/** The values of a key by its fields. */
+export type StoredKey = WorkingObject<typeof KEY_FIELDS>;
 
 /** The longest time for which the previous secrets of a rotated key, or tokens of an operator, may work. */
 export const MAX_OVERLAP_MS = 30 * 24 * 3_600_000;
-
-export const LIMITS_REQUIRED = invalid(
-  "limits",
-  "given for the enterprise plan: each key has its own limits",
-);
-
-/** Checks the rules of a new key, or of a change, that schemas cannot express. */
-export function invalidKeyField(
-  fields: KeyChange,
-  { now, key }: { now: number; key?: ApiKey },
-): Rejection<"invalid_body"> | undefined {
-  const { notes, labels, expiresAt } = fields;
-  if (notes && CONTROL_CHARACTER.test(notes)) return invalid("notes", NOTES_EXPECTED);
-  if (labels && !areValidLabels(labels)) return invalid("labels", LABELS_EXPECTED);
-  return invalidExpiry(expiresAt, now) ?? invalidLimits(fields, key);
-}
-
-/** Checks the expiry of a key or of an operator. */
-export function invalidExpiry(expiresAt: number | null | undefined, now: number) {
-  return typeof expiresAt === "number" && expiresAt <= now
-    ? invalid("expiresAt", "in the future")
-    : undefined;
-}
-
-/** An Enterprise key must have limits of its own; a key of another plan has the limits of its plan. */
-function invalidLimits({ plan, limits }: KeyChange, key: ApiKey | undefined) {
-  const newPlan: PlanName | undefined = plan ?? key?.plan;
-  if (newPlan !== "enterprise") {
-    return limits && invalid("limits", `given for the enterprise plan only; the plan is ${newPlan}`);
-  }
-  const hasLimits = (limits ?? key?.limits) !== undefined;
-  return hasLimits ? undefined : LIMITS_REQUIRED;
-}
-
-function areValidLabels(labels: readonly string[]): boolean {
-  const isUnique = new Set(labels.map((label) => label.toLowerCase())).size === labels.length;
-  return isUnique && !labels.some((label) => label.includes(","));
-}
-
-function invalid(field: string, expected: string): Rejection<"invalid_body"> {
-  return new Rejection("invalid_body", [{ path: [field], message: `must be ${expected}` }]);
-}

@@ -11,9 +11,9 @@ import type {
   KeySecret,
   NewKey,
   NewSecret,
-  PlanName,
 } from "./api-keys.ts";
 import type { Attribution, AuditEntry, AuditQuery, NewAuditEntry } from "./audit.ts";
+import type { PlanName } from "./key-fields.ts";
 import type { LimitPolicy, PolicyChange } from "./limit-policy.ts";
 import type {
   NewOperator,

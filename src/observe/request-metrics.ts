@@ -1,5 +1,6 @@
 import { Unavailable } from "../api/errors.ts";
-import { type ApiKeyPrincipal, type AuthFailure, PLANS } from "../domain/api-keys.ts";
+import type { ApiKeyPrincipal, AuthFailure } from "../domain/api-keys.ts";
+import { PLANS } from "../domain/key-fields.ts";
 import { HEALTH_PATH } from "../domain/constants.ts";
 import type { Decision } from "../domain/rate-limit.ts";
 import { OPERATION_IDS, type OperationId } from "../domain/usage-history.ts";

@@ -1,38 +1,21 @@
-import { array, dateTime, type Infer, integer, line, nullable, object, oneOf, text } from "../api/schema.ts";
-import { ACCESS_LEVELS, KEY_STATES, PLANS } from "../domain/api-keys.ts";
-import {
-  KEY_LABEL,
-  KEY_NAME,
-  KEY_NOTES,
-  KEY_OWNER,
-  MAX_LABELS,
-  MAX_OVERLAP_MS,
-} from "../domain/key-fields.ts";
+import { array, dateTime, type Infer, integer, line, nullable, object, oneOf } from "../api/schema.ts";
+import { KEY_STATES } from "../domain/api-keys.ts";
+import { schemasOf } from "../domain/fields.ts";
+import { KEY_FIELDS, MAX_OVERLAP_MS, REQUEST_LIMITS, WRITTEN_KEY_FIELDS } from "../domain/key-fields.ts";
 import { EXAMPLE_TIME, KeyId } from "../domain/resources.ts";
 
 export const DEFAULT_OVERLAP_SECONDS = 24 * 60 * 60;
-/** The largest limit, the same as on the command line. */
-const MAX_REQUEST_LIMIT = 1_000_000_000;
 
 export const count = (description: string) => integer({ min: 0, max: Number.MAX_SAFE_INTEGER, description });
 export const time = (description: string) => dateTime({ description, examples: [EXAMPLE_TIME] });
 
 export const nextCursor = nullable(line(40, "`cursor` of the next page"), "Null on the last page");
 
-export const Plan = oneOf(PLANS, "Plan of the API key");
-export const AccessSchema = oneOf(
-  ACCESS_LEVELS,
-  "`read`: only GET and HEAD are allowed. `write`: every method is.",
-);
+export const Plan = KEY_FIELDS.plan.schema;
+export const AccessSchema = KEY_FIELDS.access.schema;
 export const KeyStateSchema = oneOf(KEY_STATES, "State of the API key");
 
-const requestLimit = (description: string) => integer({ min: 1, max: MAX_REQUEST_LIMIT, description });
-
-export const requestLimits = {
-  perMinute: requestLimit("Requests per minute"),
-  perDay: requestLimit("Requests per day"),
-};
-const LimitsSchema = object("Rate limits", requestLimits);
+const LimitsSchema = object("Rate limits", REQUEST_LIMITS);
 
 const Window = object("A rate limit window", {
   used: count("Requests that were counted in the window"),
@@ -59,27 +42,20 @@ const SecretInfo = object("A secret that works", {
   ),
 });
 
-const name = line(KEY_NAME.maxLength, { description: "Purpose of the API key", examples: ["mobile app"] });
-const owner = line(KEY_OWNER.maxLength, {
-  description: "Whom the API key belongs to: an email address or a reference",
-  examples: ["mobile@example.com"],
-});
-const notes = text(KEY_NOTES.maxLength, "Notes of the operators");
-const labels = array(line(KEY_LABEL.maxLength), {
-  max: MAX_LABELS,
-  areUnique: true,
-  json: { description: "Labels, for filters", examples: [["mobile", "eu"]] },
-});
+const {
+  perMinute: _perMinute,
+  perDay: _perDay,
+  access,
+  expiresAt,
+  ...written
+} = schemasOf(WRITTEN_KEY_FIELDS).required;
+const { createdAt, revokedAt } = schemasOf(KEY_FIELDS).required;
 
 const keyFields = {
   id: KeyId,
-  name,
-  owner: nullable(owner),
-  notes: nullable(notes),
-  labels,
-  plan: Plan,
+  ...written,
   limits: LimitsSchema,
-  access: AccessSchema,
+  access,
   state: KeyStateSchema,
   secrets: array(SecretInfo, {
     json: "Those that work, newest first: more than one during the overlap of a rotation",
@@ -87,9 +63,9 @@ const keyFields = {
   usage: nullable(KeyUsage, "Null while it cannot be read"),
   strikes: nullable(count("Strikes towards a ban; null while they cannot be read")),
   bannedUntil: nullable(time("When the ban ends; null if the key is not banned")),
-  createdAt: time("When the key was created"),
-  expiresAt: nullable(time("When the key expires; null for never")),
-  revokedAt: nullable(time("When the key was revoked")),
+  createdAt,
+  expiresAt,
+  revokedAt,
   lastUsedAt: nullable(time("When the key was last used")),
 };
 
@@ -108,30 +84,22 @@ export const KeyPage = object(
   { hidden: count("Number of revoked keys that match the filters but `revoked`, which excludes them") },
 );
 
+const ownLimits = nullable(LimitsSchema, "Required for the enterprise plan, and only for it");
+const { name, plan, ...optional } = written;
+
 export const NewKeySchema = object(
   "An API key to create. `access` is `write` by default. Unknown fields are ignored.",
-  { name, plan: Plan },
-  {
-    limits: nullable(LimitsSchema, "Required for the enterprise plan, and only for it"),
-    owner: nullable(owner),
-    notes: nullable(notes),
-    labels,
-    access: AccessSchema,
-    expiresAt: nullable(time("When the key expires; null for never")),
-  },
+  { name, plan },
+  { limits: ownLimits, ...optional, access, expiresAt },
 );
 
 export const KeyUpdate = object(
   { description: "The fields to change, at least one. Null removes a value.", minProperties: 1 },
   {},
   {
-    name,
-    owner: nullable(owner),
-    notes: nullable(notes),
-    labels,
-    plan: Plan,
-    limits: nullable(LimitsSchema, "Required for the enterprise plan, and only for it"),
-    access: AccessSchema,
+    ...written,
+    limits: ownLimits,
+    access,
     expiresAt: nullable(time("When the key expires; null removes the expiry")),
   },
 );

@@ -1,7 +1,8 @@
 import { array, type Infer, integer, line, nullable, object, oneOf } from "../api/schema.ts";
 import { LIMITED_PLANS } from "../domain/limit-policy.ts";
 import { BAN_BOUNDS } from "../domain/rate-limit.ts";
-import { count, requestLimits } from "./key-resources.ts";
+import { REQUEST_LIMITS } from "../domain/key-fields.ts";
+import { count } from "./key-resources.ts";
 import { ok, tagged } from "./operation-rows.ts";
 
 const setBy = array(
@@ -16,7 +17,7 @@ const plan = oneOf(LIMITED_PLANS, "Plan; `anonymous` is for clients without a va
 
 export const PlanLimits = object("A plan with its limits", {
   plan,
-  ...requestLimits,
+  ...REQUEST_LIMITS,
   keys: nullable(count("API keys with the plan that are not revoked"), "Null for `anonymous`"),
   setBy,
 });
@@ -26,7 +27,7 @@ const PlanList = object("The plans, except Enterprise: each Enterprise key has i
   items: array(PlanLimits),
 });
 
-const PlanUpdate = object("The limits to change, at least one", { plan }, requestLimits);
+const PlanUpdate = object("The limits to change, at least one", { plan }, REQUEST_LIMITS);
 
 const banRules = {
   strikes: integer({ ...BAN_BOUNDS.strikes, description: "Strikes that ban an API key" }),

@@ -1,23 +1,25 @@
 import { withoutNulls } from "../domain/fields.ts";
-import type {
-  ApiKey,
-  Credential,
-  KeyChange,
-  KeyList,
-  KeyListQuery,
-  KeySecret,
-  NewKey,
-  NewSecret,
+import {
+  type ApiKey,
+  type Credential,
+  type KeyChange,
+  type KeyList,
+  type KeyListQuery,
+  type KeySecret,
+  keyOf,
+  NEW_KEY_DEFAULTS,
+  type NewKey,
+  type NewSecret,
+  storedKeyOf,
 } from "../domain/api-keys.ts";
 import { type Attribution, keyCreated, keyExpiresSoon, keyRolled, keyUpdated } from "../domain/audit.ts";
 import type { ChangedKey, KeyChanges, KeyStore } from "../domain/ports.ts";
-import type { Limits } from "../domain/rate-limit.ts";
 import type { Awaitable } from "../runtime/event-loop.ts";
 import { addAudit } from "./audit.ts";
 import { KEY_COLUMNS, keyCount, keyPage, type SortValue, sortValue } from "./key-list.ts";
+import { KEY_ROWS } from "./rows.ts";
 import {
   jsonArray,
-  objectOf,
   objectsOf,
   readPage,
   requireRow,
@@ -28,12 +30,15 @@ import {
   type Steps,
 } from "./statements.ts";
 
-/** `labels` is a JSON array. */
-type KeyRow = Omit<ApiKey, "labels" | "limits"> & Partial<Limits> & { readonly labels: string };
+/** A row of KEY_COLUMNS, and maybe of others. */
+type KeyRow = Readonly<Record<string, SqlValue | null>>;
 
-function keyOf({ labels, perMinute, perDay, ...key }: KeyRow): ApiKey {
-  const hasLimits = perMinute !== undefined && perDay !== undefined;
-  return { ...key, labels: JSON.parse(labels), ...(hasLimits && { limits: { perMinute, perDay } }) };
+function keyOfRow(row: KeyRow): ApiKey {
+  const unbannedAt = row["unbannedAt"] ?? null;
+  return {
+    ...keyOf(KEY_ROWS.workingObjectOf(row)),
+    ...(unbannedAt !== null && { unbannedAt: Number(unbannedAt) }),
+  };
 }
 
 export const SELECT_CREDENTIALS = `SELECT ${KEY_COLUMNS}, hash, valid_until AS "validUntil"
@@ -42,35 +47,13 @@ const FIND_CREDENTIAL = `${SELECT_CREDENTIALS} hash = ?`;
 
 /** Returns the keys that have these secrets, by the hashes of the secrets. */
 export function* findCredentials(sql: string, hashes: string): Steps<Map<string, Credential>> {
-  const rows = yield* objectsOf<KeyRow & { hash: string; validUntil?: number }>(sql, hashes);
+  const rows = yield* rowsOf<KeyRow & { hash: string; validUntil: SqlValue | null }>(sql, hashes);
   return new Map(
-    rows.map(({ hash, validUntil, ...key }) => [
-      hash,
-      { key: keyOf(key), ...(validUntil !== undefined && { validUntil }) },
+    rows.map((row) => [
+      row.hash,
+      { key: keyOfRow(row), ...(row.validUntil !== null && { validUntil: Number(row.validUntil) }) },
     ]),
   );
-}
-
-/** The columns that both a new key and a change of a key write. */
-const WRITTEN_COLUMNS = [
-  "name",
-  "owner",
-  "notes",
-  "labels",
-  "plan",
-  "access",
-  "per_minute",
-  "per_day",
-  "expires_at",
-  "disabled_at",
-] as const;
-
-/** The values of WRITTEN_COLUMNS, in their order. */
-function keyValues(key: NewKey): (SqlValue | null)[] {
-  const { name, owner = null, notes = null, labels = [], plan, access = "write", limits } = key;
-  const { perMinute = null, perDay = null } = limits ?? {};
-  const { expiresAt = null, disabledAt = null } = key;
-  return [name, owner, notes, JSON.stringify(labels), plan, access, perMinute, perDay, expiresAt, disabledAt];
 }
 
 /** Null removes a value. Only Enterprise keys have limits of their own; on another plan those of the plan apply. */
@@ -117,10 +100,11 @@ const SELECT = `SELECT ${KEY_COLUMNS} FROM api_keys`;
 const SELECT_ANY = "SELECT id FROM api_keys ORDER BY id LIMIT 1";
 const SELECT_CHANGED = `SELECT ${KEY_COLUMNS}, unban_revision AS "unbanRevision" FROM api_keys
   WHERE revision > ? ORDER BY revision`;
-const INSERT = `INSERT INTO api_keys (${WRITTEN_COLUMNS.join(", ")}, created_at, revision)
-  VALUES (${WRITTEN_COLUMNS.map(() => "?").join(", ")}, ?, ?) RETURNING ${KEY_COLUMNS}`;
+const WRITTEN_COLUMNS = Object.keys(KEY_ROWS.given);
+const INSERT = `INSERT INTO api_keys (${WRITTEN_COLUMNS.join(", ")}, revision)
+  VALUES (${WRITTEN_COLUMNS.map(() => "?").join(", ")}, ?) RETURNING ${KEY_COLUMNS}`;
 const UPDATE = `UPDATE api_keys SET ${WRITTEN_COLUMNS.map((column) => `${column} = ?`).join(", ")},
-  revoked_at = ?, pardoned_at = ?, unban_revision = coalesce(?, unban_revision), revision = ? WHERE id = ?`;
+  pardoned_at = ?, unban_revision = coalesce(?, unban_revision), revision = ? WHERE id = ?`;
 const INSERT_SECRET = "INSERT INTO key_secrets (hash, key_id, hint, issued_at) VALUES (?, ?, ?, ?)";
 /** A secret that already ends earlier keeps that end. */
 const LIMIT_SECRETS = `UPDATE key_secrets SET valid_until = ?
@@ -152,11 +136,10 @@ export class SqlKeyStore implements KeyStore {
     return this.database.read(function* () {
       const [stored] = yield* objectsOf<{ revision: number; timeline: number }>(select);
       const { revision, timeline } = requireRow(stored);
-      type ChangedRow = KeyRow & { unbanRevision?: number };
-      const rows = revision > since ? yield* objectsOf<ChangedRow>(SELECT_CHANGED, since) : [];
-      const changed = rows.map(({ unbanRevision = since, ...row }): ChangedKey => ({
-        key: keyOf(row),
-        kind: unbanRevision > since ? "unban" : "key",
+      const rows = revision > since ? yield* rowsOf<KeyRow>(SELECT_CHANGED, since) : [];
+      const changed = rows.map((row): ChangedKey => ({
+        key: keyOfRow(row),
+        kind: Number(row["unbanRevision"] ?? since) > since ? "unban" : "key",
       }));
       return { revision, timeline, changed };
     });
@@ -169,7 +152,7 @@ export class SqlKeyStore implements KeyStore {
       const last = sortValue(query, dialect);
       const [lastRow] = last ? yield* rowsOfQuery<SortValue>(last) : [];
       const statement = keyPage(query, dialect, lastRow);
-      const page = yield* readPage(statement, limit, (row: object) => keyOf(objectOf(row)));
+      const page = yield* readPage(statement, limit, keyOfRow);
       if (after === undefined && !page.hasMore) return { ...page, total: page.items.length };
       const [count] = yield* rowsOfQuery<{ total: bigint }>(keyCount(query, dialect));
       return { ...page, total: Number(count?.total ?? 0) };
@@ -183,7 +166,7 @@ export class SqlKeyStore implements KeyStore {
   getKeys(ids: readonly number[]): Awaitable<readonly ApiKey[]> {
     const select = `${SELECT} WHERE ${this.database.dialect.isOneOf("id", "?")}`;
     return this.database.read(function* () {
-      return (yield* objectsOf<KeyRow>(select, jsonArray(ids))).map(keyOf);
+      return (yield* rowsOf<KeyRow>(select, jsonArray(ids))).map(keyOfRow);
     });
   }
 
@@ -223,9 +206,10 @@ export class SqlKeyStore implements KeyStore {
     return this.#change(function* (revision) {
       const before = yield* requireKey(id);
       const after = applyChange(before, change);
-      const { revokedAt = null, unbannedAt = null } = after;
+      const { unbannedAt = null } = after;
       const unbanRevision = change.unbannedAt === undefined ? null : revision;
-      yield* rowsOf(UPDATE, ...keyValues(after), revokedAt, unbannedAt, unbanRevision, revision, id);
+      const values = KEY_ROWS.valuesOf(storedKeyOf(after));
+      yield* rowsOf(UPDATE, ...values, unbannedAt, unbanRevision, revision, id);
       const entry = keyUpdated({ before, after, change }, by);
       if (entry) yield* addAudit(entry);
       return after;
@@ -238,9 +222,9 @@ export class SqlKeyStore implements KeyStore {
     const lock = dialect.lockRows("NO KEY UPDATE");
     const update = `UPDATE api_keys SET announced_expiry = expires_at WHERE ${dialect.isOneOf("id", "?")}`;
     return this.database.write(function* () {
-      const keys = yield* objectsOf<KeyRow>(select + lock, by.at, until);
+      const keys = (yield* rowsOf<KeyRow>(select + lock, by.at, until)).map(keyOfRow);
       if (keys.length > 0) yield* rowsOf(update, jsonArray(keys.map(({ id }) => id)));
-      for (const key of keys) yield* addAudit(keyExpiresSoon(keyOf(key), by));
+      for (const key of keys) yield* addAudit(keyExpiresSoon(key, by));
       return keys.length === ANNOUNCED_AT_ONCE;
     });
   }
@@ -263,8 +247,8 @@ export function* nextRevision(): Steps<number> {
 }
 
 function* findKey(id: number): Steps<ApiKey | undefined> {
-  const [row] = yield* objectsOf<KeyRow>(`${SELECT} WHERE id = ?`, id);
-  return row && keyOf(row);
+  const [row] = yield* rowsOf<KeyRow>(`${SELECT} WHERE id = ?`, id);
+  return row && keyOfRow(row);
 }
 
 function* requireKey(id: number): Steps<ApiKey> {
@@ -281,8 +265,9 @@ interface Insertion {
 }
 
 function* addKey({ key, secret, revision, by }: Insertion): Steps<ApiKey> {
-  const [row] = yield* objectsOf<KeyRow>(INSERT, ...keyValues(key), key.createdAt, revision);
-  const created = keyOf(requireRow(row));
+  const values = KEY_ROWS.valuesOf(storedKeyOf({ ...NEW_KEY_DEFAULTS, ...key }));
+  const [row] = yield* rowsOf<KeyRow>(INSERT, ...values, revision);
+  const created = keyOfRow(requireRow(row));
   yield* rowsOf(INSERT_SECRET, secret.hash, created.id, secret.hint, by.at);
   yield* addAudit(keyCreated(created, secret, by));
   return created;

@@ -1,11 +1,11 @@
 import { canBePartOfHint, type KeyListQuery, type KeySort, type KeyState } from "../domain/api-keys.ts";
+import { KEY_FIELDS } from "../domain/key-fields.ts";
 import { DEPRECATED_OPERATIONS, intervalStart } from "../domain/usage-history.ts";
+import { KEY_ROWS } from "./rows.ts";
 import { type Dialect, type SqlValue, SqlValues, type Statement } from "./statements.ts";
 
-export const KEY_COLUMNS = `api_keys.id, name, owner, notes, labels, plan, access,
-  per_minute AS "perMinute", per_day AS "perDay", created_at AS "createdAt",
-  expires_at AS "expiresAt", revoked_at AS "revokedAt", pardoned_at AS "unbannedAt",
-  disabled_at AS "disabledAt"`;
+const { id: _, ...others } = KEY_FIELDS;
+export const KEY_COLUMNS = `api_keys.id, ${KEY_ROWS.select(Object.keys(others))}, pardoned_at AS "unbannedAt"`;
 
 /*
  * The statements for a list of keys, on both databases. They read all keys, because most filters and orders have no

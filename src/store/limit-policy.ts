@@ -1,4 +1,5 @@
-import { type PlanName, PLANS, type Plans } from "../domain/api-keys.ts";
+import type { Plans } from "../domain/api-keys.ts";
+import { type PlanName, PLANS } from "../domain/key-fields.ts";
 import type { Attribution } from "../domain/audit.ts";
 import {
   applyPolicyChange,

@@ -1,4 +1,5 @@
-import { columnOf, type ResourceField, type Fields, type StoredAs } from "../domain/fields.ts";
+import { type ColumnOf, columnOf, type ResourceField, type Fields, type StoredAs } from "../domain/fields.ts";
+import { KEY_FIELDS, type StoredKey } from "../domain/key-fields.ts";
 import {
   OPERATOR_ORDER_FIELDS,
   type OperatorOrder,
@@ -18,8 +19,8 @@ import {
 } from "./statements.ts";
 
 /** How the objects of a resource are stored in the rows of a table. */
-class RowMapping<T extends object> {
-  readonly columns: Readonly<Record<string, ColumnType>>;
+class RowMapping<T extends object, Column extends string = string> {
+  readonly columns: Readonly<Record<Column, ColumnType>>;
   /** The columns of a SELECT that reads all fields. */
   readonly selected: string;
   /** The columns of an INSERT: all except the identifier, which the database assigns. */
@@ -31,10 +32,12 @@ class RowMapping<T extends object> {
     fields: Fields,
   ) {
     this.#fields = Object.entries(fields);
-    this.columns = Object.fromEntries(
+    const columns = Object.fromEntries(
       this.#fields.map(([name, { storedAs }]) => [columnOf(name), COLUMN_TYPES[storedAs]]),
     );
-    const { id: _, ...given } = this.columns;
+    // `Object.fromEntries` loses the names of the columns.
+    this.columns = columns as Record<Column, ColumnType>;
+    const { id: _, ...given } = columns;
     this.given = given;
     this.selected = this.select(Object.keys(fields));
   }
@@ -58,13 +61,29 @@ class RowMapping<T extends object> {
     return object as T;
   };
 
+  /** Makes a `WorkingObject` of a row. */
+  readonly workingObjectOf = (row: Readonly<Record<string, unknown>>): T => {
+    const object: Record<string, unknown> = {};
+    for (const [name, { storedAs }] of this.#fields) {
+      const value = row[name] ?? null;
+      if (value === null) continue;
+      if (storedAs === "json") object[name] = JSON.parse(`${value}`);
+      else object[name] = storedAs === "time" || storedAs === "integer" ? Number(value) : value;
+    }
+    // As above.
+    return object as T;
+  };
+
   /** The values of all columns except the identifier. */
   valuesOf(object: Omit<T, "id">): (SqlValue | null)[] {
     return this.#fields.flatMap(([name, { storedAs }]) => {
       if (name === "id") return [];
-      // The schemas of the fields allow only such values.
-      const value = (Reflect.get(object, name) ?? null) as SqlValue | null;
-      return [storedAs === "time" && value !== null ? Date.parse(`${value}`) : value];
+      const value: unknown = Reflect.get(object, name) ?? null;
+      if (storedAs === "json" && value !== null) return [JSON.stringify(value)];
+      // The schemas of the fields allow only such values. The time of a working object is a number.
+      return [
+        storedAs === "time" && typeof value === "string" ? Date.parse(value) : (value as SqlValue | null),
+      ];
     });
   }
 
@@ -88,7 +107,7 @@ class RowMapping<T extends object> {
   json({ jsonObject }: Pick<Dialect, "jsonObject">): string {
     return jsonObject(
       this.#fields.map(([name, { storedAs, ifMissing }]) => {
-        if (storedAs === "time") throw new Error(`SQL does not write the time ${name}`);
+        if (storedAs === "time" || storedAs === "json") throw new Error(`SQL does not write ${name}`);
         const kind = storedAs === "int64" ? "integer" : storedAs;
         return { name, column: columnOf(name), kind, isOptional: ifMissing === "absent" };
       }),
@@ -102,13 +121,17 @@ const COLUMN_TYPES: Readonly<Record<StoredAs, ColumnType>> = {
   time: "integer",
   text: "text",
   choice: "text",
+  // No column is of the type jsonb, which does not keep the text as it is.
+  json: "text",
 };
 
 function readValue(value: unknown, { storedAs }: ResourceField): unknown {
   if (storedAs === "time") return new Date(Number(value)).toISOString();
+  if (storedAs === "json") return JSON.parse(`${value}`);
   return storedAs === "integer" ? Number(value) : value;
 }
 
 export const PET_ROWS = new RowMapping<Pet>("pets", PET_FIELDS);
 export const ORDER_ROWS = new RowMapping<Order>("orders", ORDER_FIELDS);
 export const OPERATOR_ORDER_ROWS = new RowMapping<OperatorOrder>("orders", OPERATOR_ORDER_FIELDS);
+export const KEY_ROWS = new RowMapping<StoredKey, ColumnOf<keyof typeof KEY_FIELDS>>("api_keys", KEY_FIELDS);

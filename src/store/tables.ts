@@ -5,7 +5,7 @@
 import type { NewAuditEntry } from "../domain/audit.ts";
 import { LAST_BACKUP_SETTING } from "../domain/servers.ts";
 import type { SchemaState } from "./migrations.ts";
-import { OPERATOR_ORDER_ROWS, PET_ROWS } from "./rows.ts";
+import { KEY_ROWS, OPERATOR_ORDER_ROWS, PET_ROWS } from "./rows.ts";
 import {
   type ColumnType,
   type Dialect,
@@ -29,21 +29,10 @@ export interface Table<Column extends string = string> {
 }
 
 export const API_KEYS = withIds("api_keys", {
-  name: "text",
-  plan: "text",
-  per_minute: "integer",
-  per_day: "integer",
-  created_at: "integer",
-  expires_at: "integer",
-  revoked_at: "integer",
+  ...KEY_ROWS.columns,
   pardoned_at: "integer",
   revision: "integer",
   unban_revision: "integer",
-  owner: "text",
-  notes: "text",
-  labels: "text",
-  access: "text",
-  disabled_at: "integer",
   announced_expiry: "integer",
 });
 

@@ -76,5 +76,6 @@ export class SqlWebhookStore implements WebhookStore {
 }
 
 function stateOf({ beat, deliveries, ...row }: WebhookRow): WebhookState {
-  return withoutNulls({ ...row, beat: Number(beat), deliveries: JSON.parse(deliveries) });
+  const parsed: WebhookState["deliveries"] = JSON.parse(deliveries);
+  return withoutNulls({ ...row, beat: Number(beat), deliveries: parsed });
 }

@@ -1,6 +1,5 @@
 import { grouped } from "../../text/formatting.ts";
-import { KEY_NAME, KEY_NOTES, MAX_LABELS } from "../../domain/key-fields.ts";
-import { PLANS } from "../../domain/api-keys.ts";
+import { KEY_NAME, KEY_NOTES, MAX_LABELS, PLANS } from "../../domain/key-fields.ts";
 import { call, type Key } from "../admin-api.ts";
 import { openDialog, SecretDialog } from "../components/dialogs.tsx";
 import { Choices, type ChoicesProps, ExpiryField, Form, TextField, useDraft } from "../components/forms.tsx";

@@ -1,6 +1,7 @@
 import { countOf, formatTime } from "../../text/formatting.ts";
 import { DAY_MS } from "../../domain/rate-limit.ts";
-import { KEY_STATES, PLANS } from "../../domain/api-keys.ts";
+import { KEY_STATES } from "../../domain/api-keys.ts";
+import { PLANS } from "../../domain/key-fields.ts";
 import { call, type Key, may } from "../admin-api.ts";
 import { KeyActionButtons } from "../components/key-actions.tsx";
 import { BanRulesText, KeyLink, LabelLinks, SHARED_COLUMNS } from "../components/key-columns.tsx";

@@ -21,7 +21,9 @@ import {
   toNewSecret,
 } from "../../domain/api-keys.ts";
 import type { Attribution } from "../../domain/audit.ts";
-import { invalidKeyField, LIMITS_REQUIRED } from "../../domain/key-fields.ts";
+import { parseTimes, shownValuesOf, withoutNulls } from "../../domain/fields.ts";
+import { KEY_FIELDS } from "../../domain/key-fields.ts";
+import { invalidKeyField, LIMITS_REQUIRED } from "../../domain/key-rules.ts";
 import {
   canUnban,
   DAY_MS,
@@ -61,11 +63,11 @@ export function keyHandlers(services: OperatorServices) {
 
 class KeyOperations {
   readonly #services: OperatorServices;
-  readonly #directory: KeyDirectory;
+  readonly #views: KeyViews;
 
   constructor(services: OperatorServices) {
     this.#services = services;
-    this.#directory = new KeyDirectory(services);
+    this.#views = new KeyViews(services);
   }
 
   async list(query: AdminInput<"listKeys">["query"]) {
@@ -77,7 +79,7 @@ class KeyOperations {
       deprecatedSince: parseOptionalTime(given.deprecatedSince),
       expiresBefore: parseOptionalTime(given.expiresBefore),
     };
-    const list = await this.#directory.list({
+    const list = await this.#views.list({
       filter: { ...filter, ...(hidesRevoked && { isRevoked: false }) },
       sort: sort ?? "id",
       isDescending: order === "desc",
@@ -94,24 +96,17 @@ class KeyOperations {
   }
 
   async listBans({ limit = ADMIN_PAGE_LIMIT.default }: AdminInput<"listBans">["query"]) {
-    return pageOf({ ...(await this.#directory.banned(limit)), hasMore: false });
+    const { items, total } = await this.#views.banned(limit);
+    return { items, total, nextCursor: null };
   }
 
   async create(body: AdminInput<"createKey">["body"], by: Attribution) {
-    const { limits, owner, notes, expiresAt, ...required } = body;
-    const key = {
-      ...required,
-      createdAt: by.at,
-      ...(limits && { limits }),
-      ...(owner && { owner }),
-      ...(notes && { notes }),
-      ...(expiresAt && { expiresAt: Date.parse(expiresAt) }),
-    };
+    const key = withoutNulls({ ...parseTimes(KEY_FIELDS, body), createdAt: by.at });
     const invalid = invalidKeyField(key, { now: by.at });
     if (invalid) return invalid;
     const secret = generateSecret(this.#services.environment);
     const created = await this.#services.keys.createKey(key, toNewSecret(secret), by);
-    return { key: await this.#directory.view(created), secret };
+    return { key: await this.#views.view(created), secret };
   }
 
   /** Finds the key of a secret, even if the secret or the key no longer works. */
@@ -121,13 +116,13 @@ class KeyOperations {
     const found =
       home === environment ? await this.#services.keys.findCredential(hashSecret(secret)) : undefined;
     if (found === undefined) return unknownSecret(home, environment);
-    const view = await this.#directory.view(found.key);
+    const view = await this.#views.view(found.key);
     return { ...view, secretValidUntil: formatOptionalTime(found.validUntil) };
   }
 
   async get(id: Identifier) {
     const key = await this.#find(id);
-    return key instanceof Rejection ? key : this.#directory.view(key);
+    return key instanceof Rejection ? key : this.#views.view(key);
   }
 
   /**
@@ -137,14 +132,10 @@ class KeyOperations {
   async update(id: Identifier, body: AdminInput<"updateKey">["body"], by: Attribution) {
     const key = await this.#find(id);
     if (key instanceof Rejection) return key;
-    const { limits, expiresAt, ...rest } = body;
+    const { limits, ...rest } = parseTimes(KEY_FIELDS, body);
     // With limits of null, the limits of the plan apply.
     if (limits === null && (rest.plan ?? key.plan) === "enterprise") return LIMITS_REQUIRED;
-    const change: KeyChange = {
-      ...rest,
-      ...(limits && { limits }),
-      ...(expiresAt !== undefined && { expiresAt: expiresAt === null ? null : Date.parse(expiresAt) }),
-    };
+    const change: KeyChange = { ...rest, ...(limits && { limits }) };
     const invalid = invalidKeyField(change, { now: by.at, key });
     if (invalid) return invalid;
     if (ACTIVE_FIELDS.some((field) => change[field] !== undefined)) {
@@ -181,10 +172,10 @@ class KeyOperations {
     if (key instanceof Rejection) return key;
     const usage = await rateLimiter.usage({ kind: "key", id: key.id });
     // Without a ban nothing changes, and the audit trail gets no entry.
-    if (hasAllUsage && limits.isAvailable && !(usage && canUnban(usage))) return this.#directory.view(key);
+    if (hasAllUsage && limits.isAvailable && !(usage && canUnban(usage))) return this.#views.view(key);
     const unbanned = await this.#services.keys.updateKey(key.id, { unbannedAt: by.at }, by);
     await rateLimiter.unban({ kind: "key", id: key.id }, 0);
-    return this.#directory.view(unbanned);
+    return this.#views.view(unbanned);
   }
 
   /** Disables or enables a key. One that already has that state stays as it is but is written again, as in `revoke`. */
@@ -206,7 +197,7 @@ class KeyOperations {
 
   async #applied(key: ApiKey): Promise<Key> {
     await this.#services.applyKeyChanges();
-    return this.#directory.view(key);
+    return this.#views.view(key);
   }
 }
 
@@ -229,8 +220,11 @@ function expiryOf({ expiresAt }: KeyChange): { expiresAt?: number | undefined } 
 const READS_AT_A_TIME = 16;
 const MAX_BANS = 10_000;
 
+/** A key shows the limits that apply, and its state instead of the time when it was disabled. */
+const { perMinute: _perMinute, perDay: _perDay, disabledAt: _disabledAt, ...SHOWN_FIELDS } = KEY_FIELDS;
+
 /** API keys with everything that operators see, which comes from four sources. */
-export class KeyDirectory {
+export class KeyViews {
   constructor(private readonly services: OperatorServices) {}
 
   async view(key: ApiKey): Promise<Key> {
@@ -256,17 +250,12 @@ export class KeyDirectory {
     const { policy, clock } = this.services;
     const { plans, ban } = policy.current;
     const now = clock.now();
-    const { id, name, owner = null, notes = null, labels, plan, access } = key;
-    const limits = limitsOf(plan, key.limits, plans);
+    const { access, createdAt, expiresAt, revokedAt, ...shown } = shownValuesOf(SHOWN_FIELDS, key);
+    const limits = limitsOf(key.plan, key.limits, plans);
     if (current) expire(current, now, ban);
     const bannedUntil = current && isBanned(current, now) ? current.bannedUntil : undefined;
     return {
-      id,
-      name,
-      owner,
-      notes,
-      labels,
-      plan,
+      ...shown,
       limits,
       access,
       state: stateOf(key, bannedUntil !== undefined, now),
@@ -279,9 +268,9 @@ export class KeyDirectory {
         : null,
       strikes: current ? Math.max(current.minute.strikes, current.day.strikes) : null,
       bannedUntil: formatOptionalTime(bannedUntil),
-      createdAt: formatTime(key.createdAt),
-      expiresAt: formatOptionalTime(key.expiresAt),
-      revokedAt: formatOptionalTime(key.revokedAt),
+      createdAt,
+      expiresAt,
+      revokedAt,
     };
   }
 
@@ -295,18 +284,14 @@ export class KeyDirectory {
   }
 
   /** Lists the banned keys. Those whose bans end first come first. */
-  async banned(limit: number): Promise<KeyList<Key>> {
+  async banned(limit: number): Promise<Pick<KeyList<Key>, "items" | "total">> {
     const bannedUntil = await this.#bannedUntil();
     const now = this.services.clock.now();
     const endOf = ({ id }: ApiKey) => bannedUntil.get(id) ?? NEVER;
     const banned = (await this.services.keys.getKeys([...bannedUntil.keys()]))
       .filter((key) => stateOf(key, true, now) === "banned")
       .toSorted((a, b) => endOf(a) - endOf(b) || a.id - b.id);
-    return {
-      items: await this.views(banned.slice(0, limit)),
-      total: banned.length,
-      hasMore: banned.length > limit,
-    };
+    return { items: await this.views(banned.slice(0, limit)), total: banned.length };
   }
 
   /**

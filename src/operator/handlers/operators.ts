@@ -2,7 +2,7 @@ import { TokenBucket } from "../../runtime/token-bucket.ts";
 import { Rejection } from "../../api/errors.ts";
 import { formatOptionalTime, formatTime } from "../../text/formatting.ts";
 import { toSafeNumber } from "../../api/json.ts";
-import { invalidExpiry } from "../../domain/key-fields.ts";
+import { invalidExpiry } from "../../domain/key-rules.ts";
 import { mayCall, type Operator, operatorState } from "../../domain/operators.ts";
 import { forbiddenRole, OWN_OPERATOR, tooManyAttempts } from "../errors.ts";
 import { generateToken, toNewToken } from "../token.ts";

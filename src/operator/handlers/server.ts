@@ -7,7 +7,7 @@ import { reuseBriefly } from "../../runtime/event-loop.ts";
 import { type AdapterMonitor, LATENCY_BUCKETS, quantilesOf } from "../../observe/request-metrics.ts";
 import { formatPolicy } from "../../config/shown-settings.ts";
 import type { Fleet, ServerSeries, Setting } from "../operations.ts";
-import { KeyDirectory } from "./keys.ts";
+import { KeyViews } from "./keys.ts";
 import { askOthers } from "./other-servers.ts";
 import { combinedSeries } from "./series.ts";
 import type { AdminHandlers, ServerServices } from "./services.ts";
@@ -16,7 +16,7 @@ const TOP_KEYS = 20;
 
 export function serverHandlers(services: ServerServices) {
   const { environment, keys, usageHistory, database, limits, metrics, clock, servers } = services;
-  const directory = new KeyDirectory(services);
+  const keyViews = new KeyViews(services);
   const listener: Readonly<Record<string, string>> = { "admin-address": new URL(services.url).host };
 
   /**
@@ -55,7 +55,7 @@ export function serverHandlers(services: ServerServices) {
     async getOverview({ query: { range = "1h" } }) {
       const { totals, deprecatedKeys, expiringKeys } = await readSums();
       const topKeys = await viewTopKeys(totals);
-      const banned = await directory.banned(1);
+      const banned = await keyViews.banned(1);
       return {
         range,
         ...(await readSeries(range)),
@@ -103,7 +103,7 @@ export function serverHandlers(services: ServerServices) {
   }
 
   async function viewTopKeys(totals: readonly KeyTotals[]) {
-    const views = await directory.views(await keys.getKeys(totals.map(({ keyId }) => keyId)));
+    const views = await keyViews.views(await keys.getKeys(totals.map(({ keyId }) => keyId)));
     return totals.flatMap(({ keyId, ...counts }) => {
       const view = views.find(({ id }) => id === keyId);
       if (view === undefined) return [];
