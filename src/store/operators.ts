@@ -4,11 +4,7 @@ import type { Attribution, NewAuditEntry } from "../domain/audit.ts";
 import {
   isLastingAdmin,
   lastAdmin,
-  MAX_EARLIER_TOKENS,
   MAX_OPERATORS,
-  MAX_SESSIONS,
-  MAX_SESSIONS_OF_OPERATOR,
-  MAX_SIGN_IN_CODES,
   mayCall,
   type NewOperator,
   type Operator,
@@ -35,9 +31,31 @@ import type { Awaitable } from "../runtime/event-loop.ts";
 import { formatTime } from "../text/formatting.ts";
 import { addAudit } from "./audit.ts";
 import {
-  numberRowsOf as rowsOf,
+  addCode,
+  addSession,
+  endSession,
+  endSessions,
+  readCodes,
+  readSessions,
+  shortenSessions,
+  takeCode,
+} from "./operator-sessions.ts";
+import {
+  addToken,
+  endEarlierTokens,
+  findTokenOwner,
+  isCurrentToken,
+  isInOverlap,
+  OPERATORS_WITH_TOKENS,
+  OVERLAP_ENDS_AT,
+  readEarlierTokens,
+  replaceCurrentToken,
+} from "./operator-tokens.ts";
+import {
+  numberRowsOf,
   objectsOf,
   requireRow,
+  rowsOf,
   type SqlDatabase,
   type Statements,
   type Steps,
@@ -45,38 +63,23 @@ import {
 
 const COLUMNS = `operators.id, name, role, hint, created_at AS "createdAt", issued_at AS "issuedAt",
   last_used_at AS "lastUsedAt", expires_at AS "expiresAt", revoked_at AS "revokedAt",
-  (SELECT max(valid_until) FROM operator_tokens AS earlier
-    WHERE earlier.operator_id = operators.id AND earlier.valid_until IS NOT NULL) AS "overlapEndsAt"`;
-const WITH_TOKENS = "operators JOIN operator_tokens ON operator_id = operators.id AND replaced_at IS NULL";
-const SELECT = `SELECT ${COLUMNS} FROM ${WITH_TOKENS}`;
-const SELECT_ACTIVE = `SELECT hash, ${COLUMNS} FROM ${WITH_TOKENS} WHERE revoked_at IS NULL`;
-const SELECT_EARLIER = `SELECT hash, operator_id AS "operatorId", valid_until AS "validUntil"
-  FROM operator_tokens WHERE valid_until IS NOT NULL`;
-/**
- * Excludes the sessions and codes of release 1.1.0 without an `operator_id`: they belonged to the token of a setting.
- */
-const SELECT_SESSIONS = `SELECT cookie_hash AS "cookieHash", secret_hash AS "secretHash",
-  operator_id AS "operatorId", created_at AS "createdAt", ends_at AS "endsAt"
-  FROM operator_sessions WHERE operator_id IS NOT NULL`;
-const CODE_COLUMNS = `code_hash AS "codeHash", operator_id AS "operatorId", ends_at AS "endsAt", made_by AS "madeBy"`;
-const SELECT_CODES = `SELECT ${CODE_COLUMNS} FROM sign_in_codes WHERE operator_id IS NOT NULL`;
-/** Stands for all rows of a table. OFFSET requires a LIMIT in SQLite, and PostgreSQL allows no negative one. */
-const ALL = 1_000_000;
+  ${OVERLAP_ENDS_AT} AS "overlapEndsAt"`;
+const SELECT = `SELECT ${COLUMNS} FROM ${OPERATORS_WITH_TOKENS}`;
+const SELECT_ACTIVE = `SELECT hash, ${COLUMNS} FROM ${OPERATORS_WITH_TOKENS} WHERE revoked_at IS NULL`;
 const MAX_LISTED = MAX_OPERATORS + 300;
-
-interface EarlierToken {
-  readonly hash: string;
-  readonly operatorId: number;
-  readonly validUntil: number;
-}
 
 function* findOperator(id: number) {
   const [row] = yield* objectsOf<Operator>(`${SELECT} WHERE operators.id = ?`, id);
   return row;
 }
 
+/** Reads an operator who exists, as a change has left them. */
+function* readOperator(id: number) {
+  return requireRow(yield* findOperator(id));
+}
+
 function* addOperator({ name, role, expiresAt }: NewOperator, token: NewSecret, by: Attribution) {
-  const [row] = yield* rowsOf<{ id: number }>(
+  const [row] = yield* numberRowsOf<{ id: number }>(
     "INSERT INTO operators (name, role, created_at, expires_at) VALUES (?, ?, ?, ?) RETURNING id",
     name,
     role,
@@ -84,31 +87,15 @@ function* addOperator({ name, role, expiresAt }: NewOperator, token: NewSecret, 
     expiresAt ?? null,
   );
   const { id } = requireRow(row);
-  yield* addToken(id, token, by);
-  const { hint } = token;
+  yield* addToken(id, token, by.at);
   const expiry = expiresAt === undefined ? {} : { expiresAt: formatTime(expiresAt) };
-  yield* addAudit(operatorEntry("operator.created", { id, name, role, hint, ...expiry }, by));
-  const times = { createdAt: by.at, issuedAt: by.at, ...(expiresAt !== undefined && { expiresAt }) };
-  return { id, name, role, hint, ...times };
-}
-
-function* addToken(id: number, { hash, hint }: NewSecret, { at }: Attribution) {
-  const insert = "INSERT INTO operator_tokens (hash, operator_id, hint, issued_at) VALUES (?, ?, ?, ?)";
-  yield* rowsOf(insert, hash, id, hint, at);
-}
-
-/** The operator who has the token or had it before. */
-function* ownerOf({ hash }: NewSecret) {
-  const [owner] = yield* rowsOf<{ name: string }>(
-    "SELECT name FROM operator_tokens JOIN operators ON id = operator_id WHERE hash = ?",
-    hash,
-  );
-  return owner;
+  yield* addAudit(operatorEntry("operator.created", { id, name, role, hint: token.hint, ...expiry }, by));
+  return yield* readOperator(id);
 }
 
 /** The operator who has the name, or the last one who had it. */
 function* holderOf(name: string) {
-  const [holder] = yield* rowsOf<{ id: number; revokedAt: number | null }>(
+  const [holder] = yield* numberRowsOf<{ id: number; revokedAt: number | null }>(
     `SELECT id, revoked_at AS "revokedAt" FROM operators WHERE name = ? ORDER BY revoked_at IS NOT NULL, id DESC LIMIT 1`,
     name,
   );
@@ -125,66 +112,23 @@ function* createOperator(operator: NewOperator, token: NewSecret, by: Attributio
 }
 
 function* replaceToken(
-  operator: Operator,
+  { id, name }: Operator,
   { hash, hint, keeps, overlapEndsAt }: Omit<TokenRotation, "replaces">,
   by: Attribution,
 ) {
-  const { overlapEndsAt: _, ...rest } = operator;
-  const { id, name } = operator;
-  const rotated = { ...rest, hint, issuedAt: by.at };
-  yield* endEarlierTokens(id, overlapEndsAt === undefined ? undefined : by.at);
-  const replace = `UPDATE operator_tokens SET replaced_at = ?, valid_until = ?
-    WHERE operator_id = ? AND replaced_at IS NULL`;
-  yield* rowsOf(replace, by.at, overlapEndsAt ?? null, id);
-  yield* addToken(id, { hash, hint }, by);
-  if (overlapEndsAt === undefined) {
-    yield* endSessions(id, keeps);
-    yield* addAudit(operatorEntry("operator.rotated", { id, name, hint }, by));
-    return rotated;
-  }
-  const shorten = "UPDATE operator_tokens SET valid_until = ? WHERE operator_id = ? AND valid_until > ?";
-  yield* rowsOf(shorten, overlapEndsAt, id, overlapEndsAt);
-  yield* rowsOf(
-    "UPDATE operator_sessions SET ends_at = ? WHERE operator_id = ? AND cookie_hash <> ? AND ends_at > ?",
-    overlapEndsAt,
-    id,
-    keeps ?? "",
-    overlapEndsAt,
-  );
-  const previousTokensValidUntil = formatTime(overlapEndsAt);
-  yield* addAudit(operatorEntry("operator.rotated", { id, name, hint, previousTokensValidUntil }, by));
-  return { ...rotated, overlapEndsAt };
+  yield* replaceCurrentToken(id, { hash, hint }, { at: by.at, overlapEndsAt });
+  if (overlapEndsAt === undefined) yield* endSessions(id, keeps);
+  else yield* shortenSessions(id, overlapEndsAt, keeps);
+  const overlap = overlapEndsAt === undefined ? {} : { previousTokensValidUntil: formatTime(overlapEndsAt) };
+  yield* addAudit(operatorEntry("operator.rotated", { id, name, hint, ...overlap }, by));
+  return yield* readOperator(id);
 }
 
-/** Ends the overlaps of earlier rotations: all of them, or those that are over and the oldest of too many. */
-function* endEarlierTokens(id: number, now?: number) {
-  const oldest = `SELECT hash FROM operator_tokens WHERE operator_id = ? AND valid_until IS NOT NULL
-    ORDER BY issued_at DESC, hash DESC LIMIT ${ALL} OFFSET ${now === undefined ? 0 : MAX_EARLIER_TOKENS - 1}`;
-  const end = `UPDATE operator_tokens SET valid_until = NULL
-    WHERE operator_id = ? AND (valid_until <= ? OR hash IN (${oldest}))`;
-  yield* rowsOf(end, id, now ?? 0, id);
-}
-
-/** Whether the token is the operator's current one. */
-function* hasToken(id: number, hash: string) {
-  const found = yield* rowsOf(`${SELECT_ACTIVE} AND operators.id = ? AND hash = ?`, id, hash);
-  return found.length > 0;
-}
-
-/** Ends all sessions but the one to keep. Returns how many that were. */
-function* endSessions(id: number, keeps = "") {
-  yield* rowsOf("DELETE FROM sign_in_codes WHERE operator_id = ?", id);
-  const end =
-    "DELETE FROM operator_sessions WHERE operator_id = ? AND cookie_hash <> ? RETURNING cookie_hash";
-  return (yield* rowsOf(end, id, keeps)).length;
-}
-
-/** Whether the token lets the operator in at this time: the current one, or one that was replaced with an overlap. */
+/** Whether the token lets the operator in at this time. */
 function* isAccepted(id: number, hash: string, now: number) {
   const operator = yield* findOperator(id);
   if (operator === undefined || operatorState(operator, now) !== "active") return false;
-  const earlier = `${SELECT_EARLIER} AND operator_id = ? AND hash = ? AND valid_until > ?`;
-  return (yield* hasToken(id, hash)) || (yield* rowsOf(earlier, id, hash, now)).length > 0;
+  return (yield* isCurrentToken(id, hash)) || (yield* isInOverlap(id, hash, now));
 }
 
 function* isLastAdmin(operator: Operator) {
@@ -225,7 +169,7 @@ export class SqlOperatorStore implements OperatorStore {
       if (yield* isImported()) return undefined;
       const holder = yield* holderOf(name);
       if (holder && holder.revokedAt !== null) return operatorRevoked(operator);
-      const owner = yield* ownerOf(token);
+      const owner = yield* findTokenOwner(token);
       if (owner !== undefined) return tokenOfOther(owner);
       const found = holder && (yield* findOperator(holder.id));
       // A role that was changed stays, and a token of a setting grants no more than the setting says.
@@ -240,7 +184,7 @@ export class SqlOperatorStore implements OperatorStore {
       WHERE (role = 'admin' AND expires_at IS NULL) OR name = ? LIMIT 1`;
     const isFirst = function* () {
       if ((yield* rowsOf(select, operator.name)).length > 0) return false;
-      return (yield* ownerOf(token)) === undefined;
+      return (yield* findTokenOwner(token)) === undefined;
     };
     if (!(await this.database.read(isFirst))) return undefined;
     return this.#change(function* () {
@@ -268,7 +212,7 @@ export class SqlOperatorStore implements OperatorStore {
     return this.#change(function* () {
       const operator = yield* findOperator(id);
       if (operator === undefined) return operatorNotFound(id);
-      if (replaces !== undefined && !(yield* hasToken(id, replaces))) return tokenReplaced(operator);
+      if (replaces !== undefined && !(yield* isCurrentToken(id, replaces))) return tokenReplaced(operator);
       const state = operatorState(operator, by.at);
       if (state !== "active") return (state === "revoked" ? operatorRevoked : operatorExpired)(operator);
       return yield* replaceToken(operator, token, by);
@@ -300,9 +244,9 @@ export class SqlOperatorStore implements OperatorStore {
   readAccess(): Awaitable<OperatorAccess> {
     return this.database.read(function* () {
       const active = yield* objectsOf<Operator & { hash: string }>(SELECT_ACTIVE);
-      const earlier = yield* rowsOf<EarlierToken>(SELECT_EARLIER);
-      const sessions = yield* rowsOf<OperatorSession>(SELECT_SESSIONS);
-      const codes = yield* objectsOf<SignInCode>(SELECT_CODES);
+      const earlier = yield* readEarlierTokens();
+      const sessions = yield* readSessions();
+      const codes = yield* readCodes();
       const tokens = new Map<string, OperatorCredential>();
       const operators = new Map<number, Operator>();
       for (const { hash, ...operator } of active) {
@@ -321,49 +265,18 @@ export class SqlOperatorStore implements OperatorStore {
     });
   }
 
-  createCode({ codeHash, operatorId, endsAt, madeBy }: SignInCode, now: number): Promise<void> {
-    return this.database.write(function* () {
-      yield* rowsOf(
-        `DELETE FROM sign_in_codes WHERE ends_at <= ? OR code_hash IN (SELECT code_hash FROM sign_in_codes
-           ORDER BY ends_at DESC, code_hash LIMIT ${ALL} OFFSET ${MAX_SIGN_IN_CODES - 1})`,
-        now,
-      );
-      const insert =
-        "INSERT INTO sign_in_codes (code_hash, operator_id, ends_at, made_by) VALUES (?, ?, ?, ?)";
-      yield* rowsOf(insert, codeHash, operatorId, endsAt, madeBy ?? null);
-    });
+  createCode(code: SignInCode, now: number): Promise<void> {
+    return this.database.write(() => addCode(code, now));
   }
 
   takeCode(codeHash: string): Promise<SignInCode | undefined> {
-    return this.database.write(function* () {
-      const take = `DELETE FROM sign_in_codes WHERE code_hash = ? RETURNING ${CODE_COLUMNS}`;
-      const [row] = yield* objectsOf<SignInCode>(take, codeHash);
-      return row;
-    });
+    return this.database.write(() => takeCode(codeHash));
   }
 
   createSession(session: OperatorSession, entry: NewAuditEntry, tokenHash: string): Promise<boolean> {
-    const { cookieHash, secretHash, operatorId, createdAt, endsAt } = session;
     return this.#change(function* () {
-      if (!(yield* isAccepted(operatorId, tokenHash, createdAt))) return false;
-      const before = (condition: string, max: number) =>
-        `cookie_hash IN (SELECT cookie_hash FROM operator_sessions WHERE ${condition}
-           ORDER BY created_at DESC, cookie_hash LIMIT ${ALL} OFFSET ${max - 1})`;
-      yield* rowsOf(
-        `DELETE FROM operator_sessions WHERE ends_at <= ? OR ${before("ends_at > 0", MAX_SESSIONS)}
-           OR ${before("operator_id = ?", MAX_SESSIONS_OF_OPERATOR)}`,
-        createdAt,
-        operatorId,
-      );
-      yield* rowsOf(
-        `INSERT INTO operator_sessions (cookie_hash, secret_hash, operator_id, created_at, ends_at)
-           VALUES (?, ?, ?, ?, ?)`,
-        cookieHash,
-        secretHash,
-        operatorId,
-        createdAt,
-        endsAt,
-      );
+      if (!(yield* isAccepted(session.operatorId, tokenHash, session.createdAt))) return false;
+      yield* addSession(session);
       yield* addAudit(entry);
       return true;
     });
@@ -371,8 +284,7 @@ export class SqlOperatorStore implements OperatorStore {
 
   deleteSession(cookieHash: string, entry: NewAuditEntry): Promise<void> {
     return this.database.write(function* () {
-      const end = "DELETE FROM operator_sessions WHERE cookie_hash = ? RETURNING cookie_hash";
-      if ((yield* rowsOf(end, cookieHash)).length > 0) yield* addAudit(entry);
+      if (yield* endSession(cookieHash)) yield* addAudit(entry);
     });
   }
 

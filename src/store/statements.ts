@@ -67,6 +67,23 @@ export function objectOf<T>(row: object): T {
   return object as T;
 }
 
+/** Stands for all rows of a table. OFFSET requires a LIMIT in SQLite, and PostgreSQL allows no negative one. */
+const ALL = 1_000_000;
+
+interface Newest {
+  /** The primary key. */
+  readonly key: string;
+  /** The table, and the condition on its rows if it has one. */
+  readonly from: string;
+  /** The order, which no two rows share. */
+  readonly newestFirst: string;
+}
+
+/** A condition for all rows of a table but its newest ones. */
+export function isAfterNewest(count: number, { key, from, newestFirst }: Newest): string {
+  return `${key} IN (SELECT ${key} FROM ${from} ORDER BY ${newestFirst} LIMIT ${ALL} OFFSET ${count})`;
+}
+
 /** Encodes values as a JSON array for one parameter, with every integer exact. */
 export function jsonArray(values: readonly (SqlValue | null)[]): string {
   return `[${values.map((value) => (typeof value === "bigint" ? value : JSON.stringify(value))).join(",")}]`;

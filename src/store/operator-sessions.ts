@@ -1,0 +1,95 @@
+import {
+  MAX_SESSIONS,
+  MAX_SESSIONS_OF_OPERATOR,
+  MAX_SIGN_IN_CODES,
+  type OperatorSession,
+  type SignInCode,
+} from "../domain/operators.ts";
+import { isAfterNewest, numberRowsOf, objectsOf, rowsOf } from "./statements.ts";
+
+/*
+ * The sessions of operators, and the codes that start one. Those of release 1.1.0 without an `operator_id` belonged to
+ * the token of a setting. They are not read, and are deleted like all others.
+ */
+
+const CODE_COLUMNS = `code_hash AS "codeHash", operator_id AS "operatorId", ends_at AS "endsAt", made_by AS "madeBy"`;
+
+export function readSessions() {
+  return numberRowsOf<OperatorSession>(
+    `SELECT cookie_hash AS "cookieHash", secret_hash AS "secretHash",
+       operator_id AS "operatorId", created_at AS "createdAt", ends_at AS "endsAt"
+       FROM operator_sessions WHERE operator_id IS NOT NULL`,
+  );
+}
+
+/** Adds a session. Deletes expired ones, and the oldest of too many: of all operators, and of this one. */
+export function* addSession({ cookieHash, secretHash, operatorId, createdAt, endsAt }: OperatorSession) {
+  const sessions = {
+    key: "cookie_hash",
+    from: "operator_sessions",
+    newestFirst: "created_at DESC, cookie_hash",
+  };
+  const sessionsOfOperator = { ...sessions, from: "operator_sessions WHERE operator_id = ?" };
+  yield* rowsOf(
+    `DELETE FROM operator_sessions WHERE ends_at <= ? OR ${isAfterNewest(MAX_SESSIONS - 1, sessions)}
+       OR ${isAfterNewest(MAX_SESSIONS_OF_OPERATOR - 1, sessionsOfOperator)}`,
+    createdAt,
+    operatorId,
+  );
+  yield* rowsOf(
+    `INSERT INTO operator_sessions (cookie_hash, secret_hash, operator_id, created_at, ends_at)
+       VALUES (?, ?, ?, ?, ?)`,
+    cookieHash,
+    secretHash,
+    operatorId,
+    createdAt,
+    endsAt,
+  );
+}
+
+/** Deletes a session. Returns whether it existed. */
+export function* endSession(cookieHash: string) {
+  const end = "DELETE FROM operator_sessions WHERE cookie_hash = ? RETURNING cookie_hash";
+  return (yield* rowsOf(end, cookieHash)).length > 0;
+}
+
+/** Deletes the codes of an operator, and all sessions but the one to keep. Returns how many sessions those were. */
+export function* endSessions(operatorId: number, keeps = "") {
+  yield* rowsOf("DELETE FROM sign_in_codes WHERE operator_id = ?", operatorId);
+  const end =
+    "DELETE FROM operator_sessions WHERE operator_id = ? AND cookie_hash <> ? RETURNING cookie_hash";
+  return (yield* rowsOf(end, operatorId, keeps)).length;
+}
+
+/** Lets no session of an operator but the one to keep last longer than this time. */
+export function* shortenSessions(operatorId: number, endsAt: number, keeps = "") {
+  yield* rowsOf(
+    "UPDATE operator_sessions SET ends_at = ?1 WHERE operator_id = ?2 AND cookie_hash <> ?3 AND ends_at > ?1",
+    endsAt,
+    operatorId,
+    keeps,
+  );
+}
+
+export function readCodes() {
+  return objectsOf<SignInCode>(`SELECT ${CODE_COLUMNS} FROM sign_in_codes WHERE operator_id IS NOT NULL`);
+}
+
+/** Adds a code. Deletes expired ones, and the oldest of too many. */
+export function* addCode({ codeHash, operatorId, endsAt, madeBy }: SignInCode, now: number) {
+  const isTooOld = isAfterNewest(MAX_SIGN_IN_CODES - 1, {
+    key: "code_hash",
+    from: "sign_in_codes",
+    newestFirst: "ends_at DESC, code_hash",
+  });
+  yield* rowsOf(`DELETE FROM sign_in_codes WHERE ends_at <= ? OR ${isTooOld}`, now);
+  const insert = "INSERT INTO sign_in_codes (code_hash, operator_id, ends_at, made_by) VALUES (?, ?, ?, ?)";
+  yield* rowsOf(insert, codeHash, operatorId, endsAt, madeBy ?? null);
+}
+
+/** Deletes and returns a code. */
+export function* takeCode(codeHash: string) {
+  const take = `DELETE FROM sign_in_codes WHERE code_hash = ? RETURNING ${CODE_COLUMNS}`;
+  const [code] = yield* objectsOf<SignInCode>(take, codeHash);
+  return code;
+}
