@@ -34,6 +34,7 @@ export const ADMIN_OPERATIONS = {
       success: ok("The session; `Set-Cookie` has the cookie", resources.CreatedSession),
       errors: ["invalid_token", "invalid_code", "too_many_attempts", "forbidden_role"],
       needsNoToken: true,
+      needsRequest: true,
     },
     getSession: {
       method: "GET",
@@ -43,6 +44,7 @@ export const ADMIN_OPERATIONS = {
       success: ok("The session", resources.Session),
       errors: ["too_many_attempts"],
       needsNoToken: true,
+      needsRequest: true,
     },
     deleteSession: {
       method: "DELETE",
@@ -52,6 +54,7 @@ export const ADMIN_OPERATIONS = {
       description: "Ends the session of the cookie and the secret: on every server, within a second.",
       success: { status: 204, description: "The session is over" },
       needsNoToken: true,
+      needsRequest: true,
     },
     deleteSessions: {
       method: "DELETE",
@@ -72,6 +75,7 @@ export const ADMIN_OPERATIONS = {
       query: { nonce: resources.nonce },
       success: ok("The proof", resources.ServerProof),
       needsNoToken: true,
+      needsRequest: true,
     },
   }),
   ...tagged("Operators", {

@@ -12,11 +12,16 @@ import type { AdminHandlers, OperatorServices } from "./services.ts";
  * The limit for rotations by operators with the role metrics, whose replaced tokens and audit entries are kept: 20 at
  * once and 20 an hour.
  */
-const METRICS_ROTATIONS = { max: 20, perSecond: 20 / 3_600 };
+const METRICS_ROTATIONS = 20;
+const SECONDS_PER_ROTATION = 3_600 / METRICS_ROTATIONS;
 
 export function operatorHandlers(services: OperatorServices) {
   const { operators, clock, applyOperatorChanges } = services;
-  const rotations = new TokenBucket({ ...METRICS_ROTATIONS, now: () => clock.steadyNow() });
+  const rotations = new TokenBucket({
+    max: METRICS_ROTATIONS,
+    perSecond: 1 / SECONDS_PER_ROTATION,
+    now: () => clock.steadyNow(),
+  });
 
   return {
     listOperators: async () => ({ items: (await operators.listOperators()).map(viewOf) }),
@@ -45,7 +50,7 @@ export function operatorHandlers(services: OperatorServices) {
       if (principal && principal.id !== id && !mayCall(principal.role, "admin"))
         return forbiddenRole(principal, "admin");
       if (principal?.role === "metrics" && !rotations.take())
-        return tooManyAttempts(180, "tokens were rotated");
+        return tooManyAttempts(SECONDS_PER_ROTATION, "tokens were rotated");
       const token = generateToken();
       const own = principal?.id === id ? { keeps: principal.session, replaces: principal.tokenHash } : {};
       const overlapEndsAt = overlapSeconds === 0 ? undefined : by.at + overlapSeconds * 1_000;

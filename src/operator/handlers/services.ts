@@ -12,6 +12,7 @@ import type { RequestLog } from "../../observe/request-log.ts";
 import type { AdapterMonitor } from "../../observe/request-metrics.ts";
 import type { WebhookSender } from "../../observe/webhook-delivery.ts";
 import type {
+  ADMIN_OPERATIONS,
   AdminInput,
   AdminOperationId,
   AdminRejectionOf,
@@ -31,7 +32,7 @@ export interface AdminContext {
   readonly principal?: Principal;
 }
 
-/** The context of an operation on the session, which needs the request because the session is in its cookie. */
+/** The context of an operation whose handler needs the request. */
 export interface SessionContext extends AdminContext {
   readonly request: Request;
   /** Signs the response to a request that another server has signed. */
@@ -39,7 +40,9 @@ export interface SessionContext extends AdminContext {
   /** The headers that a success adds to the response. */
   readonly responseHeaders: Record<string, string>;
 }
-type ContextOf<Id> = Id extends `${string}Session` | "proveServer" ? SessionContext : AdminContext;
+type ContextOf<Id extends AdminOperationId> = (typeof ADMIN_OPERATIONS)[Id] extends { needsRequest: true }
+  ? SessionContext
+  : AdminContext;
 
 /** The handlers of all operations. */
 export type AdminHandlers = {
