@@ -109,7 +109,7 @@ export const FORBIDDEN_HOST = new Rejection(
 );
 export const FORBIDDEN_ORIGIN = new Rejection(
   "forbidden_origin",
-  "The request comes from a page of another origin, which the Origin or Sec-Fetch-Site header tells.",
+  "The request comes from a page of another origin, as the Origin or Sec-Fetch-Site header says.",
 );
 export const ADMIN_PATH_NOT_FOUND = new Rejection(
   "not_found",

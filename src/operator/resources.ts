@@ -56,10 +56,10 @@ const serverFigures = {
     quantity("Median time of a response in the last 15 minutes, in milliseconds"),
     "Null if there were none",
   ),
-  p99: nullable(quantity("99th percentile of it"), "Null if there were none"),
+  p99: nullable(quantity("99th percentile of that time"), "Null if there were none"),
 };
 
-const FleetServer = object("A server, as it tells of itself every 5 seconds", {
+const FleetServer = object("The state of a server, as reported by the server every 5 seconds", {
   id: line(100, "Identifier, until the server stops"),
   name: line(310, { description: "Name of its machine and its port", examples: ["web-1:8080"] }),
   state: oneOf(

@@ -26,7 +26,7 @@ export const SERVER_OPERATIONS = tagged("Server", {
     audited: "server-secret.rotated",
     summary: "Replace the secret by which the servers recognize one another",
     description:
-      "The servers and commands of a database sign with it what they tell and ask one another. Servers take the new one within a second, and accept the one before for 10 seconds more. Nothing shows it.",
+      "The servers and commands of a database use it to sign the messages they exchange. Servers use the new secret within a second, and accept the one before for 10 seconds more. It is never shown.",
     success: { status: 204, description: "The secret is replaced" },
   },
   getWebhook: {
