@@ -230,7 +230,7 @@ export class SqlOperatorStore implements OperatorStore {
       yield* endEarlierTokens(id);
       yield* endSessions(id);
       yield* addAudit(operatorEntry("operator.revoked", { id, name, role }, by));
-      return { ...operator, revokedAt: by.at };
+      return yield* readOperator(id);
     });
   }
 

@@ -210,7 +210,7 @@ export function operatorStoreConformance(test: TestCase): void {
     expect(kept).toHaveLength(11);
     expect([kept.includes(hashOf("n0")), kept.includes(hashOf("n1"))]).toEqual([false, true]);
     await create(operators, "bob");
-    operatorIn(await operators.revokeOperator(id, by));
+    expect(operatorIn(await operators.revokeOperator(id, by)).overlapEndsAt).toBeUndefined();
     expect(await validUntil(operators)).toEqual({ [hashOf("bob")]: undefined });
   });
 
