@@ -1,13 +1,11 @@
 import { grouped } from "../text/formatting.ts";
 import { quoted, UsageError } from "../config/usage-error.ts";
-import { switchOption, duration, list } from "../config/value-types.ts";
+import { switchOption, list } from "../config/value-types.ts";
 import { environmentOf } from "../domain/api-keys.ts";
-import { MAX_OVERLAP_MS } from "../domain/key-fields.ts";
-import { DAY_MS } from "../domain/rate-limit.ts";
 import type { Key } from "../operator/operations.ts";
 import { Failure } from "./command.ts";
 import { confirmed, listCommand, operationCommand, YES_OPTION } from "./operation-command.ts";
-import { expiryFlag } from "./operation-flags.ts";
+import { expiryFlag, overlapFlag } from "./operation-flags.ts";
 import { columns, formatLimits, formatSecret, type Screen, shortened, type TableColumn } from "./output.ts";
 
 const only = "required for the Enterprise plan, and only for it";
@@ -193,15 +191,7 @@ export const KEY_COMMANDS = [
     operation: "rotateKey",
     description:
       "Gives a key a new secret and prints it. The previous secrets stay valid for --overlap, so that clients can change to the new one without a failed request. The key keeps its plan, usage, strikes and ban.",
-    // The flag has any unit of time, and the field seconds.
-    fields: { overlapSeconds: null },
-    options: {
-      overlap: {
-        type: duration({ min: 0, max: MAX_OVERLAP_MS }),
-        default: DAY_MS,
-        help: "Time for which the previous secrets stay valid",
-      },
-    },
+    fields: { overlapSeconds: overlapFlag("Time for which the previous secrets stay valid", "1d") },
     examples: [
       "petstore keys rotate 3",
       "petstore keys rotate 3 --overlap 0   # the previous secrets stop working at once",
@@ -213,13 +203,9 @@ export const KEY_COMMANDS = [
       secret,
       previousSecretsValidUntil: overlapEndsAt,
     }),
-    prepare: (input, { values }) => ({
-      ...input,
-      body: { overlapSeconds: Math.ceil(values.overlap / 1_000) },
-    }),
-    text({ key, secret, overlapEndsAt }, { url, values, context: { screen } }) {
+    text({ key, secret, overlapEndsAt }, { url, context: { screen } }) {
       const previous =
-        values.overlap === 0 ? "are no longer valid" : `stay valid ${screen.until(overlapEndsAt)}`;
+        key.secrets.length === 1 ? "are no longer valid" : `stay valid ${screen.until(overlapEndsAt)}`;
       return `Key ${key.id} ${quoted(key.name)} has a new secret. Its previous secrets ${previous}.\n${formatSecret(secret, url)}`;
     },
   }),

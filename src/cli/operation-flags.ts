@@ -7,6 +7,7 @@ import { UsageError } from "../config/usage-error.ts";
 import {
   trueOrFalse,
   choice,
+  duration,
   expiry,
   integerWithin,
   list,
@@ -14,6 +15,7 @@ import {
   timeOf,
   type ValueType,
 } from "../config/value-types.ts";
+import { MAX_OVERLAP_MS } from "../domain/key-fields.ts";
 import { OPERATOR_NAME } from "../domain/operators.ts";
 import type { DataOperationId } from "../operator/handlers/data-handlers.ts";
 import { ADMIN_API, type AdminOperation } from "../operator/operations.ts";
@@ -59,6 +61,12 @@ const time = convertedFlag(pointInTime, (value, now) => formatTime(timeOf(value,
 export function expiryFlag(help: string) {
   const type = convertedFlag(expiry, (value, now) => formatTime(timeOf(value, now)));
   return { flag: "expires", option: { type, help } };
+}
+
+/** The flag of the field `overlapSeconds`. It has any unit of time. */
+export function overlapFlag(help: string, defaultText: string) {
+  const type = convertedFlag(duration({ min: 0, max: MAX_OVERLAP_MS }), (ms) => Math.ceil(ms / 1_000));
+  return { flag: "overlap", option: { type, defaultText, help } };
 }
 
 /** The flags of a command: one for each field of its operation's query and body. */

@@ -1,13 +1,11 @@
 import { Rejection } from "../api/errors.ts";
 import { parseIdentifier } from "../api/json.ts";
-import { duration } from "../config/value-types.ts";
 import { EXPIRES_SOON_MS } from "../domain/api-keys.ts";
-import { MAX_OVERLAP_MS } from "../domain/key-fields.ts";
 import { ROLE_MEANINGS, ROLES } from "../domain/operators.ts";
 import type { OperatorView, OperatorWithToken } from "../operator/operations.ts";
 import { confirmed, listCommand, operationCommand, YES_OPTION } from "./operation-command.ts";
 import { type CallOperator, locationOf } from "./operation-call.ts";
-import { convertedFlag, expiryFlag } from "./operation-flags.ts";
+import { expiryFlag, overlapFlag } from "./operation-flags.ts";
 import type { Screen, TableColumn } from "./output.ts";
 import { RejectedCall } from "./server-call.ts";
 
@@ -111,17 +109,7 @@ export const OPERATOR_COMMANDS = [
   operationCommand({
     name: "operators rotate",
     operation: "rotateOperator",
-    fields: {
-      overlapSeconds: {
-        flag: "overlap",
-        option: {
-          // The flag has any unit of time, and the field seconds.
-          type: convertedFlag(duration({ min: 0, max: MAX_OVERLAP_MS }), (ms) => Math.ceil(ms / 1_000)),
-          defaultText: "0",
-          help: "Time for which the earlier tokens stay valid",
-        },
-      },
-    },
+    fields: { overlapSeconds: overlapFlag("Time for which the earlier tokens stay valid", "0") },
     examples: [
       "petstore operators rotate ann",
       "petstore operators rotate prometheus --overlap 10m   # no scrape fails meanwhile",

@@ -1,6 +1,10 @@
-import { toJson } from "../api/json.ts";
 import type { BodyOf, Key } from "../operator/operations.ts";
 import { localInputOf, timeOfInput } from "./format.ts";
+
+type NewKeyBody = BodyOf<"createKey">;
+type Limits = Key["limits"];
+/** The body with every field. Only an Enterprise key has limits of its own. */
+type WholeBody = Required<Omit<NewKeyBody, "limits">> & Pick<NewKeyBody, "limits">;
 
 /** What the form of a key holds: text as it was typed. Without a key it is the form of a new one. */
 export function formValuesOf(key?: Key) {
@@ -17,7 +21,7 @@ export function formValuesOf(key?: Key) {
     access: key?.access ?? "write",
     /** Local time; empty for never. */
     expiresAt: localInputOf(key?.expiresAt ?? null),
-  };
+  } satisfies Record<Exclude<keyof NewKeyBody, "limits"> | keyof Limits, string>;
 }
 
 export type KeyFormValues = Readonly<ReturnType<typeof formValuesOf>>;
@@ -30,7 +34,7 @@ function labelsOf(text: string): string[] {
 
 const orNull = (text: string): string | null => (text.trim() === "" ? null : text.trim());
 
-export function newKeyOf(values: KeyFormValues): BodyOf<"createKey"> {
+export function newKeyOf(values: KeyFormValues): WholeBody {
   const { name, owner, labels, notes, plan, perMinute, perDay, access, expiresAt } = values;
   return {
     name: name.trim(),
@@ -42,12 +46,4 @@ export function newKeyOf(values: KeyFormValues): BodyOf<"createKey"> {
     expiresAt: timeOfInput(expiresAt),
     ...(plan === "enterprise" && { limits: { perMinute: Number(perMinute), perDay: Number(perDay) } }),
   };
-}
-
-/** The fields that differ. An expiry that was not touched keeps its seconds. */
-export function changesOf<Body extends object>(before: Body, after: Body): Partial<Body> {
-  const old = new Map(Object.entries(before));
-  const isChanged = ([name, value]: [string, unknown]) => toJson(value) !== toJson(old.get(name));
-  // Fields of `after`, as they are there.
-  return Object.fromEntries(Object.entries(after).filter(isChanged)) as Partial<Body>;
 }

@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
-import { changesOf, formValuesOf, type KeyFormValues, newKeyOf } from "../../src/console/key-form-values.ts";
+import { changesOf } from "../../src/console/changes.ts";
+import { formValuesOf, type KeyFormValues, newKeyOf } from "../../src/console/key-form-values.ts";
 
 const KEY = {
   id: 7,

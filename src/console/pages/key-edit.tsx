@@ -1,10 +1,12 @@
 import { grouped } from "../../text/formatting.ts";
 import { KEY_NAME, KEY_NOTES, MAX_LABELS, PLANS } from "../../domain/key-fields.ts";
+import type { ComponentChildren } from "preact";
 import { call, type Key } from "../admin-api.ts";
 import { openDialog, SecretDialog } from "../components/dialogs.tsx";
 import { Choices, type ChoicesProps, ExpiryField, Form, TextField, useDraft } from "../components/forms.tsx";
 import { Loaded, PageHead, type PageProps } from "../components/page.tsx";
-import { changesOf, formValuesOf, type KeyFormValues, newKeyOf } from "../key-form-values.ts";
+import { changesOf } from "../changes.ts";
+import { formValuesOf, type KeyFormValues, newKeyOf } from "../key-form-values.ts";
 import { useCall } from "../polling.ts";
 import { navigate } from "../router.ts";
 import { announce } from "../state.ts";
@@ -32,6 +34,7 @@ export function KeyEditPage({ id }: PageProps) {
   const key = useCall("getKey", { id });
   const url = `/keys/${id}`;
   async function save(values: KeyFormValues, base: KeyFormValues) {
+    // An expiry that was not touched keeps its seconds.
     const body = changesOf(newKeyOf(base), newKeyOf(values));
     if (Object.keys(body).length > 0) {
       await call("updateKey", { id, body });
@@ -65,22 +68,24 @@ function KeyForm({ latest, onSubmit, ...form }: KeyFormProps) {
     await onSubmit(values, base);
     restart(values);
   }
-  return (
-    <Form {...form} isDirty={isDirty} onSubmit={save}>
-      {notice}
+  /** The inputs in their order. */
+  const inputs: Record<Exclude<keyof KeyFormValues, keyof Key["limits"]> | "limits", ComponentChildren> = {
+    name: (
       <TextField
         hint={`What the key is for, up to ${KEY_NAME.maxLength} characters`}
         {...inputOf("name")}
         required
         autofocus
       />
-      <PlanChoices {...inputOf("plan")} />
-      {values.plan === "enterprise" && (
-        <div class="field-row">
-          <TextField {...inputOf("perMinute")} label="Requests per minute" type="number" required />
-          <TextField {...inputOf("perDay")} label="Requests per day" type="number" required />
-        </div>
-      )}
+    ),
+    plan: <PlanChoices {...inputOf("plan")} />,
+    limits: values.plan === "enterprise" && (
+      <div class="field-row">
+        <TextField {...inputOf("perMinute")} label="Requests per minute" type="number" required />
+        <TextField {...inputOf("perDay")} label="Requests per day" type="number" required />
+      </div>
+    ),
+    access: (
       <Choices
         options={[
           { value: "write", text: "Read and write" },
@@ -88,14 +93,22 @@ function KeyForm({ latest, onSubmit, ...form }: KeyFormProps) {
         ]}
         {...inputOf("access")}
       />
-      <TextField {...inputOf("owner")} hint="Optional: an email address or a reference" />
-      <TextField {...inputOf("labels")} hint={`Optional: up to ${MAX_LABELS}, separated by commas`} />
-      <ExpiryField {...inputOf("expiresAt")} />
+    ),
+    owner: <TextField {...inputOf("owner")} hint="Optional: an email address or a reference" />,
+    labels: <TextField {...inputOf("labels")} hint={`Optional: up to ${MAX_LABELS}, separated by commas`} />,
+    expiresAt: <ExpiryField {...inputOf("expiresAt")} />,
+    notes: (
       <TextField
         {...inputOf("notes")}
         hint={`Optional, for operators, up to ${grouped(KEY_NOTES.maxLength)} characters`}
         type="multiline"
       />
+    ),
+  };
+  return (
+    <Form {...form} isDirty={isDirty} onSubmit={save}>
+      {notice}
+      {Object.values(inputs)}
     </Form>
   );
 }

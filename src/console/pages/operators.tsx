@@ -9,7 +9,7 @@ import { Loaded, PageHead } from "../components/page.tsx";
 import { type Column, DataTable, Menu } from "../components/tables.tsx";
 import { Badge, TimeAgo } from "../components/values.tsx";
 import { capitalized, localInputOf, timeOfInput } from "../format.ts";
-import { changesOf } from "../key-form-values.ts";
+import { changesOf } from "../changes.ts";
 import { useCall } from "../polling.ts";
 import { current } from "../state.ts";
 

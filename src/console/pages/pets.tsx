@@ -8,7 +8,7 @@ import { Form, ResourceInput, useDraft } from "../components/forms.tsx";
 import { Details, Empty, NameTitle, PageHead, type PageProps, PageSection } from "../components/page.tsx";
 import { type Column, Latest, ListPage, useList } from "../components/tables.tsx";
 import { Badge, Facts, NameLink } from "../components/values.tsx";
-import { changesOf } from "../key-form-values.ts";
+import { changesOf } from "../changes.ts";
 import { refresh, useCall } from "../polling.ts";
 import { navigate } from "../router.ts";
 import { AuditSection } from "./audit.tsx";

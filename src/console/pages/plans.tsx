@@ -7,7 +7,7 @@ import { Loaded, PageHead, PageSection } from "../components/page.tsx";
 import { type Column, DataTable } from "../components/tables.tsx";
 import { Facts, NO_VALUE } from "../components/values.tsx";
 import { capitalized } from "../format.ts";
-import { changesOf } from "../key-form-values.ts";
+import { changesOf } from "../changes.ts";
 import { useCall } from "../polling.ts";
 
 export function PlanListPage() {
