@@ -182,7 +182,10 @@ test("each server lists the requests of all four in pages, and names one that wa
   const [rest] = await list("", 1);
   expect(rest?.items).toHaveLength(9);
   expect(rest?.servers.filter(({ problem }) => problem !== null)).toMatchObject([
-    { name: hostname(), problem: expect.stringContaining("does not respond") },
+    {
+      name: `${hostname()}:${new URL(fleet.urls[3] ?? "").port}`,
+      problem: expect.stringContaining("does not respond"),
+    },
   ]);
   await fleet.startServer(3);
 }, 60_000);
