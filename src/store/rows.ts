@@ -61,7 +61,7 @@ class RowMapping<T extends object, Column extends string = string> {
     return object as T;
   };
 
-  /** Makes a `WorkingObject` of a row. */
+  /** Makes the `WorkingObject` of a row, for a resource whose objects are such ones. */
   readonly workingObjectOf = (row: Readonly<Record<string, unknown>>): T => {
     const object: Record<string, unknown> = {};
     for (const [name, { storedAs }] of this.#fields) {
@@ -70,7 +70,7 @@ class RowMapping<T extends object, Column extends string = string> {
       if (storedAs === "json") object[name] = JSON.parse(`${value}`);
       else object[name] = storedAs === "time" || storedAs === "integer" ? Number(value) : value;
     }
-    // As above.
+    // The object has the fields from which T is derived.
     return object as T;
   };
 
@@ -121,7 +121,7 @@ const COLUMN_TYPES: Readonly<Record<StoredAs, ColumnType>> = {
   time: "integer",
   text: "text",
   choice: "text",
-  // No column is of the type jsonb, which does not keep the text as it is.
+  // The text stays as it was written.
   json: "text",
 };
 

@@ -56,11 +56,10 @@ export function* objectsOf<T>(sql: string, ...values: Statement["values"]): Step
   return (yield* rowsOf<object>(sql, ...values)).map(objectOf<T>);
 }
 
-/** Returns the row without its nulls. With `Object.entries`, reading 10,000 keys would take 65 ms instead of 42. */
-export function objectOf<T>(row: object): T {
+/** Returns the row without its nulls. */
+function objectOf<T>(row: object): T {
   const object: Record<string, unknown> = {};
-  for (const name of Object.keys(row)) {
-    const value: unknown = Reflect.get(row, name);
+  for (const [name, value] of Object.entries(row)) {
     if (value !== null) object[name] = typeof value === "bigint" ? Number(value) : value;
   }
   // The object has the columns that the statement selects.
