@@ -24,7 +24,6 @@ import { AdapterMonitor, CommitMonitor } from "./observe/request-metrics.ts";
 import { RetentionClock } from "./clock.ts";
 import { postgresOf } from "./postgres-options.ts";
 import { HeartbeatRegister } from "./rate-limit/server-register.ts";
-import type { MemoryRateLimiter } from "./rate-limit/memory/memory-rate-limiter.ts";
 import type { SharedRateLimiter } from "./rate-limit/valkey/shared-rate-limiter.ts";
 import type { ValkeyRateLimiterOptions } from "./rate-limit/valkey/valkey-rate-limiter.ts";
 import type { RescueOptions } from "./store/sqlite/connection.ts";
@@ -91,7 +90,7 @@ export async function openAdapters(config: Config, clock: Clock, log: Log): Prom
     const policy = { current: await openPolicy(config, stores.policies, { clock, log }) };
     const ban = () => policy.current.ban;
     const limits = new AdapterMonitor(config.limitsUrls ? "Valkey" : "memory");
-    const rateLimiter = config.limitsUrls
+    const { rateLimiter, restoredBans, announce } = config.limitsUrls
       ? await valkeyRateLimiter(config, {
           clock,
           log,
@@ -103,9 +102,8 @@ export async function openAdapters(config: Config, clock: Clock, log: Log): Prom
         })
       : await memoryRateLimiter(config, { hasUsageStore: lock !== undefined, clock, log, ban, onBan });
     opened.defer(() => rateLimiter.close());
-    if ("restoredBans" in rateLimiter) await applyMissedUnbans(rateLimiter, stores.keys, clock);
+    for (const id of restoredBans) await applyMissedUnban(id, { rateLimiter, keys: stores.keys, clock });
     const close = () => opened.disposeAsync();
-    const announce = () => void ("beat" in rateLimiter && rateLimiter.beat());
     const readPolicy = async () => {
       const stored = await stores.policies.readPolicy();
       if (Bun.deepEquals(stored, policy.current)) return;
@@ -226,50 +224,53 @@ interface RateLimiterOptions {
   readonly onBan: OnBan;
 }
 
+interface OpenedRateLimiter extends Pick<Adapters, "rateLimiter" | "announce"> {
+  /** Keys with a ban of the last server in this directory. */
+  readonly restoredBans: readonly number[];
+}
+
 async function memoryRateLimiter(
   config: Config,
   { hasUsageStore, clock, log, ban, onBan }: RateLimiterOptions & { readonly hasUsageStore: boolean },
-) {
+): Promise<OpenedRateLimiter> {
   if (config.databaseUrl !== undefined) log.event("rate-limits.not-shared");
   const { createMemoryRateLimiter } = await import("./rate-limit/memory/memory-rate-limiter.ts");
   const options = { clock, ban, onBan };
   if (!hasUsageStore) {
     log.event("usage.in-memory", { directory: config.directory.path });
-    return createMemoryRateLimiter(options);
+    return { rateLimiter: createMemoryRateLimiter(options), restoredBans: [], announce() {} };
   }
   const { openUsageStore } = await import("./store/sqlite/usage-store.ts");
   const { usageStore: file } = config.directory.files;
   const onUsageStoreError = (error: unknown) => log.event("usage.save-failed", { error });
   const onRescue = () => log.event("usage.rewritten", { file });
-  return createMemoryRateLimiter({
+  const rateLimiter = createMemoryRateLimiter({
     ...options,
     usageStore: openUsageStore(file, { onRescue, onFailure: onUsageStoreError }),
     onUsageStoreError,
     onUsageStoreRecovery: () => log.event("usage.saved-again"),
   });
+  return { rateLimiter, restoredBans: rateLimiter.restoredBans, announce() {} };
 }
 
-/** Applies unbans that the last server missed before it stopped. A ban that began after the unban stays. */
-async function applyMissedUnbans(
-  rateLimiter: MemoryRateLimiter,
-  keys: KeyStore,
-  clock: Clock,
+/** Applies an unban that the last server missed before it stopped. A ban that began after the unban stays. */
+async function applyMissedUnban(
+  id: number,
+  { rateLimiter, keys, clock }: { rateLimiter: RateLimiter; keys: KeyStore; clock: Clock },
 ): Promise<void> {
-  for (const id of rateLimiter.restoredBans) {
-    const unbannedAt = (await keys.getKey(id))?.unbannedAt;
-    if (unbannedAt === undefined) continue;
-    rateLimiter.unban({ kind: "key", id }, Math.max(0, clock.now() - unbannedAt));
-  }
+  const unbannedAt = (await keys.getKey(id))?.unbannedAt;
+  if (unbannedAt === undefined) return;
+  await rateLimiter.unban({ kind: "key", id }, Math.max(0, clock.now() - unbannedAt));
 }
 
 async function valkeyRateLimiter(
   config: Config,
   options: RateLimiterOptions &
     Pick<ValkeyOptions, "onEarlierBan" | "register"> & { readonly monitor: AdapterMonitor },
-) {
+): Promise<OpenedRateLimiter> {
   const { log, monitor, ...rest } = options;
   const { limitsTimeoutMs: timeoutMs } = config;
-  return openValkey(config, {
+  const rateLimiter = await openValkey(config, {
     ...rest,
     timeoutMs,
     onResponse: (ms) => monitor.responded(ms),
@@ -280,6 +281,7 @@ async function valkeyRateLimiter(
       else log.event(MISCONFIGURED.test(cause) ? "valkey.rejects-commands" : "valkey.unavailable", { cause });
     },
   });
+  return { rateLimiter, restoredBans: [], announce: () => void rateLimiter.beat() };
 }
 
 /** Stores the limits and ban rules that this server is started with, for all servers. Returns the policy to apply. */

@@ -3,7 +3,7 @@ import { Unavailable } from "../api/errors.ts";
 import { describeStorage, type StorageConfig } from "../config/config.ts";
 import { SETTINGS } from "../config/options.ts";
 import type { Clock, KeyStore, RateLimiter, ServerRegister } from "../domain/ports.ts";
-import { DEFAULT_BAN, isBanned, LONGEST_BAN_MS, unban } from "../domain/rate-limit.ts";
+import { COMMAND_BAN_RULES, isBanned, unban } from "../domain/rate-limit.ts";
 import { errorMessage } from "./arguments.ts";
 import { type Context, Failure } from "./command.ts";
 
@@ -77,8 +77,6 @@ async function openStoredQuotas(path: string, keys: Pick<KeyStore, "getKey">, cl
   };
 }
 
-/** The rules of the servers may differ. These rules shorten no ban. */
-const BAN_RULES = { ...DEFAULT_BAN, maxLengthMs: LONGEST_BAN_MS };
 const PENDING =
   "running servers update it when it is available again; if no server is running, run this command again then";
 
@@ -98,7 +96,7 @@ async function openSharedQuotas(
   // Most commands need no quotas.
   let opened: ReturnType<typeof openValkey> | undefined;
   const open = () =>
-    (opened ??= openValkey(storage, { ban: () => BAN_RULES, clock, timeoutMs, onStateChange }));
+    (opened ??= openValkey(storage, { ban: () => COMMAND_BAN_RULES, clock, timeoutMs, onStateChange }));
   const readRegister = async () => {
     const register = await (await open()).readRegister();
     if (problem !== undefined) throw new Failure(problem);

@@ -45,6 +45,9 @@ export const DEFAULT_BAN: BanRules = {
 /** The longest ban that a server can be configured to. */
 export const LONGEST_BAN_MS = 30 * DAY_MS;
 
+/** The rules of commands, which do not know those of the servers. They shorten no ban. */
+export const COMMAND_BAN_RULES: BanRules = { ...DEFAULT_BAN, maxLengthMs: LONGEST_BAN_MS };
+
 /** What each of the rules can be. */
 export const BAN_BOUNDS = {
   strikes: { min: 1, max: 1_000_000 },

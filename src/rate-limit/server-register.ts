@@ -13,7 +13,7 @@ import type { RegisterContents, ValkeyLink } from "./valkey/connection.ts";
 
 /** How often a server reports what it does. */
 export const HEARTBEAT_MS = 5_000;
-/** After so many heartbeats, all servers have reported to a Valkey that has lost its data. */
+/** The number of heartbeats after which all servers have reported to a Valkey that has lost its data. */
 const REMEMBERED_BEATS = 4;
 
 interface RegisterOptions {

@@ -1,4 +1,5 @@
 import { Cluster, Redis } from "ioredis";
+import { messageOf } from "../../api/errors.ts";
 import type { Clock } from "../../domain/ports.ts";
 import {
   type BanRules,
@@ -141,13 +142,13 @@ export class ValkeyConnection {
   /** Throws the cause of a failure instead of the client's message. */
   async #withReason(work: () => Promise<void>): Promise<void> {
     let reason: unknown;
-    const keep = (error: unknown) => void (CLOSED.test(messageOf(error)) || (reason = error));
+    const keep = (error: unknown) => void (CLOSED.test(reasonOf(error)) || (reason = error));
     this.#client.on("error", keep);
     this.#client.on("node error", keep);
     try {
       await work();
     } catch (error) {
-      if (!CLOSED.test(messageOf(error))) throw error;
+      if (!CLOSED.test(reasonOf(error))) throw error;
       throw reason ?? (await this.#hostError()) ?? error;
     }
   }
@@ -362,7 +363,7 @@ function parseAddress(text: string, tls: { ca?: string }): ServerAddress {
  * AUTH. The message of a server that does not know AUTH quotes it too.
  */
 export function loggableError(cause: unknown): Error {
-  const message = messageOf(cause).replace(/, with args beginning with:.*$/s, "");
+  const message = reasonOf(cause).replace(/, with args beginning with:.*$/s, "");
   return new Error(/^(?:MOVED|CROSSSLOT) /.test(message) ? `${message}: ${CLUSTER_NODE_HINT}` : message);
 }
 
@@ -370,8 +371,7 @@ const CLUSTER_NODE_HINT =
   "this is a node of a cluster, so repeat --limits-url for at least one more of its nodes";
 
 /** When no host of a cluster works, the error of the last one has the cause. */
-function messageOf(cause: unknown): string {
+function reasonOf(cause: unknown): string {
   const nodeError: unknown = cause instanceof Error ? Reflect.get(cause, "lastNodeError") : undefined;
-  const error = nodeError instanceof Error ? nodeError : cause;
-  return error instanceof Error ? error.message : String(error);
+  return messageOf(nodeError ?? cause);
 }

@@ -1,9 +1,6 @@
 /** What commands do with Valkey while servers use it. */
-import { DEFAULT_BAN, LONGEST_BAN_MS, type Subject, type Usage } from "../../domain/rate-limit.ts";
+import { COMMAND_BAN_RULES, type Subject, type Usage } from "../../domain/rate-limit.ts";
 import { loggableError, parseServers, ValkeyConnection, type ValkeyOptions } from "./connection.ts";
-
-/** Servers shorten a ban that is longer than their settings allow; a copy keeps it as it is. */
-const BAN_RULES = { ...DEFAULT_BAN, maxLengthMs: LONGEST_BAN_MS };
 
 /** Connects as a server does, and runs the script of the rate limits on a temporary key. */
 async function withConnection<T>(
@@ -11,7 +8,12 @@ async function withConnection<T>(
   work: (connection: ValkeyConnection) => Promise<T>,
   backgroundTimeoutMs?: number,
 ): Promise<T> {
-  const settings = { servers: parseServers(urls, ca), prefix, ban: () => BAN_RULES, backgroundTimeoutMs };
+  const settings = {
+    servers: parseServers(urls, ca),
+    prefix,
+    ban: () => COMMAND_BAN_RULES,
+    backgroundTimeoutMs,
+  };
   let connection: ValkeyConnection | undefined;
   try {
     connection = await ValkeyConnection.open(settings, { kind: "key", id: 1 });

@@ -13,37 +13,26 @@ import {
   type Subject,
   type Usage,
 } from "../../domain/rate-limit.ts";
-import { HEARTBEAT_MS, type HeartbeatRegister, parseRegister } from "../server-register.ts";
-import { loggableError, type ValkeyLink } from "./connection.ts";
+import { parseRegister } from "../server-register.ts";
+import { Availability, type AvailabilityOptions } from "./availability.ts";
 import type { DecisionRequest, GroupReply, KeyReport, KeySubject, Replies, RequestGroup } from "./script.ts";
 import { Shares } from "./shares.ts";
 
-type OnStateChange = (state: "available" | "unavailable", cause?: unknown) => void;
-
-export interface SharedRateLimiterOptions {
+export interface SharedRateLimiterOptions extends Partial<Omit<AvailabilityOptions, "open">> {
   readonly clock: Clock;
   /** The rules now. */
   readonly ban: () => BanRules;
   /** Decides for addresses. The rate limiter closes it. */
   readonly local: RateLimiter;
-  /** Called at each change, and at the start when Valkey is unavailable. */
-  readonly onStateChange?: OnStateChange;
   /** Called after each batch of decisions. */
   readonly onResponse?: ((ms: number) => void) | undefined;
   /** Called for each new ban that a request of this server has caused. */
   readonly onBan?: OnBan | undefined;
   /** Called once for each ban that a request of another server has caused, or one whose reply was lost. */
   readonly onEarlierBan?: OnBan | undefined;
-  /** How long Valkey may be silent while requests wait for it, before it counts as unavailable. */
-  readonly timeoutMs?: number;
-  /** The register of the servers that share the limits; by default there is no other. */
-  readonly register?: Pick<HeartbeatRegister, "count" | "beat" | "leave"> | undefined;
-  readonly scheduler?: Scheduler;
 }
 
-interface LinkOptions {
-  /** Opens a connection on which requests of this key work. */
-  readonly open: (subject: KeySubject) => Promise<ValkeyLink>;
+interface LinkOptions extends Pick<AvailabilityOptions, "open"> {
   /** Whether a batch may contain one key only. */
   readonly isCluster: boolean;
   /** The maximum of requests in a batch. */
@@ -53,7 +42,7 @@ interface LinkOptions {
 
 /** The maximum of keys that a batch reports. */
 const MAX_REPORTS = 32;
-/** Valkey decides so many in about a tenth of a second. */
+/** The maximum of requests that wait for a batch. Valkey decides as many in about a tenth of a second. */
 const MAX_QUEUED = 10_000;
 /**
  * The timeout is counted in ticks of our own event loop. When this process itself is blocked, its timer fires once,
@@ -61,14 +50,6 @@ const MAX_QUEUED = 10_000;
  * at once, so one more has to pass.
  */
 const TICKS_PER_TIMEOUT = 10;
-/** A Valkey that works again is used again within a second. */
-const RETRY_EVERY_MS = 250;
-/** A connection that lasted this long may have failed for a moment only, so the first retry follows at once. */
-const STABLE_AFTER_MS = 1_000;
-/** The time in which every server that Valkey replies to again has reported. */
-const RETURN_MS = 500;
-const MAX_REPORTED_BANS = 10_000;
-const ANY_KEY: KeySubject = { kind: "key", id: 0 };
 
 interface WaitingRequest extends DecisionRequest {
   readonly resolve: (decision: Decision) => void;
@@ -112,38 +93,33 @@ export class SharedRateLimiter implements RateLimiter {
   readonly #links: LinkOptions;
   readonly #scheduler: Scheduler;
   readonly #shares = new Shares();
-  /** The ends of bans that were reported, by key; the oldest is dropped when there are too many. */
-  readonly #reportedBans = new Map<number, number>();
+  readonly #valkey: Availability;
+  readonly #bans: BanReporter;
+  readonly #timeoutMs: number;
   #queue: WaitingRequest[] = [];
   /** The batches without a reply. */
   readonly #sent = new Set<Batch>();
   #timeout: ScheduledTimer | undefined;
-  #link: ValkeyLink | undefined;
-  #linkedAt = 0;
-  #isOutage = true;
-  /** Set while Valkey is tried again. */
-  #retryTimer: ScheduledTimer | undefined;
-  #heartbeat: ScheduledTimer | undefined;
-  /** Set from the first reply of Valkey until the outage ends. */
-  #returnTimer: ScheduledTimer | undefined;
-  #isClosed = false;
 
   constructor(options: SharedRateLimiterOptions, links: LinkOptions) {
     this.#options = options;
     this.#links = links;
     this.#scheduler = options.scheduler ?? scheduler;
+    this.#timeoutMs = options.timeoutMs ?? DEFAULT_DECISION_TIMEOUT_MS;
+    this.#bans = new BanReporter(options);
+    this.#valkey = new Availability(
+      { ...options, open: links.open, timeoutMs: this.#timeoutMs, scheduler: this.#scheduler },
+      {
+        isWaiting: () => this.#sent.size > 0,
+        onUnavailable: () => this.#decideAllHere(),
+        onReply: () => this.#sendQueue(),
+        onDrop: () => this.#forgetSent(),
+      },
+    );
   }
 
-  async start(): Promise<void> {
-    try {
-      const link = await this.#links.open(ANY_KEY);
-      await this.#options.register?.beat(link);
-      this.#use(link);
-      this.#isOutage = this.#isClosed;
-    } catch (cause) {
-      this.#retryIn(RETRY_EVERY_MS, ANY_KEY);
-      this.#changeState("unavailable", cause);
-    }
+  start(): Promise<void> {
+    return this.#valkey.start();
   }
 
   /** The number of requests that wait for the next batch. */
@@ -153,14 +129,14 @@ export class SharedRateLimiter implements RateLimiter {
 
   decide(subject: Subject, limits: Limits): Awaitable<Decision> {
     if (subject.kind === "address") return this.#options.local.decide(subject, limits);
-    if (this.#isOutage) return this.#decideHere({ subject, limits });
+    if (!this.#valkey.isAvailable) return this.#decideHere({ subject, limits });
     // An overload is different from an outage: Valkey still counts.
     if (this.#queue.length >= MAX_QUEUED) {
       return Promise.reject(new Overloaded(`the queue for Valkey is full (${MAX_QUEUED} requests)`));
     }
     return new Promise((resolve) => {
       if (this.#queue.push({ subject, limits, resolve }) > 1) return;
-      this.#scheduler.atEndOfIteration(() => this.#isOutage || this.#sendQueue());
+      this.#scheduler.atEndOfIteration(() => this.#valkey.isAvailable && this.#sendQueue());
     });
   }
 
@@ -172,9 +148,10 @@ export class SharedRateLimiter implements RateLimiter {
   /** Returns what this server knows while Valkey does not reply. */
   async usage(subject: Subject): Promise<Usage | undefined> {
     if (subject.kind === "address") return this.#options.local.usage(subject);
-    if (this.#link && !this.#isOutage) {
+    const { link, isAvailable } = this.#valkey;
+    if (link && isAvailable) {
       try {
-        const { usage, now } = await this.#link.usage(subject);
+        const { usage, now } = await link.usage(subject);
         if (usage) shift(usage, this.#options.clock.now() - now);
         return usage;
       } catch {
@@ -189,7 +166,8 @@ export class SharedRateLimiter implements RateLimiter {
 
   /** Returns the servers in the register; none in an outage. */
   async readRegister(): Promise<ReturnType<typeof parseRegister>> {
-    const contents = this.#isOutage ? undefined : await this.#link?.servers();
+    const { link, isAvailable } = this.#valkey;
+    const contents = isAvailable ? await link?.servers() : undefined;
     return contents ? parseRegister(contents, this.#options.clock.now()) : { servers: [], lost: [] };
   }
 
@@ -201,29 +179,26 @@ export class SharedRateLimiter implements RateLimiter {
   async unban(subject: Subject, agoMs: number): Promise<void> {
     if (subject.kind === "address") return this.#options.local.unban(subject, agoMs);
     this.#shares.unban(subject, this.#options.clock.steadyNow() - agoMs);
-    if (this.#isOutage) return;
+    if (!this.#valkey.isAvailable) return;
     const { promise, resolve } = Promise.withResolvers<void>();
     void this.#send([], [subject], resolve);
     await promise;
   }
 
+  /** Reports to the other servers now, instead of at the next heartbeat. */
+  beat(): Promise<void> {
+    return this.#valkey.beat();
+  }
+
   async close(): Promise<void> {
-    this.#isClosed = true;
-    this.#heartbeat?.close();
     this.#timeout?.close();
-    this.#retryTimer?.close();
-    this.#returnTimer?.close();
-    const link = this.#isOutage ? undefined : this.#link;
-    this.#isOutage = true;
-    this.#decideAllHere();
-    if (link) await this.#options.register?.leave(link);
-    this.#dropLink();
+    await this.#valkey.close();
     await this.#options.local.close();
   }
 
   #decisionContext() {
     const { clock, register } = this.#options;
-    return { servers: (this.#isOutage && register?.count) || 1, now: clock.steadyNow() };
+    return { servers: (!this.#valkey.isAvailable && register?.count) || 1, now: clock.steadyNow() };
   }
 
   /** Decides by this server's share. */
@@ -244,7 +219,7 @@ export class SharedRateLimiter implements RateLimiter {
       if (isCluster) for (const group of groups) void this.#send([group]);
       else void this.#send(groups);
     }
-    while (this.#link && this.#shares.hasReports && this.#sent.size < maxConcurrentBatches) {
+    while (this.#valkey.link && this.#shares.hasReports && this.#sent.size < maxConcurrentBatches) {
       void this.#send([]);
     }
   }
@@ -255,7 +230,7 @@ export class SharedRateLimiter implements RateLimiter {
     subjects = groups.map(({ subject }) => subject),
     onEnd = () => {},
   ): Promise<void> {
-    const link = this.#link;
+    const { link } = this.#valkey;
     if (link === undefined) return;
     const sentAt = this.#options.clock.steadyNow();
     const reports = this.#shares.hasReports ? this.#takeReports(subjects, sentAt) : [];
@@ -266,18 +241,18 @@ export class SharedRateLimiter implements RateLimiter {
     const startedAt = this.#scheduler.now();
     try {
       const replies = await link.decide(groups, reports);
-      if (link !== this.#link) return;
+      if (link !== this.#valkey.link) return;
       this.#sent.delete(batch);
       if (groups.length > 0) this.#options.onResponse?.(this.#scheduler.now() - startedAt);
       // The next batch is sent before the responses to this one.
-      if (!this.#isOutage || this.#returnTimer) this.#sendQueue();
+      if (this.#valkey.isReplying) this.#sendQueue();
       this.#takeReplies(batch, replies);
     } catch (cause) {
-      this.#linkFailed(link, cause, firstOf(batch));
+      this.#valkey.failed(link, cause, firstOf(batch));
       return;
     }
     onEnd();
-    if (this.#isOutage && !this.#returnTimer && this.#sent.size === 0) this.#return();
+    if (this.#sent.size === 0) this.#valkey.replied();
   }
 
   #takeReports(subjects: readonly KeySubject[], now: number): readonly KeyReport[] {
@@ -299,7 +274,7 @@ export class SharedRateLimiter implements RateLimiter {
       if (reply === undefined) return;
       const { subject, requests, allowedHere } = group;
       const { allowed, limited, isNewBan, usage } = reply;
-      if (allowed + limited < requests.length) this.#reportBan(subject.id, usage, isNewBan);
+      if (allowed + limited < requests.length) this.#bans.report(subject.id, usage, isNewBan);
       shift(usage, now - valkeyNow);
       if (isDecided) this.#shares.countedLate(subject, Math.min(allowed, allowedHere));
       else this.#respond(group, reply, now);
@@ -322,46 +297,21 @@ export class SharedRateLimiter implements RateLimiter {
     });
   }
 
-  #reportBan(keyId: number, { bannedAt, bannedUntil }: Ban, isNew: boolean): void {
-    if (this.#reportedBans.get(keyId) === bannedUntil) return;
-    this.#reportedBans.delete(keyId);
-    this.#reportedBans.set(keyId, bannedUntil);
-    const [oldest] = this.#reportedBans.keys();
-    if (this.#reportedBans.size > MAX_REPORTED_BANS && oldest !== undefined)
-      this.#reportedBans.delete(oldest);
-    const { onBan, onEarlierBan } = this.#options;
-    (isNew ? onBan : onEarlierBan)?.(keyId, { bannedAt, bannedUntil });
-  }
-
-  get #timeoutMs(): number {
-    return this.#options.timeoutMs ?? DEFAULT_DECISION_TIMEOUT_MS;
-  }
-
   #startTimeout(): ScheduledTimer {
     return this.#scheduler.setTimeout(() => this.#tick(), this.#timeoutMs / TICKS_PER_TIMEOUT);
   }
 
   #tick(): void {
     this.#timeout = undefined;
-    if (this.#isOutage && !this.#returnTimer) return;
+    if (!this.#valkey.isReplying) return;
     for (const batch of this.#sent) {
       batch.ticks++;
       if (batch.ticks > TICKS_PER_TIMEOUT) {
-        this.#beginOutage(new Error(`no response within ${this.#timeoutMs} ms`));
-        this.#retryIn(RETRY_EVERY_MS, firstOf(batch));
-        return;
+        const cause = new Error(`no response within ${this.#timeoutMs} ms`);
+        return this.#valkey.beginOutage(cause, firstOf(batch));
       }
     }
     if (this.#sent.size > 0) this.#timeout = this.#startTimeout();
-  }
-
-  #beginOutage(cause: unknown): void {
-    this.#returnTimer?.close();
-    this.#returnTimer = undefined;
-    if (this.#isOutage) return;
-    this.#isOutage = true;
-    this.#decideAllHere();
-    this.#changeState("unavailable", cause);
   }
 
   #decideAllHere(): void {
@@ -380,91 +330,31 @@ export class SharedRateLimiter implements RateLimiter {
     for (const request of this.#queue.splice(0)) request.resolve(this.#decideHere(request));
   }
 
-  /** Called when Valkey replies again. */
-  #return(): void {
-    if (this.#isClosed) return;
-    this.#retryTimer?.close();
-    this.#retryTimer = undefined;
-    this.#returnTimer = this.#scheduler.setTimeout(() => this.#endOutage(), RETURN_MS);
-    this.#sendQueue();
-  }
-
-  #endOutage(): void {
-    this.#returnTimer = undefined;
-    this.#isOutage = false;
-    this.#changeState("available");
-    this.#sendQueue();
-    void this.beat();
-  }
-
-  #linkFailed(link: ValkeyLink, cause: unknown, subject = ANY_KEY): void {
-    if (link !== this.#link) return;
-    this.#beginOutage(cause);
-    this.#dropLink();
-    if (this.#retryTimer) return;
-    const wasStable = this.#scheduler.now() - this.#linkedAt >= STABLE_AFTER_MS;
-    this.#retryIn(wasStable ? 0 : RETRY_EVERY_MS, subject);
-  }
-
-  #dropLink(): void {
-    const link = this.#link;
-    this.#link = undefined;
+  /** Valkey may not have counted what it has not replied to, so it is reported again. */
+  #forgetSent(): void {
     for (const { reports, sentAt } of this.#sent)
       for (const report of reports) this.#shares.putBack(report, sentAt);
     this.#sent.clear();
-    link?.close();
   }
+}
 
-  #use(link: ValkeyLink): void {
-    if (this.#isClosed) return link.close();
-    this.#dropLink();
-    this.#link = link;
-    this.#linkedAt = this.#scheduler.now();
-    this.#heartbeat ??= this.#startHeartbeat();
-    link.onEnd(() => this.#linkFailed(link, new Error("the connection was closed")));
-  }
+const MAX_REPORTED_BANS = 10_000;
 
-  #startHeartbeat(): ScheduledTimer | undefined {
-    const { register } = this.#options;
-    const timer = register && this.#scheduler.setInterval(() => void this.beat(), HEARTBEAT_MS);
-    timer?.unref();
-    return timer;
-  }
+/** Reports each ban once, although Valkey repeats it in each reply about the key. */
+class BanReporter {
+  /** The ends of bans that were reported, by key; the oldest is dropped when there are too many. */
+  readonly #ends = new Map<number, number>();
 
-  /** Sends a heartbeat, and sends it again on a new connection if the current one is silent: it may be dead. */
-  async beat(): Promise<void> {
-    const link = this.#link;
-    const { register } = this.#options;
-    if (link === undefined || register === undefined || this.#isOutage) return;
-    if (await register.beat(link)) return;
-    const other = await this.#links.open(ANY_KEY).catch(() => undefined);
-    if (other === undefined) return;
-    if (link !== this.#link || this.#isOutage || this.#sent.size > 0) return other.close();
-    this.#use(other);
-    await register.beat(other);
-  }
+  constructor(private readonly options: Pick<SharedRateLimiterOptions, "onBan" | "onEarlierBan">) {}
 
-  #retryIn(ms: number, subject: KeySubject): void {
-    if (this.#isClosed) return;
-    this.#retryTimer = this.#scheduler.setTimeout(() => void this.#retry(subject), ms);
-    this.#retryTimer.unref();
-  }
-
-  /** Opens another connection, because the silent one may be dead while Valkey works. */
-  async #retry(subject: KeySubject): Promise<void> {
-    const timer = this.#retryTimer;
-    const link = await this.#links.open(subject).catch(() => undefined);
-    // Valkey has replied on the new connection. Late replies on the old one arrive about now, if at all.
-    if (link && this.#sent.size > 0) await this.#scheduler.sleep(this.#timeoutMs);
-    if (this.#isClosed || timer !== this.#retryTimer) return link?.close();
-    if (link === undefined) return this.#retryIn(RETRY_EVERY_MS, subject);
-    this.#use(link);
-    this.#return();
-  }
-
-  #changeState(state: "available" | "unavailable", cause?: unknown): void {
-    if (this.#isClosed) return;
-    this.#options.onStateChange?.(state, cause === undefined ? undefined : loggableError(cause));
+  report(keyId: number, { bannedAt, bannedUntil }: Ban, isNew: boolean): void {
+    if (this.#ends.get(keyId) === bannedUntil) return;
+    this.#ends.delete(keyId);
+    this.#ends.set(keyId, bannedUntil);
+    const [oldest] = this.#ends.keys();
+    if (this.#ends.size > MAX_REPORTED_BANS && oldest !== undefined) this.#ends.delete(oldest);
+    const { onBan, onEarlierBan } = this.options;
+    (isNew ? onBan : onEarlierBan)?.(keyId, { bannedAt, bannedUntil });
   }
 }
 
@@ -486,6 +376,6 @@ function groupsOf(requests: readonly WaitingRequest[]): readonly Group[] {
   return groups;
 }
 
-function firstOf({ reports, groups }: Batch): KeySubject {
-  return (reports[0] ?? groups[0])?.subject ?? ANY_KEY;
+function firstOf({ reports, groups }: Batch): KeySubject | undefined {
+  return (reports[0] ?? groups[0])?.subject;
 }

@@ -89,7 +89,7 @@ export class Shares {
     return decision;
   }
 
-  /** Called when Valkey has counted so many of the requests that this server allowed. */
+  /** Must be called when Valkey has counted `count` of the requests that this server allowed. */
   countedLate({ id }: KeySubject, count: number): void {
     const { minute, day } = this.#keys.get(id) ?? newKey();
     for (const granted of [minute, day]) granted.unreported = Math.max(0, granted.unreported - count);

@@ -1,0 +1,180 @@
+import type { ScheduledTimer, Scheduler } from "../../runtime/event-loop.ts";
+import { HEARTBEAT_MS, type HeartbeatRegister } from "../server-register.ts";
+import { loggableError, type ValkeyLink } from "./connection.ts";
+import type { KeySubject } from "./script.ts";
+
+export interface AvailabilityOptions {
+  /** Opens a connection on which requests of this key work. */
+  readonly open: (subject: KeySubject) => Promise<ValkeyLink>;
+  /** How long Valkey may be silent while requests wait for it, before it counts as unavailable. */
+  readonly timeoutMs: number;
+  /** The register of the servers that share the limits; by default there is no other. */
+  readonly register?: Pick<HeartbeatRegister, "count" | "beat" | "leave"> | undefined;
+  /** Called at each change, and at the start when Valkey is unavailable. */
+  readonly onStateChange?: (state: "available" | "unavailable", cause?: unknown) => void;
+  readonly scheduler: Scheduler;
+}
+
+/** What sends batches on the connection. */
+interface Sender {
+  /** Returns whether a batch has no reply. */
+  readonly isWaiting: () => boolean;
+  /** Called when no request may wait for Valkey any longer. */
+  readonly onUnavailable: () => void;
+  /** Called when Valkey replies again, and once more when it is available. */
+  readonly onReply: () => void;
+  /** Called when the connection is dropped: it brings no more replies. */
+  readonly onDrop: () => void;
+}
+
+/** A state from when it is entered until the next one is. */
+interface State {
+  /** In `returning`, the last part of an outage, Valkey replies and every server reports what it has allowed. */
+  readonly name: "starting" | "available" | "outage" | "returning" | "closed";
+  /** The next retry of an outage, or the end of the return. */
+  timer?: ScheduledTimer;
+}
+
+/** A Valkey that works again is used again within a second. */
+const RETRY_EVERY_MS = 250;
+/** A connection that lasted this long may have failed for a moment only, so the first retry follows at once. */
+const STABLE_AFTER_MS = 1_000;
+/** The time in which every server that Valkey replies to again has reported. */
+const RETURN_MS = 500;
+const ANY_KEY: KeySubject = { kind: "key", id: 0 };
+
+/** Whether Valkey is available, and the connection to it, which is replaced when it has failed or is silent. */
+export class Availability {
+  readonly #options: AvailabilityOptions;
+  readonly #sender: Sender;
+  #state: State = { name: "starting" };
+  #link: ValkeyLink | undefined;
+  #linkedAt = 0;
+  #heartbeat: ScheduledTimer | undefined;
+
+  constructor(options: AvailabilityOptions, sender: Sender) {
+    this.#options = options;
+    this.#sender = sender;
+  }
+
+  async start(): Promise<void> {
+    try {
+      const link = await this.#options.open(ANY_KEY);
+      await this.#options.register?.beat(link);
+      if (this.#state.name === "closed") return link.close();
+      this.#use(link);
+      this.#enter("available");
+    } catch (cause) {
+      if (this.#state.name === "starting") this.beginOutage(cause);
+    }
+  }
+
+  /** The connection. There is one whenever Valkey replies; in an outage it may be a silent one. */
+  get link(): ValkeyLink | undefined {
+    return this.#link;
+  }
+
+  get isAvailable(): boolean {
+    return this.#state.name === "available";
+  }
+
+  /** Whether Valkey replies, also if it is still returning. */
+  get isReplying(): boolean {
+    return this.#state.name === "available" || this.#state.name === "returning";
+  }
+
+  /** Must be called when Valkey is silent. `subject` is the key that it has to serve again. */
+  beginOutage(cause: unknown, subject = ANY_KEY, retryInMs = RETRY_EVERY_MS): void {
+    const isSameOutage = this.#state.name === "returning";
+    this.#retryIn(retryInMs, this.#enter("outage"), subject);
+    if (isSameOutage) return;
+    this.#sender.onUnavailable();
+    this.#options.onStateChange?.("unavailable", loggableError(cause));
+  }
+
+  /** Must be called when an operation fails on the connection. */
+  failed(link: ValkeyLink, cause: unknown, subject?: KeySubject): void {
+    if (link !== this.#link) return;
+    const wasStable = this.#options.scheduler.now() - this.#linkedAt >= STABLE_AFTER_MS;
+    if (this.isReplying) this.beginOutage(cause, subject, wasStable ? 0 : RETRY_EVERY_MS);
+    this.#dropLink();
+  }
+
+  /** Must be called when Valkey has replied to everything that was sent. */
+  replied(): void {
+    if (this.#state.name !== "outage") return;
+    const returning = this.#enter("returning");
+    returning.timer = this.#options.scheduler.setTimeout(() => this.#endOutage(), RETURN_MS);
+    this.#sender.onReply();
+  }
+
+  /** Sends a heartbeat, and sends it again on a new connection if the current one is silent: it may be dead. */
+  async beat(): Promise<void> {
+    const { register, open } = this.#options;
+    const link = this.#link;
+    if (link === undefined || register === undefined || !this.isAvailable) return;
+    if (await register.beat(link)) return;
+    const other = await open(ANY_KEY).catch(() => undefined);
+    if (other === undefined) return;
+    if (link !== this.#link || !this.isAvailable || this.#sender.isWaiting()) return other.close();
+    this.#use(other);
+    await register.beat(other);
+  }
+
+  async close(): Promise<void> {
+    const link = this.isAvailable ? this.#link : undefined;
+    this.#enter("closed");
+    this.#heartbeat?.close();
+    this.#sender.onUnavailable();
+    if (link) await this.#options.register?.leave(link);
+    this.#dropLink();
+  }
+
+  /** Enters a state. The timer of the state before ends with it. */
+  #enter(name: State["name"]): State {
+    this.#state.timer?.close();
+    this.#state = { name };
+    return this.#state;
+  }
+
+  #endOutage(): void {
+    this.#enter("available");
+    this.#options.onStateChange?.("available");
+    this.#sender.onReply();
+    void this.beat();
+  }
+
+  #retryIn(ms: number, outage: State, subject: KeySubject): void {
+    outage.timer = this.#options.scheduler.setTimeout(() => void this.#retry(outage, subject), ms);
+    outage.timer.unref();
+  }
+
+  /** Opens another connection, because the silent one may be dead while Valkey works. */
+  async #retry(outage: State, subject: KeySubject): Promise<void> {
+    const { open, scheduler, timeoutMs } = this.#options;
+    const link = await open(subject).catch(() => undefined);
+    // Valkey has replied on the new connection. Late replies on the old one arrive about now, if at all.
+    if (link && this.#sender.isWaiting()) await scheduler.sleep(timeoutMs);
+    if (this.#state !== outage) return link?.close();
+    if (link === undefined) return this.#retryIn(RETRY_EVERY_MS, outage, subject);
+    this.#use(link);
+    this.replied();
+  }
+
+  #use(link: ValkeyLink): void {
+    const { register, scheduler } = this.#options;
+    this.#dropLink();
+    this.#link = link;
+    this.#linkedAt = scheduler.now();
+    if (register) this.#heartbeat ??= scheduler.setInterval(() => void this.beat(), HEARTBEAT_MS);
+    this.#heartbeat?.unref();
+    link.onEnd(() => this.failed(link, new Error("the connection was closed")));
+  }
+
+  #dropLink(): void {
+    const link = this.#link;
+    this.#link = undefined;
+    this.#sender.onDrop();
+    link?.close();
+  }
+}
