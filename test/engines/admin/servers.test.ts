@@ -143,6 +143,8 @@ test("a server that was killed is lost, apart from the others in name and figure
   expect((await registered()).items).toHaveLength(3);
   await again.stop();
   expect(stateIn(await registered())).toBeUndefined();
+  // The others hear of it with their next heartbeat.
+  for (const server of [first, second]) await until(async () => (await serversOn(server)).length === 2);
 }, 60_000);
 
 test("the overview has the requests of all servers, and the settings of one are found through Valkey", async () => {

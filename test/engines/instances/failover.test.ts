@@ -159,7 +159,7 @@ test("after a failover that lost changes of keys, lost keys get 401, and a key t
   await until(async () => (await adminStatus()) === 401);
   const lost = await createKey("lost");
   for (const plan of ["pro", "business"]) await cli.json("keys", "update", "2", "--plan", plan, ...storage);
-  await until(() => server.lines.some((line) => line.includes('"plan":"business"')));
+  await until(() => server.lines.some((line) => /"key.changed".*"plan":"business"/.test(line)));
   for (const key of [kept, lost]) await until(async () => (await statusOf(key)) === 200);
   await primary.kill();
   await promote(standby);
@@ -172,8 +172,8 @@ test("after a failover that lost changes of keys, lost keys get 401, and a key t
   await until(() => server.lines.some(isEntry));
   expect(JSON.parse(server.lines.find(isEntry) ?? "")).toMatchObject({
     level: "error",
-    revision: 2,
-    revisionBefore: 5,
+    revision: 3,
+    revisionBefore: 6,
   });
   await cli.json("keys", "revoke", "2", "--yes", ...storage);
   const revokedAt = performance.now();
