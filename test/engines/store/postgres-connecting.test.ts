@@ -62,8 +62,23 @@ const TLS_FILES = (cert: typeof valid) => ({
 const rules = readFileSync(await setting("hba_file"), "utf8");
 const movedCa = `${authority.caFile}.moved`;
 
+const DATABASE_IN_USE = "55006";
+
 type Change = () => unknown;
 const statement = (text: string) => () => admin.unsafe(text);
+const endSessions = () =>
+  admin`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'shop'`;
+/** A database in use cannot be renamed, and stores connect again at any time. */
+const rename = (from: string, to: string) => async () => {
+  for (;;) {
+    await endSessions();
+    try {
+      return await admin.unsafe(`ALTER DATABASE ${from} RENAME TO ${to}`);
+    } catch (error) {
+      if (!(error instanceof SQL.PostgresError && error.errno === DATABASE_IN_USE)) throw error;
+    }
+  }
+};
 const certificate = (cert: typeof valid) => () => replace(TLS_FILES(cert));
 const access = (line: string) => () => replace({ hba_file: `host all petstore all trust\n${line}` });
 const FAULTS: readonly [name: string, begin: Change, end: Change][] = [
@@ -98,11 +113,7 @@ const FAULTS: readonly [name: string, begin: Change, end: Change][] = [
     statement("REVOKE CONNECT ON DATABASE shop FROM PUBLIC, shop"),
     statement("GRANT CONNECT ON DATABASE shop TO PUBLIC, shop"),
   ],
-  [
-    "the database has another name",
-    statement("ALTER DATABASE shop RENAME TO other"),
-    statement("ALTER DATABASE other RENAME TO shop"),
-  ],
+  ["the database has another name", rename("shop", "other"), rename("other", "shop")],
 ];
 
 /** One for each pool. */
@@ -117,10 +128,6 @@ const calls = ({ store, keys, settings }: PostgresStores): (() => unknown)[] => 
 test.each(FAULTS)(
   "connections fail because %s: every call is Unavailable until they succeed",
   async (_, begin, end) => {
-    const endSessions = () =>
-      admin`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'shop'`;
-    // A database in use cannot be renamed.
-    await endSessions();
     await begin();
     try {
       await untilConnecting("fails");
