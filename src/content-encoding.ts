@@ -46,7 +46,7 @@ interface Encoded {
 }
 
 const CACHE_CONTROL = "public, max-age=300";
-const IMMUTABLE_CACHE_CONTROL = "public, max-age=31536000, immutable";
+export const IMMUTABLE_CACHE_CONTROL = "public, max-age=31536000, immutable";
 
 /** Returns a 304 response if the client already has this version, and the given response otherwise. */
 export function conditional({ headers }: ContentRequest, etag: string, response: Response): Response {

@@ -1,6 +1,6 @@
 /**
- * Makes the files of the package `@petstore/client` from `src/client`, and writes them to standard output as JSON. It
- * runs in a process of its own, as `build.ts` does.
+ * Makes the files of the package `@petstore/client` from `src/client`, and writes them to standard output as JSON.
+ * Nothing in them depends on a server. It runs in a process of its own, as `build.ts` does.
  */
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -10,8 +10,9 @@ import type { ClientFiles } from "./bundle.ts";
 const ROOT = join(import.meta.dir, "../..");
 const read = (path: string) => readFileSync(join(ROOT, path), "utf8");
 
+const { version, license, repository } = JSON.parse(read("package.json"));
+
 function manifest(): string {
-  const { version, license, repository } = JSON.parse(read("package.json"));
   const fields = {
     name: "@petstore/client",
     version,
@@ -29,7 +30,7 @@ function manifest(): string {
 
 const files: Record<string, string> = {
   "package.json": manifest(),
-  "README.md": read("src/client/README.md"),
+  "README.md": read("src/client/README.md").replace("/client.tgz", `/client-${version}.tgz`),
   LICENSE: read("LICENSE"),
 };
 for (const name of readdirSync(join(ROOT, "src/client")).toSorted()) {

@@ -1,30 +1,37 @@
-import { conditional } from "../content-encoding.ts";
+import { version } from "../../package.json" with { type: "json" };
+import { Rejection } from "../api/errors.ts";
+import { conditional, IMMUTABLE_CACHE_CONTROL } from "../content-encoding.ts";
 import { headerLinesOf } from "../api/dispatch.ts";
 import { loadClientFiles } from "../browser-bundle/bundle.ts";
-import { docsUrl, type DocumentedSettings, siteUrl } from "../petstore/documented-settings.ts";
+import { CLIENT_PACKAGE_PATH } from "../domain/constants.ts";
+import { rejectionResponse } from "../petstore/app.ts";
+import { type DocumentedSettings, siteUrl } from "../petstore/documented-settings.ts";
 import type { DocsPages } from "../petstore/static-routes.ts";
-import { exampleContext, inContext } from "./examples.ts";
-import { guidePath } from "./links.ts";
+import { relativeUrl } from "./links.ts";
+import { CLIENT_PATH } from "./page-data.ts";
 
-/** The client library as a file for `npm install`. Its links lead to the documentation of this server. */
-export async function clientPackage(settings: DocumentedSettings): Promise<DocsPages["respond"]> {
-  const { baseUrl } = settings;
-  const files = { ...(await loadClientFiles()) };
-  const homepage = siteUrl(baseUrl, guidePath("client-library"));
-  files["package.json"] = JSON.stringify({ ...JSON.parse(files["package.json"] ?? ""), homepage }, null, 2);
-  files["README.md"] = inContext(files["README.md"] ?? "", exampleContext(settings)).replaceAll(
-    /(?<=\]\()\.\.\/\.\.\/docs\/([\w-]+)\.md/g,
-    (_, guide) => `${docsUrl(baseUrl)}/${guide}`,
-  );
-  const body = Bun.gzipSync(tarOf(files));
+/** The client library as a file for `npm install`. A path with another release says where this one is. */
+export async function clientPackage({ baseUrl }: DocumentedSettings): Promise<DocsPages["respond"]> {
+  const body = Bun.gzipSync(tarOf(await loadClientFiles()));
   const etag = `"${Bun.SHA256.hash(body, "hex").slice(0, 32)}"`;
   const lines = headerLinesOf({
     "Content-Type": "application/gzip",
     ETag: etag,
-    "Cache-Control": "public, max-age=300",
+    "Cache-Control": IMMUTABLE_CACHE_CONTROL,
   });
-  return (request, headerLines) =>
-    conditional(request, etag, { status: 200, headerLines: lines + headerLines, body });
+  const location = headerLinesOf({ Location: relativeUrl(CLIENT_PACKAGE_PATH, CLIENT_PATH) });
+  const message = `This server has the client library of release ${version}: npm install ${siteUrl(baseUrl, CLIENT_PATH)}`;
+  const otherRelease = new Rejection("not_found", message);
+  // npm shows this header, and not the body.
+  const otherReleaseLines = headerLinesOf({ "npm-notice": message, "Cache-Control": "no-store" });
+
+  return (request, headerLines) => {
+    if (request.path === CLIENT_PATH)
+      return conditional(request, etag, { status: 200, headerLines: lines + headerLines, body });
+    if (request.path === CLIENT_PACKAGE_PATH)
+      return { status: 302, headerLines: location + headerLines, body: "" };
+    return rejectionResponse(otherRelease, otherReleaseLines + headerLines);
+  };
 }
 
 const BLOCK = 512;

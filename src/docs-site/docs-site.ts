@@ -1,4 +1,4 @@
-import { CLIENT_PACKAGE_PATH } from "../domain/constants.ts";
+import { CLIENT_PACKAGE_PATHS } from "../domain/constants.ts";
 import { andThen, loadFor, loadOnce } from "../runtime/event-loop.ts";
 import type { DocsPages } from "../petstore/static-routes.ts";
 import type { DocsSettings } from "./layout.ts";
@@ -15,7 +15,7 @@ export function createDocsSite(settings: DocsSettings): DocsPages {
   const client = loadOnce(async () => (await import("./client-package.ts")).clientPackage(settings));
   return {
     respond: (request, headerLines) =>
-      andThen(request.path === CLIENT_PACKAGE_PATH ? client() : pages(), (respond) =>
+      andThen(CLIENT_PACKAGE_PATHS.test(request.path) ? client() : pages(), (respond) =>
         respond(request, headerLines),
       ),
   };

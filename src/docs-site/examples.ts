@@ -4,6 +4,7 @@ import { type DocumentedSettings, siteUrl } from "../petstore/documented-setting
 import { type Example, programsOf } from "./browser/programs.ts";
 import { initialValues } from "./browser/request.ts";
 import { tryItOperation } from "./fields.ts";
+import { CLIENT_PATH } from "./page-data.ts";
 
 /** What the examples take from the configuration of a server. */
 export interface ExampleContext {
@@ -27,7 +28,7 @@ const MARKDOWN_CONTEXT: ExampleContext = {
 export function inContext(text: string, { baseUrl, key }: ExampleContext): string {
   const replacements = [
     [MARKDOWN_CONTEXT.baseUrl, baseUrl],
-    [siteUrl(MARKDOWN_CONTEXT.baseUrl, CLIENT_PACKAGE_PATH), siteUrl(baseUrl, CLIENT_PACKAGE_PATH)],
+    [siteUrl(MARKDOWN_CONTEXT.baseUrl, CLIENT_PACKAGE_PATH), siteUrl(baseUrl, CLIENT_PATH)],
     [MARKDOWN_CONTEXT.key, key],
   ] as const;
   return replacements.reduce((result, [from, to]) => result.replaceAll(from, () => to), text);

@@ -1,3 +1,4 @@
+import { version } from "../../package.json" with { type: "json" };
 import { DOCS_PATH } from "../domain/constants.ts";
 
 /**
@@ -19,6 +20,9 @@ export interface TryItData {
 
 /** The page of error codes; the id of each code is the code: `errors#rate_limited`. */
 export const ERROR_CODES_PATH = `${DOCS_PATH}/reference/errors`;
+
+/** The client library of this release, as npm installs it. The file never changes, so a lockfile can name it. */
+export const CLIENT_PATH = `/client-${version}.tgz`;
 
 export interface TryItOperation {
   readonly method: "GET" | "POST" | "PATCH";

@@ -1,4 +1,4 @@
-import { CLIENT_PACKAGE_PATH, DOCS_PATH, HEALTH_PATH } from "../domain/constants.ts";
+import { CLIENT_PACKAGE_PATHS, DOCS_PATH, HEALTH_PATH } from "../domain/constants.ts";
 import { docsUrl, type DocumentedSettings, siteUrl } from "./documented-settings.ts";
 import { methodNotAllowed, serviceUnavailable } from "../api/errors.ts";
 import { shortDuration } from "../text/formatting.ts";
@@ -30,7 +30,6 @@ export function staticRoutes({ docsSettings, docsPages, isShuttingDown }: Static
   const routes = new Map<string, StaticRoute>([
     ["/", route(rootResponse(docsSettings, docsPages))],
     [DOCS_PATH, docs],
-    [CLIENT_PACKAGE_PATH, docs],
     ["/openapi.json", document(async () => (await openApi()).openApiJson(docsSettings), "application/json")],
     // The media type is defined in RFC 9512.
     ["/openapi.yaml", document(async () => (await openApi()).openApiYaml(docsSettings), "application/yaml")],
@@ -38,7 +37,9 @@ export function staticRoutes({ docsSettings, docsPages, isShuttingDown }: Static
     // The parser accepts this target only with OPTIONS (RFC 9112, section 3.2.4).
     ["*", { ...docs, respond: (_, lines) => emptyResponse(204, lines + ALLOW_ALL) }],
   ]);
-  return (path: string) => routes.get(path) ?? (path.startsWith(`${DOCS_PATH}/`) ? docs : undefined);
+  return (path: string) =>
+    routes.get(path) ??
+    (path.startsWith(`${DOCS_PATH}/`) || CLIENT_PACKAGE_PATHS.test(path) ? docs : undefined);
 }
 
 const ALLOW_ALL = headerLinesOf({ Allow: PETSTORE_API.allowed });

@@ -2,20 +2,24 @@ import { afterAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { gzipSync } from "node:zlib";
 import { join } from "node:path";
+import { runProgram } from "../../trials/harness/child.ts";
 import { temporaryDirectory } from "../../trials/harness/cleanup.ts";
+import { version } from "../../package.json" with { type: "json" };
 import { startService } from "../service.ts";
 import { run, typeErrorsIn } from "./install.ts";
 
 const ROOT = join(import.meta.dir, "../..");
 
 const service = await startService();
-const url = new URL("/client.tgz", service.url).href;
+const url = new URL(`/client-${version}.tgz`, service.url).href;
 /** A program's directory, with the client as npm installs it from the server. */
 const directory = temporaryDirectory("client-examples");
 const installed = join(directory, "node_modules/@petstore/client");
 // Deno looks for packages in node_modules if there is a package.json.
 writeFileSync(join(directory, "package.json"), '{"type":"module"}');
-await run(["npm", "install", "--no-audit", "--no-fund", url], directory);
+// npm keeps the file for a year, and another test may get the port.
+const NPM = ["npm", "--no-audit", "--no-fund", "--cache", join(directory, "cache")];
+await run([...NPM, "install", url], directory);
 afterAll(() => service.stop());
 setDefaultTimeout(60_000);
 
@@ -66,11 +70,10 @@ describe("the examples of the README and of the guide", () => {
 describe("the package that a server serves", () => {
   const read = (file: string) => readFileSync(join(installed, file), "utf8");
 
-  test("has types, a license, a home page and no dependencies", () => {
-    const { version, license } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8"));
+  test("has types, a license and no dependencies", () => {
+    const { license } = JSON.parse(readFileSync(join(ROOT, "package.json"), "utf8"));
     const manifest = JSON.parse(read("package.json"));
-    const homepage = new URL("/docs/client-library", service.url).href;
-    expect(manifest).toMatchObject({ name: "@petstore/client", version, license, homepage });
+    expect(manifest).toMatchObject({ name: "@petstore/client", version, license });
     expect([manifest.dependencies, manifest.peerDependencies]).toEqual([undefined, undefined]);
     expect(existsSync(join(installed, manifest.exports["."].types))).toBe(true);
     expect(read("LICENSE")).toContain("MIT");
@@ -85,33 +88,42 @@ describe("the package that a server serves", () => {
     }
   });
 
-  test("has a README with the address of the server and links that work", async () => {
-    const readme = read("README.md");
-    expect(readme).toContain(`baseUrl: "${service.url}"`);
-    expect(readme).toContain(`npm install ${url}`);
-    const links = Array.from(readme.matchAll(/\]\(([^)]*)\)/g), ([, link = ""]) => link);
-    expect(links).not.toBeEmpty();
-    for (const link of links) {
-      const page = await (await fetch(link, { headers: { Accept: "text/html" } })).text();
-      expect(page).toContain(`id="${new URL(link).hash.slice(1) || "main"}"`);
-    }
-  });
-
-  test("has no time in it: npm compares its bytes with those of other servers", async () => {
-    const files = await new Bun.Archive(await (await fetch(url)).bytes()).files();
+  test("is the same file on every server, and says how to install its release", async () => {
+    await using other = await startService({ environment: "staging" });
+    const there = await fetch(new URL(`/client-${version}.tgz`, other.url));
+    const bytes = await (await fetch(url)).bytes();
+    expect(await there.bytes()).toEqual(bytes);
+    const files = await new Bun.Archive(bytes).files();
     expect([...files.keys()]).toContain("package/index.d.ts");
     for (const file of files.values()) expect(file.lastModified).toBe(0);
+    expect(read("README.md")).toContain(`npm install http://127.0.0.1:8080/client-${version}.tgz\n`);
   });
 
-  test("is transferred again only if it has changed", async () => {
+  test("is kept forever by caches, and its name without a release redirects to it", async () => {
     const { headers } = await fetch(url, { method: "HEAD" });
     expect(headers.get("Content-Type")).toBe("application/gzip");
+    expect(headers.get("Cache-Control")).toBe("public, max-age=31536000, immutable");
     const again = await fetch(url, { headers: { "If-None-Match": headers.get("ETag") ?? "" } });
     expect(again.status).toBe(304);
+    const { status, headers: redirect } = await fetch(new URL("/client.tgz", url), { redirect: "manual" });
+    expect([status, redirect.get("Location")]).toEqual([302, `client-${version}.tgz`]);
+  });
+
+  test("of another release is a 404 whose reason npm ci shows", async () => {
+    const old = temporaryDirectory("client-lockfile");
+    const reason = `This server has the client library of release ${version}: npm install ${url}`;
+    for (const file of ["package.json", "package-lock.json"]) {
+      const text = readFileSync(join(directory, file), "utf8");
+      writeFileSync(join(old, file), text.replaceAll(`client-${version}.tgz`, "client-1.0.0.tgz"));
+    }
+    const { code, err } = await runProgram([...NPM, "ci", "--cache", join(old, "cache")], { cwd: old });
+    expect([code, err]).toEqual([1, expect.stringContaining(`npm notice ${reason}\n`)]);
+    const response = await fetch(new URL("/client-1.0.0.tgz", url));
+    expect(await response.json()).toEqual({ code: "not_found", message: reason, status: 404 });
+    expect(response.headers.get("Cache-Control")).toBe("no-store");
   });
 
   test("names itself in User-Agent", async () => {
-    const { version } = JSON.parse(read("package.json"));
     expect(read("transport.js")).toContain(`petstore-client/${version}"`);
   });
 });

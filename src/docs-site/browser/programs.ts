@@ -1,6 +1,6 @@
 import { curlCommand } from "../../text/curl.ts";
-import { BASE_PATH, CLIENT_PACKAGE_PATH } from "../../domain/constants.ts";
-import type { ExampleLanguage, TryItField } from "../page-data.ts";
+import { BASE_PATH } from "../../domain/constants.ts";
+import { CLIENT_PATH, type ExampleLanguage, type TryItField } from "../page-data.ts";
 import { JSON_NUMBER, type Members, type RequestInput, requestOf } from "./request.ts";
 
 /** A program that runs as it is, once `key` is an API key. */
@@ -104,7 +104,7 @@ function typescriptProgram(input: RequestInput): string {
   const call = callOf(input);
   const [, noun = ""] = /^(pet|order)/.exec(call) ?? [];
   const [result, shown] = /listPage/.test(call) ? ["{ items }", "items"] : [noun, noun];
-  return `// npm install ${baseUrl.slice(0, -BASE_PATH.length)}${CLIENT_PACKAGE_PATH}
+  return `// npm install ${baseUrl.slice(0, -BASE_PATH.length)}${CLIENT_PATH}
 import { Petstore } from "@petstore/client";
 
 const petstore = new Petstore({

@@ -1,6 +1,7 @@
 import { afterAll, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { version } from "../../../package.json" with { type: "json" };
 import { temporaryDirectory } from "../../../trials/harness/cleanup.ts";
 import { executable, PYTHON } from "../../../trials/harness/programs.ts";
 import { run, typeErrorsIn } from "../../client/install.ts";
@@ -35,9 +36,10 @@ test("from /docs to the first 201 in TypeScript, with the client that the server
   const directory = temporaryDirectory("first-call");
   const program = programAfter("// npm install ");
   const [, command = ""] = /^\/\/ (npm install \S+)\n/.exec(program) ?? [];
-  expect(command).toEndWith("/client.tgz");
+  expect(command).toEndWith(`/client-${version}.tgz`);
   writeFileSync(join(directory, "package.json"), '{"type":"module"}');
-  await run([...command.split(" "), "--no-audit", "--no-fund"], directory);
+  const cache = ["--cache", join(directory, "cache")];
+  await run([...command.split(" "), "--no-audit", "--no-fund", ...cache], directory);
   writeFileSync(join(directory, "first.ts"), program);
   expect(await typeErrorsIn(directory)).toBe("");
   const script = new Bun.Transpiler({ loader: "ts" }).transformSync(program);
