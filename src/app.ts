@@ -206,7 +206,7 @@ function listen(options: Services): HttpServer {
 function publicHandler(server: HttpServer, options: Services): RequestHandler {
   const { adapters, config, authenticator, observers, responseCache, clock, log } = options;
   const { environment, corsOrigins, maxConnectionsPerAddress, otherEnvironmentUrl: otherUrl } = config;
-  const { store, petJson, rateLimiter, policy } = adapters;
+  const { store, petJson, keys, rateLimiter, policy } = adapters;
   const baseUrl = urlOf(config, server);
   const docsSettings = {
     environment,
@@ -226,6 +226,7 @@ function publicHandler(server: HttpServer, options: Services): RequestHandler {
     policy,
     store,
     petJson,
+    keys,
     clock,
     log,
     baseUrl,

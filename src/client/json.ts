@@ -1,4 +1,4 @@
-import type { NewPet, Order, Pet } from "./types.ts";
+import type { NewPet, Order, Pet, RateLimitWindow } from "./types.ts";
 
 /** A string, with the colon after it if it is the name of a member, or a number. */
 const TOKEN = /"[^"\\]*(?:\\.[^"\\]*)*"(\s*:)?|-?\d[\d.eE+-]*/g;
@@ -8,7 +8,7 @@ type FieldsOf<T> = {
   readonly [K in keyof Required<T>]: bigint extends T[K] ? "int64" : number extends T[K] ? "number" : "text";
 };
 
-/** The fields of pets and orders by their types. A field that is missing here does not compile. */
+/** The fields of pets, orders and windows by their types. A field that is missing here does not compile. */
 const PET_FIELDS: FieldsOf<Required<Pet>> = {
   id: "int64",
   name: "text",
@@ -21,7 +21,10 @@ const ORDER_FIELDS: FieldsOf<Required<Order>> = {
   status: "text",
   createdAt: "text",
 };
-const TYPES: ReadonlyMap<string, string> = new Map(Object.entries({ ...PET_FIELDS, ...ORDER_FIELDS }));
+const WINDOW_FIELDS: FieldsOf<RateLimitWindow> = { limit: "number", remaining: "number", resetAt: "text" };
+const TYPES: ReadonlyMap<string, string> = new Map(
+  Object.entries({ ...PET_FIELDS, ...ORDER_FIELDS, ...WINDOW_FIELDS }),
+);
 
 /**
  * Like `JSON.parse`, but every integer is what `integer` makes of its digits, so that 9007199254740993 stays itself.

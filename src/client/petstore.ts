@@ -9,6 +9,7 @@ import type {
   IdOf,
   Ids,
   Int64,
+  OwnKey,
   Listing,
   OrderFilters,
   Orders,
@@ -33,12 +34,14 @@ const ORDER_FILTERS: SentFilters<OrderFilters> = { status: "text" };
 export class Petstore<I extends Ids = "bigint"> {
   readonly pets: Pets<IdOf<I>>;
   readonly orders: Orders<IdOf<I>>;
+  readonly key: OwnKey<IdOf<I>>;
   readonly #transport: Transport;
 
   constructor(options: PetstoreOptions<I>) {
     this.#transport = new Transport(options);
     this.pets = petsOf(this.#transport);
     this.orders = ordersOf(this.#transport);
+    this.key = { get: (options = {}) => call(async () => this.#transport.send(get("/key", options))) };
   }
 
   /** Sends a request that no other method sends. `path` is below the base URL: `/pets`. */

@@ -34,6 +34,26 @@ export interface Order<Id = bigint> {
   createdAt: string;
 }
 
+export interface RateLimitWindow {
+  limit: number;
+  /** Requests left after this one. */
+  remaining: number;
+  /** RFC 3339, UTC. */
+  resetAt: string;
+}
+
+/** Your API key. */
+export interface ApiKey<Id = bigint> {
+  id: Id;
+  name: string;
+  plan: "free" | "pro" | "business" | "enterprise";
+  access: "read" | "write";
+  /** RFC 3339, UTC; null if the key does not expire. */
+  expiresAt: string | null;
+  minute: RateLimitWindow;
+  day: RateLimitWindow;
+}
+
 export interface NewOrder {
   petId: Int64;
 }
@@ -180,4 +200,9 @@ export interface Orders<Id = bigint> {
   complete(id: Int64, options?: CallOptions): Call<Order<Id>>;
   /** The pet becomes `available`. */
   cancel(id: Int64, options?: CallOptions): Call<Order<Id>>;
+}
+
+export interface OwnKey<Id = bigint> {
+  /** Your API key, and what is left of its rate limits. The request counts like any other. */
+  get(options?: CallOptions): Call<ApiKey<Id>>;
 }

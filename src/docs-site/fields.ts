@@ -114,6 +114,7 @@ const CALLS: Readonly<Record<OperationId, string>> = {
   placeOrder: "orders.place",
   getOrder: "orders.get",
   updateOrder: "orders.update",
+  getKey: "key.get",
 };
 
 export function tryItOperation(id: OperationId): TryItOperation {

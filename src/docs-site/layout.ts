@@ -24,6 +24,7 @@ function navigationOf(guides: readonly DocsPage[]): Navigation {
     Guides: guides.map(({ path, title }) => ({ path, html: Bun.escapeHTML(title) })),
     Pets: operationEntries("Pets"),
     Orders: operationEntries("Orders"),
+    Key: operationEntries("Key"),
     Reference: [
       { path: SCHEMAS_PATH, html: "Schemas" },
       { path: ERROR_CODES_PATH, html: "Error codes" },

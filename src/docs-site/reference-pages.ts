@@ -7,6 +7,7 @@ import { Order, Pet } from "../domain/resources.ts";
 import type { OperationId } from "../domain/usage-history.ts";
 import type { DocumentedSettings } from "../petstore/documented-settings.ts";
 import { type ErrorCode, ERRORS } from "../petstore/errors.ts";
+import { CallerKey } from "../petstore/key.ts";
 import { NOT_MODIFIED, SCHEMAS } from "../petstore/openapi/document.ts";
 import { errorExample, EXAMPLES } from "../petstore/openapi/examples.ts";
 import { COMMON_HEADERS, componentHeaders, headersOf } from "../petstore/openapi/headers.ts";
@@ -42,12 +43,12 @@ export function operationPage(id: OperationId, settings: DocsSettings): DocsPage
   addTryIt(content, id, settings);
   content.markdown("## Responses");
   content.prose(responseTable(operation, path), "");
-  const name = success.body === PetList || success.body === Pet ? "Pet" : "Order";
+  const name = success.body === CallerKey ? "ApiKey" : operation.tag === "Pets" ? "Pet" : "Order";
   const isList = success.body === PetList || success.body === OrderList;
   content.markdown(
     `## Response body\n\n${isList ? "An array of" : "One"} [${name}](${SCHEMAS_PATH}#${name.toLowerCase()}):`,
   );
-  const fields = schemaFields({ Pet, Order }[name].json);
+  const fields = schemaFields({ Pet, Order, ApiKey: CallerKey }[name].json);
   content.prose(fieldList(fields, { anchors: "response", path, mark: "optional" }), "");
   content.markdown("## Response headers");
   content.prose(headerList(operation, path, settings), "");

@@ -91,13 +91,19 @@ export const NEVER = -1;
 
 type Outcome = "allowed" | "limited" | "banned";
 
-/** The outcome, and the values of its response headers. */
-export interface Decision {
-  readonly outcome: Outcome;
+/** A window after a decision. */
+export interface WindowState {
   readonly limit: number;
   readonly remaining: number;
-  /** The Unix second at which the window closes, rounded up. */
+  /** The Unix second at which the window closes, rounded up. Has no meaning if the window is closed. */
   readonly resetAt: number;
+}
+
+/** The outcome, the values of its response headers, and both windows. */
+export interface Decision extends WindowState {
+  readonly outcome: Outcome;
+  readonly minute: WindowState;
+  readonly day: WindowState;
   /** Whole seconds, at least 1, until a request can be allowed again; 0 for an allowed request. */
   readonly retryAfter: number;
 }
@@ -151,22 +157,38 @@ export function peek(usage: Usage, limits: Limits, now: number, rules?: BanRules
  */
 export function describe(outcome: Outcome, usage: Usage, limits: Limits, now: number): Decision {
   if (outcome === "banned") return bannedDecision(usage, limits, now);
-  const { minute, day } = usage;
-  const { perMinute, perDay } = limits;
-  const minuteRemaining = remainingIn(minute, perMinute);
-  const dayRemaining = remainingIn(day, perDay);
+  const minute = stateOf(usage.minute, MINUTE_MS, limits.perMinute);
+  const day = stateOf(usage.day, DAY_MS, limits.perDay);
+  const { limit, remaining, resetAt } = fewerRemaining(minute, day);
   const ends = () =>
-    Math.max(exhaustedUntil(minute, MINUTE_MS, perMinute), exhaustedUntil(day, DAY_MS, perDay));
+    Math.max(
+      exhaustedUntil(usage.minute, MINUTE_MS, limits.perMinute),
+      exhaustedUntil(usage.day, DAY_MS, limits.perDay),
+    );
   const retryAfter = outcome === "allowed" ? 0 : secondsUntil(ends(), now);
-  return minuteRemaining < dayRemaining
-    ? {
-        outcome,
-        limit: perMinute,
-        remaining: minuteRemaining,
-        resetAt: resetOf(minute, MINUTE_MS),
-        retryAfter,
-      }
-    : { outcome, limit: perDay, remaining: dayRemaining, resetAt: resetOf(day, DAY_MS), retryAfter };
+  return { outcome, limit, remaining, resetAt, retryAfter, minute, day };
+}
+
+function stateOf(window: Window, lengthMs: number, limit: number): WindowState {
+  const resetAt = Math.ceil((window.openedAt + lengthMs) / 1000);
+  return { limit, remaining: Math.max(0, limit - window.used), resetAt };
+}
+
+function fewerRemaining(minute: WindowState, day: WindowState): WindowState {
+  return minute.remaining < day.remaining ? minute : day;
+}
+
+/** Returns the exhausted window of a limited request that closes last: the one that the client has to wait for. */
+export function exhaustedWindow({ minute, day }: Decision): "minute" | "day" {
+  if (day.remaining > 0) return "minute";
+  return minute.remaining > 0 || day.resetAt >= minute.resetAt ? "day" : "minute";
+}
+
+/** Moves the times of a decision, which has whole seconds, by as much as a clock was set. */
+export function shiftDecision(decision: Decision, byMs: number): Decision {
+  const bySeconds = Math.ceil(byMs / 1000);
+  const moved = <S extends WindowState>(state: S): S => ({ ...state, resetAt: state.resetAt + bySeconds });
+  return { ...moved(decision), minute: moved(decision.minute), day: moved(decision.day) };
 }
 
 function exhaustedUntil(window: Window, lengthMs: number, limit: number): number {
@@ -242,24 +264,19 @@ function reject(window: Window, now: number, rules: BanRules): "limit" | "ban" {
   return "ban";
 }
 
-function bannedDecision({ minute, day, bannedUntil }: Usage, limits: Limits, now: number): Decision {
-  const { perMinute, perDay } = limits;
+function bannedDecision(usage: Usage, limits: Limits, now: number): Decision {
+  const { bannedUntil } = usage;
+  const minute = stateOf(usage.minute, MINUTE_MS, limits.perMinute);
+  const day = stateOf(usage.day, DAY_MS, limits.perDay);
   return {
     outcome: "banned",
-    limit: remainingIn(minute, perMinute) < remainingIn(day, perDay) ? perMinute : perDay,
+    limit: fewerRemaining(minute, day).limit,
     remaining: 0,
     resetAt: Math.ceil(bannedUntil / 1000),
     retryAfter: secondsUntil(bannedUntil, now),
+    minute,
+    day,
   };
-}
-
-function remainingIn(window: Window, limit: number): number {
-  return Math.max(0, limit - window.used);
-}
-
-/** The Unix second at which the window closes, rounded up. */
-function resetOf(window: Window, lengthMs: number): number {
-  return Math.ceil((window.openedAt + lengthMs) / 1000);
 }
 
 function secondsUntil(end: number, now: number): number {

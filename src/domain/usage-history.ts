@@ -37,6 +37,7 @@ export const OPERATION_IDS = [
   "placeOrder",
   "getOrder",
   "updateOrder",
+  "getKey",
 ] as const;
 /** The operations of the public API. */
 export type OperationId = (typeof OPERATION_IDS)[number];

@@ -24,7 +24,7 @@ import { CHALLENGE, INVALID_KEY_CHALLENGE } from "../domain/constants.ts";
 import { IDEMPOTENCY_KEY_MAX_LENGTH, MAX_BODY_BYTES } from "../domain/size-limits.ts";
 import type { PolicyInEffect } from "../domain/limit-policy.ts";
 import type { IdempotentRequest, RateLimiter } from "../domain/ports.ts";
-import type { Decision, Limits, Subject } from "../domain/rate-limit.ts";
+import { type Decision, exhaustedWindow, type Limits, type Subject } from "../domain/rate-limit.ts";
 import {
   headerLine,
   type ProtocolErrorStatus,
@@ -289,10 +289,10 @@ export class HttpApp implements RequestHandler {
 }
 
 function execute(input: AnyInput, call: PetstoreCall): Awaitable<AnySuccess | Rejection> {
-  const { endpoint, principal, request } = call;
+  const { endpoint, request } = call;
   const idempotentRequest = idempotentRequestOf(input, call);
   if (idempotentRequest instanceof Rejection) return idempotentRequest;
-  const result = endpoint.handler(input, principal, idempotentRequest);
+  const result = endpoint.handler(input, call, idempotentRequest);
   if (endpoint.shared && result instanceof Promise) {
     const shared = result.then((made) =>
       made instanceof Rejection ? undefined : representationOf(made, call),
@@ -391,9 +391,14 @@ export function rejectionResponse(rejection: Rejection, headerLines: string): Re
 }
 
 export function rateLimitedResponse(decision: Decision): Response {
+  return rejectionResponse(limitRejection(decision), apiLines(decision));
+}
+
+function limitRejection(decision: Decision): Rejection {
   const { outcome, retryAfter } = decision;
-  const rejection = outcome === "banned" ? keyBanned(retryAfter) : rateLimited(retryAfter);
-  return rejectionResponse(rejection, apiLines(decision));
+  if (outcome === "banned") return keyBanned(retryAfter);
+  const window = exhaustedWindow(decision);
+  return rateLimited(decision[window].limit, window, retryAfter);
 }
 
 /** The header lines of a 401 response, by its code. */

@@ -1,5 +1,5 @@
 import { bodyTooLarge, errorTable, Rejection, retryAfter, temporarilyUnavailable } from "../api/errors.ts";
-import { kibibytes, longDate } from "../text/formatting.ts";
+import { countOf, kibibytes, longDate } from "../text/formatting.ts";
 import type { Environment } from "../domain/api-keys.ts";
 import { DOCS_PATH, KEY_PREFIX } from "../domain/constants.ts";
 import { IDEMPOTENCY_KEY_MAX_LENGTH, MAX_BODY_BYTES } from "../domain/size-limits.ts";
@@ -99,8 +99,15 @@ export function operationRemoved({ sunset, replacement, list }: Removal): Reject
 
 export const BODY_TOO_LARGE = bodyTooLarge(MAX_BODY_BYTES);
 
-export function rateLimited(retryAfterSeconds: number): Rejection<"rate_limited"> {
-  return new Rejection("rate_limited", `Too many requests. ${retryAfter(retryAfterSeconds)}`);
+/** Names the limit to wait for. */
+export function rateLimited(
+  limit: number,
+  window: "minute" | "day",
+  retryAfterSeconds: number,
+): Rejection<"rate_limited"> {
+  const requests = countOf(limit, "request");
+  const message = `Too many requests: the limit is ${requests} a ${window}. ${retryAfter(retryAfterSeconds)}`;
+  return new Rejection("rate_limited", message);
 }
 
 export function keyBanned(retryAfterSeconds: number): Rejection<"key_banned"> {

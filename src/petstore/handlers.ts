@@ -1,6 +1,7 @@
 import { type AnyInput, handlerOf, headerLinesOf, type Headers } from "../api/dispatch.ts";
 import { parseIdentifier } from "../api/json.ts";
 import { operationRemoved } from "./errors.ts";
+import { encodeKey } from "./key.ts";
 import { ResponseCache, SharedResponses } from "./response-cache.ts";
 import {
   type Deprecation,
@@ -16,13 +17,15 @@ import type { ApiKeyPrincipal } from "../domain/api-keys.ts";
 import type { CacheStatistics } from "../runtime/bounded-cache.ts";
 import { PAGE_LIMIT } from "../domain/size-limits.ts";
 import { encodeCursor, type ListName } from "../domain/cursor.ts";
-import { Rejection } from "../api/errors.ts";
+import { Rejection, Unavailable } from "../api/errors.ts";
 import { encodeOrder, orderNotFound, petNotFound } from "../domain/resources.ts";
+import type { Decision } from "../domain/rate-limit.ts";
 import type { OperationId } from "../domain/usage-history.ts";
 import { andThen, type Awaitable } from "../runtime/event-loop.ts";
 import type {
   Clock,
   IdempotentRequest,
+  KeyStore,
   Page,
   PageJson,
   PetJsonSource,
@@ -34,6 +37,7 @@ import type {
 export interface HandlerOptions {
   readonly store: Store;
   readonly petJson: PetJsonSource;
+  readonly keys: Pick<KeyStore, "getKey">;
   readonly clock: Clock;
   readonly responseCacheStatistics?: CacheStatistics | undefined;
   /** The public URL of the API, including the base path. */
@@ -45,10 +49,13 @@ type HandlerResult<Id extends OperationId> =
   | (Success<Id> & { readonly etag?: string; readonly dependsOn?: keyof PetRevisions })
   | OperationRejection<Id>;
 
-type HandlerContext = [
-  principal: Pick<ApiKeyPrincipal, "keyId">,
-  idempotentRequest: IdempotentRequest | undefined,
-];
+/** What a handler knows of the request. */
+interface HandlerCall {
+  readonly principal: ApiKeyPrincipal;
+  readonly decision: Decision;
+}
+
+type HandlerContext = [call: HandlerCall, idempotentRequest: IdempotentRequest | undefined];
 
 type Handler<Id extends OperationId> = (
   input: PetstoreInput<Id>,
@@ -57,7 +64,7 @@ type Handler<Id extends OperationId> = (
 
 type Handlers = { readonly [Id in OperationId]: Handler<Id> };
 
-function createHandlers({ store, petJson, clock, baseUrl }: HandlerOptions): Handlers {
+function createHandlers({ store, petJson, keys, clock, baseUrl }: HandlerOptions): Handlers {
   const removedAt = OPERATIONS.getPet.deprecated.sunset.getTime();
   const petUrl = () => `${baseUrl}/pets${clock.now() < removedAt ? "/" : "?id="}`;
 
@@ -83,13 +90,13 @@ function createHandlers({ store, petJson, clock, baseUrl }: HandlerOptions): Han
       }));
     },
 
-    createPet: ({ body }, _principal, idempotentRequest) =>
+    createPet: ({ body }, _call, idempotentRequest) =>
       store.createPet(body, clock.now(), idempotentRequest).then((result) => created(petUrl(), result)),
 
     getPet: ({ id }) =>
       andThen(petJson.get(id), (pet) => (pet ? { body: pet.json, etag: pet.etag } : petNotFound(id))),
 
-    listOrders({ query }, { keyId }) {
+    listOrders({ query }, { principal: { keyId } }) {
       const { limit = PAGE_LIMIT.default, cursor: after, ...filters } = query;
       return andThen(store.listOrders(keyId, { limit, after, ...filters }), (orders) => {
         const page = encodePage(orders, encodeOrder);
@@ -97,20 +104,27 @@ function createHandlers({ store, petJson, clock, baseUrl }: HandlerOptions): Han
       });
     },
 
-    placeOrder: ({ body }, { keyId }, idempotentRequest) =>
+    placeOrder: ({ body }, { principal: { keyId } }, idempotentRequest) =>
       store
         .placeOrder({ keyId, petId: body.petId }, clock.now(), idempotentRequest)
         .then((result) => created(`${baseUrl}/store/orders/`, result)),
 
-    getOrder: ({ id }, { keyId }) =>
+    getOrder: ({ id }, { principal: { keyId } }) =>
       andThen(store.getOrder(keyId, BigInt(id)), (order) =>
         order ? { body: encodeOrder(order) } : orderNotFound(id),
       ),
 
-    updateOrder: async ({ id, body }, { keyId }) => {
+    updateOrder: async ({ id, body }, { principal: { keyId } }) => {
       const order = await store.updateOrder({ keyId, id: BigInt(id), ...body }, clock.now());
       return order instanceof Rejection ? order : { body: encodeOrder(order) };
     },
+
+    getKey: (_input, { principal, decision }) =>
+      andThen(keys.getKey(principal.keyId), (key) => {
+        // Another copy of the database may have taken over that lacks the key.
+        if (key === undefined) throw new Unavailable(`the database has no key ${principal.keyId}`);
+        return { body: encodeKey(key, principal, decision) };
+      }),
   };
 }
 

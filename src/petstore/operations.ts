@@ -14,12 +14,13 @@ import {
   PET_FILTERS,
 } from "../domain/resources.ts";
 import type { OperationId } from "../domain/usage-history.ts";
+import { CallerKey } from "./key.ts";
 import { docsUrl } from "./documented-settings.ts";
 import { type ErrorCode, ERRORS, type Removal } from "./errors.ts";
 
 /** A row of the table of operations. */
 export interface PetstoreOperation extends Operation<ErrorCode> {
-  readonly tag: "Pets" | "Orders";
+  readonly tag: "Pets" | "Orders" | "Key";
   readonly acceptsIdempotencyKey?: true;
   readonly success: Required<Operation["success"]> & { readonly headers: readonly SuccessHeader[] };
   readonly deprecated?: Deprecation;
@@ -163,6 +164,15 @@ export const OPERATIONS = {
     body: OrderUpdate,
     success: { status: 200, description: "The updated order", body: Order, headers: [] },
     errors: ["order_closed"],
+  },
+  getKey: {
+    method: "GET",
+    path: "/key",
+    tag: "Key",
+    summary: "Fetch your API key",
+    description:
+      "Responds with the plan, the access and the expiry of the API key that the request has, and with what is left of both rate limits. The request counts like any other. Secrets are not shown.",
+    success: { status: 200, description: "Your API key", body: CallerKey, headers: ["ETag"] },
   },
 } as const satisfies Record<OperationId, PetstoreOperation>;
 

@@ -1,6 +1,7 @@
 /** Compiled, never run: the types of the client are those of the table of operations. */
 import type * as client from "../../src/client/index.ts";
 import type { ErrorCode } from "../../src/petstore/errors.ts";
+import type { CallerKey } from "../../src/petstore/key.ts";
 import type { PetstoreInput } from "../../src/petstore/operations.ts";
 import type { OperationId } from "../../src/domain/usage-history.ts";
 import type {
@@ -35,6 +36,8 @@ type Argument<T> = {
 export type Resources = [
   True<Equal<client.Pet, Pet>>,
   True<Equal<client.Order, Order>>,
+  True<Equal<Omit<client.ApiKey, "minute" | "day">, Omit<CallerKey, "minute" | "day">>>,
+  True<Equal<client.ApiKey["minute" | "day"], CallerKey["minute" | "day"]>>,
   True<Equal<client.NewPet, Argument<NewPet>>>,
   True<Equal<client.NewOrder, Argument<NewOrder>>>,
   True<Equal<client.PetFilters, Argument<PetFilters>>>,
@@ -66,6 +69,7 @@ export const METHODS: Record<OperationId, (petstore: client.Petstore) => unknown
   placeOrder: ({ orders }) => orders.place,
   getOrder: ({ orders }) => orders.get,
   updateOrder: ({ orders }) => [orders.complete, orders.cancel],
+  getKey: ({ key }) => key.get,
 };
 
 type Options = client.PetstoreOptions & client.RequestOptions & client.PetListOptions & client.OrderFilters;

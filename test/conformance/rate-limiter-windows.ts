@@ -75,9 +75,9 @@ export function testHeaders(test: TestCase): void {
   test("an allowed request shows the requests remaining in the minute, and retryAfter 0", async (limiter) => {
     const resetAt = second(limiter.now() + 60_000);
     const allowed = { outcome: "allowed", limit: 60, resetAt, retryAfter: 0 } as const;
-    expect(await limiter.decide()).toEqual({ ...allowed, remaining: 59 });
+    expect(await limiter.decide()).toMatchObject({ ...allowed, remaining: 59 });
     limiter.advance(500);
-    expect(await limiter.decide()).toEqual({ ...allowed, remaining: 58 });
+    expect(await limiter.decide()).toMatchObject({ ...allowed, remaining: 58 });
   });
 
   test("the headers describe the window with fewer requests remaining", async (limiter) => {
@@ -88,6 +88,24 @@ export function testHeaders(test: TestCase): void {
     limiter.advance(60_000);
     await limiter.decides({ ...day, remaining: 2 }, limits);
     await limiter.decides({ ...day, remaining: 1 }, limits);
+  });
+
+  test("a decision has both windows, each after the request", async (limiter) => {
+    const limits = { perMinute: 3, perDay: 5 };
+    const day = { limit: 5, resetAt: second(limiter.now() + 86_400_000) };
+    await limiter.decide(limits);
+    limiter.advance(70_000);
+    const minute = { limit: 3, resetAt: second(limiter.now() + 60_000) };
+    const after = (minuteLeft: number, dayLeft: number) => ({
+      minute: { ...minute, remaining: minuteLeft },
+      day: { ...day, remaining: dayLeft },
+    });
+    expect(await limiter.decide(limits)).toMatchObject(after(2, 3));
+    expect(await Promise.all([limiter.decide(limits), limiter.decide(limits)])).toMatchObject([
+      after(1, 2),
+      after(0, 1),
+    ]);
+    expect(await limiter.decide(limits)).toMatchObject({ outcome: "limited", ...after(0, 1) });
   });
 
   test("on a tie the headers describe the longer window", async (limiter) => {
@@ -112,7 +130,7 @@ export function testHeaders(test: TestCase): void {
       await limiter.decideTimes(60);
       limiter.advance(after);
       const limited = { outcome: "limited", limit: 60, remaining: 0, resetAt, retryAfter } as const;
-      expect(await limiter.decide()).toEqual(limited);
+      expect(await limiter.decide()).toMatchObject(limited);
       limiter.advance(retryAfter * 1000);
       await limiter.decides({ outcome: "allowed" });
     });

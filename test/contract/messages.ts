@@ -21,7 +21,7 @@ export const MESSAGES: Readonly<Record<ErrorCode, string>> = {
   unsupported_media_type: "Content-Type must be application/json.",
   idempotency_key_reused:
     "This Idempotency-Key was already used with a different request body. Use a new key.",
-  rate_limited: "Too many requests. Retry after 12 seconds.",
+  rate_limited: "Too many requests: the limit is 60 requests a minute. Retry after 12 seconds.",
   key_banned:
     "This API key is temporarily banned because requests continued after a 429. Retry after 300 seconds.",
   internal_error: "An internal error occurred. It has been logged.",

@@ -212,7 +212,7 @@ describe("the search index", () => {
     expect(best("delete")).toEqual(["docs/api#not-supported"]);
     expect(best("python")).toContain("docs#order-it");
     expect(best("401")[0]).toBe("docs/errors#error-codes");
-    expect(best("how do I get a key")[0]).toBe("docs/authentication#keys");
+    expect(best("how do I get a key")[0]).toBe("docs/authentication#get-a-key");
   });
 
   test.each([

@@ -17,6 +17,7 @@ import { NewOrder, NewPet, Order, OrderStatus, OrderUpdate, Pet, PetStatus } fro
 import type { OperationId } from "../../domain/usage-history.ts";
 import { docsUrl, type DocumentedSettings } from "../documented-settings.ts";
 import { type ErrorCode, ERRORS } from "../errors.ts";
+import { CallerKey, RateLimitWindow } from "../key.ts";
 import {
   COMMON_ERRORS,
   operationErrors,
@@ -152,6 +153,7 @@ const TAGS: readonly { name: PetstoreOperation["tag"]; description: string }[] =
     description:
       "Orders for pets. An order belongs to the API key that placed it and changes the status of its pet.",
   },
+  { name: "Key", description: "The API key that requests are made with." },
 ];
 
 const errors = Object.entries({ ...ERRORS, ...PROTOCOL_ERRORS });
@@ -183,6 +185,8 @@ export const SCHEMAS: Readonly<Record<string, JsonSchema>> = {
   NewOrder: NewOrder.json,
   OrderUpdate: OrderUpdate.json,
   OrderStatus: OrderStatus.json,
+  ApiKey: CallerKey.json,
+  RateLimitWindow: RateLimitWindow.json,
   Pets: PetList.json,
   Orders: OrderList.json,
   ApiError,

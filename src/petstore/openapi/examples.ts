@@ -29,6 +29,7 @@ import {
   serviceUnavailable,
   UNSUPPORTED_MEDIA_TYPE,
 } from "../../api/errors.ts";
+import type { CallerKey } from "../key.ts";
 import { OPERATIONS, PETSTORE_API, type PetstoreInput } from "../operations.ts";
 import type { OperationId } from "../../domain/usage-history.ts";
 import type { SuccessBodyOf } from "../../api/api.ts";
@@ -55,6 +56,16 @@ const rex: Required<Pet> = { id: 1n, name: "Rex", categoryId: 7n, status: "avail
 const { id: _, ...newRex } = rex;
 const mia: Pet = { id: 2n, name: "Mia", categoryId: 9_007_199_254_740_993n };
 const placed: Order = { id: 1n, petId: 1n, status: "placed", createdAt: "2026-11-15T09:30:00.000Z" };
+
+const key: CallerKey = {
+  id: 7n,
+  name: "mobile app",
+  plan: "free",
+  access: "write",
+  expiresAt: null,
+  minute: { limit: 60, remaining: 59, resetAt: "2026-11-15T09:31:00.000Z" },
+  day: { limit: 1_000, remaining: 964, resetAt: "2026-11-16T07:12:40.000Z" },
+};
 
 /** The examples of all operations. The type requires examples for each operation, with the right types. */
 export const EXAMPLES: { readonly [Id in OperationId]: ExamplesOf<Id> } = {
@@ -103,6 +114,9 @@ export const EXAMPLES: { readonly [Id in OperationId]: ExamplesOf<Id> } = {
       cancelled: example("Pet 1 is available again", { ...placed, status: "cancelled" }),
     },
   },
+  getKey: {
+    success: { key: example("A key of the Free plan after its first request of the minute", key) },
+  },
 };
 
 /** The value of `Allow` for the path of listPets. */
@@ -127,7 +141,7 @@ const REJECTIONS: { readonly [C in Exclude<ErrorCode, "key_banned">]: Rejection<
   body_too_large: BODY_TOO_LARGE,
   unsupported_media_type: UNSUPPORTED_MEDIA_TYPE,
   idempotency_key_reused: IDEMPOTENCY_KEY_REUSED,
-  rate_limited: rateLimited(12),
+  rate_limited: rateLimited(60, "minute", 12),
   internal_error: INTERNAL_ERROR,
   unavailable: serviceUnavailable(1),
 };

@@ -10,6 +10,7 @@ import {
   type Limits,
   type OnBan,
   shift,
+  shiftDecision,
   type Subject,
   type Usage,
 } from "../../domain/rate-limit.ts";
@@ -209,7 +210,7 @@ export class SharedRateLimiter implements RateLimiter {
   /** Moves a decision of the shares, which use the steady clock, to the wall clock. */
   #onWallClock(decision: Decision): Decision {
     const { stepMs } = this.#options.clock;
-    return stepMs === 0 ? decision : { ...decision, resetAt: decision.resetAt + Math.ceil(stepMs / 1000) };
+    return stepMs === 0 ? decision : shiftDecision(decision, stepMs);
   }
 
   #sendQueue(): void {

@@ -1,6 +1,7 @@
 import { bearer, clientOf, HOST, message } from "../message.ts";
 import type { Step } from "../play.ts";
 
+const { bare, options } = clientOf("main");
 const reader = clientOf("reader");
 
 /** A request for a pet with these headers and no other than `Host`. */
@@ -12,6 +13,11 @@ export const keys: readonly Step[] = [
   ["any 200: a key of the Pro plan", clientOf("pro").get("/pets?id=1")],
   ["any 200: a key of the Enterprise plan", clientOf("enterprise").get("/pets?id=1")],
   ["any 200: a read-only key may GET", reader.get("/pets?id=1")],
+  ["getKey 200: a key of the Free plan", clientOf("free").get("/key")],
+  ["getKey 200: a read-only key", reader.get("/key")],
+  ["HEAD getKey 200: no body", clientOf("enterprise").head("/key")],
+  ["OPTIONS 204: /key", options("/key")],
+  ["method_not_allowed 405: DELETE /key", bare("DELETE", "/key")],
   ["any 403: a read-only key may not POST", reader.post("/pets", { name: "Rex", categoryId: 1 })],
   ["any 403: a read-only key, before the path and the body", reader.post("/nothing", "{")],
   ["any 200: bearer in small letters, and blanks", list("authorization:  bearer   {{main}} ")],

@@ -14,6 +14,9 @@ const REX = '{"id":1,"name":"Rex","categoryId":7,"status":"available"}';
 const order = (status: string) =>
   `{"id":1,"petId":1,"status":"${status}","createdAt":"2026-11-15T12:00:00.000Z"}`;
 
+/** A window after eight requests. */
+const window8 = (resetAt: string) => `{"limit":1000000000,"remaining":999999992,"resetAt":"${resetAt}"}`;
+
 /** In the order of a reader: later ones use the pet and the order of earlier ones. */
 const RESPONSES: Readonly<Record<OperationId, string>> = {
   createPet: REX,
@@ -23,15 +26,20 @@ const RESPONSES: Readonly<Record<OperationId, string>> = {
   getOrder: order("placed"),
   listOrders: `[${order("placed")}]`,
   updateOrder: order("completed"),
+  getKey: `{"id":1,"name":"test","plan":"enterprise","access":"write","expiresAt":null,"minute":${window8("2026-11-15T12:01:00.000Z")},"day":${window8("2026-11-16T12:00:00.000Z")}}`,
 };
 
 const statusOf = (operationId: OperationId) => OPERATIONS[operationId].success.status;
 
+/** What the client library makes of a number: `limit` and `remaining` are counts. */
+function exactIds(name: string, value: unknown): unknown {
+  return typeof value === "number" && name !== "limit" && name !== "remaining" ? BigInt(value) : value;
+}
+
 /** As each language prints it. The client library gives objects with bigints. */
 const PRINTED: Readonly<Record<ExampleLanguage, (operationId: OperationId) => string>> = {
   curl: (operationId) => RESPONSES[operationId],
-  typescript: (operationId) =>
-    `${Bun.inspect(JSON.parse(RESPONSES[operationId], (_, value) => (typeof value === "number" ? BigInt(value) : value)))}\n`,
+  typescript: (operationId) => `${Bun.inspect(JSON.parse(RESPONSES[operationId], exactIds))}\n`,
   fetch: (operationId) => `${statusOf(operationId)} ${RESPONSES[operationId]}\n`,
   python: (operationId) => `${statusOf(operationId)} ${RESPONSES[operationId]}\n`,
 };
