@@ -15,6 +15,7 @@ export type ErrorCode =
   | "order_closed"
   | "idempotency_conflict"
   | "operation_removed"
+  | "precondition_failed"
   | "body_too_large"
   | "unsupported_media_type"
   | "idempotency_key_reused"
@@ -95,7 +96,7 @@ export class PermissionError extends ApiError {
 export class NotFoundError extends ApiError {
   static override className = "NotFoundError";
 }
-/** 409 and 422. */
+/** 409, 412 and 422. */
 export class ConflictError extends ApiError {
   static override className = "ConflictError";
 }

@@ -239,6 +239,7 @@ const CLASSES: Readonly<Record<number, typeof errors.ApiError>> = {
   403: errors.PermissionError,
   404: errors.NotFoundError,
   409: errors.ConflictError,
+  412: errors.ConflictError,
   410: errors.NotFoundError,
   422: errors.ConflictError,
   429: errors.RateLimitError,

@@ -180,6 +180,7 @@ export const ERROR_ACTIONS: Readonly<Record<ErrorCode, string>> = {
   order_closed: "Nothing; the order is final.",
   idempotency_conflict: "Retry in a moment.",
   operation_removed: "Use what `Link` names.",
+  precondition_failed: "Fetch the order again.",
   body_too_large: "Send a smaller body.",
   unsupported_media_type: "Set `Content-Type`.",
   idempotency_key_reused: "Use a new key for a new operation.",

@@ -103,6 +103,8 @@ export interface OrderPlacement {
 export interface OrderClosing extends OrderUpdate {
   readonly keyId: number;
   readonly id: bigint;
+  /** The `If-Match` header: the order is closed only if its ETag is one of these, or if this is `*`. */
+  readonly ifMatch?: string | undefined;
 }
 
 export type IdempotencyRejection = Rejection<"idempotency_conflict" | "idempotency_key_reused">;
@@ -158,11 +160,11 @@ export interface Store {
     at: number,
     idempotentRequest?: IdempotentRequest,
   ): Promise<WriteResult | IdempotencyRejection | Rejection<"pet_not_found" | "pet_not_available">>;
-  /** Completes or cancels an order and makes its pet sold or available. */
+  /** Completes or cancels an order and makes its pet sold or available. An order with this status stays as it is. */
   updateOrder(
     closing: OrderClosing,
     at: number,
-  ): Promise<Order | Rejection<"order_not_found" | "order_closed">>;
+  ): Promise<Order | Rejection<"order_not_found" | "order_closed" | "precondition_failed">>;
 
   /** Rejects new writes, finishes those already accepted, then closes the database. */
   close(): Promise<void>;
@@ -177,7 +179,7 @@ export interface InventoryStore {
   /** Lists orders, newest first. The first page and the last cost the same. */
   listOrders(query: OrderQuery): Awaitable<Page<OperatorOrder>>;
   getOrder(id: bigint): Awaitable<OperatorOrder | undefined>;
-  /** Completes or cancels an order of any key and makes its pet sold or available. */
+  /** Completes or cancels an order of any key, as a client does. */
   updateOrder(
     id: bigint,
     status: OrderUpdate["status"],

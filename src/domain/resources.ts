@@ -183,6 +183,13 @@ export function orderClosed(id: bigint, status: OrderStatus): Rejection<"order_c
   );
 }
 
+export function preconditionFailed(id: bigint): Rejection<"precondition_failed"> {
+  return new Rejection(
+    "precondition_failed",
+    `The ETag of order ${id} is not in If-Match. Fetch the order again.`,
+  );
+}
+
 export const IDEMPOTENCY_CONFLICT = new Rejection(
   "idempotency_conflict",
   "A request with this Idempotency-Key is still in progress. Retry in a moment.",

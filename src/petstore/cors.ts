@@ -3,7 +3,14 @@ import { headerLine, type Request, type Response } from "../http1/index.ts";
 import { emptyResponse, headerLinesOf } from "../api/dispatch.ts";
 
 /** The request headers that a script of another origin may send besides those that every script may. */
-const REQUEST_HEADERS = ["Authorization", "Content-Type", "Idempotency-Key", "If-None-Match", "X-Request-Id"];
+const REQUEST_HEADERS = [
+  "Authorization",
+  "Content-Type",
+  "Idempotency-Key",
+  "If-Match",
+  "If-None-Match",
+  "X-Request-Id",
+];
 
 /** The response headers that a script of another origin can read besides those that every script can. */
 const EXPOSED_HEADERS = [

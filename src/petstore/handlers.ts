@@ -13,6 +13,7 @@ import {
   type PetstoreOperation,
   type Success,
 } from "./operations.ts";
+import type { Request } from "../http1/index.ts";
 import type { ApiKeyPrincipal } from "../domain/api-keys.ts";
 import type { CacheStatistics } from "../runtime/bounded-cache.ts";
 import { PAGE_LIMIT } from "../domain/size-limits.ts";
@@ -53,6 +54,7 @@ type HandlerResult<Id extends OperationId> =
 interface HandlerCall {
   readonly principal: ApiKeyPrincipal;
   readonly decision: Decision;
+  readonly request: Pick<Request, "headers">;
 }
 
 type HandlerContext = [call: HandlerCall, idempotentRequest: IdempotentRequest | undefined];
@@ -65,9 +67,6 @@ type Handler<Id extends OperationId> = (
 type Handlers = { readonly [Id in OperationId]: Handler<Id> };
 
 function createHandlers({ store, petJson, keys, clock, baseUrl }: HandlerOptions): Handlers {
-  const removedAt = OPERATIONS.getPet.deprecated.sunset.getTime();
-  const petUrl = () => `${baseUrl}/pets${clock.now() < removedAt ? "/" : "?id="}`;
-
   /** The link to the next page. It has the same parameters, and begins after the last item. */
   function nextLink(list: ListName, query: object, { hasMore, last }: PageJson): { Link?: string } {
     if (!hasMore || last === undefined) return {};
@@ -91,7 +90,9 @@ function createHandlers({ store, petJson, keys, clock, baseUrl }: HandlerOptions
     },
 
     createPet: ({ body }, _call, idempotentRequest) =>
-      store.createPet(body, clock.now(), idempotentRequest).then((result) => created(petUrl(), result)),
+      store
+        .createPet(body, clock.now(), idempotentRequest)
+        .then((result) => created(`${baseUrl}/pets?id=`, result)),
 
     getPet: ({ id }) =>
       andThen(petJson.get(id), (pet) => (pet ? { body: pet.json, etag: pet.etag } : petNotFound(id))),
@@ -114,8 +115,9 @@ function createHandlers({ store, petJson, keys, clock, baseUrl }: HandlerOptions
         order ? { body: encodeOrder(order) } : orderNotFound(id),
       ),
 
-    updateOrder: async ({ id, body }, { principal: { keyId } }) => {
-      const order = await store.updateOrder({ keyId, id: BigInt(id), ...body }, clock.now());
+    updateOrder: async ({ id, body }, { principal: { keyId }, request: { headers } }) => {
+      const ifMatch = headers.get("if-match") ?? undefined;
+      const order = await store.updateOrder({ keyId, id: BigInt(id), ifMatch, ...body }, clock.now());
       return order instanceof Rejection ? order : { body: encodeOrder(order) };
     },
 

@@ -22,6 +22,7 @@ import { type ErrorCode, ERRORS, type Removal } from "./errors.ts";
 export interface PetstoreOperation extends Operation<ErrorCode> {
   readonly tag: "Pets" | "Orders" | "Key";
   readonly acceptsIdempotencyKey?: true;
+  readonly acceptsIfMatch?: true;
   readonly success: Required<Operation["success"]> & { readonly headers: readonly SuccessHeader[] };
   readonly deprecated?: Deprecation;
 }
@@ -159,11 +160,12 @@ export const OPERATIONS = {
     tag: "Orders",
     summary: "Complete or cancel an order",
     description:
-      "`completed` makes the pet `sold`. `cancelled` makes it `available` again. Both are final. Another key's order gets 404, as if it did not exist.",
+      "`completed` makes the pet `sold`. `cancelled` makes it `available` again. Both are final; the status that the order already has changes nothing, so a retry is safe. Another key's order gets 404, as if it did not exist.",
     identifier: ORDER_ID,
     body: OrderUpdate,
+    acceptsIfMatch: true,
     success: { status: 200, description: "The updated order", body: Order, headers: [] },
-    errors: ["order_closed"],
+    errors: ["order_closed", "precondition_failed"],
   },
   getKey: {
     method: "GET",

@@ -24,6 +24,13 @@ export function withEtag(json: string): TaggedJson {
   return { json, etag: etagOf(json) };
 }
 
+const ENTITY_TAG = /(?:W\/)?"[^"]*"/g;
+
+/** `If-Match` uses the strong comparison (RFC 9110, 13.1.1): no weak ETag matches. */
+export function matchesStrongEtag(ifMatch: string, etag: string): boolean {
+  return ifMatch.trim() === "*" || ifMatch.match(ENTITY_TAG)?.includes(etag) === true;
+}
+
 /** `If-None-Match` uses the weak comparison (RFC 9110, 13.1.2), which ignores `W/`. */
 export function matchesEtag(ifNoneMatch: string | null, etag: string): boolean {
   if (ifNoneMatch === null) return false;

@@ -1,6 +1,7 @@
 import type { Rejection } from "../api/errors.ts";
 import { formatTime } from "../text/formatting.ts";
 import type { Attribution, NewAuditEntry } from "../domain/audit.ts";
+import { etagOf, matchesStrongEtag } from "../runtime/hash.ts";
 import { withChange } from "../domain/fields.ts";
 import {
   orderUpdated,
@@ -33,6 +34,7 @@ import {
   type Pet,
   petNotAvailable,
   petNotFound,
+  preconditionFailed,
   type PetStatus,
   type PetUpdate,
   STATUS_AFTER,
@@ -80,13 +82,17 @@ export function* placeOrder(
 
 /** Completes or cancels an order of a key. */
 export function* closeOrder(
-  { keyId, id, status }: OrderClosing,
+  { keyId, id, status, ifMatch }: OrderClosing,
   at: number,
   dialect: Dialect,
-): Steps<Order | Rejection<"order_not_found" | "order_closed">> {
+): Steps<Order | Rejection<"order_not_found" | "order_closed" | "precondition_failed">> {
   const select = SELECT_ORDER + dialect.lockRows("UPDATE NOWAIT");
   const order = yield* readFirst(ORDER_ROWS.objectOf, select, id, keyId);
   if (order === undefined) return orderNotFound(id);
+  // A repeat succeeds although the first request has changed the ETag (RFC 9110, 13.1.1).
+  if (order.status === status) return order;
+  if (ifMatch !== undefined && !matchesStrongEtag(ifMatch, etagOf(encodeOrder(order))))
+    return preconditionFailed(id);
   return (yield* finishOrder(order, { status, at }, dialect)) ?? { ...order, status };
 }
 
@@ -165,6 +171,7 @@ export class SqlInventoryStore implements InventoryStore {
       const select = SELECT_ORDER_OF_ANY_KEY + dialect.lockRows("UPDATE NOWAIT");
       const order = yield* readFirst(OPERATOR_ORDER_ROWS.objectOf, select, id);
       if (order === undefined) return orderNotFound(id);
+      if (order.status === status) return order;
       const rejection = yield* finishOrder(order, { status, at: by.at }, dialect);
       if (rejection !== undefined) return rejection;
       yield* recordPetChange(orderUpdated(id, status, by));

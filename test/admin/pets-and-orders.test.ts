@@ -116,12 +116,14 @@ describe("orders", () => {
     expect(next).toMatchObject({ items: [{ id: 1 }] });
   });
 
-  test("one of any key can be cancelled once, and its pet is available again", async () => {
+  test("one of any key can be cancelled, and its pet is available again; a repeat changes nothing", async () => {
     await placeOrder(1);
     const cancel = () => service.admin("PATCH /api/orders/1", { body: { status: "cancelled" } });
     expect((await cancel()).json).toMatchObject({ id: 1, status: "cancelled", keyId: 1 });
     expect(await service.ok("/api/pets/1")).toMatchObject({ status: "available" });
-    expect(await cancel()).toMatchObject({ status: 409, json: { code: "order_closed" } });
+    expect(await cancel()).toMatchObject({ status: 200, json: { id: 1, status: "cancelled" } });
+    const complete = await service.admin("PATCH /api/orders/1", { body: { status: "completed" } });
+    expect(complete).toMatchObject({ status: 409, json: { code: "order_closed" } });
     const { items } = await service.ok("/api/audit?target=order:1");
     expect(items).toMatchObject([{ action: "order.updated", after: { status: "cancelled" } }]);
   });

@@ -76,15 +76,28 @@ describe("orders", () => {
     expect(listed).toEqual([{ ...order, status: "completed" }]);
   });
 
-  test("an order that was closed before is a ConflictError, also if it was closed in the same way", async () => {
+  test("an order that was closed in another way is a ConflictError, and so is one without the ETag", async () => {
     const pet = await petstore.pets.create({ name: "Milo", categoryId: 1 });
     const { id } = await petstore.orders.place({ petId: pet.id });
-    await petstore.orders.cancel(id);
-    for (const again of [petstore.orders.complete(id), petstore.orders.cancel(id)]) {
+    const { response } = await petstore.orders.get(id).withResponse();
+    const headers = { "If-Match": response.headers.get("ETag") ?? "" };
+    const cancelled = await petstore.orders.cancel(id, { headers });
+    expect(await petstore.orders.cancel(id)).toEqual(cancelled);
+    for (const [again, code, status] of [
+      [petstore.orders.complete(id), "order_closed", 409],
+      [petstore.orders.complete(id, { headers }), "precondition_failed", 412],
+    ] as const) {
       const error = await rejection(again);
       expect(error).toBeInstanceOf(client.ConflictError);
-      expect(error).toMatchObject({ code: "order_closed", status: 409 });
+      expect(error).toMatchObject({ code, status });
     }
+  });
+
+  test("key.get has the key with exact identifiers, and counts as numbers", async () => {
+    const key = await petstore.key.get();
+    expect(key).toMatchObject({ name: "test", plan: "enterprise", access: "write", expiresAt: null });
+    expect([typeof key.id, typeof key.minute.remaining]).toEqual(["bigint", "number"]);
+    expect(key.day.limit).toBe(1_000_000_000);
   });
 });
 
@@ -124,7 +137,7 @@ describe("responses", () => {
     expect(data.name).toBe("Luna");
     expect(response).toMatchObject({ status: 201, replayed: false, attempts: 1 });
     expect(response.rateLimit).toMatchObject({ limit: 50, remaining: 49 });
-    expect(response.headers.get("Location")).toBe(`${service.url}/pets/${data.id}`);
+    expect(response.headers.get("Location")).toBe(`${service.url}/pets?id=${data.id}`);
     expect(response.headers.get("X-Request-Id")).toBe(response.requestId ?? "none");
   });
 

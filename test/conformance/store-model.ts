@@ -42,6 +42,7 @@ import {
   type PetFilters,
   petNotAvailable,
   petNotFound,
+  preconditionFailed,
   type PetStatus,
   type PetUpdate,
 } from "../../src/domain/resources.ts";
@@ -89,9 +90,11 @@ class Model implements Ports {
         this.#orders.push({ ...order, keyId, closedAt: null });
         return { id, body: encodeOrder(order), replayed: false };
       }),
-    updateOrder: async ({ keyId, id, status }, at) => {
-      const isOwn = this.#ordersOf(keyId).some((order) => order.id === id);
-      const closed = isOwn ? this.#closeOrder(id, status, at) : orderNotFound(id);
+    updateOrder: async ({ keyId, id, status, ifMatch = "*" }, at) => {
+      const own = this.#ordersOf(keyId).find((order) => order.id === id);
+      if (own === undefined) return orderNotFound(id);
+      if (own.status !== status && ifMatch !== "*") return preconditionFailed(id);
+      const closed = this.#closeOrder(id, status, at);
       return "code" in closed ? closed : publicOrder(closed);
     },
   };
@@ -103,8 +106,9 @@ class Model implements Ports {
     },
     getOrder: (id) => this.#orders.find((order) => order.id === id),
     updateOrder: async (id, status, by) => {
+      const before = this.#orders.find((order) => order.id === id);
       const closed = this.#closeOrder(id, status, by.at);
-      if (!("code" in closed)) this.audit.unshift(orderUpdated(id, status, by));
+      if (!("code" in closed) && closed !== before) this.audit.unshift(orderUpdated(id, status, by));
       return closed;
     },
     createPet: async (pet, by) => {
@@ -167,6 +171,7 @@ class Model implements Ports {
     const index = this.#orders.findIndex((order) => order.id === id);
     const order = this.#orders[index];
     if (order === undefined) return orderNotFound(id);
+    if (order.status === status) return order;
     if (order.status !== "placed") return orderClosed(id, order.status);
     const pet = this.#pet(order.petId);
     if (pet) this.#replacePet({ ...pet, status: status === "completed" ? "sold" : "available" });
@@ -228,6 +233,7 @@ function callOf<Given extends object>(
 
 const petStatus = fc.constantFrom<PetStatus>("available", "pending", "sold");
 const orderStatus = fc.constantFrom<OrderStatus>("placed", "completed", "cancelled");
+const ifMatch = fc.constantFrom(undefined, "*", '"the ETag of nothing"');
 const finalStatus = fc.constantFrom("completed" as const, "cancelled" as const);
 const keyId = fc.constantFrom(1, 1, 1, Number.MAX_SAFE_INTEGER);
 const request = fc.option(
@@ -306,7 +312,9 @@ function callsWith(largestId: bigint, largestLimit: number): fc.Arbitrary<Call> 
     callOf({ keyId, petId: id, request }, ({ store }, given, at) =>
       store.placeOrder(given, at, given.request),
     ),
-    callOf({ keyId, id, status: finalStatus }, ({ store }, closing, at) => store.updateOrder(closing, at)),
+    callOf({ keyId, id, status: finalStatus, ifMatch }, ({ store }, closing, at) =>
+      store.updateOrder(closing, at),
+    ),
     callOf({ id }, ({ store }, given) => store.getPet(given.id)),
     callOf({ keyId, id }, ({ store }, given) => store.getOrder(given.keyId, given.id)),
     callOf({ query: petQuery }, ({ store }, { query }) => store.listPets(query)),

@@ -17,6 +17,7 @@ export const MESSAGES: Readonly<Record<ErrorCode, string>> = {
   idempotency_conflict: "A request with this Idempotency-Key is still in progress. Retry in a moment.",
   operation_removed:
     "This operation was removed on 5 December 2030. Use GET /pets?status=available, or GET /pets?id={petId} for one pet.",
+  precondition_failed: "The ETag of order 1 is not in If-Match. Fetch the order again.",
   body_too_large: "The request body must not exceed 16 KiB.",
   unsupported_media_type: "Content-Type must be application/json.",
   idempotency_key_reused:

@@ -84,7 +84,7 @@ describe("the document as a whole", () => {
     });
     expect(components?.["securitySchemes"]?.["apiKey"]?.["bearerFormat"] as unknown).toBe("pet_test_…");
     const example = (name: string) => components?.["headers"]?.[name]?.["example"] as unknown;
-    expect(example("Location")).toBe("https://staging.example.com/v1/pets/1");
+    expect(example("Location")).toBe("https://staging.example.com/v1/pets?id=1");
     expect(example("NextLink")).toContain("<https://staging.example.com/v1/pets?limit=20&cursor=");
     expect(example("NextOrdersLink")).toContain(
       "<https://staging.example.com/v1/store/orders?limit=20&cursor=",

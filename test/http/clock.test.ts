@@ -81,7 +81,7 @@ test("getPet 410: removed on 5 December 2030 of the machine's clock, while listP
   service.clock.step(Date.parse("2030-12-05T00:00:00Z") - service.clock.now() - 1);
   expect(await get(`/pets/${id}`)).toBe(200);
   const locationOf = async () => (await createPet()).headers.get("location");
-  expect(await locationOf()).toBe(`${service.url}/pets/${id + 1}`);
+  expect(await locationOf()).toBe(`${service.url}/pets?id=${id + 1}`);
   service.clock.step(1);
   expect(await locationOf()).toBe(`${service.url}/pets?id=${id + 2}`);
   expect([await get(`/pets/${id}`), await get("/pets/abc"), await get("/pets")]).toEqual([410, 410, 200]);

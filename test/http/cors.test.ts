@@ -34,7 +34,7 @@ describe("with --cors-origin", () => {
       ...ALLOWED,
       "access-control-allow-methods": "GET, HEAD, POST, PATCH, OPTIONS",
       "access-control-allow-headers":
-        "Authorization, Content-Type, Idempotency-Key, If-None-Match, X-Request-Id",
+        "Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, X-Request-Id",
       "access-control-max-age": "7200",
     });
     expect(response.headers.get("vary")).toBe("Origin");

@@ -50,6 +50,45 @@ test("getOrder 200: the Location of a new order leads to it, and its ETag gets 3
   expect((await owner.onOrder(id, conditional)).json).toMatchObject({ id, status: "completed" });
 });
 
+test("updateOrder 200: the status that the order already has changes nothing", async () => {
+  const { id, petId } = await owner.newOrder();
+  const first = await owner.update(id, "cancelled");
+  await owner.place({ petId });
+  const again = await owner.update(id, "cancelled");
+  expect([again.status, again.text]).toEqual([200, first.text]);
+  expect(await owner.petStatus(petId)).toBe("pending");
+  expect((await owner.update(id, "completed")).json).toMatchObject({ code: "order_closed", status: 409 });
+});
+
+test.each<[ifMatch: (etag: string) => string, status: number]>([
+  [(etag) => etag, 200],
+  [() => "*", 200],
+  [(etag) => `"other", W/"weak" ,${etag}`, 200],
+  [(etag) => `W/${etag}`, 412],
+  [() => '"other"', 412],
+  [(etag) => etag.replaceAll('"', ""), 412],
+  [() => "", 412],
+])("updateOrder: If-Match with the ETag of the order, or any (%#)", async (ifMatch, status) => {
+  const { id, petId } = await owner.newOrder();
+  const etag = (await owner.onOrder(id)).headers.get("etag") ?? "";
+  const headers = { "If-Match": ifMatch(etag) };
+  const response = await owner.onOrder(id, patch({ status: "completed" }, headers));
+  expect(response.status).toBe(status);
+  expect(await owner.petStatus(petId)).toBe(status === 200 ? "sold" : "pending");
+  if (status === 412) expect(response.json).toMatchObject({ code: "precondition_failed" });
+});
+
+test("updateOrder: after a change, If-Match gets 412 for another status, 200 for a repeat, and 404 without an order", async () => {
+  const { id } = await owner.newOrder();
+  const headers = { "If-Match": (await owner.onOrder(id)).headers.get("etag") ?? "" };
+  const update = async (orderId: number, status: string) =>
+    (await owner.onOrder(orderId, patch({ status }, headers))).status;
+  expect(await update(id, "completed")).toBe(200);
+  expect(await update(id, "completed")).toBe(200);
+  expect(await update(id, "cancelled")).toBe(412);
+  expect(await update(987_654_321, "cancelled")).toBe(404);
+});
+
 const patch = (body: unknown, headers = {}) => ({ method: "PATCH", body, headers });
 test.each<Partial<ApiRequest>>([
   { method: "GET" },

@@ -102,7 +102,7 @@ function quoted(text: string): string {
 function typescriptProgram(input: RequestInput): string {
   const { baseUrl, key } = input;
   const call = callOf(input);
-  const [, noun = ""] = /^(pet|order)/.exec(call) ?? [];
+  const [, noun = ""] = /^(pet|order|key)/.exec(call) ?? [];
   const [result, shown] = /listPage/.test(call) ? ["{ items }", "items"] : [noun, noun];
   return `// npm install ${baseUrl.slice(0, -BASE_PATH.length)}${CLIENT_PATH}
 import { Petstore } from "@petstore/client";

@@ -215,6 +215,14 @@ export const PARAMETERS = {
       "One or more `ETag`s. The response is 304 without a body if the current `ETag` is one of them.",
     schema: { type: "string" },
   },
+  "If-Match": {
+    name: "If-Match",
+    in: "header",
+    required: false,
+    description:
+      "One or more `ETag`s of the order, or `*`. The order is updated only if its current `ETag` is one of them.",
+    schema: { type: "string" },
+  },
   "Idempotency-Key": {
     name: "Idempotency-Key",
     in: "header",
@@ -228,7 +236,7 @@ export const PARAMETERS = {
 } as const satisfies Record<string, Parameter>;
 
 export function parametersOf(operation: PetstoreOperation): Parameter[] {
-  const { query = {}, acceptsIdempotencyKey } = operation;
+  const { query = {}, acceptsIdempotencyKey, acceptsIfMatch } = operation;
   return [
     ...pathParameters(operation, 1),
     ...Object.entries(query).map(([name, schema]) => {
@@ -237,6 +245,7 @@ export function parametersOf(operation: PetstoreOperation): Parameter[] {
       return queryParameter(name, schema, `Only items with this ${name}.`);
     }),
     ...(hasEtag(operation) ? [PARAMETERS["If-None-Match"]] : []),
+    ...(acceptsIfMatch ? [PARAMETERS["If-Match"]] : []),
     ...(acceptsIdempotencyKey ? [PARAMETERS["Idempotency-Key"]] : []),
   ];
 }

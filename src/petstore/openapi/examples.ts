@@ -20,6 +20,7 @@ import {
   type Pet,
   petNotAvailable,
   petNotFound,
+  preconditionFailed,
 } from "../../domain/resources.ts";
 import {
   INTERNAL_ERROR,
@@ -138,6 +139,7 @@ const REJECTIONS: { readonly [C in Exclude<ErrorCode, "key_banned">]: Rejection<
   order_closed: orderClosed(1n, "completed"),
   idempotency_conflict: IDEMPOTENCY_CONFLICT,
   operation_removed: operationRemoved(OPERATIONS.getPet.deprecated),
+  precondition_failed: preconditionFailed(1n),
   body_too_large: BODY_TOO_LARGE,
   unsupported_media_type: UNSUPPORTED_MEDIA_TYPE,
   idempotency_key_reused: IDEMPOTENCY_KEY_REUSED,

@@ -85,7 +85,7 @@ export function componentHeaders({ baseUrl, plans }: DocumentedSettings) {
       { type: "string", pattern: 'rel="successor-version".*rel="deprecation"' },
       deprecation["Link"]?.replace("{petId}", "1"),
     ),
-    Location: header("URL of the new resource.", { type: "string", format: "uri" }, `${baseUrl}/pets/1`),
+    Location: header("URL of the new resource.", { type: "string", format: "uri" }, `${baseUrl}/pets?id=1`),
     Deprecation: header(
       "The time since which the operation has been deprecated (RFC 9745): `@` and the Unix time in seconds.",
       { type: "string", pattern: "^@[0-9]+$" },

@@ -5,7 +5,8 @@ const { bare, get, head, options, post, patch } = clientOf("main");
 const other = clientOf("other");
 
 const order = (petId: unknown, ...headers: string[]) => post("/store/orders", { petId }, ...headers);
-const end = (id: string, status: unknown) => patch(`/store/orders/${id}`, { status });
+const end = (id: string, status: unknown, ...headers: string[]) =>
+  patch(`/store/orders/${id}`, { status }, ...headers);
 
 /** Orders and their pets; `fixtures.ts` says which ones there are. */
 export const orders: readonly Step[] = [
@@ -20,7 +21,9 @@ export const orders: readonly Step[] = [
     order(10, "Idempotency-Key: order"),
   ],
 
-  ["updateOrder 200: completed", end("3", "completed")],
+  ["updateOrder 412: another ETag", end("3", "completed", 'If-Match: "other"')],
+  ["updateOrder 200: If-Match: *", end("3", "completed", "If-Match: *")],
+  ["updateOrder 200: completed already, so nothing changes", end("3", "completed")],
   ["updateOrder 200: cancelled", end("4", "cancelled")],
   ["updateOrder 409: completed already", end("2", "cancelled")],
   ["updateOrder 404: no such order", end("999", "completed")],
