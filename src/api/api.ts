@@ -76,7 +76,7 @@ export interface Route<Id extends string = string> {
 
 interface RouteMatch<Id extends string = string> {
   readonly route: Route<Id>;
-  /** The identifier in the path, percent-decoded; empty if the path has none. */
+  /** The identifier in the path; empty if the path has none. */
   readonly identifier: string;
 }
 
@@ -115,8 +115,9 @@ export class Api<const T extends Operations> implements ApiDefinition<T> {
     return path.startsWith(basePath) && (path.length === basePath.length || path[basePath.length] === "/");
   }
 
-  /** Finds the route of a path as the client sent it. Only an identifier, one segment, may be percent-encoded. */
-  find(path: string): RouteMatch<keyof T & string> | undefined {
+  /** Finds the route of a path as the client sent it. Below the base path, characters may be percent-encoded. */
+  find(sent: string): RouteMatch<keyof T & string> | undefined {
+    const path = sent.includes("%") ? sent.split("/").map(decoded).join("/") : sent;
     const fixed = this.#fixed.get(path);
     if (fixed) return fixed;
     const end = path.lastIndexOf("/") + 1;
@@ -129,16 +130,16 @@ export class Api<const T extends Operations> implements ApiDefinition<T> {
 }
 
 function matchOf<Id extends string>(route: Route<Id>, text: string): RouteMatch<Id> | undefined {
-  return text === "" ? undefined : { route, identifier: decoded(text) };
+  return text === "" ? undefined : { route, identifier: text };
 }
 
-/** Returns an empty text if the text cannot be decoded. */
-function decoded(text: string): string {
-  if (!text.includes("%")) return text;
+/** Percent-decodes a segment. One that cannot be decoded, or has an encoded slash, stays as it is and has no route. */
+function decoded(segment: string): string {
   try {
-    return decodeURIComponent(text);
+    const text = decodeURIComponent(segment);
+    return text.includes("/") ? segment : text;
   } catch {
-    return "";
+    return segment;
   }
 }
 

@@ -5,11 +5,11 @@ import {
   type AuthFailure,
   type Credential,
   type Environment,
+  credentialFailure,
   hashSecret,
   isWellFormedSecret,
   limitsOf,
   validUntil,
-  VALID_UNTIL_WHILE_DISABLED,
 } from "../domain/api-keys.ts";
 import type { Access, PlanName } from "../domain/key-fields.ts";
 import type { PolicyInEffect } from "../domain/limit-policy.ts";
@@ -132,9 +132,7 @@ export class Authenticator {
   #checkValidity(key: VerifiedKey): ApiKeyPrincipal | AuthFailure {
     const { validUntil } = key;
     // Most keys never expire, and reading the clock takes as long as the lookup.
-    if (validUntil !== Infinity && this.#options.clock.now() >= validUntil)
-      return validUntil === VALID_UNTIL_WHILE_DISABLED ? "disabled_api_key" : "invalid_api_key";
-    return key;
+    return validUntil !== Infinity && this.#options.clock.now() >= validUntil ? key.failure : key;
   }
 
   /**
@@ -233,6 +231,8 @@ class VerifiedKey implements ApiKeyPrincipal {
   readonly access: Access;
   /** The secret is invalid from this time of the wall clock on, which may be in the past. */
   readonly validUntil: number;
+  /** Why it is invalid then. */
+  readonly failure: AuthFailure;
   /** The limits of an Enterprise key. */
   readonly #ownLimits: Limits | undefined;
   readonly #policy: PolicyInEffect;
@@ -248,6 +248,7 @@ class VerifiedKey implements ApiKeyPrincipal {
     this.plan = plan;
     this.access = access;
     this.validUntil = validUntil(credential);
+    this.failure = credentialFailure(credential);
     this.#ownLimits = limits;
     this.#policy = policy;
   }

@@ -22,6 +22,7 @@ export type AuthFailure =
   | "missing_api_key"
   | "invalid_api_key"
   | "disabled_api_key"
+  | "expired_api_key"
   | "staging_api_key"
   | "production_api_key"
   | Unavailable;
@@ -148,18 +149,20 @@ export function hashSecret(secret: string): string {
   return sha256(secret);
 }
 
-/** The end of validity of a secret whose key is disabled. No other secret has this time, which is in the past. */
-export const VALID_UNTIL_WHILE_DISABLED = -1;
-
 /**
- * Returns the time from which a credential is invalid. A key that is revoked is invalid now, even if the clock of the
- * machine that revoked it was ahead.
+ * Returns the time from which a credential is invalid. A key that is revoked or disabled is invalid now, even if the
+ * clock of the machine that changed it was ahead.
  */
 export function validUntil({ key, validUntil: replaced = Infinity }: Credential): number {
-  if (key.revokedAt !== undefined) return -Infinity;
-  return key.disabledAt === undefined
-    ? Math.min(replaced, key.expiresAt ?? Infinity)
-    : VALID_UNTIL_WHILE_DISABLED;
+  if (key.revokedAt !== undefined || key.disabledAt !== undefined) return -Infinity;
+  return Math.min(replaced, key.expiresAt ?? Infinity);
+}
+
+/** Returns why a credential is invalid from that time on. */
+export function credentialFailure({ key, validUntil: replaced = Infinity }: Credential): AuthFailure {
+  if (key.revokedAt !== undefined) return "invalid_api_key";
+  if (key.disabledAt !== undefined) return "disabled_api_key";
+  return (key.expiresAt ?? Infinity) <= replaced ? "expired_api_key" : "invalid_api_key";
 }
 
 /** An Enterprise key has its own limits. `anonymous` applies to an IP address without a valid key. */

@@ -171,7 +171,7 @@ export const METRICS: Readonly<Record<string, MetricDefinition>> = {
       Object.entries(requests.failures).map(([reason, value]) => ({ labels: { reason }, value })),
     {
       reason:
-        "`missing_api_key`, `invalid_api_key`, `disabled_api_key`, `staging_api_key`, `production_api_key` or `unavailable`",
+        "`missing_api_key`, `invalid_api_key`, `disabled_api_key`, `expired_api_key`, `staging_api_key`, `production_api_key` or `unavailable`",
     },
   ),
   petstore_key_lookup_queue_length: gauge(

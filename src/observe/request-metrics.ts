@@ -54,6 +54,7 @@ const FAILURE_REASONS = [
   "missing_api_key",
   "invalid_api_key",
   "disabled_api_key",
+  "expired_api_key",
   "staging_api_key",
   "production_api_key",
   "unavailable",

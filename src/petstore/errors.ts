@@ -56,11 +56,15 @@ export const UNAUTHENTICATED = {
   ),
   invalid_api_key: new Rejection(
     "invalid_api_key",
-    "Invalid API key. It is mistyped, revoked, expired or from another environment.",
+    "Invalid API key. It is mistyped or revoked, or was replaced when the key was rotated.",
   ),
   disabled_api_key: new Rejection(
     "invalid_api_key",
     "This API key is disabled. Whoever gave it to you can enable it again.",
+  ),
+  expired_api_key: new Rejection(
+    "invalid_api_key",
+    "This API key has expired. Whoever gave it to you can extend it.",
   ),
   staging_api_key: otherEnvironment("staging", "production"),
   production_api_key: otherEnvironment("production", "staging"),

@@ -111,8 +111,8 @@ describe("a valid key", () => {
     clock.advance(999);
     expect(authenticate(secret)).toMatchObject({ keyId: 1 });
     clock.advance(1);
-    expect(authenticate(secret)).toBe("invalid_api_key");
-    expect(authenticate(unseen)).toBe("invalid_api_key");
+    expect(authenticate(secret)).toBe("expired_api_key");
+    expect(authenticate(unseen)).toBe("expired_api_key");
   });
 
   test("keeps its limits until its change is followed", async () => {

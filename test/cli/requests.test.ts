@@ -42,7 +42,7 @@ test("requests are listed by the server of this data directory, newest first", a
   ]);
   const messages = lines.map((line) => line.split(/ {2,}/).at(-1));
   expect(messages).toEqual([
-    "Invalid API key. It is mistyped, revoked, expired or from another environment.",
+    "Invalid API key. It is mistyped or revoked, or was replaced when the key was rotated.",
     "Pet 7 does not exist.",
     "-",
   ]);

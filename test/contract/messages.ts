@@ -6,7 +6,7 @@ export const MESSAGES: Readonly<Record<ErrorCode, string>> = {
   invalid_body: "categoryId must be an integer from -2^63 to 2^63 - 1.",
   invalid_parameter: "limit must be an integer from 1 to 100.",
   missing_api_key: "Missing API key. Send it in the Authorization header: Bearer <key>.",
-  invalid_api_key: "Invalid API key. It is mistyped, revoked, expired or from another environment.",
+  invalid_api_key: "Invalid API key. It is mistyped or revoked, or was replaced when the key was rotated.",
   read_only_key: "This API key is read-only. Use GET or HEAD, or a key with write access.",
   not_found: "No such path. The paths of the API are listed at /docs.",
   pet_not_found: "Pet 42 does not exist.",

@@ -18,7 +18,8 @@ for (const isSeenBefore of [true, false]) {
     const { secret } = await service.newKey({ expiresAt: service.clock.now() + HOUR_MS });
     if (isSeenBefore) expect((await list(secret)).status).toBe(200);
     service.clock.step(DAY_MS);
-    expect((await list(secret)).json).toMatchObject({ code: "invalid_api_key" });
+    const message = "This API key has expired. Whoever gave it to you can extend it.";
+    expect((await list(secret)).json).toEqual({ code: "invalid_api_key", message, status: 401 });
     service.clock.step(-DAY_MS);
     expect((await list(secret)).status).toBe(200);
   });
@@ -28,7 +29,8 @@ for (const isSeenBefore of [true, false]) {
     const successor = await service.newSecret(id, service.clock.now() + HOUR_MS);
     if (isSeenBefore) expect((await list(secret)).status).toBe(200);
     service.clock.step(DAY_MS);
-    expect((await list(secret)).json).toMatchObject({ code: "invalid_api_key" });
+    const message = expect.stringContaining("replaced when the key was rotated");
+    expect((await list(secret)).json).toMatchObject({ code: "invalid_api_key", message });
     expect((await list(successor)).status).toBe(200);
     service.clock.step(-DAY_MS);
     expect((await list(secret)).status).toBe(200);

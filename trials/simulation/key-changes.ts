@@ -5,10 +5,10 @@ import {
   type ApiKey,
   type Credential,
   DEFAULT_PLANS,
+  credentialFailure,
   generateSecret,
   hashSecret,
   validUntil,
-  VALID_UNTIL_WHILE_DISABLED,
 } from "../../src/domain/api-keys.ts";
 import {
   applyPolicyChange,
@@ -343,9 +343,8 @@ export function simulateKeyChanges(world: World): void {
 /** The response that a client with the credential gets. */
 function expected(credential: Credential | undefined, now: number): string {
   if (credential === undefined) return "invalid_api_key";
-  const until = validUntil(credential);
-  if (until > now) return nameOf({ keyId: credential.key.id, plan: credential.key.plan });
-  return until === VALID_UNTIL_WHILE_DISABLED ? "disabled_api_key" : "invalid_api_key";
+  if (validUntil(credential) > now) return nameOf({ keyId: credential.key.id, plan: credential.key.plan });
+  return String(credentialFailure(credential));
 }
 
 function nameOf(principal: unknown): string {

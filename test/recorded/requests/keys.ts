@@ -1,7 +1,7 @@
 import { bearer, clientOf, HOST, message } from "../message.ts";
 import type { Step } from "../play.ts";
 
-const { bare, options } = clientOf("main");
+const main = clientOf("main");
 const reader = clientOf("reader");
 
 /** A request for a pet with these headers and no other than `Host`. */
@@ -16,8 +16,8 @@ export const keys: readonly Step[] = [
   ["getKey 200: a key of the Free plan", clientOf("free").get("/key")],
   ["getKey 200: a read-only key", reader.get("/key")],
   ["HEAD getKey 200: no body", clientOf("enterprise").head("/key")],
-  ["OPTIONS 204: /key", options("/key")],
-  ["method_not_allowed 405: DELETE /key", bare("DELETE", "/key")],
+  ["OPTIONS 204: /key", main.options("/key")],
+  ["method_not_allowed 405: DELETE /key", main.bare("DELETE", "/key")],
   ["any 403: a read-only key may not POST", reader.post("/pets", { name: "Rex", categoryId: 1 })],
   ["any 403: a read-only key, before the path and the body", reader.post("/nothing", "{")],
   ["any 200: bearer in small letters, and blanks", list("authorization:  bearer   {{main}} ")],
@@ -34,4 +34,7 @@ export const keys: readonly Step[] = [
   ["invalid_api_key 401: two Authorizations", list(bearer("main"), bearer("main"))],
   ["invalid_api_key 401: a revoked key", clientOf("revoked").get("/pets")],
   ["HEAD invalid_api_key 401: an expired key", clientOf("expired").head("/pets")],
+  ["invalid_api_key 401: an expired key", clientOf("expired").get("/pets")],
+  ["listPets 200: an encoded path", main.get("/%70ets?id=1")],
+  ["not_found 404: an encoded slash", main.get("/pets%2F1")],
 ];
