@@ -120,7 +120,7 @@ function deprecationLines(url: string): string[] {
 
 function connectionLimit(maximum: number): string {
   if (maximum === 0) return "The number of connections from one IP address is not limited.";
-  return `An IP address (for IPv6, a /64 network) can have ${plural(maximum, "open connection")}; the server closes any others.`;
+  return `An IP address (for IPv6, a /64 network) can have ${plural(maximum, "open connection")}. A further one gets 503 \`unavailable\` or, with TLS or when there are many, is reset (\`ECONNRESET\`).`;
 }
 
 function environmentTable({ environment, baseUrl, otherUrl }: DocsSettings): string {

@@ -120,10 +120,17 @@ export class ConnectionLimits {
     return false;
   }
 
+  /** Whether a peer that is not trusted has as many connections as it may have. */
+  isAtMaximum({ id, clientOf }: Peer): boolean {
+    const { maxConnectionsPerPeer: max } = this.options;
+    return clientOf === undefined && max > 0 && (this.#counts.get(id) ?? 0) >= max;
+  }
+
   /** Returns the limit that the peer has reached. */
-  #reachedBy({ id }: Peer): LimitEpisode | undefined {
-    const { maxConnectionsPerPeer, maxHandshakesPerSecond } = this.options;
-    if (maxConnectionsPerPeer > 0 && (this.#counts.get(id) ?? 0) >= maxConnectionsPerPeer) return this.#peer;
+  #reachedBy(peer: Peer): LimitEpisode | undefined {
+    const { id } = peer;
+    const { maxHandshakesPerSecond } = this.options;
+    if (this.isAtMaximum(peer)) return this.#peer;
     if (maxHandshakesPerSecond === 0) return undefined;
     const opened = (this.#opened.get(id) ?? 0) + 1;
     this.#opened.set(id, opened);

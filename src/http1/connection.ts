@@ -209,6 +209,13 @@ export class HttpConnection implements RequestConnection, ResponseWriter, Schedu
     if (!this.#writeBuffer.isBlocked) this.#closeSocket();
   }
 
+  /** Responds before a request has arrived, then closes. */
+  reject(response: Response): void {
+    this.#write(response, CLOSE_LINE);
+    this.#hasUnreadInput = true;
+    this.close();
+  }
+
   /** Closes the connection unless a response is due. The first part of a head is dropped. */
   closeBetweenRequests(): void {
     if (!this.#isReading || this.#request !== undefined) return;

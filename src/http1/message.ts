@@ -33,6 +33,8 @@ export interface RequestHandler {
   handleError(error: unknown): Response;
   /** Returns the response to a malformed request or body. The connection closes. */
   protocolError(status: ProtocolErrorStatus): Response;
+  /** Returns the response to a peer with too many connections; without this method its new ones are reset. */
+  tooManyConnections?(): Response;
 }
 
 /** Thrown when the rest of a body will not arrive: the client disconnected, was too slow, or has its response. */

@@ -62,6 +62,12 @@ const LAST_HEAD_MS = 1_000;
 /** The time for handshakes that have begun: a round trip, and some iterations of the event loop. */
 const LAST_HANDSHAKES_MS = 50;
 const SECOND_MS = 1_000;
+/**
+ * The connections with a response that says that there are too many: at once, and in a second. Of 2,700 connections a
+ * second above the maximum of one peer, each takes 0.12 ms of processor time, with these responses and without.
+ */
+const MAX_REJECTED = 64;
+const MAX_REJECTED_PER_SECOND = 100;
 
 /** An HTTP/1.1 server on one port. */
 export class HttpServer<Handler extends RequestHandler = RequestHandler> implements ConnectionContext {
@@ -74,6 +80,9 @@ export class HttpServer<Handler extends RequestHandler = RequestHandler> impleme
   readonly maxConnections: number;
   readonly unauthenticatedBodySeconds: number | undefined;
   readonly #connections: ConnectionLimits;
+  /** Connections above the maximum of their peer that have a response and close. They are not counted. */
+  readonly #rejected = new Set<HttpConnection>();
+  #rejectedInSecond = 0;
   readonly #listener: TCPSocketListener<HttpConnection | undefined>;
   readonly #handlers: SocketHandler<HttpConnection | undefined>;
   /** Undefined means plain HTTP. */
@@ -175,6 +184,7 @@ export class HttpServer<Handler extends RequestHandler = RequestHandler> impleme
       this.#onLastClosed = resolve;
       if (this.#connections.size === 0) resolve();
     });
+    for (const connection of this.#rejected) connection.terminate();
     for (const timer of timers) clearTimeout(timer);
     clearInterval(this.#timer);
   }
@@ -192,10 +202,7 @@ export class HttpServer<Handler extends RequestHandler = RequestHandler> impleme
     const { remoteAddress: id = "" } = socket;
     const { peerOf, createPacer } = this.options;
     const peer = peerOf?.(id) ?? { id };
-    if (!this.#connections.accepts(peer)) {
-      socket.terminate();
-      return;
-    }
+    if (!this.#connections.accepts(peer)) return this.#reject(socket, peer);
     const clientSocket = this.#secureContext ? startTls(socket, this.#secureContext, this.#handlers) : socket;
     // A load balancer's connection carries requests of many clients, so it is never slowed.
     const pace = peer.clientOf ? undefined : createPacer?.();
@@ -203,16 +210,44 @@ export class HttpServer<Handler extends RequestHandler = RequestHandler> impleme
     clientSocket.data = connection;
     this.#connections.add(connection);
     this.#accepted++;
+    const [oldest] = this.#connections.size + this.#rejected.size > this.maxConnections ? this.#rejected : [];
+    oldest?.terminate();
+  }
+
+  /**
+   * Responds to some of the connections above the maximum of their peer, so that the developer of a client learns why
+   * they close. The others are reset, and so are all with TLS, whose handshake would cost more than a request.
+   */
+  #reject(socket: Socket<HttpConnection | undefined>, peer: Peer): void {
+    const isExplained =
+      this.#secureContext === undefined &&
+      this.#connections.isAtMaximum(peer) &&
+      this.#rejected.size < MAX_REJECTED &&
+      this.#connections.size + this.#rejected.size < this.maxConnections &&
+      this.#rejectedInSecond < MAX_REJECTED_PER_SECOND;
+    const response = isExplained ? this.handler.tooManyConnections?.() : undefined;
+    if (response === undefined) {
+      socket.terminate();
+      return;
+    }
+    const connection = new HttpConnection(socket, this, { peer });
+    socket.data = connection;
+    this.#rejected.add(connection);
+    this.#rejectedInSecond++;
+    connection.reject(response);
   }
 
   #onClose(connection: HttpConnection): void {
     connection.onClose();
+    this.#rejected.delete(connection);
     this.#connections.delete(connection);
     if (this.#connections.size === 0) this.#onLastClosed?.();
   }
 
   #onSecond(): void {
     this.uptimeSeconds++;
+    this.#rejectedInSecond = 0;
+    for (const connection of this.#rejected) connection.checkTimeouts();
     for (const connection of this.#connections) {
       connection.checkTimeouts();
       if (this.#closesBetweenRequests) connection.closeBetweenRequests();

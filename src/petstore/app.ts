@@ -45,6 +45,7 @@ import {
   NOT_FOUND,
   rateLimited,
   READ_ONLY_KEY,
+  TOO_MANY_CONNECTIONS,
   UNAUTHENTICATED,
 } from "./errors.ts";
 import { type AnySuccess, createEndpoints, type Endpoint, type HandlerOptions } from "./handlers.ts";
@@ -151,6 +152,10 @@ export class HttpApp implements RequestHandler {
     const requestId = newRequestId();
     this.#errorLog.reportUnsupported(status, requestId);
     return withRequestId(protocolErrorResponse(status), requestId);
+  }
+
+  tooManyConnections(): Response {
+    return withRequestId(rejectionResponse(TOO_MANY_CONNECTIONS, ""), newRequestId());
   }
 
   #handleApiRequest(record: RequestRecord): Awaitable<Response> {

@@ -122,6 +122,12 @@ export function keyBanned(retryAfterSeconds: number): Rejection<"key_banned"> {
   );
 }
 
+/** The response precedes any request, so it has no rate limit headers. */
+export const TOO_MANY_CONNECTIONS = temporarilyUnavailable(
+  "Your address has too many open connections; reuse them",
+  1,
+);
+
 export function authenticationUnavailable(retryAfterSeconds: number): Rejection<"unavailable"> {
   return temporarilyUnavailable("The API key cannot be verified right now", retryAfterSeconds);
 }

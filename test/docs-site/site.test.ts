@@ -150,7 +150,7 @@ describe("a staging server with its own settings", () => {
     expect(rows).toContainEqual(["No valid key", "10", "100"]);
     expect(textAt("/docs/rate-limits")).toContain("Requests rejected within 2 seconds of the first 429");
     expect(textAt("/docs/rate-limits")).toContain("4 strikes ban the key for 90 seconds.");
-    expect(textAt("/docs/api")).toContain("can have 12 open connections;");
+    expect(textAt("/docs/api")).toContain("can have 12 open connections.");
     expect(textAt("/docs/reference/createPet")).toContain(`${own}/pets`);
     expect(textAt("/docs/reference/createPet")).toContain("pet_test_YOUR_KEY");
   });

@@ -141,6 +141,72 @@ describe("a server", () => {
   });
 });
 
+describe("a connection above the maximum of its peer", () => {
+  const createHandler = () => ({
+    ...handlerOf(() => respond("ok")),
+    tooManyConnections: () => respond("too many", 503),
+  });
+
+  /** A server with the connection that one peer may have. */
+  async function fullServer(options: Partial<HttpServerOptions> = {}): Promise<HttpServer> {
+    const server = listen(() => respond(""), { createHandler, maxConnectionsPerPeer: 1, ...options });
+    const first = connectTo(server);
+    first.socket.write(GET);
+    await first.until((text) => text.endsWith("ok"));
+    return server;
+  }
+
+  /** Opens a connection whose client does not close its side after the server has. */
+  function openWithoutEnd(server: HttpServer): Socket {
+    return connectTo(server).socket.removeAllListeners("end");
+  }
+
+  test("gets the response of the handler and is closed, whether it has sent its request or sends it later", async () => {
+    const server = await fullServer();
+    const [early, late] = [connectTo(server), connectTo(server)];
+    early.socket.write(GET.repeat(100));
+    await late.until((text) => text.endsWith("too many"));
+    late.socket.write(GET);
+    for (const { rest } of [early, late])
+      expect(await rest()).toMatch(/^HTTP\/1\.1 503 [^]*\r\nConnection: close\r\n[^]*\r\n\r\ntoo many$/);
+    expect(server.statistics).toMatchObject({ connections: 1, accepted: 1, rejected: 2 });
+  });
+
+  test("is reset if 64 of them are not closed yet, until their clients have had a few seconds", async () => {
+    jest.useFakeTimers();
+    const server = await fullServer();
+    for (let i = 0; i < 64; i++) openWithoutEnd(server);
+    await until(() => server.statistics.rejected === 64);
+    expect(await connectTo(server).rest()).toBe("");
+    for (let second = 0; second < 5; second++) {
+      jest.advanceTimersByTime(1_000);
+      await nextIteration();
+    }
+    expect(await connectTo(server).rest()).toEndWith("too many");
+    expect(server.statistics).toMatchObject({ connections: 1, accepted: 1, rejected: 66 });
+  });
+
+  test("is reset if 100 had a response in this second", async () => {
+    jest.useFakeTimers();
+    const server = await fullServer();
+    for (let i = 0; i < 100; i++) expect(await connectTo(server).rest()).toEndWith("too many");
+    expect(await connectTo(server).rest()).toBe("");
+    jest.advanceTimersByTime(1_000);
+    expect(await connectTo(server).rest()).toEndWith("too many");
+  });
+
+  test("makes way for a connection of another peer", async () => {
+    const server = await fullServer({ maxConnections: 2 });
+    const { promise: isClosed, resolve } = Promise.withResolvers<void>();
+    openWithoutEnd(server).on("close", resolve);
+    await until(() => server.statistics.rejected === 1);
+    const other = connectTo(server, "127.0.0.2");
+    other.socket.write(GET);
+    await other.until((text) => text.endsWith("ok"));
+    await isClosed;
+  });
+});
+
 test("the Date header follows the clock, second by second", async () => {
   jest.useFakeTimers({ now: Date.UTC(2026, 10, 15, 12, 0, 0, 900) });
   const { socket, until } = connectTo(listen(() => respond("")));
