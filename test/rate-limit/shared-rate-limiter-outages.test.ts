@@ -99,7 +99,12 @@ describe("an outage", () => {
     const { resetAt } = await first.decide(key(5), FREE);
     for (const process of processes) process.wallStepMs = 3_600_000;
     time.run(1_000);
-    expect(first.decide(key(5), FREE)).toMatchObject({ remaining: 13, resetAt: resetAt + 3_600 });
+    expect(first.decide(key(5), FREE)).toMatchObject({
+      remaining: 13,
+      resetAt: resetAt + 3_600,
+      minute: { limit: 60, remaining: 13, resetAt: resetAt + 3_600 },
+      day: { limit: 1_000 },
+    });
   });
 });
 

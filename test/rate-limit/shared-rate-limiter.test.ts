@@ -54,7 +54,12 @@ describe("batches", () => {
     expect(await first.usage(key(1))).toMatchObject({ minute: { openedAt: STARTS_AT } });
     for (const process of processes) process.wallStepMs = 3_600_000;
     time.run(1_000);
-    expect(await first.decide(key(1), FREE)).toMatchObject({ resetAt: resetAt + 3_600, retryAfter: 0 });
+    expect(await first.decide(key(1), FREE)).toMatchObject({
+      resetAt: resetAt + 3_600,
+      retryAfter: 0,
+      minute: { resetAt: resetAt + 3_600 },
+      day: { resetAt: resetAt + 86_340 + 3_600 },
+    });
   });
 
   test("with 10,000 requests in the queue the next one is rejected, and those before it are decided", async () => {
