@@ -26,7 +26,7 @@ export class ServerUnreachable extends Error {
 export class RejectedRequest extends Error {
   constructor(
     message: string,
-    readonly isMissing: boolean,
+    readonly status: number,
     readonly field?: string,
   ) {
     super(message);
@@ -116,8 +116,8 @@ function errorOf(status: number, text: string): Error {
   const [problem] = problems;
   const field = problem?.path.findLast((key) => typeof key === "string");
   return messageForPeople === undefined && field !== undefined
-    ? new RejectedRequest(`It ${problem?.message}.`, false, field)
-    : new RejectedRequest(messageForPeople ?? message, status === 404);
+    ? new RejectedRequest(`It ${problem?.message}.`, status, field)
+    : new RejectedRequest(messageForPeople ?? message, status);
 }
 
 export async function signIn(body: BodyOf<"createSession">): Promise<void> {

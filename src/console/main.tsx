@@ -4,8 +4,8 @@ import { matchPage, type PageName } from "../operator/console/pages.ts";
 import type { AdminOperationId } from "../operator/operations.ts";
 import { call, findSession, may, signIn } from "./admin-api.ts";
 import { startSearchKey } from "./components/filters.tsx";
-import { Layout } from "./components/layout.tsx";
-import { Empty, PageHead, type PageProps } from "./components/page.tsx";
+import { ENVIRONMENT, Layout } from "./components/layout.tsx";
+import { Empty, PageHead, type PageProps, Skeleton } from "./components/page.tsx";
 import { current, server, startClock, update, useCurrent } from "./state.ts";
 import { AuditTrailPage } from "./pages/audit.tsx";
 import { KeyCreationPage, KeyEditPage } from "./pages/key-edit.tsx";
@@ -51,7 +51,7 @@ const NEEDED: Readonly<Partial<Record<PageName, AdminOperationId>>> = {
 
 function App() {
   const { isSignedIn, operator, urlProblem } = useCurrent();
-  if (isSignedIn === undefined) return <main class="sign-in muted">{urlProblem ?? "Loading …"}</main>;
+  if (isSignedIn === undefined) return <main class="sign-in muted">{urlProblem ?? <Skeleton />}</main>;
   return (
     <>
       {/* When a session ends, the pages wait with what was typed into them. */}
@@ -70,26 +70,22 @@ function Console() {
   // The role may change, and with it what the pages show.
   usePolled("session", findSession);
   const { path, dialog } = current;
+  useDocumentTitle(path);
   useFocusOnNewPage(path);
   return (
     <Layout>
-      <DocumentTitle />
       <PageOfPath key={path} />
       {dialog?.()}
     </Layout>
   );
 }
 
-/** The title has a component of its own, so that a change of the server renders no page. */
-function DocumentTitle() {
-  const environment = server.use()?.environment;
-  const match = matchPage(current.path);
+function useDocumentTitle(path: string): void {
+  const match = matchPage(path);
   const title = match === undefined ? "Not found" : `${match.name} ${match.id}`.trim();
   useEffect(() => {
-    const name = environment === undefined ? "" : ` ${environment}`;
-    document.title = `${environment === "staging" ? "STAGING: " : ""}${title} · Petstore${name}`;
-  }, [title, environment]);
-  return null;
+    document.title = `${ENVIRONMENT === "staging" ? "STAGING: " : ""}${title} · Petstore ${ENVIRONMENT}`;
+  }, [title]);
 }
 
 function PageOfPath() {

@@ -234,12 +234,13 @@ function readinessChecks(services: ServerServices): ReadinessChecks {
 class AdminApp {
   readonly #services: ServerServices;
   readonly #ready: ReturnType<typeof readinessOf>;
-  readonly #pages = createConsole();
+  readonly #pages: ReturnType<typeof createConsole>;
   readonly #front: Front<AdminCall, unknown>;
   #openApi: string | undefined;
 
   constructor(services: ServerServices, errorLog: ErrorLog) {
     this.#services = services;
+    this.#pages = createConsole(services.environment);
     this.#ready = readinessOf(readinessChecks(services));
     const handlers: AdminHandlers = {
       ...sessionHandlers(services),

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { createConsole } from "../../src/operator/console/assets.ts";
 import { matchPage } from "../../src/operator/console/pages.ts";
 
-const pages = createConsole();
+const pages = createConsole("production");
 const MAX_COMPRESSED_BYTES = 150_000;
 const TIMEOUT_MS = 60_000;
 
@@ -26,6 +26,8 @@ test(
     expect(String(body)).not.toMatch(
       /<style|style=|onload|<script(?![^>]*src="\/assets\/)|(?:src|href)="(?!\/assets\/|data:)/,
     );
+    // The sign-in page shows it.
+    expect(String(body)).toContain('data-environment="production"');
     const paths = await assetPaths();
     expect(paths).toHaveLength(2);
     let bytes = 0;

@@ -173,9 +173,21 @@ test("what is typed about a pet stays when somebody else changes it, and only th
   await untilTrue(page, "document.querySelector('textarea').value === 'Untouched'");
 });
 
+test("an error that may pass has a button that tries again", async () => {
+  const { page } = await open("/settings");
+  const body = { code: "internal_error", message: "It failed.", status: 500 };
+  await page.route("**/api/plans", (route) => route.fulfill({ status: 500, json: body }));
+  await page.getByRole("link", { name: "Plans", exact: true }).click();
+  await page.getByText("The server failed, and has logged why.").waitFor();
+  await page.unroute("**/api/plans");
+  await page.getByRole("button", { name: "Try again" }).click();
+  await page.getByRole("button", { name: "Edit Free" }).waitFor();
+});
+
 test("the overview of an unknown range is that of the usual one, and its plots span it", async () => {
   const { page } = await open("/?range=toString");
-  expect(await page.getByLabel("Time range").inputValue()).toBe("1h");
+  const chosen = page.getByRole("navigation", { name: "Time range" }).locator("[aria-current]");
+  expect(await chosen.innerText()).toBe("1 h");
   await page.getByText("Latency as a table").click();
   const rows = page.getByRole("table", { name: "Latency" }).getByRole("row");
   await rows.nth(700).waitFor();

@@ -20,23 +20,52 @@ interface UrlSelectProps {
   readonly "aria-label"?: string;
 }
 
+const pairsOf = (options: readonly Option[]) =>
+  options.map((option) => (typeof option === "string" ? ([option, option] as const) : option));
+
+/** The value in the URL, if it is one of the options. */
+function chosenOf({ name, options, initial }: UrlSelectProps): string {
+  const given = current.query.get(name);
+  return pairsOf(options).find(([value]) => value === given)?.[0] ?? initial;
+}
+
 /** One of a few values of a parameter in the URL. */
 export function UrlSelect({ name, options, initial, ...attributes }: UrlSelectProps) {
-  const pairs = options.map((option) => (typeof option === "string" ? ([option, option] as const) : option));
-  const given = current.query.get(name);
   const choose = (value: string) => navigate(urlWith({ [name]: value === initial ? "" : value }));
   return (
     <select
       {...attributes}
-      value={pairs.find(([value]) => value === given)?.[0] ?? initial}
+      value={chosenOf({ name, options, initial })}
       onChange={(event) => choose(event.currentTarget.value)}
     >
-      {pairs.map(([value, text]) => (
+      {pairsOf(options).map(([value, text]) => (
         <option key={value} value={value}>
           {text}
         </option>
       ))}
     </select>
+  );
+}
+
+interface UrlSegmentsProps extends UrlSelectProps {
+  readonly "aria-label": string;
+}
+
+/** One of a few values of a parameter in the URL, all of them in view: each is a link. */
+export function UrlSegments({ name, options, initial, ...attributes }: UrlSegmentsProps) {
+  const given = chosenOf({ name, options, initial });
+  return (
+    <nav class="segments" {...attributes}>
+      {pairsOf(options).map(([value, text]) => (
+        <a
+          key={value}
+          href={urlWith({ [name]: value === initial ? "" : value })}
+          aria-current={value === given ? "true" : undefined}
+        >
+          {text}
+        </a>
+      ))}
+    </nav>
   );
 }
 

@@ -4,21 +4,30 @@ import { unreadableText } from "../../operator/calls.ts";
 import { PAGES } from "../../operator/console/pages.ts";
 import { refresh } from "../polling.ts";
 import { current, now, server } from "../state.ts";
-import { UrlSelect } from "./filters.tsx";
 
 /** The pages that are no part of another one. */
 const MAIN_PAGES = Object.entries(PAGES).filter(([, path]) => /^\/\w*$/.test(path));
 
-export const RANGES = { "15m": "15 min", "1h": "1 h", "6h": "6 h", "24h": "24 h" } as const;
-export const DEFAULT_RANGE = "1h";
-const RANGE_OPTIONS = Object.entries(RANGES).map(([value, text]) => [value, `last ${text}`] as const);
-
 /** The version of the server when this page was loaded. */
 let loadedVersion: string | undefined;
 
+/** The mark and the environment, which the page names before anybody has signed in. */
+export const ENVIRONMENT = document.documentElement.dataset["environment"];
+
+export function Brand() {
+  return (
+    <>
+      <svg viewBox="0 0 16 16" width="18" height="18" fill="currentColor" aria-hidden="true">
+        <path d={MARK_PATH} />
+      </svg>
+      Petstore <span class="environment">{ENVIRONMENT}</span>
+    </>
+  );
+}
+
 export function Layout({ children }: { readonly children: ComponentChildren }) {
   const { path, notice } = current;
-  const { environment, version } = server.use() ?? {};
+  const version = server.use()?.version;
   const unreadable = Object.values(current.unreadable).reduce((sum, rows) => sum + rows, 0);
   loadedVersion ??= version;
   const isLost = current.retryAt !== undefined;
@@ -27,12 +36,9 @@ export function Layout({ children }: { readonly children: ComponentChildren }) {
       <a class="skip" href="#main">
         Skip to the content
       </a>
-      <header class="header" data-environment={environment}>
+      <header class="header" data-environment={ENVIRONMENT}>
         <a class="brand" href="/">
-          <svg viewBox="0 0 16 16" width="18" height="18" fill="currentColor" aria-hidden="true">
-            <path d={MARK_PATH} />
-          </svg>
-          Petstore <span class="environment">{environment ?? "…"}</span>
+          <Brand />
         </a>
         <nav class="navigation" aria-label="Main">
           {MAIN_PAGES.map(([name, url]) => (
@@ -41,11 +47,6 @@ export function Layout({ children }: { readonly children: ComponentChildren }) {
             </a>
           ))}
         </nav>
-        {path === "/" && (
-          <div class="header-end">
-            <UrlSelect aria-label="Time range" name="range" options={RANGE_OPTIONS} initial={DEFAULT_RANGE} />
-          </div>
-        )}
       </header>
       <LostBanner />
       {version !== loadedVersion && !isLost && (

@@ -2,7 +2,7 @@ import type { ComponentChildren } from "preact";
 import { useId } from "preact/hooks";
 import { RejectedRequest } from "../admin-api.ts";
 import { capitalized } from "../format.ts";
-import type { Polled } from "../polling.ts";
+import { type Polled, refresh } from "../polling.ts";
 import { current } from "../state.ts";
 
 /** What every page gets, and what pages consist of. */
@@ -80,18 +80,34 @@ interface LoadedProps<T> {
 
 /** What was loaded; what went wrong, above the last data if there are any. */
 export function Loaded<T>({ of: { data, error, isStale }, children }: LoadedProps<T>) {
-  if (data === undefined && error === undefined) {
-    return <p class="muted">{current.retryAt ? "Nothing is loaded yet." : "Loading …"}</p>;
-  }
+  if (data === undefined && error === undefined)
+    return current.retryAt ? <p class="muted">Nothing is loaded yet.</p> : <Skeleton />;
   return (
     <>
       {error !== undefined && !isStale && (
         <p class="problem" role="alert">
-          {error.message}
+          {error.message}{" "}
+          {error instanceof RejectedRequest && error.status >= 500 && (
+            <button type="button" onClick={() => void refresh()}>
+              Try again
+            </button>
+          )}
         </p>
       )}
       {data !== undefined && <div class={isStale ? "stale" : undefined}>{children(data)}</div>}
     </>
+  );
+}
+
+/** The shape of what is being loaded; screen readers read the word. */
+export function Skeleton() {
+  return (
+    <div class="skeleton">
+      <span class="visually-hidden">Loading …</span>
+      {Array.from({ length: 5 }, (_, i) => (
+        <span key={i} />
+      ))}
+    </div>
   );
 }
 
@@ -102,7 +118,7 @@ interface DetailsProps<T> extends LoadedProps<T> {
 
 /** The page of one thing. Without it: a heading, why, and the way back. */
 export function Details<T>({ kind, id, of, children }: DetailsProps<T>) {
-  const isMissing = of.error instanceof RejectedRequest && of.error.isMissing;
+  const isMissing = of.error instanceof RejectedRequest && of.error.status === 404;
   if (of.data !== undefined && !isMissing) return <Loaded of={of}>{children}</Loaded>;
   const name = `${kind} ${id}`;
   return (

@@ -5,7 +5,7 @@ import { DAY_MS } from "../../domain/rate-limit.ts";
 import { DEPRECATED_OPERATIONS, DEPRECATED_USE_DAYS } from "../../domain/usage-history.ts";
 import { type Fleet, may, type Overview, type Server } from "../admin-api.ts";
 import { SHARED_COLUMNS, KeyLink } from "../components/key-columns.tsx";
-import { DEFAULT_RANGE, RANGES } from "../components/layout.tsx";
+import { UrlSegments } from "../components/filters.tsx";
 import { Empty, Loaded, PageSection } from "../components/page.tsx";
 import { Plot, type Series } from "../components/plots.tsx";
 import { type Column, DataTable } from "../components/tables.tsx";
@@ -14,6 +14,9 @@ import { compact, figure, latency, percent } from "../format.ts";
 import { useCall } from "../polling.ts";
 import { requestsUrl } from "./requests.tsx";
 import { current, now, server } from "../state.ts";
+
+const RANGES = { "15m": "15 min", "1h": "1 h", "6h": "6 h", "24h": "24 h" } as const;
+const DEFAULT_RANGE = "1h";
 
 export function OverviewPage() {
   const { query } = current;
@@ -43,6 +46,12 @@ function Content({ data, fleet }: { readonly data: Overview; readonly fleet: Fle
       <div class="attention">
         <Attention {...data} />
         {data.deprecatedKeys > 0 && <DeprecatedUse keys={data.deprecatedKeys} />}
+        <UrlSegments
+          aria-label="Time range"
+          name="range"
+          options={Object.entries(RANGES)}
+          initial={DEFAULT_RANGE}
+        />
       </div>
       <div class="leading">
         <Stats figures={{ ...(isShared ? fleetFigures(fleet) : serverFigures(data, ownServer)), database }} />

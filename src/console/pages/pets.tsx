@@ -148,7 +148,7 @@ function petOf(values: ReturnType<typeof valuesOf>): NewPet {
   const pet = NewPet.read(withoutNulls(given));
   if (!(pet instanceof Invalid)) return pet;
   const [{ path, message } = { path: [], message: "is not valid" }] = pet.problems;
-  throw new RejectedRequest(`It ${message}.`, false, String(path[0]));
+  throw new RejectedRequest(`It ${message}.`, 400, String(path[0]));
 }
 
 /** The values of all fields. Null removes a value. */

@@ -1,6 +1,7 @@
 import { useState } from "preact/hooks";
 import { findSession, signIn } from "../admin-api.ts";
 import { current } from "../state.ts";
+import { Brand, ENVIRONMENT } from "../components/layout.tsx";
 import { Form, TextField } from "../components/forms.tsx";
 import { usePolled } from "../polling.ts";
 
@@ -10,28 +11,37 @@ export function SignInPage() {
   usePolled("session", findSession);
   return (
     <main class="sign-in">
-      <h1>Sign in to Petstore</h1>
-      <Form
-        submitText="Sign in"
-        onSubmit={() => signIn({ token: token.trim() })}
-        problem={token === "" ? current.urlProblem : undefined}
-      >
-        <TextField
-          label="Your token"
-          hint={
-            <>
-              What you got as an operator. Without one, <code>petstore admin-url</code> on the server's
-              machine prints a URL that signs in once.
-            </>
-          }
-          type="password"
-          autocomplete="current-password"
-          required
-          autofocus
-          value={token}
-          onInput={setToken}
-        />
-      </Form>
+      <div class="card">
+        <div class="header" data-environment={ENVIRONMENT}>
+          <span class="brand">
+            <Brand />
+          </span>
+        </div>
+        <section>
+          <h1>Sign in to Petstore</h1>
+          <Form
+            submitText="Sign in"
+            onSubmit={() => signIn({ token: token.trim() })}
+            problem={token === "" ? current.urlProblem : undefined}
+          >
+            <TextField
+              label="Your token"
+              hint={
+                <>
+                  What you got as an operator. Without one, <code>petstore admin-url</code> on the server's
+                  machine prints a URL that signs in once.
+                </>
+              }
+              type="password"
+              autocomplete="current-password"
+              required
+              autofocus
+              value={token}
+              onInput={setToken}
+            />
+          </Form>
+        </section>
+      </div>
     </main>
   );
 }

@@ -3,21 +3,23 @@ import { ICON } from "../../browser-bundle/mark.ts";
 import { loadOnce } from "../../runtime/event-loop.ts";
 import { etagOf } from "../../runtime/hash.ts";
 import { conditional, type ContentRequest } from "../../content-encoding.ts";
+import type { Environment } from "../../domain/api-keys.ts";
 import { headerLinesOf } from "../../api/dispatch.ts";
 import type { Request, Response } from "../../http1/index.ts";
 import { matchPage } from "./pages.ts";
 
 /**
- * Serves the pages of the console, their scripts and styles. They need no token and contain no data. They are bundled
+ * Serves the pages of the console, their scripts and styles. They need no token, and contain no data but the
+ * environment. They are bundled
  * at the first request and kept in memory. The handler returns undefined if the page does not exist; the caller adds
  * security headers to its responses.
  */
-export function createConsole() {
+export function createConsole(environment: Environment) {
   const load = loadOnce(async () => {
     const bundle = await loadBundle("console");
     const script = assetOf(`${ASSET_PATH}console-`, "js", bundle.script);
     const style = assetOf(`${ASSET_PATH}console-`, "css", bundle.style);
-    const html = htmlOf(script, style);
+    const html = htmlOf(environment, script, style);
     return { html, etag: etagOf(html), assets: [script, style] };
   });
 
@@ -39,9 +41,9 @@ export function createConsole() {
 
 const ASSET_PATH = "/assets/";
 
-function htmlOf(script: Asset, style: Asset): string {
+function htmlOf(environment: Environment, script: Asset, style: Asset): string {
   return `<!doctype html>
-<html lang="en">
+<html lang="en" data-environment="${environment}">
 <head>
 <meta charset="utf-8">
 <title>Petstore</title>
