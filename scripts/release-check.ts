@@ -5,9 +5,18 @@
 import { readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import packageJson from "../package.json" with { type: "json" };
+import { temporaryDirectory } from "../trials/harness/cleanup.ts";
 import { runCommand } from "../trials/harness/command-line.ts";
 import { runTrials } from "../trials/harness/trials.ts";
-import { buildExecutable, currentCommit } from "./build.ts";
+import { currentCommit } from "./build.ts";
+import {
+  makeBillOfMaterials,
+  makeChecksums,
+  makeClientPackage,
+  makeExecutable,
+  makeNotes,
+  RELEASE_FILES,
+} from "./release.ts";
 
 const ROOT = resolve(import.meta.dir, "..");
 const { version, releaseDate } = packageJson;
@@ -31,7 +40,7 @@ function failureOf(...command: string[]): Problem {
   return code === 0 ? undefined : output.split("\n").slice(-5).join("\n");
 }
 
-const executable = join(ROOT, "dist/petstore");
+const directory = temporaryDirectory("release");
 
 const TESTS = ["test/release.test.ts", "test/docs.test.ts", "test/tidy.test.ts"];
 
@@ -70,10 +79,41 @@ const POINTS: readonly Point[] = [
   {
     title: "the executable can be built, and names this version and commit",
     async check() {
-      await buildExecutable(executable, currentCommit());
-      const { output } = run(executable, "--version");
+      await makeExecutable(directory);
+      const { output } = run(join(directory, RELEASE_FILES.executable), "--version");
       const expected = `petstore ${version} (commit ${currentCommit()}, Bun ${Bun.version})`;
       return output === expected ? undefined : output;
+    },
+  },
+  {
+    title: "the image can be built on a stand-in for its base, and serves",
+    check: () => failureOf("npm", "run", "-s", "test:all", "--", "test/system/deploy/container.test.ts"),
+  },
+  {
+    title: "the client package is of this version",
+    async check() {
+      await makeClientPackage(directory);
+      const { output } = run("tar", "-xzOf", join(directory, RELEASE_FILES.client), "package/package.json");
+      const found: { version?: string } = JSON.parse(output);
+      return found.version === version ? undefined : `it is of ${found.version}`;
+    },
+  },
+  {
+    title: "the bill of materials names every package that the executable contains",
+    check() {
+      makeBillOfMaterials(directory);
+      const bom = JSON.parse(readFileSync(join(directory, RELEASE_FILES.bom), "utf8"));
+      const names = new Set<string>(bom.components.map(({ name }: { name: string }) => name));
+      const missing = Object.keys(packageJson.dependencies).filter((name) => !names.has(name));
+      return missing.length === 0 ? undefined : `it lacks ${missing.join(", ")}`;
+    },
+  },
+  {
+    title: "the release notes are the changelog's, and the checksums are right",
+    check() {
+      makeNotes(directory);
+      makeChecksums(directory);
+      return failureOf("sh", "-c", `cd "${directory}" && sha256sum --check --strict --quiet SHA256SUMS`);
     },
   },
 ];
@@ -83,7 +123,7 @@ const BY_HAND = [
   "the measurements in docs/performance.md and the results.md of bench/, trials/faults/ and trials/attacks/ are of this release:",
   "  npm run bench -- --full --check, npm run faults, npm run attacks, npm run fuzz",
   "the changelog says what clients and operators notice, and docs/upgrading.md what they have to do",
-  `git tag --sign v${version} && git push --tags, then publish dist/petstore with its sha256sum`,
+  `git tag --sign v${version} && git push --tags: the workflow Release makes the files (npm run release), attests and publishes them`,
   "after the release: docs/generate.ts gets the release (RELEASES), test/store/migrations.test.ts its digests, test/engines/upgrade its commit and new fixtures",
 ];
 

@@ -34,3 +34,22 @@ test("a push runs .ci/run; a pull request runs with no privileges", () => {
   expect(jobs["ci"]?.steps.flatMap(({ run }) => run ?? [])).toEqual([".ci/run"]);
   expect(jobs["pull-request"]?.container.options).toBeUndefined();
 });
+
+test("a tag publishes what `npm run release` makes, and nothing else runs with the right to publish", () => {
+  const { permissions, jobs } = Bun.YAML.parse(read(".github/workflows/release.yml")) as {
+    permissions: Record<string, string>;
+    jobs: Record<string, { steps: { run?: string; uses?: string }[] }>;
+  };
+  expect(permissions).toEqual({ contents: "read" });
+  const runs = Object.values(jobs).map(({ steps }) => steps.flatMap(({ run }) => run ?? []));
+  expect(runs).toEqual([
+    ["npm ci", "npm run release -- platform"],
+    [
+      "npm ci",
+      "npm run release -- common checksums",
+      expect.stringMatching(/^gh release create "\$GITHUB_REF_NAME" /),
+    ],
+  ]);
+  for (const { uses } of Object.values(jobs).flatMap(({ steps }) => steps))
+    if (uses !== undefined) expect(uses).toMatch(/@[0-9a-f]{40}$/);
+});

@@ -10,9 +10,14 @@ import type { DocsPages } from "../petstore/static-routes.ts";
 import { relativeUrl } from "./links.ts";
 import { CLIENT_PATH } from "./page-data.ts";
 
-/** The client library as a file for `npm install`. A path with another release says where this one is. */
+/** The client library as a file for `npm install`. */
+export async function clientArchive(): Promise<Uint8Array<ArrayBuffer>> {
+  return Bun.gzipSync(tarOf(await loadClientFiles()));
+}
+
+/** Serves it. A path with another release says where this one is. */
 export async function clientPackage({ baseUrl }: DocumentedSettings): Promise<DocsPages["respond"]> {
-  const body = Bun.gzipSync(tarOf(await loadClientFiles()));
+  const body = await clientArchive();
   const etag = `"${Bun.SHA256.hash(body, "hex").slice(0, 32)}"`;
   const lines = headerLinesOf({
     "Content-Type": "application/gzip",

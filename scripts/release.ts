@@ -1,0 +1,100 @@
+/**
+ * Makes the files of a release in dist/release: `npm run release`. The workflow of a tag runs its parts on several
+ * machines: `platform` (the executable and the image for this processor), `common` (the client package, the bill of
+ * materials, the notes) and, when all files are there, `checksums`.
+ */
+import { copyFileSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join, relative, resolve } from "node:path";
+import { parseArgs } from "node:util";
+import packageJson from "../package.json" with { type: "json" };
+import { clientArchive } from "../src/docs-site/client-package.ts";
+import { buildExecutable, currentCommit } from "./build.ts";
+
+const ROOT = resolve(import.meta.dir, "..");
+const { version } = packageJson;
+const PLATFORM = `petstore-${version}-linux-${process.arch}`;
+const CHECKSUMS = "SHA256SUMS";
+
+export const RELEASE_FILES = {
+  executable: PLATFORM,
+  image: `${PLATFORM}.oci.tar`,
+  client: `petstore-client-${version}.tgz`,
+  bom: `petstore-${version}.cdx.json`,
+  notes: "release-notes.md",
+  checksums: CHECKSUMS,
+} as const;
+
+function run(command: readonly string[]): string {
+  const { exitCode, stdout, stderr } = Bun.spawnSync([...command], { cwd: ROOT, stderr: "pipe" });
+  if (exitCode !== 0) throw new Error(`${command.slice(0, 2).join(" ")} failed: ${stderr}`);
+  return stdout.toString();
+}
+
+export async function makeExecutable(directory: string): Promise<void> {
+  // The image copies this file, too.
+  const built = join(ROOT, "dist/petstore");
+  await buildExecutable(built, currentCommit());
+  copyFileSync(built, join(directory, RELEASE_FILES.executable));
+}
+
+/** The image in one file, for `podman load`, so that everybody can push it to a registry of their own. */
+export function makeImage(directory: string): void {
+  const tag = `petstore:${version}`;
+  run(["podman", "build", "--format", "docker", "-f", "deploy/container/Containerfile", "-t", tag, "."]);
+  run(["podman", "save", "--format", "oci-archive", "-o", join(directory, RELEASE_FILES.image), tag]);
+}
+
+export async function makeClientPackage(directory: string): Promise<void> {
+  await Bun.write(join(directory, RELEASE_FILES.client), await clientArchive());
+}
+
+/** The bill of materials names what the executable contains, with the hashes of the lock file. */
+export function makeBillOfMaterials(directory: string): void {
+  const flags = ["--sbom-format", "cyclonedx", "--sbom-type", "application"];
+  const bom = JSON.parse(run(["npm", "sbom", "--package-lock-only", "--omit", "dev", ...flags]));
+  // npm writes the name of the directory.
+  bom.metadata.component.name = packageJson.name;
+  writeFileSync(join(directory, RELEASE_FILES.bom), `${JSON.stringify(bom, null, 2)}\n`);
+}
+
+/** The section of the changelog about this version. */
+export function makeNotes(directory: string): void {
+  const changelog = readFileSync(join(ROOT, "CHANGELOG.md"), "utf8");
+  const section = changelog.split(/^(?=## )/m).find((text) => text.startsWith(`## ${version} `));
+  if (section === undefined) throw new Error(`CHANGELOG.md has no section about ${version}`);
+  writeFileSync(join(directory, RELEASE_FILES.notes), section.replace(/^## .*\n+/, ""));
+}
+
+/** For `sha256sum --check SHA256SUMS`. */
+export function makeChecksums(directory: string): void {
+  const names = readdirSync(directory).filter((name) => name !== CHECKSUMS && name !== RELEASE_FILES.notes);
+  const lines = names.toSorted().map((name) => {
+    const hash = Bun.SHA256.hash(readFileSync(join(directory, name)), "hex");
+    return `${hash}  ${name}\n`;
+  });
+  writeFileSync(join(directory, CHECKSUMS), lines.join(""));
+}
+
+const PARTS: Readonly<Record<string, readonly ((directory: string) => void | Promise<void>)[]>> = {
+  platform: [makeExecutable, makeImage],
+  common: [makeClientPackage, makeBillOfMaterials, makeNotes],
+  checksums: [makeChecksums],
+};
+
+if (import.meta.main) {
+  const { values, positionals } = parseArgs({
+    allowPositionals: true,
+    options: { outdir: { type: "string", default: join(ROOT, "dist/release") } },
+  });
+  const unknown = positionals.find((name) => !Object.hasOwn(PARTS, name));
+  if (unknown !== undefined) {
+    process.stderr.write(`release: "${unknown}" is none of ${Object.keys(PARTS).join(", ")}\n`);
+    process.exit(2);
+  }
+  const directory = resolve(values.outdir);
+  mkdirSync(directory, { recursive: true });
+  for (const name of positionals.length === 0 ? Object.keys(PARTS) : positionals)
+    for (const make of PARTS[name] ?? []) await make(directory);
+  for (const name of readdirSync(directory).toSorted())
+    process.stdout.write(`${relative(process.cwd(), join(directory, name))}\n`);
+}
