@@ -197,6 +197,35 @@ describe("after an outage", () => {
     expect(model.usageOf(1).minute.used).toBe(2);
   });
 
+  test.each([
+    { sent: "requests", timeoutMs: 500 },
+    { sent: "a report", timeoutMs: 500 },
+    { sent: "a report", timeoutMs: 100 },
+  ])(
+    "a reply to $sent that takes 30 s makes no window longer ($timeoutMs ms)",
+    async ({ sent, timeoutMs }) => {
+      const { time, valkey, processes, burst, beginOutage } = await setUp({ servers: 1, timeoutMs });
+      const limits = { perMinute: 5, perDay: 1_000 };
+      if (sent === "a report") {
+        await beginOutage();
+        expect(await burst(5, { limits })).toBe(5);
+        valkey.resume();
+      }
+      valkey.pause();
+      const waiting = burst(5, { limits });
+      time.run(OUTAGE_MS);
+      expect(await waiting).toBe(sent === "requests" ? 5 : 0);
+      for (const process of processes) valkey.cutOff(process, 30_000);
+      valkey.resume();
+      time.run(30_000);
+      await beginOutage();
+      time.run(25_000);
+      expect(await burst(1, { limits })).toBe(0);
+      time.run(5_000);
+      expect(await burst(5, { limits })).toBe(5);
+    },
+  );
+
   test("a report counts in the window in which the requests were given", async () => {
     const { time, valkey, model, burst, beginOutage } = await setUp({ servers: 1 });
     await beginOutage();

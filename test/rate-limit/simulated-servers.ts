@@ -19,6 +19,7 @@ interface Settings {
   readonly servers?: number;
   readonly rules?: BanRules;
   readonly isCluster?: boolean;
+  readonly timeoutMs?: number;
   readonly maxBatchSize?: number;
   readonly maxConcurrentBatches?: number;
   readonly onBan?: OnBan;
@@ -53,7 +54,7 @@ class PromptProcess extends Process {
 /** Several servers on a simulated Valkey, whose clock is hours behind theirs. Time passes in `time.run` only. */
 export async function setUp(settings: Settings = {}) {
   const { servers = 4, rules = DEFAULT_BAN, maxBatchSize = 32, maxConcurrentBatches = 1, onBan } = settings;
-  const { leave = async () => {}, isCluster = false } = settings;
+  const { leave = async () => {}, isCluster = false, timeoutMs = TIMEOUT_MS } = settings;
   const time = new World();
   const model = new RecordingModel(() => STARTS_AT + time.now - 10_000_000, rules);
   const valkey = new SimulatedValkey(time, model);
@@ -68,7 +69,7 @@ export async function setUp(settings: Settings = {}) {
         scheduler: process,
         ban: () => rules,
         local: createMemoryRateLimiter({ clock, ban: () => rules, scheduler: process }),
-        timeoutMs: TIMEOUT_MS,
+        timeoutMs,
         register: {
           count: servers,
           beat: (link) => link.servers().then(Boolean, () => false),

@@ -19,7 +19,7 @@ export interface AvailabilityOptions {
 interface Sender {
   /** Returns whether a batch has no reply. */
   readonly isWaiting: () => boolean;
-  /** Called when no request may wait for Valkey any longer. */
+  /** Called when nothing that was sent may wait for Valkey any longer. */
   readonly onUnavailable: () => void;
   /** Called when Valkey replies again, and once more when it is available. */
   readonly onReply: () => void;
@@ -87,9 +87,8 @@ export class Availability {
   beginOutage(cause: unknown, subject = ANY_KEY, retryInMs = RETRY_EVERY_MS): void {
     const isSameOutage = this.#state.name === "returning";
     this.#retryIn(retryInMs, this.#enter("outage"), subject);
-    if (isSameOutage) return;
     this.#sender.onUnavailable();
-    this.#options.onStateChange?.("unavailable", loggableError(cause));
+    if (!isSameOutage) this.#options.onStateChange?.("unavailable", loggableError(cause));
   }
 
   /** Must be called when an operation fails on the connection. */

@@ -69,8 +69,8 @@ interface Batch {
   /** The time by the steady clock. */
   readonly sentAt: number;
   ticks: number;
-  /** Whether this server has decided the requests, because Valkey did not reply in time. */
-  isDecided: boolean;
+  /** Whether Valkey did not reply in time, so this server has decided the requests. */
+  isLate: boolean;
   readonly onEnd: () => void;
 }
 
@@ -236,7 +236,7 @@ export class SharedRateLimiter implements RateLimiter {
     const sentAt = this.#options.clock.steadyNow();
     const reports = this.#shares.hasReports ? this.#takeReports(subjects, sentAt) : [];
     if (groups.length + reports.length === 0) return onEnd();
-    const batch: Batch = { reports, groups, sentAt, ticks: 0, isDecided: false, onEnd };
+    const batch: Batch = { reports, groups, sentAt, ticks: 0, isLate: false, onEnd };
     this.#sent.add(batch);
     this.#timeout ??= this.#startTimeout();
     const startedAt = this.#scheduler.now();
@@ -261,12 +261,15 @@ export class SharedRateLimiter implements RateLimiter {
     return this.#shares.takeReports(subjects, this.#links.isCluster ? ofOneKey : MAX_REPORTS, now);
   }
 
-  /** Applies the replies. Their times, by Valkey's clock, are moved to this server's clock. */
-  #takeReplies({ reports, groups, isDecided }: Batch, { now: valkeyNow, reported, decided }: Replies): void {
+  /**
+   * Applies the replies. Their times, by Valkey's clock, are moved to this server's clock. A late reply may be of any
+   * age, so its times are unknown, and it only says what need not be reported.
+   */
+  #takeReplies({ reports, groups, isLate }: Batch, { now: valkeyNow, reported, decided }: Replies): void {
     const now = this.#options.clock.steadyNow();
     reports.forEach(({ subject }, i) => {
       const usage = reported[i];
-      if (usage === undefined) return;
+      if (usage === undefined || isLate) return;
       shift(usage, now - valkeyNow);
       this.#shares.learn(subject, usage, now);
     });
@@ -276,9 +279,9 @@ export class SharedRateLimiter implements RateLimiter {
       const { subject, requests, allowedHere } = group;
       const { allowed, limited, isNewBan, usage } = reply;
       if (allowed + limited < requests.length) this.#bans.report(subject.id, usage, isNewBan);
+      if (isLate) return this.#shares.countedLate(subject, Math.min(allowed, allowedHere));
       shift(usage, now - valkeyNow);
-      if (isDecided) this.#shares.countedLate(subject, Math.min(allowed, allowedHere));
-      else this.#respond(group, reply, now);
+      this.#respond(group, reply, now);
       this.#shares.learn(subject, usage, now);
     });
   }
@@ -317,8 +320,8 @@ export class SharedRateLimiter implements RateLimiter {
 
   #decideAllHere(): void {
     for (const batch of this.#sent) {
-      if (batch.isDecided) continue;
-      batch.isDecided = true;
+      if (batch.isLate) continue;
+      batch.isLate = true;
       for (const group of batch.groups) {
         for (const request of group.requests) {
           const decision = this.#decideHere(request);
