@@ -51,7 +51,8 @@ export function operationPage(id: OperationId, settings: DocsSettings): DocsPage
   const fields = schemaFields({ Pet, Order, ApiKey: CallerKey }[name].json);
   content.prose(fieldList(fields, { anchors: "response", path, mark: "optional" }), "");
   content.markdown("## Response headers");
-  content.prose(headerList(operation, path, settings), "");
+  const headers = headerFields(operation, settings);
+  content.prose(fieldList(headers, { anchors: "header", path, mark: "optional" }), namesOf(headers));
   return content.finish({ operation: `${method} ${template} ${id}`, tryIt: tryItData(id, settings) });
 }
 
@@ -59,12 +60,7 @@ export function operationPage(id: OperationId, settings: DocsSettings): DocsPage
 export function addTryIt(content: PageContent, id: OperationId, settings: DocsSettings): void {
   const { status } = OPERATIONS[id].success;
   const [example] = Object.values(EXAMPLES[id].success);
-  content.prose(
-    tryItSection(id, content.path, settings),
-    requestFields(id)
-      .map(({ name }) => name)
-      .join(" "),
-  );
+  content.prose(tryItSection(id, content.path, settings), namesOf(requestFields(id)));
   content.examples(examplesOf(id, exampleContext(settings)));
   content.code(
     `<p class="note">Replace <code>${KEY_PREFIX[settings.environment]}YOUR_KEY</code> with your key.</p><div class="try-it"></div>`,
@@ -93,14 +89,18 @@ function responseTable(operation: PetstoreOperation, path: string): string {
   return htmlOf(markdownTable(["Status", "Meaning"], rows), path);
 }
 
-/** Lists the headers of the operation before those of every response. */
-function headerList(operation: PetstoreOperation, path: string, settings: DocsSettings): string {
+/** The headers of the operation before those of every response. */
+function headerFields(operation: PetstoreOperation, settings: DocsSettings): readonly Field[] {
   const headers = headersOf(componentHeaders(settings), operation.success.headers, operation);
   const fields = Object.entries(headers).map(([name, header]): Field =>
     Object.assign({ name, in: "header" as const }, header),
   );
-  const ordered = [...fields.slice(COMMON_HEADERS.length), ...fields.slice(0, COMMON_HEADERS.length)];
-  return fieldList(ordered, { anchors: "header", path, mark: "optional" });
+  return [...fields.slice(COMMON_HEADERS.length), ...fields.slice(0, COMMON_HEADERS.length)];
+}
+
+/** What a list of fields is found by. */
+function namesOf(fields: readonly Field[]): string {
+  return fields.map(({ name }) => name).join(" ");
 }
 
 /** The schemas of request bodies. */

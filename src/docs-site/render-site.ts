@@ -35,7 +35,9 @@ export async function renderSite(options: SiteOptions): Promise<RenderedSite> {
   const operations = ids.map((id) => () => operationPage(id, settings));
   const reference = await renderAll([...operations, schemasPage, () => errorCodesPage(settings)]);
 
-  const searchEntries = [...guides, ...reference].flatMap(searchEntriesOf);
+  // The changelog, which is the last guide, mentions everything: of equal results it comes last.
+  const searched = [...guides.slice(0, -1), ...reference, ...guides.slice(-1)];
+  const searchEntries = searched.flatMap(searchEntriesOf);
   const searchIndex = assetOf(`${ASSETS_PATH}search-`, "json", JSON.stringify(searchEntries));
   const render = layoutOf({ ...options, guides, searchIndexPath: searchIndex.path });
   const pages = [landingPage(settings), ...guides, ...reference];

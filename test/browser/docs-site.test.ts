@@ -27,6 +27,18 @@ test.each(["/", "/docs/errors", "/docs/reference/getPet"])(
   },
 );
 
+test("Ctrl+K and ⌘K open the search, also from a field; a corrected word is named", async () => {
+  await open("/docs/reference/getPet");
+  for (const shortcut of ["Control+k", "Meta+k"]) {
+    await page.getByLabel("petId").focus();
+    await page.keyboard.press(shortcut);
+    await page.keyboard.type("pagintaion");
+    await page.getByText("Showing results for “pagination”").waitFor();
+  }
+  await page.keyboard.press("Enter");
+  await page.waitForURL("**/docs/pagination");
+});
+
 test("/ focuses the search, arrow keys choose a result, Enter opens it, Escape closes the list", async () => {
   await open("/docs/reference/getPet");
   await page.keyboard.press("/");
@@ -190,8 +202,12 @@ test("without JavaScript everything but search and try-it works, also on a phone
   await phone.close();
 });
 
-test("on a phone, a link to a section of the page closes the menu", async () => {
+test("on a phone, the search grows with the focus, and a link to a section of the page closes the menu", async () => {
   const phone = await browser.open(urlOf("/docs"), PHONE);
+  const search = phone.page.getByLabel("Search the documentation");
+  await search.focus();
+  expect((await search.boundingBox())?.width).toBe(358);
+  await search.blur();
   const sidebar = phone.page.locator("#navigation");
   await phone.page.getByRole("button", { name: "Menu" }).click();
   await sidebar.getByRole("link", { name: "Order it" }).click();

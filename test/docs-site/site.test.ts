@@ -1,7 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { DEFAULT_SETTINGS } from "../../docs/generate.ts";
 import { PROTOCOL_ERRORS } from "../../src/api/dispatch.ts";
-import { bestMatches } from "../../src/docs-site/browser/search-matches.ts";
 import type { DocsSettings } from "../../src/docs-site/layout.ts";
 import { renderSite } from "../../src/docs-site/render-site.ts";
 import { ERRORS } from "../../src/petstore/errors.ts";
@@ -203,54 +202,6 @@ describe("the search index", () => {
     expect(urls).toContain("docs/rate-limits#handling-429");
     expect(urls).toContain("docs/reference/errors#rate_limited");
     expect(Math.max(...searchEntries.map(([, , , text]) => text.length))).toBeLessThanOrEqual(2000);
-  });
-
-  const best = (query: string) => bestMatches(searchEntries, query).map(({ entry }) => entry[2]);
-
-  test("answers what clients ask", () => {
-    expect(best("sunset")).toContain("docs/deprecation");
-    expect(best("delete")).toEqual(["docs/api#not-supported"]);
-    expect(best("python")).toContain("docs#order-it");
-    expect(best("401")[0]).toBe("docs/errors#error-codes");
-    expect(best("how do I get a key")[0]).toBe("docs/authentication#get-a-key");
-  });
-
-  test.each([
-    ["createPet", "docs/reference/createPet"],
-    ["listorders", "docs/reference/listOrders"],
-    ["GET /pets", "docs/reference/listPets"],
-    ["patch /store/orders/{orderId}", "docs/reference/updateOrder"],
-    ["GET /v1/store/orders/12", "docs/reference/getOrder"],
-    ["http://127.0.0.1:8080/v1/pets/7", "docs/reference/getPet"],
-    ["order_closed", "docs/reference/errors#order_closed"],
-    ["X-RateLimit-Reset", "docs/rate-limits#rate-limit-headers"],
-    ["NewOrder", "docs/reference/schemas#neworder"],
-    ["Idempotent-Replayed", "docs/idempotency"],
-
-    ["pagination", "docs/pagination"],
-    ["bans", "docs/rate-limits#bans"],
-    ["environments", "docs/api#environments"],
-    ["plans", "docs/rate-limits#plans"],
-    ["generated clients", "docs/generated-clients"],
-    ["integers", "docs/integers"],
-    ["deadline", "docs/client-library#retries-and-deadlines"],
-    ["npm install", "docs/client-library"],
-    ["webhooks", "docs/api#not-supported"],
-    ["request id", "docs/errors#request-ids"],
-    ["cancel an order", "docs/reference/updateOrder"],
-
-    ["idempotencey", "docs/idempotency"],
-    ["pagintaion", "docs/pagination"],
-    ["quickstrat", "docs"],
-    ["changlog", "docs/changelog"],
-    ["rate_limitted", "docs/reference/errors#rate_limited"],
-    ["login", "docs/authentication"],
-    ["sdk", "docs/client-library"],
-    ["swagger", "docs/generated-clients"],
-    ["duplicates", "docs/idempotency"],
-    ["precison", "docs/integers"],
-  ])("the page about %s is %s", (query, url) => {
-    expect(best(query)[0]).toBe(url);
   });
 
   test("every URL of it is a page with that id", () => {

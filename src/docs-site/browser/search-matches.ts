@@ -6,30 +6,21 @@ export interface Match {
   readonly terms: readonly string[];
 }
 
+export interface SearchResult {
+  readonly matches: readonly Match[];
+  /** What was searched for instead of words that no entry has. */
+  readonly corrections: readonly string[];
+}
+
 const MAX_RESULTS = 10;
 /** A page that somebody pastes is no query: further words are ignored. */
 const MAX_WORDS = 10;
 
-/**
- * The entries that have every word of the query, or, if there are none, those that have the most of them. Best first:
- * the operation that the query names, then titles before texts, beginnings before the middle. A word that no entry has
- * stands for the words that differ from it in a letter or two.
- */
-export function bestMatches(entries: readonly SearchEntry[], query: string): readonly Match[] {
-  const words = queryWords(query).map((word) => alternativesOf(word, entries));
-  const name = query.trim().toLowerCase();
-  const scored = entries.map((entry, index) => ({ entry, index, ...scoreOf(entry, words, name) }));
-  const most = scored.reduce((maximum, { terms }) => Math.max(maximum, terms.length), 0);
-  if (most === 0) return [];
-  return scored
-    .filter(({ terms, isNamed }) => terms.length === most || isNamed)
-    .toSorted((a, b) => Number(b.isNamed) - Number(a.isNamed) || b.score - a.score || a.index - b.index)
-    .slice(0, MAX_RESULTS);
-}
-
 /** Words that are in every question and in no answer. */
 const STOP_WORDS = new Set(
-  "a an and are can do does for how i in is it my of or the to what when where with".split(" "),
+  "a an and are at be by can do does for from how i if in is it me my of on or that the this to what when where with you your".split(
+    " ",
+  ),
 );
 
 function queryWords(query: string): readonly string[] {
@@ -42,81 +33,205 @@ function wordsOf(text: string): string[] {
   return text.toLowerCase().match(/[\p{L}\p{N}_]+/gu) ?? [];
 }
 
+/** The word without its ending, so that "delete" finds "deleting", "retries" finds "retry" and "key" finds "keys". */
+function stemOf(word: string): string {
+  return word.replace(/(?<=\p{L}{4})(?:ies|ing|ed|es|[ey])$|(?<=\p{L}{2})s$/u, "");
+}
+
 /** A word of the documentation, and the words that people search for instead. */
-const SYNONYMS: ReadonlyMap<string, string> = new Map(
-  Object.entries({
-    authentication: "auth authorise authorize authorisation authorization credential login oauth token",
-    bans: "block blocked blacklist suspended",
-    changelog: "news release releases whatsnew",
-    conditional: "cache cached caching stale",
-    deprecation: "breaking compatibility obsolete sunset version versions versioning",
-    environments: "environment host sandbox testing",
-    errors: "exception exceptions failure failures problem",
-    generated: "codegen generator postman spec swagger",
-    idempotency: "dedupe duplicate duplicates twice",
-    integers: "bigint long overflow precision rounding",
-    library: "install npm package sdk",
-    order: "buy checkout purchase",
-    pagination: "iterate offset paging paginate scroll",
-    quickstart: "begin beginner hello start started tutorial",
-    rate: "quota quotas throttle throttled throttling",
-  }).flatMap(([word, others]) => others.split(" ").map((other) => [other, word])),
-);
+const SYNONYMS: readonly (readonly [other: string, word: string])[] = Object.entries({
+  abortsignal: "abort abortcontroller",
+  authentication: "auth authorise authorize authorisation authorization credential login oauth token",
+  bans: "block blocked blacklist suspended unban",
+  changelog: "news release releases whatsnew",
+  conditional: "cache cached caching stale",
+  deprecation: "breaking compatibility obsolete sunset version versions versioning",
+  econnreset: "dropped econnrefused epipe etimedout hangup network offline refused",
+  environments: "environment host mode sandbox test testing",
+  errors: "exception exceptions failure failures problem",
+  generated: "codegen generator openapi postman spec swagger",
+  gzip: "brotli compress compressed compression deflate encoding",
+  idempotency: "dedupe duplicate duplicates twice",
+  identifiers: "bulk multiple several",
+  integers: "bigint long overflow precision rounding",
+  limits: "max maximum size",
+  library: "install npm package sdk",
+  order: "buy checkout purchase",
+  pagination: "iterate offset paging paginate scroll",
+  plans: "billing cost price pricing subscription tier upgrade",
+  quickstart: "begin beginner hello start started tutorial",
+  rate: "quota quotas throttle throttled throttling",
+  read_only_key: "readonly",
+  unicode: "characters emoji",
+  updating: "edit modify put rename",
+  utc: "timestamp timezone",
+  webhooks: "callback notification notifications push stream streaming subscribe websocket",
+}).flatMap(([word, others]) => others.split(" ").map((other) => [other, word] as const));
+
+/** The word of the documentation by the stem of what people search for. */
+const WORD_OF: ReadonlyMap<string, string> = new Map(SYNONYMS.map(([other, word]) => [stemOf(other), word]));
 
 interface Term {
   readonly text: string;
+  readonly stem: string;
   /** Less than 1 for a word that the query does not have. */
   readonly weight: number;
 }
 
-/** The word, what the documentation calls it, or else words that are written almost so. */
-function alternativesOf(word: string, entries: readonly SearchEntry[]): readonly Term[] {
-  const synonym = SYNONYMS.get(word) ?? SYNONYMS.get(stemOf(word));
-  const known = [
-    { text: word, weight: 1 },
-    ...(synonym === undefined ? [] : [{ text: synonym, weight: 0.9 }]),
+interface Alternatives {
+  readonly terms: readonly Term[];
+  /** The word that is searched for instead. */
+  readonly correction?: string;
+}
+
+function termOf(text: string, weight: number): Term {
+  return { text, stem: stemOf(text), weight };
+}
+
+/** The points of a word in each part of an entry. */
+const POINTS = { title: 20, operation: 15, page: 8, text: 3 } as const;
+/** Repetition counts a little. */
+const MAX_COUNTED = 3;
+/** What a word is worth that is the whole title. */
+const WHOLE = 1.5;
+/** What another form of the word is worth. */
+const SAME_STEM = 0.9;
+/** What a word is worth that begins with the one of the query, or contains it. */
+const BEGINNING = 0.5;
+const MIDDLE = 0.3;
+/** Shorter words are in the middle of too many others. */
+const MIN_MIDDLE = 3;
+/** What both are worth if some entry has the word itself. */
+const BESIDES_WORD = 0.1;
+
+/** A part of an entry: the points of a word in it, and its words with their stems. */
+interface Part {
+  readonly points: number;
+  readonly words: readonly string[];
+  readonly stems: readonly string[];
+}
+
+function partOf(text: string, points: number): Part {
+  const words = wordsOf(text);
+  return { points, words, stems: words.map(stemOf) };
+}
+
+interface Section {
+  readonly entry: SearchEntry;
+  readonly parts: readonly Part[];
+  /** The stems in the order of the text, without the words that every text has. */
+  readonly sequence: readonly string[];
+}
+
+function sectionOf(entry: SearchEntry): Section {
+  const [page, section, , text, operation = ""] = entry;
+  const title = section === "" ? page : section;
+  const parts = [
+    partOf(title, POINTS.title),
+    // createPet is found by both of its words.
+    partOf(`${operation} ${operation.replace(/\p{Lu}/gu, " $&")}`, POINTS.operation),
+    partOf(page, POINTS.page),
+    partOf(text, POINTS.text),
   ];
-  if (word.length < MIN_MISTYPED || entries.some((entry) => known.some((term) => pointsOf(entry, term) > 0)))
-    return known;
-  const vocabulary = new Set([...SYNONYMS.keys(), ...entries.flatMap((entry) => wordsOf(entry.join(" ")))]);
-  for (const letters of word.length < MIN_TWICE_MISTYPED ? [1] : [1, 2]) {
-    const close = similarWords(word, [...vocabulary], letters);
-    if (close.length > 0) return close.map((text) => ({ text: SYNONYMS.get(text) ?? text, weight: 0.8 }));
+  const words = wordsOf(`${title} ${text}`).filter((word) => !STOP_WORDS.has(word));
+  return { entry, parts, sequence: words.map(stemOf) };
+}
+
+/** Finds sections of the documentation. */
+export class SearchIndex {
+  readonly #sections: readonly Section[];
+  /** The words that name something, for which a mistyped word may stand. */
+  readonly #names: ReadonlySet<string>;
+  /** The number of sections that have a word, by its stem. */
+  readonly #counts: ReadonlyMap<string, number>;
+
+  constructor(entries: readonly SearchEntry[]) {
+    this.#sections = entries.map(sectionOf);
+    const names = this.#sections.flatMap(({ parts }) =>
+      parts.filter(({ points }) => points > POINTS.text).flatMap(({ words }) => words),
+    );
+    this.#names = new Set([...names, ...SYNONYMS.map(([other]) => other)]);
+    const stems = this.#sections.flatMap(({ parts }) => [...new Set(parts.flatMap((part) => part.stems))]);
+    this.#counts = new Map(
+      Map.groupBy(stems, (stem) => stem)
+        .entries()
+        .map(([stem, { length }]) => [stem, length]),
+    );
   }
-  return known;
+
+  /**
+   * The entries that have every word of the query, or, if there are none, those that have the most. Best first: the
+   * operation that the query names, then titles before texts, words before beginnings of words, rare words before
+   * common ones, words close to each other before words apart.
+   */
+  search(query: string): SearchResult {
+    const words = queryWords(query).map((word) => this.#alternativesOf(word));
+    const name = query.trim().toLowerCase();
+    const scored = this.#sections.map((section, index) => ({
+      entry: section.entry,
+      index,
+      isNamed: isOperation(section.entry, name),
+      ...this.#scoreOf(section, words),
+    }));
+    const most = scored.reduce((maximum, { terms }) => Math.max(maximum, terms.length), 1);
+    return {
+      matches: scored
+        .filter(({ terms, isNamed }) => terms.length === most || isNamed)
+        .toSorted((a, b) => Number(b.isNamed) - Number(a.isNamed) || b.score - a.score || a.index - b.index)
+        .slice(0, MAX_RESULTS),
+      corrections: words.flatMap(({ correction = [] }) => correction),
+    };
+  }
+
+  /** The word and what the documentation calls it, or else a name that is written almost so. */
+  #alternativesOf(word: string): Alternatives {
+    const synonym = WORD_OF.get(stemOf(word));
+    const terms = [termOf(word, 1), ...(synonym === undefined ? [] : [termOf(synonym, 0.9)])];
+    if (this.#sections.some((section) => terms.some((term) => this.#pointsOf(section, term) > 0)))
+      return { terms };
+    const meant = similarWord(word, this.#names);
+    if (meant === undefined) return { terms };
+    return { terms: [termOf(WORD_OF.get(stemOf(meant)) ?? meant, 0.8)], correction: meant };
+  }
+
+  #scoreOf(section: Section, words: readonly Alternatives[]) {
+    const best = words.flatMap(({ terms }) => {
+      const scored = terms.map((term) => ({ term, points: this.#pointsOf(section, term) }));
+      const [first] = scored.toSorted((a, b) => b.points - a.points);
+      return first !== undefined && first.points > 0 ? [first] : [];
+    });
+    const close = best.filter(({ term }, i) => areClose(section.sequence, best[i - 1]?.term.stem, term.stem));
+    return {
+      terms: best.map(({ term }) => term.text),
+      score: best.reduce((sum, { points }) => sum + points, close.length * CLOSE_POINTS),
+    };
+  }
+
+  #pointsOf({ parts }: Section, { text, stem, weight }: Term): number {
+    const count = this.#counts.get(stem);
+    const rarity = Math.log(1 + this.#sections.length / (count ?? 1));
+    const share = count === undefined ? 1 : BESIDES_WORD;
+    const points = parts.map(({ points, words, stems }) => {
+      const exact = words.filter((word) => word === text).length;
+      if (exact > 0) return points * (words.length === 1 ? WHOLE : 1) + Math.min(exact, MAX_COUNTED) / 10;
+      if (stems.includes(stem)) return points * SAME_STEM;
+      if (words.some((word) => word.startsWith(stem))) return points * BEGINNING * share;
+      const isInMiddle = stem.length >= MIN_MIDDLE && words.some((word) => word.includes(stem));
+      return isInMiddle ? points * MIDDLE * share : 0;
+    });
+    return weight * rarity * Math.max(...points);
+  }
 }
 
-const MIN_MISTYPED = 4;
-const MIN_TWICE_MISTYPED = 7;
+const CLOSE_POINTS = 20;
+const MAX_DISTANCE = 3;
 
-/** The words that are the same as the typed one without so many letters: some were added, left out or replaced. */
-function similarWords(typed: string, words: readonly string[], letters: number): readonly string[] {
-  const shortened = new Set(without(letters, typed));
-  return words.filter(
-    (word) =>
-      Math.abs(typed.length - word.length) <= letters &&
-      without(letters, word).some((each) => shortened.has(each)),
-  );
-}
-
-/** The word without at most so many of its letters, in every way. */
-function without(letters: number, word: string): string[] {
-  if (letters === 0) return [word];
-  const shorter = Array.from(word, (_, i) => word.slice(0, i) + word.slice(i + 1));
-  return [word, ...shorter.flatMap((each) => without(letters - 1, each))];
-}
-
-function scoreOf(entry: SearchEntry, words: readonly (readonly Term[])[], name: string) {
-  const best = words.flatMap((terms) => {
-    const scored = terms.map((term) => ({ text: term.text, points: pointsOf(entry, term) }));
-    const [first] = scored.toSorted((a, b) => b.points - a.points);
-    return first !== undefined && first.points > 0 ? [first] : [];
+/** Whether one word follows the other closely, in either order. */
+function areClose(sequence: readonly string[], first: string | undefined, second: string): boolean {
+  return sequence.some((stem, i) => {
+    if (stem !== first) return false;
+    return sequence.slice(Math.max(0, i - MAX_DISTANCE), i + MAX_DISTANCE + 1).includes(second);
   });
-  return {
-    terms: best.map(({ text }) => text),
-    score: best.reduce((sum, { points }) => sum + points, 0),
-    isNamed: isOperation(entry, name),
-  };
 }
 
 /** Whether the query is the name of the entry's operation: its id, its path or a request. */
@@ -127,33 +242,37 @@ function isOperation([, , , , operation]: SearchEntry, name: string): boolean {
   return name === id || new RegExp(`^(?:${method} +)?(?:\\S*/v1)?${pattern}(?:\\?\\S*)?$`).test(name);
 }
 
-function pointsOf([page, section, , text, operation = ""]: SearchEntry, term: Term): number {
-  const title = section === "" ? page : section;
-  const points = [scoreIn(title, term.text, 20), scoreIn(page, term.text, 8), scoreIn(text, term.text, 3)];
-  return term.weight * Math.max(...points, scoreIn(operation, term.text, 10));
-}
-
-const MAX_COUNTED = 5;
-/** Shorter words are in the middle of too many others. */
-const MIN_MIDDLE = 3;
+/** Shorter words differ by one letter from too many others. */
+const MIN_MISTYPED = 6;
+const MIN_TWICE_MISTYPED = 12;
 
 /**
- * A whole word counts more than the beginning of one, that more than its middle, and that more than another form of the
- * word. Repetition counts a little.
+ * The word that somebody may have meant who typed this one: both begin with the same letter, and one letter is missing,
+ * added, wrong or swapped with the next; two letters in a long word.
  */
-function scoreIn(text: string, word: string, points: number): number {
-  if (!text.toLowerCase().includes(stemOf(word))) return 0;
-  const all = wordsOf(text);
-  const count = all.filter((each) => each === word).length;
-  if (count > 0) return points * (all.length === 1 ? 3 : 2) + Math.min(count, MAX_COUNTED) - 1;
-  if (all.some((each) => each.startsWith(word))) return points * 1.5;
-  if (word.length >= MIN_MIDDLE && all.some((each) => each.includes(word))) return points;
-  return all.some((each) => each.startsWith(stemOf(word))) ? points * 0.75 : 0;
+function similarWord(typed: string, words: Iterable<string>): string | undefined {
+  if (typed.length < MIN_MISTYPED) return undefined;
+  const most = typed.length < MIN_TWICE_MISTYPED ? 1 : 2;
+  const [closest] = Array.from(words, (word) => ({ word, mistakes: mistakesIn(typed, word, most) }))
+    .filter(({ word, mistakes }) => mistakes <= most && word[0] === typed[0])
+    .toSorted((a, b) => a.mistakes - b.mistakes);
+  return closest?.word;
 }
 
-/** The word without its ending, so that "delete" finds "deleting" and "retries" finds "retry". */
-function stemOf(word: string): string {
-  return word.replace(/(?<=\p{L}{4})(?:ies|ing|ed|es|[esy])$/u, "");
+/** The number of mistakes with which `typed` was written instead of `word`, or more than `most`. */
+function mistakesIn(typed: string, word: string, most: number): number {
+  let start = 0;
+  while (start < typed.length && typed[start] === word[start]) start++;
+  const [a, b] = [typed.slice(start), word.slice(start)];
+  if (a === b || most === 0) return a === b ? 0 : 1;
+  const isSwapped = a.length > 1 && a[0] === b[1] && a[1] === b[0];
+  const rest = [
+    mistakesIn(a.slice(1), b, most - 1),
+    mistakesIn(a, b.slice(1), most - 1),
+    mistakesIn(a.slice(1), b.slice(1), most - 1),
+    ...(isSwapped ? [mistakesIn(a.slice(2), b.slice(2), most - 1)] : []),
+  ];
+  return 1 + Math.min(...rest);
 }
 
 /** The text in parts; every second one is a term, or begins as one does. */

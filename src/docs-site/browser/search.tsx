@@ -2,24 +2,26 @@ import { render } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { SearchEntry } from "../page-data.ts";
 import { urlOf } from "./page-controls.ts";
-import { bestMatches, excerptOf, markedParts, type Match } from "./search-matches.ts";
+import { excerptOf, markedParts, type Match, SearchIndex, type SearchResult } from "./search-matches.ts";
 
-/** Adds the search to the header. `/` focuses it, the arrow keys choose a result, Enter opens it. */
+/** Adds the search to the header. `/`, Ctrl+K and ⌘K focus it, the arrow keys choose a result, Enter opens it. */
 export function startSearch(): void {
   const container = document.querySelector<HTMLElement>(".search");
   const indexUrl = container?.dataset["index"];
   if (container !== null && indexUrl !== undefined) render(<Search indexUrl={indexUrl} />, container);
 }
 
-let index: Promise<readonly SearchEntry[]> | undefined;
+let index: Promise<SearchIndex> | undefined;
 
 /** The index is loaded when it is needed first. After a failure the next key tries again. */
-async function loadIndex(url: string): Promise<readonly SearchEntry[]> {
+async function loadIndex(url: string): Promise<SearchIndex | undefined> {
   try {
-    return await (index ??= fetch(url).then((response) => response.json()));
+    return await (index ??= fetch(url).then(async (response) => {
+      const entries: readonly SearchEntry[] = await response.json();
+      return new SearchIndex(entries);
+    }));
   } catch {
-    index = undefined;
-    return [];
+    return (index = undefined);
   }
 }
 
@@ -27,34 +29,36 @@ function Search({ indexUrl }: { readonly indexUrl: string }) {
   const input = useRef<HTMLInputElement>(null);
   const list = useRef<HTMLUListElement>(null);
   /** Undefined while the list is closed. */
-  const [matches, setMatches] = useState<readonly Match[]>();
+  const [result, setResult] = useState<SearchResult>();
+  const { matches = [], corrections = [] } = result ?? {};
   const [chosen, setChosen] = useState(0);
-  const close = () => setMatches(undefined);
+  const close = () => setResult(undefined);
+  const chosenItem = () => list.current?.querySelectorAll("li:not([aria-disabled])")[chosen];
 
   // An effect after the first paint would be too late: people press the key before.
   useLayoutEffect(() => {
     const onKey = (event: KeyboardEvent) => {
-      if (event.key !== "/" || event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target))
-        return;
+      if (!isShortcut(event)) return;
       event.preventDefault();
       input.current?.focus();
+      input.current?.select();
     };
     document.addEventListener("keydown", onKey);
     document.addEventListener("click", ({ target }) => {
       if (target instanceof Element && target.closest(".search") === null) close();
     });
   }, []);
-  useEffect(() => list.current?.children[chosen]?.scrollIntoView({ block: "nearest" }), [chosen, matches]);
+  useEffect(() => chosenItem()?.scrollIntoView({ block: "nearest" }), [chosen, result]);
 
   async function show() {
-    const entries = await loadIndex(indexUrl);
+    const loaded = await loadIndex(indexUrl);
     const query = input.current?.value.trim() ?? "";
-    setMatches(query === "" ? undefined : bestMatches(entries, query));
+    setResult(query === "" ? undefined : loaded?.search(query));
     setChosen(0);
   }
 
   function onKeyDown(event: KeyboardEvent) {
-    const count = matches?.length ?? 0;
+    const count = matches.length;
     if (event.key === "Escape") {
       close();
       input.current?.blur();
@@ -64,7 +68,7 @@ function Search({ indexUrl }: { readonly indexUrl: string }) {
       if (count > 0) setChosen((chosen + step + count) % count);
     } else if (event.key === "Enter") {
       event.preventDefault();
-      list.current?.children[chosen]?.querySelector("a")?.click();
+      chosenItem()?.querySelector("a")?.click();
       close();
     }
   }
@@ -77,25 +81,25 @@ function Search({ indexUrl }: { readonly indexUrl: string }) {
         role="combobox"
         list={undefined}
         placeholder="Search"
-        title="Press / to search"
+        title="Press / or Ctrl+K to search"
         autocomplete="off"
         aria-label="Search the documentation"
         aria-autocomplete="list"
         aria-controls="search-results"
-        aria-keyshortcuts="/"
-        aria-expanded={matches !== undefined}
-        aria-activedescendant={matches?.length ? `search-result-${chosen}` : undefined}
+        aria-keyshortcuts="/ Control+K Meta+K"
+        aria-expanded={result !== undefined}
+        aria-activedescendant={matches.length > 0 ? `search-result-${chosen}` : undefined}
         onFocus={() => void loadIndex(indexUrl)}
         onInput={() => void show()}
         onKeyDown={onKeyDown}
       />
-      <ul ref={list} id="search-results" role="listbox" aria-label="Results" hidden={matches === undefined}>
-        {matches?.length === 0 && (
+      <ul ref={list} id="search-results" role="listbox" aria-label="Results" hidden={result === undefined}>
+        {(matches.length === 0 || corrections.length > 0) && (
           <li role="option" aria-disabled>
-            Nothing found
+            {matches.length === 0 ? "Nothing found" : `Showing results for “${corrections.join(" ")}”`}
           </li>
         )}
-        {matches?.map((match, index) => (
+        {matches.map((match, index) => (
           <li
             key={match.entry[2]}
             role="option"
@@ -144,6 +148,13 @@ function Marked({ text, terms }: { readonly text: string; readonly terms: readon
       )}
     </>
   );
+}
+
+/** A `/` that is typed is text; the other shortcuts work everywhere. */
+function isShortcut({ key, ctrlKey, metaKey, altKey, target }: KeyboardEvent): boolean {
+  if (altKey) return false;
+  if (ctrlKey || metaKey) return key.toLowerCase() === "k";
+  return key === "/" && !isTyping(target);
 }
 
 function isTyping(target: EventTarget | null): boolean {

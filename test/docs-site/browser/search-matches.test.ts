@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { bestMatches } from "../../../src/docs-site/browser/search-matches.ts";
+import { SearchIndex } from "../../../src/docs-site/browser/search-matches.ts";
 import type { SearchEntry } from "../../../src/docs-site/page-data.ts";
 
 const ENTRIES: readonly SearchEntry[] = [
@@ -10,7 +10,8 @@ const ENTRIES: readonly SearchEntry[] = [
   ["Pagination", "", "docs/pagination", "Pages of pets; limit sets the size."],
 ];
 
-const urls = (query: string) => bestMatches(ENTRIES, query).map(({ entry }) => entry[2]);
+const index = new SearchIndex(ENTRIES);
+const urls = (query: string) => index.search(query).matches.map(({ entry }) => entry[2]);
 
 test("every word has to occur, in any order and case", () => {
   expect(urls("429 WAIT")).toEqual(["docs/rate-limits#handling-429"]);
@@ -42,5 +43,27 @@ test("a short word is found at the beginning of words only", () => {
 test("a query without words finds nothing, and at most ten results are given", () => {
   expect(urls(" .?! ")).toEqual([]);
   const many = Array.from({ length: 50 }, (_, i): SearchEntry => ["Pet", `Pet ${i}`, `docs#${i}`, ""]);
-  expect(bestMatches(many, "pet")).toHaveLength(10);
+  expect(new SearchIndex(many).search("pet").matches).toHaveLength(10);
+});
+
+test("a word comes before the words that begin with it or contain it", () => {
+  const entries: readonly SearchEntry[] = [
+    ["Headers", "", "docs/headers", ""],
+    ["Overview", "", "docs/overview", "HEAD works too."],
+  ];
+  const found = new SearchIndex(entries).search("head").matches;
+  expect(found.map(({ entry }) => entry[2])).toEqual(["docs/overview", "docs/headers"]);
+});
+
+test("a mistyped name is corrected, and the result says so", () => {
+  expect(urls("pagintaion")).toEqual(["docs/pagination"]);
+  // One letter may be missing, added, wrong or swapped with the next.
+  for (const typed of ["paginaton", "paginnation", "paginatiom", "pagintaion"])
+    expect(index.search(typed).corrections).toEqual(["pagination"]);
+});
+
+test("a word that may be meant is not corrected", () => {
+  // Another first letter, too many letters for its length, a word of a text, and one that is too short.
+  for (const typed of ["bagination", "paginatomi", "adder", "rate", "ratt", "ban"])
+    expect(index.search(typed).corrections).toEqual([]);
 });
