@@ -47,6 +47,25 @@ export function sleep(ms: number, signal: AbortSignal): Promise<void> {
   });
 }
 
+/** What a signal ends: an event listener, of which each signal has one, because Node warns of more than ten. */
+class Stops extends Set<() => void> {
+  handleEvent(): void {
+    for (const stop of this) stop();
+  }
+}
+const stopsOf = new WeakMap<AbortSignal, Stops>();
+
+/** Calls `stop` when the signal is aborted, until the function that this returns is called. */
+function onAbort(signal: AbortSignal, stop: () => void): () => void {
+  const stops = stopsOf.get(signal) ?? new Stops();
+  stopsOf.set(signal, stops.add(stop));
+  signal.addEventListener("abort", stops);
+  return () => {
+    stops.delete(stop);
+    if (stops.size === 0) signal.removeEventListener("abort", stops);
+  };
+}
+
 /**
  * A signal that is aborted with `reason` after the time, or before with `parent`; `end` frees both. Nobody waits longer
  * than 25 days.
@@ -59,13 +78,13 @@ export function timeLimit(
   const controller = new AbortController();
   const follow = () => controller.abort(parent?.reason);
   if (parent?.aborted) follow();
-  parent?.addEventListener("abort", follow, { once: true });
+  const unfollow = parent && onAbort(parent, follow);
   const timer = ms > MAX_TIMER_MS ? undefined : setTimeout(() => controller.abort(reason), ms);
   return {
     signal: controller.signal,
     end() {
       clearTimeout(timer);
-      parent?.removeEventListener("abort", follow);
+      unfollow?.();
     },
   };
 }

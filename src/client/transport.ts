@@ -1,6 +1,6 @@
 import * as errors from "./errors.ts";
 import { errorBody, parseJson } from "./json.ts";
-import { RateLimiter } from "./rate-limiter.ts";
+import { RequestQueue } from "./request-queue.ts";
 import { metadataOf, type ResponseMetadata } from "./response.ts";
 import { isRetried, retryDelay, sleep, timeLimit } from "./retry.ts";
 import type { CallOptions, Hooks, Ids, PetstoreOptions, RequestEvent } from "./types.ts";
@@ -31,6 +31,8 @@ interface Received extends errors.ErrorDetails {
 
 const USER_AGENT = "petstore-client/1.1.0";
 const KEY = /^pet_(?:live|test)_[0-9A-Za-z]+$/;
+/** A server allows an address 256 connections, so that three more clients of the address have as many. */
+const MAX_CONCURRENCY = 64;
 /** While nothing has ever responded, the address is probably wrong. */
 const MAX_RETRIES_UNREACHED = 2;
 
@@ -40,7 +42,8 @@ export class Transport {
   readonly #key: string;
   readonly #integer: (digits: string) => unknown;
   readonly #hooks: Hooks;
-  readonly #limiter: RateLimiter | undefined;
+  readonly #queue: RequestQueue;
+  readonly #waitForRateLimit: boolean;
   readonly #maxRetries: number;
   readonly #timeoutMs: number;
   readonly #deadlineMs: number;
@@ -53,7 +56,10 @@ export class Transport {
   readonly #reported = new Set<string>();
 
   constructor(options: PetstoreOptions<Ids>) {
-    const { key, baseUrl, waitForRateLimit = true } = options;
+    const { key, baseUrl } = options;
+    const waitForRateLimit = options.waitForRateLimit ?? true;
+    const maxConcurrency = options.maxConcurrency ?? MAX_CONCURRENCY;
+    if (!(maxConcurrency >= 1)) throw new TypeError("maxConcurrency must be at least 1.");
     if (!key || !baseUrl) throw new TypeError("new Petstore() needs key and baseUrl.");
     // The message has no key, because messages end up in logs.
     if (!KEY.test(key)) throw new TypeError("key must be pet_live_ or pet_test_ and letters and digits.");
@@ -61,7 +67,8 @@ export class Transport {
     this.#baseUrl = new URL(baseUrl).href.replace(/\/+$/, "");
     this.#integer = options.ids === "string" ? String : BigInt;
     this.#hooks = options;
-    this.#limiter = waitForRateLimit ? new RateLimiter() : undefined;
+    this.#queue = new RequestQueue({ maxConcurrency, waitForRateLimit });
+    this.#waitForRateLimit = waitForRateLimit;
     this.#maxRetries = options.maxRetries ?? 10;
     this.#timeoutMs = options.timeoutMs ?? 15_000;
     this.#deadlineMs = options.deadlineMs ?? 120_000;
@@ -84,7 +91,7 @@ export class Transport {
     try {
       for (;;) {
         const event = { method: request.method, url: this.#baseUrl + request.path, attempt: ++attempt };
-        await this.#limiter?.acquire(signal, (waitMs) => this.#hooks.onWait?.({ ...event, waitMs }));
+        await this.#queue.acquire(signal, (waitMs) => this.#hooks.onWait?.({ ...event, waitMs }));
         const outcome = await this.#attempt(request, event, signal);
         if ("data" in outcome) return outcome;
 
@@ -97,7 +104,7 @@ export class Transport {
           : Math.min(this.#maxRetries, MAX_RETRIES_UNREACHED);
         if (attempt > maxRetries || Date.now() + delayMs >= endsAt) throw last;
         this.#hooks.onRetry?.({ ...event, delayMs, error: last });
-        if (last.status === 429 && this.#limiter) this.#limiter.pause(delayMs);
+        if (last.status === 429 && this.#waitForRateLimit) this.#queue.pause(delayMs);
         else await sleep(delayMs, signal);
       }
     } catch (error) {
@@ -105,7 +112,7 @@ export class Transport {
       const { idempotencyKey } = request;
       const message = last
         ? `No success within ${deadlineMs} ms, ${attempt} attempts.`
-        : `No response within ${deadlineMs} ms, waiting for the rate limit included.`;
+        : `No request was sent within ${deadlineMs} ms: others or the rate limit came first.`;
       throw new errors.TimeoutError(message, {
         idempotencyKey,
         ...(last && { cause: last, response: last.response, body: last.body }),
@@ -155,7 +162,7 @@ export class Transport {
       return { data, response };
     } finally {
       limit.end();
-      this.#limiter?.release(response);
+      this.#queue.release(response);
     }
   }
 

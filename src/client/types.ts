@@ -106,13 +106,21 @@ export interface PetstoreOptions<I extends Ids = "bigint"> extends Hooks {
   baseUrl: string;
   /** Default: "bigint". */
   ids?: I | undefined;
+  /** The largest number of requests at once; others wait. A server allows an address 256 connections. Default: 64. */
+  maxConcurrency?: number | undefined;
   /** Wait before a request that would exceed the rate limit. Default: true. */
   waitForRateLimit?: boolean | undefined;
-  /** Retries of one call. Default: 10, and 2 while the address has never responded. */
+  /**
+   * Retries of one call; waiting before a request is none. Default: 10, and 2 while the address has never responded.
+   * Above that, or if the next retry would come after the deadline, the call ends with its last error.
+   */
   maxRetries?: number | undefined;
   /** Longest time of one request. Default: 15,000. */
   timeoutMs?: number | undefined;
-  /** Longest time of one call with its retries and its waiting for the rate limit. Default: 120,000. */
+  /**
+   * Longest time of one call with its waits and retries. Default: 120,000. With `Infinity`, a call waits for the rate
+   * limit as long as it takes, and what fails still ends after `maxRetries`.
+   */
   deadlineMs?: number | undefined;
   /** How many responses are kept, so that reading them again transfers only what changed. Default: 0. */
   cache?: number | undefined;

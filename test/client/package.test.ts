@@ -10,7 +10,9 @@ import { run, typeErrorsIn } from "./install.ts";
 
 const ROOT = join(import.meta.dir, "../..");
 
-const service = await startService();
+const service = await startService({ maxConnectionsPerAddress: 256 });
+// Windows are open for clients, whose clock is that of the machine.
+service.clock.advance(Date.now() - service.clock.now());
 const url = new URL(`/client-${version}.tgz`, service.url).href;
 /** A program's directory, with the client as npm installs it from the server. */
 const directory = temporaryDirectory("client-examples");
@@ -66,6 +68,25 @@ describe("the examples of the README and of the guide", () => {
     }
   });
 });
+
+test.each(PROGRAMS)(
+  "500 calls at once in %s, with one AbortSignal, need no retry and no warning, nor does another client",
+  async (_, command) => {
+    const program = `
+      import { Petstore } from "@petstore/client";
+      let retries = 0;
+      const options = { key: "${service.key}", baseUrl: "${service.url}", onRetry: () => retries++ };
+      const [petstore, other] = [new Petstore(options), new Petstore(options)];
+      const { signal } = new AbortController();
+      const calls = Array.from({ length: 500 }, () => petstore.pets.listPage({ limit: 1, signal }));
+      for (let i = 0; i < 20; i++) await other.pets.listPage({ limit: 1 });
+      await Promise.all(calls);
+      console.log(retries);`;
+    writeFileSync(join(directory, "calls.mjs"), program);
+    const result = await runProgram([...command, "calls.mjs"], { cwd: directory });
+    expect(result).toEqual({ code: 0, out: "0\n", err: "" });
+  },
+);
 
 describe("the package that a server serves", () => {
   const read = (file: string) => readFileSync(join(installed, file), "utf8");

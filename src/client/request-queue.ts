@@ -8,12 +8,19 @@ import { MAX_TIMER_MS } from "./retry.ts";
 const STALE_MS = 1_000;
 const MAX_IN_PROGRESS_STALE = 3;
 
+interface QueueOptions {
+  /** The largest number of requests in progress. */
+  readonly maxConcurrency: number;
+  readonly waitForRateLimit: boolean;
+}
+
 /**
- * Holds requests back that would exceed the rate limit, in the order in which they came. It knows what the headers
- * say: of each window the fewest requests left. Requests in progress may not be in that number yet, so they are
- * subtracted. While no window is known, one request at a time asks for it.
+ * Holds requests back that would exceed `maxConcurrency` or the rate limit, in the order in which they came. It knows
+ * what the headers say: of each window the fewest requests left. Requests in progress may not be in that number yet, so
+ * they are subtracted. While no window is known, one request at a time asks for it.
  */
-export class RateLimiter {
+export class RequestQueue {
+  readonly #options: QueueOptions;
   /** The windows by the time at which they close, in the server's seconds. */
   readonly #windows = new Map<number, { readonly remaining: number; readonly closesAt: number }>();
   #inProgress = 0;
@@ -25,6 +32,10 @@ export class RateLimiter {
   /** Announces to each request that waits how long it waits, once. */
   readonly #announcements = new Set<(waitMs: number) => void>();
   #timer: ReturnType<typeof setTimeout> | undefined;
+
+  constructor(options: QueueOptions) {
+    this.#options = options;
+  }
 
   /** Resolves when a request may be sent. Each one that is sent must end with `release`. */
   acquire(signal: AbortSignal, onWait: (waitMs: number) => void): Promise<void> {
@@ -112,9 +123,11 @@ export class RateLimiter {
 
   /** How long the next request has to wait, in milliseconds; Infinity: until a request in progress ends. */
   #wait(): number {
+    const { maxConcurrency, waitForRateLimit } = this.#options;
+    if (this.#inProgress >= maxConcurrency) return Infinity;
     const now = Date.now();
     if (this.#pausedUntil > now) return this.#pausedUntil - now;
-    if (this.#isBlind) return 0;
+    if (this.#isBlind || !waitForRateLimit) return 0;
     for (const [key, { closesAt }] of this.#windows) if (closesAt <= now) this.#windows.delete(key);
     const windows = [...this.#windows.values()];
     if (windows.length === 0) return this.#inProgress === 0 ? 0 : Infinity;

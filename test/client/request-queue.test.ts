@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
-import { Petstore } from "../../src/client/index.ts";
+import { Petstore, type PetstoreOptions, TimeoutError } from "../../src/client/index.ts";
 import { advance, finish, settle, useFakeTimers } from "../fake-timers.ts";
+import { rejection } from "./scripted.ts";
 
 useFakeTimers();
 
@@ -51,8 +52,9 @@ class LimitedServer {
     });
   }
 
-  client(): Petstore {
-    return new Petstore({ key: "pet_live_x", baseUrl: "http://petstore.test/v1", fetch: this.fetch });
+  client(options: Partial<PetstoreOptions> = {}): Petstore {
+    const { fetch } = this;
+    return new Petstore({ key: "pet_live_x", baseUrl: "http://petstore.test/v1", fetch, ...options });
   }
 }
 
@@ -114,10 +116,51 @@ describe("calls that share a client", () => {
   });
 });
 
-test("without rate limit headers nothing waits", async () => {
+/** Responds when the test says so, without headers. */
+function manualServer(options: Partial<PetstoreOptions> = {}) {
   const responses: (() => void)[] = [];
-  const fetch = () => new Promise<Response>((resolve) => responses.push(() => resolve(new Response("[]"))));
-  const petstore = new Petstore({ key: "pet_live_x", baseUrl: "http://petstore.test/v1", fetch });
+  const urls: string[] = [];
+  const fetch = (url: string) =>
+    new Promise<Response>((resolve) => {
+      urls.push(url);
+      responses.push(() => resolve(new Response("[]")));
+    });
+  const baseUrl = "http://petstore.test/v1";
+  return { petstore: new Petstore({ key: "pet_live_x", baseUrl, fetch, ...options }), responses, urls };
+}
+
+describe("maxConcurrency", () => {
+  test.each([true, false])("is 64 requests at once (waitForRateLimit %p)", async (waitForRateLimit) => {
+    const server = new LimitedServer(1_000);
+    await finish(listPages(server.client({ waitForRateLimit }), 300));
+    expect(server).toMatchObject({ accepted: 300, rejected: 0, mostAtOnce: 64 });
+  });
+
+  test("the others wait in order, until they are aborted or their deadline passes", async () => {
+    const { petstore, responses, urls } = manualServer({ maxConcurrency: 1 });
+    const list = (limit: number, options: { signal?: AbortSignal; deadlineMs?: number } = {}) =>
+      petstore.pets.listPage({ limit, ...options });
+    const [first, aborted] = [list(1), new AbortController()];
+    const ended = [rejection(list(2, { signal: aborted.signal })), rejection(list(3, { deadlineMs: 100 }))];
+    const [fourth, fifth] = [list(4), list(5)];
+    aborted.abort("no longer needed");
+    await advance(100);
+    expect(await Promise.all(ended)).toEqual(["no longer needed", expect.any(TimeoutError)]);
+    for (const call of [first, fourth, fifth]) {
+      await settle();
+      responses.shift()?.();
+      await call;
+    }
+    expect(urls.map((url) => url.at(-1))).toEqual(["1", "4", "5"]);
+  });
+
+  test.each([0, Number.NaN])("%p is a TypeError", (maxConcurrency) => {
+    expect(() => manualServer({ maxConcurrency })).toThrow("maxConcurrency must be at least 1.");
+  });
+});
+
+test("without rate limit headers nothing waits", async () => {
+  const { petstore, responses } = manualServer();
   const first = listPages(petstore, 1);
   await settle();
   responses.shift()?.();
