@@ -52,10 +52,15 @@ async function openStoredQuotas(path: string, keys: Pick<KeyStore, "getKey">, cl
         return usage;
       }),
     bannedKeys() {
-      const entries = problem === undefined ? [...(store?.load() ?? [])] : [];
-      return entries.flatMap(([{ kind, id }, usage]) =>
-        kind === "key" && isBanned(usage, clock.now()) ? id : [],
-      );
+      try {
+        const entries = problem === undefined ? [...(store?.load() ?? [])] : [];
+        return entries.flatMap(([{ kind, id }, usage]) =>
+          kind === "key" && isBanned(usage, clock.now()) ? id : [],
+        );
+      } catch (error) {
+        problem = errorMessage(error);
+        return [];
+      }
     },
     /** Running servers also unban the key when they see the change of it; this is for the server that starts next. */
     unban(subject) {

@@ -183,6 +183,9 @@ export function limitsOf(plan: PlanName, ownLimits: Limits | undefined, plans: P
 /** How long before its expiry a key is shown and announced as one that expires soon. */
 export const EXPIRES_SOON_MS = 7 * 86_400_000;
 
+/** A key that has used this much of a window is shown as one that is close to its limit. */
+export const CLOSE_TO_LIMIT_PERCENT = 80;
+
 export const KEY_STATES = ["active", "banned", "disabled", "expired", "revoked"] as const;
 export type KeyState = (typeof KEY_STATES)[number];
 
@@ -205,6 +208,8 @@ export interface KeyFilter {
   /** The key is valid now and expires before this time. */
   readonly expiresBefore?: number | undefined;
   readonly isRevoked?: boolean | undefined;
+  /** The key is one of these. */
+  readonly ids?: readonly number[] | undefined;
   /** A part of the name, the owner, a label or the hint of a secret, in upper or lower case; or the identifier. */
   readonly search?: string | undefined;
 }
@@ -217,16 +222,20 @@ export interface KeyListQuery {
   /** The last key of the page before, which may no longer match the filter. */
   readonly after?: number | undefined;
   readonly limit: number;
-  /** The time in milliseconds since the epoch, on which states, hints and today's use depend. */
+  /** The time in milliseconds since the epoch, on which states and hints depend. */
   readonly now: number;
-  /** The banned keys, for a filter by state. The rate limiter knows them; the store does not. */
+  /** The banned keys, on which states depend. The rate limiter knows them; the store does not. */
   readonly bannedKeys?: readonly number[];
+  /** The requests in the window of 24 hours by key, for that order. The rate limiter knows them too. */
+  readonly usedToday?: readonly (readonly [keyId: number, used: number])[];
 }
 
 export interface KeyList<Key = ApiKey> {
   readonly items: readonly Key[];
   /** The number of keys on all pages. */
   readonly total: number;
+  /** The number of keys in each state that match the filters other than `state` and `isRevoked`. */
+  readonly counts: Readonly<Record<KeyState, number>>;
   readonly hasMore: boolean;
 }
 

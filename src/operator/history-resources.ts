@@ -27,7 +27,7 @@ import {
   OPERATION_IDS,
   USAGE_INTERVALS,
 } from "../domain/usage-history.ts";
-import { EXPIRES_SOON_MS } from "../domain/api-keys.ts";
+import { CLOSE_TO_LIMIT_PERCENT, EXPIRES_SOON_MS } from "../domain/api-keys.ts";
 import { DAY_MS } from "../domain/rate-limit.ts";
 import { KeyId } from "../domain/resources.ts";
 import { count, KeyStateSchema, KeyUsage, nextCursor, Plan, time } from "./key-resources.ts";
@@ -271,6 +271,17 @@ export const Overview = object(
     ),
     topKeys: array(TopKey, { json: "By requests in the last 24 hours on all servers, most used first" }),
   },
-  { expiringKeys: count(`API keys that are valid and expire within ${EXPIRES_SOON_MS / DAY_MS} days`) },
+  {
+    expiringKeys: count(`API keys that are valid and expire within ${EXPIRES_SOON_MS / DAY_MS} days`),
+    closeKeys: object(
+      `API keys that are active and have used ${CLOSE_TO_LIMIT_PERCENT} % of a window or more`,
+      {
+        total: count("Their number"),
+        first: nullable(
+          object("The one with the least identifier", { id: KeyId, name: line(100, "Name of the API key") }),
+        ),
+      },
+    ),
+  },
 );
 export type Overview = Infer<typeof Overview>;

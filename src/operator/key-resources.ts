@@ -81,7 +81,16 @@ export const FoundKey = object("The API key of a secret", {
 export const KeyPage = object(
   "A page of API keys",
   { items: array(Key), total: count("Number of keys that match the filters"), nextCursor },
-  { hidden: count("Number of revoked keys that match the filters but `revoked`, which excludes them") },
+  {
+    hidden: count("Number of revoked keys that match the filters but `revoked`, which excludes them"),
+    counts: object("Number of keys in each state that match the filters other than `state` and `revoked`", {
+      active: count("Keys that are active"),
+      banned: count("Keys that are banned"),
+      disabled: count("Keys that are disabled"),
+      expired: count("Keys that have expired"),
+      revoked: count("Keys that are revoked"),
+    }),
+  },
 );
 
 const ownLimits = nullable(LimitsSchema, "Required for the enterprise plan, and only for it");

@@ -156,6 +156,11 @@ export const ADMIN_OPERATIONS = {
         ),
         deprecatedSince: dateTime("Only keys that called a deprecated operation since"),
         expiresBefore: dateTime("Only keys that are valid and expire before this time"),
+        usedPercent: queryInteger({
+          min: 1,
+          max: 100,
+          description: "Only keys that have used at least this percentage of a window",
+        }),
         revoked: oneOf(["include", "exclude"], {
           default: "include",
           description: "`exclude`: revoked keys are counted as `hidden`, unless `state` asks for them",

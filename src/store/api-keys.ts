@@ -16,7 +16,15 @@ import { type Attribution, keyCreated, keyExpiresSoon, keyRolled, keyUpdated } f
 import type { ChangedKey, KeyChanges, KeyStore } from "../domain/ports.ts";
 import type { Awaitable } from "../runtime/event-loop.ts";
 import { addAudit } from "./audit.ts";
-import { KEY_COLUMNS, keyCount, keyPage, type SortValue, sortValue } from "./key-list.ts";
+import {
+  countsOf,
+  KEY_COLUMNS,
+  keyCounts,
+  keyPage,
+  type SortValue,
+  sortValue,
+  type StateCount,
+} from "./key-list.ts";
 import { KEY_ROWS } from "./rows.ts";
 import {
   jsonArray,
@@ -146,16 +154,15 @@ export class SqlKeyStore implements KeyStore {
   }
 
   listKeys(query: KeyListQuery): Awaitable<KeyList> {
-    const { limit, after } = query;
+    const { limit } = query;
     const { dialect } = this.database;
     return this.database.read(function* () {
       const last = sortValue(query, dialect);
       const [lastRow] = last ? yield* rowsOfQuery<SortValue>(last) : [];
       const statement = keyPage(query, dialect, lastRow);
       const page = yield* readPage(statement, limit, keyOfRow);
-      if (after === undefined && !page.hasMore) return { ...page, total: page.items.length };
-      const [count] = yield* rowsOfQuery<{ total: bigint }>(keyCount(query, dialect));
-      return { ...page, total: Number(count?.total ?? 0) };
+      const rows = yield* rowsOfQuery<StateCount>(keyCounts(query, dialect));
+      return { ...page, ...countsOf(rows, query.filter) };
     });
   }
 

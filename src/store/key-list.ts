@@ -1,8 +1,16 @@
-import { canBePartOfHint, type KeyListQuery, type KeySort, type KeyState } from "../domain/api-keys.ts";
+import {
+  canBePartOfHint,
+  KEY_STATES,
+  type KeyFilter,
+  type KeyList,
+  type KeyListQuery,
+  type KeySort,
+  type KeyState,
+} from "../domain/api-keys.ts";
 import { KEY_FIELDS } from "../domain/key-fields.ts";
-import { DEPRECATED_OPERATIONS, intervalStart } from "../domain/usage-history.ts";
+import { DEPRECATED_OPERATIONS } from "../domain/usage-history.ts";
 import { KEY_ROWS } from "./rows.ts";
-import { type Dialect, type SqlValue, SqlValues, type Statement } from "./statements.ts";
+import { type Dialect, jsonRows, type SqlValue, SqlValues, type Statement } from "./statements.ts";
 
 const { id: _, ...others } = KEY_FIELDS;
 export const KEY_COLUMNS = `api_keys.id, ${KEY_ROWS.select(Object.keys(others))}, pardoned_at AS "unbannedAt"`;
@@ -48,33 +56,61 @@ export function keyPage(query: KeyListQuery, dialect: Dialect, last?: SortValue)
   return { sql, values: values.all, isVaried: true };
 }
 
-/** Counts the keys on all pages. */
-export function keyCount(query: KeyListQuery, dialect: Dialect): Statement {
+/** Counts the keys on all pages, by state. */
+export function keyCounts(query: KeyListQuery, dialect: Dialect): Statement {
   const values = new SqlValues(dialect);
-  const tables = tablesFor({ ...query, sort: "id" }, values);
-  const sql = `SELECT count(*) AS total FROM ${tables} WHERE ${conditionsOf(query, values).join(" AND ")}`;
+  const { state: _state, isRevoked: _isRevoked, ...filter } = query.filter ?? {};
+  const all = { ...query, filter, sort: "id" } as const;
+  const tables = tablesFor(all, values);
+  const state = stateColumn(query, values);
+  const sql = `SELECT state, count(*) AS total FROM (SELECT ${state} AS state FROM ${tables}
+    WHERE ${conditionsOf(all, values).join(" AND ")}) AS states GROUP BY state`;
   return { sql, values: values.all, isVaried: true };
+}
+
+export interface StateCount {
+  readonly state: KeyState;
+  readonly total: bigint;
+}
+
+/** What a list says about all pages. */
+export function countsOf(
+  rows: readonly StateCount[],
+  { state, isRevoked }: KeyFilter = {},
+): Pick<KeyList, "total" | "counts"> {
+  const counts = { active: 0, banned: 0, disabled: 0, expired: 0, revoked: 0 };
+  for (const row of rows) counts[row.state] = Number(row.total);
+  const isListed = (each: KeyState) =>
+    (state === undefined || each === state) &&
+    (isRevoked === undefined || isRevoked === (each === "revoked"));
+  const listed = KEY_STATES.filter(isListed);
+  return { counts, total: listed.reduce((sum, each) => sum + counts[each], 0) };
 }
 
 /** Selects the value that a key is sorted by. A page continues after the value of the last key on the page before. */
 export function sortValue(query: KeyListQuery, dialect: Dialect): Statement | undefined {
-  const { sort = "id", now, limit, after } = query;
+  const { sort = "id", after } = query;
   if (after === undefined) return undefined;
   const values = new SqlValues(dialect);
-  const from = tablesFor({ sort, now, limit }, values);
+  const from = tablesFor({ ...query, filter: {} }, values);
   const sql = `SELECT ${rankOf(query)} AS rank, ${sortColumn(sort, dialect)} AS value FROM ${from}
     WHERE ${ID} = ${values.add(after)}`;
   return { sql, values: values.all, isVaried: true };
 }
 
-function tablesFor({ filter, sort, now }: KeyListQuery, values: SqlValues): string {
+function tablesFor({ filter, sort, usedToday = [] }: KeyListQuery, values: SqlValues): string {
   let tables = "api_keys";
   if (sort === "lastUsedAt" || filter?.unusedSince !== undefined) {
     tables += ` LEFT JOIN key_last_used ON key_last_used.key_id = ${ID}`;
   }
   if (sort === "usedToday") {
-    const start = values.add(intervalStart("day", now));
-    tables += ` LEFT JOIN usage_days ON usage_days.start = ${start} AND usage_days.key_id = ${ID}`;
+    const given = values.dialect.given(
+      { key_id: "integer", used: "integer" },
+      values.add(jsonRows(usedToday)),
+    );
+    // The limit and the cast let SQLite make a table with an index. Otherwise it reads all of the JSON for each key.
+    const windows = `SELECT CAST(key_id AS BIGINT) AS key_id, used FROM ${given} LIMIT ${usedToday.length}`;
+    tables += ` LEFT JOIN (${windows}) AS windows ON windows.key_id = ${ID}`;
   }
   return tables;
 }
@@ -96,13 +132,13 @@ function sortColumn(sort: KeySort, { withoutCase, bytewise }: Dialect): string {
     case "lastUsedAt":
       return "coalesce(last_used_at, 0)";
     case "usedToday":
-      return "coalesce(admitted + limited + banned, 0)";
+      return "coalesce(used, 0)";
   }
 }
 
 function conditionsOf(query: KeyListQuery, values: SqlValues): string[] {
-  const { filter = {}, now, bannedKeys = [] } = query;
-  const { plan, state, access, owner, label, unusedSince, deprecatedSince, expiresBefore, isRevoked } =
+  const { filter = {}, now } = query;
+  const { plan, state, access, owner, label, unusedSince, deprecatedSince, expiresBefore, isRevoked, ids } =
     filter;
   const search = filter.search?.trim();
   // This condition is true for all keys. With it SQLite reads the table itself, and not an index that refers to it.
@@ -110,7 +146,8 @@ function conditionsOf(query: KeyListQuery, values: SqlValues): string[] {
   if (plan !== undefined) conditions.push(`plan = ${values.add(plan)}`);
   if (access !== undefined) conditions.push(`access = ${values.add(access)}`);
   if (owner !== undefined) conditions.push(values.isText("owner", owner));
-  if (state !== undefined) conditions.push(...stateConditions({ state, now, bannedKeys }, values));
+  if (state !== undefined) conditions.push(`${stateColumn(query, values)} = ${values.add(state)}`);
+  if (ids !== undefined) conditions.push(values.isOneOf(ID, ids));
   if (unusedSince !== undefined) {
     conditions.push(`coalesce(last_used_at, created_at) < ${values.add(unusedSince)}`);
   }
@@ -125,17 +162,11 @@ function conditionsOf(query: KeyListQuery, values: SqlValues): string[] {
   return conditions;
 }
 
-/** The conditions for a state. They agree with `stateOf` in domain/api-keys.ts. */
-function stateConditions(
-  { state, now, bannedKeys }: { state: KeyState; now: number; bannedKeys: readonly number[] },
-  values: SqlValues,
-): string[] {
-  if (state === "revoked") return ["revoked_at IS NOT NULL"];
-  if (state === "expired") return ["revoked_at IS NULL", `expires_at <= ${values.add(now)}`];
-  const isCurrent = ["revoked_at IS NULL", `coalesce(expires_at > ${values.add(now)}, TRUE)`];
-  if (state === "disabled") return [...isCurrent, "disabled_at IS NOT NULL"];
-  const isBanned = values.isOneOf(ID, bannedKeys);
-  return [...isCurrent, "disabled_at IS NULL", state === "banned" ? isBanned : `NOT (${isBanned})`];
+/** The state of a key. It agrees with `stateOf` in domain/api-keys.ts. */
+function stateColumn({ now, bannedKeys = [] }: KeyListQuery, values: SqlValues): string {
+  return `CASE WHEN revoked_at IS NOT NULL THEN 'revoked' WHEN expires_at <= ${values.add(now)} THEN 'expired'
+    WHEN disabled_at IS NOT NULL THEN 'disabled' WHEN ${values.isOneOf(ID, bannedKeys)} THEN 'banned'
+    ELSE 'active' END`;
 }
 
 function usesDeprecated(since: number, values: SqlValues): string {

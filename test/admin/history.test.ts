@@ -8,8 +8,9 @@ const HOUR = 3_600_000;
 const NOON = Date.parse("2026-11-15T12:00:00Z");
 
 const service = await useAdminService();
-await service.newKey({ name: "busy" });
-await service.newKey({ name: "busier" });
+const limits = { perMinute: 5, perDay: 100 };
+const busy = await service.newKey({ name: "busy", limits });
+const busier = await service.newKey({ name: "busier", limits });
 const stores = await openStores(configIn(service.dataDir));
 let sequence = 0;
 const add = (hour: number, keyId: number, admitted: number, operation: OperationId = "listPets") => {
@@ -63,6 +64,23 @@ test("getUsage: adds up the requests of each key, most used first, with names", 
     { keyId: 1, name: "test", admitted: 10, lastUsedAt: "2026-11-13T12:00:01.000Z" },
   ]);
   expect((await service.ok("/api/usage?limit=1"))["items"]).toHaveLength(1);
+});
+
+test("keys by use today are in the order of the windows that they show, and those close to a limit are found", async () => {
+  // Of key 3 the history has more.
+  for (let i = 0; i < 4; i++) await service.call({ path: "/pets", key: busy.secret });
+  for (let i = 0; i < 3; i++) await service.call({ path: "/pets", key: busier.secret });
+  const { items } = await service.ok("/api/keys?sort=usedToday&order=desc");
+  expect(items).toMatchObject([
+    { id: 2, usage: { day: { used: 4 } } },
+    { id: 3, usage: { day: { used: 3 } } },
+    { id: 1, usage: { day: { used: 0 } } },
+  ]);
+  expect(await service.ok("/api/keys?usedPercent=80")).toMatchObject({ total: 1, items: [{ id: 2 }] });
+  expect(await service.ok("/api/keys?usedPercent=60")).toMatchObject({ total: 2 });
+  const { closeKeys } = await service.ok("/api/overview");
+  expect(closeKeys).toEqual({ total: 1, first: { id: 2, name: "busy" } });
+  service.clock.advance(60_000);
 });
 
 test("getOverview: has the keys with the most requests in the last 24 hours, with their windows now", async () => {

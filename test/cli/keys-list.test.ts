@@ -116,10 +116,12 @@ test("damage that only a read finds is reported with the file", async () => {
   const bytes = readFileSync(usageStore);
   bytes.fill(0xff, bytes.length - 4096);
   writeFileSync(usageStore, bytes);
-  const { code, out } = await cli.run("keys list");
-  expect(code).toBe(0);
-  expect(out).toContain(`in ${usageStore}: database disk image is malformed; `);
-  expect(out).toContain(" (usage, strikes and bans are unknown)\n");
+  for (const flags of ["", " --banned", " --used-percent 80"]) {
+    const { code, out } = await cli.run(`keys list${flags}`);
+    expect(code).toBe(0);
+    expect(out).toContain(`in ${usageStore}: database disk image is malformed; `);
+    expect(out).toContain(" (usage, strikes and bans are unknown)\n");
+  }
 });
 
 const idsWith = async (flags: string) => (await filled.json<Key[]>(`keys list ${flags}`)).map(({ id }) => id);

@@ -33,7 +33,6 @@ async function fill({ keys, usageHistory }: Stores): Promise<void> {
   ];
   const hour = NOW - (NOW % 3_600_000);
   await usageHistory.addUsage({ writer: "w", sequence: 1, hour, keys: used });
-  // Of another day, so that it is no use of today.
   const earlier = [{ ...COUNTS, keyId: 4, admitted: 99, lastUsedAt: NOW - 2 * DAY_MS }];
   await usageHistory.addUsage({ writer: "w", sequence: 2, hour: hour - 2 * DAY_MS, keys: earlier });
 }
@@ -66,6 +65,9 @@ const FILTERS: readonly [filter: KeyFilter, ids: readonly number[]][] = [
   [{ isRevoked: true }, [5]],
   [{ isRevoked: false }, [1, 2, 3, 4, 6, 7]],
   [{ isRevoked: true, plan: "pro" }, []],
+  [{ ids: [5, 3, 99] }, [3, 5]],
+  [{ ids: [] }, []],
+  [{ ids: [1, 2, 3], state: "active" }, [1, 3]],
   [{ expiresBefore: NOW + 9 }, [7]],
   [{ expiresBefore: NOW + 8 }, []],
   [{ deprecatedSince: NOW - 5 }, [1]],
@@ -108,15 +110,26 @@ const ORDERS: readonly [sort: NonNullable<KeyListQuery["sort"]>, ids: readonly n
   ["usedToday", [4, 6, 7, 1, 3, 2, 5]],
 ];
 
+const USED_TODAY = [
+  [3, 4],
+  [2, 9],
+  [1, 3],
+  [5, 10],
+  [99, 1],
+] as const;
+
 /** Lists of keys: filters, orders, pages and totals. */
 export function keyListConformance(test: TestCase): void {
   const list = async (keys: KeyStore, query: Partial<KeyListQuery>) => {
-    const page = await keys.listKeys({ limit: 100, now: NOW, bannedKeys: [2, 5, 99], ...query });
+    const known = { bannedKeys: [2, 5, 99], usedToday: USED_TODAY };
+    const page = await keys.listKeys({ limit: 100, now: NOW, ...known, ...query });
     return { ...page, ids: page.items.map(({ id }) => id) };
   };
 
   test("listKeys: an empty store has an empty page", async ({ keys }) => {
-    expect(await keys.listKeys({ limit: 1, now: NOW })).toEqual({ items: [], total: 0, hasMore: false });
+    const counts = { active: 0, banned: 0, disabled: 0, expired: 0, revoked: 0 };
+    const empty = { items: [], total: 0, counts, hasMore: false };
+    expect(await keys.listKeys({ limit: 1, now: NOW })).toEqual(empty);
   });
 
   test("listKeys: filters and searches, in upper or lower case, of ASCII letters and others", async (stores) => {
@@ -126,6 +139,16 @@ export function keyListConformance(test: TestCase): void {
       expect([filter, page.ids]).toEqual([filter, [...ids]]);
       expect(page.total).toBe(ids.length);
     }
+  });
+
+  test("listKeys: counts the keys of each state that match the other filters", async (stores) => {
+    await fill(stores);
+    const counts = { active: 3, banned: 1, disabled: 1, expired: 1, revoked: 1 };
+    expect(await list(stores.keys, { limit: 1 })).toMatchObject({ total: 7, counts });
+    expect(await list(stores.keys, { filter: { state: "banned" } })).toMatchObject({ total: 1, counts });
+    expect(await list(stores.keys, { filter: { isRevoked: false } })).toMatchObject({ total: 6, counts });
+    const free = { ...counts, active: 2, banned: 0 };
+    expect(await list(stores.keys, { filter: { plan: "free" } })).toMatchObject({ counts: free });
   });
 
   test("listKeys: a hint is found until its secret ends", async (stores) => {

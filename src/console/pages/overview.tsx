@@ -1,6 +1,6 @@
 import { useMemo } from "preact/hooks";
 import { countOf, grouped } from "../../text/formatting.ts";
-import { EXPIRES_SOON_MS } from "../../domain/api-keys.ts";
+import { CLOSE_TO_LIMIT_PERCENT, EXPIRES_SOON_MS } from "../../domain/api-keys.ts";
 import { DAY_MS } from "../../domain/rate-limit.ts";
 import { DEPRECATED_OPERATIONS, DEPRECATED_USE_DAYS } from "../../domain/usage-history.ts";
 import { type Fleet, may, type Overview, type Server } from "../admin-api.ts";
@@ -13,7 +13,7 @@ import { Badge, type Figure, MissingServers, NO_VALUE, Stats, TimeAgo } from "..
 import { compact, figure, latency, percent } from "../format.ts";
 import { useCall } from "../polling.ts";
 import { requestsUrl } from "./requests.tsx";
-import { current, now, server } from "../state.ts";
+import { current, server } from "../state.ts";
 
 const RANGES = { "15m": "15 min", "1h": "1 h", "6h": "6 h", "24h": "24 h" } as const;
 const DEFAULT_RANGE = "1h";
@@ -97,12 +97,13 @@ function Content({ data, fleet }: { readonly data: Overview; readonly fleet: Fle
 const EXPIRES_SOON_DAYS = EXPIRES_SOON_MS / DAY_MS;
 
 /** What a person should look at, in words. */
-function Attention({ bannedKeys, topKeys, expiringKeys = 0 }: Overview) {
-  const nowMs = now.use();
-  const close = topKeys.filter(({ state, usage }) => state === "active" && isNearLimit(usage, nowMs));
+function Attention({ bannedKeys, closeKeys, expiringKeys = 0 }: Overview) {
+  const { total: close = 0, first = null } = closeKeys ?? {};
+  const only = close === 1 ? first : null;
+  const closeUrl = only ? `/keys/${only.id}` : `/keys?state=active&usedPercent=${CLOSE_TO_LIMIT_PERCENT}`;
   const sentences = [
     [bannedKeys ?? 0, "banned", "/keys?state=banned", "■", "tone-error"],
-    [close.length, "close to the limit", "/keys?sort=usedToday&order=desc", "▲", "tone-limited"],
+    [close, "close to the limit", closeUrl, "▲", "tone-limited"],
     [expiringKeys, "about to expire", `/keys?expires=${EXPIRES_SOON_DAYS}`, "▲", "tone-limited"],
   ] as const;
   const shown = sentences.filter(([count]) => count > 0);
@@ -111,17 +112,10 @@ function Attention({ bannedKeys, topKeys, expiringKeys = 0 }: Overview) {
     <p>
       {shown.map(([count, text, url, symbol, tone]) => (
         <a key={text} class={tone} href={url}>
-          {symbol} {countOf(count, "key")} {text}
+          {symbol} {url === closeUrl && only ? <bdi>{only.name}</bdi> : countOf(count, "key")} {text}
         </a>
       ))}
     </p>
-  );
-}
-
-/** Whether 90 % of a window that is open are used. */
-function isNearLimit(usage: Overview["topKeys"][number]["usage"], nowMs: number): boolean {
-  return [usage?.minute, usage?.day].some(
-    (window) => window && window.used >= window.limit * 0.9 && Date.parse(window.resetsAt ?? "") > nowMs,
   );
 }
 

@@ -1,5 +1,5 @@
 import { formatTime } from "../../text/formatting.ts";
-import { EXPIRES_SOON_MS } from "../../domain/api-keys.ts";
+import { CLOSE_TO_LIMIT_PERCENT, EXPIRES_SOON_MS } from "../../domain/api-keys.ts";
 import { DAY_MS } from "../../domain/rate-limit.ts";
 import { differingSettings, isLate, nameOfServer, type ServerState } from "../../domain/servers.ts";
 import { DEPRECATED_USE_DAYS, type KeyTotals, intervalStart } from "../../domain/usage-history.ts";
@@ -56,12 +56,19 @@ export function serverHandlers(services: ServerServices) {
       const { totals, deprecatedKeys, expiringKeys } = await readSums();
       const topKeys = await viewTopKeys(totals);
       const banned = await keyViews.banned(1);
+      const close = await keyViews.list({
+        filter: { state: "active" },
+        usedPercent: CLOSE_TO_LIMIT_PERCENT,
+        limit: 1,
+      });
+      const [first = null] = close.items;
       return {
         range,
         ...(await readSeries(range)),
         bannedKeys: limits.isAvailable ? banned.total : null,
         deprecatedKeys,
         expiringKeys,
+        closeKeys: { total: close.total, first: first && { id: first.id, name: first.name } },
         topKeys,
       };
     },

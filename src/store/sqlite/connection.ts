@@ -368,9 +368,9 @@ export const SQLITE_DIALECT: Dialect = {
   comparesRows: false,
   timeline: "0",
   isOneOf: (column, parameter) => `${column} IN (SELECT value FROM json_each(${parameter}))`,
-  given(columns) {
+  given(columns, parameter = "?") {
     const values = Object.keys(columns).map((column, i) => `value ->> ${i} AS ${column}`);
-    return `(SELECT key AS place, ${values.join(", ")} FROM jsonb_each(?)) AS given`;
+    return `(SELECT key AS place, ${values.join(", ")} FROM jsonb_each(${parameter})) AS given`;
   },
   withoutCase: (column) => `${column} COLLATE NOCASE`,
   bytewise: (column) => column,
