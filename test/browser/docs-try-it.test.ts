@@ -119,6 +119,23 @@ describe("a request", () => {
   });
 });
 
+test("a missing identifier is asked for, and a response goes when the input changes", async () => {
+  await open("/docs/reference/getPet", key);
+  const petId = page.getByLabel("petId");
+  await petId.fill("");
+  await page.getByText("Enter petId first.").waitFor();
+  await sendButton.click({ force: true });
+  expect(await page.evaluate("document.activeElement.ariaLabel")).toBe("petId");
+  await petId.fill("1");
+  expect(await send()).toBe("200 OK");
+  await petId.fill("2");
+  expect(await responseBody.count()).toBe(0);
+  await send();
+  await page.getByLabel("API key").fill("é");
+  expect(await responseBody.count()).toBe(0);
+  await page.getByText("The API key has a character that no header can have.").waitFor();
+});
+
 describe("the key", () => {
   test("it is in the memory of the page alone, unless the tab is told to remember it", async () => {
     const stored = "JSON.stringify([{ ...sessionStorage }, { ...localStorage }, document.cookie])";
@@ -162,6 +179,7 @@ describe("what goes wrong", () => {
     await open("/docs/reference/listPets", await rejectedKey("rate_limited"));
     expect(await send()).toBe("429 Too Many Requests");
     await page.getByText(/^Send again in \d+ h$/).waitFor();
+    await page.getByText("Until then, this key gets 429.").waitFor();
     await page.getByText(/^0 of 1 requests left; the window closes in \d+ h$/).waitFor();
     const requests: string[] = [];
     page.on("request", (request) => requests.push(request.url()));

@@ -1,7 +1,7 @@
 import { curlCommand } from "../../text/curl.ts";
 import { BASE_PATH } from "../../domain/constants.ts";
 import { CLIENT_PATH, type ExampleLanguage, type TryItField } from "../page-data.ts";
-import { JSON_NUMBER, type Members, type RequestInput, requestOf } from "./request.ts";
+import { fieldProblem, JSON_NUMBER, listOf, type Members, type RequestInput, requestOf } from "./request.ts";
 
 /** A program that runs as it is, once `key` is an API key. */
 export interface Example {
@@ -101,9 +101,13 @@ function quoted(text: string): string {
 
 function typescriptProgram(input: RequestInput): string {
   const { baseUrl, key } = input;
-  const call = callOf(input);
-  const [, noun = ""] = /^(pet|order|key)/.exec(call) ?? [];
-  const [result, shown] = /listPage/.test(call) ? ["{ items }", "items"] : [noun, noun];
+  const { result, call, args } = typescriptCall(input);
+  const start = `const ${result} = await petstore.${call}(`;
+  const statement = args.reduce((text: string, arg, i) => {
+    const before = i === 0 ? text : `${text}, `;
+    const line = before.slice(before.lastIndexOf("\n") + 1);
+    return before + (typeof arg === "string" ? arg : literalOf(arg, JS, line));
+  }, start);
   return `// npm install ${baseUrl.slice(0, -BASE_PATH.length)}${CLIENT_PATH}
 import { Petstore } from "@petstore/client";
 
@@ -112,38 +116,79 @@ const petstore = new Petstore({
   baseUrl: ${quoted(baseUrl)},
 });
 
-const ${result} = await petstore.${call};
-console.log(${shown});`;
+${statement});
+console.log(${result.replace(/[{} ]/g, "")});`;
 }
 
-/** The call of the client library. It has two methods for what PATCH does, and one for pets by their identifiers. */
-function callOf({ operation: { call, fields }, values }: RequestInput): string {
-  const given = fields.filter(({ name }) => (values[name] ?? "") !== "");
-  const literalOfField = (field: TryItField) => literal(field, values[field.name] ?? "");
-  const identifiers = given.filter((field) => field.in === "path" || field.type === "integer-list");
-  if (identifiers.length > 0) {
-    const closing = values["status"] === "cancelled" ? "orders.cancel" : "orders.complete";
-    const methods = { "orders.update": closing, "pets.listPage": "pets.byIds" };
-    return `${methods[call as keyof typeof methods] ?? call}(${identifiers.map(literalOfField).join(", ")})`;
+/** A call of the client library. */
+interface Call {
+  /** The name of what it returns. */
+  readonly result: string;
+  readonly call: string;
+  /** Expressions, and the members of objects. */
+  readonly args: readonly (string | Members)[];
+}
+
+/** The call that sends the request: of the method for it, or of `request`, which sends any. */
+function typescriptCall(input: RequestInput): Call {
+  const { operation, values } = input;
+  const { call, fields } = operation;
+  const textOf = ({ name }: TryItField) => values[name] ?? "";
+  const given = fields.filter((field) => textOf(field) !== "");
+  const membersIn = (location: TryItField["in"]) =>
+    given
+      .filter((field) => field.in === location)
+      .map((field) => [field.name, literal(field, textOf(field))] as const);
+  const options = callOptions(membersIn("header"));
+  const body = membersIn("body");
+
+  const ids = given.find(({ type }) => type === "integer-list");
+  const assumedLimit = fields.find(({ name }) => name === "limit")?.default;
+  const others = given.filter((field) => field !== ids && textOf(field) !== assumedLimit);
+  // `byIds` takes identifiers alone, and returns more of them than a page has.
+  const isByIds =
+    others.length === 0 && listOf(ids === undefined ? "" : textOf(ids)).length <= Number(assumedLimit);
+  const isRejected = fields.some((field) => fieldProblem(field, textOf(field)) !== undefined);
+  const hasFraction = given.some((field) => field.type === "integer" && /\D/.test(textOf(field).slice(1)));
+  if (isRejected || hasFraction || (ids !== undefined && !isByIds)) {
+    const { method, url, body: sentBody } = requestOf(input);
+    const path = quoted(url.href.slice(input.baseUrl.length));
+    const members = body.length === 0 ? "{}" : literalOf(body, JS, "");
+    const sent = sentBody === undefined ? options : [["body", members] as const, ...options];
+    return { result: "result", call: "request", args: notEmpty(quoted(method), path, sent) };
   }
-  const members = given.filter(({ in: location }) => location !== "header");
-  const idempotencyKey = values["Idempotency-Key"] ?? "";
-  const start = `const { items } = await petstore.${call}(`;
-  const body = members.map((field) => [field.name, literalOfField(field)] as const);
-  const written = [
-    ...(body.length === 0 ? [] : [literalOf(body, JS, start)]),
-    ...(idempotencyKey === "" ? [] : [`{ idempotencyKey: ${quoted(idempotencyKey)} }`]),
+  if (ids !== undefined) return { result: "pets", call: "pets.byIds", args: [literal(ids, textOf(ids))] };
+  if (call.endsWith("listPage"))
+    return { result: "{ items }", call, args: notEmpty([...membersIn("query"), ...options]) };
+  const [, result = ""] = /^(pet|order|key)/.exec(call) ?? [];
+  const path = membersIn("path").map(([, text]) => text);
+  if (call !== "orders.update") return { result, call, args: notEmpty(...path, body, options) };
+  const method = values["status"] === "cancelled" ? "orders.cancel" : "orders.complete";
+  return { result, call: method, args: notEmpty(...path, options) };
+}
+
+/** Arguments without empty objects. */
+function notEmpty(...args: Call["args"]): Call["args"] {
+  return args.filter(({ length }) => length > 0);
+}
+
+/** The options of a call that send these headers. */
+function callOptions(headers: Members): Members {
+  const { "Idempotency-Key": idempotencyKey, ...rest } = Object.fromEntries(headers);
+  const others = Object.entries(rest);
+  return [
+    ...(idempotencyKey === undefined ? [] : [["idempotencyKey", idempotencyKey] as const]),
+    ...(others.length === 0 ? [] : [["headers", literalOf(others, JS, "")] as const]),
   ];
-  return `${call}(${written.join(", ")})`;
 }
 
 /** An integer that a number would round is a bigint. */
 function literal({ type }: TryItField, text: string): string {
-  if (type === "integer-list") return `[${text.split(",").map(integer).join(", ")}]`;
+  if (type === "integer-list") return `[${listOf(text).map(integer).join(", ")}]`;
   return type === "string" ? quoted(text) : integer(text);
 }
 
 function integer(text: string): string {
   if (!JSON_NUMBER.test(text)) return quoted(text);
-  return Number.isSafeInteger(Number(text)) ? text : `${text}n`;
+  return /^-?\d+$/.test(text) && !Number.isSafeInteger(Number(text)) ? `${text}n` : text;
 }

@@ -43,7 +43,7 @@ export function requestOf({ operation, values, baseUrl, key }: RequestInput): Ap
   const given = (location: TryItField["in"]) =>
     fields.filter((field) => field.in === location && textOf(field) !== "");
   const filledPath = path.replace(/\{(\w+)\}/, (_, name: string) => encodeURIComponent(values[name] ?? ""));
-  const query = given("query").map((field) => `${field.name}=${queryValue(textOf(field))}`);
+  const query = given("query").map((field) => `${field.name}=${queryValue(field, textOf(field))}`);
   const members = given("body").map((field) => [field.name, jsonValue(field, textOf(field))] as const);
   const body = members.map(([name, json]) => `${JSON.stringify(name)}: ${json}`);
   const hasBody = fields.some((field) => field.in === "body");
@@ -61,8 +61,13 @@ export function requestOf({ operation, values, baseUrl, key }: RequestInput): Ap
 }
 
 /** The commas between identifiers stay readable. */
-function queryValue(text: string): string {
-  return encodeURIComponent(text).replaceAll("%2C", ",");
+function queryValue({ type }: TryItField, text: string): string {
+  return (type === "integer-list" ? listOf(text) : [text]).map(encodeURIComponent).join(",");
+}
+
+/** The identifiers of a list. People write a space after a comma. */
+export function listOf(text: string): readonly string[] {
+  return text.split(",").map((each) => each.trim());
 }
 
 export const JSON_NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
@@ -88,13 +93,27 @@ export function fieldProblem(field: TryItField, text: string): string | undefine
     if (length <= maxLength) return undefined;
     return `must have at most ${grouped(maxLength)} characters; it has ${grouped(length)}`;
   }
-  const numbers = field.type === "integer-list" ? text.split(",") : [text];
+  const numbers = field.type === "integer-list" ? listOf(text) : [text];
   return numbers.map((number) => numberProblem(field, number)).find((problem) => problem !== undefined);
 }
 
-/** Whether a browser can send the request at all. */
-export function isSendable({ headers }: Pick<ApiRequest, "headers">): boolean {
-  return headers.every(([, value]) => HEADER_VALUE.test(value));
+/** Why no request can be made of the input. */
+export interface Obstacle {
+  /** The field to fill in or to correct; undefined for the key. */
+  readonly field?: TryItField;
+  readonly reason: string;
+}
+
+export function obstacleOf({ operation, values, key }: Omit<RequestInput, "baseUrl">): Obstacle | undefined {
+  if (!HEADER_VALUE.test(key)) return { reason: "The API key has a character that no header can have." };
+  for (const field of operation.fields) {
+    const { name, in: location } = field;
+    const text = values[name] ?? "";
+    if (location === "path" && text === "") return { field, reason: `Enter ${name} first.` };
+    if (location === "header" && !HEADER_VALUE.test(text))
+      return { field, reason: `${name} has a character that no header can have.` };
+  }
+  return undefined;
 }
 
 function numberProblem({ in: location, minimum, maximum }: TryItField, text: string): string | undefined {

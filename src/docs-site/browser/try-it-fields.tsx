@@ -65,6 +65,11 @@ export function KeyField({ environment, memory, onChange }: KeyFieldProps) {
   );
 }
 
+/** The id of the input of a field. */
+export function inputIdOf({ anchor }: TryItField): string {
+  return `${anchor}-input`;
+}
+
 interface FieldInputProps {
   readonly field: TryItField;
   readonly text: string;
@@ -76,6 +81,7 @@ export function FieldInput({ field, text, onChange }: FieldInputProps) {
   const { name, anchor, type, values, isRequired, default: assumed } = field;
   const problem = fieldProblem(field, text);
   const attributes = {
+    id: inputIdOf(field),
     form: FORM_ID,
     value: text,
     "aria-label": name,

@@ -8,10 +8,10 @@ import { highlight } from "../highlight.ts";
 import { EXAMPLE_LANGUAGES, type TryItData } from "../page-data.ts";
 import { urlOf } from "./page-controls.ts";
 import { type Example, programsOf } from "./programs.ts";
-import { initialValues, isSendable, requestOf, type Values } from "./request.ts";
+import { initialValues, obstacleOf, requestOf, type Values } from "./request.ts";
 import { ResponseView, useSecondsUntil } from "./response-view.tsx";
 import { type CallOutcome, retryAtOf, send } from "./response.ts";
-import { FieldInput, FORM_ID, KeyField, type KeyMemory } from "./try-it-fields.tsx";
+import { FieldInput, FORM_ID, inputIdOf, KeyField, type KeyMemory } from "./try-it-fields.tsx";
 
 /** Where this tab keeps the API key, if the person asks to remember it. */
 const KEY = "petstore-docs-key";
@@ -54,16 +54,21 @@ function useKey() {
   return [memory, change] as const;
 }
 
+/** The note beside the button: why it sends nothing, or what it changes. */
+const NOTE_ID = "try-it-note";
+
 /** Sends requests of one operation from the page that describes it. */
 function TryItForm({ data }: { readonly data: TryItData }) {
   const { operation } = data;
   const [memory, changeMemory] = useKey();
   const [values, setValues] = useState(() => initialValues(operation.fields));
-  const { outcome, isRunning, retryIn, run, cancel } = useSending(memory.key);
+  const { outcome, isRunning, retryIn, run, cancel, forget } = useSending(memory.key);
   const requestWith = (changed: Values) =>
     requestOf({ operation, values: changed, baseUrl: urlOf(BASE_PATH), key: memory.key });
-  const canSend = isSendable(requestWith(values));
+  const obstacle = obstacleOf({ operation, values, key: memory.key });
   const cursor = outcome?.kind === "response" ? nextCursor(outcome.headers) : undefined;
+
+  const consequence = operation.method === "GET" ? "" : `This changes data in ${data.environment}.`;
 
   useLayoutEffect(() => {
     // People show programs to each other.
@@ -72,7 +77,8 @@ function TryItForm({ data }: { readonly data: TryItData }) {
   }, [values]);
 
   function submit(changed: Values) {
-    if (!canSend || isRunning || retryIn > 0) return;
+    if (obstacle?.field !== undefined) document.getElementById(inputIdOf(obstacle.field))?.focus();
+    if (obstacle !== undefined || isRunning || retryIn > 0) return;
     setValues(changed);
     void run(requestWith(changed));
   }
@@ -88,16 +94,31 @@ function TryItForm({ data }: { readonly data: TryItData }) {
     >
       {addedTo(
         ".try-key",
-        <KeyField environment={data.environment} memory={memory} onChange={changeMemory} />,
+        <KeyField
+          environment={data.environment}
+          memory={memory}
+          onChange={(changed) => {
+            if (changed.key !== memory.key) forget();
+            changeMemory(changed);
+          }}
+        />,
       )}
       {operation.fields.map((field) => {
         const { name, anchor } = field;
-        const onChange = (text: string) => setValues({ ...values, [name]: text });
+        const onChange = (text: string) => {
+          forget();
+          setValues({ ...values, [name]: text });
+        };
         const input = <FieldInput field={field} text={values[name] ?? ""} onChange={onChange} />;
         return addedTo(`#${CSS.escape(anchor)} > dd`, input);
       })}
       <div class="try-actions">
-        <button type="submit" class="button primary" aria-disabled={!canSend || isRunning || retryIn > 0}>
+        <button
+          type="submit"
+          class="button primary"
+          aria-disabled={obstacle !== undefined || isRunning || retryIn > 0}
+          aria-describedby={NOTE_ID}
+        >
           {retryIn > 0 ? `Send again in ${shortDuration(1_000 * retryIn)}` : "Send request"}
         </button>
         {isRunning && (
@@ -110,8 +131,8 @@ function TryItForm({ data }: { readonly data: TryItData }) {
             Next page
           </button>
         )}
-        <span class="note">
-          {operation.method === "GET" ? "" : `This changes data in ${data.environment}.`}
+        <span class="note" id={NOTE_ID}>
+          {retryIn > 0 ? "Until then, this key gets 429." : (obstacle?.reason ?? consequence)}
         </span>
       </div>
       <Result outcome={outcome} isRunning={isRunning} headers={data.headers} />
@@ -137,7 +158,10 @@ function useSending(key: string) {
     if (until !== undefined) setWait({ key, until });
   }
 
-  return { outcome, isRunning: running !== undefined, retryIn, run, cancel: () => running?.abort() };
+  const isRunning = running !== undefined;
+  // A response to another request than the form now has would mislead.
+  const forget = () => setOutcome(undefined);
+  return { outcome, isRunning, retryIn, run, forget, cancel: () => running?.abort() };
 }
 
 interface ResultProps extends Pick<TryItData, "headers"> {

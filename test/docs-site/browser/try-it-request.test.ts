@@ -3,9 +3,9 @@ import type { OperationId } from "../../../src/domain/usage-history.ts";
 import {
   cleanKey,
   initialValues,
-  isSendable,
   keyProblem,
   fieldProblem,
+  obstacleOf,
   requestOf,
 } from "../../../src/docs-site/browser/request.ts";
 import { programsOf } from "../../../src/docs-site/browser/programs.ts";
@@ -62,7 +62,8 @@ test("every way to write an integer in JSON is left to the server", () => {
 });
 
 test("each identifier of a list is checked", () => {
-  expect(fieldProblem(ids, "1,2,9007199254740993")).toBeUndefined();
+  for (const text of ["1,2,9007199254740993", "1, 2", " 1 ,2 "])
+    expect(fieldProblem(ids, text)).toBeUndefined();
   expect(fieldProblem(ids, "1,,2")).toBe("must be an integer in decimal digits");
   expect(fieldProblem(ids, "1,9223372036854775808")).toBe("must be at most 9223372036854775807");
 });
@@ -77,12 +78,18 @@ test("a value outside a closed set is a problem", () => {
   expect(fieldProblem(status, "Sold")).toBe("must be one of available, pending, sold");
 });
 
-test("a header that a browser refuses to send is a problem", () => {
-  expect(isSendable({ headers: [["Idempotency-Key", "a-1"]] })).toBe(true);
+test("what a browser cannot send is named: a character of a header, and a path without an identifier", () => {
+  const obstacle = (operation: TryItOperation, values: Record<string, string>, key = "") =>
+    obstacleOf({ operation, values, key });
+  expect(obstacle(createPet, { "Idempotency-Key": "a-1" })).toBeUndefined();
   for (const text of ["🐈", "a\nb", "é"]) {
-    expect(isSendable({ headers: [["Idempotency-Key", text]] })).toBe(false);
+    const reason = "Idempotency-Key has a character that no header can have.";
+    expect(obstacle(createPet, { "Idempotency-Key": text })).toEqual({ field: idempotencyKey, reason });
     expect(fieldProblem(idempotencyKey, text)).toBe("can have visible ASCII characters only");
   }
+  expect(obstacle(createPet, {}, "é")?.reason).toBe("The API key has a character that no header can have.");
+  expect(obstacle(getPet, { petId: "" })).toEqual({ field: petId, reason: "Enter petId first." });
+  expect(obstacle(getPet, { petId: "x" })).toBeUndefined();
 });
 
 test("a key may be pasted with spaces around it or with its header", () => {
@@ -120,6 +127,8 @@ test("query parameters are encoded, and the commas between identifiers stay read
   const values = { limit: "20", status: "a&b=c #", id: "1,9007199254740993" };
   const { url } = requestOf({ ...input, operation: listPets, values });
   expect(url.search).toBe("?limit=20&status=a%26b%3Dc%20%23&id=1,9007199254740993");
+  const spaced = requestOf({ ...input, operation: listPets, values: { id: "1, 2 ,3" } });
+  expect(spaced.url.search).toBe("?id=1,2,3");
 });
 
 test("an identifier in the path is encoded as one segment", () => {
@@ -178,13 +187,30 @@ const response = await fetch(url, {
 console.log(response.status, await response.text());`);
 });
 
-test("a program in TypeScript calls the method that sends the request", () => {
-  const callIn = (...given: Parameters<typeof programsWith>) =>
-    /petstore\.(?<call>.*);\n/.exec(programsWith(...given)["typescript"] ?? "")?.groups?.["call"];
-  expect(callIn(listPets, {})).toBe("pets.listPage()");
-  expect(callIn(listPets, { limit: "5" })).toBe("pets.listPage({ limit: 5 })");
-  expect(callIn(listPets, { id: "7,9007199254740993" })).toBe("pets.byIds([7, 9007199254740993n])");
-  expect(callIn(updateOrder, { orderId: "3", status: "cancelled" })).toBe("orders.cancel(3)");
-  expect(callIn(updateOrder, { orderId: "3", status: "completed" })).toBe("orders.complete(3)");
-  expect(callIn(listPets, { status: `it's "x"` })).toBe(String.raw`pets.listPage({ status: "it's \"x\"" })`);
+test("a program in TypeScript calls the method that sends the request, or `request` if none does", () => {
+  const lastLines = (...given: Parameters<typeof programsWith>) => {
+    const { typescript = "" } = programsWith(...given);
+    return typescript.split("\n\n").at(-1)?.replaceAll("await petstore.", "");
+  };
+  expect(lastLines(listPets, {})).toBe("const { items } = pets.listPage();\nconsole.log(items);");
+  expect(lastLines(listPets, { limit: "5" })).toContain("pets.listPage({ limit: 5 });");
+  const headers = { "If-None-Match": '"a"' };
+  expect(lastLines(listPets, headers)).toContain(`({\n  headers: { "If-None-Match": '"a"' },\n});`);
+  expect(lastLines(getPet, { petId: "7", ...headers })).toContain("pets.get(7, {\n  headers:");
+  expect(lastLines(listPets, { limit: "20", id: "7, 9007199254740993" })).toBe(
+    "const pets = pets.byIds([7, 9007199254740993n]);\nconsole.log(pets);",
+  );
+  expect(lastLines(listPets, { id: "1,2", status: "sold" })).toBe(
+    'const result = request("GET", "/pets?status=sold&id=1,2");\nconsole.log(result);',
+  );
+  expect(lastLines(listPets, { id: Array(21).fill("1").join(",") })).toContain(
+    'request("GET", "/pets?id=1,1',
+  );
+  expect(lastLines(updateOrder, { orderId: "3", status: "cancelled" })).toContain("orders.cancel(3);");
+  expect(lastLines(updateOrder, { orderId: "3", status: "completed" })).toContain("orders.complete(3);");
+  expect(lastLines(updateOrder, { orderId: "3" })).toContain(
+    'request("PATCH", "/store/orders/3", {\n  body: {},\n});',
+  );
+  expect(lastLines(createPet, { name: "Rex", categoryId: "1.5" })).toContain("categoryId: 1.5 }");
+  expect(lastLines(createPet, { name: "Rex", categoryId: "1.5" })).toContain("request(");
 });

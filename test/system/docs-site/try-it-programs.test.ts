@@ -6,9 +6,10 @@ import { only, outputOf } from "./example-runner.ts";
 
 const createPet = tryItOperation("createPet");
 const listPets = tryItOperation("listPets");
+const updateOrder = tryItOperation("updateOrder");
 const KEY = "pet_live_0123456789";
 
-test.each(["curl", "fetch", "python"] as const)(
+test.each(["curl", "typescript", "fetch", "python"] as const)(
   "%s sends the same request, whatever the fields contain",
   async (language) => {
     const received: { method: string; path: string; headers: Headers; body: string }[] = [];
@@ -19,18 +20,17 @@ test.each(["curl", "fetch", "python"] as const)(
         const { pathname, search } = new URL(request.url);
         const { method, headers } = request;
         received.push({ method, path: pathname + search, headers, body: await request.text() });
-        return new Response("ok");
+        return Response.json(method === "GET" ? ["ok"] : { ok: "ok" });
       },
     });
     const origin = { baseUrl: `${server.url.origin}/v1`, key: KEY };
     const name = 'O\'Hara $HOME `id` "quoted" \\ 🐈';
     const operations = [
       { operation: createPet, values: { name, categoryId: "7", "Idempotency-Key": "it's-$1" } },
-      {
-        operation: { ...createPet, method: "PATCH" as const },
-        values: { name, categoryId: "9007199254740993" },
-      },
+      { operation: createPet, values: { name, categoryId: "9007199254740993" } },
+      { operation: updateOrder, values: { orderId: "3", status: "completed", "If-Match": '"a"' } },
       { operation: listPets, values: { limit: "20", status: "it's" } },
+      { operation: listPets, values: { id: "1, 2", status: "sold", "If-None-Match": '"a"' } },
     ];
     for (const { operation, values } of operations) {
       const request = requestOf({ ...origin, operation, values });
