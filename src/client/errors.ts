@@ -47,7 +47,7 @@ export class PetstoreError extends Error {
   readonly body: string | undefined;
 
   constructor(message: string, details: ErrorDetails = {}) {
-    super(message, "cause" in details ? { cause: details.cause } : undefined);
+    super(message, details);
     this.name = new.target.className;
     this.idempotencyKey = details.idempotencyKey;
     this.response = details.response;

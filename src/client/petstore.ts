@@ -1,8 +1,8 @@
-import { ConflictError, InvalidResponseError } from "./errors.ts";
+import { InvalidResponseError } from "./errors.ts";
 import { int64, newPetJson, toJson } from "./json.ts";
-import { nextCursor } from "./response.ts";
+import { nextCursor, type ResponseMetadata } from "./response.ts";
 import { randomKey } from "./retry.ts";
-import { type ApiRequest, type ApiResult, Transport } from "./transport.ts";
+import { type ApiRequest, Transport } from "./transport.ts";
 import type {
   Call,
   CallOptions,
@@ -62,69 +62,59 @@ export class Petstore<I extends Ids = "bigint"> {
 }
 
 function petsOf<Id extends bigint | string>(transport: Transport): Pets<Id> {
-  const listPage: Pets<Id>["listPage"] = async (options = {}) =>
-    fetchPage(transport, withFilters("/pets", PET_FILTERS, options), options);
+  const listPage: Pets<Id>["listPage"] = (options = {}) =>
+    call(async () => fetchPage(transport, withFilters("/pets", PET_FILTERS, options), options));
   return {
     list: (options = {}) => listing(listPage, options),
     listPage,
     create: (pet, options = {}) => call(async () => transport.send(post("/pets", newPetJson(pet), options))),
-    async byIds(ids, options = {}) {
-      const wanted = new Set(Array.from(ids, (id) => int64("id", id)));
-      const sorted = [...wanted].toSorted((a, b) => (a < b ? -1 : 1));
-      const timed = transport.startTime({ ...options, limit: MAX_PAGE });
-      const pets: Pet<Id>[] = [];
-      for (let start = 0; start < sorted.length; start += MAX_PAGE) {
-        const path = `/pets?id=${sorted.slice(start, start + MAX_PAGE).join(",")}`;
-        const page: Page<Pet<Id>> = await fetchPage(transport, path, timed);
-        if (page.items.some(({ id }) => !wanted.has(BigInt(id))))
-          throw new InvalidResponseError("This server has no listing by identifier.", page);
-        pets.push(...page.items);
-      }
-      return pets;
-    },
+    byIds: (ids, options = {}) =>
+      call(async () => {
+        const wanted = new Set(Array.from(ids, (id) => int64("id", id)));
+        const sorted = [...wanted].toSorted((a, b) => (a < b ? -1 : 1));
+        const timed = transport.startTime({ ...options, limit: MAX_PAGE });
+        const data: Pet<Id>[] = [];
+        let response: ResponseMetadata | undefined;
+        for (let start = 0; start < sorted.length; start += MAX_PAGE) {
+          const path = `/pets?id=${sorted.slice(start, start + MAX_PAGE).join(",")}`;
+          const { data: page }: { data: Page<Pet<Id>> } = await fetchPage(transport, path, timed);
+          if (page.items.some(({ id }) => !wanted.has(BigInt(id))))
+            throw new InvalidResponseError("This server has no listing by identifier.", page);
+          data.push(...page.items);
+          response = page.response;
+        }
+        return { data, response };
+      }),
     get: (id, options = {}) => call(async () => transport.send(get(`/pets/${int64("id", id)}`, options))),
   };
 }
 
 function ordersOf<Id extends bigint | string>(transport: Transport): Orders<Id> {
-  const listPage: Orders<Id>["listPage"] = async (options = {}) =>
-    fetchPage(transport, withFilters("/store/orders", ORDER_FILTERS, options), options);
-  const getOrder: Orders<Id>["get"] = (id, options = {}) =>
-    call(async () => transport.send(get(orderPath(id), options)));
+  const listPage: Orders<Id>["listPage"] = (options = {}) =>
+    call(async () => fetchPage(transport, withFilters("/store/orders", ORDER_FILTERS, options), options));
+  /** A repeat after a lost response succeeds. */
+  const update =
+    (status: "completed" | "cancelled"): Orders<Id>["complete"] =>
+    (id, { ifMatch, ...rest } = {}) =>
+      call(async () => {
+        const options = {
+          ...rest,
+          headers: { ...rest.headers, ...(ifMatch !== undefined && { "If-Match": ifMatch }) },
+        };
+        const body = toJson({ status });
+        return transport.send({ method: "PATCH", path: orderPath(id), body, options, expected: "object" });
+      });
   return {
     list: (options = {}) => listing(listPage, options),
     listPage,
-    get: getOrder,
+    get: (id, options = {}) => call(async () => transport.send(get(orderPath(id), options))),
     place: ({ petId }, options = {}) =>
       call(async () =>
         transport.send(post("/store/orders", toJson({ petId: int64("petId", petId) }), options)),
       ),
-    complete: (id, options = {}) => call(() => close(id, "completed", options)),
-    cancel: (id, options = {}) => call(() => close(id, "cancelled", options)),
+    complete: update("completed"),
+    cancel: update("cancelled"),
   };
-
-  /**
-   * An attempt whose response was lost may have closed the order; a retry is then rejected although the call did
-   * what it was asked to do.
-   */
-  async function close(
-    id: Int64,
-    status: "completed" | "cancelled",
-    options: CallOptions,
-  ): Promise<ApiResult> {
-    const path = orderPath(id);
-    const timed = transport.startTime(options);
-    try {
-      const body = toJson({ status });
-      return await transport.send({ method: "PATCH", path, body, options: timed, expected: "object" });
-    } catch (error) {
-      if (!(error instanceof ConflictError) || error.code !== "order_closed") throw error;
-      if (error.response.attempts === 1) throw error;
-      const { data, response } = await getOrder(id, timed).withResponse();
-      if (data.status !== status) throw error;
-      return { data, response };
-    }
-  }
 }
 
 const orderPath = (id: Int64): string => `/store/orders/${int64("id", id)}`;
@@ -141,8 +131,8 @@ function post(
   return { method: "POST", path, body, idempotencyKey, options, expected: "object" };
 }
 
-function call<T>(send: () => Promise<ApiResult>): Call<T> {
-  const result = send() as Promise<ApiResult & { data: T }>;
+function call<T, R = ResponseMetadata>(send: () => Promise<{ data: unknown; response: R }>): Call<T, R> {
+  const result = send() as Promise<{ data: T; response: R }>;
   const data = result.then(({ data }) => data);
   return Object.assign(data, {
     withResponse() {
@@ -153,11 +143,16 @@ function call<T>(send: () => Promise<ApiResult>): Call<T> {
   });
 }
 
-async function fetchPage<T>(transport: Transport, path: string, options: PageOptions): Promise<Page<T>> {
+async function fetchPage<T>(
+  transport: Transport,
+  path: string,
+  options: PageOptions,
+): Promise<{ data: Page<T>; response: ResponseMetadata }> {
   const { limit, cursor } = options;
   const url = withQuery(path, { limit, cursor });
   const { data, response } = await transport.send({ ...get(url, options), expected: "array" });
-  return { items: data as T[], nextCursor: nextCursor(response.headers), response };
+  const page = { items: data as T[], nextCursor: nextCursor(response.headers), response };
+  return { data: page, response };
 }
 
 function withFilters<Filters extends { readonly [Name in keyof Filters]?: Int64 | undefined }>(
@@ -202,7 +197,8 @@ function listing<T, Options extends PageOptions>(
   return {
     pages,
     [Symbol.asyncIterator]: items,
-    async toArray({ max }) {
+    async toArray({ max } = { max: Number.NaN }) {
+      if (!(max >= 0)) throw new TypeError("toArray needs a maximum: toArray({ max: 1000 }).");
       const found: T[] = [];
       for await (const item of items()) if (found.push(item) >= max) break;
       return found.slice(0, max);

@@ -1,5 +1,5 @@
 import type { ResponseMetadata } from "./response.ts";
-import { MAX_TIMER_MS } from "./retry.ts";
+import { MAX_TIMER_MS, onAbort } from "./retry.ts";
 
 /**
  * After this time without a response, other clients of the key may have used up the limit. A burst would then be
@@ -42,7 +42,7 @@ export class RequestQueue {
     return new Promise((resolve, reject) => {
       signal.throwIfAborted();
       const end = () => {
-        signal.removeEventListener("abort", stop);
+        ignoreAbort();
         this.#waiting.delete(start);
         this.#announcements.delete(announce);
       };
@@ -51,7 +51,6 @@ export class RequestQueue {
         reject(reason);
         this.#startWaiting();
       };
-      const stop = () => fail(signal.reason);
       const start = () => {
         end();
         this.#inProgress++;
@@ -64,7 +63,7 @@ export class RequestQueue {
           fail(error);
         }
       };
-      signal.addEventListener("abort", stop, { once: true });
+      const ignoreAbort = onAbort(signal, () => fail(signal.reason));
       this.#waiting.add(start);
       this.#announcements.add(announce);
       this.#startWaiting();

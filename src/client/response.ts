@@ -12,6 +12,8 @@ export interface ResponseMetadata {
   headers: Headers;
   requestId: string | undefined;
   rateLimit: RateLimit | undefined;
+  /** The version of what was read, for `ifMatch`. */
+  etag: string | undefined;
   /** The seconds to wait. */
   retryAfter: number | undefined;
   /** The server had executed the request before, and repeated its response. */
@@ -21,17 +23,18 @@ export interface ResponseMetadata {
 }
 
 export function metadataOf({ status, headers }: Response, attempts: number): ResponseMetadata {
-  const limit = headers.get("X-RateLimit-Limit");
-  const remaining = headers.get("X-RateLimit-Remaining");
-  const reset = headers.get("X-RateLimit-Reset");
-  const isComplete = limit !== null && remaining !== null && reset !== null;
+  const [limit, remaining, reset] = ["Limit", "Remaining", "Reset"].map((name) =>
+    headers.get(`X-RateLimit-${name}`),
+  );
   return {
     status,
     headers,
     requestId: headers.get("X-Request-Id") ?? undefined,
-    rateLimit: isComplete
-      ? { limit: Number(limit), remaining: Number(remaining), resetAt: new Date(Number(reset) * 1000) }
-      : undefined,
+    rateLimit:
+      limit && remaining && reset
+        ? { limit: Number(limit), remaining: Number(remaining), resetAt: new Date(Number(reset) * 1000) }
+        : undefined,
+    etag: headers.get("ETag") ?? undefined,
     retryAfter: retryAfterSeconds(headers.get("Retry-After"), Date.now()),
     replayed: headers.get("Idempotent-Replayed") === "true",
     attempts,

@@ -35,15 +35,14 @@ export function randomKey(): string {
 export function sleep(ms: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     signal.throwIfAborted();
-    const stop = () => {
+    const end = onAbort(signal, () => {
       clearTimeout(timer);
       reject(signal.reason);
-    };
+    });
     const timer = setTimeout(() => {
-      signal.removeEventListener("abort", stop);
+      end();
       resolve();
     }, ms);
-    signal.addEventListener("abort", stop, { once: true });
   });
 }
 
@@ -56,7 +55,7 @@ class Stops extends Set<() => void> {
 const stopsOf = new WeakMap<AbortSignal, Stops>();
 
 /** Calls `stop` when the signal is aborted, until the function that this returns is called. */
-function onAbort(signal: AbortSignal, stop: () => void): () => void {
+export function onAbort(signal: AbortSignal, stop: () => void): () => void {
   const stops = stopsOf.get(signal) ?? new Stops();
   stopsOf.set(signal, stops.add(stop));
   signal.addEventListener("abort", stops);

@@ -39,6 +39,8 @@ const MAX_RETRIES_UNREACHED = 2;
 /** Sends requests: authentication, rate limit, retries, deadline, cache, hooks. */
 export class Transport {
   readonly #baseUrl: string;
+  /** What to do if the address is not that of the API. */
+  readonly #advice: string;
   readonly #key: string;
   readonly #integer: (digits: string) => unknown;
   readonly #hooks: Hooks;
@@ -64,7 +66,11 @@ export class Transport {
     // The message has no key, because messages end up in logs.
     if (!KEY.test(key)) throw new TypeError("key must be pet_live_ or pet_test_ and letters and digits.");
     this.#key = key;
+    // `localhost:8080` would be a URL whose scheme is localhost.
+    if (!/^https?:\/\/./.test(baseUrl))
+      throw new TypeError(`baseUrl must be a URL such as https://api.example.com/v1, not ${baseUrl}.`);
     this.#baseUrl = new URL(baseUrl).href.replace(/\/+$/, "");
+    this.#advice = this.#baseUrl.endsWith("/v1") ? "" : ` Set baseUrl to ${this.#baseUrl}/v1.`;
     this.#integer = options.ids === "string" ? String : BigInt;
     this.#hooks = options;
     this.#queue = new RequestQueue({ maxConcurrency, waitForRateLimit });
@@ -144,22 +150,21 @@ export class Transport {
         response = metadataOf(received, event.attempt);
         body = await received.text();
       } catch (cause) {
-        const message = `No response from ${event.url}: ${reasonOf(cause)}.`;
-        return new errors.ConnectionError(message, { cause, idempotencyKey, response });
+        return lostResponse(event.url, { cause, idempotencyKey, response });
       }
       this.#hooks.onResponse?.({ ...event, response });
       this.#reportDeprecation(event, response.headers);
       if (response.status === 304 && known) {
         const headers = new Headers(known.headers);
         for (const [name, value] of response.headers) headers.set(name, value);
-        response = { ...response, headers };
+        response = { ...response, headers, etag: known.etag };
         body = known.text;
       } else if (response.status >= 400) {
-        return apiError({ idempotencyKey, response, body });
+        return apiError({ idempotencyKey, response, body }, this.#advice);
       }
-      const data = this.#dataOf(request, { idempotencyKey, response, body });
-      if (request.method === "GET") this.#remember(event.url, response.headers, body);
-      return { data, response };
+      const result = this.#resultOf(request, { idempotencyKey, response, body });
+      if (request.method === "GET" && "data" in result) this.#remember(event.url, response.headers, body);
+      return result;
     } finally {
       limit.end();
       this.#queue.release(response);
@@ -181,29 +186,31 @@ export class Transport {
     return { method, headers, signal, redirect: "manual" as const, ...(body !== undefined && { body }) };
   }
 
-  /** The data of a response that is no error. */
-  #dataOf({ method, path, expected }: ApiRequest, details: Received): unknown {
+  /** The result of a response that is no error. JSON that ends too early is a response that was cut off. */
+  #resultOf({ method, path, expected }: ApiRequest, details: Received): ApiResult | errors.ConnectionError {
     const { response, body } = details;
     const { status, headers } = response;
+    const url = this.#baseUrl + path;
     const invalid = (problem: string) =>
-      new errors.InvalidResponseError(`${method} ${this.#baseUrl}${path} ${problem}.`, details);
+      new errors.InvalidResponseError(`${method} ${url} ${problem}`, details);
     // 0 is what a browser shows of a redirect.
     if (status === 0 || (status >= 300 && status !== 304))
       throw invalid(
-        `redirects to ${headers.get("Location") ?? "another address"}: set baseUrl to the address itself`,
+        `redirects to ${headers.get("Location") ?? "another address"}: set baseUrl to the address itself.`,
       );
-    if (status === 204 && expected === "any") return undefined;
+    if (method === "HEAD" || (status === 204 && expected === "any")) return { data: undefined, response };
     const type = headers.get("Content-Type") ?? "no Content-Type";
+    const received = `responded with status ${status} and ${type},`;
     let data;
     try {
       data = parseJson(body, this.#integer);
-    } catch {
-      throw invalid(`responded with status ${status} and ${type}, which is no JSON`);
+    } catch (cause) {
+      if (/\bjson\b/.test(type)) return lostResponse(url, { ...details, cause });
+      throw invalid(`${received} which is no JSON.${this.#advice}`);
     }
     const kind = Array.isArray(data) ? "array" : data === null ? "null" : typeof data;
-    if (expected !== "any" && kind !== expected)
-      throw invalid(`responded with status ${status} and ${type}, whose JSON is no ${expected}`);
-    return data;
+    if (expected !== "any" && kind !== expected) throw invalid(`${received} whose JSON is no ${expected}.`);
+    return { data, response };
   }
 
   #remember(url: string, headers: Headers, text: string): void {
@@ -253,11 +260,21 @@ const CLASSES: Readonly<Record<number, typeof errors.ApiError>> = {
 };
 
 /** The body is `{code, message, status}`, unless something in front of the server responded. */
-function apiError(received: Received): errors.ApiError {
+function apiError(received: Received, advice: string): errors.ApiError {
   const { status } = received.response;
-  const { code, message } = errorBody(received.body);
+  const { code, message = `The server responded with status ${status}.` } = errorBody(received.body);
   const Class = CLASSES[status] ?? (status < 500 ? errors.InvalidRequestError : errors.ServerError);
-  return new Class(message ?? `The server responded with status ${status}.`, { ...received, code });
+  const isElsewhere = status === 404 && (code ?? "not_found") === "not_found";
+  return new Class(message + (isElsewhere ? advice : ""), { ...received, code });
+}
+
+/** The error of a request without a complete response. */
+function lostResponse(url: string, details: errors.ErrorDetails): errors.ConnectionError {
+  const { cause, idempotencyKey, response } = details;
+  const message = response
+    ? `The response from ${url} was cut off: ${reasonOf(cause)}. Repeat the call${idempotencyKey ? " with its idempotencyKey" : ""}.`
+    : `No response from ${url}: ${reasonOf(cause)}.`;
+  return new errors.ConnectionError(message, details);
 }
 
 function isBrowser(): boolean {

@@ -138,6 +138,11 @@ export interface WriteOptions extends CallOptions {
   idempotencyKey?: string | undefined;
 }
 
+export interface UpdateOptions extends CallOptions {
+  /** The `etag` of a response: the order is changed only if it is still that one. */
+  ifMatch?: string | undefined;
+}
+
 export interface RequestOptions extends WriteOptions {
   query?: Readonly<Record<string, Int64 | undefined>> | undefined;
   /** Becomes JSON. */
@@ -183,17 +188,20 @@ export interface Listing<T> extends AsyncIterable<T> {
 }
 
 /** A promise of the value. `withResponse` also has what the response says about itself. */
-export interface Call<T> extends Promise<T> {
-  withResponse(): Promise<{ data: T; response: ResponseMetadata }>;
+export interface Call<T, R = ResponseMetadata> extends Promise<T> {
+  withResponse(): Promise<{ data: T; response: R }>;
 }
 
 export interface Pets<Id = bigint> {
   /** Every pet, over all pages, in ascending order of their identifiers. */
   list(options?: PetListOptions): Listing<Pet<Id>>;
-  listPage(options?: PetListOptions): Promise<Page<Pet<Id>>>;
+  listPage(options?: PetListOptions): Call<Page<Pet<Id>>>;
   create(pet: NewPet, options?: WriteOptions): Call<Pet<Id>>;
-  /** The pets with these identifiers that exist, in ascending order; 100 identifiers take one request. */
-  byIds(ids: Iterable<Int64>, options?: CallOptions): Promise<Pet<Id>[]>;
+  /**
+   * The pets with these identifiers that exist, in ascending order; 100 identifiers take one request. The response is
+   * that of the last request, and undefined without identifiers.
+   */
+  byIds(ids: Iterable<Int64>, options?: CallOptions): Call<Pet<Id>[], ResponseMetadata | undefined>;
   /** @deprecated The operation is removed on 5 December 2030. Use `byIds`. */
   get(id: Int64, options?: CallOptions): Call<Pet<Id>>;
 }
@@ -201,13 +209,13 @@ export interface Pets<Id = bigint> {
 export interface Orders<Id = bigint> {
   /** The orders of your API key, over all pages. */
   list(options?: OrderListOptions): Listing<Order<Id>>;
-  listPage(options?: OrderListOptions): Promise<Page<Order<Id>>>;
+  listPage(options?: OrderListOptions): Call<Page<Order<Id>>>;
   get(id: Int64, options?: CallOptions): Call<Order<Id>>;
   place(order: NewOrder, options?: WriteOptions): Call<Order<Id>>;
   /** The pet becomes `sold`. */
-  complete(id: Int64, options?: CallOptions): Call<Order<Id>>;
+  complete(id: Int64, options?: UpdateOptions): Call<Order<Id>>;
   /** The pet becomes `available`. */
-  cancel(id: Int64, options?: CallOptions): Call<Order<Id>>;
+  cancel(id: Int64, options?: UpdateOptions): Call<Order<Id>>;
 }
 
 export interface OwnKey<Id = bigint> {

@@ -27,6 +27,11 @@ test("byIds returns the pets that exist, in ascending order, each once, with 100
   expect(queries.splice(0)).toEqual(["2,3,4,9223372036854775806 100"]);
   expect(await petstore.pets.byIds(Array.from({ length: 201 }, (_, i) => i))).toHaveLength(101);
   expect(queries.map((query) => query.split(",").length)).toEqual([100, 100, 1]);
+  expect(await petstore.pets.byIds([2]).withResponse()).toMatchObject({
+    data: [{ id: 2n }],
+    response: { status: 200 },
+  });
+  expect(await petstore.pets.byIds([]).withResponse()).toEqual({ data: [], response: undefined });
 });
 
 test("byIds rejects on a server that ignores the parameter", async () => {

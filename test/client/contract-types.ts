@@ -72,7 +72,11 @@ export const METHODS: Record<OperationId, (petstore: client.Petstore) => unknown
   getKey: ({ key }) => key.get,
 };
 
-type Options = client.PetstoreOptions & client.RequestOptions & client.PetListOptions & client.OrderFilters;
+type Options = client.PetstoreOptions &
+  client.RequestOptions &
+  client.UpdateOptions &
+  client.PetListOptions &
+  client.OrderFilters;
 type OrUndefined<T> = { [K in keyof T]: Record<never, never> extends Pick<T, K> ? T[K] | undefined : T[K] };
 /** With `exactOptionalPropertyTypes` too, an option may be what a program has not got. */
 export type NothingSet = True<Same<OrUndefined<Options>, Options>>;

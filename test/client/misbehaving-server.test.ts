@@ -67,6 +67,47 @@ describe("an address that does not respond", () => {
   });
 });
 
+test.each([
+  ["of a page", ({ pets }: client.Petstore) => pets.listPage(), "Repeat the call."],
+  [
+    "of a create",
+    ({ pets }: client.Petstore) => pets.create(NEW_PET),
+    "Repeat the call with its idempotencyKey.",
+  ],
+])("a response %s that is cut off each time is a ConnectionError that says so", async (_, call, advice) => {
+  const { petstore } = scripted([cutOff(), cutOff()], { maxRetries: 1 });
+  const error = await finish(rejection(call(petstore)));
+  expect(error).toBeInstanceOf(client.ConnectionError);
+  expect(error).toHaveProperty("message", `The response from ${PETS_URL} was cut off: terminated. ${advice}`);
+});
+
+describe("a baseUrl that is not the URL of the API", () => {
+  test.each(["nope", "localhost:8080/v1", "/v1"])("%s is rejected by the constructor", (baseUrl) => {
+    const create = () => new client.Petstore({ key: "pet_live_x", baseUrl });
+    expect(create).toThrow(`baseUrl must be a URL such as https://api.example.com/v1, not ${baseUrl}.`);
+  });
+
+  test.each<[string, string, Response, advice: string]>([
+    [
+      "the server has no such path",
+      "",
+      problem(404, "not_found"),
+      " Set baseUrl to http://petstore.test/v1.",
+    ],
+    ["a proxy responds 404", "/api/", html(404), " Set baseUrl to http://petstore.test/api/v1."],
+    ["a page responds", "", html(200), " Set baseUrl to http://petstore.test/v1."],
+    ["the path has a version", "/v1", problem(404, "not_found"), ""],
+    ["a proxy maps the path", "", problem(404, "order_not_found"), ""],
+  ])("%s: the error says what to set", async (_, path, reply, advice) => {
+    const { petstore } = scripted([reply], { baseUrl: `http://petstore.test${path}` });
+    const error = await rejection(petstore.orders.get(1));
+    expect(error).toHaveProperty(
+      "message",
+      expect.stringMatching(new RegExp(`[^.]\\.${RegExp.escape(advice)}$`)),
+    );
+  });
+});
+
 test("a header that cannot be sent is a TypeError at once", async () => {
   const { petstore, sent } = scripted([]);
   const call = petstore.pets.listPage({ headers: { "X-Request-Id": "a\nb" } });

@@ -21,6 +21,13 @@ describe("request", () => {
     expect([sent[1]?.url, sent[1]?.idempotencyKey]).toEqual(["http://petstore.test/v1/pets?id=7", null]);
   });
 
+  test("sends HEAD, whose response has no data", async () => {
+    const petstore = new Petstore({ key: service.key, baseUrl: service.url });
+    const { data, response } = await petstore.request("HEAD", "/pets").withResponse();
+    expect([data, response.status]).toEqual([undefined, 200]);
+    expect(await rejection(petstore.request("head", "/store/orders/999999"))).toMatchObject({ status: 404 });
+  });
+
   test("takes 204 as no data, and no path to another host", async () => {
     const { petstore, sent } = scripted([new Response(null, { status: 204 })]);
     expect(await petstore.request("DELETE", "/pets/1")).toBeUndefined();
@@ -81,6 +88,12 @@ test("toArray gives the first ones and requests no further page", async () => {
   const { petstore: other, sent: once } = scripted([json(200, `[${PET},${PET}]`, next)]);
   expect(await other.pets.list().toArray({ max: 2 })).toHaveLength(2);
   expect(once).toHaveLength(1);
+  const { toArray } = other.pets.list();
+  for (const args of [[], [{}]]) {
+    const error = await rejection(Reflect.apply(toArray, undefined, args));
+    expect(error).toBeInstanceOf(TypeError);
+    expect(error).toHaveProperty("message", expect.stringContaining("toArray({ max: 1000 })"));
+  }
 });
 
 describe("cache", () => {

@@ -39,6 +39,8 @@ describe("pets", () => {
     expect(last.items).toHaveLength(3);
     expect(last.nextCursor).toBeUndefined();
     expect(last.response.status).toBe(200);
+    const { data, response } = await petstore.pets.listPage({ status: "pending", limit: 4 }).withResponse();
+    expect([data.items, response]).toEqual([first.items, data.response]);
   });
 
   test("get warns once, or tells the hook each time", async () => {
@@ -80,12 +82,13 @@ describe("orders", () => {
     const pet = await petstore.pets.create({ name: "Milo", categoryId: 1 });
     const { id } = await petstore.orders.place({ petId: pet.id });
     const { response } = await petstore.orders.get(id).withResponse();
-    const headers = { "If-Match": response.headers.get("ETag") ?? "" };
-    const cancelled = await petstore.orders.cancel(id, { headers });
+    const ifMatch = response.etag;
+    expect(ifMatch).toBeString();
+    const cancelled = await petstore.orders.cancel(id, { ifMatch });
     expect(await petstore.orders.cancel(id)).toEqual(cancelled);
     for (const [again, code, status] of [
       [petstore.orders.complete(id), "order_closed", 409],
-      [petstore.orders.complete(id, { headers }), "precondition_failed", 412],
+      [petstore.orders.complete(id, { ifMatch }), "precondition_failed", 412],
     ] as const) {
       const error = await rejection(again);
       expect(error).toBeInstanceOf(client.ConflictError);

@@ -72,7 +72,7 @@ const AMONG_FIRST: readonly (readonly [query: string, url: string])[] = [
   ["connection refused", "api#limits"],
   ["update pet", "api#not-supported"],
   ["python", "#order-it"],
-  ["ETag", "listPets#response-headers"],
+  ["ETag", "api#conditional-requests"],
   ["X-RateLimit-Remaining", "listPets#response-headers"],
   ["Location", "createPet#response-headers"],
   ["Idempotent-Replayed", "placeOrder#response-headers"],
