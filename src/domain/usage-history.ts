@@ -1,3 +1,4 @@
+import type { PlanName } from "./key-fields.ts";
 import { DAY_MS } from "./rate-limit.ts";
 
 export const HOUR_MS = 3_600_000;
@@ -103,8 +104,16 @@ export interface UsageRow extends RequestCounts {
   readonly start: number;
 }
 
-export interface KeyTotals extends RequestCounts {
+interface KeyCountsSum extends RequestCounts {
   readonly keyId: number;
+}
+
+export interface KeyTotals extends KeyCountsSum {
+  /** Null if there is no such key. */
+  readonly name: string | null;
+  readonly plan: PlanName | null;
+  /** When the key was last used, also after the period, in milliseconds since the epoch. */
+  readonly lastUsedAt: number | null;
 }
 
 export const INTERVAL_LENGTH_MS: Readonly<Record<UsageInterval, number>> = { hour: HOUR_MS, day: DAY_MS };
@@ -135,6 +144,6 @@ export function requestsOf({ admitted, limited, banned }: RequestCounts): number
 }
 
 /** Compares keys so that those with the most requests come first. */
-export function compareByRequests(a: KeyTotals, b: KeyTotals): number {
+export function compareByRequests(a: KeyCountsSum, b: KeyCountsSum): number {
   return requestsOf(b) - requestsOf(a) || a.keyId - b.keyId;
 }

@@ -114,9 +114,10 @@ export function usageQueries(by: UsageInterval, dialect: Dialect) {
       ON CONFLICT (start, key_id) DO UPDATE SET ${ADD_COUNTS}, operations = ${dialect.addedOperations}`,
     read: `SELECT start, admitted, limited, banned, errors, CAST(operations AS TEXT) AS operations FROM ${name}
       WHERE key_id = ? AND ${dialect.isOneOf("start", "?")} ORDER BY start`,
-    sums: `SELECT key_id AS "keyId", ${SUMS} FROM ${name}
-      WHERE ${dialect.isOneOf("start", "?")} AND key_id BETWEEN ? AND ?
-      GROUP BY key_id ORDER BY ${REQUESTS} DESC, key_id LIMIT +?`,
+    sums: `SELECT sums.key_id AS "keyId", name, plan, admitted, limited, banned, errors, last_used_at AS "lastUsedAt"
+      FROM (SELECT key_id, ${SUMS} FROM ${name} WHERE ${dialect.isOneOf("start", "?")} AND key_id BETWEEN ? AND ?
+        GROUP BY key_id ORDER BY ${REQUESTS} DESC, key_id LIMIT +?) AS sums
+      LEFT JOIN key_last_used ON key_last_used.key_id = sums.key_id LEFT JOIN api_keys ON id = sums.key_id`,
     bounds: `SELECT (SELECT min(start) FROM ${name}) AS first, (SELECT max(start) FROM ${name}) AS last`,
     deleteBefore: dialect.deleteFirst({ table: name, where: "start < ?", order: "start, key_id" }),
   };

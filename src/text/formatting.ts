@@ -63,8 +63,8 @@ export function formatTime(ms: number): string {
 }
 
 /** Returns null without a time, for JSON. */
-export function formatOptionalTime(ms: number | undefined): string | null {
-  return ms === undefined ? null : formatTime(ms);
+export function formatOptionalTime(ms: number | null | undefined): string | null {
+  return ms === undefined || ms === null ? null : formatTime(ms);
 }
 
 /** Returns the milliseconds since the epoch of a time in RFC 3339. */

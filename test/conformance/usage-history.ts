@@ -1,6 +1,7 @@
 import { expect } from "bun:test";
 import type { UsageHistoryStore } from "../../src/domain/ports.ts";
 import type { KeyCounts, UsageBatch, UsagePeriod, UsageRow } from "../../src/domain/usage-history.ts";
+import { BY, storedSecret } from "../key-store-arguments.ts";
 import { DAY_MS, type TestCase } from "./store-fixture.ts";
 
 const HOUR_MS = 3_600_000;
@@ -128,16 +129,18 @@ export function usageHistoryConformance(test: TestCase): void {
   });
 
   test("usageByKey: sums of the period, most requests first, rejected ones included", async (opened) => {
-    const { usageHistory: history } = opened;
+    const { usageHistory: history, keys } = opened;
+    await keys.createKey({ name: "app", plan: "pro", createdAt: HOUR }, storedSecret(0), BY);
+    const unknown = { name: null, plan: null, lastUsedAt: HOUR + 5_000 };
     const small = { admitted: 1, limited: 0, banned: 0, errors: 0, byOperation: [] };
     await history.addUsage(batch([counts(1, small), counts(2), counts(3, { ...small, limited: 99 })]));
     await history.addUsage(batch([counts(2), counts(4, small)], { hour: HOUR - HOUR_MS }));
     await history.addUsage(batch([counts(5)], { hour: HOUR - DAY_MS }));
     expect(await history.usageByKey({ ...byHour, since: HOUR - HOUR_MS })).toStrictEqual([
-      { keyId: 3, admitted: 1, limited: 99, banned: 0, errors: 0 },
-      { keyId: 2, admitted: 20, limited: 6, banned: 2, errors: 4 },
-      { keyId: 1, admitted: 1, limited: 0, banned: 0, errors: 0 },
-      { keyId: 4, admitted: 1, limited: 0, banned: 0, errors: 0 },
+      { keyId: 3, ...unknown, admitted: 1, limited: 99, banned: 0, errors: 0 },
+      { keyId: 2, ...unknown, admitted: 20, limited: 6, banned: 2, errors: 4 },
+      { keyId: 1, ...unknown, name: "app", plan: "pro", admitted: 1, limited: 0, banned: 0, errors: 0 },
+      { keyId: 4, ...unknown, admitted: 1, limited: 0, banned: 0, errors: 0 },
     ]);
     const ids = async (limit: number) => {
       const totals = await history.usageByKey({ ...byDay, since: HOUR - DAY_MS, limit });

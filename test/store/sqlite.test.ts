@@ -51,7 +51,7 @@ test("usageByKey: other work of the event loop goes on after each sum of 10,000 
   let immediate = setImmediate(countIterations);
   const totals = await usageHistory.usageByKey({ by: "day", since: 0, until });
   clearImmediate(immediate);
-  expect(totals).toEqual(keys.map(({ keyId }) => ({ keyId, admitted: 2, limited: 0, banned: 0, errors: 0 })));
+  expect(totals).toMatchObject(keys.map(({ keyId }) => ({ keyId, admitted: 2 })));
   expect(iterations).toBeGreaterThanOrEqual(10);
   await close();
 });

@@ -111,11 +111,11 @@ export function serverHandlers(services: ServerServices) {
 
   async function viewTopKeys(totals: readonly KeyTotals[]) {
     const views = await keyViews.views(await keys.getKeys(totals.map(({ keyId }) => keyId)));
-    return totals.flatMap(({ keyId, ...counts }) => {
+    return totals.flatMap(({ keyId, admitted, limited, banned, errors }) => {
       const view = views.find(({ id }) => id === keyId);
       if (view === undefined) return [];
       const { id, name, plan, state, usage, lastUsedAt } = view;
-      return [{ id, name, plan, state, usage, ...counts, lastUsedAt }];
+      return [{ id, name, plan, state, usage, admitted, limited, banned, errors, lastUsedAt }];
     });
   }
 }
