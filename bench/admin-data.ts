@@ -63,7 +63,7 @@ function numbers(count: number): string {
   return `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${count})`;
 }
 
-/** Fills in keys, each with an owner, labels, a secret and four entries in the audit trail. */
+/** Fills in keys, each with an owner, labels, a secret and four entries in the audit trail, which are retained. */
 function fillKeys(connection: Connection, now: number): void {
   const createdAt = now - 500 * 24 * HOUR_MS;
   connection.run(`INSERT INTO api_keys (name, plan, created_at, revoked_at, revision, owner, labels)
@@ -75,7 +75,7 @@ function fillKeys(connection: Connection, now: number): void {
       substr(hex(randomblob(2)), 1, 4), ${createdAt} FROM n`);
   connection.run(`UPDATE key_revision SET revision = ${KEYS}`);
   connection.run(`INSERT INTO audit (at, actor, actor_name, action, target_kind, target_id, values_before, values_after)
-    ${numbers(4 * KEYS)} SELECT ${createdAt} + i * 60000, 'console', '127.0.0.1', 'key.updated', 'key',
+    ${numbers(4 * KEYS)} SELECT ${now} - (${4 * KEYS} - i) * 60000, 'console', '127.0.0.1', 'key.updated', 'key',
       1 + i % ${KEYS}, '{"plan":"free"}', '{"plan":"pro"}' FROM n`);
 }
 
