@@ -27,6 +27,7 @@ import { AppMetrics } from "./observe/metrics.ts";
 import { RequestLog } from "./observe/request-log.ts";
 import { RequestMetrics } from "./observe/request-metrics.ts";
 import { UsageRecorder } from "./observe/usage-history.ts";
+import type { Tracer } from "./observe/tracing.ts";
 import type { WebhookSender } from "./observe/webhook-delivery.ts";
 import type { Setting } from "./operator/operations.ts";
 import type { AdminCredentials, AdminListener } from "./operator/start-admin.ts";
@@ -148,7 +149,8 @@ async function readCertificate({ tls }: Config): Promise<TlsCertificate | undefi
 /** The observers of each request. */
 type Observers = Awaited<ReturnType<typeof openObservers>>;
 
-async function openObservers({ adapters, config, clock, log }: Context) {
+async function openObservers(context: Context) {
+  const { adapters, config, clock, log } = context;
   const { accessLog: file, accessLogOmit: omit, requestLogBytes: maxBytes } = config;
   const requests = new RequestMetrics((path) => PETSTORE_API.has(path));
   const usage = new UsageRecorder({ store: adapters.usageHistory, clock, log });
@@ -158,15 +160,32 @@ async function openObservers({ adapters, config, clock, log }: Context) {
       : await (await import("./observe/access-log.ts")).openAccessLog({ file, omit, log });
   /** Undefined if the request log is off. */
   const requestLog = maxBytes === 0 ? undefined : new RequestLog({ maxBytes, now: () => clock.now() });
+  const tracer = await startTracer(context);
   return {
     requests,
     requestLog,
-    all: [requests, usage, accessLog, requestLog].flatMap((each) => each?.observe ?? []),
+    tracer,
+    all: [requests, usage, accessLog, requestLog, tracer].flatMap((each) => each?.observe ?? []),
     async close() {
       await usage.close().catch((error: unknown) => log.event("usage-history.incomplete", { error }));
-      await accessLog?.close();
+      await Promise.all([accessLog?.close(), tracer?.close()]);
     },
   };
+}
+
+/** Returns undefined if no request is traced. */
+async function startTracer({ adapters, config, log }: Context): Promise<Tracer | undefined> {
+  if (config.tracing === undefined) return undefined;
+  const { Tracer } = await import("./observe/tracing.ts");
+  return new Tracer({
+    ...config.tracing,
+    omit: config.accessLogOmit,
+    environment: config.environment,
+    instance: adapters.servers.self.id,
+    isTls: config.tls !== undefined,
+    routeOf: (operation) => PETSTORE_API.basePath + PETSTORE_API.operations[operation].path,
+    log,
+  });
 }
 
 /** What the public listener is made of. The listener for operators needs some of it. */
@@ -233,6 +252,7 @@ function publicHandler(server: HttpServer, options: Services): RequestHandler {
     requestTimeoutMs: options.requestTimeoutMs,
     corsOrigins,
     onUnauthenticated: watchFloods(log),
+    startTrace: observers.tracer && ((request) => observers.tracer?.start(request)),
     observers: observers.all,
     onProtocolError: observers.requests.countProtocolError,
     responseCacheStatistics: responseCache,
@@ -258,6 +278,7 @@ function startMetrics(
     requests: observers.requests,
     responseCache,
     webhook,
+    tracer: observers.tracer,
     log,
     lastBackup,
     statuses: RESPONSE_STATUSES,

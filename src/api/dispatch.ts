@@ -142,15 +142,6 @@ export function newRequestId(): string {
   return `${PROCESS_ID}-${(count++).toString(36)}`;
 }
 
-/** Version 00 of `traceparent` ends after the flags; later versions may be longer. */
-const TRACEPARENT =
-  /^(?:00(?=.{53}$)|(?!00|ff)[\da-f]{2})-(?!0{32})([\da-f]{32})-(?!0{16})[\da-f]{16}-[\da-f]{2}(?:-|$)/;
-
-/** Returns the trace ID of a valid `traceparent` (W3C Trace Context). */
-export function traceIdOf({ headers }: Pick<Request, "headers">): string | undefined {
-  return TRACEPARENT.exec(headers.get("traceparent") ?? "")?.[1];
-}
-
 /** The timeout is shorter than the time that a shutdown waits for requests in progress. */
 export const REQUEST_TIMEOUT_MS = 7_000;
 

@@ -60,6 +60,16 @@ export const webhookUrl: ValueType<string> = {
     /^https?:\/\/[^\s\\/?#@]+(?:[/?][^\s\\#]*)?$/i.test(text) && URL.canParse(text) ? text : undefined,
 };
 
+/** An OpenTelemetry collector. Without a path, spans go where every collector takes them. */
+export const collectorUrl: ValueType<string> = {
+  placeholder: "URL",
+  expected: "an http:// or https:// URL without user and fragment, such as http://127.0.0.1:4318",
+  parse: (text) => {
+    const url = webhookUrl.parse(text) === undefined ? null : URL.parse(text);
+    return url?.pathname === "/" ? `${url.origin}/v1/traces` : url?.href;
+  },
+};
+
 /** The URL of the API as clients see it. It always ends in BASE_PATH. */
 export const baseUrl: ValueType<string> = {
   placeholder: "URL",

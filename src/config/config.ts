@@ -14,6 +14,7 @@ import {
   type SETTINGS,
   type SHARED_OPTIONS,
   STORAGE_OPTIONS,
+  type TRACING_OPTIONS,
   type WEBHOOK_OPTIONS,
 } from "./options.ts";
 import { readAgain, type ValuesOf, type Variables } from "./parse-options.ts";
@@ -75,6 +76,7 @@ export function configOf(values: ValuesOf<typeof SETTINGS> & OnceValues) {
     auditRetentionMs: values["audit-retention"] ?? undefined,
     admin: adminOf(values),
     webhook: webhookOf(values),
+    tracing: tracingOf(values),
   };
 }
 
@@ -82,6 +84,11 @@ export function configOf(values: ValuesOf<typeof SETTINGS> & OnceValues) {
 function webhookOf(values: ValuesOf<typeof WEBHOOK_OPTIONS>) {
   const { "webhook-url": url, "webhook-secret": secret, "webhook-events": events } = values;
   return url === undefined || secret === undefined ? undefined : { target: { url, secret }, events };
+}
+
+/** Undefined if no request is traced. */
+function tracingOf({ "otlp-url": url, "otlp-sample": sample }: ValuesOf<typeof TRACING_OPTIONS>) {
+  return url === undefined ? undefined : { url, sample };
 }
 
 function adminOf(values: ValuesOf<typeof ADMIN_OPTIONS> & { readonly env: Environment }) {

@@ -18,6 +18,7 @@ import {
   port,
   postgresUrl,
   valkeyUrls,
+  collectorUrl,
   webhookUrl,
 } from "./address-types.ts";
 import {
@@ -43,6 +44,7 @@ import {
   list,
   size,
   type ValueType,
+  ratio,
   webhookEvent,
   webhookSecret,
 } from "./value-types.ts";
@@ -114,6 +116,20 @@ export const WEBHOOK_OPTIONS = {
     default: DEFAULT_WEBHOOK_EVENTS,
     repeatable: true,
     help: "Actions to send, such as key.banned, operator.* or *; can be repeated",
+  },
+} as const satisfies Options;
+
+/** Where spans of requests are exported. */
+export const TRACING_OPTIONS = {
+  "otlp-url": {
+    type: collectorUrl,
+    defaultText: "none",
+    help: "URL of an OpenTelemetry collector, for spans of requests as OTLP/HTTP in JSON",
+  },
+  "otlp-sample": {
+    type: ratio,
+    default: 0.01,
+    help: "Share of requests to trace; those with a traceparent are traced as it says",
   },
 } as const satisfies Options;
 
@@ -311,6 +327,7 @@ export const SETTINGS = {
     default: 32 * 2 ** 20,
     help: "Memory for the last requests, which petstore requests shows; 0 for none",
   },
+  ...TRACING_OPTIONS,
   ...SHARED_OPTIONS,
 } as const satisfies Options;
 

@@ -57,6 +57,7 @@ const COMPARED_SETTINGS = new Set<string>([
   "access-log-omit",
   "webhook-url",
   "webhook-events",
+  "otlp-sample",
   "metrics-public",
 ] satisfies (keyof typeof SETTINGS)[]);
 

@@ -91,6 +91,14 @@ export const limitPair: ValueType<Limits> = {
   format: ({ perMinute, perDay }) => `${perMinute}/${perDay}`,
 };
 
+/** A share of a whole. */
+export const ratio: ValueType<number> = {
+  placeholder: "RATIO",
+  expected: "a number from 0 to 1, such as 0.01",
+  range: "0 to 1",
+  parse: (text) => (/^(?:0(?:\.\d{1,9})?|1(?:\.0{1,9})?)$/.test(text) ? Number(text) : undefined),
+};
+
 const ADMIN_TOKEN = /^[!-~]{16,200}$/;
 
 /** The token with which an operator signs in. */

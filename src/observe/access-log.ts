@@ -1,13 +1,13 @@
-import { traceIdOf } from "../api/dispatch.ts";
 import { type AccessLogField, HEALTH_PATH, SECRET } from "../domain/constants.ts";
 import { TokenBucket } from "../runtime/token-bucket.ts";
-import { FailureReporter } from "../runtime/failure-reporter.ts";
 import type { RequestObserver, RequestRecord } from "./request-metrics.ts";
 import type { Response } from "../http1/index.ts";
 import type { Log } from "./log.ts";
 import { constants } from "node:fs";
 import { type FileHandle, open, stat } from "node:fs/promises";
-import { type ScheduledTimer, scheduler, withTimeout } from "../runtime/event-loop.ts";
+import { scheduler } from "../runtime/event-loop.ts";
+import { type LineOutput, LineWriter } from "./line-writer.ts";
+import { traceContextOf } from "./trace.ts";
 
 interface AccessLog {
   readonly observe: RequestObserver;
@@ -26,7 +26,12 @@ interface AccessLogOptions {
 export async function openAccessLog(options: AccessLogOptions): Promise<AccessLog> {
   const { file, log } = options;
   const output = file === "-" ? outputLines : await openLogFile(file);
-  const writer = new LineWriter({ file, output, log });
+  const writer = new LineWriter({
+    output,
+    onFailure: (error) => log.event("access-log.failed", { file, error }),
+    onRecovery: () => log.event("access-log.recovered", { file }),
+    onDropped: (lines) => log.event("access-log.lines-dropped", { file, lines }),
+  });
   const healthChecks = new TokenBucket(ONE_A_MINUTE);
   const preflights = new TokenBucket(ONE_A_MINUTE);
   return {
@@ -70,12 +75,12 @@ export function accessLine(
   const durationMs = Math.round(record.durationMs * 1_000) / 1_000;
   const bytes = body === null || method === "HEAD" ? 0 : Buffer.byteLength(body);
   const optional = (field: AccessLogField, text: string | undefined) =>
-    text === undefined || omit.includes(field) ? "" : `"${field}":${quoted(text)},`;
+    text === undefined || omit.includes(field) ? "" : `"${field}":${quotedWithoutSecrets(text)},`;
   return (
-    `{"time":"${isoTime(Date.now())}","requestId":${quoted(requestId)},` +
-    optional("traceId", traceIdOf(request)) +
+    `{"time":"${isoTime(Date.now())}","requestId":${quotedWithoutSecrets(requestId)},` +
+    optional("traceId", record.trace?.traceId ?? traceContextOf(request)?.traceId) +
     optional("address", request.clientAddress) +
-    `"keyId":${keyId},"method":${quoted(method.slice(0, MAX_LOGGED_METHOD_LENGTH))},` +
+    `"keyId":${keyId},"method":${quotedWithoutSecrets(method.slice(0, MAX_LOGGED_METHOD_LENGTH))},` +
     optional("path", path.slice(0, MAX_LOGGED_LENGTH)) +
     `"operation":${operation ? `"${operation}"` : null},"status":${status},` +
     optional("errorCode", errorCode) +
@@ -96,130 +101,13 @@ function isoTime(ms: number): string {
 const UNSAFE = new RegExp(`${SECRET.source}|[^ !#-[\\]-~]`, "g");
 const PLAIN = /^[ !#-[\]-~]*$/;
 
-function quoted(text: string): string {
+export function quotedWithoutSecrets(text: string): string {
   const isSafe = PLAIN.test(text) && !text.includes("pet_");
   return isSafe ? `"${text}"` : `"${text.replace(UNSAFE, safe)}"`;
 }
 
 function safe(found: string, keyPrefix: string | undefined): string {
   return keyPrefix ? `${keyPrefix}…` : `\\u${found.charCodeAt(0).toString(16).padStart(4, "0")}`;
-}
-
-export interface LineOutput {
-  /** Writes some of the bytes, and returns how many. */
-  write(bytes: Uint8Array): Promise<number>;
-  /** Continues with a new file if the file was renamed or removed. */
-  followRotation(): Promise<void>;
-  close(): Promise<void>;
-}
-
-export interface LineWriterOptions extends Pick<AccessLogOptions, "file" | "log"> {
-  readonly output: LineOutput;
-  /** The number of characters that may wait to be written. */
-  readonly maxWaiting?: number;
-  readonly writeEveryMs?: number;
-}
-
-const WRITE_EVERY_MS = 500;
-/** Once this many characters wait, they are written without waiting for the timer. */
-const WRITE_LENGTH = 64 * 1024;
-const MAX_WAITING = 4 * 1024 * 1024;
-/** How often dropped lines are reported. */
-const REPORT_EVERY_MS = 60_000;
-/**
- * The longest time that closing takes. Together with the time for requests in progress, it is shorter than the time
- * that a process has to stop.
- */
-const CLOSE_TIMEOUT_MS = 1_000;
-
-/** Writes lines in the background. A line costs a request the same whether the disk is fast, slow or full. */
-export class LineWriter {
-  readonly #options: LineWriterOptions;
-  readonly #maxWaiting: number;
-  readonly #timer: ScheduledTimer;
-  #waiting = "";
-  /** The bytes that are being written. `#written` of them are done. */
-  #chunk = new Uint8Array();
-  #written = 0;
-  #writing: Promise<void> | undefined;
-  readonly #failures: FailureReporter;
-  #dropped = 0;
-  #silentUntil = 0;
-
-  constructor(options: LineWriterOptions) {
-    const { file, log, maxWaiting = MAX_WAITING, writeEveryMs = WRITE_EVERY_MS } = options;
-    this.#options = options;
-    this.#maxWaiting = maxWaiting;
-    this.#failures = new FailureReporter(
-      (error) => log.event("access-log.failed", { file, error }),
-      () => log.event("access-log.recovered", { file }),
-    );
-    this.#timer = scheduler.setInterval(() => {
-      this.#start({ isTimer: true });
-      this.#reportDropped();
-    }, writeEveryMs);
-    this.#timer.unref();
-  }
-
-  /** Adds a line, which ends with a line feed. */
-  write(line: string): void {
-    if (this.#waiting.length + line.length > this.#maxWaiting) {
-      this.#dropped++;
-      return;
-    }
-    this.#waiting += line;
-    if (this.#waiting.length >= WRITE_LENGTH && !this.#failures.isFailing) this.#start({ isTimer: false });
-  }
-
-  /** Writes the lines that wait, for a bounded time. */
-  async close(): Promise<void> {
-    this.#timer.close();
-    await withTimeout(CLOSE_TIMEOUT_MS, this.#finish()).catch(() => {});
-    this.#silentUntil = 0;
-    this.#reportDropped();
-    await this.#options.output.close().catch((error: unknown) => this.#failures.failed(error));
-  }
-
-  async #finish(): Promise<void> {
-    await this.#writing;
-    await this.#run();
-  }
-
-  #start({ isTimer }: { isTimer: boolean }): void {
-    this.#writing ??= this.#run({ isTimer }).finally(() => (this.#writing = undefined));
-  }
-
-  async #run({ isTimer = false } = {}): Promise<void> {
-    try {
-      if (isTimer) await this.#options.output.followRotation();
-      await this.#writeWaiting();
-      this.#failures.succeeded();
-    } catch (error) {
-      this.#failures.failed(error);
-    }
-  }
-
-  /** Writes the lines that wait. After an error, the next call continues after the last byte that was written. */
-  async #writeWaiting(): Promise<void> {
-    for (;;) {
-      if (this.#written === this.#chunk.length) {
-        if (this.#waiting === "") return;
-        this.#chunk = Buffer.from(this.#waiting);
-        this.#waiting = "";
-        this.#written = 0;
-      }
-      this.#written += await this.#options.output.write(this.#chunk.subarray(this.#written));
-    }
-  }
-
-  #reportDropped(): void {
-    const now = scheduler.now();
-    if (this.#dropped === 0 || now < this.#silentUntil) return;
-    const { file, log } = this.#options;
-    log.event("access-log.lines-dropped", { file, lines: this.#dropped });
-    this.#dropped = 0;
-    this.#silentUntil = now + REPORT_EVERY_MS;
-  }
 }
 
 const { O_APPEND, O_CREAT, O_WRONLY } = constants;

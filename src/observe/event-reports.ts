@@ -1,7 +1,7 @@
-import { traceIdOf } from "../api/dispatch.ts";
 import { Overloaded, Unavailable } from "../api/errors.ts";
 import { type LimitEvent, type ProtocolErrorStatus, type Request, RequestAborted } from "../http1/index.ts";
 import type { Log } from "./log.ts";
+import { traceContextOf } from "./trace.ts";
 import { formatOptionalTime } from "../text/formatting.ts";
 import { TokenBucket } from "../runtime/token-bucket.ts";
 import { type ApiKey, type AuthFailure, stateOf } from "../domain/api-keys.ts";
@@ -31,7 +31,7 @@ export class ErrorLog {
   ): void {
     const { log } = this;
     if (error instanceof RequestAborted) return;
-    const traceId = request && traceIdOf(request);
+    const traceId = request && traceContextOf(request)?.traceId;
     if (error instanceof Unavailable) {
       const isOverloaded = error instanceof Overloaded;
       (isOverloaded ? this.#overloaded : this.#unavailable).reportOrCount((suppressed) => {

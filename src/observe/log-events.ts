@@ -242,6 +242,14 @@ export const LOG_EVENTS = {
     ["directory", "mode"],
   ),
 
+  "tracing.failed": warn("the collector takes no spans; trying again", ["collector", "error"]),
+  "tracing.recovered": info("the collector takes spans again", ["collector"]),
+  "tracing.spans-dropped": warn("spans were dropped, because the collector did not take them", [
+    "collector",
+    "requests",
+    "error",
+  ]),
+
   "access-log.failed": error("the access log cannot be written; trying again", ["file", "error"]),
   "access-log.recovered": info("the access log can be written again", ["file"]),
   "access-log.lines-dropped": warn("the access log is written too slowly, so lines are missing in it", [

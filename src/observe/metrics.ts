@@ -35,6 +35,8 @@ interface MetricsOptions {
         readonly waiting: WaitingEntries | undefined;
       }
     | undefined;
+  /** Undefined if no request is traced. */
+  readonly tracer?: { readonly counts: Readonly<Record<string, number>> } | undefined;
   readonly log: Pick<Log, "lines">;
   /** `at` is the time in milliseconds since the epoch; undefined if none is recorded. */
   readonly lastBackup: { readonly at: number | undefined };
@@ -88,7 +90,8 @@ const statistic =
     server.statistics[name];
 
 const OPERATION = "the operation, `none` (no operation was found), `page` (outside `/v1`) or `health`";
-const RESULT = "`hit` or `miss` of a cache; `delivered`, `failed` or `skipped` of the webhook";
+const RESULT =
+  "`hit` or `miss` of a cache; `delivered`, `failed` or `skipped` of the webhook; `exported` or `dropped` of tracing";
 const ADAPTER = {
   engine: "`SQLite`, `PostgreSQL`, `memory` or `Valkey`",
   role: "`database` or `rate_limiter`",
@@ -228,6 +231,13 @@ export const METRICS: Readonly<Record<string, MetricDefinition>> = {
     "The age of the oldest of them.",
     ({ webhook, clock }) =>
       webhook?.waiting && Math.max(0, clock.now() - (webhook.waiting.oldestAt ?? Infinity)) / 1_000,
+  ),
+
+  petstore_traced_requests_total: counter(
+    "Requests whose spans the collector has taken, or which were dropped.",
+    ({ tracer }) =>
+      Object.entries(tracer?.counts ?? {}).map(([result, value]) => ({ labels: { result }, value })),
+    { result: RESULT },
   ),
 
   petstore_disk_free_bytes: gauge("Free space on the disk of SQLite.", ({ adapters }) =>

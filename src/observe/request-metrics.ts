@@ -6,6 +6,7 @@ import type { Decision } from "../domain/rate-limit.ts";
 import { OPERATION_IDS, type OperationId } from "../domain/usage-history.ts";
 import { type ScheduledTimer, scheduler } from "../runtime/event-loop.ts";
 import type { ProtocolErrorStatus, Request, Response } from "../http1/index.ts";
+import type { Trace } from "./trace.ts";
 
 /** The facts about one request, for metrics, usage history and the access log. */
 export class RequestRecord {
@@ -19,6 +20,8 @@ export class RequestRecord {
   hasWaited = false;
   /** The time from the head of the request to the response. */
   durationMs = 0;
+  /** The spans; undefined if the request is not traced. */
+  trace: Trace | undefined;
 
   constructor(
     readonly request: Request,

@@ -1,11 +1,11 @@
 /** One POST to the webhook, as https://www.standardwebhooks.com describes it. */
 import { createHmac } from "node:crypto";
-import { getCACertificates } from "node:tls";
 import packageJson from "../../package.json" with { type: "json" };
 import { toJson } from "../api/json.ts";
 import type { Environment } from "../domain/api-keys.ts";
 import { type AuditEntry, auditView } from "../domain/audit.ts";
 import { scheduler } from "../runtime/event-loop.ts";
+import { tlsFor } from "../runtime/outgoing-tls.ts";
 import { formatTime, printable } from "../text/formatting.ts";
 
 export interface WebhookTarget {
@@ -89,7 +89,7 @@ export async function sendMessage(
       redirect: "manual",
       decompress: false,
       signal: AbortSignal.any([timeout, signal]),
-      ...(url.startsWith("https:") && { tls: { rejectUnauthorized: true, ca: authorities() } }),
+      ...tlsFor(url),
     });
     // The status is the response. A body that breaks off or takes too long changes nothing.
     const line = await firstLine(response).catch(() => "");
@@ -98,14 +98,6 @@ export async function sendMessage(
     const reason = timeout.aborted ? `no response within ${timeoutMs / 1_000} seconds` : reasonOf(error);
     return ended({ status: null, error: printable(reason).slice(0, MAX_LINE_LENGTH), line: "" });
   }
-}
-
-/** The authorities of the runtime, of NODE_EXTRA_CA_CERTS and of the system, read once. */
-let certificates: string[] | undefined;
-
-function authorities(): string[] {
-  certificates ??= [...new Set([...getCACertificates("default"), ...getCACertificates("system")])];
-  return certificates;
 }
 
 async function firstLine({ body }: Response): Promise<string> {

@@ -36,6 +36,7 @@ import {
 import { ErrorLog } from "../observe/event-reports.ts";
 import type { Log } from "../observe/log.ts";
 import { type RequestObserver, RequestRecord } from "../observe/request-metrics.ts";
+import type { Trace } from "../observe/trace.ts";
 import { Cors } from "./cors.ts";
 import {
   authenticationUnavailable,
@@ -72,6 +73,8 @@ interface HttpAppOptions extends HandlerOptions {
   readonly corsOrigins?: readonly string[] | undefined;
   /** Called for each request without a valid key. */
   readonly onUnauthenticated?: (failure: AuthFailure, address: string) => void;
+  /** Undefined if no request is traced. */
+  readonly startTrace?: ((request: Request) => Trace | undefined) | undefined;
   /** Called for each request, in this order. */
   readonly observers?: readonly RequestObserver[];
   /** Called for each request that is not valid HTTP/1.1 or arrives too slowly. `observers` are not called for it. */
@@ -130,6 +133,7 @@ export class HttpApp implements RequestHandler {
   handle(request: Request): Awaitable<Response> {
     const startedAt = performance.now();
     const record = new RequestRecord(request, requestIdOf(request));
+    record.trace = this.#options.startTrace?.(request);
     const response =
       this.#cors?.preflight(request) ??
       (PETSTORE_API.has(request.path) ? this.#handleApiRequest(record) : this.#handleStaticRequest(record));
@@ -160,8 +164,9 @@ export class HttpApp implements RequestHandler {
 
   #handleApiRequest(record: RequestRecord): Awaitable<Response> {
     const { authenticator, rateLimiter, onUnauthenticated } = this.#options;
-    const { request, requestId } = record;
+    const { request, requestId, trace } = record;
     let counted: Counted | undefined;
+    trace?.begin("authentication");
     return recover(
       () =>
         andThen(authenticator.authenticate(request.headers.get("authorization"), request), (principal) => {
@@ -171,7 +176,9 @@ export class HttpApp implements RequestHandler {
             counted = this.#addressOf(request);
             onUnauthenticated?.(principal, request.clientAddress);
           }
+          trace?.begin("rate limit");
           return andThen(rateLimiter.decide(counted.subject, counted.limits), (decision) => {
+            trace?.end();
             record.decision = decision;
             if (decision.outcome !== "allowed") return rateLimitedResponse(decision);
             if (!isAuthenticated(principal))
@@ -294,9 +301,10 @@ export class HttpApp implements RequestHandler {
 }
 
 function execute(input: AnyInput, call: PetstoreCall): Awaitable<AnySuccess | Rejection> {
-  const { endpoint, request } = call;
+  const { endpoint, request, record } = call;
   const idempotentRequest = idempotentRequestOf(input, call);
   if (idempotentRequest instanceof Rejection) return idempotentRequest;
+  record.trace?.begin("store");
   const result = endpoint.handler(input, call, idempotentRequest);
   if (endpoint.shared && result instanceof Promise) {
     const shared = result.then((made) =>

@@ -1,14 +1,8 @@
 import { beforeAll, describe, expect, jest, test } from "bun:test";
 import { chmodSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import {
-  accessLine,
-  type LineOutput,
-  LineWriter,
-  type LineWriterOptions,
-  openAccessLog,
-  openLogFile,
-} from "../../src/observe/access-log.ts";
+import { accessLine, openAccessLog, openLogFile } from "../../src/observe/access-log.ts";
+import { type LineOutput, LineWriter, type LineWriterOptions } from "../../src/observe/line-writer.ts";
 import { Unavailable } from "../../src/api/errors.ts";
 import { errorResponse } from "../../src/api/dispatch.ts";
 import { INTERNAL_ERROR, STANDARD_ERRORS } from "../../src/api/errors.ts";
@@ -281,13 +275,14 @@ class TestOutput implements LineOutput {
 function setUp(options: Partial<LineWriterOptions> = {}) {
   const output = new TestOutput();
   const events: unknown[] = [];
-  const log = {
-    ...silentLog,
-    event(name: string, { error, lines }: { error?: unknown; lines?: number } = {}) {
-      events.push([name.replace("access-log.", ""), ...(error ? [error] : []), ...(lines ? [lines] : [])]);
-    },
-  };
-  const writer = new LineWriter({ file: "-", output, log, writeEveryMs: NEVER_MS, ...options });
+  const writer = new LineWriter({
+    output,
+    onFailure: (error) => events.push(["failed", error]),
+    onRecovery: () => events.push(["recovered"]),
+    onDropped: (lines) => events.push(["lines-dropped", lines]),
+    writeEveryMs: NEVER_MS,
+    ...options,
+  });
   return { output, events, writer };
 }
 

@@ -15,7 +15,8 @@ import { metricsOf, type ParsedMetrics } from "./parse-metrics.ts";
 let service: Service;
 const log = createLog({ level: "warn", format: "json", write() {} });
 beforeAll(async () => {
-  service = await startService({ webhook: IDLE_WEBHOOK }, log);
+  const tracing = { url: "http://127.0.0.1:1/v1/traces", sample: 0 };
+  service = await startService({ webhook: IDLE_WEBHOOK, tracing }, log);
   await service.app.settings.saveSettings({ [LAST_BACKUP_SETTING]: "1763208000000" });
   await service.restart();
   await until(() => metrics().value("petstore_webhook_waiting_entries") === 0);

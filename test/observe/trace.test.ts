@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { traceIdOf } from "../../src/api/dispatch.ts";
+import { traceContextOf } from "../../src/observe/trace.ts";
 import { HeaderFields } from "../../src/http1/request-head.ts";
 
 const TRACE = "4bf92f3577b34da6a3ce929d0e0e4736";
@@ -8,7 +8,7 @@ const PARENT = "00f067aa0ba902b7";
 function traceIdIn(...values: string[]): string | undefined {
   const headers = HeaderFields.parse(values.map((value) => `traceparent: ${value}\r\n`).join(""));
   if (typeof headers === "number") throw new Error(`${headers}`);
-  return traceIdOf({ headers });
+  return traceContextOf({ headers })?.traceId;
 }
 
 test.each([

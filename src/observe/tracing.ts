@@ -1,0 +1,198 @@
+import { hostname } from "node:os";
+import packageJson from "../../package.json" with { type: "json" };
+import { type AccessLogField, HEALTH_PATH } from "../domain/constants.ts";
+import type { OperationId } from "../domain/usage-history.ts";
+import type { Request, Response } from "../http1/index.ts";
+import { scheduler } from "../runtime/event-loop.ts";
+import { tlsFor } from "../runtime/outgoing-tls.ts";
+import { MAX_LOGGED_LENGTH, MAX_LOGGED_METHOD_LENGTH, quotedWithoutSecrets } from "./access-log.ts";
+import { type LineOutput, LineWriter } from "./line-writer.ts";
+import type { Log } from "./log.ts";
+import type { RequestObserver, RequestRecord } from "./request-metrics.ts";
+import { randomId, Trace, traceContextOf } from "./trace.ts";
+
+export interface TracerOptions {
+  /** The collector, such as http://127.0.0.1:4318/v1/traces. */
+  readonly url: string;
+  /** The share of the requests without a `traceparent` that are traced, from 0 to 1. */
+  readonly sample: number;
+  readonly omit: readonly AccessLogField[];
+  readonly environment: string;
+  /** The identifier of the server. */
+  readonly instance: string;
+  readonly isTls: boolean;
+  /** The path of an operation, such as /v1/pets/{petId}. */
+  readonly routeOf: (operation: OperationId) => string;
+  readonly log: Log;
+  readonly exportEveryMs?: number;
+}
+
+const EXPORT_EVERY_MS = 5_000;
+const TIMEOUT_MS = 10_000;
+/** The statuses after which OTLP/HTTP repeats a request. */
+const RETRIED = new Set([429, 502, 503, 504]);
+
+/** Exports spans of requests as OTLP/HTTP in JSON. Spans that the collector does not take in time are dropped. */
+export class Tracer {
+  readonly #options: TracerOptions;
+  readonly #writer: LineWriter;
+  #exported = 0;
+  #problem: unknown;
+
+  constructor(options: TracerOptions) {
+    const { url, log, exportEveryMs = EXPORT_EVERY_MS } = options;
+    const collector = new URL(url).origin;
+    this.#options = options;
+    this.#writer = new LineWriter({
+      output: this.#outputTo(url),
+      writeEveryMs: exportEveryMs,
+      onFailure: (error) => log.event("tracing.failed", { collector, error }),
+      onRecovery: () => log.event("tracing.recovered", { collector }),
+      onDropped: (requests) =>
+        log.event("tracing.spans-dropped", { collector, requests, error: this.#problem }),
+    });
+  }
+
+  /** The number of traced requests whose spans the collector has taken, or never will. */
+  get counts(): { readonly exported: number; readonly dropped: number } {
+    return { exported: this.#exported, dropped: this.#writer.dropped };
+  }
+
+  /** Returns undefined for a request that is not traced. */
+  start(request: Request): Trace | undefined {
+    if (request.path === HEALTH_PATH) return undefined;
+    const parent = traceContextOf(request);
+    const isSampled = parent?.isSampled ?? scheduler.random() < this.#options.sample;
+    return isSampled ? new Trace(parent) : undefined;
+  }
+
+  readonly observe: RequestObserver = (record, response) => {
+    if (!record.trace) return;
+    record.trace.end();
+    this.#writer.write(`${spansOf(record, response, this.#options)}\n`);
+  };
+
+  close(): Promise<void> {
+    return this.#writer.close();
+  }
+
+  #outputTo(url: string): LineOutput {
+    const [head, tail] = envelopeOf(this.#options);
+    return {
+      write: async (bytes) => {
+        // One line has the spans of one request.
+        const lines = Buffer.from(bytes).toString().trimEnd().split("\n");
+        await this.#send(url, head + lines.join(",") + tail, lines.length);
+        return bytes.length;
+      },
+      async followRotation() {},
+      async close() {},
+    };
+  }
+
+  /** Throws if the request should be repeated. */
+  async #send(url: string, body: string, requests: number): Promise<void> {
+    const { status } = await fetch(url, {
+      method: "POST",
+      headers: { "Content-Type": "application/json", "User-Agent": `Petstore/${packageJson.version}` },
+      body,
+      redirect: "manual",
+      signal: AbortSignal.timeout(TIMEOUT_MS),
+      ...tlsFor(url),
+    });
+    if (status >= 200 && status < 300) {
+      this.#exported += requests;
+      return;
+    }
+    this.#problem = new Error(`the collector responded with ${status}`);
+    if (RETRIED.has(status)) throw this.#problem;
+    this.#writer.dropped += requests;
+  }
+}
+
+/** The beginning and the end of a request to the collector, with what all spans have in common. */
+function envelopeOf({ environment, instance }: TracerOptions): readonly [string, string] {
+  const { name, version } = packageJson;
+  const resource = attributes({
+    "service.name": name,
+    "service.version": version,
+    "service.instance.id": instance,
+    "deployment.environment.name": environment,
+    "host.name": hostname(),
+  });
+  const scope = JSON.stringify({ name, version });
+  return [
+    `{"resourceSpans":[{"resource":{"attributes":${resource}},"scopeSpans":[{"scope":${scope},"spans":[`,
+    "]}]}]}",
+  ];
+}
+
+/** The values of `Span.SpanKind` and `Status.StatusCode` in opentelemetry/proto/trace/v1/trace.proto. */
+const INTERNAL = 1;
+const SERVER = 2;
+const ERROR = 2;
+
+const METHODS = new Set(["CONNECT", "DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT", "TRACE"]);
+const ABORTED = 499;
+
+/** The span of the request and those of its parts, by the conventions of OpenTelemetry for HTTP servers. */
+function spansOf(
+  { trace, request, requestId, operation, keyId, durationMs }: RequestRecord,
+  { status, errorCode }: Response,
+  { omit, isTls, routeOf }: TracerOptions,
+): string {
+  if (!trace) return "";
+  const { traceId, parentId, startedAt, spans } = trace;
+  const optional = (field: AccessLogField, text: string | null | undefined) =>
+    omit.includes(field) ? undefined : text?.slice(0, MAX_LOGGED_LENGTH);
+  const isKnown = METHODS.has(request.method);
+  const route = operation && routeOf(operation);
+  const spanId = randomId(8);
+  const between = (from: number, to: number) =>
+    `"startTimeUnixNano":"${nanoseconds(startedAt + from)}","endTimeUnixNano":"${nanoseconds(startedAt + to)}"`;
+  const server =
+    `{"traceId":"${traceId}","spanId":"${spanId}",${parentId ? `"parentSpanId":"${parentId}",` : ""}` +
+    `"name":"${isKnown ? request.method : "HTTP"}${route ? ` ${route}` : ""}","kind":${SERVER},` +
+    `${between(0, durationMs)},"attributes":` +
+    attributes({
+      "http.request.method": isKnown ? request.method : "_OTHER",
+      "http.request.method_original": isKnown ? undefined : request.method.slice(0, MAX_LOGGED_METHOD_LENGTH),
+      "http.response.status_code": status === ABORTED ? undefined : status,
+      "http.route": route,
+      "url.scheme": isTls ? "https" : "http",
+      "url.path": optional("path", request.path),
+      "network.protocol.version": "1.1",
+      "client.address": optional("address", request.clientAddress),
+      "user_agent.original": optional("userAgent", request.headers.get("user-agent")),
+      "error.type": status === ABORTED ? "aborted" : status >= 500 ? `${status}` : undefined,
+      "petstore.request.id": requestId,
+      "petstore.key.id": keyId ?? undefined,
+      "petstore.error.code": optional("errorCode", errorCode),
+    }) +
+    `${status >= 500 ? `,"status":{"code":${ERROR}}` : ""}}`;
+  const parts = spans.map(
+    ({ name, from, to = durationMs }) =>
+      `,{"traceId":"${traceId}","spanId":"${randomId(8)}","parentSpanId":"${spanId}",` +
+      `"name":"${name}","kind":${INTERNAL},${between(from, to)}}`,
+  );
+  return server + parts.join("");
+}
+
+/** Returns JSON. An attribute that is undefined is left out. Integers are texts, as in every protobuf in JSON. */
+function attributes(values: Readonly<Record<string, string | number | undefined>>): string {
+  const members = Object.entries(values).flatMap(([key, value]) => {
+    if (value === undefined) return [];
+    const json =
+      typeof value === "number"
+        ? `{"intValue":"${value}"}`
+        : `{"stringValue":${quotedWithoutSecrets(value)}}`;
+    return `{"key":"${key}","value":${json}}`;
+  });
+  return `[${members.join(",")}]`;
+}
+
+/** A time in nanoseconds has more digits than a number. */
+function nanoseconds(ms: number): string {
+  const whole = Math.floor(ms);
+  return `${whole}${`${Math.floor((ms - whole) * 1e6)}`.padStart(6, "0")}`;
+}
