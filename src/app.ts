@@ -3,7 +3,7 @@ import { resolve } from "node:path";
 import { PETSTORE_API, RESPONSE_STATUSES } from "./petstore/operations.ts";
 import packageJson from "../package.json" with { type: "json" };
 import { type Adapters, openAdapters } from "./adapters.ts";
-import { SECURITY_HEADER_LINES } from "./api/dispatch.ts";
+import { SECURITY_HEADER_LINES } from "./api/responses.ts";
 import { Authenticator } from "./auth/authenticator.ts";
 import { Addresses } from "./auth/client-address.ts";
 import { followKeyChanges } from "./auth/key-changes.ts";

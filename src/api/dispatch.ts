@@ -1,20 +1,9 @@
-import {
-  headerLine,
-  MAX_FIELDS,
-  MAX_HEAD_BYTES,
-  MAX_REQUEST_LINE_BYTES,
-  type ProtocolErrorStatus,
-  type Request,
-  REQUEST_TIMEOUT_SECONDS,
-  type Response,
-  type Status,
-} from "../http1/index.ts";
+import type { Request, Response } from "../http1/index.ts";
 import type { Operation } from "./api.ts";
 import { andThen, type Awaitable, recover, withTimeout, yieldToEventLoop } from "../runtime/event-loop.ts";
 import {
   BODY_REQUIRED,
   bodyTooLarge,
-  type ErrorTable,
   INVALID_ENCODING,
   INVALID_JSON,
   malformedIdentifier,
@@ -25,7 +14,6 @@ import {
 } from "./errors.ts";
 import { type Identifier, parseIdentifier } from "./json.ts";
 import { Invalid, type ObjectSchema, type InputProblem, type Schema } from "./schema.ts";
-import { kibibytes, plural } from "../text/formatting.ts";
 
 /** A request for an operation. */
 export interface Call {
@@ -125,21 +113,6 @@ function validate<C extends Call, R>(call: C, front: Front<C, R>): Awaitable<Any
     };
     return bytes.length <= LARGE_BODY_BYTES ? readInput() : inOwnIteration(readInput);
   });
-}
-
-const VISIBLE_ASCII = /^[!-~]{1,128}$/;
-
-const PROCESS_ID = crypto.randomUUID().slice(0, 8);
-let count = 0;
-
-/** Returns the client's `X-Request-Id` if it is 1 to 128 visible ASCII characters, and a new one otherwise. */
-export function requestIdOf({ headers }: Pick<Request, "headers">): string {
-  const own = headers.get("x-request-id");
-  return own !== null && VISIBLE_ASCII.test(own) ? own : newRequestId();
-}
-
-export function newRequestId(): string {
-  return `${PROCESS_ID}-${(count++).toString(36)}`;
 }
 
 /** The timeout is shorter than the time that a shutdown waits for requests in progress. */
@@ -255,106 +228,4 @@ function decode(bytes: Uint8Array): string | undefined {
   } catch {
     return undefined;
   }
-}
-
-export type Headers = Readonly<Record<string, string>>;
-
-const CONTENT_TYPE = headerLine("Content-Type", "application/json");
-
-export function headerLinesOf(headers: Headers): string {
-  let lines = "";
-  for (const name in headers) lines += headerLine(name, headers[name] ?? "");
-  return lines;
-}
-
-/** Every response has these header lines. */
-export const SECURITY_HEADER_LINES = headerLine("X-Content-Type-Options", "nosniff");
-
-export function jsonResponse(status: Status, headerLines: string, body: string): Response {
-  return { status, headerLines: CONTENT_TYPE + headerLines, body };
-}
-
-/** A response without a body has no Content-Type. */
-export function emptyResponse(status: 204 | 304, headerLines: string): Response {
-  return { status, headerLines, body: null };
-}
-
-/** `members` are added to the members of the body that every error has. */
-export function errorResponse(
-  errors: ErrorTable,
-  rejection: Rejection,
-  { headerLines = "", members = "" } = {},
-): Response {
-  const { code: errorCode, message, retryAfterSeconds } = rejection;
-  // http1 knows every status in a table of errors.
-  const status = (errors[errorCode]?.status ?? 500) as Status;
-  const body = `{"code":"${errorCode}","message":${JSON.stringify(message)},"status":${status}${members}}`;
-  const retryAfter = retryAfterSeconds === undefined ? "" : `Retry-After: ${retryAfterSeconds}\r\n`;
-  return { ...jsonResponse(status, headerLines + retryAfter, body), errorCode, errorMessage: message };
-}
-
-/** The result if the client disconnected, or already has the response to a malformed body. nginx logs this status. */
-export const ABORTED_RESPONSE: Response = { status: 499, headerLines: "", body: null };
-
-/** Every response has `X-Request-Id`. The client's own is visible ASCII, so it cannot inject a header line. */
-export function withRequestId({ status, headerLines, body }: Response, requestId: string): Response {
-  return { status, headerLines: `${headerLines}X-Request-Id: ${requestId}\r\n`, body };
-}
-
-const PROTOCOL_REJECTIONS: Readonly<Record<ProtocolErrorStatus, { meaning: string; rejection: Rejection }>> =
-  {
-    400: {
-      meaning: "The request is not valid HTTP/1.1.",
-      rejection: new Rejection("malformed_request", "The request is not valid HTTP/1.1."),
-    },
-    408: {
-      meaning: "The request did not arrive in time.",
-      rejection: new Rejection(
-        "request_timeout",
-        `The request did not arrive within ${plural(REQUEST_TIMEOUT_SECONDS, "second")}.`,
-      ),
-    },
-    414: {
-      meaning: "The request line is too long.",
-      rejection: new Rejection(
-        "uri_too_long",
-        `The request line must not exceed ${kibibytes(MAX_REQUEST_LINE_BYTES)}.`,
-      ),
-    },
-    431: {
-      meaning: "The headers are too large, or there are too many.",
-      rejection: new Rejection(
-        "headers_too_large",
-        `The request line and headers must not exceed ${kibibytes(MAX_HEAD_BYTES)} and ${MAX_FIELDS} headers.`,
-      ),
-    },
-    501: {
-      meaning: "`Transfer-Encoding` is not `chunked`, or the method is `CONNECT`.",
-      rejection: new Rejection(
-        "not_implemented",
-        "Transfer-Encoding must be chunked. CONNECT is not supported.",
-      ),
-    },
-    505: {
-      meaning: "The HTTP version is not 1.x.",
-      rejection: new Rejection(
-        "http_version_not_supported",
-        "The HTTP version is not supported. Use HTTP/1.1.",
-      ),
-    },
-  };
-
-/**
- * The errors of requests that are not valid HTTP or arrive too slowly. Their responses precede authentication, so they
- * have no rate limit headers, and belong to no operation. The connection closes.
- */
-export const PROTOCOL_ERRORS: ErrorTable = Object.fromEntries(
-  Object.entries(PROTOCOL_REJECTIONS).map(([status, { rejection, meaning }]) => [
-    rejection.code,
-    { status: Number(status), meaning },
-  ]),
-);
-
-export function protocolErrorResponse(status: ProtocolErrorStatus): Response {
-  return errorResponse(PROTOCOL_ERRORS, PROTOCOL_REJECTIONS[status].rejection);
 }

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { EncodedContent } from "../content-encoding.ts";
-import { headerLinesOf } from "../api/dispatch.ts";
+import { headerLinesOf } from "../api/responses.ts";
 import { EXECUTABLE, type ExecutableContents } from "../executable.ts";
 
 export type BundleName = keyof ExecutableContents["bundles"];

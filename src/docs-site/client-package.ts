@@ -1,7 +1,7 @@
 import { version } from "../../package.json" with { type: "json" };
 import { Rejection } from "../api/errors.ts";
 import { conditional, IMMUTABLE_CACHE_CONTROL } from "../content-encoding.ts";
-import { headerLinesOf } from "../api/dispatch.ts";
+import { headerLinesOf } from "../api/responses.ts";
 import { loadClientFiles } from "../browser-bundle/bundle.ts";
 import { CLIENT_PACKAGE_PATH } from "../domain/constants.ts";
 import { rejectionResponse } from "../petstore/app.ts";

@@ -1,4 +1,4 @@
-import { headerLinesOf } from "../api/dispatch.ts";
+import { headerLinesOf } from "../api/responses.ts";
 import { ICON, MARK_PATH } from "../browser-bundle/mark.ts";
 import { docsUrl, type DocumentedSettings } from "../petstore/documented-settings.ts";
 import { OPERATIONS, type PetstoreOperation } from "../petstore/operations.ts";

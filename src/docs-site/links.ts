@@ -1,4 +1,4 @@
-import { PROTOCOL_ERRORS } from "../api/dispatch.ts";
+import { PROTOCOL_ERRORS } from "../api/protocol-errors.ts";
 import { DOCS_PATH } from "../domain/constants.ts";
 import { ERRORS } from "../petstore/errors.ts";
 import { OPERATIONS } from "../petstore/operations.ts";

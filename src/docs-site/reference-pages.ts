@@ -1,6 +1,6 @@
 import { longDate } from "../text/formatting.ts";
 import { toJson } from "../api/json.ts";
-import { PROTOCOL_ERRORS } from "../api/dispatch.ts";
+import { PROTOCOL_ERRORS } from "../api/protocol-errors.ts";
 import type { JsonSchema } from "../api/schema.ts";
 import { BASE_PATH, KEY_PREFIX } from "../domain/constants.ts";
 import { Order, Pet } from "../domain/resources.ts";

@@ -1,5 +1,5 @@
 import { EncodedContent } from "../content-encoding.ts";
-import { headerLinesOf } from "../api/dispatch.ts";
+import { headerLinesOf } from "../api/responses.ts";
 import { type Asset, assetOf, loadBundle } from "../browser-bundle/bundle.ts";
 import { DOCS_PATH } from "../domain/constants.ts";
 import type { OperationId } from "../domain/usage-history.ts";

@@ -1,20 +1,9 @@
 import { isIP } from "node:net";
 import { andThen, type Awaitable, withTimeout } from "../runtime/event-loop.ts";
-import {
-  type Call,
-  dispatch,
-  emptyResponse,
-  errorResponse,
-  type Front,
-  handlerOf,
-  headerLinesOf,
-  jsonResponse,
-  newRequestId,
-  PROTOCOL_ERRORS,
-  protocolErrorResponse,
-  requestIdOf,
-  withRequestId,
-} from "../api/dispatch.ts";
+import { type Call, dispatch, type Front, handlerOf } from "../api/dispatch.ts";
+import { PROTOCOL_ERRORS, protocolErrorResponse } from "../api/protocol-errors.ts";
+import { newRequestId, requestIdOf, withRequestId } from "../api/request-ids.ts";
+import { emptyResponse, errorResponse, headerLinesOf, jsonResponse } from "../api/responses.ts";
 import {
   type ErrorTable,
   INTERNAL_ERROR,

@@ -2,7 +2,7 @@ import { hostname } from "node:os";
 import { Rejection } from "../api/errors.ts";
 import { type Config, originOf } from "../config/config.ts";
 import { isLoopback } from "../config/network.ts";
-import { SECURITY_HEADER_LINES } from "../api/dispatch.ts";
+import { SECURITY_HEADER_LINES } from "../api/responses.ts";
 import { type ActivityCollector, type ServerState, limitSetters } from "../domain/servers.ts";
 import type { HttpServer, HttpServerOptions } from "../http1/index.ts";
 import type { TlsCertificate } from "../http1/server.ts";

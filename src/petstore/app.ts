@@ -1,20 +1,15 @@
 import type { Route } from "../api/api.ts";
 import { andThen, type Awaitable, recover } from "../runtime/event-loop.ts";
+import { type AnyInput, type Call, dispatch, type Front } from "../api/dispatch.ts";
+import { protocolErrorResponse } from "../api/protocol-errors.ts";
+import { newRequestId, requestIdOf, withRequestId } from "../api/request-ids.ts";
 import {
   ABORTED_RESPONSE,
-  type AnyInput,
-  type Call,
-  dispatch,
   emptyResponse,
   errorResponse,
-  type Front,
   headerLinesOf,
   jsonResponse,
-  newRequestId,
-  protocolErrorResponse,
-  requestIdOf,
-  withRequestId,
-} from "../api/dispatch.ts";
+} from "../api/responses.ts";
 import { INTERNAL_ERROR, methodNotAllowed, Rejection, rejectionOf, Unavailable } from "../api/errors.ts";
 import { etagOf, matchesEtag, sha256 } from "../runtime/hash.ts";
 import { parseFields } from "../api/json.ts";

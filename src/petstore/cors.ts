@@ -1,6 +1,6 @@
 import { PETSTORE_API } from "./operations.ts";
 import { headerLine, type Request, type Response } from "../http1/index.ts";
-import { emptyResponse, headerLinesOf } from "../api/dispatch.ts";
+import { emptyResponse, headerLinesOf } from "../api/responses.ts";
 
 /** The request headers that a script of another origin may send besides those that every script may. */
 const REQUEST_HEADERS = [

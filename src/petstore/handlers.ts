@@ -1,4 +1,5 @@
-import { type AnyInput, handlerOf, headerLinesOf, type Headers } from "../api/dispatch.ts";
+import { type AnyInput, handlerOf } from "../api/dispatch.ts";
+import { headerLinesOf, type Headers } from "../api/responses.ts";
 import { parseIdentifier } from "../api/json.ts";
 import { operationRemoved } from "./errors.ts";
 import { encodeKey } from "./key.ts";

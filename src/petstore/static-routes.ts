@@ -7,7 +7,7 @@ import { andThen, type Awaitable, loadFor } from "../runtime/event-loop.ts";
 import type { Decision } from "../domain/rate-limit.ts";
 import type { Request, Response } from "../http1/index.ts";
 import { type ContentRequest, EncodedContent } from "../content-encoding.ts";
-import { emptyResponse, headerLinesOf, jsonResponse } from "../api/dispatch.ts";
+import { emptyResponse, headerLinesOf, jsonResponse } from "../api/responses.ts";
 import { rateLimitedResponse, rateLimitLines, rejectionResponse, type StaticRoute } from "./app.ts";
 
 type PageRequest = Pick<Request, "method" | "path"> & ContentRequest;

@@ -2,7 +2,7 @@ import { afterEach, describe, expect, test } from "bun:test";
 import { connect } from "node:net";
 import type { HttpServer, RequestHandler } from "../../src/http1/index.ts";
 import { AdminListenError, listenForOperators } from "../../src/operator/admin-listener.ts";
-import { jsonResponse } from "../../src/api/dispatch.ts";
+import { jsonResponse } from "../../src/api/responses.ts";
 import { freePort } from "../../trials/harness/server.ts";
 
 const opened: HttpServer[] = [];

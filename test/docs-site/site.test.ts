@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { DEFAULT_SETTINGS } from "../../docs/generate.ts";
-import { PROTOCOL_ERRORS } from "../../src/api/dispatch.ts";
+import { PROTOCOL_ERRORS } from "../../src/api/protocol-errors.ts";
 import type { DocsSettings } from "../../src/docs-site/layout.ts";
 import { renderSite } from "../../src/docs-site/render-site.ts";
 import { ERRORS } from "../../src/petstore/errors.ts";

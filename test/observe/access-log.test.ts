@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { accessLine, openAccessLog, openLogFile } from "../../src/observe/access-log.ts";
 import { type LineOutput, LineWriter, type LineWriterOptions } from "../../src/observe/line-writer.ts";
 import { Unavailable } from "../../src/api/errors.ts";
-import { errorResponse } from "../../src/api/dispatch.ts";
+import { errorResponse } from "../../src/api/responses.ts";
 import { INTERNAL_ERROR, STANDARD_ERRORS } from "../../src/api/errors.ts";
 import { type RequestObserver, RequestRecord } from "../../src/observe/request-metrics.ts";
 import type { Request, Response } from "../../src/http1/index.ts";

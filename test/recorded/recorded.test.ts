@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import type { ErrorTable } from "../../src/api/errors.ts";
-import { PROTOCOL_ERRORS } from "../../src/api/dispatch.ts";
+import { PROTOCOL_ERRORS } from "../../src/api/protocol-errors.ts";
 import { ADMIN_ERRORS } from "../../src/operator/errors.ts";
 import { ERRORS } from "../../src/petstore/errors.ts";
 import { playAll } from "./play.ts";

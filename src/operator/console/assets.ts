@@ -4,7 +4,7 @@ import { loadOnce } from "../../runtime/event-loop.ts";
 import { etagOf } from "../../runtime/hash.ts";
 import { conditional, type ContentRequest } from "../../content-encoding.ts";
 import type { Environment } from "../../domain/api-keys.ts";
-import { headerLinesOf } from "../../api/dispatch.ts";
+import { headerLinesOf } from "../../api/responses.ts";
 import type { Request, Response } from "../../http1/index.ts";
 import { matchPage } from "./pages.ts";
 

@@ -8,7 +8,7 @@ import {
   pathParameters,
   withReferences,
 } from "../../api/openapi.ts";
-import { PROTOCOL_ERRORS } from "../../api/dispatch.ts";
+import { PROTOCOL_ERRORS } from "../../api/protocol-errors.ts";
 import type { JsonSchema, Schema } from "../../api/schema.ts";
 import { toYaml } from "./yaml.ts";
 import { IDEMPOTENCY_LIFETIME_MS, KEY_PREFIX } from "../../domain/constants.ts";
