@@ -25,10 +25,10 @@ const AXE = readFileSync(Bun.resolveSync("axe-core/axe.min.js", import.meta.dir)
 
 /** How long an action waits for its element, and a navigation for its page. */
 const TIMEOUT_MS = 30_000;
-setDefaultTimeout(120_000);
 
 /** Opens pages in a real browser, each with cookies and storage of its own, until the tests of the file have ended. */
 export async function startBrowser() {
+  setDefaultTimeout(120_000);
   const browser = await connectToChromium();
   afterAll(async () => {
     const pages = browser.contexts().flatMap((context) => context.pages());

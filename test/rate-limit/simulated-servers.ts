@@ -1,4 +1,4 @@
-import { afterEach, expect } from "bun:test";
+import { expect, onTestFinished } from "bun:test";
 import { type BanRules, DEFAULT_BAN, type Limits, type OnBan } from "../../src/domain/rate-limit.ts";
 import { createMemoryRateLimiter } from "../../src/rate-limit/memory/memory-rate-limiter.ts";
 import type { ValkeyLink } from "../../src/rate-limit/valkey/connection.ts";
@@ -25,11 +25,6 @@ interface Settings {
   readonly onBan?: OnBan;
   readonly leave?: () => Promise<void>;
 }
-
-const opened: SharedRateLimiter[] = [];
-afterEach(async () => {
-  for (const limiter of opened.splice(0)) await limiter.close();
-});
 
 class RecordingModel extends ValkeyModel {
   readonly batches: (readonly RequestGroup[])[] = [];
@@ -89,7 +84,7 @@ export async function setUp(settings: Settings = {}) {
         maxConcurrentBatches,
       },
     );
-    opened.push(limiter);
+    onTestFinished(() => limiter.close());
     return limiter;
   });
   for (const limiter of limiters) await limiter.start();
