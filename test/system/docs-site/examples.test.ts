@@ -221,6 +221,24 @@ describe("the examples of the guides, in each language", () => {
     },
   );
 
+  test.each(["curl", "fetch", "python"] as const)(
+    "idempotency: in %s, the last attempt that fails is an error with the reason",
+    async (language) => {
+      await using shop = await startService();
+      await using proxy = startProxy(shop, () => problem(503, "unavailable"));
+      const failures = [
+        [proxy.url, language === "curl" ? /^exit code 22\n/ : /^exit code 1\n[^]*503 .*unavailable/],
+        ["http://127.0.0.1:1/v1", /^exit code [17]\n/],
+      ] as const;
+      for (const [url, reason] of failures) {
+        const { code } = exampleIn(language, "idempotency", { url, key: shop.key });
+        const once = code.replace("retry 5", "retry 0").replace(/(attempt ===?) 6/, "$1 1");
+        expect(once).not.toBe(code);
+        expect(await outputOf({ language, code: once })).toMatch(reason);
+      }
+    },
+  );
+
   test.each(["fetch", "python"] as const)(
     "rate-limits: in %s, a 429 that stays is an error with the reason",
     async (language) => {
