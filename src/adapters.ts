@@ -5,16 +5,8 @@ import { join } from "node:path";
 import { messageOf } from "./api/errors.ts";
 import { type Config, type StorageConfig, valkeyOf } from "./config/config.ts";
 import { DataDirectory } from "./data-directory.ts";
-import type {
-  Clock,
-  KeyStore,
-  PolicyStore,
-  RateLimiter,
-  SettingsStore,
-  StateChange,
-  Stores,
-} from "./domain/ports.ts";
-import type { LimitPolicy, PolicyInEffect } from "./domain/limit-policy.ts";
+import type { Clock, KeyStore, RateLimiter, SettingsStore, StateChange, Stores } from "./domain/ports.ts";
+import type { PolicyInEffect } from "./domain/limit-policy.ts";
 import type { BanRules, OnBan } from "./domain/rate-limit.ts";
 import { ActivityCollector, SERVERS_SETTING } from "./domain/servers.ts";
 import { BanRecorder } from "./observe/audit-trail.ts";
@@ -87,7 +79,7 @@ export async function openAdapters(config: Config, clock: Clock, log: Log): Prom
     const onBan = bans.record;
     const activity = new ActivityCollector();
     const servers = await openRegister(stores.settings, { clock, log, activity });
-    const policy = { current: await openPolicy(config, stores.policies, { clock, log }) };
+    const policy = { current: await stores.policies.readPolicy() };
     const ban = () => policy.current.ban;
     const limits = new AdapterMonitor(config.limitsUrls ? "Valkey" : "memory");
     const { rateLimiter, restoredBans, announce } = config.limitsUrls
@@ -282,22 +274,6 @@ async function valkeyRateLimiter(
     },
   });
   return { rateLimiter, restoredBans: [], announce: () => void rateLimiter.beat() };
-}
-
-/** Stores the limits and ban rules that this server is started with, for all servers. Returns the policy to apply. */
-async function openPolicy(
-  { plans, ban }: Config,
-  policies: PolicyStore,
-  { clock, log }: Pick<RateLimiterOptions, "clock" | "log">,
-): Promise<LimitPolicy> {
-  const by = { actor: { kind: "server", name: hostname() }, at: clock.now() } as const;
-  try {
-    return await policies.updatePolicy({ plans, ban }, by);
-  } catch (error) {
-    // A server starts on a full disk too.
-    log.event("limits.save-failed", { error });
-    return policies.readPolicy();
-  }
 }
 
 async function openRegister(

@@ -16,7 +16,8 @@ import { createDocsSite } from "./docs-site/docs-site.ts";
 import { EXPIRES_SOON_MS } from "./domain/api-keys.ts";
 import type { Clock } from "./domain/ports.ts";
 import type { ServerActivity } from "./domain/servers.ts";
-import { yieldToEventLoop } from "./runtime/event-loop.ts";
+import { repeat, yieldToEventLoop } from "./runtime/event-loop.ts";
+import { FailureReporter } from "./runtime/failure-reporter.ts";
 import { HttpServer, type RequestHandler, slowRejectedClients } from "./http1/index.ts";
 import type { TlsCertificate } from "./http1/server.ts";
 import { workRegularly } from "./observe/audit-trail.ts";
@@ -118,6 +119,8 @@ export async function serveOn(
   await respondToWaitingClients();
   const admin = add(await openAdmin({ ...services, credentials, server, metrics, keyChanges }));
   add(await followCertificate(context, admin ? [server, admin] : [server]));
+  // A server that cannot listen has changed no limits.
+  add(await savePolicy(context, keyChanges));
 
   const started = parts.move();
   return {
@@ -326,6 +329,36 @@ function startKeyChanges({ adapters, authenticator, clock, log }: Services) {
     onUnban: (keyId) => log.event("key.unbanned", { keyId }),
     onUnbanError: (keyId, error) => log.event("key.unban-failed", { keyId, error }),
   });
+}
+
+const RETRY_MS = 1_000;
+
+/**
+ * Stores the limits and ban rules that this server is started with, for all servers. A server that cannot write, for
+ * example on a full disk, starts with what is stored, and tries again. Returns undefined if nothing is left to do.
+ */
+async function savePolicy(
+  { adapters, config: { plans, ban }, clock, log }: Context,
+  keyChanges: ReturnType<typeof startKeyChanges>,
+): Promise<Closable | undefined> {
+  const actor = { kind: "server", name: hostname() } as const;
+  const failures = new FailureReporter((error) => log.event("limits.save-failed", { error }));
+  const save = async () => {
+    try {
+      await adapters.policies.updatePolicy({ plans, ban }, { actor, at: clock.now() });
+      await keyChanges.applyNow();
+      return true;
+    } catch (error) {
+      failures.failed(error);
+      return false;
+    }
+  };
+  if (await save()) return undefined;
+  const saving = repeat(RETRY_MS, async () => {
+    if (await save()) void saving.close();
+    return RETRY_MS;
+  });
+  return saving;
 }
 
 /** Reports what this server does to the other servers and to operators. */

@@ -233,7 +233,7 @@ export const LOG_EVENTS = {
   ),
   "limits.changed": info("the limits of the plans or the ban rules were changed, and apply from now on"),
   "limits.save-failed": warn(
-    "the settings of this server for limits and bans cannot be saved; those that are stored apply",
+    "the settings of this server for limits and bans cannot be saved yet; those that are stored apply until then",
     ["error"],
   ),
   "data-directory.made-private": info("files that other users could read were made private", ["files"]),

@@ -7,11 +7,11 @@ import { BY } from "../key-store-arguments.ts";
 import { directoryAt } from "../data-directory.ts";
 import { startApp } from "../../src/app.ts";
 import { DEFAULT_POLICY } from "../../src/domain/limit-policy.ts";
-import { createLog } from "../../src/observe/log.ts";
+import { createLog, silentLog } from "../../src/observe/log.ts";
 import { temporaryDirectory } from "../../trials/harness/cleanup.ts";
 import { configIn } from "../service.ts";
 import { until } from "../timing.ts";
-import { startAdminService } from "./admin-service.ts";
+import { ADMIN_CONFIG, startAdminService } from "./admin-service.ts";
 
 const service = await startAdminService();
 afterAll(() => service.stop());
@@ -157,7 +157,7 @@ test("a start with a setting sets it, with an audit entry; a start without it ke
   expect(current).toMatchObject({ plans: { free: { perMinute: 5 }, pro: { perMinute: 8 } } });
 });
 
-test("a server that cannot store its settings starts with what is stored, and says so", async () => {
+test("a server that cannot store its settings starts with what is stored, says so once, and tries again", async () => {
   const dataDir = temporaryDirectory("data");
   const events: string[] = [];
   const log = createLog({ write: (line) => void events.push(String(JSON.parse(line)["event"])) });
@@ -167,6 +167,22 @@ test("a server that cannot store its settings starts with what is stored, and sa
   const { plans } = parseConfig({ "free-limits": ["5/50"] });
   const app = await startApp({ ...configIn(dataDir), plans }, { log });
   expect(app.policy.current).toEqual(DEFAULT_POLICY);
-  expect(events).toContain("limits.save-failed");
+  database.run("DROP TRIGGER full");
+  await until(() => app.policy.current.plans.free.perMinute === 5);
+  expect(events.filter((event) => event === "limits.save-failed")).toHaveLength(1);
   await app.close();
+});
+
+test.each(["port", "admin"])("a server whose %s is in use changes no limits", async (taken) => {
+  using other = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => new Response() });
+  const { port = 0 } = other;
+  const { plans } = parseConfig({ "free-limits": ["5/50"] });
+  const dataDir = temporaryDirectory("data");
+  const admin = { ...ADMIN_CONFIG, port };
+  const config = { ...configIn(dataDir), plans, ...(taken === "port" ? { port } : { admin }) };
+  const error: unknown = await startApp(config, { log: silentLog }).catch((reason: unknown) => reason);
+  expect(Bun.inspect(error)).toContain("EADDRINUSE");
+  const { policies, close } = openSqlite(directoryAt(dataDir).files.store);
+  expect(await policies.readPolicy()).toEqual(DEFAULT_POLICY);
+  await close();
 });

@@ -1,3 +1,4 @@
+import { hostname } from "node:os";
 import { type Adapters, openAdapters } from "../../src/adapters.ts";
 import type { Setting } from "../../src/operator/operations.ts";
 import { type App, serveOn } from "../../src/app.ts";
@@ -46,6 +47,13 @@ export class Server {
     const clock = new TestClock();
     const adapters = await openAdapters(config, clock, silentLog);
     const server = new Server(adapters, clock);
+    // The ban rules apply while the data is prepared.
+    const { plans, ban } = config;
+    await adapters.policies.updatePolicy(
+      { plans, ban },
+      { ...server.by, actor: { kind: "server", name: hostname() } },
+    );
+    await adapters.readPolicy();
     for (const [name, key] of Object.entries(keys)) {
       const secret = generateSecret(config.environment);
       const draft = { name, plan: "business", createdAt: clock.now(), ...key } as const;
