@@ -1,5 +1,6 @@
 import { hostUrls } from "../text/host-urls.ts";
 import { BASE_PATH } from "../domain/constants.ts";
+import { shownWebhookUrl } from "../domain/webhooks.ts";
 import { formatIpNetwork, type IpNetwork, ipVersionOf, parseIpNetwork, withoutHostBits } from "./network.ts";
 import { alternatives } from "./usage-error.ts";
 import { integerWithin, list, didYouMean, type ValueType } from "./value-types.ts";
@@ -54,10 +55,12 @@ export const hostname: ValueType<string> = {
 /** Where events are sent. */
 export const webhookUrl: ValueType<string> = {
   placeholder: "URL",
+  secret: true,
   expected:
     "an http:// or https:// URL without user and fragment, such as https://hooks.example.com/petstore",
   parse: (text) =>
     /^https?:\/\/[^\s\\/?#@]+(?:[/?][^\s\\#]*)?$/i.test(text) && URL.canParse(text) ? text : undefined,
+  format: shownWebhookUrl,
 };
 
 /** An OpenTelemetry collector. Without a path, spans go where every collector takes them. */

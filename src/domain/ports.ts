@@ -369,8 +369,11 @@ export interface AuditStore {
 
 /** How far the audit trail has been delivered to the webhook. Of all servers, one delivers. */
 export interface WebhookStore {
-  /** Returns the state. If there is none, the delivery begins at the end of the audit trail, with this source. */
-  openWebhook(source: string): Promise<WebhookState>;
+  /**
+   * Returns the state. If there is none, the delivery begins at the end of the audit trail, with this source. If a
+   * backup without a state was restored at `restoredSince` or later, it begins with the entry of that restore.
+   */
+  openWebhook(source: string, restoredSince?: number): Promise<WebhookState>;
   readWebhook(): Awaitable<WebhookState | undefined>;
   /** Makes the server the one that delivers, and returns true, if the state is still that which it has seen. */
   takeWebhook(server: string, seen: WebhookState): Promise<boolean>;

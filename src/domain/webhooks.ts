@@ -1,3 +1,4 @@
+import { sha256 } from "../runtime/hash.ts";
 import { AUDIT_ACTIONS } from "./audit.ts";
 import { DAY_MS } from "./rate-limit.ts";
 
@@ -25,6 +26,12 @@ export function deliveredActions(events: readonly string[]): ReadonlySet<string>
       (action) => events.includes(action) || events.includes(action.replace(/\..*/, ".*")),
     ),
   );
+}
+
+/** The URL for operators. Many services have a token in the path or the query, so a hash stands for both. */
+export function shownWebhookUrl(url: string): string {
+  const { origin, pathname, search } = new URL(url);
+  return pathname + search === "/" ? url : `${origin}/… (SHA-256 ${sha256(url).slice(0, 8)})`;
 }
 
 /** An entry that could not be delivered within this time is skipped. No retention of the audit trail is shorter. */

@@ -7,6 +7,7 @@ import {
   MAX_DELIVERIES,
   MAX_WAITING_MS,
   retryDelayMs,
+  shownWebhookUrl,
   type WaitingEntries,
   type WebhookDelivery,
   type WebhookState,
@@ -96,16 +97,17 @@ export class WebhookSender {
     this.#work = repeat(0, () => this.#run());
   }
 
+  /** The URL as operators see it. */
   get url(): string {
-    return this.#options.target.url;
+    return shownWebhookUrl(this.#options.target.url);
   }
 
   /** Describes the webhook for operators. */
   async describe() {
-    const { webhooks, target, events } = this.#options;
+    const { webhooks, events } = this.#options;
     const { position = 0n, deliveries = [] } = (await webhooks.readWebhook()) ?? {};
     const waiting = await webhooks.countWaiting(position, this.#actions);
-    return { url: target.url, events, deliveries, waiting };
+    return { url: this.url, events, deliveries, waiting };
   }
 
   /** Sends a test event, apart from the entries of the audit trail. A receiver that accepts it gets them at once. */
@@ -150,8 +152,9 @@ export class WebhookSender {
 
   /** Makes this server the one that delivers, and returns the state, if no other server does. */
   async #take(): Promise<WebhookState | undefined> {
-    const { webhooks, server, isOnlyServer } = this.#options;
-    const state = await webhooks.openWebhook(crypto.randomUUID().slice(0, 8));
+    const { webhooks, server, isOnlyServer, retentionNow } = this.#options;
+    const source = crypto.randomUUID().slice(0, 8);
+    const state = await webhooks.openWebhook(source, retentionNow() - MAX_WAITING_MS);
     const { server: other, beat } = state;
     const isSame = this.#seen?.state.server === other && this.#seen?.state.beat === beat;
     if (!isSame || this.#seen === undefined) this.#seen = { state, since: scheduler.now() };

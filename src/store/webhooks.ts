@@ -14,7 +14,8 @@ interface WebhookRow {
 }
 
 const OPEN = `INSERT INTO webhook (sole, source, position)
-  SELECT 1, ?, coalesce(max(id), 0) FROM audit WHERE TRUE ON CONFLICT (sole) DO NOTHING`;
+  SELECT 1, ?, coalesce((SELECT max(id) - 1 FROM audit WHERE action = 'data.restored' AND at >= ?), max(id), 0)
+  FROM audit WHERE TRUE ON CONFLICT (sole) DO NOTHING`;
 const SELECT = "SELECT source, position, server, beat, deliveries FROM webhook";
 const TAKE = `UPDATE webhook SET server = ?, beat = beat + 1
   WHERE beat = ? AND coalesce(server, '') = ? RETURNING sole`;
@@ -28,10 +29,10 @@ const MAX_COUNTED = 10_000;
 export class SqlWebhookStore implements WebhookStore {
   constructor(private readonly database: SqlDatabase) {}
 
-  async openWebhook(source: string): Promise<WebhookState> {
+  async openWebhook(source: string, restoredSince = Number.MAX_SAFE_INTEGER): Promise<WebhookState> {
     const saved = await this.readWebhook();
     if (saved !== undefined) return saved;
-    await this.database.write(() => rowsOf(OPEN, source));
+    await this.database.write(() => rowsOf(OPEN, source, restoredSince));
     const state = await this.readWebhook();
     if (state === undefined) throw new Error("the position of the webhook was deleted");
     return state;

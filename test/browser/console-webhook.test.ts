@@ -1,4 +1,5 @@
 import { afterAll, expect, test } from "bun:test";
+import { shownWebhookUrl } from "../../src/domain/webhooks.ts";
 import { accept, startReceiver, webhookFlags } from "../../trials/harness/webhook-receiver.ts";
 import { consoleFixture } from "./console-fixture.ts";
 
@@ -10,7 +11,7 @@ failOnProblems();
 test("settings show what is delivered to the webhook and what waits, and send a test event", async () => {
   const { page, look } = await open("/settings");
   const section = page.getByRole("region", { name: "Webhook" });
-  await section.getByText(receiver.url).waitFor();
+  await section.getByText(shownWebhookUrl(receiver.url)).waitFor();
   await server.newOperator("ann", "viewer");
   await section.getByText("1, the oldest since").waitFor();
   const table = section.getByRole("table", { name: "Last deliveries" });

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { createClock } from "../../src/clock.ts";
+import { shownWebhookUrl } from "../../src/domain/webhooks.ts";
 import { accept, startReceiver, webhookFlags } from "../../trials/harness/webhook-receiver.ts";
 import { until } from "../timing.ts";
 import { cleanUpAfterAll, cliDirectory, failure, InProcessCli, type InProcessServer } from "./cli.ts";
@@ -11,6 +12,7 @@ cleanUpAfterAll();
 const TOKEN = "petadmin_0123456789abcdefghijklmnopqrstuvwxyz";
 const cli = new InProcessCli();
 const receiver = startReceiver();
+const shownUrl = shownWebhookUrl(receiver.url);
 afterAll(receiver.close);
 let server: InProcessServer;
 let elsewhere: string;
@@ -33,7 +35,7 @@ test("webhook test prints the status, the time and the first line, here and on a
   ] as const) {
     const { code, out } = await run(`webhook test${flags}`, of);
     expect(code).toBe(0);
-    expect(out.replace(/\d+ ms/, "N ms")).toBe(`${receiver.url} responds 200 in N ms: welcome \\u{1b}[31m\n`);
+    expect(out.replace(/\d+ ms/, "N ms")).toBe(`${shownUrl} responds 200 in N ms: welcome \\u{1b}[31m\n`);
     expect(JSON.parse((await run(`webhook test --json${flags}`, of)).out)).toMatchObject({
       isDelivered: true,
     });
@@ -47,7 +49,7 @@ test("webhook test fails if the receiver does not accept the event, or is not th
   const { code, err } = await run("webhook test");
   expect([code, err.replace(/\d+ ms/, "N ms")]).toEqual([
     1,
-    `${receiver.url} responds 404 in N ms: no such hook`,
+    `${shownUrl} responds 404 in N ms: no such hook`,
   ]);
   receiver.behave(() => new Response("\u{200e}".repeat(10_000), { status: 500 }));
   expect((await run("webhook test")).err).toEndWith(`: ${"\\u{200e}".repeat(200)}`);
@@ -64,12 +66,12 @@ test("webhook show: the URL, the events, what waits, and the last attempts of al
     /^Waiting +1, the oldest since \S+\n\nTIME +ENTRY +EVENT +MS +RESPONSE\n\S+ +\d+ +operator\.created +\d+ +503$/m;
   await until(async () => /\b503$/m.test(await shown()));
   expect(await shown()).toMatch(waiting);
-  expect(await shown()).toStartWith(`URL      ${receiver.url}\nEvents   operator.*\n`);
+  expect(await shown()).toStartWith(`URL      ${shownUrl}\nEvents   operator.*\n`);
   receiver.behave(accept);
   await until(async () => /^Waiting +0\n/m.test(await shown()));
   const { out } = await run(`webhook show --json ${elsewhere}`, new InProcessCli());
   expect(JSON.parse(out)).toMatchObject({
-    url: receiver.url,
+    url: shownUrl,
     events: ["operator.*"],
     waiting: 0,
     oldestWaitingAt: null,

@@ -53,14 +53,29 @@ test.each(["http://10.0.0.7:9000/hook", "http://localhost:9000", "https://hooks.
   (url) => expect(parseValues({ "webhook-url": [url] })["webhook-url"]).toBe(url),
 );
 
+test("operators see the host of the URL: path and query may be a token, and their hash tells two apart", () => {
+  const sources = { source: () => undefined, envFileVariables: new Set<string>() };
+  const shown = (url: string) =>
+    shownSettings(SETTINGS, parseValues({ "webhook-url": [url] }), sources).find(
+      ({ name }) => name === "webhook-url",
+    )?.value;
+  expect(shown("https://hooks.example.com/T0/B0/xyzzy")).toBe(
+    "https://hooks.example.com/… (SHA-256 47b3ad92)",
+  );
+  expect(shown("https://hooks.example.com?token=xyzzy")).toStartWith("https://hooks.example.com/… (SHA-256 ");
+  for (const url of ["http://10.0.0.7:9000", "http://10.0.0.7:9000/"]) expect(shown(url)).toBe(url);
+});
+
 test.each([
   "hooks.example.com",
   "ftp://a/b",
   "https://user:pw@hooks.example.com/",
   "https://a/#b",
   "https://a b/",
-])("the URL %s is rejected", (url) =>
-  expect(usageError({ "webhook-url": [url] })).toContain("it must be an http:// or https:// URL"),
+])("the URL %s is rejected, and not repeated", (url) =>
+  expect(usageError({ "webhook-url": [url] })).toStartWith(
+    "--webhook-url is not valid; it must be an http:// or https:// URL",
+  ),
 );
 
 test("--webhook-events takes actions, all of a kind, and all; another name is an error with a suggestion", () => {

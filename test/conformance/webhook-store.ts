@@ -31,6 +31,18 @@ export function webhookStoreConformance(test: TestCase): void {
     expect(await webhooks.readWebhook()).toStrictEqual(state);
   });
 
+  test("openWebhook: after a restore, the delivery begins with its entry", async ({ webhooks, audit }) => {
+    await audit.recordAudit(entry("data.restored", AT - 2));
+    await audit.recordAudit(entry("data.restored", AT - 1));
+    await audit.recordAudit(entry("key.revoked"));
+    expect((await webhooks.openWebhook("source", AT - 1)).position).toBe(1n);
+  });
+
+  test("openWebhook: an old restore does not count", async ({ webhooks, audit }) => {
+    await audit.recordAudit(entry("data.restored", AT - 1));
+    expect((await webhooks.openWebhook("source", AT)).position).toBe(1n);
+  });
+
   test("takeWebhook: of servers that have seen the same state, one delivers, and only that one can save", async (opened) => {
     const stores = [opened.webhooks, (await opened.another()).webhooks, (await opened.another()).webhooks];
     const [webhooks = opened.webhooks] = stores;

@@ -106,7 +106,7 @@ async function useSmallTables({ operators, policies, settings, webhooks }: Small
   await settings.openSecret("s");
   await settings.readSecret();
   await settings.replaceSecret("t", { ...BY, action: "server-secret.rotated" });
-  const state = await webhooks.openWebhook("source");
+  const state = await webhooks.openWebhook("source", 0);
   await webhooks.readWebhook();
   await webhooks.takeWebhook("server", state);
   await webhooks.saveWebhook("server", { position: 1n, deliveries: [] });
