@@ -1,6 +1,5 @@
-import type { IPv6 } from "ipaddr.js";
 import { detachedCopy } from "../runtime/bounded-cache.ts";
-import { contains, formatIpAddress, type IpNetwork, isIpv4, parseIpAddress } from "../config/network.ts";
+import { contains, countedAddress, type IpNetwork, parseIpAddress } from "../config/network.ts";
 import type { HeaderFields, Peer } from "../http1/index.ts";
 
 interface ClientAddress {
@@ -57,21 +56,13 @@ export class Addresses {
     const address = parseIpAddress(withoutPortAndZone(text));
     if (address === undefined) return undefined;
     const client: ClientAddress = {
-      id: isIpv4(address) ? formatIpAddress(address) : slash64(address),
+      id: countedAddress(address),
       isProxy: this.trustedProxies.some((proxy) => contains(proxy, address)),
     };
     if (this.#cache.size >= MAX_CACHED) this.#cache.clear();
     if (text.length <= MAX_CACHED_LENGTH) this.#cache.set(detachedCopy(text), client);
     return client;
   }
-}
-
-/** One customer usually has a whole /64; a loopback address stays an address. */
-function slash64(address: IPv6): string {
-  const { parts } = address;
-  if (formatIpAddress(address) === "::1") return "::1";
-  const groups = parts.slice(0, 4).map((part) => part.toString(16));
-  return `${groups.join(":")}::/64`;
 }
 
 const IPV4_WITH_PORT = /^(\d+\.\d+\.\d+\.\d+):\d+$/;

@@ -7,15 +7,22 @@ import { defineCommand, Failure } from "./command.ts";
 import { loginFile, readLogins, saveLogins } from "./login-file.ts";
 import { OPERATOR_OPTIONS, PLAIN_HTTP_OPTION, rejectPlainHttp } from "./operation-call.ts";
 import { columns, json } from "./output.ts";
-import { callServer, type ServerElsewhere } from "./server-call.ts";
+import { callServer, RejectedCall, type ServerElsewhere } from "./server-call.ts";
 
 /** What a server says of a token: who has it, and in which environment. */
 async function identify(elsewhere: ServerElsewhere) {
   const { signedIn, ...session } = await callServer(elsewhere, "getSession");
-  if (!signedIn) throw new Failure(`${elsewhere.server} does not accept the token`);
+  if (!signedIn) throw new Failure(await rejectionOf(elsewhere));
   // A server of an earlier release does not name the operator.
   const { operator = null } = session;
   return { server: elsewhere.server, ...session, operator };
+}
+
+/** Every operation that needs a token says what is wrong with it. */
+async function rejectionOf(elsewhere: ServerElsewhere): Promise<string> {
+  const refused = `${elsewhere.server} does not accept the token`;
+  const reason = await callServer(elsewhere, "getServer").catch((error: unknown) => error);
+  return reason instanceof RejectedCall ? `${refused}: ${reason.message}` : refused;
 }
 
 export const login = defineCommand({

@@ -240,7 +240,7 @@ async function listLimitSetters(
 ): Promise<readonly LimitSetter[]> {
   if (limitsUrls === undefined) return parseLimitSetters(settings[LIMIT_SETTERS_SETTING]);
   try {
-    return limitSetters(await register.list());
+    return limitSetters([...(await register.list()), ...(await register.lost())]);
   } catch (error) {
     if (!(error instanceof Failure)) throw error;
     warn(`${error.message} (which servers set limits when they start is unknown)`);

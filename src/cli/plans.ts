@@ -47,7 +47,7 @@ export const PLAN_COMMANDS: readonly Command[] = [
     name: "plans list",
     operation: "listPlans",
     description:
-      "Lists the limits of the plans, which all servers apply, and those of clients without a valid key (anonymous). KEYS counts the keys of a plan that are not revoked. SET BY names running servers that set the limits when they start. Each Enterprise key has its own limits.",
+      "Lists the limits of the plans, which all servers apply, and those of clients without a valid key (anonymous). KEYS counts the keys of a plan that are not revoked. SET BY names the servers that set the limits when they start. Each Enterprise key has its own limits.",
     examples: ["petstore plans list", "petstore plans list --json"],
     noun: "plans",
     columns: [

@@ -57,12 +57,23 @@ export function contains({ address, prefixLength }: IpNetwork, other: IPv6): boo
   return other.match(address, prefixLength);
 }
 
-export function isIpv4(address: IPv6): boolean {
+function isIpv4(address: IPv6): boolean {
   return contains(IPV4, address);
 }
 
 export function formatIpAddress(address: IPv6): string {
   return isIpv4(address) ? address.toByteArray().slice(-4).join(".") : address.toString();
+}
+
+/**
+ * How limits count an address: IPv6 by its /64 network, because one customer usually has a whole one. A loopback
+ * address stays an address.
+ */
+export function countedAddress(address: IPv6): string {
+  const text = formatIpAddress(address);
+  if (isIpv4(address) || text === "::1") return text;
+  const groups = address.parts.slice(0, 4).map((part) => part.toString(16));
+  return `${groups.join(":")}::/64`;
 }
 
 export function formatIpNetwork({ address, prefixLength }: IpNetwork): string {

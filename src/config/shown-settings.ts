@@ -1,6 +1,6 @@
 import { type LimitPolicy, POLICY_SETTINGS } from "../domain/limit-policy.ts";
 import { reportedSetting, type SharedSettings } from "../domain/servers.ts";
-import { type SETTINGS, SHARED_OPTIONS } from "./options.ts";
+import { SETTINGS, SHARED_OPTIONS } from "./options.ts";
 import { describeDefault, type Option, type Options, type Source, variableOf } from "./parse-options.ts";
 import { withoutSecrets } from "./usage-error.ts";
 import { formatValue } from "./value-types.ts";
@@ -66,16 +66,21 @@ type ShownSetting = Readonly<Record<"name" | "variable" | "source", string>> &
 
 /** Returns what a server reports about its settings. `publicUrl` is in effect whether or not it is a setting. */
 export function sharedSettings(shown: readonly ShownSetting[], publicUrl: string): SharedSettings {
+  const options: Options = SETTINGS;
   const compared = shown.filter(({ name }) => COMPARED_SETTINGS.has(name));
   return {
-    settings: compared.map(({ name, value, default: initial }) =>
-      reportedSetting(name, (name === "public-url" ? publicUrl : value) || initial || "not set"),
-    ),
+    settings: compared.map(({ name, value, default: initial }) => {
+      const text = (name === "public-url" ? publicUrl : value) || initial || "not set";
+      return reportedSetting(name, options[name]?.repeatable ? sorted(text) : text);
+    }),
     setsLimits: shown
       .filter(({ name, source }) => name in SHARED_OPTIONS && source !== "default")
       .map(({ name, variable, source }) => (source === "flag" ? `--${name}` : variable)),
   };
 }
+
+/** The order of a list has no meaning, and servers with the same items do not differ. */
+const sorted = (list: string): string => [...new Set(list.split(","))].toSorted().join(",");
 
 /** Returns the values as a user types them, by setting. */
 export function formatPolicy({ plans, ban }: LimitPolicy): Readonly<Record<string, string>> {

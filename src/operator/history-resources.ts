@@ -107,9 +107,9 @@ export const requestConditions = {
   ),
   operation: oneOf(OPERATION_IDS, "Only requests to this operation"),
   address: matching(
-    /^(?=.*[.:])[\da-f.:]{2,45}(?:\/64)?$/i,
-    "an address such as 192.0.2.7, or a network such as 2001:db8:0:0::/64",
-    "Only requests of this address, as limits count it",
+    /^(?:\d{1,3}(?:\.\d{1,3}){3}|(?=.*:)[\da-f.:]{2,45}(?:\/64)?)$/i,
+    "an address such as 192.0.2.7 or 2001:db8::7",
+    "Only requests of this address; of IPv6, of its /64 network",
   ),
   slowerThanMs: queryInteger({
     min: 1,

@@ -6,7 +6,7 @@ import { count } from "./key-resources.ts";
 import { ok, tagged } from "./operation-rows.ts";
 
 const setBy = array(
-  object("A running server that was started with the setting", {
+  object("A server that was started with the setting", {
     server: line(300, { description: "Name of its machine", examples: ["web-1"] }),
     setting: line(100, { description: "The flag or the variable", examples: ["--free-limits"] }),
   }),

@@ -116,7 +116,10 @@ const responseOfReceiver = {
 };
 
 export const Webhook = object("Where audit entries are delivered", {
-  url: nullable(line(2_000, "URL of the receiver"), "Null if none is configured on the server that responds"),
+  url: nullable(
+    line(2_000, "URL of the receiver; a hash stands for its path and query"),
+    "Null if none is configured on the server that responds",
+  ),
   events: array(line(100), {
     json: "The actions that are delivered, such as `key.banned`, `operator.*` or `*`",
   }),
@@ -135,7 +138,7 @@ export const Webhook = object("Where audit entries are delivered", {
 export type Webhook = Infer<typeof Webhook>;
 
 export const WebhookTest = object("The response to a test event", {
-  url: line(2_000, "URL of the receiver"),
+  url: line(2_000, "URL of the receiver; a hash stands for its path and query"),
   isDelivered: boolean("Whether the status is 2xx"),
   ...responseOfReceiver,
   response: nullable(text(2_000, "First line of the response"), "Null if it is empty"),

@@ -104,7 +104,7 @@ interface SiteOptions extends StartAdminOptions {
 
 /** The handler of the listener, with the URLs by which operators and other servers reach it. */
 function siteOf(options: SiteOptions) {
-  const { config, admin, operators, audit, publicUrl, clock, log, port, isTls } = options;
+  const { config, admin, operators, audit, servers, publicUrl, clock, log, port, isTls } = options;
   const { serverSecret } = options.credentials;
   const url = originOf({ host: admin.host, port, isTls });
   const machineUrl = originOf({ host: machineAddress(admin.host), port, isTls });
@@ -120,7 +120,7 @@ function siteOf(options: SiteOptions) {
   const handler = createAdminApp({
     ...options,
     environment,
-    listLimitSetters: async () => limitSetters(await options.servers.list()),
+    listLimitSetters: async () => limitSetters([...(await servers.list()), ...(await servers.lost())]),
     hasAllUsage: config.databaseUrl === undefined || config.limitsUrls !== undefined,
     url,
     authentication,
@@ -148,7 +148,7 @@ function siteOf(options: SiteOptions) {
   return {
     ...handler,
     url,
-    signedUrl: () => serverSecret.urlOf(options.servers.self, machineUrl, clock.now()),
+    signedUrl: () => serverSecret.urlOf(servers.self, machineUrl, clock.now()),
     setTlsCertificate(certificate: TlsCertificate) {
       peerTls = peerTlsOf(publicUrl, certificate.cert);
     },

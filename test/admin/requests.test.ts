@@ -8,6 +8,7 @@ import { requestHandlers } from "../../src/operator/handlers/requests.ts";
 import type { RequestPage } from "../../src/operator/operations.ts";
 import { askForRequests, reasonNotToAsk } from "../../src/operator/server-requests.ts";
 import { ServerSecret } from "../../src/operator/server-secret.ts";
+import { parseConfig } from "../config/parsing.ts";
 import { startAdminService, useAdminService } from "./admin-service.ts";
 
 const service = await useAdminService();
@@ -58,6 +59,22 @@ describe("listRequests", () => {
     expect((await items(`since=${formatTime(now - 60_000)}&keyId=1`)).length).toBeGreaterThan(7);
     for (const query of ["status=6xx", "status=4", "slowerThanMs=0", "operation=none", "cursor=x"])
       expect((await service.admin(`/api/requests?${query}`)).status).toBe(400);
+  });
+
+  test("takes an address as operators have it: IPv6 in full, as its network, or otherwise written", async () => {
+    const { trustedProxies } = parseConfig({ "trust-proxy": ["127.0.0.1"] });
+    const proxied = await startAdminService({}, { trustedProxies });
+    const headers = { "X-Forwarded-For": "2001:db8::abcd:1" };
+    await proxied.call({ path: "/pets", headers });
+    const found = async (address: string) =>
+      Object(await proxied.ok(`/api/requests?address=${encodeURIComponent(address)}`))["items"].length;
+    for (const address of ["2001:db8::abcd:1", "2001:DB8:0:0:1::", "2001:db8:0:0::/64", "2001:db8::/64"])
+      expect([address, await found(address)]).toEqual([address, 1]);
+    for (const address of ["2001:db8:1::1", "192.0.2.7", "::1"])
+      expect([address, await found(address)]).toEqual([address, 0]);
+    for (const address of ["1.2.3", "192.0.2.7/64", "shop"])
+      expect((await proxied.admin(`/api/requests?address=${address}`)).status).toBe(400);
+    await proxied.stop();
   });
 
   test("says which server it is and how far back it goes, or that nothing is kept", async () => {

@@ -2,6 +2,7 @@ import { expect, test } from "bun:test";
 import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { Variables } from "../../src/config/parse-options.ts";
+import { INVALID_TOKEN } from "../../src/operator/errors.ts";
 import { cleanUpAfterAll, failure, InProcessCli, cliDirectory, wrongUsage } from "./cli.ts";
 
 cleanUpAfterAll();
@@ -28,7 +29,7 @@ test("login checks the token, keeps it for its owner only, and commands work the
     failure("you are not logged in; commands work on production (data: ./data)"),
   );
   for (const [secret, err] of [
-    ["x".repeat(40), `${origin} does not accept the token`],
+    ["x".repeat(40), `${origin} does not accept the token: ${INVALID_TOKEN.message}`],
     ["short", "that is not a token: it has 16 to 200 visible ASCII characters"],
   ] as const) {
     cli.secret = secret;
@@ -58,6 +59,15 @@ test("login checks the token, keeps it for its owner only, and commands work the
   expect((await run("keys list")).out).toStartWith("There are no keys in production (data:");
   expect((await run("logout")).err).toBe("you are not logged in");
   expect((await run(`logout ${origin}`)).err).toBe(`you are not logged in to ${origin}`);
+});
+
+test("login with the token of an operator who has expired says since when, and what an admin can do", async () => {
+  const { machine, origin, cli, run } = await elsewhere();
+  const { out } = await machine.run("operators create --name ann --role viewer --expires 1h");
+  cli.secret = /pet_admin_\w+/.exec(out)?.[0] ?? "";
+  expect((await run(`login ${origin}`)).err).toMatch(
+    /does not accept the token: The token of ann expired at 2026-.* petstore operators update ann --expires 90d$/,
+  );
 });
 
 test("--server, then PETSTORE_SERVER, then the data that is named, then the last login", async () => {

@@ -83,7 +83,7 @@ test("--limit says that more follow, and conditions that none meets say so", asy
   for (const [flag, value, expected] of [
     ["--status", "6xx", "a status such as 429, or a class such as 5xx"],
     ["--code", "Rate limited", "an error code such as rate_limited"],
-    ["--address", "shop", "an address such as 192.0.2.7, or a network such as 2001:db8:0:0::/64"],
+    ["--address", "shop", "an address such as 192.0.2.7 or 2001:db8::7"],
     ["--since", "yesterday", "a date such as 2026-11-01, a time such as"],
   ] as const)
     expect(await cli.run(["requests", flag, value], {}, { clock: createClock() })).toEqual(

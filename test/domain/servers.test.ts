@@ -7,6 +7,9 @@ import {
   reportedSetting,
   type ServerState,
 } from "../../src/domain/servers.ts";
+import { SETTINGS } from "../../src/config/options.ts";
+import { sharedSettings, shownSettings } from "../../src/config/shown-settings.ts";
+import { parseValues } from "../config/parsing.ts";
 
 const server = (id: string, more: Partial<ServerState> = {}): ServerState => ({
   ...NO_ACTIVITY,
@@ -27,6 +30,18 @@ test("a server differs in what is another value than on most servers", () => {
   });
   // A server of an earlier release does not report its settings.
   expect(differing(withUrl("a", "x"), withUrl("b", "x"), server("c"))).toEqual({});
+});
+
+test("lists with the same items in another order are the same value", () => {
+  const reported = (...proxies: string[]) => {
+    const values = parseValues({ "trust-proxy": proxies, "webhook-events": ["operator.*,key.banned"] });
+    const sources = { source: () => undefined, envFileVariables: new Set<string>() };
+    return sharedSettings(shownSettings(SETTINGS, values, sources), "").settings;
+  };
+  const settings = reported("10.0.0.3,10.0.0.2");
+  expect(settings).toContainEqual({ name: "trust-proxy", value: "10.0.0.2/32,10.0.0.3/32" });
+  expect(settings).toContainEqual({ name: "webhook-events", value: "key.banned,operator.*" });
+  expect(reported("10.0.0.2", "10.0.0.3", "10.0.0.2")).toEqual(settings);
 });
 
 test("if no value is that of most servers, all of them differ", () => {

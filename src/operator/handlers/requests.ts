@@ -1,3 +1,4 @@
+import { countedAddress, parseIpAddress } from "../../config/network.ts";
 import { encodeCursor } from "../../domain/cursor.ts";
 import { formatOptionalTime, formatTime } from "../../text/formatting.ts";
 import { crc32 } from "../../runtime/hash.ts";
@@ -13,6 +14,13 @@ type Query = QueryOf<"listRequests">;
  * The largest number of servers. Requests of different servers have different identifiers, in the order of their times.
  */
 const SERVERS = 1_024n;
+
+/** The log has an IPv6 address as its network. */
+function loggedAddress(text: string): string {
+  const address = parseIpAddress(text.replace(/\/64$/, ""));
+  return address ? countedAddress(address) : text;
+}
+
 export function requestHandlers({
   requestLog,
   servers,
@@ -71,13 +79,14 @@ export function requestHandlers({
     return { items: viewed, nextCursor, servers: [server] };
   }
 
-  function conditionsOf({ keyId, status, since, until, cursor, ...query }: Query) {
+  function conditionsOf({ keyId, status, since, until, cursor, address, ...query }: Query) {
     const beforeTime = until === undefined ? Infinity : Date.parse(until) * STAMPS_PER_MS;
     // This is one more than the greatest stamp whose identifier is below the cursor.
     const beforeCursor = cursor === undefined ? Infinity : Number((cursor - number + SERVERS - 1n) / SERVERS);
     const statusWith = (digit: string) => Number(status?.replaceAll("x", digit));
     return {
       ...query,
+      ...(address !== undefined && { address: loggedAddress(address) }),
       ...(keyId !== undefined && { keyId: Number(keyId) }),
       ...(status !== undefined && { statuses: [statusWith("0"), statusWith("9")] as const }),
       ...(since !== undefined && { from: Date.parse(since) * STAMPS_PER_MS }),

@@ -23,7 +23,7 @@ const REGISTER = "petstore:production:servers";
 const TOKEN = "the-token-of-all-servers";
 /** A slow machine takes longer than the default timeout. */
 const flags = [...adminFlags(TOKEN), ...storage, "--limits-timeout", "1s"];
-const start = (port = 0) => startPetstore(["--port", `${port}`, ...flags]);
+const start = (port = 0, ...more: string[]) => startPetstore(["--port", `${port}`, ...flags, ...more]);
 
 interface Page {
   readonly items: readonly { readonly requestId: string }[];
@@ -115,7 +115,7 @@ interface Fleet {
 
 test("a server that was killed is lost, apart from the others in name and figures, until it starts again", async () => {
   const [port = 0] = freePorts(1);
-  const third = await start(port);
+  const third = await start(port, "--free-limits", "60/1000");
   const name = `${hostname()}:${port}`;
   /** The command reads the register itself, which a server does every five seconds. */
   const registered = async () => {
@@ -138,6 +138,10 @@ test("a server that was killed is lost, apart from the others in name and figure
   expect(new Set(items.map((each) => each.name)).size).toBe(3);
   expect(total.requests).toBe((items[0]?.requests ?? 0) + (items[1]?.requests ?? 0));
   expect(await problemsOn(first)).toHaveLength(2);
+  // It sets the limits again when it restarts.
+  const plans = JSON.parse((await run("plans", "list", "--json")).out);
+  expect(plans[0].setBy).toEqual([{ server: hostname(), setting: "--free-limits" }]);
+  expect((await get<{ items: object[] }>(first, "/api/plans")).items).toEqual(plans);
   const again = await start(port);
   await until(async () => stateIn(await registered()) === "up");
   expect((await registered()).items).toHaveLength(3);
