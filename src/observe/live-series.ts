@@ -28,8 +28,8 @@ const LONG_STEP_MS = 60_000;
 const EARLY_MS = 100;
 
 /**
- * The figures of this server in the last day: an hour in steps of five seconds, and 24 hours in steps of a minute. They
- * take at most 1.5 MB, and are lost at a restart.
+ * The figures of this server: an hour in steps of five seconds, and two days in steps of a minute, so that a day can be
+ * compared with the one before. They take at most 2.5 MB, and are lost at a restart.
  */
 export class LiveSeries {
   readonly #sources: LiveSources;
@@ -40,7 +40,7 @@ export class LiveSeries {
   constructor(sources: LiveSources) {
     this.#sources = sources;
     this.#short = new Series(sources, SHORT_STEP_MS, LIVE_RANGES["1h"]);
-    this.#long = new Series(sources, LONG_STEP_MS, LIVE_RANGES["24h"]);
+    this.#long = new Series(sources, LONG_STEP_MS, 2 * LIVE_RANGES["24h"]);
   }
 
   start(): void {
@@ -73,16 +73,17 @@ export class LiveSeries {
     const series = lengthMs <= LIVE_RANGES["1h"] ? this.#short : this.#long;
     const { times, rows } = series.last(lengthMs);
     const values = (of: (row: Row) => number | null) => rows.map((row) => (row ? of(row) : null));
-    const requests = byLabel(OUTCOMES, (outcome) => values((row) => row.requests[outcome]));
-    const totals = byLabel(OUTCOMES, (outcome) => sumOf(requests[outcome]));
+    const long = 2 * lengthMs <= LIVE_RANGES["1h"] ? this.#short : this.#long;
+    const before = long.last(lengthMs, lengthMs);
     return {
       step: series.stepMs / 1000,
       times,
-      requests,
+      requests: byLabel(OUTCOMES, (outcome) => values((row) => row.requests[outcome])),
       p50: values((row) => row.p50),
       p99: values((row) => row.p99),
       connections: values((row) => row.connections),
-      totals: { requests: sumOf(Object.values(totals)), ...totals, ...quantilesOf(latenciesOf(rows)) },
+      totals: totalsOf(rows),
+      before: before.isWhole ? totalsOf(before.rows) : null,
     };
   }
 }
@@ -100,6 +101,8 @@ class Series {
   /** The rows by the number of their step, counted from the epoch. A step without a recording has no row. */
   readonly #rows = new Map<number, Row>();
   readonly #maxRows: number;
+  /** The last step that ended before the recording began. */
+  readonly #stepBefore: number;
   #lastStep: number;
   /** The totals of all requests up to the last row. */
   #totals: OutcomeTotals;
@@ -111,7 +114,8 @@ class Series {
     lengthMs: number,
   ) {
     this.#maxRows = lengthMs / stepMs;
-    this.#lastStep = this.#endedStep(0);
+    this.#stepBefore = this.#endedStep(0);
+    this.#lastStep = this.#stepBefore;
     this.#totals = sources.requests.totals();
     this.#latencies = sources.requests.latencies();
   }
@@ -138,19 +142,28 @@ class Series {
     this.#latencies = counts;
   }
 
-  /** The last steps of a period, the latest last: when each ends, in Unix seconds, and its row. */
-  last(lengthMs: number) {
-    const first = Math.max(this.#endedStep(0), this.#lastStep) + 1 - lengthMs / this.stepMs;
+  /**
+   * The last steps of a period that ended `agoMs` ago, the latest last: when each ends, in Unix seconds, and its row.
+   * The period is whole if the recording began before it.
+   */
+  last(lengthMs: number, agoMs = 0) {
+    const first = Math.max(this.#endedStep(0), this.#lastStep) + 1 - (lengthMs + agoMs) / this.stepMs;
     const steps = Array.from({ length: lengthMs / this.stepMs }, (_, i) => first + i);
     return {
       times: steps.map((step) => ((step + 1) * this.stepMs) / 1000),
       rows: steps.map((step) => this.#rows.get(step)),
+      isWhole: this.#stepBefore < first,
     };
   }
 
   #endedStep(earlyMs: number): number {
     return Math.floor((this.sources.now() + earlyMs) / this.stepMs) - 1;
   }
+}
+
+function totalsOf(rows: readonly (Row | undefined)[]) {
+  const totals = byLabel(OUTCOMES, (outcome) => sumOf(rows.map((row) => row?.requests[outcome] ?? null)));
+  return { requests: sumOf(Object.values(totals)), ...totals, ...quantilesOf(latenciesOf(rows)) };
 }
 
 function latenciesOf(rows: readonly (Row | undefined)[]): Float64Array {

@@ -231,6 +231,13 @@ const TopKey = object("One of the API keys with the most requests", {
   lastUsedAt: nullable(time("When the key was last used")),
 });
 
+const rangeTotals = {
+  requests: count("Requests"),
+  ...outcomes(count),
+  p50: nullable(quantity("Milliseconds")),
+  p99: nullable(quantity("Milliseconds")),
+};
+
 const liveSeries = {
   range: Range,
   step: integer({ min: 1, max: 3_600, description: "Seconds from one point to the next" }),
@@ -241,18 +248,22 @@ const liveSeries = {
   p50: series("Median of the response times in the step, in milliseconds"),
   p99: series("99th percentile of the response times in the step, in milliseconds"),
   connections: series("Open connections at the end of the step"),
-  totals: object({
-    requests: count("Requests in the range"),
-    ...outcomes(count),
-    p50: nullable(quantity("Milliseconds")),
-    p99: nullable(quantity("Milliseconds")),
-  }),
+  totals: object("The requests in the range", rangeTotals),
 };
 
-export const ServerSeries = object("The live series of the server that responds", {
-  ...liveSeries,
-  server: line(100, "Identifier of the server"),
-});
+/** A server of an earlier release sends none of them. */
+const laterSeries = {
+  before: nullable(
+    object("The requests in the period before, as long as the range", rangeTotals),
+    "Null unless all servers ran during all of it",
+  ),
+};
+
+export const ServerSeries = object(
+  "The live series of the server that responds",
+  { ...liveSeries, server: line(100, "Identifier of the server") },
+  laterSeries,
+);
 export type ServerSeries = Infer<typeof ServerSeries>;
 
 export const Overview = object(
@@ -272,6 +283,7 @@ export const Overview = object(
     topKeys: array(TopKey, { json: "By requests in the last 24 hours on all servers, most used first" }),
   },
   {
+    ...laterSeries,
     expiringKeys: count(`API keys that are valid and expire within ${EXPIRES_SOON_MS / DAY_MS} days`),
     closeKeys: object(
       `API keys that are active and have used ${CLOSE_TO_LIMIT_PERCENT} % of a window or more`,
@@ -282,6 +294,7 @@ export const Overview = object(
         ),
       },
     ),
+    keyRequests: count("Requests with an API key in the last 24 hours, on all servers"),
   },
 );
 export type Overview = Infer<typeof Overview>;

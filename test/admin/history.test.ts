@@ -86,6 +86,7 @@ test("keys by use today are in the order of the windows that they show, and thos
 test("getOverview: has the keys with the most requests in the last 24 hours, with their windows now", async () => {
   const { topKeys, ...overview } = await service.ok("/api/overview");
   expect(overview).toMatchObject({ range: "1h", step: 5, bannedKeys: 0, deprecatedKeys: 1, expiringKeys: 0 });
+  expect([overview["keyRequests"], overview["before"]]).toEqual([74, null]);
   expect(topKeys).toMatchObject([
     { id: 3, name: "busier", admitted: 40 },
     { id: 2, name: "busy", state: "active", admitted: 25, limited: 4, usage: { minute: { used: 0 } } },

@@ -16,6 +16,7 @@ function seriesOf(times: number[], counts: (number | null)[], p99: (number | nul
     p99,
     connections: counts,
     totals: { ...totals, p50: p99[0] ?? null, p99: p99[0] ?? null },
+    before: null,
   };
 }
 
@@ -34,6 +35,17 @@ test("counts of several servers are added by their times, and response times are
   expect(all.connections).toEqual([1, 222, 333]);
   expect(all.p99).toEqual([7, 1, 9]);
   expect(all.totals).toMatchObject({ requests: 956, success: 956, limited: 0, p99: 7 });
+});
+
+test("the period before is known if every server knows it", () => {
+  const own = seriesOf([5, 10], [1, 2], [3, 4]);
+  const other = seriesOf([5, 10], [10, 20], [5, 6]);
+  const before = { ...own, before: own.totals };
+  expect(combinedSeries(before, [{ ...other, before: other.totals }]).before).toMatchObject({
+    requests: 33,
+    p99: 5,
+  });
+  expect(combinedSeries(before, [other]).before).toBeNull();
 });
 
 test("the last step has no data until all servers have it; a step before has those that there are", () => {

@@ -103,6 +103,27 @@ describe("live series", () => {
     expect(server.live.read("24h").connections).not.toContain(null);
   });
 
+  test.each([
+    ["15m", 15],
+    ["1h", 60],
+    ["6h", 6 * 60],
+    ["24h", 24 * 60],
+  ] as const)(
+    "%s: the period before has its totals as soon as the server ran during all of it",
+    (range, minutes) => {
+      const server = fakeServer();
+      server.request("success", 1);
+      server.request("limited");
+      server.pass(minutes * MINUTE);
+      expect(server.live.read(range)).toMatchObject({ totals: { requests: 2 }, before: null });
+      server.request("success", 100);
+      server.pass(minutes * MINUTE);
+      const { totals, before } = server.live.read(range);
+      expect([totals.requests, before?.requests, before?.limited]).toEqual([1, 2, 1]);
+      expect(before?.p99).toBeCloseTo(1, 0);
+    },
+  );
+
   test("a time in which the process was stopped is a gap", () => {
     const server = fakeServer();
     server.pass(10 * SECOND);

@@ -28,20 +28,26 @@ export function combinedSeries(own: LiveSeries, others: readonly LiveSeries[]): 
       return known.length === 0 ? null : combined(known);
     });
   };
-  const slowest = (name: "p50" | "p99") => {
-    const known = all.flatMap(({ totals }) => totals[name] ?? []);
-    return known.length === 0 ? null : greatest(known);
-  };
+  const before = all.flatMap((each) => each.before ?? []);
   return {
     ...own,
     requests: byLabel(OUTCOMES, (outcome) => combine(({ requests }) => requests[outcome], sum)),
     p50: combine(({ p50 }) => p50, greatest),
     p99: combine(({ p99 }) => p99, greatest),
     connections: combine(({ connections }) => connections, sum),
-    totals: {
-      ...byLabel(["requests", ...OUTCOMES], (name) => sum(all.map(({ totals }) => totals[name]))),
-      p50: slowest("p50"),
-      p99: slowest("p99"),
-    },
+    totals: combinedTotals(all.map(({ totals }) => totals)),
+    before: before.length === all.length ? combinedTotals(before) : null,
+  };
+}
+
+function combinedTotals(all: readonly LiveSeries["totals"][]): LiveSeries["totals"] {
+  const slowest = (name: "p50" | "p99") => {
+    const known = all.flatMap((totals) => totals[name] ?? []);
+    return known.length === 0 ? null : greatest(known);
+  };
+  return {
+    ...byLabel(["requests", ...OUTCOMES], (name) => sum(all.map((totals) => totals[name]))),
+    p50: slowest("p50"),
+    p99: slowest("p99"),
   };
 }

@@ -2,7 +2,13 @@ import { formatTime } from "../../text/formatting.ts";
 import { CLOSE_TO_LIMIT_PERCENT, EXPIRES_SOON_MS } from "../../domain/api-keys.ts";
 import { DAY_MS } from "../../domain/rate-limit.ts";
 import { differingSettings, isLate, nameOfServer, type ServerState } from "../../domain/servers.ts";
-import { DEPRECATED_USE_DAYS, type KeyTotals, intervalStart } from "../../domain/usage-history.ts";
+import {
+  DEPRECATED_USE_DAYS,
+  intervalStart,
+  type KeyTotals,
+  requestsOf,
+  sumOfRequests,
+} from "../../domain/usage-history.ts";
 import { reuseBriefly } from "../../runtime/event-loop.ts";
 import { type AdapterMonitor, LATENCY_BUCKETS, quantilesOf } from "../../observe/request-metrics.ts";
 import { formatPolicy } from "../../config/shown-settings.ts";
@@ -26,11 +32,12 @@ export function serverHandlers(services: ServerServices) {
   const readSums = reuseBriefly(async () => {
     const now = clock.now();
     const day = { by: "hour", since: now - DAY_MS, until: now } as const;
-    const totals = await usageHistory.usageByKey({ ...day, limit: TOP_KEYS });
+    const totals = await usageHistory.usageByKey(day);
     const deprecatedSince = intervalStart("day", now - DEPRECATED_USE_DAYS * DAY_MS);
     const filter = { expiresBefore: now + EXPIRES_SOON_MS };
     return {
-      totals,
+      totals: totals.slice(0, TOP_KEYS),
+      keyRequests: requestsOf(sumOfRequests(totals)),
       deprecatedKeys: await usageHistory.countDeprecatedUse(deprecatedSince),
       expiringKeys: (await keys.listKeys({ filter, limit: 1, now })).total,
     };
@@ -53,7 +60,7 @@ export function serverHandlers(services: ServerServices) {
     },
 
     async getOverview({ query: { range = "1h" } }) {
-      const { totals, deprecatedKeys, expiringKeys } = await readSums();
+      const { totals, ...counts } = await readSums();
       const topKeys = await viewTopKeys(totals);
       const banned = await keyViews.banned(1);
       const close = await keyViews.list({
@@ -66,8 +73,7 @@ export function serverHandlers(services: ServerServices) {
         range,
         ...(await readSeries(range)),
         bannedKeys: limits.isAvailable ? banned.total : null,
-        deprecatedKeys,
-        expiringKeys,
+        ...counts,
         closeKeys: { total: close.total, first: first && { id: first.id, name: first.name } },
         topKeys,
       };
