@@ -1,5 +1,6 @@
 import { parseJson } from "../api/json.ts";
 import { leastRoleOf, mayCall } from "../domain/operators.ts";
+import type { PageName } from "../operator/console/pages.ts";
 import { adminRequestOf, type CallInput, readRejection, readResponse } from "../operator/calls.ts";
 import {
   ADMIN_OPERATIONS,
@@ -44,6 +45,18 @@ function setSession({ operator }: Session): void {
 export function may(operationId: AdminOperationId): boolean {
   const role = current.operator?.role;
   return role !== undefined && mayCall(role, leastRoleOf(ADMIN_OPERATIONS[operationId]));
+}
+
+/** Pages that are there to do something. */
+const NEEDED: Readonly<Partial<Record<PageName, AdminOperationId>>> = {
+  "Create a key": "createKey",
+  "Edit a key": "updateKey",
+  "Add a pet": "createPet",
+};
+
+export function mayOpen(page: PageName): boolean {
+  const needed = NEEDED[page];
+  return needed === undefined || may(needed);
 }
 
 /**

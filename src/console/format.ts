@@ -2,9 +2,9 @@ import { formatTime, grouped, shortDuration } from "../text/formatting.ts";
 
 /** Numbers, times and durations that only the pages need. src/text/formatting.ts has the others. */
 
-const COMPACT = new Intl.NumberFormat("en", { notation: "compact", maximumFractionDigits: 1 });
+const COMPACT = new Intl.NumberFormat("en", { notation: "compact", maximumSignificantDigits: 3 });
 
-/** `1.2K`, for axes. */
+/** `1.25K`, for axes. */
 export const compact = (value: number): string => COMPACT.format(value);
 
 /** `612`, `2.1`, `0.04`: three digits that matter. */
@@ -18,6 +18,16 @@ export function percent(part: number, whole: number): string {
   if (whole === 0 || part === 0) return "0 %";
   const value = (part / whole) * 100;
   return value < 0.1 ? "< 0.1 %" : `${figure(value)} %`;
+}
+
+/** `+12 %`, `−3 %`, `× 25`: a value, compared with an earlier one. */
+export function change(value: number, earlier: number): string {
+  if (value === earlier) return "as before";
+  if (earlier === 0) return "none before";
+  const ratio = value / earlier;
+  if (ratio >= 10) return `× ${figure(ratio)}`;
+  const percents = Math.round(Math.abs(ratio - 1) * 100);
+  return percents === 0 ? "± 0 %" : `${ratio > 1 ? "+" : "−"}${percents} %`;
 }
 
 /** `2.1 ms`, `340 µs`, `1.2 s`. */
@@ -40,10 +50,13 @@ export const localTime = (at: number): string => LOCAL.format(at);
 
 const CLOCK = new Intl.DateTimeFormat("en-GB", { timeStyle: "medium" });
 
+/** `16:41:52`. */
+export const clock = (at: number): string => CLOCK.format(at);
+
 /** `16:41:52.123`, and with its date if that is not today's. */
 export function clockTime(at: number): string {
   const isToday = new Date(at).toDateString() === new Date().toDateString();
-  return `${isToday ? CLOCK.format(at) : localTime(at)}.${String(at % 1_000).padStart(3, "0")}`;
+  return `${isToday ? clock(at) : localTime(at)}.${String(at % 1_000).padStart(3, "0")}`;
 }
 
 /** Days of the usage history are days in UTC. */

@@ -1,11 +1,11 @@
 import { type ComponentType, render } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { matchPage, type PageName } from "../operator/console/pages.ts";
-import type { AdminOperationId } from "../operator/operations.ts";
-import { call, findSession, may, signIn } from "./admin-api.ts";
+import { call, findSession, mayOpen, signIn } from "./admin-api.ts";
 import { startSearchKey } from "./components/filters.tsx";
 import { ENVIRONMENT, Layout } from "./components/layout.tsx";
 import { Empty, PageHead, type PageProps, Skeleton } from "./components/page.tsx";
+import { startPaletteKey } from "./components/palette.tsx";
 import { current, server, startClock, update, useCurrent } from "./state.ts";
 import { AuditTrailPage } from "./pages/audit.tsx";
 import { KeyCreationPage, KeyEditPage } from "./pages/key-edit.tsx";
@@ -40,13 +40,6 @@ const PAGES: Readonly<Record<PageName, ComponentType<PageProps>>> = {
   Audit: AuditTrailPage,
   Operators: OperatorListPage,
   Settings: SettingsPage,
-};
-
-/** Pages that are there to do something. */
-const NEEDED: Readonly<Partial<Record<PageName, AdminOperationId>>> = {
-  "Create a key": "createKey",
-  "Edit a key": "updateKey",
-  "Add a pet": "createPet",
 };
 
 function App() {
@@ -99,8 +92,7 @@ function PageOfPath() {
     );
   }
   const Page = PAGES[match.name];
-  const needed = NEEDED[match.name];
-  if (needed === undefined || may(needed)) return <Page id={match.id} />;
+  if (mayOpen(match.name)) return <Page id={match.id} />;
   return (
     <section>
       <PageHead title={match.name} />
@@ -149,6 +141,7 @@ applyTheme(chosenTheme());
 startPrintableText();
 startRouter();
 startSearchKey();
+startPaletteKey();
 startClock();
 startPolling();
 const root = document.querySelector("#console");

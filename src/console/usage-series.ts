@@ -37,7 +37,7 @@ export function usageSeries(
     series: [
       {
         label: "success",
-        tone: "ok",
+        tone: "series",
         symbol: "●",
         values: valuesOf(({ admitted, errors }) => admitted - errors),
       },

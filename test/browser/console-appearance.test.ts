@@ -108,7 +108,7 @@ test("dialogs have no violations either", async () => {
 
 test("the console works with Tab and Enter alone", async () => {
   const { page } = await open("/");
-  await page.getByText("requests now").waitFor();
+  await page.getByText("Serving").waitFor();
   await page.evaluate("document.activeElement.blur()");
   await page.keyboard.press("Tab");
   expect(await page.evaluate("document.activeElement.textContent")).toBe("Skip to the content");

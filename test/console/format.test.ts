@@ -1,5 +1,17 @@
 import { expect, test } from "bun:test";
-import { figure, latency, ordinal, percent, relative, utcTime } from "../../src/console/format.ts";
+import { change, figure, latency, ordinal, percent, relative, utcTime } from "../../src/console/format.ts";
+
+test("a value is compared with the one before", () => {
+  expect([
+    change(112, 100),
+    change(97, 100),
+    change(5, 5),
+    change(1_001, 1_000),
+    change(7, 0),
+    change(0, 7),
+    change(250, 10),
+  ]).toEqual(["+12 %", "−3 %", "as before", "± 0 %", "none before", "−100 %", "× 25"]);
+});
 
 test("figures have two or three digits that matter", () => {
   expect([0, 0.0416, 2.149, 61.25, 612.4, 12_345.6].map(figure)).toEqual([

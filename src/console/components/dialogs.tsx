@@ -12,7 +12,7 @@ import { LocalTime } from "./values.tsx";
 
 /** Opens a dialog over the page, in place of the one before, until the page is left. */
 export const openDialog = (dialog: () => VNode): void => update({ dialog });
-const closeDialog = (): void => update({ dialog: undefined });
+export const closeDialog = (): void => update({ dialog: undefined });
 
 interface DialogButtonProps {
   readonly dialog: () => VNode;
@@ -37,7 +37,7 @@ interface ModalProps {
  * A modal dialog. The browser keeps the focus inside, and Escape cancels it; afterwards the focus is where it was.
  * While the page to sign in is shown, it is closed.
  */
-function Modal({ title, name, onCancel, children }: ModalProps) {
+export function Modal({ title, name, onCancel, children }: ModalProps) {
   const dialog = useRef<HTMLDialogElement>(null);
   const titleId = useId();
   const { isSignedIn } = current;
@@ -245,7 +245,7 @@ interface CopyProps {
 const COPY_TEXTS = { ready: "Copy", copied: "Copied ✓", failed: "Press Ctrl-C" } as const;
 
 /** Copies a text. Where the browser forbids it, the text is there to be selected. */
-function CopyButton({ what, text, onCopied }: CopyProps) {
+export function CopyButton({ what, text, onCopied }: CopyProps) {
   const [state, setState] = useState<keyof typeof COPY_TEXTS>("ready");
   async function copy() {
     try {

@@ -133,7 +133,7 @@ const TYPES = {
 const TYPING_MS = 200;
 
 /** More of a secret than its hint. The history of a browser must not contain it. */
-const SECRET = /pet_(?:live|test|admin)_[\w-]{5,}/;
+export const SECRET_TEXT = /pet_(?:live|test|admin)_[\w-]{5,}/;
 
 /** The local time of an input, for a time in RFC 3339. */
 function localInput(time: string): string {
@@ -167,7 +167,7 @@ function TextFilter({ name, type = "text", onSecret, ...props }: Filter & { read
         const { value } = currentTarget;
         setText(value);
         clearTimeout(timer.current);
-        const [secret] = SECRET.exec(value) ?? [];
+        const [secret] = SECRET_TEXT.exec(value) ?? [];
         if (secret !== undefined) {
           setText((currentTarget.value = ""));
           return onSecret ? onSecret(secret) : announce("That is a secret: it is not searched for.");

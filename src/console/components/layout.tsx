@@ -4,6 +4,7 @@ import { unreadableText } from "../../operator/calls.ts";
 import { PAGES } from "../../operator/console/pages.ts";
 import { refresh } from "../polling.ts";
 import { current, now, server } from "../state.ts";
+import { PaletteButton } from "./palette.tsx";
 
 /** The pages that are no part of another one. */
 const MAIN_PAGES = Object.entries(PAGES).filter(([, path]) => /^\/\w*$/.test(path));
@@ -47,6 +48,7 @@ export function Layout({ children }: { readonly children: ComponentChildren }) {
             </a>
           ))}
         </nav>
+        <PaletteButton />
       </header>
       <LostBanner />
       {version !== loadedVersion && !isLost && (

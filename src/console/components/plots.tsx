@@ -1,6 +1,7 @@
+import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import uPlot from "uplot";
-import { formatTime } from "../../text/formatting.ts";
+import { formatTime, grouped } from "../../text/formatting.ts";
 import { localTime, utcDay, utcTime } from "../format.ts";
 import { navigate } from "../router.ts";
 import { type Column, DataTable } from "./tables.tsx";
@@ -8,7 +9,7 @@ import { LocalTime } from "./values.tsx";
 
 export interface Series {
   readonly label: string;
-  readonly tone: "ok" | "limited" | "error" | "text" | "muted";
+  readonly tone: "series" | "limited" | "error" | "text" | "muted";
   /** The symbol next to the label: a series is never identified by its colour alone. */
   readonly symbol: string;
   readonly isDashed?: boolean;
@@ -16,13 +17,24 @@ export interface Series {
   readonly values: readonly (number | null)[];
 }
 
+/** Something that happened at a moment. */
+export interface Mark extends Pick<Series, "label" | "tone" | "symbol"> {
+  /** Unix seconds. */
+  readonly time: number;
+  readonly text: string;
+}
+
 export interface PlotProps {
   readonly title: string;
+  /** The figures that the plot is about, above it. */
+  readonly lead?: ComponentChildren;
   /** Unix seconds. The plot is drawn again when the times or the series are other objects. */
   readonly times: readonly number[];
   readonly series: readonly Series[];
   /** `stacked` adds the series up, the first at the bottom. */
   readonly kind: "lines" | "stacked" | "bars";
+  /** Whether the axis is logarithmic, for values that differ by orders of magnitude. */
+  readonly isLog?: boolean;
   /** Whether values are counts, so that the axis has no fractions. */
   readonly isCount?: boolean;
   readonly axisValue: (value: number) => string;
@@ -33,34 +45,51 @@ export interface PlotProps {
   readonly group: string;
   /** The page of a point, by its time in Unix seconds. */
   readonly pointUrl: (time: number) => string;
+  /** The page of a part of the times, which the person selects. */
+  readonly zoomUrl?: (from: number, until: number) => string;
+  /** Drawn anew when it is another object. */
+  readonly marks?: readonly Mark[];
   /** What is next to the title while there is nothing to show. */
   readonly emptyText: string;
 }
 
-const HEIGHT_PX = 220;
+const HEIGHT_PX = 200;
+const NO_MARKS: readonly Mark[] = [];
 
 /** A plot of series over time, with the same data as a table below. */
 export function Plot(props: PlotProps) {
-  const { title, times, series, value, isByDay = false, emptyText } = props;
+  const { title, times, series, value, isByDay = false, emptyText, lead, marks = NO_MARKS } = props;
   const [hovered, setHovered] = useState<number>();
-  const hasData = series.some(({ values }) => values.some((each) => each !== null));
+  const last = lastWithData(props);
   const shown = hovered !== undefined && hovered < times.length ? hovered : undefined;
   const time = shown === undefined ? undefined : times[shown];
+  const symbols = Map.groupBy(marks, ({ label }) => label);
   return (
-    <figure class="plot">
+    <figure class="plot card">
       <div class="plot-head">
         <h2>{title}</h2>
         <span class="muted small" title={time === undefined ? undefined : utcTime(time * 1_000)}>
-          {time === undefined ? (hasData ? null : emptyText) : (isByDay ? utcDay : localTime)(time * 1_000)}
+          {time === undefined && (last === -1 ? emptyText : null)}
+          {shown !== undefined && marksAt(props, shown).map(({ text }) => `${text} · `)}
+          {time !== undefined && (isByDay ? utcDay : localTime)(time * 1_000)}
         </span>
       </div>
+      {lead}
       <ul class="legend">
         {series.map(({ label, tone, symbol, values }) => (
           <li key={label}>
             <span class={`symbol tone-${tone}`} aria-hidden="true">
               {symbol}
             </span>
-            {label} <span class="number">{shown === undefined ? null : text(values[shown], value)}</span>
+            {label} <span class="number">{text(values[shown ?? last], value)}</span>
+          </li>
+        ))}
+        {Array.from(symbols, ([label, [mark, ...others]]) => (
+          <li key={label}>
+            <span class={`symbol tone-${mark?.tone}`} aria-hidden="true">
+              {mark?.symbol}
+            </span>
+            {label} {grouped(others.length + 1)}
           </li>
         ))}
       </ul>
@@ -68,6 +97,17 @@ export function Plot(props: PlotProps) {
       <PlotData {...props} />
     </figure>
   );
+}
+
+/** The last point with data; -1 if there is none. Its values are in the legend, so that hovering moves nothing. */
+function lastWithData({ times, series }: Pick<PlotProps, "times" | "series">): number {
+  return times.findLastIndex((_, i) => series.some(({ values }) => typeof values[i] === "number"));
+}
+
+/** The marks of the step that ends at a point. */
+function marksAt({ times, marks = NO_MARKS }: PlotProps, index: number): readonly Mark[] {
+  const [end = 0, before = -Infinity] = [times[index], times[index - 1]];
+  return marks.filter(({ time }) => time > before && time <= end);
 }
 
 function text(value: number | null | undefined, format: (value: number) => string): string {
@@ -79,7 +119,7 @@ interface CanvasProps extends PlotProps {
 }
 
 function Canvas(props: CanvasProps) {
-  const { times, series, pointUrl } = props;
+  const { title, times, series, value, pointUrl, zoomUrl, marks } = props;
   const area = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot>(undefined);
   const latest = useRef(props);
@@ -105,11 +145,58 @@ function Canvas(props: CanvasProps) {
     };
   }, []);
 
-  useEffect(() => plot.current?.setData(dataOf(props)), [times, series]);
+  useEffect(() => plot.current?.setData(dataOf(props)), [times, series, marks]);
 
-  const show = () => navigate(pointUrl(times[plot.current?.cursor.idx ?? times.length - 1] ?? 0));
-  const title = "Click: the requests of that moment";
-  return <div class="plot-area" ref={area} aria-hidden="true" title={title} onClick={show} />;
+  const index = () => plot.current?.cursor.idx ?? Math.max(0, lastWithData(props));
+  const show = () => navigate(pointUrl(times[index()] ?? 0));
+  const moveTo = (to: number) => {
+    const left = plot.current?.valToPos(times[Math.max(0, Math.min(to, times.length - 1))] ?? 0, "x") ?? 0;
+    plot.current?.setCursor({ left, top: 0 });
+  };
+  const [at, setAt] = useState(0);
+  /** The keys of a slider; + shows a third of the times, around the point. */
+  const keys: Readonly<Record<string, () => void>> = {
+    ArrowLeft: () => moveTo(index() - 1),
+    ArrowRight: () => moveTo(index() + 1),
+    PageUp: () => moveTo(index() + Math.ceil(times.length / 10)),
+    PageDown: () => moveTo(index() - Math.ceil(times.length / 10)),
+    Home: () => moveTo(0),
+    End: () => moveTo(times.length - 1),
+    Enter: show,
+    "+": () => zoomTo(props, index() - times.length / 6, index() + times.length / 6),
+  };
+  const label = `Click or Enter: the requests of that moment${zoomUrl ? ". Drag or +: zoom" : ""}`;
+  return (
+    <div
+      class="plot-area"
+      ref={area}
+      tabIndex={0}
+      role="slider"
+      aria-label={title}
+      aria-valuemin={0}
+      aria-valuemax={Math.max(0, times.length - 1)}
+      aria-valuenow={at}
+      aria-valuetext={`${localTime((times[at] ?? 0) * 1_000)}: ${series.map((each) => `${each.label} ${text(each.values[at], value)}`).join(", ")}`}
+      title={label}
+      onClick={show}
+      onKeyDown={(event) => {
+        const act = keys[event.key];
+        if (act === undefined || event.ctrlKey || event.metaKey || event.altKey) return;
+        event.preventDefault();
+        act();
+        setAt(index());
+      }}
+    />
+  );
+}
+
+/** A part that has no more than two points has no line. */
+const MIN_POINTS = 3;
+
+function zoomTo({ times, zoomUrl }: PlotProps, from: number, until: number): void {
+  const first = Math.max(0, Math.min(Math.floor(from), times.length - MIN_POINTS));
+  const last = Math.min(times.length - 1, Math.max(Math.ceil(until), first + MIN_POINTS - 1));
+  if (zoomUrl && first < last) navigate(zoomUrl(times[first] ?? 0, times[last] ?? 0));
 }
 
 /** uPlot draws in order. The largest sums come first, so that the others are drawn over them. */
@@ -126,7 +213,7 @@ function dataOf({ times, series, kind }: PlotProps): uPlot.AlignedData {
 }
 
 function optionsOf(element: HTMLElement, current: () => CanvasProps): uPlot.Options {
-  const { series, kind, group, isByDay = false, isCount = false } = current();
+  const { series, kind, group, isByDay = false, isCount = false, isLog = false, zoomUrl } = current();
   // A colour is read each time that the plot is drawn, so that it follows the theme.
   const colour = (value: string) => () => resolved(element, value);
   const hairline = colour("var(--hairline)");
@@ -142,9 +229,10 @@ function optionsOf(element: HTMLElement, current: () => CanvasProps): uPlot.Opti
     height: HEIGHT_PX,
     legend: { show: false },
     cursor: {
-      sync: { key: group },
+      // A selection in one plot selects nothing in the others.
+      sync: { key: group, filters: { pub: (type) => !/up|down/.test(type) } },
       points: { show: kind === "lines" },
-      drag: { x: false, y: false },
+      drag: { x: zoomUrl !== undefined, y: false, setScale: false },
       y: false,
     },
     ...(isByDay && { tzDate: (seconds: number) => uPlot.tzDate(new Date(seconds * 1_000), "Etc/UTC") }),
@@ -152,32 +240,46 @@ function optionsOf(element: HTMLElement, current: () => CanvasProps): uPlot.Opti
       x: {
         range: (_plot, min, max) => (kind === "bars" ? withHalfBars(min, max, current().times) : [min, max]),
       },
-      y: { range: (_plot, _min, max) => [0, max > 0 ? max * 1.1 : 1] },
+      y: isLog
+        ? { distr: 3, range: (_plot, min, max) => decades(min, max) }
+        : { range: (_plot, _min, max) => [0, max > 0 ? max * 1.1 : 1] },
     },
     axes: [
       { ...axis, space: 70, values: TIME_FORMATS },
       {
         ...axis,
         ...(isCount && { incrs: COUNT_STEPS }),
+        ...(isLog && { splits: powersOfTen }),
+        filter: (_plot, splits) => measured(splits, current()),
         size: 56,
-        values: (_plot, splits) => splits.map((split) => current().axisValue(split)),
+        values: (_plot, splits) =>
+          splits.map((split) => (typeof split === "number" ? current().axisValue(split) : "")),
       },
     ],
     series: [{}, ...drawn.map((each) => seriesOptions(each, kind, colour))],
     padding: [null, series.length > 1 ? NAME_WIDTH_PX : null, null, null],
     hooks: {
       setCursor: [({ cursor }) => current().onHover(cursor.idx ?? undefined)],
-      draw: [(plot) => showNames(plot, current())],
+      setSelect: [
+        (plot) => {
+          const { left, width } = plot.select;
+          if (width > 0) zoomTo(current(), plot.posToIdx(left), plot.posToIdx(left + width));
+          plot.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
+        },
+      ],
+      drawAxes: [(plot) => shadeNoData(plot, current(), colour)],
+      draw: [
+        (plot) => {
+          drawMarks(plot, current(), colour);
+          showNames(plot, current());
+        },
+      ],
     },
   };
 }
 
-function seriesOptions(
-  { label, tone, isDashed }: Series,
-  kind: PlotProps["kind"],
-  colour: (value: string) => () => string,
-) {
-  const variable = `var(--${tone === "muted" ? "text-muted" : tone})`;
+function seriesOptions({ label, tone, isDashed }: Series, kind: PlotProps["kind"], colour: Colour) {
+  const variable = colourOf(tone);
   const line: uPlot.Series = {
     label,
     stroke: colour(variable),
@@ -194,6 +296,59 @@ function seriesOptions(
   return { ...line, fill, width: 0, points: { show: false }, ...(paths && { paths }) };
 }
 
+/** The splits of an axis that measure something: zeros have a zero, and what has no data has no scale. */
+function measured(splits: number[], { series }: PlotProps): (number | null)[] {
+  const greatest = series.reduce((max, { values }) => Math.max(max, ...values.map((each) => each ?? -1)), -1);
+  return greatest > 0 ? splits : splits.map((split) => (split === greatest ? split : null));
+}
+
+/** Whole powers of ten around the values. */
+function decades(min: number | null, max: number | null): [number, number] {
+  const low = 10 ** Math.floor(Math.log10(min || 0.1));
+  return [low, Math.max(10 ** Math.ceil(Math.log10(max || 1)), low * 10)];
+}
+
+function powersOfTen(_plot: uPlot, _axis: number, min: number, max: number): number[] {
+  const [low, high] = [Math.round(Math.log10(min)), Math.round(Math.log10(max))];
+  return Array.from({ length: high - low + 1 }, (_, i) => Number((10 ** (low + i)).toPrecision(3)));
+}
+
+type Colour = (value: string) => () => string;
+
+/** Before the first data there is nothing, which is not zero: that part is shaded and says so. */
+function shadeNoData({ ctx, bbox, valToPos }: uPlot, { times, series }: PlotProps, colour: Colour): void {
+  const first = times.findIndex((_, i) => series.some(({ values }) => typeof values[i] === "number"));
+  if (first !== -1 && first < times.length / 50) return;
+  const { left, top, height } = bbox;
+  const width = first === -1 ? bbox.width : valToPos(times[first] ?? 0, "x", true) - left;
+  const shown = width / devicePixelRatio;
+  ctx.save();
+  ctx.fillStyle = colour("var(--surface)")();
+  ctx.fillRect(left, top, width, height);
+  ctx.fillStyle = colour("var(--text-muted)")();
+  ctx.font = `${12 * devicePixelRatio}px system-ui, sans-serif`;
+  ctx.textAlign = "center";
+  const words = first !== -1 && shown > 240 ? "no data before the server started" : "no data";
+  if (shown > 64) ctx.fillText(words, left + width / 2, top + height / 2);
+  ctx.restore();
+}
+
+function drawMarks({ ctx, bbox, valToPos }: uPlot, { marks = NO_MARKS }: PlotProps, colour: Colour): void {
+  ctx.save();
+  ctx.font = `${10 * devicePixelRatio}px system-ui, sans-serif`;
+  ctx.textAlign = "center";
+  for (const { time, tone, symbol } of marks) {
+    const x = valToPos(time, "x", true);
+    if (x < bbox.left || x > bbox.left + bbox.width) continue;
+    ctx.fillStyle = colour(colourOf(tone))();
+    ctx.fillRect(x, bbox.top, devicePixelRatio, bbox.height);
+    ctx.fillText(symbol, x, bbox.top);
+  }
+  ctx.restore();
+}
+
+const colourOf = (tone: Series["tone"]): string => `var(--${tone === "muted" ? "text-muted" : tone})`;
+
 const COUNT_STEPS = Array.from({ length: 10 }, (_, power) =>
   [1, 2, 5].map((digit) => digit * 10 ** power),
 ).flat();
@@ -205,7 +360,7 @@ const NAME_WIDTH_PX = 56;
 function showNames(plot: uPlot, { times, series, kind }: PlotProps): void {
   for (const name of plot.over.querySelectorAll(".series-name")) name.remove();
   if (series.length < 2) return;
-  const last = times.findLastIndex((_, i) => series.some(({ values }) => typeof values[i] === "number"));
+  const last = lastWithData({ times, series });
   const step = kind === "bars" ? (times[1] ?? 0) - (times[0] ?? 0) : 0;
   const left = plot.valToPos((times[last] ?? 0) + step / 2, "x") + 6;
   let below = 0;
@@ -219,7 +374,7 @@ function showNames(plot: uPlot, { times, series, kind }: PlotProps): void {
   for (const { label, tone, top } of names.toSorted((a, b) => b.top - a.top)) {
     highest = Math.min(top, highest - NAME_HEIGHT_PX);
     const name = document.createElement("span");
-    name.className = `series-name tone-${tone}`;
+    name.className = `series-name tone-${tone === "series" ? "muted" : tone}`;
     name.textContent = label;
     Object.assign(name.style, { left: `${left}px`, top: `${highest}px` });
     plot.over.append(name);
@@ -258,7 +413,8 @@ function resolved(element: HTMLElement, value: string): string {
 }
 
 /** Shows the same data to people who do not see the plot, and exactly. The rows exist while it is open. */
-function PlotData({ title, times, series, value, isByDay = false }: PlotProps) {
+function PlotData(props: PlotProps) {
+  const { title, times, series, value, isByDay = false, marks = NO_MARKS } = props;
   const [isOpen, setOpen] = useState(false);
   const columns: Column<number>[] = [
     {
@@ -270,6 +426,9 @@ function PlotData({ title, times, series, value, isByDay = false }: PlotProps) {
       isNumber: true,
       cell: (i: number) => text(values[i], value),
     })),
+    ...(marks.length === 0
+      ? []
+      : [{ heading: "Events", cell: (i: number) => marksAt(props, i).map(({ text }) => <div>{text}</div>) }]),
   ];
   return (
     <details onToggle={(event) => setOpen(event.currentTarget.open)}>

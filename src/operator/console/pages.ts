@@ -22,8 +22,8 @@ export const PAGES = {
 
 export type PageName = keyof typeof PAGES;
 
-const NAMES = Object.keys(PAGES) as PageName[];
-const PATTERNS = NAMES.map((name) => ({
+export const PAGE_NAMES = Object.keys(PAGES) as PageName[];
+const PATTERNS = PAGE_NAMES.map((name) => ({
   name,
   pattern: new RegExp(`^${PAGES[name].replace("{id}", String.raw`([1-9]\d{0,18})`)}$`),
 }));

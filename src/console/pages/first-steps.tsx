@@ -1,0 +1,84 @@
+import type { ComponentChildren } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import { curlCommand } from "../../text/curl.ts";
+import { may } from "../admin-api.ts";
+import { CopyButton } from "../components/dialogs.tsx";
+import { Empty } from "../components/page.tsx";
+import { useCall } from "../polling.ts";
+import { server } from "../state.ts";
+
+/** What to do with a service that nobody has used. It stays until the page is left, so that each step is seen done. */
+export function FirstSteps({ isUsed }: { readonly isUsed: boolean }) {
+  const [isShown, setShown] = useState(!isUsed);
+  useEffect(() => {
+    if (!isUsed) setShown(true);
+  }, [isUsed]);
+  return isShown ? <Steps /> : null;
+}
+
+function Steps() {
+  const { data } = useCall("listKeys", { query: { sort: "lastUsedAt", order: "desc", limit: 1 } });
+  const publicUrl = server.use()?.publicUrl;
+  const [wasNew, setNew] = useState(false);
+  const [isCopied, setCopied] = useState(false);
+  const latest = data?.items[0];
+  const isUsed = latest !== undefined && latest.lastUsedAt !== null;
+  useEffect(() => {
+    if (data !== undefined && !isUsed) setNew(true);
+  }, [data, isUsed]);
+  if (data === undefined || publicUrl === undefined) return null;
+  if (isUsed && !wasNew)
+    return (
+      <Empty title="No key was used in the last 24 hours">
+        The usage of a key appears here within 5 seconds of a request.
+      </Empty>
+    );
+  const curl = curlCommand({ url: `${publicUrl}/pets`, key: "YOUR_SECRET" }, " ");
+  return (
+    <section class="card" aria-label="First steps">
+      <h2>{isUsed ? "It works" : "Send a first request"}</h2>
+      <ol class="steps">
+        <Step isDone={latest !== undefined} title="Create a key">
+          {latest && (
+            <>
+              There is <bdi>{latest.name}</bdi>. Its secret was shown once.{" "}
+            </>
+          )}
+          {may("createKey") ? (
+            <a href="/keys/new">{latest ? "Create another key" : "Create a key"}</a>
+          ) : (
+            latest === undefined && "An operator with the role admin creates it."
+          )}
+        </Step>
+        <Step isDone={isCopied || isUsed} title="Send a request with its secret">
+          <div class="copy">
+            <pre tabIndex={0} aria-label="curl command">
+              {curl}
+            </pre>
+            <CopyButton what="curl command" text={curl} onCopied={() => setCopied(true)} />
+          </div>
+        </Step>
+        <Step isDone={isUsed} title="See it here">
+          {isUsed ? <a href="/requests">See your first request</a> : "It appears within 5 seconds."}
+        </Step>
+      </ol>
+    </section>
+  );
+}
+
+interface StepProps {
+  readonly isDone: boolean;
+  readonly title: string;
+  readonly children: ComponentChildren;
+}
+
+function Step({ isDone, title, children }: StepProps) {
+  return (
+    <li data-done={isDone ? "" : undefined}>
+      <strong>
+        {title} {isDone && <span class="tone-ok">✓ done</span>}
+      </strong>
+      <div>{children}</div>
+    </li>
+  );
+}

@@ -1,0 +1,200 @@
+import { useMemo } from "preact/hooks";
+import { countOf, formatTime, grouped } from "../../text/formatting.ts";
+import { call, type Fleet, type Overview } from "../admin-api.ts";
+import { type Mark, Plot, type Series } from "../components/plots.tsx";
+import { Stats } from "../components/values.tsx";
+import { change, compact, figure, latency, percent } from "../format.ts";
+import { partValue, type ShownRange } from "../live-range.ts";
+import { usePolled } from "../polling.ts";
+import { urlWith } from "../router.ts";
+import { server } from "../state.ts";
+import { requestsUrl } from "./requests.tsx";
+
+const OUTCOMES = [
+  { name: "success", label: "success", tone: "series", symbol: "●" },
+  { name: "clientError", label: "4xx", tone: "muted", symbol: "◆" },
+  { name: "limited", label: "limited", tone: "limited", symbol: "▲" },
+  { name: "banned", label: "banned", tone: "error", symbol: "■" },
+  { name: "serverError", label: "5xx", tone: "error", symbol: "✕" },
+] as const;
+
+function outcomeSeries(requests: Overview["requests"], step: number): Series[] {
+  return OUTCOMES.map(({ name, label, tone, symbol }) => {
+    const values = requests[name].map((value) => (value === null ? null : value / step));
+    return { label, tone, symbol, values };
+  });
+}
+
+function latencySeries(p50: Overview["p50"], p99: Overview["p99"]): Series[] {
+  return [
+    { label: "p50", tone: "muted", symbol: "╌", isDashed: true, values: p50 },
+    { label: "p99", tone: "text", symbol: "—", values: p99 },
+  ];
+}
+
+interface CardsProps {
+  readonly data: Overview;
+  readonly shown: ShownRange;
+  readonly servers: Fleet["items"];
+}
+
+/** How much, how fast and for how many: each figure with its plot. */
+export function Cards({ data, shown, servers }: CardsProps) {
+  const { times, step, requests, p50, p99, connections, totals, before } = data;
+  const shared = {
+    times,
+    group: "overview",
+    // A time is the end of its step.
+    pointUrl: (time: number) => requestsUrl((time - step) * 1_000, time * 1_000),
+    zoomUrl: (from: number, until: number) => urlWith({ range: partValue(from, until) }),
+    emptyText: shown.part ? "none at that time" : `none in the last ${shown.text}`,
+  };
+  const marks = useMarks(data, shown, servers);
+  const outcomes = useMemo(() => outcomeSeries(requests, step), [requests, step]);
+  const latencies = useMemo(() => latencySeries(p50, p99), [p50, p99]);
+  const open = useMemo<Series[]>(
+    () => [{ label: "open", tone: "text", symbol: "—", values: connections }],
+    [connections],
+  );
+  const now = lastSum(requests);
+  const rejections = totals.limited + totals.banned;
+  const length = shown.part ? "that time" : shown.text;
+  const changeOf = (
+    value: number | null,
+    earlier: number | null | undefined,
+    text: (value: number) => string,
+  ) =>
+    value === null || earlier === null || earlier === undefined ? null : (
+      <span title={`${text(earlier)} in the ${length} before`}>, {change(value, earlier)}</span>
+    );
+  const count = (value: number, earlier: number | undefined) => (
+    <>
+      {grouped(value)} in {length}
+      {changeOf(value, earlier, grouped)}
+    </>
+  );
+  return (
+    <div class="plots">
+      <Plot
+        {...shared}
+        title="Requests by outcome"
+        lead={
+          <Stats
+            figures={{
+              [shown.part ? "at the end" : "now"]: [
+                perSecond(now && now / step),
+                count(totals.requests, before?.requests),
+              ],
+              "limited or banned": [
+                percent(rejections, totals.requests),
+                count(rejections, before ? before.limited + before.banned : undefined),
+              ],
+              "server errors": [
+                totals.serverError > 0 ? (
+                  <span class="tone-error">■ {grouped(totals.serverError)}</span>
+                ) : (
+                  "0"
+                ),
+                `${grouped(totals.clientError)} client errors`,
+              ],
+            }}
+          />
+        }
+        kind="stacked"
+        series={outcomes}
+        marks={marks}
+        axisValue={(value) => `${compact(value)}/s`}
+        value={(value) => `${figure(value)}/s`}
+      />
+      <Plot
+        {...shared}
+        title={servers.length > 1 ? "Latency of the slowest server" : "Latency"}
+        lead={
+          <Stats
+            figures={{
+              [shown.part ? "highest p99" : `p99 of ${length}`]: [
+                totals.p99 === null ? "–" : latency(totals.p99),
+                <>
+                  {totals.p50 === null ? "no requests" : `p50 ${latency(totals.p50)}`}
+                  {changeOf(totals.p99, before?.p99, latency)}
+                </>,
+              ],
+            }}
+          />
+        }
+        kind="lines"
+        isLog
+        series={latencies}
+        axisValue={latency}
+        value={latency}
+      />
+      <Plot
+        {...shared}
+        title="Connections"
+        lead={<Connections connections={connections} servers={servers} isPart={shown.part !== undefined} />}
+        kind="lines"
+        isCount
+        series={open}
+        axisValue={compact}
+        value={grouped}
+      />
+    </div>
+  );
+}
+
+function perSecond(rate: number | undefined) {
+  return (
+    <>
+      {rate === undefined ? "–" : figure(rate)}
+      <span class="unit">/s</span>
+    </>
+  );
+}
+
+/** Requests of all outcomes in the last step that has data. */
+function lastSum(requests: Overview["requests"]): number | undefined {
+  const index = requests.success.findLastIndex((value) => value !== null);
+  if (index === -1) return undefined;
+  return Object.values(requests).reduce((sum, values) => sum + (values[index] ?? 0), 0);
+}
+
+interface ConnectionsProps {
+  readonly connections: Overview["connections"];
+  readonly servers: Fleet["items"];
+  readonly isPart: boolean;
+}
+
+function Connections({ connections, servers, isPart }: ConnectionsProps) {
+  const address = server.use()?.instance.address;
+  const open = connections.findLast((value) => value !== null) ?? null;
+  const up = servers.filter(({ state }) => state !== "lost").length;
+  const where = up > 1 ? `on ${countOf(up, "server")}` : address && `on ${address}`;
+  return (
+    <Stats
+      figures={{ [isPart ? "open at the end" : "open now"]: [open === null ? "–" : grouped(open), where] }}
+    />
+  );
+}
+
+/** The bans and the starts of servers that the plots span. */
+function useMarks({ times, topKeys }: Overview, { value }: ShownRange, servers: Fleet["items"]) {
+  const since = (times[0] ?? 0) * 1_000;
+  const { data: bans } = usePolled(`bans ${value}`, () =>
+    call("listAudit", { query: { action: "key.banned", since: formatTime(since), limit: 100 } }),
+  );
+  const starts = servers.map(({ name, startedAt }) => `${startedAt} ${name}`).join("\n");
+  const names = topKeys.map(({ id, name }) => `${id} ${name}`).join("\n");
+  return useMemo<readonly Mark[]>(() => {
+    const nameOf = (id: bigint) => topKeys.find((key) => BigInt(key.id) === id)?.name ?? `key ${id}`;
+    const banned = (bans?.items ?? []).map(({ at, target }): Mark => {
+      const text = target === null ? "a key was banned" : `${nameOf(target.id)} was banned`;
+      return { time: Date.parse(at) / 1_000, label: "bans", tone: "error", symbol: "▼", text };
+    });
+    const started = servers.map(({ name, startedAt }): Mark => {
+      const text = servers.length > 1 ? `${name} started` : "the server started";
+      return { time: Date.parse(startedAt) / 1_000, label: "starts", tone: "muted", symbol: "▽", text };
+    });
+    const [first = 0, last = 0] = [times[0], times.at(-1)];
+    return [...banned, ...started].filter(({ time }) => time > first && time <= last);
+  }, [bans, starts, names, times]);
+}

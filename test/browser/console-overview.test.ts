@@ -1,0 +1,102 @@
+import { expect, test } from "bun:test";
+import { untilTrue } from "./browser.ts";
+import { consoleFixture, untilAt } from "./console-fixture.ts";
+
+const { server, open, failOnProblems } = await consoleFixture();
+failOnProblems();
+
+test("a service that nobody has used shows three steps, and ticks each when it happened", async () => {
+  const { page, look } = await open("/");
+  const steps = page.getByRole("region", { name: "First steps" });
+  const doneOf = async () => {
+    const items = await steps.getByRole("listitem").all();
+    return Promise.all(items.map((item) => item.getByText("✓ done").count()));
+  };
+  // The first start of a server creates a key.
+  await steps.getByText("There is first key.").waitFor();
+  expect(await doneOf()).toEqual([1, 0, 0]);
+  expect(await look("first-steps")).toEqual([]);
+  await page.evaluate("navigator.clipboard.writeText = async (text) => void (window.copied = text)");
+  await steps.getByRole("button", { name: "Copy curl command" }).click();
+  await untilTrue(page, "document.querySelectorAll('.steps [data-done]').length === 2");
+  expect(await page.evaluate<string>("copied")).toContain(
+    `curl ${server.apiUrl}/pets -H "Authorization: Bearer `,
+  );
+  const { secret } = await server.newKey({ name: "mobile app" });
+  await server.client(secret, "GET", "/pets");
+  await steps.getByRole("link", { name: "See your first request" }).waitFor();
+  expect(await doneOf()).toEqual([1, 1, 1]);
+  await page.getByRole("row", { name: "mobile app" }).getByText("100 %").waitFor();
+  await steps.getByRole("link", { name: "See your first request" }).click();
+  await untilAt(page, "/requests");
+  await page.goBack();
+  await page.getByRole("row", { name: "mobile app" }).waitFor();
+  expect(await steps.count()).toBe(0);
+});
+
+test("a part of a plot is shown by dragging or by keys, the URL has it, and a mark has its words", async () => {
+  const { page } = await open("/?range=15m");
+  const plot = page.locator(".plot", { hasText: "Requests by outcome" });
+  await plot.getByText("starts 1").waitFor();
+  const area = await plot.locator(".u-over").boundingBox();
+  if (area === null) throw new Error("the plot is not visible");
+  const { x, y, width } = area;
+  await page.mouse.move(x + width * 0.5, y + 50);
+  await page.mouse.down();
+  await page.mouse.move(x + width * 0.6, y + 50, { steps: 3 });
+  await page.mouse.up();
+  const range = /\?range=(\d+)-(\d+)$/;
+  await page.waitForURL(range);
+  const lengthOf = () => {
+    const [, from = 0, until = 0] = (range.exec(page.url()) ?? []).map(Number);
+    return until - from;
+  };
+  // A tenth of 15 minutes, to two steps.
+  expect(Math.abs(lengthOf() - 90)).toBeLessThanOrEqual(10);
+  const chosen = page.getByRole("navigation", { name: "Time range" }).locator("[aria-current]");
+  expect(await chosen.innerText()).toMatch(/^\d\d:\d\d:\d\d – \d\d:\d\d:\d\d$/);
+  await page.reload();
+  const slider = page.getByRole("slider", { name: "Latency" });
+  await slider.focus();
+  await page.keyboard.press("Home");
+  expect(await slider.getAttribute("aria-valuetext")).toContain(": p50 no data, p99 no data");
+  await page.keyboard.press("+");
+  await page.waitForURL((url) => range.test(url.search) && lengthOf() < 60);
+  await page.goBack();
+  await page.goBack();
+  await untilAt(page, "/?range=15m");
+  await plot.getByText("Requests by outcome as a table").click();
+  await plot.getByRole("cell", { name: "the server started" }).waitFor();
+  await slider.focus();
+  await page.keyboard.press("Enter");
+  await page.waitForURL("**/requests?since=*");
+});
+
+test("Ctrl+K leads to a page, a key and a request, and creates a key, with the keyboard alone", async () => {
+  const { page } = await open("/settings");
+  const field = page.getByRole("combobox", { name: "A page, a key or a request" });
+  const go = async (text: string, option: string) => {
+    await page.keyboard.press("Control+k");
+    await field.fill(text);
+    await page.getByRole("option", { name: option, selected: true }).waitFor();
+    await page.keyboard.press("Enter");
+    await field.waitFor({ state: "detached" });
+  };
+  await go("mobile", "mobile app Key");
+  await page.getByRole("heading", { name: "mobile app" }).waitFor();
+  await go("0f8fad5b-d9cb-469f", "0f8fad5b-d9cb-469f Request");
+  await untilAt(page, "/requests?requestId=0f8fad5b-d9cb-469f");
+  await go("audi", "Audit Page");
+  await untilAt(page, "/audit");
+  await go("create", "Create a key Page");
+  await page.getByLabel("Name").waitFor();
+  // A secret gets into no URL.
+  const urls: string[] = [];
+  page.on("request", (request) => urls.push(request.url()));
+  await page.keyboard.press("Control+k");
+  await field.fill("pet_live_abcdefgh");
+  await page.getByText("That is a secret.").waitFor();
+  await page.keyboard.press("Escape");
+  await field.waitFor({ state: "detached" });
+  expect(urls.filter((url) => url.includes("pet_live"))).toEqual([]);
+});
