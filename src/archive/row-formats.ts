@@ -39,9 +39,9 @@ export interface SourceRow {
   /** The text of the row as in the file, without the end of the line. */
   readonly text: string;
   /** The cells of a CSV row. */
-  readonly cells?: readonly string[];
+  readonly cells?: readonly string[] | undefined;
   /** Why the text is not a row. */
-  readonly problem?: string;
+  readonly problem?: string | undefined;
 }
 
 /** Splits a text that arrives in pieces into rows. */
@@ -122,12 +122,12 @@ class LineReader implements RowReader {
     for (let end = text.indexOf("\n"); end !== -1; end = text.indexOf("\n", start)) {
       const parsed = this.#parse(text, start, end) ?? (isEnd ? openQuote(text, start) : undefined);
       if (parsed === undefined) break;
-      const { end: next, ...row } = parsed;
+      const { end: next, cells, problem } = parsed;
       const line = this.#line;
       const rowText = textUpTo(next - 1, text, start);
       checkRowLength(rowText.length, line);
       const isBlank = rowText === "" || (this.delimiter === undefined && /^[ \t\r]*$/.test(rowText));
-      if (!isBlank) rows.push({ line, text: rowText, ...row });
+      if (!isBlank) rows.push({ line, text: rowText, cells, problem });
       this.#line += next === end + 1 ? 1 : linesIn(rowText) + 1;
       start = next;
     }
