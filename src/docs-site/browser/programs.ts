@@ -164,7 +164,7 @@ function typescriptCall(input: RequestInput): Call {
   const path = membersIn("path").map(([, text]) => text);
   if (call !== "orders.update") return { result, call, args: notEmpty(...path, body, options) };
   const method = values["status"] === "cancelled" ? "orders.cancel" : "orders.complete";
-  return { result, call: method, args: notEmpty(...path, options) };
+  return { result, call: method, args: notEmpty(...path, callOptions(membersIn("header"), "If-Match")) };
 }
 
 /** Arguments without empty objects. */
@@ -172,12 +172,15 @@ function notEmpty(...args: Call["args"]): Call["args"] {
   return args.filter(({ length }) => length > 0);
 }
 
-/** The options of a call that send these headers. */
-function callOptions(headers: Members): Members {
-  const { "Idempotency-Key": idempotencyKey, ...rest } = Object.fromEntries(headers);
+/** The headers for which methods have options. */
+const HEADER_OPTIONS = { "Idempotency-Key": "idempotencyKey", "If-Match": "ifMatch" } as const;
+
+/** The options of a call that send these headers, of which `named` is one with an option of its own. */
+function callOptions(headers: Members, named: keyof typeof HEADER_OPTIONS = "Idempotency-Key"): Members {
+  const { [named]: value, ...rest } = Object.fromEntries(headers);
   const others = Object.entries(rest);
   return [
-    ...(idempotencyKey === undefined ? [] : [["idempotencyKey", idempotencyKey] as const]),
+    ...(value === undefined ? [] : [[HEADER_OPTIONS[named], value] as const]),
     ...(others.length === 0 ? [] : [["headers", literalOf(others, JS, "")] as const]),
   ];
 }

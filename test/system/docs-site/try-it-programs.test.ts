@@ -45,6 +45,12 @@ test.each(["curl", "typescript", "fetch", "python"] as const)(
   },
 );
 
+test("TypeScript sends If-Match by the option of the method", () => {
+  const values = { orderId: "3", status: "cancelled", "If-Match": '"a"' };
+  const programs = programsOf({ baseUrl: "http://127.0.0.1/v1", key: KEY, operation: updateOrder, values });
+  expect(only("typescript", programs).code).toContain(`orders.cancel(3, { ifMatch: '"a"' })`);
+});
+
 /** Python writes characters beyond ASCII as JSON escapes, and spaces. */
 function compact(json: string): string {
   return json
