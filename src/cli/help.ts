@@ -54,7 +54,7 @@ function commandSection(title: string, commands: readonly Command[], screen: Scr
 
 /** The notes that apply to all commands. */
 const NOTES =
-  "The settings of petstore serve have environment variables: --port is PETSTORE_PORT. PETSTORE_SERVER and PETSTORE_TOKEN are those of scripts that work on a server elsewhere, in place of petstore login. Flags override variables, variables override those in --env-file, and these override defaults. --color always or never turns colors on or off, and the variable NO_COLOR turns them off.";
+  "The settings of petstore serve have environment variables: --port is PETSTORE_PORT. PETSTORE_SERVER and PETSTORE_TOKEN are those of scripts that work on a remote server, in place of petstore login. Flags override variables, variables override those in --env-file, and these override defaults. --color always or never turns colors on or off, and the variable NO_COLOR turns them off.";
 
 /** The command with its required arguments. An optional positional is in brackets. */
 function usageOf({ name, positionals, options }: Command): string {

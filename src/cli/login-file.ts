@@ -42,7 +42,7 @@ export function saveLogins(file: string, logins: Logins): void {
 const DATA_FLAGS = ["data", "database-url", "database-url-file"];
 
 /**
- * The variables of a command that can work on a server elsewhere. The login sets the server if nothing else says where
+ * The variables of a command that can work on a remote server. The login sets the server if nothing else says where
  * the command works, and the token of each server that the user has logged in to. A token goes to its server only.
  */
 export function withLogin(

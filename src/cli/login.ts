@@ -7,27 +7,27 @@ import { defineCommand, Failure } from "./command.ts";
 import { loginFile, readLogins, saveLogins } from "./login-file.ts";
 import { OPERATOR_OPTIONS, PLAIN_HTTP_OPTION, rejectPlainHttp } from "./operation-call.ts";
 import { columns, json } from "./output.ts";
-import { callServer, RejectedCall, type ServerElsewhere } from "./server-call.ts";
+import { callServer, RejectedCall, type RemoteServer } from "./server-call.ts";
 
 /** What a server says of a token: who has it, and in which environment. */
-async function identify(elsewhere: ServerElsewhere) {
-  const { signedIn, ...session } = await callServer(elsewhere, "getSession");
-  if (!signedIn) throw new Failure(await rejectionOf(elsewhere));
+async function identify(remote: RemoteServer) {
+  const { signedIn, ...session } = await callServer(remote, "getSession");
+  if (!signedIn) throw new Failure(await rejectionOf(remote));
   // A server of an earlier release does not name the operator.
   const { operator = null } = session;
-  return { server: elsewhere.server, ...session, operator };
+  return { server: remote.server, ...session, operator };
 }
 
 /** Every operation that needs a token says what is wrong with it. */
-async function rejectionOf(elsewhere: ServerElsewhere): Promise<string> {
-  const refused = `${elsewhere.server} does not accept the token`;
-  const reason = await callServer(elsewhere, "getServer").catch((error: unknown) => error);
+async function rejectionOf(remote: RemoteServer): Promise<string> {
+  const refused = `${remote.server} does not accept the token`;
+  const reason = await callServer(remote, "getServer").catch((error: unknown) => error);
   return reason instanceof RejectedCall ? `${refused}: ${reason.message}` : refused;
 }
 
 export const login = defineCommand({
   name: "login",
-  summary: "Work on a server elsewhere from now on",
+  summary: "Work on a remote server from now on",
   description:
     "Asks for your token without showing it, or reads it from standard input, and checks it on the server. From then on, commands about keys, usage, pets, orders, operators and servers work there; those about a machine, such as backup, still work here, as do all with --data or --database-url. You can be logged in to several servers: commands work on the last one, and --server names another. The token is kept in petstore/login.json in XDG_CONFIG_HOME or ~/.config, readable by you only. In scripts, set PETSTORE_SERVER and PETSTORE_TOKEN instead.",
   positionals: { URL: serverOrigin },

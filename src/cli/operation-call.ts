@@ -42,7 +42,7 @@ export const PLAIN_HTTP_OPTION = {
   "plain-http": switchOption("Send the token to an http:// URL, which everybody on the way can read"),
 } as const satisfies Options;
 
-/** The options of every command that calls an operation of operators, on this data or on a server elsewhere. */
+/** The options of every command that calls an operation of operators, on this data or on a remote server. */
 export const OPERATOR_OPTIONS = {
   ...DATABASE_OPTIONS,
   server: {
@@ -69,10 +69,10 @@ export type CallOperator = <Id extends DataOperationId>(
   input?: CallInput<Id>,
 ) => Promise<ResponseOf<Id>>;
 
-/** Values of options as text, by flag: what a server saves when it starts. Of a server elsewhere, its URL if needed. */
+/** What a server saves when it starts: values of options by flag. A remote server has its URL only, if needed. */
 export type SavedSettings = Readonly<Record<string, string>>;
 
-/** As CallOperator, with an input that nothing but the call itself checks. */
+/** A CallOperator whose input only the call itself checks. */
 export type CallUnchecked = <Id extends DataOperationId>(
   id: Id,
   input?: AnyCallInput,
@@ -97,7 +97,7 @@ interface OperatorWork extends WorkOptions {
   readonly onUnreadable: (rows: number) => void;
 }
 
-/** Passes to `work` the operations of a server elsewhere, or those on the data here, which servers may use too. */
+/** Passes to `work` the operations of a remote server, or those on the data here, which servers may use too. */
 export async function withOperator(
   input: OperatorInput,
   context: Context,
@@ -131,7 +131,7 @@ export async function withOperator(
   }
 }
 
-/** What lists the things of which one does not exist, by the code that says so. */
+/** The command that lists what exists, by the code of the error that something does not. */
 const LISTS: Readonly<Record<string, string>> = {
   key_not_found: "keys list",
   pet_not_found: "pets list",
@@ -139,7 +139,7 @@ const LISTS: Readonly<Record<string, string>> = {
   operator_not_found: "operators list",
 };
 
-/** The environment, or the server elsewhere. */
+/** Names the environment, or the remote server. */
 export function locationOf(values: OperatorValues): string {
   return values.server ?? describeEnvironment(storageOf(values));
 }
@@ -233,7 +233,7 @@ async function listServers(
   return servers;
 }
 
-/** Reads them from the register of servers; without Valkey, from what the server that started last has saved. */
+/** Lists the servers that set limits: those of the register, or without Valkey the one that started last. */
 async function listLimitSetters(
   { limitsUrls }: StorageConfig,
   { register, settings, warn }: { register: ServerRegister; settings: SavedSettings; warn: Context["warn"] },
@@ -302,13 +302,13 @@ async function withRemote(
     throw new UsageError(
       `${server} needs a token: run petstore login ${server}, or set PETSTORE_TOKEN or --admin-token-file`,
     );
-  const elsewhere = { server, token, onUnreadable };
+  const remote = { server, token, onUnreadable };
   const given = source("env");
-  const { environment = env } = given ? await callServer(elsewhere, "getSession") : {};
+  const { environment = env } = given ? await callServer(remote, "getSession") : {};
   if (given && environment !== env)
     throw new Failure(`${given.name} is ${env}, and ${server} is ${environment}; nothing was changed`);
-  const saved = showsUrl ? { "public-url": (await callServer(elsewhere, "getServer")).publicUrl } : {};
-  return work((id, input = {}) => callServer(elsewhere, id, input), saved);
+  const saved = showsUrl ? { "public-url": (await callServer(remote, "getServer")).publicUrl } : {};
+  return work((id, input = {}) => callServer(remote, id, input), saved);
 }
 
 /** kubectl sends no token over plain HTTP either, and gh has HTTPS only. */

@@ -24,17 +24,17 @@ export class RejectedCall extends Failure {
   }
 }
 
-/** A server elsewhere, and the token with which it is called. */
-export interface ServerElsewhere {
+/** A remote server, and the token with which it is called. */
+export interface RemoteServer {
   readonly server: string;
   readonly token: string;
   /** Called with the number of rows that this release cannot read. */
   readonly onUnreadable?: (rows: number) => void;
 }
 
-/** Calls an operation of a server elsewhere. Throws RejectedCall if it is rejected or does not arrive. */
+/** Calls an operation of a remote server. Throws RejectedCall if it is rejected or does not arrive. */
 export async function callServer<Id extends AdminOperationId>(
-  { server, token, onUnreadable }: ServerElsewhere,
+  { server, token, onUnreadable }: RemoteServer,
   id: Id,
   input: AnyCallInput = {},
 ): Promise<ResponseOf<Id>> {
@@ -55,7 +55,7 @@ export async function callServer<Id extends AdminOperationId>(
 }
 
 /** The version of the server; undefined if the server does not say it. */
-async function versionOf({ server, token }: ServerElsewhere): Promise<string | undefined> {
+async function versionOf({ server, token }: RemoteServer): Promise<string | undefined> {
   const { target } = adminRequestOf("getSession", {});
   const headers = { Authorization: `Bearer ${token}` };
   const { text } = await send(server + target, { headers }).catch(() => ({ text: "" }));

@@ -348,7 +348,7 @@ export interface OperatorStore {
 export interface TokenRotation extends NewSecret {
   /** The hash of the session that stays valid. */
   readonly keeps?: string | undefined;
-  /** The hash of the token that is replaced. Another one is not. */
+  /** The hash of the only token that may be replaced. If the operator has another one, nothing changes. */
   readonly replaces?: string | undefined;
   /** When the earlier tokens and the other sessions stop working; by default at once. */
   readonly overlapEndsAt?: number | undefined;

@@ -63,7 +63,7 @@ export interface WebhookDelivery {
 export const isDelivered = ({ status }: Pick<WebhookDelivery, "status">): boolean =>
   status !== null && status >= 200 && status < 300;
 
-/** As many of the last attempts are stored. */
+/** The number of attempts that are stored, the last ones. */
 export const MAX_DELIVERIES = 20;
 
 /** How far the audit trail has been delivered, and by which server. */

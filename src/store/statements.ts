@@ -51,7 +51,7 @@ export function* numberRowsOf<Row>(sql: string, ...values: Statement["values"]):
   return rows as Row[];
 }
 
-/** Runs such a statement and returns objects, which omit the columns that are null. */
+/** Runs a statement whose integers are all below 2^53, and returns objects, which omit the columns that are null. */
 export function* objectsOf<T>(sql: string, ...values: Statement["values"]): Steps<T[]> {
   return (yield* rowsOf<object>(sql, ...values)).map(objectOf<T>);
 }

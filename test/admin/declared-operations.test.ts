@@ -29,7 +29,7 @@ const WITHOUT: { readonly [front: string]: { readonly [Id in AdminOperationId]?:
 };
 
 /** A call with its identifier. `may("id")` is none. */
-const CALL = /\b(?:call|useCall|callServer|keyChange)\((?:elsewhere, )?"(\w+)"/g;
+const CALL = /\b(?:call|useCall|callServer|keyChange)\((?:remote, )?"(\w+)"/g;
 /** A row of a table whose user calls the operation. */
 const ROW = /\boperation: "(\w+)"/g;
 const COMMAND = /\b(?:operation|list)Command[<(]/;
