@@ -14,7 +14,7 @@ import { DAY_MS } from "../domain/rate-limit.ts";
 import {
   compareByRequests,
   COUNTS,
-  HOUR_MS,
+  defaultSince,
   NO_REQUESTS,
   OPERATION_IDS,
   type OperationId,
@@ -92,9 +92,7 @@ function usagePeriod(
   now: number,
 ): UsagePeriod {
   const until = given.until ? timeOf(given.until, now) : now;
-  const start =
-    by === "hour" ? intervalStart("hour", until) - 23 * HOUR_MS : intervalStart("day", until) - 29 * DAY_MS;
-  const since = given.since ? timeOf(given.since, now) : start;
+  const since = given.since ? timeOf(given.since, now) : defaultSince(by === "hour" ? "hour" : "day", until);
   if (since > until) throw new UsageError("--since is after --until; the period must have a length");
   const interval = until - since <= SUM_OF_HOURS_MS ? "hour" : "day";
   return { by: by === "key" ? interval : by, since, until };

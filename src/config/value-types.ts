@@ -1,6 +1,7 @@
 import { grouped } from "../text/formatting.ts";
 import { isOnCalendar } from "../api/schema.ts";
-import type { Limits } from "../domain/rate-limit.ts";
+import { MAX_REQUEST_LIMIT } from "../domain/key-fields.ts";
+import { DAY_MS, type Limits } from "../domain/rate-limit.ts";
 import { WEBHOOK_EVENTS } from "../domain/webhooks.ts";
 import { alternatives, nearest } from "./usage-error.ts";
 
@@ -72,8 +73,7 @@ function within(value: number | undefined, { min, max }: Bounds): number | undef
   return value !== undefined && value >= min && value <= max ? value : undefined;
 }
 
-/** The range of limits. Its end is far above any real plan, and the sum of two limits is still exact. */
-const requestCount = integerWithin({ min: 1, max: 1_000_000_000 });
+const requestCount = integerWithin({ min: 1, max: MAX_REQUEST_LIMIT });
 
 /**
  * Both limits of a plan, such as `60/1000`. The limit per day may be lower than that per minute: the windows are
@@ -152,7 +152,7 @@ function path(placeholder: string, expected: string): ValueType<string> {
   };
 }
 
-const UNITS = { d: 86_400_000, h: 3_600_000, m: 60_000, s: 1_000, ms: 1 } as const;
+const UNITS = { d: DAY_MS, h: 3_600_000, m: 60_000, s: 1_000, ms: 1 } as const;
 const DURATION = /^(?<count>0|[1-9]\d{0,11})(?<unit>ms|s|m|h|d)$/;
 
 const EXAMPLES = ["25ms", "500ms", "90s", "15m", "24h", "30d", "365d"];
@@ -248,7 +248,7 @@ export type PointInTime = { readonly at: number } | { readonly agoMs: number };
 
 const DATE = /^\d{4}-\d{2}-\d{2}$/;
 const DATE_AND_TIME = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,3})?)?(?:Z|[+-]\d{2}:\d{2})$/;
-const ago = duration({ min: 0, max: 3_650 * 86_400_000 });
+const ago = duration({ min: 0, max: 3_650 * DAY_MS });
 
 /** A point in time. A date means its start in UTC. */
 export const pointInTime: ValueType<PointInTime> = {
@@ -266,7 +266,7 @@ export const pointInTime: ValueType<PointInTime> = {
   hint: (text) => ago.hint?.(text),
 };
 
-const untilThen = duration({ min: 1_000, max: 3_650 * 86_400_000 });
+const untilThen = duration({ min: 1_000, max: 3_650 * DAY_MS });
 
 /** When something expires: a duration from now, or a point in time. */
 export const expiry: ValueType<PointInTime> = {

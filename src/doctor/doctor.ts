@@ -9,6 +9,7 @@ import { readTlsFiles } from "../config/tls.ts";
 import { type DataDirectory, existingParent, notWritable, OTHER_USERS, statOf } from "../data-directory.ts";
 import { HEALTH_PATH } from "../domain/constants.ts";
 import type { Clock } from "../domain/ports.ts";
+import { DAY_MS } from "../domain/rate-limit.ts";
 import { PLAIN_TEXT_WARNINGS } from "../observe/log-events.ts";
 import {
   check,
@@ -211,7 +212,6 @@ function checkAccessLog({ accessLog: path }: Config): Finding[] {
 }
 
 const tls = check("TLS");
-const DAY_MS = 86_400_000;
 /** How long before its end a certificate should be renewed. Programs that renew certificates do it weeks before. */
 const RENEWAL_DAYS = 14;
 

@@ -1,10 +1,10 @@
-import { Rejection, type Unavailable } from "../api/errors.ts";
+import { Rejection, Unavailable } from "../api/errors.ts";
 import { formatTime } from "../text/formatting.ts";
 import { KEY_PREFIX } from "./constants.ts";
 import { crc32, sha256 } from "../runtime/hash.ts";
 import type { NullableField } from "./fields.ts";
 import type { Access, KEY_FIELDS, PlanName, StoredKey } from "./key-fields.ts";
-import type { Limits } from "./rate-limit.ts";
+import { DAY_MS, type Limits } from "./rate-limit.ts";
 
 export const ENVIRONMENTS = ["production", "staging"] as const;
 export type Environment = (typeof ENVIRONMENTS)[number];
@@ -26,6 +26,10 @@ export type AuthFailure =
   | "staging_api_key"
   | "production_api_key"
   | Unavailable;
+
+export function isPrincipal(result: ApiKeyPrincipal | AuthFailure | undefined): result is ApiKeyPrincipal {
+  return typeof result === "object" && !(result instanceof Unavailable);
+}
 
 /** A key without its secrets. Times are milliseconds since the epoch. */
 export interface ApiKey extends Omit<StoredKey, keyof Limits> {
@@ -181,7 +185,7 @@ export function limitsOf(plan: PlanName, ownLimits: Limits | undefined, plans: P
 }
 
 /** How long before its expiry a key is shown and announced as one that expires soon. */
-export const EXPIRES_SOON_MS = 7 * 86_400_000;
+export const EXPIRES_SOON_MS = 7 * DAY_MS;
 
 /** A key that has used this much of a window is shown as one that is close to its limit. */
 export const CLOSE_TO_LIMIT_PERCENT = 80;

@@ -1,5 +1,6 @@
 import { array, dateTime, integer, line, nullable, oneOf, text } from "../api/schema.ts";
 import type { Fields, WorkingObject } from "./fields.ts";
+import { DAY_MS } from "./rate-limit.ts";
 import { EXAMPLE_TIME, KeyId } from "./resources.ts";
 
 export const PLANS = ["free", "pro", "business", "enterprise"] as const;
@@ -15,8 +16,8 @@ export const KEY_OWNER = { maxLength: 200 };
 export const KEY_NOTES = { maxLength: 2_000 };
 export const KEY_LABEL = { maxLength: 50 };
 export const MAX_LABELS = 20;
-/** The largest limit, the same as on the command line. */
-const MAX_REQUEST_LIMIT = 1_000_000_000;
+/** The largest limit. It is far above any real plan, and the sum of two limits is still exact. */
+export const MAX_REQUEST_LIMIT = 1_000_000_000;
 
 const time = (description: string) => dateTime({ description, examples: [EXAMPLE_TIME] });
 const requestLimit = (description: string) => integer({ min: 1, max: MAX_REQUEST_LIMIT, description });
@@ -90,4 +91,4 @@ export const WRITTEN_KEY_FIELDS = written;
 export type StoredKey = WorkingObject<typeof KEY_FIELDS>;
 
 /** The longest time for which the previous secrets of a rotated key, or tokens of an operator, may work. */
-export const MAX_OVERLAP_MS = 30 * 24 * 3_600_000;
+export const MAX_OVERLAP_MS = 30 * DAY_MS;

@@ -123,6 +123,13 @@ export function intervalStart(by: UsageInterval, time: number): number {
   return Math.floor(time / INTERVAL_LENGTH_MS[by]) * INTERVAL_LENGTH_MS[by];
 }
 
+const DEFAULT_INTERVALS: Readonly<Record<UsageInterval, number>> = { hour: 24, day: 30 };
+
+/** The start of a period of 24 hours or 30 days whose last interval contains `until`. */
+export function defaultSince(by: UsageInterval, until: number): number {
+  return intervalStart(by, until) - (DEFAULT_INTERVALS[by] - 1) * INTERVAL_LENGTH_MS[by];
+}
+
 /** Yields the starts of the intervals of a period, ascending, from `first` to `last`, which are stored. */
 export function* intervalStarts(
   { by, since, until }: UsagePeriod,

@@ -1,5 +1,5 @@
 import { Unavailable } from "../api/errors.ts";
-import type { ApiKeyPrincipal, AuthFailure } from "../domain/api-keys.ts";
+import { type ApiKeyPrincipal, type AuthFailure, isPrincipal } from "../domain/api-keys.ts";
 import { PLANS } from "../domain/key-fields.ts";
 import { HEALTH_PATH } from "../domain/constants.ts";
 import type { Decision } from "../domain/rate-limit.ts";
@@ -30,7 +30,7 @@ export class RequestRecord {
 
   get keyId(): number | null {
     const { principal } = this;
-    return typeof principal === "object" && !(principal instanceof Unavailable) ? principal.keyId : null;
+    return isPrincipal(principal) ? principal.keyId : null;
   }
 
   /** Whether a rate limit bounds the number of such requests. Health checks and preflights have none. */
@@ -87,8 +87,7 @@ export class RequestMetrics {
     const label = record.operation ?? this.#labelOf(record);
     if (status !== ABORTED) this.#countResponse(label, status);
     this.operations[label].durations.observe(durationMs / 1000);
-    const key = typeof principal === "object" && !(principal instanceof Unavailable) ? principal : undefined;
-    if (decision) this.decisions[key?.plan ?? "anonymous"][decision.outcome]++;
+    if (decision) this.decisions[isPrincipal(principal) ? principal.plan : "anonymous"][decision.outcome]++;
     if (principal instanceof Unavailable) this.failures.unavailable++;
     else if (typeof principal === "string") this.failures[principal]++;
   };

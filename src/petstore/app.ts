@@ -14,7 +14,7 @@ import { INTERNAL_ERROR, methodNotAllowed, Rejection, rejectionOf, Unavailable }
 import { etagOf, matchesEtag, sha256 } from "../runtime/hash.ts";
 import { parseFields } from "../api/json.ts";
 import type { Authenticator } from "../auth/authenticator.ts";
-import type { ApiKeyPrincipal, AuthFailure } from "../domain/api-keys.ts";
+import { type ApiKeyPrincipal, type AuthFailure, isPrincipal } from "../domain/api-keys.ts";
 import { CHALLENGE, INVALID_KEY_CHALLENGE } from "../domain/constants.ts";
 import { IDEMPOTENCY_KEY_MAX_LENGTH, MAX_BODY_BYTES } from "../domain/size-limits.ts";
 import type { PolicyInEffect } from "../domain/limit-policy.ts";
@@ -166,7 +166,7 @@ export class HttpApp implements RequestHandler {
       () =>
         andThen(authenticator.authenticate(request.headers.get("authorization"), request), (principal) => {
           record.principal = principal;
-          if (isAuthenticated(principal)) counted = keyOf(principal);
+          if (isPrincipal(principal)) counted = keyOf(principal);
           else {
             counted = this.#addressOf(request);
             onUnauthenticated?.(principal, request.clientAddress);
@@ -176,7 +176,7 @@ export class HttpApp implements RequestHandler {
             trace?.end();
             record.decision = decision;
             if (decision.outcome !== "allowed") return rateLimitedResponse(decision);
-            if (!isAuthenticated(principal))
+            if (!isPrincipal(principal))
               return rejectionResponse(this.#unauthenticated(principal, record), apiLines(decision));
 
             const match = PETSTORE_API.find(request.path);
@@ -219,8 +219,7 @@ export class HttpApp implements RequestHandler {
     const { authenticator, onUnauthenticated } = this.#options;
     const { request, record } = call;
     return andThen(authenticator.authenticate(request.headers.get("authorization"), request), (principal) => {
-      if (isAuthenticated(principal))
-        return mayUse(principal, request) ? { ...call, principal } : READ_ONLY_KEY;
+      if (isPrincipal(principal)) return mayUse(principal, request) ? { ...call, principal } : READ_ONLY_KEY;
       onUnauthenticated?.(principal, request.clientAddress);
       return this.#unauthenticated(principal, record);
     });
@@ -314,10 +313,6 @@ function orNotFound(response: Awaitable<Response | undefined>, headerLines: stri
   return andThen(response, (found) => found ?? rejectionResponse(NOT_FOUND, headerLines));
 }
 
-function isAuthenticated(principal: ApiKeyPrincipal | AuthFailure): principal is ApiKeyPrincipal {
-  return typeof principal === "object" && !(principal instanceof Unavailable);
-}
-
 /** Whether a key may use a method. A read-only key may use safe methods, which change nothing (RFC 9110). */
 function mayUse({ access }: ApiKeyPrincipal, { method }: Request): boolean {
   return access === "write" || method === "GET" || method === "HEAD" || method === "OPTIONS";
@@ -330,7 +325,7 @@ function otherMethodResponse({ method }: Request, { allowed }: Route, decision: 
   return rejectionResponse(methodNotAllowed(method, allowed), headerLines);
 }
 
-const VISIBLE_ASCII = new RegExp(`^[\\x21-\\x7e]{1,${IDEMPOTENCY_KEY_MAX_LENGTH}}$`);
+const IDEMPOTENCY_KEY = new RegExp(`^[\\x21-\\x7e]{1,${IDEMPOTENCY_KEY_MAX_LENGTH}}$`);
 const QUOTED = /^"(.*)"$/;
 
 /**
@@ -343,7 +338,7 @@ function idempotentRequestOf(
   const header = operation.acceptsIdempotencyKey ? request.headers.get("idempotency-key") : null;
   if (header === null || bytes === undefined) return undefined;
   const idempotencyKey = QUOTED.exec(header)?.[1] ?? header;
-  if (!VISIBLE_ASCII.test(idempotencyKey)) return INVALID_IDEMPOTENCY_KEY;
+  if (!IDEMPOTENCY_KEY.test(idempotencyKey)) return INVALID_IDEMPOTENCY_KEY;
   return { keyId: principal.keyId, idempotencyKey, fingerprint: sha256(bytes) };
 }
 

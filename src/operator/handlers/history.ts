@@ -5,15 +5,14 @@ import { formatOptionalTime, formatTime, parseOptionalTime } from "../../text/fo
 import { keyNotFound } from "../../domain/api-keys.ts";
 import { auditView } from "../../domain/audit.ts";
 import {
+  defaultSince,
   INTERVAL_LENGTH_MS,
   intervalStart,
-  type UsageInterval,
   type UsagePeriod,
 } from "../../domain/usage-history.ts";
 import { ADMIN_PAGE_LIMIT, type QueryOf } from "../operations.ts";
 import type { AdminHandlers, OperatorServices } from "./services.ts";
 
-const DEFAULT_INTERVALS: Readonly<Record<UsageInterval, number>> = { hour: 24, day: 30 };
 const DEFAULT_KEYS = 100;
 
 export function historyHandlers({ keys, usageHistory, audit, clock }: OperatorServices) {
@@ -54,8 +53,7 @@ export function historyHandlers({ keys, usageHistory, audit, clock }: OperatorSe
 function periodOf(query: QueryOf<"getKeyUsage">, now: number): UsagePeriod | Rejection<"invalid_parameter"> {
   const { by = "day" } = query;
   const until = parseOptionalTime(query.until) ?? now;
-  const since =
-    parseOptionalTime(query.since) ?? until - (DEFAULT_INTERVALS[by] - 1) * INTERVAL_LENGTH_MS[by];
+  const since = parseOptionalTime(query.since) ?? defaultSince(by, until);
   if (since <= until) return { by, since, until };
   return new Rejection("invalid_parameter", [{ path: ["since"], message: "must not be after until" }]);
 }
