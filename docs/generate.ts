@@ -88,7 +88,6 @@ const BLOCKS: Readonly<Record<string, string>> = {
   "error-codes": markdownTable(["Status", "Code", "Meaning", "What to do"], errorRows()),
   settings: optionTable(SETTINGS),
   "log-events": logEvents(),
-  "admin-operations": adminOperations(),
   roles: markdownTable(["Role", "An operator with it", "Operations, with those above"], roleRows()),
   "admin-errors": markdownTable(["Status", "Code", "Meaning"], adminErrorRows()),
   metrics: markdownTable(["Metric", "Type", "Meaning", "Labels"], metricRows()),
@@ -96,7 +95,6 @@ const BLOCKS: Readonly<Record<string, string>> = {
   "key-options": optionTable(optionsOf("keys update", "keys create", "keys rotate")),
   "key-filters": optionTable(optionsOf("keys list")),
   "usage-options": optionTable(optionsOf("usage")),
-  "audit-options": optionTable(optionsOf("audit")),
   migrations: migrationList(),
 };
 
@@ -107,11 +105,6 @@ function operationRow([id, operation]: [string, PetstoreOperation]): string[] {
     code(`${method} ${path}`),
     deprecated ? `${summary} ([deprecated](deprecation.md))` : summary,
   ];
-}
-
-function adminOperations(): string {
-  const rows = Object.entries<AdminOperation>(ADMIN_OPERATIONS);
-  return rows.map(([id, { method, path }]) => `    ${id.padEnd(18)} ${method} /api${path}`).join("\n");
 }
 
 /** Each with the operations that those before it may not call. The last role may call all that are left. */
@@ -219,11 +212,11 @@ function metricLabelRows(): string[][] {
   return [...new Map(labels)].map(([label, values]) => [code(label), values]);
 }
 
-/** What the first start of each release migrates. */
+/** What the first start of the last two releases migrates. */
 function migrationList(): string {
   const next = { release: "the next release", sqlite: Infinity, postgres: Infinity };
   const releases = [next, ...RELEASES];
-  const items = releases.map(({ release, sqlite, postgres }, index) => {
+  const items = releases.slice(0, 2).map(({ release, sqlite, postgres }, index) => {
     const before = releases[index + 1] ?? { sqlite: 0, postgres: 0 };
     const ofSqlite = SQLITE_MIGRATIONS.filter(({ version }) => version > before.sqlite && version <= sqlite);
     const ofPostgres = POSTGRES_MIGRATIONS.filter(
