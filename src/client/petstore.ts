@@ -28,7 +28,7 @@ const MAX_PAGE = 100;
 
 /** How the filters of a list are sent. The type requires all of them. */
 type SentFilters<Filters> = { readonly [Name in keyof Filters]-?: "text" | "int64" };
-const PET_FILTERS: SentFilters<PetFilters> = { status: "text" };
+const PET_FILTERS: SentFilters<PetFilters> = { categoryId: "int64", status: "text" };
 const ORDER_FILTERS: SentFilters<OrderFilters> = { status: "text" };
 
 export class Petstore<I extends Ids = "bigint"> {

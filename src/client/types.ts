@@ -158,6 +158,7 @@ export interface PageOptions extends CallOptions {
 
 /** What a list of pets is filtered by. With several filters, it has the pets that match all of them. */
 export interface PetFilters {
+  categoryId?: Int64 | undefined;
   status?: PetStatus | undefined;
 }
 

@@ -26,11 +26,13 @@ describe("pets", () => {
     expect(await service.ok("/api/pets/2")).toEqual({ id: 2, name: "Tom", categoryId: 2 });
   });
 
-  test("are listed in pages and by status", async () => {
+  test("are listed in pages, by status and by category", async () => {
     const { nextCursor } = await service.ok("/api/pets?limit=1");
     const second = await service.ok(`/api/pets?limit=1&cursor=${String(nextCursor)}`);
     expect(second).toMatchObject({ items: [{ id: 2 }], nextCursor: null });
     expect(await service.ok("/api/pets?status=available")).toMatchObject({ items: [{ id: 1 }] });
+    expect(await service.ok("/api/pets?categoryId=2")).toMatchObject({ items: [{ id: 2 }] });
+    expect(await service.ok(`/api/pets?categoryId=${LARGE}&status=sold`)).toMatchObject({ items: [] });
   });
 
   test("are found by a part of the name or by identifier, in pages", async () => {
@@ -39,6 +41,7 @@ describe("pets", () => {
     expect(await find("search=rEx")).toMatchObject({ items: [{ id: 1 }, { id: 3 }], nextCursor: null });
     expect(await find("search=2")).toMatchObject({ items: [{ id: 2, name: "Tom" }] });
     expect(await find("search=rex&status=available")).toMatchObject({ items: [{ id: 1 }] });
+    expect(await find("search=rex&categoryId=2")).toMatchObject({ items: [{ id: 3 }] });
     const { items, nextCursor } = await find("search=rex&limit=1");
     expect(items).toMatchObject([{ id: 1 }]);
     expect(await find(`search=rex&cursor=${String(nextCursor)}`)).toMatchObject({ items: [{ id: 3 }] });

@@ -39,6 +39,11 @@ test("pets list prints an aligned table with exact categories and short names", 
   );
 });
 
+test("pets list --category prints the pets of a category", async () => {
+  expect(await cli.out("pets list --category 9007199254740993")).toMatch(/^ID .*\n1 +Rex .*\n$/);
+  expect(await cli.out("pets list --category -1 --status pending")).toStartWith("There are no such pets ");
+});
+
 test("pets list and orders list say how to continue", async () => {
   const first = await cli.out("pets list --limit 2");
   expect(first).toEndWith("\nwarning: more pets follow; add --after 2\n");

@@ -32,6 +32,19 @@ describe("pets", () => {
     expect(sizes).toEqual([3, 3, 1]);
   });
 
+  test("list yields the pets of a category, also with a status, whatever type the category has", async () => {
+    for (const status of ["sold", "available", "sold"] as const)
+      await petstore.pets.create({ name: "Milo", categoryId: BEYOND_DOUBLES + 1n, status });
+    const [first, second, third] = await petstore.pets
+      .list({ categoryId: BEYOND_DOUBLES + 1n, limit: 2 })
+      .toArray({ max: 9 });
+    expect([first, second, third].map((pet) => pet?.status)).toEqual(["sold", "available", "sold"]);
+    const { items } = await petstore.pets.listPage({ categoryId: "9007199254740994", status: "sold" });
+    expect(items).toEqual([first, third].flatMap((pet) => pet ?? []));
+    expect((await petstore.pets.listPage({ categoryId: -7 })).items).toMatchObject([{ categoryId: -7n }]);
+    expect(petstore.pets.listPage({ categoryId: 2 ** 53 })).rejects.toThrow(TypeError);
+  });
+
   test("a page has the cursor of the next one", async () => {
     const first = await petstore.pets.listPage({ status: "pending", limit: 4 });
     expect(first.items).toHaveLength(4);

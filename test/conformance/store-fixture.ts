@@ -67,7 +67,7 @@ export const rex: NewPet = { name: "Rex", categoryId: 7n, status: "available" };
 
 type ValuesOf<Filters> = { readonly [Name in keyof Filters]-?: NonNullable<Filters[Name]> };
 /** A value of every filter; a filter without one does not compile. */
-export const PET_FILTER_VALUES: ValuesOf<PetFilters> = { status: "sold" };
+export const PET_FILTER_VALUES: ValuesOf<PetFilters> = { categoryId: 7n, status: "sold" };
 export const ORDER_FILTER_VALUES: ValuesOf<OrderFilters> = { status: "completed" };
 
 /** No filter, each of them, and several together, each set with its name. */

@@ -235,6 +235,7 @@ const petStatus = fc.constantFrom<PetStatus>("available", "pending", "sold");
 const orderStatus = fc.constantFrom<OrderStatus>("placed", "completed", "cancelled");
 const ifMatch = fc.constantFrom(undefined, "*", '"the ETag of nothing"');
 const finalStatus = fc.constantFrom("completed" as const, "cancelled" as const);
+const categoryId = fc.bigInt({ min: -1n, max: 1n });
 const keyId = fc.constantFrom(1, 1, 1, Number.MAX_SAFE_INTEGER);
 const request = fc.option(
   fc.record({
@@ -280,7 +281,7 @@ type FilterValues<Filters> = {
   readonly [Name in keyof Filters]-?: fc.Arbitrary<NonNullable<Filters[Name]>>;
 };
 /** A filter without values does not compile. */
-const petFilters: FilterValues<PetFilters> = { status: petStatus };
+const petFilters: FilterValues<PetFilters> = { categoryId, status: petStatus };
 const orderFilters: FilterValues<OrderFilters> = { status: orderStatus };
 const by = (at: number) => ({ actor: { kind: "console" }, at }) as const;
 

@@ -5,7 +5,8 @@ const STATUSES = ["available", "pending", "sold", undefined] as const;
 const IDS = Array.from({ length: 130 }, (_, i) => i + 1);
 const service = await useService();
 const { post } = service;
-for (const id of IDS) await post("/pets", { name: `Pet ${id}`, categoryId: id, status: STATUSES[id % 4] });
+for (const id of IDS)
+  await post("/pets", { name: `Pet ${id}`, categoryId: id % 3, status: STATUSES[id % 4] });
 
 const idsOf = ({ json }: ApiResponse) => (json as { id: number }[]).map(({ id }) => id);
 const nextOf = ({ headers }: ApiResponse) => /<([^>]*)>; rel="next"/.exec(headers.get("link") ?? "")?.[1];
@@ -36,6 +37,22 @@ test("listPets 200: the pages have every pet once, with a status those that have
     );
 });
 
+test("listPets 200: the pages of a category have every pet of it once, also with a status and with ids", async () => {
+  const inCategory = IDS.filter((id) => id % 3 === 2);
+  expect(await walk("/pets?categoryId=2&limit=7")).toEqual(inCategory);
+  const sold = inCategory.filter((id) => STATUSES[id % 4] === "sold");
+  expect(await walk("/pets?status=sold&categoryId=2&limit=4")).toEqual(sold);
+  const ids = IDS.slice(0, 50);
+  expect(await walk(`/pets?categoryId=2&limit=4&id=${ids.join(",")}`)).toEqual(
+    ids.filter((id) => inCategory.includes(id)),
+  );
+  const both = await get("/pets?id=2,5,6,14,26&limit=1&status=sold&categoryId=2");
+  expect(idsOf(both)).toEqual([2]);
+  expect(nextOf(both)).toMatch(/\/pets\?limit=1&categoryId=2&status=sold&id=2,5,6,14,26&cursor=\w+$/);
+  for (const category of ["-9223372036854775808", "9223372036854775807", "-2"])
+    expect(idsOf(await get(`/pets?categoryId=${category}`))).toEqual([]);
+});
+
 test("listPets 200: `id` selects pets, and the next link keeps the ids, the limit and the status", async () => {
   const response = await get("/pets?id=8,4,1,131,4&limit=1&status=available");
   expect(idsOf(response)).toEqual([4]);
@@ -48,6 +65,8 @@ test("listPets 200: `id` selects pets, and the next link keeps the ids, the limi
 
 const INVALID = [
   "limit=101 limit=05 limit=%2B5 limit= limit limit=1.0 limit=5&limit=5",
+  "categoryId= categoryId=07 categoryId=%2B7 categoryId=-0 categoryId=7.0 categoryId=1,2 categoryId=9223372036854775808",
+  "categoryId=7&categoryId=7 categoryId=7&categoryId=",
   "status=Sold status= status=sold&status=sold status=%FF",
   "cursor= cursor=0 cursor=zzzzzzzzzzzzzzzzzzzz cursor=1&cursor=1",
   `id= id=,7 id=07 id=7.0 id=7&id= id=9223372036854775808 id=${"1,".repeat(100)}1`,

@@ -9,6 +9,8 @@ const READS = [
   "/pets?limit=3",
   "/pets?status=available&limit=2",
   "/pets?status=pending",
+  "/pets?categoryId=1&limit=2",
+  "/pets?categoryId=1&status=sold",
   "/pets?status=sold&limit=1",
   "/pets?id=1,2,7",
   "/pets?id=3,9&limit=1",

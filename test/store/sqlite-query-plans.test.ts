@@ -9,9 +9,15 @@ import { SQLITE_MIGRATIONS } from "../../src/store/sqlite/migrations.ts";
 import { openSqlite } from "../../src/store/sqlite/store.ts";
 import { columnOf } from "../../src/domain/fields.ts";
 import type { Stores } from "../../src/domain/ports.ts";
-import { orderPage, orderPageOfKey, petPage } from "../../src/store/pages.ts";
+import { orderPage, orderPageOfKey, petPage, selectPage } from "../../src/store/pages.ts";
 import { PortCalls, STORE_PORTS } from "../conformance/port-calls.ts";
-import { DAY_MS, filterSets, ORDER_FILTER_VALUES, PET_FILTER_VALUES } from "../conformance/store-fixture.ts";
+import {
+  DAY_MS,
+  filterSets,
+  ORDER_FILTER_VALUES,
+  PET_FILTER_VALUES,
+  rex,
+} from "../conformance/store-fixture.ts";
 import { temporaryDirectory } from "./temporary-directory.ts";
 
 const BY = { actor: { kind: "console" }, at: 1 } as const;
@@ -31,8 +37,8 @@ async function useAll({ store, inventory, petJson, keys, audit, usageHistory, ..
   await keys.createFirstKey({ name: "first", plan: "free", createdAt: 1 }, SECRET, BY);
   await keys.announceExpiries(1, BY);
   await keys.listSecrets([key.id]);
-  for (const name of ["Rex", "Tom", "Max"]) await store.createPet({ name, categoryId: 1n }, 1, REQUEST);
-  await store.createPet({ name: "Rex", categoryId: 1n }, 2 * DAY_MS);
+  for (const name of ["Rex", "Tom", "Max"]) await store.createPet({ ...rex, name }, 1, REQUEST);
+  await store.createPet(rex, 2 * DAY_MS);
   await store.placeOrder({ keyId: 1, petId: 1n }, 1);
   await store.updateOrder({ keyId: 1, id: 1n, status: "cancelled" }, 0);
   await store.getPet(1n);
@@ -250,6 +256,13 @@ test.each(PET_FILTER_SETS)(
     expect(others).toEqual([]);
   },
 );
+
+test("with several filters, the index on the first has the columns of the others", () => {
+  const filters = Object.keys(PET_FILTER_VALUES).map(columnOf);
+  const sql = selectPage("SELECT id FROM pets", { filters }, SQLITE_DIALECT);
+  const [step] = explain({ sql, values: [...Object.values(PET_FILTER_VALUES), 0n, 1] });
+  expect(step?.detail).toStartWith("SEARCH pets USING COVERING INDEX ");
+});
 
 test.each(filterSets(ORDER_FILTER_VALUES))(
   "a page of orders filtered by %s is read from an index",

@@ -362,4 +362,13 @@ export const POSTGRES_MIGRATIONS: readonly (Migration | OnlineMigration)[] = [
       ALTER TABLE sign_in_codes ADD COLUMN made_by TEXT;
     `,
   },
+  {
+    version: 21,
+    name: "pets by category",
+    oldestRelease: "1.1.0",
+    statements: [
+      "DROP INDEX CONCURRENTLY IF EXISTS pets_by_category",
+      "CREATE INDEX CONCURRENTLY pets_by_category ON pets (category_id, id)",
+    ],
+  },
 ];

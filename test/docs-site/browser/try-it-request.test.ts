@@ -131,6 +131,17 @@ test("query parameters are encoded, and the commas between identifiers stay read
   expect(spaced.url.search).toBe("?id=1,2,3");
 });
 
+test("a category is a filter of the request and of the call of the client library", () => {
+  const values = { categoryId: "9007199254740993", status: "sold" };
+  const operation = { operation: listPets, values, ...input };
+  expect(requestOf(operation).url.search).toBe("?categoryId=9007199254740993&status=sold");
+  expect(programsOf(operation).map(({ code }) => code)).toContainEqual(
+    expect.stringContaining(
+      'petstore.pets.listPage({\n  categoryId: 9007199254740993n,\n  status: "sold",\n})',
+    ),
+  );
+});
+
 test("an identifier in the path is encoded as one segment", () => {
   const { url } = requestOf({ ...input, operation: getPet, values: { petId: "1/../../x?y" } });
   expect(url.pathname).toBe("/v1/pets/1%2F..%2F..%2Fx%3Fy");

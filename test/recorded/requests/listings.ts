@@ -8,13 +8,21 @@ const NEXT = message("GET {{next}} HTTP/1.1", [HOST, bearer("lister")]);
 export const listings: readonly Step[] = [
   ["listPets 200: two pages of three", get("/pets?limit=3"), NEXT],
   ["listPets 200: two pages of one of those sold", get("/pets?limit=1&status=sold"), NEXT],
+  ["listPets 200: two pages of one of a category", get("/pets?limit=1&categoryId=7"), NEXT],
+  ["listPets 200: of several ids, those of a category", get("/pets?id=1,2,3&categoryId=7")],
+  [
+    "listPets 200: a status and the lowest category",
+    get("/pets?categoryId=-9223372036854775808&status=sold"),
+  ],
   ["listPets 200: the last page", get("/pets?id=1,2,3,4&limit=3"), NEXT],
   ["listPets 200: several ids, in ascending order and each once", get("/pets?id=4,2,9007199254740993,2")],
   ["listPets 200: no id exists", get("/pets?id=9223372036854775807")],
   ["listPets 200: an unknown parameter, and an encoded one", get("/pets?l%69mit=%31&x=1&x=2")],
   ["listPets 400: limit=0", get("/pets?limit=0")],
+  ["listPets 400: categoryId=07", get("/pets?categoryId=07")],
+  ["listPets 400: categoryId twice", get("/pets?categoryId=7&categoryId=7")],
   ["listPets 400: id=7,", get("/pets?id=7,")],
-  ["listPets 400: every parameter", get("/pets?limit=0&status=lost&cursor=abc")],
+  ["listPets 400: every parameter", get("/pets?limit=0&categoryId=&status=lost&id=x&cursor=abc")],
   ["HEAD listPets 400: no body", head("/pets?limit=0&status=lost")],
   ["listOrders 400: a cursor of pets", get("/pets?limit=1"), get("/store/orders?cursor={{cursor}}")],
 
