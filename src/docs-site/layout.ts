@@ -2,9 +2,10 @@ import { headerLinesOf } from "../api/responses.ts";
 import { ICON, MARK_PATH } from "../browser-bundle/mark.ts";
 import { docsUrl, type DocumentedSettings } from "../petstore/documented-settings.ts";
 import { OPERATIONS, type PetstoreOperation } from "../petstore/operations.ts";
-import { operationPath, PRODUCT, relativeUrl, SCHEMAS_PATH } from "./links.ts";
+import { guidePath, operationPath, PRODUCT, relativeUrl, SCHEMAS_PATH } from "./links.ts";
 import type { DocsPage, Section } from "./page-content.ts";
 import { ERROR_CODES_PATH } from "./page-data.ts";
+import type { GuideName } from "./sources.ts";
 
 export interface DocsSettings extends DocumentedSettings {
   /** 0 means any number. */
@@ -19,9 +20,25 @@ interface Entry {
 /** All pages by the headings of the sidebar. */
 type Navigation = Readonly<Record<string, readonly Entry[]>>;
 
+/** What a reader needs on the first day, and what sends requests for them. The other guides are between them. */
+const GROUPS: ReadonlyMap<string, string> = new Map([
+  ...groupOf("Get started", ["quickstart", "api", "authentication"]),
+  ...groupOf("Libraries", ["client-library", "generated-clients", "changelog"]),
+]);
+
+function groupOf(title: string, guides: readonly GuideName[]) {
+  return guides.map((name) => [guidePath(name), title] as const);
+}
+
 function navigationOf(guides: readonly DocsPage[]): Navigation {
+  const entriesOf = (group?: string) =>
+    guides
+      .filter(({ path }) => GROUPS.get(path) === group)
+      .map(({ path, title }) => ({ path, html: Bun.escapeHTML(title) }));
   return {
-    Guides: guides.map(({ path, title }) => ({ path, html: Bun.escapeHTML(title) })),
+    "Get started": entriesOf("Get started"),
+    Concepts: entriesOf(),
+    Libraries: entriesOf("Libraries"),
     Pets: operationEntries("Pets"),
     Orders: operationEntries("Orders"),
     Key: operationEntries("Key"),
@@ -56,9 +73,9 @@ function operationEntries(tag: PetstoreOperation["tag"]): Entry[] {
   return Object.entries<PetstoreOperation>(OPERATIONS)
     .filter(([, operation]) => operation.tag === tag)
     .map(([id, { method, path, summary, deprecated }]) => {
-      const name = deprecated === undefined ? path : `<s>${path}</s>`;
+      const name = deprecated === undefined ? summary : `<s>${summary}</s>`;
       const note = deprecated === undefined ? "" : '<span class="visually-hidden">, deprecated</span>';
-      const html = `${methodBadge(method)}<span class="path" title="${summary}">${name}</span>${note}`;
+      const html = `<span title="${method} ${path}">${name}</span>${note} ${methodBadge(method)}`;
       return { path: operationPath(id), html };
     });
 }
@@ -114,7 +131,7 @@ ${environmentMenu(settings)}
 <button type="button" class="theme" hidden></button>
 </div>
 </header>
-<div class="site">${sidebar(page, navigation)}<main id="main" tabindex="-1">${html}${pager(page, navigation)}</main></div>${data === undefined ? "" : `<script type="application/json" id="try-it-data">${data}</script>`}
+<div class="site">${sidebar(page, navigation)}<main id="main" tabindex="-1"${path === guidePath("quickstart") ? ' class="numbered"' : ""}>${html}${pager(page, navigation)}</main></div>${data === undefined ? "" : `<script type="application/json" id="try-it-data">${data}</script>`}
 </body>
 </html>
 `;

@@ -7,7 +7,7 @@ const OPTIONS = { noHtmlBlocks: true, noHtmlSpans: true } as const;
 
 /** HTML of Markdown on the page at `path`. HTML in it stays text. */
 export function htmlOf(markdown: string, path: string): string {
-  return framedTables(withLinks(Bun.markdown.html(markdown, OPTIONS), path));
+  return callouts(framedTables(withLinks(Bun.markdown.html(markdown, OPTIONS), path)));
 }
 
 /** HTML of a sentence, without a paragraph around it. */
@@ -39,9 +39,28 @@ export function textOf(html: string): string {
     .trim();
 }
 
+/** A quotation is a warning, or says that something is deprecated. */
+function callouts(html: string): string {
+  return html.replace(/<blockquote>(?=(.*?)<\/blockquote>)/gs, (_, text: string) => {
+    const meaning = /deprecated/i.test(text) ? "deprecated" : "limited";
+    return `<blockquote class="callout" data-meaning="${meaning}">`;
+  });
+}
+
+/** So many characters fit into one row on a phone, and before a column of sentences. */
+const MAX_ROW = 36;
+const MAX_BEFORE_LAST = 12;
+
+/** Whether the columns fit beside one another on a phone. */
+function isNarrow(rows: readonly (readonly string[])[]): boolean {
+  const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
+  const sum = widths.reduce((total, width) => total + width, 0);
+  return sum <= MAX_ROW || sum - (widths.at(-1) ?? 0) <= MAX_BEFORE_LAST;
+}
+
 /**
- * Tables that can be scrolled with the keyboard. On a narrow screen each row becomes a block, so each cell has the
- * heading of its column.
+ * Tables that can be scrolled with the keyboard. On a narrow screen each row of a wide one becomes a block, so each
+ * cell has the heading of its column.
  */
 function framedTables(html: string): string {
   return html.replace(/<table>.*?<\/table>/gs, (table) => {
@@ -53,7 +72,11 @@ function framedTables(html: string): string {
       const label = Bun.escapeHTML(columns[cell++ % columns.length] ?? "");
       return `<td${attributes} data-label="${label}"><span>${content}</span></td>`;
     });
-    return `<div class="table" tabindex="0">${labelled.replace("<table>", '<table class="stacks">')}</div>`;
+    const rows = Array.from(table.matchAll(/<tr>(.*?)<\/tr>/gs), ([, row = ""]) =>
+      Array.from(row.matchAll(/<td\b[^>]*>(.*?)<\/td>/gs), ([, content = ""]) => textOf(content)),
+    );
+    const shape = isNarrow(rows.filter((row) => row.length > 0)) ? "<table>" : '<table class="stacks">';
+    return `<div class="table" tabindex="0">${labelled.replace("<table>", shape)}</div>`;
   });
 }
 

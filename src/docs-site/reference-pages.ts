@@ -135,6 +135,7 @@ export function errorCodesPage(settings: DocumentedSettings): DocsPage {
   content.markdown(
     "# Error codes\n\nEvery error has one of these codes. [Errors](errors.md) explains how to handle them.",
   );
+  content.prose(errorIndex(), "");
   for (const code of Object.keys(ERRORS) as ErrorCode[]) {
     const { status, meaning } = ERRORS[code];
     content.markdown(`## \`${code}\`
@@ -153,6 +154,15 @@ ${toJson(errorExample(code, settings)["value"], 2)}
   for (const [code, { status, meaning }] of Object.entries(PROTOCOL_ERRORS))
     content.markdown(`### \`${code}\`\n\n**${status}.** ${meaning}`);
   return content.finish();
+}
+
+/** All codes by their status, each with a link. */
+function errorIndex(): string {
+  const codes = Object.entries({ ...ERRORS, ...PROTOCOL_ERRORS });
+  const byStatus = Map.groupBy(codes, ([, { status }]) => status);
+  const rows = Array.from(byStatus).toSorted(([a], [b]) => a - b);
+  const cells = rows.map(([status, some]) => [`${status}`, some.map(([code]) => `\`${code}\``).join(", ")]);
+  return htmlOf(markdownTable(["Status", "Codes"], cells), ERROR_CODES_PATH);
 }
 
 function operationsWith(code: ErrorCode): string {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { highlight } from "../../src/docs-site/highlight.ts";
-import { textOf } from "../../src/docs-site/markdown.ts";
+import { htmlOf, textOf } from "../../src/docs-site/markdown.ts";
 import { relativeUrl } from "../../src/docs-site/links.ts";
 import { PageContent } from "../../src/docs-site/page-content.ts";
 
@@ -41,6 +41,24 @@ describe("a page", () => {
   test("a link to a page that the site does not have becomes text", () => {
     const html = pageOf("[a](integers.md) and [b](b.md)");
     expect(html).toContain('<p><a href="integers">a</a> and b</p>');
+  });
+
+  test("a table keeps its columns on a phone if they fit, or if sentences are in the last one only", () => {
+    const isTable = (...cells: string[]) => {
+      const row = `| ${cells.join(" | ")} |`;
+      const html = htmlOf([row, `|${cells.map(() => "---").join("|")}|`, row].join("\n"), "/docs/x");
+      return html.includes("<table>");
+    };
+    expect(isTable("Free", "60", "1,000")).toBe(true);
+    expect(isTable("429", "A rate limit is exhausted. `Retry-After` has the seconds to wait.")).toBe(true);
+    expect(isTable("A field with a long name", "A rate limit is exhausted.")).toBe(false);
+  });
+
+  test("a quotation is a warning, or says that something is deprecated", () => {
+    expect(htmlOf("> Never do this.", "/docs/x")).toStartWith(
+      '<blockquote class="callout" data-meaning="limited">',
+    );
+    expect(htmlOf("> **Deprecated** now.", "/docs/x")).toContain('data-meaning="deprecated"');
   });
 
   test("each cell of a table has the heading of its column, and more than three columns are wide", () => {

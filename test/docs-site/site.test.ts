@@ -66,7 +66,11 @@ describe("the reference", () => {
 
   test("has each error code and each schema as a link target", () => {
     const codes = Object.keys({ ...ERRORS, ...PROTOCOL_ERRORS });
-    expect(idsOf(pageAt("/docs/reference/errors"))).toEqual(expect.arrayContaining(codes));
+    const errors = pageAt("/docs/reference/errors");
+    expect(idsOf(errors)).toEqual(expect.arrayContaining(codes));
+    // An index comes first.
+    const [index] = /<table.*?(?=<h2 id)/s.exec(errors) ?? [];
+    for (const code of codes) expect(index).toContain(`href="errors#${code}"`);
     const schemas = Object.keys(SCHEMAS).map((name) => name.toLowerCase());
     expect(idsOf(pageAt("/docs/reference/schemas"))).toEqual(expect.arrayContaining(schemas));
   });
@@ -74,7 +78,8 @@ describe("the reference", () => {
   test("getPet is marked as deprecated, with both dates, in the sidebar too", () => {
     const html = pageAt("/docs/reference/getPet");
     expect(html).toContain("since 14 November 2026, removed on 5 December 2030.");
-    expect(html).toContain('<s>/pets/{petId}</s></span><span class="visually-hidden">, deprecated</span>');
+    expect(html).toContain('<s>Fetch one pet</s></span><span class="visually-hidden">, deprecated</span>');
+    expect(html).toContain('<blockquote class="callout" data-meaning="deprecated">');
   });
 
   test("examples keep all digits and come in four languages", () => {
