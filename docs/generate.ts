@@ -2,6 +2,7 @@
  * Writes the generated blocks of README.md and docs/*.md, each between `<!-- name -->` and `<!-- /name -->`:
  * `bun docs/generate.ts`. The tests fail while a block differs from the code.
  */
+import packageJson from "../package.json" with { type: "json" };
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { longDuration, grouped, kibibytes, longDate, plural } from "../src/text/formatting.ts";
@@ -214,7 +215,12 @@ function metricLabelRows(): string[][] {
 
 /** What the first start of the last two releases migrates. */
 function migrationList(): string {
-  const next = { release: "the next release", sqlite: Infinity, postgres: Infinity };
+  const isReleased = RELEASES.some(({ release }) => release === packageJson.version);
+  const next = {
+    release: isReleased ? "the next release" : packageJson.version,
+    sqlite: Infinity,
+    postgres: Infinity,
+  };
   const releases = [next, ...RELEASES];
   const items = releases.slice(0, 2).map(({ release, sqlite, postgres }, index) => {
     const before = releases[index + 1] ?? { sqlite: 0, postgres: 0 };

@@ -78,7 +78,7 @@ async function fill(storage: readonly string[]): Promise<Recorded> {
     created[name] = await command("create", "--name", name, "--plan", ...PLANS[name]);
   }
   const keys = created as Record<KeyName, { id: string; key: string }>;
-  const rolled = await command("roll", `${keys.rolled.id}`, "--overlap", "30d");
+  const rolled = await command("rotate", `${keys.rolled.id}`, "--overlap", "30d");
   const entries = Object.entries(keys).map(([name, { key }]) => [name, key]);
   const secrets: Recorded["secrets"] = { ...Object.fromEntries(entries), rolled: String(rolled.key) };
   await command("revoke", `${keys.revoked.id}`);

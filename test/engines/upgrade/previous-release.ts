@@ -5,8 +5,8 @@ import { temporaryDirectory } from "../../../trials/harness/cleanup.ts";
 
 /** The release before this one. `fixtures` has its program in one file, and databases that it made. */
 export const PREVIOUS_RELEASE = {
-  version: "1.0.0",
-  commit: "8fe94564c5963597be2ed04ed9a2fde050efa89a",
+  version: "1.1.0",
+  commit: "05df6f1ea85005b475a2d32ee56b9976a5aa4603",
 } as const;
 
 export const FIXTURES = join(import.meta.dir, "fixtures");

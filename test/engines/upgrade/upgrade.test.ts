@@ -61,7 +61,7 @@ test("SQLite under load: the previous release stops, this one starts on its data
   await expectNothingLost(load, after.url, key);
   expect(await after.stop()).toBe(0);
 
-  await expectDowngradeRefused(flags, 10);
+  await expectDowngradeRefused(flags, 13);
 });
 
 test("two instances on PostgreSQL, replaced one after the other under load: every request succeeds, nothing is lost", async () => {
@@ -90,5 +90,5 @@ test("two instances on PostgreSQL, replaced one after the other under load: ever
   const statuses = new Set(load.attempts.map(({ status }) => status));
   expect([...statuses].filter((status) => ![0, 200, 201, 503].includes(status))).toEqual([]);
   await Promise.all(servers.map((server) => server.stop()));
-  await expectDowngradeRefused([...storage, "--data", temporaryDirectory("data"), "--port", "0"], 11);
+  await expectDowngradeRefused([...storage, "--data", temporaryDirectory("data"), "--port", "0"], 15);
 });
