@@ -37,9 +37,9 @@ describe("a call is retried", () => {
     expect(delays[0]).toBeWithin(1000, 1250);
   });
 
-  test("at most maxRetries times", async () => {
+  test.each([120_000, Infinity])("at most maxRetries times (deadlineMs %p)", async (deadlineMs) => {
     const fault = new TypeError("fetch failed");
-    const { petstore, sent } = scripted([fault, fault, fault], { maxRetries: 2 });
+    const { petstore, sent } = scripted([fault, fault, fault], { maxRetries: 2, deadlineMs });
     const error = await finish(rejection(petstore.pets.create(NEW_PET)));
     expect(error).toBeInstanceOf(client.ConnectionError);
     expect(error).toMatchObject({ cause: fault });
