@@ -31,12 +31,11 @@ export function inheritDirectoryOwner(path: string): void {
   lchownSync(path, uid, gid);
 }
 
-/** Renames a closed database to its final name. */
+/** Renames a closed database to its final name, in the same directory. */
 export function publishDatabase(from: string, to: string): void {
   syncToDisk(from);
   removeLog(from);
   renameDurably(from, to);
-  inheritDirectoryOwner(to);
 }
 
 /** Removes a database and the files that SQLite keeps next to it. */
