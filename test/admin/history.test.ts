@@ -7,24 +7,32 @@ import { useAdminService } from "./admin-service.ts";
 const HOUR = 3_600_000;
 const NOON = Date.parse("2026-11-15T12:00:00Z");
 
-const service = await useAdminService();
-const limits = { perMinute: 5, perDay: 100 };
-const busy = await service.newKey({ name: "busy", limits });
-const busier = await service.newKey({ name: "busier", limits });
-const stores = await openStores(configIn(service.dataDir));
-let sequence = 0;
-const add = (hour: number, keyId: number, admitted: number, operation: OperationId = "listPets") => {
-  const counts = { admitted, limited: 2, banned: 1, errors: 3, lastUsedAt: hour + 1_000 };
-  const byOperation = [{ operation, admitted: admitted - 1, errors: 2 }];
-  const keys = [{ keyId, ...counts, byOperation }];
-  return stores.usageHistory.addUsage({ writer: "test", sequence: ++sequence, hour, keys });
-};
-await add(NOON - 40 * 24 * HOUR, 3, 2, "getPet");
-await add(NOON - 48 * HOUR, 1, 10, "getPet");
-await add(NOON, 2, 20);
-await add(NOON - HOUR, 2, 5);
-await add(NOON, 3, 40);
-await stores.close();
+/** Starts a server with three keys and a history of their requests. */
+async function startWithHistory() {
+  const service = await useAdminService();
+  const limits = { perMinute: 5, perDay: 100 };
+  const busy = await service.newKey({ name: "busy", limits });
+  const busier = await service.newKey({ name: "busier", limits });
+  const stores = await openStores(configIn(service.dataDir));
+  let sequence = 0;
+  const add = (hour: number, keyId: number, admitted: number, operation: OperationId = "listPets") => {
+    const counts = { admitted, limited: 2, banned: 1, errors: 3, lastUsedAt: hour + 1_000 };
+    const byOperation = [{ operation, admitted: admitted - 1, errors: 2 }];
+    const keys = [{ keyId, ...counts, byOperation }];
+    return stores.usageHistory.addUsage({ writer: "test", sequence: ++sequence, hour, keys });
+  };
+  await add(NOON - 40 * 24 * HOUR, 3, 2, "getPet");
+  await add(NOON - 48 * HOUR, 1, 10, "getPet");
+  await add(NOON, 2, 20);
+  await add(NOON - HOUR, 2, 5);
+  await add(NOON, 3, 40);
+  await stores.close();
+  return { service, busy, busier };
+}
+
+const { service } = await startWithHistory();
+/** The history of this one grows while the tests run. */
+const { service: used, busy, busier } = await startWithHistory();
 
 describe("getKeyUsage", () => {
   test("has the rows of a key by day, with the exact period", async () => {
@@ -68,19 +76,19 @@ test("getUsage: adds up the requests of each key, most used first, with names", 
 
 test("keys by use today are in the order of the windows that they show, and those close to a limit are found", async () => {
   // Of key 3 the history has more.
-  for (let i = 0; i < 4; i++) await service.call({ path: "/pets", key: busy.secret });
-  for (let i = 0; i < 3; i++) await service.call({ path: "/pets", key: busier.secret });
-  const { items } = await service.ok("/api/keys?sort=usedToday&order=desc");
+  for (let i = 0; i < 4; i++) await used.call({ path: "/pets", key: busy.secret });
+  for (let i = 0; i < 3; i++) await used.call({ path: "/pets", key: busier.secret });
+  const { items } = await used.ok("/api/keys?sort=usedToday&order=desc");
   expect(items).toMatchObject([
     { id: 2, usage: { day: { used: 4 } } },
     { id: 3, usage: { day: { used: 3 } } },
     { id: 1, usage: { day: { used: 0 } } },
   ]);
-  expect(await service.ok("/api/keys?usedPercent=80")).toMatchObject({ total: 1, items: [{ id: 2 }] });
-  expect(await service.ok("/api/keys?usedPercent=60")).toMatchObject({ total: 2 });
-  const { closeKeys } = await service.ok("/api/overview");
+  expect(await used.ok("/api/keys?usedPercent=80")).toMatchObject({ total: 1, items: [{ id: 2 }] });
+  expect(await used.ok("/api/keys?usedPercent=60")).toMatchObject({ total: 2 });
+  const { closeKeys } = await used.ok("/api/overview");
   expect(closeKeys).toEqual({ total: 1, first: { id: 2, name: "busy" } });
-  service.clock.advance(60_000);
+  used.clock.advance(60_000);
 });
 
 test("getOverview: has the keys with the most requests in the last 24 hours, with their windows now", async () => {
