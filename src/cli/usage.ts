@@ -24,7 +24,7 @@ import {
   type UsageInterval,
   type UsagePeriod,
 } from "../domain/usage-history.ts";
-import type { Key, KeyUsageHistory, UsageTotals } from "../operator/operations.ts";
+import { type Key, type KeyUsageHistory, USAGE_LIMIT, type UsageTotals } from "../operator/operations.ts";
 import { defineCommand } from "./command.ts";
 import { ID_TYPES } from "./operation-flags.ts";
 import { type CallOperator, firstItems, OPERATOR_OPTIONS, withOperator } from "./operation-call.ts";
@@ -123,14 +123,11 @@ const TOTAL_COLUMNS: readonly TableColumn<RequestCounts & Partial<KeyTotals>>[] 
   ["LAST USED", ({ lastUsedAt }, screen) => (lastUsedAt === undefined ? "" : screen.shortTime(lastUsedAt))],
 ];
 
-/** The most keys whose sums the operation responds with. */
-const MAX_TOTALS = 10_000;
-
 async function totalsOf(query: Query): Promise<readonly KeyTotals[]> {
   const { call, id, period, operation } = query;
   if (operation === undefined && id === undefined) {
-    const { items } = await call("getUsage", { query: { ...parametersOf(period), limit: MAX_TOTALS } });
-    if (items.length < MAX_TOTALS) return items;
+    const { items } = await call("getUsage", { query: { ...parametersOf(period), limit: USAGE_LIMIT.max } });
+    if (items.length < USAGE_LIMIT.max) return items;
   }
   const totals: KeyTotals[] = [];
   for await (const [{ id: keyId, name, plan, lastUsedAt }, rows] of usageOf(query)) {

@@ -54,6 +54,8 @@ export const COMMON_ADMIN_ERRORS = [
 ] as const satisfies readonly AdminErrorCode[];
 
 export const ADMIN_PAGE_LIMIT = { min: 1, max: 500, default: 50 } as const;
+/** The number of keys whose requests getUsage adds up. */
+export const USAGE_LIMIT = { min: 1, max: 10_000, default: 100 } as const;
 
 export const limit = queryInteger(ADMIN_PAGE_LIMIT);
 export const since = dateTime("From this time on");

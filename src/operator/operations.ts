@@ -6,7 +6,7 @@ import { NewPet, ORDER_FILTERS, OrderUpdate, Pet, PET_FILTERS, PetUpdate } from 
 import { ADMIN_ERRORS } from "./errors.ts";
 import * as history from "./history-resources.ts";
 import * as keys from "./key-resources.ts";
-import { created, cursor, limit, ok, Reasoned, since, tagged, until } from "./operation-rows.ts";
+import { created, cursor, limit, ok, Reasoned, since, tagged, until, USAGE_LIMIT } from "./operation-rows.ts";
 import { POLICY_OPERATIONS } from "./policy-operations.ts";
 import * as resources from "./resources.ts";
 import { SERVER_OPERATIONS } from "./server-operations.ts";
@@ -289,7 +289,7 @@ export const ADMIN_OPERATIONS = {
       path: "/usage",
       summary: "Show the requests of all API keys",
       description: "Adds up the requests of each key in a period: by default the last 30 days.",
-      query: { by: history.Interval, ...period, limit: queryInteger({ min: 1, max: 10_000, default: 100 }) },
+      query: { by: history.Interval, ...period, limit: queryInteger(USAGE_LIMIT) },
       success: ok("Requests by key, most used first", history.UsageTotals),
     },
   }),

@@ -10,10 +10,8 @@ import {
   intervalStart,
   type UsagePeriod,
 } from "../../domain/usage-history.ts";
-import { ADMIN_PAGE_LIMIT, type QueryOf } from "../operations.ts";
+import { ADMIN_PAGE_LIMIT, type QueryOf, USAGE_LIMIT } from "../operations.ts";
 import type { AdminHandlers, OperatorServices } from "./services.ts";
-
-const DEFAULT_KEYS = 100;
 
 export function historyHandlers({ keys, usageHistory, audit, clock }: OperatorServices) {
   return {
@@ -29,10 +27,10 @@ export function historyHandlers({ keys, usageHistory, audit, clock }: OperatorSe
       return { by: period.by, ...formatPeriod(period), items };
     },
 
-    async getUsage({ query }) {
+    async getUsage({ query: { limit = USAGE_LIMIT.default, ...query } }) {
       const period = periodOf(query, clock.now());
       if ("code" in period) return period;
-      const totals = await usageHistory.usageByKey({ ...period, limit: query.limit ?? DEFAULT_KEYS });
+      const totals = await usageHistory.usageByKey({ ...period, limit });
       const items = totals.map(({ keyId, name, plan, admitted, limited, banned, errors, ...total }) => {
         const lastUsedAt = formatOptionalTime(total.lastUsedAt);
         return { keyId, name, plan, admitted, limited, banned, errors, lastUsedAt };
