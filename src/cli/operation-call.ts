@@ -11,7 +11,7 @@ import { isLoopback } from "../config/network.ts";
 import { ADMIN_TOKEN_OPTIONS, DATABASE_OPTIONS, JSON_OPTION } from "../config/options.ts";
 import type { Options, ValuesOf } from "../config/parse-options.ts";
 import { UsageError } from "../config/usage-error.ts";
-import { switchOption } from "../config/value-types.ts";
+import { file, switchOption } from "../config/value-types.ts";
 import { type AnyCallInput, type CallInput, queryText, unreadableText } from "../operator/calls.ts";
 import type { DataOperationId, ServerOperationId } from "../operator/handlers/data-handlers.ts";
 import type { AdminContext } from "../operator/handlers/services.ts";
@@ -52,6 +52,7 @@ export const OPERATOR_OPTIONS = {
   },
   ...PLAIN_HTTP_OPTION,
   ...ADMIN_TOKEN_OPTIONS,
+  "admin-token-file": { type: file, help: "File with a token for --server" },
   ...JSON_OPTION,
 } as const satisfies Options;
 

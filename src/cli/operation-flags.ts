@@ -212,8 +212,8 @@ export const ID_TYPES = {
   petId: int64("ID", "the ID of a pet, as petstore pets list shows it"),
   orderId: int64("ID", "the ID of an order, as petstore orders list shows it"),
   operatorId: {
-    placeholder: "ID",
-    expected: "the ID or the name of an operator, as petstore operators list shows it",
+    placeholder: "NAME",
+    expected: "the name or the ID of an operator, as petstore operators list shows it",
     parse: (text: string) =>
       parseIdentifier(text) !== undefined || OPERATOR_NAME.test(text) ? text : undefined,
   } satisfies ValueType<string>,

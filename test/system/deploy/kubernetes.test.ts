@@ -27,6 +27,8 @@ test("the settings are valid, and Kubernetes adds none", () => {
   expect(pod.enableServiceLinks).toBeFalse();
   // Its file would be in a pod without a shell.
   expect(settings.PETSTORE_NO_FIRST_KEY).toBe("true");
+  // Commands would print it beside a live key.
+  expect(JSON.stringify(settings)).not.toContain("example");
 });
 
 test("every port that a probe or the service names exists", () => {
