@@ -10,7 +10,7 @@ export interface RejectedRow {
   readonly problems: readonly InputProblem[];
 }
 
-/** Describes a rejected row, such as `line 12: categoryId must be …`. */
+/** Describes a rejected row, such as `line 12: status must be …`. */
 export function describeRejectedRow({ row, problems }: RejectedRow): string {
   return `line ${row.line}: ${describeProblems(problems, (path) => pathText(path) || "the row")}`;
 }

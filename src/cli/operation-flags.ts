@@ -151,7 +151,7 @@ function fieldsOf(path: Field["path"], schema: Schema<unknown>, changes: FieldFl
     return Object.entries({ ...inner.required, ...inner.optional }).flatMap(([field, each]) =>
       fieldsOf([outer, field], each, changes),
     );
-  // An identifier is named after what it identifies: `categoryId` is --category.
+  // An identifier is named after what it identifies: `petId` is --pet.
   const word = inner.kind === "int64" ? name.replace(/Id$/, "") : name;
   const flag = change?.flag ?? word.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
   // That null removes a value is no part of the help, because --clear does it.

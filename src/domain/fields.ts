@@ -144,7 +144,7 @@ export function parseTimes<F extends Fields, T extends object>(fields: F, given:
   return Object.fromEntries(parsed) as Parsed<T, F>;
 }
 
-/** The name of a field for people: `ageMonths` is "Age months", and `categoryId` is "Category". */
+/** The name of a field for people: `ageMonths` is "Age months", and `petId` is "Pet". */
 export function labelOf(name: string): string {
   const words = name.replace(/(?<=.)Id$/, "").replaceAll(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
   return words.charAt(0).toUpperCase() + words.slice(1);
