@@ -2,37 +2,47 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { GENERATOR_PACKAGES } from "../trials/compatibility/tools.ts";
 
-type Generator = "@hey-api/openapi-ts" | "orval" | "openapi-typescript";
+/** A generator of clients: its packages, what generates, and the files in trials/compatibility/programs. */
+interface Generator {
+  readonly packages: readonly (keyof typeof GENERATOR_PACKAGES)[];
+  /** Packages of which the command needs no version. */
+  readonly needs?: readonly string[];
+  readonly command: string;
+  readonly files: readonly string[];
+}
 
-/** The settings of trials/compatibility/programs, in short. */
-const SETTINGS: Readonly<Record<Generator, readonly [forBigint: string, forAllDigits: string]>> = {
-  "@hey-api/openapi-ts": [
-    '`{ name: "@hey-api/transformers", bigInt: true }` and `{ name: "@hey-api/sdk", transformer: true }` in `plugins`',
-    "`bodySerializer: writeJson`, and a response interceptor that replaces the text with `quoteInt64(text)`",
-  ],
-  orval: [
-    "`override: { useBigInt: true }`",
-    '`override: { fetch: { jsonReviver: { path: "exact-json.ts", name: "reviveInt64" } } }`, and a `BigInt.prototype.toJSON` that returns `JSON.rawJSON(String(this))`',
-  ],
-  "openapi-typescript": [
-    'call its function instead of its command line, with a `transform` that returns `bigint` for `format: "int64"`',
-    '`createClient({ fetch: exactFetch, bodySerializer: writeJson, querySerializer: { array: { style: "form", explode: false } } })` of `openapi-fetch`',
-  ],
-};
+const GENERATORS: readonly Generator[] = [
+  {
+    packages: ["@hey-api/openapi-ts"],
+    command: "npx openapi-ts",
+    files: ["openapi-ts.config.mjs", "hey-api-client.ts"],
+  },
+  { packages: ["orval"], command: "npx orval", files: ["orval.config.mjs", "orval-client.ts"] },
+  {
+    packages: ["openapi-typescript", "openapi-fetch"],
+    needs: ["typescript"],
+    command: "node openapi-typescript.mjs",
+    files: ["openapi-typescript.mjs", "openapi-fetch-client.ts"],
+  },
+];
 
+/** Everything to paste, one section for each generator. */
 export function generatorSections(): string {
-  const sections = Object.entries(SETTINGS) as [Generator, (typeof SETTINGS)[Generator]][];
-  return sections
-    .map(([name, [forBigint, forAllDigits]]) =>
-      [
-        `**\`${name}\` ${GENERATOR_PACKAGES[name]}**`,
-        `- For \`bigint\`: ${forBigint}.\n- For all digits: ${forAllDigits}.`,
-      ].join("\n\n"),
-    )
-    .join("\n\n");
+  return GENERATORS.map(({ packages, needs = [], command, files }) => {
+    const names = [...packages.map((name) => `${name}@${GENERATOR_PACKAGES[name]}`), ...needs];
+    const install = `npm install --save-dev ${names.join(" ")}\n${command}`;
+    const title = packages.map((name) => `\`${name}\``).join(" with ");
+    return [`## ${title}`, `\`\`\`sh\n${install}\n\`\`\``, ...files.map(fileBlock)].join("\n\n");
+  }).join("\n\n");
 }
 
 export function exactJson(): string {
-  const file = join(import.meta.dir, "../trials/compatibility/programs/exact-json.ts");
-  return `\`\`\`ts\n${readFileSync(file, "utf8").trimEnd()}\n\`\`\``;
+  return fileBlock("exact-json.ts");
+}
+
+/** A file as a code block that begins with its name, without what is for our linter. */
+function fileBlock(name: string): string {
+  const text = readFileSync(join(import.meta.dir, "../trials/compatibility/programs", name), "utf8");
+  const syntax = name.endsWith(".ts") ? "ts" : "js";
+  return `\`\`\`${syntax}\n// ${name}\n${text.replace(/^\/\/ oxlint-.*\n/m, "").trimEnd()}\n\`\`\``;
 }

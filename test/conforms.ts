@@ -35,7 +35,9 @@ type Json = { readonly [key: string]: Json };
 
 /** Headers of HTTP itself, which OpenAPI does not declare. */
 const UNDECLARED = new Set(
-  "cache-control connection content-length content-type date keep-alive transfer-encoding".split(" "),
+  "connection content-length content-type date keep-alive transfer-encoding x-content-type-options".split(
+    " ",
+  ),
 );
 
 /** An OpenAPI document, with which responses are compared. */

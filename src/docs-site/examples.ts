@@ -28,6 +28,7 @@ const MARKDOWN_CONTEXT: ExampleContext = {
 export function inContext(text: string, { baseUrl, key }: ExampleContext): string {
   const replacements = [
     [MARKDOWN_CONTEXT.baseUrl, baseUrl],
+    [siteUrl(MARKDOWN_CONTEXT.baseUrl, "/openapi.json"), siteUrl(baseUrl, "/openapi.json")],
     [siteUrl(MARKDOWN_CONTEXT.baseUrl, CLIENT_PACKAGE_PATH), siteUrl(baseUrl, CLIENT_PATH)],
     [MARKDOWN_CONTEXT.key, key],
   ] as const;

@@ -154,7 +154,7 @@ const STANDARD_HEADERS: Readonly<Record<string, string>> = {
   "Content-Type": "The format of the body.",
   "Content-Length": "The length of the body in bytes.",
   Date: "The time of the response.",
-  "Cache-Control": "How long the response may be kept.",
+  "X-Content-Type-Options": "Browsers use the declared `Content-Type`.",
   Vary: "The request headers that the response depends on.",
 };
 

@@ -1,5 +1,7 @@
+import packageJson from "../../package.json" with { type: "json" };
 import { headerLinesOf } from "../api/responses.ts";
 import { ICON, MARK_PATH } from "../browser-bundle/mark.ts";
+import { API_VERSION } from "../domain/constants.ts";
 import { docsUrl, type DocumentedSettings } from "../petstore/documented-settings.ts";
 import { OPERATIONS, type PetstoreOperation } from "../petstore/operations.ts";
 import { guidePath, operationPath, PRODUCT, relativeUrl, SCHEMAS_PATH } from "./links.ts";
@@ -124,7 +126,7 @@ export function layoutOf(options: LayoutOptions): (page: DocsPage) => string {
 <a class="skip" href="#main">Skip to the content</a>
 <header class="header">
 <button type="button" class="menu-button" popovertarget="navigation">Menu</button>
-<a class="brand" href="${to("/")}"><svg viewBox="0 0 16 16" width="20" height="20" fill="currentColor" aria-hidden="true"><path d="${MARK_PATH}"/></svg><span class="brand-name">${PRODUCT} <span class="version">1.0</span></span></a>
+<a class="brand" href="${to("/")}"><svg viewBox="0 0 16 16" width="20" height="20" fill="currentColor" aria-hidden="true"><path d="${MARK_PATH}"/></svg><span class="brand-name">${PRODUCT} <span class="version">${API_VERSION}, server ${packageJson.version}</span></span></a>
 <div class="search" data-index="${to(searchIndexPath)}"></div>
 <div class="header-end">
 ${environmentMenu(settings)}

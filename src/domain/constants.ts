@@ -12,6 +12,12 @@ export function maskSecrets(text: string): string {
   return text.replace(SECRET, "$1…");
 }
 
+/** The version of the contract, which is not that of the server. */
+export const API_VERSION = "1.0";
+
+/** A cache may keep a response for its own user, but must validate it again before each use. */
+export const CACHE_CONTROL = "private, no-cache";
+
 /** `WWW-Authenticate` of a 401 response, without and with an API key in the request. */
 export const CHALLENGE = 'Bearer realm="petstore"';
 export const INVALID_KEY_CHALLENGE = `${CHALLENGE}, error="invalid_token"`;

@@ -15,7 +15,7 @@ import { etagOf, matchesEtag, sha256 } from "../runtime/hash.ts";
 import { parseFields } from "../api/json.ts";
 import type { Authenticator } from "../auth/authenticator.ts";
 import { type ApiKeyPrincipal, type AuthFailure, isPrincipal } from "../domain/api-keys.ts";
-import { CHALLENGE, INVALID_KEY_CHALLENGE } from "../domain/constants.ts";
+import { CACHE_CONTROL, CHALLENGE, INVALID_KEY_CHALLENGE } from "../domain/constants.ts";
 import { IDEMPOTENCY_KEY_MAX_LENGTH, MAX_BODY_BYTES } from "../domain/size-limits.ts";
 import type { PolicyInEffect } from "../domain/limit-policy.ts";
 import type { IdempotentRequest, RateLimiter } from "../domain/ports.ts";
@@ -374,8 +374,7 @@ function representationOf(result: AnySuccess, call: PetstoreCall): Representatio
   return { headerLines: resultLines(result, call) + headerLine("ETag", etag), body, etag };
 }
 
-/** A cache may keep a response for its own user, but must revalidate it before each use. */
-const CACHE_LINE = headerLine("Cache-Control", "private, no-cache");
+const CACHE_LINE = headerLine("Cache-Control", CACHE_CONTROL);
 
 /** The header lines of every response of the API. */
 function apiLines(decision: Decision): string {

@@ -13,6 +13,7 @@ import type { OperationId } from "../../src/domain/usage-history.ts";
 import { Invalid } from "../../src/api/schema.ts";
 import { guidePath } from "../../src/docs-site/links.ts";
 import { GUIDE_SOURCES, type GuideName } from "../../src/docs-site/sources.ts";
+import { startService } from "../service.ts";
 import { MESSAGES } from "./messages.ts";
 import { DEFAULT_PLANS } from "../../src/domain/api-keys.ts";
 import { DEFAULT_BAN } from "../../src/domain/rate-limit.ts";
@@ -48,6 +49,11 @@ const rounded = (node: unknown): unknown => JSON.parse(JSON.stringify(node, bigi
 const operations = Object.entries(OPERATIONS) as [OperationId, PetstoreOperation][];
 const nodeOf = ({ path, method }: PetstoreOperation) =>
   deref(document["paths"]?.[path]?.[method.toLowerCase()]);
+
+const examplesOf = (content: Node | undefined) =>
+  Object.values(deref(deref(content)["content"]?.["application/json"])["examples"] ?? {}).map(
+    ({ value }) => value as unknown,
+  );
 
 describe("the document as a whole", () => {
   test("passes the recommended lint without an error or a warning", async () => {
@@ -96,18 +102,30 @@ describe("the document as a whole", () => {
     expect(staging.match(/api\.example\.com/g)).toHaveLength(1);
   });
 
-  test("a program that sends the examples of all parameters gets the first page and executes every write", () => {
-    const parameters = operations.flatMap(([, operation]) =>
-      Object.values(nodeOf(operation)["parameters"] ?? {}).map((parameter) => deref(parameter)),
-    );
-    const examples = parameters.flatMap(({ name, schema, ...parameter }) =>
-      /"(?:example|examples|default)":/.test(
-        JSON.stringify({ ...(rounded(parameter) as object), schema: rounded(schema) }),
-      )
-        ? [String(name)]
-        : [],
-    );
-    expect([...new Set(examples)].toSorted()).toEqual(["limit", "orderId", "petId"]);
+  test("every parameter has an example, and requests with all of them succeed, one after the other", async () => {
+    await using service = await startService();
+    for (const [, operation] of operations) {
+      const { parameters = {}, requestBody } = nodeOf(operation);
+      const given = Object.values(parameters).map((parameter) => {
+        const { name, in: location, example } = deref(parameter) as Readonly<Record<string, unknown>>;
+        expect([name, example]).not.toContain(undefined);
+        return { name: String(name), location, text: String(example) };
+      });
+      const namesIn = (location: string) => given.filter((each) => each.location === location);
+      const path = operation.path.replace(
+        /\{(\w+)\}/,
+        (_, name) => given.find((each) => each.name === name)?.text ?? "",
+      );
+      const query = namesIn("query").map(({ name, text }) => `${name}=${text}`);
+      const [body] = requestBody === undefined ? [] : examplesOf(requestBody);
+      const { status } = await service.call({
+        method: operation.method,
+        path: query.length === 0 ? path : `${path}?${query.join("&")}`,
+        headers: Object.fromEntries(namesIn("header").map(({ name, text }) => [name, text])),
+        ...(body !== undefined && { body: rounded(body) }),
+      });
+      expect([operation.summary, status]).toEqual([operation.summary, operation.success.status]);
+    }
   });
 
   test("its description is five lines, and their links lead to pages", () => {
@@ -125,11 +143,6 @@ describe("the document as a whole", () => {
 /** The recorded responses have the rest of the document, byte for byte. */
 describe.each(operations)("the examples of %s", (_, operation) => {
   const node = nodeOf(operation);
-  const examplesOf = (content: Node | undefined) =>
-    Object.values(deref(deref(content)["content"]?.["application/json"])["examples"] ?? {}).map(
-      ({ value }) => value as unknown,
-    );
-
   test("of its request body and of its success are valid", () => {
     const { status, body } = operation.success;
     const shown = examplesOf(node["responses"]?.[String(status)]);

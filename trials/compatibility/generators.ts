@@ -2,8 +2,9 @@
  * Runs `npm run generators`: generators and linters from npm against the document of a server that this command starts.
  * It needs the npm registry.
  */
-import { cpSync, mkdirSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { type ExampleContext, inContext } from "../../src/docs-site/examples.ts";
 import { temporaryDirectory } from "../harness/cleanup.ts";
 import { runCommand, text } from "../harness/command-line.ts";
 import { createKey, startPetstore } from "../harness/petstore.ts";
@@ -20,10 +21,14 @@ import {
 /** The directory of programs that use generated code; they are copied next to it. */
 const PROGRAMS = join(import.meta.dir, "programs");
 
-async function prepare(workspace: string, url: string): Promise<void> {
-  cpSync(PROGRAMS, workspace, { recursive: true });
-  mkdirSync(join(workspace, "openapi-typescript"), { recursive: true });
-  const response = await fetch(new URL("/openapi.json", url));
+/** Copies the programs, which the documentation shows, with the address and the key of the server. */
+async function prepare(workspace: string, { baseUrl, key }: ExampleContext): Promise<void> {
+  mkdirSync(workspace, { recursive: true });
+  for (const name of readdirSync(PROGRAMS)) {
+    const text = readFileSync(join(PROGRAMS, name), "utf8");
+    writeFileSync(join(workspace, name), inContext(text, { baseUrl, key }));
+  }
+  const response = await fetch(new URL("/openapi.json", baseUrl));
   writeFileSync(join(workspace, "openapi.json"), await response.text());
 }
 
@@ -45,24 +50,88 @@ const linters = (tools: Tools, cwd: string): Checks => ({
   },
 });
 
-function generators(tools: Tools, cwd: string, { url, key }: { url: string; key: string }): Checks {
+function generators(tools: Tools, cwd: string): Checks {
   const runs = async (program: string, generated: Promise<unknown>) => {
     await generated;
-    expectReport((await run([process.execPath, `${program}.ts`, url, key], { cwd })).out);
+    expectReport((await run([process.execPath, `${program}.ts`], { cwd })).out);
     return "generates, runs, int64 is bigint with all digits";
   };
   return {
     "openapi-typescript with openapi-fetch": () =>
       runs("openapi-fetch", tools.runScript("openapi-typescript.mjs", { cwd })),
-    "@hey-api/openapi-ts": () =>
-      runs("hey-api", tools.run("openapi-ts", ["-f", "hey-api.config.mjs"], { cwd })),
-    orval: () =>
-      runs("orval", tools.run("orval", ["--config", "orval.config.mjs"], { cwd, env: { API_URL: url } })),
+    "@hey-api/openapi-ts": () => runs("hey-api", tools.run("openapi-ts", [], { cwd })),
+    orval: () => runs("orval", tools.run("orval", [], { cwd })),
     async typescript() {
       await tools.run("tsc", ["-p", "."], { cwd });
       return "no type errors in the generated code and the programs that use it";
     },
   };
+}
+
+/** What the collection of Postman has of a request. */
+interface PostmanRequest {
+  readonly method: string;
+  readonly url: {
+    readonly path: readonly string[];
+    readonly query: readonly PostmanValue[];
+    readonly variable: readonly PostmanValue[];
+  };
+  readonly header: readonly PostmanValue[];
+  readonly body?: { readonly raw: string };
+}
+interface PostmanValue {
+  readonly key: string;
+  readonly value: string;
+}
+interface PostmanItem {
+  readonly name: string;
+  readonly item?: readonly PostmanItem[];
+  readonly request?: PostmanRequest;
+}
+
+/** Sends every request of the collection as it is, in its order, to a server without data. */
+function postman(tools: Tools, cwd: string): Checks {
+  return {
+    async "openapi-to-postmanv2"() {
+      const { item }: PostmanItem = JSON.parse((await tools.runScript("postman.mjs", { cwd })).out);
+      await using server = await startServer();
+      const statuses: Record<string, number> = {};
+      for (const { name, request } of requestsOf(item ?? []))
+        statuses[name] = await sendPostman(request, server);
+      const failed = Object.entries(statuses).filter(([, status]) => status >= 300);
+      expectEqual("the list of requests that fail", failed, []);
+      return `${Object.keys(statuses).length} requests work at the first send`;
+    },
+  };
+}
+
+function requestsOf(items: readonly PostmanItem[]): { name: string; request: PostmanRequest }[] {
+  return items.flatMap(({ name, item = [], request }) =>
+    request === undefined ? requestsOf(item) : [{ name, request }],
+  );
+}
+
+async function sendPostman(
+  { method, url, header, body }: PostmanRequest,
+  { baseUrl, key }: ExampleContext,
+): Promise<number> {
+  const valueOf = (name: string) => url.variable.find((each) => each.key === name)?.value ?? "";
+  const path = url.path.map((part) => (part.startsWith(":") ? valueOf(part.slice(1)) : part)).join("/");
+  const query = url.query.map((each) => `${each.key}=${encodeURIComponent(each.value)}`).join("&");
+  const headers = Object.fromEntries(header.map((each) => [each.key, each.value]));
+  const response = await fetch(`${baseUrl}/${path}?${query}`, {
+    method,
+    headers: { ...headers, Authorization: `Bearer ${key}` },
+    ...(body !== undefined && { body: body.raw }),
+  });
+  return response.status;
+}
+
+async function startServer(): Promise<ExampleContext & AsyncDisposable> {
+  const data = ["--data", temporaryDirectory("generators")];
+  const { url, stop } = await startPetstore([...data, "--port", "0", "--admin-address", "off"]);
+  const { key } = await createKey(data);
+  return { baseUrl: url, key, [Symbol.asyncDispose]: async () => void (await stop()) };
 }
 
 /** Checks the report that programs/report.ts writes. */
@@ -82,14 +151,14 @@ await runCommand({
   maxMinutes: 20,
   async main({ tools: directory }) {
     const tools = await installTools(PACKAGES, directory);
-    const data = ["--data", temporaryDirectory("generators")];
-    const { url, stop } = await startPetstore([...data, "--port", "0", "--admin-address", "off"]);
-    const { key } = await createKey(data);
+    await using server = await startServer();
     const workspace = join(tools.directory, "workspace");
-    await prepare(workspace, url);
-    const checks = { ...linters(tools, workspace), ...generators(tools, workspace, { url, key }) };
-    const exitCode = await runChecks(PACKAGES, checks);
-    await stop();
-    return exitCode;
+    await prepare(workspace, server);
+    const checks = {
+      ...linters(tools, workspace),
+      ...postman(tools, workspace),
+      ...generators(tools, workspace),
+    };
+    return await runChecks(PACKAGES, checks);
   },
 });

@@ -86,6 +86,7 @@ export const GENERATOR_PACKAGES = {
   "openapi-fetch": "0.17.0",
   "@hey-api/openapi-ts": "0.99.0",
   orval: "8.38.0",
+  "openapi-to-postmanv2": "6.3.3",
   "@redocly/cli": "2.73.0",
   "@stoplight/spectral-cli": "6.16.3",
   "@apidevtools/swagger-parser": "13.1.0",

@@ -9,9 +9,10 @@ import {
   withReferences,
 } from "../../api/openapi.ts";
 import { PROTOCOL_ERRORS } from "../../api/protocol-errors.ts";
+import { encodeCursor } from "../../domain/cursor.ts";
 import type { JsonSchema, Schema } from "../../api/schema.ts";
 import { toYaml } from "./yaml.ts";
-import { IDEMPOTENCY_LIFETIME_MS, KEY_PREFIX } from "../../domain/constants.ts";
+import { API_VERSION, IDEMPOTENCY_LIFETIME_MS, KEY_PREFIX } from "../../domain/constants.ts";
 import { IDEMPOTENCY_KEY_MAX_LENGTH, PAGE_LIMIT } from "../../domain/size-limits.ts";
 import { NewOrder, NewPet, Order, OrderStatus, OrderUpdate, Pet, PetStatus } from "../../domain/resources.ts";
 import type { OperationId } from "../../domain/usage-history.ts";
@@ -27,11 +28,12 @@ import {
   PETSTORE_API,
   type PetstoreOperation,
 } from "../operations.ts";
-import { errorExample, EXAMPLES } from "./examples.ts";
+import { errorExample, EXAMPLES, FILTERED } from "./examples.ts";
 import {
   ALLOW,
   componentHeaders,
   DEPRECATION_HEADERS,
+  ETAG_EXAMPLE,
   headersOf,
   optionalDeprecationHeaders,
   type ResponseHeader,
@@ -100,7 +102,7 @@ export function openApiDocument(settings: DocumentedSettings): JsonSchema {
     openapi: "3.1.0",
     info: {
       title: "Petstore",
-      version: "1.0.0",
+      version: `${API_VERSION}.0`,
       summary: "A pet store over HTTP",
       description: description(settings),
       contact: { name: "Petstore", url: docsUrl(baseUrl) },
@@ -194,19 +196,19 @@ export const SCHEMAS: Readonly<Record<string, JsonSchema>> = {
 
 const { limit, cursor } = OPERATIONS.listPets.query;
 
+const CURSOR =
+  'The position of the page. Opaque: follow the URL in the `Link` header with `rel="next"`. The first page has none.';
+
 /**
  * The parameters in `components/parameters`, which several operations share. Programs that import the document send the
- * examples, so a cursor, an ETag and an Idempotency-Key have none: they would skip pets, or replay an earlier response.
+ * examples, so requests with all of them succeed: the cursors are those of first pages.
  */
 export const PARAMETERS = {
   limit: queryParameter("limit", limit, "The maximum number of items on a page.", {
     example: PAGE_LIMIT.default,
   }),
-  cursor: queryParameter(
-    "cursor",
-    cursor,
-    'The position of the page. Opaque: follow the URL in the `Link` header with `rel="next"`. The first page has none.',
-  ),
+  cursor: queryParameter("cursor", cursor, CURSOR, { example: encodeCursor("pets", 0n) }),
+  ordersCursor: queryParameter("cursor", cursor, CURSOR, { example: encodeCursor("orders", 0n) }),
   "If-None-Match": {
     name: "If-None-Match",
     in: "header",
@@ -214,6 +216,7 @@ export const PARAMETERS = {
     description:
       "One or more `ETag`s. The response is 304 without a body if the current `ETag` is one of them.",
     schema: { type: "string" },
+    example: ETAG_EXAMPLE,
   },
   "If-Match": {
     name: "If-Match",
@@ -222,6 +225,7 @@ export const PARAMETERS = {
     description:
       "One or more `ETag`s of the order, or `*`. The order is updated only if its current `ETag` is one of them.",
     schema: { type: "string" },
+    example: "*",
   },
   "Idempotency-Key": {
     name: "Idempotency-Key",
@@ -232,17 +236,22 @@ export const PARAMETERS = {
       `double quotes around it are optional. A retry within ${longDuration(IDEMPOTENCY_LIFETIME_MS)} gets the first successful response again.`,
     // The length includes the two double quotes.
     schema: { type: "string", minLength: 1, maxLength: IDEMPOTENCY_KEY_MAX_LENGTH + 2, pattern: "^[!-~]+$" },
+    example: "5f0c6f0e-3c1b-4a7e-9d43-8a1d2c7b6e90",
   },
 } as const satisfies Record<string, Parameter>;
 
 export function parametersOf(operation: PetstoreOperation): Parameter[] {
-  const { query = {}, acceptsIdempotencyKey, acceptsIfMatch } = operation;
+  const { query = {}, tag, acceptsIdempotencyKey, acceptsIfMatch } = operation;
   return [
     ...pathParameters(operation, 1),
     ...Object.entries(query).map(([name, schema]) => {
-      if (name === "limit" || name === "cursor") return PARAMETERS[name];
-      if (name === "id") return queryParameter(name, schema, IDENTIFIERS, { style: "form", explode: false });
-      return queryParameter(name, schema, `Only items with this ${name}.`);
+      if (name === "limit") return PARAMETERS.limit;
+      if (name === "cursor") return tag === "Orders" ? PARAMETERS.ordersCursor : PARAMETERS.cursor;
+      if (name === "id")
+        return queryParameter(name, schema, IDENTIFIERS, { style: "form", explode: false, example: [1, 2] });
+      return queryParameter(name, schema, `Only items with this ${name}.`, {
+        example: FILTERED[tag]?.[name],
+      });
     }),
     ...(hasEtag(operation) ? [PARAMETERS["If-None-Match"]] : []),
     ...(acceptsIfMatch ? [PARAMETERS["If-Match"]] : []),

@@ -68,6 +68,12 @@ const key: CallerKey = {
   day: { limit: 1_000, remaining: 964, resetAt: "2026-11-16T07:12:40.000Z" },
 };
 
+/** What lists of these operations are filtered for in examples. */
+export const FILTERED: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
+  Pets: rex,
+  Orders: placed,
+};
+
 /** The examples of all operations. The type requires examples for each operation, with the right types. */
 export const EXAMPLES: { readonly [Id in OperationId]: ExamplesOf<Id> } = {
   listPets: {

@@ -1,4 +1,4 @@
-import { CHALLENGE, INVALID_KEY_CHALLENGE } from "../../domain/constants.ts";
+import { CACHE_CONTROL, CHALLENGE, INVALID_KEY_CHALLENGE } from "../../domain/constants.ts";
 import { PAGE_LIMIT } from "../../domain/size-limits.ts";
 import { encodeCursor } from "../../domain/cursor.ts";
 import type { DocumentedSettings } from "../documented-settings.ts";
@@ -14,10 +14,12 @@ interface Header {
   readonly example: unknown;
 }
 
+export const ETAG_EXAMPLE = '"1f3a9c0e5b7d2846"';
+
 /** The headers of every response under the base path, whatever its status. */
 export const COMMON_HEADERS = [
   "X-Request-Id",
-  "X-Content-Type-Options",
+  "Cache-Control",
   "X-RateLimit-Limit",
   "X-RateLimit-Remaining",
   "X-RateLimit-Reset",
@@ -47,10 +49,10 @@ export function componentHeaders({ baseUrl, plans }: DocumentedSettings) {
       { type: "string", minLength: 1, maxLength: 128, pattern: "^[!-~]+$" },
       "8f14e45f-1a",
     ),
-    "X-Content-Type-Options": header(
-      "Browsers use the declared `Content-Type`.",
-      { type: "string", enum: ["nosniff"] },
-      "nosniff",
+    "Cache-Control": header(
+      "A cache of your own may keep the response, and must validate it with `If-None-Match` before each use.",
+      { type: "string", enum: [CACHE_CONTROL] },
+      CACHE_CONTROL,
     ),
     "X-RateLimit-Limit": header(
       "Requests that the window allows. A key has two windows; the headers describe the one with fewer requests left.",
@@ -76,7 +78,7 @@ export function componentHeaders({ baseUrl, plans }: DocumentedSettings) {
     ETag: header(
       "Identifies this version of the response. Send it in `If-None-Match` to get 304 while it is unchanged.",
       { type: "string", pattern: '^(W/)?"[^"]*"$' },
-      '"1f3a9c0e5b7d2846"',
+      ETAG_EXAMPLE,
     ),
     NextLink: nextLink(`${baseUrl}/pets`, "pets"),
     NextOrdersLink: nextLink(`${baseUrl}/store/orders`, "orders"),

@@ -1,10 +1,15 @@
 /** This needs Node 22 or newer, Bun, Deno, or a browser of 2025 or later. */
 const modernJson = JSON as JSON & { rawJSON(text: string): unknown };
 
-/** Writes bigints as integers, digit for digit. */
+/** What JSON.stringify writes as an integer, digit for digit. */
+export function rawInteger(value: bigint): unknown {
+  return modernJson.rawJSON(String(value));
+}
+
+/** Writes bigints as integers. */
 export function writeJson(value: unknown): string {
   return JSON.stringify(value, (_name, item: unknown) =>
-    typeof item === "bigint" ? modernJson.rawJSON(String(item)) : item,
+    typeof item === "bigint" ? rawInteger(item) : item,
   );
 }
 

@@ -1,12 +1,5 @@
-import { quoteInt64, writeJson } from "./exact-json.ts";
-import { client } from "./hey-api/client.gen.ts";
-import { createPet, getOrder, listPets, placeOrder, updateOrder } from "./hey-api/sdk.gen.ts";
-import { baseUrl, key, report, unwrap } from "./report.ts";
-
-client.setConfig({ baseUrl, auth: key, bodySerializer: writeJson });
-client.interceptors.response.use(async (response) =>
-  response.ok ? new Response(quoteInt64(await response.text()), response) : response,
-);
+import { createPet, getOrder, listPets, placeOrder, updateOrder } from "./hey-api-client.ts";
+import { report, unwrap } from "./report.ts";
 
 const body = { name: "Mia", categoryId: 9007199254740993n };
 const pet = unwrap(await createPet({ body }));

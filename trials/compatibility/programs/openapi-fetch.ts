@@ -1,15 +1,5 @@
-import createClient from "openapi-fetch";
-import { exactFetch, writeJson } from "./exact-json.ts";
-import { baseUrl, key, report, unwrap } from "./report.ts";
-import type { paths } from "./openapi-typescript/schema.ts";
-
-const api = createClient<paths>({
-  baseUrl,
-  headers: { Authorization: `Bearer ${key}` },
-  fetch: exactFetch,
-  bodySerializer: writeJson,
-  querySerializer: { array: { style: "form", explode: false } },
-});
+import { api } from "./openapi-fetch-client.ts";
+import { report, unwrap } from "./report.ts";
 
 const body = { name: "Mia", categoryId: 9007199254740993n };
 const pet = unwrap(await api.POST("/pets", { body }));

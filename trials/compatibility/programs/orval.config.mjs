@@ -1,10 +1,10 @@
 export default {
   petstore: {
-    input: "openapi.json",
+    input: "http://127.0.0.1:8080/openapi.json",
     output: {
       target: "orval/petstore.ts",
       client: "fetch",
-      baseUrl: process.env.API_URL,
+      baseUrl: "http://127.0.0.1:8080/v1",
       override: {
         useBigInt: true,
         fetch: { jsonReviver: { path: "exact-json.ts", name: "reviveInt64" } },

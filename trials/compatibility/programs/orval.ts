@@ -1,14 +1,7 @@
 import { writeJson } from "./exact-json.ts";
+import { options } from "./orval-client.ts";
 import { createPet, getOrder, listPets, placeOrder, updateOrder } from "./orval/petstore.ts";
-import { key, report } from "./report.ts";
-
-// oxlint-disable-next-line no-extend-native -- the generated code calls JSON.stringify, which has no other way
-Object.defineProperty(BigInt.prototype, "toJSON", {
-  value(this: bigint) {
-    return (JSON as JSON & { rawJSON(text: string): unknown }).rawJSON(String(this));
-  },
-});
-const options = { headers: { Authorization: `Bearer ${key}`, "Content-Type": "application/json" } };
+import { report } from "./report.ts";
 
 const newPet = { name: "Mia", categoryId: 9007199254740993n };
 const created = await createPet(newPet, options);

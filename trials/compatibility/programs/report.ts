@@ -1,9 +1,5 @@
 import { writeJson } from "./exact-json.ts";
 
-/** The server of the program. */
-const [baseUrl = "", key = ""] = process.argv.slice(2);
-export { baseUrl, key };
-
 /** The results of a program, with the types that its generated code declares. */
 export interface Report {
   readonly pet: { id: bigint; name: string; categoryId: bigint };

@@ -1,5 +1,5 @@
 export default {
-  input: "openapi.json",
+  input: "http://127.0.0.1:8080/openapi.json",
   output: { path: "hey-api", module: { extension: ".ts" } },
   plugins: [
     "@hey-api/client-fetch",

@@ -1,0 +1,13 @@
+import { quoteInt64, writeJson } from "./exact-json.ts";
+import { client } from "./hey-api/client.gen.ts";
+
+client.setConfig({
+  baseUrl: "http://127.0.0.1:8080/v1",
+  auth: "pet_live_YOUR_KEY",
+  bodySerializer: writeJson,
+});
+client.interceptors.response.use(async (response) =>
+  response.ok ? new Response(quoteInt64(await response.text()), response) : response,
+);
+
+export * from "./hey-api/sdk.gen.ts";
