@@ -79,6 +79,7 @@ const BLOCKS: Readonly<Record<string, string>> = {
   generators: generatorSections(),
   "exact-json": exactJson(),
   ...settingBlocks({ ...DEFAULT_SETTINGS, otherUrl: DEFAULT_URL.staging }),
+  "plans-note": "The operator can set other limits; a server shows its own at `/docs`.",
   operations: markdownTable(
     ["Operation", "Request", "Purpose"],
     Object.entries(OPERATIONS).map(operationRow),

@@ -241,7 +241,7 @@ export class Transport {
     const operation = `${method} ${url.replace(/\?.*/, "").replace(/-?\d+$/, "{id}")}`;
     if (this.#reported.has(operation)) return;
     this.#reported.add(operation);
-    const removal = sunset ? ` and is removed on ${sunset}` : "";
+    const removal = sunset ? ` and will be removed on ${sunset}` : "";
     const page = link?.match(/<([^>]*)>; rel="deprecation"/)?.[1];
     // oxlint-disable-next-line no-console -- the warning that the documentation promises
     console.warn(`Petstore: ${operation} is deprecated${removal}.${page ? ` See ${page}` : ""}`);

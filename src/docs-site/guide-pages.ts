@@ -57,6 +57,7 @@ export function settingBlocks(settings: DocsSettings): Blocks {
     "created-pet": fenced("http", ...createdPet(url, plans.free.perMinute)),
     "next-link": fenced("http", nextLink(url)),
     plans: planTable(plans),
+    "plans-note": "These are the limits of this server.",
     "ban-rules": banRules(ban),
     "deprecation-headers": fenced("http", ...deprecationLines(url)),
     environments: environmentTable(settings),
@@ -72,7 +73,7 @@ function createdPet(url: string, limit: number): string[] {
   return [
     "HTTP/1.1 201 Created",
     "Content-Type: application/json",
-    `Location: ${url}/pets/1`,
+    `Location: ${url}/pets?id=1`,
     `X-RateLimit-Limit: ${limit}`,
     "X-RateLimit-Reset: 1794733260",
     `X-RateLimit-Remaining: ${limit - 1}`,

@@ -72,7 +72,7 @@ export function addTryIt(content: PageContent, id: OperationId, settings: DocsSe
 function introduction({ description, deprecated, acceptsIdempotencyKey }: PetstoreOperation): string {
   if (deprecated !== undefined) {
     const { since, sunset, replacement } = deprecated;
-    return `> **Deprecated** since ${longDate(since)}, removed on ${longDate(sunset)}. Use \`GET ${replacement}\` instead. [How to migrate](deprecation.md)`;
+    return `> **Deprecated** since ${longDate(since)}. It will be removed on ${longDate(sunset)}. Use \`GET ${replacement}\` instead. [How to migrate](deprecation.md)`;
   }
   return acceptsIdempotencyKey ? `${description} See [Idempotency](idempotency.md).` : description;
 }
@@ -187,7 +187,7 @@ export const ERROR_ACTIONS: Readonly<Record<ErrorCode, string>> = {
   order_not_found: "Check the identifier.",
   method_not_allowed: "Use a method from `Allow`.",
   pet_not_available: "Order another pet.",
-  order_closed: "Nothing; the order is final.",
+  order_closed: "Fetch the order to see whether it was completed or cancelled.",
   idempotency_conflict: "Retry in a moment.",
   operation_removed: "Use what `Link` names.",
   precondition_failed: "Fetch the order again.",

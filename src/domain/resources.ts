@@ -44,7 +44,7 @@ const { id: _petId, ...newPetFields } = PET_FIELDS;
 export const NEW_PET_FIELDS = newPetFields;
 
 const newPet = schemasOf(NEW_PET_FIELDS);
-export const NewPet = object("A pet to add. Unknown fields are ignored.", newPet.required, newPet.optional);
+export const NewPet = object("A pet to add.", newPet.required, newPet.optional);
 export type NewPet = Infer<typeof NewPet>;
 
 const pet = schemasOf(PET_FIELDS);

@@ -97,7 +97,7 @@ const ownLimits = nullable(LimitsSchema, "Required for the enterprise plan, and 
 const { name, plan, ...optional } = written;
 
 export const NewKeySchema = object(
-  "An API key to create. `access` is `write` by default. Unknown fields are ignored.",
+  "An API key to create. `access` is `write` by default.",
   { name, plan },
   { limits: ownLimits, ...optional, access, expiresAt },
 );

@@ -63,7 +63,7 @@ describe("pets", () => {
       await petstore.pets.get(2n);
       expect(warn.mock.calls.map(([message]) => String(message))).toEqual([
         expect.stringMatching(
-          /is deprecated and is removed on Thu, 05 Dec 2030 00:00:00 GMT\. See http:\S+\/docs\/deprecation$/,
+          /is deprecated and will be removed on Thu, 05 Dec 2030 00:00:00 GMT\. See http:\S+\/docs\/deprecation$/,
         ),
       ]);
     } finally {

@@ -77,7 +77,7 @@ describe("the reference", () => {
 
   test("getPet is marked as deprecated, with both dates, in the sidebar too", () => {
     const html = pageAt("/docs/reference/getPet");
-    expect(html).toContain("since 14 November 2026, removed on 5 December 2030.");
+    expect(html).toContain("since 14 November 2026. It will be removed on 5 December 2030.");
     expect(html).toContain('<s>Fetch one pet</s></span><span class="visually-hidden">, deprecated</span>');
     expect(html).toContain('<blockquote class="callout" data-meaning="deprecated">');
   });
@@ -145,7 +145,7 @@ describe("a staging server with its own settings", () => {
 
   test("shows its URL, its keys, its plans and its ban rules", () => {
     expect(textAt("/docs")).toContain(`API=${own}\nKEY=pet_test_…`);
-    expect(textAt("/docs")).toContain(`Location: ${own}/pets/1\nX-RateLimit-Limit: 7\n`);
+    expect(textAt("/docs")).toContain(`Location: ${own}/pets?id=1\nX-RateLimit-Limit: 7\n`);
     expect(textAt("/docs/pagination")).toContain(`Link: <${own}/pets?limit=20`);
     expect(textAt("/docs/deprecation")).toContain("<https://staging.example.com/docs/deprecation>");
     const rows = rowsOf(staging.get("/docs/rate-limits") ?? "");

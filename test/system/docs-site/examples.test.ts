@@ -156,11 +156,6 @@ describe("the examples of the guides, in each language", () => {
       expect((output.match(/pet-\d+\./g) ?? []).toSorted()).toEqual(names.toSorted());
   });
 
-  example("pets-by-id", "the two that exist are printed", async () => {
-    for (const output of Object.values(await outputs("pets-by-id")))
-      expect(output.match(/pet \d+/g)).toEqual(["pet 7", "pet 9"]);
-  });
-
   example("rate-limits", "a 429 is repeated once, after Retry-After", async () => {
     const runs = LANGUAGES.map(async (language) => {
       await using shop = await startService();
