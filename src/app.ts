@@ -262,6 +262,8 @@ function publicHandler(server: HttpServer, options: Services): RequestHandler {
     staticRouteAt: staticRoutes({
       docsSettings,
       docsPages: createDocsSite(docsSettings),
+      securityContacts: config.securityContacts,
+      clock,
       isShuttingDown: () => server.isShuttingDown,
     }),
   });

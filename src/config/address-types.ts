@@ -97,6 +97,17 @@ export const origin: ValueType<string> = {
   hint: (text) => (/^https?:\/\/[^\s*@]+$/i.test(text) ? didYouMean(URL.parse(text)?.origin) : undefined),
 };
 
+/** Where vulnerabilities are reported: a URI that RFC 9116 allows. */
+export const securityContact: ValueType<string> = {
+  placeholder: "CONTACT",
+  expected: "an email address, or an https:// URL such as https://example.com/security",
+  parse: (text) => {
+    if (/^(?:mailto:)?[^\s@:/]+@[^\s@:/]+$/i.test(text)) return `mailto:${text.replace(/^mailto:/i, "")}`;
+    return /^https:\/\/\S+$/i.test(text) && URL.canParse(text) ? text : undefined;
+  },
+  hint: (text) => (/^http:/i.test(text) ? didYouMean(text.replace(/^http/i, "https")) : undefined),
+};
+
 /** The URL of the listener for operators of a remote server. */
 export const serverOrigin: ValueType<string> = {
   ...origin,

@@ -62,6 +62,7 @@ export function configOf(values: ValuesOf<typeof SETTINGS> & OnceValues) {
     port: values.port ?? DEFAULT_PORT[values.env],
     publicUrl: values["public-url"],
     otherEnvironmentUrl: values["other-environment-url"],
+    securityContacts: values["security-contact"],
     tls: certFile === undefined || keyFile === undefined ? undefined : { certFile, keyFile },
     trustedProxies: values["trust-proxy"],
     corsOrigins: values["cors-origin"],

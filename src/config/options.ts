@@ -17,6 +17,7 @@ import {
   origin,
   port,
   postgresUrl,
+  securityContact,
   valkeyUrls,
   collectorUrl,
   webhookUrl,
@@ -280,6 +281,10 @@ export const SETTINGS = {
     defaultText: "none",
     help: "URL of the API in the other environment, for the documentation and the OpenAPI document",
   },
+  "security-contact": anyNumberOf(
+    securityContact,
+    "Where to report vulnerabilities, for /.well-known/security.txt; can be repeated",
+  ),
   "trust-proxy": anyNumberOf(network, "Proxies whose X-Forwarded-For header is trusted; can be repeated"),
   "cors-origin": anyNumberOf(
     origin,

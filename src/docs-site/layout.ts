@@ -7,7 +7,7 @@ import { OPERATIONS, type PetstoreOperation } from "../petstore/operations.ts";
 import { guidePath, operationPath, PRODUCT, relativeUrl, SCHEMAS_PATH } from "./links.ts";
 import type { DocsPage, Section } from "./page-content.ts";
 import { ERROR_CODES_PATH } from "./page-data.ts";
-import type { GuideName } from "./sources.ts";
+import { FEED_PATH, type GuideName } from "./sources.ts";
 
 export interface DocsSettings extends DocumentedSettings {
   /** 0 means any number. */
@@ -118,7 +118,7 @@ export function layoutOf(options: LayoutOptions): (page: DocsPage) => string {
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="description" content="${Bun.escapeHTML(description)}">
 <link rel="icon" href="${ICON}">
-<link rel="stylesheet" href="${to(stylePath)}">
+${path === guidePath("changelog") ? `<link rel="alternate" type="application/atom+xml" title="Changelog" href="${to(FEED_PATH)}">\n` : ""}<link rel="stylesheet" href="${to(stylePath)}">
 <script>${THEME_SCRIPT}</script>
 <script type="module" src="${to(scriptPath)}"></script>
 </head>

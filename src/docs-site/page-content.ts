@@ -155,7 +155,7 @@ export function examplesIn(markdown: string): Example[] {
 }
 
 /** The anchor is the one that GitHub makes, so that links between the files of docs/ work on both. */
-function anchorOf(title: string): string {
+export function anchorOf(title: string): string {
   return title
     .toLowerCase()
     .replace(/[^\p{L}\p{N}_ -]/gu, "")

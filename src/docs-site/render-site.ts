@@ -7,19 +7,22 @@ import { yieldToEventLoop } from "../runtime/event-loop.ts";
 import { OPERATIONS } from "../petstore/operations.ts";
 import { acceptsHtml, type DocsPages } from "../petstore/static-routes.ts";
 import { exampleContext, examplesOf } from "./examples.ts";
+import { changelogFeed } from "./feed.ts";
 import { guidePage, settingBlocks } from "./guide-pages.ts";
 import { type DocsSettings, type LayoutOptions, layoutOf, PAGE_HEADER_LINES } from "./layout.ts";
 import { ASSETS_PATH, operationPath, PRODUCT, REFERENCE_PATH, relativeUrl } from "./links.ts";
 import { type DocsPage, PageContent } from "./page-content.ts";
 import type { SearchEntry } from "./page-data.ts";
 import { errorCodesPage, operationPage, schemasPage } from "./reference-pages.ts";
-import { GUIDE_SOURCES, type GuideName } from "./sources.ts";
+import { FEED_PATH, GUIDE_SOURCES, type GuideName } from "./sources.ts";
 
 interface RenderedSite {
   /** HTML by path. */
   readonly pages: ReadonlyMap<string, string>;
   readonly searchEntries: readonly SearchEntry[];
   readonly searchIndex: Asset;
+  /** The changelog as Atom. */
+  readonly feed: string;
   /** The page for a path that does not exist. Its links are relative to that path. */
   readonly notFound: (path: string) => string;
 }
@@ -45,6 +48,7 @@ export async function renderSite(options: SiteOptions): Promise<RenderedSite> {
     pages: new Map(pages.map((page) => [page.path, render(page)])),
     searchEntries,
     searchIndex,
+    feed: changelogFeed(settings),
     notFound: (path) => render(notFoundPage(path)),
   };
 }
@@ -101,12 +105,13 @@ export async function sitePages(settings: DocsSettings): Promise<DocsPages["resp
   const bundle = await loadBundle("docs");
   const script = assetOf(`${ASSETS_PATH}docs-`, "js", bundle.script);
   const style = assetOf(`${ASSETS_PATH}docs-`, "css", bundle.style);
-  const { pages, notFound, searchIndex } = await renderSite({
+  const { pages, notFound, searchIndex, feed } = await renderSite({
     settings,
     scriptPath: script.path,
     stylePath: style.path,
   });
   const contents = new Map([script, style, searchIndex].map(({ path, content }) => [path, content]));
+  contents.set(FEED_PATH, new EncodedContent({ text: feed, headerLines: FEED_HEADER_LINES }));
   for (const [path, text] of pages) {
     const vary = path === "/" && { vary: "Accept" };
     contents.set(path, new EncodedContent({ text, headerLines: PAGE_HEADER_LINES, ...vary }));
@@ -128,6 +133,8 @@ export async function sitePages(settings: DocsSettings): Promise<DocsPages["resp
     return { status: 404, headerLines: PAGE_HEADER_LINES + NO_STORE + headerLines, body: notFound(path) };
   };
 }
+
+const FEED_HEADER_LINES = headerLinesOf({ "Content-Type": "application/atom+xml; charset=utf-8" });
 
 /** The page for a path that does not exist grows with it: its links lead up from there. */
 const MAX_PATH_LENGTH = 200;

@@ -1,10 +1,11 @@
 import { CLIENT_PACKAGE_PATHS, DOCS_PATH, HEALTH_PATH } from "../domain/constants.ts";
 import { docsUrl, type DocumentedSettings, siteUrl } from "./documented-settings.ts";
 import { methodNotAllowed, serviceUnavailable } from "../api/errors.ts";
-import { shortDuration } from "../text/formatting.ts";
+import { formatTime, shortDuration } from "../text/formatting.ts";
 import { PETSTORE_API } from "./operations.ts";
 import { andThen, type Awaitable, loadFor } from "../runtime/event-loop.ts";
-import type { Decision } from "../domain/rate-limit.ts";
+import type { Clock } from "../domain/ports.ts";
+import { DAY_MS, type Decision } from "../domain/rate-limit.ts";
 import type { Request, Response } from "../http1/index.ts";
 import { type ContentRequest, EncodedContent } from "../content-encoding.ts";
 import { emptyResponse, headerLinesOf, jsonResponse } from "../api/responses.ts";
@@ -20,23 +21,34 @@ export interface DocsPages {
 interface StaticRouteOptions {
   readonly docsSettings: DocumentedSettings;
   readonly docsPages: DocsPages;
+  /** URIs; without any there is no security.txt. */
+  readonly securityContacts: readonly string[];
+  readonly clock: Pick<Clock, "now">;
   readonly isShuttingDown: () => boolean;
 }
 
 /** The routes outside the API, which need no key, by path. */
-export function staticRoutes({ docsSettings, docsPages, isShuttingDown }: StaticRouteOptions) {
+export function staticRoutes(options: StaticRouteOptions) {
+  const { docsSettings, docsPages, securityContacts, clock, isShuttingDown } = options;
   const docs = route((request, lines) => docsPages.respond(request, lines));
-  const document = (build: () => Promise<string>, type: string) => content(build, type, docsSettings);
+  const document = (build: () => Promise<string>, type: string) =>
+    content(build, type, () => docsSettings.plans);
   const routes = new Map<string, StaticRoute>([
     ["/", route(rootResponse(docsSettings, docsPages))],
     [DOCS_PATH, docs],
     ["/openapi.json", document(async () => (await openApi()).openApiJson(docsSettings), "application/json")],
     // The media type is defined in RFC 9512.
     ["/openapi.yaml", document(async () => (await openApi()).openApiYaml(docsSettings), "application/yaml")],
+    ["/robots.txt", content(() => robots(docsSettings), PLAIN_TEXT)],
     [HEALTH_PATH, { ...route(() => health(isShuttingDown())), isRateLimited: false }],
     // The parser accepts this target only with OPTIONS (RFC 9112, section 3.2.4).
     ["*", { ...docs, respond: (_, lines) => emptyResponse(204, lines + ALLOW_ALL) }],
   ]);
+  if (securityContacts.length > 0) {
+    const expiry = () => expiryOf(clock.now());
+    const text = () => securityText(securityContacts, expiry(), docsSettings);
+    routes.set(SECURITY_PATH, content(text, PLAIN_TEXT, expiry));
+  }
   return (path: string) =>
     routes.get(path) ??
     (path.startsWith(`${DOCS_PATH}/`) || CLIENT_PACKAGE_PATHS.test(path) ? docs : undefined);
@@ -73,18 +85,40 @@ function openApi() {
   return import("./openapi/document.ts");
 }
 
-/** Makes a route whose text is built at the first request, and again when the limits have changed. */
+const PLAIN_TEXT = "text/plain; charset=utf-8";
+
+/** Makes a route whose text is built at the first request, and again when the key is another one. */
 function content(
-  build: () => Promise<string>,
+  build: () => Awaitable<string>,
   contentType: string,
-  settings: DocumentedSettings,
+  keyOf: () => unknown = () => undefined,
 ): StaticRoute {
   const headerLines = headerLinesOf({ "Content-Type": contentType });
-  const built = loadFor(
-    () => settings.plans,
-    async () => new EncodedContent({ text: await build(), headerLines }),
-  );
+  const built = loadFor(keyOf, () => andThen(build(), (text) => new EncodedContent({ text, headerLines })));
   return route((request, lines) => andThen(built(), (encoded) => encoded.respond(request, lines)));
+}
+
+/** Crawlers may read the documentation of production. */
+function robots({ environment, baseUrl }: DocumentedSettings): string {
+  const hidden = environment === "production" ? `${new URL(baseUrl).pathname}/` : "/";
+  return `User-agent: *\nDisallow: ${hidden}\n`;
+}
+
+const SECURITY_PATH = "/.well-known/security.txt";
+const SECURITY_TEXT_LIFETIME_MS = 180 * DAY_MS;
+
+/** RFC 9116 asks for a time within a year. It changes once a day. */
+function expiryOf(now: number): string {
+  return formatTime(now - (now % DAY_MS) + SECURITY_TEXT_LIFETIME_MS);
+}
+
+function securityText(contacts: readonly string[], expires: string, { baseUrl }: DocumentedSettings): string {
+  const lines = [
+    ...contacts.map((contact) => `Contact: ${contact}`),
+    `Expires: ${expires}`,
+    `Canonical: ${siteUrl(baseUrl, SECURITY_PATH)}`,
+  ];
+  return `${lines.join("\n")}\n`;
 }
 
 /** Serves `/`, which is a page for browsers, and names all addresses for programs. */

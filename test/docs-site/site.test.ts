@@ -15,7 +15,7 @@ const siteWith = (settings: DocsSettings) =>
     stylePath: "/docs/assets/docs-0.css",
   });
 
-const { pages, notFound, searchEntries } = await siteWith(DEFAULT_SETTINGS);
+const { pages, notFound, searchEntries, feed } = await siteWith(DEFAULT_SETTINGS);
 const pageAt = (path: string) => pages.get(path) ?? "";
 const idsOf = (html: string) => [...html.matchAll(/ id="([^"]+)"/g)].map(([, id = ""]) => id);
 const hrefsOf = (html: string) => [...html.matchAll(/ href="([^"]*)"/g)].map(([, href = ""]) => href);
@@ -25,7 +25,7 @@ describe.each([...pages])("%s", (path, html) => {
     const broken = hrefsOf(html).filter((href) => {
       if (/^(?:https?:|data:)/.test(href)) return false;
       const { pathname, hash } = new URL(href, `http://petstore.test${path}`);
-      if (/^\/(?:openapi\.(?:json|yaml)|docs\/assets\/.+)$/.test(pathname)) return false;
+      if (/^\/(?:openapi\.(?:json|yaml)|docs\/(?:assets\/.+|changelog\.atom))$/.test(pathname)) return false;
       const target = pages.get(pathname);
       return target === undefined || (hash !== "" && !idsOf(target).includes(hash.slice(1)));
     });
@@ -192,6 +192,25 @@ test("the changelog has the changes for clients, not those for operators", () =>
   expect(html).not.toContain("Upgrading");
   for (const release of html.slice(html.indexOf("<main")).split("<h2").slice(1))
     expect(release.match(/<li>/g)?.length ?? 0).toBeLessThanOrEqual(8);
+});
+
+test("the feed has an entry for each release, and the changelog leads to it", () => {
+  const valuesOf = (name: string) =>
+    [...feed.matchAll(new RegExp(`<${name}[^>]*>(.*?)</${name}>`, "gs"))].map(([, value = ""]) => value);
+  const releases = [...pageAt("/docs/changelog").matchAll(/<h2 id="([^"]+-\d{4}-\d\d-\d\d)"/g)];
+  expect(releases.length).toBeGreaterThan(2);
+  const url = (path: string) => DEFAULT_SETTINGS.baseUrl.replace("/v1", path);
+  expect(valuesOf("id")).toEqual([
+    url("/docs/changelog.atom"),
+    ...releases.map(([, id]) => url(`/docs/changelog#${id}`)),
+  ]);
+  // That of the feed is that of its newest entry.
+  const [newest, ...times] = valuesOf("updated");
+  expect(newest).toBe(times.toSorted().at(-1));
+  for (const time of times) expect(new Date(time).getTime()).toBeGreaterThan(0);
+  for (const html of valuesOf("content")) expect(html).toStartWith("&lt;");
+  const links = hrefsOf(pageAt("/docs/changelog")).filter((href) => href === "changelog.atom");
+  expect(links).toHaveLength(2);
 });
 
 test("a page that does not exist has links that work at any depth", () => {

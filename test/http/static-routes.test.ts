@@ -20,6 +20,39 @@ test("GET /openapi.yaml is the document of /openapi.json, with both URLs, exact 
   expect((await fetch(urlOf("/openapi.yaml"), { headers })).status).toBe(304);
 });
 
+describe("files for crawlers and researchers", () => {
+  const textOf = async (url: string, path: string) => {
+    const response = await fetch(url.replace("/v1", path));
+    return response.status === 200 ? response.text() : response.status;
+  };
+
+  test("robots.txt keeps crawlers from the API, and on staging from everything", async () => {
+    expect(await textOf(service.url, "/robots.txt")).toBe("User-agent: *\nDisallow: /v1/\n");
+    await using staging = await startService({ environment: "staging" });
+    expect(await textOf(staging.url, "/robots.txt")).toBe("User-agent: *\nDisallow: /\n");
+  });
+
+  test("security.txt names the contacts and expires in half a year, counted anew every day", async () => {
+    const path = "/.well-known/security.txt";
+    expect(await textOf(service.url, path)).toBe(404);
+    const securityContacts = ["mailto:security@example.com", "https://example.com/security"];
+    await using other = await startService({ securityContacts });
+    const expiry = async () =>
+      /^Expires: (?<time>.*)$/m.exec(String(await textOf(other.url, path)))?.[1] ?? "";
+    const first = await expiry();
+    expect(await textOf(other.url, path)).toBe(`Contact: mailto:security@example.com
+Contact: https://example.com/security
+Expires: ${first}
+Canonical: ${other.url.replace("/v1", path)}
+`);
+    const days = (Date.parse(first) - other.clock.now()) / 86_400_000;
+    expect(days).toBeGreaterThan(179);
+    expect(days).toBeLessThanOrEqual(180);
+    other.clock.advance(86_400_000);
+    expect(Date.parse(await expiry()) - Date.parse(first)).toBe(86_400_000);
+  });
+});
+
 describe("public pages", () => {
   const page = (path: string, headers: Record<string, string> = {}, method = "GET") =>
     fetch(service.url.replace("/v1", path), { method, headers, decompress: false });

@@ -2,7 +2,8 @@ import { afterAll, describe, expect, test } from "bun:test";
 import { OPERATIONS } from "../../../src/petstore/operations.ts";
 import type { OperationId } from "../../../src/domain/usage-history.ts";
 import { DEFAULT_SETTINGS } from "../../../docs/generate.ts";
-import { exampleContext, examplesOf } from "../../../src/docs-site/examples.ts";
+import { exampleContext, examplesOf, inContext } from "../../../src/docs-site/examples.ts";
+import { GUIDE_SOURCES } from "../../../src/docs-site/sources.ts";
 import { EXAMPLE_LANGUAGES, type ExampleLanguage } from "../../../src/docs-site/page-data.ts";
 import type { Example } from "../../../src/docs-site/browser/programs.ts";
 import { type Service, startService } from "../../service.ts";
@@ -139,13 +140,17 @@ describe("the examples of the guides, in each language", () => {
     }
   });
 
-  example("authentication", "the first pet is printed", async () => {
-    expect(await outputs("authentication")).toEqual({
-      curl: '[{"id":1,"name":"pet 1","categoryId":7}]',
-      typescript: '[\n  {\n    id: 1n,\n    name: "pet 1",\n    categoryId: 7n,\n  }\n]\n',
-      fetch: '[\n  {\n    id: 1,\n    name: "pet 1",\n    categoryId: 7,\n  }\n]\n',
-      python: "[{'id': 1, 'name': 'pet 1', 'categoryId': 7}]\n",
+  test("single commands work with the variables of the quickstart", async () => {
+    const markdown = inContext(Object.values(GUIDE_SOURCES).join("\n"), {
+      baseUrl: service.url,
+      key: service.key,
     });
+    const commands = Array.from(markdown.matchAll(/^```sh\n(curl .*?)^```$/gms), ([, code = ""]) => code);
+    expect(commands.length).toBeGreaterThan(2);
+    for (const command of commands) {
+      const code = `API=${service.url}\nKEY=${service.key}\n${command.replace(/^curl/, "curl --fail-with-body")}`;
+      expect(await outputOf({ language: "curl", code })).not.toStartWith("exit code");
+    }
   });
 
   example("pagination", "each pet of three pages is printed once", async () => {
