@@ -1,5 +1,6 @@
 import { grouped } from "../text/formatting.ts";
 import type { Fleet, Setting } from "../operator/operations.ts";
+import { usageOfSetting } from "../operator/resources.ts";
 import { operationCommand } from "./operation-command.ts";
 import { locationOf } from "./operation-call.ts";
 import { table, type TableColumn } from "./output.ts";
@@ -35,7 +36,7 @@ export const serversList = operationCommand({
 });
 
 const SETTING_COLUMNS: readonly TableColumn<Setting>[] = [
-  ["SETTING", ({ name }) => `--${name}`],
+  ["SETTING", usageOfSetting],
   ["VALUE", ({ value, given, default: initial }) => withGiven(value ?? initial ?? "-", given)],
   ["SOURCE", ({ source, variable }) => (source === "variable" ? variable : source)],
 ];

@@ -21,6 +21,7 @@ export function shownSettings(options: Options, values: Readonly<Record<string, 
     default: describeDefault(option) || null,
     source: sourceKind(flag, option, sources),
     help: option.help,
+    isVariableOnly: option.isVariableOnly === true,
   }));
 }
 

@@ -98,9 +98,17 @@ const Setting = object(
     source: oneOf(SETTING_SOURCES, "Where the value comes from"),
     help: text(2_000, "What the setting does"),
   },
-  { given: text(10_000, "What was set, if the value in effect is another") },
+  {
+    given: text(10_000, "What was set, if the value in effect is another"),
+    isVariableOnly: boolean("Whether there is no flag, because others could read it in a list of processes"),
+  },
 );
 export type Setting = Infer<typeof Setting>;
+
+/** The setting as a user sets it. */
+export function usageOfSetting({ name, variable, isVariableOnly }: Setting): string {
+  return isVariableOnly ? variable : `--${name}`;
+}
 
 export const Settings = object("The settings of the server that responds", {
   items: array(Setting, { json: "In the order of `petstore serve --help`" }),

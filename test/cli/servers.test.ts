@@ -27,6 +27,8 @@ test("servers list without Valkey has one row, this server", async () => {
 test("settings have their values in effect, and what was set", async () => {
   const possible = maxConnectionsWithin(1_000_000);
   const { out } = await run("settings");
+  // It has no flag.
+  expect(out).toMatch(/^PETSTORE_WEBHOOK_SECRET +- +default$/m);
   const { port, host } = new URL(server.url);
   const row = (name: string) => out.split("\n").find((line) => line.startsWith(`--${name} `));
   expect(row("port")).toMatch(new RegExp(`^--port +${port} \\(set to 0\\) +flag$`));

@@ -195,9 +195,7 @@ function ServerName({ name, adminUrl, differing }: FleetServer) {
       <bdi class="name">{name}</bdi>{" "}
       {adminUrl !== null && <span class="muted small">{new URL(adminUrl).host}</span>}
       {differing.length > 0 && (
-        <p class="sub wrap">
-          Differs from most: {differing.map((each) => `${each.name} ${each.value}`).join(", ")}
-        </p>
+        <p class="sub wrap">Differs in {differing.map((each) => `${each.name} ${each.value}`).join(", ")}</p>
       )}
     </>
   );

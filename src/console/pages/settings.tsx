@@ -1,5 +1,5 @@
 import { useState } from "preact/hooks";
-import { SETTING_SOURCES } from "../../operator/resources.ts";
+import { SETTING_SOURCES, usageOfSetting } from "../../operator/resources.ts";
 import { type Server, type Setting, signOut, signOutEverywhere } from "../admin-api.ts";
 import { ActionButton } from "../components/dialogs.tsx";
 import { Filters } from "../components/filters.tsx";
@@ -55,10 +55,10 @@ const COLUMNS: readonly Column<Setting>[] = [
   {
     heading: "Setting",
     position: "lead",
-    cell: ({ name, variable, help }) => (
+    cell: (setting) => (
       <>
-        <code title={variable}>--{name}</code>
-        <p class="sub">{help}</p>
+        <code title={setting.variable}>{usageOfSetting(setting)}</code>
+        <p class="sub">{setting.help}</p>
       </>
     ),
   },
