@@ -26,9 +26,11 @@ export function withEtag(json: string): TaggedJson {
 
 const ENTITY_TAG = /(?:W\/)?"[^"]*"/g;
 
-/** `If-Match` uses the strong comparison (RFC 9110, 13.1.1): no weak ETag matches. */
+/** `If-Match` uses the strong comparison (RFC 9110, 13.1.1): no weak ETag matches. A malformed list matches nothing. */
 export function matchesStrongEtag(ifMatch: string, etag: string): boolean {
-  return ifMatch.trim() === "*" || ifMatch.match(ENTITY_TAG)?.includes(etag) === true;
+  if (ifMatch.trim() === "*") return true;
+  const isList = /^[\s,]*$/.test(ifMatch.replaceAll(ENTITY_TAG, ""));
+  return isList && ifMatch.match(ENTITY_TAG)?.includes(etag) === true;
 }
 
 /** `If-None-Match` uses the weak comparison (RFC 9110, 13.1.2), which ignores `W/`. */
