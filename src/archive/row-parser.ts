@@ -89,7 +89,7 @@ function columnIndexes(
   );
 }
 
-/** Normalizes a name, so that `Category ID`, `category_id` and `categoryId` are equal. */
+/** Normalizes a name, so that `Pet ID`, `pet_id` and `petId` are equal. */
 function plain(name: string): string {
   return name.toLowerCase().replace(/[^\p{L}\p{N}]/gu, "");
 }

@@ -3,7 +3,9 @@ import { grouped, longDuration, plural } from "../text/formatting.ts";
 import { KEY_PREFIX } from "../domain/constants.ts";
 import { PAGE_LIMIT } from "../domain/size-limits.ts";
 import type { Limits } from "../domain/rate-limit.ts";
-import { deprecationHeaders, OPERATIONS } from "../petstore/operations.ts";
+import { encodePet } from "../domain/resources.ts";
+import { rex } from "../petstore/openapi/examples.ts";
+import { deprecationHeaders, NEW_PET_PATH, OPERATIONS } from "../petstore/operations.ts";
 import { exampleContext, inContext } from "./examples.ts";
 import { tryItData } from "./fields.ts";
 import type { DocsSettings } from "./layout.ts";
@@ -73,12 +75,12 @@ function createdPet(url: string, limit: number): string[] {
   return [
     "HTTP/1.1 201 Created",
     "Content-Type: application/json",
-    `Location: ${url}/pets?id=1`,
+    `Location: ${url}${NEW_PET_PATH}${rex.id}`,
     `X-RateLimit-Limit: ${limit}`,
     "X-RateLimit-Reset: 1794733260",
     `X-RateLimit-Remaining: ${limit - 1}`,
     "",
-    '{"id":1,"name":"Rex","categoryId":7,"status":"available"}',
+    encodePet(rex),
   ];
 }
 

@@ -7,6 +7,7 @@ import { ResponseCache, SharedResponses } from "./response-cache.ts";
 import {
   type Deprecation,
   deprecationHeaders,
+  NEW_PET_PATH,
   type OperationRejection,
   OPERATIONS,
   PETSTORE_API,
@@ -93,7 +94,7 @@ function createHandlers({ store, petJson, keys, clock, baseUrl }: HandlerOptions
     createPet: ({ body }, _call, idempotentRequest) =>
       store
         .createPet(body, clock.now(), idempotentRequest)
-        .then((result) => created(`${baseUrl}/pets?id=`, result)),
+        .then((result) => created(baseUrl + NEW_PET_PATH, result)),
 
     getPet: ({ id }) =>
       andThen(petJson.get(id), (pet) => (pet ? { body: pet.json, etag: pet.etag } : petNotFound(id))),

@@ -178,6 +178,9 @@ export const OPERATIONS = {
   },
 } as const satisfies Record<OperationId, PetstoreOperation>;
 
+/** The URL of a new pet after the base URL, without the identifier. It stays when getPet is removed. */
+export const NEW_PET_PATH = `${OPERATIONS.createPet.path}?id=`;
+
 /** The public API. */
 export const PETSTORE_API = new Api({ basePath: BASE_PATH, errors: ERRORS, operations: OPERATIONS });
 

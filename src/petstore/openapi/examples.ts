@@ -53,7 +53,7 @@ type ExamplesOf<Id extends OperationId> = {
   : { readonly request: Examples<PetstoreInput<Id>["body"]> });
 
 /** A pet with every field. */
-const rex: Required<Pet> = { id: 1n, name: "Rex", categoryId: 7n, status: "available" };
+export const rex: Required<Pet> = { id: 1n, name: "Rex", categoryId: 7n, status: "available" };
 const { id: _, ...newRex } = rex;
 const mia: Pet = { id: 2n, name: "Mia", categoryId: 9_007_199_254_740_993n };
 const placed: Order = { id: 1n, petId: 1n, status: "placed", createdAt: "2026-11-15T09:30:00.000Z" };

@@ -2,7 +2,7 @@ import { CACHE_CONTROL, CHALLENGE, INVALID_KEY_CHALLENGE } from "../../domain/co
 import { PAGE_LIMIT } from "../../domain/size-limits.ts";
 import { encodeCursor } from "../../domain/cursor.ts";
 import type { DocumentedSettings } from "../documented-settings.ts";
-import { deprecationHeaders, OPERATIONS, type PetstoreOperation } from "../operations.ts";
+import { deprecationHeaders, NEW_PET_PATH, OPERATIONS, type PetstoreOperation } from "../operations.ts";
 import { ALLOWED_EXAMPLE } from "./examples.ts";
 import type { JsonSchema } from "../../api/schema.ts";
 
@@ -87,7 +87,11 @@ export function componentHeaders({ baseUrl, plans }: DocumentedSettings) {
       { type: "string", pattern: 'rel="successor-version".*rel="deprecation"' },
       deprecation["Link"]?.replace("{petId}", "1"),
     ),
-    Location: header("URL of the new resource.", { type: "string", format: "uri" }, `${baseUrl}/pets?id=1`),
+    Location: header(
+      "URL of the new resource.",
+      { type: "string", format: "uri" },
+      `${baseUrl}${NEW_PET_PATH}1`,
+    ),
     Deprecation: header(
       "The time since which the operation has been deprecated (RFC 9745): `@` and the Unix time in seconds.",
       { type: "string", pattern: "^@[0-9]+$" },
