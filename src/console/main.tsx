@@ -109,7 +109,9 @@ function useFocusOnNewPage(path: string): void {
   useEffect(() => {
     // A form has focused its first field.
     if (path !== first && !document.activeElement?.matches("input, textarea"))
-      (document.querySelector<HTMLElement>("h1") ?? document.querySelector("main"))?.focus();
+      (document.querySelector<HTMLElement>("h1") ?? document.querySelector("main"))?.focus({
+        preventScroll: true,
+      });
   }, [path, first]);
 }
 

@@ -26,10 +26,24 @@ function storedPosition(): number {
   return Number(history.state?.position ?? 0);
 }
 
+/** How far each page was scrolled when it was left, by its position. */
+const places = new Map<number, number>();
+/** Where the page that is shown again was; undefined when it is there, or when the person has moved on. */
+let place: number | undefined;
+
+/** Scrolls to where the page was, as soon as enough of it is rendered. */
+export function restorePlace(): void {
+  if (place === undefined) return;
+  scrollTo(0, place);
+  if (scrollY >= place - 1) place = undefined;
+}
+
 /** `isDone`: what was typed on this page is saved. */
 export function navigate(url: string, { replace = false, isDone = false } = {}): void {
   if (url === location.pathname + location.search) return;
   if (!isDone && url.split("?")[0] !== location.pathname && !mayLeave()) return;
+  places.set(position, scrollY);
+  place = undefined;
   if (replace) history.replaceState({ position }, "", url);
   else history.pushState({ position: ++position }, "", url);
   const before = current.path;
@@ -65,9 +79,14 @@ export function startRouter(): void {
     const steps = position - storedPosition();
     // The browser has left already: it goes back to the page that is still shown.
     if (location.pathname !== current.path && !mayLeave()) return history.go(steps);
+    places.set(position, scrollY);
     position -= steps;
+    place = places.get(position);
     showLocation();
   });
+  // The browser would do it before there is anything to scroll.
+  history.scrollRestoration = "manual";
+  for (const type of ["wheel", "pointerdown", "keydown"]) addEventListener(type, () => (place = undefined));
   addEventListener("beforeunload", (event) => {
     if (losses.size > 0) event.preventDefault();
   });

@@ -33,7 +33,7 @@ test("a key is created, its secret is shown once and selected, and leaving witho
   await page.getByText("key.created").waitFor();
   await page.getByText("Console").first().waitFor();
   // The request above is counted.
-  await page.getByText("1/10,000").waitFor();
+  await page.getByText("1 / 10,000").waitFor();
 });
 
 test("the copy button copies the secret, and then the dialog closes without asking", async () => {
@@ -81,7 +81,7 @@ test("a rotation with an overlap keeps the earlier secret, and one without needs
   for (const each of [secret, second]) expect((await server.client(each, "GET", "/pets")).status).toBe(200);
   await page.getByRole("button", { name: "Done" }).click();
   await page.getByRole("button", { name: "Close without copying" }).click();
-  await page.getByRole("table", { name: "Secrets" }).getByRole("row").nth(2).waitFor();
+  await page.locator(".secrets li").nth(1).waitFor();
 
   await page.getByRole("button", { name: "Rotate secret" }).click();
   await page.getByRole("radio", { name: /^None/ }).check();
@@ -97,8 +97,8 @@ test("a rotation with an overlap keeps the earlier secret, and one without needs
 test("a key is revoked after its name was typed, with the keyboard alone", async () => {
   const { id, secret } = await server.newKey({ name: "to revoke" });
   const { page } = await open(`/keys/${id}`);
-  const secrets = page.getByRole("table", { name: "Secrets" });
-  await secrets.getByText("no end").waitFor();
+  const secrets = page.locator(".secrets");
+  await secrets.getByText("works without end").waitFor();
   await page.getByRole("button", { name: "Revoke" }).focus();
   await page.keyboard.press("Enter");
   await page.getByText("fail with 401 within one second").waitFor();
@@ -132,7 +132,7 @@ test("a key is disabled and enabled again: requests get 401 in between, and the 
   await screenshots("disabled-key");
 
   await page.getByRole("link", { name: "Keys", exact: true }).first().click();
-  await page.getByLabel("State").selectOption("disabled");
+  await page.getByRole("link", { name: "Disabled 1" }).click();
   await untilAt(page, "/keys?state=disabled");
   await page.getByText("1 key", { exact: true }).waitFor();
   await page.getByLabel("Actions for mobile app").click();
@@ -386,14 +386,19 @@ test("a key that expires soon says so, and its history has the figures of the pe
   await page.locator(".stat", { hasText: "limited" }).getByText("3 in the period before").waitFor();
 });
 
-test("revoked keys are hidden and counted until they are asked for, and the overview names keys that are about to expire", async () => {
-  const { id } = await server.newKey({ name: "revoked one", owner: "hidden" });
+test("the keys of a state are one click away and counted, and the overview names keys that are about to expire", async () => {
+  const { id } = await server.newKey({ name: "revoked one", owner: "counted" });
   await server.admin("POST", `/keys/${id}/revoke`);
-  const { page } = await open("/keys?search=hidden");
-  await page.getByText("No key matches").waitFor();
-  await page.getByRole("link", { name: "1 revoked key hidden" }).click();
-  await untilAt(page, "/keys?search=hidden&revoked=include");
-  await page.getByRole("link", { name: "revoked one" }).waitFor();
+  await server.newKey({ name: "active one", owner: "counted" });
+  const { page } = await open("/keys?search=counted");
+  const tabs = page.getByRole("navigation", { name: "State" });
+  await tabs.getByText("All 2").waitFor();
+  expect(await tabs.innerText()).toBe("All 2\nActive 1\nBanned 0\nDisabled 0\nRevoked 1");
+  // Revoked keys are last.
+  await page.getByRole("row").nth(2).getByRole("link", { name: "revoked one" }).waitFor();
+  await tabs.getByText("Revoked 1").click();
+  await untilAt(page, "/keys?search=counted&state=revoked");
+  await page.getByText("1 key", { exact: true }).waitFor();
   const heading = page.getByRole("columnheader", { name: "Key" });
   expect(await heading.innerText()).toBe("Key ↕");
 

@@ -94,9 +94,9 @@ test("polls keep the focus, what was typed and what is selected", async () => {
   expect(await page.evaluate<unknown>(focused)).toEqual(["mobile app of the shop", 3, 9]);
 
   await page.goto(`${server.adminUrl}/keys`);
-  await page.getByRole("link", { name: "first key" }).waitFor();
+  await page.getByRole("link", { name: "mobile app" }).waitFor();
   await page.evaluate("getSelection().selectAllChildren(document.querySelector('.row-link'))");
   await server.client(secret, "GET", "/pets");
   await poll(page);
-  expect(await page.evaluate<string>("getSelection().toString()")).toBe("first key");
+  expect(await page.evaluate<string>("getSelection().toString()")).toBe("mobile app");
 });

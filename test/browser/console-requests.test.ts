@@ -50,6 +50,7 @@ test("requests are shown as they arrive, are found by what they have and by thei
   await page.getByLabel("Last").selectOption("5 minutes");
   await untilAt(page, "/requests?last=5");
   await page.getByRole("link", { name: "GET /v1/pets/59" }).waitFor();
+  await page.getByText("More filters").click();
   await page.getByLabel("To", { exact: true }).fill("2026-11-16T12:00:30");
   await page.getByText("No request matches").waitFor();
   const to = new URL(page.url()).searchParams.get("until") ?? "";
@@ -61,7 +62,7 @@ test("requests are shown as they arrive, are found by what they have and by thei
   await page.keyboard.press("/");
   await page.keyboard.type("my-own-id");
   await page.getByText("Requests of its key around that time").waitFor();
-  await page.getByText("not_found").waitFor();
+  await page.getByText("not_found").last().waitFor();
   expect(await look("requests-one")).toEqual([]);
   await page.getByRole("link", { name: "Requests of its key around that time" }).click();
   await page.getByRole("row").nth(1).waitFor();

@@ -31,7 +31,7 @@ test("without the server the last data stay, dimmed, below one banner; after a r
   await bannerOf(page).waitFor({ state: "detached" });
   expect((await server.client(secret, "GET", "/pets")).status).toBe(200);
   await page.clock.fastForward(INTERVAL_MS);
-  await page.getByText("1/100,000").waitFor();
+  await page.getByText("1 / 100,000").waitFor();
 });
 
 test("Try now asks at once, and the page goes on by itself when the server responds again", async () => {

@@ -191,8 +191,9 @@ export function SecretDialog(props: IssuedSecret) {
           to where {noun === "token" ? "this operator keeps it" : "the client reads it"}.
         </p>
         <div class="copy">
-          <input
-            type="text"
+          <textarea
+            class="secret"
+            rows={2}
             readOnly
             autofocus
             value={secret}

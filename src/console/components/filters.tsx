@@ -1,16 +1,16 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { formatTime } from "../../text/formatting.ts";
+import { formatTime, grouped } from "../../text/formatting.ts";
 import type { RejectedRequest } from "../admin-api.ts";
 import { navigate, urlWith } from "../router.ts";
 import { announce, current } from "../state.ts";
 import { capitalized } from "../format.ts";
 
 export function hasFilters(query: URLSearchParams): boolean {
-  return [...query.keys()].some((name) => !["sort", "order", "cursor"].includes(name));
+  return [...query.keys()].some((name) => !["sort", "order", "cursor", "open"].includes(name));
 }
 
-type Option = string | readonly [value: string, text: string];
+type Option = string | readonly [value: string, text: string, count?: number | undefined];
 
 interface UrlSelectProps {
   readonly name: string;
@@ -56,13 +56,13 @@ export function UrlSegments({ name, options, initial, ...attributes }: UrlSegmen
   const given = chosenOf({ name, options, initial });
   return (
     <nav class="segments" {...attributes}>
-      {pairsOf(options).map(([value, text]) => (
+      {pairsOf(options).map(([value, text, count]) => (
         <a
           key={value}
           href={urlWith({ [name]: value === initial ? "" : value })}
           aria-current={value === given ? "true" : undefined}
         >
-          {text}
+          {text} {count !== undefined && <span class="count">{grouped(count)}</span>}
         </a>
       ))}
     </nav>
@@ -79,6 +79,8 @@ interface Filter {
   /** The type of an input. */
   readonly type?: keyof typeof TYPES;
   readonly placeholder?: string;
+  /** Whether it is seldom needed, so that it is folded away. */
+  readonly isRare?: boolean;
   /** The longest value that the server accepts. */
   readonly maxLength?: number;
   /** Takes the secret of a key, which must not get into the URL. */
@@ -97,28 +99,39 @@ interface FiltersProps {
 
 /** Filters are in the URL, so that a list can be shared and reloaded. */
 export function Filters({ filters, rejected, children }: FiltersProps) {
+  const entries = Object.entries(filters);
+  const inputOf = ([name, filter]: readonly [string, Filter]) => {
+    const { label = capitalized(name), options, all = "All", type } = filter;
+    return (
+      <label key={name} class={type === "search" ? "search" : undefined}>
+        {label}
+        {options ? (
+          <UrlSelect name={name} options={[["", all], ...options]} initial="" />
+        ) : (
+          <TextFilter name={name} {...filter} />
+        )}
+        {rejected?.field === name && (
+          <span class="problem" role="alert">
+            {rejected.message}
+          </span>
+        )}
+      </label>
+    );
+  };
+  const rare = entries.filter(([, { isRare }]) => isRare);
   return (
-    <div class="filters" role="search">
-      {Object.entries(filters).map(([name, filter]) => {
-        const { label = capitalized(name), options, all = "All", type } = filter;
-        return (
-          <label key={name} class={type === "search" ? "search" : undefined}>
-            {label}
-            {options ? (
-              <UrlSelect name={name} options={[["", all], ...options]} initial="" />
-            ) : (
-              <TextFilter name={name} {...filter} />
-            )}
-            {rejected?.field === name && (
-              <span class="problem" role="alert">
-                {rejected.message}
-              </span>
-            )}
-          </label>
-        );
-      })}
-      {children}
-      {hasFilters(current.query) && <a href={current.path}>Clear filters</a>}
+    <div role="search" class="filter-rows">
+      <div class="filters">
+        {entries.filter(([, { isRare }]) => !isRare).map(inputOf)}
+        {children}
+        {hasFilters(current.query) && <a href={current.path}>Clear filters</a>}
+      </div>
+      {rare.length > 0 && (
+        <details open={rare.some(([name]) => current.query.has(name))}>
+          <summary>More filters</summary>
+          <div class="filters">{rare.map(inputOf)}</div>
+        </details>
+      )}
     </div>
   );
 }

@@ -22,6 +22,8 @@ interface Action {
 }
 
 type KeyAction = keyof typeof ACTIONS;
+/** What makes a key work again: it is what one comes for when the key does not. */
+const RESTORING: ReadonlySet<KeyAction> = new Set(["unban", "enable"]);
 const ACTION_NAMES = Object.keys(ACTIONS) as KeyAction[];
 
 interface KeyActionButtonsProps {
@@ -42,7 +44,13 @@ export function KeyActionButtons({ apiKey, isFinal }: KeyActionButtonsProps) {
         <DialogButton
           // One button disables and enables: it keeps the focus.
           key={action === "enable" ? "disable" : action}
-          class={action === "revoke" ? "danger" : undefined}
+          class={
+            action === "revoke"
+              ? "danger"
+              : isFinal === false && RESTORING.has(action)
+                ? "primary"
+                : undefined
+          }
           dialog={() => <KeyActionDialog action={action} shown={apiKey} />}
         >
           {action === "rotate" ? "Rotate secret" : capitalized(action)}

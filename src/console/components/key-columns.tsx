@@ -1,7 +1,7 @@
 import type { Key } from "../admin-api.ts";
 import { grouped, longDuration, plural, shortDuration } from "../../text/formatting.ts";
-import { EXPIRES_SOON_MS } from "../../domain/api-keys.ts";
-import { capitalized } from "../format.ts";
+import { CLOSE_TO_LIMIT_PERCENT, EXPIRES_SOON_MS } from "../../domain/api-keys.ts";
+import { capitalized, compact } from "../format.ts";
 import { useCall } from "../polling.ts";
 import { now } from "../state.ts";
 import type { Column } from "./tables.tsx";
@@ -40,18 +40,31 @@ export function UsageBar({ window, isWide = false }: UsageBarProps) {
   const isClosed = resetsAt === null || Date.parse(resetsAt) <= nowMs;
   const used = isClosed ? 0 : window.used;
   const isFull = used >= limit;
+  const isClose = !isFull && used * 100 >= limit * CLOSE_TO_LIMIT_PERCENT;
+  const text = (count: number) => (isWide || count < 1_000_000 ? grouped(count) : compact(count));
   const hint = isClosed
     ? "The window opens with the next request."
     : `Resets in ${shortDuration(Date.parse(resetsAt) - nowMs)}.`;
   return (
     <>
-      <span class={isWide ? "usage wide" : "usage"} data-full={isFull ? "" : undefined} title={hint}>
+      <span
+        class={isWide ? "usage wide" : "usage"}
+        data-full={isFull ? "" : undefined}
+        data-close={isClose ? "" : undefined}
+        title={`${grouped(used)} of ${grouped(limit)}. ${hint}`}
+      >
         <span class="bar" aria-hidden="true">
           <span style={{ width: `${Math.min(100, (used / limit) * 100)}%` }} />
         </span>
         <span class="number">
-          {grouped(used)}/{grouped(limit)}
-          {isFull ? " full" : ""}
+          <b>{text(used)}</b>
+          <span class="of">{` / ${text(limit)}`}</span>
+          {isFull && " full"}
+          {isClose && (
+            <span class="symbol" aria-hidden="true">
+              {" ▲"}
+            </span>
+          )}
         </span>
       </span>
       {isWide && <span class="muted small">{hint}</span>}
@@ -75,6 +88,7 @@ export const SHARED_COLUMNS = {
   day: {
     heading: "24 hours",
     sort: "usedToday",
+    isGreatestFirst: true,
     position: "wide-only",
     cell: ({ usage }) => <UsageBar window={usage?.day} />,
   },
@@ -86,13 +100,21 @@ export const SHARED_COLUMNS = {
   lastUsed: {
     heading: "Last used",
     sort: "lastUsedAt",
+    isGreatestFirst: true,
     cell: ({ lastUsedAt }) => <TimeAgo at={lastUsedAt} none="never" />,
   },
 } as const satisfies Readonly<Record<string, Column<ListedKey>>>;
 
+interface LabelLinksProps extends Pick<Key, "labels"> {
+  /** How many of them are shown; the number of the others is. */
+  readonly max?: number;
+}
+
 /** Each label leads to the keys that have it. */
-export function LabelLinks({ labels }: Pick<Key, "labels">) {
-  if (labels.length === 0) return null;
+export function LabelLinks({ labels: all, max = all.length }: LabelLinksProps) {
+  if (all.length === 0) return null;
+  const labels = all.slice(0, max);
+  const others = all.slice(max);
   return (
     <span class="labels above">
       {labels.map((label) => (
@@ -105,6 +127,7 @@ export function LabelLinks({ labels }: Pick<Key, "labels">) {
           <bdi>{label}</bdi>
         </a>
       ))}
+      {others.length > 0 && <span title={others.join(", ")}>+{others.length}</span>}
     </span>
   );
 }

@@ -1,8 +1,9 @@
 import type { ComponentChildren } from "preact";
-import { useId } from "preact/hooks";
+import { useId, useLayoutEffect } from "preact/hooks";
 import { RejectedRequest } from "../admin-api.ts";
 import { capitalized } from "../format.ts";
 import { type Polled, refresh } from "../polling.ts";
+import { restorePlace } from "../router.ts";
 import { current } from "../state.ts";
 
 /** What every page gets, and what pages consist of. */
@@ -80,6 +81,7 @@ interface LoadedProps<T> {
 
 /** What was loaded; what went wrong, above the last data if there are any. */
 export function Loaded<T>({ of: { data, error, isStale }, children }: LoadedProps<T>) {
+  useLayoutEffect(restorePlace, [data, isStale]);
   if (data === undefined && error === undefined)
     return current.retryAt ? <p class="muted">Nothing is loaded yet.</p> : <Skeleton />;
   return (

@@ -5,6 +5,7 @@ import { RejectedRequest } from "../admin-api.ts";
 import { current } from "../state.ts";
 import { type Polled, usePolled } from "../polling.ts";
 import { urlWith } from "../router.ts";
+import { type StillRowsOptions, useStillRows } from "../still-rows.ts";
 import { type FilterRows, Filters, hasFilters } from "./filters.tsx";
 import { Problem } from "./forms.tsx";
 import { Empty, Loaded, PageHead, PageSection } from "./page.tsx";
@@ -13,6 +14,8 @@ export interface Column<Row> {
   readonly heading: string;
   /** The value of `sort` in the URL, if the column can be sorted by. */
   readonly sort?: string;
+  /** Whether the greatest value comes first when one sorts by it. */
+  readonly isGreatestFirst?: boolean;
   readonly isNumber?: boolean;
   /**
    * On a narrow screen the `lead`, which names the row, comes first without its heading, next to what is `at-end`.
@@ -30,8 +33,10 @@ interface DataTableProps<Row> {
   readonly keyOf?: (row: Row) => string;
   /** Whether it keeps its columns on a narrow screen. */
   readonly isCompact?: boolean;
-  /** What the rows are sorted by if the URL does not say. Without it they cannot be sorted. */
+  /** What the rows are sorted by if the URL does not say, greatest first. Without it they cannot be sorted. */
   readonly defaultSort?: string | undefined;
+  /** Whether the page shows this row beside the table. */
+  readonly isOpen?: (row: Row) => boolean;
 }
 
 /**
@@ -39,8 +44,8 @@ interface DataTableProps<Row> {
  * written out because browsers forget that a table is one when its display changes.
  */
 export function DataTable<Row>(props: DataTableProps<Row>) {
-  const { caption, columns, rows, keyOf, isCompact = false, defaultSort } = props;
-  return (
+  const { caption, columns, rows, keyOf, isCompact = false, defaultSort, isOpen } = props;
+  const table = (
     <table class={isCompact ? undefined : "stacks"} role="table">
       <caption class="visually-hidden">{caption}</caption>
       <thead role="rowgroup">
@@ -52,7 +57,7 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
       </thead>
       <tbody role="rowgroup">
         {rows.map((row) => (
-          <tr key={keyOf?.(row)} role="row">
+          <tr key={keyOf?.(row)} role="row" data-open={isOpen?.(row) ? "" : undefined}>
             {columns.map(({ heading, isNumber, position = "", cell }) => (
               <td
                 key={heading}
@@ -68,29 +73,32 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
       </tbody>
     </table>
   );
+  return isCompact ? table : <div class="sheet">{table}</div>;
 }
 
 type HeadingProps = Omit<Column<never>, "cell"> & Pick<DataTableProps<never>, "defaultSort">;
 
-function Heading({ heading, sort, isNumber, position, defaultSort }: HeadingProps) {
+function Heading({ heading, sort, isGreatestFirst, isNumber, position, defaultSort }: HeadingProps) {
   const { query } = current;
   const isMenu = position === "menu-cell";
   const isSortable = sort !== undefined && defaultSort !== undefined;
   const isSorted = (query.get("sort") ?? defaultSort) === sort;
-  const isDescending = query.get("order") === "desc";
-  const order = isSorted && !isDescending ? "desc" : "";
+  const isDescending = !query.has("sort") || query.get("order") === "desc";
+  const order = (isSorted ? !isDescending : isGreatestFirst) ? "desc" : "";
   const direction = isSorted ? (isDescending ? "descending" : "ascending") : "none";
   return (
     <th
       role="columnheader"
       scope="col"
-      class={isNumber || isMenu ? "end" : undefined}
+      class={`${isNumber || isMenu ? "end" : ""} ${position ?? ""}`.trim()}
       aria-sort={isSortable ? direction : undefined}
     >
       {isSortable ? (
         <a href={urlWith({ sort, order })} data-sorted={isSorted ? "" : undefined}>
           {heading}
-          <span aria-hidden="true">{isSorted ? (isDescending ? " ↓" : " ↑") : " ↕"}</span>
+          <span class="arrow" aria-hidden="true">
+            {isSorted ? (isDescending ? " ↓" : " ↑") : " ↕"}
+          </span>
         </a>
       ) : (
         <span class={isMenu ? "visually-hidden" : undefined}>{heading}</span>
@@ -127,7 +135,10 @@ interface Items<Row> {
 
 /** A page of a list. The parameters in the URL are those of the operation. */
 export function useList<T>(load: (query: Readonly<Record<string, string>>) => Promise<T>): Polled<T> {
-  const { path, query } = current;
+  const { path } = current;
+  const query = new URLSearchParams(current.query);
+  // What is open beside the list is not a part of it.
+  query.delete("open");
   return usePolled(`${path} ${query}`, () => load({ ...Object.fromEntries(query), limit: "50" }));
 }
 
@@ -136,7 +147,29 @@ interface Identified {
 }
 const idOf = ({ id }: Identified): string => `${id}`;
 
-interface ListPageProps<Row> extends Pick<DataTableProps<Row>, "columns" | "defaultSort"> {
+interface ListTableProps<Row> extends DataTableProps<Row>, StillRowsOptions<Row> {
+  readonly noun: string;
+}
+
+/** The rows of a list. Those that arrive in a feed while somebody reads it are counted above it. */
+function ListTable<Row extends Identified>({ noun, loadedWith, isFeed, ...table }: ListTableProps<Row>) {
+  const { rows, arrived, handlers, release } = useStillRows({ rows: table.rows, loadedWith, isFeed });
+  return (
+    <div {...handlers}>
+      {arrived > 0 && (
+        <p class="arrivals">
+          <button type="button" onClick={release}>
+            {arrived === table.rows.length && "More than "}
+            {countOf(arrived, `new ${noun}`)}
+          </button>
+        </p>
+      )}
+      <DataTable {...table} rows={rows} />
+    </div>
+  );
+}
+
+interface ListPageProps<Row> extends Pick<DataTableProps<Row>, "columns" | "defaultSort" | "isOpen"> {
   readonly title: string;
   /** What a row is: "pet". */
   readonly noun: string;
@@ -144,10 +177,12 @@ interface ListPageProps<Row> extends Pick<DataTableProps<Row>, "columns" | "defa
   readonly filters: FilterRows;
   readonly linkedFilters?: ComponentChildren;
   readonly actions?: ComponentChildren;
-  /** What follows the number of rows, about those that are left out. */
-  readonly hidden?: ComponentChildren;
+  /** The parts of the list, above its filters. */
+  readonly tabs?: ComponentChildren;
   /** What is shown above the rows. */
   readonly note?: ComponentChildren;
+  /** Whether new rows come first all the time. */
+  readonly isFeed?: boolean;
   /** What to say if there are no rows at all. */
   readonly empty: ComponentChildren;
   /** What to say if the filters match none. */
@@ -165,7 +200,8 @@ export function ListPage<Row extends Identified>(props: ListPageProps<Row>) {
     filters,
     linkedFilters,
     actions,
-    hidden,
+    tabs,
+    isFeed = false,
     note,
     empty,
     noMatch,
@@ -181,6 +217,7 @@ export function ListPage<Row extends Identified>(props: ListPageProps<Row>) {
   return (
     <section>
       <PageHead title={title}>{actions}</PageHead>
+      {!isEmpty && tabs}
       {!isEmpty && (
         <Filters filters={filters} rejected={rejected}>
           {linkedFilters}
@@ -196,16 +233,22 @@ export function ListPage<Row extends Identified>(props: ListPageProps<Row>) {
         <Loaded of={of}>
           {({ items, nextCursor, total }) => (
             <>
-              {items.length > 0 && <DataTable {...table} caption={title} rows={items} keyOf={idOf} />}
+              {items.length > 0 && (
+                <ListTable
+                  {...{ ...table, noun, isFeed }}
+                  caption={title}
+                  rows={items}
+                  keyOf={idOf}
+                  loadedWith={of.key}
+                />
+              )}
               {items.length === 0 && nextCursor !== null && (
                 <p class="muted">None so far. The next page looks further.</p>
               )}
               {items.length === 0 &&
                 nextCursor === null &&
                 (query.has("cursor") ? <p class="muted">Nothing is left on this page.</p> : nothing)}
-              <Pager nextCursor={nextCursor}>
-                {total ? countOf(total, noun) : null} {hidden}
-              </Pager>
+              <Pager nextCursor={nextCursor}>{total ? countOf(total, noun) : null}</Pager>
             </>
           )}
         </Loaded>

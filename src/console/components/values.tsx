@@ -1,6 +1,6 @@
 import { type ComponentChildren, Fragment } from "preact";
 import { localTime, relative, utcTime } from "../format.ts";
-import { now } from "../state.ts";
+import { announce, now } from "../state.ts";
 
 /** Single values: times, states, names and numbers. */
 
@@ -80,6 +80,28 @@ export function NameLink({ url, name }: { readonly url: string; readonly name: s
         {name}
       </bdi>
     </a>
+  );
+}
+
+/** An identifier or the hint of a secret, and a button that copies it. */
+export function Copyable({ text }: { readonly text: string }) {
+  async function copy() {
+    try {
+      await navigator.clipboard.writeText(text);
+      announce(`Copied ${text}.`);
+    } catch {
+      announce("The browser does not allow it here: select the text.");
+    }
+  }
+  return (
+    <span class="copyable">
+      <code>{text}</code>
+      <button type="button" class="copy-icon" aria-label={`Copy ${text}`} title="Copy" onClick={copy}>
+        <svg viewBox="0 0 16 16" width="14" height="14" fill="none" stroke="currentColor" aria-hidden="true">
+          <path d="M5.5 5.5v-3h8v8h-3m-8-5h8v8h-8z" stroke-width="1.3" />
+        </svg>
+      </button>
+    </span>
   );
 }
 

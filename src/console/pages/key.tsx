@@ -18,6 +18,7 @@ import { Plot } from "../components/plots.tsx";
 import { DataTable } from "../components/tables.tsx";
 import {
   Badge,
+  Copyable,
   Facts,
   type Figure,
   LocalTime,
@@ -40,34 +41,43 @@ export function KeyDetailsPage({ id }: PageProps) {
       {(data) => (
         <div class="sections">
           <PageHead title={<NameTitle name={data.name} />} badge={<StateBadge {...data} />}>
-            <a class="button" href={`/requests?keyId=${data.id}`}>
-              Requests
-            </a>
+            <KeyActionButtons apiKey={data} isFinal={false} />
             {may("updateKey") && (
-              <a class="button" href={`/keys/${data.id}/edit`}>
+              <a
+                class={data.state === "expired" ? "button primary" : "button"}
+                href={`/keys/${data.id}/edit`}
+              >
                 Edit
               </a>
             )}
-            <KeyActionButtons apiKey={data} isFinal={false} />
+            <a class="button" href={`/requests?keyId=${data.id}`}>
+              Requests
+            </a>
           </PageHead>
           <StateSentence {...data} />
-          <Windows {...data} />
-          <UsageSection {...data} />
-          <div class="columns">
-            <About {...data} />
-            <Secrets {...data} />
+          <div class="with-aside">
+            <div class="sections">
+              <Windows {...data} />
+              <UsageSection {...data} />
+            </div>
+            <aside class="sections">
+              <About {...data} />
+              <Secrets {...data} />
+            </aside>
+            <div class="sections">
+              <AuditSection target={`key:${data.id}`} />
+              {data.state !== "revoked" && may("revokeKey") && (
+                <PageSection title="Revoke">
+                  <p class="muted">
+                    Requests with it get 401 within one second, for good. Disable it to stop it for a while.
+                  </p>
+                  <div class="actions">
+                    <KeyActionButtons apiKey={data} isFinal />
+                  </div>
+                </PageSection>
+              )}
+            </div>
           </div>
-          <AuditSection target={`key:${data.id}`} />
-          {data.state !== "revoked" && may("revokeKey") && (
-            <PageSection title="Revoke">
-              <p class="muted">
-                Requests with it get 401 within one second, for good. Disable it to stop it for a while.
-              </p>
-              <div class="actions">
-                <KeyActionButtons apiKey={data} isFinal />
-              </div>
-            </PageSection>
-          )}
         </div>
       )}
     </Details>
@@ -118,22 +128,36 @@ function TimesBanned({ id }: Pick<Key, "id">) {
 
 function Windows({ usage, strikes }: Key) {
   return (
-    <PageSection title="Quota">
-      <Facts
-        facts={{
-          "This minute": <UsageBar window={usage?.minute} isWide />,
-          "24 hours": <UsageBar window={usage?.day} isWide />,
-          Strikes: (
-            <>
-              {strikes === null ? "unknown" : grouped(strikes)}
+    <section aria-label="Quota">
+      <dl class="quota">
+        <div class="card">
+          <dt>This minute</dt>
+          <dd>
+            <UsageBar window={usage?.minute} isWide />
+          </dd>
+        </div>
+        <div class="card">
+          <dt>24 hours</dt>
+          <dd>
+            <UsageBar window={usage?.day} isWide />
+          </dd>
+        </div>
+        <div class="card">
+          <dt>Strikes</dt>
+          <dd>
+            <span class="number">
+              <b>{strikes === null ? "unknown" : grouped(strikes)}</b>
+            </span>
+            <details>
+              <summary>What bans a key</summary>
               <p class="muted small">
                 <BanRulesText />
               </p>
-            </>
-          ),
-        }}
-      />
-    </PageSection>
+            </details>
+          </dd>
+        </div>
+      </dl>
+    </section>
   );
 }
 
@@ -143,6 +167,7 @@ function About(key: Key) {
     <PageSection title="About">
       <Facts
         facts={{
+          Identifier: <Copyable text={`${key.id}`} />,
           Plan: `${capitalized(plan)}: ${grouped(limits.perMinute)} a minute, ${grouped(limits.perDay)} a day`,
           Access: access === "read" ? "Read only" : "Read and write",
           Owner: owner === null ? NO_VALUE : <bdi>{owner}</bdi>,
@@ -268,25 +293,23 @@ function OperationName({ operation }: { readonly operation: string }) {
 function Secrets({ secrets, revokedAt }: Key) {
   return (
     <PageSection title="Secrets">
-      <DataTable
-        caption="Secrets"
-        rows={secrets}
-        columns={[
-          {
-            heading: "Secret",
-            position: "lead",
-            cell: ({ hint }) => <code>{hint ?? "of an earlier release"}</code>,
-          },
-          { heading: "Created", cell: ({ createdAt }) => <LocalTime at={createdAt} none="unknown" /> },
-          {
-            heading: "Works until",
-            cell({ validUntil }) {
-              if (revokedAt !== null) return "revoked";
-              return validUntil === null ? "no end" : <LocalTimeAndAgo at={validUntil} />;
-            },
-          },
-        ]}
-      />
+      <ul class="secrets">
+        {secrets.map(({ hint, createdAt, validUntil }) => (
+          <li key={hint}>
+            {hint === null ? <code>of an earlier release</code> : <Copyable text={hint} />}
+            <div class="muted small">
+              Created <LocalTime at={createdAt} none="at an unknown time" />,{" "}
+              {revokedAt !== null && "revoked"}
+              {revokedAt === null && validUntil === null && "works without end"}
+              {revokedAt === null && validUntil !== null && (
+                <>
+                  works until <LocalTimeAndAgo at={validUntil} />
+                </>
+              )}
+            </div>
+          </li>
+        ))}
+      </ul>
     </PageSection>
   );
 }

@@ -1,13 +1,14 @@
-import { countOf, formatTime } from "../../text/formatting.ts";
+import { formatTime } from "../../text/formatting.ts";
 import { DAY_MS } from "../../domain/rate-limit.ts";
-import { KEY_STATES } from "../../domain/api-keys.ts";
+import { CLOSE_TO_LIMIT_PERCENT, KEY_STATES } from "../../domain/api-keys.ts";
 import { PLANS } from "../../domain/key-fields.ts";
-import { call, type Key, may } from "../admin-api.ts";
+import { call, type Key, may, type ResponseOf } from "../admin-api.ts";
 import { KeyActionButtons } from "../components/key-actions.tsx";
 import { BanRulesText, KeyLink, LabelLinks, SHARED_COLUMNS } from "../components/key-columns.tsx";
+import { UrlSegments } from "../components/filters.tsx";
 import { Empty } from "../components/page.tsx";
 import { type Column, ListPage, Menu, NoMatch, useList } from "../components/tables.tsx";
-import { Badge, NO_VALUE } from "../components/values.tsx";
+import { Badge, Copyable, NO_VALUE } from "../components/values.tsx";
 import { capitalized } from "../format.ts";
 import { navigate, urlWith } from "../router.ts";
 import { announce, current } from "../state.ts";
@@ -18,11 +19,17 @@ const DAYS = [
   ["90", "90 days"],
 ] as const;
 
+const PERCENTAGES = [50, CLOSE_TO_LIMIT_PERCENT, 100].map(
+  (percent) => [`${percent}`, `${percent} % of a limit`] as const,
+);
+
 /** The time so many days before now, or after it. */
 function daysAway(days: string | undefined, sign: 1 | -1): string | undefined {
   const number = Number(days ?? 0);
   return number > 0 ? formatTime(Date.now() + sign * number * DAY_MS) : undefined;
 }
+
+const DEFAULT_SORT = "lastUsedAt";
 
 function loadKeys({ unused, deprecated, expires, ...query }: Readonly<Record<string, string>>) {
   const unusedSince = daysAway(unused, -1);
@@ -30,7 +37,7 @@ function loadKeys({ unused, deprecated, expires, ...query }: Readonly<Record<str
   const deprecatedSince = daysAway(deprecated, -1)?.replace(/T.*/, "T00:00:00Z");
   return call("listKeys", {
     query: {
-      revoked: "exclude",
+      ...(query["sort"] === undefined && { sort: DEFAULT_SORT, order: "desc" }),
       ...query,
       unusedSince,
       deprecatedSince,
@@ -46,24 +53,23 @@ const FILTERS = {
     onSecret: openKeyOfSecret,
   },
   plan: { options: PLANS.map((plan) => [plan, capitalized(plan)] as const) },
-  state: { options: KEY_STATES },
   access: {
+    isRare: true,
     options: [
       ["write", "read and write"],
       ["read", "read only"],
     ],
   },
-  revoked: { all: "Hidden", options: [["include", "Shown, last"]] },
-  expires: { label: "Expire within", all: "–", options: DAYS },
-  unused: { label: "Not used for", all: "–", options: DAYS },
-  deprecated: { label: "Deprecated calls in", all: "–", options: DAYS },
+  usedPercent: { label: "Used at least", all: "–", options: PERCENTAGES, isRare: true },
+  expires: { label: "Expire within", all: "–", options: DAYS, isRare: true },
+  unused: { label: "Not used for", all: "–", options: DAYS, isRare: true },
+  deprecated: { label: "Deprecated calls in", all: "–", options: DAYS, isRare: true },
 } as const;
 
 export function KeyListPage() {
   const { query } = current;
   const label = query.get("label");
   const keys = useList(loadKeys);
-  const { hidden = 0 } = keys.data ?? {};
   return (
     <ListPage
       title="Keys"
@@ -78,7 +84,8 @@ export function KeyListPage() {
         )
       }
       columns={may("disableKey") ? [...COLUMNS, ACTIONS] : COLUMNS}
-      defaultSort="id"
+      defaultSort={DEFAULT_SORT}
+      tabs={<StateTabs counts={keys.data?.counts} />}
       actions={
         may("createKey") && (
           <a class="button primary" href="/keys/new">
@@ -86,24 +93,37 @@ export function KeyListPage() {
           </a>
         )
       }
-      hidden={
-        hidden > 0 && (
-          <a href={urlWith({ revoked: "include" })} title="Show them">
-            {countOf(hidden, "revoked key")} hidden
-          </a>
-        )
-      }
       empty={
-        <Empty title={hidden > 0 ? "All keys are revoked" : "There are no keys yet"}>
+        <Empty title="There are no keys yet">
           A client needs a key for every request.{" "}
           {may("createKey") ? (
-            <a href="/keys/new">Create {hidden > 0 ? "a new one" : "the first one"}.</a>
+            <a href="/keys/new">Create the first one.</a>
           ) : (
             "An operator with the role admin creates them."
           )}
         </Empty>
       }
       noMatch={<NoKeyMatches query={query} />}
+    />
+  );
+}
+
+/** How many keys the other filters leave in each state. Few keys expire, so that tab comes with them. */
+function StateTabs({ counts }: { readonly counts: ResponseOf<"listKeys">["counts"] | undefined }) {
+  const given = current.query.get("state");
+  const states = KEY_STATES.filter(
+    (state) => state !== "expired" || given === state || (counts?.expired ?? 0) > 0,
+  );
+  const total = counts && KEY_STATES.reduce((sum, state) => sum + counts[state], 0);
+  return (
+    <UrlSegments
+      aria-label="State"
+      name="state"
+      initial=""
+      options={[
+        ["", "All", total],
+        ...states.map((state) => [state, capitalized(state), counts?.[state]] as const),
+      ]}
     />
   );
 }
@@ -163,9 +183,9 @@ function KeyCell({ id, name, secrets, access, labels }: Key) {
     <>
       <KeyLink id={id} name={name} />
       <span class="sub key-hints">
-        <span class="mono">{secrets[0]?.hint ?? `key ${id}`}</span>
+        <Copyable text={secrets[0]?.hint ?? `${id}`} />
         {access === "read" && <Badge meaning="muted" text="read only" />}
-        <LabelLinks labels={labels} />
+        <LabelLinks labels={labels} max={3} />
       </span>
     </>
   );

@@ -1,9 +1,9 @@
 import { type OrderUpdate, ORDER_STATUSES } from "../../domain/resources.ts";
 import { type AdminOrder, call, may } from "../admin-api.ts";
 import { ActionButton } from "../components/dialogs.tsx";
-import { Details, Empty, PageHead, type PageProps } from "../components/page.tsx";
+import { Details, Empty, PageHead, type PageProps, PageSection } from "../components/page.tsx";
 import { type Column, ListPage, useList } from "../components/tables.tsx";
-import { Badge, Facts, LocalTimeAndAgo, TimeAgo } from "../components/values.tsx";
+import { Badge, Copyable, Facts, LocalTimeAndAgo, TimeAgo } from "../components/values.tsx";
 import { capitalized } from "../format.ts";
 import { useCall } from "../polling.ts";
 import { AuditSection } from "./audit.tsx";
@@ -88,17 +88,24 @@ export function OrderDetailsPage({ id }: PageProps) {
               </>
             )}
           </PageHead>
-          <Facts
-            facts={{
-              Pet: <PetOfOrder {...data} />,
-              Key: <KeyOfOrder {...data} />,
-              Placed: <LocalTimeAndAgo at={data.createdAt} />,
-              ...(data.status !== "placed" && {
-                [capitalized(data.status)]: <ClosedAt at={data.closedAt} />,
-              }),
-            }}
-          />
-          <AuditSection target={`order:${id}`} />
+          <div class="with-aside">
+            <AuditSection target={`order:${id}`} />
+            <aside class="sections">
+              <PageSection title="About">
+                <Facts
+                  facts={{
+                    Identifier: <Copyable text={id} />,
+                    Pet: <PetOfOrder {...data} />,
+                    Key: <KeyOfOrder {...data} />,
+                    Placed: <LocalTimeAndAgo at={data.createdAt} />,
+                    ...(data.status !== "placed" && {
+                      [capitalized(data.status)]: <ClosedAt at={data.closedAt} />,
+                    }),
+                  }}
+                />
+              </PageSection>
+            </aside>
+          </div>
         </div>
       )}
     </Details>
@@ -116,7 +123,7 @@ function CloseButton({ id, petId, petName, status }: CloseButtonProps) {
   const isCompleted = status === "completed";
   return (
     <ActionButton
-      class={isCompleted ? undefined : "danger"}
+      class={isCompleted ? "primary" : "danger"}
       label={isCompleted ? "Complete" : "Cancel order"}
       title={isCompleted ? "Complete" : "Cancel"}
       name={`order ${id}`}

@@ -7,7 +7,7 @@ import { ActionButton } from "../components/dialogs.tsx";
 import { Form, ResourceInput, useDraft } from "../components/forms.tsx";
 import { Details, Empty, NameTitle, PageHead, type PageProps, PageSection } from "../components/page.tsx";
 import { type Column, Latest, ListPage, useList } from "../components/tables.tsx";
-import { Badge, Facts, NameLink } from "../components/values.tsx";
+import { Badge, Copyable, Facts, NameLink } from "../components/values.tsx";
 import { changesOf } from "../changes.ts";
 import { refresh, useCall } from "../polling.ts";
 import { navigate } from "../router.ts";
@@ -21,7 +21,7 @@ const COLUMNS: readonly Column<Pet>[] = [
     position: "lead",
     cell: ({ id, name }) => <NameLink url={`/pets/${id}`} name={name} />,
   },
-  { heading: "Id", isNumber: true, cell: ({ id }) => String(id) },
+  { heading: "Id", isNumber: true, cell: ({ id }) => <Copyable text={String(id)} /> },
   { heading: "Category", isNumber: true, cell: ({ categoryId }) => String(categoryId) },
   { heading: "Status", position: "at-end", cell: PetBadge },
 ];
@@ -81,16 +81,7 @@ export function PetDetailsPage({ id }: PageProps) {
       {(data) => (
         <div class="sections">
           <PageHead title={<NameTitle name={data.name} />} badge={<PetBadge {...data} />} />
-          <div class="columns">
-            {may("updatePet") ? (
-              <PageSection title="Correct">
-                <PetForm pet={data} />
-              </PageSection>
-            ) : (
-              <PageSection title="About">
-                <Facts facts={factsOf(data)} />
-              </PageSection>
-            )}
+          <div class="with-aside">
             <Latest
               of={orders}
               title="Orders"
@@ -98,28 +89,42 @@ export function PetDetailsPage({ id }: PageProps) {
               none="Nobody has ordered it."
               allUrl={`/orders?petId=${id}`}
             />
-          </div>
-          <AuditSection target={`pet:${id}`} />
-          {may("deletePet") && (
-            <PageSection title="Delete">
-              <p class="muted">
-                {hasOrders ? "It has orders, which name it: it cannot be deleted." : DELETION}
-              </p>
-              <div class="actions">
-                <ActionButton
-                  class="danger"
-                  disabled={hasOrders}
-                  title="Delete"
-                  name={data.name}
-                  shortName={`pet ${id}`}
-                  isFinal
-                  run={() => deletePet(id)}
-                  done="Deleted"
-                  text={DELETION}
+            <aside class="sections">
+              <PageSection title="About">
+                <Facts
+                  facts={{ Identifier: <Copyable text={id} />, ...(!may("updatePet") && factsOf(data)) }}
                 />
-              </div>
-            </PageSection>
-          )}
+              </PageSection>
+              {may("updatePet") && (
+                <PageSection title="Correct">
+                  <PetForm pet={data} />
+                </PageSection>
+              )}
+            </aside>
+            <div class="sections">
+              <AuditSection target={`pet:${id}`} />
+              {may("deletePet") && (
+                <PageSection title="Delete">
+                  <p class="muted">
+                    {hasOrders ? "It has orders, which name it: it cannot be deleted." : DELETION}
+                  </p>
+                  <div class="actions">
+                    <ActionButton
+                      class="danger"
+                      disabled={hasOrders}
+                      title="Delete"
+                      name={data.name}
+                      shortName={`pet ${id}`}
+                      isFinal
+                      run={() => deletePet(id)}
+                      done="Deleted"
+                      text={DELETION}
+                    />
+                  </div>
+                </PageSection>
+              )}
+            </div>
+          </div>
         </div>
       )}
     </Details>

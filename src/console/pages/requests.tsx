@@ -1,20 +1,24 @@
+import { useEffect, useRef } from "preact/hooks";
 import { formatTime } from "../../text/formatting.ts";
 import { OPERATION_IDS } from "../../domain/usage-history.ts";
 import { call, type RequestEntry, type RequestPage } from "../admin-api.ts";
 import { hasFilters } from "../components/filters.tsx";
-import { Empty } from "../components/page.tsx";
+import { Empty, Loaded } from "../components/page.tsx";
 import { type Column, ListPage, useList } from "../components/tables.tsx";
 import {
   Badge,
+  Copyable,
   Facts,
   LocalTime,
+  LocalTimeAndAgo,
   type Meaning,
   MissingServers,
   NameLink,
   NO_VALUE,
 } from "../components/values.tsx";
 import { clockTime, latency } from "../format.ts";
-import { urlWith } from "../router.ts";
+import { useCall } from "../polling.ts";
+import { navigate, urlWith } from "../router.ts";
 import { current } from "../state.ts";
 
 /** The requests of a period in milliseconds since the epoch, of all keys or of one. */
@@ -45,40 +49,53 @@ export function RequestListPage() {
   const { items = [], servers = [] } = requests.data ?? {};
   const status = query.get("status") ?? "";
   const isLive = !["until", "cursor", "requestId"].some((name) => query.has(name));
-  const found = query.has("requestId") && items.length === 1 ? items[0] : undefined;
+  // The only request with the id that was searched for is open by itself.
+  const found = query.has("requestId") && items.length === 1 ? items[0]?.requestId : undefined;
+  const openId = query.get("open") ?? found;
   const nothing = <NoRequests servers={servers} />;
   return (
-    <ListPage
-      title="Requests"
-      noun="request"
-      of={requests}
-      filters={{
-        requestId: { label: "Request id", type: "search", placeholder: "X-Request-Id", maxLength: 128 },
-        keyId: { label: "Key", placeholder: "Identifier", maxLength: 20 },
-        status: { options: [...new Set([...STATUSES, status])].filter(Boolean) },
-        code: { placeholder: "rate_limited", maxLength: 60 },
-        operation: { options: OPERATION_IDS },
-        address: { placeholder: "192.0.2.7", maxLength: 100 },
-        last: { all: "–", options: LAST },
-        since: { label: "From", type: "time" },
-        until: { label: "To", type: "time" },
-        slowerThanMs: { label: "Slower than", all: "–", options: SLOWER_THAN },
-      }}
-      columns={servers.length > 1 ? [...COLUMNS, serverColumn(servers)] : COLUMNS}
-      actions={
-        isLive &&
-        items.length > 0 && (
-          <a class="button" href={urlWith({ until: formatTime(Date.now()) })}>
-            Pause
-          </a>
-        )
-      }
-      note={<MissingServers servers={servers} />}
-      empty={nothing}
-      noMatch={nothing}
-    >
-      {found && <RequestFacts request={found} />}
-    </ListPage>
+    <div class={openId === undefined ? undefined : "with-aside"}>
+      <ListPage
+        title="Requests"
+        noun="request"
+        of={requests}
+        isFeed={isLive}
+        isOpen={({ requestId }) => requestId === openId}
+        filters={{
+          requestId: { label: "Request id", type: "search", placeholder: "X-Request-Id", maxLength: 128 },
+          keyId: { label: "Key", placeholder: "Identifier", maxLength: 20 },
+          status: { options: [...new Set([...STATUSES, status])].filter(Boolean) },
+          operation: { options: OPERATION_IDS },
+          last: { all: "–", options: LAST },
+          code: { placeholder: "rate_limited", maxLength: 60, isRare: true },
+          address: { placeholder: "192.0.2.7", maxLength: 100, isRare: true },
+          slowerThanMs: { label: "Slower than", all: "–", options: SLOWER_THAN, isRare: true },
+          since: { label: "From", type: "time", isRare: true },
+          until: { label: "To", type: "time", isRare: true },
+        }}
+        columns={servers.length > 1 ? [...COLUMNS, serverColumn(servers)] : COLUMNS}
+        actions={
+          isLive &&
+          items.length > 0 && (
+            <a class="button" href={urlWith({ until: formatTime(Date.now()) })}>
+              Pause
+            </a>
+          )
+        }
+        note={<MissingServers servers={servers} />}
+        empty={nothing}
+        noMatch={nothing}
+      />
+      {openId !== undefined && (
+        <OpenRequest
+          key={openId}
+          requestId={openId}
+          shown={items.find(({ requestId }) => requestId === openId)}
+          servers={servers}
+          takesFocus={openId !== found}
+        />
+      )}
+    </div>
   );
 }
 
@@ -114,14 +131,13 @@ const COLUMNS: readonly Column<RequestEntry>[] = [
   {
     heading: "Request",
     position: "lead",
-    cell: ({ method, path, requestId }) => (
-      <NameLink url={`/requests?${new URLSearchParams({ requestId })}`} name={`${method} ${path}`} />
-    ),
+    cell: ({ method, path, requestId }) => <NameLink url={withOpen(requestId)} name={`${method} ${path}`} />,
   },
   {
     heading: "Status",
     position: "at-end",
-    cell: ({ status, code }) => <Badge meaning={meaningOf(status, code)} text={`${status}`} />,
+    cell: ({ status, code }) =>
+      status < 400 ? `${status}` : <Badge meaning={meaningOf(status, code)} text={`${status}`} />,
   },
   {
     heading: "Code",
@@ -131,7 +147,7 @@ const COLUMNS: readonly Column<RequestEntry>[] = [
       ) : (
         <>
           <code>{code}</code>{" "}
-          <span class="one-line" title={message ?? ""}>
+          <span class="one-line wide-only muted" title={message ?? ""}>
             {message}
           </span>
         </>
@@ -140,18 +156,13 @@ const COLUMNS: readonly Column<RequestEntry>[] = [
   { heading: "Duration", isNumber: true, cell: ({ durationMs }) => latency(durationMs) },
   {
     heading: "Key",
-    cell: ({ keyId, keyName = null }) =>
+    cell: ({ keyId, keyName }) =>
       keyId === null ? (
         NO_VALUE
       ) : (
-        <>
-          <a class="above" href={`/keys/${keyId}`}>
-            key {keyId}
-          </a>{" "}
-          <bdi class="one-line" title={keyName ?? ""}>
-            {keyName}
-          </bdi>
-        </>
+        <a class="above one-line" href={`/keys/${keyId}`} title={`key ${keyId}`}>
+          <bdi>{keyName ?? `key ${keyId}`}</bdi>
+        </a>
       ),
   },
   { heading: "Address", position: "wide-only", cell: ({ address }) => address },
@@ -171,28 +182,96 @@ function serverColumn(servers: RequestPage["servers"]): Column<RequestEntry> {
   return { heading: "Server", position: "wide-only", cell: ({ server }) => <bdi>{names.get(server)}</bdi> };
 }
 
+/** The meaning of a status from 400 on: what went well needs no sign. */
 function meaningOf(status: number, code: string | null): Meaning {
   if (status >= 500 || code === "key_banned") return "error";
-  if (status === 429) return "limited";
-  return status < 400 ? "ok" : "muted";
+  return status === 429 ? "limited" : "muted";
+}
+
+/** The URL of this list with a request beside it. It is the same page of the list. */
+function withOpen(requestId: string): string {
+  return urlWith({ cursor: current.query.get("cursor") ?? "", open: requestId });
+}
+
+/** The focus goes back to the row. */
+function close(): void {
+  document.querySelector<HTMLElement>("[data-open] .row-link")?.focus();
+  navigate(urlWith({ cursor: current.query.get("cursor") ?? "", open: "", requestId: "" }));
 }
 
 /** How much before and after a request is of its moment. */
 const AROUND_MS = 5_000;
 
-function RequestFacts({ request }: { readonly request: RequestEntry }) {
-  const { at, requestId, method, path, operation, keyId } = request;
-  const ms = Date.parse(at);
-  const shown = COLUMNS.map(({ heading, cell }) => [heading, cell(request)] as const);
+interface OpenRequestProps extends Pick<RequestPage, "servers"> {
+  readonly requestId: string;
+  /** The request as the list has it. */
+  readonly shown: RequestEntry | undefined;
+  readonly takesFocus: boolean;
+}
+
+/** Everything that is known of a request, beside the list. */
+function OpenRequest({ requestId, shown, servers, takesFocus }: OpenRequestProps) {
+  const found = useCall("listRequests", { query: { requestId, limit: "1" } });
+  const heading = useRef<HTMLHeadingElement>(null);
+  useEffect(() => {
+    if (takesFocus) heading.current?.focus();
+  }, []);
+  const request = found.data?.items[0] ?? shown;
   return (
-    <div class="sections">
+    <aside
+      class="beside"
+      aria-labelledby="request"
+      onKeyDown={(event) => {
+        if (event.key === "Escape") close();
+      }}
+    >
+      <section>
+        <div class="page-head">
+          <h2 id="request" ref={heading} tabIndex={-1}>
+            Request
+          </h2>
+          <button type="button" class="menu" aria-label="Close" onClick={close}>
+            ✕
+          </button>
+        </div>
+        {request ? (
+          <RequestFacts {...request} serverName={servers.find(({ id }) => id === request.server)?.name} />
+        ) : (
+          <Loaded of={found}>{() => <p class="muted">No server has it in memory any more.</p>}</Loaded>
+        )}
+      </section>
+    </aside>
+  );
+}
+
+function RequestFacts(request: RequestEntry & { readonly serverName: string | undefined }) {
+  const { at, requestId, method, path, status, code, message = null, operation, durationMs } = request;
+  const { keyId, keyName, address, userAgent, serverName } = request;
+  const ms = Date.parse(at);
+  return (
+    <>
       <Facts
         facts={{
-          "Request id": requestId,
-          ...Object.fromEntries(shown),
-          Request: `${method} ${path}`,
+          Request: <bdi class="wrap">{`${method} ${path}`}</bdi>,
+          Status: status < 400 ? `${status}` : <Badge meaning={meaningOf(status, code)} text={`${status}`} />,
+          ...(code !== null && { Code: <a href={`/requests?code=${code}`}>{<code>{code}</code>}</a> }),
+          ...(message !== null && { Message: <bdi>{message}</bdi> }),
+          Duration: latency(durationMs),
+          When: <LocalTimeAndAgo at={at} />,
           UTC: at,
-          Operation: operation ?? NO_VALUE,
+          Key:
+            keyId === null ? (
+              NO_VALUE
+            ) : (
+              <a href={`/keys/${keyId}`}>
+                <bdi>{keyName ?? `key ${keyId}`}</bdi>
+              </a>
+            ),
+          Operation: operation === null ? NO_VALUE : <code>{operation}</code>,
+          Address: <Copyable text={address} />,
+          "User agent": userAgent === null ? NO_VALUE : <bdi>{userAgent}</bdi>,
+          Server: serverName === undefined ? NO_VALUE : <bdi>{serverName}</bdi>,
+          "Request id": <Copyable text={requestId} />,
         }}
       />
       <p>
@@ -200,6 +279,6 @@ function RequestFacts({ request }: { readonly request: RequestEntry }) {
           {keyId === null ? "Requests" : "Requests of its key"} around that time
         </a>
       </p>
-    </div>
+    </>
   );
 }
