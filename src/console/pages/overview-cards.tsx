@@ -59,20 +59,28 @@ export function Cards({ data, shown, servers }: CardsProps) {
   const now = lastSum(requests);
   const rejections = totals.limited + totals.banned;
   const length = shown.part ? "that time" : shown.text;
+  /** How a figure has changed since the period before, with what it was on hover. */
   const changeOf = (
     value: number | null,
     earlier: number | null | undefined,
     text: (value: number) => string,
   ) =>
     value === null || earlier === null || earlier === undefined ? null : (
-      <span title={`${text(earlier)} in the ${length} before`}>, {change(value, earlier)}</span>
+      <span title={`${text(earlier)} in the ${length} before`}>{change(value, earlier)}</span>
     );
-  const count = (value: number, earlier: number | undefined) => (
-    <>
-      {grouped(value)} in {length}
-      {changeOf(value, earlier, grouped)}
-    </>
-  );
+  const count = (value: number, earlier: number | undefined) => {
+    const changed = changeOf(value, earlier, grouped);
+    return (
+      <>
+        {grouped(value)} in {length}
+        {changed && <>, {changed}</>}
+      </>
+    );
+  };
+  const slower = changeOf(totals.p99, before?.p99, latency);
+  const { serverError: failed } = totals;
+  const moreFailed =
+    failed + (before?.serverError ?? 0) > 0 && changeOf(failed, before?.serverError, grouped);
   return (
     <div class="plots">
       <Plot
@@ -90,12 +98,11 @@ export function Cards({ data, shown, servers }: CardsProps) {
                 count(rejections, before ? before.limited + before.banned : undefined),
               ],
               "server errors": [
-                totals.serverError > 0 ? (
-                  <span class="tone-error">■ {grouped(totals.serverError)}</span>
-                ) : (
-                  "0"
-                ),
-                `${grouped(totals.clientError)} client errors`,
+                failed > 0 ? <span class="tone-error">■ {grouped(failed)}</span> : "0",
+                <>
+                  {moreFailed && <>{moreFailed}, </>}
+                  {grouped(totals.clientError)} client errors
+                </>,
               ],
             }}
           />
@@ -116,7 +123,7 @@ export function Cards({ data, shown, servers }: CardsProps) {
                 totals.p99 === null ? "–" : latency(totals.p99),
                 <>
                   {totals.p50 === null ? "no requests" : `p50 ${latency(totals.p50)}`}
-                  {changeOf(totals.p99, before?.p99, latency)}
+                  {slower && <>, p99 {slower}</>}
                 </>,
               ],
             }}
@@ -180,7 +187,7 @@ function Connections({ connections, servers, isPart }: ConnectionsProps) {
 function useMarks({ times, topKeys }: Overview, { value }: ShownRange, servers: Fleet["items"]) {
   const since = (times[0] ?? 0) * 1_000;
   const { data: bans } = usePolled(`bans ${value}`, () =>
-    call("listAudit", { query: { action: "key.banned", since: formatTime(since), limit: 100 } }),
+    call("listAudit", { query: { action: "key.banned", since: formatTime(since), limit: 500 } }),
   );
   const starts = servers.map(({ name, startedAt }) => `${startedAt} ${name}`).join("\n");
   const names = topKeys.map(({ id, name }) => `${id} ${name}`).join("\n");
