@@ -32,7 +32,7 @@ const OPTIONS = {
 export const audit = listCommand<"listAudit", typeof OPTIONS>({
   name: "audit",
   operation: "listAudit",
-  summary: "List who changed what: keys, bans, sign-ins, pets and orders",
+  summary: "List who changed what, with bans and sign-ins",
   description:
     "Lists the audit trail of an environment, newest first: all of it, or what meets every given condition. CHANGES shows each field that changed with its value before and after. The audit trail never contains a secret. --follow prints new entries as they are written, oldest first, each on a line.",
   fields: {

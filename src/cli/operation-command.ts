@@ -97,9 +97,12 @@ function commandOf<Id extends DataOperationId, O extends Options, R>(view: Gener
     ...OPERATOR_OPTIONS,
     ...(showsUrl && ADDRESS_OPTIONS),
   };
-  const positionals: Record<string, ValueType<unknown>> = identifier ? { ID: ID_TYPES[identifier.name] } : {};
+  const idType: ValueType<unknown> | undefined = identifier && ID_TYPES[identifier.name];
+  /** What the usage calls the identifier. */
+  const idName = idType?.placeholder ?? "ID";
+  const positionals: Record<string, ValueType<unknown>> = idType ? { [idName]: idType } : {};
   for (const [flag, { type }] of movedOptions) positionals[flag.toUpperCase()] = type;
-  const example = `petstore ${name}${identifier ? " 3" : ""}`;
+  const example = `petstore ${name}${idType ? " 3" : ""}`;
   return defineCommand({
     examples: [example, `${example} --json`],
     summary,
@@ -114,8 +117,8 @@ function commandOf<Id extends DataOperationId, O extends Options, R>(view: Gener
       const execution = { values, context, startedAt: context.clock.now(), url: undefined };
       const typed = Object.fromEntries(moved.map((flag) => [flag, input.positionals[flag.toUpperCase()]]));
       const given = {
-        // The ID of an operator may be a name, which the command looks up.
-        id: input.positionals["ID"] as bigint | undefined,
+        // That of an operator may be a name, which the command looks up.
+        id: input.positionals[idName] as bigint | undefined,
         ...flags.inputOf({ ...values, ...typed }, execution.startedAt),
       };
       const prepared = (await view.prepare?.(given, execution)) ?? given;

@@ -284,6 +284,7 @@ test("operators create, list, rotate and revoke, by name and by identifier, here
 });
 
 test("operators update, expire and rotate with an overlap; the list warns", async () => {
+  expect(await cli.out("operators update --help")).toContain("petstore operators update NAME [options]");
   await cli.run("operators create --name admin --role admin");
   const created = await cli.run("operators create --name ann --role viewer --expires 8d");
   expect(created.out).toMatch(/^Created operator 2 ann .*; the token expires at 2026-11-23T12:00:00.000Z:/);
