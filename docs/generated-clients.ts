@@ -8,6 +8,8 @@ interface Generator {
   /** Packages of which the command needs no version. */
   readonly needs?: readonly string[];
   readonly command: string;
+  /** How a program uses what was generated. */
+  readonly use: string;
   readonly files: readonly string[];
 }
 
@@ -15,24 +17,31 @@ const GENERATORS: readonly Generator[] = [
   {
     packages: ["@hey-api/openapi-ts"],
     command: "npx openapi-ts",
+    use: "Import the operations from `hey-api-client.ts`.",
     files: ["openapi-ts.config.mjs", "hey-api-client.ts"],
   },
-  { packages: ["orval"], command: "npx orval", files: ["orval.config.mjs", "orval-client.ts"] },
+  {
+    packages: ["orval"],
+    command: "npx orval",
+    use: "Pass `options` to every operation of `orval/petstore.ts`.",
+    files: ["orval.config.mjs", "orval-client.ts"],
+  },
   {
     packages: ["openapi-typescript", "openapi-fetch"],
     needs: ["typescript"],
     command: "node openapi-typescript.mjs",
+    use: 'Call `api.GET("/pets")` and so on.',
     files: ["openapi-typescript.mjs", "openapi-fetch-client.ts"],
   },
 ];
 
 /** Everything to paste, one section for each generator. */
 export function generatorSections(): string {
-  return GENERATORS.map(({ packages, needs = [], command, files }) => {
+  return GENERATORS.map(({ packages, needs = [], command, use, files }) => {
     const names = [...packages.map((name) => `${name}@${GENERATOR_PACKAGES[name]}`), ...needs];
-    const install = `npm install --save-dev ${names.join(" ")}\n${command}`;
+    const install = `npm install -D ${names.join(" ")}\n${command}`;
     const title = packages.map((name) => `\`${name}\``).join(" with ");
-    return [`## ${title}`, `\`\`\`sh\n${install}\n\`\`\``, ...files.map(fileBlock)].join("\n\n");
+    return [`## ${title}`, use, `\`\`\`sh\n${install}\n\`\`\``, ...files.map(fileBlock)].join("\n\n");
   }).join("\n\n");
 }
 

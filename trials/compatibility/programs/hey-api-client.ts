@@ -6,8 +6,9 @@ client.setConfig({
   auth: "pet_live_YOUR_KEY",
   bodySerializer: writeJson,
 });
-client.interceptors.response.use(async (response) =>
-  response.ok ? new Response(quoteInt64(await response.text()), response) : response,
-);
+client.interceptors.response.use(async (response) => {
+  if (!response.ok) return response;
+  return new Response(quoteInt64(await response.text()), response);
+});
 
 export * from "./hey-api/sdk.gen.ts";

@@ -1,6 +1,6 @@
 import { rawInteger } from "./exact-json.ts";
 
-// The generated code calls JSON.stringify, which has no other way to write a bigint.
+// The generated code calls JSON.stringify.
 // oxlint-disable-next-line no-extend-native
 Object.defineProperty(BigInt.prototype, "toJSON", {
   value(this: bigint) {
@@ -8,7 +8,9 @@ Object.defineProperty(BigInt.prototype, "toJSON", {
   },
 });
 
-/** The last argument of every call. */
 export const options = {
-  headers: { Authorization: "Bearer pet_live_YOUR_KEY", "Content-Type": "application/json" },
+  headers: {
+    Authorization: "Bearer pet_live_YOUR_KEY",
+    "Content-Type": "application/json",
+  },
 };

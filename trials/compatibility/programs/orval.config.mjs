@@ -1,3 +1,5 @@
+const jsonReviver = { path: "exact-json.ts", name: "reviveInt64" };
+
 export default {
   petstore: {
     input: "http://127.0.0.1:8080/openapi.json",
@@ -5,10 +7,7 @@ export default {
       target: "orval/petstore.ts",
       client: "fetch",
       baseUrl: "http://127.0.0.1:8080/v1",
-      override: {
-        useBigInt: true,
-        fetch: { jsonReviver: { path: "exact-json.ts", name: "reviveInt64" } },
-      },
+      override: { useBigInt: true, fetch: { jsonReviver } },
     },
   },
 };
