@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { BLOCK_NAMES, generate, pages, VALUES } from "../docs/generate.ts";
 import { rateLimitFigure } from "../docs/rate-limit-figure.ts";
 import { KEY_PREFIX } from "../src/domain/constants.ts";
-import { PAGE_LIMIT } from "../src/domain/size-limits.ts";
+import { IDEMPOTENCY_KEY_MAX_LENGTH, PAGE_LIMIT } from "../src/domain/size-limits.ts";
 import { DAY_MS, MINUTE_MS } from "../src/domain/rate-limit.ts";
 import { OPERATIONS } from "../src/petstore/operations.ts";
 import { IDLE_TIMEOUT_SECONDS } from "../src/http1/connection.ts";
@@ -40,6 +40,7 @@ const sentence = (names: readonly string[]) => `${names.slice(0, -1).join(", ")}
 const REPEATED: readonly [file: string, what: string, pattern: RegExp, value: string | number][] = [
   ["docs/deprecation.md", "the removal date", /removed on (\d+ \w+ \d+)/g, VALUES.removalDate],
   ["docs/idempotency.md", "the lifetime of a response", /for (\d+ hours)/g, VALUES.idempotencyLifetime],
+  ["docs/idempotency.md", "the longest key", /up to (\d+) visible/g, IDEMPOTENCY_KEY_MAX_LENGTH],
   ["docs/authentication.md", "the overlap of secrets", /by default (\d+ hours)/g, VALUES.rotationOverlap],
   ["docs/authentication.md", "production keys", /`(pet_\w+_)` \(production\)/g, KEY_PREFIX.production],
   ["docs/authentication.md", "staging keys", /`(pet_\w+_)` \(staging\)/g, KEY_PREFIX.staging],
