@@ -108,7 +108,8 @@ export function operatorStoreConformance(test: TestCase): void {
   });
 
   test("createOperator: there are at most 200", async ({ operators }) => {
-    for (let n = 0; n < 200; n++) await create(operators, `program-${n}`, "metrics");
+    const names = Array.from({ length: 200 }, (_, n) => `program-${n}`);
+    await Promise.all(names.map((name) => create(operators, name, "metrics")));
     const more = await operators.createOperator(ANN, token("ann"), by);
     expect(rejectionCode(more)).toBe("too_many_operators");
   }, 60_000);
@@ -386,11 +387,14 @@ export function operatorStoreConformance(test: TestCase): void {
         SIGNED_IN,
         hashOf(names[of] ?? ""),
       );
-    for (let n = 0; n < 501; n++) await signIn(n);
+    const signInAll = (from: number, to: number, of?: number) =>
+      Promise.all(Array.from({ length: to - from }, (_, n) => signIn(from + n, of)));
+    await signInAll(0, 500);
+    await signIn(500);
     const hashes = async () => [...(await operators.readAccess()).sessions.keys()];
     expect(await hashes()).toHaveLength(500);
     expect(await hashes()).not.toContain(session("0", id).cookieHash);
-    for (let n = 501; n < 601; n++) await signIn(n, 0);
+    await signInAll(501, 601, 0);
     const kept = [...(await operators.readAccess()).sessions.values()];
     expect(kept.filter(({ operatorId }) => operatorId === id)).toHaveLength(100);
     expect(kept.filter(({ operatorId }) => operatorId === ids[1]).length).toBeGreaterThan(60);

@@ -279,12 +279,12 @@ describe("a graceful shutdown", () => {
   test("a client that connects at the end of the delay gets its response", async () => {
     const server = listen(() => respond("responded"));
     const isSent = new Int32Array(new SharedArrayBuffer(4));
-    const closed = server.close(100);
     const workerData = { port: server.port, isSent };
     const client = new Worker(join(import.meta.dir, "connecting-client.ts"), { workerData });
     const received = new Promise((resolve) => client.once("message", resolve));
     // This thread accepts nothing until the request is sent and the delay is over.
-    Atomics.wait(isSent, 0, 0, 10_000);
+    Atomics.wait(isSent, 0, 0, 30_000);
+    const closed = server.close(100);
     Bun.sleepSync(150);
     expect(await received).toEndWith("responded");
     await closed;
