@@ -15,6 +15,10 @@ export interface LogLine {
   readonly text: string;
 }
 
+/** Whether the line says that a database was unavailable for a moment, as it may be on a busy machine. */
+export const isOfOutage = ({ event, text }: LogLine): boolean =>
+  event.endsWith(".unavailable") || text.includes('"name":"Unavailable"');
+
 export type PetstoreServer = Awaited<ReturnType<typeof startPetstore>>;
 
 /** The flags for a listener for operators on a free port, and the token of an admin. */

@@ -161,4 +161,4 @@ test("PostgreSQL fails at any moment of a start: a server that has accepted a co
   expect(texts).toContain('"settings.save-failed"');
   expect(texts).toContain('"key.first-failed"');
   expect(texts).toContain("\nIf there is no key, create one: petstore keys create --name NAME --plan free\n");
-}, 60_000);
+}, 180_000);

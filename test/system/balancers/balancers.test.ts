@@ -136,7 +136,7 @@ function unchangedResponseTests({ fleet, balancer, key }: Setup): void {
   }
 
   test("201, 200, HEAD and 304 are unchanged, and Link and Location have the public address", async () => {
-    expect((await through(post(REX))).headers.location).toStartWith(`${PUBLIC_URL}/pets/`);
+    expect((await through(post(REX))).headers.location).toStartWith(`${PUBLIC_URL}/pets?id=`);
     await through(post(REX));
     const repeated = post(REX, ["Idempotency-Key", "once"]);
     await direct(repeated);
@@ -181,7 +181,7 @@ function unchangedResponseTests({ fleet, balancer, key }: Setup): void {
   });
 }
 
-const CONNECTIONS = 8;
+const CONNECTIONS = 4;
 
 /**
  * Clients send requests during the change, the next one as soon as there is a response, and retry nothing. Every
