@@ -215,6 +215,18 @@ test("waits grow from half a second or more up to an hour or less, at random wit
   expect(retryDelayMs(99, 0)).toBe(1_800_000);
 });
 
+test("a delivery makes the next wait a short one again", async () => {
+  // Every second request fails. Waits that grew with each of them would take minutes.
+  const { receiver, start, record, opened, arrived } = await setUp((n) =>
+    n % 2 === 1 ? new Response(null, { status: 503 }) : accept(),
+  );
+  start();
+  await opened();
+  await record(16);
+  await arrived(16);
+  expect(receiver.received).toHaveLength(32);
+});
+
 test("an entry that waits for three days is skipped, logged and counted; a later one still waits", async () => {
   const { receiver, start, record, opened, lines, clock, arrived } = await setUp(
     () => new Response(null, { status: 503 }),
