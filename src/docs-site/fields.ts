@@ -5,10 +5,10 @@ import { KEY_PREFIX } from "../domain/constants.ts";
 import type { OperationId } from "../domain/usage-history.ts";
 import { EXECUTABLE } from "../executable.ts";
 import type { DocumentedSettings } from "../petstore/documented-settings.ts";
-import { parametersOf } from "../petstore/openapi/document.ts";
+import { parametersOf, SCHEMAS } from "../petstore/openapi/document.ts";
 import { componentHeaders } from "../petstore/openapi/headers.ts";
 import { OPERATIONS, type PetstoreOperation } from "../petstore/operations.ts";
-import { guidePath, relativeUrl } from "./links.ts";
+import { guidePath, relativeUrl, SCHEMAS_PATH } from "./links.ts";
 import { codeBlock, inlineHtml } from "./markdown.ts";
 import type { TryItData, TryItField, TryItOperation } from "./page-data.ts";
 
@@ -29,9 +29,15 @@ const GROUP_TITLES: Readonly<Record<TryItField["in"], string>> = {
 export function schemaFields({ properties = {}, required }: JsonSchema): readonly Field[] {
   const names: readonly unknown[] = Array.isArray(required) ? required : [];
   return Object.entries(properties as Readonly<Record<string, JsonSchema>>).map(([name, schema]) => {
-    const description = String(schema["description"] ?? "");
+    const description = String(nonNullOf(schema)["description"] ?? "");
     return { name, in: "body", required: names.includes(name), description, schema };
   });
+}
+
+/** The schema of a value that may be null, without null. */
+function nonNullOf(schema: JsonSchema): JsonSchema {
+  const { anyOf } = schema;
+  return Array.isArray(anyOf) ? anyOf[0] : schema;
 }
 
 /** A list of more values would say nothing. */
@@ -39,14 +45,22 @@ const MAX_VALUES = 5;
 
 /** Markdown: `integer (int64)`. */
 export function constraintOf(schema: JsonSchema): string {
+  const inner = nonNullOf(schema);
+  if (inner !== schema) return `${constraintOf(inner)} or null`;
   const { type, format, enum: values, minimum, maximum, minLength, maxLength, maxItems } = schema;
   if (Array.isArray(values) && values.length <= MAX_VALUES) return "one of `" + values.join("`, `") + "`";
   if (type === "array") return `1 to ${maxItems} integers (int64), separated by commas`;
+  if (type === "object") return linkTo(schema);
   if (format !== undefined) return `${type} (${format})`;
   const assumed = schema["default"] === undefined ? "" : `, default ${schema["default"]}`;
   if (maximum !== undefined) return `${type}, ${minimum} to ${maximum}${assumed}`;
   if (maxLength !== undefined) return `${type}, ${minLength} to ${grouped(Number(maxLength))} characters`;
   return String(type);
+}
+
+function linkTo(schema: JsonSchema): string {
+  const [name] = Object.entries(SCHEMAS).find(([, named]) => named === schema) ?? ["object"];
+  return `[${name}](${SCHEMAS_PATH}#${name.toLowerCase()})`;
 }
 
 function sentence(text: string): string {

@@ -64,6 +64,14 @@ describe("the reference", () => {
     }
   });
 
+  test("has the type of a field that may be null, and a link to that of an object", () => {
+    const html = pageAt("/docs/reference/getKey");
+    expect(html).toContain('<span class="type">string (date-time) or null</span>');
+    expect(html).toContain("When the key expires; null for never.");
+    expect(html).toContain('<span class="type"><a href="schemas#ratelimitwindow">RateLimitWindow</a></span>');
+    for (const page of pages.values()) expect(page).not.toMatch(/class="type">(?:undefined|object)</);
+  });
+
   test("has each error code and each schema as a link target", () => {
     const codes = Object.keys({ ...ERRORS, ...PROTOCOL_ERRORS });
     const errors = pageAt("/docs/reference/errors");
