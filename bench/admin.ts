@@ -70,6 +70,7 @@ const PAGES: readonly AdminPage[] = [
   page("Keys by name", "/api/keys?sort=name&order=desc&limit=50"),
   page("Keys by last use", "/api/keys?sort=lastUsedAt&order=desc&limit=50"),
   page("Keys by use today", "/api/keys?sort=usedToday&order=desc&limit=50"),
+  page("Keys close to a limit", "/api/keys?state=active&usedPercent=80&limit=50"),
   keyPage("Key, 30 days by day", "day", 30),
   keyPage("Key, 7 days by hour", "hour", 7),
   keyPage("Key, 400 days by day", "day", 400),

@@ -291,7 +291,7 @@ export class KeyViews {
 
   /**
    * The windows of the keys with the most requests since yesterday: another key has no window open. With 10,000 of
-   * them it takes 60 ms in memory, and a console asks every two seconds.
+   * them it takes a tenth of a second (`npm run bench:admin -- --pages Keys`), and a console asks every two seconds.
    */
   readonly #readWindows = reuseBriefly(async () => {
     const { keys, clock, policy, usageHistory } = this.services;
