@@ -126,7 +126,8 @@ function hasAtMostCodePoints(value: string, max: number): boolean {
   return value.length <= max * 2 && [...value].length <= max;
 }
 
-const ONE_LINE = "^(?=.*\\S)[^\\p{Cc}\\p{Zl}\\p{Zp}]*$";
+/** The characters of `NOT_ON_ONE_LINE` by their numbers, because some validators read patterns without the flag `u`. */
+const ONE_LINE = "^(?=.*\\S)[^\\u0000-\\u001f\\u007f-\\u009f\\u2028\\u2029]*$";
 const NOT_ON_ONE_LINE = /[\p{Cc}\p{Zl}\p{Zp}]/u;
 
 /** Text as in `text`, on one line. */

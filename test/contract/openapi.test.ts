@@ -128,6 +128,18 @@ describe("the document as a whole", () => {
     }
   });
 
+  test("patterns mean the same with and without the flag u, which validators of generated clients may leave out", () => {
+    const patterns = [...text.matchAll(/"pattern": (".*")/g)].map(([, json = ""]) =>
+      String(JSON.parse(json)),
+    );
+    expect(patterns.length).toBeGreaterThan(5);
+    expect(patterns.filter((pattern) => /\\[pP]\{|\\u\{/.test(pattern))).toEqual([]);
+    const oneLine = new RegExp(patterns.find((pattern) => pattern.includes("u2028")) ?? "");
+    const all = Array.from({ length: 0x10000 }, (_, code) => String.fromCharCode(code));
+    const differing = all.filter((each) => oneLine.test(`x${each}`) === /[\p{Cc}\p{Zl}\p{Zp}]/u.test(each));
+    expect(differing).toEqual([]);
+  });
+
   test("its description is five lines, and their links lead to pages", () => {
     const description = String(document["info"]?.["description"]);
     expect(description.split("\n")).toHaveLength(5);
