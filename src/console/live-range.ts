@@ -66,7 +66,6 @@ export function partOf(data: Overview, { part }: ShownRange): Overview {
     requests,
     p50,
     p99,
-    connections: shown(data.connections),
     totals: { requests: sum(Object.values(totals)), ...totals, p50: greatest(p50), p99: greatest(p99) },
     before: null,
   };

@@ -1,5 +1,5 @@
 import { useMemo } from "preact/hooks";
-import { countOf, formatTime, grouped } from "../../text/formatting.ts";
+import { formatTime, grouped } from "../../text/formatting.ts";
 import { call, type Fleet, type Overview } from "../admin-api.ts";
 import { type Mark, Plot, type Series } from "../components/plots.tsx";
 import { Stats } from "../components/values.tsx";
@@ -7,7 +7,6 @@ import { change, compact, figure, latency, percent } from "../format.ts";
 import { partValue, type ShownRange } from "../live-range.ts";
 import { usePolled } from "../polling.ts";
 import { urlWith } from "../router.ts";
-import { server } from "../state.ts";
 import { requestsUrl } from "./requests.tsx";
 
 const OUTCOMES = [
@@ -38,9 +37,9 @@ interface CardsProps {
   readonly servers: Fleet["items"];
 }
 
-/** How much, how fast and for how many: each figure with its plot. */
+/** How much, how fast and how much rejected: each figure with its plot. */
 export function Cards({ data, shown, servers }: CardsProps) {
-  const { times, step, requests, p50, p99, connections, totals, before } = data;
+  const { times, step, requests, p50, p99, totals, before } = data;
   const shared = {
     times,
     group: "overview",
@@ -52,9 +51,9 @@ export function Cards({ data, shown, servers }: CardsProps) {
   const marks = useMarks(data, shown, servers);
   const outcomes = useMemo(() => outcomeSeries(requests, step), [requests, step]);
   const latencies = useMemo(() => latencySeries(p50, p99), [p50, p99]);
-  const open = useMemo<Series[]>(
-    () => [{ label: "open", tone: "text", symbol: "—", values: connections }],
-    [connections],
+  const rejected = useMemo(
+    () => outcomes.filter(({ label }) => label === "limited" || label === "banned"),
+    [outcomes],
   );
   const now = lastSum(requests);
   const rejections = totals.limited + totals.banned;
@@ -92,10 +91,6 @@ export function Cards({ data, shown, servers }: CardsProps) {
               [shown.part ? "at the end" : "now"]: [
                 perSecond(now && now / step),
                 count(totals.requests, before?.requests),
-              ],
-              "limited or banned": [
-                percent(rejections, totals.requests),
-                count(rejections, before ? before.limited + before.banned : undefined),
               ],
               "server errors": [
                 failed > 0 ? <span class="tone-error">■ {grouped(failed)}</span> : "0",
@@ -137,13 +132,21 @@ export function Cards({ data, shown, servers }: CardsProps) {
       />
       <Plot
         {...shared}
-        title="Connections"
-        lead={<Connections connections={connections} servers={servers} isPart={shown.part !== undefined} />}
-        kind="lines"
-        isCount
-        series={open}
-        axisValue={compact}
-        value={grouped}
+        title="Limited and banned"
+        lead={
+          <Stats
+            figures={{
+              "of all requests": [
+                percent(rejections, totals.requests),
+                count(rejections, before ? before.limited + before.banned : undefined),
+              ],
+            }}
+          />
+        }
+        kind="stacked"
+        series={rejected}
+        axisValue={(value) => `${compact(value)}/s`}
+        value={(value) => `${figure(value)}/s`}
       />
     </div>
   );
@@ -163,24 +166,6 @@ function lastSum(requests: Overview["requests"]): number | undefined {
   const index = requests.success.findLastIndex((value) => value !== null);
   if (index === -1) return undefined;
   return Object.values(requests).reduce((sum, values) => sum + (values[index] ?? 0), 0);
-}
-
-interface ConnectionsProps {
-  readonly connections: Overview["connections"];
-  readonly servers: Fleet["items"];
-  readonly isPart: boolean;
-}
-
-function Connections({ connections, servers, isPart }: ConnectionsProps) {
-  const address = server.use()?.instance.address;
-  const open = connections.findLast((value) => value !== null) ?? null;
-  const up = servers.filter(({ state }) => state !== "lost").length;
-  const where = up > 1 ? `on ${countOf(up, "server")}` : address && `on ${address}`;
-  return (
-    <Stats
-      figures={{ [isPart ? "open at the end" : "open now"]: [open === null ? "–" : grouped(open), where] }}
-    />
-  );
 }
 
 /** The bans and the starts of servers that the plots span. */
