@@ -79,7 +79,7 @@ test("a malformed fragment in the address is no error", async () => {
 });
 
 test("the language that was chosen stays chosen on the next page", async () => {
-  await open("/docs/pagination");
+  await open("/docs");
   const shown = page.locator(".example > .code:visible");
   expect(await shown.getAttribute("data-language")).toBe("curl");
   await page.getByRole("radio", { name: "Python" }).check();
