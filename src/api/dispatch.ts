@@ -22,6 +22,8 @@ export interface Call {
   readonly requestId: string;
   /** The identifier in the path; empty if the path has none. */
   readonly identifier: string;
+  /** Whether other work ran since the head arrived, which may have changed the credential of the caller. */
+  readonly hasWaited: boolean;
 }
 
 /** The validated input of any operation; undefined where the operation declares none. */
@@ -47,8 +49,9 @@ export interface Front<C extends Call, Result> {
   maxBodyBytes(call: C): number;
   readonly parse: JsonParser;
   /**
-   * Called after the body has arrived, before anything is executed: a body may arrive 30 seconds after the head that
-   * authenticated the caller. Returns the call with what is known of the caller now, or why it is no longer allowed.
+   * Called after a body that was waited for, before anything is executed: a body may arrive 30 seconds after the head
+   * that authenticated the caller. Returns the call with what is known of the caller now, or why it is no longer
+   * allowed.
    */
   reauthenticate(call: C): Awaitable<C | Rejection>;
   /** Calls the handler of the operation. */
@@ -59,17 +62,20 @@ export interface Front<C extends Call, Result> {
   readonly timeoutMs?: number | undefined;
 }
 
-/** Validates, authenticates again if there is a body, calls the handler, and responds. */
+/** Validates, authenticates again if there is a body that was waited for, calls the handler, and responds. */
 export function dispatch<C extends Call, R>(call: C, front: Front<C, R>): Awaitable<Response> {
   return recover(
-    () =>
-      andThen(validate(call, front), (input) =>
-        call.operation.body === undefined
-          ? respond(input, call, front)
-          : andThen(front.reauthenticate(call), (current) =>
+    () => {
+      const validated = validate(call, front);
+      const hasWaited = call.hasWaited || validated instanceof Promise;
+      return andThen(validated, (input) =>
+        hasWaited && call.operation.body !== undefined
+          ? andThen(front.reauthenticate(call), (current) =>
               current instanceof Rejection ? front.reject(current, call) : respond(input, current, front),
-            ),
-      ),
+            )
+          : respond(input, call, front),
+      );
+    },
     (error) => front.fail(error, call),
   );
 }

@@ -16,8 +16,6 @@ export class RequestRecord {
   decision: Decision | undefined;
   /** The operation; undefined for a page, an unknown path, and a request that was rejected before it was routed. */
   operation: OperationId | undefined;
-  /** Whether other work ran since the head arrived, which may have changed the key. */
-  hasWaited = false;
   /** The time from the head of the request to the response. */
   durationMs = 0;
   /** The spans; undefined if the request is not traced. */

@@ -289,7 +289,8 @@ class AdminApp {
     if (id === undefined || operation === undefined) return otherMethod(request, match.route.allowed);
     const { identifier } = match;
     const context = this.#contextOf(request, identity);
-    return dispatch({ id, operation, request, requestId, identifier, context }, this.#front);
+    const hasWaited = true;
+    return dispatch({ id, operation, request, requestId, identifier, hasWaited, context }, this.#front);
   }
 
   /**

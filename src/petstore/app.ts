@@ -116,7 +116,7 @@ export class HttpApp implements RequestHandler {
     this.#front = {
       maxBodyBytes: () => MAX_BODY_BYTES,
       parse: parseFields,
-      reauthenticate: (call) => (call.record.hasWaited ? this.#reauthenticate(call) : call),
+      reauthenticate: (call) => this.#reauthenticate(call),
       execute,
       succeed: succeeded,
       reject: rejected,
@@ -132,7 +132,6 @@ export class HttpApp implements RequestHandler {
     const response =
       this.#cors?.preflight(request) ??
       (PETSTORE_API.has(request.path) ? this.#handleApiRequest(record) : this.#handleStaticRequest(record));
-    record.hasWaited = true;
     return andThen(response, (handled) => {
       record.durationMs = performance.now() - startedAt;
       for (const observe of this.#observers) observe(record, handled);
@@ -163,8 +162,9 @@ export class HttpApp implements RequestHandler {
     let counted: Counted | undefined;
     trace?.begin("authentication");
     return recover(
-      () =>
-        andThen(authenticator.authenticate(request.headers.get("authorization"), request), (principal) => {
+      () => {
+        const authenticated = authenticator.authenticate(request.headers.get("authorization"), request);
+        return andThen(authenticated, (principal) => {
           record.principal = principal;
           if (isPrincipal(principal)) counted = keyOf(principal);
           else {
@@ -172,7 +172,9 @@ export class HttpApp implements RequestHandler {
             onUnauthenticated?.(principal, request.clientAddress);
           }
           trace?.begin("rate limit");
-          return andThen(rateLimiter.decide(counted.subject, counted.limits), (decision) => {
+          const decided = rateLimiter.decide(counted.subject, counted.limits);
+          const hasWaited = authenticated instanceof Promise || decided instanceof Promise;
+          return andThen(decided, (decision) => {
             trace?.end();
             record.decision = decision;
             if (decision.outcome !== "allowed") return rateLimitedResponse(decision);
@@ -189,10 +191,20 @@ export class HttpApp implements RequestHandler {
 
             const { identifier } = match;
             const { operation } = endpoint;
-            const call = { endpoint, operation, request, requestId, identifier, record, principal, decision };
-            return this.#dispatchCall(call);
+            return this.#dispatchCall({
+              endpoint,
+              operation,
+              request,
+              requestId,
+              identifier,
+              hasWaited,
+              record,
+              principal,
+              decision,
+            });
           });
-        }),
+        });
+      },
       (error) => this.#undecided(error, counted ?? this.#addressOf(request), record),
     );
   }
