@@ -78,12 +78,15 @@ test("a malformed fragment in the address is no error", async () => {
   await page.getByRole("button", { name: "Send request" }).waitFor();
 });
 
-test("the language that was chosen stays chosen on the next page", async () => {
+test("the language that was chosen stays chosen, for all examples and on the next page", async () => {
   await open("/docs");
-  const shown = page.locator(".example > .code:visible");
-  expect(await shown.getAttribute("data-language")).toBe("curl");
-  await page.getByRole("radio", { name: "Python" }).check();
-  expect(await shown.getAttribute("data-language")).toBe("python");
+  const languages = async () => {
+    const blocks = page.locator(".example > .code:visible");
+    return blocks.evaluateAll((each) => each.map((block) => block.getAttribute("data-language")));
+  };
+  expect(await languages()).toEqual(["curl", "curl"]);
+  await page.getByRole("radio", { name: "Python" }).first().check();
+  expect(await languages()).toEqual(["python", "python"]);
   await page.getByRole("link", { name: "Idempotency", exact: true }).first().click();
   await page.waitForURL("**/docs/idempotency");
   expect(await page.getByRole("radio", { name: "Python" }).first().isChecked()).toBe(true);
