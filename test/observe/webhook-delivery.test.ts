@@ -276,6 +276,26 @@ test("a stop does not wait for a receiver that hangs, and the entry is sent agai
   expect(new Set(receiver.received.map(({ id }) => id)).size).toBe(1);
 });
 
+test("a stop waits until a delivered entry is saved, so that it is not sent again", async () => {
+  const { webhooks, start, record, opened, state } = await setUp();
+  const [called, saving] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const rest = methodsOf(webhooks);
+  const saveWebhook: WebhookStore["saveWebhook"] = async (...args) => {
+    called.resolve();
+    await saving.promise;
+    return rest.saveWebhook(...args);
+  };
+  const sender = start({ webhooks: { ...rest, saveWebhook } });
+  await opened();
+  await record();
+  await called.promise;
+  const closed = sender.close();
+  await Bun.sleep(10);
+  saving.resolve();
+  await closed;
+  expect(await state()).toMatchObject({ position: 1n });
+});
+
 test("a server that is killed twice delivers every entry, in order and with the same webhook-id each time", async () => {
   const { receiver, record, webhooks, path } = await setUp(async () => Bun.sleep(2).then(accept));
   await webhooks.openWebhook("source");
