@@ -66,9 +66,9 @@ export const webhookUrl: ValueType<string> = {
 /** An OpenTelemetry collector. Without a path, spans go where every collector takes them. */
 export const collectorUrl: ValueType<string> = {
   placeholder: "URL",
-  expected: "an http:// or https:// URL without user and fragment, such as http://127.0.0.1:4318",
+  expected: "an http:// or https:// URL without user, query and fragment, such as http://127.0.0.1:4318",
   parse: (text) => {
-    const url = webhookUrl.parse(text) === undefined ? null : URL.parse(text);
+    const url = text.includes("?") || webhookUrl.parse(text) === undefined ? null : URL.parse(text);
     return url?.pathname === "/" ? `${url.origin}/v1/traces` : url?.href;
   },
 };

@@ -1,6 +1,8 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import type { LogEventName } from "../../src/observe/log-events.ts";
+import { collectorUrl } from "../../src/config/address-types.ts";
+import { ratio } from "../../src/config/value-types.ts";
 import { silentLog } from "../../src/observe/log.ts";
 import { startService } from "../service.ts";
 
@@ -213,3 +215,20 @@ describe("a collector", () => {
     expect(events()).toEqual([["tracing.failed", undefined]]);
   });
 });
+
+test.each([
+  ["http://127.0.0.1:4318", "http://127.0.0.1:4318/v1/traces"],
+  ["https://collector.example.com/otlp/v1/traces", "https://collector.example.com/otlp/v1/traces"],
+  ["http://user:secret@127.0.0.1:4318", undefined],
+  ["http://127.0.0.1:4318/v1/traces?token=secret", undefined],
+  ["127.0.0.1:4318", undefined],
+])("--otlp-url %s exports to %s", (text, url) => expect(collectorUrl.parse(text)).toBe(url));
+
+test.each([
+  ["0", 0],
+  ["0.01", 0.01],
+  ["1", 1],
+  ["1.5", undefined],
+  ["-0.1", undefined],
+  ["1%", undefined],
+])("--otlp-sample %s is %p", (text, share) => expect(ratio.parse(text)).toBe(share));
