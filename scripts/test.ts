@@ -35,8 +35,10 @@ const ROOT = join(import.meta.dir, "..");
 /** The number of workers. Tests wait for timers, disks and other processes half of the time. */
 const WORKERS = 2 * availableParallelism();
 const TEST_TIMEOUT_MS = 60_000;
+/** How long each file takes. The slowest start first, so that all workers end at about the same time. */
+const TIMINGS = join(ROOT, "test/timings.json");
 /** The test files of a worker share their modules: to load them anew for each file takes a third of all CPU time. */
-const WORKER_FLAGS = [`--parallel=${WORKERS}`, "--no-isolate"];
+const WORKER_FLAGS = [`--parallel=${WORKERS}`, "--no-isolate", `--timings=${TIMINGS}`];
 
 const groupOf = (file: string) => Object.keys(GROUPS).find((group) => file.startsWith(`test/${group}/`));
 
