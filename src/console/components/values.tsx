@@ -83,8 +83,14 @@ export function NameLink({ url, name }: { readonly url: string; readonly name: s
   );
 }
 
+interface CopyableProps {
+  readonly text: string;
+  /** What shows the text; by default code. */
+  readonly children?: ComponentChildren;
+}
+
 /** An identifier or the hint of a secret, and a button that copies it. */
-export function Copyable({ text }: { readonly text: string }) {
+export function Copyable({ text, children = <code>{text}</code> }: CopyableProps) {
   async function copy() {
     try {
       await navigator.clipboard.writeText(text);
@@ -95,7 +101,7 @@ export function Copyable({ text }: { readonly text: string }) {
   }
   return (
     <span class="copyable">
-      <code>{text}</code>
+      {children}
       <button type="button" class="copy-icon" aria-label={`Copy ${text}`} title="Copy" onClick={copy}>
         <svg viewBox="0 0 16 16" width="14" height="14" fill="none" stroke="currentColor" aria-hidden="true">
           <path d="M5.5 5.5v-3h8v8h-3m-8-5h8v8h-8z" stroke-width="1.3" />

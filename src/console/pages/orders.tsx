@@ -13,9 +13,11 @@ const COLUMNS: readonly Column<AdminOrder>[] = [
     heading: "Order",
     position: "lead",
     cell: ({ id }) => (
-      <a class="row-link number" href={`/orders/${id}`}>
-        {String(id)}
-      </a>
+      <Copyable text={String(id)}>
+        <a class="row-link number" href={`/orders/${id}`}>
+          {String(id)}
+        </a>
+      </Copyable>
     ),
   },
   { heading: "Pet", cell: PetOfOrder },
