@@ -142,7 +142,7 @@ test("a key close to its limit is amber, labels are cut after three, hints are c
   await page.goto(`${server.adminUrl}/keys`);
   await page.getByRole("link", { name: "24 hours" }).click();
   await page.locator("th[aria-sort=descending]", { hasText: "24 hours" }).waitFor();
-  const used = `[...document.querySelectorAll("td.wide-only .usage b")].map((each) => Number(each.textContent))`;
+  const used = `[...document.querySelectorAll("td.wide-only .usage strong")].map((each) => Number(each.textContent))`;
   await untilTrue(page, `${used}[0] === 8 && ${used}.every((each, i, all) => i === 0 || each <= all[i - 1])`);
 });
 

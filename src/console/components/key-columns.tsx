@@ -57,7 +57,7 @@ export function UsageBar({ window, isWide = false }: UsageBarProps) {
           <span style={{ width: `${Math.min(100, (used / limit) * 100)}%` }} />
         </span>
         <span class="number">
-          <b>{text(used)}</b>
+          <strong>{text(used)}</strong>
           <span class="of">{` / ${text(limit)}`}</span>
           {isFull && " full"}
           {isClose && (

@@ -146,7 +146,7 @@ function Windows({ usage, strikes }: Key) {
           <dt>Strikes</dt>
           <dd>
             <span class="number">
-              <b>{strikes === null ? "unknown" : grouped(strikes)}</b>
+              <strong>{strikes === null ? "unknown" : grouped(strikes)}</strong>
             </span>
             <details>
               <summary>What bans a key</summary>
