@@ -13,6 +13,8 @@ export interface SearchResult {
 }
 
 const MAX_RESULTS = 10;
+/** An entry with less of the best score is not shown. */
+const MIN_SHARE = 0.1;
 /** A page that somebody pastes is no query: further words are ignored. */
 const MAX_WORDS = 10;
 
@@ -43,14 +45,15 @@ const SYNONYMS: readonly (readonly [other: string, word: string])[] = Object.ent
   abortsignal: "abort abortcontroller",
   authentication: "auth authorise authorize authorisation authorization credential login oauth token",
   bans: "block blocked blacklist suspended unban",
-  changelog: "news release releases whatsnew",
+  changelog: "atom feed news release releases rss whatsnew",
   conditional: "cache cached caching stale",
   deprecation: "breaking compatibility obsolete sunset version versions versioning",
   econnreset: "dropped econnrefused epipe etimedout hangup network offline refused",
   environments: "environment host mode sandbox test testing",
   errors: "exception exceptions failure failures problem",
-  generated: "codegen generator openapi postman spec swagger",
+  generated: "codegen generator insomnia openapi postman spec swagger",
   gzip: "brotli compress compressed compression deflate encoding",
+  healthz: "health uptime",
   idempotency: "dedupe duplicate duplicates twice",
   identifiers: "bulk multiple several",
   integers: "bigint long overflow precision rounding",
@@ -58,10 +61,11 @@ const SYNONYMS: readonly (readonly [other: string, word: string])[] = Object.ent
   library: "install npm package sdk",
   order: "buy checkout purchase",
   pagination: "iterate offset paging paginate scroll",
+  place: "create",
   plans: "billing cost price pricing subscription tier upgrade",
   quickstart: "begin beginner hello start started tutorial",
   rate: "quota quotas throttle throttled throttling",
-  read_only_key: "readonly",
+  read_only_key: "permission permissions readonly role scope",
   unicode: "characters emoji",
   updating: "edit modify put rename",
   utc: "timestamp timezone",
@@ -160,9 +164,9 @@ export class SearchIndex {
   }
 
   /**
-   * The entries that have every word of the query, or, if there are none, those that have the most. Best first: the
-   * operation that the query names, then titles before texts, words before beginnings of words, rare words before
-   * common ones, words close to each other before words apart.
+   * The entries that match the query. Best first: the operation that the query names, then more words before fewer,
+   * rare words before common ones, titles before texts, words before beginnings of words, words close to each other
+   * before words apart.
    */
   search(query: string): SearchResult {
     const words = queryWords(query).map((word) => this.#alternativesOf(word));
@@ -173,10 +177,10 @@ export class SearchIndex {
       isNamed: isOperation(section.entry, name),
       ...this.#scoreOf(section, words),
     }));
-    const most = scored.reduce((maximum, { terms }) => Math.max(maximum, terms.length), 1);
+    const best = Math.max(...scored.map(({ score }) => score));
     return {
       matches: scored
-        .filter(({ terms, isNamed }) => terms.length === most || isNamed)
+        .filter(({ score, isNamed }) => (score > 0 && score >= best * MIN_SHARE) || isNamed)
         .toSorted((a, b) => Number(b.isNamed) - Number(a.isNamed) || b.score - a.score || a.index - b.index)
         .slice(0, MAX_RESULTS),
       corrections: words.flatMap(({ correction = [] }) => correction),
@@ -203,7 +207,9 @@ export class SearchIndex {
     const close = best.filter(({ term }, i) => areClose(section.sequence, best[i - 1]?.term.stem, term.stem));
     return {
       terms: best.map(({ term }) => term.text),
-      score: best.reduce((sum, { points }) => sum + points, close.length * CLOSE_POINTS),
+      score:
+        (best.length / words.length) ** 2 *
+        best.reduce((sum, { points }) => sum + points, close.length * CLOSE_POINTS),
     };
   }
 
@@ -219,11 +225,11 @@ export class SearchIndex {
       const isInMiddle = stem.length >= MIN_MIDDLE && words.some((word) => word.includes(stem));
       return isInMiddle ? points * MIDDLE * share : 0;
     });
-    return weight * rarity * Math.max(...points);
+    return weight * rarity ** 2 * Math.max(...points);
   }
 }
 
-const CLOSE_POINTS = 20;
+const CLOSE_POINTS = 60;
 const MAX_DISTANCE = 3;
 
 /** Whether one word follows the other closely, in either order. */
