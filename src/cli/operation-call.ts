@@ -6,28 +6,27 @@ import { countOf, printable } from "../text/formatting.ts";
 import { parseIdentifier } from "../api/json.ts";
 import type { InputProblem } from "../api/schema.ts";
 import { serverOrigin } from "../config/address-types.ts";
-import { describeEnvironment, type StorageConfig, storageOf } from "../config/config.ts";
+import { describeEnvironment, hasAllUsage, type StorageConfig, storageOf } from "../config/config.ts";
 import { isLoopback } from "../config/network.ts";
 import { ADMIN_TOKEN_OPTIONS, DATABASE_OPTIONS, JSON_OPTION } from "../config/options.ts";
 import type { Options, ValuesOf } from "../config/parse-options.ts";
 import { UsageError } from "../config/usage-error.ts";
 import { file, switchOption } from "../config/value-types.ts";
 import { type AnyCallInput, type CallInput, queryText, unreadableText } from "../operator/calls.ts";
-import type { DataOperationId, ServerOperationId } from "../operator/handlers/data-handlers.ts";
+import type { CommandOperationId, DataOperationId } from "../operator/handlers/data-handlers.ts";
 import type { AdminContext } from "../operator/handlers/services.ts";
 import {
   ADMIN_API,
   ADMIN_PAGE_LIMIT,
-  type AdminInput,
   type AdminOperation,
   type ResponseOf,
+  type ServerOperationId,
 } from "../operator/operations.ts";
-import { encodeCursor } from "../domain/cursor.ts";
 import type { Clock, ServerRegister, SettingsStore } from "../domain/ports.ts";
 import {
   LIMIT_SETTERS_SETTING,
   type LimitSetter,
-  limitSetters,
+  limitSettersIn,
   parseLimitSetters,
   SERVERS_SETTING,
   type ServerState,
@@ -65,7 +64,7 @@ export type OperatorInput<O extends Options = Record<never, never>> = Omit<
 >;
 
 /** Calls an operation. Throws RejectedCall if it is rejected. */
-export type CallOperator = <Id extends DataOperationId>(
+export type CallOperator = <Id extends CommandOperationId>(
   id: Id,
   input?: CallInput<Id>,
 ) => Promise<ResponseOf<Id>>;
@@ -74,7 +73,7 @@ export type CallOperator = <Id extends DataOperationId>(
 export type SavedSettings = Readonly<Record<string, string>>;
 
 /** A CallOperator whose input only the call itself checks. */
-export type CallUnchecked = <Id extends DataOperationId>(
+export type CallUnchecked = <Id extends CommandOperationId>(
   id: Id,
   input?: AnyCallInput,
 ) => Promise<ResponseOf<Id>>;
@@ -164,52 +163,50 @@ async function withLocal(
     const settings = await stores.settings.readSettings();
     const policy = { current: await stores.policies.readPolicy() };
     const asked = { storage, settings: stores.settings, servers: quotas, clock, onUnreadable };
-    const handlers = {
-      ...dataHandlers({
-        ...stores,
-        environment: storage.environment,
-        rateLimiter: quotas,
-        servers: { list: () => listServers(quotas, settings, warn), lost: () => quotas.lost() },
-        clock,
-        policy,
-        listLimitSetters: () => listLimitSetters(storage, { register: quotas, settings, warn }),
-        limits: {
-          get isAvailable() {
-            const { problem } = quotas;
-            if (problem !== undefined && problem !== warnedOf)
-              warn(`${problem} (usage, strikes and bans are unknown)`);
-            warnedOf = problem;
-            return problem === undefined;
-          },
+    const handlers = dataHandlers({
+      ...stores,
+      environment: storage.environment,
+      rateLimiter: quotas,
+      servers: { list: () => listServers(quotas, settings, warn), lost: () => quotas.lost() },
+      clock,
+      policy,
+      listLimitSetters: () => listLimitSetters(storage, { register: quotas, settings, warn }),
+      limits: {
+        get isAvailable() {
+          const { problem } = quotas;
+          if (problem !== undefined && problem !== warnedOf)
+            warn(`${problem} (usage, strikes and bans are unknown)`);
+          warnedOf = problem;
+          return problem === undefined;
         },
-        hasAllUsage: storage.databaseUrl === undefined || storage.limitsUrls !== undefined,
-        // Running servers see the change within a second.
-        applyKeyChanges: async () => {},
-        applyOperatorChanges: () => {},
-      }),
-      listRequests: ({ query: { cursor: read, ...conditions } }: AdminInput<"listRequests">) => {
-        const cursor = read === undefined ? read : encodeCursor("requests", read);
-        return callRunningServer("listRequests", { ...conditions, cursor }, asked);
       },
-      // Without Valkey, there is one server.
-      ...(storage.limitsUrls === undefined && {
-        listServers: () => callRunningServer("listServers", {}, asked),
-      }),
-      getSettings: () => callRunningServer("getSettings", {}, asked),
-      getWebhook: () => callRunningServer("getWebhook", {}, asked),
-      testWebhook: () => callRunningServer("testWebhook", {}, asked),
+      hasAllUsage: hasAllUsage(storage),
+      // Running servers see the change within a second.
+      applyKeyChanges: async () => {},
+      applyOperatorChanges: () => {},
+    });
+    const execute = async (id: CommandOperationId, input: AnyCallInput): Promise<unknown> => {
+      const checked = validated(id, input);
+      if (needsServer(id, storage)) return callRunningServer(id, input, asked);
+      const handler = handlerOf<DataOperationId, [AdminContext], unknown>(handlers, id);
+      return handler(checked, { by: attributionOf(context) });
     };
     return await work(async (id, input = {}) => {
-      const handler = handlerOf<DataOperationId, [AdminContext], unknown>(handlers, id);
-      const result = await handler(validated(id, input), { by: attributionOf(context) });
+      const result = await execute(id, input);
       if (result instanceof Rejection) throw new RejectedCall(result);
-      // The type of the handlers says so.
+      // The types of the handlers and of the table say so.
       return result as ResponseOf<typeof id>;
     }, settings);
   } finally {
     await quotas.close();
     await stores.close();
   }
+}
+
+/** Whether only a running server can execute the operation. Valkey has the list of servers; without it there is one. */
+function needsServer(id: CommandOperationId, { limitsUrls }: StorageConfig): id is ServerOperationId {
+  const { isOfServer }: AdminOperation = ADMIN_API.operations[id];
+  return isOfServer === true && (id !== "listServers" || limitsUrls === undefined);
 }
 
 interface AskOptions extends Pick<OperatorWork, "onUnreadable"> {
@@ -241,7 +238,7 @@ async function listLimitSetters(
 ): Promise<readonly LimitSetter[]> {
   if (limitsUrls === undefined) return parseLimitSetters(settings[LIMIT_SETTERS_SETTING]);
   try {
-    return limitSetters([...(await register.list()), ...(await register.lost())]);
+    return await limitSettersIn(register);
   } catch (error) {
     if (!(error instanceof Failure)) throw error;
     warn(`${error.message} (which servers set limits when they start is unknown)`);
@@ -251,8 +248,8 @@ async function listLimitSetters(
 
 /** Asks for what only a running server knows or does. */
 async function callRunningServer<Id extends ServerOperationId>(
-  id: Id,
-  query: AnyCallInput["query"],
+  operationId: Id,
+  { id, query }: AnyCallInput,
   { storage, settings, servers, clock, onUnreadable }: AskOptions,
 ): Promise<ResponseOf<Id>> {
   const { UNVERIFIED_TLS } = await import("../operator/get-text.ts");
@@ -264,14 +261,21 @@ async function callRunningServer<Id extends ServerOperationId>(
   const { secret, adminUrl, name } = server;
   const { "public-url": publicUrl = adminUrl } = await settings.readSettings();
   const tls = name === hostname() ? UNVERIFIED_TLS : peerTlsOf(publicUrl, undefined);
-  const response = await askServer(server, id, { query, secret, clock, tls, timeoutMs: ASK_TIMEOUT_MS });
+  const response = await askServer(server, operationId, {
+    id,
+    query,
+    secret,
+    clock,
+    tls,
+    timeoutMs: ASK_TIMEOUT_MS,
+  });
   if (typeof response === "string") throw new Failure(printable(response));
   if (response.unreadable > 0) onUnreadable(response.unreadable);
   return response.body;
 }
 
 /** Validates as the server would, so that a command says the same with --server and without. */
-function validated(operationId: DataOperationId, input: AnyCallInput): AnyInput {
+function validated(operationId: CommandOperationId, input: AnyCallInput): AnyInput {
   const operation: AdminOperation = ADMIN_API.operations[operationId];
   const query = readQuery(queryText(input.query), operation.query ?? {});
   if (query instanceof Rejection) throw new RejectedCall(query);

@@ -6,7 +6,7 @@ import { alternatives, UsageError } from "../config/usage-error.ts";
 import { integerWithin, switchOption, type ValueType } from "../config/value-types.ts";
 import { leastRoleOf } from "../domain/operators.ts";
 import type { AnyCallInput } from "../operator/calls.ts";
-import type { DataOperationId } from "../operator/handlers/data-handlers.ts";
+import type { CommandOperationId } from "../operator/handlers/data-handlers.ts";
 import { ADMIN_API, type AdminOperation, type ResponseOf } from "../operator/operations.ts";
 import { type Command, type Context, defineCommand, Failure } from "./command.ts";
 import { type FieldFlags, ID_TYPES, OperationFlags } from "./operation-flags.ts";
@@ -37,7 +37,7 @@ interface Execution<O extends Options> {
 }
 
 /** A command that is a view of an operation: its flags, their help and their checks come from the table. */
-interface OperationView<Id extends DataOperationId, O extends Options, R> {
+interface OperationView<Id extends CommandOperationId, O extends Options, R> {
   readonly name: string;
   readonly operation: Id;
   /** By default the summary and the description are those of the operation. */
@@ -66,7 +66,7 @@ interface OperationView<Id extends DataOperationId, O extends Options, R> {
 }
 
 export function operationCommand<
-  Id extends DataOperationId,
+  Id extends CommandOperationId,
   O extends Options = Record<never, never>,
   R = ResponseOf<Id>,
 >(view: OperationView<Id, O, R>): Command {
@@ -74,14 +74,16 @@ export function operationCommand<
 }
 
 /** As OperationView, for an operation that is known when the program runs. */
-type GenericView<Id extends DataOperationId, O extends Options, R> = Omit<
+type GenericView<Id extends CommandOperationId, O extends Options, R> = Omit<
   OperationView<Id, O, R>,
   "request"
 > & {
   readonly request?: (call: CallUnchecked, input: AnyCallInput, execution: Execution<O>) => Promise<R>;
 };
 
-function commandOf<Id extends DataOperationId, O extends Options, R>(view: GenericView<Id, O, R>): Command {
+function commandOf<Id extends CommandOperationId, O extends Options, R>(
+  view: GenericView<Id, O, R>,
+): Command {
   const { name, operation, positionals: moved = [], showsUrl, createsData } = view;
   const row: AdminOperation = ADMIN_API.operations[operation];
   const { method, identifier, summary, description } = row;

@@ -17,7 +17,7 @@ import {
 } from "../config/value-types.ts";
 import { MAX_OVERLAP_MS } from "../domain/key-fields.ts";
 import { OPERATOR_NAME } from "../domain/operators.ts";
-import type { DataOperationId } from "../operator/handlers/data-handlers.ts";
+import type { CommandOperationId } from "../operator/handlers/data-handlers.ts";
 import { ADMIN_API, type AdminOperation } from "../operator/operations.ts";
 
 interface Field {
@@ -76,7 +76,7 @@ export class OperationFlags {
   readonly #query: readonly Field[];
   readonly #body: readonly Field[];
 
-  constructor(id: DataOperationId, changes: FieldFlags = {}) {
+  constructor(id: CommandOperationId, changes: FieldFlags = {}) {
     this.#operation = ADMIN_API.operations[id];
     const { query = {}, body } = this.#operation;
     const fieldsIn = (schemas: Readonly<Record<string, Schema<unknown>>>) =>

@@ -43,6 +43,11 @@ export interface StorageConfig {
   readonly acceptsPrimary?: boolean | undefined;
 }
 
+/** Whether servers count together, or there is one. Servers on PostgreSQL without Valkey count separately. */
+export function hasAllUsage({ databaseUrl, limitsUrls }: StorageConfig): boolean {
+  return databaseUrl === undefined || limitsUrls !== undefined;
+}
+
 /** Returns the variables of the process. Only this function reads them. */
 export function processVariables(): Variables {
   return process.env;

@@ -1,6 +1,7 @@
 import { sha256 } from "../runtime/hash.ts";
 import { parseJson } from "../api/json.ts";
 import { array, type Infer, integer, Invalid, line, nullable, object, quantity } from "../api/schema.ts";
+import type { Awaitable } from "../runtime/event-loop.ts";
 
 const MAX_VALUE_LENGTH = 300;
 const count = integer({ min: 0, max: Number.MAX_SAFE_INTEGER });
@@ -103,6 +104,12 @@ export function limitSetters(
     setsLimits.map((setting) => ({ server, setting })),
   );
   return [...new Map(setters.map((each) => [`${each.server} ${each.setting}`, each])).values()];
+}
+
+export async function limitSettersIn(
+  register: Readonly<Record<"list" | "lost", () => Awaitable<readonly ServerState[]>>>,
+): Promise<readonly LimitSetter[]> {
+  return limitSetters([...(await register.list()), ...(await register.lost())]);
 }
 
 export interface ServerState extends ServerIdentity, ServerActivity {

@@ -91,7 +91,9 @@ function identifierIn(path: string) {
 
 type Tag = AdminOperation["tag"];
 type Row = Omit<AdminOperation, "tag" | "identifier"> &
-  ({ readonly method: "GET" } | { readonly audited: AuditAction | "nothing" });
+  ({ readonly method: "GET" } | { readonly audited: AuditAction | "nothing" }) &
+  // Whoever asks a server signs the method and the URL, and no body.
+  ({ readonly isOfServer?: never } | { readonly isOfServer: true; readonly body?: never });
 type Rows = Readonly<Record<string, Row>>;
 
 /**

@@ -424,6 +424,10 @@ export const ADMIN_API = new Api({
 
 type Table = typeof ADMIN_OPERATIONS;
 export type AdminOperationId = keyof Table;
+/** The operations that a command or another server asks a server for: they need what servers have in memory. */
+export type ServerOperationId = {
+  [Id in AdminOperationId]: Table[Id] extends { readonly isOfServer: true } ? Id : never;
+}[AdminOperationId];
 
 export type AdminInput<Id extends AdminOperationId> = InputOf<Table[Id]>;
 export type QueryOf<Id extends AdminOperationId> = AdminInput<Id>["query"];

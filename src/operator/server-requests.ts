@@ -14,9 +14,8 @@ import {
   readResponse,
   unexpectedResponse,
 } from "./calls.ts";
-import type { ServerOperationId } from "./handlers/data-handlers.ts";
 import { getText, type TlsOptions, UNVERIFIED_TLS } from "./get-text.ts";
-import { ADMIN_OPERATIONS, type QueryOf } from "./operations.ts";
+import { ADMIN_OPERATIONS, type QueryOf, type ServerOperationId } from "./operations.ts";
 import { newNonce, type ServerSecret, SIGNATURE_HEADER } from "./server-secret.ts";
 
 /** Requests from one server, or from a command on its machine, to another server. */
@@ -92,10 +91,10 @@ export function askForRequests(
 export async function askServer<Id extends ServerOperationId>(
   { adminUrl, version }: AskedServer,
   id: Id,
-  options: AskOptions & Pick<AnyCallInput, "query">,
+  options: AskOptions & Omit<AnyCallInput, "body">,
 ): Promise<ReadResponse<Id> | string> {
-  const { secret, clock, tls, timeoutMs = SERVER_TIMEOUT_MS, query } = options;
-  const { method, target } = adminRequestOf(id, { query });
+  const { secret, clock, tls, timeoutMs = SERVER_TIMEOUT_MS, ...input } = options;
+  const { method, target } = adminRequestOf(id, input);
   const { origin: to } = new URL(adminUrl ?? "");
   const Authorization = secret.authorizationOf({ to, method, target, at: clock.now() });
   try {

@@ -1,9 +1,9 @@
 import { hostname } from "node:os";
 import { Rejection } from "../api/errors.ts";
-import { type Config, originOf } from "../config/config.ts";
+import { type Config, hasAllUsage, originOf } from "../config/config.ts";
 import { isLoopback } from "../config/network.ts";
 import { SECURITY_HEADER_LINES } from "../api/responses.ts";
-import { type ActivityCollector, type ServerState, limitSetters } from "../domain/servers.ts";
+import { type ActivityCollector, limitSettersIn, type ServerState } from "../domain/servers.ts";
 import type { HttpServer, HttpServerOptions } from "../http1/index.ts";
 import type { TlsCertificate } from "../http1/server.ts";
 import { createAdminApp } from "./admin-app.ts";
@@ -120,8 +120,8 @@ function siteOf(options: SiteOptions) {
   const handler = createAdminApp({
     ...options,
     environment,
-    listLimitSetters: async () => limitSetters([...(await servers.list()), ...(await servers.lost())]),
-    hasAllUsage: config.databaseUrl === undefined || config.limitsUrls !== undefined,
+    listLimitSetters: () => limitSettersIn(servers),
+    hasAllUsage: hasAllUsage(config),
     url,
     authentication,
     proofOf(nonce, { headers }) {

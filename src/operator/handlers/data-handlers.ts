@@ -4,6 +4,7 @@ import { operatorHandlers } from "./operators.ts";
 import { petAndOrderHandlers } from "./pets-and-orders.ts";
 import { policyHandlers } from "./policy.ts";
 import { fleetOf } from "./server.ts";
+import type { ServerOperationId } from "../operations.ts";
 import { newServerSecret } from "../server-secret.ts";
 import type { AdminContext, OperatorServices } from "./services.ts";
 
@@ -26,9 +27,6 @@ export function dataHandlers(services: OperatorServices) {
   };
 }
 
-/** The operations that a command or another server asks a server for: they need what servers have in memory. */
-export type ServerOperationId =
-  "listRequests" | "listServers" | "getSettings" | "getSeries" | "getWebhook" | "testWebhook";
-
-/** The operations of the command line. */
-export type DataOperationId = keyof ReturnType<typeof dataHandlers> | Exclude<ServerOperationId, "getSeries">;
+/** The operations on data, which the command line executes itself. */
+export type DataOperationId = keyof ReturnType<typeof dataHandlers>;
+export type CommandOperationId = DataOperationId | ServerOperationId;

@@ -58,7 +58,7 @@ export interface OperatorServices extends Stores {
   readonly rateLimiter: Pick<RateLimiter, "usage" | "bannedKeys" | "unban">;
   /** Whether the quotas can be read from the rate limiter now. */
   readonly limits: { readonly isAvailable: boolean };
-  /** Whether these quotas are complete. Servers on PostgreSQL without Valkey count separately. */
+  /** Whether these quotas are complete. */
   readonly hasAllUsage: boolean;
   readonly servers: ServerRegister;
   readonly clock: Clock;
